@@ -1,0 +1,78 @@
+"""The roots of all expressions, and names of functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.error import TypeCheckError
+from tvm.support import DType
+
+from .node import Node, ignored
+from .span import Span
+
+if TYPE_CHECKING:
+    from .type import Type
+
+
+class BaseExpr(Node):
+    """An expression of any level."""
+
+    span: Span | None = ignored(default=None)
+
+
+class PrimExpr(BaseExpr):
+    """A loop-level expression with a data type."""
+
+    dtype: DType
+
+
+class RelayExpr(BaseExpr):
+    """A graph-level expression. Type inference fills in ``checked_type``."""
+
+    __slots__ = ("_checked_type_",)
+    _checked_type_: Type | None  # type: ignore[misc]
+
+    @property
+    def checked_type(self) -> Any:
+        """The type found by ``InferType``.
+
+        Raises
+        ------
+        TypeCheckError
+            If type inference has not run on this expression.
+        """
+        found = getattr(self, "_checked_type_", None)
+        if found is None:
+            raise TypeCheckError(
+                f"checked_type of {type(self).__name__} requires type inference",
+                hint="run relay.transform.InferType() on the module and use its result",
+            )
+        return found
+
+
+class GlobalVar(RelayExpr):
+    """The name of a function in a module."""
+
+    name_hint: str
+    type_annot: Type | None = ignored(default=None)
+
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        return f"@{self.name_hint}"
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function: a relay or a tir call, by the kind of the arguments."""
+        return call_global(self, args)
+
+
+_GLOBAL_CALLS: dict[type, Any] = {}
+
+
+def register_global_call(argument_type: type, build: Any) -> None:
+    """``gvar(arg)`` builds ``build(gvar, args)`` where the first argument is of that class."""
+    _GLOBAL_CALLS[argument_type] = build
+
+
+def call_global(gvar: GlobalVar, args: tuple[Any, ...]) -> Any:
+    """Build the call of a global function in the language of its arguments."""
+    kind = next((k for k in _GLOBAL_CALLS if args and isinstance(args[0], k)), RelayExpr)
+    return _GLOBAL_CALLS[kind](gvar, args)

@@ -1,0 +1,331 @@
+"""Rewrite rules as tables, in Halide's notation.
+
+    x, y, z = pattern_vars("x y z")
+    c0, c1 = pattern_consts("c0 c1")
+
+    ADD = rules(
+        rule(x + 0, x),
+        rule(x*y + z*y, (x + z)*y),
+        rule(x*c0 + y*c1, (x + y*fold(c1 // c0))*c0, when=(c0 != 0) & (c1 % c0 == 0)),
+    )
+
+Operators on pattern variables build pattern nodes that name an operation ("add") and nothing else; whoever compiles a
+table (`rule_compiler.CompiledRules`) supplies a `Vocabulary`: which node class an operation is, where its operands are,
+what it means on numbers. A table is a value: it can be joined, filtered, listed and tested row by row.
+
+In a condition the same operators mean arithmetic on the matched constants; `measured("lower", x)` asks the builder
+about a matched expression, and `calling(function, c0)` calls Python.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from .node import Node
+
+# operations of the Python operators, and how they print
+INFIX: dict[str, str] = {
+    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "floormod": "%", "div": "/",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "logical_and": "&", "logical_or": "|",
+}  # fmt: skip
+
+
+class Pattern:
+    """An expression over pattern variables."""
+
+    __slots__ = ()
+
+    def __add__(self, other: object) -> Pattern:
+        return operation("add", self, other)
+
+    def __radd__(self, other: object) -> Pattern:
+        return operation("add", other, self)
+
+    def __sub__(self, other: object) -> Pattern:
+        return operation("sub", self, other)
+
+    def __rsub__(self, other: object) -> Pattern:
+        return operation("sub", other, self)
+
+    def __mul__(self, other: object) -> Pattern:
+        return operation("mul", self, other)
+
+    def __rmul__(self, other: object) -> Pattern:
+        return operation("mul", other, self)
+
+    def __floordiv__(self, other: object) -> Pattern:
+        return operation("floordiv", self, other)
+
+    def __rfloordiv__(self, other: object) -> Pattern:
+        return operation("floordiv", other, self)
+
+    def __mod__(self, other: object) -> Pattern:
+        return operation("floormod", self, other)
+
+    def __rmod__(self, other: object) -> Pattern:
+        return operation("floormod", other, self)
+
+    def __truediv__(self, other: object) -> Pattern:
+        return operation("div", self, other)
+
+    def __neg__(self) -> Pattern:
+        return operation("sub", 0, self)
+
+    def __and__(self, other: object) -> Pattern:
+        return operation("logical_and", self, other)
+
+    def __or__(self, other: object) -> Pattern:
+        return operation("logical_or", self, other)
+
+    def __invert__(self) -> Pattern:
+        return operation("logical_not", self)
+
+    def __eq__(self, other: object) -> Pattern:  # type: ignore[override]
+        return operation("eq", self, other)
+
+    def __ne__(self, other: object) -> Pattern:  # type: ignore[override]
+        return operation("ne", self, other)
+
+    def __lt__(self, other: object) -> Pattern:
+        return operation("lt", self, other)
+
+    def __le__(self, other: object) -> Pattern:
+        return operation("le", self, other)
+
+    def __gt__(self, other: object) -> Pattern:
+        return operation("gt", self, other)
+
+    def __ge__(self, other: object) -> Pattern:
+        return operation("ge", self, other)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a pattern has no truth value: combine conditions with & | ~")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PatternVar(Pattern):
+    """Matches any expression; a second occurrence must match the very same one."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PatternConst(Pattern):
+    """Matches a constant; stands for its value in conditions and in `fold`."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Literal(Pattern):
+    """A constant written in the rule."""
+
+    value: int | float
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Apply(Pattern):
+    """An operation on patterns."""
+
+    name: str
+    args: tuple[Pattern, ...]
+
+    def __str__(self) -> str:
+        if symbol := INFIX.get(self.name):
+            left, right = (f"({arg})" if isinstance(arg, Apply) else str(arg) for arg in self.args)
+            return f"{left} {symbol} {right}"
+        return f"{self.name}({', '.join([str(arg) for arg in self.args])})"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fold(Pattern):
+    """In a replacement: the constant that an expression over matched constants comes to."""
+
+    value: Pattern
+
+    def __str__(self) -> str:
+        return f"fold({self.value})"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Measure(Pattern):
+    """In a condition: what the builder's method `name` knows about an expression, a number."""
+
+    name: str
+    arg: Pattern
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.arg})"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Calling(Pattern):
+    """In a condition or a fold: a Python function of matched constants."""
+
+    function: Callable[..., int]
+    args: tuple[Pattern, ...]
+
+    def __str__(self) -> str:
+        return f"{self.function.__name__}({', '.join([str(arg) for arg in self.args])})"
+
+
+def pattern_vars(names: str) -> list[PatternVar]:
+    return [PatternVar(name) for name in names.split()]
+
+
+def pattern_consts(names: str) -> list[PatternConst]:
+    return [PatternConst(name) for name in names.split()]
+
+
+def as_pattern(value: object) -> Pattern:
+    if isinstance(value, Pattern):
+        return value
+    if isinstance(value, (int, float)):
+        return Literal(value)
+    raise TypeError(f"a rule is made of patterns and numbers, got {value!r}")
+
+
+def operation(name: str, *args: object) -> Pattern:
+    return Apply(name, tuple([as_pattern(arg) for arg in args]))
+
+
+def fold(value: Pattern) -> Pattern:
+    return Fold(value)
+
+
+def measured(name: str, arg: Pattern) -> Pattern:
+    return Measure(name, arg)
+
+
+def calling(function: Callable[..., int], *args: object) -> Pattern:
+    return Calling(function, tuple([as_pattern(arg) for arg in args]))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rule:
+    """Where `pattern` matches and `when` holds, `replacement` has the same value."""
+
+    pattern: Apply
+    replacement: Pattern
+    when: Pattern | None
+    source: str  # file and line
+
+    def __str__(self) -> str:
+        condition = f"  when {self.when}" if self.when is not None else ""
+        return f"{self.pattern} -> {self.replacement}{condition}"
+
+
+class RuleTable(tuple[Rule, ...]):
+    """Rules in order of priority; tables join with +."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Iterable[Rule]) -> RuleTable:  # type: ignore[override]
+        return RuleTable((*self, *other))
+
+
+def rule(pattern: Pattern, replacement: object, when: Pattern | None = None) -> Rule:
+    if not isinstance(pattern, Apply):
+        raise TypeError(f"the left side of a rule is an operation, got {pattern}")
+    frame = sys._getframe(1)
+    file = frame.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
+    return Rule(pattern, as_pattern(replacement), when, f"{file}:{frame.f_lineno}")
+
+
+def rules(*parts: Rule | Iterable[Rule]) -> RuleTable:
+    """A table of rules and of other tables' rules."""
+    flat: list[Rule] = []
+    for part in parts:
+        if isinstance(part, Rule):
+            flat.append(part)
+        else:
+            flat.extend(part)
+    return RuleTable(flat)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a pattern's operation is in a given IR.
+
+    `signature` gives one letter per operand and one for the result; equal letters have equal dtypes, `b` is a truth
+    value ("tt>t" for add, "tt>b" for lt, "btt>t" for select). Constants in replacements take their dtype from it.
+    """
+
+    node: type[Node]
+    fields: tuple[str, ...]
+    signature: str
+    evaluate: Callable[..., int | float]
+    commutative: bool = False
+    guard: str = ""  # further test on the node, e.g. "{}.op is likely", names from Vocabulary.names
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The operations of an IR, and the classes of its constants.
+
+    `same` is the expression that compares two matched occurrences of a variable: identity if the builder
+    hash-conses, otherwise a call of a function in `names`.
+    """
+
+    operations: Mapping[str, Operation]
+    constant: type[Node]
+    same: str = "{} is {}"
+    names: Mapping[str, object] | None = None
+
+
+def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
+    """The pattern and everything inside it, parents first."""
+    yield pattern
+    inner: tuple[Pattern, ...] = ()
+    if isinstance(pattern, (Apply, Calling)):
+        inner = pattern.args
+    elif isinstance(pattern, Fold):
+        inner = (pattern.value,)
+    elif isinstance(pattern, Measure):
+        inner = (pattern.arg,)
+    for part in inner:
+        yield from subpatterns(part)
+
+
+def evaluate(
+    pattern: Pattern,
+    values: Mapping[str, int | float],
+    operations: Mapping[str, Operation],
+    measures: Mapping[tuple[str, str], int] | None = None,
+) -> int | float:
+    """The pattern's value for given values of its variables; the meaning that tests compare."""
+    if isinstance(pattern, (PatternVar, PatternConst)):
+        return values[pattern.name]
+    if isinstance(pattern, Literal):
+        return pattern.value
+    if isinstance(pattern, Fold):
+        return evaluate(pattern.value, values, operations, measures)
+    if isinstance(pattern, Measure):
+        return (measures or {})[pattern.name, str(pattern.arg)]
+    if isinstance(pattern, Calling):
+        args = [evaluate(arg, values, operations, measures) for arg in pattern.args]
+        return pattern.function(*args)
+    assert isinstance(pattern, Apply)
+    first = evaluate(pattern.args[0], values, operations, measures)
+    # the guards of a condition come first: `(c0 != 0) & (c1 % c0 == 0)`
+    if pattern.name == "logical_and" and not first:
+        return 0
+    if pattern.name == "logical_or" and first:
+        return 1
+    rest = [evaluate(arg, values, operations, measures) for arg in pattern.args[1:]]
+    return operations[pattern.name].evaluate(first, *rest)

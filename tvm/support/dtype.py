@@ -1,0 +1,162 @@
+"""Data types: interned strings that know their code, bits and lanes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+# DLPack type codes; bool is uint with one bit, handle is the classic opaque pointer
+TYPE_CODES = {
+    "int": 0,
+    "uint": 1,
+    "bool": 1,
+    "float": 2,
+    "handle": 3,
+    "bfloat": 4,
+    "e4m3_float": 6,
+    "e5m2_float": 7,
+}
+CODE_NAMES = {code: name for name, code in TYPE_CODES.items() if name != "bool"}
+_DEFAULT_BITS = {"int": 32, "uint": 32, "float": 32, "bfloat": 16, "handle": 64, "bool": 1}
+_ALIASES = {"": "void", "float": "float32", "int": "int32", "uint": "uint32", "uint1": "bool"}
+# names that end in digits or carry their bits in another place
+_FLOAT8 = {"e4m3_float8": ("e4m3_float", 8), "e5m2_float8": ("e5m2_float", 8)}
+_FROM_NUMPY = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8", "bool_": "bool"}
+_PATTERN = re.compile(r"^(int|uint|bfloat|float|handle|bool)(\d*)(?:x(\d+))?$")
+
+
+class DType(str):
+    """A data type such as ``float32`` or ``int8x4``.
+
+    Compares equal to its text, and is interned: equal types are the same object.
+    """
+
+    __slots__ = (
+        "code", "bits", "lanes", "element",
+        "is_int", "is_uint", "is_float", "is_bool", "is_handle", "is_vector", "is_void",
+    )  # fmt: skip
+
+    code: str
+    bits: int
+    lanes: int
+    element: DType
+    is_int: bool
+    is_uint: bool
+    is_float: bool
+    is_bool: bool
+    is_handle: bool
+    is_vector: bool
+    is_void: bool
+
+    def __new__(cls, text: Any) -> DType:
+        return dtype(text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dtype, (str(self),)
+
+    @property
+    def type_code(self) -> int:
+        """DLPack's code of the element type."""
+        return TYPE_CODES[self.code]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one value, all lanes together."""
+        return (self.bits * self.lanes + 7) // 8
+
+    def with_lanes(self, lanes: int) -> DType:
+        """The vector type with this element type and ``lanes`` lanes."""
+        return self.element if lanes == 1 else dtype(f"{self.element}x{lanes}")
+
+    def with_bits(self, bits: int) -> DType:
+        """The type with the same code and lanes, and ``bits`` bits."""
+        return dtype(f"{self.code}{bits}").with_lanes(self.lanes)
+
+
+_INTERNED: dict[Any, DType] = {}
+
+
+def dtype(value: Any) -> DType:
+    """The interned data type that ``value`` names.
+
+    Parameters
+    ----------
+    value : str, DType, numpy dtype or Python scalar type
+        ``"float32"``, ``np.int64``, ``bool``, ``"int8x4"`` ...
+
+    Raises
+    ------
+    ValueError
+        If the text names no data type.
+    """
+    if type(value) is DType:
+        return value
+    try:
+        found = _INTERNED.get(value)
+    except TypeError:
+        found = None
+    if found is None:
+        found = _parse(value if isinstance(value, str) else _numpy_name(value))
+        if isinstance(value, (str, type)):
+            _INTERNED[value] = found
+    return found
+
+
+def _numpy_name(value: Any) -> str:
+    if isinstance(value, type) and value in (int, float, bool):
+        return {int: "int32", float: "float32", bool: "bool"}[value]
+    import numpy
+
+    name = str(numpy.dtype(value).name)
+    return _FROM_NUMPY.get(name, name)
+
+
+def _parse(text: str) -> DType:
+    text = _ALIASES.get(text, text)
+    if text == "void":
+        return _intern("handle", 0, 0)
+    element, _, lanes = text.partition("x") if text.startswith(("e4m3", "e5m2")) else ("", "", "")
+    if element in _FLOAT8:
+        return _intern(*_FLOAT8[element], int(lanes or 1))
+    match = _PATTERN.match(text)
+    if match is None:
+        raise ValueError(f"dtype requires a name such as float32, int8x4 or bool, got {text!r}")
+    code, bits, lanes = match.groups()
+    width = int(bits) if bits else _DEFAULT_BITS[code]
+    if code == "uint" and width == 1:
+        code = "bool"
+    if width == 0 or int(lanes or 1) == 0 or (code == "bool" and width not in (1, 8)):
+        raise ValueError(f"dtype requires a positive number of bits and lanes, got {text!r}")
+    return _intern(code, 1 if code == "bool" else width, int(lanes or 1))
+
+
+def _canonical_text(code: str, bits: int, lanes: int) -> str:
+    if code == "handle" and bits == 0:
+        return "void"
+    element = code if code in ("handle", "bool") else f"{code}{bits}"
+    return element if lanes == 1 else f"{element}x{lanes}"
+
+
+def _intern(code: str, bits: int, lanes: int) -> DType:
+    text = _canonical_text(code, bits, lanes)
+    found = _INTERNED.get(text)
+    if found is not None:
+        return found
+    new = str.__new__(DType, text)
+    new.code, new.bits, new.lanes = code, bits, lanes
+    new.is_int = code == "int"
+    new.is_bool = code == "bool"
+    new.is_uint = code in ("uint", "bool")
+    new.is_float = "float" in code
+    new.is_void = bits == 0
+    new.is_handle = code == "handle" and bits != 0
+    new.is_vector = lanes > 1
+    _INTERNED[text] = new
+    new.element = new if lanes in (0, 1) else _intern(code, bits, 1)
+    return new
+
+
+def dtype_from_code(type_code: int, bits: int, lanes: int = 1) -> DType:
+    """The data type of a DLPack triple."""
+    code = CODE_NAMES[type_code]
+    return _intern("bool" if code == "uint" and bits == 1 else code, bits, lanes)
