@@ -1,0 +1,59 @@
+"""Targets: for which machines to compile, and what they can do."""
+
+from .constructors import (
+    adreno,
+    arm_cpu,
+    bifrost,
+    create,
+    cuda,
+    hexagon,
+    intel_graphics,
+    mali,
+    micro,
+    rasp,
+    riscv_cpu,
+    rocm,
+    stm32,
+    vta,
+)
+from .cpu import CpuInfo, cpu_info
+from .generic_func import (
+    GenericFunc,
+    generic_func,
+    get_native_generic_func,
+    override_native_generic_func,
+)
+from .kind import TargetError, TargetKind
+from .tag import list_tags, register_tag
+from .target import Target, TargetFeatures
+from .virtual_device import VirtualDevice
+
+__all__ = [
+    "CpuInfo",
+    "GenericFunc",
+    "Target",
+    "TargetError",
+    "TargetFeatures",
+    "TargetKind",
+    "VirtualDevice",
+    "adreno",
+    "arm_cpu",
+    "bifrost",
+    "cpu_info",
+    "create",
+    "cuda",
+    "generic_func",
+    "get_native_generic_func",
+    "hexagon",
+    "intel_graphics",
+    "list_tags",
+    "mali",
+    "micro",
+    "override_native_generic_func",
+    "rasp",
+    "register_tag",
+    "riscv_cpu",
+    "rocm",
+    "stm32",
+    "vta",
+]

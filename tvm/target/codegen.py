@@ -1,0 +1,85 @@
+"""What LLVM knows: the classic queries of ``tvm.target.codegen``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tvm._ffi import get_global_func
+
+from .cpu import cpu_info
+from .host import host_name, host_triple
+from .target import Target
+
+
+def build_module(mod: Any, target: Any) -> Any:
+    """Generate code for a lowered module."""
+    target = Target.canon_target(target)
+    assert target is not None
+    return get_global_func(f"target.build.{target.kind}")(mod, target)
+
+
+def target_has_features(cpu_features: str | Iterable[str], target: Any = None) -> bool:
+    """Whether the target's processor has all of the features."""
+    wanted = [cpu_features] if isinstance(cpu_features, str) else list(cpu_features)
+    return cpu_info(Target.canon_target(target)).features.issuperset(wanted)
+
+
+def llvm_cpu_has_features(cpu_features: str | Iterable[str], target: Any = None) -> bool:
+    """The same as :func:`target_has_features`."""
+    return target_has_features(cpu_features, target)
+
+
+def llvm_get_cpu_features(target: Any = None) -> dict[str, str]:
+    """The features of the target's processor."""
+    return dict.fromkeys(sorted(cpu_info(Target.canon_target(target)).features), "")
+
+
+def llvm_get_system_triple() -> str:
+    """The triple of this process."""
+    return host_triple()
+
+
+def llvm_get_system_cpu() -> str:
+    """LLVM's name of this processor."""
+    return host_name()
+
+
+def llvm_get_system_x86_vendor() -> str:
+    """The maker of this processor, or an empty text."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("vendor_id"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return ""
+
+
+def llvm_version_major(allow_none: bool = False) -> int:
+    """The major version of LLVM."""
+    import llvmlite.binding as llvm
+
+    del allow_none
+    return int(llvm.llvm_version_info[0])
+
+
+# numbers stand for names only between the two functions below
+_INTRINSIC_NAMES: dict[int, str] = {}
+
+
+def llvm_lookup_intrinsic_id(name: str) -> int:
+    """A number for an LLVM intrinsic such as ``llvm.fma``; 0 if that is none."""
+    if not name.startswith("llvm."):
+        return 0
+    number = next((n for n, known in _INTRINSIC_NAMES.items() if known == name), None)
+    if number is None:
+        number = len(_INTRINSIC_NAMES) + 1
+        _INTRINSIC_NAMES[number] = name
+    return number
+
+
+def llvm_get_intrinsic_name(intrin_id: int) -> str:
+    """The name behind a number of :func:`llvm_lookup_intrinsic_id`."""
+    return _INTRINSIC_NAMES[int(intrin_id)]

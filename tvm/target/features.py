@@ -1,0 +1,45 @@
+"""Processor features of a target: ``target.features.has_dotprod``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .target import Target
+
+# features that LLVM names, by the classic name
+_FROM_MATTR = {
+    "has_dotprod": "dotprod",
+    "has_matmul_i8": "i8mm",
+    "has_fp16_simd": "fullfp16",
+    "has_asimd": "neon",
+    "has_sve": "sve",
+    "has_sme": "sme",
+    "has_mve": "mve",
+    "has_dsp": "dsp",
+}
+_WITH_DOTPROD = ("cortex-a55", "cortex-a75", "cortex-a76", "cortex-a77", "cortex-a78", "neoverse")
+
+
+class TargetFeatures:
+    """Answers by attribute; None for a feature nobody has heard of."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:
+        target = self._target
+        given = target.attrs.get(f"feature.{name}")
+        if given is not None:
+            return given
+        if name == "is_aarch64":
+            return str(target.attrs.get("mtriple", "")).startswith(("aarch64", "arm64"))
+        if (feature := _FROM_MATTR.get(name)) is None:
+            return None
+        return f"+{feature}" in target.mattr or _implied(name, target)
+
+
+def _implied(name: str, target: Target) -> bool:
+    if name == "has_asimd":
+        return bool(target.features.is_aarch64)
+    return name == "has_dotprod" and target.mcpu.startswith(_WITH_DOTPROD)
