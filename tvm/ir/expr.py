@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tvm.error import TypeCheckError
 from tvm.support import DType
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class BaseExpr(Node):
     """An expression of any level."""
 
-    span: Span | None = ignored(default=None)
+    span: Span | None = ignored(default=None, kw_only=True)
 
 
 class PrimExpr(BaseExpr):
@@ -30,7 +30,10 @@ class RelayExpr(BaseExpr):
     """A graph-level expression. Type inference fills in ``checked_type``."""
 
     __slots__ = ("_checked_type_",)
-    _checked_type_: Type | None  # type: ignore[misc]
+    graph_node: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+        _checked_type_: ClassVar[Type | None]
 
     @property
     def checked_type(self) -> Any:

@@ -91,9 +91,20 @@ def reference(*, default: Any = ..., convert: Callable[[Any], Any] | None = None
     return Field(role=Role.REFERENCE, role_is_given=True, default=default, convert=convert)
 
 
-def ignored(*, default: Any = ...) -> Any:
-    """Left out of equality and hashing: spans, name hints, memoised facts."""
-    return Field(role=Role.IGNORED, role_is_given=True, default=default)
+def ignored(
+    *,
+    default: Any = ...,
+    default_factory: Callable[[], Any] | None = None,
+    kw_only: bool = False,
+) -> Any:
+    """Left out of equality and hashing: spans, name hints, memoised facts.
+
+    ``kw_only`` tells type checkers alone that the field goes behind those of subclasses.
+    """
+    del kw_only
+    return Field(
+        role=Role.IGNORED, role_is_given=True, default=default, default_factory=default_factory
+    )
 
 
 def derived(expression: str, *, init: Literal[False] = False) -> Any:
@@ -125,7 +136,7 @@ def _annotation_text(annotation: Any) -> str:
 def inherited_fields(bases: Sequence[type]) -> list[Field]:
     merged: dict[str, Field] = {}
     for base in reversed(bases):
-        for field in getattr(base, "fields", ()):
+        for field in getattr(base, "node_fields", ()):
             merged[field.name] = field
     return list(merged.values())
 
@@ -138,6 +149,16 @@ def merge_fields(inherited: list[Field], own: list[Field]) -> list[Field]:
     own_defaults = [f for f in own if not f.required and f.expression is None]
     kept_defaults = [f for f in kept if not f.required and f.expression is None]
     return [*required, *own_defaults, *kept_defaults]
+
+
+def compared_fields(fields: Sequence[Field]) -> tuple[tuple[str, bool], ...]:
+    """(name, whether it binds) of what equality reads; binders come before their scope."""
+    compared = [
+        (f.name, f.role is Role.BINDER)
+        for f in fields
+        if f.role is not Role.IGNORED and f.expression is None
+    ]
+    return tuple(sorted(compared, key=lambda field: not field[1]))
 
 
 _CONTAINERS = {

@@ -25,6 +25,7 @@ from .fields import (
     Shape,
     binder,
     child,
+    compared_fields,
     derived,
     ignored,
     inherited_fields,
@@ -71,9 +72,9 @@ def _install(cls: NodeMeta, methods: Mapping[str, Any], namespace: Mapping[str, 
     for name, function in methods.items():
         if name not in namespace:
             setattr(cls, name, function)
-    names = tuple(f.name for f in cls.fields if f.expression is None)
+    names = tuple(f.name for f in cls.node_fields if f.expression is None)
     if "__match_args__" not in namespace:
-        cls.__match_args__ = names  # type: ignore[misc]
+        setattr(cls, "__match_args__", names)  # noqa: B010 - not an attribute type checkers know
 
 
 @dataclass_transform(
@@ -82,7 +83,8 @@ def _install(cls: NodeMeta, methods: Mapping[str, Any], namespace: Mapping[str, 
 class NodeMeta(type):
     """Turns annotated fields into slots and generated methods."""
 
-    fields: tuple[Field, ...]
+    node_fields: tuple[Field, ...]
+    compared: tuple[tuple[str, bool], ...]  # (field, whether it binds), binders first
     type_key: str
     visit_name: str
 
@@ -101,12 +103,13 @@ class NodeMeta(type):
             *(field.name for field in own if field.name not in known),
         )
         cls = super().__new__(mcs, name, bases, namespace)
-        cls.fields = tuple(fields)
+        cls.node_fields = tuple(fields)
+        cls.compared = compared_fields(fields)
         cls.type_key = key or _default_key(name, namespace["__module__"])
         cls.visit_name = f"visit_{snake_case(name)}"
         VISIT_NAMES.add(cls.visit_name)
         NODE_TYPES[cls.type_key] = typing.cast("type[Node]", cls)
-        _install(cls, generate_methods(cls, cls.fields), namespace)
+        _install(cls, generate_methods(cls, cls.node_fields), namespace)
         return cls
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_: Any):
@@ -116,7 +119,7 @@ class NodeMeta(type):
 class Node(Object, metaclass=NodeMeta):
     """The base of all IR nodes: immutable, compared by identity unless a class says otherwise."""
 
-    fields: ClassVar[tuple[Field, ...]]
+    node_fields: ClassVar[tuple[Field, ...]]
     type_key: ClassVar[str]
     visit_name: ClassVar[str]
     _make: ClassVar[Callable[..., Any]]
@@ -143,7 +146,7 @@ class Node(Object, metaclass=NodeMeta):
 
     def replace(self: N, **changes: Any) -> N:
         """A copy of this node with some fields changed."""
-        names = [field.name for field in self.fields if field.expression is None]
+        names = [field.name for field in self.node_fields if field.expression is None]
         if unknown := changes.keys() - set(names):
             raise TypeError(
                 f"{type(self).__name__}.replace requires fields of {names}, got {sorted(unknown)}"
@@ -154,10 +157,10 @@ class Node(Object, metaclass=NodeMeta):
         )
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(field.name for field in self.fields)]
+        return [*super().__dir__(), *(field.name for field in self.node_fields)]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = [field.name for field in self.fields if field.expression is None]
+        names = [field.name for field in self.node_fields if field.expression is None]
         return _rebuild, (type(self), [getattr(self, name) for name in names])
 
     def __copy__(self: N) -> N:
@@ -176,7 +179,7 @@ class Node(Object, metaclass=NodeMeta):
 
 def generic_repr(node: Node) -> str:
     """``Class(field=value, ...)`` with references and ignored fields left out."""
-    shown = [f for f in node.fields if f.role is not Role.IGNORED and f.expression is None]
+    shown = [f for f in node.node_fields if f.role is not Role.IGNORED and f.expression is None]
     values = [f"{f.name}={getattr(node, f.name, '?')!r}" for f in shown]
     return f"{type(node).__name__}({', '.join(values)})"
 
@@ -211,8 +214,8 @@ def _guarded_setattr(node: Node, name: str, value: Any) -> None:
 
 
 def _may_be_reset(node: Node, name: str) -> bool:
-    return any(f.name == name and f.role is Role.IGNORED for f in node.fields) or not any(
-        f.name == name for f in node.fields
+    return any(f.name == name and f.role is Role.IGNORED for f in node.node_fields) or not any(
+        f.name == name for f in node.node_fields
     )
 
 

@@ -271,6 +271,7 @@ class Operation:
     signature: str
     evaluate: Callable[..., int | float]
     commutative: bool = False
+    leaves: tuple[str, ...] = ()  # operands that are plain values, as a vector's lanes
     guard: str = ""  # further test on the node, e.g. "{}.op is likely", names from Vocabulary.names
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
+from tvm.error import TypeCheckError
 from tvm.support import DType, dtype
 
-from .node import Node, child, ignored, leaf
+from .expr import PrimExpr
+from .node import Node, binder, child, ignored, leaf
 from .span import Span
+from .structural import structural_equal, structural_hash
 
 
 class TypeKind(IntEnum):
@@ -22,19 +26,38 @@ class TypeKind(IntEnum):
     TypeData = 6
 
 
+def _tuple(items: Any) -> tuple[Any, ...]:
+    return () if items is None else tuple(items)
+
+
+_DIMENSION_MAKERS: list[Callable[[int], PrimExpr]] = []
+
+
+def register_dimension_maker(make: Callable[[int], PrimExpr]) -> None:
+    """Tell how a Python int becomes a dimension; the loop level above defines the literal."""
+    _DIMENSION_MAKERS[:] = [make]
+
+
+def as_dimensions(shape: Any) -> tuple[PrimExpr, ...]:
+    """Dimensions as expressions; Python and numpy integers become ``int32`` literals."""
+    if isinstance(shape, (int, PrimExpr)):
+        shape = (shape,)
+    return tuple([d if isinstance(d, PrimExpr) else _DIMENSION_MAKERS[0](int(d)) for d in shape])
+
+
 class Type(Node):
     """The base of all types. ``==`` compares structure."""
 
-    span: Span | None = ignored(default=None)
+    span: Span | None = ignored(default=None, kw_only=True)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Type) and types_equal(self, other))
+        return self is other or (isinstance(other, Type) and structural_equal(self, other))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        return type_hash(self)
+        return structural_hash(self)
 
 
 class PrimType(Type):
@@ -55,6 +78,7 @@ class TypeVar(Type, key="relay.TypeVar"):
 
     name_hint: str
     kind: TypeKind = TypeKind.Type
+    structural: ClassVar[str] = "variable"
 
     __eq__ = object.__eq__
     __ne__ = object.__ne__
@@ -75,4 +99,88 @@ class GlobalTypeVar(Type):
 class TupleType(Type):
     """A tuple of types."""
 
-    fields_: tuple[Type, ...]
+    fields: tuple[Type, ...] = child(convert=tuple)
+
+
+class TypeConstraint(Type):
+    """A condition on types."""
+
+
+class FuncType(Type):
+    """The type of a function."""
+
+    arg_types: tuple[Type, ...] = child(convert=tuple)
+    ret_type: Type
+    type_params: tuple[TypeVar, ...] = binder("arg_types", "ret_type", default=(), convert=_tuple)
+    type_constraints: tuple[TypeConstraint, ...] = child(default=(), convert=_tuple)
+
+
+class IncompleteType(Type):
+    """A type that inference has still to find."""
+
+    kind: TypeKind = TypeKind.Type
+    structural: ClassVar[str] = "variable"
+
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+    __hash__ = object.__hash__
+
+
+class RelayRefType(Type, key="relay.RefType"):
+    """A mutable cell that holds a value of a type."""
+
+    value: Type
+
+
+class TypeRelation(TypeConstraint):
+    """A relation that an operator demands of its argument and result types."""
+
+    func: object = leaf()
+    args: tuple[Type, ...] = child(convert=tuple)
+    num_inputs: int
+    attrs: object = leaf(default=None)
+
+
+class TypeCall(Type):
+    """An algebraic data type applied to arguments."""
+
+    func: Type
+    args: tuple[Type, ...] = child(convert=tuple)
+
+
+class BaseTensorType(Type, key="relay.BaseTensorType"):
+    """The base of tensor types."""
+
+
+class TensorType(BaseTensorType, key="relay.TensorType"):
+    """A tensor of a shape and a data type.
+
+    Parameters
+    ----------
+    shape : sequence of int or PrimExpr
+        The dimensions; ``tir.Any()`` for one not known before run time.
+    dtype : str
+        The element type.
+    """
+
+    shape: tuple[PrimExpr, ...] = child(convert=as_dimensions)
+    dtype: DType = leaf(default=dtype("float32"), convert=dtype)
+
+    @property
+    def concrete_shape(self) -> tuple[int, ...]:
+        """The shape as integers.
+
+        Raises
+        ------
+        TypeCheckError
+            If a dimension is not a constant.
+        """
+        values = [getattr(dim, "value", None) for dim in self.shape]
+        if any(type(value) is not int for value in values):
+            raise TypeCheckError(f"concrete_shape requires constant dimensions, got {self}")
+        return tuple(values)  # type: ignore[arg-type]
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether a dimension is not a constant."""
+        return any(type(getattr(dim, "value", None)) is not int for dim in self.shape)

@@ -1,0 +1,181 @@
+"""PassContext: which passes run, with what options, watched by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, TypeVar
+
+from tvm.error import TVMError, suggest
+from tvm.support import Scoped
+
+T = TypeVar("T")
+
+# key -> a type, or a frozen dataclass with the options of a pass
+_CONFIG_TYPES: dict[str, Any] = {}
+
+
+def register_pass_config(key: str, value_type: Any) -> None:
+    """Allow ``key`` in ``PassContext(config=...)``.
+
+    Parameters
+    ----------
+    key : str
+        Such as ``"tir.UnrollLoop"``.
+    value_type : type or dataclass
+        bool, int, str, list; or a dataclass, given by users as a dictionary of its fields.
+    """
+    _CONFIG_TYPES[key] = value_type
+
+
+class PassContext:
+    """What holds for the passes run inside ``with PassContext(...):``.
+
+    Parameters
+    ----------
+    opt_level : int
+        Passes of a higher level are left out (0 to 4).
+    required_pass, disabled_pass : list of str
+        Passes by name that run, or do not, whatever their level.
+    instruments : list of PassInstrument
+        Watch each pass.
+    config : dict
+        Options by key; unknown keys and wrong types are errors.
+
+    Raises
+    ------
+    TVMError
+        On an unknown key or option, or a value of the wrong type.
+    """
+
+    def __init__(
+        self,
+        opt_level: int = 2,
+        required_pass: Iterable[str] | None = None,
+        disabled_pass: Iterable[str] | None = None,
+        instruments: Iterable[Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.opt_level = int(opt_level)
+        self.required_pass = _names(required_pass, "required_pass")
+        self.disabled_pass = _names(disabled_pass, "disabled_pass")
+        self.instruments = list(instruments or [])
+        self.config = {key: _checked(key, value) for key, value in (config or {}).items()}
+
+    def __enter__(self) -> PassContext:
+        _CURRENT.push(self)
+        entered = []
+        try:
+            for instrument in self.instruments:
+                instrument.enter_pass_ctx()
+                entered.append(instrument)
+        except Exception:
+            for instrument in reversed(entered):
+                instrument.exit_pass_ctx()
+            self.instruments = []
+            _CURRENT.pop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._leave_instruments()
+        finally:
+            _CURRENT.pop()
+
+    def _leave_instruments(self) -> None:
+        try:
+            for instrument in self.instruments:
+                instrument.exit_pass_ctx()
+        except Exception:
+            self.instruments = []
+            raise
+
+    def override_instruments(self, instruments: Iterable[Any] | None) -> None:
+        """Leave the instruments there are, and enter others."""
+        self._leave_instruments()
+        self.instruments = list(instruments or [])
+        for instrument in self.instruments:
+            instrument.enter_pass_ctx()
+
+    def enables(self, name: str, opt_level: int) -> bool:
+        """Whether a pass of that name and level runs here."""
+        if name in self.disabled_pass:
+            return False
+        return name in self.required_pass or self.opt_level >= opt_level
+
+    def get(self, key: str, default: T) -> T:
+        """The option of that key, or ``default``."""
+        value: T = self.config.get(key, default)
+        return value
+
+    def options(self, key: str, record: type[T]) -> T:
+        """The options record of a pass: the configured one, or all defaults."""
+        found = self.config.get(key)
+        return found if isinstance(found, record) else record()
+
+    @staticmethod
+    def current() -> PassContext:
+        """The innermost context, or the default one."""
+        return _CURRENT.current() or _DEFAULT
+
+    @staticmethod
+    def list_configs() -> dict[str, dict[str, str]]:
+        """All keys with the types of their values."""
+        return {key: {"type": _type_name(kind)} for key, kind in sorted(_CONFIG_TYPES.items())}
+
+
+def _names(names: Iterable[str] | None, parameter: str) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise TypeError(f"PassContext requires a list for {parameter}, got {names!r}")
+    return tuple(names or ())
+
+
+def _type_name(kind: Any) -> str:
+    return str(getattr(kind, "__name__", kind))
+
+
+def _checked(key: str, value: Any) -> Any:
+    if key not in _CONFIG_TYPES:
+        raise TVMError(
+            f"PassContext requires a known config key, got {key!r}",
+            hint=suggest(key, _CONFIG_TYPES) or "PassContext.list_configs() has them all",
+        )
+    kind = _CONFIG_TYPES[key]
+    if is_dataclass(kind):
+        return _options_record(key, kind, value)
+    value = getattr(value, "value", value)
+    if kind is bool and isinstance(value, int):
+        return bool(value)
+    if isinstance(kind, type) and not isinstance(value, kind):
+        if kind in (list, tuple) and isinstance(value, (list, tuple)):
+            return value
+        raise TypeError(
+            f"config key {key} requires {kind.__name__}, got {value!r} of {type(value).__name__}"
+        )
+    return value
+
+
+def _options_record(key: str, record: Any, value: Any) -> Any:
+    if isinstance(value, record):
+        return value
+    if not isinstance(value, Mapping):
+        raise TypeError(f"config key {key} requires a dictionary of its options, got {value!r}")
+    known = {field.name: field for field in fields(record)}
+    for name, option in value.items():
+        if name not in known:
+            raise TVMError(
+                f"config key {key} has the options {list(known)}, got {name!r}",
+                hint=suggest(name, known),
+            )
+        default = known[name].default
+        if default is not MISSING and isinstance(default, (bool, int)):
+            if not isinstance(getattr(option, "value", option), int):
+                raise TypeError(
+                    f"option {name} of {key} requires {type(default).__name__}, got {option!r}"
+                )
+    return record(**{name: getattr(v, "value", v) for name, v in value.items()})
+
+
+_CURRENT: Scoped[PassContext] = Scoped("PassContext")
+_DEFAULT = PassContext()

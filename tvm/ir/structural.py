@@ -1,0 +1,316 @@
+"""Structural equality and hashing, read off the roles of fields.
+
+Two programs are equal if they differ only in the names of bound variables, in spans and in
+other ignored fields. A variable is equal to the one it is bound together with; a free variable
+only to itself, unless ``map_free_vars`` is set.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+from tvm.error import TVMError
+from tvm.support import deep
+
+from .codegen import is_node
+
+
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
+    """Whether two nodes, or containers of nodes, have the same structure.
+
+    Parameters
+    ----------
+    lhs, rhs : node, tuple, dict or plain value
+    map_free_vars : bool
+        Let free variables of equal type stand for each other, one to one.
+    """
+    return lhs is rhs or _compare(lhs, rhs, map_free_vars) is None
+
+
+def get_first_structural_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False) -> str | None:
+    """The path of the first difference, such as ``.body.extent``, or None if equal."""
+    return _compare(lhs, rhs, map_free_vars)
+
+
+def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
+    """Raise an error that shows the first difference unless the two are structurally equal.
+
+    Raises
+    ------
+    ValueError
+        With the path of the difference and both texts.
+    """
+    path = _compare(lhs, rhs, map_free_vars)
+    if path is not None:
+        place = f"<root>{path}"
+        raise ValueError(
+            f"structural equality fails at {place}:\n"
+            f"lhs: {_at(lhs, path)}\nrhs: {_at(rhs, path)}\n"
+            f"--- lhs\n{lhs}\n--- rhs\n{rhs}"
+        )
+
+
+@deep
+def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+    """A 64-bit hash, the same in every process, equal for structurally equal values."""
+    return _Hasher(map_free_vars).value(node) & 0xFFFFFFFFFFFFFFFF
+
+
+@deep
+def _compare(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
+    comparison = _Comparison(map_free_vars)
+    if comparison.values(lhs, rhs):
+        return None
+    return "".join(reversed(comparison.path))
+
+
+def _at(value: Any, path: str) -> str:
+    """What stands at a path that a comparison gave."""
+    try:
+        return str(eval(f"value{path}", {}, {"value": value}))
+    except (AttributeError, IndexError, KeyError, NameError, SyntaxError, TypeError):
+        return "<nothing>"
+
+
+def _is_variable(cls: type) -> bool:
+    return getattr(cls, "structural", None) == "variable"
+
+
+class _Comparison:
+    """One run of comparing; ``path`` holds the way to a mismatch, innermost first."""
+
+    def __init__(self, map_free_vars: bool) -> None:
+        self.map_free = map_free_vars
+        self.left: dict[int, tuple[Any, Any]] = {}  # id(lhs) -> (lhs, rhs) known to be equal
+        self.right: dict[int, Any] = {}  # id(rhs) -> lhs, for what must map one to one
+        self.path: list[str] = []
+
+    def values(self, a: Any, b: Any) -> bool:
+        if is_node(a):
+            return type(a) is type(b) and self.nodes(a, b)
+        if isinstance(a, (tuple, list)):
+            return isinstance(b, (tuple, list)) and self.sequences(a, b)
+        if isinstance(a, dict):
+            return isinstance(b, dict) and self.mappings(a, b)
+        return _plain_equal(a, b)
+
+    def nodes(self, a: Any, b: Any) -> bool:
+        known = self.left.get(id(a))
+        if known is not None:
+            return bool(known[1] is b)
+        cls = type(a)
+        if _is_variable(cls):
+            return self.variables(a, b)
+        if not self.fields(a, b):
+            return False
+        if getattr(cls, "graph_node", False):
+            return self.bind(a, b)
+        return True
+
+    def fields(self, a: Any, b: Any) -> bool:
+        for name, binds in type(a).compared:
+            x, y = getattr(a, name), getattr(b, name)
+            if x is y and not binds and not self.left:
+                continue
+            if not (self.definitions(x, y) if binds else self.values(x, y)):
+                self.path.append(f".{name}")
+                return False
+        return True
+
+    def sequences(self, a: Any, b: Any) -> bool:
+        if len(a) != len(b):
+            return False
+        for index in range(len(a)):
+            if not self.values(a[index], b[index]):
+                self.path.append(f"[{index}]")
+                return False
+        return True
+
+    def mappings(self, a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+        """Keys are matched as variables or as plain values."""
+        if len(a) != len(b):
+            return False
+        named = {k.name_hint: k for k in b if hasattr(k, "name_hint")}
+        for key, x in a.items():
+            other = self.counterpart(key, b, named)
+            if other is None or not self.values(x, b[other]):
+                self.path.append(f"[{key!r}]")
+                return False
+        return True
+
+    def counterpart(self, key: Any, b: dict[Any, Any], named: dict[str, Any]) -> Any:
+        """The key of ``b`` that stands for ``key``: bound with it, of its name, or equal to it."""
+        if not is_node(key):
+            return key if key in b else None
+        if id(key) in self.left:
+            return self.left[id(key)][1]
+        candidates = [named.get(key.name_hint)] if hasattr(key, "name_hint") else list(b)
+        for other in candidates:
+            if other is not None and self.values(key, other):
+                return other
+        self.path.clear()
+        return None
+
+    def definitions(self, a: Any, b: Any) -> bool:
+        """Variables that are bound here: equal if their types are, and from now on."""
+        if isinstance(a, (tuple, list)):
+            if not isinstance(b, (tuple, list)) or len(a) != len(b):
+                return False
+            return all([self.definitions(x, y) for x, y in zip(a, b, strict=True)])
+        if isinstance(a, dict):
+            free, self.map_free = self.map_free, True
+            same = isinstance(b, dict) and self.mappings(a, b)
+            self.map_free = free
+            return same
+        if not is_node(a) or type(a) is not type(b):
+            return self.values(a, b)
+        known = self.left.get(id(a))
+        if known is not None:
+            return bool(known[1] is b)
+        if not _is_variable(type(a)):
+            return self.values(a, b)
+        free, self.map_free = self.map_free, True
+        same = self.types_of_variables(a, b)
+        self.map_free = free
+        return same and self.bind(a, b)
+
+    def variables(self, a: Any, b: Any) -> bool:
+        if a is b and id(b) not in self.right:
+            return self.bind(a, b)
+        if id(b) in self.right:
+            return False
+        if not self.map_free and len(type(a).children(a)) == 0:
+            return False
+        return self.types_of_variables(a, b) and self.bind(a, b)
+
+    def types_of_variables(self, a: Any, b: Any) -> bool:
+        """Everything but the name: names are recorded as plain strings."""
+        for name, _ in type(a).compared:
+            x, y = getattr(a, name), getattr(b, name)
+            if name not in ("name", "name_hint", "vid") and not self.values(x, y):
+                self.path.append(f".{name}")
+                return False
+        return True
+
+    def bind(self, a: Any, b: Any) -> bool:
+        if self.right.get(id(b), a) is not a:
+            return False
+        self.left[id(a)] = (a, b)
+        self.right[id(b)] = a
+        return True
+
+
+def _plain_equal(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if hasattr(a, "numpy") and hasattr(b, "numpy"):
+        x, y = a.numpy(), b.numpy()
+        return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
+    if type(a) is float and type(b) is float:
+        return a == b or (a != a and b != b)
+    return type(a) is type(b) and bool(a == b)
+
+
+class _Hasher:
+    """Hashes of tuples of integers do not depend on the process; texts go through a checksum."""
+
+    def __init__(self, map_free_vars: bool) -> None:
+        self.map_free = map_free_vars
+        self.known: dict[int, tuple[Any, int]] = {}
+        self.bound = 0
+
+    def value(self, value: Any) -> int:
+        if is_node(value):
+            return self.node(value)
+        if isinstance(value, (tuple, list)):
+            return hash((7, *[self.value(item) for item in value]))
+        if isinstance(value, dict):
+            pairs = [(self.value(key), self.value(item)) for key, item in value.items()]
+            return hash((11, *sorted(pairs)))
+        return _plain_hash(value)
+
+    def node(self, node: Any) -> int:
+        known = self.known.get(id(node))
+        if known is not None:
+            return known[1]
+        if _is_variable(type(node)):
+            return self.variable(node)
+        key = _text_hash(node.type_key)
+        parts = [
+            self.definition(getattr(node, name)) if binds else self.value(getattr(node, name))
+            for name, binds in type(node).compared
+        ]
+        result = hash((key, *parts))
+        self.known[id(node)] = (node, result)
+        return result
+
+    def definition(self, value: Any) -> int:
+        if isinstance(value, (tuple, list)):
+            return hash((7, *[self.definition(item) for item in value]))
+        if is_node(value) and _is_variable(type(value)):
+            return self.number(value)
+        return self.value(value)
+
+    def variable(self, variable: Any) -> int:
+        if self.map_free or len(type(variable).children(variable)):
+            return self.number(variable)
+        # a free variable is equal to itself alone; its name is a fair hash
+        return self.remember(variable, hash((13, self.types(variable, named=True))))
+
+    def number(self, variable: Any) -> int:
+        if (known := self.known.get(id(variable))) is not None:
+            return known[1]
+        kind = self.types(variable, named=False)
+        self.bound += 1
+        return self.remember(variable, hash((17, self.bound, kind)))
+
+    def types(self, variable: Any, named: bool) -> int:
+        names = () if named else ("name", "name_hint", "vid")
+        free, self.map_free = self.map_free, True
+        parts = [
+            self.value(getattr(variable, name))
+            for name, _ in type(variable).compared
+            if name not in names
+        ]
+        self.map_free = free
+        return hash((_text_hash(variable.type_key), *parts))
+
+    def remember(self, node: Any, result: int) -> int:
+        self.known[id(node)] = (node, result)
+        return result
+
+
+@lru_cache(maxsize=65536)
+def _text_hash(text: str) -> int:
+    data = text.encode()
+    return zlib.crc32(data) << 32 | zlib.adler32(data)
+
+
+_PLAIN_HASHES: dict[type, Callable[[Any], int]] = {
+    int: lambda value: hash((1, value)),
+    float: lambda value: hash((2, value if value == value else 0)),
+    bool: lambda value: hash((3, value)),
+    type(None): lambda value: 5,
+}
+
+
+def _plain_hash(value: Any) -> int:
+    direct = _PLAIN_HASHES.get(type(value))
+    if direct is not None:
+        return direct(value)
+    if isinstance(value, Enum):
+        return hash((19, _text_hash(str(value))))
+    if isinstance(value, str):
+        return _text_hash(str(value))
+    if isinstance(value, bytes):
+        return zlib.crc32(value)
+    if hasattr(value, "numpy"):
+        array = value.numpy()
+        return hash((_text_hash(str(array.dtype)), *array.shape, zlib.crc32(array.tobytes())))
+    if callable(value):
+        return _text_hash(getattr(value, "__qualname__", type(value).__qualname__))
+    raise TVMError(f"structural_hash requires nodes and plain values, got {type(value).__name__}")

@@ -1,0 +1,78 @@
+"""Every environment switch: typed, documented, scoped. The only reader of ``os.environ``.
+
+    with knobs.TIME_PASSES.scope(True):
+        tvm.build(...)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from tvm.support.scope import Scoped
+
+T = TypeVar("T")
+
+
+class Knob(Generic[T]):
+    """One switch: the innermost scope's value, else the environment's, else the default."""
+
+    def __init__(self, name: str, parse: Callable[[str], T], default: T, doc: str) -> None:
+        self.name = name
+        self.doc = doc
+        self.default = default
+        self._parse = parse
+        self._scoped: Scoped[T] = Scoped(name)
+        KNOBS[name] = self
+
+    @property
+    def value(self) -> T:
+        """The value that holds here."""
+        scoped = self._scoped.current()
+        if scoped is not None:
+            return scoped
+        text = os.environ.get(self.name)
+        if text is None or text == "":
+            return self.default
+        try:
+            return self._parse(text)
+        except ValueError:
+            raise ValueError(f"{self.name} got {text!r}: {self.doc}") from None
+
+    @contextmanager
+    def scope(self, value: T) -> Iterator[None]:
+        """Let the knob have ``value`` inside the block."""
+        with self._scoped.scope(value):
+            yield
+
+
+KNOBS: dict[str, Knob[object]] = {}
+
+
+def _switch(text: str) -> bool:
+    truth = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
+    if text.lower() not in truth:
+        raise ValueError(text)
+    return truth[text.lower()]
+
+
+def _default_cache() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "pytvm"
+
+
+DUMP_IR = Knob[Path | None]("TVM_DUMP_IR", Path, None, "folder for the text after each pass")
+TIME_PASSES = Knob("TVM_TIME_PASSES", _switch, False, "1 prints the time of each pass")
+STOP_AFTER = Knob("TVM_STOP_AFTER", str, "", "name of the pass after which lowering stops")
+RULE_STATS = Knob("TVM_RULE_STATS", _switch, False, "1 counts tries and hits of each rule")
+CACHE = Knob("TVM_CACHE", _switch, True, "0 turns the object cache off")
+CACHE_DIR = Knob("TVM_CACHE_DIR", Path, _default_cache(), "folder of the object cache")
+CACHE_BYTES = Knob("TVM_CACHE_BYTES", int, 1 << 30, "largest size of the object cache")
+LIBRARY_PATH = Knob[Path | None](
+    "TVM_LIBRARY_PATH", Path, None, "folder with libtvm_runtime.so, if not beside the package"
+)
+CXX = Knob("CXX", str, "", "the C++ compiler that export_library links with")
+QUIET = Knob("TVM_QUIET", _switch, False, "1 shows no progress")
