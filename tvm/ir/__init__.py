@@ -1,0 +1,48 @@
+"""The kernel of all levels: nodes, visitors, types, attributes, operators, modules, passes."""
+
+from . import instrument, transform
+from .attrs import Attrs, DictAttrs, make_node
+from .expr import BaseExpr, GlobalVar, PrimExpr, RelayExpr
+from .function import BaseFunc, CallingConv
+from .instrument import PassInstrument
+from .module import IRModule
+from .node import Node
+from .op import Op, register_intrin_lowering, register_op_attr
+from .serialize import load_json, save_json
+from .span import SequentialSpan, SourceName, Span
+from .structural import (
+    assert_structural_equal,
+    get_first_structural_mismatch,
+    structural_equal,
+    structural_hash,
+)
+from .supply import GlobalVarSupply, NameSupply
+from .transform import PassContext
+from .type import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    PointerType,
+    PrimType,
+    RelayRefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeConstraint,
+    TypeKind,
+    TypeRelation,
+    TypeVar,
+)
+from .visitor import Rewriter, Visitor
+
+__all__ = [
+    "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "DictAttrs", "FuncType", "GlobalTypeVar",
+    "GlobalVar", "GlobalVarSupply", "IRModule", "IncompleteType", "NameSupply", "Node", "Op",
+    "PassContext", "PassInstrument", "PointerType", "PrimExpr", "PrimType", "RelayExpr",
+    "RelayRefType", "Rewriter", "SequentialSpan", "SourceName", "Span", "TensorType", "TupleType",
+    "Type", "TypeCall", "TypeConstraint", "TypeKind", "TypeRelation", "TypeVar", "Visitor",
+    "assert_structural_equal", "get_first_structural_mismatch", "instrument", "load_json",
+    "make_node", "register_intrin_lowering", "register_op_attr", "save_json", "structural_equal",
+    "structural_hash", "transform",
+]  # fmt: skip

@@ -1,0 +1,182 @@
+"""JSON of nodes: shared nodes are written once, in the order that they are first complete.
+
+    {"root": 2, "nodes": [{"type_key": "tir.Var", "attrs": {"name": "x", ...}}, ...],
+     "arrays": [...], "attrs": {"tvm_version": "0.18.0"}}
+
+A field that holds a node is ``{"node": index}``; tuples are lists; other values carry a tag.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import io
+import json
+import math
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from tvm.error import TVMError, suggest
+from tvm.support import DType, deep, dtype
+
+from .codegen import is_node
+from .node import NODE_TYPES, Role
+from .op import Op
+
+FORMAT_VERSION = "0.18.0"
+
+# how a runtime array is rebuilt from a numpy array; the runtime's module sets it
+_ARRAY_MAKERS: list[Callable[[Any], Any]] = []
+
+
+def register_array_maker(make: Callable[[Any], Any]) -> None:
+    """Tell how arrays in JSON become runtime arrays."""
+    _ARRAY_MAKERS[:] = [make]
+
+
+@deep
+def save_json(node: Any) -> str:
+    """The text of a node, or of a container of nodes; ``load_json`` gives it back."""
+    writer = _Writer()
+    root = writer.value(node)
+    return json.dumps(
+        {
+            "root": root,
+            "nodes": writer.nodes,
+            "arrays": writer.arrays,
+            "attrs": {"tvm_version": FORMAT_VERSION},
+        },
+        indent=2,
+    )
+
+
+@deep
+def load_json(json_str: str) -> Any:
+    """The node that ``save_json`` wrote.
+
+    Raises
+    ------
+    TVMError
+        If the text is no such JSON, or names unknown classes or fields.
+    """
+    try:
+        document = json.loads(json_str)
+        arrays = [_decode_array(text) for text in document["arrays"]]
+        reader = _Reader(arrays)
+        for item in document["nodes"]:
+            reader.add(item)
+        return reader.value(document["root"])
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise TVMError(f"load_json requires text that save_json wrote: {error}") from error
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.nodes: list[dict[str, Any]] = []
+        self.arrays: list[str] = []
+        self.index: dict[int, int] = {}
+        self.kept: list[Any] = []
+
+    def value(self, value: Any) -> Any:
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if is_node(value):
+            return {"node": self.node(value)}
+        if isinstance(value, (tuple, list)):
+            return [self.value(item) for item in value]
+        if isinstance(value, dict):
+            return {"map": [[self.value(k), self.value(v)] for k, v in value.items()]}
+        return self.tagged(value)
+
+    def tagged(self, value: Any) -> Any:
+        if isinstance(value, DType):
+            return {"dtype": str(value)}
+        if isinstance(value, Enum):
+            cls = type(value)
+            return {"enum": [cls.__module__, cls.__qualname__, value.name]}
+        if isinstance(value, str):
+            return str(value)
+        if isinstance(value, (np.integer, np.floating, np.bool_)):
+            return value.item()
+        if hasattr(value, "numpy") or isinstance(value, np.ndarray):
+            array = value if isinstance(value, np.ndarray) else value.numpy()
+            self.arrays.append(_encode_array(array))
+            return {"array": len(self.arrays) - 1}
+        raise TVMError(f"save_json requires nodes and plain values, got {type(value).__name__}")
+
+    def node(self, node: Any) -> int:
+        known = self.index.get(id(node))
+        if known is not None:
+            return known
+        if isinstance(node, Op):
+            fields = {"name": node.name}
+        else:
+            fields = {
+                f.name: self.value(getattr(node, f.name))
+                for f in node.node_fields
+                if f.expression is None and not (f.role is Role.IGNORED and f.name[0] == "_")
+            }
+        self.nodes.append({"type_key": node.type_key, "attrs": fields})
+        self.kept.append(node)
+        index = self.index[id(node)] = len(self.nodes) - 1
+        return index
+
+
+class _Reader:
+    def __init__(self, arrays: list[Any]) -> None:
+        self.arrays = arrays
+        self.nodes: list[Any] = []
+
+    def add(self, item: dict[str, Any]) -> None:
+        key = item["type_key"]
+        cls = NODE_TYPES.get(key)
+        if cls is None:
+            raise TVMError(f"load_json found the type key {key!r}", hint=suggest(key, NODE_TYPES))
+        values = {name: self.value(value) for name, value in item["attrs"].items()}
+        if cls is Op:
+            self.nodes.append(Op.get(values["name"]))
+        elif key == "IRModule":
+            self.nodes.append(cls(*values.values()))
+        else:
+            self.nodes.append(cls._make(**values))
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple([self.value(item) for item in value])
+        if not isinstance(value, dict):
+            return value
+        ((tag, content),) = value.items()
+        if tag == "node":
+            return self.nodes[content]
+        if tag == "map":
+            return {self.value(k): self.value(v) for k, v in content}
+        if tag == "dtype":
+            return dtype(content)
+        if tag == "float":
+            return float(content)
+        if tag == "enum":
+            module, name, member = content
+            return getattr(getattr(importlib.import_module(module), name), member)
+        if tag == "array":
+            array = self.arrays[content]
+            return _ARRAY_MAKERS[0](array) if _ARRAY_MAKERS else array
+        raise ValueError(f"unknown tag {tag!r}")
+
+
+def _encode_array(array: Any) -> str:
+    stream = io.BytesIO()
+    name = str(array.dtype)
+    plain = array if array.dtype.kind != "V" else array.view(f"u{array.dtype.itemsize}")
+    np.save(stream, plain)
+    return f"{name}:{base64.b64encode(stream.getvalue()).decode()}"
+
+
+def _decode_array(text: str) -> Any:
+    name, _, data = text.partition(":")
+    array = np.load(io.BytesIO(base64.b64decode(data)), allow_pickle=False)
+    return array if str(array.dtype) == name else array.view(np.dtype(name))
