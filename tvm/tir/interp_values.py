@@ -1,0 +1,191 @@
+"""Values of the reference interpreter: numpy scalars and vectors, with the semantics of C.
+
+Integers wrap, division by zero raises, conversions truncate, vectors are one-dimensional arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tvm.error import TVMError
+from tvm.support import DType
+
+from . import expr as e
+
+_SPECIAL_DTYPES = {
+    "bfloat16": ml_dtypes.bfloat16,
+    "e4m3_float8": ml_dtypes.float8_e4m3fn,
+    "e5m2_float8": ml_dtypes.float8_e5m2,
+    "handle": object,
+    "int4": np.int8,
+    "uint4": np.uint8,
+}
+
+
+def numpy_dtype(dtype: DType) -> np.dtype[Any]:
+    """The numpy type that holds elements of ``dtype``."""
+    element = str(dtype.element)
+    found: np.dtype[Any] = np.dtype(_SPECIAL_DTYPES.get(element, element))
+    return found
+
+
+def constant(value: Any, dtype: DType) -> Any:
+    """A scalar of the given type; integers out of range wrap."""
+    if dtype.is_int or dtype.is_uint:
+        return cast(np.asarray(_wrap(int(value), dtype)), dtype)
+    return numpy_dtype(dtype).type(value)
+
+
+def _wrap(value: int, dtype: DType) -> int:
+    value &= (1 << dtype.bits) - 1
+    if dtype.is_int and value >> (dtype.bits - 1):
+        value -= 1 << dtype.bits
+    return value
+
+
+def cast(value: Any, dtype: DType) -> Any:
+    """Convert as C does: floats truncate towards zero, integers wrap."""
+    array = np.asarray(value)
+    with np.errstate(all="ignore"):
+        converted = array.astype(numpy_dtype(dtype))
+    return converted if converted.ndim else converted[()]
+
+
+def reinterpret(value: Any, dtype: DType) -> Any:
+    """The same bits as another type."""
+    array = np.atleast_1d(np.asarray(value)).view(numpy_dtype(dtype))
+    return array if dtype.lanes > 1 else array[0]
+
+
+def _require_nonzero(divisor: Any) -> None:
+    if not np.all(divisor):
+        raise ZeroDivisionError("the interpreted program divides by zero")
+
+
+def trunc_divide(a: Any, b: Any) -> Any:
+    """Quotient rounded towards zero for integers, the plain quotient for floats."""
+    if np.asarray(a).dtype.kind not in "iub":
+        return a / b
+    _require_nonzero(b)
+    quotient = np.floor_divide(a, b)
+    inexact = np.multiply(quotient, b) != a
+    return np.add(quotient, np.asarray(inexact & ((a < 0) != (b < 0)), np.asarray(a).dtype))
+
+
+def trunc_remainder(a: Any, b: Any) -> Any:
+    """Remainder with the sign of the dividend."""
+    if np.asarray(a).dtype.kind not in "iub":
+        return np.fmod(a, b)
+    return np.subtract(a, np.multiply(trunc_divide(a, b), b))
+
+
+def floor_divide(a: Any, b: Any) -> Any:
+    """Quotient rounded towards minus infinity."""
+    if np.asarray(a).dtype.kind in "iub":
+        _require_nonzero(b)
+    return np.floor_divide(a, b)
+
+
+def floor_remainder(a: Any, b: Any) -> Any:
+    """Remainder with the sign of the divisor."""
+    return np.subtract(a, np.multiply(floor_divide(a, b), b))
+
+
+BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    e.Add: np.add,
+    e.Sub: np.subtract,
+    e.Mul: np.multiply,
+    e.Div: trunc_divide,
+    e.Mod: trunc_remainder,
+    e.FloorDiv: floor_divide,
+    e.FloorMod: floor_remainder,
+    e.Min: lambda a, b: np.where(a < b, a, b)[()],
+    e.Max: lambda a, b: np.where(a > b, a, b)[()],
+    e.EQ: np.equal,
+    e.NE: np.not_equal,
+    e.LT: np.less,
+    e.LE: np.less_equal,
+    e.GT: np.greater,
+    e.GE: np.greater_equal,
+}
+
+
+def _in_float64(function: Callable[[float], float]) -> Callable[[Any], Any]:
+    """Apply a scalar function element by element, in double precision."""
+
+    def apply(x: Any) -> Any:
+        array = np.asarray(x)
+        flat = [function(float(item)) for item in array.reshape(-1)]
+        return np.asarray(flat, np.float64).reshape(array.shape)
+
+    return apply
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _popcount(x: Any) -> Any:
+    mask = (1 << 8 * np.asarray(x).itemsize) - 1
+    return np.vectorize(lambda item: bin(int(item) & mask).count("1"))(x)
+
+
+def _clz(x: Any) -> Any:
+    bits = 8 * np.asarray(x).itemsize
+    return np.vectorize(lambda item: bits - (int(item) & ((1 << bits) - 1)).bit_length())(x)
+
+
+def _q_multiply_shift(x: Any, y: Any, q: Any, s: Any) -> Any:
+    """``round(x * y * 2**(s - q))`` with halves rounded up, in exact integers."""
+    shift = int(q) - int(s)
+    exact = np.asarray(x).astype(object) * int(y)
+    return (exact + (1 << (shift - 1))) // (1 << shift) if shift > 0 else exact * (1 << -shift)
+
+
+# computed in double precision and rounded once, so that the reference is the best of its type
+_FLOAT_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "exp": np.exp, "exp2": np.exp2, "exp10": lambda x: np.power(10.0, x),
+    "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p,
+    "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": _sigmoid,
+    "tanh": np.tanh, "tan": np.tan, "sin": np.sin, "cos": np.cos, "sinh": np.sinh,
+    "cosh": np.cosh, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "atan2": np.arctan2,
+    "erf": _in_float64(math.erf), "pow": np.power, "hypot": np.hypot, "fmod": np.fmod,
+    "fma": lambda a, b, c: a * b + c,
+}  # fmt: skip
+
+_EXACT_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint,
+    "nearbyint": np.rint, "fabs": np.abs, "copysign": np.copysign, "nextafter": np.nextafter,
+    "ldexp": lambda x, n: np.ldexp(x, np.asarray(n, np.int32)), "isnan": np.isnan,
+    "isfinite": np.isfinite, "isinf": np.isinf,
+    "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
+    "bitwise_not": np.invert, "shift_left": np.left_shift, "shift_right": np.right_shift,
+    "popcount": _popcount, "clz": _clz, "likely": lambda x: x, "assume": lambda x: x,
+    "q_multiply_shift": _q_multiply_shift, "isnullptr": lambda x: x is None,
+    "tvm_thread_invariant": lambda x: x,
+}  # fmt: skip
+
+
+def call_intrinsic(name: str, dtype: DType, args: list[Any]) -> Any:
+    """The value of a pure intrinsic ``tir.<name>``.
+
+    Raises
+    ------
+    TVMError
+        If the reference interpreter has no such intrinsic.
+    """
+    exact = _EXACT_FUNCTIONS.get(name)
+    with np.errstate(all="ignore"):
+        if exact is not None:
+            result = exact(*args)
+            return cast(result, dtype) if isinstance(result, (np.generic, np.ndarray)) else result
+        function = _FLOAT_FUNCTIONS.get(name)
+        if function is None:
+            raise TVMError(f"the reference interpreter has no intrinsic tir.{name}")
+        return cast(function(*[np.asarray(arg, np.float64) for arg in args]), dtype)
