@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tvm import tir
+from tvm.ir import (
+    FuncType,
+    GlobalVar,
+    IRModule,
+    TensorType,
+    TypeVar,
+    assert_structural_equal,
+    get_first_structural_mismatch,
+    load_json,
+    save_json,
+    structural_equal,
+    structural_hash,
+)
+
+
+def _sum_loop(name: str, extent: int = 8, step: int = 1) -> tir.PrimFunc:
+    i = tir.Var(name, "int32")
+    buffer = tir.decl_buffer((extent,), "float32", name=f"{name}_buffer")
+    store = tir.BufferStore(buffer, tir.BufferLoad(buffer, [i]) + float(step), [i])
+    return tir.PrimFunc([buffer], tir.For(i, 0, extent, tir.ForKind.SERIAL, store))
+
+
+def test_bound_names_do_not_count() -> None:
+    assert structural_equal(_sum_loop("i"), _sum_loop("j"))
+    assert structural_hash(_sum_loop("i")) == structural_hash(_sum_loop("j"))
+
+
+def test_values_count() -> None:
+    assert not structural_equal(_sum_loop("i"), _sum_loop("i", step=2))
+    assert structural_hash(_sum_loop("i")) != structural_hash(_sum_loop("i", step=2))
+
+
+def test_free_variables_are_equal_to_themselves_only() -> None:
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    assert structural_equal(x + 1, x + 1)
+    assert not structural_equal(x + 1, y + 1)
+    assert structural_equal(x + 1, y + 1, map_free_vars=True)
+    assert structural_hash(x + 1, map_free_vars=True) == structural_hash(y + 1, map_free_vars=True)
+
+
+def test_free_variables_map_one_to_one() -> None:
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    assert not structural_equal(x + y, x + x, map_free_vars=True)
+    assert not structural_equal(x + x, x + y, map_free_vars=True)
+    assert structural_equal(x + y, y + x, map_free_vars=True)
+
+
+def test_variables_of_other_types_do_not_map() -> None:
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int64")
+    assert not structural_equal(x, y, map_free_vars=True)
+
+
+def test_the_path_of_the_first_difference_is_told() -> None:
+    path = get_first_structural_mismatch(_sum_loop("i"), _sum_loop("i", extent=9))
+    assert path is not None and "extent" in path or "shape" in str(path)
+    with pytest.raises(ValueError, match="structural equality fails at <root>"):
+        assert_structural_equal(_sum_loop("i"), _sum_loop("i", step=3))
+
+
+def test_types_compare_by_structure() -> None:
+    assert TensorType((1, 2)) == TensorType((1, 2))
+    assert TensorType((1, 2)) != TensorType((1, 3))
+    a, b = TypeVar("a"), TypeVar("b")
+    assert FuncType([a], a, [a]) == FuncType([b], b, [b])
+    assert FuncType([a], a, [a]) != FuncType([TensorType((1,))], b, [b])
+    assert hash(TensorType((1, 2))) == hash(TensorType((1, 2)))
+
+
+def test_modules_match_functions_by_name() -> None:
+    one = IRModule({GlobalVar("f"): _sum_loop("i"), GlobalVar("g"): _sum_loop("i", 9)})
+    two = IRModule({GlobalVar("g"): _sum_loop("j", 9), GlobalVar("f"): _sum_loop("j")})
+    assert structural_equal(one, two)
+    assert structural_hash(one) == structural_hash(two)
+    assert not structural_equal(one, IRModule({GlobalVar("f"): _sum_loop("i")}))
+
+
+def test_deep_chains_are_compared_and_hashed() -> None:
+    def chain() -> tir.PrimExpr:
+        node: tir.PrimExpr = tir.Var("x", "int32")
+        for _ in range(50_000):
+            node = tir.Add(node, tir.IntImm("int32", 1))
+        return node
+
+    a, b = chain(), chain()
+    assert structural_equal(a, b, map_free_vars=True)
+    assert structural_hash(a, True) == structural_hash(b, True)
+
+
+def test_the_hash_does_not_depend_on_the_process() -> None:
+    code = (
+        "from tvm import tir; from tvm.ir import structural_hash;"
+        "x = tir.Var('x', 'int32'); print(structural_hash((x * 2 + 1, 'text', 1.5, None)))"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(seen) == 1
+
+
+def test_json_keeps_structure_and_sharing() -> None:
+    func = _sum_loop("i")
+    assert structural_equal(load_json(save_json(func)), func)
+    module = IRModule({"main": func}, attrs={"k": 3})
+    again = load_json(save_json(module))
+    assert structural_equal(again, module) and again.attrs["k"] == 3
+    x = tir.Var("x", "int32")
+    pair = load_json(save_json((x, x + 1)))
+    assert pair[1].a is pair[0]
+
+
+def test_json_of_special_floats() -> None:
+    value = load_json(save_json(tir.FloatImm("float32", float("inf"))))
+    assert value.value == float("inf")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1, 2]", '{"root": {"node": 3}, "nodes": [], "arrays": []}',
+             '{"root": 0, "nodes": [{"type_key": "tir.Nope", "attrs": {}}], "arrays": []}']
+)  # fmt: skip
+def test_broken_json_gives_one_error(text: str) -> None:
+    from tvm.error import TVMError
+
+    with pytest.raises(TVMError, match="load_json"):
+        load_json(text)
