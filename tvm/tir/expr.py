@@ -1,0 +1,792 @@
+"""Expressions of the loop level: constants, variables, arithmetic, loads, calls.
+
+Two levels of construction: ``Add(a, b)`` builds exactly that node, while ``a + b`` and
+:func:`tvm.tir.add` convert Python values, unify data types and fold constants.
+As in classic TVM ``a == b`` builds a node; inside the compiler compare with ``is`` or
+``structural_equal``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any as AnyType, ClassVar
+
+from tvm.error import TVMError
+from tvm.ir.expr import PrimExpr, RelayExpr
+from tvm.ir.node import Node, binder, child, derived, ignored, leaf, reference
+from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
+from tvm.ir.type import PointerType, PrimType, Type
+from tvm.ir.visitor import Rewriter
+from tvm.support.dtype import DType, dtype as as_dtype
+
+if TYPE_CHECKING:
+    from tvm.ir.span import Span
+
+    from .buffer import Buffer, DataProducer
+
+BOOL = as_dtype("bool")
+INT32 = as_dtype("int32")
+INT64 = as_dtype("int64")
+FLOAT32 = as_dtype("float32")
+FLOAT64 = as_dtype("float64")
+HANDLE = as_dtype("handle")
+
+
+class ExprOp:
+    """The Python operators of expressions."""
+
+    __slots__ = ()
+
+    def __add__(self, other: AnyType) -> PrimExpr:
+        return _op.add(self, other) if is_operand(other) else NotImplemented
+
+    def __radd__(self, other: AnyType) -> PrimExpr:
+        return _op.add(other, self)
+
+    def __sub__(self, other: AnyType) -> PrimExpr:
+        return _op.subtract(self, other) if is_operand(other) else NotImplemented
+
+    def __rsub__(self, other: AnyType) -> PrimExpr:
+        return _op.subtract(other, self)
+
+    def __mul__(self, other: AnyType) -> PrimExpr:
+        return _op.multiply(self, other) if is_operand(other) else NotImplemented
+
+    def __rmul__(self, other: AnyType) -> PrimExpr:
+        return _op.multiply(other, self)
+
+    def __truediv__(self, other: AnyType) -> PrimExpr:
+        return _op.true_divide(self, other) if is_operand(other) else NotImplemented
+
+    def __rtruediv__(self, other: AnyType) -> PrimExpr:
+        return _op.true_divide(other, self)
+
+    def __floordiv__(self, other: AnyType) -> PrimExpr:
+        return _op.floordiv(self, other) if is_operand(other) else NotImplemented
+
+    def __rfloordiv__(self, other: AnyType) -> PrimExpr:
+        return _op.floordiv(other, self)
+
+    def __mod__(self, other: AnyType) -> PrimExpr:
+        return _op.floormod(self, other) if is_operand(other) else NotImplemented
+
+    def __rmod__(self, other: AnyType) -> PrimExpr:
+        return _op.floormod(other, self)
+
+    def __neg__(self) -> PrimExpr:
+        return _op.negative(self)
+
+    def __lshift__(self, other: AnyType) -> PrimExpr:
+        return _op.shift_left(self, other)
+
+    def __rlshift__(self, other: AnyType) -> PrimExpr:
+        return _op.shift_left(other, self)
+
+    def __rshift__(self, other: AnyType) -> PrimExpr:
+        return _op.shift_right(self, other)
+
+    def __rrshift__(self, other: AnyType) -> PrimExpr:
+        return _op.shift_right(other, self)
+
+    def __and__(self, other: AnyType) -> PrimExpr:
+        return _op.bitwise_and(self, other)
+
+    def __rand__(self, other: AnyType) -> PrimExpr:
+        return _op.bitwise_and(other, self)
+
+    def __or__(self, other: AnyType) -> PrimExpr:
+        return _op.bitwise_or(self, other)
+
+    def __ror__(self, other: AnyType) -> PrimExpr:
+        return _op.bitwise_or(other, self)
+
+    def __xor__(self, other: AnyType) -> PrimExpr:
+        return _op.bitwise_xor(self, other)
+
+    def __rxor__(self, other: AnyType) -> PrimExpr:
+        return _op.bitwise_xor(other, self)
+
+    def __invert__(self) -> PrimExpr:
+        return _op.bitwise_not(self)
+
+    def __abs__(self) -> PrimExpr:
+        return _op.abs(self)
+
+    def __lt__(self, other: AnyType) -> PrimExpr:
+        return _op.less(self, other) if is_operand(other) else NotImplemented
+
+    def __le__(self, other: AnyType) -> PrimExpr:
+        return _op.less_equal(self, other) if is_operand(other) else NotImplemented
+
+    def __gt__(self, other: AnyType) -> PrimExpr:
+        return _op.greater(self, other) if is_operand(other) else NotImplemented
+
+    def __ge__(self, other: AnyType) -> PrimExpr:
+        return _op.greater_equal(self, other) if is_operand(other) else NotImplemented
+
+    def __eq__(self, other: AnyType) -> AnyType:
+        return _op.equal_or_same(self, other)
+
+    def __ne__(self, other: AnyType) -> AnyType:
+        return _op.different(self, other)
+
+    # equality builds a node, so nodes are hashed by identity
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise ValueError(
+            f"a symbolic expression has no Python truth value, got {self}; "
+            "hint: use tvm.tir.all, tvm.tir.any and tvm.tir.Not in place of and, or and not, and "
+            "tvm.tir.if_then_else in place of if"
+        )
+
+    def equal(self, other: AnyType, span: Span | None = None) -> PrimExpr:
+        """The expression ``self == other``."""
+        return _op.equal(self, other, span)
+
+    def astype(self, dtype: AnyType, span: Span | None = None) -> PrimExpr:
+        """This value converted to ``dtype``."""
+        return _op.cast(self, dtype, span)
+
+
+class PrimExprWithOp(ExprOp, PrimExpr):
+    """An expression with Python operators: the base of all nodes in this module."""
+
+    __hash__ = ExprOp.__hash__
+
+
+def is_operand(value: object) -> bool:
+    """Whether an operator of expressions takes ``value``; tensors have operators of their own."""
+    return isinstance(value, (PrimExprWithOp, int, float, IterVar)) or not (
+        isinstance(value, (Sequence, RelayExpr)) or hasattr(value, "__tensor_operators__")
+    )
+
+
+# ---- variables
+
+
+class Var(PrimExprWithOp):
+    """A variable, identified by itself and not by its name."""
+
+    structural: ClassVar[str] = "variable"
+
+    name: str = ignored()
+    dtype: DType
+    type_annotation: Type | None = reference(default=None)
+
+    def __init__(
+        self, name: str = "tir_var", dtype: str | Type = INT32, span: Span | None = None
+    ) -> None:
+        if isinstance(dtype, Type):
+            self._init(name, _dtype_of_type(dtype), dtype, span)
+        else:
+            self._init(name, as_dtype(dtype), None, span)
+
+
+def _dtype_of_type(annotation: Type) -> DType:
+    return as_dtype(annotation.dtype) if isinstance(annotation, PrimType) else HANDLE
+
+
+class SizeVar(Var):
+    """A variable that is a size: never negative."""
+
+
+class Range(Node, key="Range"):
+    """The integers from ``min``, ``extent`` of them."""
+
+    min: PrimExpr
+    extent: PrimExpr
+    span: Span | None = ignored(default=None)
+
+    def __init__(self, begin: AnyType, end: AnyType = None, span: Span | None = None) -> None:
+        if end is None:
+            extent = as_expr(begin)
+            self._init(int_imm(extent.dtype, 0), extent, span)
+        else:
+            low, high = _operands(begin, end)
+            self._init(low, _op.subtract(high, low), span)
+
+    @staticmethod
+    def from_min_extent(
+        min_value: AnyType, extent: AnyType, span: Span | None = None
+    ) -> Range:
+        """The range that starts at ``min_value`` and has ``extent`` elements."""
+        low, count = _operands(min_value, extent)
+        return Range._make(low, count, span)  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Range) and structural_equal(self, other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = object.__hash__
+
+
+class IterVarType(IntEnum):
+    """What an iteration variable is to the statement that has it."""
+
+    DataPar = 0
+    ThreadIndex = 1
+    CommReduce = 2
+    Ordered = 3
+    DimInfo = 4
+    Unrolled = 5
+    Vectorized = 6
+    Parallelized = 7
+    Tensorized = 8
+
+
+class IterVar(ExprOp, Node):
+    """An iteration over a range, by a variable."""
+
+    dom: Range | None
+    var: Var = binder()
+    iter_type: IterVarType
+    thread_tag: str = ""
+    span: Span | None = ignored(default=None)
+
+    DataPar = IterVarType.DataPar
+    ThreadIndex = IterVarType.ThreadIndex
+    CommReduce = IterVarType.CommReduce
+    Ordered = IterVarType.Ordered
+    DimInfo = IterVarType.DimInfo
+    Unrolled = IterVarType.Unrolled
+    Vectorized = IterVarType.Vectorized
+    Parallelized = IterVarType.Parallelized
+    Tensorized = IterVarType.Tensorized
+
+    __hash__ = ExprOp.__hash__
+
+    def __init__(
+        self,
+        dom: Range | Sequence[AnyType] | None,
+        var: Var | str,
+        iter_type: int,
+        thread_tag: str = "",
+        span: Span | None = None,
+    ) -> None:
+        if dom is not None and not isinstance(dom, Range):
+            if not isinstance(dom, (list, tuple)) or len(dom) != 2:
+                raise TypeError(f"IterVar requires a Range or a pair as its domain, got {dom!r}")
+            dom = Range(dom[0], dom[1])
+        if not isinstance(var, Var):
+            var = Var(var, INT32 if dom is None else dom.extent.dtype)
+        self._init(dom, var, IterVarType(iter_type), thread_tag, span)
+
+    def asobject(self) -> PrimExpr:
+        """The variable: what an IterVar is as an expression."""
+        return self.var
+
+
+# ---- constants
+
+
+class ConstExpr(PrimExprWithOp):
+    """A constant."""
+
+
+class IntImm(ConstExpr, key="IntImm"):
+    """An integer constant, or a truth value of dtype bool."""
+
+    value: int
+
+    def __init__(self, dtype: AnyType, value: int, span: Span | None = None) -> None:
+        kind = as_dtype(dtype)
+        number = int(value)
+        if not fits(number, kind):
+            raise ValueError(f"IntImm requires a value of {kind}, got {number}")
+        self._init(kind, number, span)
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __bool__(self) -> bool:
+        return self.value != 0
+
+
+def fits(value: int, dtype: DType) -> bool:
+    """Whether a scalar of ``dtype`` can hold the value."""
+    bits = dtype.bits
+    if dtype.is_uint or dtype.is_handle:
+        return 0 <= value < 1 << bits
+    if not dtype.is_int or dtype.lanes != 1:
+        raise TVMError(f"IntImm requires a scalar integer dtype, got {dtype}")
+    return -(1 << bits - 1) <= value < 1 << bits - 1
+
+
+class FloatImm(ConstExpr, key="FloatImm"):
+    """A floating-point constant."""
+
+    value: float
+
+    def __init__(self, dtype: AnyType, value: float, span: Span | None = None) -> None:
+        kind = as_dtype(dtype)
+        if not kind.is_float or kind.lanes != 1:
+            raise TVMError(f"FloatImm requires a scalar floating-point dtype, got {kind}")
+        self._init(kind, float(value), span)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __bool__(self) -> bool:
+        return self.value != 0
+
+
+class StringImm(ConstExpr):
+    """A text, as an argument of calls and in annotations."""
+
+    value: str
+    dtype: DType = derived("HANDLE")
+
+    def __eq__(self, other: AnyType) -> bool:
+        return self.value == (other.value if isinstance(other, StringImm) else other)
+
+    def __ne__(self, other: AnyType) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+
+_SMALL = range(-16, 257)
+_INTERNED: dict[DType, list[IntImm]] = {}
+
+
+def const(value: AnyType, dtype: AnyType = None, span: Span | None = None) -> PrimExpr:
+    """A constant of the given dtype; by default int32 (int64 if it needs to), float32 or bool.
+
+    Integers wrap around as a C cast does. Small ones are the same object each time.
+    """
+    kind = infer_dtype(value) if dtype is None else as_dtype(dtype)
+    if kind.lanes > 1:
+        return Broadcast(const(value, kind.element), kind.lanes, span)
+    if kind.is_float:
+        return FloatImm._make(kind, float(value), span)
+    if kind.is_int or kind.is_uint:
+        return int_imm(kind, int(value))
+    raise TVMError(f"const requires an integer, floating-point or bool dtype, got {kind}")
+
+
+def int_imm(dtype: DType, value: int) -> IntImm:
+    """The integer constant of a scalar dtype, wrapped around to fit."""
+    if value in _SMALL and (value >= 0 or dtype.is_int):
+        table = _INTERNED.get(dtype)
+        if table is None:
+            table = _INTERNED[dtype] = [
+                IntImm._make(dtype, wrap(number, dtype), None) for number in _SMALL
+            ]
+        return table[value + 16]
+    return IntImm._make(dtype, wrap(value, dtype), None)
+
+
+def wrap(value: int, dtype: DType) -> int:
+    """The value modulo the dtype's range, as two's complement does."""
+    if dtype.is_bool:
+        return int(value != 0)
+    bits = dtype.bits
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if dtype.is_int and value >> bits - 1 else value
+
+
+def infer_dtype(value: AnyType) -> DType:
+    """The dtype a Python or numpy scalar has as a constant."""
+    kind = type(value)
+    if kind is bool:
+        return BOOL
+    if kind is int:
+        return INT32 if -(1 << 31) <= value < 1 << 31 else INT64
+    if kind is float:
+        return FLOAT32
+    if isinstance(value, PrimExpr):
+        return value.dtype
+    if hasattr(value, "dtype"):
+        return as_dtype(value.dtype if isinstance(value.dtype, str) else str(value.dtype))
+    if isinstance(value, int):
+        return INT32
+    raise TypeError(f"const requires a number, got {kind.__name__}: {value!r}")
+
+
+def as_expr(value: AnyType, dtype: DType | None = None) -> PrimExpr:
+    """``value`` as an expression; Python numbers become constants (of ``dtype`` if given)."""
+    if isinstance(value, PrimExpr):
+        return value
+    if isinstance(value, str):
+        return StringImm(value)
+    if hasattr(value, "asobject"):
+        return as_expr(value.asobject(), dtype)
+    try:
+        return const(value, dtype)
+    except TypeError:
+        raise TypeError(
+            f"an expression is required, got {type(value).__name__}: {value!r}"
+        ) from None
+
+
+def as_exprs(values: Iterable[AnyType]) -> tuple[PrimExpr, ...]:
+    """Each value as an expression; a single one counts as a sequence of one."""
+    if isinstance(values, (PrimExpr, int)):
+        return (as_expr(values),)
+    return tuple([as_expr(value) for value in values])
+
+
+def convert(expr: AnyType) -> AnyType:
+    """``expr`` as a node: numbers and texts become constants, lists tuples."""
+    if isinstance(expr, (list, tuple)):
+        return tuple([convert(item) for item in expr])
+    if isinstance(expr, Mapping):
+        return {key: convert(item) for key, item in expr.items()}
+    if expr is None or isinstance(expr, Node) or callable(expr):
+        return expr
+    return as_expr(expr)
+
+
+def div_ambiguity_error() -> RuntimeError:
+    """What ``a / b`` of integers raises."""
+    return RuntimeError(
+        "there are several divisions of integers: call floordiv and floormod, truncdiv and "
+        "truncmod, or div of tvm.tir instead of the operator /"
+    )
+
+
+# ---- operators
+
+
+class Cast(PrimExprWithOp):
+    """A value converted to another dtype."""
+
+    dtype: DType = leaf(convert=as_dtype)
+    value: PrimExpr
+
+
+class BinaryOpExpr(PrimExprWithOp):
+    """Two operands of one dtype, which is the result's."""
+
+    a: PrimExpr
+    b: PrimExpr
+    dtype: DType = derived("a.dtype")
+
+    def __init__(self, a: AnyType, b: AnyType, span: Span | None = None) -> None:
+        try:
+            if a.dtype is not b.dtype:
+                raise _mismatch(type(self), a, b)
+            self._init(a, b, span)
+        except AttributeError:
+            self._init(*_operands(a, b), span)
+
+
+def _operands(a: AnyType, b: AnyType) -> tuple[PrimExpr, PrimExpr]:
+    """Python numbers among the operands take the dtype of the other one."""
+    a = as_expr(a, b.dtype.element if isinstance(b, PrimExpr) else None)
+    return a, as_expr(b, a.dtype.element)
+
+
+def _mismatch(cls: type, a: PrimExpr, b: PrimExpr) -> TypeError:
+    return TypeError(
+        f"{cls.__name__} requires operands of one dtype, got {a.dtype} and {b.dtype}; "
+        "hint: the Python operators and the functions of tvm.tir unify dtypes"
+    )
+
+
+class Add(BinaryOpExpr):
+    """``a + b``"""
+
+
+class Sub(BinaryOpExpr):
+    """``a - b``"""
+
+
+class Mul(BinaryOpExpr):
+    """``a * b``"""
+
+
+class Div(BinaryOpExpr):
+    """``a / b``; integers are divided as in C, towards zero"""
+
+
+class Mod(BinaryOpExpr):
+    """The remainder of :class:`Div`, as C's ``%``"""
+
+
+class FloorDiv(BinaryOpExpr):
+    """``a // b`` rounded down"""
+
+
+class FloorMod(BinaryOpExpr):
+    """The remainder of :class:`FloorDiv`: it has the sign of ``b``"""
+
+
+class Min(BinaryOpExpr):
+    """The smaller operand"""
+
+
+class Max(BinaryOpExpr):
+    """The larger operand"""
+
+
+class CmpExpr(PrimExprWithOp):
+    """A comparison: bool, lane by lane."""
+
+    a: PrimExpr
+    b: PrimExpr
+    dtype: DType = derived("BOOL if a.dtype.lanes == 1 else BOOL.with_lanes(a.dtype.lanes)")
+
+    __init__ = BinaryOpExpr.__init__
+
+
+class EQ(CmpExpr):
+    """``a == b``; true in Python if both operands are the same object."""
+
+    def __bool__(self) -> bool:
+        return self.a is self.b
+
+
+class NE(CmpExpr):
+    """``a != b``; true in Python if the operands are different objects."""
+
+    def __bool__(self) -> bool:
+        return self.a is not self.b
+
+
+class LT(CmpExpr):
+    """``a < b``"""
+
+
+class LE(CmpExpr):
+    """``a <= b``"""
+
+
+class GT(CmpExpr):
+    """``a > b``"""
+
+
+class GE(CmpExpr):
+    """``a >= b``"""
+
+
+class LogicalExpr(PrimExprWithOp):
+    """An operation on truth values."""
+
+
+class And(LogicalExpr):
+    """Both; the second operand is evaluated only if the first is true."""
+
+    a: PrimExpr
+    b: PrimExpr
+    dtype: DType = derived("a.dtype")
+
+    __init__ = BinaryOpExpr.__init__
+
+
+class Or(LogicalExpr):
+    """Either; the second operand is evaluated only if the first is false."""
+
+    a: PrimExpr
+    b: PrimExpr
+    dtype: DType = derived("a.dtype")
+
+    __init__ = BinaryOpExpr.__init__
+
+
+class Not(LogicalExpr):
+    """Negation."""
+
+    a: PrimExpr = child(convert=as_expr)
+    dtype: DType = derived("a.dtype")
+
+
+class Select(PrimExprWithOp):
+    """One of two values, both of which may be evaluated."""
+
+    condition: PrimExpr = child(convert=as_expr)
+    true_value: PrimExpr = child(convert=as_expr)
+    false_value: PrimExpr = child(convert=as_expr)
+    dtype: DType = derived("true_value.dtype")
+
+    def __check__(self) -> None:
+        if self.true_value.dtype is not self.false_value.dtype:
+            raise _mismatch(Select, self.true_value, self.false_value)
+
+
+# ---- memory
+
+
+class BufferLoad(PrimExprWithOp):
+    """The element (or vector of elements) of a buffer at the indices."""
+
+    buffer: Buffer = reference()
+    indices: tuple[PrimExpr, ...] = child(convert=as_exprs)
+    predicate: PrimExpr | None = None
+    dtype: DType = derived("_element_dtype(buffer.dtype, indices)")
+
+
+def _element_dtype(dtype: DType, indices: tuple[PrimExpr, ...]) -> DType:
+    if not indices or (lanes := indices[-1].dtype.lanes) == 1:
+        return dtype
+    return dtype.with_lanes(dtype.lanes * lanes)
+
+
+class ProducerLoad(PrimExprWithOp):
+    """The element of a tensor that is not in memory yet."""
+
+    producer: DataProducer = reference()
+    indices: tuple[PrimExpr, ...] = child(convert=as_exprs)
+    dtype: DType = derived("producer.dtype")
+
+
+# ---- vectors
+
+
+class Ramp(PrimExprWithOp):
+    """The vector ``base, base + stride, base + 2*stride, ...``"""
+
+    base: PrimExpr = child(convert=as_expr)
+    stride: PrimExpr = child(convert=as_expr)
+    lanes: int = leaf(convert=int)
+    dtype: DType = derived("base.dtype.with_lanes(lanes * base.dtype.lanes)")
+
+
+class Broadcast(PrimExprWithOp):
+    """A vector whose lanes are all ``value``."""
+
+    value: PrimExpr = child(convert=as_expr)
+    lanes: int = leaf(convert=int)
+    dtype: DType = derived("value.dtype.with_lanes(lanes * value.dtype.lanes)")
+
+
+class Shuffle(PrimExprWithOp):
+    """The lanes of the concatenated vectors picked by constant indices."""
+
+    vectors: tuple[PrimExpr, ...] = child(convert=as_exprs)
+    indices: tuple[PrimExpr, ...] = child(convert=as_exprs)
+    dtype: DType = derived("vectors[0].dtype.with_lanes(len(indices))")
+
+
+# ---- calls and bindings
+
+
+class CallEffectKind(IntEnum):
+    """What evaluating a call may do beside giving its value."""
+
+    ExprAnnotation = 0
+    Pure = 1
+    ReadState = 2
+    UpdateState = 3
+    Opaque = UpdateState
+    SpecialCallArg = 4
+    EmbedInfo = 5
+    ControlJump = 6
+
+
+class Call(PrimExprWithOp):
+    """A call of an intrinsic (``Op``) or of a function of the module (``GlobalVar``)."""
+
+    op: RelayExpr = reference()
+    args: tuple[PrimExpr, ...]
+
+    def __init__(
+        self, dtype: AnyType, op: RelayExpr | str, args: Sequence[AnyType], span: Span | None = None
+    ) -> None:
+        if isinstance(op, str):
+            if not op.startswith("tir."):
+                raise ValueError(
+                    f"Call requires an intrinsic named 'tir.<name>', got {op!r}; "
+                    "hint: tvm.tir.call_extern and call_intrin call by other names"
+                )
+            op = Op.get(op)
+        self._init(as_dtype(dtype), op, as_exprs(args), span)
+
+
+class Let(PrimExprWithOp):
+    """``body`` with ``var`` bound to ``value``."""
+
+    var: Var = binder("body")
+    value: PrimExpr = child(convert=as_expr)
+    body: PrimExpr = child(convert=as_expr)
+    dtype: DType = derived("body.dtype")
+
+
+class Any(PrimExprWithOp):
+    """An unknown dimension of a relay shape."""
+
+    dtype: DType = derived("INT32")
+
+
+# ---- reductions
+
+
+class CommReducer(Node):
+    """A commutative combination: ``result`` of ``lhs`` and ``rhs``, with its neutral element."""
+
+    lhs: tuple[Var, ...] = binder("result")
+    rhs: tuple[Var, ...] = binder("result")
+    result: tuple[PrimExpr, ...] = child(convert=as_exprs)
+    identity_element: tuple[PrimExpr, ...] = child(convert=as_exprs)
+    span: Span | None = ignored(default=None)
+
+    def __call__(self, a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+        """The combination of two tuples of values."""
+        replacer = _VarReplacer(dict(zip((*self.lhs, *self.rhs), (*a, *b), strict=True)))
+        return tuple([replacer.visit(value) for value in self.result])
+
+
+class _VarReplacer(Rewriter):
+    """Replaces variables in a combiner's result, which binds none and reads no buffer."""
+
+    def __init__(self, bindings: Mapping[Var, PrimExpr]) -> None:
+        self.bindings = bindings
+
+    def visit_var(self, var: Var) -> PrimExpr:
+        return self.bindings.get(var, var)
+
+
+class Reduce(PrimExprWithOp):
+    """The combination of ``source`` over the iterations of ``axis`` where ``condition`` holds."""
+
+    combiner: CommReducer
+    source: tuple[PrimExpr, ...]
+    axis: tuple[IterVar, ...]
+    condition: PrimExpr
+    value_index: int
+    init: tuple[PrimExpr, ...] = ()
+    dtype: DType = derived("source[value_index].dtype")
+
+    def __init__(
+        self,
+        combiner: CommReducer,
+        src: Sequence[AnyType],
+        rdom: Sequence[IterVar],
+        condition: AnyType,
+        value_index: int,
+        init: Sequence[AnyType] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        self._init(
+            combiner, as_exprs(src), tuple(rdom), as_expr(condition), int(value_index),
+            as_exprs(init or ()), span,
+        )  # fmt: skip
+
+
+def pointer_type(dtype: AnyType, scope: str = "global") -> PointerType:
+    """The type of a pointer to elements of ``dtype``."""
+    return PointerType(PrimType(as_dtype(dtype)), scope)
+
+
+# the operators build nodes of this module through the folding constructors
+from . import op as _op  # noqa: E402

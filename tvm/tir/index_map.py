@@ -1,0 +1,189 @@
+"""Index maps: where the elements of an array go when its layout changes."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.node import Node, binder, child, reference
+from tvm.ir.structural import structural_equal
+from tvm.ir.visitor import Visitor
+
+from . import op as _op
+from .expr import (
+    Add, BinaryOpExpr, Cast, Div, FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, Sub, Var,
+    as_expr, as_exprs,
+)  # fmt: skip
+from .stmt_functor import substitute
+
+
+class IndexMap(Node):
+    """A function from indices to indices.
+
+    Parameters
+    ----------
+    initial_indices : list of Var
+        The variables that stand for the old indices.
+    final_indices : list of PrimExpr
+        The new indices in terms of them.
+    inverse_index_map : IndexMap, optional
+        The way back, where it cannot be found from the map itself.
+    """
+
+    AXIS_SEPARATOR = "axis_separator"
+
+    initial_indices: tuple[Var, ...] = binder("final_indices")
+    final_indices: tuple[PrimExpr, ...] = child(convert=as_exprs)
+    inverse_index_map: IndexMap | None = reference(default=None)
+
+    @staticmethod
+    def from_func(
+        mapping_function: Callable[..., Any],
+        ndim: int | None = None,
+        inverse_index_map: Callable[..., Any] | IndexMap | None = None,
+        *,
+        index_dtype: str = "int64",
+    ) -> IndexMap:
+        """The map that a Python function of the indices describes."""
+        index_map, separators = IndexMap.from_func_with_separators(
+            mapping_function, ndim, inverse_index_map, index_dtype=index_dtype
+        )
+        if separators:
+            raise ValueError(
+                "IndexMap.from_func requires a function without axis separators; "
+                "hint: use from_func_with_separators"
+            )
+        return index_map
+
+    @staticmethod
+    def from_func_with_separators(
+        mapping_function: Callable[..., Any],
+        ndim: int | None = None,
+        inverse_index_map: Callable[..., Any] | IndexMap | None = None,
+        *,
+        index_dtype: str = "int64",
+    ) -> tuple[IndexMap, list[int]]:
+        """The map and the positions of ``IndexMap.AXIS_SEPARATOR`` in the function's result."""
+        variables = _index_variables(mapping_function, ndim, index_dtype)
+        result = mapping_function(*variables)
+        items = result if isinstance(result, (list, tuple)) else [result]
+        indices: list[PrimExpr] = []
+        separators: list[int] = []
+        for item in items:
+            if isinstance(item, str) and item == IndexMap.AXIS_SEPARATOR:
+                separators.append(len(indices))
+            else:
+                indices.append(as_expr(item, variables[0].dtype if variables else None))
+        inverse = inverse_index_map
+        if inverse is not None and not isinstance(inverse, IndexMap):
+            inverse = IndexMap.from_func(inverse, ndim=len(indices), index_dtype=index_dtype)
+        return IndexMap(tuple(variables), tuple(indices), inverse), separators
+
+    def map_indices(self, indices: Sequence[Any]) -> list[PrimExpr]:
+        """The new indices of an element."""
+        bindings = dict(zip(self.initial_indices, as_exprs(indices), strict=True))
+        return [substitute(index, bindings) for index in self.final_indices]
+
+    def map_shape(self, shape: Sequence[Any]) -> list[PrimExpr]:
+        """The extents of the array that the map leads to."""
+        extents = as_exprs(shape)
+        last = self.map_indices([_op.subtract(extent, 1) for extent in extents])
+        first = self.map_indices([_op.multiply(extent, 0) for extent in extents])
+        if all([isinstance(e, IntImm) for e in extents]):
+            return [
+                as_expr(self._largest(i, [int(e) for e in extents]) + 1, index.dtype)  # type: ignore[call-overload]
+                for i, index in enumerate(self.final_indices)
+            ]
+        return [
+            _op.add(_op.subtract(high, low), 1) for high, low in zip(last, first, strict=True)
+        ]
+
+    def _largest(self, position: int, shape: list[int]) -> int:
+        return int(self._evaluate(position, np.indices(shape, sparse=False)).max(initial=-1))
+
+    def _evaluate(self, position: int, grid: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        values = dict(zip(self.initial_indices, grid, strict=True))
+        value = _Evaluator(values).visit(self.final_indices[position])
+        return np.broadcast_to(value, grid.shape[1:])
+
+    def map_ndarray(self, arr_src: Any) -> Any:
+        """The array with its elements where the map puts them; other places hold zero."""
+        source = arr_src.numpy() if hasattr(arr_src, "numpy") else np.asarray(arr_src)
+        shape = [int(extent) for extent in self.map_shape(source.shape)]  # type: ignore[call-overload]
+        grid = np.indices(source.shape)
+        target = np.zeros(shape, dtype=source.dtype)
+        target[tuple([self._evaluate(i, grid) for i in range(len(shape))])] = source
+        return target
+
+    def is_equivalent_to(self, other_map: IndexMap) -> bool:
+        """Whether both maps have the same indices, up to the names of variables."""
+        if len(self.initial_indices) != len(other_map.initial_indices):
+            return False
+        return structural_equal(
+            self.final_indices, tuple(other_map.map_indices(self.initial_indices))
+        )
+
+
+def _index_variables(
+    mapping_function: Callable[..., Any], ndim: int | None, dtype: str
+) -> list[Var]:
+    names: list[str] = []
+    variadic: str | None = None
+    for name, parameter in inspect.signature(mapping_function).parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            variadic = name
+        elif parameter.kind in (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        ):
+            names.append(name)
+        else:
+            raise ValueError(f"an index map requires positional parameters, got {name}")
+    if variadic is not None:
+        if ndim is None:
+            raise ValueError("an index map of *args requires ndim")
+        names += [f"{variadic}_{i}" for i in range(ndim - len(names))]
+    if ndim is not None and len(names) != ndim:
+        raise ValueError(f"an index map of {ndim} dimensions is required, got {len(names)}")
+    return [Var(name, dtype) for name in names]
+
+
+class _Evaluator(Visitor):
+    """Evaluates integer expressions on numpy arrays."""
+
+    def __init__(self, values: dict[Var, Any]) -> None:
+        self.values = values
+
+    def visit_var(self, var: Var) -> Any:
+        return self.values[var]
+
+    def visit_int_imm(self, constant: IntImm) -> Any:
+        return constant.value
+
+    def visit_binary_op_expr(self, expr: BinaryOpExpr) -> Any:
+        return _NUMPY[type(expr)](self.visit(expr.a), self.visit(expr.b))
+
+    def visit_cast(self, expr: Cast) -> Any:
+        return self.visit(expr.value)
+
+    def visit_prim_expr(self, expr: PrimExpr) -> Any:
+        raise TypeError(f"an index map requires integer arithmetic, got {expr}")
+
+
+_NUMPY: dict[type, Callable[[Any, Any], Any]] = {
+    Add: operator.add,
+    Sub: operator.sub,
+    Mul: operator.mul,
+    FloorDiv: operator.floordiv,
+    FloorMod: operator.mod,
+    # indices are non-negative, so both kinds of division agree
+    Div: operator.floordiv,
+    Mod: operator.mod,
+    Min: np.minimum,
+    Max: np.maximum,
+}

@@ -1,0 +1,107 @@
+"""Commutative reducers: ``sum``, ``min``, ``max`` and those that programs define."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+from tvm.ir.expr import PrimExpr
+
+from . import op as _op
+from .expr import BOOL, CommReducer, IterVar, Reduce, Var, as_expr, const
+from .math_op import max_value, min_value
+
+
+def comm_reducer(
+    fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce"
+) -> Callable[..., Any]:
+    """Define a commutative reducer.
+
+    Parameters
+    ----------
+    fcombine : callable
+        The combination of two values, or of two tuples of values.
+    fidentity : callable
+        From the dtype (or dtypes) to the neutral element (or elements).
+    name : str
+        The reducer's name.
+
+    Returns
+    -------
+    callable
+        ``reducer(expr, axis, where=None, init=None)`` builds a reduction over iteration
+        variables; ``reducer(a, b, ...)`` combines values directly.
+    """
+
+    def reducer(expr: Any, axis: Any, where: Any = None, init: Any = None, *args: Any) -> Any:
+        if isinstance(axis, (IterVar, list, tuple)):
+            return _make_reduce(fcombine, fidentity, expr, axis, where, init)
+        values = [expr, axis, *[v for v in (where, init) if v is not None], *args]
+        return reduce(fcombine, values)
+
+    reducer.__name__ = reducer.__qualname__ = name
+    reducer.__doc__ = f"The {name} of an expression over axes, or of the given values."
+    return reducer
+
+
+def _make_reduce(
+    fcombine: Callable[..., Any],
+    fidentity: Callable[..., Any],
+    expr: Any,
+    axis: IterVar | Sequence[IterVar],
+    where: Any,
+    init: Any,
+) -> Any:
+    axes = [axis] if isinstance(axis, IterVar) else list(axis)
+    condition = const(True, BOOL) if where is None else as_expr(where)
+    if not isinstance(expr, (tuple, list)):
+        value = as_expr(expr)
+        combiner = _combiner_of_one(fcombine, fidentity, value)
+        start = [] if init is None else [as_expr(init, value.dtype)]
+        return Reduce(combiner, [value], axes, condition, 0, start)
+    values = [as_expr(item) for item in expr]
+    combiner = _combiner_of_tuple(fcombine, fidentity, values)
+    start = [] if init is None else [as_expr(i, v.dtype) for i, v in zip(init, values, strict=True)]
+    return tuple([Reduce(combiner, values, axes, condition, i, start) for i in range(len(values))])
+
+
+def _combiner_of_one(
+    fcombine: Callable[..., Any], fidentity: Callable[..., Any], value: PrimExpr
+) -> CommReducer:
+    names = _parameter_names(fcombine)
+    lhs, rhs = Var(names[0], value.dtype), Var(names[1], value.dtype)
+    result = as_expr(fcombine(lhs, rhs), value.dtype)
+    return CommReducer((lhs,), (rhs,), (result,), (as_expr(fidentity(value.dtype), value.dtype),))
+
+
+def _combiner_of_tuple(
+    fcombine: Callable[..., Any], fidentity: Callable[..., Any], values: list[PrimExpr]
+) -> CommReducer:
+    names = _parameter_names(fcombine)
+    lhs = tuple([Var(f"{names[0]}_{i}", value.dtype) for i, value in enumerate(values)])
+    rhs = tuple([Var(f"{names[1]}_{i}", value.dtype) for i, value in enumerate(values)])
+    result = fcombine(lhs, rhs)
+    identity = fidentity(*[value.dtype for value in values])
+    if len(result) != len(values) or len(identity) != len(values):
+        raise ValueError(
+            f"comm_reducer requires {len(values)} results and neutral elements, "
+            f"got {len(result)} and {len(identity)}"
+        )
+    return CommReducer(lhs, rhs, tuple(result), tuple(identity))
+
+
+def _parameter_names(fcombine: Callable[..., Any]) -> list[str]:
+    try:
+        names = list(inspect.signature(fcombine).parameters)
+    except ValueError:
+        names = []
+    return names if len(names) == 2 else ["lhs", "rhs"]
+
+
+sum = comm_reducer(lambda x, y: _op.add(x, y), lambda t: const(0, t), name="sum")
+min = comm_reducer(lambda x, y: _op.minimum(x, y), lambda t: max_value(t), name="min")
+max = comm_reducer(lambda x, y: _op.maximum(x, y), lambda t: min_value(t), name="max")
+
+__all__ = ["comm_reducer", "max", "min", "sum"]

@@ -1,0 +1,431 @@
+"""Statements of the loop level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.node import Node, Shape, binder, child, ignored, leaf, reference
+from tvm.support.dtype import DType, dtype as as_dtype
+
+from . import op
+from .buffer import Buffer, DataProducer
+from .expr import (
+    BOOL,
+    IntImm,
+    IterVar,
+    Range,
+    StringImm,
+    Var,
+    as_expr,
+    as_exprs,
+    int_imm,
+)
+
+if TYPE_CHECKING:
+    from tvm.ir.span import Span
+
+
+class Stmt(Node):
+    """A statement."""
+
+    span: Span | None = ignored(default=None)
+
+
+def _condition(value: Any) -> PrimExpr:
+    return as_expr(value, BOOL)
+
+
+def _message(value: Any) -> PrimExpr:
+    return as_expr(value)
+
+
+def _ranges(value: Iterable[Any]) -> tuple[Range, ...]:
+    return tuple([r if isinstance(r, Range) else Range(*r) for r in value])
+
+
+# ---- bindings and checks
+
+
+class LetStmt(Stmt):
+    """Bind ``var`` to ``value`` in ``body``."""
+
+    var: Var = binder("body")
+    value: PrimExpr = child(convert=as_expr)
+    body: Stmt
+
+
+class AttrStmt(Stmt):
+    """Annotate ``body``: ``attr_key`` of ``node`` is ``value``."""
+
+    node: Any = reference()
+    attr_key: str
+    value: PrimExpr = child(convert=as_expr)
+    body: Stmt
+
+
+class AssertStmt(Stmt):
+    """Check ``condition`` before ``body``; ``message`` tells what is wrong."""
+
+    condition: PrimExpr = child(convert=_condition)
+    message: PrimExpr = child(convert=_message)
+    body: Stmt
+
+
+# ---- loops
+
+
+class ForKind(IntEnum):
+    """How the iterations of a loop are executed."""
+
+    SERIAL = 0
+    PARALLEL = 1
+    VECTORIZED = 2
+    UNROLLED = 3
+    THREAD_BINDING = 4
+
+
+def _annotations(value: Any) -> dict[str, Any]:
+    return {key: _annotation(item) for key, item in value.items()} if value else {}
+
+
+def _annotation(value: Any) -> Any:
+    """Texts stay texts, numbers become constants."""
+    if isinstance(value, (str, Node)) or value is None:
+        return value
+    if isinstance(value, (list, tuple)):
+        return tuple([_annotation(item) for item in value])
+    if isinstance(value, dict):
+        return _annotations(value)
+    return as_expr(value)
+
+
+class For(Stmt):
+    """Execute ``body`` with ``loop_var`` from ``min``, ``extent`` times."""
+
+    loop_var: Var = binder("body")
+    min: PrimExpr
+    extent: PrimExpr
+    kind: ForKind
+    body: Stmt
+    thread_binding: IterVar | None = None
+    annotations: dict[str, Any] = child(default=None, convert=_annotations, shape=Shape.NESTED)
+
+    def __init__(
+        self,
+        loop_var: Var,
+        min: Any,
+        extent: Any,
+        kind: int,
+        body: Stmt,
+        thread_binding: IterVar | None = None,
+        annotations: dict[str, Any] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        dtype = loop_var.dtype
+        self._init(
+            loop_var, as_expr(min, dtype), as_expr(extent, dtype), ForKind(kind), body,
+            thread_binding, _annotations(annotations), span,
+        )  # fmt: skip
+
+
+class While(Stmt):
+    """Execute ``body`` as long as ``condition`` holds."""
+
+    condition: PrimExpr = child(convert=_condition)
+    body: Stmt
+
+
+# ---- memory
+
+
+class BufferStore(Stmt):
+    """``buffer[indices] = value``"""
+
+    buffer: Buffer = reference()
+    value: PrimExpr
+    indices: tuple[PrimExpr, ...]
+    predicate: PrimExpr | None = None
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        value: Any,
+        indices: Sequence[Any],
+        predicate: PrimExpr | None = None,
+        span: Span | None = None,
+    ) -> None:
+        self._init(
+            buffer, as_expr(value, buffer.dtype.element), as_exprs(indices), predicate, span
+        )
+
+
+class BufferRealize(Stmt):
+    """Provide memory for the part ``bounds`` of ``buffer`` during ``body``."""
+
+    buffer: Buffer = reference()
+    bounds: tuple[Range, ...] = child(convert=_ranges)
+    condition: PrimExpr = child(convert=_condition)
+    body: Stmt
+
+
+class ProducerStore(Stmt):
+    """``producer[indices] = value`` for a tensor that is not in memory yet."""
+
+    producer: DataProducer = reference()
+    value: PrimExpr = child(convert=as_expr)
+    indices: tuple[PrimExpr, ...] = child(convert=as_exprs)
+
+
+class ProducerRealize(Stmt):
+    """Provide memory for the part ``bounds`` of a tensor during ``body``."""
+
+    producer: DataProducer = reference()
+    bounds: tuple[Range, ...] = child(convert=_ranges)
+    condition: PrimExpr = child(convert=_condition)
+    body: Stmt
+    storage_scope: str = ""
+
+
+class Allocate(Stmt):
+    """Memory for ``extents`` elements of ``dtype`` during ``body``; ``buffer_var`` points to it."""
+
+    buffer_var: Var = binder("body")
+    dtype: DType = leaf(convert=as_dtype)
+    extents: tuple[PrimExpr, ...] = child(convert=as_exprs)
+    condition: PrimExpr = child(convert=_condition)
+    body: Stmt
+    annotations: dict[str, Any] = child(default=None, convert=_annotations, shape=Shape.NESTED)
+
+    def __check__(self) -> None:
+        _require_pointer(self, self.buffer_var)
+
+    def constant_size(self) -> int | None:
+        """The number of elements, or None if it is not constant."""
+        return _constant_size(self.extents)
+
+
+class AllocateConst(Stmt):
+    """Constant data during ``body``: an NDArray, or its index in the module's constants."""
+
+    buffer_var: Var = binder("body")
+    dtype: DType
+    extents: tuple[PrimExpr, ...]
+    data: Any = leaf()
+    irmod_storage_idx: PrimExpr | None
+    body: Stmt
+    annotations: dict[str, Any] = child(default=None, convert=_annotations, shape=Shape.NESTED)
+
+    def __init__(
+        self,
+        buffer_var: Var,
+        dtype: Any,
+        extents: Sequence[Any],
+        data_or_idx: Any,
+        body: Stmt,
+        annotations: dict[str, Any] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        _require_pointer(self, buffer_var)
+        index = as_expr(data_or_idx) if isinstance(data_or_idx, (int, PrimExpr)) else None
+        data = data_or_idx if index is None else None
+        self._init(
+            buffer_var, as_dtype(dtype), as_exprs(extents), data, index, body,
+            _annotations(annotations), span,
+        )  # fmt: skip
+
+    def constant_size(self) -> int | None:
+        """The number of elements, or None if it is not constant."""
+        return _constant_size(self.extents)
+
+
+def _require_pointer(node: Node, var: Var) -> None:
+    if not var.dtype.is_handle:
+        raise TypeError(
+            f"{type(node).__name__} requires a pointer as buffer_var, got {var.dtype} {var.name}"
+        )
+
+
+def _constant_size(extents: Sequence[PrimExpr]) -> int | None:
+    size = 1
+    for extent in extents:
+        if type(extent) is not IntImm:
+            return None
+        size *= extent.value
+    return size
+
+
+class DeclBuffer(Stmt):
+    """A view of memory that ``body`` uses."""
+
+    buffer: Buffer = binder("body")
+    body: Stmt
+
+
+class Prefetch(Stmt):
+    """Bring a region of a buffer near."""
+
+    buffer: Buffer = reference()
+    bounds: tuple[Range, ...] = child(convert=_ranges)
+
+
+# ---- control
+
+
+def _stmts(value: Iterable[Any]) -> tuple[Stmt, ...]:
+    return tuple([item if isinstance(item, Stmt) else Evaluate(item) for item in value])
+
+
+class SeqStmt(Stmt):
+    """Statements one after the other."""
+
+    seq: tuple[Stmt, ...] = child(convert=_stmts)
+
+    def __getitem__(self, index: int) -> Stmt:
+        return self.seq[index]
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+
+class IfThenElse(Stmt):
+    """One of two statements."""
+
+    condition: PrimExpr = child(convert=_condition)
+    then_case: Stmt
+    else_case: Stmt | None = None
+
+
+class Evaluate(Stmt):
+    """Evaluate an expression for its effect."""
+
+    value: PrimExpr = child(convert=as_expr)
+
+
+# ---- blocks
+
+
+class BufferRegion(Node):
+    """A box of a buffer."""
+
+    buffer: Buffer = reference()
+    region: tuple[Range, ...] = child(convert=_ranges)
+
+
+class MatchBufferRegion(Node):
+    """``buffer`` is another view of the region ``source``."""
+
+    buffer: Buffer = binder()
+    source: BufferRegion
+
+
+class Block(Stmt):
+    """A unit of scheduling: what ``body`` reads and writes, per point of its iteration space."""
+
+    iter_vars: tuple[IterVar, ...]
+    reads: tuple[BufferRegion, ...]
+    writes: tuple[BufferRegion, ...]
+    name_hint: str = ignored()
+    body: Stmt
+    init: Stmt | None = None
+    alloc_buffers: tuple[Buffer, ...] = binder("body", "init", default=())
+    match_buffers: tuple[MatchBufferRegion, ...] = ()
+    annotations: dict[str, Any] = child(default=None, convert=_annotations, shape=Shape.NESTED)
+
+    def __init__(
+        self,
+        iter_vars: Sequence[IterVar],
+        reads: Sequence[BufferRegion],
+        writes: Sequence[BufferRegion],
+        name_hint: str,
+        body: Stmt,
+        init: Stmt | None = None,
+        alloc_buffers: Sequence[Buffer] | None = None,
+        match_buffers: Sequence[MatchBufferRegion] | None = None,
+        annotations: dict[str, Any] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        self._init(
+            tuple(iter_vars), tuple(reads), tuple(writes), name_hint, body, init,
+            tuple(alloc_buffers or ()), tuple(match_buffers or ()), _annotations(annotations), span,
+        )  # fmt: skip
+
+
+class BlockRealize(Stmt):
+    """Execute a block with values for its iteration variables, where ``predicate`` holds."""
+
+    iter_values: tuple[PrimExpr, ...] = child(convert=as_exprs)
+    predicate: PrimExpr = child(convert=_condition)
+    block: Block
+
+    def __check__(self) -> None:
+        if len(self.iter_values) != len(self.block.iter_vars):
+            raise ValueError(
+                f"BlockRealize requires {len(self.block.iter_vars)} values for block "
+                f"{self.block.name_hint}, got {len(self.iter_values)}"
+            )
+
+
+# ---- sequences
+
+
+def seq(stmts: Iterable[Stmt]) -> Stmt:
+    """The statements as one: nested sequences are joined, statements without effect dropped."""
+    flat: list[Stmt] = []
+    pending = list(stmts)
+    pending.reverse()
+    while pending:
+        stmt = pending.pop()
+        if type(stmt) is SeqStmt:
+            pending.extend(reversed(stmt.seq))
+        elif not is_no_op(stmt):
+            flat.append(stmt)
+    if len(flat) == 1:
+        return flat[0]
+    return SeqStmt._make(tuple(flat), None) if flat else NO_OP  # type: ignore[no-any-return]
+
+
+def is_no_op(stmt: Stmt) -> bool:
+    """Whether the statement does nothing: ``Evaluate`` of a constant, or an empty sequence."""
+    if type(stmt) is Evaluate:
+        return type(stmt.value) is IntImm
+    return type(stmt) is SeqStmt and not stmt.seq
+
+
+NO_OP = Evaluate(int_imm(as_dtype("int32"), 0))
+
+
+def stmt_seq(*args: Any) -> Stmt:
+    """The statements (or expressions to evaluate) as one statement."""
+    if len(args) == 1:
+        return args[0] if isinstance(args[0], Stmt) else Evaluate(args[0])
+    return SeqStmt(args)
+
+
+def stmt_list(stmt: Stmt) -> list[Stmt]:
+    """The statements of a sequence, nested ones joined; a list of itself for another one."""
+    if not isinstance(stmt, SeqStmt):
+        return [stmt]
+    return [inner for item in stmt.seq for inner in stmt_list(item)]
+
+
+def range_of_index(index: Any, extent: PrimExpr) -> Range:
+    """The range that an index or a slice of a buffer covers."""
+    if isinstance(index, slice):
+        begin = as_expr(0 if index.start is None else index.start, extent.dtype)
+        return Range(begin, extent if index.stop is None else index.stop)
+    start = as_expr(index, extent.dtype)
+    if type(start) is op.Ramp:
+        return Range.from_min_extent(start.base, op.multiply(start.stride, start.lanes))
+    return Range.from_min_extent(start, int_imm(start.dtype, 1))
+
+
+__all__ = [
+    "NO_OP", "Allocate", "AllocateConst", "AssertStmt", "AttrStmt", "Block", "BlockRealize",
+    "BufferRealize", "BufferRegion", "BufferStore", "DeclBuffer", "Evaluate", "For", "ForKind",
+    "IfThenElse", "LetStmt", "MatchBufferRegion", "Prefetch", "ProducerRealize", "ProducerStore",
+    "SeqStmt", "Stmt", "StringImm", "While", "is_no_op", "range_of_index", "seq", "stmt_list",
+    "stmt_seq",
+]  # fmt: skip
