@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tvm.ir.node import Node, binder, ignored, leaf
 from tvm.ir.type import PointerType
-from tvm.support.dtype import DType, dtype as as_dtype
+from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
 
 from . import op
 from .expr import (
@@ -100,7 +102,9 @@ class Buffer(Node):
         if isinstance(access_mask, str):
             masks = {"r": Buffer.READ, "w": Buffer.WRITE}
             if not access_mask or set(access_mask) - masks.keys():
-                raise ValueError(f"access_ptr requires a mask 'r', 'w' or 'rw', got {access_mask!r}")
+                raise ValueError(
+                    f"access_ptr requires a mask 'r', 'w' or 'rw', got {access_mask!r}"
+                )
             access_mask = sum({masks[letter] for letter in access_mask})
         start = op.add(self.elem_offset, as_expr(offset, self.elem_offset.dtype))
         if extent is None:
@@ -128,9 +132,7 @@ class Buffer(Node):
     def vstore(self, begin: Any, value: Any, predicate: PrimExpr | None = None) -> BufferStore:
         """The statement that stores a vector at the indices ``begin``."""
         value = as_expr(value, self.dtype.element)
-        return _stmt.BufferStore(
-            self, value, self._vector_indices(begin, value.dtype), predicate
-        )
+        return _stmt.BufferStore(self, value, self._vector_indices(begin, value.dtype), predicate)
 
     def _vector_indices(self, begin: Any, dtype: DType) -> list[PrimExpr]:
         indices = list(as_exprs(begin))
@@ -147,9 +149,7 @@ class Buffer(Node):
             return self
         groups = self._groups()
         if self.strides:
-            shape = [
-                op.multiply(self.strides[first], self.shape[first]) for first, last in groups
-            ]
+            shape = [op.multiply(self.strides[first], self.shape[first]) for first, last in groups]
             # a group's outermost stride covers the groups after it too
             inner = [self.strides[last - 1] for first, last in groups]
             shape = [op.floordiv(extent, step) for extent, step in zip(shape, inner, strict=True)]
@@ -166,7 +166,7 @@ class Buffer(Node):
     def _groups(self) -> list[tuple[int, int]]:
         """The half-open ranges of dimensions that are joined."""
         borders = [0, *[int(s) for s in self.axis_separators], len(self.shape)]
-        return list(zip(borders, borders[1:]))  # noqa: B905 - shorter by one
+        return list(pairwise(borders))
 
     def offset_of(self, indices: Sequence[Any]) -> list[PrimExpr]:
         """The indices into :meth:`get_flattened_buffer` of the element at ``indices``."""
@@ -176,7 +176,9 @@ class Buffer(Node):
                 f"buffer {self.name} requires {len(self.shape)} indices, got {len(positions)}"
             )
         return [
-            self._group_offset(positions, first, last, self.elem_offset if last == len(self.shape) else None)
+            self._group_offset(
+                positions, first, last, self.elem_offset if last == len(self.shape) else None
+            )
             for first, last in self._groups()
         ]
 
@@ -203,7 +205,7 @@ class Buffer(Node):
         slices = [item for item in items if isinstance(item, slice)]
         if not slices:
             return BufferLoad(self, items)
-        if any([item.step is None for item in slices]):
+        if any(item.step is None for item in slices):
             return self._region(items)
         return BufferLoad(self, [self._ramp(item) for item in items])
 
@@ -278,7 +280,9 @@ def decl_buffer(
     kinds = {"": BufferType.DEFAULT, "default": BufferType.DEFAULT,
              "auto_broadcast": BufferType.AUTO_BROADCAST}  # fmt: skip
     if buffer_type not in kinds:
-        raise ValueError(f"decl_buffer requires a buffer_type of {list(kinds)}, got {buffer_type!r}")
+        raise ValueError(
+            f"decl_buffer requires a buffer_type of {list(kinds)}, got {buffer_type!r}"
+        )
     kind = kinds[buffer_type]
     steps = as_exprs(strides or ())
     if kind is BufferType.AUTO_BROADCAST and not steps:

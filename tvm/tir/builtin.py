@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
-from tvm.support.dtype import DType, dtype as as_dtype
+from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
 
 from .expr import BOOL, HANDLE, INT32, BufferLoad, Call, StringImm, as_expr, const
 from .intrinsics import INTRINSICS

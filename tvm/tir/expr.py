@@ -8,9 +8,10 @@ As in classic TVM ``a == b`` builds a node; inside the compiler compare with ``i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any as AnyType, ClassVar
+from typing import TYPE_CHECKING, ClassVar
+from typing import Any as AnyType
 
 from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr, RelayExpr
@@ -19,7 +20,8 @@ from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.type import PointerType, PrimType, Type
 from tvm.ir.visitor import Rewriter
-from tvm.support.dtype import DType, dtype as as_dtype
+from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
 
 if TYPE_CHECKING:
     from tvm.ir.span import Span
@@ -209,9 +211,7 @@ class Range(Node, key="Range"):
             self._init(low, _op.subtract(high, low), span)
 
     @staticmethod
-    def from_min_extent(
-        min_value: AnyType, extent: AnyType, span: Span | None = None
-    ) -> Range:
+    def from_min_extent(min_value: AnyType, extent: AnyType, span: Span | None = None) -> Range:
         """The range that starts at ``min_value`` and has ``extent`` elements."""
         low, count = _operands(min_value, extent)
         return Range._make(low, count, span)  # type: ignore[no-any-return]

@@ -19,7 +19,6 @@ from tvm.support.dtype import DType
 from .expr import BOOL, FloatImm, IntImm, int_imm
 
 
-
 class DivideByZeroError(TVMError, ZeroDivisionError):
     """An integer is divided by the constant zero."""
 
@@ -112,9 +111,7 @@ def fold_floordiv(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     return _fold_quotient(a, b, int.__floordiv__)
 
 
-def _fold_quotient(
-    a: PrimExpr, b: PrimExpr, divide: Callable[[int, int], int]
-) -> PrimExpr | None:
+def _fold_quotient(a: PrimExpr, b: PrimExpr, divide: Callable[[int, int], int]) -> PrimExpr | None:
     if type(b) is IntImm:
         if type(a) is IntImm:
             return int_imm(a.dtype, divide(a.value, b.value))
@@ -159,9 +156,7 @@ def fold_max(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
 
 
 def _comparable_floats(a: PrimExpr, b: PrimExpr) -> bool:
-    return (
-        type(a) is FloatImm and type(b) is FloatImm and a.value == a.value and b.value == b.value
-    )
+    return type(a) is FloatImm and type(b) is FloatImm and a.value == a.value and b.value == b.value
 
 
 def fold_compare(

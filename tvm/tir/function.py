@@ -98,9 +98,7 @@ class TensorIntrin(Node):
     impl: PrimFunc = reference()
 
     @staticmethod
-    def register(
-        name: str, desc: PrimFunc, impl: PrimFunc, override: bool = False
-    ) -> TensorIntrin:
+    def register(name: str, desc: PrimFunc, impl: PrimFunc, override: bool = False) -> TensorIntrin:
         """Make an intrinsic known by a name."""
         if name in _TENSOR_INTRINS and not override:
             raise ValueError(f"TensorIntrin.register requires a new name, {name!r} is taken")

@@ -16,8 +16,21 @@ from tvm.ir.visitor import Visitor
 
 from . import op as _op
 from .expr import (
-    Add, BinaryOpExpr, Cast, Div, FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, Sub, Var,
-    as_expr, as_exprs,
+    Add,
+    BinaryOpExpr,
+    Cast,
+    Div,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Sub,
+    Var,
+    as_expr,
+    as_exprs,
 )  # fmt: skip
 from .stmt_functor import substitute
 
@@ -94,14 +107,12 @@ class IndexMap(Node):
         extents = as_exprs(shape)
         last = self.map_indices([_op.subtract(extent, 1) for extent in extents])
         first = self.map_indices([_op.multiply(extent, 0) for extent in extents])
-        if all([isinstance(e, IntImm) for e in extents]):
+        if all(isinstance(e, IntImm) for e in extents):
             return [
                 as_expr(self._largest(i, [int(e) for e in extents]) + 1, index.dtype)  # type: ignore[call-overload]
                 for i, index in enumerate(self.final_indices)
             ]
-        return [
-            _op.add(_op.subtract(high, low), 1) for high, low in zip(last, first, strict=True)
-        ]
+        return [_op.add(_op.subtract(high, low), 1) for high, low in zip(last, first, strict=True)]
 
     def _largest(self, position: int, shape: list[int]) -> int:
         return int(self._evaluate(position, np.indices(shape, sparse=False)).max(initial=-1))

@@ -1,6 +1,6 @@
 """The intrinsics of the loop level: one row each.
 
-    name   arguments (-1: any number)   effect   whether a vector may take the place of each scalar
+name   arguments (-1: any number)   effect   whether a vector may take the place of each scalar
 """
 
 from __future__ import annotations

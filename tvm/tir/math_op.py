@@ -7,11 +7,21 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tvm.ir.expr import PrimExpr
-from tvm.support.dtype import DType, dtype as as_dtype
+from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
 
 from . import op as _op
 from .expr import (
-    BOOL, FLOAT32, INT32, Call, FloatImm, IntImm, Not, as_expr, const, int_imm,
+    BOOL,
+    FLOAT32,
+    INT32,
+    Call,
+    FloatImm,
+    IntImm,
+    Not,
+    as_expr,
+    const,
+    int_imm,
 )  # fmt: skip
 from .fold import float_imm
 from .intrinsics import INTRINSICS
@@ -108,9 +118,7 @@ pow = power
 # ---- bits
 
 
-def _bitwise(
-    name: str, combine: Callable[[int, int], int], text: str
-) -> Callable[..., PrimExpr]:
+def _bitwise(name: str, combine: Callable[[int, int], int], text: str) -> Callable[..., PrimExpr]:
     intrinsic = INTRINSICS[name]
 
     def build(x: Any, y: Any, span: Span | None = None) -> PrimExpr:

@@ -12,13 +12,42 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvm.ir.expr import PrimExpr
-from tvm.support.dtype import DType, dtype as as_dtype
+from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
 
 from . import fold
 from .expr import (
-    BOOL, EQ, FLOAT32, GE, GT, INT32, LE, LT, NE, Add, And, Broadcast, Cast, Div, FloatImm,
-    FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, Not, Or, Ramp, Select, Sub, as_expr, const,
-    div_ambiguity_error, int_imm,
+    BOOL,
+    EQ,
+    FLOAT32,
+    GE,
+    GT,
+    INT32,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    Broadcast,
+    Cast,
+    Div,
+    FloatImm,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Not,
+    Or,
+    Ramp,
+    Select,
+    Sub,
+    as_expr,
+    const,
+    div_ambiguity_error,
+    int_imm,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -338,9 +367,7 @@ def _join(
     return result
 
 
-def select(
-    condition: Any, true_value: Any, false_value: Any, span: Span | None = None
-) -> PrimExpr:
+def select(condition: Any, true_value: Any, false_value: Any, span: Span | None = None) -> PrimExpr:
     """One of two values, both of which may be evaluated."""
     condition = as_expr(condition)
     true_value, false_value = unify(true_value, false_value)

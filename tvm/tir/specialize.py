@@ -38,9 +38,7 @@ def specialize_function(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFun
     )
 
 
-def _match_buffer(
-    func: PrimFunc, param: Var, given: Buffer, values: dict[Var, PrimExpr]
-) -> None:
+def _match_buffer(func: PrimFunc, param: Var, given: Buffer, values: dict[Var, PrimExpr]) -> None:
     declared = func.buffer_map.get(param)
     if declared is None:
         raise TypeError(f"specialize requires a value for the scalar {param}, got a buffer")

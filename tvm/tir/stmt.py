@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, Shape, binder, child, ignored, leaf, reference
-from tvm.support.dtype import DType, dtype as as_dtype
+from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
 
 from . import op
 from .buffer import Buffer, DataProducer
@@ -157,9 +158,7 @@ class BufferStore(Stmt):
         predicate: PrimExpr | None = None,
         span: Span | None = None,
     ) -> None:
-        self._init(
-            buffer, as_expr(value, buffer.dtype.element), as_exprs(indices), predicate, span
-        )
+        self._init(buffer, as_expr(value, buffer.dtype.element), as_exprs(indices), predicate, span)
 
 
 class BufferRealize(Stmt):

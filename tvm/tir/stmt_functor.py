@@ -55,12 +55,12 @@ class BufferRewriter(Rewriter):
         return changed if data is buffer.data else changed.replace(data=data)
 
     def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
-        load = load.rewrite_with(self)
+        load = self.rewrite_children(load)
         buffer = self.buffer(load.buffer)
         return load if buffer is load.buffer else load.replace(buffer=buffer)
 
     def _rename(self, node: Any) -> Any:
-        node = node.rewrite_with(self)
+        node = self.rewrite_children(node)
         buffer = self.buffer(node.buffer)
         return node if buffer is node.buffer else node.replace(buffer=buffer)
 
@@ -83,9 +83,9 @@ class BufferRewriter(Rewriter):
         return self._rename(node)  # type: ignore[no-any-return]
 
     def visit_block(self, block: Block) -> Stmt:
-        new = block.rewrite_with(self)
+        new = self.rewrite_children(block)
         buffers = [self.buffer(buffer) for buffer in block.alloc_buffers]
-        if all([a is b for a, b in zip(buffers, block.alloc_buffers, strict=True)]):
+        if all(a is b for a, b in zip(buffers, block.alloc_buffers, strict=True)):
             return new
         return new.replace(alloc_buffers=tuple(buffers))
 
@@ -107,12 +107,12 @@ class Substituter(BufferRewriter):
         return self._rename_pointer(stmt)
 
     def _rename_pointer(self, stmt: Any) -> Any:
-        new = stmt.rewrite_with(self)
+        new = self.rewrite_children(stmt)
         pointer = self.mapping.get(stmt.buffer_var)
         return new.replace(buffer_var=pointer) if isinstance(pointer, Var) else new
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
-        new = attr.rewrite_with(self)
+        new = self.rewrite_children(attr)
         node = attr.node
         if isinstance(node, (Var, Buffer)):
             named = self.mapping.get(node) if isinstance(node, Var) else self.buffer(node)
@@ -154,9 +154,9 @@ class _OrderedVisit(Visitor):
         if self.pre_order:
             if told and self.fvisit(node) is False:
                 return
-            node.visit_with(self)
+            self.visit_children(node)
         else:
-            node.visit_with(self)
+            self.visit_children(node)
             if told:
                 self.fvisit(node)
 
@@ -194,7 +194,7 @@ class _Transformer(Rewriter):
         if enabled and self.preorder is not None:
             if (new := self.preorder(node)) is not None:
                 return new
-        node = node.rewrite_with(self)
+        node = self.rewrite_children(node)
         if enabled and self.postorder is not None:
             if (new := self.postorder(node)) is not None:
                 return new
@@ -237,7 +237,8 @@ class _FreeVars(Visitor):
         bound = self._bind(node, cls)
         for name in _REFERENCES[cls]:
             self._use(getattr(node, name))
-        self._dispatch[cls](self, node)
+        if (method := self._dispatch[cls]) is not None:
+            method(self, node)
         for var in bound:
             self.defined[var] -= 1
 
@@ -279,7 +280,7 @@ class _FreeVars(Visitor):
         elif isinstance(value, Buffer) and value not in self.seen_buffers:
             self.seen_buffers[value] = None
             self.visit_var(value.data)
-            value.visit_with(self)
+            self.visit_children(value)
 
 
 class _FieldsOfRole(dict[type, tuple[str, ...]]):
@@ -357,7 +358,7 @@ class _DefinitionRenewer(BufferRewriter):
 
     def _rebind(self, node: Any, name: str) -> Any:
         new = self.renew(getattr(node, name))
-        return node.rewrite_with(self).replace(**{name: new})
+        return self.rewrite_children(node).replace(**{name: new})
 
     def visit_buffer_realize(self, node: BufferRealize) -> Stmt:
         self.define_buffer(node.buffer)
