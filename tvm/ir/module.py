@@ -15,6 +15,8 @@ from .node import Node, ignored, leaf
 _KEY_KINDS = (str, GlobalVar)
 # (expr, functions, type definitions) -> IRModule, of the language that owns the expression
 _FROM_EXPR: dict[type, Callable[..., Any]] = {}
+# (module, show_meta_data, annotate) -> text
+_AS_TEXT: list[Callable[..., str]] = []
 
 
 class IRModule(Node, key="IRModule"):
@@ -200,9 +202,16 @@ class IRModule(Node, key="IRModule"):
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         """The module as text."""
+        if _AS_TEXT:
+            return _AS_TEXT[-1](self, show_meta_data, annotate)
         return str(self)
 
 
 def register_from_expr(expr_type: type, build: Callable[..., IRModule]) -> None:
     """Tell how :meth:`IRModule.from_expr` treats expressions of a language."""
     _FROM_EXPR[expr_type] = build
+
+
+def register_module_text(text: Callable[..., str]) -> None:
+    """Tell how :meth:`IRModule.astext` writes a module."""
+    _AS_TEXT[:] = [text]

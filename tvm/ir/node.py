@@ -170,7 +170,7 @@ class Node(Object, metaclass=NodeMeta):
         return self
 
     def __repr__(self) -> str:
-        if (printer := _find_printer(type(self))) is not None:
+        if (printer := find_printer(type(self))) is not None:
             return printer(self)
         return generic_repr(self)
 
@@ -192,7 +192,7 @@ def register_printer(node_type: type, printer: Callable[[Any], str]) -> None:
     _PRINTERS[node_type] = printer
 
 
-def _find_printer(node_type: type) -> Callable[[Any], str] | None:
+def find_printer(node_type: type) -> Callable[[Any], str] | None:
     for base in node_type.__mro__:
         if (printer := _PRINTERS.get(base)) is not None:
             return printer

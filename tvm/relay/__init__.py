@@ -1,0 +1,46 @@
+"""Relay, the graph-level language: expressions, operators, passes, and the way to a library."""
+
+from tvm.ir.expr import GlobalVar
+from tvm.ir.module import IRModule
+
+from . import adt, analysis, base, expr, expr_functor, function, op, scope_builder, ty
+from .base import SequentialSpan, SourceName, Span, astext, pretty_print
+from .expr import (
+    Call,
+    Constant,
+    Expr,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    TempExpr,
+    Tuple,
+    TupleGetItem,
+    TupleWrapper,
+    Var,
+    const,
+    var,
+)
+from .expr_functor import ExprFunctor, ExprMutator, ExprVisitor
+from .function import Function
+from .op import *
+from .scope_builder import ScopeBuilder
+from .traverse import bind
+from .ty import (
+    Any,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    ShapeVar,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeConstraint,
+    TypeKind,
+    TypeRelation,
+    TypeVar,
+    scalar_type,
+)

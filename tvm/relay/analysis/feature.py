@@ -1,0 +1,91 @@
+"""Which features of the language a program uses."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from tvm.ir.adt import Constructor
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.relay.adt import Match
+from tvm.relay.expr import (
+    Call,
+    Constant,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from tvm.relay.function import Function
+from tvm.relay.traverse import operands, post_order
+
+
+class Feature(IntEnum):
+    """A kind of expression, or sharing (`fGraph`)."""
+
+    fVar = 0
+    fGlobalVar = 1
+    fConstant = 2
+    fTuple = 3
+    fTupleGetItem = 4
+    fFunction = 5
+    fOp = 6
+    fCall = 7
+    fLet = 8
+    fIf = 9
+    fRefCreate = 10
+    fRefRead = 11
+    fRefWrite = 12
+    fConstructor = 13
+    fMatch = 14
+    fGraph = 15
+    fLetRec = 16
+
+
+_FEATURES: dict[type, Feature] = {
+    Var: Feature.fVar,
+    GlobalVar: Feature.fGlobalVar,
+    Constant: Feature.fConstant,
+    Tuple: Feature.fTuple,
+    TupleGetItem: Feature.fTupleGetItem,
+    Function: Feature.fFunction,
+    Call: Feature.fCall,
+    Let: Feature.fLet,
+    If: Feature.fIf,
+    RefCreate: Feature.fRefCreate,
+    RefRead: Feature.fRefRead,
+    RefWrite: Feature.fRefWrite,
+    Constructor: Feature.fConstructor,
+    Match: Feature.fMatch,
+}
+_ATOMS = (Var, GlobalVar, Op, Constant, Constructor)
+
+
+def detect_feature(a: RelayExpr | IRModule, b: IRModule | None = None) -> set[Feature]:
+    """The features of an expression, or of all functions of a module."""
+    if isinstance(a, IRModule):
+        a, b = b, a  # type: ignore[assignment]
+    roots = [a] if a is not None else [f for f in b.functions.values() if isinstance(f, Function)]  # type: ignore[union-attr]
+    found: set[Feature] = set()
+    for root in roots:
+        found |= _features(root)
+    return found
+
+
+def _features(root: RelayExpr) -> set[Feature]:
+    found: set[Feature] = set()
+    used: set[int] = set()
+    for node in post_order(root):
+        found.add(Feature.fOp if isinstance(node, Op) else _FEATURES[type(node)])
+        for operand in operands(node):
+            if id(operand) in used and not isinstance(operand, _ATOMS):
+                found.add(Feature.fGraph)
+            used.add(id(operand))
+        if isinstance(node, Let) and any(n is node.var for n in post_order(node.value)):
+            found.add(Feature.fLetRec)
+    return found

@@ -1,0 +1,336 @@
+"""Type inference.
+
+The type of a node is kept in the node, so a program that a pass changed in one place is inferred
+anew in that place only. The walk keeps its own stack; each node is looked at a fixed number of
+times, whatever the depth of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from tvm.error import OpNotImplemented, TypeCheckError
+from tvm.ir.adt import Constructor
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type, TypeCall
+from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
+from tvm.relay.analysis.unify import Binding, instantiate, join, unify
+from tvm.relay.expr import (
+    Call,
+    Constant,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    TempExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from tvm.relay.function import Function
+from tvm.relay.printer import excerpt, type_text
+
+# what a step needs first, or the type it found
+Step: TypeAlias = "Type | Sequence[RelayExpr]"
+
+
+def known_type(expr: RelayExpr) -> Type | None:
+    """The type found so far, None if inference has not reached the expression."""
+    return getattr(expr, "_checked_type_", None)
+
+
+def set_type(expr: RelayExpr, ty: Type) -> None:
+    """Note the type of an expression; the only place that writes it."""
+    expr._checked_type_ = ty
+
+
+def _untyped(*exprs: RelayExpr) -> list[RelayExpr]:
+    return [e for e in exprs if known_type(e) is None]
+
+
+class TypeInferencer:
+    """Finds the types of expressions of one module."""
+
+    def __init__(self, mod: IRModule | None = None) -> None:
+        self.mod = mod
+        self._functions: list[Function] = []  # being inferred, outermost first
+
+    def infer(self, root: RelayExpr) -> Type:
+        """The type of `root`; everything below it gets its type as well."""
+        stack = [root]
+        waiting: set[int] = set()
+        while stack:
+            node = stack[-1]
+            if known_type(node) is not None:
+                stack.pop()
+                waiting.discard(id(node))
+                continue
+            if isinstance(node, Function) and id(node) not in waiting:
+                self._functions.append(node)
+            waiting.add(id(node))
+            found = self._step(node)
+            if isinstance(found, Type):
+                set_type(node, found)
+                continue
+            for needed in found:
+                if id(needed) in waiting:
+                    raise self._error("a recursive function requires a return type", needed)
+            stack.extend(reversed(found))
+        return root.checked_type
+
+    def _step(self, node: RelayExpr) -> Step:
+        for base in type(node).__mro__:
+            if (step := _STEPS.get(base)) is not None:
+                return step(self, node)
+        raise TypeCheckError(
+            f"type inference requires a relay expression, got {type(node).__name__}"
+        )
+
+    def _error(self, message: str, at: RelayExpr, hint: str = "") -> TypeCheckError:
+        return self._placed(TypeCheckError(message, hint=hint), at)
+
+    def _placed(self, error: TypeCheckError, at: RelayExpr) -> TypeCheckError:
+        """Show the program text with the failing expression underlined."""
+        root = self._functions[0] if self._functions else at
+        error.at = excerpt(root, at, _argument_notes(at))
+        if (name := self._name_of(root)) is not None:
+            error.add_context(f"function {name}")
+        return error
+
+    def _name_of(self, func: RelayExpr) -> str | None:
+        for gvar, known in self.mod.functions.items() if self.mod is not None else ():
+            if known is func:
+                return str(gvar.name_hint)
+        return None
+
+    # -- one method a kind of expression: what it needs, or its type
+
+    def var(self, var: Var) -> Step:
+        if var.type_annotation is None:
+            raise self._error(
+                f"the type of %{var.name_hint} cannot be inferred here",
+                var,
+                hint=f'annotate it: relay.var("{var.name_hint}", shape=(...), dtype="float32")',
+            )
+        return var.type_annotation
+
+    def constant(self, constant: Constant) -> Step:
+        return TensorType(tuple(constant.data.shape), constant.data.dtype)
+
+    def global_var(self, gvar: GlobalVar) -> Step:
+        if self.mod is None:
+            raise self._error(f"@{gvar.name_hint} requires a module to be looked up in", gvar)
+        func = self.mod[gvar]
+        if not isinstance(func, Function):
+            raise self._error(f"@{gvar.name_hint} is not a relay function", gvar)
+        if (declared := func.func_type_annotation()) is not None:
+            return declared
+        return known_type(func) or [func]
+
+    def tuple_(self, tup: Tuple) -> Step:
+        return _untyped(*tup.fields) or TupleType([f.checked_type for f in tup.fields])
+
+    def tuple_get_item(self, item: TupleGetItem) -> Step:
+        if (ty := known_type(item.tuple_value)) is None:
+            return [item.tuple_value]
+        if not isinstance(ty, TupleType):
+            raise self._error(
+                f"a tuple is required to take field {item.index} of, got {type_text(ty)}", item
+            )
+        if not 0 <= item.index < len(ty.fields):
+            raise self._error(
+                f"field {item.index} is out of range: the tuple has {len(ty.fields)} fields", item
+            )
+        return ty.fields[item.index]
+
+    def let(self, let: Let) -> Step:
+        declared = let.var.type_annotation
+        if declared is None and isinstance(let.value, Function):
+            declared = let.value.func_type_annotation()
+        if declared is not None and known_type(let.var) is None:
+            set_type(let.var, declared)
+        if known_type(let.value) is None:
+            return [let.value]
+        found = let.value.checked_type
+        if declared is not None and not unify(declared, found, {}):
+            raise self._error(
+                f"%{let.var.name_hint} is declared as {type_text(declared)}, "
+                f"its value has type {type_text(found)}",
+                let.value,
+            )
+        if known_type(let.var) is None:
+            set_type(let.var, found)
+        return known_type(let.body) or [let.body]
+
+    def if_(self, branch: If) -> Step:
+        if needed := _untyped(branch.cond, branch.true_branch, branch.false_branch):
+            return needed
+        cond = branch.cond.checked_type
+        if not isinstance(cond, TensorType) or cond.shape or cond.dtype != "bool":
+            raise self._error(
+                f"the condition of an if must be a bool scalar, got {type_text(cond)}", branch
+            )
+        then, other = branch.true_branch.checked_type, branch.false_branch.checked_type
+        joined = join(then, other)
+        if joined is None:
+            raise self._error(
+                "the branches of an if must have one type, got "
+                f"{type_text(then)} and {type_text(other)}",
+                branch,
+            )
+        return joined
+
+    def function(self, func: Function) -> Step:
+        if needed := _untyped(*func.params, func.body):
+            return needed
+        found = func.body.checked_type
+        if func.ret_type is not None and not unify(func.ret_type, found, {}):
+            raise self._error(
+                f"the function is declared to return {type_text(func.ret_type)}, "
+                f"its body has type {type_text(found)}",
+                func.body,
+            )
+        self._functions.remove(func)
+        arg_types = [p.checked_type for p in func.params]
+        return FuncType(arg_types, func.ret_type or found, func.type_params)
+
+    def call(self, call: Call) -> Step:
+        if needed := _untyped(*call.args):
+            return needed
+        op = call.op
+        if isinstance(op, Op):
+            return self._operator_call(call, op)
+        arg_types = [a.checked_type for a in call.args]
+        if isinstance(op, Function) and known_type(op) is None:
+            for param, ty in zip(op.params, arg_types, strict=False):
+                if param.type_annotation is None and known_type(param) is None:
+                    set_type(param, ty)
+        callee = self._constructor_type(op) if isinstance(op, Constructor) else known_type(op)
+        if callee is None:
+            return [op]
+        return self._function_call(call, callee, arg_types)
+
+    def _operator_call(self, call: Call, op: Op) -> Type:
+        if op.infer_type is None:
+            raise OpNotImplemented(f"operator {op.name} has no type relation")
+        try:
+            return op.infer_type(call.attrs, [a.checked_type for a in call.args])
+        except TypeCheckError as error:
+            raise self._placed(error, call) from None
+
+    def _function_call(self, call: Call, callee: Type, arg_types: list[Type]) -> Type:
+        if not isinstance(callee, FuncType):
+            raise self._error(f"a function is required to be called, got {type_text(callee)}", call)
+        if len(arg_types) != len(callee.arg_types):
+            raise self._error(
+                f"the function takes {len(callee.arg_types)} arguments, got {len(arg_types)}", call
+            )
+        binding: Binding = {
+            id(p): t for p, t in zip(callee.type_params, call.type_args, strict=False)
+        }
+        for i, (expected, found) in enumerate(zip(callee.arg_types, arg_types, strict=True)):
+            if not unify(expected, found, binding):
+                raise self._error(
+                    f"argument {i} of the call must be {type_text(expected)}, got {type_text(found)}",
+                    call,
+                )
+        return instantiate(callee.ret_type, binding)
+
+    def _constructor_type(self, constructor: Constructor) -> FuncType:
+        header = constructor.belong_to
+        data = self.mod[header] if self.mod is not None else None
+        type_vars = tuple(data.type_vars) if data is not None else ()
+        return FuncType(constructor.inputs, TypeCall(header, type_vars), type_vars)
+
+    def ref_create(self, ref: RefCreate) -> Step:
+        ty = known_type(ref.value)
+        return [ref.value] if ty is None else RelayRefType(ty)
+
+    def ref_read(self, read: RefRead) -> Step:
+        if (ty := known_type(read.ref)) is None:
+            return [read.ref]
+        if not isinstance(ty, RelayRefType):
+            raise self._error(f"a reference is required to be read, got {type_text(ty)}", read)
+        return ty.value
+
+    def ref_write(self, write: RefWrite) -> Step:
+        if needed := _untyped(write.ref, write.value):
+            return needed
+        ty = write.ref.checked_type
+        if not isinstance(ty, RelayRefType) or not unify(ty.value, write.value.checked_type, {}):
+            raise self._error(
+                f"a value of type {type_text(write.value.checked_type)} cannot be written to "
+                f"{type_text(ty)}",
+                write,
+            )
+        return TupleType(())
+
+    def match(self, match: Match) -> Step:
+        if (ty := known_type(match.data)) is None:
+            return [match.data]
+        for clause in match.clauses:
+            self._bind_pattern(clause.lhs, ty, match)
+        if needed := _untyped(*[c.rhs for c in match.clauses]):
+            return needed
+        result = match.clauses[0].rhs.checked_type
+        for clause in match.clauses[1:]:
+            if (joined := join(result, clause.rhs.checked_type)) is None:
+                raise self._error("the clauses of a match must have one type", match)
+            result = joined
+        return result
+
+    def _bind_pattern(self, pattern: Pattern, ty: Type, match: Match) -> None:
+        if isinstance(pattern, PatternVar):
+            set_type(pattern.var, ty)
+        elif isinstance(pattern, PatternTuple):
+            if not isinstance(ty, TupleType) or len(ty.fields) != len(pattern.patterns):
+                raise self._error(f"a tuple pattern does not fit {type_text(ty)}", match)
+            for inner, field in zip(pattern.patterns, ty.fields, strict=True):
+                self._bind_pattern(inner, field, match)
+        elif isinstance(pattern, PatternConstructor):
+            built = self._constructor_type(pattern.constructor)
+            binding: Binding = {}
+            if not unify(built.ret_type, ty, binding):
+                raise self._error(f"the pattern does not fit {type_text(ty)}", match)
+            for inner, field in zip(pattern.patterns, built.arg_types, strict=True):
+                self._bind_pattern(inner, instantiate(field, binding), match)
+
+    def temporary(self, temp: TempExpr) -> Step:
+        realized = temp.realize()
+        return known_type(realized) or [realized]
+
+
+def _argument_notes(at: RelayExpr) -> list[str]:
+    if not isinstance(at, Call):
+        return []
+    names = [name for name, _, _ in at.op.arguments] if isinstance(at.op, Op) else []
+    names += [f"argument {i}" for i in range(len(names), len(at.args))]
+    types = [known_type(a) for a in at.args]
+    return [f"{name}: {type_text(ty)}" for name, ty in zip(names, types, strict=False)]
+
+
+_STEPS: dict[type, Callable[[TypeInferencer, RelayExpr], Step]] = {
+    Var: TypeInferencer.var,
+    Constant: TypeInferencer.constant,
+    GlobalVar: TypeInferencer.global_var,
+    Tuple: TypeInferencer.tuple_,
+    TupleGetItem: TypeInferencer.tuple_get_item,
+    Let: TypeInferencer.let,
+    If: TypeInferencer.if_,
+    Function: TypeInferencer.function,
+    Call: TypeInferencer.call,
+    RefCreate: TypeInferencer.ref_create,
+    RefRead: TypeInferencer.ref_read,
+    RefWrite: TypeInferencer.ref_write,
+    Match: TypeInferencer.match,
+    TempExpr: TypeInferencer.temporary,
+}  # type: ignore[dict-item]
+
+
+def infer_type_of(expr: RelayExpr, mod: IRModule | None = None) -> Type:
+    """The type of an expression, found now if it is not known yet."""
+    return known_type(expr) or TypeInferencer(mod).infer(expr)

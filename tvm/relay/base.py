@@ -1,0 +1,69 @@
+"""Relay's texts under their classic names, and the hooks that the kernel calls back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.ir.expr import RelayExpr, register_global_call
+from tvm.ir.module import IRModule, register_from_expr, register_module_text
+from tvm.ir.node import Node, find_printer, register_printer
+from tvm.ir.op import Op
+from tvm.ir.span import SequentialSpan, SourceName, Span
+from tvm.ir.type import Type
+from tvm.relay.expr import Call, ExprWithOp, register_text
+from tvm.relay.function import Function
+from tvm.relay.printer import Annotate, astext, pretty_print, type_text
+from tvm.relay.traverse import free_vars
+
+RelayNode = Node
+Id = object
+
+
+def _from_expr(expr: RelayExpr, functions: Any, type_defs: Any) -> IRModule:
+    """`main` is the function, or one over the expression's free variables."""
+    mod = IRModule(functions, type_defs)
+    if not isinstance(expr, Function):
+        expr = Function(free_vars(expr), expr)
+    name = expr.attrs.get("global_symbol", "main")
+    mod[str(name)] = expr
+    return mod
+
+
+def _has_relay(mod: IRModule) -> bool:
+    return any(isinstance(f, Function) for f in mod.functions.values())
+
+
+def _module_text(mod: IRModule, show_meta_data: bool, annotate: Annotate | None) -> str:
+    return astext(mod, show_meta_data, annotate) if _has_relay(mod) else str(mod)
+
+
+class _ModulePrinter:
+    """Prints modules with relay functions as relay, others as the printer before did."""
+
+    def __init__(self) -> None:
+        self.other = find_printer(IRModule)
+
+    def __call__(self, mod: IRModule) -> str:
+        if self.other is None or _has_relay(mod):
+            return pretty_print(mod)
+        return self.other(mod)
+
+
+register_from_expr(ExprWithOp, _from_expr)
+register_global_call(RelayExpr, Call)
+register_module_text(_module_text)
+register_text(astext)
+register_printer(ExprWithOp, pretty_print)
+register_printer(Op, lambda op: str(op.name))
+register_printer(Type, type_text)
+register_printer(IRModule, _ModulePrinter())
+
+__all__ = [
+    "Id",
+    "RelayNode",
+    "SequentialSpan",
+    "SourceName",
+    "Span",
+    "astext",
+    "pretty_print",
+]

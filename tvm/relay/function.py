@@ -1,0 +1,46 @@
+"""Functions: parameters, a body, and what the compiler noted about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.attrs import DictAttrs, as_dict_attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.function import BaseFunc
+from tvm.ir.node import binder, child, leaf
+from tvm.ir.type import FuncType, Type, TypeVar
+from tvm.relay.expr import Call, ExprWithOp, TupleWrapper, Var
+
+
+def _body(body: RelayExpr | TupleWrapper) -> RelayExpr:
+    return body.astuple() if isinstance(body, TupleWrapper) else body
+
+
+def _tuple(values: Sequence[object] | None) -> tuple[object, ...]:
+    return tuple(values or ())
+
+
+class Function(BaseFunc, ExprWithOp, key="relay.Function"):
+    """fn (params) -> ret_type { body }"""
+
+    params: tuple[Var, ...] = binder("body", convert=_tuple)
+    body: RelayExpr = child(convert=_body)
+    ret_type: Type | None = None
+    type_params: tuple[TypeVar, ...] = child(default=(), convert=_tuple)
+    attrs: DictAttrs = leaf(default=None, convert=as_dict_attrs)
+
+    def __call__(self, *args: RelayExpr) -> Call:
+        """Call the function."""
+        return Call(self, args)
+
+    def func_type_annotation(self) -> FuncType | None:
+        """The type that the annotations state, or None if one of them is missing."""
+        arg_types = [p.type_annotation for p in self.params]
+        if self.ret_type is None or any(t is None for t in arg_types):
+            return None
+        return FuncType(tuple(arg_types), self.ret_type, self.type_params)
+
+
+def is_primitive(func: RelayExpr) -> bool:
+    """Whether `func` is a function that fusion made, to become one kernel."""
+    return isinstance(func, Function) and bool(func.attrs.get("Primitive", 0))

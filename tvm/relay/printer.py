@@ -1,0 +1,398 @@
+"""The text form of relay programs.
+
+    def @main(%x: Tensor[(1, 3), float32], %w: Tensor[(4, 3), float32]) -> Tensor[(1, 4), float32] {
+      %0 = nn.dense(%x, %w, units=4) /* ty=Tensor[(1, 4), float32] */;
+      nn.relu(%0) /* ty=Tensor[(1, 4), float32] */
+    }
+
+Shared nodes get a number; tensors are shown as `meta[relay.Constant][i]` and listed at the end.
+Printing takes time linear in the size of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from tvm.ir.attrs import Attrs, DictAttrs
+from tvm.ir.expr import BaseExpr, GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.node import Node
+from tvm.ir.op import Op
+from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type
+from tvm.relay.adt import (
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+)
+from tvm.relay.expr import (
+    Call,
+    Constant,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from tvm.relay.function import Function
+from tvm.relay.traverse import operands
+from tvm.support import UniqueNames, deep
+
+_SUFFIX = {"float32": "f", "float64": "f64", "float16": "f16", "int64": "i64", "int32": ""}
+Annotate = Callable[[RelayExpr], str]
+MARK = "\0"  # stands around the text of the node sought
+
+
+def type_text(ty: Type | None) -> str:
+    """A type as programs show it: `Tensor[(1, 3), float32]`."""
+    if ty is None:
+        return "?"
+    if isinstance(ty, TensorType):
+        if not ty.shape:
+            return str(ty.dtype)
+        dims = ", ".join([_dim_text(dim) for dim in ty.shape])
+        comma = "," if len(ty.shape) == 1 else ""
+        return f"Tensor[({dims}{comma}), {ty.dtype}]"
+    if isinstance(ty, TupleType):
+        fields = ", ".join([type_text(f) for f in ty.fields])
+        return f"({fields},)" if len(ty.fields) == 1 else f"({fields})"
+    if isinstance(ty, FuncType):
+        params = f"[{', '.join([p.name_hint for p in ty.type_params])}]" if ty.type_params else ""
+        args = ", ".join([type_text(a) for a in ty.arg_types])
+        return f"fn {params}({args}) -> {type_text(ty.ret_type)}"
+    if isinstance(ty, RelayRefType):
+        return f"ref({type_text(ty.value)})"
+    return getattr(ty, "name_hint", None) or type(ty).__name__
+
+
+def _dim_text(dim: BaseExpr) -> str:
+    if type(dim).__name__ == "Any":
+        return "?"
+    return str(getattr(dim, "value", dim))
+
+
+class Printer:
+    """Turns expressions into lines; keeps the names given so far."""
+
+    def __init__(self, annotate: Annotate | None = None, show_types: bool = True) -> None:
+        self.annotate = annotate
+        self.show_types = show_types
+        self.constants: list[Constant] = []
+        self._names = UniqueNames()
+        self._text_of: dict[int, str] = {}
+        self._numbered = 0
+        self.sought: RelayExpr | None = None  # marked with MARK in the text
+
+    def function(self, name: str, func: Function) -> list[str]:
+        """A global definition."""
+        return self._function_lines(f"def @{name}", func)
+
+    def expression(self, expr: RelayExpr) -> list[str]:
+        """An expression outside of functions."""
+        return self._scope(expr)
+
+    def _function_lines(self, head: str, func: Function) -> list[str]:
+        type_params = ""
+        if func.type_params:
+            type_params = f"[{', '.join([p.name_hint for p in func.type_params])}]"
+        params = [self._param(p) for p in func.params]
+        params += [f"{k}={_value(v)}" for k, v in dict(func.attrs.items()).items()]
+        result = f" -> {type_text(func.ret_type)}" if func.ret_type is not None else ""
+        first = f"{head}{type_params}({', '.join(params)}){result} {{"
+        return [first, *_indented(self._scope(func.body)), "}"]
+
+    def _param(self, param: Var) -> str:
+        if param.type_annotation is None:
+            return self._atom(param)
+        return f"{self._atom(param)}: {type_text(param.type_annotation)}"
+
+    def _scope(self, body: RelayExpr) -> list[str]:
+        """The statements of a block; the last line is its value."""
+        lines: list[str] = []
+        while type(body) is Let:
+            self._emit_below(body.value, lines)
+            ann = body.var.type_annotation
+            typed = f": {type_text(ann)}" if ann is not None else ""
+            _append(lines, f"let {self._atom(body.var)}{typed} = ", self._value_lines(body.value))
+            lines[-1] += ";"
+            body = body.body
+        self._emit_below(body, lines)
+        lines += self._value_lines(body)
+        return lines
+
+    def _emit_below(self, root: RelayExpr, lines: list[str]) -> None:
+        """Give a number to every node below `root` in this block."""
+        for node in self._block_order(root):
+            if node is root or id(node) in self._text_of or _is_atomic(node):
+                continue
+            rhs = self._value_lines(node)
+            name = f"%{self._numbered}"
+            self._numbered += 1
+            self._text_of[id(node)] = name
+            _append(lines, f"{name} = ", rhs)
+            lines[-1] += ";"
+
+    def _block_order(self, root: RelayExpr) -> list[RelayExpr]:
+        """Post-order of the nodes evaluated in the block of `root`."""
+        order: list[RelayExpr] = []
+        seen: set[int] = set()
+        stack = [(root, False)]
+        while stack:
+            node, is_expanded = stack.pop()
+            if is_expanded:
+                order.append(node)
+            elif id(node) not in seen and id(node) not in self._text_of:
+                seen.add(id(node))
+                stack.append((node, True))
+                stack.extend([(n, False) for n in reversed(_same_block_operands(node))])
+        return order
+
+    def _value_lines(self, node: RelayExpr) -> list[str]:
+        """The right-hand side that computes `node`."""
+        if id(node) in self._text_of or _is_atomic(node):
+            return [self._atom(node)]
+        lines = self._compound(node)
+        if node is self.sought:
+            lines[0] = MARK + lines[0] + MARK
+        if comment := self._comment(node):
+            lines[-1] += f" /* {comment} */"
+        return lines
+
+    def _compound(self, node: RelayExpr) -> list[str]:
+        atom = self._atom
+        if type(node) is Call:
+            args = [atom(a) for a in node.args] + _attr_texts(node.attrs)
+            return [f"{atom(node.op)}({', '.join(args)})"]
+        if type(node) is Tuple:
+            fields = ", ".join([atom(f) for f in node.fields])
+            return [f"({fields},)" if len(node.fields) == 1 else f"({fields})"]
+        if type(node) is TupleGetItem:
+            return [f"{atom(node.tuple_value)}.{node.index}"]
+        if isinstance(node, Function):
+            return self._function_lines("fn ", node)
+        if type(node) is If:
+            head = f"if ({atom(node.cond)}) {{"
+            then, other = self._scope(node.true_branch), self._scope(node.false_branch)
+            return [head, *_indented(then), "} else {", *_indented(other), "}"]
+        if type(node) is RefCreate:
+            return [f"ref({atom(node.value)})"]
+        if type(node) is RefRead:
+            return [f"ref_read({atom(node.ref)})"]
+        if type(node) is RefWrite:
+            return [f"ref_write({atom(node.ref)}, {atom(node.value)})"]
+        if type(node) is Match:
+            return self._match(node)
+        if type(node) is Let:
+            return ["{", *_indented(self._scope(node)), "}"]
+        return [_generic(node)]
+
+    def _match(self, node: Match) -> list[str]:
+        word = "match" if node.complete else "match?"
+        lines = [f"{word} ({self._atom(node.data)}) {{"]
+        for clause in node.clauses:
+            body = self._scope(clause.rhs)
+            lines.append(f"  {self._pattern(clause.lhs)} => {{")
+            lines += [*_indented(_indented(body)), "  },"]
+        return [*lines, "}"]
+
+    def _pattern(self, pattern: Pattern) -> str:
+        if isinstance(pattern, PatternVar):
+            return self._atom(pattern.var)
+        if isinstance(pattern, PatternConstructor):
+            inner = ", ".join([self._pattern(p) for p in pattern.patterns])
+            return (
+                f"{self._atom(pattern.constructor)}({inner})"
+                if inner
+                else self._atom(pattern.constructor)
+            )
+        if isinstance(pattern, PatternTuple):
+            return f"({', '.join([self._pattern(p) for p in pattern.patterns])})"
+        return "_"
+
+    def _atom(self, node: RelayExpr) -> str:
+        if (text := self._text_of.get(id(node))) is not None:
+            return text
+        if isinstance(node, Var):
+            text = "%" + self._names.fresh(_identifier(node.name_hint))
+        elif isinstance(node, Constant):
+            text = self._constant(node)
+        elif isinstance(node, GlobalVar):
+            return f"@{node.name_hint}"
+        elif isinstance(node, Op):
+            return node.name
+        else:
+            return getattr(node, "name_hint", None) or _generic(node)
+        self._text_of[id(node)] = text
+        return text
+
+    def _constant(self, node: Constant) -> str:
+        literal = _literal(node)
+        if literal is None:
+            self.constants.append(node)
+            literal = f"meta[relay.Constant][{len(self.constants) - 1}]"
+        comment = self._comment(node)
+        return f"{literal} /* {comment} */" if comment else literal
+
+    def _comment(self, node: RelayExpr) -> str:
+        if self.annotate is not None:
+            return self.annotate(node)
+        ty = getattr(node, "_checked_type_", None)
+        return f"ty={type_text(ty)}" if ty is not None and self.show_types else ""
+
+
+def _is_atomic(node: RelayExpr) -> bool:
+    return isinstance(node, (Var, Constant, GlobalVar, Op)) or (
+        not operands(node) and (not isinstance(node, (Tuple, Function)))
+    )
+
+
+def _same_block_operands(node: RelayExpr) -> tuple[RelayExpr, ...]:
+    if isinstance(node, (Function, Let)):
+        return ()
+    if type(node) is If:
+        return (node.cond,)
+    if type(node) is Match:
+        return (node.data,)
+    return operands(node)
+
+
+def _literal(node: Constant) -> str | None:
+    """A scalar in the text form, or None if it must go to the metadata."""
+    if len(node.data.shape) != 0:
+        return None
+    dtype = str(node.data.dtype)
+    if dtype == "bool":
+        return str(bool(node.data.numpy()))
+    if dtype not in _SUFFIX:
+        return None
+    value = node.data.numpy().item()
+    text = f"{value:g}" if dtype.startswith("float") else str(value)
+    if dtype.startswith("float") and np.isfinite(value) and float(text) != value:
+        text = repr(value) if dtype == "float64" else str(node.data.numpy()[()])
+    return text + _SUFFIX[dtype]
+
+
+def _attr_texts(attrs: Attrs | None) -> list[str]:
+    """`name=value` for every attribute that differs from its default."""
+    if attrs is None:
+        return []
+    if isinstance(attrs, DictAttrs):
+        return [f"{k}={_value(v)}" for k, v in attrs.items()]
+    defaults = {f.name: f.default for f in type(attrs).node_fields}
+    return [
+        f"{name}={_value(value)}"
+        for name in attrs.keys()  # noqa: SIM118 - Attrs is no mapping
+        if not _is_default(value := attrs[name], defaults.get(name, ...))
+    ]
+
+
+def _is_default(value: object, default: object) -> bool:
+    if value is default:
+        return True
+    if isinstance(value, Node) or isinstance(default, Node):
+        return False
+    return type(value) is type(default) and value == default
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join([_value(v) for v in value])}]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join([f"{_value(k)}={_value(v)}" for k, v in value.items()]) + "}"
+    if isinstance(value, float):
+        return f"{value:g}f"
+    if isinstance(value, Type):
+        return type_text(value)
+    return str(value)
+
+
+def _identifier(name: str) -> str:
+    text = "".join([c if c.isalnum() or c == "_" else "_" for c in name])
+    return f"v{text}" if not text or text[0].isdigit() else text
+
+
+def _generic(node: Node) -> str:
+    return f"<{type(node).__name__}>"
+
+
+def _append(lines: list[str], head: str, value: list[str]) -> None:
+    lines.append(head + value[0])
+    lines.extend(value[1:])
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return ["  " + line for line in lines]
+
+
+@deep
+def astext(
+    node: Node, show_meta_data: bool = True, annotate: Annotate | None = None, header: bool = True
+) -> str:
+    """The text of a module, a function or an expression, tensors listed at the end."""
+    printer = Printer(annotate)
+    lines = _lines(printer, node)
+    if header:
+        lines.insert(0, '#[version = "0.0.5"]')
+    if show_meta_data and printer.constants:
+        lines += ["", "#[metadata]", *_metadata(printer.constants)]
+    return "\n".join(lines) + ("\n" if isinstance(node, IRModule) else "")
+
+
+def pretty_print(node: Node) -> str:
+    """The text without version line and tensors: what `print` shows."""
+    return astext(node, show_meta_data=False, header=False)
+
+
+class Excerpt:
+    """The lines around one expression in the text of a function, underlined, with notes."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+@deep
+def excerpt(root: RelayExpr, node: RelayExpr, notes: list[str], before: int = 2) -> Excerpt:
+    """The place of `node` in the text of `root`."""
+    printer = Printer(annotate=lambda _: "")
+    printer.sought = node
+    lines = _lines(printer, root)
+    row = next((i for i, line in enumerate(lines) if MARK in line), None)
+    if row is None:  # a variable, a constant: no line of its own
+        return Excerpt([printer._atom(node) if _is_atomic(node) else lines[0], *notes])
+    head, text, tail = lines[row].split(MARK)
+    underline = " " * len(head) + "^" * len(text)
+    shown = [*lines[max(0, row - before) : row], head + text + tail, underline]
+    return Excerpt([*shown, *["  " + note for note in notes]])
+
+
+def _lines(printer: Printer, node: Node) -> list[str]:
+    if isinstance(node, IRModule):
+        lines: list[str] = []
+        for gvar, func in node.functions_items():
+            if isinstance(func, Function):
+                lines += [*printer.function(gvar.name_hint, func), ""]
+            else:
+                lines += [f"@{gvar.name_hint} = {func}", ""]
+        return lines[:-1]
+    if isinstance(node, Function):
+        return printer._function_lines("fn ", node)
+    if isinstance(node, Type):
+        return [type_text(node)]
+    assert isinstance(node, RelayExpr)
+    return printer.expression(node)
+
+
+def _metadata(constants: list[Constant]) -> list[str]:
+    shown = [f"  {i}: {c.data.dtype}{tuple(c.data.shape)}" for i, c in enumerate(constants)]
+    return ["relay.Constant {", *shown, "}"]

@@ -1,0 +1,78 @@
+"""Compute equal expressions once.
+
+%0 = nn.relu(%x);
+%1 = nn.relu(%x);    ->    %0 = nn.relu(%x);
+add(%0, %1)                add(%0, %0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal, structural_hash
+from tvm.ir.transform import Pass, PassContext, PassInfo
+from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
+from tvm.relay.function import Function
+from tvm.relay.transform.common import FunctionPass
+from tvm.relay.traverse import rewrite_post_order
+
+Skip = Callable[[RelayExpr], bool]
+
+
+class _Sharer:
+    """Maps every pure call to the first one equal to it."""
+
+    def __init__(self, skip: Skip | None) -> None:
+        self.skip = skip
+        self.known: dict[object, list[RelayExpr]] = {}
+
+    def share(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        del old
+        if (key := _key(new)) is None or (self.skip is not None and self.skip(new)):
+            return new
+        candidates = self.known.setdefault(key, [])
+        for candidate in candidates:
+            if _same_attrs(candidate, new):
+                return candidate
+        candidates.append(new)
+        return new
+
+
+def _key(expr: RelayExpr) -> object:
+    """What equal expressions share: kind, operator, operands by identity."""
+    if isinstance(expr, Call) and isinstance(expr.op, Op):
+        if expr.op.extra.get("TOpIsStateful") or not expr.args:
+            return None
+        attrs = structural_hash(expr.attrs) if expr.attrs is not None else 0
+        return (expr.op.name, attrs, tuple([_operand_key(a) for a in expr.args]))
+    if isinstance(expr, TupleGetItem):
+        return ("item", id(expr.tuple_value), expr.index)
+    if isinstance(expr, Tuple) and expr.fields:
+        return ("tuple", tuple([_operand_key(f) for f in expr.fields]))
+    return None
+
+
+def _operand_key(expr: RelayExpr) -> object:
+    if isinstance(expr, Constant) and not expr.data.shape:
+        return (str(expr.data.dtype), expr.data.numpy().item())
+    return id(expr)
+
+
+def _same_attrs(a: RelayExpr, b: RelayExpr) -> bool:
+    if isinstance(a, Call) and isinstance(b, Call):
+        return a.attrs is b.attrs or structural_equal(a.attrs, b.attrs)
+    return True
+
+
+def EliminateCommonSubexpr(fskip: Skip | None = None) -> Pass:
+    """The pass; expressions for which `fskip` is true are left alone."""
+
+    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+        result = rewrite_post_order(func, _Sharer(fskip).share)
+        assert isinstance(result, Function)
+        return result
+
+    return FunctionPass(run, PassInfo(3, "EliminateCommonSubexpr"))

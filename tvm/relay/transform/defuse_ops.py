@@ -1,0 +1,31 @@
+"""Undo fusion: put the bodies of primitive functions back in place of their calls.
+
+fn (%p0, Primitive=1) { exp(%p0) }(%x)    ->    exp(%x)
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.relay.expr import Call
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.transform.common import relay_pass
+from tvm.relay.traverse import rewrite_post_order, substitute
+
+
+@relay_pass("DefuseOps", opt_level=3)
+def defuse_ops(func: Function, mod: IRModule, context: PassContext) -> Function:
+    """Inline every primitive function."""
+    result = rewrite_post_order(func, _inline)
+    assert isinstance(result, Function)
+    return result
+
+
+def _inline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    if isinstance(new, Call) and isinstance(new.op, Function) and is_primitive(new.op):
+        return substitute(new.op.body, dict(zip(new.op.params, new.args, strict=True)))
+    return new
+
+
+DefuseOps = defuse_ops.factory

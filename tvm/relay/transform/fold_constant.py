@@ -1,0 +1,146 @@
+"""Compute at compile time what depends on constants alone.
+
+    add(1f, 2f)    ->    3f
+
+An operator with a `fold` facet is evaluated by numpy; the others are compiled and run, each
+distinct computation once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from tvm.relay.backend.evaluate import evaluate_call
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.structural import structural_hash
+from tvm.ir.transform import Pass, PassContext, PassInfo
+from tvm.ir.type import TupleType
+from tvm.relay.analysis.infer import infer_type_of, known_type, set_type
+from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, const
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.transform.common import FunctionPass
+from tvm.relay.traverse import rewrite_post_order, substitute
+from tvm.relay.ty import is_dynamic
+
+
+class ConstantFolder:
+    """Folds expressions; remembers what it computed."""
+
+    def __init__(self, fold_qnn: bool = False) -> None:
+        self.fold_qnn = fold_qnn
+        self._results: dict[object, RelayExpr] = {}
+        self._kept: list[RelayExpr] = []  # so that the ids in keys stay valid
+
+    def fold(self, expr: RelayExpr) -> RelayExpr:
+        """`expr` with constant parts replaced by their values."""
+        return rewrite_post_order(expr, self._fold_node)
+
+    def _fold_node(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if isinstance(new, Call):
+            return self._fold_call(old, new)
+        if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple):
+            return new.tuple_value.fields[new.index]
+        if isinstance(new, If) and isinstance(new.cond, Constant):
+            return new.true_branch if new.cond.data.numpy() else new.false_branch
+        if isinstance(new, Let) and isinstance(new.value, Constant):
+            return substitute(new.body, {new.var: new.value})
+        return new
+
+    def _fold_call(self, old: RelayExpr, new: Call) -> RelayExpr:
+        op = new.op
+        if isinstance(op, Op) and op.extra.get("shape_only"):
+            return self._fold_shape(old, new)
+        if not self._is_foldable(new):
+            return new
+        assert isinstance(op, Op)
+        key = _call_key(new)
+        found = self._results.get(key)
+        if found is None:
+            out_type = known_type(old) or infer_type_of(new)
+            if is_dynamic(out_type):
+                out_type = infer_type_of(new)
+            found = self._results[key] = _evaluate(op, new, out_type)
+            self._kept.append(new)
+        return found
+
+    def _fold_shape(self, old: RelayExpr, new: Call) -> RelayExpr:
+        """The result depends on the argument's type alone."""
+        assert isinstance(old, Call) and isinstance(old.op, Op)
+        ty = infer_type_of(old.args[0])
+        if is_dynamic(ty) or old.op.fold is None:
+            return new
+        placeholder = np.broadcast_to(np.zeros((), "int8"), ty.concrete_shape)
+        return _as_expr(old.op.fold(new.attrs, [placeholder], infer_type_of(new)))
+
+    def _is_foldable(self, call: Call) -> bool:
+        op = call.op
+        if not isinstance(op, Op) or not call.args or not all(_is_value(a) for a in call.args):
+            return False
+        if op.extra.get("TOpIsStateful") or op.extra.get("TNonComputational"):
+            return False
+        if op.name.startswith("qnn.") and not self.fold_qnn:
+            return False
+        return op.fold is not None or op.compute is not None
+
+
+def _is_value(expr: RelayExpr) -> bool:
+    if isinstance(expr, Tuple):
+        return all(_is_value(field) for field in expr.fields)
+    return isinstance(expr, Constant)
+
+
+def _call_key(call: Call) -> object:
+    """Equal for calls of the same operator on the very same constants."""
+    attrs = structural_hash(call.attrs) if call.attrs is not None else 0
+    return (call.op.name, attrs, tuple([id(c) for c in _constants(call.args)]))
+
+
+def _constants(exprs: tuple[RelayExpr, ...]) -> list[Constant]:
+    found: list[Constant] = []
+    for expr in exprs:
+        if isinstance(expr, Tuple):
+            found.extend(_constants(expr.fields))
+        else:
+            assert isinstance(expr, Constant)
+            found.append(expr)
+    return found
+
+
+def _evaluate(op: Op, call: Call, out_type: object) -> RelayExpr:
+    arrays = [c.data.numpy() for c in _constants(call.args)]
+    if op.fold is not None:
+        results = op.fold(call.attrs, arrays, out_type)
+        if results is not None:
+            return _as_expr(results, isinstance(out_type, TupleType))
+    return _as_expr(evaluate_call(call, arrays), isinstance(out_type, TupleType))
+
+
+def _as_expr(results: list[np.ndarray], is_tuple: bool = False) -> RelayExpr:
+    constants = [_typed(const(np.ascontiguousarray(r).reshape(np.shape(r)))) for r in results]
+    return _typed(Tuple(constants)) if is_tuple else constants[0]
+
+
+def _typed(expr: RelayExpr) -> RelayExpr:
+    set_type(expr, infer_type_of(expr))
+    return expr
+
+
+def FoldConstantExpr(expr: RelayExpr, mod: IRModule, fold_qnn: bool = False) -> RelayExpr:
+    """Fold one expression on its own."""
+    del mod
+    return ConstantFolder(fold_qnn).fold(expr)
+
+
+def FoldConstant(fold_qnn: bool = False) -> Pass:
+    """The pass."""
+
+    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+        if is_primitive(func):
+            return func
+        result = ConstantFolder(fold_qnn).fold(func)
+        assert isinstance(result, Function)
+        return result
+
+    return FunctionPass(run, PassInfo(2, "FoldConstant"))

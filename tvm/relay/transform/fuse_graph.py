@@ -1,0 +1,212 @@
+"""The data-flow graph that fusion works on, its post-dominators, and the grouping of its nodes.
+
+A node may join the group of its post-dominator (the first node that all its uses lead to) if
+the kinds of all nodes on the way allow it. Three rounds: operators with a complex anchor and
+element-wise ones, then injective ones, then injective ones into tuples already inside a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay.op.registry import OpPattern
+
+Accepts = Callable[[OpPattern, bool], bool]  # (pattern of a group, is it the sink)
+
+
+@dataclass(eq=False, slots=True)
+class GraphNode:
+    """One expression: who uses it, and how."""
+
+    expr: RelayExpr
+    index: int
+    pattern: OpPattern
+    outputs: list[tuple[GraphNode, OpPattern]] = field(default_factory=list)
+    is_used_outside: bool = False  # by something that no group can contain
+
+
+@dataclass(eq=False, slots=True)
+class Dominator:
+    """A node of the post-dominator tree; `pattern` is the worst edge up to the parent."""
+
+    node: GraphNode
+    parent: Dominator | None = None
+    depth: int = 1
+    pattern: OpPattern = OpPattern.OPAQUE
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """Nodes that become one kernel, as a union-find forest."""
+
+    root_node: GraphNode  # whose value leaves the kernel
+    pattern: OpPattern
+    anchor: GraphNode | None = None  # the complex operator that the schedule follows
+    parent: Group | None = None
+    size: int = 1
+
+    def find(self) -> Group:
+        """The group that this one was merged into."""
+        root = self
+        while root.parent is not None:
+            root = root.parent
+        while self.parent is not None and self.parent is not root:
+            self.parent, self = root, self.parent
+        return root
+
+
+def post_dominators(nodes: list[GraphNode]) -> list[Dominator]:
+    """The post-dominator tree of nodes in topological order, by index."""
+    tree = [Dominator(node) for node in nodes]
+    for node in reversed(nodes):
+        if node.is_used_outside or not node.outputs:
+            continue
+        entry = tree[node.index]
+        parent, pattern = _common_dominator(node, tree)
+        entry.parent, entry.pattern = parent, pattern
+        entry.depth = parent.depth + 1 if parent is not None else 1
+    return tree
+
+
+def _common_dominator(node: GraphNode, tree: list[Dominator]) -> tuple[Dominator | None, OpPattern]:
+    common: Dominator | None = None
+    worst = OpPattern.ELEMWISE
+    for position, (user, pattern) in enumerate(node.outputs):
+        worst = max(worst, pattern)
+        dominator: Dominator | None = tree[user.index]
+        if position == 0:
+            common = dominator
+            continue
+        while common is not dominator:
+            if common is None or dominator is None:
+                return None, OpPattern.OPAQUE
+            if common.depth < dominator.depth:
+                worst, dominator = max(worst, dominator.pattern), dominator.parent
+            elif common.depth > dominator.depth:
+                worst, common = max(worst, common.pattern), common.parent
+            else:
+                worst = max(worst, dominator.pattern, common.pattern)
+                dominator, common = dominator.parent, common.parent
+    return common, worst
+
+
+class Partitioner:
+    """Puts the nodes of a graph in groups."""
+
+    def __init__(self, nodes: list[GraphNode], max_depth: int) -> None:
+        self.nodes = nodes
+        self.max_depth = max_depth
+        self.groups = [Group(n, n.pattern, _anchor(n)) for n in nodes]
+
+    def partition(self) -> list[Group]:
+        """The root group of each node, by index."""
+        tree = post_dominators(self.nodes)
+        for fuse in (self._fuse_anchored, self._fuse_injective, self._fuse_into_tuples):
+            for node in self.nodes:
+                parent = tree[node.index].parent
+                group = self.groups[node.index]
+                if group.pattern == OpPattern.OPAQUE or parent is None:
+                    continue
+                if self._size_with(node, parent.node) > self.max_depth:
+                    continue
+                fuse(node, tree[node.index], parent.node)
+        return [group.find() for group in self.groups]
+
+    def _is_settled(self, node: GraphNode, sink: GraphNode) -> bool:
+        target = self.groups[sink.index]
+        return self.groups[node.index].find() is target.find() or target.pattern == OpPattern.TUPLE
+
+    def _fuse_anchored(self, node: GraphNode, entry: Dominator, sink: GraphNode) -> None:
+        if self._is_settled(node, sink):
+            return
+        pattern = self.groups[node.index].pattern
+        if pattern == OpPattern.OUT_ELEMWISE_FUSABLE:
+            if entry.pattern == OpPattern.ELEMWISE:
+                self._fuse_if(node, sink, _is_broadcast)
+        elif pattern <= OpPattern.BROADCAST:
+            self._fuse_elementwise(node, entry, sink)
+
+    def _fuse_elementwise(self, node: GraphNode, entry: Dominator, sink: GraphNode) -> None:
+        if entry.pattern <= OpPattern.INJECTIVE or entry.pattern == OpPattern.COMM_REDUCE:
+            self._fuse_if(node, sink, _is_injective_up_to_sink)
+
+    def _fuse_injective(self, node: GraphNode, entry: Dominator, sink: GraphNode) -> None:
+        if self._is_settled(node, sink):
+            return
+        pattern = self.groups[node.index].pattern
+        if pattern in (OpPattern.INJECTIVE, OpPattern.TUPLE):
+            self._fuse_if(node, sink, _is_injective)
+        elif pattern <= OpPattern.BROADCAST:
+            self._fuse_elementwise(node, entry, sink)
+
+    def _fuse_into_tuples(self, node: GraphNode, _: Dominator, sink: GraphNode) -> None:
+        if self.groups[node.index].pattern > OpPattern.INJECTIVE:
+            return
+        target = self.groups[sink.index]
+        root = target.find()
+        if target.pattern == OpPattern.TUPLE and root.pattern <= OpPattern.INJECTIVE:
+            self._fuse_if(node, sink, _is_injective)
+
+    def _between(self, node: GraphNode, sink: GraphNode) -> list[GraphNode]:
+        """The nodes on all paths from `node` (left out) to `sink` (included)."""
+        found: list[GraphNode] = []
+        seen: set[int] = set()
+        stack = [user for user, _ in node.outputs]
+        while stack:
+            current = stack.pop()
+            if current.index in seen:
+                continue
+            seen.add(current.index)
+            found.append(current)
+            if current is not sink:
+                stack.extend([user for user, _ in current.outputs])
+        return found
+
+    def _size_with(self, node: GraphNode, sink: GraphNode) -> int:
+        passed = [node, *[n for n in self._between(node, sink) if n is not sink]]
+        target = self.groups[sink.index].find()
+        roots = {id(g): g for g in [self.groups[n.index].find() for n in passed]}
+        roots.pop(id(target), None)
+        return target.size + sum([g.size for g in roots.values()])
+
+    def _fuse_if(self, node: GraphNode, sink: GraphNode, accepts: Accepts) -> None:
+        path = self._between(node, sink)
+        if not all(accepts(self.groups[n.index].find().pattern, n is sink) for n in path):
+            return
+        target = self.groups[sink.index]
+        for member in (node, *path):
+            if member is not sink:
+                _merge(self.groups[member.index].find(), target.find())
+
+
+def _anchor(node: GraphNode) -> GraphNode | None:
+    return node if node.pattern == OpPattern.OUT_ELEMWISE_FUSABLE else None
+
+
+def _merge(child: Group, parent: Group) -> None:
+    if child is parent:
+        return
+    parent.size += child.size
+    child.parent = parent
+    if child.anchor is not None:
+        assert parent.anchor is None, "two complex operators cannot share a kernel"
+        parent.anchor = child.anchor
+        parent.pattern = max(child.pattern, parent.pattern)
+
+
+def _is_broadcast(pattern: OpPattern, is_sink: bool) -> bool:
+    del is_sink
+    return pattern <= OpPattern.BROADCAST
+
+
+def _is_injective(pattern: OpPattern, is_sink: bool) -> bool:
+    del is_sink
+    return pattern <= OpPattern.INJECTIVE
+
+
+def _is_injective_up_to_sink(pattern: OpPattern, is_sink: bool) -> bool:
+    if pattern <= OpPattern.INJECTIVE:
+        return True
+    return is_sink and pattern in (OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE)

@@ -1,0 +1,68 @@
+"""Find the type of every expression.
+
+    fn (%x: Tensor[(2, 3), float32]) {      fn (%x: Tensor[(2, 3), float32]) -> Tensor[(3, 2), ...] {
+      transpose(%x)                    ->     transpose(%x) /* ty=Tensor[(3, 2), float32] */
+    }                                       }
+
+Only what has no type yet is inferred; a function whose types are known comes back itself.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
+from tvm.ir.type import FuncType, Type
+from tvm.relay.analysis.infer import TypeInferencer, known_type, set_type
+from tvm.relay.function import Function
+from tvm.relay.traverse import rewrite_post_order
+
+
+def infer_types(mod: IRModule) -> IRModule:
+    """Type all relay functions of a module; the module itself if they were."""
+    inferencer = TypeInferencer(mod)
+    functions = {}
+    for gvar, func in mod.functions.items():
+        if isinstance(func, Function):
+            if known_type(func) is None:
+                inferencer.infer(func)
+            func = with_return_types(func)
+            set_type(gvar, func.checked_type)
+        functions[gvar] = func
+    return mod.with_functions(functions)
+
+
+def with_return_types(func: Function) -> Function:
+    """The typed function with its return type written down, inner functions' too."""
+    if func.ret_type is not None:
+        return func
+    result = rewrite_post_order(func, _write_return_type)
+    assert isinstance(result, Function)
+    return result
+
+
+def _write_return_type(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    if isinstance(new, Function) and new.ret_type is None:
+        ty = known_type(old)
+        assert isinstance(ty, FuncType)
+        new = new.replace(ret_type=ty.ret_type)
+    if new is not old and (known := known_type(old)) is not None:
+        set_type(new, known)
+    return new
+
+
+def InferType() -> Pass:
+    """The pass that types a module."""
+    return _INFER_TYPE
+
+
+def _run(mod: IRModule, _: PassContext) -> IRModule:
+    return infer_types(mod)
+
+
+_INFER_TYPE = ModulePass(_run, PassInfo(0, "InferType"))
+
+
+def InferTypeLocal(expr: RelayExpr) -> Type:
+    """The type of one expression whose operands have types or annotations."""
+    return known_type(expr) or TypeInferencer().infer(expr)

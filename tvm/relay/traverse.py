@@ -1,0 +1,184 @@
+"""Walks over expressions that no depth can overflow.
+
+Relay programs are graphs, often thousands of calls deep, so the walks here keep an explicit
+stack. `operands` and `with_operands` are the only two places that know which fields of a node
+hold expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay.adt import Clause, Match
+from tvm.relay.expr import (
+    Call,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from tvm.relay.function import Function
+
+
+def operands(expr: RelayExpr) -> tuple[RelayExpr, ...]:
+    """The expressions directly below `expr`, bound variables included."""
+    read = _OPERANDS.get(type(expr))
+    return read(expr) if read is not None else ()
+
+
+def with_operands(expr: RelayExpr, new: list[RelayExpr]) -> RelayExpr:
+    """`expr` over other operands, in the order of `operands`; `expr` itself if they are its own."""
+    old = operands(expr)
+    for before, after in zip(old, new, strict=True):
+        if before is not after:
+            return _REBUILD[type(expr)](expr, new)
+    return expr
+
+
+def post_order(*roots: RelayExpr) -> list[RelayExpr]:
+    """Every expression reachable from `roots`, once, operands first."""
+    order: list[RelayExpr] = []
+    seen: set[int] = set()
+    stack: list[tuple[RelayExpr, bool]] = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, is_expanded = stack.pop()
+        if is_expanded:
+            order.append(node)
+            continue
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        below = operands(node)
+        if not below:
+            order.append(node)
+            continue
+        stack.append((node, True))
+        stack.extend([(child, False) for child in reversed(below) if id(child) not in seen])
+    return order
+
+
+def rewrite_post_order(
+    expr: RelayExpr,
+    rewrite: Callable[[RelayExpr, RelayExpr], RelayExpr],
+    into_functions: bool = True,
+) -> RelayExpr:
+    """Rebuild bottom up: `rewrite(old, new)` gets each node with its operands already rewritten.
+
+    A node whose operands did not change arrives with `new is old`. Functions below the root are
+    left as they are unless `into_functions`.
+    """
+    done: dict[int, RelayExpr] = {}
+    stack: list[tuple[RelayExpr, bool]] = [(expr, False)]
+    while stack:
+        node, is_expanded = stack.pop()
+        if id(node) in done:
+            continue
+        below = operands(node)
+        if not into_functions and node is not expr and type(node) is Function:
+            below = ()
+        if below and not is_expanded:
+            stack.append((node, True))
+            stack.extend([(child, False) for child in reversed(below) if id(child) not in done])
+            continue
+        new = with_operands(node, [done[id(child)] for child in below]) if below else node
+        done[id(node)] = rewrite(node, new)
+    return done[id(expr)]
+
+
+def substitute(expr: RelayExpr, binds: Mapping[Var, RelayExpr]) -> RelayExpr:
+    """Replace free variables."""
+    if not binds:
+        return expr
+    replacement = {id(variable): value for variable, value in binds.items()}
+    return rewrite_post_order(expr, lambda old, new: replacement.get(id(old), new))
+
+
+def bind(expr: RelayExpr, binds: Mapping[Var, RelayExpr]) -> RelayExpr:
+    """Replace variables; a function loses the parameters that are bound to values."""
+    if not isinstance(expr, Function):
+        return substitute(expr, binds)
+    bound = {id(variable) for variable in binds}
+    renamed = [binds[p] if isinstance(binds.get(p), Var) else p for p in expr.params]
+    kept = [
+        new
+        for old, new in zip(expr.params, renamed, strict=True)
+        if id(old) not in bound or new is not old
+    ]
+    body = substitute(expr.body, binds)
+    if body is expr.body and len(kept) == len(expr.params):
+        return expr
+    new_vars = [v for v in free_vars(body) if not any(v is k for k in kept)]
+    inner_free = {id(v) for v in free_vars(expr)}
+    added = [v for v in new_vars if id(v) not in inner_free]
+    return expr.replace(params=(*kept, *added), body=body)
+
+
+def free_vars(expr: RelayExpr) -> list[Var]:
+    """The variables that `expr` uses and does not bind, in order of first use."""
+    bound = {id(v) for v in bound_vars(expr)}
+    return [v for v in all_vars(expr) if id(v) not in bound]
+
+
+def bound_vars(expr: RelayExpr) -> list[Var]:
+    """The variables that functions, lets and match clauses inside `expr` bind."""
+    found: dict[int, Var] = {}
+    for node in post_order(expr):
+        for variable in _binders(node):
+            found.setdefault(id(variable), variable)
+    return list(found.values())
+
+
+def all_vars(expr: RelayExpr) -> list[Var]:
+    """Every variable in `expr`, in post-order."""
+    return [node for node in post_order(expr) if type(node) is Var]
+
+
+def _binders(node: RelayExpr) -> Iterable[Var]:
+    if type(node) is Function:
+        return node.params
+    if type(node) is Let:
+        return (node.var,)
+    if type(node) is Match:
+        return [v for clause in node.clauses for v in clause.lhs.bound_vars()]
+    return ()
+
+
+def _match_operands(expr: Match) -> tuple[RelayExpr, ...]:
+    return (expr.data, *[clause.rhs for clause in expr.clauses])
+
+
+def _rebuild_match(expr: Match, new: list[RelayExpr]) -> RelayExpr:
+    clauses = [Clause(old.lhs, rhs) for old, rhs in zip(expr.clauses, new[1:], strict=True)]
+    return expr.replace(data=new[0], clauses=tuple(clauses))
+
+
+_OPERANDS: dict[type, Callable[..., tuple[RelayExpr, ...]]] = {
+    Call: lambda e: (e.op, *e.args),
+    Tuple: lambda e: e.fields,
+    TupleGetItem: lambda e: (e.tuple_value,),
+    Function: lambda e: (*e.params, e.body),
+    Let: lambda e: (e.var, e.value, e.body),
+    If: lambda e: (e.cond, e.true_branch, e.false_branch),
+    RefCreate: lambda e: (e.value,),
+    RefRead: lambda e: (e.ref,),
+    RefWrite: lambda e: (e.ref, e.value),
+    Match: _match_operands,
+}
+
+_REBUILD: dict[type, Callable[..., RelayExpr]] = {
+    Call: lambda e, new: e.replace(op=new[0], args=tuple(new[1:])),
+    Tuple: lambda e, new: e.replace(fields=tuple(new)),
+    TupleGetItem: lambda e, new: e.replace(tuple_value=new[0]),
+    Function: lambda e, new: e.replace(params=tuple(new[:-1]), body=new[-1]),
+    Let: lambda e, new: e.replace(var=new[0], value=new[1], body=new[2]),
+    If: lambda e, new: e.replace(cond=new[0], true_branch=new[1], false_branch=new[2]),
+    RefCreate: lambda e, new: e.replace(value=new[0]),
+    RefRead: lambda e, new: e.replace(ref=new[0]),
+    RefWrite: lambda e, new: e.replace(ref=new[0], value=new[1]),
+    Match: _rebuild_match,
+}

@@ -1,0 +1,63 @@
+"""The types of relay expressions, under the names programs use."""
+
+from __future__ import annotations
+
+from tvm.ir.adt import TypeData
+from tvm.ir.type import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RelayRefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeConstraint,
+    TypeKind,
+    TypeRelation,
+    TypeVar,
+)
+from tvm.tir.expr import Any, IntImm
+
+RefType = RelayRefType
+
+
+def is_dynamic(tensor_type: Type) -> bool:
+    """Whether a dimension somewhere in the type is not a constant."""
+    if isinstance(tensor_type, TupleType):
+        return any(is_dynamic(field) for field in tensor_type.fields)
+    if isinstance(tensor_type, TensorType):
+        return any(not isinstance(dim, IntImm) for dim in tensor_type.shape)
+    return False
+
+
+def ShapeVar(name: str) -> TypeVar:
+    """A type variable that stands for a shape."""
+    return TypeVar(name, TypeKind.ShapeVar)
+
+
+def scalar_type(dtype: str) -> TensorType:
+    """The tensor type of rank zero."""
+    return TensorType((), dtype)
+
+
+__all__ = [
+    "Any",
+    "FuncType",
+    "GlobalTypeVar",
+    "IncompleteType",
+    "RefType",
+    "RelayRefType",
+    "ShapeVar",
+    "TensorType",
+    "TupleType",
+    "Type",
+    "TypeCall",
+    "TypeConstraint",
+    "TypeData",
+    "TypeKind",
+    "TypeRelation",
+    "TypeVar",
+    "is_dynamic",
+    "scalar_type",
+]
