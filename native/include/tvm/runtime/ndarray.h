@@ -1,0 +1,75 @@
+// Arrays that own or share their memory, in DLPack layout.
+#ifndef TVM_RUNTIME_NDARRAY_H_
+#define TVM_RUNTIME_NDARRAY_H_
+
+#include <tvm/runtime/data_type.h>
+#include <tvm/runtime/object.h>
+
+#include <vector>
+
+namespace tvm {
+namespace runtime {
+
+// Every array that we allocate starts at a multiple of this.
+constexpr size_t kAllocAlignment = 128;
+// What compiled code may rely on.
+constexpr size_t kDataAlignment = 64;
+
+size_t DataBytes(const DLTensor& tensor);
+bool IsContiguous(const DLTensor& tensor);
+std::string ShapeText(const int64_t* shape, int ndim);
+
+class NDArrayObj : public Object {
+ public:
+  static constexpr uint32_t kTypeIndex = kRuntimeNDArray;
+  ~NDArrayObj();
+
+  DLTensor dl_tensor{};
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+  ObjectPtr<Object> base;              // the array or object that owns the memory of a view
+  DLManagedTensor* managed{nullptr};   // the foreign tensor that owns it
+  bool owns_data{false};
+};
+
+class TVM_DLL NDArray : public ObjectRef {
+ public:
+  NDArray() = default;
+  explicit NDArray(ObjectPtr<NDArrayObj> data) : ObjectRef(ObjectPtr<Object>(data)) {}
+
+  static NDArray Empty(const std::vector<int64_t>& shape, DLDataType dtype, DLDevice device);
+  // An array over memory that `base` keeps alive.
+  static NDArray FromMemory(void* data, const std::vector<int64_t>& shape, DLDataType dtype,
+                            DLDevice device, ObjectPtr<Object> base);
+  static NDArray FromDLPack(DLManagedTensor* tensor);
+  DLManagedTensor* ToDLPack() const;
+
+  NDArray CreateView(const std::vector<int64_t>& shape, DLDataType dtype,
+                     uint64_t relative_byte_offset = 0) const;
+  void CopyFromBytes(const void* data, size_t nbytes);
+  void CopyToBytes(void* data, size_t nbytes) const;
+  void CopyFrom(const DLTensor* other);
+  void CopyFrom(const NDArray& other) { CopyFrom(other.operator->()); }
+  void CopyTo(DLTensor* other) const;
+  void CopyTo(const NDArray& other) const { CopyTo(other.tensor()); }
+  NDArray CopyTo(DLDevice device) const;
+
+  DLTensor* tensor() const { return &container()->dl_tensor; }
+  const DLTensor* operator->() const { return tensor(); }
+  const std::vector<int64_t>& Shape() const { return container()->shape; }
+  DLDataType DataType() const { return tensor()->dtype; }
+  NDArrayObj* container() const { return static_cast<NDArrayObj*>(data_.get()); }
+
+  // Handles are pointers to the DLTensor inside, so compiled code takes arrays and plain tensors alike.
+  static NDArrayObj* ContainerOf(TVMArrayHandle handle);
+  static NDArray FromHandle(TVMArrayHandle handle) {
+    return NDArray(ObjectPtr<NDArrayObj>(ContainerOf(handle)));
+  }
+  static TVMArrayHandle ReleaseHandle(NDArray array);
+
+  static void CopyFromTo(const DLTensor* from, DLTensor* to);
+};
+
+}  // namespace runtime
+}  // namespace tvm
+#endif  // TVM_RUNTIME_NDARRAY_H_

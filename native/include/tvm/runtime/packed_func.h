@@ -1,0 +1,293 @@
+// Functions of any arguments: the calling convention between C++, compiled code and other languages.
+//
+//     PackedFunc add([](TVMArgs args, TVMRetValue* rv) { *rv = int64_t(args[0]) + int64_t(args[1]); });
+//     int64_t three = add(1, 2);
+#ifndef TVM_RUNTIME_PACKED_FUNC_H_
+#define TVM_RUNTIME_PACKED_FUNC_H_
+
+#include <tvm/runtime/c_backend_api.h>
+#include <tvm/runtime/error.h>
+#include <tvm/runtime/ndarray.h>
+
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace tvm {
+namespace runtime {
+
+class TVMRetValue;
+class Module;
+class ModuleNode;
+
+const char* ArgTypeCode2Str(int type_code);
+
+// One value and its code, borrowed. Conversions check, and name what was expected and found.
+class TVM_DLL TVMArgValue {
+ public:
+  TVMArgValue() : type_code_(kTVMNullptr) { value_.v_handle = nullptr; }
+  TVMArgValue(TVMValue value, int type_code) : value_(value), type_code_(type_code) {}
+
+  const TVMValue& value() const { return value_; }
+  int type_code() const { return type_code_; }
+  bool is_null() const { return type_code_ == kTVMNullptr; }
+  bool is_str() const { return type_code_ == kTVMStr || type_code_ == kTVMBytes; }
+
+  operator int64_t() const;
+  operator uint64_t() const { return static_cast<uint64_t>(operator int64_t()); }
+  operator int() const;
+  operator bool() const;
+  operator double() const;
+  operator void*() const;
+  operator DLTensor*() const;
+  operator std::string() const;
+  operator DLDataType() const;
+  operator DLDevice() const;
+  operator NDArray() const;
+  operator ObjectRef() const;
+  operator class PackedFunc() const;
+  operator Module() const;
+
+ protected:
+  [[noreturn]] void ThrowMismatch(const char* expected) const;
+
+  TVMValue value_;
+  int type_code_;
+};
+
+class TVMArgs {
+ public:
+  TVMArgs(const TVMValue* values, const int* type_codes, int num_args)
+      : values(values), type_codes(type_codes), num_args(num_args) {}
+  int size() const { return num_args; }
+  TVM_DLL TVMArgValue operator[](int i) const;  // raises if there is no such argument
+
+  const TVMValue* values;
+  const int* type_codes;
+  int num_args;
+};
+
+// A value that owns what it holds.
+class TVM_DLL TVMRetValue : public TVMArgValue {
+ public:
+  TVMRetValue() = default;
+  TVMRetValue(const TVMRetValue& other) : TVMArgValue() { Assign(other.value_, other.type_code_); }
+  TVMRetValue(TVMRetValue&& other) noexcept
+      : TVMArgValue(other.value_, other.type_code_), text_(other.text_) {
+    other.type_code_ = kTVMNullptr;
+    other.text_ = nullptr;
+  }
+  ~TVMRetValue() { Clear(); }
+
+  TVMRetValue& operator=(TVMRetValue other) noexcept {
+    std::swap(value_, other.value_);
+    std::swap(type_code_, other.type_code_);
+    std::swap(text_, other.text_);
+    return *this;
+  }
+  TVMRetValue& operator=(const TVMArgValue& value) {
+    Assign(value.value(), value.type_code());
+    return *this;
+  }
+  TVMRetValue& operator=(int64_t value) { return SetPOD(kTVMArgInt, [&](TVMValue* v) { v->v_int64 = value; }); }
+  TVMRetValue& operator=(uint64_t value) { return *this = static_cast<int64_t>(value); }
+  TVMRetValue& operator=(int value) { return *this = static_cast<int64_t>(value); }
+  TVMRetValue& operator=(bool value) { return SetPOD(kTVMArgBool, [&](TVMValue* v) { v->v_int64 = value; }); }
+  TVMRetValue& operator=(double value) { return SetPOD(kTVMArgFloat, [&](TVMValue* v) { v->v_float64 = value; }); }
+  TVMRetValue& operator=(void* value) {
+    return SetPOD(value ? kTVMOpaqueHandle : kTVMNullptr, [&](TVMValue* v) { v->v_handle = value; });
+  }
+  TVMRetValue& operator=(std::nullptr_t) { return *this = static_cast<void*>(nullptr); }
+  TVMRetValue& operator=(DLDataType value) { return SetPOD(kTVMDataType, [&](TVMValue* v) { v->v_type = value; }); }
+  TVMRetValue& operator=(DLDevice value) { return SetPOD(kDLDevice, [&](TVMValue* v) { v->v_device = value; }); }
+  TVMRetValue& operator=(const char* value) { return *this = std::string(value); }
+  TVMRetValue& operator=(std::string value);
+  TVMRetValue& operator=(const TVMByteArray& value);
+  TVMRetValue& operator=(NDArray value);
+  TVMRetValue& operator=(Module value);
+  TVMRetValue& operator=(class PackedFunc value);
+  TVMRetValue& operator=(const ObjectRef& value);
+
+  void Assign(TVMValue value, int type_code);
+  // Hands the value over to C, except text, which stays with this value.
+  void MoveToCHost(TVMValue* value, int* type_code);
+  // Takes over a value that compiled code returned.
+  static TVMRetValue MoveFromCHost(TVMValue value, int type_code);
+
+ private:
+  struct Text {
+    std::string data;
+    TVMByteArray view;
+  };
+  template <class F>
+  TVMRetValue& SetPOD(int type_code, F set) {
+    Clear();
+    type_code_ = type_code;
+    set(&value_);
+    return *this;
+  }
+  void SetObject(int type_code, ObjectPtr<Object> object);
+  void SetText(int type_code, std::string text);
+  void Clear();
+
+  Text* text_{nullptr};
+};
+
+class PackedFuncObj : public Object {
+ public:
+  static constexpr uint32_t kTypeIndex = kRuntimePackedFunc;
+  using Caller = void (*)(PackedFuncObj*, TVMArgs, TVMRetValue*);
+  virtual ~PackedFuncObj() = default;
+
+  Caller caller{nullptr};
+  // If set, a packed C function that does the same and may be called without a detour.
+  TVMBackendPackedCFunc direct{nullptr};
+};
+
+class TVM_DLL PackedFunc : public ObjectRef {
+ public:
+  PackedFunc() = default;
+  PackedFunc(std::nullptr_t) {}
+  explicit PackedFunc(ObjectPtr<PackedFuncObj> data) : ObjectRef(ObjectPtr<Object>(data)) {}
+  template <class F, class = std::enable_if_t<std::is_invocable<F, TVMArgs, TVMRetValue*>::value>>
+  explicit PackedFunc(F body);
+
+  void CallPacked(TVMArgs args, TVMRetValue* rv) const { func()->caller(func(), args, rv); }
+  template <class... Args>
+  TVMRetValue operator()(Args&&... args) const;
+  bool operator==(std::nullptr_t) const { return !defined(); }
+  bool operator!=(std::nullptr_t) const { return defined(); }
+  PackedFuncObj* func() const { return static_cast<PackedFuncObj*>(data_.get()); }
+};
+
+template <class F>
+class PackedFuncClosure : public PackedFuncObj {
+ public:
+  explicit PackedFuncClosure(F body) : body_(std::move(body)) {
+    caller = [](PackedFuncObj* self, TVMArgs args, TVMRetValue* rv) {
+      static_cast<PackedFuncClosure*>(self)->body_(args, rv);
+    };
+  }
+
+ private:
+  F body_;
+};
+
+template <class F, class>
+PackedFunc::PackedFunc(F body) : PackedFunc(ObjectPtr<PackedFuncObj>(make_object<PackedFuncClosure<F>>(std::move(body)))) {}
+
+// Fills the argument arrays of a call; text and objects are borrowed for its duration.
+class TVMArgsSetter {
+ public:
+  TVMArgsSetter(TVMValue* values, int* type_codes) : values_(values), type_codes_(type_codes) {}
+
+  template <class T, class = std::enable_if_t<std::is_integral<T>::value>>
+  void operator()(size_t i, T value) const {
+    values_[i].v_int64 = static_cast<int64_t>(value);
+    type_codes_[i] = std::is_same<T, bool>::value ? kTVMArgBool : kTVMArgInt;
+  }
+  void operator()(size_t i, double value) const {
+    values_[i].v_float64 = value;
+    type_codes_[i] = kTVMArgFloat;
+  }
+  void operator()(size_t i, std::nullptr_t) const { Handle(i, nullptr, kTVMNullptr); }
+  void operator()(size_t i, void* value) const { Handle(i, value, value ? kTVMOpaqueHandle : kTVMNullptr); }
+  void operator()(size_t i, DLTensor* value) const { Handle(i, value, kTVMDLTensorHandle); }
+  void operator()(size_t i, const char* value) const {
+    values_[i].v_str = value;
+    type_codes_[i] = kTVMStr;
+  }
+  void operator()(size_t i, const std::string& value) const { (*this)(i, value.c_str()); }
+  void operator()(size_t i, const TVMByteArray& value) const {
+    Handle(i, const_cast<TVMByteArray*>(&value), kTVMBytes);
+  }
+  void operator()(size_t i, DLDataType value) const {
+    values_[i].v_type = value;
+    type_codes_[i] = kTVMDataType;
+  }
+  void operator()(size_t i, DLDevice value) const {
+    values_[i].v_device = value;
+    type_codes_[i] = kDLDevice;
+  }
+  void operator()(size_t i, const NDArray& value) const {
+    Handle(i, value.defined() ? value.tensor() : nullptr, value.defined() ? kTVMNDArrayHandle : kTVMNullptr);
+  }
+  void operator()(size_t i, const PackedFunc& value) const { Ref(i, value, kTVMPackedFuncHandle); }
+  TVM_DLL void operator()(size_t i, const Module& value) const;
+  void operator()(size_t i, const ObjectRef& value) const { Ref(i, value, kTVMObjectHandle); }
+  void operator()(size_t i, const TVMArgValue& value) const {
+    values_[i] = value.value();
+    type_codes_[i] = value.type_code();
+  }
+
+ private:
+  void Handle(size_t i, void* value, int type_code) const {
+    values_[i].v_handle = value;
+    type_codes_[i] = type_code;
+  }
+  void Ref(size_t i, const ObjectRef& value, int type_code) const {
+    Handle(i, value.get_mutable(), value.defined() ? type_code : kTVMNullptr);
+  }
+  TVMValue* values_;
+  int* type_codes_;
+};
+
+template <class... Args>
+TVMRetValue PackedFunc::operator()(Args&&... args) const {
+  constexpr size_t count = sizeof...(Args);
+  TVMValue values[count + 1];
+  int type_codes[count + 1];
+  TVMArgsSetter set(values, type_codes);
+  size_t i = 0;
+  (set(i++, std::forward<Args>(args)), ...);
+  TVMRetValue rv;
+  CallPacked(TVMArgs(values, type_codes, static_cast<int>(count)), &rv);
+  return rv;
+}
+
+namespace detail {
+
+template <class F>
+struct Signature : Signature<decltype(&F::operator())> {};
+template <class R, class C, class... A>
+struct Signature<R (C::*)(A...) const> : Signature<R(A...)> {};
+template <class R, class C, class... A>
+struct Signature<R (C::*)(A...)> : Signature<R(A...)> {};
+template <class R, class... A>
+struct Signature<R (*)(A...)> : Signature<R(A...)> {};
+template <class R, class... A>
+struct Signature<R(A...)> {
+  template <class F, size_t... I>
+  static void Call(F& f, const TVMArgs& args, TVMRetValue* rv, std::index_sequence<I...>) {
+    if constexpr (std::is_void<R>::value) {
+      f(static_cast<std::decay_t<A>>(args[I])...);
+    } else {
+      *rv = f(static_cast<std::decay_t<A>>(args[I])...);
+    }
+  }
+  template <class F>
+  static void Call(F& f, const std::string& name, const TVMArgs& args, TVMRetValue* rv) {
+    if (args.num_args != static_cast<int>(sizeof...(A))) {
+      ThrowTypeError(name, " takes ", sizeof...(A), " arguments, got ", args.num_args);
+    }
+    Call(f, args, rv, std::index_sequence_for<A...>());
+  }
+};
+
+}  // namespace detail
+
+// A packed function from a lambda or function with typed parameters.
+template <class F>
+PackedFunc TypedPackedFunc(F f, std::string name = "the function") {
+  return PackedFunc([f, name](TVMArgs args, TVMRetValue* rv) mutable {
+    detail::Signature<F>::Call(f, name, args, rv);
+  });
+}
+
+// A packed function that calls compiled code, and keeps `owner` (its module) alive.
+TVM_DLL PackedFunc WrapPackedCFunc(TVMBackendPackedCFunc address, ObjectPtr<Object> owner);
+
+}  // namespace runtime
+}  // namespace tvm
+#endif  // TVM_RUNTIME_PACKED_FUNC_H_

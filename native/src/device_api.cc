@@ -1,0 +1,176 @@
+// The table of device kinds, and the processor itself.
+#include <tvm/runtime/device_api.h>
+#include <tvm/runtime/registry.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "workspace_pool.h"
+
+namespace tvm {
+namespace runtime {
+namespace {
+
+constexpr int kMaxDeviceTypes = 64;
+// remote devices carry the number of their session above this
+constexpr int kSessionMask = 128;
+
+class CPUDeviceAPI : public DeviceAPI {
+ public:
+  void GetAttr(DLDevice, DeviceAttrKind kind, TVMRetValue* rv) override {
+    if (kind == kExist) *rv = 1;
+  }
+
+  void* AllocDataSpace(DLDevice, size_t nbytes, size_t alignment, DLDataType) override {
+    void* ptr = nullptr;
+    // one unit even for an empty array: its address must be valid and distinct
+    if (posix_memalign(&ptr, alignment, nbytes == 0 ? alignment : nbytes) != 0) {
+      ThrowError("out of memory: cannot allocate ", nbytes, " bytes on cpu");
+    }
+    return ptr;
+  }
+
+  void FreeDataSpace(DLDevice, void* ptr) override { free(ptr); }
+
+  void CopyDataFromTo(const DLTensor* from, DLTensor* to, TVMStreamHandle) override {
+    size_t nbytes = DataBytes(*from);
+    if (nbytes == 0) return;
+    std::memmove(static_cast<char*>(to->data) + to->byte_offset,
+                 static_cast<const char*>(from->data) + from->byte_offset, nbytes);
+  }
+
+  void StreamSync(DLDevice, TVMStreamHandle) override {}
+
+  void* AllocWorkspace(DLDevice, size_t nbytes, DLDataType) override {
+    return WorkspacePool::ThreadLocal().Alloc(nbytes);
+  }
+  void FreeWorkspace(DLDevice, void* ptr) override { WorkspacePool::ThreadLocal().Free(ptr); }
+};
+
+DeviceAPI** Table() {
+  static DeviceAPI** table = [] {
+    auto** apis = new DeviceAPI*[kMaxDeviceTypes]();
+    apis[kDLCPU] = new CPUDeviceAPI();
+    return apis;
+  }();
+  return table;
+}
+
+}  // namespace
+
+void* DeviceAPI::AllocWorkspace(DLDevice device, size_t nbytes, DLDataType hint) {
+  return AllocDataSpace(device, nbytes, kAllocAlignment, hint);
+}
+
+void DeviceAPI::FreeWorkspace(DLDevice device, void* ptr) { FreeDataSpace(device, ptr); }
+
+DeviceAPI* DeviceAPI::Get(DLDevice device, bool allow_missing) {
+  int type = device.device_type;
+  DeviceAPI* api = type >= 0 && type < kMaxDeviceTypes ? Table()[type] : nullptr;
+  if (api == nullptr && !allow_missing) {
+    ThrowError("this runtime has no support for device ", DeviceText(device));
+  }
+  return api;
+}
+
+void DeviceAPI::Register(int device_type, DeviceAPI* api) {
+  if (device_type < 0 || device_type >= kMaxDeviceTypes) {
+    ThrowValueError("device type must be between 0 and ", kMaxDeviceTypes - 1, ", got ", device_type);
+  }
+  Table()[device_type] = api;
+}
+
+const char* DeviceName(int device_type) {
+  switch (device_type) {
+    case kDLCPU: return "cpu";
+    case kDLCUDA: return "cuda";
+    case kDLCUDAHost: return "cuda_host";
+    case kDLOpenCL: return "opencl";
+    case kDLVulkan: return "vulkan";
+    case kDLMetal: return "metal";
+    case kDLVPI: return "vpi";
+    case kDLROCM: return "rocm";
+    case kDLROCMHost: return "rocm_host";
+    case kDLExtDev: return "ext_dev";
+    case kDLOneAPI: return "oneapi";
+    case kDLWebGPU: return "webgpu";
+    case kDLHexagon: return "hexagon";
+    default: return "unknown";
+  }
+}
+
+std::string DeviceText(DLDevice device) {
+  int type = device.device_type;
+  if (type >= kSessionMask) {
+    return Cat("remote[", type / kSessionMask - 1, "]:", DeviceName(type % kSessionMask), "(", device.device_id, ")");
+  }
+  return Cat(DeviceName(type), "(", device.device_id, ")");
+}
+
+TVM_REGISTER_GLOBAL("runtime.GetDeviceAttr").set_body([](TVMArgs args, TVMRetValue* rv) {
+  DLDevice device{static_cast<DLDeviceType>(int(args[0])), int(args[1])};
+  auto kind = static_cast<DeviceAttrKind>(int(args[2]));
+  DeviceAPI* api = DeviceAPI::Get(device, kind == kExist);
+  if (api == nullptr) {
+    *rv = 0;
+  } else {
+    api->GetAttr(device, kind, rv);
+  }
+});
+
+}  // namespace runtime
+}  // namespace tvm
+
+using namespace tvm::runtime;
+
+int TVMStreamCreate(int device_type, int device_id, TVMStreamHandle* out) {
+  TVM_API_BEGIN();
+  DLDevice device{static_cast<DLDeviceType>(device_type), device_id};
+  *out = DeviceAPI::Get(device)->CreateStream(device);
+  TVM_API_END();
+}
+
+int TVMStreamFree(int device_type, int device_id, TVMStreamHandle stream) {
+  TVM_API_BEGIN();
+  DLDevice device{static_cast<DLDeviceType>(device_type), device_id};
+  DeviceAPI::Get(device)->FreeStream(device, stream);
+  TVM_API_END();
+}
+
+int TVMSetStream(int device_type, int device_id, TVMStreamHandle stream) {
+  TVM_API_BEGIN();
+  DLDevice device{static_cast<DLDeviceType>(device_type), device_id};
+  DeviceAPI::Get(device)->SetStream(device, stream);
+  TVM_API_END();
+}
+
+int TVMSynchronize(int device_type, int device_id, TVMStreamHandle stream) {
+  TVM_API_BEGIN();
+  DLDevice device{static_cast<DLDeviceType>(device_type), device_id};
+  DeviceAPI::Get(device)->StreamSync(device, stream);
+  TVM_API_END();
+}
+
+int TVMStreamStreamSynchronize(int device_type, int device_id, TVMStreamHandle src, TVMStreamHandle) {
+  return TVMSynchronize(device_type, device_id, src);
+}
+
+int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDataType type_hint, void** out_data) {
+  TVM_API_BEGIN();
+  *out_data = DeviceAPI::Get(dev)->AllocDataSpace(dev, nbytes, alignment, type_hint);
+  TVM_API_END();
+}
+
+int TVMDeviceFreeDataSpace(DLDevice dev, void* ptr) {
+  TVM_API_BEGIN();
+  DeviceAPI::Get(dev)->FreeDataSpace(dev, ptr);
+  TVM_API_END();
+}
+
+int TVMDeviceCopyDataFromTo(DLTensor* from, DLTensor* to, TVMStreamHandle stream) {
+  TVM_API_BEGIN();
+  DLDevice device = from->device.device_type != kDLCPU ? from->device : to->device;
+  DeviceAPI::Get(device)->CopyDataFromTo(from, to, stream);
+  TVM_API_END();
+}

@@ -1,0 +1,56 @@
+// The calling thread's last error.
+#include <tvm/runtime/error.h>
+
+namespace tvm {
+namespace runtime {
+namespace {
+
+struct LastError {
+  std::string message;
+  ObjectPtr<Object> foreign;
+};
+
+LastError& Last() {
+  static thread_local LastError last;
+  return last;
+}
+
+}  // namespace
+
+void ThrowLastError() {
+  LastError& last = Last();
+  ObjectPtr<Object> foreign = std::move(last.foreign);
+  last.foreign = nullptr;
+  throw Error(last.message, std::move(foreign));
+}
+
+int SetLastError(const std::exception& error) {
+  LastError& last = Last();
+  last.message = error.what();
+  auto* ours = dynamic_cast<const Error*>(&error);
+  last.foreign = ours ? ours->foreign() : nullptr;
+  return -1;
+}
+
+}  // namespace runtime
+}  // namespace tvm
+
+using tvm::runtime::Last;
+using tvm::runtime::Object;
+using tvm::runtime::ObjectPtr;
+
+void TVMAPISetLastError(const char* msg) {
+  Last().message = msg ? msg : "";
+  Last().foreign = nullptr;
+}
+
+const char* TVMGetLastError() { return Last().message.c_str(); }
+
+void TVMAPISetLastForeignError(const char* msg, TVMObjectHandle error) {
+  Last().message = msg ? msg : "";
+  Last().foreign = ObjectPtr<Object>(static_cast<Object*>(error));
+}
+
+TVMObjectHandle TVMTakeLastForeignError() {
+  return Last().foreign.release();
+}

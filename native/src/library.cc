@@ -1,0 +1,174 @@
+// Modules of compiled functions.
+#include "library.h"
+
+#include <dlfcn.h>
+#include <tvm/runtime/registry.h>
+
+#include <map>
+
+namespace tvm {
+namespace runtime {
+namespace {
+
+class SharedLibrary : public Library {
+ public:
+  explicit SharedLibrary(const std::string& path) {
+    handle_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    if (handle_ == nullptr) ThrowError("cannot load library ", path, ": ", dlerror());
+  }
+  ~SharedLibrary() { dlclose(handle_); }
+  void* GetSymbol(const char* name) override { return dlsym(handle_, name); }
+
+ private:
+  void* handle_;
+};
+
+// Symbols that a static library has registered by itself.
+class SystemLibrary : public Library {
+ public:
+  void* GetSymbol(const char* name) override {
+    auto it = symbols.find(name);
+    return it == symbols.end() ? nullptr : it->second;
+  }
+  std::map<std::string, void*> symbols;
+
+  static const ObjectPtr<SystemLibrary>& Global() {
+    static auto* library = new ObjectPtr<SystemLibrary>(make_object<SystemLibrary>());
+    return *library;
+  }
+};
+
+class LibraryModule : public ModuleNode {
+ public:
+  explicit LibraryModule(ObjectPtr<Library> library) : library_(std::move(library)) {}
+  const char* type_key() const final { return "library"; }
+  int GetPropertyMask() const final { return kRunnable; }
+  PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>& self) final {
+    return FindInLibrary(library_, name, self);
+  }
+
+ private:
+  ObjectPtr<Library> library_;
+};
+
+struct ImportTree {
+  std::vector<uint64_t> row_ptr;
+  std::vector<uint64_t> child_indices;
+
+  void Apply(const std::vector<Module>& modules) const {
+    if (row_ptr.size() != modules.size() + 1) {
+      ThrowValueError("the library's import tree has ", row_ptr.size(), " rows for ", modules.size(), " modules");
+    }
+    for (size_t i = 0; i < modules.size(); ++i) {
+      if (row_ptr[i] > row_ptr[i + 1] || row_ptr[i + 1] > child_indices.size()) {
+        ThrowValueError("the library's import tree is corrupt");
+      }
+      for (uint64_t j = row_ptr[i]; j < row_ptr[i + 1]; ++j) {
+        if (child_indices[j] >= modules.size()) ThrowValueError("the library's import tree is corrupt");
+        modules[i].Import(modules[child_indices[j]]);
+      }
+    }
+  }
+};
+
+uint64_t BlobSize(const char* blob) {
+  uint64_t size = 0;
+  for (int i = 0; i < 8; ++i) size |= static_cast<uint64_t>(static_cast<unsigned char>(blob[i])) << (8 * i);
+  return size;
+}
+
+Module LoadEmbeddedModules(const char* blob, const Module& library_module) {
+  ByteReader reader(blob + 8, BlobSize(blob), "the library's module blob");
+  uint64_t count = reader.Read<uint64_t>();
+  std::vector<Module> modules;
+  ImportTree tree;
+  for (uint64_t i = 0; i < count; ++i) {
+    std::string type_key = reader.ReadString();
+    if (type_key == "_lib") {
+      modules.push_back(library_module);
+    } else if (type_key == "_import_tree") {
+      tree.row_ptr = reader.ReadVector<uint64_t>();
+      tree.child_indices = reader.ReadVector<uint64_t>();
+    } else {
+      modules.push_back(LoadModuleFromBinary(type_key, &reader));
+    }
+  }
+  if (tree.row_ptr.empty()) {  // the form before import trees: all belong to the library
+    for (const Module& module : modules) library_module.Import(module);
+    return library_module;
+  }
+  tree.Apply(modules);
+  if (modules.empty()) return library_module;
+  return modules[0];
+}
+
+std::map<std::string, BinaryLoader>& BinaryLoaders() {
+  static auto* loaders = new std::map<std::string, BinaryLoader>();
+  return *loaders;
+}
+
+}  // namespace
+
+PackedFunc FindInLibrary(const ObjectPtr<Library>& library, const std::string& name, const ObjectPtr<Object>& owner) {
+  void* address;
+  if (name == symbol::tvm_module_main) {
+    auto* entry = static_cast<const char*>(library->GetSymbol(symbol::tvm_module_main));
+    if (entry == nullptr) return PackedFunc();
+    address = library->GetSymbol(entry);
+  } else {
+    address = library->GetSymbol(name.c_str());
+  }
+  if (address == nullptr) return PackedFunc();
+  return WrapPackedCFunc(reinterpret_cast<TVMBackendPackedCFunc>(address), owner);
+}
+
+void FillContext(Library* library, ModuleNode* module) {
+  auto fill = [&](const char* slot, void* value) {
+    if (auto* address = static_cast<void**>(library->GetSymbol(slot))) *address = value;
+  };
+  fill(symbol::tvm_module_ctx, static_cast<Object*>(module));
+  fill("__TVMFuncCall", reinterpret_cast<void*>(TVMFuncCall));
+  fill("__TVMAPISetLastError", reinterpret_cast<void*>(TVMAPISetLastError));
+  fill("__TVMBackendGetFuncFromEnv", reinterpret_cast<void*>(TVMBackendGetFuncFromEnv));
+  fill("__TVMBackendAllocWorkspace", reinterpret_cast<void*>(TVMBackendAllocWorkspace));
+  fill("__TVMBackendFreeWorkspace", reinterpret_cast<void*>(TVMBackendFreeWorkspace));
+  fill("__TVMBackendParallelLaunch", reinterpret_cast<void*>(TVMBackendParallelLaunch));
+  fill("__TVMBackendParallelBarrier", reinterpret_cast<void*>(TVMBackendParallelBarrier));
+}
+
+Module CreateModuleFromLibrary(ObjectPtr<Library> library) {
+  auto node = make_object<LibraryModule>(library);
+  Module module{ObjectPtr<ModuleNode>(node)};
+  FillContext(library.get(), node.get());
+  auto* blob = static_cast<const char*>(library->GetSymbol(symbol::tvm_dev_mblob));
+  return blob == nullptr ? module : LoadEmbeddedModules(blob, module);
+}
+
+void RegisterBinaryLoader(const std::string& type_key, BinaryLoader loader) {
+  BinaryLoaders()[type_key] = loader;
+}
+
+Module LoadModuleFromBinary(const std::string& type_key, ByteReader* reader) {
+  auto it = BinaryLoaders().find(type_key);
+  if (it == BinaryLoaders().end()) {
+    ThrowError("the library contains a module of type '", type_key, "', which this runtime cannot load");
+  }
+  return it->second(reader);
+}
+
+TVM_REGISTER_GLOBAL("runtime.module.loadfile_so").set_body([](TVMArgs args, TVMRetValue* rv) {
+  *rv = CreateModuleFromLibrary(make_object<SharedLibrary>(std::string(args[0])));
+});
+
+TVM_REGISTER_GLOBAL("runtime.SystemLib").set_body([](TVMArgs, TVMRetValue* rv) {
+  *rv = CreateModuleFromLibrary(SystemLibrary::Global());
+});
+
+}  // namespace runtime
+}  // namespace tvm
+
+int TVMBackendRegisterSystemLibSymbol(const char* name, void* ptr) {
+  TVM_API_BEGIN();
+  tvm::runtime::SystemLibrary::Global()->symbols[name] = ptr;
+  TVM_API_END();
+}

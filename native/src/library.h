@@ -1,0 +1,38 @@
+// Compiled libraries: symbols in a shared object, in memory, or linked into the program.
+#ifndef TVM_SRC_LIBRARY_H_
+#define TVM_SRC_LIBRARY_H_
+
+#include <tvm/runtime/module.h>
+
+#include <string>
+
+#include "bytes.h"
+
+namespace tvm {
+namespace runtime {
+
+class Library : public Object {
+ public:
+  static constexpr uint32_t kTypeIndex = kRuntimeObject;
+  virtual ~Library() = default;
+  virtual void* GetSymbol(const char* name) = 0;
+};
+
+// A module of the library's functions. If the library carries other modules, the root of their tree.
+Module CreateModuleFromLibrary(ObjectPtr<Library> library);
+
+// Gives compiled code the addresses it calls, and its module.
+void FillContext(Library* library, ModuleNode* module);
+
+// The function `name` of the library, undefined if it has none.
+PackedFunc FindInLibrary(const ObjectPtr<Library>& library, const std::string& name, const ObjectPtr<Object>& owner);
+
+// Loads one module that was written by SaveToBinary.
+Module LoadModuleFromBinary(const std::string& type_key, ByteReader* reader);
+using BinaryLoader = Module (*)(ByteReader*);
+// Makes a kind of module loadable; also registers runtime.module.loadbinary_<type_key>.
+void RegisterBinaryLoader(const std::string& type_key, BinaryLoader loader);
+
+}  // namespace runtime
+}  // namespace tvm
+#endif  // TVM_SRC_LIBRARY_H_

@@ -1,0 +1,127 @@
+// Modules in general: look-up of functions, imports, loading and packing.
+#include <tvm/runtime/module.h>
+#include <tvm/runtime/registry.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <unordered_set>
+
+#include "library.h"
+
+namespace tvm {
+namespace runtime {
+namespace {
+
+bool Imports(ModuleNode* from, ModuleNode* target) {
+  std::unordered_set<ModuleNode*> seen;
+  std::function<bool(ModuleNode*)> reaches = [&](ModuleNode* node) {
+    if (node == target) return true;
+    if (!seen.insert(node).second) return false;
+    return std::any_of(node->imports().begin(), node->imports().end(), [&](const Module& m) { return reaches(m.node()); });
+  };
+  return reaches(from);
+}
+
+std::string FormatOf(const std::string& path, const std::string& format) {
+  if (!format.empty()) return format;
+  size_t dot = path.rfind('.');
+  size_t slash = path.rfind('/');
+  if (dot == std::string::npos || (slash != std::string::npos && dot < slash)) return "";
+  std::string suffix = path.substr(dot + 1);
+  return suffix == "dll" || suffix == "dylib" || suffix == "dso" ? "so" : suffix;
+}
+
+}  // namespace
+
+PackedFunc Module::GetFunction(const std::string& name, bool query_imports) const {
+  return node()->GetFunction(name, query_imports);
+}
+
+void Module::Import(Module other) const { node()->Import(std::move(other)); }
+
+Module Module::LoadFromFile(const std::string& path, const std::string& format) {
+  std::string suffix = FormatOf(path, format);
+  if (!std::ifstream(path).good()) ThrowValueError("cannot load module: there is no readable file ", path);
+  PackedFunc load = Registry::Find("runtime.module.loadfile_" + suffix);
+  if (!load.defined()) ThrowValueError("cannot load module ", path, ": no loader for format '", suffix, "'");
+  return load(path, suffix);
+}
+
+void ModuleNode::SaveToFile(const std::string&, const std::string&) {
+  ThrowError("a module of type '", type_key(), "' cannot be saved to a file");
+}
+
+void ModuleNode::SaveToBinary(ByteWriter*) { ThrowError("a module of type '", type_key(), "' cannot be serialised"); }
+
+std::string ModuleNode::GetSource(const std::string&) {
+  ThrowError("a module of type '", type_key(), "' has no source");
+}
+
+PackedFunc ModuleNode::GetFunction(const std::string& name, bool query_imports) {
+  PackedFunc func = GetFunction(name, ObjectPtr<Object>(this));
+  if (func.defined() || !query_imports) return func;
+  for (Module& import : imports_) {
+    func = import->GetFunction(name, true);
+    if (func.defined()) return func;
+  }
+  return PackedFunc();
+}
+
+void ModuleNode::Import(Module other) {
+  if (!other.defined()) ThrowValueError("import_module needs a module, got None");
+  if (Imports(other.node(), this)) ThrowValueError("import_module would make a module import itself");
+  imports_.push_back(std::move(other));
+}
+
+PackedFuncObj* ModuleNode::GetFuncFromEnv(const std::string& name) {
+  std::lock_guard<std::mutex> lock(cache_mutex_);
+  auto it = import_cache_.find(name);
+  if (it != import_cache_.end()) return it->second.func();
+  PackedFunc func;
+  for (Module& import : imports_) {
+    func = import->GetFunction(name, true);
+    if (func.defined()) break;
+  }
+  if (!func.defined()) func = Registry::Find(name);
+  if (!func.defined()) {
+    ThrowValueError("compiled code calls the function '", name, "', which is neither imported nor registered");
+  }
+  // kept for good: compiled code remembers the address
+  return import_cache_.emplace(name, func).first->second.func();
+}
+
+TVM_REGISTER_GLOBAL("runtime.ModuleGetTypeKey").set_body_typed([](Module m) { return std::string(m->type_key()); });
+TVM_REGISTER_GLOBAL("runtime.ModuleGetFormat").set_body_typed([](Module m) { return m->GetFormat(); });
+TVM_REGISTER_GLOBAL("runtime.ModuleGetSource").set_body_typed([](Module m, std::string format) {
+  return m->GetSource(format);
+});
+TVM_REGISTER_GLOBAL("runtime.ModuleSaveToFile").set_body_typed([](Module m, std::string path, std::string format) {
+  m->SaveToFile(path, format);
+});
+TVM_REGISTER_GLOBAL("runtime.ModuleGetPropertyMask").set_body_typed([](Module m) { return m->GetPropertyMask(); });
+TVM_REGISTER_GLOBAL("runtime.ModuleImportsSize").set_body_typed([](Module m) {
+  return static_cast<int64_t>(m->imports().size());
+});
+TVM_REGISTER_GLOBAL("runtime.ModuleGetImport").set_body_typed([](Module m, int64_t i) {
+  if (i < 0 || i >= static_cast<int64_t>(m->imports().size())) {
+    ThrowValueError("the module has ", m->imports().size(), " imports, got index ", i);
+  }
+  return m->imports()[i];
+});
+TVM_REGISTER_GLOBAL("runtime.ModuleClearImports").set_body_typed([](Module m) { m->imports().clear(); });
+TVM_REGISTER_GLOBAL("runtime.ModuleLoadFromFile").set_body_typed([](std::string path, std::string format) {
+  return Module::LoadFromFile(path, format);
+});
+TVM_REGISTER_GLOBAL("runtime.ModuleImplementsFunction").set_body_typed([](Module m, std::string name, bool imports) {
+  return m->GetFunction(name, imports).defined();
+});
+TVM_REGISTER_GLOBAL("runtime.RuntimeEnabled").set_body_typed([](std::string target) {
+  for (const char* name : {"cpu", "llvm", "c", "system-lib"}) {
+    if (target == name) return true;
+  }
+  return Registry::Find("device_api." + target).defined();
+});
+
+}  // namespace runtime
+}  // namespace tvm

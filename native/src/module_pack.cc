@@ -1,0 +1,86 @@
+// The imported modules of a library as bytes: what __tvm_dev_mblob holds after its length.
+//
+// All exportable modules become the library itself ("_lib"); the others are written one after the other, then
+// the tree of imports between them.
+#include <tvm/runtime/registry.h>
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+
+#include "library.h"
+
+namespace tvm {
+namespace runtime {
+namespace {
+
+bool IsExportable(ModuleNode* node) { return (node->GetPropertyMask() & kDSOExportable) != 0; }
+
+class ModulePacker {
+ public:
+  explicit ModulePacker(const Module& root) { Visit(root.node()); }
+
+  std::string Pack() {
+    ByteWriter writer;
+    bool only_library = groups_.size() == 1 && IsExportable(groups_[0][0]);
+    bool has_tree = !only_library;
+    writer.Write<uint64_t>(groups_.size() + (has_tree ? 1 : 0));
+    for (const auto& group : groups_) {
+      if (IsExportable(group[0])) {
+        writer.WriteString("_lib");
+        continue;
+      }
+      writer.WriteString(group[0]->type_key());
+      group[0]->SaveToBinary(&writer);
+    }
+    if (has_tree) WriteTree(&writer);
+    return std::move(writer.bytes());
+  }
+
+ private:
+  void Visit(ModuleNode* node) {
+    if (group_of_.count(node)) return;
+    if (IsExportable(node) && library_group_ >= 0) {
+      groups_[library_group_].push_back(node);
+      group_of_[node] = library_group_;
+    } else {
+      group_of_[node] = groups_.size();
+      if (IsExportable(node)) library_group_ = static_cast<int>(groups_.size());
+      groups_.push_back({node});
+    }
+    for (Module& import : node->imports()) Visit(import.node());
+  }
+
+  void WriteTree(ByteWriter* writer) {
+    std::vector<uint64_t> row_ptr{0};
+    std::vector<uint64_t> children;
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      std::vector<uint64_t> row;
+      for (ModuleNode* node : groups_[i]) {
+        for (Module& import : node->imports()) {
+          uint64_t child = group_of_.at(import.node());
+          if (child != i && std::find(row.begin(), row.end(), child) == row.end()) row.push_back(child);
+        }
+      }
+      children.insert(children.end(), row.begin(), row.end());
+      row_ptr.push_back(children.size());
+    }
+    writer->WriteString("_import_tree");
+    writer->WriteVector(row_ptr);
+    writer->WriteVector(children);
+  }
+
+  std::vector<std::vector<ModuleNode*>> groups_;
+  std::unordered_map<ModuleNode*, uint64_t> group_of_;
+  int library_group_{-1};
+};
+
+}  // namespace
+
+TVM_REGISTER_GLOBAL("runtime.ModulePackImports").set_body([](TVMArgs args, TVMRetValue* rv) {
+  std::string bytes = ModulePacker(args[0].operator Module()).Pack();
+  *rv = TVMByteArray{bytes.data(), bytes.size()};
+});
+
+}  // namespace runtime
+}  // namespace tvm

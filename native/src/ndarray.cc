@@ -1,0 +1,278 @@
+// Arrays: allocation, views, copies, exchange through DLPack.
+#include <tvm/runtime/device_api.h>
+#include <tvm/runtime/ndarray.h>
+
+#include <cstring>
+
+namespace tvm {
+namespace runtime {
+namespace {
+
+// DLPack says bool, this runtime says uint1; both are a byte an element.
+DLDataType FromDLPackType(DLDataType type) {
+  return type.code == kDLBool && type.bits == 8 ? DLDataType{kDLUInt, 1, type.lanes} : type;
+}
+
+DLDataType ToDLPackType(DLDataType type) {
+  return type.code == kDLUInt && type.bits == 1 ? DLDataType{kDLBool, 8, type.lanes} : type;
+}
+
+int64_t CountElements(const int64_t* shape, int ndim) {
+  int64_t count = 1;
+  for (int i = 0; i < ndim; ++i) count *= shape[i];
+  return count;
+}
+
+void CheckShape(const std::vector<int64_t>& shape, DLDataType dtype) {
+  // the byte count must stay far from overflow
+  double bytes = static_cast<double>(ElementBytes(dtype));
+  for (int64_t extent : shape) {
+    if (extent < 0) ThrowValueError("a shape needs extents of at least 0, got ", ShapeText(shape.data(), shape.size()));
+    bytes *= static_cast<double>(extent);
+  }
+  if (bytes > 4e18) ThrowValueError("an array of shape ", ShapeText(shape.data(), shape.size()), " is too large");
+}
+
+ObjectPtr<NDArrayObj> NewArray(const std::vector<int64_t>& shape, DLDataType dtype, DLDevice device) {
+  CheckShape(shape, dtype);
+  auto array = make_object<NDArrayObj>();
+  array->shape = shape;
+  array->dl_tensor.shape = array->shape.data();
+  array->dl_tensor.ndim = static_cast<int>(shape.size());
+  array->dl_tensor.dtype = dtype;
+  array->dl_tensor.device = device;
+  return array;
+}
+
+void CheckContiguous(const DLTensor& tensor, const char* what) {
+  if (!IsContiguous(tensor)) ThrowValueError(what, " needs a contiguous array, got one with strides");
+}
+
+}  // namespace
+
+size_t DataBytes(const DLTensor& tensor) {
+  return static_cast<size_t>(CountElements(tensor.shape, tensor.ndim)) * ElementBytes(tensor.dtype);
+}
+
+bool IsContiguous(const DLTensor& tensor) {
+  if (tensor.strides == nullptr) return true;
+  int64_t expected = 1;
+  bool compact = true;
+  for (int i = tensor.ndim - 1; i >= 0; --i) {
+    if (tensor.shape[i] == 0) return true;
+    if (tensor.shape[i] != 1 && tensor.strides[i] != expected) compact = false;
+    expected *= tensor.shape[i];
+  }
+  return compact;
+}
+
+std::string ShapeText(const int64_t* shape, int ndim) {
+  std::string text = "(";
+  for (int i = 0; i < ndim; ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + (ndim == 1 ? ",)" : ")");
+}
+
+NDArrayObj::~NDArrayObj() {
+  if (managed != nullptr && managed->deleter != nullptr) managed->deleter(managed);
+  if (owns_data) DeviceAPI::Get(dl_tensor.device)->FreeDataSpace(dl_tensor.device, dl_tensor.data);
+}
+
+NDArray NDArray::Empty(const std::vector<int64_t>& shape, DLDataType dtype, DLDevice device) {
+  auto array = NewArray(shape, dtype, device);
+  array->dl_tensor.data = DeviceAPI::Get(device)->AllocDataSpace(device, DataBytes(array->dl_tensor), kAllocAlignment, dtype);
+  array->owns_data = true;
+  return NDArray(array);
+}
+
+NDArray NDArray::FromMemory(void* data, const std::vector<int64_t>& shape, DLDataType dtype, DLDevice device,
+                            ObjectPtr<Object> base) {
+  auto array = NewArray(shape, dtype, device);
+  array->dl_tensor.data = data;
+  array->base = std::move(base);
+  return NDArray(array);
+}
+
+NDArray NDArray::FromDLPack(DLManagedTensor* tensor) {
+  const DLTensor& source = tensor->dl_tensor;
+  auto array = make_object<NDArrayObj>();
+  array->shape.assign(source.shape, source.shape + source.ndim);
+  array->dl_tensor = source;
+  array->dl_tensor.shape = array->shape.data();
+  array->dl_tensor.dtype = FromDLPackType(source.dtype);
+  array->dl_tensor.strides = nullptr;
+  if (!IsContiguous(source)) {
+    array->strides.assign(source.strides, source.strides + source.ndim);
+    array->dl_tensor.strides = array->strides.data();
+  }
+  // frameworks disagree on whether views use the offset; compiled code is given none
+  array->dl_tensor.data = static_cast<char*>(source.data) + source.byte_offset;
+  array->dl_tensor.byte_offset = 0;
+  array->managed = tensor;
+  return NDArray(array);
+}
+
+DLManagedTensor* NDArray::ToDLPack() const {
+  auto* managed = new DLManagedTensor();
+  managed->dl_tensor = *tensor();
+  managed->dl_tensor.dtype = ToDLPackType(tensor()->dtype);
+  managed->manager_ctx = ObjectPtr<NDArrayObj>(container()).release();
+  managed->deleter = [](DLManagedTensor* self) {
+    static_cast<NDArrayObj*>(self->manager_ctx)->DecRef();
+    delete self;
+  };
+  return managed;
+}
+
+NDArray NDArray::CreateView(const std::vector<int64_t>& shape, DLDataType dtype, uint64_t relative_byte_offset) const {
+  CheckContiguous(*tensor(), "a view");
+  auto view = NewArray(shape, dtype, tensor()->device);
+  if (DataBytes(view->dl_tensor) + relative_byte_offset > DataBytes(*tensor())) {
+    ThrowValueError("a view of shape ", ShapeText(shape.data(), shape.size()), " and dtype ", DLDataType2String(dtype),
+                    " does not fit in an array of shape ", ShapeText(tensor()->shape, tensor()->ndim), " and dtype ",
+                    DLDataType2String(tensor()->dtype));
+  }
+  view->dl_tensor.data = static_cast<char*>(tensor()->data) + tensor()->byte_offset + relative_byte_offset;
+  view->base = ObjectPtr<Object>(container());
+  return NDArray(view);
+}
+
+void NDArray::CopyFromTo(const DLTensor* from, DLTensor* to) {
+  if (DataBytes(*from) != DataBytes(*to)) {
+    ThrowValueError("a copy needs equal sizes, got ", ShapeText(from->shape, from->ndim), " ",
+                    DLDataType2String(from->dtype), " to ", ShapeText(to->shape, to->ndim), " ",
+                    DLDataType2String(to->dtype));
+  }
+  CheckContiguous(*from, "a copy");
+  CheckContiguous(*to, "a copy");
+  DLDevice device = from->device.device_type != kDLCPU ? from->device : to->device;
+  DeviceAPI::Get(device)->CopyDataFromTo(from, to, nullptr);
+}
+
+void NDArray::CopyFromBytes(const void* data, size_t nbytes) {
+  if (nbytes != DataBytes(*tensor())) {
+    ThrowValueError("the array holds ", DataBytes(*tensor()), " bytes, got ", nbytes);
+  }
+  DLTensor from = *tensor();
+  from.data = const_cast<void*>(data);
+  from.byte_offset = 0;
+  from.strides = nullptr;
+  from.device = DLDevice{kDLCPU, 0};
+  CopyFromTo(&from, tensor());
+}
+
+void NDArray::CopyToBytes(void* data, size_t nbytes) const {
+  if (nbytes != DataBytes(*tensor())) {
+    ThrowValueError("the array holds ", DataBytes(*tensor()), " bytes, got ", nbytes);
+  }
+  DLTensor to = *tensor();
+  to.data = data;
+  to.byte_offset = 0;
+  to.strides = nullptr;
+  to.device = DLDevice{kDLCPU, 0};
+  CopyFromTo(tensor(), &to);
+  DeviceAPI::Get(tensor()->device)->StreamSync(tensor()->device, nullptr);
+}
+
+void NDArray::CopyFrom(const DLTensor* other) { CopyFromTo(other, tensor()); }
+void NDArray::CopyTo(DLTensor* other) const { CopyFromTo(tensor(), other); }
+
+NDArray NDArray::CopyTo(DLDevice device) const {
+  NDArray copy = Empty(Shape(), DataType(), device);
+  CopyTo(copy);
+  return copy;
+}
+
+NDArrayObj* NDArray::ContainerOf(TVMArrayHandle handle) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+  constexpr size_t offset = offsetof(NDArrayObj, dl_tensor);
+#pragma GCC diagnostic pop
+  return reinterpret_cast<NDArrayObj*>(reinterpret_cast<char*>(handle) - offset);
+}
+
+TVMArrayHandle NDArray::ReleaseHandle(NDArray array) {
+  TVMArrayHandle handle = array.tensor();
+  array.data_.release();
+  return handle;
+}
+
+}  // namespace runtime
+}  // namespace tvm
+
+using namespace tvm::runtime;
+
+int TVMArrayAlloc(const tvm_index_t* shape, int ndim, int dtype_code, int dtype_bits, int dtype_lanes, int device_type,
+                  int device_id, TVMArrayHandle* out) {
+  TVM_API_BEGIN();
+  DLDataType dtype{static_cast<uint8_t>(dtype_code), static_cast<uint8_t>(dtype_bits), static_cast<uint16_t>(dtype_lanes)};
+  DLDevice device{static_cast<DLDeviceType>(device_type), device_id};
+  *out = NDArray::ReleaseHandle(NDArray::Empty(std::vector<int64_t>(shape, shape + ndim), dtype, device));
+  TVM_API_END();
+}
+
+int TVMArrayFree(TVMArrayHandle handle) {
+  TVM_API_BEGIN();
+  if (handle != nullptr) NDArray::ContainerOf(handle)->DecRef();
+  TVM_API_END();
+}
+
+int TVMArrayRetain(TVMArrayHandle handle) {
+  TVM_API_BEGIN();
+  NDArray::ContainerOf(handle)->IncRef();
+  TVM_API_END();
+}
+
+int TVMArrayCopyFromBytes(TVMArrayHandle handle, void* data, size_t nbytes) {
+  TVM_API_BEGIN();
+  // also for tensors that are no arrays of ours
+  DLTensor from = *handle;
+  from.data = data;
+  from.byte_offset = 0;
+  from.strides = nullptr;
+  from.device = DLDevice{kDLCPU, 0};
+  if (nbytes != DataBytes(*handle)) ThrowValueError("the array holds ", DataBytes(*handle), " bytes, got ", nbytes);
+  NDArray::CopyFromTo(&from, handle);
+  TVM_API_END();
+}
+
+int TVMArrayCopyToBytes(TVMArrayHandle handle, void* data, size_t nbytes) {
+  TVM_API_BEGIN();
+  DLTensor to = *handle;
+  to.data = data;
+  to.byte_offset = 0;
+  to.strides = nullptr;
+  to.device = DLDevice{kDLCPU, 0};
+  if (nbytes != DataBytes(*handle)) ThrowValueError("the array holds ", DataBytes(*handle), " bytes, got ", nbytes);
+  NDArray::CopyFromTo(handle, &to);
+  DeviceAPI::Get(handle->device)->StreamSync(handle->device, nullptr);
+  TVM_API_END();
+}
+
+int TVMArrayCopyFromTo(TVMArrayHandle from, TVMArrayHandle to, TVMStreamHandle) {
+  TVM_API_BEGIN();
+  NDArray::CopyFromTo(from, to);
+  TVM_API_END();
+}
+
+int TVMArrayCreateView(TVMArrayHandle handle, const tvm_index_t* shape, int ndim, DLDataType dtype,
+                       uint64_t relative_byte_offset, TVMArrayHandle* out) {
+  TVM_API_BEGIN();
+  NDArray array = NDArray::FromHandle(handle);
+  *out = NDArray::ReleaseHandle(
+      array.CreateView(std::vector<int64_t>(shape, shape + ndim), dtype, relative_byte_offset));
+  TVM_API_END();
+}
+
+int TVMArrayFromDLPack(DLManagedTensor* from, TVMArrayHandle* out) {
+  TVM_API_BEGIN();
+  *out = NDArray::ReleaseHandle(NDArray::FromDLPack(from));
+  TVM_API_END();
+}
+
+int TVMArrayToDLPack(TVMArrayHandle from, DLManagedTensor** out) {
+  TVM_API_BEGIN();
+  *out = NDArray::FromHandle(from).ToDLPack();
+  TVM_API_END();
+}
+
+void TVMDLManagedTensorCallDeleter(DLManagedTensor* dltensor) { dltensor->deleter(dltensor); }

@@ -1,0 +1,63 @@
+// The table of global functions.
+#include <tvm/runtime/registry.h>
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+
+namespace tvm {
+namespace runtime {
+namespace {
+
+struct Table {
+  std::mutex mutex;
+  std::unordered_map<std::string, PackedFunc> functions;
+  static Table& Global() {
+    static auto* table = new Table();  // outlives every static destructor
+    return *table;
+  }
+};
+
+}  // namespace
+
+void Registry::Set(const std::string& name, PackedFunc func, bool override) {
+  Table& table = Table::Global();
+  PackedFunc previous;  // dropped after the lock: its finalizer may run foreign code
+  std::lock_guard<std::mutex> lock(table.mutex);
+  PackedFunc& slot = table.functions[name];
+  if (slot.defined() && !override) {
+    ThrowValueError("global function '", name, "' is already registered; pass override=True to replace it");
+  }
+  previous = slot;
+  slot = std::move(func);
+}
+
+PackedFunc Registry::Find(const std::string& name) {
+  Table& table = Table::Global();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  auto it = table.functions.find(name);
+  return it == table.functions.end() ? PackedFunc() : it->second;
+}
+
+bool Registry::Remove(const std::string& name) {
+  Table& table = Table::Global();
+  PackedFunc previous;
+  std::lock_guard<std::mutex> lock(table.mutex);
+  auto it = table.functions.find(name);
+  if (it == table.functions.end()) return false;
+  previous = it->second;
+  table.functions.erase(it);
+  return true;
+}
+
+std::vector<std::string> Registry::ListNames() {
+  Table& table = Table::Global();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  std::vector<std::string> names;
+  for (const auto& entry : table.functions) names.push_back(entry.first);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace runtime
+}  // namespace tvm

@@ -1,0 +1,110 @@
+"""The table of global functions, shared by Python, native and compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, overload
+
+from tvm._ffi import _core
+from tvm._ffi._core import PackedFuncBase
+from tvm.error import suggest
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
+
+
+@overload
+def register_func(func_name: str, f: F, override: bool = False) -> F: ...
+@overload
+def register_func(func_name: str, f: None = None, override: bool = False) -> Callable[[F], F]: ...
+@overload
+def register_func(func_name: F, f: None = None, override: bool = False) -> F: ...
+
+
+def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
+    """Register a global function.
+
+    Parameters
+    ----------
+    func_name : str or function
+        The name; a function, if this is used as a decorator without a name.
+    f : function, optional
+        The function; without it a decorator is returned.
+    override : bool
+        Whether an earlier registration is replaced.
+
+    Returns
+    -------
+    function or decorator
+        The function as it was given.
+    """
+    if callable(func_name):
+        func_name, f = func_name.__name__, func_name
+    if not isinstance(func_name, str):
+        raise ValueError(f"register_func needs a name, got {func_name!r}")
+
+    def register(func: F) -> F:
+        packed = func if isinstance(func, PackedFuncBase) else _core.make_function(func)
+        _core.register_global(func_name, packed, override)
+        return func
+
+    return register if f is None else register(f)
+
+
+@overload
+def get_global_func(name: str, allow_missing: Literal[False] = False) -> PackedFuncBase: ...
+@overload
+def get_global_func(name: str, allow_missing: bool) -> PackedFuncBase | None: ...
+
+
+def get_global_func(name: str, allow_missing: bool = False) -> PackedFuncBase | None:
+    """The global function of that name.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    allow_missing : bool
+        Whether to return None, rather than raise, if there is none.
+    """
+    func = _core.get_global(name)
+    if func is None and not allow_missing:
+        hint = suggest(name, list_global_func_names())
+        raise ValueError(f"cannot find global function {name!r}" + (f"; {hint}" if hint else ""))
+    return func
+
+
+def list_global_func_names() -> list[str]:
+    """The names of all global functions, sorted."""
+    return _core.list_global_names()
+
+
+def remove_global_func(name: str) -> None:
+    """Remove a global function; those who hold it may still call it."""
+    _core.remove_global(name)
+
+
+def extract_ext_funcs(finit: Callable[..., Any]) -> dict[str, PackedFuncBase]:
+    """The functions that ``finit`` declares through the callback ``(name, function)`` it is given."""
+    found: dict[str, PackedFuncBase] = {}
+
+    def declare(name: str, func: PackedFuncBase) -> None:
+        found[name] = func
+
+    finit(_core.make_function(declare))
+    return found
+
+
+def register_object(type_key: Any = None) -> Any:
+    """Accepted for compatibility: Python classes need no registration, they cross as themselves."""
+    return type_key if isinstance(type_key, type) else lambda cls: cls
+
+
+def register_extension(cls: C, fcreate: Any = None) -> C:
+    """Let values of ``cls`` be passed as the array their ``_tvm_handle`` points to."""
+
+    def as_argument(value: Any) -> Any:
+        return _core.borrow_tensor(value._tvm_handle, value)
+
+    cls._tvm_ffi_argument_ = as_argument  # type: ignore[attr-defined]
+    return cls

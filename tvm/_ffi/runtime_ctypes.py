@@ -1,0 +1,189 @@
+"""The classic names of codes and of the structures at the C border."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tvm._ffi import _core
+from tvm._ffi._core import DeviceBase
+from tvm.support.dtype import DType as DataType
+
+RPC_SESS_MASK = 128
+
+
+class ArgTypeCode:
+    """Codes of argument kinds."""
+
+    INT = 0
+    UINT = 1
+    FLOAT = 2
+    HANDLE = 3
+    NULL = 4
+    TVM_TYPE = 5
+    DLDEVICE = 6
+    DLTENSOR_HANDLE = 7
+    OBJECT_HANDLE = 8
+    MODULE_HANDLE = 9
+    PACKED_FUNC_HANDLE = 10
+    STR = 11
+    BYTES = 12
+    NDARRAY_HANDLE = 13
+    OBJECT_RVALUE_REF_ARG = 14
+    BOOL = 15
+    EXT_BEGIN = 16
+
+
+class DataTypeCode:
+    """Codes of element kinds."""
+
+    INT = 0
+    UINT = 1
+    FLOAT = 2
+    HANDLE = 3
+    BFLOAT = 4
+    E4M3Float = 6
+    E5M2Float = 7
+
+
+class Device(DeviceBase):
+    """Where arrays live and code runs: a kind of device and a number."""
+
+    __slots__ = ()
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+    kDLWebGPU = 15
+    kDLHexagon = 16
+
+    DEVICE_TYPE_TO_NAME: ClassVar[dict[int, str]] = {
+        1: "cpu",
+        2: "cuda",
+        3: "cuda_host",
+        4: "opencl",
+        7: "vulkan",
+        8: "metal",
+        9: "vpi",
+        10: "rocm",
+        11: "rocm_host",
+        12: "ext_dev",
+        13: "cuda_managed",
+        14: "oneapi",
+        15: "webgpu",
+        16: "hexagon",
+    }
+    DEVICE_NAME_TO_TYPE: ClassVar[dict[str, int]] = {
+        "llvm": 1,
+        "stackvm": 1,
+        "cpu": 1,
+        "c": 1,
+        "test": 1,
+        "hybrid": 1,
+        "composite": 1,
+        "cuda": 2,
+        "nvptx": 2,
+        "cl": 4,
+        "opencl": 4,
+        "sdaccel": 4,
+        "aocl": 4,
+        "aocl_sw_emu": 4,
+        "vulkan": 7,
+        "metal": 8,
+        "vpi": 9,
+        "rocm": 10,
+        "ext_dev": 12,
+        "oneapi": 14,
+        "webgpu": 15,
+        "hexagon": 16,
+    }
+
+    def __str__(self) -> str:
+        kind = self.device_type
+        if kind >= RPC_SESS_MASK:
+            session, kind = kind // RPC_SESS_MASK - 1, kind % RPC_SESS_MASK
+            return f"remote[{session}]:{self._name(kind)}({self.device_id})"
+        return f"{self._name(kind)}({self.device_id})"
+
+    __repr__ = __str__
+
+    @classmethod
+    def _name(cls, kind: int) -> str:
+        return cls.DEVICE_TYPE_TO_NAME.get(kind, f"device_type_{kind}")
+
+    def _attribute(self, kind: int) -> Any:
+        get = _core.get_global("runtime.GetDeviceAttr")
+        assert get is not None
+        return get(self.device_type, self.device_id, kind)
+
+    @property
+    def exist(self) -> bool:
+        """Whether the runtime can use this device."""
+        return bool(self._attribute(0))
+
+    @property
+    def max_threads_per_block(self) -> int | None:
+        """Threads in a block, at most."""
+        return self._attribute(1)  # type: ignore[no-any-return]
+
+    @property
+    def warp_size(self) -> int | None:
+        """Threads that run in step."""
+        return self._attribute(2)  # type: ignore[no-any-return]
+
+    @property
+    def max_shared_memory_per_block(self) -> int | None:
+        """Bytes of memory that a block shares, at most."""
+        return self._attribute(3)  # type: ignore[no-any-return]
+
+    @property
+    def compute_version(self) -> str | None:
+        """The version of the device's instruction set."""
+        return self._attribute(4)  # type: ignore[no-any-return]
+
+    @property
+    def device_name(self) -> str | None:
+        """What its maker calls it."""
+        return self._attribute(5)  # type: ignore[no-any-return]
+
+    @property
+    def max_clock_rate(self) -> int | None:
+        """In kHz."""
+        return self._attribute(6)  # type: ignore[no-any-return]
+
+    @property
+    def multi_processor_count(self) -> int | None:
+        """How many processors it has."""
+        return self._attribute(7)  # type: ignore[no-any-return]
+
+    @property
+    def l2_cache_size_bytes(self) -> int | None:
+        """The size of its second-level cache."""
+        return self._attribute(13)  # type: ignore[no-any-return]
+
+    @property
+    def total_global_memory(self) -> int | None:
+        """Its memory in bytes."""
+        return self._attribute(14)  # type: ignore[no-any-return]
+
+    @property
+    def available_global_memory(self) -> int | None:
+        """Its free memory in bytes."""
+        return self._attribute(15)  # type: ignore[no-any-return]
+
+    def sync(self, stream: Any = None) -> None:
+        """Wait until all work on the device is done."""
+        _core.synchronize(self)
+
+
+_core.set_classes(device=Device)
+
+__all__ = ["ArgTypeCode", "DataType", "DataTypeCode", "Device", "RPC_SESS_MASK"]

@@ -1,0 +1,1 @@
+"""Executors, tool chains and helpers around the compiler."""

@@ -1,0 +1,168 @@
+"""Linking with the C++ compiler."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm import knobs
+from tvm.contrib import tar, utils
+
+
+def get_cc() -> str | None:
+    """The C++ compiler: the variable ``CXX``, else the first that is found."""
+    if knobs.CXX.value:
+        return knobs.CXX.value
+    names = ("g++", "gcc", "clang++", "clang", "c++", "cc")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def create_shared(
+    output: str,
+    objects: Sequence[str] | str,
+    options: Sequence[str] | None = None,
+    cc: str | None = None,
+    cwd: str | None = None,
+    ccache_env: dict[str, str] | None = None,
+) -> None:
+    """Link objects or sources into a shared library.
+
+    Parameters
+    ----------
+    output : str
+        The library.
+    objects : list of str
+        Objects, sources, archives (``.tar``) of them.
+    options : list of str, optional
+        More options for the compiler.
+    cc : str, optional
+        The compiler.
+    cwd : str, optional
+        The folder to run it in.
+    ccache_env : dict, optional
+        If given, ccache is used, with these variables.
+    """
+    _link(output, objects, ["-shared", "-fPIC", *(options or [])], cc, cwd, ccache_env)
+
+
+create_shared.output_format = "so"  # type: ignore[attr-defined]
+
+
+def create_executable(
+    output: str,
+    objects: Sequence[str] | str,
+    options: Sequence[str] | None = None,
+    cc: str | None = None,
+    cwd: str | None = None,
+    ccache_env: dict[str, str] | None = None,
+) -> None:
+    """Link objects or sources into a program; parameters as for :func:`create_shared`."""
+    _link(output, objects, list(options or []), cc, cwd, ccache_env)
+
+
+def create_staticlib(
+    output: str, inputs: Sequence[str] | str, ar: str | None = None
+) -> None:
+    """Put objects into a static library."""
+    names = [inputs] if isinstance(inputs, str) else list(inputs)
+    with utils.tempdir() as temp:
+        files = tar.normalize_file_list_by_unpacking_tars(temp, names)
+        _run([ar or shutil.which("ar") or "ar", "qcs", output, *files])
+
+
+create_staticlib.output_format = "a"  # type: ignore[attr-defined]
+
+
+def _link(
+    output: str,
+    objects: Sequence[str] | str,
+    options: list[str],
+    cc: str | None,
+    cwd: str | None,
+    ccache_env: dict[str, str] | None,
+) -> None:
+    compiler = cc or get_cc()
+    if compiler is None:
+        raise RuntimeError("linking needs a C++ compiler: install g++, or set CXX")
+    names = [objects] if isinstance(objects, str) else list(objects)
+    with utils.tempdir() as temp:
+        files = tar.normalize_file_list_by_unpacking_tars(temp, names)
+        data_files = {name for name in files if name.endswith(".bin")}
+        files = [name for name in files if name not in data_files]
+        command = [compiler, "-o", str(output), *files, *options]
+        if ccache_env is not None:
+            command.insert(0, shutil.which("ccache") or "ccache")
+        folders = {str(path.parent) for path in map(utils.Path, data_files)}
+        command += [f"-Wa,-I{folder}" for folder in sorted(folders)]
+        _run(command, cwd, ccache_env)
+
+
+def _run(command: list[str], cwd: str | None = None, env: dict[str, str] | None = None) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False)
+    except OSError as error:
+        raise RuntimeError(f"cannot run {command[0]}: {error}") from None
+    if done.returncode != 0:
+        output = (done.stdout + done.stderr).strip()
+        raise RuntimeError(f"{command[0]} failed: {' '.join(command)}\n{output}")
+
+
+def get_target_by_dump_machine(compiler: str) -> Callable[[], str | None]:
+    """A function that asks the compiler for its target triple."""
+
+    def get_target_triple() -> str | None:
+        done = subprocess.run(
+            [compiler, "-dumpmachine"], capture_output=True, text=True, check=False
+        )
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    return get_target_triple
+
+
+def cross_compiler(
+    compile_func: Callable[..., Any] | str,
+    options: Sequence[str] | None = None,
+    output_format: str | None = None,
+    get_target_triple: Callable[[], str | None] | None = None,
+    add_files: Sequence[str] | None = None,
+) -> Callable[..., Any]:
+    """A function for ``export_library(fcompile=...)`` that links for another machine.
+
+    Parameters
+    ----------
+    compile_func : callable or str
+        The function that links, or the name of the compiler.
+    options : list of str, optional
+        Options for the compiler.
+    output_format : str, optional
+        The suffix of the result.
+    get_target_triple : callable, optional
+        Tells the triple of the machine that the compiler makes code for.
+    add_files : list of str, optional
+        More files to link.
+    """
+    base_options = list(options or [])
+    extra_files = list(add_files or [])
+    defaults: dict[str, Any] = {}
+    if isinstance(compile_func, str):
+        defaults["cc"] = compile_func
+        get_target_triple = get_target_triple or get_target_by_dump_machine(compile_func)
+        link: Callable[..., Any] = create_shared
+    else:
+        link = compile_func
+
+    def fcompile(
+        outputs: str, objects: Sequence[str], options: Sequence[str] | None = None, **kwargs: Any
+    ) -> Any:
+        all_options = [*base_options, *(options or [])]
+        return link(
+            outputs, [*objects, *extra_files], options=all_options, **{**defaults, **kwargs}
+        )
+
+    fcompile.output_format = (  # type: ignore[attr-defined]
+        output_format or getattr(compile_func, "output_format", "so")
+    )
+    fcompile.get_target_triple = get_target_triple  # type: ignore[attr-defined]
+    return fcompile

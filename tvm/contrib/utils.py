@@ -1,0 +1,109 @@
+"""Temporary folders and files."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+
+class TempDirectory:
+    """A folder that vanishes with this object.
+
+    Parameters
+    ----------
+    custom_path : str, optional
+        Use this folder, and keep it.
+    keep_for_debug : bool, optional
+        Keep the folder.
+    """
+
+    def __init__(self, custom_path: str | None = None, keep_for_debug: bool | None = None) -> None:
+        self.temp_dir = custom_path or tempfile.mkdtemp(prefix="tvm-")
+        self._keep = bool(custom_path or keep_for_debug)
+        Path(self.temp_dir).mkdir(parents=True, exist_ok=True)
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return Path(self.temp_dir)
+
+    def remove(self) -> None:
+        """Delete the folder now."""
+        if not self._keep:
+            shutil.rmtree(self.temp_dir, ignore_errors=True)
+
+    def __del__(self) -> None:
+        if shutil is not None and hasattr(self, "_keep"):
+            self.remove()
+
+    def __enter__(self) -> TempDirectory:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.remove()
+
+    def __truediv__(self, other: str) -> Path:
+        return self.path / other
+
+    def relpath(self, name: str) -> str:
+        """The path of a file in the folder."""
+        return str(self.path / name)
+
+    def listdir(self) -> list[str]:
+        """The names of the files in the folder."""
+        return sorted(entry.name for entry in self.path.iterdir())
+
+
+def tempdir(custom_path: str | None = None, keep_for_debug: bool | None = None) -> TempDirectory:
+    """A new temporary folder."""
+    return TempDirectory(custom_path, keep_for_debug)
+
+
+@contextmanager
+def kept_folder(folder: Path | None = None) -> Iterator[Path]:
+    """The folder, made if missing and kept; or a temporary one that is deleted at the end."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="tvm-") as temporary:
+        yield Path(temporary)
+
+
+class FileLock:
+    """A lock that other processes respect."""
+
+    def __init__(self, path: str) -> None:
+        self.lock_file = Path(path).open("w")  # noqa: SIM115 - open as long as the lock is held
+        fcntl.lockf(self.lock_file, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Let others in."""
+        if not self.lock_file.closed:
+            fcntl.lockf(self.lock_file, fcntl.LOCK_UN)
+            self.lock_file.close()
+
+
+def filelock(path: str) -> FileLock:
+    """Wait for the lock on a file, and take it."""
+    return FileLock(path)
+
+
+def is_source_path(path: str) -> bool:
+    """Whether the text is the path of a source file, not source code."""
+    return path.endswith((".cc", ".c", ".h", ".cpp", ".S")) and "\n" not in path
+
+
+def which(exec_name: str) -> str | None:
+    """The path of a program, or None."""
+    return shutil.which(exec_name)

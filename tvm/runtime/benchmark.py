@@ -1,0 +1,56 @@
+"""Measured times of compiled functions."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tvm._ffi.registry import get_global_func
+from tvm._ffi.runtime_ctypes import Device
+
+if TYPE_CHECKING:
+    from tvm.runtime.module import Module
+
+
+class BenchmarkResult:
+    """Seconds of each measurement, and their statistics."""
+
+    def __init__(self, results: Sequence[float]) -> None:
+        self.results = tuple(results)
+        ordered = sorted(self.results)
+        count = len(ordered)
+        self.mean = sum(ordered) / count
+        self.std = (sum((x - self.mean) ** 2 for x in ordered) / count) ** 0.5
+        middle = count // 2
+        self.median = ordered[middle] if count % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+        self.min = ordered[0]
+        self.max = ordered[-1]
+
+    def __repr__(self) -> str:
+        return (
+            f"BenchmarkResult(min={self.min}, mean={self.mean}, median={self.median}, "
+            f"max={self.max}, std={self.std}, results={self.results})"
+        )
+
+    def __str__(self) -> str:
+        names = ("mean", "median", "max", "min", "std")
+        head = "".join(f"{name + ' (ms)':^14s}" for name in names)
+        row = "".join(f"{getattr(self, name) * 1000:^14.4f}" for name in names)
+        return f"Execution time summary:\n{head}\n{row}"
+
+
+def make_time_evaluator(
+    module: Module | None, func_name: str, dev: Device, number: int, repeat: int, *options: Any
+) -> Callable[..., BenchmarkResult]:
+    """The function behind :meth:`Module.time_evaluator`."""
+    measure = get_global_func("runtime.RPCTimeEvaluator")(
+        module, func_name, dev.device_type, dev.device_id, number, repeat, *options
+    )
+
+    def evaluator(*args: Any) -> BenchmarkResult:
+        """Measure with these arguments."""
+        blob = measure(*args)
+        return BenchmarkResult(struct.unpack(f"@{repeat}d", blob))
+
+    return evaluator

@@ -1,0 +1,354 @@
+"""Modules: compiled or loaded functions, and the modules they import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tvm._ffi import _core
+from tvm._ffi._core import ModuleBase
+from tvm._ffi.registry import get_global_func
+from tvm._ffi.runtime_ctypes import Device
+from tvm.contrib import cc
+from tvm.contrib import tar as _tar
+from tvm.contrib import utils as _utils
+from tvm.runtime.benchmark import BenchmarkResult, make_time_evaluator
+from tvm.runtime.object import Object
+from tvm.runtime.packed_func import PackedFunc
+
+
+class ModulePropertyMask:
+    """What a module can do."""
+
+    BINARY_SERIALIZABLE = 0b001
+    RUNNABLE = 0b010
+    DSO_EXPORTABLE = 0b100
+
+
+def _native(name: str, *args: Any) -> Any:
+    return get_global_func(f"runtime.{name}")(*args)
+
+
+class Module(ModuleBase, Object):
+    """Functions that were compiled together, callable by name: ``module["name"](...)``.
+
+    Calling the module calls its entry function.
+    """
+
+    __slots__ = ("_entry",)
+
+    entry_name = "__tvm_main__"
+
+    @property
+    def entry_func(self) -> PackedFunc:
+        """The function that calling the module calls."""
+        entry: PackedFunc | None = getattr(self, "_entry", None)
+        if entry is None:
+            entry = self._entry = self.get_function(self.entry_name)
+        return entry
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            entry = self._entry
+        except AttributeError:
+            entry = self.entry_func
+        return entry(*args)
+
+    def implements_function(self, name: str, query_imports: bool = False) -> bool:
+        """Whether the module has a function of that name."""
+        return self._find_function(name, query_imports) is not None
+
+    def get_function(self, name: str, query_imports: bool = False) -> PackedFunc:
+        """The function of that name.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        query_imports : bool
+            Whether to look into imported modules too.
+        """
+        func = self._find_function(name, query_imports)
+        if func is None:
+            raise AttributeError(f"the module has no function {name!r}")
+        return func  # type: ignore[no-any-return]
+
+    def __getitem__(self, name: str) -> PackedFunc:
+        if not isinstance(name, str):
+            raise ValueError(f"a module's functions are found by name, got {type(name).__name__}")
+        return self.get_function(name)
+
+    def import_module(self, module: Module) -> None:
+        """Let the functions of this module call those of another."""
+        self._import(module)
+
+    @property
+    def type_key(self) -> str:
+        """The kind of module: ``llvm``, ``library``, ``GraphExecutorFactory`` ..."""
+        return _native("ModuleGetTypeKey", self)  # type: ignore[no-any-return]
+
+    @property
+    def format(self) -> str:
+        """The form in which the module saves itself."""
+        return _native("ModuleGetFormat", self)  # type: ignore[no-any-return]
+
+    def get_source(self, fmt: str = "") -> str:
+        """The module's code as text; ``fmt`` chooses a form, such as ``"ll"`` or ``"asm"``."""
+        return _native("ModuleGetSource", self, fmt)  # type: ignore[no-any-return]
+
+    @property
+    def imported_modules(self) -> list[Module]:
+        """The modules that this one imports."""
+        return [_native("ModuleGetImport", self, i) for i in range(_native("ModuleImportsSize", self))]
+
+    def clear_imports(self) -> None:
+        """Forget all imported modules."""
+        _native("ModuleClearImports", self)
+
+    def get_property_mask(self) -> int:
+        """The bits of :class:`ModulePropertyMask`."""
+        return _native("ModuleGetPropertyMask", self)  # type: ignore[no-any-return]
+
+    @property
+    def is_binary_serializable(self) -> bool:
+        """Whether the module can become bytes in a library."""
+        return bool(self.get_property_mask() & ModulePropertyMask.BINARY_SERIALIZABLE)
+
+    @property
+    def is_runnable(self) -> bool:
+        """Whether its functions can be called."""
+        return bool(self.get_property_mask() & ModulePropertyMask.RUNNABLE)
+
+    @property
+    def is_dso_exportable(self) -> bool:
+        """Whether its code can be linked into a library."""
+        return bool(self.get_property_mask() & ModulePropertyMask.DSO_EXPORTABLE)
+
+    @property
+    def is_device_module(self) -> bool:
+        """Whether its code runs on an accelerator."""
+        return self.type_key in ("cuda", "opencl", "metal", "hip", "vulkan", "webgpu")
+
+    def save(self, file_name: str, fmt: str = "") -> None:
+        """Write this module, without its imports, to a file."""
+        _native("ModuleSaveToFile", self, str(file_name), fmt or Path(file_name).suffix[1:])
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Device,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        cache_flush_bytes: int = 0,
+        f_preproc: str = "",
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that takes the arguments of ``func_name`` and measures it.
+
+        Parameters
+        ----------
+        func_name : str
+            The function to measure.
+        dev : Device
+            Where it runs.
+        number : int
+            Calls in one measurement, of which the mean counts.
+        repeat : int
+            Measurements.
+        min_repeat_ms : int
+            ``number`` grows until one measurement takes this long.
+        limit_zero_time_iterations : int
+            After how many measurements of no time at all to stop growing it.
+        cooldown_interval_ms : int
+            Pause between measurements.
+        repeats_to_cooldown : int
+            Measurements between two pauses.
+        cache_flush_bytes : int
+            Memory to write before each measurement, so that caches are cold.
+        f_preproc : str
+            A global function that is called with the arguments before each measurement.
+        """
+        return make_time_evaluator(
+            self, func_name, dev, number, repeat, min_repeat_ms, limit_zero_time_iterations,
+            cooldown_interval_ms, repeats_to_cooldown, cache_flush_bytes, f_preproc,
+        )  # fmt: skip
+
+    def export_library(
+        self,
+        file_name: str,
+        *,
+        fcompile: Callable[..., Any] | None = None,
+        fpack_imports: Callable[..., str] | None = None,
+        addons: list[str] | None = None,
+        workspace_dir: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Write the module and all its imports as one library.
+
+        Parameters
+        ----------
+        file_name : str
+            The library: ``.so``, or ``.o`` and ``.tar`` for objects to be linked later.
+        fcompile : callable, optional
+            ``fcompile(file_name, files, **kwargs)`` links; the default calls the C++ compiler.
+        fpack_imports : callable, optional
+            ``fpack_imports(module, is_system_lib, prefix, folder)`` writes the imports to a file.
+        addons : list of str, optional
+            More files to link.
+        workspace_dir : str, optional
+            A folder for the objects, kept afterwards.
+        kwargs : dict
+            Passed to ``fcompile``, for example ``options`` and ``cc``.
+        """
+        file_name = str(file_name)
+        with _utils.kept_folder(Path(workspace_dir) if workspace_dir else None) as folder:
+            files = [*_write_objects(self, folder), *(addons or [])]
+            if any(not module.is_dso_exportable for module in collect_modules(self)):
+                pack = fpack_imports or _pack_imports
+                files.append(pack(self, False, "", str(folder)))
+            if fcompile is None:
+                fcompile = _tar.tar if file_name.endswith(".tar") else cc.create_shared
+            return fcompile(file_name, files, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"Module({self.type_key}, {self.handle.value or 0:#x})"
+
+
+_core.set_classes(module=Module)
+
+
+def collect_modules(root: Module) -> list[Module]:
+    """The module and all that it imports, each once, in order of discovery."""
+    found: dict[Module, None] = {}
+    stack = [root]
+    while stack:
+        module = stack.pop()
+        if module not in found:
+            found[module] = None
+            stack.extend(reversed(module.imported_modules))
+    return list(found)
+
+
+def _write_objects(root: Module, folder: Path) -> list[str]:
+    files = []
+    for module in collect_modules(root):
+        if module.is_dso_exportable:
+            path = folder / f"lib{len(files)}.{module.format or 'o'}"
+            module.save(str(path), module.format)
+            files.append(str(path))
+        elif not module.is_binary_serializable:
+            raise RuntimeError(f"a module of type {module.type_key!r} cannot be exported")
+    return files
+
+
+def _pack_imports(module: Module, _is_system_lib: bool, _prefix: str, folder: str) -> str:
+    """Write an assembler file with the imported modules as data; the assembler reads them fast."""
+    blob = _native("ModulePackImports", module)
+    data = Path(folder) / "devc.bin"
+    data.write_bytes(len(blob).to_bytes(8, "little") + blob)
+    source = Path(folder) / "devc.S"
+    source.write_text(
+        "    .section .rodata\n"
+        "    .globl __tvm_dev_mblob\n"
+        "    .balign 64\n"
+        "__tvm_dev_mblob:\n"
+        f'    .incbin "{data.resolve()}"\n'
+        '    .section .note.GNU-stack,"",%progbits\n'
+    )
+    return str(source)
+
+
+def module_from_symbols(
+    type_key: str,
+    symbols: Mapping[str, int],
+    *,
+    object_code: bytes = b"",
+    get_source: Callable[[str], str] | None = None,
+    keepalive: object = None,
+) -> Module:
+    """A module of code that is in this process's memory.
+
+    Parameters
+    ----------
+    type_key : str
+        The kind of module.
+    symbols : mapping of str to int
+        The address of each packed function and of the context slots (``__TVMFuncCall`` ...), which
+        are filled here.
+    object_code : bytes
+        The same code as an object file, for export.
+    get_source : callable
+        ``get_source(format)`` gives the code as text.
+    keepalive : object
+        What owns the memory of the code; the module keeps it.
+    """
+
+    def no_source(fmt: str) -> str:
+        raise ValueError(f"the module has no source of format {fmt!r}")
+
+    flat = [part for pair in symbols.items() for part in pair]
+    source = _core.make_function(get_source or no_source)
+    owner = _core.make_function(lambda: keepalive)
+    return _native(  # type: ignore[no-any-return]
+        "ModuleFromSymbols", type_key, object_code, source, owner, *flat
+    )
+
+
+def load_module(path: str | Path, fmt: str = "") -> Module:
+    """Load a library that :meth:`Module.export_library` wrote.
+
+    Objects (``.o``) and archives (``.tar``) of them are linked first.
+    """
+    path = str(Path(path))
+    if not Path(path).is_file():
+        raise ValueError(f"cannot load module: file {path} does not exist")
+    if path.endswith(".o"):
+        cc.create_shared(path + ".so", path)
+        path += ".so"
+    elif path.endswith(".tar"):
+        with _utils.kept_folder() as folder:
+            _tar.untar(path, str(folder))
+            objects = sorted(str(file) for file in folder.iterdir())
+            cc.create_shared(path + ".so", objects)
+        path += ".so"
+    if "/" not in path:
+        path = f"./{path}"  # the loader would search its own folders for a bare name
+    return _native("ModuleLoadFromFile", path, fmt)  # type: ignore[no-any-return]
+
+
+def load_static_library(path: str, func_names: list[str]) -> Module:
+    """A module over an object file, to be exported with others."""
+    content = Path(path).read_bytes()
+    return module_from_symbols("static_library", {}, object_code=content, keepalive=func_names)
+
+
+def system_lib(symbol_prefix: str = "") -> Module:
+    """The functions that libraries linked into the program have registered."""
+    return _native("SystemLib", symbol_prefix)  # type: ignore[no-any-return]
+
+
+def enabled(target: str) -> bool:
+    """Whether the runtime can run code for a target."""
+    return bool(_native("RuntimeEnabled", target.split()[0] if target else target))
+
+
+def num_threads() -> int:
+    """The number of threads that parallel loops use."""
+    return _native("NumThreads")  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "BenchmarkResult",
+    "Module",
+    "ModulePropertyMask",
+    "enabled",
+    "load_module",
+    "load_static_library",
+    "module_from_symbols",
+    "num_threads",
+    "system_lib",
+]
