@@ -59,6 +59,8 @@ class DictAttrs(Attrs):
     dict_: dict[str, Any] = leaf(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "dict_":
+            raise AttributeError(name)  # a node that is still being made
         if not name.startswith("_") and name in self.dict_:
             return self.dict_[name]
         raise AttributeError(f"no attribute {name!r}, there are {list(self.dict_)}")

@@ -1,0 +1,145 @@
+"""The way of a loop-level program from a schedule to the code generator, on one page.
+
+    te schedule or blocks -> flat memory -> vectors and threads -> clean code -> packed functions -> code
+
+``lower`` runs the numbered phases; users' passes (``tir.add_lower_pass``) go behind the phase they name, those
+of phase 0 in front of everything. ``build`` then runs the host phase, and the device phase on kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.ir.pass_context import PassContext, register_pass_config
+from tvm.ir.transform import ModulePass, Pass, PassInfo, Sequential
+from tvm.tir import transform as tir
+
+register_pass_config("tir.add_lower_pass", list)  # [(phase, pass or function)], run within lower
+register_pass_config("tir.disable_vectorize", bool)  # vectorized loops become serial ones
+register_pass_config("tir.disable_storage_rewrite", bool)  # allocations stay apart and in place
+register_pass_config("tir.disable_cse_tir", bool)  # equal subexpressions stay apart
+register_pass_config("tir.enable_equiv_terms_in_cse_tir", bool)  # CSE modulo associativity
+register_pass_config("tir.noalias", bool)  # arguments of a function do not overlap
+register_pass_config("tir.disable_assert", bool)  # compile no assertions
+register_pass_config("tir.instrument_bound_checkers", bool)  # check every access while running
+register_pass_config("tir.enable_debug", bool)
+register_pass_config("tir.enable_buffer_level_predication", bool)
+register_pass_config("tir.is_entry_func", bool)
+register_pass_config("tir.detect_global_barrier", bool)
+register_pass_config("tir.debug_keep_trivial_loop", bool)
+
+# Phase 1: from stages and blocks to flat memory.
+FLATTEN = (
+    tir.StorageFlatten(64),
+    tir.LowerInitBlock(),
+    tir.PlanAndUpdateBufferAllocationLocation(),
+    tir.ConvertBlocksToOpaque(),
+    tir.CompactBufferAllocation(),
+    tir.LowerMatchBuffer(),
+    tir.LowerOpaqueBlock(),
+    tir.UnifyThreadBinding(),
+    tir.FlattenBuffer(),
+    tir.BF16ComputeLegalize(),
+    tir.NarrowDataType(32),
+    tir.Simplify(),
+)
+
+# Phase 2: loops become what their marks say; memory is planned.
+PARTITION = (tir.LoopPartition(),)
+VECTORIZE = (tir.VectorizeLoop(True),)
+SERIALIZE = (tir.VectorizeLoop(False),)
+PLAN = (tir.InjectVirtualThread(), tir.InjectDoubleBuffer())
+REUSE = (tir.StorageRewrite(),)
+UNROLL = (tir.UnrollLoop(),)
+
+# Phase 3: what the phases before have left is made small.
+CLEAN = (
+    tir.RenormalizeSplitPattern(),
+    tir.Simplify(),
+    tir.RemoveNoOp(),
+    tir.RewriteUnsafeSelect(),
+    tir.HoistIfThenElse(),
+)
+
+# Build, on the whole module: the calling convention.
+CONVENTION = (
+    tir.VerifyMemory(),
+    tir.AnnotateDeviceRegions(),
+    tir.SplitHostDevice(),
+    tir.MakePackedAPI(),
+    tir.BF16StorageLegalize(),
+)
+
+# Build, on functions of the host: what the code generator knows.
+HOST = (
+    tir.LowerTVMBuiltin(),
+    tir.LowerCustomDatatypes(),
+    tir.LowerIntrin(),
+    tir.CombineContextCall(),
+)
+
+# Build, on kernels.
+DEVICE = (
+    tir.Simplify(),
+    tir.LowerCustomDatatypes(),
+    tir.LowerIntrin(),
+)
+
+
+def lower_passes(simple_mode: bool = False) -> list[Pass]:
+    """The passes of ``lower`` under the current context, users' own among them."""
+    context = PassContext.current()
+    own = user_passes(context.get("tir.add_lower_pass", []))
+    second = [
+        *(() if simple_mode else PARTITION),
+        *(SERIALIZE if context.get("tir.disable_vectorize", False) else VECTORIZE),
+        *PLAN,
+        *(() if context.get("tir.disable_storage_rewrite", False) else REUSE),
+        *UNROLL,
+    ]
+    third = [*CLEAN]
+    if context.get("tir.instrument_bound_checkers", False):
+        third.append(tir.InstrumentBoundCheckers())
+    if not context.get("tir.disable_cse_tir", True):
+        third.append(tir.CommonSubexprElimTIR())
+    return [*own[0], *FLATTEN, *own[1], *second, *own[2], *third, *own[3]]
+
+
+def lower_module(mod: IRModule, simple_mode: bool = False) -> IRModule:
+    """Run the phases of ``lower``."""
+    return Sequential(lower_passes(simple_mode), name="tir.lower")(mod)
+
+
+def build_passes(target: Any) -> list[Pass]:
+    """The passes that bring a lowered module to the calling convention of ``target``'s host."""
+    passes: list[Pass] = [tir.BindTarget(target), tir.AnnotateEntryFunc(), *CONVENTION]
+    if PassContext.current().get("tir.disable_assert", False):
+        passes.append(tir.SkipAssert())
+    return passes
+
+
+def lower_for_host(mod: IRModule, target: Any) -> IRModule:
+    """A lowered module as the code generator of ``target`` takes it."""
+    return Sequential([*build_passes(target), *HOST], name="tir.build")(mod)
+
+
+def user_passes(given: Sequence[Any]) -> list[list[Pass]]:
+    """Users' passes by phase: passes, or functions of (function, module, context)."""
+    phases: list[list[Pass]] = [[], [], [], []]
+    for number, item in given:
+        phase = int(number)
+        if phase < 0:
+            raise TVMError(f"tir.add_lower_pass requires a phase from 0 to 3, got {phase}")
+        phases[min(phase, 3)].append(item if isinstance(item, Pass) else pass_of(item))
+    return phases
+
+
+def pass_of(function: Callable[..., Any]) -> Pass:
+    """A pass made of a plain function of a module."""
+    if not callable(function):
+        raise TVMError(f"tir.add_lower_pass requires passes, got {type(function).__name__}")
+    name = getattr(function, "__name__", "user_pass")
+    return ModulePass(lambda mod, context: function(mod), PassInfo(0, name))

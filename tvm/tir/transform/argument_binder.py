@@ -1,0 +1,240 @@
+"""Bind a function's variables to what a caller passed, with a check of everything that is known.
+
+A variable is bound where it is met first and compared where it is met again, so that buffers which share
+a symbolic extent agree. Extents that are expressions are compared once all variables are bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from tvm.error import LoweringError
+from tvm.support.dtype import DType
+from tvm.tir import op
+from tvm.tir.buffer import Buffer, BufferType, decl_buffer
+from tvm.tir.expr import (
+    EQ,
+    Call,
+    Cast,
+    IntImm,
+    Or,
+    PrimExpr,
+    StringImm,
+    Var,
+    const,
+)
+from tvm.tir.stmt import AssertStmt, DeclBuffer, LetStmt, Stmt
+from tvm.tir.transform.abi import (
+    HANDLE,
+    INT32,
+    INT64,
+    REINTERPRET,
+    StructField,
+    array_field,
+    is_null,
+)
+from tvm.tir.transform.common import IF_THEN_ELSE, is_const, variables_of
+
+Layer = Callable[[Stmt], Stmt]
+
+
+class ArgumentBinder:
+    """Collects bindings and checks; :meth:`around` puts them before a body."""
+
+    def __init__(self, function_name: str) -> None:
+        self.function_name = function_name
+        self.layers: list[Layer] = []
+        self.late_layers: list[Layer] = []
+        self.bound: dict[Var, None] = {}
+        self.pending: list[tuple[PrimExpr, PrimExpr, str]] = []
+
+    def around(self, body: Stmt) -> Stmt:
+        """The body after all bindings and checks."""
+        for expected, found, what in self.pending:
+            self.check_equal(expected, found, what)
+        for layer in reversed([*self.layers, *self.late_layers]):
+            body = layer(body)
+        return body
+
+    def let(self, var: Var, value: PrimExpr) -> None:
+        """Bind a variable."""
+        self.bound[var] = None
+        self.layers.append(lambda body: LetStmt(var, value, body))
+
+    def declare(self, buffer: Buffer) -> None:
+        """Declare a view of memory."""
+        self.layers.append(lambda body: DeclBuffer(buffer, body))
+
+    def check(self, condition: PrimExpr, error: str, what: str) -> None:
+        """Raise an error of class ``error`` unless the condition holds."""
+        if is_const(condition, 1):
+            return
+        message = StringImm(f"{error}: {self.function_name}: {what}")
+        self.layers.append(lambda body: AssertStmt(condition, message, body))
+
+    def bind(self, expected: PrimExpr, found: PrimExpr, what: str) -> None:
+        """Make ``expected`` equal to ``found``: bind it if it is a new variable, else compare."""
+        if isinstance(expected, Var):
+            if expected not in self.bound:
+                self.let(expected, found)
+                return
+            self.check_equal(expected, found, what)
+        elif isinstance(expected, IntImm):
+            self.check_equal(expected, found, what)
+        else:
+            self.pending.append((expected, found, what))
+
+    def check_equal(self, expected: PrimExpr, found: PrimExpr, what: str) -> None:
+        """Compare what was passed with an expression of bound variables."""
+        if unbound := [var for var in variables_of(expected) if var not in self.bound]:
+            names = ", ".join([var.name for var in unbound])
+            raise LoweringError(
+                f"function {self.function_name} uses {names}, which no argument determines: {what}",
+                hint="pass the variable as an argument, or use it alone as an extent of one",
+            )
+        self.check(op.equal(expected, found), "ValueError", what)
+
+    # ---- buffers
+
+    def bind_buffer(self, buffer: Buffer, array: PrimExpr, label: str, device: Device) -> None:
+        """Bind a buffer's pointer, shape, strides and offset to the fields of a DLTensor."""
+        self.check(op.logical_not(is_null(array)), "TypeError", f"{label} must not be null")
+        self._check_type(buffer, array, label)
+        shape = self._bind_shape(buffer, array, label)
+        self._bind_strides(buffer, array, label)
+        self._bind_offset(buffer, array, label)
+        self._bind_device(array, label, device)
+        self._bind_data(buffer, array, label, shape)
+
+    def _check_type(self, buffer: Buffer, array: PrimExpr, label: str) -> None:
+        ndim = array_field(array, StructField.ARRAY_NDIM)
+        rank = const(len(buffer.shape), INT32)
+        self.check(EQ(ndim, rank), "ValueError", f"{label} needs {rank.value} dimensions")
+        dtype = buffer.dtype
+        code = array_field(array, StructField.ARRAY_TYPE_CODE)
+        bits = array_field(array, StructField.ARRAY_TYPE_BITS)
+        lanes = array_field(array, StructField.ARRAY_TYPE_LANES)
+        same = op.all(
+            EQ(code, const(dtype.type_code, code.dtype)),
+            EQ(bits, const(dtype.bits, bits.dtype)),
+            EQ(lanes, const(dtype.lanes, lanes.dtype)),
+        )
+        self.check(same, "TypeError", f"{label} needs dtype {dtype}")
+
+    def _bind_shape(self, buffer: Buffer, array: PrimExpr, label: str) -> Buffer | None:
+        if not buffer.shape:
+            return None
+        extents = self._int64_array(f"{buffer.name}_shape", array, StructField.ARRAY_SHAPE, buffer)
+        for axis, extent in enumerate(buffer.shape):
+            found = narrowed(extents[axis], extent.dtype)
+            self.bind(extent, found, f"{label} needs shape[{axis}] == {extent}")
+        return extents
+
+    def _bind_strides(self, buffer: Buffer, array: PrimExpr, label: str) -> None:
+        if not buffer.shape:
+            return
+        found = self._int64_array(f"{buffer.name}_strides", array, StructField.ARRAY_STRIDES, buffer)
+        absent = is_null(found.data)
+        if not buffer.strides:
+            compact = is_compact(buffer, found)
+            if compact is not None:
+                what = f"{label} needs a compact layout (strides null or row-major)"
+                self.late_layers.append(self._assertion(Or(absent, compact), "ValueError", what))
+            return
+        expected = buffer.shape[0].dtype
+        step: PrimExpr = const(1, expected)
+        for axis in reversed(range(len(buffer.shape))):
+            extent, stride = buffer.shape[axis], buffer.strides[axis]
+            given = narrowed(found[axis], stride.dtype)
+            value = Call(stride.dtype, IF_THEN_ELSE, [absent, op.cast(step, stride.dtype), given])
+            if buffer.buffer_type is BufferType.AUTO_BROADCAST:
+                value = op.select(op.equal(extent, 1), const(0, stride.dtype), value)
+            self.bind(stride, value, f"{label} needs strides[{axis}] == {stride}")
+            step = step * extent
+
+    def _bind_offset(self, buffer: Buffer, array: PrimExpr, label: str) -> None:
+        offset = array_field(array, StructField.ARRAY_BYTE_OFFSET)
+        expected = buffer.elem_offset
+        if isinstance(expected, IntImm):
+            nbytes = expected.value * buffer.dtype.itemsize
+            same = EQ(offset, const(nbytes, offset.dtype))
+            self.check(same, "ValueError", f"{label} needs byte_offset == {nbytes}")
+            return
+        elements = Cast(expected.dtype, op.truncdiv(offset, buffer.dtype.itemsize))
+        self.bind(expected, elements, f"{label} needs elem_offset == {expected}")
+        if buffer.offset_factor > 1:
+            multiple = op.equal(op.floormod(expected, buffer.offset_factor), 0)
+            what = f"{label} needs an offset that is a multiple of {buffer.offset_factor} elements"
+            self.check(multiple, "ValueError", what)
+
+    def _bind_device(self, array: PrimExpr, label: str, device: Device) -> None:
+        kind = array_field(array, StructField.ARRAY_DEVICE_TYPE)
+        self.bind(device.type, kind, f"{label} needs {device.requirement}")
+        number = array_field(array, StructField.ARRAY_DEVICE_ID)
+        self.bind(device.id, number, f"{label} needs the device of the arguments before it")
+
+    def _bind_data(
+        self, buffer: Buffer, array: PrimExpr, label: str, shape: Buffer | None
+    ) -> None:
+        if buffer.data in self.bound:
+            raise LoweringError(
+                f"function {self.function_name} binds the pointer of buffer {buffer.name} twice"
+            )
+        self.let(buffer.data, array_field(array, StructField.ARRAY_DATA))
+        present: PrimExpr = op.logical_not(is_null(buffer.data))
+        for axis, extent in enumerate(buffer.shape):
+            if shape is not None and (not isinstance(extent, IntImm) or extent.value == 0):
+                present = Or(op.equal(shape[axis], 0), present)
+        self.check(present, "ValueError", f"{label} has no data")
+        address = Call(INT64, REINTERPRET, [buffer.data])
+        alignment = buffer.data_alignment
+        aligned = op.equal(op.bitwise_and(address, alignment - 1), 0)
+        self.check(aligned, "ValueError", f"{label} needs data aligned to {alignment} bytes")
+        self.declare(buffer)
+
+    def _int64_array(
+        self, name: str, array: PrimExpr, field: StructField, buffer: Buffer
+    ) -> Buffer:
+        view = decl_buffer((len(buffer.shape),), "int64", name)
+        self.let(view.data, array_field(array, field))
+        self.declare(view)
+        return view
+
+    def _assertion(self, condition: PrimExpr, error: str, what: str) -> Layer:
+        message = StringImm(f"{error}: {self.function_name}: {what}")
+        return lambda body: AssertStmt(condition, message, body)
+
+
+class Device:
+    """The device that all buffers must be on; known, or bound by the first of them."""
+
+    def __init__(self, device_type: int | None, name: str) -> None:
+        self.type: PrimExpr = (
+            Var("device_type", INT32) if device_type is None else const(device_type, INT32)
+        )
+        self.id: PrimExpr = Var("device_id", INT32)
+        same = "the device type of the arguments before it"
+        self.requirement = same if device_type is None else f"to be on device {name}"
+
+
+def is_compact(buffer: Buffer, strides: Buffer) -> PrimExpr | None:
+    """Whether strides are those of a row-major array; None if any are. Unit axes do not count."""
+    conditions: list[PrimExpr] = []
+    step: PrimExpr = const(1, INT64)
+    for axis in reversed(range(len(buffer.shape))):
+        extent = op.cast(buffer.shape[axis], INT64)
+        if not is_const(extent, 1):
+            same = op.equal(strides[axis], step)
+            unit = op.equal(extent, 1)
+            conditions.append(same if isinstance(extent, IntImm) else Or(unit, same))
+        step = step * extent
+    return reduce(op.logical_and, conditions) if conditions else None
+
+
+def narrowed(value: PrimExpr, dtype: DType) -> PrimExpr:
+    """A 64-bit field as an index."""
+    return value if value.dtype is dtype else Cast(dtype, value)
+
+
+__all__ = ["HANDLE", "ArgumentBinder", "Device"]

@@ -1,0 +1,156 @@
+"""What pass files share: the declaration of a pass, and small questions about nodes.
+
+    @prim_func_pass("tir.UnrollLoop", UnrollLoopConfig)
+    def unroll_loop(func: PrimFunc, config: UnrollLoopConfig) -> PrimFunc: ...
+
+    UnrollLoop = unroll_loop.factory
+
+The function can be called directly; the factory makes the pass that a ``Sequential`` takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+from tvm.error import ScheduleError
+from tvm.ir.module import IRModule
+from tvm.ir.node import Node
+from tvm.ir.pass_context import PassContext, register_pass_config
+from tvm.ir.transform import FunctionPass, PassInfo
+from tvm.ir.visitor import Visitor
+from tvm.tir.expr import BufferLoad, FloatImm, IntImm, PrimExpr, Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.intrinsics import INTRINSICS
+from tvm.tir.stmt import BufferStore, For
+
+IF_THEN_ELSE = INTRINSICS["if_then_else"]
+LIKELY = INTRINSICS["likely"]
+ADDRESS_OF = INTRINSICS["address_of"]
+
+
+class PrimFuncPass(FunctionPass):
+    """A pass that rewrites each loop-level function on its own."""
+
+    def __init__(
+        self, transform: Callable[[Any, IRModule, PassContext], Any], info: PassInfo
+    ) -> None:
+        super().__init__(transform, info, PrimFunc)
+
+
+class DeclaredPass:
+    """A function from PrimFunc to PrimFunc, its name, and the record of its options."""
+
+    def __init__(self, function: Callable[..., PrimFunc], name: str, options: Any) -> None:
+        self.function = function
+        self.name = name
+        self.options = options
+        self.__doc__ = function.__doc__
+
+    def __call__(self, func: PrimFunc, config: Any = None) -> PrimFunc:
+        """Run on one function, with the given options or the current context's."""
+        if self.options is None:
+            return self.function(func)
+        if config is None:
+            config = PassContext.current().options(self.name, self.options)
+        return self.function(func, config)
+
+    def factory(self, *args: Any, **kwargs: Any) -> PrimFuncPass:
+        """The pass. Arguments are options in the order of the record; they override the context's."""
+        given = self._given(args, kwargs)
+
+        def run(func: PrimFunc, _: IRModule, context: PassContext) -> PrimFunc:
+            if self.options is None:
+                return self.function(func)
+            config = context.options(self.name, self.options)
+            return self.function(func, replace(config, **given) if given else config)
+
+        return PrimFuncPass(run, PassInfo(0, self.name))
+
+    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        names = [] if self.options is None else [field.name for field in fields(self.options)]
+        if len(args) > len(names) or (unknown := [name for name in kwargs if name not in names]):
+            got = list(args) if len(args) > len(names) else unknown
+            raise TypeError(f"{self.name} takes the options {names}, got {got}")
+        return {**dict(zip(names, args, strict=False)), **kwargs}
+
+
+def prim_func_pass(name: str, options: Any = None) -> Callable[[Callable[..., Any]], DeclaredPass]:
+    """Declare a pass: its name, and the record of its options, which ``PassContext`` then accepts."""
+    if options is not None:
+        register_pass_config(name, options)
+    return lambda function: DeclaredPass(function, name, options)
+
+
+# ---- questions about nodes
+
+
+def is_const(e: Any, value: int) -> bool:
+    """Whether ``e`` is the integer constant ``value``."""
+    return type(e) is IntImm and e.value == value
+
+
+def as_int(e: Any) -> int:
+    """The value of a constant that must be one."""
+    if isinstance(e, int):
+        return e
+    if type(e) is not IntImm:
+        raise ScheduleError(f"a constant integer is required, got {e}")
+    return e.value
+
+
+def is_constant(e: Any) -> bool:
+    """Whether ``e`` is a number."""
+    return type(e) is IntImm or type(e) is FloatImm
+
+
+def constant_extent(loop: For) -> int | None:
+    """The loop's trip count, or None if it is not a constant."""
+    extent = loop.extent
+    return extent.value if type(extent) is IntImm else None
+
+
+def contains(node: Node, found: Callable[[Any], bool]) -> bool:
+    """Whether the node or one below it answers the question with yes."""
+    if found(node):
+        return True
+    for below in node.children():
+        if contains(below, found):
+            return True
+    return False
+
+
+def fresh(var: Var) -> Var:
+    """Another variable of the same name and type."""
+    return type(var)._make(var.name, var.dtype, var.type_annotation, None)  # type: ignore[no-any-return]
+
+
+def variables_of(node: Node) -> dict[Var, None]:
+    """The variables that occur, buffers' pointers among them."""
+    collector = VariableCollector()
+    collector.visit(node)
+    return collector.found
+
+
+class VariableCollector(Visitor):
+    """Collects variables in order of appearance."""
+
+    def __init__(self) -> None:
+        self.found: dict[Var, None] = {}
+
+    def visit_var(self, var: Var) -> None:
+        self.found[var] = None
+
+    def visit_buffer_load(self, load: BufferLoad) -> None:
+        self.found[load.buffer.data] = None
+        self.visit_children(load)
+
+    def visit_buffer_store(self, store: BufferStore) -> None:
+        self.found[store.buffer.data] = None
+        self.visit_children(store)
+
+
+def schedule_error(message: str, at: Node, hint: str = "") -> ScheduleError:
+    """The error that a schedule asks for what cannot be done."""
+    return ScheduleError(message, at=at, hint=hint)

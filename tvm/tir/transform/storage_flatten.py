@@ -1,0 +1,98 @@
+"""Turn realized regions of te stages into flat memory.
+
+    realize(B([i, 4], [0, 8]))   ->    B = allocate([32])
+        B[i + 1, j] = ...                  B_1[8 + j] = ...
+
+A region need not start at zero: the memory holds its elements only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import Call, PrimExpr, const
+from tvm.tir.function import PrimFunc
+from tvm.tir.stmt import Allocate, AttrStmt, BufferRealize, DeclBuffer, Stmt
+from tvm.tir.transform.common import as_int, is_const, prim_func_pass
+from tvm.tir.transform.flatten_buffer import (
+    INT8,
+    BufferFlattener,
+    FlatView,
+    compact_strides,
+    flatten_body,
+    product,
+)
+
+
+@dataclass(frozen=True)
+class StorageFlattenConfig:
+    """Accepted for the classic signature."""
+
+    cache_line_size: int = 64  # allocations are aligned to it by the runtime in any case
+    create_bound_attribute: bool = False  # the bound checker reads declared buffers instead
+
+
+@dataclass(frozen=True)
+class DimAlign:
+    """The stride of an axis is to be ``offset`` modulo ``factor``."""
+
+    factor: int
+    offset: int
+
+    def pad(self, stride: PrimExpr) -> PrimExpr:
+        """The smallest stride that fits."""
+        return stride + (self.factor + self.offset - stride % self.factor) % self.factor
+
+
+class StorageFlattener(BufferFlattener):
+    """Allocates what is realized."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.aligns: dict[Buffer, dict[int, DimAlign]] = {}
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
+        if attr.attr_key != "buffer_dim_align":
+            return self.rewrite_children(attr)
+        assert isinstance(attr.value, Call)
+        axis, factor, offset = [as_int(arg) for arg in attr.value.args]
+        self.aligns.setdefault(attr.node, {})[axis] = DimAlign(factor, offset)
+        body: Stmt = self.visit(attr.body)
+        return body
+
+    def visit_buffer_realize(self, realize: BufferRealize) -> Stmt:
+        buffer = realize.buffer
+        shape = tuple([self.visit(bound.extent) for bound in realize.bounds])
+        mins = tuple([self.visit(bound.min) for bound in realize.bounds])
+        strides = self._strides(buffer, shape)
+        aligned = buffer in self.aligns and bool(shape)
+        extent = strides[0] * shape[0] if aligned else product(shape)
+        dtype = INT8.with_lanes(buffer.dtype.lanes) if buffer.dtype.is_bool else buffer.dtype
+        flat = buffer.replace(
+            dtype=dtype, shape=(extent,), strides=(), elem_offset=const(0, extent.dtype)
+        )
+        shifted = None if all([is_const(start, 0) for start in mins]) else mins
+        self.views[buffer] = FlatView(flat, shape, strides, shifted)
+        condition = self.visit(realize.condition)
+        body = DeclBuffer(flat, self.visit(realize.body))
+        return Allocate(buffer.data, dtype, (extent,), condition, body)
+
+    def _strides(self, buffer: Buffer, shape: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+        aligns = self.aligns.get(buffer)
+        if aligns is None:
+            return compact_strides(shape)
+        strides: list[PrimExpr] = [const(1, shape[-1].dtype)]
+        for axis in range(len(shape) - 2, -1, -1):
+            stride = strides[0] * shape[axis + 1]
+            strides.insert(0, aligns[axis].pad(stride) if axis in aligns else stride)
+        return tuple(strides)
+
+
+@prim_func_pass("tir.StorageFlatten", StorageFlattenConfig)
+def storage_flatten(func: PrimFunc, config: StorageFlattenConfig) -> PrimFunc:
+    """Allocate realized regions and make every buffer one-dimensional."""
+    return flatten_body(func, StorageFlattener())
+
+
+StorageFlatten = storage_flatten.factory

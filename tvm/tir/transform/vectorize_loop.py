@@ -1,0 +1,490 @@
+"""Turn loops marked vectorized into vector statements.
+
+    for i in vectorized(4):      ->    B[ramp(0, 1, 4)] = A[ramp(0, 1, 4)] + broadcast(x, 4)
+        B[i] = A[i] + x
+
+What has no vector form is done one lane at a time: a statement in a serial loop of its own, or, where
+lanes meet in one memory cell, the whole loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tvm.ir.visitor import Rewriter
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import (
+    Add,
+    BinaryOpExpr,
+    Broadcast,
+    BufferLoad,
+    Call,
+    CallEffectKind,
+    Cast,
+    CmpExpr,
+    Div,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Let,
+    LogicalExpr,
+    Mod,
+    Mul,
+    Not,
+    PrimExpr,
+    Ramp,
+    Select,
+    Shuffle,
+    Sub,
+    Var,
+    const,
+)
+from tvm.tir.function import PrimFunc
+from tvm.tir.stmt import (
+    Allocate,
+    AssertStmt,
+    AttrStmt,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
+    seq,
+)
+from tvm.tir.stmt_functor import substitute
+from tvm.tir.transform.common import (
+    IF_THEN_ELSE,
+    LIKELY,
+    constant_extent,
+    contains,
+    fresh,
+    prim_func_pass,
+    schedule_error,
+    variables_of,
+)
+
+S = TypeVar("S", bound=Stmt)
+
+
+@dataclass(frozen=True)
+class VectorizeLoopConfig:
+    """Whether marked loops become vectors."""
+
+    enable_vectorize: bool = True  # otherwise they become serial loops
+
+
+class NoVectorForm(Exception):
+    """A statement cannot be vectorized as it stands."""
+
+
+class LanesMeet(Exception):
+    """Lanes write one cell: only the loop as written gives the right result."""
+
+
+class LoopVectorizer(Rewriter):
+    """Finds the marked loops, inner ones first."""
+
+    def visit_for(self, loop: For) -> Stmt:
+        loop = self.rewrite_children(loop)
+        if loop.kind is not ForKind.VECTORIZED:
+            return loop
+        lanes = constant_extent(loop)
+        if lanes is None:
+            raise schedule_error(
+                f"vectorize needs a constant extent, got {loop.extent}",
+                at=loop,
+                hint="split the axis first and vectorize the inner part",
+            )
+        if lanes <= 1:
+            return substitute(loop.body, {loop.loop_var: loop.min}) if lanes else seq([])
+        try:
+            return StmtVectorizer(loop, lanes).visit(loop.body)
+        except (NoVectorForm, LanesMeet):
+            return loop.replace(kind=ForKind.SERIAL)
+
+    def visit_buffer_store(self, store: BufferStore) -> Stmt:
+        return store
+
+    def visit_evaluate(self, stmt: Evaluate) -> Stmt:
+        return stmt
+
+
+class StmtVectorizer(Rewriter):
+    """Rewrites the body of one loop so that it does all iterations at once.
+
+    An expression that does not depend on the loop variable stays a scalar; vectors appear where needed.
+    """
+
+    def __init__(self, loop: For, lanes: int) -> None:
+        self.loop = loop
+        self.lanes = lanes
+        self.iterations = Ramp(loop.min, const(1, loop.loop_var.dtype), lanes)
+        self.vectors: dict[Var, PrimExpr] = {loop.loop_var: self.iterations}
+        # buffers allocated inside the loop: each lane has its own cells, side by side
+        self.widened: dict[Var, Var] = {}
+        self.buffers: dict[Buffer, Buffer] = {}
+
+    # ---- expressions
+
+    def visit_var(self, var: Var) -> PrimExpr:
+        if var in self.widened:
+            raise NoVectorForm
+        return self.vectors.get(var, var)
+
+    def visit_add(self, e: Add) -> PrimExpr:
+        a, b = self.visit(e.a), self.visit(e.b)
+        if a is e.a and b is e.b:
+            return e
+        if type(a) is Ramp and b.dtype.lanes == 1:
+            return Ramp(a.base + b, a.stride, a.lanes)
+        if type(b) is Ramp and a.dtype.lanes == 1:
+            return Ramp(a + b.base, b.stride, b.lanes)
+        if type(a) is Ramp and type(b) is Ramp and a.dtype is b.dtype:
+            return Ramp(a.base + b.base, a.stride + b.stride, a.lanes)
+        return self._widen_pair(Add, a, b)
+
+    def visit_sub(self, e: Sub) -> PrimExpr:
+        a, b = self.visit(e.a), self.visit(e.b)
+        if a is e.a and b is e.b:
+            return e
+        if type(a) is Ramp and b.dtype.lanes == 1:
+            return Ramp(a.base - b, a.stride, a.lanes)
+        if type(b) is Ramp and a.dtype.lanes == 1:
+            return Ramp(a - b.base, 0 - b.stride, b.lanes)
+        if type(a) is Ramp and type(b) is Ramp and a.dtype is b.dtype:
+            return Ramp(a.base - b.base, a.stride - b.stride, a.lanes)
+        return self._widen_pair(Sub, a, b)
+
+    def visit_mul(self, e: Mul) -> PrimExpr:
+        a, b = self.visit(e.a), self.visit(e.b)
+        if a is e.a and b is e.b:
+            return e
+        if type(a) is Ramp and b.dtype.lanes == 1:
+            return Ramp(a.base * b, a.stride * b, a.lanes)
+        if type(b) is Ramp and a.dtype.lanes == 1:
+            return Ramp(a * b.base, a * b.stride, b.lanes)
+        return self._widen_pair(Mul, a, b)
+
+    def visit_binary_op_expr(self, e: BinaryOpExpr) -> PrimExpr:
+        return self._pair(e)
+
+    def visit_cmp_expr(self, e: CmpExpr) -> PrimExpr:
+        return self._pair(e)
+
+    def visit_logical_expr(self, e: LogicalExpr) -> PrimExpr:
+        return self._pair(e)
+
+    def visit_not(self, e: Not) -> PrimExpr:
+        a = self.visit(e.a)
+        return e if a is e.a else Not(a)
+
+    def visit_cast(self, e: Cast) -> PrimExpr:
+        value = self.visit(e.value)
+        return e if value is e.value else Cast(e.dtype.with_lanes(value.dtype.lanes), value)
+
+    def visit_select(self, e: Select) -> PrimExpr:
+        condition = self.visit(e.condition)
+        yes, no = self.visit(e.true_value), self.visit(e.false_value)
+        if condition is e.condition and yes is e.true_value and no is e.false_value:
+            return e
+        lanes = max(condition.dtype.lanes, yes.dtype.lanes, no.dtype.lanes)
+        if condition.dtype.lanes > 1:
+            condition = broadcast_to(condition, lanes)
+        return Select(condition, broadcast_to(yes, lanes), broadcast_to(no, lanes))
+
+    def visit_let(self, e: Let) -> PrimExpr:
+        value = self.visit(e.value)
+        if value.dtype is e.value.dtype:
+            body = self.visit(e.body)
+            return e if value is e.value and body is e.body else Let(e.var, value, body)
+        var = self._vector_var(e.var, value)
+        return Let(var, value, self.visit(e.body))
+
+    def visit_ramp(self, e: Ramp) -> PrimExpr:
+        return self._unless_changed(e)
+
+    def visit_broadcast(self, e: Broadcast) -> PrimExpr:
+        return self._unless_changed(e)
+
+    def visit_shuffle(self, e: Shuffle) -> PrimExpr:
+        return self._unless_changed(e)
+
+    def visit_call(self, e: Call) -> PrimExpr:
+        if e.op is IF_THEN_ELSE:
+            return self._if_then_else(e)
+        args = [self.visit(arg) for arg in e.args]
+        if all([new is old for new, old in zip(args, e.args, strict=True)]):
+            return e
+        if e.op is LIKELY:
+            return args[0]  # a hint about one branch means nothing to a vector of them
+        if not getattr(e.op, "vectorizable", False):
+            raise NoVectorForm
+        lanes = max([arg.dtype.lanes for arg in args])
+        if e.dtype.lanes not in (1, lanes):
+            raise NoVectorForm
+        return Call(e.dtype.with_lanes(lanes), e.op, [broadcast_to(arg, lanes) for arg in args])
+
+    def visit_buffer_load(self, e: BufferLoad) -> PrimExpr:
+        indices = self._indices(e.buffer, e.indices)
+        buffer = self.buffers.get(e.buffer, e.buffer)
+        if indices is None:
+            return e
+        if e.predicate is not None:
+            raise NoVectorForm
+        last = indices[-1]
+        if type(last) is Broadcast and buffer.dtype.lanes == 1:
+            return Broadcast(BufferLoad(buffer, [*indices[:-1], last.value]), last.lanes)
+        return BufferLoad(buffer, indices)
+
+    def _if_then_else(self, e: Call) -> PrimExpr:
+        condition, yes, no = [self.visit(arg) for arg in e.args]
+        if condition is e.args[0] and yes is e.args[1] and no is e.args[2]:
+            return e
+        lanes = max(condition.dtype.lanes, yes.dtype.lanes, no.dtype.lanes)
+        if condition.dtype.lanes == 1:
+            branches = [broadcast_to(yes, lanes), broadcast_to(no, lanes)]
+            return Call(branches[0].dtype, e.op, [condition, *branches])
+        if not (is_safe_anywhere(e.args[1]) and is_safe_anywhere(e.args[2])):
+            raise NoVectorForm
+        return Select(condition, broadcast_to(yes, lanes), broadcast_to(no, lanes))
+
+    def _indices(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> list[PrimExpr] | None:
+        """The indices for all lanes, or None if they are the same for each."""
+        new = [self.visit(index) for index in indices]
+        if buffer in self.buffers:
+            new[-1] = self._own_cell(new[-1])
+        elif all([i is j for i, j in zip(new, indices, strict=True)]):
+            return None
+        if buffer.dtype.lanes > 1 and new[-1].dtype.lanes > 1:
+            raise NoVectorForm
+        if any([index.dtype.lanes > 1 for index in new[:-1]]):
+            raise NoVectorForm
+        return new
+
+    def _own_cell(self, index: PrimExpr) -> PrimExpr:
+        """Each lane's cell of a buffer that the loop allocates."""
+        zero, one = const(0, index.dtype.element), const(1, index.dtype.element)
+        lane = Ramp(zero, one, self.lanes)
+        if index.dtype.lanes == 1:
+            return Ramp(index * self.lanes, one, self.lanes)
+        if index.dtype.lanes != self.lanes:
+            raise NoVectorForm
+        return index * broadcast_to(const(self.lanes, zero.dtype), self.lanes) + lane
+
+    def _pair(self, e: BinaryOpExpr | CmpExpr | LogicalExpr) -> PrimExpr:
+        a, b = self.visit(e.a), self.visit(e.b)
+        return e if a is e.a and b is e.b else self._widen_pair(type(e), a, b)
+
+    def _widen_pair(
+        self, kind: Callable[[PrimExpr, PrimExpr], PrimExpr], a: PrimExpr, b: PrimExpr
+    ) -> PrimExpr:
+        lanes = max(a.dtype.lanes, b.dtype.lanes)
+        return kind(broadcast_to(a, lanes), broadcast_to(b, lanes))
+
+    def _unless_changed(self, e: PrimExpr) -> PrimExpr:
+        if self.rewrite_children(e) is not e:
+            raise NoVectorForm
+        return e
+
+    def _vector_var(self, var: Var, value: PrimExpr) -> Var:
+        vector = Var(var.name, value.dtype)
+        self.vectors[var] = vector
+        return vector
+
+    # ---- statements
+
+    def visit_buffer_store(self, store: BufferStore) -> Stmt:
+        return self._or_lane_by_lane(store, self._store)
+
+    def visit_evaluate(self, stmt: Evaluate) -> Stmt:
+        return self._or_lane_by_lane(stmt, self._evaluate)
+
+    def visit_if_then_else(self, stmt: IfThenElse) -> Stmt:
+        return self._or_lane_by_lane(stmt, self._if)
+
+    def visit_for(self, loop: For) -> Stmt:
+        return self._or_lane_by_lane(loop, self._for)
+
+    def visit_while(self, loop: While) -> Stmt:
+        return self._or_lane_by_lane(loop, self._while)
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
+        return self._or_lane_by_lane(attr, self._attr)
+
+    def visit_assert_stmt(self, stmt: AssertStmt) -> Stmt:
+        return self._or_lane_by_lane(stmt, self._assert)
+
+    def visit_let_stmt(self, let: LetStmt) -> Stmt:
+        return self._or_lane_by_lane(let, self._let)
+
+    def visit_allocate(self, alloc: Allocate) -> Stmt:
+        return self._or_lane_by_lane(alloc, self._allocate)
+
+    def visit_seq_stmt(self, block: SeqStmt) -> Stmt:
+        return self.rewrite_children(block)
+
+    def visit_decl_buffer(self, decl: DeclBuffer) -> Stmt:
+        data = self.widened.get(decl.buffer.data)
+        if data is None:
+            return self.rewrite_children(decl)
+        if len(decl.buffer.shape) != 1:
+            raise NoVectorForm
+        buffer = decl.buffer.replace(data=data, shape=(decl.buffer.shape[0] * self.lanes,))
+        self.buffers[decl.buffer] = buffer
+        return DeclBuffer(buffer, self.visit(decl.body))
+
+    def visit_stmt(self, stmt: Stmt) -> Stmt:
+        raise NoVectorForm  # blocks, realisations: lowered before this pass
+
+    def _store(self, store: BufferStore) -> Stmt:
+        value = self.visit(store.value)
+        indices = self._indices(store.buffer, store.indices)
+        buffer = self.buffers.get(store.buffer, store.buffer)
+        if store.predicate is not None and (value is not store.value or indices is not None):
+            raise NoVectorForm
+        if indices is None:
+            # one cell for all lanes: doing it once is enough only if the value is the same each time
+            if value is not store.value or reads(store.value, store.buffer):
+                raise LanesMeet
+            return store
+        last = indices[-1]
+        if last.dtype.lanes == 1 or type(last) is Broadcast:
+            raise LanesMeet
+        return BufferStore(buffer, broadcast_to(value, last.dtype.lanes), indices)
+
+    def _evaluate(self, stmt: Evaluate) -> Stmt:
+        value = self.visit(stmt.value)
+        return stmt if value is stmt.value else Evaluate(value)
+
+    def _if(self, stmt: IfThenElse) -> Stmt:
+        condition = self._scalar(stmt.condition)
+        yes = self.visit(stmt.then_case)
+        no = None if stmt.else_case is None else self.visit(stmt.else_case)
+        if condition is stmt.condition and yes is stmt.then_case and no is stmt.else_case:
+            return stmt
+        return IfThenElse(condition, yes, no)
+
+    def _for(self, loop: For) -> Stmt:
+        start, extent = self._scalar(loop.min), self._scalar(loop.extent)
+        body = self.visit(loop.body)
+        if start is loop.min and extent is loop.extent and body is loop.body:
+            return loop
+        return loop.replace(min=start, extent=extent, body=body)
+
+    def _while(self, loop: While) -> Stmt:
+        condition = self._scalar(loop.condition)
+        body = self.visit(loop.body)
+        same = condition is loop.condition and body is loop.body
+        return loop if same else While(condition, body)
+
+    def _attr(self, attr: AttrStmt) -> Stmt:
+        value = self._scalar(attr.value)
+        body = self.visit(attr.body)
+        if value is attr.value and body is attr.body:
+            return attr
+        return attr.replace(value=value, body=body)
+
+    def _assert(self, stmt: AssertStmt) -> Stmt:
+        condition = self._scalar(stmt.condition)
+        body = self.visit(stmt.body)
+        if condition is stmt.condition and body is stmt.body:
+            return stmt
+        return stmt.replace(condition=condition, body=body)
+
+    def _let(self, let: LetStmt) -> Stmt:
+        value = self.visit(let.value)
+        if value.dtype is let.value.dtype:
+            body = self.visit(let.body)
+            same = value is let.value and body is let.body
+            return let if same else LetStmt(let.var, value, body)
+        var = self._vector_var(let.var, value)
+        return LetStmt(var, value, self.visit(let.body))
+
+    def _allocate(self, alloc: Allocate) -> Stmt:
+        condition = self._scalar(alloc.condition)
+        extents = [self._scalar(extent) for extent in alloc.extents]
+        var = fresh(alloc.buffer_var)
+        self.widened[alloc.buffer_var] = var
+        extents = [*extents[:-1], extents[-1] * self.lanes]
+        body = self.visit(alloc.body)
+        return Allocate(var, alloc.dtype, extents, condition, body, alloc.annotations)
+
+    def _scalar(self, e: PrimExpr) -> PrimExpr:
+        new: PrimExpr = self.visit(e)
+        if new.dtype.lanes != e.dtype.lanes:
+            raise NoVectorForm
+        return new
+
+    def _or_lane_by_lane(self, stmt: S, vectorize: Callable[[S], Stmt]) -> Stmt:
+        """The vector form, or a serial loop around the statement if it has none."""
+        try:
+            return vectorize(stmt)
+        except NoVectorForm:
+            names = variables_of(stmt)
+            if any([var in names for var in (*self.widened, *self.vectors) if self._is_inner(var)]):
+                raise  # it uses a value that only the statement outside can give lane by lane
+            loop = self.loop
+            var = Var(loop.loop_var.name, loop.loop_var.dtype)
+            body = substitute(stmt, {loop.loop_var: var})
+            return For(var, loop.min, loop.extent, ForKind.SERIAL, body)
+
+    def _is_inner(self, var: Var) -> bool:
+        return var is not self.loop.loop_var
+
+
+def broadcast_to(e: PrimExpr, lanes: int) -> PrimExpr:
+    """The value in each of ``lanes`` lanes."""
+    if e.dtype.lanes == lanes:
+        return e
+    if type(e) is Broadcast and lanes % e.dtype.lanes == 0:
+        return Broadcast(e.value, lanes // e.value.dtype.lanes)
+    if e.dtype.lanes != 1:
+        raise NoVectorForm
+    return Broadcast(e, lanes)
+
+
+def is_safe_anywhere(e: PrimExpr) -> bool:
+    """Whether the value may be computed where its guard is false: no memory access, no trap, no effect."""
+    return not contains(e, lambda node: isinstance(node, UNSAFE) and not is_safe_node(node))
+
+
+UNSAFE = (BufferLoad, Call, Div, Mod, FloorDiv, FloorMod)
+
+
+def is_safe_node(node: PrimExpr) -> bool:
+    """Whether one node that may be unsafe is harmless all the same."""
+    if isinstance(node, Call):
+        return node.op.effect is not None and node.op.effect <= CallEffectKind.Pure
+    if isinstance(node, (Div, Mod, FloorDiv, FloorMod)):
+        return node.dtype.is_float or (type(node.b) is IntImm and node.b.value != 0)
+    return False
+
+
+def reads(e: PrimExpr, buffer: Buffer) -> bool:
+    """Whether the value depends on the memory of a buffer."""
+    return contains(e, lambda node: type(node) is BufferLoad and node.buffer.data is buffer.data)
+
+
+@prim_func_pass("tir.VectorizeLoop", VectorizeLoopConfig)
+def vectorize_loop(func: PrimFunc, config: VectorizeLoopConfig) -> PrimFunc:
+    """Do what marked loops do in one step for all iterations."""
+    rewriter = LoopVectorizer() if config.enable_vectorize else LoopSerializer()
+    return func.with_body(rewriter.visit(func.body))
+
+
+class LoopSerializer(Rewriter):
+    """Leaves marked loops as serial ones."""
+
+    def visit_for(self, loop: For) -> Stmt:
+        loop = self.rewrite_children(loop)
+        return loop.replace(kind=ForKind.SERIAL) if loop.kind is ForKind.VECTORIZED else loop
+
+
+VectorizeLoop = vectorize_loop.factory
