@@ -12,6 +12,7 @@ def set_classes(
     module: type | None = None,
     device: type | None = None,
     error: Callable[[str], BaseException] | None = None,
+    numpy_bool: type | None = None,
 ) -> None: ...
 
 class DeviceBase:

@@ -116,20 +116,23 @@ cdef object _module_class = None
 cdef object _device_class = None
 cdef object _error_from_text = None
 cdef object _object_class = ()
+cdef object _numpy_bool = ()
 cdef tuple _function_types = (
     types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial,
 )
 
 
-def set_classes(*, object=None, ndarray=None, func=None, module=None, device=None, error=None):
+def set_classes(*, object=None, ndarray=None, func=None, module=None, device=None, error=None,
+                numpy_bool=None):
     """Tell which Python classes stand for native values; `error` makes an exception of a message."""
-    global _object_class, _ndarray_class, _func_class, _module_class, _device_class, _error_from_text
+    global _object_class, _ndarray_class, _func_class, _module_class, _device_class, _error_from_text, _numpy_bool
     _object_class = object or _object_class
     _ndarray_class = ndarray or _ndarray_class
     _func_class = func or _func_class
     _module_class = module or _module_class
     _device_class = device or _device_class
     _error_from_text = error or _error_from_text
+    _numpy_bool = numpy_bool or _numpy_bool
 
 
 # ---------------------------------------------------------------- errors
@@ -328,8 +331,8 @@ cdef int set_rare_argument(object arg, TVMValue* value, int* code, list kept) ex
     elif isinstance(arg, numbers.Real):
         value.v_float64 = float(arg)
         code[0] = kTVMArgFloat
-    elif type(arg).__name__ == "bool" and hasattr(arg, "item") or type(arg).__name__ == "bool_":
-        value.v_int64 = bool(arg)  # numpy's
+    elif isinstance(arg, _numpy_bool):
+        value.v_int64 = bool(arg)
         code[0] = kTVMArgBool
     elif isinstance(arg, _function_types):
         func = make_function(arg)

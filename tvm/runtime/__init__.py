@@ -1,10 +1,51 @@
 """What a compiled program needs: devices, arrays, functions, modules, parameters."""
 
-from tvm._ffi import _core
-from tvm.runtime import ndarray, packed_func
-from tvm.runtime.device import device
-from tvm._ffi.runtime_ctypes import Device
-from tvm.runtime.module import Module
+from tvm._ffi import base as _base
+from tvm._ffi.runtime_ctypes import DataType, DataTypeCode, Device
+from tvm.runtime import (
+    container,
+    module,
+    name_transforms,
+    ndarray,
+    object_generic,
+    packed_func,
+    params,
+)
+from tvm.runtime.benchmark import BenchmarkResult
+from tvm.runtime.container import ADT, ShapeTuple, String, tuple_object
+from tvm.runtime.device import (
+    cl,
+    cpu,
+    cuda,
+    device,
+    ext_dev,
+    gpu,
+    hexagon,
+    metal,
+    mtl,
+    opencl,
+    rocm,
+    vpi,
+    vulkan,
+    webgpu,
+)
+from tvm.runtime.module import (
+    Module,
+    ModulePropertyMask,
+    enabled,
+    load_module,
+    load_static_library,
+    module_from_symbols,
+    num_threads,
+    system_lib,
+)
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.object import Object
+from tvm.runtime.object_generic import ObjectGeneric, convert, convert_to_object
 from tvm.runtime.packed_func import PackedFunc
+from tvm.runtime.params import (
+    load_param_dict,
+    load_param_dict_from_file,
+    save_param_dict,
+    save_param_dict_to_file,
+)

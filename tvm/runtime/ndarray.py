@@ -160,7 +160,7 @@ class NDArray(NDArrayBase, Object):
     __str__ = __repr__
 
 
-_core.set_classes(ndarray=NDArray)
+_core.set_classes(ndarray=NDArray, numpy_bool=np.bool_)
 
 
 def _rebuild(values: AnyArray, dtype: str) -> NDArray:

@@ -1,0 +1,12 @@
+"""Names that are fit for compiled code."""
+
+from __future__ import annotations
+
+import re
+
+
+def sanitize_name(original_name: str) -> str:
+    """The name with everything but letters, digits and underscores replaced by underscores."""
+    if not original_name:
+        raise ValueError("sanitize_name needs a name, got an empty text")
+    return re.sub(r"[^0-9a-zA-Z_]", "_", original_name)
