@@ -65,7 +65,7 @@ class Buffer(Node):
     offset_factor: int
     buffer_type: BufferType
     axis_separators: tuple[IntImm, ...] = leaf(default=())
-    span: Span | None = ignored(default=None)
+    span: Span | None = ignored(default=None, kw_only=True)
 
     READ = 1
     WRITE = 2

@@ -36,106 +36,164 @@ FLOAT64 = as_dtype("float64")
 HANDLE = as_dtype("handle")
 
 
+class NotAnOperand(TypeError):
+    """A value beside an operator is no expression and no number."""
+
+
 class ExprOp:
-    """The Python operators of expressions."""
+    """The Python operators of expressions.
+
+    Operands that are neither expressions nor numbers, such as tensors, bring their own.
+    """
 
     __slots__ = ()
 
     def __add__(self, other: AnyType) -> PrimExpr:
-        return _op.add(self, other) if is_operand(other) else NotImplemented
+        try:
+            return _op.add(self, other)
+        except NotAnOperand:
+            return NotImplemented
 
     def __radd__(self, other: AnyType) -> PrimExpr:
         return _op.add(other, self)
 
     def __sub__(self, other: AnyType) -> PrimExpr:
-        return _op.subtract(self, other) if is_operand(other) else NotImplemented
+        try:
+            return _op.subtract(self, other)
+        except NotAnOperand:
+            return NotImplemented
 
     def __rsub__(self, other: AnyType) -> PrimExpr:
         return _op.subtract(other, self)
 
     def __mul__(self, other: AnyType) -> PrimExpr:
-        return _op.multiply(self, other) if is_operand(other) else NotImplemented
+        try:
+            return _op.multiply(self, other)
+        except NotAnOperand:
+            return NotImplemented
 
     def __rmul__(self, other: AnyType) -> PrimExpr:
         return _op.multiply(other, self)
 
     def __truediv__(self, other: AnyType) -> PrimExpr:
-        return _op.true_divide(self, other) if is_operand(other) else NotImplemented
+        try:
+            return _op.true_divide(self, other)
+        except NotAnOperand:
+            return NotImplemented
 
     def __rtruediv__(self, other: AnyType) -> PrimExpr:
         return _op.true_divide(other, self)
 
     def __floordiv__(self, other: AnyType) -> PrimExpr:
-        return _op.floordiv(self, other) if is_operand(other) else NotImplemented
+        try:
+            return _op.floordiv(self, other)
+        except NotAnOperand:
+            return NotImplemented
 
     def __rfloordiv__(self, other: AnyType) -> PrimExpr:
         return _op.floordiv(other, self)
 
     def __mod__(self, other: AnyType) -> PrimExpr:
-        return _op.floormod(self, other) if is_operand(other) else NotImplemented
+        try:
+            return _op.floormod(self, other)
+        except NotAnOperand:
+            return NotImplemented
 
     def __rmod__(self, other: AnyType) -> PrimExpr:
         return _op.floormod(other, self)
 
-    def __neg__(self) -> PrimExpr:
-        return _op.negative(self)
-
     def __lshift__(self, other: AnyType) -> PrimExpr:
-        return _op.shift_left(self, other)
+        try:
+            return _op.shift_left(self, other)
+        except NotAnOperand:
+            return NotImplemented
 
     def __rlshift__(self, other: AnyType) -> PrimExpr:
         return _op.shift_left(other, self)
 
     def __rshift__(self, other: AnyType) -> PrimExpr:
-        return _op.shift_right(self, other)
+        try:
+            return _op.shift_right(self, other)
+        except NotAnOperand:
+            return NotImplemented
 
     def __rrshift__(self, other: AnyType) -> PrimExpr:
         return _op.shift_right(other, self)
 
     def __and__(self, other: AnyType) -> PrimExpr:
-        return _op.bitwise_and(self, other)
+        try:
+            return _op.bitwise_and(self, other)
+        except NotAnOperand:
+            return NotImplemented
 
     def __rand__(self, other: AnyType) -> PrimExpr:
         return _op.bitwise_and(other, self)
 
     def __or__(self, other: AnyType) -> PrimExpr:
-        return _op.bitwise_or(self, other)
+        try:
+            return _op.bitwise_or(self, other)
+        except NotAnOperand:
+            return NotImplemented
 
     def __ror__(self, other: AnyType) -> PrimExpr:
         return _op.bitwise_or(other, self)
 
     def __xor__(self, other: AnyType) -> PrimExpr:
-        return _op.bitwise_xor(self, other)
+        try:
+            return _op.bitwise_xor(self, other)
+        except NotAnOperand:
+            return NotImplemented
 
     def __rxor__(self, other: AnyType) -> PrimExpr:
         return _op.bitwise_xor(other, self)
+
+    def __lt__(self, other: AnyType) -> PrimExpr:
+        try:
+            return _op.less(self, other)
+        except NotAnOperand:
+            return NotImplemented
+
+    def __le__(self, other: AnyType) -> PrimExpr:
+        try:
+            return _op.less_equal(self, other)
+        except NotAnOperand:
+            return NotImplemented
+
+    def __gt__(self, other: AnyType) -> PrimExpr:
+        try:
+            return _op.greater(self, other)
+        except NotAnOperand:
+            return NotImplemented
+
+    def __ge__(self, other: AnyType) -> PrimExpr:
+        try:
+            return _op.greater_equal(self, other)
+        except NotAnOperand:
+            return NotImplemented
+
+    def __eq__(self, other: AnyType) -> AnyType:
+        try:
+            return _op.equal(self, other)
+        except TypeError:
+            return NotImplemented
+
+    def __ne__(self, other: AnyType) -> AnyType:
+        try:
+            return _op.not_equal(self, other)
+        except TypeError:
+            return NotImplemented
+
+    # equality builds a node, so nodes are hashed by identity
+    __hash__ = object.__hash__
+
+    def __neg__(self) -> PrimExpr:
+        return _op.negative(self)
 
     def __invert__(self) -> PrimExpr:
         return _op.bitwise_not(self)
 
     def __abs__(self) -> PrimExpr:
         return _op.abs(self)
-
-    def __lt__(self, other: AnyType) -> PrimExpr:
-        return _op.less(self, other) if is_operand(other) else NotImplemented
-
-    def __le__(self, other: AnyType) -> PrimExpr:
-        return _op.less_equal(self, other) if is_operand(other) else NotImplemented
-
-    def __gt__(self, other: AnyType) -> PrimExpr:
-        return _op.greater(self, other) if is_operand(other) else NotImplemented
-
-    def __ge__(self, other: AnyType) -> PrimExpr:
-        return _op.greater_equal(self, other) if is_operand(other) else NotImplemented
-
-    def __eq__(self, other: AnyType) -> AnyType:
-        return _op.equal_or_same(self, other)
-
-    def __ne__(self, other: AnyType) -> AnyType:
-        return _op.different(self, other)
-
-    # equality builds a node, so nodes are hashed by identity
-    __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
         raise ValueError(
@@ -159,11 +217,27 @@ class PrimExprWithOp(ExprOp, PrimExpr):
     __hash__ = ExprOp.__hash__
 
 
-def is_operand(value: object) -> bool:
-    """Whether an operator of expressions takes ``value``; tensors have operators of their own."""
-    return isinstance(value, (PrimExprWithOp, int, float, IterVar)) or not (
-        isinstance(value, (Sequence, RelayExpr)) or hasattr(value, "__tensor_operators__")
-    )
+class Kind(IntEnum):
+    """What a Python class is to the constructors of expressions."""
+
+    ORDINARY = 0  # an expression
+    CONSTANT = 1  # an expression that may fold
+    FOREIGN = 2  # something to convert
+
+
+class _Kinds(dict[type, Kind]):
+    """The kind of each class; cheaper to ask than ``isinstance``."""
+
+    def __missing__(self, cls: type) -> Kind:
+        if not issubclass(cls, PrimExpr):
+            kind = Kind.FOREIGN
+        else:
+            kind = Kind.CONSTANT if cls in (IntImm, FloatImm) else Kind.ORDINARY
+        self[cls] = kind
+        return kind
+
+
+KINDS = _Kinds()
 
 
 # ---- variables
@@ -200,7 +274,7 @@ class Range(Node, key="Range"):
 
     min: PrimExpr
     extent: PrimExpr
-    span: Span | None = ignored(default=None)
+    span: Span | None = ignored(default=None, kw_only=True)
 
     def __init__(self, begin: AnyType, end: AnyType = None, span: Span | None = None) -> None:
         if end is None:
@@ -246,7 +320,7 @@ class IterVar(ExprOp, Node):
     var: Var = binder()
     iter_type: IterVarType
     thread_tag: str = ""
-    span: Span | None = ignored(default=None)
+    span: Span | None = ignored(default=None, kw_only=True)
 
     DataPar = IterVarType.DataPar
     ThreadIndex = IterVarType.ThreadIndex
@@ -365,8 +439,9 @@ class StringImm(ConstExpr):
         return bool(self.value)
 
 
+# small integers, one table for each dtype
 _SMALL = range(-16, 257)
-_INTERNED: dict[DType, list[IntImm]] = {}
+SMALL_INTS: dict[DType, dict[int, IntImm]] = {}
 
 
 def const(value: AnyType, dtype: AnyType = None, span: Span | None = None) -> PrimExpr:
@@ -376,7 +451,7 @@ def const(value: AnyType, dtype: AnyType = None, span: Span | None = None) -> Pr
     """
     kind = infer_dtype(value) if dtype is None else as_dtype(dtype)
     if kind.lanes > 1:
-        return Broadcast(const(value, kind.element), kind.lanes, span)
+        return Broadcast(const(value, kind.element), kind.lanes, span=span)
     if kind.is_float:
         return FloatImm._make(kind, float(value), span)
     if kind.is_int or kind.is_uint:
@@ -386,14 +461,17 @@ def const(value: AnyType, dtype: AnyType = None, span: Span | None = None) -> Pr
 
 def int_imm(dtype: DType, value: int) -> IntImm:
     """The integer constant of a scalar dtype, wrapped around to fit."""
-    if value in _SMALL and (value >= 0 or dtype.is_int):
-        table = _INTERNED.get(dtype)
-        if table is None:
-            table = _INTERNED[dtype] = [
-                IntImm._make(dtype, wrap(number, dtype), None) for number in _SMALL
-            ]
-        return table[value + 16]
-    return IntImm._make(dtype, wrap(value, dtype), None)
+    try:
+        return SMALL_INTS[dtype][value]
+    except KeyError:
+        if dtype in SMALL_INTS:
+            return IntImm._make(dtype, wrap(value, dtype), None)
+        SMALL_INTS[dtype] = {
+            number: IntImm._make(dtype, number, None)
+            for number in _SMALL
+            if wrap(number, dtype) == number
+        }
+        return int_imm(dtype, value)
 
 
 def wrap(value: int, dtype: DType) -> int:
@@ -425,8 +503,11 @@ def infer_dtype(value: AnyType) -> DType:
 
 def as_expr(value: AnyType, dtype: DType | None = None) -> PrimExpr:
     """``value`` as an expression; Python numbers become constants (of ``dtype`` if given)."""
-    if isinstance(value, PrimExpr):
-        return value
+    cls = type(value)
+    if KINDS[cls] is not Kind.FOREIGN:
+        return value  # type: ignore[no-any-return]
+    if cls is int and dtype is None:
+        return int_imm(INT32 if -(1 << 31) <= value < 1 << 31 else INT64, value)
     if isinstance(value, str):
         return StringImm(value)
     if hasattr(value, "asobject"):
@@ -434,9 +515,7 @@ def as_expr(value: AnyType, dtype: DType | None = None) -> PrimExpr:
     try:
         return const(value, dtype)
     except TypeError:
-        raise TypeError(
-            f"an expression is required, got {type(value).__name__}: {value!r}"
-        ) from None
+        raise NotAnOperand(f"an expression is required, got {cls.__name__}: {value!r}") from None
 
 
 def as_exprs(values: Iterable[AnyType]) -> tuple[PrimExpr, ...]:
@@ -738,7 +817,7 @@ class CommReducer(Node):
     rhs: tuple[Var, ...] = binder("result")
     result: tuple[PrimExpr, ...] = child(convert=as_exprs)
     identity_element: tuple[PrimExpr, ...] = child(convert=as_exprs)
-    span: Span | None = ignored(default=None)
+    span: Span | None = ignored(default=None, kw_only=True)
 
     def __call__(self, a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
         """The combination of two tuples of values."""

@@ -23,6 +23,7 @@ from .expr import (
     GE,
     GT,
     INT32,
+    KINDS,
     LE,
     LT,
     NE,
@@ -35,6 +36,7 @@ from .expr import (
     FloorDiv,
     FloorMod,
     IntImm,
+    Kind,
     Max,
     Min,
     Mod,
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from tvm.ir.span import Span
 
 
+FOREIGN = Kind.FOREIGN
+
 # ---- the index-dtype rule
 #
 # Operands are brought to one dtype in this order:
@@ -66,9 +70,9 @@ if TYPE_CHECKING:
 
 def unify(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     """Both operands as expressions of one dtype, by the rule above."""
-    if not isinstance(a, PrimExpr):
+    if KINDS[type(a)] is FOREIGN:
         a = _operand(a, b)
-    if not isinstance(b, PrimExpr):
+    if KINDS[type(b)] is FOREIGN:
         b = _operand(b, a)
     if a.dtype is b.dtype:
         return a, b
@@ -79,12 +83,18 @@ def unify(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
 
 def _operand(value: Any, other: Any) -> PrimExpr:
     kind = type(value)
-    if kind in (int, float) and isinstance(other, PrimExpr):
-        element = other.dtype.element
-        if element.is_float or (kind is int and (element.is_int or element.is_uint)):
-            if not element.is_bool and (kind is float or _holds(element, value)):
-                return const(value, element)
-    return as_expr(value)
+    if kind is not int and kind is not float:
+        return as_expr(value)
+    if KINDS[type(other)] is FOREIGN:
+        if type(other) in (int, float, bool):
+            return as_expr(value)
+        other = as_expr(other)
+    element = other.dtype.element
+    if kind is int:
+        if element.is_bool or element.is_handle or not _holds(element, value):
+            return as_expr(value)
+        return const(value, element) if element.is_float else int_imm(element, value)
+    return const(value, element if element.is_float else FLOAT32)
 
 
 def _holds(dtype: DType, value: int) -> bool:
@@ -109,25 +119,16 @@ def common_dtype(a: DType, b: DType) -> DType:
     return as_dtype(f"int{bits}" if a.is_int or b.is_int else f"uint{bits}")
 
 
-class _Kinds(dict[type, bool]):
-    """Whether values of a class need conversion or may fold: False for ordinary expressions."""
-
-    def __missing__(self, kind: type) -> bool:
-        plain = issubclass(kind, PrimExpr) and kind not in (IntImm, FloatImm)
-        self[kind] = not plain
-        return not plain
-
-
-# the fast path of every operator below: two ordinary expressions of one dtype
-_SPECIAL = _Kinds()
-
-
 # ---- arithmetic
+
+
+# The fast path of each function below: two ordinary expressions of one dtype need no conversion
+# and do not fold.
 
 
 def add(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     """``lhs + rhs``"""
-    if _SPECIAL[type(lhs)] or _SPECIAL[type(rhs)] or lhs.dtype is not rhs.dtype:
+    if KINDS[type(lhs)] or KINDS[type(rhs)] or lhs.dtype is not rhs.dtype:
         lhs, rhs = unify(lhs, rhs)
         if (folded := fold.fold_add(lhs, rhs)) is not None:
             return folded
@@ -136,7 +137,7 @@ def add(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
 
 def subtract(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     """``lhs - rhs``"""
-    if _SPECIAL[type(lhs)] or _SPECIAL[type(rhs)] or lhs.dtype is not rhs.dtype:
+    if KINDS[type(lhs)] or KINDS[type(rhs)] or lhs.dtype is not rhs.dtype:
         lhs, rhs = unify(lhs, rhs)
         if (folded := fold.fold_sub(lhs, rhs)) is not None:
             return folded
@@ -145,7 +146,7 @@ def subtract(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
 
 def multiply(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     """``lhs * rhs``"""
-    if _SPECIAL[type(lhs)] or _SPECIAL[type(rhs)] or lhs.dtype is not rhs.dtype:
+    if KINDS[type(lhs)] or KINDS[type(rhs)] or lhs.dtype is not rhs.dtype:
         lhs, rhs = unify(lhs, rhs)
         if (folded := fold.fold_mul(lhs, rhs)) is not None:
             return folded
@@ -202,7 +203,7 @@ def truncmod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
 
 def floordiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """The quotient rounded down."""
-    if _SPECIAL[type(a)] or _SPECIAL[type(b)] or a.dtype is not b.dtype:
+    if KINDS[type(a)] or KINDS[type(b)] or a.dtype is not b.dtype:
         a, b = unify(a, b)
         if (folded := fold.fold_floordiv(a, b)) is not None:
             return folded
@@ -214,7 +215,7 @@ def floordiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
 
 def floormod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """The remainder of :func:`floordiv`: it has the sign of ``b``."""
-    if _SPECIAL[type(a)] or _SPECIAL[type(b)] or a.dtype is not b.dtype:
+    if KINDS[type(a)] or KINDS[type(b)] or a.dtype is not b.dtype:
         a, b = unify(a, b)
         if (folded := fold.fold_floormod(a, b)) is not None:
             return folded
@@ -268,7 +269,7 @@ def _comparison(
     make = node._make
 
     def build(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
-        if _SPECIAL[type(lhs)] or _SPECIAL[type(rhs)] or lhs.dtype is not rhs.dtype:
+        if KINDS[type(lhs)] or KINDS[type(rhs)] or lhs.dtype is not rhs.dtype:
             lhs, rhs = unify(lhs, rhs)
             if (folded := fold.fold_compare(lhs, rhs, compare)) is not None:
                 return folded
@@ -284,25 +285,6 @@ less = _comparison(LT, operator.lt, "<")
 less_equal = _comparison(LE, operator.le, "<=")
 greater = _comparison(GT, operator.gt, ">")
 greater_equal = _comparison(GE, operator.ge, ">=")
-
-
-def equal_or_same(lhs: Any, rhs: Any) -> Any:
-    """What ``==`` gives: a node, or NotImplemented beside something that is no expression."""
-    return _compare_anything(equal, lhs, rhs)
-
-
-def different(lhs: Any, rhs: Any) -> Any:
-    """What ``!=`` gives, like :func:`equal_or_same`."""
-    return _compare_anything(not_equal, lhs, rhs)
-
-
-def _compare_anything(build: Callable[..., PrimExpr], lhs: Any, rhs: Any) -> Any:
-    if rhs is None or isinstance(rhs, (str, Sequence)):
-        return NotImplemented
-    try:
-        return build(lhs, rhs)
-    except TypeError:
-        return NotImplemented
 
 
 # ---- logic

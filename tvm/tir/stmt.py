@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Stmt(Node):
     """A statement."""
 
-    span: Span | None = ignored(default=None)
+    span: Span | None = ignored(default=None, kw_only=True)
 
 
 def _condition(value: Any) -> PrimExpr:
