@@ -1,0 +1,280 @@
+"""Declaring operations: placeholders, element-wise computations, reductions, extern calls.
+
+A = te.placeholder((n, m), name="A")
+k = te.reduce_axis((0, m), name="k")
+B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+from tvm.error import OpNotImplemented, TVMError
+from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
+from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.expr import (
+    INT32,
+    IterVar,
+    IterVarType,
+    PrimExpr,
+    Range,
+    SizeVar,
+    Var,
+    as_expr,
+    convert,
+)
+from tvm.tir.expr import const as _const
+from tvm.tir.stmt import Evaluate, Stmt
+
+from .tag import resolve_tag
+from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor, spatial_axes
+
+
+def placeholder(shape: Any, dtype: Any = None, name: str = "placeholder") -> Tensor:
+    """An input tensor.
+
+    Parameters
+    ----------
+    shape : sequence of int or PrimExpr
+    dtype : str, optional
+        By default float32.
+    name : str, optional
+    """
+    element = as_dtype("float32" if dtype is None else dtype)
+    return PlaceholderOp(name, "", {}, _as_shape(shape, name), element).output(0)
+
+
+def _as_shape(shape: Any, name: str) -> tuple[PrimExpr, ...]:
+    if isinstance(shape, (PrimExpr, Integral)):
+        shape = (shape,)
+    dims = tuple([as_expr(int(d) if isinstance(d, float) else d) for d in shape])
+    for dim in dims:
+        if not (dim.dtype.is_int or dim.dtype.is_uint) or dim.dtype.lanes != 1:
+            raise TVMError(f"{name} requires integers as its shape, got {dim} of {dim.dtype}")
+    return dims
+
+
+def compute(
+    shape: Any,
+    fcompute: Callable[..., Any],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+    varargs_names: Sequence[str] | None = None,
+) -> Any:
+    """A tensor whose elements are ``fcompute(*indices)``.
+
+    Parameters
+    ----------
+    shape : sequence of int or PrimExpr
+        Of the output or outputs.
+    fcompute : callable
+        Takes one index a dimension and returns an expression, or a tuple for several outputs.
+    name, tag : str, optional
+    attrs : dict, optional
+    varargs_names : list of str, optional
+        Names of the axes that ``fcompute`` takes as ``*args``.
+
+    Returns
+    -------
+    Tensor, or a tuple of them
+    """
+    tag = resolve_tag(tag)
+    dims = _as_shape(shape, name)
+    axis = spatial_axes(dims, _axis_names(fcompute, len(dims), name, varargs_names))
+    result = fcompute(*[iv.var for iv in axis])
+    values = tuple(result) if isinstance(result, (list, tuple)) else (result,)
+    if not values:
+        raise TVMError(f"compute {name} requires at least one output, got none")
+    body = tuple([as_expr(value) for value in values])
+    op = ComputeOp(name, tag, convert(dict(attrs or {})), axis, body)
+    return op.outputs[0] if len(body) == 1 else op.outputs
+
+
+def _axis_names(
+    fcompute: Callable[..., Any], ndim: int, name: str, varargs_names: Sequence[str] | None
+) -> list[str]:
+    spec = inspect.getfullargspec(fcompute)
+    named = spec.args[1:] if inspect.ismethod(fcompute) else spec.args
+    if spec.varargs is not None:
+        rest = ndim - len(named)
+        if varargs_names is not None and len(varargs_names) != rest:
+            raise RuntimeError(
+                f"compute {name} requires {rest} names in varargs_names, got {len(varargs_names)}"
+            )
+        names = [*named, *(varargs_names or [f"i{i}" for i in range(max(rest, 0))])]
+    else:
+        names = list(named) or [f"i{i}" for i in range(ndim)]
+    if len(names) != ndim:
+        raise ValueError(
+            f"Number of args to fcompute does not match dimension, args={len(names)}, "
+            f"dimension={ndim}: compute {name}"
+        )
+    return names
+
+
+def scan(
+    init: Any,
+    update: Any,
+    state_placeholder: Any,
+    inputs: Any = None,
+    name: str = "scan",
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+) -> Any:
+    """Not there yet: recurrent computations along an axis."""
+    raise OpNotImplemented(
+        f"te.scan is not available yet, got scan {name}",
+        hint="unroll the recurrence with one te.compute a step, or write the loop in te.extern",
+    )
+
+
+def extern(
+    shape: Any,
+    inputs: Sequence[Tensor],
+    fcompute: Callable[[list[Buffer], list[Buffer]], Any],
+    name: str = "extern",
+    dtype: Any = None,
+    in_buffers: Any = None,
+    out_buffers: Any = None,
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+) -> Any:
+    """Tensors computed by statements or by a call.
+
+    Parameters
+    ----------
+    shape : sequence of int, or list of those
+        Of each output.
+    inputs : list of Tensor
+    fcompute : callable
+        ``fcompute(ins, outs)`` gets a buffer an input and one an output and returns the statement
+        or the call that does the work.
+    name, tag : str, optional
+    dtype : str or list of str, optional
+        Of each output; by default the inputs' if they have one in common.
+    in_buffers, out_buffers : Buffer or list of Buffer, optional
+        Declare layouts that the body relies on.
+    attrs : dict, optional
+
+    Returns
+    -------
+    Tensor, or a list of them
+    """
+    tag = resolve_tag(tag)
+    for tensor in inputs:
+        if not isinstance(tensor, Tensor):
+            raise ValueError(f"extern {name}: expect inputs to be tensor, got {tensor!r}")
+    shapes = [_as_shape(s, name) for s in _as_shapes(shape)]
+    ins = _as_buffers(in_buffers)
+    if ins is None:
+        ins = [_placeholder_buffer(t.shape, t.dtype, t.op.name) for t in inputs]
+    elif len(ins) != len(inputs):
+        raise RuntimeError(
+            f"Number of inputs and in_buffers mismatch: {len(inputs)} vs {len(ins)}: extern {name}"
+        )
+    outs = _as_buffers(out_buffers)
+    if outs is None:
+        dtypes = _output_dtypes(dtype, inputs, len(shapes), name)
+        outs = [_placeholder_buffer(s, d, name) for s, d in zip(shapes, dtypes, strict=True)]
+    elif len(outs) != len(shapes):
+        raise RuntimeError(
+            f"Number of outputs and out_buffers mismatch: {len(shapes)} vs {len(outs)}: "
+            f"extern {name}"
+        )
+    body = fcompute(ins, outs)
+    if isinstance(body, PrimExpr):
+        body = Evaluate(body)
+    if not isinstance(body, Stmt):
+        raise ValueError(
+            f"Function '{getattr(fcompute, '__name__', name)}' should return PrimExpr or Stmt, "
+            f"but it returned '{type(body)}'"
+        )
+    op = ExternOp(
+        name, tag, convert(dict(attrs or {})), tuple(inputs), tuple(ins), tuple(outs), body
+    )
+    return op.outputs[0] if len(outs) == 1 else list(op.outputs)
+
+
+def _as_shapes(shape: Any) -> list[Any]:
+    if isinstance(shape, (PrimExpr, Integral)):
+        return [(shape,)]
+    if len(shape) == 0 or isinstance(shape[0], (PrimExpr, Integral)):
+        return [tuple(shape)]
+    return list(shape)
+
+
+def _as_buffers(buffers: Any) -> list[Buffer] | None:
+    if buffers is None:
+        return None
+    return [buffers] if isinstance(buffers, Buffer) else list(buffers)
+
+
+def _placeholder_buffer(shape: Sequence[PrimExpr], dtype: DType, name: str) -> Buffer:
+    return decl_buffer(shape, dtype, name, elem_offset=Var("elem_offset", INT32))  # type: ignore[no-any-return]
+
+
+def _output_dtypes(dtype: Any, inputs: Sequence[Tensor], count: int, name: str) -> Sequence[DType]:
+    if dtype is None:
+        kinds = dict.fromkeys([tensor.dtype for tensor in inputs])
+        if len(kinds) != 1:
+            raise ValueError(
+                f"Cannot infer output type, please provide dtype argument: extern {name} "
+                f"reads {', '.join(kinds) or 'nothing'}"
+            )
+        return [next(iter(kinds))] * count
+    given = [dtype] if isinstance(dtype, str) else list(dtype)
+    if len(given) != count:
+        raise ValueError(f"extern {name} requires {count} dtypes, got {len(given)}")
+    return [as_dtype(d) for d in given]
+
+
+def var(name: str = "tindex", dtype: Any = "int32", span: Any = None) -> Var:
+    """A variable of the program, such as a dimension."""
+    return Var(name, dtype, span)
+
+
+def size_var(name: str = "size", dtype: Any = "int32", span: Any = None) -> SizeVar:
+    """A variable that is never negative."""
+    return SizeVar(name, dtype, span)
+
+
+def const(value: Any, dtype: Any = "int32", span: Any = None) -> PrimExpr:
+    """A constant."""
+    return _const(value, dtype, span)
+
+
+def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Any = None) -> IterVar:
+    """An axis of threads, such as ``threadIdx.x``.
+
+    ``te.thread_axis("threadIdx.x")`` takes its extent from the axis bound to it.
+    """
+    if isinstance(dom, str):
+        tag, dom = dom, None
+    if not tag:
+        raise ValueError("tag must be given as Positional or keyword argument")
+    name = name or tag
+    if isinstance(dom, (Integral, PrimExpr)):
+        dom = (0, dom)
+    if dom is None:
+        return IterVar(None, Var(name, INT32), IterVarType.ThreadIndex, tag, span)
+    return IterVar(_as_range(dom), name, IterVarType.ThreadIndex, tag, span)
+
+
+def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Any = None) -> IterVar:
+    """An axis to reduce over.
+
+    Parameters
+    ----------
+    dom : Range or pair
+        ``(begin, end)``.
+    """
+    return IterVar(_as_range(dom), name, IterVarType.CommReduce, thread_tag, span)
+
+
+def _as_range(dom: Any) -> Range:
+    return dom if isinstance(dom, Range) else Range(*dom)

@@ -1,0 +1,27 @@
+"""Schedules: how the operations of a graph are computed."""
+
+from __future__ import annotations
+
+from .auto_inline import auto_inline_broadcast as AutoInlineBroadcast
+from .auto_inline import auto_inline_elem_wise as AutoInlineElemWise
+from .auto_inline import auto_inline_injective as AutoInlineInjective
+from .graph import create_attach_path as CreateAttachPath
+from .graph import create_feed_graph as CreateFeedGraph
+from .graph import create_read_graph as CreateReadGraph
+from .graph import post_dfs_order as PostDFSOrder
+from .infer_bound import infer_bound as InferBound
+from .lower import lower_schedule
+from .relations import Fuse, Rebase, Singleton, Split
+from .schedule import Schedule, create_schedule
+from .schedule_ops import schedule_ops as ScheduleOps
+from .specialized_condition import SpecializedCondition
+from .stage import Stage
+from .stage_data import AttachType, IterVarAttr
+from .to_prim_func import to_prim_func as SchedulePostProcToPrimFunc
+
+__all__ = [
+    "AttachType", "AutoInlineBroadcast", "AutoInlineElemWise", "AutoInlineInjective",
+    "CreateAttachPath", "CreateFeedGraph", "CreateReadGraph", "Fuse", "InferBound", "IterVarAttr",
+    "PostDFSOrder", "Rebase", "Schedule", "ScheduleOps", "SchedulePostProcToPrimFunc", "Singleton",
+    "SpecializedCondition", "Split", "Stage", "create_schedule", "lower_schedule",
+]  # fmt: skip

@@ -1,0 +1,154 @@
+"""Caches: copies of tensors that are read, and places where tensors are computed first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tvm.arith import Analyzer
+from tvm.error import ScheduleError
+from tvm.tir import op as tir_op
+from tvm.tir.expr import IterVar, IterVarType, PrimExpr, Range, Reduce, Var
+from tvm.tir.stmt_functor import substitute
+
+from ..tensor import ComputeOp, Operation, Tensor, reduction_outputs, spatial_axes
+from .dataflow import replace_dataflow, replace_operation
+from .message_passing import bound_checks, pass_down_domain, pass_down_index, pass_up_index
+from .relations import Ranges, Values, is_one
+from .stage import Stage
+from .stage_state import index_of
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+
+def cache_read(
+    schedule: Schedule, tensor: Tensor, scope: str, readers: Sequence[Operation]
+) -> Tensor:
+    """Put a stage that copies ``tensor`` between it and ``readers``."""
+    source = schedule[tensor]
+    # an earlier primitive may have replaced the operation
+    tensor = source.op.output(tensor.value_index)
+    suffix = f".v{tensor.value_index}" if tensor.op.num_outputs > 1 else ""
+    axis = spatial_axes(tensor.shape, [f"ax{i}" for i in range(tensor.ndim)])
+    name = f"{tensor.op.name}{suffix}.{scope}"
+    load = tensor(*[iv.var for iv in axis])
+    copy = ComputeOp(name, "", {}, axis, (load,)).output(0)
+
+    replacements: dict[Tensor, Tensor] = {}
+    for reader in readers:
+        stage = schedule[reader]
+        new = stage.op.replace_inputs({tensor: copy})
+        if new is stage.op:
+            raise ScheduleError(
+                f"cache_read requires readers of {tensor.op.name}, got {stage.op.name}, which "
+                f"reads {', '.join([t.name for t in stage.op.input_tensors]) or 'nothing'}"
+            ).add_context(f"stage {tensor.op.name}")
+        replacements.update(replace_operation(schedule, stage, new))
+    replace_dataflow(schedule, replacements)
+    position = schedule.stages.index(source) + 1
+    _insert_stage(schedule, position, copy.op, scope)
+    return copy
+
+
+def _insert_stage(schedule: Schedule, position: int, op: Operation, scope: str) -> Stage:
+    stage = Stage(op)
+    stage.set_scope(scope)
+    schedule.stages.insert(position, stage)
+    schedule.stage_map[op] = stage
+    return stage
+
+
+def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> list[Tensor]:
+    """Put a stage that computes ``tensors`` before their own, which becomes a copy."""
+    if not tensors:
+        raise ScheduleError("cache_write requires at least one tensor, got none")
+    stage = schedule[tensors[0]]
+    op = stage.op
+    for tensor in tensors:
+        if schedule[tensor] is not stage:
+            raise ScheduleError(
+                f"cache_write requires outputs of one operation, got {tensors[0].name} "
+                f"and {tensor.name}"
+            ).add_context(f"stage {op.name}")
+    if not isinstance(op, ComputeOp):
+        raise ScheduleError(
+            f"cache_write requires a compute, got {op.name}, a {type(op).__name__}"
+        ).add_context(f"stage {op.name}")
+    if len(tensors) != op.num_outputs:
+        raise ScheduleError(
+            f"cache_write requires all {op.num_outputs} outputs of {op.name}, got {len(tensors)}",
+            hint="pass the list of all outputs",
+        ).add_context(f"stage {op.name}")
+
+    layout = _cache_layout(stage, op)
+    body = _relayout(op, layout)
+    cached = ComputeOp(f"{op.name}.{scope}", op.tag, op.attrs, layout.axis, body)
+    loads = tuple([cached.output(i)(*layout.indices) for i in range(op.num_outputs)])
+    copy = ComputeOp(op.name, op.tag, op.attrs, op.axis, loads)
+    replacements = replace_operation(schedule, stage, copy)
+    replace_dataflow(schedule, replacements)
+    stage.reset_loops()
+    _insert_stage(schedule, schedule.stages.index(stage), cached, scope)
+    return list(cached.outputs)
+
+
+@dataclass(frozen=True)
+class _CacheLayout:
+    """How a cache is laid out: by the loops that the stage had."""
+
+    axis: list[IterVar]  # of the cache
+    roots: dict[Var, PrimExpr]  # the operation's axes in terms of the cache's
+    indices: list[PrimExpr]  # into the cache, in terms of the operation's axes
+    predicates: list[PrimExpr]  # over the cache's axes
+
+
+def _cache_layout(stage: Stage, op: ComputeOp) -> _CacheLayout:
+    ranges = Ranges(Analyzer())
+    for iv in op.axis:
+        ranges[iv] = iv.dom  # type: ignore[assignment]
+    pass_down_domain(stage, ranges, allow_missing=True)
+    loops = [iv for iv in stage.leaf_iter_vars if iv in ranges]
+    values: Values = {}
+    axis: list[IterVar] = []
+    for loop in loops:
+        if loop.iter_type is not IterVarType.DataPar:
+            raise ScheduleError(
+                f"cache_write requires spatial loops only, got {loop.var.name}",
+                hint="call cache_write before transforming the reduction's loops",
+            ).add_context(f"stage {op.name}")
+        domain: Range = ranges[loop]
+        new = IterVar(domain, Var(f"{loop.var.name}.c", loop.var.dtype), loop.iter_type)
+        axis.append(new)
+        values[loop] = domain.min if is_one(domain.extent) else new.var
+    if any([index_of(stage.leaf_iter_vars, iv) < 0 for iv in op.reduce_axis]):
+        raise ScheduleError(
+            "cache_write requires untouched reduction axes, got a stage whose are transformed",
+            hint="call cache_write first and transform the loops of the cache's stage",
+        ).add_context(f"stage {op.name}")
+    pass_up_index(stage, ranges, values)
+    down: Values = {iv: iv.var for iv in op.axis}
+    pass_down_index(stage, ranges, down)
+    return _CacheLayout(
+        axis,
+        {iv.var: values[iv] for iv in op.axis},
+        [down[loop] for loop in loops],
+        bound_checks(stage, ranges, values, root_domains=False),
+    )
+
+
+def _relayout(op: ComputeOp, layout: _CacheLayout) -> tuple[PrimExpr, ...]:
+    first = op.body[0]
+    if isinstance(first, Reduce):
+        new = substitute(first, layout.roots)
+        if layout.predicates:
+            new = new.replace(condition=tir_op.all(new.condition, *layout.predicates))
+        return reduction_outputs(new, len(op.body))
+    values = [substitute(value, layout.roots) for value in op.body]
+    if not layout.predicates:
+        return tuple(values)
+    guard = tir_op.all(*[tir_op.likely(p) for p in layout.predicates])
+    return tuple(
+        [tir_op.if_then_else(guard, value, tir_op.const(0, value.dtype)) for value in values]
+    )

@@ -1,0 +1,281 @@
+"""Bound inference: over which part of its axes each stage has to run.
+
+    for i: B[i] = A[i]                          B, computed at loop i.outer of C, runs over
+    for i.outer:                          ->        [i.outer*4, i.outer*4 + 4]
+        for i.inner in range(4):
+            C[i] = B[i] + B[i + 1]
+
+Stages are visited from the outputs to the inputs. A stage's readers tell which elements they need
+while the loops around it stand still; the range of an axis is the hull of what they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tvm.arith import Analyzer
+from tvm.error import ScheduleError
+from tvm.ir.visitor import Visitor
+from tvm.tir import op as tir_op
+from tvm.tir.expr import IterVar, PrimExpr, ProducerLoad, Range, Var, const
+
+from ..tensor import BaseComputeOp, ComputeOp, Operation, PlaceholderOp, Tensor
+from .graph import attach_path, create_feed_graph
+from .intervals import (
+    EVERYTHING,
+    Interval,
+    IntervalEvaluator,
+    from_range,
+    interval_of,
+    point,
+    to_range,
+    union,
+)
+from .message_passing import pass_down_domain, pass_up_domain
+from .relations import Ranges, Sets, is_one
+from .stage import Stage
+from .stage_data import StorageRank, storage_rank, thread_rank
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+# what is needed of each dimension of a tensor
+Needs = dict[Tensor, list[Interval | None]]
+
+
+@dataclass
+class BoundContext:
+    """What all stages share while bounds are inferred."""
+
+    ranges: Ranges
+    feeds: dict[Tensor, list[Operation]]
+    stage_of: dict[Operation, Stage]
+    # loops of other stages around each operation, innermost first
+    paths: dict[Operation, list[IterVar]]
+    # loops that are bound to threads
+    threads: dict[IterVar, IterVar] = field(default_factory=dict)
+
+    @property
+    def analyzer(self) -> Analyzer:
+        return self.ranges.analyzer
+
+
+def infer_ranges(schedule: Schedule) -> Ranges:
+    """The range of every axis of a normalized schedule."""
+    stages = [stage for stage in schedule.stages if not stage.is_inlined]
+    graph = {stage.op: stage.op.input_tensors for stage in stages}
+    context = BoundContext(
+        Ranges(Analyzer()),
+        create_feed_graph(graph),
+        {stage.op: stage for stage in stages},
+        {stage.op: attach_path(stage) for stage in stages},
+    )
+    for stage in stages:
+        for iv, attr in stage.iter_var_attrs.items():
+            if attr.bind_thread is not None:
+                context.threads[iv] = attr.bind_thread
+    for stage in reversed(stages):
+        if isinstance(stage.op, PlaceholderOp):
+            continue
+        try:
+            _infer_root_ranges(stage, context)
+            pass_down_domain(stage, context.ranges)
+        except ScheduleError as error:
+            error.add_context(f"stage {stage.op.name}")
+            raise
+    return context.ranges
+
+
+def _infer_root_ranges(stage: Stage, context: BoundContext) -> None:
+    op, ranges = stage.op, context.ranges
+    consumers = list(
+        dict.fromkeys([c for tensor in op.outputs for c in context.feeds.get(tensor, ())])
+    )
+    if stage.is_output or not consumers:
+        for iv in op.root_iter_vars():
+            ranges.learn(iv, iv.dom.min, iv.dom.extent)  # type: ignore[union-attr]
+        return
+    needs: Needs = {tensor: [None] * tensor.ndim for tensor in op.outputs}
+    rank = _effective_rank(stage, context)
+    for consumer in consumers:
+        _add_needs(stage, context.stage_of[consumer], rank, needs, context)
+    _gather(op, needs, context)
+
+
+def _effective_rank(stage: Stage, context: BoundContext) -> int:
+    """The rank of the stage's storage; by default what suits the threads around it."""
+    if stage.scope:
+        return storage_rank(stage.scope)
+    around = [
+        thread_rank(tag)
+        for iv in context.paths[stage.op]
+        if (tag := context.threads.get(iv, iv).thread_tag)
+    ]
+    if not around:
+        return StorageRank.GLOBAL
+    return StorageRank.SHARED if max(around) == 0 else StorageRank.LOCAL
+
+
+def _needs_relax(iv: IterVar, inside: bool, rank: int, context: BoundContext) -> bool:
+    """Whether the stage must provide for all iterations of a loop around its reader.
+
+    Those are the loops inside the attach point, and those over threads that share the storage.
+    """
+    tag = context.threads.get(iv, iv).thread_tag
+    if not tag or tag == "pipeline":
+        return inside
+    if rank == StorageRank.WARP and tag == "threadIdx.x":
+        return True
+    return rank <= thread_rank(tag)
+
+
+def _add_needs(
+    stage: Stage, consumer: Stage, rank: int, needs: Needs, context: BoundContext
+) -> None:
+    """Widen ``needs`` by what one reader reads while the loops around the stage stand still."""
+    ranges, analyzer = context.ranges, context.analyzer
+    sets, inside = _loop_sets(stage, consumer, rank, context)
+    relaxed: dict[Var, Interval] = {}
+    for iv in context.paths[consumer.op]:
+        inside = inside and not _is_attach_point(stage, iv)
+        if _needs_relax(iv, inside, rank, context):
+            relaxed[iv.var] = relaxed[context.threads.get(iv, iv).var] = from_range(ranges[iv])
+    if stage.attach_ivar is not None and inside:
+        raise ScheduleError(
+            f"compute_at requires every reader of {stage.op.name} inside the loop "
+            f"{stage.attach_ivar.var.name} of {stage.attach_stage.op.name}, "
+            f"got {consumer.op.name} outside",
+            hint=f"compute_at {consumer.op.name} there too, or leave {stage.op.name} at the root",
+        ).add_context(f"stage {stage.op.name}")
+    pass_up_domain(consumer, ranges, sets, analyzer)
+    domains: dict[Var, Interval] = {}
+    for iv in consumer.op.root_iter_vars():
+        values = sets.get(iv)
+        if values is None or not values.is_bounded:
+            values = from_range(ranges[iv])
+        if relaxed and values.low is not None and values.high is not None:
+            low = interval_of(values.low, relaxed, analyzer)
+            high = low if values.is_point else interval_of(values.high, relaxed, analyzer)
+            values = Interval(low.low, high.high)
+        domains[iv.var] = values
+    _propagate(consumer.op, domains, needs, analyzer)
+
+
+def _loop_sets(
+    stage: Stage, consumer: Stage, rank: int, context: BoundContext
+) -> tuple[Sets, bool]:
+    """The intervals of the reader's loops, and whether all of them are inside the attach point."""
+    sets: Sets = {}
+    inside = True
+    for iv in reversed(consumer.leaf_iter_vars):
+        inside = inside and not _is_attach_point(stage, iv)
+        domain = context.ranges[iv]
+        if is_one(domain.extent):
+            sets[iv] = point(domain.min)
+        elif _needs_relax(iv, inside, rank, context):
+            sets[iv] = from_range(domain)
+        else:
+            sets[iv] = point(context.threads.get(iv, iv).var)
+    return sets, inside
+
+
+def _is_attach_point(stage: Stage, iv: IterVar) -> bool:
+    return iv is stage.attach_ivar
+
+
+def _propagate(
+    op: Operation, domains: Mapping[Var, Interval], needs: Needs, analyzer: Analyzer
+) -> None:
+    """Add what ``op`` reads to ``needs`` while its axes run over ``domains``."""
+    if isinstance(op, ComputeOp):
+        collector = _ReadCollector(domains, needs, analyzer)
+        shared = len(op.reduce_axis) > 0
+        for value in op.body[:1] if shared else op.body:
+            collector.visit(value)
+    else:
+        for tensor in op.input_tensors:
+            if tensor in needs:
+                for axis, extent in enumerate(tensor.shape):
+                    whole = Range.from_min_extent(const(0, extent.dtype), extent)
+                    _widen(needs[tensor], axis, from_range(whole), analyzer)
+
+
+class _ReadCollector(Visitor):
+    """Widens the needs by every load in an expression."""
+
+    def __init__(self, domains: Mapping[Var, Interval], needs: Needs, analyzer: Analyzer) -> None:
+        self.evaluator = IntervalEvaluator(domains, analyzer)
+        self.needs = needs
+        self.analyzer = analyzer
+
+    def visit_producer_load(self, load: ProducerLoad) -> None:
+        self.visit_children(load)
+        tensor = load.producer
+        wanted = self.needs.get(tensor)  # type: ignore[call-overload]
+        if wanted is None:
+            return
+        for axis, index in enumerate(load.indices):
+            read = self.evaluator.visit(index)
+            _widen(wanted, axis, self._within(read, tensor.shape[axis]), self.analyzer)  # type: ignore[attr-defined]
+
+    def _within(self, read: Interval, extent: PrimExpr) -> Interval:
+        """The whole dimension, where that is no more than what is read."""
+        low, high = read.low, read.high
+        zero, last = const(0, extent.dtype), tir_op.subtract(extent, 1)
+        if low is None or high is None:
+            return Interval(zero, last)
+        if _is_plainly_inside(low, high, last):
+            return read
+        proves = self.analyzer.can_prove
+        if proves(tir_op.less_equal(low, zero)) and proves(tir_op.greater_equal(high, last)):
+            return Interval(zero, last)
+        return read
+
+
+def _is_plainly_inside(low: PrimExpr, high: PrimExpr, last: PrimExpr) -> bool:
+    """Whether the answer is known without a proof: ends that are constant and inside."""
+    if low is high:
+        return True
+    if isinstance(low, tir_op.IntImm):
+        if low.value > 0:
+            return True
+        if isinstance(high, tir_op.IntImm) and isinstance(last, tir_op.IntImm):
+            return high.value < last.value
+    return False
+
+
+def _widen(wanted: list[Interval | None], axis: int, read: Interval, analyzer: Analyzer) -> None:
+    before = wanted[axis]
+    wanted[axis] = read if before is None else union(before, read, analyzer)
+
+
+def _gather(op: Operation, needs: Needs, context: BoundContext) -> None:
+    """Set the ranges of the root axes: the hull of what is needed of the outputs."""
+    if not isinstance(op, BaseComputeOp):
+        for iv in op.root_iter_vars():
+            context.ranges.learn(iv, iv.dom.min, iv.dom.extent)  # type: ignore[union-attr]
+        return
+    for axis, iv in enumerate(op.axis):
+        hull: Interval | None = None
+        for tensor in op.outputs:
+            wanted = needs[tensor][axis]
+            if wanted is not None:
+                hull = wanted if hull is None else union(hull, wanted, context.analyzer)
+        assert iv.dom is not None
+        domain = to_range(hull or EVERYTHING, iv.dom, context.analyzer)
+        context.ranges.learn(iv, domain.min, domain.extent)
+    for iv in op.reduce_axis:
+        assert iv.dom is not None
+        context.ranges.learn(iv, iv.dom.min, iv.dom.extent)
+
+
+def infer_bound(schedule: Schedule) -> dict[IterVar, Range]:
+    """The range of every axis of a normalized schedule (``te.schedule.InferBound``)."""
+    ranges = infer_ranges(schedule)
+    simplify = ranges.analyzer.simplify
+    return {
+        iv: Range.from_min_extent(simplify(domain.min), simplify(domain.extent))
+        for iv, domain in ranges.items()
+    }

@@ -1,0 +1,182 @@
+"""The loops of a stage, from the outermost to the innermost, with what belongs around each body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from tvm.error import ScheduleError
+from tvm.tir import op as tir_op
+from tvm.tir.expr import IntImm, IterVar, IterVarType, PrimExpr, Var, const
+from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
+
+from .intervals import in_dtype
+from .message_passing import pass_up_index
+from .relations import Ranges, Values, is_one, is_zero
+from .stage import Stage
+from .stage_data import StorageRank, storage_rank, thread_rank
+
+# puts a statement around another one
+Wrapper = Callable[[Stmt], Stmt]
+
+_FOR_KINDS = {
+    IterVarType.DataPar: ForKind.SERIAL,
+    IterVarType.CommReduce: ForKind.SERIAL,
+    IterVarType.Ordered: ForKind.SERIAL,
+    IterVarType.Unrolled: ForKind.UNROLLED,
+    IterVarType.Vectorized: ForKind.VECTORIZED,
+    IterVarType.Parallelized: ForKind.PARALLEL,
+}
+
+
+@dataclass
+class Level:
+    """One loop: its axis, and the statements that open it, outermost first."""
+
+    iv: IterVar
+    wrappers: list[Wrapper] = field(default_factory=list)
+    thread: IterVar | None = None
+
+
+@dataclass
+class LoopNest:
+    """Loops, and the values of the stage's axes inside them."""
+
+    levels: list[Level]
+    values: Values
+
+
+def wrap(levels: list[Level], body: Stmt) -> Stmt:
+    """The body inside the loops."""
+    for level in reversed(levels):
+        for wrapper in reversed(level.wrappers):
+            body = wrapper(body)
+    return body
+
+
+def guard(conditions: list[PrimExpr], body: Stmt) -> Stmt:
+    """The body where all conditions hold."""
+    for condition in reversed(conditions):
+        body = IfThenElse(condition, body, None)
+    return body
+
+
+def make_loop_nest(
+    stage: Stage,
+    ranges: Ranges,
+    threads: Collection[IterVar],
+    begin: int = 0,
+    skip: Collection[IterVar] = (),
+    known: Values | None = None,
+) -> LoopNest:
+    """The loops of a stage from position ``begin`` on.
+
+    Parameters
+    ----------
+    threads : collection of IterVar
+        Thread axes that are open already; they are not opened again.
+    begin : int
+        The first loop; those before have the values ``known``, and the loops get variables of their
+        own: an initialization beside the main nest.
+    skip : collection of IterVar
+        Loops to leave out.
+    """
+    fresh = known is not None
+    values: Values = dict(known or {})
+    opened = dict.fromkeys(threads)
+    levels = []
+    for iv in stage.leaf_iter_vars[begin:]:
+        if iv in skip:
+            continue
+        level = _make_level(stage, iv, ranges, opened, values, fresh)
+        if level.thread is not None:
+            opened[level.thread] = None
+        levels.append(level)
+    pass_up_index(stage, ranges, values)
+    return LoopNest(levels, values)
+
+
+def _make_level(
+    stage: Stage,
+    iv: IterVar,
+    ranges: Ranges,
+    opened: dict[IterVar, None],
+    values: Values,
+    fresh: bool,
+) -> Level:
+    thread = stage.thread_of(iv)
+    if thread.thread_tag:
+        return _make_thread(stage, iv, thread, ranges, opened, values)
+    domain, attr = ranges[iv], stage.attr_of(iv)
+    dtype = iv.var.dtype
+    level = Level(iv)
+    for key, value in zip(attr.pragma_keys, attr.pragma_values, strict=True):
+        level.wrappers.append(_pragma(iv, key, value))
+    if is_one(domain.extent):
+        values[iv] = in_dtype(domain.min, dtype)
+        return level
+    kind = _FOR_KINDS.get(attr.iter_type)
+    if kind is None:
+        raise ScheduleError(
+            f"a loop requires an axis that iterates, got {iv.var.name} of {attr.iter_type.name}"
+        ).add_context(f"stage {stage.op.name}")
+    var = Var(f"{iv.var.name}.init", dtype) if fresh else iv.var
+    level.wrappers.append(_loop(var, domain.extent, kind))
+    values[iv] = var if is_zero(domain.min) else tir_op.add(domain.min, var)
+    return level
+
+
+def _pragma(iv: IterVar, key: str, value: PrimExpr) -> Wrapper:
+    return lambda body: AttrStmt(iv, f"pragma_{key}", value, body)
+
+
+def _loop(var: Var, extent: PrimExpr, kind: ForKind) -> Wrapper:
+    return lambda body: For(var, const(0, var.dtype), extent, kind, body)
+
+
+def _make_thread(
+    stage: Stage,
+    iv: IterVar,
+    thread: IterVar,
+    ranges: Ranges,
+    opened: dict[IterVar, None],
+    values: Values,
+) -> Level:
+    domain = ranges[iv]
+    if not is_zero(domain.min):
+        raise ScheduleError(
+            f"bind requires a loop from 0, got {iv.var.name} from {domain.min}",
+            hint="split the axis and bind one of the parts",
+        ).add_context(f"stage {stage.op.name}")
+    is_virtual = thread.thread_tag in ("vthread", "cthread") or thread.thread_tag.startswith(
+        "vthread"
+    )
+    if is_virtual and not isinstance(domain.extent, IntImm):
+        raise ScheduleError(
+            f"{thread.thread_tag} requires a constant extent, got {domain.extent}"
+        ).add_context(f"stage {stage.op.name}, axis {iv.var.name}")
+    level = Level(iv, thread=thread)
+    if thread not in opened:
+        key = "virtual_thread" if is_virtual else "thread_extent"
+        extent = in_dtype(ranges[thread].extent, thread.var.dtype)
+        level.wrappers.append(lambda body: AttrStmt(thread, key, extent, body))
+    values[iv] = _thread_value(stage, iv, thread, ranges, is_virtual)
+    return level
+
+
+def _thread_value(
+    stage: Stage, iv: IterVar, thread: IterVar, ranges: Ranges, is_virtual: bool
+) -> PrimExpr:
+    """The thread's number; 0 where each thread has its own copy of the result."""
+    dtype = iv.var.dtype
+    if is_one(ranges[iv].extent):
+        return const(0, dtype)
+    own = (
+        bool(stage.scope)
+        and not is_virtual
+        and stage.scope != "warp"
+        and storage_rank(stage.scope) > thread_rank(thread.thread_tag)
+    )
+    if own and storage_rank(stage.scope) != StorageRank.WARP:
+        return const(0, dtype)
+    return in_dtype(thread.var, dtype)

@@ -1,0 +1,55 @@
+"""From a schedule to a function, in three steps: ranges, loops, buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tvm.support.scope import deep
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import Var
+from tvm.tir.function import PrimFunc
+
+from ..tensor import Tensor
+from .infer_bound import infer_ranges
+from .schedule_ops import schedule_ops
+from .to_prim_func import to_prim_func
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+
+@deep
+def lower_schedule(
+    schedule: Schedule,
+    args: Sequence[Tensor | Buffer | Var],
+    name: str = "main",
+    binds: Mapping[Tensor, Buffer] | None = None,
+) -> PrimFunc:
+    """The function that runs a schedule.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Need not be in normal form.
+    args : list of Tensor, Buffer or Var
+        The parameters.
+    name : str
+        The function's global symbol.
+    binds : dict of Tensor to Buffer, optional
+        Buffers that tensors lie in; others are compact.
+    """
+    normal = schedule.normalize()
+    # tensors whose operation was replaced by a primitive stand for what replaced it
+    current = [_current(schedule, normal, arg) for arg in args]
+    buffers = {_current(schedule, normal, t): b for t, b in (binds or {}).items()}
+    body = schedule_ops(normal, infer_ranges(normal))
+    return to_prim_func(current, body, buffers, name)  # type: ignore[arg-type]
+
+
+def _current(
+    schedule: Schedule, normal: Schedule, arg: Tensor | Buffer | Var
+) -> Tensor | Buffer | Var:
+    if isinstance(arg, Tensor) and (stage := normal.stage_map.get(arg.op)) is not None:
+        return stage.op.output(arg.value_index)
+    return arg

@@ -1,0 +1,118 @@
+"""Ranges passed down a stage's relations, and values, intervals and checks passed up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from tvm.arith import Analyzer
+from tvm.tir import op as tir_op
+from tvm.tir.expr import IterVar, PrimExpr, Range
+
+from .relations import Ranges, Sets, Unchecked, Values, is_zero
+from .stage import Stage
+
+
+def pass_down_domain(stage: Stage, ranges: Ranges, allow_missing: bool = False) -> None:
+    """Find the ranges of all axes of a stage from those of its root axes."""
+    threaded = _lead_to_threads(stage)
+    for relation in stage.relations:
+        if allow_missing and any([iv not in ranges for iv in relation.parents]):
+            continue
+        relation.pass_down(ranges, threaded)
+    for iv, attr in stage.iter_var_attrs.items():
+        thread = attr.bind_thread
+        if thread is None or (allow_missing and iv not in ranges):
+            continue
+        if thread.dom is not None and thread not in ranges:
+            ranges.learn(thread, 0, thread.dom.extent)
+        ranges.learn(thread, 0, ranges[iv].extent)
+
+
+def _lead_to_threads(stage: Stage) -> dict[IterVar, bool]:
+    """The axes whose splits, down the line, are bound to threads: those keep their extents."""
+    found = {iv: True for iv, attr in stage.iter_var_attrs.items() if attr.bind_thread is not None}
+    if found:
+        for relation in reversed(stage.relations):
+            if any([iv in found for iv in relation.children]):
+                found.update(dict.fromkeys(relation.parents, True))
+    return found
+
+
+def pass_up_index(stage: Stage, ranges: Mapping[IterVar, Range], values: Values) -> None:
+    """Find the values of all axes of a stage from those of its loops."""
+    for relation in reversed(stage.relations):
+        relation.pass_up_values(ranges, values)
+
+
+def pass_down_index(stage: Stage, ranges: Mapping[IterVar, Range], values: Values) -> None:
+    """Find the values of a stage's loops from those of its root axes."""
+    for relation in stage.relations:
+        relation.pass_down_values(ranges, values)
+
+
+def pass_up_domain(
+    stage: Stage, ranges: Mapping[IterVar, Range], sets: Sets, analyzer: Analyzer
+) -> None:
+    """Find the intervals of all axes of a stage from those of its loops."""
+    for relation in reversed(stage.relations):
+        relation.pass_up_sets(ranges, sets, analyzer)
+
+
+def descend_from(stage: Stage, roots: Collection[IterVar]) -> dict[IterVar, None]:
+    """The axes that come, in part or wholly, from ``roots``; the roots included."""
+    found = dict.fromkeys(roots)
+    for relation in stage.relations:
+        if any([iv in found for iv in relation.parents]):
+            found.update(dict.fromkeys(relation.children))
+    return found
+
+
+def bound_checks(
+    stage: Stage,
+    ranges: Ranges,
+    values: Mapping[IterVar, PrimExpr],
+    skip: Collection[IterVar] = (),
+    root_domains: bool = True,
+) -> list[PrimExpr]:
+    """The conditions under which an iteration is one that the operation has.
+
+    Loops may run over more than an axis (tails of splits), and an inferred range may reach beyond
+    the axis of the operation (``root_domains``); conditions that can be proven are left out.
+    """
+    analyzer = ranges.analyzer
+    unchecked: Unchecked = {}
+    for relation in reversed(stage.relations):
+        relation.pass_up_checks(ranges, unchecked, analyzer)
+    checks = []
+    for iv in stage.all_iter_vars:
+        if iv in unchecked and iv not in skip:
+            domain = ranges[iv]
+            value = values[iv]
+            offset = value if is_zero(domain.min) else tir_op.subtract(value, domain.min)
+            checks.append(tir_op.less(offset, domain.extent))
+    if root_domains:
+        for iv in stage.op.root_iter_vars():
+            if iv not in skip:
+                checks += _domain_checks(iv, ranges[iv], values[iv], analyzer)
+    return checks
+
+
+def _domain_checks(
+    iv: IterVar, inferred: Range, value: PrimExpr, analyzer: Analyzer
+) -> list[PrimExpr]:
+    domain = iv.dom
+    if domain is None or domain is inferred:
+        return []
+    checks = []
+    if not _proves(tir_op.greater_equal(inferred.min, domain.min), analyzer):
+        checks.append(tir_op.greater_equal(value, domain.min))
+    end = tir_op.add(domain.min, domain.extent)
+    if not _proves(tir_op.less_equal(tir_op.add(inferred.min, inferred.extent), end), analyzer):
+        checks.append(tir_op.less(value, end))
+    return checks
+
+
+def _proves(condition: PrimExpr, analyzer: Analyzer) -> bool:
+    if isinstance(condition, tir_op.IntImm):
+        return bool(condition.value)
+    return bool(analyzer.can_prove(condition))

@@ -1,0 +1,114 @@
+"""Primitives that say where a stage runs and where its result lies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.error import OpNotImplemented, ScheduleError
+from tvm.tir.expr import IterVar, PrimExpr, as_expr
+
+from ..tensor import ComputeOp, PlaceholderOp
+from .stage_data import AttachType
+from .stage_state import StageState
+
+
+class PlacementPrimitives(StageState):
+    """Where a stage runs."""
+
+    __slots__ = ()
+
+    def compute_at(self, parent: Any, scope: IterVar) -> None:
+        """Compute the stage inside a loop of a stage that uses it.
+
+            for i: B[i] = ...            for i:
+            for i: C[i] = B[i] ...  ->       B[i] = ...
+                                             C[i] = B[i] ...
+
+        Parameters
+        ----------
+        parent : Stage
+            The stage whose loop it is.
+        scope : IterVar
+            The loop.
+        """
+        self._require_computed("compute_at")
+        if parent is self:
+            raise ScheduleError(
+                f"compute_at requires another stage, got {self.op.name} itself"
+            ).add_context(f"stage {self.op.name}")
+        if not isinstance(parent, StageState):
+            raise ScheduleError(
+                f"compute_at requires a stage, got a value of {type(parent).__name__}",
+                hint=f"s[{self.op.name}].compute_at(s[consumer], axis)",
+            ).add_context(f"stage {self.op.name}")
+        if self.is_output:
+            raise ScheduleError(
+                f"compute_at requires a stage that another one reads, got output {self.op.name}",
+                hint=f"attach {parent.op.name} to {self.op.name} instead",
+            ).add_context(f"stage {self.op.name}")
+        parent.find_leaf("compute_at", scope)
+        self.attach_type = AttachType.Scope
+        self.attach_ivar = scope
+        self.attach_stage = parent
+
+    def _require_computed(self, primitive: str) -> None:
+        if isinstance(self.op, PlaceholderOp):
+            raise ScheduleError(
+                f"{primitive} requires a computed stage, got placeholder {self.op.name}",
+                hint=f'cache_read({self.op.name}, "global", [consumer]) makes a stage of it',
+            ).add_context(f"stage {self.op.name}")
+
+    def compute_inline(self) -> None:
+        """Put the stage's expression wherever it is read."""
+        self._require_computed("compute_inline")
+        if not isinstance(self.op, ComputeOp) or self.op.reduce_axis:
+            kind = "a reduction" if isinstance(self.op, ComputeOp) else type(self.op).__name__
+            raise ScheduleError(
+                f"compute_inline requires an element-wise compute, got {self.op.name}, {kind}",
+                hint="compute_at places it inside a loop of its consumer",
+            ).add_context(f"stage {self.op.name}")
+        if self.is_output:
+            raise ScheduleError(
+                f"compute_inline requires a stage that another one reads, "
+                f"got output {self.op.name}",
+            ).add_context(f"stage {self.op.name}")
+        self.attach_type = AttachType.Inline
+
+    def compute_root(self) -> None:
+        """Compute the stage on its own, before those that use it: the default."""
+        self.attach_type = AttachType.GroupRoot
+        self.attach_ivar = None
+        self.attach_stage = None
+
+    def set_scope(self, scope: str) -> None:
+        """Keep the result in a storage scope such as ``shared`` or ``local``."""
+        if self.is_output and scope not in ("", "global"):
+            raise ScheduleError(
+                f"set_scope requires a stage that is kept inside, got output {self.op.name}",
+                hint=f'cache_write({self.op.name}, "{scope}") computes it there',
+            ).add_context(f"stage {self.op.name}")
+        self.scope = scope
+
+    def set_store_predicate(self, predicate: Any) -> None:
+        """Store only where ``predicate`` holds: threads of which one is enough."""
+        expr: PrimExpr = as_expr(predicate)
+        self.store_predicate = expr
+
+    def double_buffer(self) -> None:
+        """Compute into one of two copies while the other one is read."""
+        if self.is_output:
+            raise ScheduleError(
+                f"double_buffer requires a stage that is kept inside, got output {self.op.name}"
+            ).add_context(f"stage {self.op.name}")
+        self.is_double_buffered = True
+
+    def rolling_buffer(self) -> None:
+        """Not there yet: keep a sliding window."""
+        raise OpNotImplemented("rolling_buffer is not available yet")
+
+    def transform_layout(self, mapping_function: Any) -> Any:
+        """Not there yet: change the layout of the result."""
+        raise OpNotImplemented(
+            "transform_layout is not available yet",
+            hint="give the te.compute the shape that it shall have in memory",
+        )

@@ -1,0 +1,127 @@
+"""Factoring a reduction: partial results along one of its loops, combined by a second reduction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.arith import Analyzer
+from tvm.error import ScheduleError
+from tvm.tir import op as tir_op
+from tvm.tir.expr import (
+    IterVar,
+    IterVarType,
+    PrimExpr,
+    Range,
+    Reduce,
+    Var,
+    const,
+)
+from tvm.tir.stmt_functor import substitute
+
+from ..tensor import ComputeOp, Tensor, reduction_outputs
+from .dataflow import replace_dataflow, replace_operation
+from .message_passing import bound_checks, pass_down_domain, pass_up_index
+from .relations import Ranges, Values, is_one
+from .stage import Stage
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+
+def rfactor(schedule: Schedule, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
+    """See :meth:`Schedule.rfactor`."""
+    stage = schedule[tensor]
+    op = stage.op
+    if not isinstance(op, ComputeOp) or not isinstance(op.body[0], Reduce):
+        raise ScheduleError(f"rfactor requires a reduction, got {op.name}").add_context(
+            f"stage {op.name}"
+        )
+    stage.find_leaf("rfactor", axis)
+    if axis.iter_type is not IterVarType.CommReduce:
+        raise ScheduleError(
+            f"rfactor requires a loop that comes from a reduction axis, got {axis.var.name}"
+        ).add_context(f"stage {op.name}")
+    if not -len(op.axis) - 1 <= factor_axis <= len(op.axis):
+        raise ScheduleError(
+            f"rfactor requires factor_axis in [{-len(op.axis) - 1}, {len(op.axis)}], "
+            f"got {factor_axis}"
+        ).add_context(f"stage {op.name}")
+    if op.body[0].init:
+        raise ScheduleError(
+            f"rfactor requires a reduction without init, got {op.name}"
+        ).add_context(f"stage {op.name}")
+    position = factor_axis if factor_axis >= 0 else len(op.axis) + 1 + factor_axis
+
+    partial, ranges = _partial_results(stage, op, axis, position)
+    combined = _combine_partial(op, partial, ranges[axis], axis, position)
+    replacements = replace_operation(schedule, stage, combined)
+    replace_dataflow(schedule, replacements)
+    new = Stage(partial)
+    schedule.stages.insert(schedule.stages.index(stage), new)
+    schedule.stage_map[partial] = new
+    stage.reset_loops()
+    return partial.output(0) if partial.num_outputs == 1 else list(partial.outputs)
+
+
+def _partial_results(
+    stage: Stage, op: ComputeOp, axis: IterVar, position: int
+) -> tuple[ComputeOp, Ranges]:
+    """The operation over the axes with ``axis`` among them, reducing over the other loops."""
+    ranges = Ranges(Analyzer())
+    for iv in op.reduce_axis:
+        ranges[iv] = iv.dom  # type: ignore[assignment]
+    pass_down_domain(stage, ranges, allow_missing=True)
+    values: Values = {}
+    reduced: list[IterVar] = []
+    factor = IterVar(ranges[axis], Var(axis.var.name, axis.var.dtype), IterVarType.DataPar)
+    for loop in stage.leaf_iter_vars:
+        if loop not in ranges:
+            continue
+        if loop is axis:
+            values[loop] = factor.var
+        else:
+            new = IterVar(ranges[loop], Var(loop.var.name, loop.var.dtype), IterVarType.CommReduce)
+            reduced.append(new)
+            values[loop] = ranges[loop].min if is_one(ranges[loop].extent) else new.var
+    pass_up_index(stage, ranges, values)
+    skip = [iv for iv in stage.all_iter_vars if iv not in values]
+    predicates = bound_checks(stage, ranges, values, skip, root_domains=False)
+
+    reduce: Any = op.body[0]
+    # the spatial axes are new, for the old ones belong to the combination
+    spatial = [IterVar(iv.dom, Var(iv.var.name, iv.var.dtype), iv.iter_type) for iv in op.axis]
+    mapping: dict[Var, PrimExpr] = {iv.var: values[iv] for iv in op.reduce_axis}
+    mapping.update({old.var: new.var for old, new in zip(op.axis, spatial, strict=True)})
+    sources = [substitute(source, mapping) for source in reduce.source]
+    condition = tir_op.all(substitute(reduce.condition, mapping), *predicates)
+    axes = [*spatial[:position], factor, *spatial[position:]]
+    name = f"{op.name}.rf"
+    if reduced:
+        first = Reduce(reduce.combiner, sources, reduced, condition, 0)
+        body: tuple[PrimExpr, ...] = reduction_outputs(first, len(op.body))
+    else:
+        identity = reduce.combiner.identity_element
+        body = tuple(
+            [
+                source if _is_true(condition) else tir_op.if_then_else(condition, source, zero)
+                for source, zero in zip(sources, identity, strict=True)
+            ]
+        )
+    return ComputeOp(name, op.tag, op.attrs, axes, body), ranges
+
+
+def _is_true(condition: PrimExpr) -> bool:
+    return isinstance(condition, tir_op.IntImm) and bool(condition.value)
+
+
+def _combine_partial(
+    op: ComputeOp, partial: ComputeOp, domain: Range, axis: IterVar, position: int
+) -> ComputeOp:
+    """The operation as a reduction of the partial results."""
+    over = IterVar(domain, Var(f"{axis.var.name}.v", axis.var.dtype), IterVarType.CommReduce)
+    indices = [iv.var for iv in op.axis]
+    indices.insert(position, over.var)
+    loads = [output(*indices) for output in partial.outputs]
+    reduce: Any = op.body[0]
+    first = Reduce(reduce.combiner, loads, [over], const(True, "bool"), 0)
+    return ComputeOp(op.name, op.tag, op.attrs, op.axis, reduction_outputs(first, len(op.body)))

@@ -1,0 +1,164 @@
+"""A schedule: a stage for each operation of a graph.
+
+s = te.create_schedule(C.op)
+i_outer, i_inner = s[C].split(C.op.axis[0], factor=32)
+s[B].compute_at(s[C], i_outer)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tvm.error import OpNotImplemented, ScheduleError
+from tvm.runtime.object import Object
+
+from ..tensor import Operation, Tensor
+from . import cache, normalize, rfactor
+from .graph import create_read_graph, post_dfs_order
+from .stage import Stage
+
+
+class Schedule(Object):
+    """Stages in the order of computation; ``s[tensor or operation]`` is one of them.
+
+    ``stage_map`` finds a stage by its operation, also by those that the primitives have replaced.
+    """
+
+    __slots__ = ("groups", "outputs", "stage_map", "stages")
+
+    def __init__(self, outputs: Sequence[Operation]) -> None:
+        self.outputs: list[Operation] = list(outputs)
+        self.groups: list[Stage] = []
+        graph = create_read_graph(self.outputs)
+        self.stages = [Stage(op) for op in post_dfs_order(self.outputs, graph)]
+        self.stage_map: dict[Operation, Stage] = {stage.op: stage for stage in self.stages}
+        for op in self.outputs:
+            self.stage_map[op].is_output = True
+
+    def __getitem__(self, tensor: Tensor | Operation) -> Stage:
+        op = tensor.op if isinstance(tensor, Tensor) else tensor
+        if not isinstance(op, Operation):
+            raise ValueError(
+                f"Expect schedule key to be Tensor or Operation, got {type(tensor).__name__}"
+            )
+        stage = self.stage_map.get(op)
+        if stage is None:
+            raise ValueError(
+                f"Cannot find the operation {op.name} in schedule; its stages are "
+                f"{', '.join([stage.op.name for stage in self.stages])}"
+            )
+        return stage
+
+    def copy(self) -> Schedule:
+        """A schedule of its own with the same stages."""
+        new = Schedule.__new__(Schedule)
+        copies = {id(stage): stage.copy() for stage in self.stages}
+        for stage in copies.values():
+            if stage.attach_stage is not None:
+                stage.attach_stage = copies[id(stage.attach_stage)]
+        new.outputs = list(self.outputs)
+        new.groups = list(self.groups)
+        new.stages = [copies[id(stage)] for stage in self.stages]
+        new.stage_map = {op: copies[id(stage)] for op, stage in self.stage_map.items()}
+        return new
+
+    def normalize(self) -> Schedule:
+        """A copy with inlined stages put in place and all loops starting from 0."""
+        return normalize.normalize(self)
+
+    def create_group(self, outputs: Any, inputs: Any, include_inputs: bool = False) -> Any:
+        """Not there yet: a group of stages that are moved together."""
+        raise OpNotImplemented(
+            "create_group is not available yet", hint="call compute_at on each stage"
+        )
+
+    def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
+        """Let ``readers`` read a copy of a tensor, kept in a storage scope.
+
+            C[i] = A[i] + 1   ->   A.local[i] = A[i]
+                                   C[i] = A.local[i] + 1
+
+        Parameters
+        ----------
+        tensor : Tensor
+            What is read.
+        scope : str
+            Where the copy is kept, such as ``global`` or ``shared``.
+        readers : list of Tensor or Operation
+            Who shall read the copy.
+
+        Returns
+        -------
+        cache : Tensor
+        """
+        return cache.cache_read(self, tensor, scope, _operations(readers))
+
+    def cache_write(self, tensor: Any, scope: str) -> Any:
+        """Compute a tensor in a storage scope, and copy it into its place.
+
+            C[i] = A[i] + 1   ->   C.local[i.c] = A[i.c] + 1
+                                   C[i] = C.local[i]
+
+        Loops that the stage had become the axes of the cache, its layout.
+
+        Parameters
+        ----------
+        tensor : Tensor or list of Tensor
+            The output, or all the outputs of an operation.
+        scope : str
+            Where the copy is kept, such as ``global`` or ``local``.
+
+        Returns
+        -------
+        cache : Tensor or list of Tensor
+        """
+        if isinstance(tensor, (list, tuple)):
+            return cache.cache_write(self, list(tensor), scope)
+        return cache.cache_write(self, [tensor], scope)[0]
+
+    def rfactor(self, tensor: Tensor, axis: Any, factor_axis: int = 0) -> Any:
+        """Compute partial results of a reduction, one an iteration of ``axis``, then combine them.
+
+            B[] = sum(A[k])   ->   B.rf[k.inner] = sum(A[k.outer*f + k.inner])   over k.outer
+                                   B[] = sum(B.rf[k.inner.v])                    over k.inner.v
+
+        Parameters
+        ----------
+        tensor : Tensor
+            The reduction.
+        axis : IterVar
+            A loop that comes from its reduction axes.
+        factor_axis : int
+            The position of the new axis in the partial results.
+
+        Returns
+        -------
+        Tensor, or a list of them for a tuple reduction
+        """
+        return rfactor.rfactor(self, tensor, axis, factor_axis)
+
+
+def _operations(readers: Any) -> list[Operation]:
+    if isinstance(readers, (Tensor, Operation)):
+        readers = [readers]
+    return [reader.op if isinstance(reader, Tensor) else reader for reader in readers]
+
+
+def create_schedule(ops: Any) -> Schedule:
+    """A schedule that computes every stage on its own, in order.
+
+    Parameters
+    ----------
+    ops : Operation or list of Operation
+        The outputs.
+    """
+    given: Iterable[Any] = ops if isinstance(ops, (list, tuple)) else [ops]
+    outputs = [op.op if isinstance(op, Tensor) else op for op in given]
+    for op in outputs:
+        if not isinstance(op, Operation):
+            raise ScheduleError(
+                f"create_schedule requires operations, got a value of {type(op).__name__}",
+                hint="te.create_schedule(C.op) or te.create_schedule([C.op, D.op])",
+            )
+    return Schedule(list(dict.fromkeys(outputs)))

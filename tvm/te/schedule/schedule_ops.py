@@ -1,0 +1,152 @@
+"""From a schedule with known ranges to one statement over tensors (``te.schedule.ScheduleOps``)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from tvm.arith import Analyzer
+from tvm.error import ScheduleError
+from tvm.tir import op as tir_op
+from tvm.tir.expr import BOOL, IterVar, PrimExpr, Range, const
+from tvm.tir.stmt import NO_OP, AttrStmt, ProducerRealize, Stmt, seq
+
+from ..tensor import BaseComputeOp, ComputeOp, ExternOp, PlaceholderOp, Tensor
+from .graph import attach_path
+from .loop_nest import Level
+from .lower_compute import provide_compute
+from .relations import Ranges
+from .stage import Stage
+from .stage_data import AttachType, thread_rank
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+
+def schedule_ops(
+    schedule: Schedule, ranges: Mapping[IterVar, Range], keep_trivial_loop: bool = False
+) -> Stmt:
+    """The loops of all stages, as one statement that loads from and stores to tensors.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        In normal form.
+    ranges : dict of IterVar to Range
+        What bound inference found for it.
+    """
+    if not isinstance(ranges, Ranges):
+        ranges = _as_ranges(ranges)
+    return _Builder(schedule, ranges).build()
+
+
+def _as_ranges(ranges: Mapping[IterVar, Range]) -> Ranges:
+    known = Ranges(Analyzer())
+    for iv, domain in ranges.items():
+        known.learn(iv, domain.min, domain.extent)
+    return known
+
+
+class _Builder:
+    """Nests the stages as they are attached."""
+
+    def __init__(self, schedule: Schedule, ranges: Ranges) -> None:
+        self.ranges = ranges
+        self.roots: list[Stage] = []
+        # stages by the loop inside which they are computed
+        self.attached: dict[IterVar, list[Stage]] = {}
+        for stage in schedule.stages:
+            if isinstance(stage.op, PlaceholderOp) or stage.is_inlined:
+                continue
+            if stage.attach_type is not AttachType.Scope:
+                self.roots.append(stage)
+                continue
+            if stage.attach_stage.is_inlined:
+                raise ScheduleError(
+                    f"compute_at requires a stage with loops, got {stage.attach_stage.op.name}, "
+                    "which is inlined"
+                ).add_context(f"stage {stage.op.name}")
+            assert stage.attach_ivar is not None
+            self.attached.setdefault(stage.attach_ivar, []).append(stage)
+
+    def build(self) -> Stmt:
+        body: Stmt = NO_OP
+        for stage in reversed(self.roots):
+            body = self.pipeline(stage, body, ())
+        return body
+
+    def pipeline(self, stage: Stage, consumer: Stmt, threads: Collection[IterVar]) -> Stmt:
+        """Compute a stage, then run what uses it."""
+        body = self.provide(stage, threads)
+        if stage.is_double_buffered:
+            body = AttrStmt(stage.op, "double_buffer_scope", const(1), body)
+        return self.realize(stage, seq([body, consumer]))
+
+    def provide(self, stage: Stage, threads: Collection[IterVar]) -> Stmt:
+        op = stage.op
+        if isinstance(op, ComputeOp):
+            return provide_compute(stage, self.ranges, threads, self.nest)
+        if isinstance(op, ExternOp):
+            return _provide_extern(op)
+        raise ScheduleError(
+            f"lowering requires computes and externs, got {op.name}, a {type(op).__name__}"
+        )
+
+    def nest(self, levels: list[Level], body: Stmt, threads: Collection[IterVar]) -> Stmt:
+        """The body inside loops, each with the stages that are attached to it."""
+        open_threads = [list(threads)]
+        for level in levels:
+            more = [level.thread] if level.thread is not None else []
+            open_threads.append([*open_threads[-1], *more])
+        for level, inside in zip(reversed(levels), reversed(open_threads), strict=False):
+            for stage in reversed(self.attached.get(level.iv, ())):
+                body = self.pipeline(stage, body, inside)
+            for wrapper in reversed(level.wrappers):
+                body = wrapper(body)
+        return body
+
+    def realize(self, stage: Stage, body: Stmt) -> Stmt:
+        """Memory for what the stage computes, around all that uses it."""
+        op, scope = stage.op, stage.scope or default_scope(stage)
+        for tensor in reversed(op.outputs):
+            bounds = self._bounds(stage, tensor)
+            body = ProducerRealize(tensor, bounds, const(True, BOOL), body, scope)
+            for position, iv in enumerate(op.root_iter_vars()[: tensor.ndim]):
+                attr = stage.attr_of(iv)
+                if attr.dim_align_factor:
+                    align = (position, attr.dim_align_factor, attr.dim_align_offset)
+                    body = AttrStmt(tensor, "buffer_dim_align", tir_op.tvm_tuple(*align), body)
+        return body
+
+    def _bounds(self, stage: Stage, tensor: Tensor) -> tuple[Range, ...]:
+        op = stage.op
+        if isinstance(op, BaseComputeOp):
+            return tuple([self.ranges[iv] for iv in op.axis])
+        return tuple([Range.from_min_extent(const(0, dim.dtype), dim) for dim in tensor.shape])
+
+
+def default_scope(stage: Stage) -> str:
+    """Where a stage's result is kept if nothing is said: as near as the threads around allow."""
+    threads = {}
+    outer = stage.attach_stage
+    while outer is not None:
+        threads.update({iv: outer.thread_of(iv).thread_tag for iv in outer.leaf_iter_vars})
+        outer = outer.attach_stage
+    ranks = [thread_rank(tag) for iv in attach_path(stage) if (tag := threads[iv])]
+    if not ranks:
+        return "global"
+    return "shared" if max(ranks) == 0 else "local"
+
+
+def _provide_extern(op: ExternOp) -> Stmt:
+    body = op.body
+    bindings = [
+        *zip(op.output_placeholders, op.outputs, strict=True),
+        *zip(op.input_placeholders, op.inputs, strict=True),
+    ]
+    for buffer, tensor in reversed(bindings):
+        whole: list[PrimExpr] = []
+        for dim in tensor.shape:
+            whole += [const(0, dim.dtype), dim]
+        body = AttrStmt([buffer, tensor], "buffer_bind_scope", tir_op.tvm_tuple(*whole), body)
+    return body

@@ -1,0 +1,103 @@
+"""The state of a stage, and looking up its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm.error import ScheduleError, suggest
+from tvm.runtime.object import Object
+from tvm.tir.expr import IterVar, PrimExpr
+
+from ..tensor import Operation
+from .relations import Relation
+from .stage_data import NO_ATTR, AttachType, IterVarAttr
+
+
+class StageState(Object):
+    """How one operation is computed: its loops, and where they stand.
+
+    ``relations`` tell how the axes in ``leaf_iter_vars`` (the loops, outermost first) come from those
+    of the operation; ``all_iter_vars`` has both and all between.
+    """
+
+    __slots__ = (
+        "all_iter_vars",
+        "attach_ivar",
+        "attach_stage",
+        "attach_type",
+        "group",
+        "is_double_buffered",
+        "is_output",
+        "iter_var_attrs",
+        "leaf_iter_vars",
+        "op",
+        "origin_op",
+        "relations",
+        "scope",
+        "store_predicate",
+        "threads",
+    )  # fmt: skip
+
+    def __init__(self, op: Operation) -> None:
+        self.op = op
+        self.origin_op = op
+        self.scope = ""
+        self.all_iter_vars: list[IterVar] = list(op.root_iter_vars())
+        self.leaf_iter_vars: list[IterVar] = list(self.all_iter_vars)
+        self.threads: tuple[IterVar, ...] = ()
+        self.store_predicate: PrimExpr | None = None
+        self.relations: list[Relation] = []
+        self.iter_var_attrs: dict[IterVar, IterVarAttr] = {}
+        self.attach_type = AttachType.GroupRoot
+        self.attach_ivar: IterVar | None = None
+        self.attach_stage: Any = None
+        self.is_double_buffered = False
+        self.group: Any = None
+        self.is_output = False
+
+    def __repr__(self) -> str:
+        return f"stage({self.op.name}, {self.op})"
+
+    __str__ = __repr__
+
+    def find_leaf(self, primitive: str, iv: IterVar) -> int:
+        """The position of a loop, or an error if the axis is none any more."""
+        if not isinstance(iv, IterVar):
+            raise ScheduleError(
+                f"{primitive} requires an axis of stage {self.op.name}, "
+                f"got a value of {type(iv).__name__}"
+            ).add_context(f"stage {self.op.name}")
+        position = index_of(self.leaf_iter_vars, iv)
+        if position >= 0:
+            return position
+        name, loops = iv.var.name, [leaf.var.name for leaf in self.leaf_iter_vars]
+        known = index_of(self.all_iter_vars, iv) >= 0
+        found = "which was split or fused already" if known else "which is not one of its axes"
+        raise ScheduleError(
+            f"{primitive} requires a loop of stage {self.op.name}, got {name}, {found}",
+            hint=f"its loops are {', '.join(loops) or 'none'}"
+            + (f"; {near}" if not known and (near := suggest(name, loops)) else ""),
+        ).add_context(f"stage {self.op.name}, axis {name}")
+
+    def apply_relation(self, relation: Relation, created: Sequence[IterVar]) -> None:
+        """Record how new axes come about."""
+        self.relations.append(relation)
+        self.all_iter_vars.extend(created)
+
+    def attr_of(self, iv: IterVar) -> IterVarAttr:
+        """What is said of an axis."""
+        return self.iter_var_attrs.get(iv, NO_ATTR)
+
+    def thread_of(self, iv: IterVar) -> IterVar:
+        """The thread axis that a loop is bound to, or the loop itself."""
+        attr = self.iter_var_attrs.get(iv)
+        return iv if attr is None or attr.bind_thread is None else attr.bind_thread
+
+
+def index_of(axes: Sequence[IterVar], iv: IterVar) -> int:
+    """The position of an axis, -1 if it is not there."""
+    for position, other in enumerate(axes):
+        if other is iv:
+            return position
+    return -1

@@ -1,0 +1,180 @@
+"""From a statement over tensors to a function over buffers (``SchedulePostProcToPrimFunc``).
+
+realize B: C[i] = B[i] + 1      ->      def f(A: Buffer, C: Buffer):
+                                            BufferRealize(B): C[i] = B[i] + 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tvm.error import LoweringError
+from tvm.ir.visitor import Rewriter
+from tvm.support.scope import deep
+from tvm.tir import op as tir_op
+from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.expr import BufferLoad, PrimExpr, ProducerLoad, Range, Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.stmt import (
+    AttrStmt,
+    BufferRealize,
+    BufferStore,
+    ProducerRealize,
+    ProducerStore,
+    Stmt,
+)
+from tvm.tir.stmt_functor import Substituter
+
+from ..tensor import Operation, Tensor
+
+
+@deep
+def to_prim_func(
+    args: Sequence[Tensor | Buffer | Var],
+    body: Stmt,
+    binds: Mapping[Tensor, Buffer] | None = None,
+    name: str = "main",
+) -> PrimFunc:
+    """The function with the given parameters.
+
+    Parameters
+    ----------
+    args : list of Tensor, Buffer or Var
+        A tensor that ``binds`` does not name gets a compact buffer of its shape.
+    body : Stmt
+        From ``ScheduleOps``.
+    binds : dict of Tensor to Buffer, optional
+        Buffers that tensors lie in.
+    """
+    buffers = dict(binds or {})
+    params: list[Buffer | Var] = []
+    for arg in args:
+        if isinstance(arg, Tensor):
+            if arg not in buffers:
+                buffers[arg] = decl_buffer(arg.shape, arg.dtype, arg.name)
+            params.append(buffers[arg])
+        elif isinstance(arg, (Buffer, Var)):
+            params.append(arg)
+        else:
+            raise LoweringError(
+                f"{name} requires tensors, buffers and variables as arguments, "
+                f"got a value of {type(arg).__name__}"
+            )
+    body = _BufferAssigner(buffers, name).visit(body)
+    attrs = {"global_symbol": name, "tir.noalias": True, "from_legacy_te_schedule": True}
+    return PrimFunc(params, body, None, None, attrs)
+
+
+class _BufferAssigner(Rewriter):
+    """Puts buffers in the place of tensors."""
+
+    def __init__(self, buffers: dict[Tensor, Buffer], function: str) -> None:
+        self.buffers = buffers
+        self.function = function
+        # the region of each tensor that is kept inside
+        self.bounds: dict[Tensor, tuple[Range, ...]] = {}
+
+    def buffer_of(self, tensor: Any) -> Buffer:
+        buffer = self.buffers.get(tensor)
+        if buffer is None:
+            raise LoweringError(
+                f"{self.function} requires every input among its arguments, got none for "
+                f"{tensor.name} of shape {list(tensor.shape)}",
+                hint=f"add {tensor.name} to the arguments of lower or build",
+            )
+        return buffer
+
+    def visit_producer_load(self, load: ProducerLoad) -> PrimExpr:
+        load = self.rewrite_children(load)
+        return BufferLoad._make(self.buffer_of(load.producer), load.indices, None, load.span)  # type: ignore[no-any-return]
+
+    def visit_producer_store(self, store: ProducerStore) -> Stmt:
+        store = self.rewrite_children(store)
+        return BufferStore(self.buffer_of(store.producer), store.value, store.indices)
+
+    def visit_producer_realize(self, realize: ProducerRealize) -> Stmt:
+        tensor: Any = realize.producer
+        if tensor in self.buffers:
+            # an argument has its memory already
+            return self.visit(realize.body)  # type: ignore[no-any-return]
+        buffer = decl_buffer(tensor.shape, tensor.dtype, tensor.name, scope=realize.storage_scope)
+        self.buffers[tensor] = buffer
+        self.bounds[tensor] = realize.bounds
+        body = self.visit(realize.body)
+        del self.buffers[tensor]
+        return BufferRealize(buffer, realize.bounds, realize.condition, body)
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
+        if attr.attr_key == "buffer_bind_scope":
+            return self._bind(attr)
+        node: Any = attr.node
+        if isinstance(node, Tensor):
+            return self._align(attr, node)
+        if isinstance(node, Operation):
+            body = self.visit(attr.body)
+            for tensor in reversed(node.outputs):
+                data = self.buffer_of(tensor).data
+                body = AttrStmt(data, attr.attr_key, attr.value, body)
+            return body  # type: ignore[no-any-return]
+        value, body = self.visit(attr.value), self.visit(attr.body)
+        if value is attr.value and body is attr.body:
+            return attr
+        return AttrStmt(node, attr.attr_key, value, body)
+
+    def _align(self, attr: AttrStmt, tensor: Tensor) -> Stmt:
+        """Alignment is said of the buffer that the realization inside brings about."""
+        keys = []
+        body: Any = attr
+        while isinstance(body, AttrStmt) and body.node == tensor:
+            keys.append((body.attr_key, body.value))
+            body = body.body
+        new = self.visit(body)
+        if not isinstance(new, BufferRealize):
+            return new  # type: ignore[no-any-return]
+        for key, value in reversed(keys):
+            new = AttrStmt(
+                new.buffer if isinstance(new, BufferRealize) else new.node, key, value, new
+            )
+        return new
+
+    def _bind(self, attr: AttrStmt) -> Stmt:
+        """Let the body of an extern operation use the tensor's own buffer."""
+        placeholder, tensor = attr.node
+        actual = self.buffer_of(tensor)
+        binder = _PlaceholderBinder(placeholder, self._view(tensor, actual), attr.body)
+        return binder.visit(self.visit(attr.body))  # type: ignore[no-any-return]
+
+    def _view(self, tensor: Tensor, actual: Buffer) -> Buffer:
+        return actual
+
+
+class _PlaceholderBinder(Substituter):
+    """Replaces a placeholder buffer, and the variables of its layout, by an actual buffer."""
+
+    def __init__(self, placeholder: Buffer, actual: Buffer, place: Any) -> None:
+        self.placeholder, self.actual = placeholder, actual
+        mapping: dict[Var, PrimExpr] = {placeholder.data: actual.data}
+        strides = actual.strides or compact_strides(actual.shape)
+        pairs = [
+            (placeholder.elem_offset, actual.elem_offset),
+            *zip(placeholder.shape, actual.shape, strict=True),
+            *(zip(placeholder.strides, strides, strict=True) if placeholder.strides else ()),
+        ]
+        for formal, given in pairs:
+            if isinstance(formal, Var):
+                mapping[formal] = given
+        super().__init__(mapping)
+
+    def map_buffer(self, buffer: Buffer) -> Buffer:
+        return self.actual if buffer is self.placeholder else super().map_buffer(buffer)
+
+
+def compact_strides(shape: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """The strides of an array without gaps."""
+    strides: list[PrimExpr] = []
+    step: PrimExpr = tir_op.const(1, shape[-1].dtype if shape else "int32")
+    for dim in reversed(shape):
+        strides.append(step)
+        step = tir_op.multiply(dim, step)
+    return strides[::-1]

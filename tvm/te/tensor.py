@@ -1,0 +1,360 @@
+"""Tensors, and the operations that produce them.
+
+An operation says how a tensor's elements are computed; when and where is the schedule's business.
+Two tensors are equal if they are the same output of the same operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tvm.error import TVMError
+from tvm.ir.node import Node, leaf, reference
+from tvm.ir.visitor import Rewriter, Visitor
+from tvm.support.dtype import DType
+from tvm.tir.buffer import Buffer, DataProducer
+from tvm.tir.expr import (
+    ExprOp,
+    IterVar,
+    IterVarType,
+    PrimExpr,
+    ProducerLoad,
+    Range,
+    Reduce,
+    as_expr,
+    const,
+)
+from tvm.tir.stmt import Stmt
+
+from .tensor_ops import TensorOperators
+
+
+class TensorSlice(ExprOp):
+    """``A[i]``: a tensor with some of its indices given; with all of them, an element."""
+
+    __slots__ = ("indices", "tensor")
+
+    def __init__(self, tensor: Tensor, indices: Any) -> None:
+        self.tensor = tensor
+        self.indices: tuple[Any, ...] = indices if isinstance(indices, tuple) else (indices,)
+
+    def __getitem__(self, indices: Any) -> TensorSlice:
+        more = indices if isinstance(indices, tuple) else (indices,)
+        return TensorSlice(self.tensor, self.indices + more)
+
+    def asobject(self) -> PrimExpr:
+        """The element, for a slice with all indices given."""
+        return self.tensor(*self.indices)
+
+    @property
+    def dtype(self) -> DType:
+        """The data type of the elements."""
+        return self.tensor.dtype
+
+
+class Tensor(TensorOperators, DataProducer, key="Tensor"):
+    """An output of an operation."""
+
+    shape: tuple[PrimExpr, ...]
+    dtype: DType
+    op: Operation = reference()
+    value_index: int
+
+    def __call__(self, *indices: Any) -> PrimExpr:
+        """The element at ``indices``."""
+        if len(indices) != len(self.shape):
+            raise ValueError(
+                f"need to provide {len(self.shape)} index in tensor {self.name}, "
+                f"but {len(indices)} was provided"
+            )
+        return ProducerLoad(self, tuple([as_expr(index) for index in indices]))
+
+    def __getitem__(self, indices: Any) -> TensorSlice:
+        return TensorSlice(self, indices)
+
+    def __hash__(self) -> int:
+        return hash((id(self.op), self.value_index))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        same_kind = isinstance(other, Tensor)
+        return same_kind and self.op is other.op and self.value_index == other.value_index
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __repr__(self) -> str:
+        return f"Tensor(shape={_shape_text(self.shape)}, op.name={self.op.name})"
+
+    __str__ = __repr__
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def axis(self) -> tuple[IterVar, ...]:
+        """The axes of the operation that computes the tensor."""
+        return self.op.axis  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def name(self) -> str:
+        """The operation's name; with the output's number if there are several."""
+        op = self.op
+        return op.name if op.num_outputs == 1 else f"{op.name}.v{self.value_index}"
+
+    @classmethod
+    def _elementwise(
+        cls, shape: Sequence[PrimExpr], function: Callable[..., PrimExpr], name: str, tag: str
+    ) -> Tensor:
+        axis = spatial_axes(shape, [f"ax{i}" for i in range(len(shape))])
+        body = as_expr(function(*[iv.var for iv in axis]))
+        return ComputeOp(name, tag, {}, axis, (body,)).output(0)
+
+
+def _shape_text(shape: Sequence[PrimExpr]) -> str:
+    return f"[{', '.join([str(dim) for dim in shape])}]"
+
+
+def spatial_axes(shape: Sequence[PrimExpr], names: Sequence[str]) -> tuple[IterVar, ...]:
+    """An axis for each dimension."""
+    return tuple(
+        [
+            IterVar(Range.from_min_extent(const(0, dim.dtype), dim), name, IterVarType.DataPar)
+            for dim, name in zip(shape, names, strict=True)
+        ]
+    )
+
+
+class Operation(Node, key="Operation"):
+    """What produces tensors. Operations are the same only if they are one object."""
+
+    __slots__ = ("_inputs", "_outputs")
+
+    name: str
+    tag: str
+    attrs: dict[str, Any] = leaf()
+
+    @property
+    def num_outputs(self) -> int:
+        """The number of tensors produced."""
+        return 1
+
+    def output_shape(self, index: int) -> tuple[PrimExpr, ...]:
+        """The shape of an output."""
+        raise NotImplementedError
+
+    def output_dtype(self, index: int) -> DType:
+        """The data type of an output."""
+        raise NotImplementedError
+
+    def root_iter_vars(self) -> tuple[IterVar, ...]:
+        """The axes before scheduling: those of the outputs, then those reduced."""
+        return ()
+
+    def replace_inputs(self, replacements: Mapping[Tensor, Tensor]) -> Operation:
+        """The operation reading other tensors; itself if it reads none of those replaced."""
+        return self
+
+    def output(self, index: int) -> Tensor:
+        """The ``index``-th tensor produced."""
+        return self.outputs[index]
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The tensors produced."""
+        try:
+            return self._outputs  # type: ignore[has-type, no-any-return]
+        except AttributeError:
+            self._outputs = tuple(
+                [
+                    Tensor(self.output_shape(i), self.output_dtype(i), self, i)
+                    for i in range(self.num_outputs)
+                ]
+            )
+            return self._outputs
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors read, each once, in the order of first use."""
+        try:
+            return self._inputs  # type: ignore[has-type, no-any-return]
+        except AttributeError:
+            self._inputs = self._find_inputs()
+            return self._inputs
+
+    def _find_inputs(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    __str__ = __repr__
+
+    def __hash__(self) -> int:
+        return id(self) >> 4
+
+
+class PlaceholderOp(Operation, key="PlaceholderOp"):
+    """An input of the program."""
+
+    shape: tuple[PrimExpr, ...]
+    dtype: DType
+
+    def output_shape(self, index: int) -> tuple[PrimExpr, ...]:
+        return self.shape
+
+    def output_dtype(self, index: int) -> DType:
+        return self.dtype
+
+
+class BaseComputeOp(Operation, key="BaseComputeOp"):
+    """An operation that computes its outputs element by element."""
+
+    axis: tuple[IterVar, ...] = reference()
+    reduce_axis: tuple[IterVar, ...] = reference()
+
+    def output_shape(self, index: int) -> tuple[PrimExpr, ...]:
+        return tuple([iv.dom.extent for iv in self.axis])  # type: ignore[union-attr]
+
+    def root_iter_vars(self) -> tuple[IterVar, ...]:
+        return (*self.axis, *self.reduce_axis)
+
+
+class ComputeOp(BaseComputeOp, key="ComputeOp"):
+    """Each output element is an expression of the axes, or a reduction of one."""
+
+    body: tuple[PrimExpr, ...]
+
+    def __init__(
+        self,
+        name: str,
+        tag: str,
+        attrs: Mapping[str, Any] | None,
+        axis: Sequence[IterVar],
+        body: Sequence[PrimExpr],
+    ) -> None:
+        first = body[0]
+        reduce_axis = first.axis if isinstance(first, Reduce) else ()
+        self._init(name, tag, dict(attrs or {}), tuple(axis), reduce_axis, tuple(body))
+        _check_reductions(self)
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self.body)
+
+    def output_dtype(self, index: int) -> DType:
+        return self.body[index].dtype
+
+    def _find_inputs(self) -> tuple[Tensor, ...]:
+        finder = _InputFinder()
+        # the outputs of one reduction share their sources
+        for value in self.body[:1] if isinstance(self.body[0], Reduce) else self.body:
+            finder.visit(value)
+        return tuple(finder.found)
+
+    def replace_inputs(self, replacements: Mapping[Tensor, Tensor]) -> Operation:
+        rewriter = _InputReplacer(replacements)
+        if isinstance(first := self.body[0], Reduce):
+            changed = rewriter.visit(first)
+            body: tuple[PrimExpr, ...] = reduction_outputs(changed, len(self.body))
+        else:
+            changed = first
+            body = tuple([rewriter.visit(value) for value in self.body])
+        if changed is first and all([new is old for new, old in zip(body[1:], self.body[1:])]):
+            return self
+        return ComputeOp(self.name, self.tag, self.attrs, self.axis, body)
+
+
+def reduction_outputs(reduce: Reduce, count: int) -> tuple[Reduce, ...]:
+    """The ``count`` results of one tuple reduction."""
+    return tuple([reduce.replace(value_index=i) for i in range(count)])
+
+
+class _InputFinder(Visitor):
+    def __init__(self) -> None:
+        self.found: dict[Tensor, None] = {}
+
+    def visit_producer_load(self, load: ProducerLoad) -> None:
+        if isinstance(load.producer, Tensor):
+            self.found[load.producer] = None
+        self.visit_children(load)
+
+
+class _InputReplacer(Rewriter):
+    def __init__(self, replacements: Mapping[Tensor, Tensor]) -> None:
+        self.replacements = replacements
+
+    def visit_producer_load(self, load: ProducerLoad) -> PrimExpr:
+        load = self.rewrite_children(load)
+        new = self.replacements.get(load.producer)  # type: ignore[call-overload]
+        return load if new is None else ProducerLoad(new, load.indices)
+
+
+class _NestedReduceFinder(Visitor):
+    found = False
+
+    def visit_reduce(self, reduce: Reduce) -> None:
+        self.found = True
+
+
+def _check_reductions(op: ComputeOp) -> None:
+    first = op.body[0]
+    for value in op.body:
+        if isinstance(value, Reduce) != isinstance(first, Reduce) or (
+            isinstance(value, Reduce) and not _same_reduction(value, first)
+        ):
+            raise TVMError(
+                f"compute {op.name} requires its outputs to be one tuple reduction or none, "
+                "got different ones",
+                hint="give each reduction its own te.compute",
+            )
+    finder = _NestedReduceFinder()
+    for part in (*first.source, first.condition) if isinstance(first, Reduce) else op.body:
+        finder.visit(part)
+    if finder.found:
+        raise TVMError(
+            f"compute {op.name} requires reductions at the top level of its body, "
+            "got one inside an expression",
+            hint="put the reduction in a te.compute of its own and read that",
+        )
+
+
+def _same_reduction(a: Reduce, b: Any) -> bool:
+    return a is b or (
+        a.combiner is b.combiner
+        and len(a.axis) == len(b.axis)
+        and all([x is y for x, y in zip(a.axis, b.axis)])
+        and len(a.source) == len(b.source)
+    )
+
+
+class ExternOp(Operation, key="ExternOp"):
+    """Statements that compute the outputs from the inputs, through placeholder buffers."""
+
+    inputs: tuple[Tensor, ...] = reference()
+    input_placeholders: tuple[Buffer, ...] = reference()
+    output_placeholders: tuple[Buffer, ...] = reference()
+    body: Stmt
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self.output_placeholders)
+
+    def output_shape(self, index: int) -> tuple[PrimExpr, ...]:
+        return self.output_placeholders[index].shape
+
+    def output_dtype(self, index: int) -> DType:
+        return self.output_placeholders[index].dtype
+
+    def _find_inputs(self) -> tuple[Tensor, ...]:
+        return tuple(dict.fromkeys(self.inputs))
+
+    def replace_inputs(self, replacements: Mapping[Tensor, Tensor]) -> Operation:
+        inputs = tuple([replacements.get(t, t) for t in self.inputs])
+        if inputs == self.inputs:
+            return self
+        return self.replace(inputs=inputs)
