@@ -11,6 +11,7 @@ from .attrs import DictAttrs, as_dict_attrs
 from .expr import GlobalVar, RelayExpr
 from .function import BaseFunc
 from .node import Node, ignored, leaf
+from .scriptable import Scriptable
 
 _KEY_KINDS = (str, GlobalVar)
 # (expr, functions, type definitions) -> IRModule, of the language that owns the expression
@@ -19,7 +20,7 @@ _FROM_EXPR: dict[type, Callable[..., Any]] = {}
 _AS_TEXT: list[Callable[..., str]] = []
 
 
-class IRModule(Node, key="IRModule"):
+class IRModule(Scriptable, Node, key="IRModule"):
     """A program: functions of any level by their global variables.
 
     Parameters

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tvm.ir.node import Node, binder, ignored, leaf
+from tvm.ir.scriptable import Scriptable
 from tvm.ir.type import PointerType
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
@@ -47,7 +48,7 @@ class DataProducer(Node):
     """What a :class:`ProducerLoad` reads: a tensor that is not in memory yet."""
 
 
-class Buffer(Node):
+class Buffer(Scriptable, Node):
     """A view of memory as an array: the element type, the shape, where it lies.
 
     ``strides`` is empty for a compact buffer. ``A[i, j]`` is a load.

@@ -17,6 +17,7 @@ from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.node import Node, binder, child, derived, ignored, leaf, reference
 from tvm.ir.op import Op
+from tvm.ir.scriptable import Scriptable
 from tvm.ir.structural import structural_equal
 from tvm.ir.type import PointerType, PrimType, Type
 from tvm.ir.visitor import Rewriter
@@ -211,7 +212,7 @@ class ExprOp:
         return _op.cast(self, dtype, span)
 
 
-class PrimExprWithOp(ExprOp, PrimExpr):
+class PrimExprWithOp(ExprOp, Scriptable, PrimExpr):
     """An expression with Python operators: the base of all nodes in this module."""
 
     __hash__ = ExprOp.__hash__
@@ -313,7 +314,7 @@ class IterVarType(IntEnum):
     Tensorized = 8
 
 
-class IterVar(ExprOp, Node):
+class IterVar(ExprOp, Scriptable, Node):
     """An iteration over a range, by a variable."""
 
     dom: Range | None
@@ -810,7 +811,7 @@ class Any(PrimExprWithOp):
 # ---- reductions
 
 
-class CommReducer(Node):
+class CommReducer(Scriptable, Node):
     """A commutative combination: ``result`` of ``lhs`` and ``rhs``, with its neutral element."""
 
     lhs: tuple[Var, ...] = binder("result")

@@ -9,6 +9,7 @@ from tvm.error import TVMError, suggest
 from tvm.ir.attrs import as_dict_attrs
 from tvm.ir.function import BaseFunc
 from tvm.ir.node import Node, binder, reference
+from tvm.ir.scriptable import Scriptable
 from tvm.ir.type import PrimType, TupleType, Type
 
 from .buffer import Buffer
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tvm.ir.span import Span
 
 
-class PrimFunc(BaseFunc):
+class PrimFunc(Scriptable, BaseFunc):
     """A function of scalars and buffers.
 
     Parameters

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, Shape, binder, child, ignored, leaf, reference
+from tvm.ir.scriptable import Scriptable
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from tvm.ir.span import Span
 
 
-class Stmt(Node):
+class Stmt(Scriptable, Node):
     """A statement."""
 
     span: Span | None = ignored(default=None, kw_only=True)
@@ -306,14 +307,14 @@ class Evaluate(Stmt):
 # ---- blocks
 
 
-class BufferRegion(Node):
+class BufferRegion(Scriptable, Node):
     """A box of a buffer."""
 
     buffer: Buffer = reference()
     region: tuple[Range, ...] = child(convert=_ranges)
 
 
-class MatchBufferRegion(Node):
+class MatchBufferRegion(Scriptable, Node):
     """``buffer`` is another view of the region ``source``."""
 
     buffer: Buffer = binder()
