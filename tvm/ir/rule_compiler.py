@@ -73,14 +73,14 @@ class CompiledRules:
         self.statistics = statistics
         chosen = [rule for rule in table if rule.pattern.name == root]
         self._variants = [v for rule in chosen for v in _variants(rule, vocabulary)]
-        self._buckets: dict[Any, RuleFunction | None] = {}
+        self.functions: dict[Any, RuleFunction | None] = {}
 
     def bucket(self, *classes: type[Node]) -> RuleFunction | None:
         """The function for operands of these classes; None if no rule can match them."""
-        if classes not in self._buckets:
+        if classes not in self.functions:
             chosen = [v for v in self._variants if self._may_match(v.pattern, classes)]
-            self._buckets[classes] = self._compile(chosen, classes) if chosen else None
-        return self._buckets[classes]
+            self.functions[classes] = self._compile(chosen, classes) if chosen else None
+        return self.functions[classes]
 
     def _may_match(self, pattern: Apply, classes: tuple[type[Node], ...]) -> bool:
         pairs = zip(pattern.args, classes, strict=True)
@@ -145,7 +145,7 @@ def _renamed(pattern: Pattern, when: Pattern | None) -> str:
             head = part.name if isinstance(part, Apply) else repr(part.function)
             return f"{head}({','.join([text(arg) for arg in part.args])})"
         if isinstance(part, Measure):
-            return f"{part.name}[{text(part.arg)}]"
+            return f"{part.name}[{','.join([text(arg) for arg in part.args])}]"
         return str(part)
 
     return f"{text(pattern)} when {'' if when is None else text(when)}"
@@ -158,6 +158,7 @@ class _Match:
     places: dict[str, str] = field(default_factory=dict)  # variable -> Python expression
     values: dict[str, str] = field(default_factory=dict)  # constant -> Python expression
     dtypes: list[tuple[str, str]] = field(default_factory=list)  # (dtype class, place)
+    leaves: set[str] = field(default_factory=set)  # variables that stand for plain values
     merged: dict[str, str] = field(default_factory=dict)  # union-find over dtype classes
 
     def find(self, letter: str) -> str:
@@ -240,6 +241,8 @@ class _FunctionWriter:
     def _match_var(self, var: PatternVar, place: str, match: _Match, is_leaf: bool) -> None:
         if (first := match.places.get(var.name)) is None:
             match.places[var.name] = place
+            if is_leaf:
+                match.leaves.add(var.name)
         elif is_leaf:
             self._tests.append(f"{place} == {first}")
         else:
@@ -345,10 +348,13 @@ class _FunctionWriter:
         """Python for a number: in a fold or a condition."""
         if isinstance(pattern, PatternConst):
             return match.values[pattern.name]
+        if isinstance(pattern, PatternVar) and pattern.name in match.leaves:
+            return match.places[pattern.name]
         if isinstance(pattern, Literal):
             return repr(pattern.value)
         if isinstance(pattern, Measure):
-            return f"build.{pattern.name}({self._node(pattern.arg, match)})"
+            args = ", ".join([self._node(arg, match) for arg in pattern.args])
+            return f"build.{pattern.name}({args})"
         if isinstance(pattern, Calling):
             function = self._name_value(pattern.function, "call")
             return f"{function}({', '.join([self._value(arg, match) for arg in pattern.args])})"

@@ -167,10 +167,10 @@ class Measure(Pattern):
     """In a condition: what the builder's method `name` knows about an expression, a number."""
 
     name: str
-    arg: Pattern
+    args: tuple[Pattern, ...]
 
     def __str__(self) -> str:
-        return f"{self.name}({self.arg})"
+        return f"{self.name}({', '.join([str(arg) for arg in self.args])})"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -208,8 +208,8 @@ def fold(value: Pattern) -> Pattern:
     return Fold(value)
 
 
-def measured(name: str, arg: Pattern) -> Pattern:
-    return Measure(name, arg)
+def measured(name: str, *args: Pattern) -> Pattern:
+    return Measure(name, args)
 
 
 def calling(function: Callable[..., int], *args: object) -> Pattern:
@@ -293,12 +293,10 @@ def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
     """The pattern and everything inside it, parents first."""
     yield pattern
     inner: tuple[Pattern, ...] = ()
-    if isinstance(pattern, (Apply, Calling)):
+    if isinstance(pattern, (Apply, Calling, Measure)):
         inner = pattern.args
     elif isinstance(pattern, Fold):
         inner = (pattern.value,)
-    elif isinstance(pattern, Measure):
-        inner = (pattern.arg,)
     for part in inner:
         yield from subpatterns(part)
 
@@ -307,7 +305,7 @@ def evaluate(
     pattern: Pattern,
     values: Mapping[str, int | float],
     operations: Mapping[str, Operation],
-    measures: Mapping[tuple[str, str], int] | None = None,
+    measures: Callable[[Measure], int] | None = None,
 ) -> int | float:
     """The pattern's value for given values of its variables; the meaning that tests compare."""
     if isinstance(pattern, (PatternVar, PatternConst)):
@@ -317,7 +315,8 @@ def evaluate(
     if isinstance(pattern, Fold):
         return evaluate(pattern.value, values, operations, measures)
     if isinstance(pattern, Measure):
-        return (measures or {})[pattern.name, str(pattern.arg)]
+        assert measures is not None
+        return measures(pattern)
     if isinstance(pattern, Calling):
         args = [evaluate(arg, values, operations, measures) for arg in pattern.args]
         return pattern.function(*args)

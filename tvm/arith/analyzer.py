@@ -1,0 +1,257 @@
+"""The analyzer: what is known about integer expressions, and their simple forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import Flag, IntEnum
+from typing import Any, cast
+
+from tvm.ir.expr import PrimExpr
+from tvm.support.scope import deep
+from tvm.tir import expr as tir
+from tvm.tir.stmt_functor import substitute as substitute_vars
+
+from .canonical_simplify import CanonicalSimplifier, Presenter
+from .const_int_bound import NEG_INF, POS_INF, ConstIntBound, ConstIntBoundAnalyzer, intersect_bounds
+from .facts import Facts
+from .int_set import IntervalSet, evaluate_set
+from .interning import Interner
+from .linear import Linear, LinearForms
+from .modular_set import ModularSet, ModularSetAnalyzer
+from .prover import Prover
+from .rewrite_simplify import RewriteSimplifier
+
+
+class ProofStrength(IntEnum):
+    """How hard to try."""
+
+    DEFAULT = 0
+    SYMBOLIC_BOUND = 1
+
+
+class Extension(Flag):
+    """Classic switches for costly rules; the engine here has no need of them."""
+
+    NoExtensions = 0
+    TransitivelyProveInequalities = 1
+    ConvertBooleanToAndOfOrs = 2
+    ApplyConstraintsToBooleanBranches = 4
+    ComparisonOfProductAndSum = 8
+
+
+class Analyzer:
+    """Simplifies and proves, remembering what it is told about variables.
+
+    Results are kept, so one analyzer serves a whole pass.
+    """
+
+    def __init__(self) -> None:
+        self.enabled_extensions = Extension.NoExtensions
+        self.interner = Interner()
+        self.facts = Facts(self)
+        self.bounds = ConstIntBoundAnalyzer(self)
+        self.modular = ModularSetAnalyzer(self)
+        self.rewriter = RewriteSimplifier(self)
+        self.linear = LinearForms(self)
+        self.canonical = CanonicalSimplifier(self)
+        self.prover = Prover(self)
+        self._presenter = Presenter(self)
+
+    # ---- questions
+
+    @deep
+    def const_int_bound(self, expr: Any) -> ConstIntBound:
+        """The least and greatest value that the expression can have."""
+        low, high = self.bounds.visit(self.interner.intern(tir.as_expr(expr)))
+        return ConstIntBound(low, high)
+
+    @deep
+    def modular_set(self, expr: Any) -> ModularSet:
+        """The coefficient and base of the values that the expression can have."""
+        return ModularSet(*self.modular.visit(self.interner.intern(tir.as_expr(expr))))
+
+    @deep
+    def simplify(self, expr: Any, steps: int = 2) -> PrimExpr:
+        """A simple expression of equal value; the same object if it is simple already.
+
+        Parameters
+        ----------
+        expr : PrimExpr
+            The expression.
+        steps : int
+            How many of the rewriting and canonical simplifiers run, in turn.
+        """
+        node = self.interner.intern(tir.as_expr(expr))
+        result = node
+        for step in range(steps):
+            if isinstance(result, tir.ConstExpr):
+                break
+            simplifier = self.canonical if step % 2 else self.rewriter
+            result = simplifier.visit(result)
+        return self._present(expr, node, result)
+
+    @deep
+    def rewrite_simplify(self, expr: Any) -> PrimExpr:
+        """The expression simplified by the rule tables."""
+        node = self.interner.intern(tir.as_expr(expr))
+        return self._present(expr, node, self.rewriter.visit(node))
+
+    @deep
+    def canonical_simplify(self, expr: Any) -> PrimExpr:
+        """The expression simplified through linear forms."""
+        node = self.interner.intern(tir.as_expr(expr))
+        return self._present(expr, node, self.canonical.visit(self.rewriter.visit(node)))
+
+    def _present(self, expr: Any, node: Any, result: Any) -> PrimExpr:
+        shown = self._presenter.visit(result)
+        unchanged = shown is node and isinstance(expr, PrimExpr)
+        return cast(PrimExpr, expr if unchanged else shown)
+
+    @deep
+    def can_prove(self, expr: Any, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
+        """Whether the condition is known to hold always."""
+        node = self.interner.intern(tir.as_expr(expr))
+        result = self.rewriter.visit(node)
+        if type(result) is tir.IntImm:
+            return bool(result.value)
+        return self._holds(self.canonical.visit(result))
+
+    def _holds(self, condition: Any) -> bool:
+        cls = condition.__class__
+        if cls is tir.IntImm:
+            return bool(condition.value)
+        if cls is tir.And:
+            return self._holds(condition.a) and self._holds(condition.b)
+        return False
+
+    def can_prove_equal(self, lhs: Any, rhs: Any) -> bool:
+        """Whether both are known to be equal."""
+        lhs, rhs = tir.as_expr(lhs), tir.as_expr(rhs)
+        if lhs is rhs:
+            return True
+        if type(lhs) is tir.IntImm and type(rhs) is tir.IntImm:
+            return bool(lhs.value == rhs.value)
+        return self.can_prove(lhs.equal(rhs))
+
+    def can_prove_greater_equal(self, expr: Any, lower: int) -> bool:
+        """Whether the expression is known to be at least a constant."""
+        return self.can_prove(tir.as_expr(expr) >= lower)  # type: ignore[operator]
+
+    def can_prove_less(self, expr: Any, upper: int) -> bool:
+        """Whether the expression is known to be below a constant."""
+        return self.can_prove(tir.as_expr(expr) < upper)  # type: ignore[operator]
+
+    def int_set(self, expr: Any, dom_map: Mapping[Any, Any]) -> IntervalSet:
+        """The set of values that the expression has while variables run over their sets."""
+        return evaluate_set(self, tir.as_expr(expr), dom_map)
+
+    # ---- news
+
+    @deep
+    def bind(self, var: tir.Var, expr: Any, allow_override: bool = False) -> None:
+        """Note that a variable has a value, or runs over a `Range`."""
+        if self.interner.has_seen(var):
+            self.facts.forget(var)
+            self.forget_results()
+        self.interner.intern(var)
+        if isinstance(expr, tir.Range):
+            self._bind_range(var, expr)
+            return
+        value = self.rewriter.visit(self.interner.intern(tir.as_expr(expr)))
+        if value is not var:
+            self.facts.set_value(var, self.rewriter.cast(var.dtype, value))
+        if var.dtype.is_int or var.dtype.is_uint:
+            self.facts.set_bound(var, self.bounds.visit(value))
+            self.facts.set_residue(var, self.modular.visit(value))
+        self.forget_results()
+
+    def _bind_range(self, var: tir.Var, domain: tir.Range) -> None:
+        first = self.rewriter.visit(self.interner.intern(domain.min))
+        extent = self.rewriter.visit(self.interner.intern(domain.extent))
+        if type(extent) is tir.IntImm and extent.value == 1:
+            self.facts.set_value(var, self.rewriter.cast(var.dtype, first))
+        start = self.linear.visit(first)
+        stop = start.plus(self.linear.visit(extent))
+        itself = Linear({id(var): 1}, 0)
+        self.linear.atoms[id(var)] = var
+        low = self.linear.bound(start)[0]
+        high = self.linear.bound(stop.shifted(-1))[1]
+        known = self.bounds.visit(var)
+        if low <= high:
+            self.facts.set_bound(var, intersect_bounds(known, (low, high)))
+        if start.terms:
+            self.facts.add_inequality(itself.plus(start, -1), everywhere=True)
+        if stop.terms:
+            self.facts.add_inequality(stop.plus(itself, -1).shifted(-1), everywhere=True)
+        self.bounds.memo.pop(id(var), None)
+        self.rewriter.memo.pop(id(var), None)
+        self.linear.memo.pop(id(var), None)
+
+    def update(self, var: tir.Var, info: Any, override: bool = False) -> None:
+        """Note bounds or a modular set of a variable."""
+        self.interner.intern(var)
+        if isinstance(info, ConstIntBound):
+            known = self.facts.bound_of(var)
+            fresh = (info.min_value, info.max_value)
+            both = fresh if override or known is None else intersect_bounds(known, fresh)
+            self.facts.set_bound(var, both)
+        elif isinstance(info, ModularSet):
+            self.facts.set_residue(var, (info.coeff, info.base))
+        else:
+            self.facts.set_value(var, self.rewriter.visit(self.interner.intern(tir.as_expr(info))))
+        self.forget_results()
+
+    @contextmanager
+    def constraint_scope(self, constraint: Any) -> Iterator[Analyzer]:
+        """Inside the `with` block, the condition holds."""
+        condition = self._condition(constraint)
+        with self.assuming(condition):
+            yield self
+
+    @deep
+    def _condition(self, constraint: Any) -> Any:
+        return self.rewriter.visit(self.interner.intern(tir.as_expr(constraint)))
+
+    @contextmanager
+    def assuming(self, condition: Any) -> Iterator[None]:
+        """The scope of a condition that is simplified and interned already."""
+        owners: list[Any] = [
+            self.bounds, self.modular, self.rewriter, self.linear, self.canonical, self.prover,
+        ]  # fmt: skip
+        memos = [owner.memo for owner in owners]
+        self.facts.push()
+        self.forget_results()
+        self.facts.assume(condition)
+        self.forget_results()
+        try:
+            yield
+        finally:
+            self.facts.pop()
+            for owner, memo in zip(owners, memos, strict=True):
+                owner.memo = memo
+
+    def forget_results(self) -> None:
+        """Drop what was concluded from facts that have changed."""
+        self.bounds.memo = {}
+        self.modular.memo = {}
+        self.rewriter.memo = {}
+        self.linear.memo = {}
+        self.canonical.memo = {}
+        self.prover.memo = {}
+
+    # ---- for the parts
+
+    def decide(self, comparison: Any) -> bool | None:
+        """Whether a comparison of index expressions is known to hold or to fail."""
+        fact = self.facts.truth_of(comparison)
+        if fact is not None:
+            return fact
+        form = self.linear.difference(comparison.b, comparison.a)
+        return self.prover.decide(comparison.__class__, form)
+
+    def substitute(self, expr: PrimExpr, values: Mapping[tir.Var, Any]) -> Any:
+        return self.interner.intern(substitute_vars(expr, values))
+
+
+__all__ = ["NEG_INF", "POS_INF", "Analyzer", "Extension", "ProofStrength"]

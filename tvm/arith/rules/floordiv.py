@@ -1,0 +1,63 @@
+"""Division rounded down. Divisors in conditions are positive, so floor(x/c) is monotonic in x."""
+
+from tvm.ir.rules import fold, pattern_consts, pattern_vars, rule, rules
+
+from .notation import below, broadcast, lower, modulus, ramp, residue, upper
+
+x, y, z, b, lanes = pattern_vars("x y z b lanes")
+c0, c1, c2 = pattern_consts("c0 c1 c2")
+
+FLOORDIV_WRAPPING = rules(
+    rule(x // 1, x),
+    rule(broadcast(x, lanes) // broadcast(y, lanes), broadcast(x // y, lanes)),
+)
+
+FLOORDIV_NO_OVERFLOW = rules(
+    rule(x // c0, (x * -1) // fold(0 - c0), when=c0 < 0),
+    # bounds that fall into one multiple
+    rule(x // c0, fold(lower(x) // c0), when=(c0 > 0) & (lower(x) // c0 == upper(x) // c0)),
+    rule(x // x, 1, when=(lower(x) > 0) | (upper(x) < 0)),
+    rule(0 // x, 0, when=(lower(x) > 0) | (upper(x) < 0)),
+    # multiples leave the division
+    rule((x * c0) // c1, x * fold(c0 // c1), when=(c1 > 0) & (c0 % c1 == 0)),
+    rule((x * c0 + y) // c1, x * fold(c0 // c1) + y // c1, when=(c1 > 0) & (c0 % c1 == 0)),
+    rule((x * c0 - y) // c1, x * fold(c0 // c1) + (0 - y) // c1, when=(c1 > 0) & (c0 % c1 == 0)),
+    rule((y - x * c0) // c1, y // c1 - x * fold(c0 // c1), when=(c1 > 0) & (c0 % c1 == 0)),
+    rule((x * c0 + y + z) // c1, x * fold(c0 // c1) + (y + z) // c1, when=(c1 > 0) & (c0 % c1 == 0)),
+    rule((x + c0) // c1, (x + fold(c0 % c1)) // c1 + fold(c0 // c1), when=(c1 > 0) & ((c0 < 0) | (c0 >= c1))),
+    rule(
+        (x + y) // c0,
+        x // c0 + y // c0,
+        when=(c0 > 0) & (modulus(y) % c0 == 0) & (residue(y) % c0 == 0) & (modulus(y) != 0),
+    ),
+    # common divisors of dividend and divisor
+    rule((x * c0) // c1, x // fold(c1 // c0), when=(c0 > 0) & (c1 > 0) & (c1 % c0 == 0)),
+    rule(
+        (x * c0 + y) // c1,
+        x // fold(c1 // c0),
+        when=(c0 > 0) & (c1 > 0) & (c1 % c0 == 0) & (lower(y) >= 0) & (upper(y) < c0),
+    ),
+    rule(
+        (x * c0 + y) // c1,
+        (x + y // c0) // fold(c1 // c0),
+        when=(c0 > 1) & (c1 > 0) & (c1 % c0 == 0),
+    ),
+    # divisions of divisions
+    rule((x // c0) // c1, x // fold(c0 * c1), when=(c0 > 0) & (c1 > 0)),
+    rule((x // c0 + c2) // c1, (x + fold(c0 * c2)) // fold(c0 * c1), when=(c0 > 0) & (c1 > 0)),
+    rule((x % c0) // c1, (x // c1) % fold(c0 // c1), when=(c0 > 0) & (c1 > 0) & (c0 % c1 == 0)),
+    # symbolic divisors
+    rule((x * y) // y, x, when=(lower(y) > 0) | (upper(y) < 0)),
+    rule((x * y) // (z * y), x // z, when=(lower(y) > 0) | (upper(y) < 0)),
+    rule((x * y + z) // y, x + z // y, when=(lower(y) > 0) | (upper(y) < 0)),
+    rule((x + y) // y, x // y + 1, when=(lower(y) > 0) | (upper(y) < 0)),
+    rule((x - y) // y, x // y - 1, when=(lower(y) > 0) | (upper(y) < 0)),
+    rule(x // y, 0, when=(lower(x) >= 0) & (lower(y) > 0) & below(x, y)),
+    # vectors: a stride that the divisor divides, or lanes that stay inside one multiple
+    rule(ramp(b, c0, lanes) // broadcast(c1, lanes), ramp(b // c1, fold(c0 // c1), lanes), when=(c1 > 0) & (c0 % c1 == 0)),
+    rule(
+        ramp(b, c0, lanes) // broadcast(c1, lanes),
+        broadcast(b // c1, lanes),
+        when=(c1 > 0) & (c0 >= 0) & (modulus(b) % c1 == 0) & (residue(b) % c1 + c0 * (lanes - 1) < c1),
+    ),
+)

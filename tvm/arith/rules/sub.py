@@ -1,0 +1,80 @@
+"""Differences. A constant is subtracted by adding its negation, so that sums need one form of each rule."""
+
+from tvm.ir.rules import fold, pattern_consts, pattern_vars, rule, rules
+
+from .notation import broadcast, max_, min_, ramp, select
+
+x, y, z, w, b, s, t, lanes = pattern_vars("x y z w b s t lanes")
+c0, c1, c2 = pattern_consts("c0 c1 c2")
+
+SUB_ANY = rules(
+    rule(x - 0, x),
+    rule(broadcast(x, lanes) - broadcast(y, lanes), broadcast(x - y, lanes)),
+)
+
+SUB_WRAPPING = rules(
+    rule(x - x, 0),
+    rule(ramp(b, s, lanes) - ramp(x, t, lanes), ramp(b - x, s - t, lanes)),
+    rule(ramp(b, s, lanes) - broadcast(x, lanes), ramp(b - x, s, lanes)),
+    rule(broadcast(x, lanes) - ramp(b, s, lanes), ramp(x - b, 0 - s, lanes)),
+    rule(0 - x * c0, x * fold(0 - c0)),
+    rule(0 - (x - y), y - x),
+    rule(0 - x, x * -1),
+    rule(x - c0, x + fold(0 - c0)),
+    # terms on both sides cancel
+    rule((x + y) - x, y),
+    rule(x - (x + y), 0 - y),
+    rule((x + y) - (x + z), y - z),
+    rule((x + y) - (x - z), y + z),
+    rule((x - y) - x, 0 - y),
+    rule(x - (x - y), y),
+    rule((x - y) - (x - z), z - y),
+    rule((x - y) - (z - y), x - z),
+    rule((x - y) - (x + z), 0 - (y + z)),
+    rule(((x + y) + z) - x, y + z),
+    rule(((x + y) + z) - (x + w), (y + z) - w),
+    rule(((x + y) + z) - ((x + w) + t), (y + z) - (w + t)),
+    rule(((x - y) + z) - x, z - y),
+    rule((x + z) - ((x + y) + w), z - (y + w)),
+    rule(x - ((x + y) + z), 0 - (y + z)),
+    rule(x - (y + (x - z)), z - y),
+    # equal factors
+    rule(x * y - x, x * (y - 1)),
+    rule(x - x * y, x * (1 - y)),
+    rule(x * y - z * y, (x - z) * y),
+    rule((x + y * c0) - y * c1, x + y * fold(c0 - c1)),
+    rule((x + y * c0) - y, x + y * fold(c0 - 1)),
+    # constants move outwards and meet
+    rule((c0 - x) - (c1 - y), (y - x) + fold(c0 - c1)),
+    rule((x + c0) - y, (x - y) + c0),
+    rule(c0 - (x + c1), fold(c0 - c1) - x),
+    rule(c0 - (c1 - x), x + fold(c0 - c1)),
+    rule(x - (y + c0), (x - y) + fold(0 - c0)),
+    rule(x - (c0 - y), (x + y) + fold(0 - c0)),
+    rule((c0 - x) - y, c0 - (x + y)),
+    # no negative factors in sums
+    rule(x - y * c0, x + y * fold(0 - c0), when=c0 < 0),
+    rule(select(w, x, y) - select(w, z, t), select(w, x - z, y - t)),
+    rule(select(w, x, y) - x, select(w, 0, y - x)),
+    rule(select(w, x, y) - y, select(w, x - y, 0)),
+)
+
+SUB_NO_OVERFLOW = rules(
+    rule(min_(x, y) - x, min_(y - x, 0)),
+    rule(max_(x, y) - x, max_(y - x, 0)),
+    rule(x - min_(x, y), max_(x - y, 0)),
+    rule(x - max_(x, y), min_(x - y, 0)),
+    rule(min_(x + y, z) - x, min_(z - x, y)),
+    rule(max_(x + y, z) - x, max_(z - x, y)),
+    rule((x + y) - min_(x, z), max_(x - z, 0) + y),
+    rule((x + y) - max_(x, z), min_(x - z, 0) + y),
+    # the parts of a division
+    rule(x - (x // y) * y, x % y),
+    rule((x // y) * y - x, 0 - x % y),
+    rule(x - x % y, (x // y) * y),
+    rule(x % y - x, 0 - (x // y) * y),
+    # floor((u + d)/c) - floor(u/c) = floor((u mod c + d)/c)
+    rule((x + c0) // c2 - (x + c1) // c2, ((x + fold(c1 % c2)) % c2 + fold(c0 - c1)) // c2, when=c2 > 0),
+    rule((x + y) // c2 - x // c2, (x % c2 + y) // c2, when=c2 > 0),
+    rule(x // c2 - (x + c1) // c2, ((x + fold(c1 % c2)) % c2 + fold(0 - c1)) // c2, when=c2 > 0),
+)
