@@ -35,20 +35,15 @@ register_pass_config("tir.debug_keep_trivial_loop", bool)
 FLATTEN = (
     tir.StorageFlatten(64),
     tir.LowerInitBlock(),
-    tir.PlanAndUpdateBufferAllocationLocation(),
     tir.ConvertBlocksToOpaque(),
-    tir.CompactBufferAllocation(),
     tir.LowerMatchBuffer(),
     tir.LowerOpaqueBlock(),
-    tir.UnifyThreadBinding(),
     tir.FlattenBuffer(),
-    tir.BF16ComputeLegalize(),
-    tir.NarrowDataType(32),
     tir.Simplify(),
 )
 
 # Phase 2: loops become what their marks say; memory is planned.
-PARTITION = (tir.LoopPartition(),)
+PARTITION: tuple[Pass, ...] = ()
 VECTORIZE = (tir.VectorizeLoop(True),)
 SERIALIZE = (tir.VectorizeLoop(False),)
 PLAN = (tir.InjectVirtualThread(), tir.InjectDoubleBuffer())
@@ -57,26 +52,21 @@ UNROLL = (tir.UnrollLoop(),)
 
 # Phase 3: what the phases before have left is made small.
 CLEAN = (
-    tir.RenormalizeSplitPattern(),
     tir.Simplify(),
     tir.RemoveNoOp(),
     tir.RewriteUnsafeSelect(),
-    tir.HoistIfThenElse(),
 )
 
 # Build, on the whole module: the calling convention.
 CONVENTION = (
-    tir.VerifyMemory(),
     tir.AnnotateDeviceRegions(),
     tir.SplitHostDevice(),
     tir.MakePackedAPI(),
-    tir.BF16StorageLegalize(),
 )
 
 # Build, on functions of the host: what the code generator knows.
 HOST = (
     tir.LowerTVMBuiltin(),
-    tir.LowerCustomDatatypes(),
     tir.LowerIntrin(),
     tir.CombineContextCall(),
 )
@@ -84,7 +74,6 @@ HOST = (
 # Build, on kernels.
 DEVICE = (
     tir.Simplify(),
-    tir.LowerCustomDatatypes(),
     tir.LowerIntrin(),
 )
 
@@ -101,10 +90,6 @@ def lower_passes(simple_mode: bool = False) -> list[Pass]:
         *UNROLL,
     ]
     third = [*CLEAN]
-    if context.get("tir.instrument_bound_checkers", False):
-        third.append(tir.InstrumentBoundCheckers())
-    if not context.get("tir.disable_cse_tir", True):
-        third.append(tir.CommonSubexprElimTIR())
     return [*own[0], *FLATTEN, *own[1], *second, *own[2], *third, *own[3]]
 
 

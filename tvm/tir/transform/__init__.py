@@ -2,13 +2,33 @@
 
 from .combine_context_call import CombineContextCall
 from .common import PrimFuncPass
+from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
 from .function_pass import prim_func_pass
 from .functions import AnnotateEntryFunc, Apply, BindTarget, Filter
+from .inject_double_buffer import InjectDoubleBuffer
+from .inject_virtual_thread import InjectVirtualThread
+from .lower_init_block import LowerInitBlock
+from .lower_intrin import LowerIntrin
+from .lower_match_buffer import LowerMatchBuffer
+from .lower_opaque_block import LowerOpaqueBlock
 from .lower_tvm_builtin import LowerTVMBuiltin
 from .make_packed_api import MakePackedAPI
 from .remove_no_op import RemoveNoOp
+from .rewrite_unsafe_select import RewriteUnsafeSelect
+from .simplify import Simplify
+from .skip_assert import SkipAssert
 from .split_host_device import AnnotateDeviceRegions, SplitHostDevice
 from .storage_flatten import StorageFlatten
+from .storage_rewrite import StorageRewrite
 from .unroll_loop import UnrollLoop
 from .vectorize_loop import VectorizeLoop
+
+__all__ = [
+    "AnnotateDeviceRegions", "AnnotateEntryFunc", "Apply", "BindTarget", "CombineContextCall",
+    "ConvertBlocksToOpaque", "Filter", "FlattenBuffer", "InjectDoubleBuffer",
+    "InjectVirtualThread", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer",
+    "LowerOpaqueBlock", "LowerTVMBuiltin", "MakePackedAPI", "PrimFuncPass", "RemoveNoOp",
+    "RewriteUnsafeSelect", "Simplify", "SkipAssert", "SplitHostDevice", "StorageFlatten",
+    "StorageRewrite", "UnrollLoop", "VectorizeLoop", "prim_func_pass",
+]  # fmt: skip

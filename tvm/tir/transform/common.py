@@ -154,3 +154,8 @@ class VariableCollector(Visitor):
 def schedule_error(message: str, at: Node, hint: str = "") -> ScheduleError:
     """The error that a schedule asks for what cannot be done."""
     return ScheduleError(message, at=at, hint=hint)
+
+
+def comes_from_te(func: PrimFunc) -> bool:
+    """Whether a te schedule was lowered to the function: it has stages' regions, but no blocks."""
+    return bool(func.get_attr("from_legacy_te_schedule", False))

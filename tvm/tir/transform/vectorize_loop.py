@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tvm.ir.visitor import Rewriter
+from tvm.tir.analysis.safety import is_safe_anywhere
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import (
     Add,
@@ -21,16 +22,10 @@ from tvm.tir.expr import (
     Broadcast,
     BufferLoad,
     Call,
-    CallEffectKind,
     Cast,
     CmpExpr,
-    Div,
-    FloorDiv,
-    FloorMod,
-    IntImm,
     Let,
     LogicalExpr,
-    Mod,
     Mul,
     Not,
     PrimExpr,
@@ -448,23 +443,6 @@ def broadcast_to(e: PrimExpr, lanes: int) -> PrimExpr:
     if e.dtype.lanes != 1:
         raise NoVectorForm
     return Broadcast(e, lanes)
-
-
-def is_safe_anywhere(e: PrimExpr) -> bool:
-    """Whether the value may be computed where its guard is false: no memory access, no trap, no effect."""
-    return not contains(e, lambda node: isinstance(node, UNSAFE) and not is_safe_node(node))
-
-
-UNSAFE = (BufferLoad, Call, Div, Mod, FloorDiv, FloorMod)
-
-
-def is_safe_node(node: PrimExpr) -> bool:
-    """Whether one node that may be unsafe is harmless all the same."""
-    if isinstance(node, Call):
-        return node.op.effect is not None and node.op.effect <= CallEffectKind.Pure
-    if isinstance(node, (Div, Mod, FloorDiv, FloorMod)):
-        return node.dtype.is_float or (type(node.b) is IntImm and node.b.value != 0)
-    return False
 
 
 def reads(e: PrimExpr, buffer: Buffer) -> bool:

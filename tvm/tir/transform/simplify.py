@@ -1,0 +1,150 @@
+"""Simplify expressions by what is known where they stand, and statements with them.
+
+    for i in range(4):           ->    for i in range(4):
+        if i < 8:                          B[i] = A[i]
+            B[i + 0] = A[i * 4 // 4]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvm.arith import Analyzer
+from tvm.ir.visitor import Rewriter
+from tvm.tir.expr import (
+    Call,
+    FloatImm,
+    IntImm,
+    IterVar,
+    PrimExpr,
+    Range,
+    StringImm,
+    Var,
+)
+from tvm.tir.function import PrimFunc
+from tvm.tir.op import logical_not
+from tvm.tir.stmt import (
+    NO_OP,
+    AssertStmt,
+    AttrStmt,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    Stmt,
+)
+from tvm.tir.stmt_functor import substitute
+from tvm.tir.transform.common import LIKELY, constant_extent, is_const, prim_func_pass
+
+
+@dataclass(frozen=True)
+class SimplifyConfig:
+    """Classic switches; the simplifier has no costly extensions to switch on."""
+
+    transitively_prove_inequalities: bool = False
+    propagate_knowns_to_prove_conditional: bool = False
+    propagate_knowns_to_simplify_expressions: bool = False
+    convert_boolean_to_and_of_ors: bool = False
+    apply_constraints_to_boolean_branches: bool = False
+
+
+class StmtSimplifier(Rewriter):
+    """Keeps the analyzer informed on the way down, and asks it at each expression."""
+
+    def __init__(self) -> None:
+        self.analyzer = Analyzer()
+
+    def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
+        return self.analyzer.simplify(e)
+
+    def visit_var(self, var: Var) -> PrimExpr:
+        return self.analyzer.simplify(var)
+
+    def visit_int_imm(self, e: IntImm) -> PrimExpr:
+        return e
+
+    def visit_float_imm(self, e: FloatImm) -> PrimExpr:
+        return e
+
+    def visit_string_imm(self, e: StringImm) -> PrimExpr:
+        return e
+
+    def visit_for(self, loop: For) -> Stmt:
+        start, extent = self.visit(loop.min), self.visit(loop.extent)
+        if constant_extent(loop) == 0 or is_const(extent, 0):
+            return NO_OP
+        self.analyzer.bind(loop.loop_var, Range.from_min_extent(start, extent), True)
+        if is_const(extent, 1) and loop.kind is not ForKind.THREAD_BINDING and not loop.annotations:
+            body: Stmt = self.visit(loop.body)
+            return substitute(body, {loop.loop_var: start})  # type: ignore[no-any-return]
+        body = self.visit(loop.body)
+        if start is loop.min and extent is loop.extent and body is loop.body:
+            return loop
+        return loop.replace(min=start, extent=extent, body=body)
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
+        if attr.attr_key in ("thread_extent", "virtual_thread") and isinstance(attr.node, IterVar):
+            self.analyzer.bind(attr.node.var, Range(attr.value), True)
+        return self.rewrite_children(attr)
+
+    def visit_let_stmt(self, let: LetStmt) -> Stmt:
+        value = self.visit(let.value)
+        if isinstance(value, (IntImm, FloatImm)):
+            inlined: Stmt = self.visit(substitute(let.body, {let.var: value}))
+            return inlined
+        if let.var.dtype.is_int:
+            bound = self.analyzer.const_int_bound(value)
+            self.analyzer.update(let.var, bound, True)
+        body = self.visit(let.body)
+        if value is let.value and body is let.body:
+            return let
+        return LetStmt(let.var, value, body)
+
+    def visit_if_then_else(self, stmt: IfThenElse) -> Stmt:
+        condition = self.visit(stmt.condition)
+        known = truth_of(condition)
+        if known is not None:
+            chosen = stmt.then_case if known else stmt.else_case
+            return NO_OP if chosen is None else self.visit(chosen)
+        with self.analyzer.constraint_scope(without_likely(condition)):
+            yes = self.visit(stmt.then_case)
+        no = stmt.else_case
+        if no is not None:
+            with self.analyzer.constraint_scope(logical_not(without_likely(condition))):
+                no = self.visit(no)
+        if condition is stmt.condition and yes is stmt.then_case and no is stmt.else_case:
+            return stmt
+        return IfThenElse(condition, yes, no)
+
+    def visit_assert_stmt(self, stmt: AssertStmt) -> Stmt:
+        condition = self.visit(stmt.condition)
+        if is_const(condition, 1):
+            body: Stmt = self.visit(stmt.body)
+            return body
+        with self.analyzer.constraint_scope(condition):
+            body = self.visit(stmt.body)
+        if condition is stmt.condition and body is stmt.body:
+            return stmt
+        return AssertStmt(condition, stmt.message, body)
+
+
+def truth_of(condition: PrimExpr) -> bool | None:
+    """Whether a condition is a constant, and which."""
+    condition = without_likely(condition)
+    return bool(condition.value) if type(condition) is IntImm else None
+
+
+def without_likely(condition: PrimExpr) -> PrimExpr:
+    """A condition without the hint that it mostly holds."""
+    if isinstance(condition, Call) and condition.op is LIKELY:
+        return condition.args[0]
+    return condition
+
+
+@prim_func_pass("tir.Simplify", SimplifyConfig)
+def simplify(func: PrimFunc, config: SimplifyConfig) -> PrimFunc:
+    """Simplify all expressions, and drop what is found not to happen."""
+    return func.with_body(StmtSimplifier().visit(func.body))
+
+
+Simplify = simplify.factory

@@ -1,0 +1,244 @@
+"""Let allocations that are not live at the same time share memory, outside of loops.
+
+    for i in range(8):           ->    A = allocate([4096])
+        A = allocate([4096])           for i in range(8):
+        ... A ...                          ... A ...
+        B = allocate([4096])               ... A ...
+        ... B ...
+
+Only large allocations of constant size move: small ones are registers or lie on the stack. Memory that a
+thread uses is allocated in that thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tvm.ir.visitor import Visitor
+from tvm.support.dtype import DType
+from tvm.tir.expr import BufferLoad, PrimExpr, Var, const
+from tvm.tir.function import PrimFunc
+from tvm.tir.stmt import (
+    Allocate,
+    AttrStmt,
+    BufferStore,
+    For,
+    ForKind,
+    Stmt,
+    While,
+)
+from tvm.tir.stmt_functor import BufferRewriter
+from tvm.tir.transform.common import prim_func_pass
+
+# what the code generator keeps on the stack anyway
+SMALL_BYTES = 1024
+# memory may be shared by allocations whose sizes differ by this factor
+MATCH_RANGE = 16
+
+
+@dataclass
+class Lifetime:
+    """When an allocation is in use, in steps of the program's text."""
+
+    alloc: Allocate
+    size: int
+    thread: Thread
+    loops: int  # loops around the allocation
+    first: int = -1
+    last: int = -1
+
+
+@dataclass
+class Thread:
+    """A part of the program run by one thread: the function, or the body of a parallel loop."""
+
+    body: Stmt
+    loops: int = 0  # loops around the body, a parallel one included
+    lifetimes: list[Lifetime] = field(default_factory=list)
+
+
+@dataclass
+class Block:
+    """Memory that allocations share."""
+
+    var: Var
+    dtype: DType
+    scope: str
+    size: int
+    free_after: int
+
+
+class LifetimeFinder(Visitor):
+    """Walks the program in order. A use inside a loop counts for the whole of the loop, unless the
+    memory is allocated in there too."""
+
+    def __init__(self, body: Stmt) -> None:
+        self.step = 0
+        self.loop_starts: list[int] = []
+        self.open: list[list[Lifetime]] = []  # by loop: what was used in it
+        self.thread = Thread(body)
+        self.threads = [self.thread]
+        self.lifetimes: dict[Var, Lifetime] = {}
+
+    def visit_allocate(self, alloc: Allocate) -> None:
+        size = alloc.constant_size()
+        if size is not None and size * alloc.dtype.itemsize > SMALL_BYTES:
+            life = Lifetime(alloc, size, self.thread, len(self.loop_starts))
+            self.lifetimes[alloc.buffer_var] = life
+            self.thread.lifetimes.append(life)
+        self.visit_children(alloc)
+
+    def visit_for(self, loop: For) -> None:
+        self.visit(loop.min)
+        self.visit(loop.extent)
+        if loop.kind in (ForKind.PARALLEL, ForKind.THREAD_BINDING):
+            self._in_thread(loop.body)
+        else:
+            self._in_loop(loop.body)
+
+    def visit_while(self, loop: While) -> None:
+        self._in_loop(loop)
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> None:
+        if attr.attr_key in ("thread_extent", "pragma_parallel_launch_point", "device_scope"):
+            self._in_thread(attr.body)
+        else:
+            self.visit_children(attr)
+
+    def _in_thread(self, body: Stmt) -> None:
+        outer, self.thread = self.thread, Thread(body, len(self.loop_starts) + 1)
+        self.threads.append(self.thread)
+        self._in_loop(body)
+        self.thread = outer
+
+    def _in_loop(self, node: Stmt) -> None:
+        self.loop_starts.append(self.step)
+        self.open.append([])
+        if isinstance(node, While):
+            self.visit_children(node)
+        else:
+            self.visit(node)
+        start, used = self.loop_starts.pop(), self.open.pop()
+        self.step += 1
+        for life in used:
+            if life.loops <= len(self.loop_starts):
+                life.first = min(life.first, start)
+                life.last = self.step
+                if self.open:
+                    self.open[-1].append(life)
+
+    def visit_buffer_store(self, store: BufferStore) -> None:
+        self.visit_children(store)
+        self._use(store.buffer.data)
+        self.step += 1
+
+    def visit_buffer_load(self, load: BufferLoad) -> None:
+        self._use(load.buffer.data)
+        self.visit_children(load)
+
+    def visit_var(self, var: Var) -> None:
+        if var.dtype.is_handle:
+            self._use(var)
+
+    def visit_evaluate(self, stmt: Stmt) -> None:
+        self.visit_children(stmt)
+        self.step += 1
+
+    def _use(self, var: Var) -> None:
+        life = self.lifetimes.get(var)
+        if life is None:
+            return
+        if life.first < 0:
+            life.first = self.step
+        life.last = self.step
+        if self.open:
+            self.open[-1].append(life)
+
+
+def share(lifetimes: list[Lifetime]) -> tuple[dict[Var, Block], list[Block]]:
+    """Give each allocation a block; a block is free again after its last use."""
+    blocks: list[Block] = []
+    chosen: dict[Var, Block] = {}
+    for life in sorted(lifetimes, key=lambda life: life.first):
+        alloc = life.alloc
+        scope = storage_scope(alloc.buffer_var)
+        fitting = [
+            block
+            for block in blocks
+            if block.free_after < life.first
+            and block.dtype is alloc.dtype
+            and block.scope == scope
+            and block.size <= life.size * MATCH_RANGE
+            and life.size <= block.size * MATCH_RANGE
+        ]
+        if fitting and not alloc.annotations:
+            block = min(fitting, key=lambda block: abs(block.size - life.size))
+            block.size = max(block.size, life.size)
+            block.free_after = life.last
+        else:
+            block = Block(alloc.buffer_var, alloc.dtype, scope, life.size, life.last)
+            blocks.append(block)
+        chosen[alloc.buffer_var] = block
+    return chosen, blocks
+
+
+def storage_scope(var: Var) -> str:
+    """Where the memory of a pointer lies."""
+    return getattr(var.type_annotation, "storage_scope", "") or "global"
+
+
+class StoragePlanner(BufferRewriter):
+    """Moves allocations to the beginning of their threads."""
+
+    def __init__(self, threads: list[Thread]) -> None:
+        super().__init__()
+        self.blocks: dict[int, list[Block]] = {}  # by the identity of a thread's body
+        self.chosen: dict[Var, Block] = {}
+        for thread in threads:
+            chosen, blocks = share(thread.lifetimes)
+            in_loops = any([life.loops > thread.loops for life in thread.lifetimes])
+            if in_loops or len(blocks) < len(chosen):
+                self.chosen.update(chosen)
+                self.blocks[id(thread.body)] = blocks
+
+    def plan(self, body: Stmt) -> Stmt:
+        """A thread's body with its memory allocated in front."""
+        planned: Stmt = self.visit(body)
+        for block in reversed(self.blocks.get(id(body), ())):
+            planned = Allocate(block.var, block.dtype, [const(block.size, "int32")], True, planned)
+        return planned
+
+    def visit_allocate(self, alloc: Allocate) -> Stmt:
+        if alloc.buffer_var in self.chosen:
+            body: Stmt = self.visit(alloc.body)
+            return body
+        return self.rewrite_children(alloc)
+
+    def visit_var(self, var: Var) -> PrimExpr:
+        block = self.chosen.get(var)
+        return var if block is None else block.var
+
+    def visit_for(self, loop: For) -> Stmt:
+        if id(loop.body) not in self.blocks:
+            return self.rewrite_children(loop)
+        start, extent = self.visit(loop.min), self.visit(loop.extent)
+        return loop.replace(min=start, extent=extent, body=self.plan(loop.body))
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
+        node = self.visit(attr.node) if isinstance(attr.node, Var) else attr.node
+        if id(attr.body) not in self.blocks:
+            attr = self.rewrite_children(attr)
+            return attr if node is attr.node else attr.replace(node=node)
+        return attr.replace(node=node, value=self.visit(attr.value), body=self.plan(attr.body))
+
+
+@prim_func_pass("tir.StorageRewrite")
+def storage_rewrite(func: PrimFunc) -> PrimFunc:
+    """Share memory between allocations, and allocate outside of loops."""
+    finder = LifetimeFinder(func.body)
+    finder.visit(func.body)
+    planner = StoragePlanner(finder.threads)
+    return func.with_body(planner.plan(func.body)) if planner.blocks else func
+
+
+StorageRewrite = storage_rewrite.factory
