@@ -257,15 +257,13 @@ class ComputeOp(BaseComputeOp, key="ComputeOp"):
         return tuple(finder.found)
 
     def replace_inputs(self, replacements: Mapping[Tensor, Tensor]) -> Operation:
+        if not any([tensor in replacements for tensor in self.input_tensors]):
+            return self
         rewriter = _InputReplacer(replacements)
         if isinstance(first := self.body[0], Reduce):
-            changed = rewriter.visit(first)
-            body: tuple[PrimExpr, ...] = reduction_outputs(changed, len(self.body))
+            body: tuple[PrimExpr, ...] = reduction_outputs(rewriter.visit(first), len(self.body))
         else:
-            changed = first
             body = tuple([rewriter.visit(value) for value in self.body])
-        if changed is first and all([new is old for new, old in zip(body[1:], self.body[1:])]):
-            return self
         return ComputeOp(self.name, self.tag, self.attrs, self.axis, body)
 
 

@@ -36,17 +36,14 @@ def cache_read(
     load = tensor(*[iv.var for iv in axis])
     copy = ComputeOp(name, "", {}, axis, (load,)).output(0)
 
-    replacements: dict[Tensor, Tensor] = {}
-    for reader in readers:
-        stage = schedule[reader]
-        new = stage.op.replace_inputs({tensor: copy})
-        if new is stage.op:
+    current = [schedule[reader].op for reader in readers]
+    for op in current:
+        if tensor not in op.input_tensors:
             raise ScheduleError(
-                f"cache_read requires readers of {tensor.op.name}, got {stage.op.name}, which "
-                f"reads {', '.join([t.name for t in stage.op.input_tensors]) or 'nothing'}"
+                f"cache_read requires readers of {tensor.op.name}, got {op.name}, which "
+                f"reads {', '.join([t.name for t in op.input_tensors]) or 'nothing'}"
             ).add_context(f"stage {tensor.op.name}")
-        replacements.update(replace_operation(schedule, stage, new))
-    replace_dataflow(schedule, replacements)
+    replace_dataflow(schedule, {}, {op: {tensor: copy} for op in current})
     position = schedule.stages.index(source) + 1
     _insert_stage(schedule, position, copy.op, scope)
     return copy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..tensor import Operation, Tensor
@@ -23,9 +24,22 @@ def replace_operation(schedule: Schedule, stage: Stage, new: Operation) -> dict[
     return dict(zip(old.outputs, new.outputs, strict=True))
 
 
-def replace_dataflow(schedule: Schedule, replacements: dict[Tensor, Tensor]) -> None:
-    """Let all stages read the new tensors in place of the old ones, and so on downstream."""
+def replace_dataflow(
+    schedule: Schedule,
+    replacements: dict[Tensor, Tensor],
+    of_readers: Mapping[Operation, Mapping[Tensor, Tensor]] | None = None,
+) -> None:
+    """Let all stages read the new tensors in place of the old ones, and so on downstream.
+
+    Parameters
+    ----------
+    replacements : dict of Tensor to Tensor
+        What everybody reads anew.
+    of_readers : dict of Operation to dict, optional
+        What one operation reads anew.
+    """
     for stage in schedule.stages:
-        new = stage.op.replace_inputs(replacements)
+        own = of_readers.get(stage.op) if of_readers else None
+        new = stage.op.replace_inputs({**replacements, **own} if own else replacements)
         if new is not stage.op:
             replacements.update(replace_operation(schedule, stage, new))

@@ -215,7 +215,7 @@ class Fuse(Relation):
             return
         outer, inner = ranges[self.outer], ranges[self.inner]
         first, second = value, value
-        if is_one(inner.extent):
+        if is_one(inner.extent) or is_zero(inner.extent):
             second = const(0, value.dtype)
         elif is_one(outer.extent):
             first = const(0, value.dtype)
