@@ -1,0 +1,10 @@
+"""Importers: from the formats of other frameworks to relay modules.
+
+The frameworks themselves are imported at the first use of their importer.
+"""
+
+from . import common
+from .onnx import from_onnx
+from .pytorch import from_pytorch
+
+__all__ = ["common", "from_onnx", "from_pytorch"]

@@ -1,0 +1,330 @@
+"""Element-wise ONNX operators, matrix products, constants."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.expr import const
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+
+from .registry import CONVERTERS, OnnxNode, onnx_op
+
+_UNARY = {
+    "Abs": _op.abs, "Acos": _op.acos, "Acosh": _op.acosh, "Asin": _op.asin, "Asinh": _op.asinh,
+    "Atan": _op.atan, "Atanh": _op.atanh, "Ceil": _op.ceil, "Cos": _op.cos, "Cosh": _op.cosh,
+    "Erf": _op.erf, "Exp": _op.exp, "Floor": _op.floor, "IsNaN": _op.isnan, "Log": _op.log,
+    "Neg": _op.negative, "Not": _op.logical_not, "Relu": _op.nn.relu, "Round": _op.round,
+    "Sigmoid": _op.sigmoid, "Sign": _op.sign, "Sin": _op.sin, "Sinh": _op.sinh,
+    "Sqrt": _op.sqrt, "Tan": _op.tan, "Tanh": _op.tanh, "BitwiseNot": _op.bitwise_not,
+}  # fmt: skip
+
+_BINARY = {
+    "Add": _op.add, "Sub": _op.subtract, "Mul": _op.multiply, "And": _op.logical_and,
+    "Or": _op.logical_or, "Xor": _op.logical_xor, "Equal": _op.equal, "Less": _op.less,
+    "LessOrEqual": _op.less_equal, "Greater": _op.greater, "GreaterOrEqual": _op.greater_equal,
+    "BitwiseAnd": _op.bitwise_and, "BitwiseOr": _op.bitwise_or, "BitwiseXor": _op.bitwise_xor,
+}  # fmt: skip
+
+for _name, _function in _UNARY.items():
+    CONVERTERS[_name] = lambda node, f=_function: f(node[0])  # type: ignore[misc]
+for _name, _function in _BINARY.items():
+    CONVERTERS[_name] = lambda node, f=_function: f(node[0], node[1])  # type: ignore[misc]
+
+
+@onnx_op("Identity", "Dropout")
+def _identity(node: OnnxNode) -> list[RelayExpr]:
+    mask = _op.ones_like(node[0]).astype("bool") if node.output_count > 1 else None
+    return [node[0]] if mask is None else [node[0], mask]
+
+
+@onnx_op("Reciprocal")
+def _reciprocal(node: OnnxNode) -> RelayExpr:
+    return scalar_like(1.0, node[0]) / node[0]
+
+
+@onnx_op("Div")
+def _div(node: OnnxNode) -> RelayExpr:
+    return _op.divide(node[0], node[1])
+
+
+@onnx_op("Mod")
+def _mod(node: OnnxNode) -> RelayExpr:
+    mod = _op.mod if node.attr("fmod", 0) else _op.floor_mod
+    return mod(node[0], node[1])
+
+
+@onnx_op("Pow")
+def _pow(node: OnnxNode) -> RelayExpr:
+    exponent = node.value(1)
+    if exponent is not None and exponent.size == 1 and float(exponent.reshape(-1)[0]) == 2.0:
+        return node[0] * node[0]
+    dtype = node.dtype(0)
+    power = node[1] if node.dtype(1) == dtype else node[1].astype(dtype)
+    if dtype.startswith("int"):
+        return _op.power(node[0].astype("float64"), power.astype("float64")).astype(dtype)
+    return _op.power(node[0], power)
+
+
+@onnx_op("Min", "Max", "Sum", "Mean")
+def _variadic(node: OnnxNode) -> RelayExpr:
+    fold = {"Min": _op.minimum, "Max": _op.maximum}.get(node.op_type, _op.add)
+    inputs = node.given()
+    result = inputs[0]
+    for item in inputs[1:]:
+        result = fold(result, item)
+    return result / scalar_like(len(inputs), result) if node.op_type == "Mean" else result
+
+
+@onnx_op("Clip")
+def _clip(node: OnnxNode) -> RelayExpr:
+    if node.opset < 11:
+        bounds: list[Any] = [node.attr("min"), node.attr("max")]
+    else:
+        bounds = [node.value(1), node.value(2)]
+        if any(node.has(i) and bounds[i - 1] is None for i in (1, 2)):
+            result = _op.maximum(node[0], node[1]) if node.has(1) else node[0]
+            return _op.minimum(result, node[2]) if node.has(2) else result
+    dtype = node.dtype(0)
+    kind = np.iinfo(dtype) if "int" in dtype else np.finfo(dtype)
+    low = float(kind.min) if bounds[0] is None else float(np.asarray(bounds[0]).reshape(()))
+    high = float(kind.max) if bounds[1] is None else float(np.asarray(bounds[1]).reshape(()))
+    return _op.clip(node[0], low, high)
+
+
+@onnx_op("Where")
+def _where(node: OnnxNode) -> RelayExpr:
+    return _op.where(node[0], node[1], node[2])
+
+
+@onnx_op("Cast", "CastLike")
+def _cast(node: OnnxNode) -> RelayExpr:
+    from onnx.helper import tensor_dtype_to_np_dtype
+
+    if node.op_type == "CastLike":
+        return _op.cast(node[0], node.dtype(1))
+    return _op.cast(node[0], str(tensor_dtype_to_np_dtype(node.attr("to"))))
+
+
+@onnx_op("BitShift")
+def _bit_shift(node: OnnxNode) -> RelayExpr:
+    shift = _op.left_shift if node.attr("direction") == "LEFT" else _op.right_shift
+    return shift(node[0], node[1])
+
+
+@onnx_op("IsInf")
+def _is_inf(node: OnnxNode) -> RelayExpr:
+    zero = scalar_like(0.0, node[0])
+    result = _op.isinf(node[0])
+    if not node.attr("detect_negative", 1):
+        result = _op.logical_and(result, _op.greater(node[0], zero))
+    if not node.attr("detect_positive", 1):
+        result = _op.logical_and(result, _op.less(node[0], zero))
+    return result
+
+
+# ---- activations
+
+
+@onnx_op("LeakyRelu")
+def _leaky_relu(node: OnnxNode) -> RelayExpr:
+    return _op.nn.leaky_relu(node[0], float(node.attr("alpha", 0.01)))
+
+
+@onnx_op("PRelu")
+def _prelu(node: OnnxNode) -> RelayExpr:
+    zero = scalar_like(0.0, node[0])
+    return _op.where(_op.less(node[0], zero), node[0] * node[1], node[0])
+
+
+def elu(x: RelayExpr, alpha: float = 1.0) -> RelayExpr:
+    """``x`` above zero, ``alpha * (exp(x) - 1)`` below."""
+    zero, one = scalar_like(0.0, x), scalar_like(1.0, x)
+    below = scalar_like(alpha, x) * (_op.exp(_op.minimum(x, zero)) - one)
+    return _op.where(_op.less(x, zero), below, x)
+
+
+@onnx_op("Elu")
+def _elu(node: OnnxNode) -> RelayExpr:
+    return elu(node[0], node.attr("alpha", 1.0))
+
+
+@onnx_op("Selu")
+def _selu(node: OnnxNode) -> RelayExpr:
+    alpha, gamma = node.attr("alpha", 1.6732632), node.attr("gamma", 1.050701)
+    return scalar_like(gamma, node[0]) * elu(node[0], alpha)
+
+
+@onnx_op("Celu")
+def _celu(node: OnnxNode) -> RelayExpr:
+    alpha = node.attr("alpha", 1.0)
+    x, zero, one = node[0], scalar_like(0.0, node[0]), scalar_like(1.0, node[0])
+    scale = scalar_like(alpha, x)
+    below = scale * (_op.exp(_op.minimum(x, zero) / scale) - one)
+    return _op.maximum(x, zero) + _op.minimum(below, zero)
+
+
+@onnx_op("HardSigmoid")
+def _hard_sigmoid(node: OnnxNode) -> RelayExpr:
+    alpha = scalar_like(node.attr("alpha", 0.2), node[0])
+    return _op.clip(alpha * node[0] + scalar_like(node.attr("beta", 0.5), node[0]), 0.0, 1.0)
+
+
+@onnx_op("HardSwish")
+def _hard_swish(node: OnnxNode) -> RelayExpr:
+    x = node[0]
+    return x * _op.clip(x / scalar_like(6.0, x) + scalar_like(0.5, x), 0.0, 1.0)
+
+
+def softplus(x: RelayExpr) -> RelayExpr:
+    """``log(1 + exp(x))`` without overflow."""
+    one = scalar_like(1.0, x)
+    return _op.nn.relu(x) + _op.log(one + _op.exp(_op.negative(_op.abs(x))))
+
+
+@onnx_op("Softplus")
+def _softplus(node: OnnxNode) -> RelayExpr:
+    return softplus(node[0])
+
+
+@onnx_op("Mish")
+def _mish(node: OnnxNode) -> RelayExpr:
+    return node[0] * _op.tanh(softplus(node[0]))
+
+
+@onnx_op("Softsign")
+def _softsign(node: OnnxNode) -> RelayExpr:
+    return node[0] / (scalar_like(1.0, node[0]) + _op.abs(node[0]))
+
+
+@onnx_op("ThresholdedRelu")
+def _thresholded_relu(node: OnnxNode) -> RelayExpr:
+    limit = scalar_like(node.attr("alpha", 1.0), node[0])
+    return _op.where(_op.greater(node[0], limit), node[0], _op.zeros_like(node[0]))
+
+
+@onnx_op("Shrink")
+def _shrink(node: OnnxNode) -> RelayExpr:
+    x, zero = node[0], _op.zeros_like(node[0])
+    limit, bias = node.attr("lambd", 0.5), scalar_like(node.attr("bias", 0.0), x)
+    above = _op.where(_op.greater(x, scalar_like(limit, x)), x - bias, zero)
+    return _op.where(_op.less(x, scalar_like(-limit, x)), x + bias, above)
+
+
+def gelu(x: RelayExpr, approximate: str = "none") -> RelayExpr:
+    """``x * Phi(x)``, exactly or by the tanh formula (Hendrycks and Gimpel 2016)."""
+    half, one = scalar_like(0.5, x), scalar_like(1.0, x)
+    if approximate == "tanh":
+        inner = x * (one + scalar_like(0.044715, x) * x * x)
+        return half * x * (one + _op.tanh(scalar_like(math.sqrt(2 / math.pi), x) * inner))
+    return half * x * (one + _op.erf(x * scalar_like(math.sqrt(0.5), x)))
+
+
+@onnx_op("Gelu", "com.microsoft.Gelu", "com.microsoft.BiasGelu", "com.microsoft.FastGelu")
+def _gelu(node: OnnxNode) -> RelayExpr:
+    x = node[0] + node[1] if node.has(1) else node[0]
+    return gelu(x, "tanh" if node.op_type == "FastGelu" else node.attr("approximate", "none"))
+
+
+# ---- constants
+
+
+@onnx_op("Constant")
+def _constant(node: OnnxNode) -> RelayExpr:
+    for name, dtype in (("value_float", "float32"), ("value_floats", "float32"),
+                        ("value_int", "int64"), ("value_ints", "int64")):  # fmt: skip
+        if name in node.attrs:
+            return constant(node.attrs[name], dtype)
+    if "value" not in node.attrs:
+        raise node.unsupported(f"a constant given by {list(node.attrs)}")
+    return constant(node.attrs["value"])
+
+
+@onnx_op("ConstantOfShape")
+def _constant_of_shape(node: OnnxNode) -> RelayExpr:
+    value = np.asarray(node.attr("value", np.zeros(1, "float32"))).reshape(-1)[0]
+    shape = [int(dim) for dim in node.require_value(0, "shape")]
+    return _op.full(constant(value), shape, str(value.dtype))
+
+
+@onnx_op("EyeLike")
+def _eye_like(node: OnnxNode) -> RelayExpr:
+    from onnx.helper import tensor_dtype_to_np_dtype
+
+    given = node.attr("dtype")
+    dtype = str(tensor_dtype_to_np_dtype(given)) if given else node.dtype(0)
+    return constant(np.eye(*node.shape(0), k=node.attr("k", 0)), dtype)
+
+
+@onnx_op("Range")
+def _range(node: OnnxNode) -> RelayExpr:
+    start, limit, delta = [node.require_value(i, n).reshape(()) for i, n in
+                           enumerate(("start", "limit", "delta"))]  # fmt: skip
+    return constant(np.arange(start, limit, delta, dtype=start.dtype))
+
+
+# ---- matrix products
+
+
+def matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+    """The product of numpy's ``matmul``: leading axes broadcast, vectors allowed."""
+    a_shape, b_shape = infer_shape(a), infer_shape(b)
+    if len(a_shape) == 1:
+        product = matmul(_op.expand_dims(a, 0), b)
+        return _op.squeeze(product, [len(b_shape) - 2 if len(b_shape) > 1 else 0])
+    if len(b_shape) == 1:
+        return _op.squeeze(matmul(a, _op.expand_dims(b, 1)), [len(a_shape) - 1])
+    if len(b_shape) == 2:
+        flat = _op.reshape(a, (-1, a_shape[-1])) if len(a_shape) > 2 else a
+        product = _op.nn.dense(flat, _op.transpose(b, (1, 0)))
+        return _op.reshape(product, (*a_shape[:-1], b_shape[-1])) if len(a_shape) > 2 else product
+    batch = np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
+    left, right = [_flat_batches(x, s, batch) for x, s in ((a, a_shape), (b, b_shape))]
+    product = _op.nn.batch_matmul(left, right, transpose_a=False, transpose_b=False)
+    return _op.reshape(product, (*batch, a_shape[-2], b_shape[-1]))
+
+
+def _flat_batches(x: RelayExpr, shape: tuple[Any, ...], batch: tuple[int, ...]) -> RelayExpr:
+    """Three dimensions: all of ``batch`` in one, unless they are one to be broadcast."""
+    if math.prod(shape[:-2]) != 1 and shape[:-2] != batch:
+        x = _op.broadcast_to(x, (*batch, *shape[-2:]))
+        shape = (*batch, *shape[-2:])
+    return _op.reshape(x, (math.prod(shape[:-2]), *shape[-2:])) if len(shape) != 3 else x
+
+
+@onnx_op("MatMul")
+def _matmul(node: OnnxNode) -> RelayExpr:
+    return matmul(node[0], node[1])
+
+
+@onnx_op("com.microsoft.FusedMatMul")
+def _fused_matmul(node: OnnxNode) -> RelayExpr:
+    a = _swap_last(node[0]) if node.attr("transA", 0) else node[0]
+    b = _swap_last(node[1]) if node.attr("transB", 0) else node[1]
+    product = matmul(a, b)
+    alpha = node.attr("alpha", 1.0)
+    return product if alpha == 1.0 else product * scalar_like(alpha, product)
+
+
+def _swap_last(x: RelayExpr) -> RelayExpr:
+    axes = list(range(len(infer_shape(x))))
+    return _op.transpose(x, (*axes[:-2], axes[-1], axes[-2]))
+
+
+@onnx_op("Gemm")
+def _gemm(node: OnnxNode) -> RelayExpr:
+    a = _op.transpose(node[0], (1, 0)) if node.attr("transA", 0) else node[0]
+    b = node[1] if node.attr("transB", 0) else _op.transpose(node[1], (1, 0))
+    alpha, beta = node.attr("alpha", 1.0), node.attr("beta", 1.0)
+    if alpha != 1.0:
+        b = b * const(alpha, infer_dtype(b))
+    product = _op.nn.dense(a, b)
+    if not node.has(2) or beta == 0.0:
+        return product
+    bias = node[2] if beta == 1.0 else node[2] * scalar_like(beta, node[2])
+    fits = infer_shape(bias) == infer_shape(product)[1:]
+    return _op.nn.bias_add(product, bias) if fits else product + bias

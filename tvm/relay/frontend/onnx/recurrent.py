@@ -1,0 +1,103 @@
+"""ONNX LSTM and GRU, unrolled over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, scalar_like
+
+from .registry import OnnxNode, onnx_op
+
+_ACTIVATIONS: dict[str, Callable[[RelayExpr], RelayExpr]] = {
+    "Sigmoid": _op.sigmoid,
+    "Tanh": _op.tanh,
+    "Relu": _op.nn.relu,
+}
+
+
+@onnx_op("LSTM", "GRU")
+def _recurrent(node: OnnxNode) -> list[RelayExpr]:
+    """Outputs ``Y`` (steps, directions, batch, hidden) and the last states."""
+    if node.attr("layout", 0) or node.has(4) or node.has(7) or node.attr("clip"):
+        raise node.unsupported("layout 1, sequence lengths, peepholes or clipping")
+    steps, batch, _ = node.shape(0)
+    direction = node.attr("direction", "forward")
+    passes = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
+    run = _run_lstm if node.op_type == "LSTM" else _run_gru
+    sequences, states = [], []
+    for index, backwards in enumerate(passes):
+        inputs = [_op.squeeze(x, [0]) for x in _op.split(node[0], steps, 0)]
+        outputs, state = run(node, index, inputs[::-1] if backwards else inputs, batch)
+        sequences.append(_op.stack(outputs[::-1] if backwards else outputs, 0))
+        states.append(state)
+    result = [_op.stack(sequences, 1)]
+    result += [_op.stack(list(kind), 0) for kind in zip(*states, strict=True)]
+    return result[: max(node.output_count, 1)]
+
+
+def _weights(node: OnnxNode, index: int, gates: int) -> tuple[RelayExpr, RelayExpr, RelayExpr, RelayExpr]:
+    """W, R, and the biases Wb, Rb of one direction."""
+    hidden = node.attr("hidden_size")
+    number = constant(index, "int64")
+    w, r = _op.take(node[1], number, 0), _op.take(node[2], number, 0)
+    if not node.has(3):
+        zero = _op.full(scalar_like(0.0, node[1]), (gates * hidden,), node.dtype(1))
+        return w, r, zero, zero
+    wb, rb = _op.split(_op.take(node[3], number, 0), 2, 0)
+    return w, r, wb, rb
+
+
+def _initial(node: OnnxNode, input_index: int, index: int, batch: int) -> RelayExpr:
+    if node.has(input_index):
+        return _op.take(node[input_index], constant(index, "int64"), 0)
+    return _op.full(scalar_like(0.0, node[0]), (batch, node.attr("hidden_size")), node.dtype(0))
+
+
+def _functions(node: OnnxNode, index: int, defaults: list[str]) -> list[Callable[[RelayExpr], RelayExpr]]:
+    names = node.attr("activations") or defaults * 2
+    chosen = names[index * len(defaults) : (index + 1) * len(defaults)]
+    if unknown := [name for name in chosen if name not in _ACTIVATIONS]:
+        raise node.unsupported(f"activations {unknown}")
+    return [_ACTIVATIONS[name] for name in chosen]
+
+
+def _run_lstm(
+    node: OnnxNode, index: int, inputs: list[RelayExpr], batch: int
+) -> tuple[list[RelayExpr], list[RelayExpr]]:
+    w, r, wb, rb = _weights(node, index, 4)
+    h, c = _initial(node, 5, index, batch), _initial(node, 6, index, batch)
+    f, g, k = _functions(node, index, ["Sigmoid", "Tanh", "Tanh"])
+    bias = wb + rb
+    outputs = []
+    for x in inputs:
+        gates = _op.nn.dense(x, w) + _op.nn.dense(h, r) + bias
+        i, o, forget, cell = _op.split(gates, 4, 1)
+        c = f(forget) * c + f(i) * g(cell)
+        h = f(o) * k(c)
+        outputs.append(h)
+    return outputs, [h, c]
+
+
+def _run_gru(
+    node: OnnxNode, index: int, inputs: list[RelayExpr], batch: int
+) -> tuple[list[RelayExpr], list[RelayExpr]]:
+    w, r, wb, rb = _weights(node, index, 3)
+    h = _initial(node, 5, index, batch)
+    f, g = _functions(node, index, ["Sigmoid", "Tanh"])
+    one = scalar_like(1.0, node[0])
+    rz, rr, rh = _op.split(r, 3, 0)
+    rbz, rbr, rbh = _op.split(rb, 3, 0)
+    outputs = []
+    for x in inputs:
+        xz, xr, xh = _op.split(_op.nn.dense(x, w) + wb, 3, 1)
+        z = f(xz + _op.nn.dense(h, rz) + rbz)
+        reset = f(xr + _op.nn.dense(h, rr) + rbr)
+        if node.attr("linear_before_reset", 0):
+            candidate = g(xh + reset * (_op.nn.dense(h, rh) + rbh))
+        else:
+            candidate = g(xh + _op.nn.dense(reset * h, rh) + rbh)
+        h = (one - z) * candidate + z * h
+        outputs.append(h)
+    return outputs, [h]

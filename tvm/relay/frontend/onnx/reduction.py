@@ -1,0 +1,129 @@
+"""ONNX reductions, softmax, normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import scalar_like
+
+from .registry import CONVERTERS, OnnxNode, onnx_op
+
+Reduction = Callable[..., RelayExpr]
+
+
+def _sum_of_squares(x: RelayExpr, axis: Any, keepdims: bool) -> RelayExpr:
+    return _op.sum(x * x, axis, keepdims)
+
+
+def _l1(x: RelayExpr, axis: Any, keepdims: bool) -> RelayExpr:
+    return _op.sum(_op.abs(x), axis, keepdims)
+
+
+def _l2(x: RelayExpr, axis: Any, keepdims: bool) -> RelayExpr:
+    return _op.sqrt(_op.sum(x * x, axis, keepdims))
+
+
+def _log_sum(x: RelayExpr, axis: Any, keepdims: bool) -> RelayExpr:
+    return _op.log(_op.sum(x, axis, keepdims))
+
+
+_REDUCTIONS: dict[str, Reduction] = {
+    "ReduceSum": _op.sum, "ReduceMean": _op.mean, "ReduceMax": _op.max, "ReduceMin": _op.min,
+    "ReduceProd": _op.prod, "ReduceL1": _l1, "ReduceL2": _l2, "ReduceLogSum": _log_sum,
+    "ReduceLogSumExp": _op.logsumexp, "ReduceSumSquare": _sum_of_squares,
+}  # fmt: skip
+
+
+def _reduce(node: OnnxNode, reduction: Reduction) -> RelayExpr:
+    axes = node.ints("axes", 1)
+    if not axes and node.attr("noop_with_empty_axes", 0):
+        return node[0]
+    return reduction(node[0], axis=axes or None, keepdims=bool(node.attr("keepdims", 1)))
+
+
+for _name, _function in _REDUCTIONS.items():
+    CONVERTERS[_name] = lambda node, f=_function: _reduce(node, f)  # type: ignore[misc]
+
+
+@onnx_op("ArgMax", "ArgMin")
+def _arg_reduce(node: OnnxNode) -> RelayExpr:
+    find = _op.argmax if node.op_type == "ArgMax" else _op.argmin
+    found = find(
+        node[0], axis=node.attr("axis", 0), keepdims=bool(node.attr("keepdims", 1)),
+        select_last_index=bool(node.attr("select_last_index", 0)),
+    )  # fmt: skip
+    return found.astype("int64")
+
+
+@onnx_op("Softmax", "LogSoftmax")
+def _softmax(node: OnnxNode) -> RelayExpr:
+    apply = _op.nn.softmax if node.op_type == "Softmax" else _op.nn.log_softmax
+    if node.opset >= 13:
+        return apply(node[0], axis=node.attr("axis", -1))
+    shape = node.shape(0)
+    axis = node.attr("axis", 1) % len(shape)
+    if axis == len(shape) - 1:
+        return apply(node[0], axis=-1)
+    flat = _op.reshape(node[0], (int(np.prod(shape[:axis])), int(np.prod(shape[axis:]))))
+    return _op.reshape(apply(flat, axis=-1), shape)
+
+
+@onnx_op("Hardmax")
+def _hardmax(node: OnnxNode) -> RelayExpr:
+    axis = node.attr("axis", -1 if node.opset >= 13 else 1)
+    one, zero = scalar_like(1, node[0]), scalar_like(0, node[0])
+    largest = _op.argmax(node[0], axis=axis)
+    return _op.one_hot(largest, one, zero, node.shape(0)[axis], axis, node.dtype(0))
+
+
+@onnx_op("LayerNormalization")
+def _layer_norm(node: OnnxNode) -> RelayExpr:
+    shape = node.shape(0)
+    axis = node.attr("axis", -1) % len(shape)
+    epsilon = node.attr("epsilon", 1e-5)
+    if axis == len(shape) - 1 and node.has(2) and node.output_count == 1:
+        return _op.nn.layer_norm(node[0], node[1], node[2], axis=-1, epsilon=epsilon)
+    x, axes = node[0], list(range(axis, len(shape)))
+    mean = _op.mean(x, axes, True)
+    centred = x - mean
+    deviation = _op.sqrt(_op.mean(centred * centred, axes, True) + scalar_like(epsilon, x))
+    result = centred / deviation * node[1]
+    result = result + node[2] if node.has(2) else result
+    inverse = scalar_like(1.0, x) / deviation
+    return [result, mean, inverse][: node.output_count]  # type: ignore[return-value]
+
+
+@onnx_op("com.microsoft.SkipLayerNormalization")
+def _skip_layer_norm(node: OnnxNode) -> list[RelayExpr]:
+    total = node[0] + node[1]
+    total = total + node[4] if node.has(4) else total
+    beta = node[3] if node.has(3) else _op.zeros_like(node[2])
+    result = _op.nn.layer_norm(total, node[2], beta, axis=-1, epsilon=node.attr("epsilon", 1e-5))
+    unused = [total] * max(0, node.output_count - 1)
+    return [result, *unused]
+
+
+@onnx_op("InstanceNormalization")
+def _instance_norm(node: OnnxNode) -> RelayExpr:
+    return _op.nn.instance_norm(
+        node[0], node[1], node[2], axis=1, epsilon=node.attr("epsilon", 1e-5)
+    )
+
+
+@onnx_op("BatchNormalization")
+def _batch_norm(node: OnnxNode) -> RelayExpr:
+    return _op.nn.batch_norm(
+        node[0], node[1], node[2], node[3], node[4], epsilon=node.attr("epsilon", 1e-5)
+    )[0]
+
+
+@onnx_op("LpNormalization")
+def _lp_normalization(node: OnnxNode) -> RelayExpr:
+    axis = node.attr("axis", -1)
+    norm = _l1 if node.attr("p", 2) == 1 else _l2
+    return node[0] / norm(node[0], [axis], True)

@@ -1,0 +1,71 @@
+"""PyTorch's fused attention operators, written out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvm.error import OpAttributeUnImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.onnx.math import matmul
+
+from .nn import _linear
+from .registry import as_dtype, as_number, torch_op
+
+
+@torch_op("scaled_dot_product_attention")
+def attention(
+    query: RelayExpr, key: RelayExpr, value: RelayExpr, mask: Any = None, dropout: Any = 0.0,
+    is_causal: bool = False, scale: Any = None, enable_gqa: bool = False,
+) -> RelayExpr:  # fmt: skip
+    """``softmax(Q K^T * scale + mask) V``; a bool mask keeps where it is true."""
+    if enable_gqa:
+        groups = infer_shape(query)[-3] // infer_shape(key)[-3]
+        key, value = _op.repeat(key, groups, -3), _op.repeat(value, groups, -3)
+    factor = as_number(scale) or 1 / math.sqrt(infer_shape(query)[-1])
+    rank = len(infer_shape(key))
+    axes = [*range(rank - 2), rank - 1, rank - 2]
+    scores = matmul(query, _op.transpose(key, axes)) * scalar_like(factor, query)
+    if is_causal:
+        rows, columns = infer_shape(scores)[-2:]
+        mask = constant(np.tril(np.ones((rows, columns), bool)))
+    if mask is not None:
+        scores = _masked(scores, mask)
+    return matmul(_op.nn.softmax(scores, axis=-1), value)
+
+
+def _masked(scores: RelayExpr, mask: RelayExpr) -> RelayExpr:
+    if infer_dtype(mask) == "bool":
+        return _op.where(mask, scores, scalar_like(float("-inf"), scores))
+    return scores + as_dtype(mask, infer_dtype(scores))
+
+
+@torch_op("_native_multi_head_attention")
+def _native_multi_head_attention(
+    query: RelayExpr, key: RelayExpr, value: RelayExpr, width: int, heads: int,
+    in_weight: RelayExpr, in_bias: RelayExpr, out_weight: RelayExpr, out_bias: RelayExpr,
+    mask: Any = None, need_weights: bool = True, average: bool = True, mask_type: Any = None,
+) -> list[Any]:  # fmt: skip
+    """Projection of the three inputs, attention by heads, output projection."""
+    if need_weights or mask is not None:
+        raise OpAttributeUnImplemented(
+            "_native_multi_head_attention is supported without mask and without weights",
+            hint="torch.backends.mha.set_fastpath_enabled(False) before tracing",
+        )
+    weights, biases = _op.split(in_weight, 3, 0), _op.split(in_bias, 3, 0)
+    split = [
+        _split_heads(_linear(x, weights[i], biases[i]), heads)
+        for i, x in enumerate((query, key, value))
+    ]
+    joined = _op.transpose(attention(*split), (0, 2, 1, 3))
+    batch, length, _ = infer_shape(query)
+    return [_linear(_op.reshape(joined, (batch, length, width)), out_weight, out_bias), None]
+
+
+def _split_heads(x: RelayExpr, heads: int) -> RelayExpr:
+    batch, length, width = infer_shape(x)
+    return _op.transpose(_op.reshape(x, (batch, length, heads, width // heads)), (0, 2, 1, 3))

@@ -1,0 +1,356 @@
+"""PyTorch operators that reshape, move, cut, join and index data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm.error import OpAttributeUnImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.expr import Constant
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+
+from .registry import as_ints, as_number, axes_of, is_tensor, promoted, torch_op
+
+
+@torch_op("size")
+def _size(x: RelayExpr, dim: Any = None) -> Any:
+    shape = list(infer_shape(x))
+    return shape if dim is None else shape[as_number(dim)]
+
+
+@torch_op("dim")
+def _dim(x: RelayExpr) -> int:
+    return len(infer_shape(x))
+
+
+@torch_op("numel")
+def _numel(x: RelayExpr) -> int:
+    return int(np.prod(infer_shape(x)))
+
+
+@torch_op("len")
+def _len(x: Any) -> int:
+    return int(infer_shape(x)[0]) if is_tensor(x) else len(x)
+
+
+@torch_op("__getitem__")
+def _getitem(values: list[Any], index: Any) -> Any:
+    return values[as_number(index)]
+
+
+@torch_op("append")
+def _append(values: list[Any], item: Any) -> list[Any]:
+    values.append(item)
+    return values
+
+
+@torch_op("view", "reshape", "_unsafe_view", "_reshape_alias")
+def _view(x: RelayExpr, shape: Any, *_: Any) -> RelayExpr:
+    wanted = as_ints(shape)
+    # a 0 means "the same as before" to relay, and an empty dimension to torch
+    return _op.reshape(x, _resolved(infer_shape(x), wanted) if 0 in wanted else wanted)
+
+
+def _resolved(shape: tuple[Any, ...], wanted: list[int]) -> list[int]:
+    rest = int(np.prod([dim for dim in wanted if dim != -1]))
+    return [int(np.prod(shape)) // max(rest, 1) if dim == -1 else dim for dim in wanted]
+
+
+@torch_op("view_as", "reshape_as")
+def _view_as(x: RelayExpr, other: RelayExpr) -> RelayExpr:
+    return _op.reshape(x, infer_shape(other))
+
+
+@torch_op("flatten")
+def _flatten(x: RelayExpr, start: int = 0, end: int = -1) -> RelayExpr:
+    shape = infer_shape(x)
+    if not shape:
+        return _op.reshape(x, (1,))
+    first, last = start % len(shape), end % len(shape)
+    middle = int(np.prod(shape[first : last + 1]))
+    return _op.reshape(x, (*shape[:first], middle, *shape[last + 1 :]))
+
+
+@torch_op("unflatten")
+def _unflatten(x: RelayExpr, dim: int, sizes: Any) -> RelayExpr:
+    shape = infer_shape(x)
+    axis = dim % len(shape)
+    parts = _resolved((shape[axis],), as_ints(sizes))
+    return _op.reshape(x, (*shape[:axis], *parts, *shape[axis + 1 :]))
+
+
+@torch_op("permute")
+def _permute(x: RelayExpr, dims: Any) -> RelayExpr:
+    rank = len(infer_shape(x))
+    return _op.transpose(x, [axis % rank for axis in as_ints(dims)])
+
+
+@torch_op("transpose", "swapaxes", "swapdims")
+def _transpose(x: RelayExpr, a: int, b: int) -> RelayExpr:
+    axes = list(range(len(infer_shape(x))))
+    axes[a], axes[b] = axes[b], axes[a]
+    return _op.transpose(x, axes)
+
+
+@torch_op("t", "numpy_T")
+def _t(x: RelayExpr) -> RelayExpr:
+    return _op.transpose(x) if len(infer_shape(x)) > 1 else x
+
+
+@torch_op("movedim")
+def _movedim(x: RelayExpr, source: Any, destination: Any) -> RelayExpr:
+    rank = len(infer_shape(x))
+    origin, target = axes_of(as_ints(source), rank), axes_of(as_ints(destination), rank)
+    rest = iter([axis for axis in range(rank) if axis not in origin])
+    places = dict(zip(target, origin, strict=True))
+    return _op.transpose(x, [places[i] if i in places else next(rest) for i in range(rank)])
+
+
+@torch_op("unsqueeze")
+def _unsqueeze(x: RelayExpr, dim: int) -> RelayExpr:
+    return _op.expand_dims(x, dim % (len(infer_shape(x)) + 1))
+
+
+@torch_op("squeeze")
+def _squeeze(x: RelayExpr, dim: Any = None) -> RelayExpr:
+    shape = infer_shape(x)
+    axes = [axis for axis in axes_of(dim, len(shape)) if shape[axis] == 1]
+    return _op.squeeze(x, axes) if axes else x
+
+
+@torch_op("expand", "broadcast_to")
+def _expand(x: RelayExpr, sizes: Any, *_: Any) -> RelayExpr:
+    shape, wanted = infer_shape(x), as_ints(sizes)
+    padded = (1,) * (len(wanted) - len(shape)) + shape
+    target = [have if want == -1 else want for have, want in zip(padded, wanted, strict=True)]
+    return x if tuple(target) == shape else _op.broadcast_to(x, target)
+
+
+@torch_op("expand_as")
+def _expand_as(x: RelayExpr, other: RelayExpr) -> RelayExpr:
+    return _expand(x, list(infer_shape(other)))
+
+
+@torch_op("repeat")
+def _repeat(x: RelayExpr, repeats: Any) -> RelayExpr:
+    return _op.tile(x, as_ints(repeats))
+
+
+@torch_op("repeat_interleave")
+def _repeat_interleave(x: RelayExpr, repeats: Any, dim: Any = None, *_: Any) -> RelayExpr:
+    if dim is None:
+        x, dim = _op.reshape(x, (-1,)), 0
+    return _op.repeat(x, as_number(repeats), dim)
+
+
+@torch_op("cat", "concat")
+def _cat(tensors: list[RelayExpr], dim: int = 0) -> RelayExpr:
+    parts = [t for t in tensors if infer_shape(t) != (0,)] or tensors[:1]
+    return _op.concatenate(promoted(*parts), dim) if len(parts) > 1 else parts[0]
+
+
+@torch_op("stack")
+def _stack(tensors: list[RelayExpr], dim: int = 0) -> RelayExpr:
+    return _op.stack(promoted(*tensors), dim)
+
+
+def _pieces(x: RelayExpr, sizes: list[int], dim: int) -> list[RelayExpr]:
+    if len(sizes) == 1:
+        return [x]
+    parts = _op.split(x, tuple(np.cumsum(sizes[:-1]).tolist()), dim)
+    return [parts[i] for i in range(len(sizes))]
+
+
+@torch_op("split", "split_with_sizes")
+def _split(x: RelayExpr, sizes: Any, dim: int = 0) -> list[RelayExpr]:
+    extent, size = infer_shape(x)[dim], as_number(sizes)
+    if isinstance(size, int):
+        return _pieces(x, [min(size, extent - i) for i in range(0, extent, size)], dim)
+    return _pieces(x, as_ints(sizes), dim)
+
+
+@torch_op("chunk")
+def _chunk(x: RelayExpr, count: int, dim: int = 0) -> list[RelayExpr]:
+    return _split(x, max(1, -(-infer_shape(x)[dim] // count)), dim)
+
+
+@torch_op("tensor_split")
+def _tensor_split(x: RelayExpr, sections: Any, dim: int = 0) -> list[RelayExpr]:
+    extent, cuts = infer_shape(x)[dim], as_number(sections)
+    if isinstance(cuts, int):
+        sizes = [extent // cuts + (i < extent % cuts) for i in range(cuts)]
+    else:
+        edges = [0, *as_ints(sections), extent]
+        sizes = [b - a for a, b in zip(edges, edges[1:], strict=False)]
+    return _pieces(x, sizes, dim)
+
+
+@torch_op("unbind")
+def _unbind(x: RelayExpr, dim: int = 0) -> list[RelayExpr]:
+    parts = _pieces(x, [1] * infer_shape(x)[dim], dim)
+    return [_op.squeeze(part, [dim]) for part in parts]
+
+
+@torch_op("slice")
+def _slice(x: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
+    if isinstance(x, list):  # slice of a list has no axis
+        return x[slice(as_number(dim), as_number(start), as_number(end) or 1)]
+    shape = infer_shape(x)
+    axis = as_number(dim) % len(shape)
+    bounds = slice(as_number(start), as_number(end), as_number(step)).indices(shape[axis])
+    if bounds == (0, shape[axis], 1):
+        return x
+    begin, finish, stride = [0] * len(shape), list(shape), [1] * len(shape)
+    begin[axis], finish[axis], stride[axis] = bounds
+    finish[axis] = max(finish[axis], begin[axis])
+    return _op.strided_slice(x, begin, finish, stride)
+
+
+@torch_op("narrow")
+def _narrow(x: RelayExpr, dim: int, start: Any, length: Any) -> RelayExpr:
+    return _slice(x, dim, as_number(start), as_number(start) + as_number(length))
+
+
+@torch_op("select")
+def _select(x: RelayExpr, dim: Any, index: Any) -> RelayExpr:
+    position, extent = as_number(index), infer_shape(x)[dim]
+    if is_tensor(position):
+        return _op.take(x, position, dim)
+    if not -extent <= position < extent:
+        raise OpAttributeUnImplemented(f"select requires an index below {extent}, got {position}")
+    return _op.take(x, constant(position % extent, "int64"), dim, mode="fast")
+
+
+@torch_op("index_select")
+def _index_select(x: RelayExpr, dim: int, index: RelayExpr) -> RelayExpr:
+    return _op.take(x, index, dim)
+
+
+@torch_op("gather")
+def _gather(x: RelayExpr, dim: int, index: RelayExpr, *_: Any) -> RelayExpr:
+    return _op.gather(x, dim, index)
+
+
+@torch_op("embedding")
+def _embedding(weight: RelayExpr, indices: RelayExpr, *_: Any) -> RelayExpr:
+    return _op.take(weight, indices, 0)
+
+
+def _from_front(index: RelayExpr, extent: int) -> RelayExpr:
+    """Negative indices count from the end."""
+    if isinstance(index, Constant):
+        values = index.data.numpy()
+        return constant(np.where(values < 0, values + extent, values).astype(values.dtype))
+    shift = scalar_like(extent, index)
+    return _op.where(_op.less(index, scalar_like(0, index)), index + shift, index)
+
+
+@torch_op("index")
+def _index(x: RelayExpr, indices: list[Any]) -> RelayExpr:
+    """Advanced indexing: index tensors broadcast; axes without one are kept."""
+    shape = infer_shape(x)
+    chosen = [axis for axis, index in enumerate(indices) if index is not None]
+    given = [_integer_index(indices[axis]) for axis in chosen]
+    if len(chosen) == 1:
+        return _op.take(x, _from_front(given[0], shape[chosen[0]]), chosen[0])
+    kept = [axis for axis in range(len(shape)) if axis not in chosen]
+    together = np.broadcast_shapes(*[infer_shape(index) for index in given])
+    stacked = [
+        _op.broadcast_to(_from_front(index, shape[axis]), together).astype("int64")
+        for index, axis in zip(given, chosen, strict=True)
+    ]
+    picked = _op.gather_nd(_op.transpose(x, [*chosen, *kept]), _op.stack(stacked, 0))
+    if chosen != list(range(chosen[0], chosen[-1] + 1)) or chosen[0] == 0:
+        return picked
+    # adjacent index tensors stand in the place of the axes that they index
+    count, first = len(together), chosen[0]
+    axes = list(range(len(together) + len(kept)))
+    front = axes[count : count + first]
+    return _op.transpose(picked, [*front, *axes[:count], *axes[count + first :]])
+
+
+def _integer_index(index: RelayExpr) -> RelayExpr:
+    if infer_dtype(index) != "bool":
+        return index
+    if isinstance(index, Constant) and index.data.numpy().ndim == 1:
+        return constant(np.flatnonzero(index.data.numpy()))
+    raise OpAttributeUnImplemented(
+        "indexing with a mask gives a shape known only at run time",
+        hint="use torch.where with the mask instead",
+    )
+
+
+@torch_op("flip")
+def _flip(x: RelayExpr, dims: Any) -> RelayExpr:
+    for axis in axes_of(dims, len(infer_shape(x))):
+        x = _op.reverse(x, axis)
+    return x
+
+
+@torch_op("roll")
+def _roll(x: RelayExpr, shifts: Any, dims: Any) -> RelayExpr:
+    shape = infer_shape(x)
+    axes = as_ints(dims)
+    flat = x if axes else _op.reshape(x, (-1,))
+    for shift, axis in zip(as_ints(shifts), axes or [0], strict=True):
+        extent = infer_shape(flat)[axis]
+        if shift % extent:
+            tail, head = _pieces(flat, [extent - shift % extent, shift % extent], axis)
+            flat = _op.concatenate([head, tail], axis)
+    return flat if axes else _op.reshape(flat, shape)
+
+
+_PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}
+
+
+@torch_op("pad", "constant_pad_nd")
+def _pad(x: RelayExpr, widths: Any, mode: Any = "constant", value: Any = None) -> RelayExpr:
+    if not isinstance(mode, str):  # constant_pad_nd(x, widths, value)
+        mode, value = "constant", mode
+    if mode not in _PAD_MODES:
+        raise OpAttributeUnImplemented(f"pad requires a mode of {list(_PAD_MODES)}, got {mode!r}")
+    shape, flat = infer_shape(x), as_ints(widths)
+    pairs = list(zip(flat[::2], flat[1::2], strict=True))
+    width = [(0, 0)] * (len(shape) - len(pairs)) + pairs[::-1]
+    if any(side < 0 for pair in width for side in pair):
+        begin = [max(0, -before) for before, _ in width]
+        end = [dim - max(0, -after) for dim, (_, after) in zip(shape, width, strict=True)]
+        x = _op.strided_slice(x, begin, end, [1] * len(shape))
+        width = [(max(0, before), max(0, after)) for before, after in width]
+    return _op.nn.pad(x, width, float(as_number(value) or 0.0), _PAD_MODES[mode])
+
+
+@torch_op("pixel_shuffle")
+def _pixel_shuffle(x: RelayExpr, factor: int) -> RelayExpr:
+    *batch, c, h, w = infer_shape(x)
+    rank = len(batch)
+    split = _op.reshape(x, (*batch, c // factor**2, factor, factor, h, w))
+    axes = [*range(rank), rank, rank + 3, rank + 1, rank + 4, rank + 2]
+    return _op.reshape(
+        _op.transpose(split, axes), (*batch, c // factor**2, h * factor, w * factor)
+    )
+
+
+@torch_op("meshgrid")
+def _meshgrid(tensors: list[RelayExpr], indexing: str = "ij") -> list[RelayExpr]:
+    grids = _op.meshgrid(tensors, indexing)
+    return [grids[i] for i in range(len(tensors))]
+
+
+@torch_op("one_hot")
+def _one_hot(indices: RelayExpr, count: int) -> RelayExpr:
+    on, off = constant(1, "int64"), constant(0, "int64")
+    return _op.one_hot(indices, on, off, count, -1, "int64")
+
+
+@torch_op("diff")
+def _diff(x: RelayExpr, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> RelayExpr:
+    parts = [part for part in (prepend, x, append) if part is not None]
+    x = _op.concatenate(parts, dim) if len(parts) > 1 else x
+    for _ in range(n):
+        extent = infer_shape(x)[dim]
+        x = _slice(x, dim, 1, extent) - _slice(x, dim, 0, extent - 1)
+    return x

@@ -1,0 +1,522 @@
+"""Element-wise PyTorch operators, comparisons, conversions, creation."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.onnx.math import elu, gelu, softplus
+
+from .registry import (
+    CONVERTERS,
+    as_dtype,
+    as_float,
+    as_ints,
+    as_number,
+    category,
+    is_tensor,
+    promoted,
+    result_dtype,
+    torch_dtype,
+    torch_op,
+)
+
+# operators whose results are floats whatever the input
+_FLOAT_UNARY = {
+    "exp": _op.exp, "log": _op.log, "log2": _op.log2, "log10": _op.log10, "sqrt": _op.sqrt,
+    "rsqrt": _op.rsqrt, "sin": _op.sin, "cos": _op.cos, "tan": _op.tan, "sinh": _op.sinh,
+    "cosh": _op.cosh, "tanh": _op.tanh, "asin": _op.asin, "acos": _op.acos, "atan": _op.atan,
+    "asinh": _op.asinh, "acosh": _op.acosh, "atanh": _op.atanh, "erf": _op.erf,
+    "sigmoid": _op.sigmoid,
+}  # fmt: skip
+_UNARY = {
+    "abs": _op.abs, "neg": _op.negative, "floor": _op.floor, "ceil": _op.ceil,
+    "round": _op.round, "trunc": _op.trunc, "sign": _op.sign, "relu": _op.nn.relu,
+    "isnan": _op.isnan, "isinf": _op.isinf, "isfinite": _op.isfinite,
+}  # fmt: skip
+_ON_NUMBERS: dict[str, Callable[..., Any]] = {
+    "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "abs": abs, "neg": operator.neg,
+    "floor": math.floor, "ceil": math.ceil, "round": round,
+}  # fmt: skip
+
+
+def _unary(name: str, apply: Callable[..., RelayExpr], floats: bool) -> Callable[..., Any]:
+    def convert(x: Any, *_: Any) -> Any:
+        if not is_tensor(x):
+            return _ON_NUMBERS[name](x)
+        return apply(as_float(x) if floats else x)
+
+    return convert
+
+
+for _name, _function in _FLOAT_UNARY.items():
+    CONVERTERS[f"aten::{_name}"] = _unary(_name, _function, floats=True)
+for _name, _function in _UNARY.items():
+    CONVERTERS[f"aten::{_name}"] = _unary(_name, _function, floats=False)
+
+
+def _binary(
+    apply: Callable[..., RelayExpr], on_numbers: Callable[[Any, Any], Any]
+) -> Callable[..., Any]:
+    def convert(a: Any, b: Any, *_: Any) -> Any:
+        if not is_tensor(a) and not is_tensor(b):
+            return on_numbers(a, b)
+        return apply(*promoted(a, b))
+
+    return convert
+
+
+for _names, _function, _python in (
+    ("eq", _op.equal, operator.eq), ("ne", _op.not_equal, operator.ne),
+    ("lt", _op.less, operator.lt), ("le", _op.less_equal, operator.le),
+    ("gt", _op.greater, operator.gt), ("ge", _op.greater_equal, operator.ge),
+    ("mul multiply", _op.multiply, operator.mul),
+    ("maximum max.other", _op.maximum, max), ("minimum min.other", _op.minimum, min),
+    ("remainder", _op.floor_mod, operator.mod), ("fmod", _op.mod, math.fmod),
+    ("logical_xor __xor__ bitwise_xor", _op.bitwise_xor, operator.xor),
+):  # fmt: skip
+    for _name in _names.split():
+        CONVERTERS[f"aten::{_name}"] = _binary(_function, _python)
+
+
+def _scaled(x: Any, alpha: Any) -> Any:
+    alpha = as_number(alpha)
+    if alpha in (None, 1):
+        return x
+    return x * alpha if not is_tensor(x) else _op.multiply(*promoted(x, alpha))
+
+
+@torch_op("add")
+def _add(a: Any, b: Any, alpha: Any = 1) -> Any:
+    if isinstance(a, list):
+        return a + b
+    if not is_tensor(a) and not is_tensor(b):
+        return a + _scaled(b, alpha)
+    return _op.add(*promoted(a, _scaled(b, alpha)))
+
+
+@torch_op("sub", "subtract")
+def _sub(a: Any, b: Any, alpha: Any = 1) -> Any:
+    if not is_tensor(a) and not is_tensor(b):
+        return a - _scaled(b, alpha)
+    return _op.subtract(*promoted(a, _scaled(b, alpha)))
+
+
+@torch_op("rsub")
+def _rsub(a: Any, b: Any, alpha: Any = 1) -> Any:
+    return _sub(b, a, alpha)
+
+
+@torch_op("div", "divide", "true_divide")
+def _div(a: Any, b: Any, rounding_mode: str | None = None) -> Any:
+    if not is_tensor(a) and not is_tensor(b):
+        return {None: operator.truediv, "floor": operator.floordiv}.get(
+            rounding_mode, lambda p, q: math.trunc(p / q)
+        )(a, b)
+    if rounding_mode == "floor":
+        return _op.floor_divide(*promoted(a, b))
+    left, right = promoted(a, b)
+    if rounding_mode == "trunc" and category(infer_dtype(left)) < 2:
+        return _op.divide(left, right)
+    quotient = _op.divide(as_float(left), as_float(right))
+    return _op.trunc(quotient) if rounding_mode == "trunc" else quotient
+
+
+@torch_op("floor_divide", "floordiv", "__floordiv__")
+def _floor_divide(a: Any, b: Any) -> Any:
+    return _div(a, b, "floor")
+
+
+@torch_op("pow")
+def _pow(base: Any, exponent: Any) -> Any:
+    exponent = as_number(exponent)
+    if not is_tensor(base) and not is_tensor(exponent):
+        return base**exponent
+    if exponent == 2 and is_tensor(base):
+        return base * base
+    dtype = result_dtype(base, exponent)
+    if category(dtype) < 2:
+        wide = [as_dtype(x, "float64") for x in (base, exponent)]
+        return _op.power(*wide).astype(dtype)
+    return _op.power(as_dtype(base, dtype), as_dtype(exponent, dtype))
+
+
+@torch_op("square")
+def _square(x: RelayExpr) -> RelayExpr:
+    return x * x
+
+
+@torch_op("reciprocal")
+def _reciprocal(x: RelayExpr) -> RelayExpr:
+    value = as_float(x)
+    return scalar_like(1.0, value) / value
+
+
+@torch_op("expm1")
+def _expm1(x: RelayExpr) -> RelayExpr:
+    value = as_float(x)
+    return _op.exp(value) - scalar_like(1.0, value)
+
+
+@torch_op("log1p")
+def _log1p(x: RelayExpr) -> RelayExpr:
+    value = as_float(x)
+    return _op.log(value + scalar_like(1.0, value))
+
+
+@torch_op("addcmul")
+def _addcmul(x: RelayExpr, a: RelayExpr, b: RelayExpr, value: Any = 1) -> RelayExpr:
+    return _add(x, a * b, value)
+
+
+@torch_op("addcdiv")
+def _addcdiv(x: RelayExpr, a: RelayExpr, b: RelayExpr, value: Any = 1) -> RelayExpr:
+    return _add(x, a / b, value)
+
+
+@torch_op("lerp")
+def _lerp(a: RelayExpr, b: RelayExpr, weight: Any) -> RelayExpr:
+    return _add(a, _op.multiply(*promoted(b - a, weight)))
+
+
+# ---- logic
+
+
+def _as_bool(x: Any) -> RelayExpr:
+    return as_dtype(x, "bool")
+
+
+@torch_op("__and__", "bitwise_and", "logical_and")
+def _and(a: Any, b: Any) -> Any:
+    if not is_tensor(a) and not is_tensor(b):
+        return a and b if isinstance(a, bool) else a & b
+    left, right = promoted(a, b)
+    both = _op.logical_and if infer_dtype(left) == "bool" else _op.bitwise_and
+    return both(left, right)
+
+
+@torch_op("__or__", "bitwise_or", "logical_or")
+def _or(a: Any, b: Any) -> Any:
+    if not is_tensor(a) and not is_tensor(b):
+        return a or b if isinstance(a, bool) else a | b
+    left, right = promoted(a, b)
+    either = _op.logical_or if infer_dtype(left) == "bool" else _op.bitwise_or
+    return either(left, right)
+
+
+@torch_op("bitwise_not", "logical_not", "__not__")
+def _not(x: Any) -> Any:
+    if not is_tensor(x):
+        return not x
+    return _op.logical_not(x) if infer_dtype(x) == "bool" else _op.bitwise_not(x)
+
+
+@torch_op("__is__")
+def _is(a: Any, b: Any) -> bool:
+    return a is b
+
+
+@torch_op("__isnot__")
+def _is_not(a: Any, b: Any) -> bool:
+    return a is not b
+
+
+@torch_op("where")
+def _where(condition: RelayExpr, a: Any, b: Any) -> RelayExpr:
+    return _op.where(_as_bool(condition), *promoted(a, b))
+
+
+@torch_op("masked_fill")
+def _masked_fill(x: RelayExpr, mask: RelayExpr, value: Any) -> RelayExpr:
+    return _op.where(_as_bool(mask), as_dtype(as_number(value), infer_dtype(x)), x)
+
+
+# ---- activations
+
+
+@torch_op("clamp", "clip")
+def _clamp(x: RelayExpr, low: Any = None, high: Any = None) -> RelayExpr:
+    low, high = as_number(low), as_number(high)
+    if is_tensor(low) or is_tensor(high):
+        result = x if low is None else _op.maximum(*promoted(x, low))
+        return result if high is None else _op.minimum(*promoted(result, high))
+    dtype = result_dtype(x, *[bound for bound in (low, high) if bound is not None])
+    limits: Any = np.finfo(dtype) if category(dtype) == 2 else np.iinfo(dtype)
+    first = float(limits.min) if low is None else float(low)
+    return _op.clip(as_dtype(x, dtype), first, float(limits.max) if high is None else float(high))
+
+
+@torch_op("clamp_min")
+def _clamp_min(x: RelayExpr, low: Any) -> RelayExpr:
+    return _clamp(x, low)
+
+
+@torch_op("clamp_max")
+def _clamp_max(x: RelayExpr, high: Any) -> RelayExpr:
+    return _clamp(x, None, high)
+
+
+@torch_op("hardtanh")
+def _hardtanh(x: RelayExpr, low: Any = -1.0, high: Any = 1.0) -> RelayExpr:
+    return _op.clip(x, float(low), float(high))
+
+
+@torch_op("relu6")
+def _relu6(x: RelayExpr) -> RelayExpr:
+    return _op.clip(x, 0.0, 6.0)
+
+
+@torch_op("leaky_relu")
+def _leaky_relu(x: RelayExpr, slope: float = 0.01) -> RelayExpr:
+    return _op.nn.leaky_relu(x, float(slope))
+
+
+@torch_op("prelu")
+def _prelu(x: RelayExpr, weight: RelayExpr) -> RelayExpr:
+    rank, count = len(infer_shape(x)), infer_shape(weight)[0]
+    if count > 1 and rank > 2:
+        weight = _op.reshape(weight, (count, *[1] * (rank - 2)))
+    return _op.where(_op.less(x, scalar_like(0.0, x)), x * weight, x)
+
+
+@torch_op("elu")
+def _elu(x: RelayExpr, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> RelayExpr:
+    value = x if input_scale == 1 else x * scalar_like(input_scale, x)
+    result = elu(value, float(alpha))
+    return result if scale == 1 else result * scalar_like(scale, x)
+
+
+@torch_op("selu")
+def _selu(x: RelayExpr) -> RelayExpr:
+    return _elu(x, 1.6732632423543772, 1.0507009873554805)
+
+
+@torch_op("celu")
+def _celu(x: RelayExpr, alpha: float = 1.0) -> RelayExpr:
+    return elu(x / scalar_like(alpha, x), 1.0) * scalar_like(alpha, x) if alpha != 1 else elu(x)
+
+
+@torch_op("gelu")
+def _gelu(x: RelayExpr, approximate: str = "none") -> RelayExpr:
+    return gelu(x, approximate)
+
+
+@torch_op("silu")
+def _silu(x: RelayExpr) -> RelayExpr:
+    return x * _op.sigmoid(x)
+
+
+@torch_op("mish")
+def _mish(x: RelayExpr) -> RelayExpr:
+    return x * _op.tanh(softplus(x))
+
+
+@torch_op("softplus")
+def _softplus(x: RelayExpr, beta: Any = 1, threshold: Any = 20) -> RelayExpr:
+    scale = scalar_like(float(beta), x)
+    smooth = softplus(x * scale) / scale
+    return _op.where(_op.greater(x * scale, scalar_like(float(threshold), x)), x, smooth)
+
+
+@torch_op("log_sigmoid")
+def _log_sigmoid(x: RelayExpr) -> RelayExpr:
+    return _op.negative(softplus(_op.negative(x)))
+
+
+@torch_op("hardsigmoid")
+def _hardsigmoid(x: RelayExpr) -> RelayExpr:
+    return _op.clip(x / scalar_like(6.0, x) + scalar_like(0.5, x), 0.0, 1.0)
+
+
+@torch_op("hardswish")
+def _hardswish(x: RelayExpr) -> RelayExpr:
+    return x * _hardsigmoid(x)
+
+
+@torch_op("threshold")
+def _threshold(x: RelayExpr, limit: Any, value: Any) -> RelayExpr:
+    return _op.where(_op.greater(x, scalar_like(limit, x)), x, scalar_like(value, x))
+
+
+@torch_op("glu")
+def _glu(x: RelayExpr, dim: int = -1) -> RelayExpr:
+    first, second = _op.split(x, 2, dim)
+    return first * _op.sigmoid(second)
+
+
+# ---- element types and constants
+
+
+@torch_op("Int")
+def _int(x: Any) -> Any:
+    value = as_number(x)
+    return _op.cast(value, "int64") if is_tensor(value) else int(value)
+
+
+@torch_op("Float")
+def _float(x: Any) -> Any:
+    value = as_number(x)
+    return _op.cast(value, "float32") if is_tensor(value) else float(value)
+
+
+@torch_op("Bool")
+def _bool(x: Any) -> Any:
+    value = as_number(x)
+    return _op.cast(value, "bool") if is_tensor(value) else bool(value)
+
+
+@torch_op("prim::NumToTensor", "ScalarImplicit", "item")
+def _number(x: Any) -> Any:
+    return as_number(x)
+
+
+@torch_op("tensor", "as_tensor", "scalar_tensor")
+def _tensor(value: Any, dtype: Any = None, *_: Any) -> Any:
+    if is_tensor(value):
+        return value if dtype is None else _op.cast(value, torch_dtype(dtype))
+    default = {"f": "float32", "i": "int64", "b": "bool"}[np.asarray(value).dtype.kind]
+    return constant(value, torch_dtype(dtype, default))
+
+
+@torch_op("to")
+def _to(x: Any, *args: Any) -> Any:
+    """``to(dtype)``, ``to(device, dtype)`` and ``to(other)``: only the element type matters."""
+    for arg in args[:2]:
+        if is_tensor(arg):
+            return as_dtype(x, infer_dtype(arg))
+        if isinstance(arg, int) and not isinstance(arg, bool):
+            return as_dtype(x, torch_dtype(arg))
+    return x
+
+
+@torch_op("type_as", "to.other")
+def _type_as(x: RelayExpr, other: RelayExpr) -> RelayExpr:
+    return as_dtype(x, infer_dtype(other))
+
+
+@torch_op("prim::dtype")
+def _prim_dtype(x: RelayExpr) -> int:
+    names = {"float32": 6, "float64": 7, "float16": 5, "int64": 4, "int32": 3, "bool": 11,
+             "uint8": 0, "int8": 1, "int16": 2, "bfloat16": 15}  # fmt: skip
+    return names[infer_dtype(x)]
+
+
+@torch_op("prim::device")
+def _prim_device(x: RelayExpr) -> str:
+    return "cpu"
+
+
+@torch_op(
+    "contiguous", "clone", "detach", "dropout", "feature_dropout", "alpha_dropout", "lift_fresh",
+    "lift_fresh_copy", "lift", "requires_grad_", "positive", "view_as_real_copy", "cpu", "alias",
+    "resolve_conj", "resolve_neg", "native_dropout",
+)  # fmt: skip
+def _same(x: Any, *_: Any) -> Any:
+    return x
+
+
+@torch_op("copy_")
+def _copy(x: RelayExpr, source: Any, *_: Any) -> RelayExpr:
+    return _op.broadcast_to(as_dtype(source, infer_dtype(x)), infer_shape(x))
+
+
+def _filled(shape: Any, value: Any, dtype: str) -> RelayExpr:
+    return constant(np.full(as_ints(shape), value), dtype)
+
+
+@torch_op("zeros", "empty")
+def _zeros(shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _filled(shape, 0, torch_dtype(dtype))
+
+
+@torch_op("ones")
+def _ones(shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _filled(shape, 1, torch_dtype(dtype))
+
+
+@torch_op("full")
+def _full(shape: Any, value: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    default = {bool: "bool", int: "int64"}.get(type(as_number(value)), "float32")
+    return _filled(shape, as_number(value), torch_dtype(dtype, default))
+
+
+@torch_op("new_zeros", "new_empty")
+def _new_zeros(x: RelayExpr, shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _filled(shape, 0, torch_dtype(dtype, infer_dtype(x)))
+
+
+@torch_op("new_ones")
+def _new_ones(x: RelayExpr, shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _filled(shape, 1, torch_dtype(dtype, infer_dtype(x)))
+
+
+@torch_op("new_full")
+def _new_full(x: RelayExpr, shape: Any, value: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _filled(shape, as_number(value), torch_dtype(dtype, infer_dtype(x)))
+
+
+@torch_op("zeros_like", "empty_like")
+def _zeros_like(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _filled(infer_shape(x), 0, torch_dtype(dtype, infer_dtype(x)))
+
+
+@torch_op("ones_like")
+def _ones_like(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _filled(infer_shape(x), 1, torch_dtype(dtype, infer_dtype(x)))
+
+
+@torch_op("full_like")
+def _full_like(x: RelayExpr, value: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _filled(infer_shape(x), as_number(value), torch_dtype(dtype, infer_dtype(x)))
+
+
+@torch_op("fill")
+def _fill(x: RelayExpr, value: Any) -> RelayExpr:
+    return _filled(infer_shape(x), as_number(value), infer_dtype(x))
+
+
+@torch_op("zero")
+def _zero(x: RelayExpr) -> RelayExpr:
+    return _filled(infer_shape(x), 0, infer_dtype(x))
+
+
+@torch_op("arange")
+def _arange(*args: Any) -> RelayExpr:
+    """Overloads with 1 to 3 numbers, then dtype, layout, device and pin_memory."""
+    count = {5: 1, 6: 2, 7: 3}[len(args)]
+    numbers = [as_number(arg) for arg in args[:count]]
+    floats = any(isinstance(number, float) for number in numbers)
+    dtype = torch_dtype(args[count], "float32" if floats else "int64")
+    return constant(np.arange(*numbers).astype(dtype))
+
+
+@torch_op("linspace")
+def _linspace(start: Any, end: Any, steps: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    points = np.linspace(as_number(start), as_number(end), as_number(steps))
+    return constant(points.astype(torch_dtype(dtype)))
+
+
+@torch_op("eye")
+def _eye(rows: Any, *args: Any) -> RelayExpr:
+    square = len(args) == 4
+    columns = as_number(rows) if square else as_number(args[0])
+    return constant(np.eye(as_number(rows), columns), torch_dtype(args[0 if square else 1]))
+
+
+def _triangle(keep: Callable[..., Any]) -> Callable[..., RelayExpr]:
+    def convert(x: RelayExpr, diagonal: int = 0) -> RelayExpr:
+        shape = infer_shape(x)
+        mask = constant(keep(np.ones(shape[-2:], bool), as_number(diagonal)))
+        return _op.where(mask, x, _op.zeros_like(x))
+
+    return convert
+
+
+CONVERTERS["aten::tril"], CONVERTERS["aten::triu"] = _triangle(np.tril), _triangle(np.triu)

@@ -1,0 +1,89 @@
+"""PyTorch LSTM and GRU, unrolled over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm.error import OpAttributeUnImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+
+from .nn import _linear
+from .registry import torch_op
+
+Weights = list[Any]
+State = list[RelayExpr]
+Cell = Callable[[RelayExpr, State, Weights], State]
+
+
+def _lstm_cell(projected: RelayExpr, state: State, weights: Weights) -> State:
+    """The gates in torch's order: input, forget, cell, output."""
+    h, c = state
+    gates = projected + _linear(h, weights[1], weights[3])
+    i, f, g, o = _op.split(gates, 4, 1)
+    c = _op.sigmoid(f) * c + _op.sigmoid(i) * _op.tanh(g)
+    return [_op.sigmoid(o) * _op.tanh(c), c]
+
+
+def _gru_cell(projected: RelayExpr, state: State, weights: Weights) -> State:
+    """The gates in torch's order: reset, update, new."""
+    (h,) = state
+    xr, xz, xn = _op.split(projected, 3, 1)
+    hr, hz, hn = _op.split(_linear(h, weights[1], weights[3]), 3, 1)
+    update = _op.sigmoid(xz + hz)
+    new = _op.tanh(xn + _op.sigmoid(xr + hr) * hn)
+    return [(scalar_like(1.0, update) - update) * new + update * h]
+
+
+@torch_op("lstm")
+def _lstm(x: RelayExpr, states: list[RelayExpr], *args: Any) -> list[RelayExpr]:
+    return _run(x, states, _lstm_cell, *args)
+
+
+@torch_op("gru")
+def _gru(x: RelayExpr, state: RelayExpr, *args: Any) -> list[RelayExpr]:
+    return _run(x, [state], _gru_cell, *args)
+
+
+def _run(
+    x: RelayExpr, states: list[RelayExpr], cell: Cell, weights: list[Any], has_biases: bool,
+    layers: int, dropout: float = 0.0, train: bool = False, bidirectional: bool = False,
+    batch_first: bool = False,
+) -> list[RelayExpr]:  # fmt: skip
+    """Layers one after the other; the outputs and the last states."""
+    if len(infer_shape(x)) != 3 or not isinstance(weights, list):
+        raise OpAttributeUnImplemented("recurrent layers require a batch of padded sequences")
+    directions = 2 if bidirectional else 1
+    per_layer = len(weights) // (layers * directions)
+    sequence = _op.transpose(x, (1, 0, 2)) if batch_first else x
+    last: list[State] = []
+    for layer in range(layers):
+        outputs = []
+        for direction in range(directions):
+            index = layer * directions + direction
+            own = weights[index * per_layer : (index + 1) * per_layer]
+            own = own[:4] if has_biases else [*own[:2], None, None]
+            start = [_op.take(s, constant(index, "int64"), 0) for s in states]
+            steps, state = _run_layer(sequence, start, cell, own, backwards=direction == 1)
+            outputs.append(steps)
+            last.append(state)
+        sequence = outputs[0] if directions == 1 else _op.concatenate(outputs, 2)
+    result = _op.transpose(sequence, (1, 0, 2)) if batch_first else sequence
+    return [result, *[_op.stack(list(kind), 0) for kind in zip(*last, strict=True)]]
+
+
+def _run_layer(
+    sequence: RelayExpr, state: State, cell: Cell, weights: Weights, backwards: bool
+) -> tuple[RelayExpr, State]:
+    """The inputs of all steps are projected at once, outside the recurrence."""
+    steps = infer_shape(sequence)[0]
+    projected = _linear(sequence, weights[0], weights[2])
+    order = range(steps - 1, -1, -1) if backwards else range(steps)
+    parts = _op.split(projected, steps, 0)
+    outputs: dict[int, RelayExpr] = {}
+    for step in order:
+        state = cell(_op.squeeze(parts[step], [0]), state, weights)
+        outputs[step] = state[0]
+    return _op.stack([outputs[step] for step in range(steps)], 0), state

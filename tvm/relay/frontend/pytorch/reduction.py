@@ -1,0 +1,242 @@
+"""PyTorch reductions, softmax, normalisation over axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm.error import OpAttributeUnImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
+
+from .registry import (
+    CONVERTERS,
+    as_dtype,
+    as_float,
+    as_ints,
+    axes_of,
+    category,
+    is_tensor,
+    promoted,
+    torch_dtype,
+    torch_op,
+)
+
+
+def _axis_arguments(args: tuple[Any, ...]) -> tuple[Any, bool, Any]:
+    """(dim, keepdim, dtype) of the overloads with and without dimensions."""
+    if len(args) <= 1:
+        return None, False, args[0] if args else None
+    return args[0], bool(args[1]), args[2] if len(args) > 2 else None
+
+
+def _sum_like(reduce: Callable[..., RelayExpr], floats: bool) -> Callable[..., RelayExpr]:
+    def convert(x: RelayExpr, *args: Any) -> RelayExpr:
+        dims, keepdim, dtype = _axis_arguments(args)
+        own = infer_dtype(x)
+        default = own if category(own) == 2 else ("float32" if floats else "int64")
+        value = as_dtype(x, torch_dtype(dtype, default))
+        return reduce(value, axis=axes_of(dims, len(infer_shape(x))), keepdims=keepdim)
+
+    return convert
+
+
+CONVERTERS["aten::sum"] = _sum_like(_op.sum, floats=False)
+CONVERTERS["aten::mean"] = _sum_like(_op.mean, floats=True)
+CONVERTERS["aten::prod"] = _sum_like(_op.prod, floats=False)
+
+
+@torch_op("amax")
+def _amax(x: RelayExpr, dims: Any = None, keepdim: bool = False) -> RelayExpr:
+    return _op.max(x, axis=axes_of(dims, len(infer_shape(x))), keepdims=keepdim)
+
+
+@torch_op("amin")
+def _amin(x: RelayExpr, dims: Any = None, keepdim: bool = False) -> RelayExpr:
+    return _op.min(x, axis=axes_of(dims, len(infer_shape(x))), keepdims=keepdim)
+
+
+def _extremum(
+    reduce: Callable[..., RelayExpr],
+    find: Callable[..., RelayExpr],
+    choose: Callable[..., RelayExpr],
+) -> Callable[..., Any]:
+    """``max(x)``, ``max(x, other)`` and ``max(x, dim)`` with indices."""
+
+    def convert(x: RelayExpr, dim: Any = None, keepdim: bool = False) -> Any:
+        if dim is None:
+            return reduce(x)
+        if is_tensor(dim):
+            return choose(*promoted(x, dim))
+        values = reduce(x, axis=dim, keepdims=keepdim)
+        return [values, find(x, axis=dim, keepdims=keepdim).astype("int64")]
+
+    return convert
+
+
+CONVERTERS["aten::max"] = _extremum(_op.max, _op.argmax, _op.maximum)
+CONVERTERS["aten::min"] = _extremum(_op.min, _op.argmin, _op.minimum)
+
+
+def _arg(find: Callable[..., RelayExpr]) -> Callable[..., RelayExpr]:
+    def convert(x: RelayExpr, dim: Any = None, keepdim: bool = False) -> RelayExpr:
+        if dim is None:
+            return find(_op.reshape(x, (-1,)), axis=0).astype("int64")
+        return find(x, axis=dim, keepdims=keepdim).astype("int64")
+
+    return convert
+
+
+CONVERTERS["aten::argmax"], CONVERTERS["aten::argmin"] = _arg(_op.argmax), _arg(_op.argmin)
+
+
+def _logical(reduce: Callable[..., RelayExpr]) -> Callable[..., RelayExpr]:
+    def convert(x: RelayExpr, dims: Any = None, keepdim: bool = False) -> RelayExpr:
+        axes = axes_of(dims, len(infer_shape(x)))
+        return reduce(as_dtype(x, "bool"), axis=axes, keepdims=keepdim)
+
+    return convert
+
+
+CONVERTERS["aten::all"], CONVERTERS["aten::any"] = _logical(_op.all), _logical(_op.any)
+
+
+def _moments(root: bool) -> Callable[..., RelayExpr]:
+    def convert(x: RelayExpr, *args: Any) -> RelayExpr:
+        """``var(x, unbiased)``, ``var(x, dims, unbiased or correction, keepdim)``."""
+        if len(args) <= 1:
+            dims, correction, keepdim = None, args[0] if args else True, False
+        else:
+            dims, correction, keepdim = args[0], args[1], args[2] if len(args) > 2 else False
+        shape = infer_shape(x)
+        axes = axes_of(dims, len(shape))
+        centred = x - _op.mean(x, axis=axes, keepdims=True)
+        count = 1
+        for axis in axes:
+            count *= shape[axis]
+        ddof = 1 if correction is None else int(correction)
+        total = _op.sum(centred * centred, axis=axes, keepdims=bool(keepdim))
+        variance = total / scalar_like(count - ddof, x)
+        return _op.sqrt(variance) if root else variance
+
+    return convert
+
+
+CONVERTERS["aten::var"], CONVERTERS["aten::std"] = _moments(False), _moments(True)
+
+
+@torch_op("var_mean")
+def _var_mean(x: RelayExpr, *args: Any) -> list[RelayExpr]:
+    variance = CONVERTERS["aten::var"](x, *args)
+    dims, keepdim = (args[0], args[2]) if len(args) > 2 else (None, False)
+    axes = axes_of(dims, len(infer_shape(x)))
+    return [variance, _op.mean(x, axis=axes, keepdims=bool(keepdim))]
+
+
+@torch_op("norm", "linalg_vector_norm", "frobenius_norm")
+def _norm(x: RelayExpr, p: Any = 2, dims: Any = None, keepdim: bool = False, *_: Any) -> RelayExpr:
+    axes = axes_of(dims, len(infer_shape(x)))
+    order = 2 if p is None or isinstance(p, list) else float(p)
+    if order == 1:
+        return _op.sum(_op.abs(x), axis=axes, keepdims=keepdim)
+    if order == 2:
+        return _op.sqrt(_op.sum(x * x, axis=axes, keepdims=keepdim))
+    if order == float("inf"):
+        return _op.max(_op.abs(x), axis=axes, keepdims=keepdim)
+    powered = _op.power(_op.abs(x), scalar_like(order, x))
+    total = _op.sum(powered, axis=axes, keepdims=keepdim)
+    return _op.power(total, scalar_like(1 / order, x))
+
+
+@torch_op("logsumexp")
+def _logsumexp(x: RelayExpr, dims: Any, keepdim: bool = False) -> RelayExpr:
+    return _op.logsumexp(as_float(x), axis=as_ints(dims), keepdims=keepdim)
+
+
+@torch_op("softmax", "_softmax", "special_softmax")
+def _softmax(x: RelayExpr, dim: int, dtype: Any = None) -> RelayExpr:
+    given = dtype if not isinstance(dtype, bool) else None
+    value = as_float(x) if given is None else as_dtype(x, torch_dtype(given))
+    return _op.nn.softmax(value, axis=dim)
+
+
+@torch_op("log_softmax", "_log_softmax")
+def _log_softmax(x: RelayExpr, dim: int, dtype: Any = None) -> RelayExpr:
+    given = dtype if not isinstance(dtype, bool) else None
+    value = as_float(x) if given is None else as_dtype(x, torch_dtype(given))
+    rank = len(infer_shape(x))
+    if dim % rank == rank - 1:
+        return _op.nn.log_softmax(value, axis=-1)
+    return value - _op.logsumexp(value, axis=[dim], keepdims=True)
+
+
+@torch_op("cumsum")
+def _cumsum(x: RelayExpr, dim: int, dtype: Any = None) -> RelayExpr:
+    own = infer_dtype(x)
+    default = own if category(own) == 2 else "int64"
+    wanted = torch_dtype(dtype, default)
+    return _op.cumsum(as_dtype(x, wanted), axis=dim, dtype=wanted)
+
+
+@torch_op("layer_norm")
+def _layer_norm(
+    x: RelayExpr, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
+) -> RelayExpr:
+    rank, count = len(infer_shape(x)), len(as_ints(shape))
+    if count == 1 and weight is not None and bias is not None:
+        return _op.nn.layer_norm(x, weight, bias, axis=-1, epsilon=eps)
+    axes = list(range(rank - count, rank))
+    centred = x - _op.mean(x, axis=axes, keepdims=True)
+    variance = _op.mean(centred * centred, axis=axes, keepdims=True)
+    result = centred / _op.sqrt(variance + scalar_like(eps, x))
+    result = result if weight is None else result * weight
+    return result if bias is None else result + bias
+
+
+@torch_op("rms_norm")
+def _rms_norm(x: RelayExpr, shape: Any, weight: Any = None, eps: Any = None) -> RelayExpr:
+    rank, count = len(infer_shape(x)), len(as_ints(shape))
+    axes = list(range(rank - count, rank))
+    square = _op.mean(x * x, axis=axes, keepdims=True)
+    epsilon = 1.1920929e-07 if eps is None else eps
+    result = x * _op.rsqrt(square + scalar_like(epsilon, x))
+    return result if weight is None else result * weight
+
+
+@torch_op("batch_norm")
+def _batch_norm(
+    x: RelayExpr, weight: Any, bias: Any, mean: Any, variance: Any, training: bool = False,
+    momentum: float = 0.1, eps: float = 1e-5, *_: Any,
+) -> RelayExpr:  # fmt: skip
+    if training or mean is None or variance is None:
+        raise OpAttributeUnImplemented(
+            "batch_norm requires running statistics", hint="call model.eval() before tracing"
+        )
+    gamma = _op.ones_like(mean) if weight is None else weight
+    beta = _op.zeros_like(mean) if bias is None else bias
+    return _op.nn.batch_norm(x, gamma, beta, mean, variance, epsilon=eps)[0]
+
+
+@torch_op("instance_norm")
+def _instance_norm(
+    x: RelayExpr, weight: Any, bias: Any, mean: Any, variance: Any, use_input_stats: bool = True,
+    momentum: float = 0.1, eps: float = 1e-5, *_: Any,
+) -> RelayExpr:  # fmt: skip
+    if not use_input_stats:
+        return _batch_norm(x, weight, bias, mean, variance, False, momentum, eps)
+    return _group_norm(x, infer_shape(x)[1], weight, bias, eps)
+
+
+@torch_op("group_norm")
+def _group_norm(
+    x: RelayExpr, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
+) -> RelayExpr:
+    shape = infer_shape(x)
+    grouped = _op.reshape(x, (shape[0], groups, -1))
+    centred = grouped - _op.mean(grouped, axis=[2], keepdims=True)
+    variance = _op.mean(centred * centred, axis=[2], keepdims=True)
+    result = _op.reshape(centred / _op.sqrt(variance + scalar_like(eps, x)), shape)
+    per_channel = (shape[1], *[1] * (len(shape) - 2))
+    result = result if weight is None else result * _op.reshape(weight, per_channel)
+    return result if bias is None else result + _op.reshape(bias, per_channel)
