@@ -1,0 +1,40 @@
+"""The classic tensor compiler: te, tir, relay and a runtime, under their classic names.
+
+    import tvm
+    from tvm import te, relay
+"""
+
+import importlib as _importlib
+from typing import Any as _Any
+
+from . import _ffi, arith, driver, error, ir, runtime, support, target, te, tir
+from ._ffi.base import TVMError, __version__
+from ._ffi.registry import get_global_func, register_extension, register_func, register_object
+from .driver import build, lower
+from .ir import IRModule, instrument, transform
+from .runtime import container, ndarray as nd, object_generic
+from .runtime.device import (
+    cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal, mtl, opencl, rocm, vpi, vulkan, webgpu,
+)  # fmt: skip
+from .runtime.ndarray import NDArray
+from .runtime.object import Object
+from .runtime.object_generic import convert
+from .runtime.packed_func import PackedFunc
+from .support import DType as DataType
+from .tir.expr import const
+
+# imported at the first use of the name: `import tvm` alone stays quick
+_LATER = (
+    "auto_scheduler", "autotvm", "contrib", "dlight", "exec", "meta_schedule", "relax", "relay",
+    "rpc", "script", "testing", "topi",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        return _importlib.import_module(f"tvm.{name}")
+    raise AttributeError(f"module 'tvm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
