@@ -1,41 +1,30 @@
 """Tensor expressions: what is computed, and schedules of how."""
 
-from tvm.tir import (
+from tvm.tir.builtin import trace
+from tvm.tir.math_op import (
     abs,
     acos,
     acosh,
-    add,
-    all,
-    any,
     asin,
     asinh,
     atan,
     atanh,
     ceil,
-    comm_reducer,
     cos,
     cosh,
-    div,
     erf,
     exp,
     floor,
-    floordiv,
-    floormod,
     fmod,
     if_then_else,
-    indexdiv,
-    indexmod,
     isfinite,
     isinf,
     isnan,
     log,
     log2,
     log10,
-    max,
     max_value,
-    min,
     min_value,
-    multiply,
     nearbyint,
     popcount,
     power,
@@ -45,15 +34,25 @@ from tvm.tir import (
     sin,
     sinh,
     sqrt,
-    subtract,
-    sum,
     tan,
     tanh,
-    trace,
     trunc,
+)  # fmt: skip
+from tvm.tir.op import (
+    add,
+    all,
+    any,
+    div,
+    floordiv,
+    floormod,
+    indexdiv,
+    indexmod,
+    multiply,
+    subtract,
     truncdiv,
     truncmod,
-)
+)  # fmt: skip
+from tvm.tir.reduction import comm_reducer, max, min, sum
 
 from . import schedule, tag, tensor, tensor_ops
 from .operation import (

@@ -13,20 +13,11 @@ from numbers import Integral
 from typing import Any
 
 from tvm.error import OpNotImplemented, TVMError
+from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.buffer import Buffer, decl_buffer
-from tvm.tir.expr import (
-    INT32,
-    IterVar,
-    IterVarType,
-    PrimExpr,
-    Range,
-    SizeVar,
-    Var,
-    as_expr,
-    convert,
-)
+from tvm.tir.expr import INT32, IterVar, IterVarType, Range, SizeVar, Var, as_expr, convert
 from tvm.tir.expr import const as _const
 from tvm.tir.stmt import Evaluate, Stmt
 
@@ -215,7 +206,7 @@ def _as_buffers(buffers: Any) -> list[Buffer] | None:
 
 
 def _placeholder_buffer(shape: Sequence[PrimExpr], dtype: DType, name: str) -> Buffer:
-    return decl_buffer(shape, dtype, name, elem_offset=Var("elem_offset", INT32))  # type: ignore[no-any-return]
+    return decl_buffer(shape, dtype, name, elem_offset=Var("elem_offset", INT32))
 
 
 def _output_dtypes(dtype: Any, inputs: Sequence[Tensor], count: int, name: str) -> Sequence[DType]:
@@ -240,7 +231,7 @@ def var(name: str = "tindex", dtype: Any = "int32", span: Any = None) -> Var:
 
 def size_var(name: str = "size", dtype: Any = "int32", span: Any = None) -> SizeVar:
     """A variable that is never negative."""
-    return SizeVar(name, dtype, span)
+    return SizeVar(name, dtype, span)  # type: ignore[arg-type]
 
 
 def const(value: Any, dtype: Any = "int32", span: Any = None) -> PrimExpr:

@@ -10,21 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm.error import TVMError
+from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, leaf, reference
 from tvm.ir.visitor import Rewriter, Visitor
 from tvm.support.dtype import DType
 from tvm.tir.buffer import Buffer, DataProducer
-from tvm.tir.expr import (
-    ExprOp,
-    IterVar,
-    IterVarType,
-    PrimExpr,
-    ProducerLoad,
-    Range,
-    Reduce,
-    as_expr,
-    const,
-)
+from tvm.tir.expr import ExprOp, IterVar, IterVarType, ProducerLoad, Range, Reduce, as_expr, const
 from tvm.tir.stmt import Stmt
 
 from .tensor_ops import TensorOperators
@@ -79,8 +70,9 @@ class Tensor(TensorOperators, DataProducer, key="Tensor"):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        same_kind = isinstance(other, Tensor)
-        return same_kind and self.op is other.op and self.value_index == other.value_index
+        if not isinstance(other, Tensor):
+            return False
+        return self.op is other.op and self.value_index == other.value_index
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -257,7 +249,7 @@ class ComputeOp(BaseComputeOp, key="ComputeOp"):
         return tuple(finder.found)
 
     def replace_inputs(self, replacements: Mapping[Tensor, Tensor]) -> Operation:
-        if not any([tensor in replacements for tensor in self.input_tensors]):
+        if not any(tensor in replacements for tensor in self.input_tensors):
             return self
         rewriter = _InputReplacer(replacements)
         if isinstance(first := self.body[0], Reduce):
@@ -322,12 +314,12 @@ def _check_reductions(op: ComputeOp) -> None:
 
 
 def _same_reduction(a: Reduce, b: Any) -> bool:
-    return a is b or (
-        a.combiner is b.combiner
-        and len(a.axis) == len(b.axis)
-        and all([x is y for x, y in zip(a.axis, b.axis)])
-        and len(a.source) == len(b.source)
+    if a is b:
+        return True
+    same_axes = len(a.axis) == len(b.axis) and all(
+        x is y for x, y in zip(a.axis, b.axis, strict=True)
     )
+    return same_axes and a.combiner is b.combiner and len(a.source) == len(b.source)
 
 
 class ExternOp(Operation, key="ExternOp"):

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.error import TVMError
 from tvm.ir import structural_equal
+from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
-from tvm.tir.expr import IntImm, PrimExpr
+from tvm.tir.expr import IntImm, const
 
 ELEMWISE = "elemwise"
 BROADCAST = "broadcast"
@@ -130,7 +131,7 @@ class TensorOperators:
         """The tensor with every element cast to ``dtype``."""
         del span
         return self._elementwise(
-            self.shape, lambda *i: load(self, i).astype(dtype), "T_cast", ELEMWISE
+            self.shape, lambda *i: tir_op.cast(load(self, i), dtype), "T_cast", ELEMWISE
         )
 
 
@@ -200,12 +201,12 @@ def broadcast_indices(
     result: list[PrimExpr] = []
     for index, dim, out_dim in zip(indices[offset:], shape, out_shape[offset:], strict=True):
         if _is_one(dim) and not _is_one(out_dim):
-            result.append(tir_op.const(0, index.dtype))
+            result.append(const(0, index.dtype))
         elif isinstance(dim, IntImm) or structural_equal(dim, out_dim):
             result.append(index)
         else:
             # which of the two dimensions is 1 is known only at run time
-            result.append(tir_op.if_then_else(dim.equal(1), 0, index))
+            result.append(tir_op.if_then_else(tir_op.equal(dim, 1), 0, index))
     return result
 
 

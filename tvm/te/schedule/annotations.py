@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from tvm.error import OpNotImplemented, ScheduleError
-from tvm.tir.expr import IterVar, IterVarType, PrimExpr, as_expr, convert
+from tvm.ir.expr import PrimExpr
+from tvm.tir.expr import IterVar, IterVarType, as_expr, convert
 
 from ..tensor import Tensor
 from .stage_data import IterVarAttr

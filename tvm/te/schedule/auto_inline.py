@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
-from tvm.tir.expr import PrimExpr, ProducerLoad, Var
+from tvm.tir.expr import ProducerLoad, Var
 
 from ..tensor import ComputeOp, Operation
 
@@ -65,12 +66,12 @@ def _loads_are(op: Operation, holds: Callable[[list[Var], tuple[PrimExpr, ...]],
     for value in op.body:
         loads.visit(value)
     axes = [iv.var for iv in op.axis]
-    return all([holds(axes, load.indices) for load in loads.found])
+    return all(holds(axes, load.indices) for load in loads.found)
 
 
 def _same_axes(axes: list[Var], indices: tuple[PrimExpr, ...]) -> bool:
     return len(axes) == len(indices) and all(
-        [index is var for index, var in zip(indices, axes, strict=True)]
+        index is var for index, var in zip(indices, axes, strict=True)
     )
 
 

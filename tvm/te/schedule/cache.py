@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
+from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
-from tvm.tir.expr import IterVar, IterVarType, PrimExpr, Range, Reduce, Var
+from tvm.tir.expr import IterVar, IterVarType, Range, Reduce, Var, const
 from tvm.tir.stmt_functor import substitute
 
 from ..tensor import ComputeOp, Operation, Tensor, reduction_outputs, spatial_axes
@@ -119,7 +120,7 @@ def _cache_layout(stage: Stage, op: ComputeOp) -> _CacheLayout:
         new = IterVar(domain, Var(f"{loop.var.name}.c", loop.var.dtype), loop.iter_type)
         axis.append(new)
         values[loop] = domain.min if is_one(domain.extent) else new.var
-    if any([index_of(stage.leaf_iter_vars, iv) < 0 for iv in op.reduce_axis]):
+    if any(index_of(stage.leaf_iter_vars, iv) < 0 for iv in op.reduce_axis):
         raise ScheduleError(
             "cache_write requires untouched reduction axes, got a stage whose are transformed",
             hint="call cache_write first and transform the loops of the cache's stage",
@@ -146,6 +147,4 @@ def _relayout(op: ComputeOp, layout: _CacheLayout) -> tuple[PrimExpr, ...]:
     if not layout.predicates:
         return tuple(values)
     guard = tir_op.all(*[tir_op.likely(p) for p in layout.predicates])
-    return tuple(
-        [tir_op.if_then_else(guard, value, tir_op.const(0, value.dtype)) for value in values]
-    )
+    return tuple([tir_op.if_then_else(guard, value, const(0, value.dtype)) for value in values])

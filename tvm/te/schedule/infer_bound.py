@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.tir import op as tir_op
-from tvm.tir.expr import IterVar, PrimExpr, ProducerLoad, Range, Var, const
+from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Range, Var, const
 
 from ..tensor import BaseComputeOp, ComputeOp, Operation, PlaceholderOp, Tensor
 from .graph import attach_path, create_feed_graph
@@ -238,10 +239,10 @@ def _is_plainly_inside(low: PrimExpr, high: PrimExpr, last: PrimExpr) -> bool:
     """Whether the answer is known without a proof: ends that are constant and inside."""
     if low is high:
         return True
-    if isinstance(low, tir_op.IntImm):
+    if isinstance(low, IntImm):
         if low.value > 0:
             return True
-        if isinstance(high, tir_op.IntImm) and isinstance(last, tir_op.IntImm):
+        if isinstance(high, IntImm) and isinstance(last, IntImm):
             return high.value < last.value
     return False
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.dtype import DType
 from tvm.tir import op
@@ -27,7 +28,6 @@ from tvm.tir.expr import (
     Min,
     Mod,
     Mul,
-    PrimExpr,
     Range,
     Select,
     Sub,
@@ -171,9 +171,9 @@ class IntervalEvaluator(Visitor):
     def visit_prim_expr(self, expr: PrimExpr) -> Interval:
         """Anything else is known only if it does not depend on the domains."""
         inner = [self.visit(part) for part in expr.children()]
-        if any([not value.is_point for value in inner]):
+        if any(not value.is_point for value in inner):
             return EVERYTHING
-        if all([value.low is part for value, part in zip(inner, expr.children(), strict=True)]):
+        if all(value.low is part for value, part in zip(inner, expr.children(), strict=True)):
             return point(expr)
         values = iter(inner)
         return point(expr.map_children(lambda _: next(values).low))
@@ -215,7 +215,7 @@ class IntervalEvaluator(Visitor):
 
     def _sign(self, value: Any) -> int | None:
         if type(value) is IntImm:
-            return value.value  # type: ignore[no-any-return]
+            return value.value
         if self.analyzer.can_prove(op.greater_equal(value, 0)):
             return 1
         return -1 if self.analyzer.can_prove(op.less_equal(value, 0)) else None
@@ -226,7 +226,7 @@ class IntervalEvaluator(Visitor):
 
     def _is_positive(self, value: Any) -> bool:
         if type(value) is IntImm:
-            return value.value > 0  # type: ignore[no-any-return]
+            return value.value > 0
         return bool(self.analyzer.can_prove(op.greater(value, 0)))
 
     def visit_floor_div(self, expr: FloorDiv) -> Interval:

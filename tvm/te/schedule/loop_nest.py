@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from tvm.error import ScheduleError
+from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
-from tvm.tir.expr import IntImm, IterVar, IterVarType, PrimExpr, Var, const
+from tvm.tir.expr import IntImm, IterVar, IterVarType, Var, const
 from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
 
 from .intervals import in_dtype

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.error import ScheduleError
+from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import dtype as as_dtype
-from tvm.tir.expr import IntImm, IterVar, IterVarType, PrimExpr, Var, as_expr
+from tvm.tir.expr import IntImm, IterVar, IterVarType, Var, as_expr
 
 from .relations import Fuse, Singleton, Split
 from .stage_state import StageState, index_of
@@ -49,17 +50,19 @@ class LoopPrimitives(StageState):
         outer, inner : IterVar
         """
         if (factor is None) == (nparts is None):
-            raise ScheduleError(
-                f"split requires either factor or nparts, got {'neither' if factor is None else 'both'}"
-            ).add_context(f"stage {self.op.name}")
+            found = "neither" if factor is None else "both"
+            raise ScheduleError(f"split requires either factor or nparts, got {found}").add_context(
+                f"stage {self.op.name}"
+            )
         amount = self._positive("split", factor if nparts is None else nparts)
         position = self.find_leaf("split", parent)
         self._require_loop("split", parent)
         name, dtype = parent.var.name, parent.var.dtype
         outer = IterVar(None, Var(f"{name}.outer", dtype), parent.iter_type)
         inner = IterVar(None, Var(f"{name}.inner", dtype), parent.iter_type)
-        pair = (amount, None) if nparts is None else (None, amount)
-        self.apply_relation(Split(parent, outer, inner, *pair, disable_predication), (outer, inner))
+        size, count = (amount, None) if nparts is None else (None, amount)
+        relation = Split(parent, outer, inner, size, count, disable_predication)
+        self.apply_relation(relation, (outer, inner))
         self.leaf_iter_vars[position : position + 1] = [outer, inner]
         return outer, inner
 

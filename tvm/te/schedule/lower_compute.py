@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm.error import OpNotImplemented
+from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
-from tvm.tir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
+from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Reduce, Var
 from tvm.tir.stmt import IfThenElse, LetStmt, ProducerStore, Stmt, seq
 from tvm.tir.stmt_functor import Substituter
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
-from tvm.tir.expr import IterVar, PrimExpr, Range
+from tvm.tir.expr import IntImm, IterVar, Range
 
 from .relations import Ranges, Sets, Unchecked, Values, is_zero
 from .stage import Stage
@@ -16,7 +17,7 @@ def pass_down_domain(stage: Stage, ranges: Ranges, allow_missing: bool = False) 
     """Find the ranges of all axes of a stage from those of its root axes."""
     threaded = _lead_to_threads(stage)
     for relation in stage.relations:
-        if allow_missing and any([iv not in ranges for iv in relation.parents]):
+        if allow_missing and any(iv not in ranges for iv in relation.parents):
             continue
         relation.pass_down(ranges, threaded)
     for iv, attr in stage.iter_var_attrs.items():
@@ -33,7 +34,7 @@ def _lead_to_threads(stage: Stage) -> dict[IterVar, bool]:
     found = {iv: True for iv, attr in stage.iter_var_attrs.items() if attr.bind_thread is not None}
     if found:
         for relation in reversed(stage.relations):
-            if any([iv in found for iv in relation.children]):
+            if any(iv in found for iv in relation.children):
                 found.update(dict.fromkeys(relation.parents, True))
     return found
 
@@ -62,7 +63,7 @@ def descend_from(stage: Stage, roots: Collection[IterVar]) -> dict[IterVar, None
     """The axes that come, in part or wholly, from ``roots``; the roots included."""
     found = dict.fromkeys(roots)
     for relation in stage.relations:
-        if any([iv in found for iv in relation.parents]):
+        if any(iv in found for iv in relation.parents):
             found.update(dict.fromkeys(relation.children))
     return found
 
@@ -113,6 +114,6 @@ def _domain_checks(
 
 
 def _proves(condition: PrimExpr, analyzer: Analyzer) -> bool:
-    if isinstance(condition, tir_op.IntImm):
+    if isinstance(condition, IntImm):
         return bool(condition.value)
     return bool(analyzer.can_prove(condition))

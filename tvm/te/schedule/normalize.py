@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tvm.error import ScheduleError
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
-from tvm.tir.expr import IterVar, PrimExpr, ProducerLoad, Reduce, Var
+from tvm.tir.expr import IterVar, ProducerLoad, Reduce, Var
 from tvm.tir.stmt_functor import substitute
 
 from ..tensor import ComputeOp, Tensor, reduction_outputs
@@ -72,7 +73,7 @@ class _Inliner(Rewriter):
         self.replacements: dict[Tensor, Tensor] = {}
 
     def body_of(self, op: ComputeOp) -> tuple[PrimExpr, ...]:
-        if not any([t in self.inlined or t in self.replacements for t in op.input_tensors]):
+        if not any(t in self.inlined or t in self.replacements for t in op.input_tensors):
             return op.body
         first = op.body[0]
         if isinstance(first, Reduce):

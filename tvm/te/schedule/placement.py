@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.error import OpNotImplemented, ScheduleError
-from tvm.tir.expr import IterVar, PrimExpr, as_expr
+from tvm.ir.expr import PrimExpr
+from tvm.tir.expr import IterVar, as_expr
 
 from ..tensor import ComputeOp, PlaceholderOp
 from .stage_data import AttachType

@@ -15,9 +15,10 @@ from collections.abc import Mapping
 
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
+from tvm.ir.expr import PrimExpr
 from tvm.runtime.object import Object
 from tvm.tir import op
-from tvm.tir.expr import IntImm, IterVar, PrimExpr, Range, Sub, const
+from tvm.tir.expr import IntImm, IterVar, Range, Sub, const
 
 from .intervals import Interval, compare, from_range, in_dtype, interval_of, point
 
@@ -232,13 +233,13 @@ class Fuse(Relation):
         if fused is None or not fused.is_bounded or _is_whole(fused, ranges[self.fused]):
             sets[self.outer], sets[self.inner] = from_range(outer), whole_inner
             return
-        if fused.is_point:
-            values = {self.fused: fused.low}
-            self.pass_up_values(ranges, values)  # type: ignore[arg-type]
+        if fused.is_point and fused.low is not None:
+            values: Values = {self.fused: fused.low}
+            self.pass_up_values(ranges, values)
             sets[self.outer], sets[self.inner] = (
                 point(values[self.outer]),
                 point(values[self.inner]),
-            )  # type: ignore[arg-type]
+            )
             return
         domains = {self.fused.var: fused}
         variable: Values = {self.fused: self.fused.var}

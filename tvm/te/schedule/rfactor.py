@@ -6,16 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
+from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
-from tvm.tir.expr import (
-    IterVar,
-    IterVarType,
-    PrimExpr,
-    Range,
-    Reduce,
-    Var,
-    const,
-)
+from tvm.tir.expr import IntImm, IterVar, IterVarType, Range, Reduce, Var, const
 from tvm.tir.stmt_functor import substitute
 
 from ..tensor import ComputeOp, Tensor, reduction_outputs
@@ -111,7 +104,7 @@ def _partial_results(
 
 
 def _is_true(condition: PrimExpr) -> bool:
-    return isinstance(condition, tir_op.IntImm) and bool(condition.value)
+    return isinstance(condition, IntImm) and bool(condition.value)
 
 
 def _combine_partial(

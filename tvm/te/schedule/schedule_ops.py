@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
+from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
-from tvm.tir.expr import BOOL, IterVar, PrimExpr, Range, const
+from tvm.tir.expr import BOOL, IterVar, Range, const
 from tvm.tir.stmt import NO_OP, AttrStmt, ProducerRealize, Stmt, seq
 
 from ..tensor import BaseComputeOp, ComputeOp, ExternOp, PlaceholderOp, Tensor

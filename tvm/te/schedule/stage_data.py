@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from tvm.ir.expr import PrimExpr
 from tvm.runtime.object import Object
-from tvm.tir.expr import IterVar, IterVarType, PrimExpr
+from tvm.tir.expr import IterVar, IterVarType
 
 from ..tensor import Tensor
 

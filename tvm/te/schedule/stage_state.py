@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm.error import ScheduleError, suggest
+from tvm.ir.expr import PrimExpr
 from tvm.runtime.object import Object
-from tvm.tir.expr import IterVar, PrimExpr
+from tvm.tir.expr import IterVar
 
 from ..tensor import Operation
 from .relations import Relation

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm.error import LoweringError
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.support.scope import deep
 from tvm.tir import op as tir_op
 from tvm.tir.buffer import Buffer, decl_buffer
-from tvm.tir.expr import BufferLoad, PrimExpr, ProducerLoad, Range, Var
+from tvm.tir.expr import BufferLoad, IntImm, ProducerLoad, Range, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import (
     AttrStmt,
@@ -124,47 +125,62 @@ class _BufferAssigner(Rewriter):
 
     def _align(self, attr: AttrStmt, tensor: Tensor) -> Stmt:
         """Alignment is said of the buffer that the realization inside brings about."""
-        keys = []
-        body: Any = attr
-        while isinstance(body, AttrStmt) and body.node == tensor:
-            keys.append((body.attr_key, body.value))
-            body = body.body
-        new = self.visit(body)
-        if not isinstance(new, BufferRealize):
-            return new  # type: ignore[no-any-return]
-        for key, value in reversed(keys):
-            new = AttrStmt(
-                new.buffer if isinstance(new, BufferRealize) else new.node, key, value, new
-            )
-        return new
+        said: list[AttrStmt] = []
+        inner: Stmt = attr
+        while isinstance(inner, AttrStmt) and isinstance(inner.node, Tensor):
+            said.append(inner)
+            inner = inner.body
+        result: Stmt = self.visit(inner)
+        if isinstance(result, BufferRealize):
+            buffer = result.buffer
+            for one in reversed(said):
+                result = AttrStmt(buffer, one.attr_key, one.value, result)
+        return result
 
     def _bind(self, attr: AttrStmt) -> Stmt:
         """Let the body of an extern operation use the tensor's own buffer."""
         placeholder, tensor = attr.node
         actual = self.buffer_of(tensor)
-        binder = _PlaceholderBinder(placeholder, self._view(tensor, actual), attr.body)
+        mapping = _layout_of(placeholder, actual, self.bounds.get(tensor))
+        binder = _PlaceholderBinder(placeholder, actual, mapping)
         return binder.visit(self.visit(attr.body))  # type: ignore[no-any-return]
 
-    def _view(self, tensor: Tensor, actual: Buffer) -> Buffer:
-        return actual
+
+def _layout_of(
+    placeholder: Buffer, actual: Buffer, bounds: Sequence[Range] | None
+) -> dict[Var, PrimExpr]:
+    """The values of the variables in which a placeholder's layout is given."""
+    extents, offset = list(actual.shape), actual.elem_offset
+    strides = list(actual.strides) or compact_strides(extents)
+    if bounds is not None:
+        # memory is kept for the bounds only, and starts at their first element
+        strides = compact_strides([domain.extent for domain in bounds])
+        for domain, stride in zip(bounds, strides, strict=True):
+            offset = tir_op.subtract(offset, tir_op.multiply(domain.min, stride))
+    given = [*extents, offset, *strides]
+    formal = [*placeholder.shape, placeholder.elem_offset]
+    formal += placeholder.strides or compact_strides(placeholder.shape)
+    mapping: dict[Var, PrimExpr] = {placeholder.data: actual.data}
+    for one, value in zip(formal, given, strict=True):
+        if isinstance(one, Var):
+            mapping[one] = value
+        elif isinstance(one, IntImm) and isinstance(value, IntImm) and one.value != value.value:
+            raise LoweringError(
+                f"the body of an extern requires {placeholder.name} with {one} where its tensor "
+                f"has {value}: shapes, offset and strides are {formal} and {given}",
+                hint="declare in_buffers and out_buffers with variables as offset and strides",
+            )
+    return mapping
 
 
 class _PlaceholderBinder(Substituter):
     """Replaces a placeholder buffer, and the variables of its layout, by an actual buffer."""
 
-    def __init__(self, placeholder: Buffer, actual: Buffer, place: Any) -> None:
-        self.placeholder, self.actual = placeholder, actual
-        mapping: dict[Var, PrimExpr] = {placeholder.data: actual.data}
-        strides = actual.strides or compact_strides(actual.shape)
-        pairs = [
-            (placeholder.elem_offset, actual.elem_offset),
-            *zip(placeholder.shape, actual.shape, strict=True),
-            *(zip(placeholder.strides, strides, strict=True) if placeholder.strides else ()),
-        ]
-        for formal, given in pairs:
-            if isinstance(formal, Var):
-                mapping[formal] = given
+    def __init__(
+        self, placeholder: Buffer, actual: Buffer, mapping: Mapping[Var, PrimExpr]
+    ) -> None:
         super().__init__(mapping)
+        self.placeholder, self.actual = placeholder, actual
 
     def map_buffer(self, buffer: Buffer) -> Buffer:
         return self.actual if buffer is self.placeholder else super().map_buffer(buffer)
@@ -173,7 +189,7 @@ class _PlaceholderBinder(Substituter):
 def compact_strides(shape: Sequence[PrimExpr]) -> list[PrimExpr]:
     """The strides of an array without gaps."""
     strides: list[PrimExpr] = []
-    step: PrimExpr = tir_op.const(1, shape[-1].dtype if shape else "int32")
+    step: PrimExpr = const(1, shape[-1].dtype if shape else "int32")
     for dim in reversed(shape):
         strides.append(step)
         step = tir_op.multiply(dim, step)
