@@ -100,7 +100,9 @@ class Module(ModuleBase, Object):
     @property
     def imported_modules(self) -> list[Module]:
         """The modules that this one imports."""
-        return [_native("ModuleGetImport", self, i) for i in range(_native("ModuleImportsSize", self))]
+        return [
+            _native("ModuleGetImport", self, i) for i in range(_native("ModuleImportsSize", self))
+        ]
 
     def clear_imports(self) -> None:
         """Forget all imported modules."""
@@ -234,7 +236,7 @@ def collect_modules(root: Module) -> list[Module]:
 
 
 def _write_objects(root: Module, folder: Path) -> list[str]:
-    files = []
+    files: list[str] = []
     for module in collect_modules(root):
         if module.is_dso_exportable:
             path = folder / f"lib{len(files)}.{module.format or 'o'}"

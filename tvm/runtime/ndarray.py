@@ -123,7 +123,9 @@ class NDArray(NDArrayBase, Object):
                 return target.copyfrom(self.numpy())
             return self._copyto(target)  # type: ignore[no-any-return]
         if isinstance(target, DeviceBase):
-            copy = empty(self.shape, self.dtype, target, mem_scope)
+            copy = empty(
+                self.shape, self.dtype, Device(target.device_type, target.device_id), mem_scope
+            )
             return self.copyto(copy)
         raise TypeError(f"copyto needs an NDArray or a Device, got {type(target).__name__}")
 
@@ -172,7 +174,8 @@ def numpy_dtype(dtype: DType) -> np.dtype[Any]:
     if dtype in _ML_DTYPES:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, _ML_DTYPES[dtype]))
+        ml_dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[dtype]))
+        return ml_dtype
     if dtype.is_handle:
         return np.dtype("uint64")
     return np.dtype(str(dtype))

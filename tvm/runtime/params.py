@@ -31,8 +31,6 @@ def save_param_dict_to_file(params: Mapping[str, Any], path: str | Path) -> None
 
 def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, NDArray]:
     """The parameters that :func:`save_param_dict` has written."""
-    if isinstance(param_bytes, str):
-        param_bytes = param_bytes.encode()
     load = get_global_func("runtime.LoadParams")
     params: dict[str, NDArray] = {}
     load(bytes(param_bytes), params.__setitem__)

@@ -1,0 +1,419 @@
+// The graph executor: memory plan, prepared calls, inputs and outputs.
+#include "executor.h"
+
+#include <tvm/runtime/device_api.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "../json.h"
+
+namespace tvm {
+namespace runtime {
+namespace {
+
+constexpr DLDataType kByte{kDLUInt, 8, 1};
+
+size_t RoundUp(size_t size) { return (size + kAllocAlignment - 1) / kAllocAlignment * kAllocAlignment; }
+
+size_t EntryBytes(const Graph& graph, uint32_t entry) {
+  size_t count = 1;
+  for (int64_t extent : graph.shapes[entry]) count *= static_cast<size_t>(extent);
+  return count * ElementBytes(graph.dtypes[entry]);
+}
+
+char* DataOf(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + tensor.byte_offset; }
+
+}  // namespace
+
+GraphExecutor::GraphExecutor(const std::string& json, Module library, std::vector<DLDevice> devices)
+    : graph_(Graph::Parse(json)), library_(std::move(library)), devices_(std::move(devices)) {
+  if (devices_.empty()) ThrowValueError("the graph executor needs a device");
+  for (DLDevice device : devices_) DeviceAPI::Get(device);
+  uint32_t entries = graph_.num_entries();
+  arrays_.resize(entries);
+  uses_.resize(entries);
+  aliases_.resize(entries);
+  size_t inputs = graph_.arg_nodes.size();
+  input_states_.resize(inputs, InputState::kUnset);
+  owned_inputs_.resize(inputs);
+  is_param_.resize(inputs);
+  for (size_t i = 0; i < inputs; ++i) input_index_[graph_.nodes[graph_.arg_nodes[i]].name] = static_cast<int>(i);
+  PlanStorage();
+  PrepareCalls();
+}
+
+DLDevice GraphExecutor::DeviceOf(uint32_t entry) const {
+  if (graph_.device_types.empty()) return devices_[0];
+  for (DLDevice device : devices_) {
+    if (device.device_type == graph_.device_types[entry]) return device;
+  }
+  if (devices_.size() == 1 && graph_.device_types[entry] <= 0) return devices_[0];
+  ThrowValueError("the graph needs a device of kind ", DeviceName(graph_.device_types[entry]), ", which was not given");
+}
+
+// What operators write lies in one block a device, re-used as the storage numbers say. Inputs get memory of their own
+// when they are first needed, since most are bound to arrays that exist already.
+void GraphExecutor::PlanStorage() {
+  struct Slot {
+    size_t bytes{0};
+    size_t offset{0};
+    DLDevice device{};
+  };
+  std::map<int64_t, Slot> slots;
+  for (uint32_t n = 0; n < graph_.nodes.size(); ++n) {
+    const GraphNode& node = graph_.nodes[n];
+    if (node.is_nop()) aliases_[graph_.entry_id(node.inputs[0])].push_back(graph_.row_ptr[n]);
+    if (!node.is_op || node.is_nop()) continue;
+    for (uint32_t entry = graph_.row_ptr[n]; entry < graph_.row_ptr[n + 1]; ++entry) {
+      Slot& slot = slots[graph_.storage_ids[entry]];
+      slot.bytes = std::max(slot.bytes, EntryBytes(graph_, entry));
+      slot.device = DeviceOf(entry);
+    }
+  }
+  std::map<std::pair<int, int>, size_t> totals;
+  for (auto& item : slots) {
+    size_t& total = totals[{item.second.device.device_type, item.second.device.device_id}];
+    item.second.offset = total;
+    total += RoundUp(item.second.bytes);
+  }
+  std::map<std::pair<int, int>, NDArray> blocks;
+  for (auto& item : totals) {
+    DLDevice device{static_cast<DLDeviceType>(item.first.first), item.first.second};
+    blocks[item.first] = NDArray::Empty({static_cast<int64_t>(item.second)}, kByte, device);
+  }
+  for (uint32_t n = 0; n < graph_.nodes.size(); ++n) {
+    if (!graph_.nodes[n].is_op || graph_.nodes[n].is_nop()) continue;
+    for (uint32_t entry = graph_.row_ptr[n]; entry < graph_.row_ptr[n + 1]; ++entry) {
+      const Slot& slot = slots[graph_.storage_ids[entry]];
+      const NDArray& block = blocks[{slot.device.device_type, slot.device.device_id}];
+      Bind(entry, block.CreateView(graph_.shapes[entry], graph_.dtypes[entry], slot.offset));
+    }
+  }
+}
+
+void GraphExecutor::PrepareCalls() {
+  for (uint32_t n = 0; n < graph_.nodes.size(); ++n) {
+    const GraphNode& node = graph_.nodes[n];
+    if (node.is_op && !node.is_nop()) calls_.push_back(PrepareCall(node, n));
+  }
+  size_t next = 0;
+  for (uint32_t n = 0; n < graph_.nodes.size(); ++n) {
+    const GraphNode& node = graph_.nodes[n];
+    if (!node.is_op || node.is_nop()) continue;
+    OpCall& call = calls_[next++];
+    // addresses are stable from here on
+    for (size_t i = 0; i < call.tensors.size(); ++i) {
+      uint32_t entry = i < node.inputs.size() ? graph_.entry_id(node.inputs[i])
+                                              : graph_.row_ptr[n] + static_cast<uint32_t>(i - node.inputs.size());
+      uses_[entry].push_back(&call.tensors[i]);
+      call.values[i].v_handle = &call.tensors[i];
+      if (node.flatten_data) call.tensors[i].shape = &call.flat_extents[i];
+    }
+  }
+}
+
+GraphExecutor::OpCall GraphExecutor::PrepareCall(const GraphNode& node, uint32_t node_id) {
+  OpCall call;
+  call.func = FindFunction(node);
+  call.direct = call.func.func()->direct;
+  auto add = [&](uint32_t entry) {
+    DLTensor tensor{};
+    tensor.device = DeviceOf(entry);
+    tensor.ndim = static_cast<int>(graph_.shapes[entry].size());
+    tensor.dtype = graph_.dtypes[entry];
+    tensor.shape = graph_.shapes[entry].data();
+    if (arrays_[entry].defined()) tensor.data = DataOf(*arrays_[entry].tensor());
+    int64_t count = 1;
+    for (int64_t extent : graph_.shapes[entry]) count *= extent;
+    call.flat_extents.push_back(count);
+    if (node.flatten_data) tensor.ndim = 1;
+    call.tensors.push_back(tensor);
+  };
+  for (GraphEntry input : node.inputs) add(graph_.entry_id(input));
+  for (uint32_t entry = graph_.row_ptr[node_id]; entry < graph_.row_ptr[node_id + 1]; ++entry) add(entry);
+  call.values.resize(call.tensors.size());
+  call.type_codes.assign(call.tensors.size(), kTVMDLTensorHandle);
+  return call;
+}
+
+PackedFunc GraphExecutor::FindFunction(const GraphNode& node) const {
+  if (node.is_copy()) {
+    return PackedFunc([](TVMArgs args, TVMRetValue*) { NDArray::CopyFromTo(args[0], args[1]); });
+  }
+  PackedFunc func = library_.defined() ? library_.GetFunction(node.func_name, true) : PackedFunc();
+  if (!func.defined()) {
+    ThrowValueError("the library has no function '", node.func_name, "', which the graph's node '", node.name, "' calls");
+  }
+  return func;
+}
+
+void GraphExecutor::Bind(uint32_t entry, const NDArray& array) {
+  arrays_[entry] = array;
+  for (DLTensor* use : uses_[entry]) use->data = DataOf(*array.tensor());
+  for (uint32_t alias : aliases_[entry]) {
+    Bind(alias, NDArray::FromMemory(DataOf(*array.tensor()), graph_.shapes[alias], graph_.dtypes[alias],
+                                    array->device, ObjectPtr<Object>(array.get_mutable())));
+  }
+}
+
+void GraphExecutor::EnsureOwned(int index, bool keep_values) {
+  if (input_states_[index] == InputState::kOwned) return;
+  uint32_t entry = InputEntry(index);
+  NDArray& owned = owned_inputs_[index];
+  if (!owned.defined()) owned = NDArray::Empty(graph_.shapes[entry], graph_.dtypes[entry], DeviceOf(entry));
+  if (keep_values && input_states_[index] == InputState::kShared) {
+    owned.CopyFrom(arrays_[entry]);
+  } else if (keep_values && owned->device.device_type == kDLCPU) {
+    std::memset(owned->data, 0, DataBytes(*owned.tensor()));
+  }
+  input_states_[index] = InputState::kOwned;
+  Bind(entry, owned);
+}
+
+void GraphExecutor::FillUnsetInputs() {
+  for (size_t i = 0; i < input_states_.size(); ++i) {
+    if (input_states_[i] == InputState::kUnset) EnsureOwned(static_cast<int>(i), true);
+  }
+  all_inputs_set_ = true;
+}
+
+void GraphExecutor::OwnParams(const NamedArrays& params) {
+  for (const auto& param : params) {
+    int index = InputIndex(param.first);
+    if (index < 0) continue;
+    is_param_[index] = true;
+    CheckTensor(*param.second.tensor(), InputEntry(index), "parameter '" + param.first + "'");
+    if (DeviceOf(InputEntry(index)).device_type != kDLCPU) {
+      SetInput(index, param.second.tensor());
+      continue;
+    }
+    owned_inputs_[index] = param.second;
+    input_states_[index] = InputState::kOwned;
+    Bind(InputEntry(index), param.second);
+  }
+}
+
+void GraphExecutor::ShareParams(const NamedArrays& params) {
+  for (const auto& param : params) {
+    int index = InputIndex(param.first);
+    if (index < 0) continue;
+    is_param_[index] = true;
+    const DLTensor& value = *param.second.tensor();
+    uint32_t entry = InputEntry(index);
+    CheckTensor(value, entry, "parameter '" + param.first + "'");
+    bool usable = reinterpret_cast<uintptr_t>(DataOf(value)) % kDataAlignment == 0 && IsContiguous(value) &&
+                  value.device.device_type == DeviceOf(entry).device_type;
+    if (usable) {
+      input_states_[index] = InputState::kShared;
+      Bind(entry, param.second);
+    } else {
+      SetInput(index, &value);
+    }
+  }
+}
+
+void GraphExecutor::ShareParams(const GraphExecutor& other, const NamedArrays& params) {
+  NamedArrays shared;
+  for (const auto& param : params) {
+    int index = other.InputIndex(param.first);
+    if (index < 0) ThrowValueError("share_params: the other executor has no input '", param.first, "'");
+    const NDArray& array = other.arrays_[other.InputEntry(index)];
+    if (!array.defined()) ThrowValueError("share_params: the other executor's input '", param.first, "' is not set");
+    shared.emplace_back(param.first, array);
+  }
+  ShareParams(shared);
+}
+
+void GraphExecutor::SetInput(int index, const DLTensor* value) {
+  CheckTensor(*value, InputEntry(index), InputText(index));
+  EnsureOwned(index, false);
+  arrays_[InputEntry(index)].CopyFrom(value);
+}
+
+void GraphExecutor::SetInputZeroCopy(int index, const NDArray& keep, const DLTensor* value) {
+  uint32_t entry = InputEntry(index);
+  CheckZeroCopy(*value, entry, InputText(index));
+  input_states_[index] = InputState::kShared;
+  Bind(entry, NDArray::FromMemory(DataOf(*value), graph_.shapes[entry], graph_.dtypes[entry], value->device,
+                                  ObjectPtr<Object>(keep.get_mutable())));
+}
+
+void GraphExecutor::SetOutputZeroCopy(int index, const NDArray& keep, const DLTensor* value) {
+  uint32_t entry = OutputEntry(index);
+  std::string what = Cat("output ", index);
+  const GraphNode& node = graph_.nodes[graph_.heads[index].node];
+  if (!node.is_op || node.is_nop()) ThrowValueError(what, " is an input under another name: it cannot be set without a copy");
+  CheckZeroCopy(*value, entry, what);
+  Bind(entry, NDArray::FromMemory(DataOf(*value), graph_.shapes[entry], graph_.dtypes[entry], value->device,
+                                  ObjectPtr<Object>(keep.get_mutable())));
+}
+
+NDArray GraphExecutor::GetInput(int index) {
+  uint32_t entry = InputEntry(index);
+  // programs write into what they get, and must not change arrays that others share
+  EnsureOwned(index, true);
+  return arrays_[entry];
+}
+
+NDArray GraphExecutor::GetOutput(int index) {
+  uint32_t entry = OutputEntry(index);
+  if (!arrays_[entry].defined()) FillUnsetInputs();
+  return arrays_[entry];
+}
+
+void GraphExecutor::Run() {
+  if (!all_inputs_set_) FillUnsetInputs();
+  for (OpCall& call : calls_) {
+    int count = static_cast<int>(call.values.size());
+    if (call.direct != nullptr) {
+      TVMValue ret;
+      int ret_code = kTVMNullptr;
+      if (call.direct(call.values.data(), call.type_codes.data(), count, &ret, &ret_code, nullptr) != 0) {
+        ThrowLastError();
+      }
+    } else {
+      TVMRetValue ignored;
+      call.func.CallPacked(TVMArgs(call.values.data(), call.type_codes.data(), count), &ignored);
+    }
+  }
+}
+
+int GraphExecutor::InputIndex(const std::string& name) const {
+  auto it = input_index_.find(name);
+  return it == input_index_.end() ? -1 : it->second;
+}
+
+uint32_t GraphExecutor::InputEntry(int index) const {
+  int count = static_cast<int>(graph_.arg_nodes.size());
+  if (index < 0 || index >= count) ThrowValueError("the graph has ", count, " inputs, got index ", index);
+  return graph_.row_ptr[graph_.arg_nodes[index]];
+}
+
+uint32_t GraphExecutor::OutputEntry(int index) const {
+  int count = static_cast<int>(graph_.heads.size());
+  if (index < 0 || index >= count) ThrowValueError("the graph has ", count, " outputs, got index ", index);
+  return graph_.entry_id(graph_.heads[index]);
+}
+
+std::string GraphExecutor::InputText(int index) const {
+  return Cat("input ", index, " ('", graph_.nodes[graph_.arg_nodes[index]].name, "')");
+}
+
+int GraphExecutor::ParseIndex(const TVMArgValue& key) const {
+  if (!key.is_str()) {
+    InputEntry(key);
+    return key;
+  }
+  std::string name = key;
+  int index = InputIndex(name);
+  if (index >= 0) return index;
+  std::string names;
+  for (size_t i = 0; i < graph_.arg_nodes.size(); ++i) {
+    if (!is_param_[i]) names += (names.empty() ? "'" : ", '") + graph_.nodes[graph_.arg_nodes[i]].name + "'";
+  }
+  ThrowValueError("the graph has no input '", name, "'; its inputs are ", names.empty() ? "none" : names);
+}
+
+void GraphExecutor::CheckTensor(const DLTensor& value, uint32_t entry, const std::string& what) const {
+  const std::vector<int64_t>& shape = graph_.shapes[entry];
+  bool same_shape = value.ndim == static_cast<int>(shape.size()) && std::equal(shape.begin(), shape.end(), value.shape);
+  if (same_shape && TypeEqual(value.dtype, graph_.dtypes[entry])) return;
+  auto text = [](const int64_t* extents, int ndim, DLDataType dtype) {
+    return ShapeText(extents, ndim) + " " + DLDataType2String(dtype);
+  };
+  ThrowValueError(what, " needs ", text(shape.data(), static_cast<int>(shape.size()), graph_.dtypes[entry]), ", got ",
+                  text(value.shape, value.ndim, value.dtype));
+}
+
+void GraphExecutor::CheckZeroCopy(const DLTensor& value, uint32_t entry, const std::string& what) const {
+  CheckTensor(value, entry, what);
+  if (!IsContiguous(value)) ThrowValueError(what, " needs a compact array, got one with strides");
+  DLDevice device = DeviceOf(entry);
+  if (value.device.device_type != device.device_type) {
+    ThrowValueError(what, " needs an array on ", DeviceText(device), ", got one on ", DeviceText(value.device));
+  }
+  if (reinterpret_cast<uintptr_t>(DataOf(value)) % kDataAlignment != 0) {
+    ThrowValueError(what, " needs memory aligned to ", kDataAlignment, " bytes; use an array made by this runtime");
+  }
+}
+
+// {"name": ["dtype", [extents]], ...}
+std::string GraphExecutor::InputInfo() const {
+  std::string text = "{";
+  for (size_t i = 0; i < graph_.arg_nodes.size(); ++i) {
+    uint32_t entry = InputEntry(static_cast<int>(i));
+    text += (i ? ", " : "") + Json::Quote(graph_.nodes[graph_.arg_nodes[i]].name) + ": [" +
+            Json::Quote(DLDataType2String(graph_.dtypes[entry])) + ", [";
+    const std::vector<int64_t>& shape = graph_.shapes[entry];
+    for (size_t k = 0; k < shape.size(); ++k) text += (k ? ", " : "") + std::to_string(shape[k]);
+    text += "]]";
+  }
+  return text + "}";
+}
+
+// ["name", ...]
+std::string GraphExecutor::UnsetInputs() const {
+  std::string text;
+  for (size_t i = 0; i < graph_.arg_nodes.size(); ++i) {
+    if (input_states_[i] != InputState::kUnset) continue;
+    text += (text.empty() ? "" : ", ") + Json::Quote(graph_.nodes[graph_.arg_nodes[i]].name);
+  }
+  return "[" + text + "]";
+}
+
+PackedFunc GraphExecutor::GetFunction(const std::string& name, const ObjectPtr<Object>& self) {
+  auto keep_array = [](const TVMArgValue& value) {
+    return value.type_code() == kTVMNDArrayHandle ? value.operator NDArray() : NDArray();
+  };
+  auto tensor = [](const TVMArgValue& value) {
+    DLTensor* result = value;
+    if (result == nullptr) ThrowTypeError("expected NDArray, got None");
+    return result;
+  };
+#define EXECUTOR_METHOD(...) \
+  return PackedFunc([this, self, keep_array, tensor](TVMArgs args, TVMRetValue* rv) { __VA_ARGS__; })
+  if (name == "run") EXECUTOR_METHOD(Run());
+  if (name == "set_input") EXECUTOR_METHOD(SetInput(ParseIndex(args[0]), tensor(args[1])));
+  if (name == "get_output") {
+    EXECUTOR_METHOD(NDArray output = GetOutput(args[0]);
+                    if (args.num_args > 1) output.CopyTo(tensor(args[1])); else *rv = output);
+  }
+  if (name == "get_input") {
+    EXECUTOR_METHOD(if (args[0].is_str() && InputIndex(args[0]) < 0) return;
+                    NDArray input = GetInput(ParseIndex(args[0]));
+                    if (args.num_args > 1) input.CopyTo(tensor(args[1])); else *rv = input);
+  }
+  if (name == "set_input_zero_copy") {
+    EXECUTOR_METHOD(SetInputZeroCopy(ParseIndex(args[0]), keep_array(args[1]), tensor(args[1])));
+  }
+  if (name == "set_output_zero_copy") {
+    EXECUTOR_METHOD(SetOutputZeroCopy(args[0], keep_array(args[1]), tensor(args[1])));
+  }
+  if (name == "get_num_outputs") EXECUTOR_METHOD(*rv = static_cast<int64_t>(graph_.heads.size()));
+  if (name == "get_num_inputs") EXECUTOR_METHOD(*rv = static_cast<int64_t>(graph_.arg_nodes.size()));
+  if (name == "get_input_index") EXECUTOR_METHOD(*rv = static_cast<int64_t>(InputIndex(args[0])));
+  if (name == "get_input_info_json") EXECUTOR_METHOD(*rv = InputInfo());
+  if (name == "get_unset_inputs_json") EXECUTOR_METHOD(*rv = UnsetInputs());
+  if (name == "load_params") {
+    EXECUTOR_METHOD(std::string bytes = args[0]; ByteReader reader(bytes.data(), bytes.size(), "the params blob");
+                    OwnParams(LoadParams(&reader)));
+  }
+  if (name == "share_params") {
+    EXECUTOR_METHOD(Module module = args[0]; auto* other = dynamic_cast<GraphExecutor*>(module.node());
+                    if (other == nullptr) ThrowTypeError("share_params needs a GraphExecutor");
+                    std::string bytes = args[1]; ByteReader reader(bytes.data(), bytes.size(), "the params blob");
+                    ShareParams(*other, LoadParams(&reader)));
+  }
+#undef EXECUTOR_METHOD
+  return PackedFunc();
+}
+
+Module CreateGraphExecutor(const std::string& json, Module library, std::vector<DLDevice> devices, const NamedArrays& params) {
+  auto executor = make_object<GraphExecutor>(json, std::move(library), std::move(devices));
+  executor->ShareParams(params);
+  return Module(ObjectPtr<ModuleNode>(executor));
+}
+
+}  // namespace runtime
+}  // namespace tvm

@@ -1,0 +1,91 @@
+// Runs a graph of compiled functions.
+#ifndef TVM_SRC_GRAPH_EXECUTOR_H_
+#define TVM_SRC_GRAPH_EXECUTOR_H_
+
+#include <tvm/runtime/module.h>
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "../params.h"
+#include "graph.h"
+
+namespace tvm {
+namespace runtime {
+
+class GraphExecutor : public ModuleNode {
+ public:
+  GraphExecutor(const std::string& json, Module library, std::vector<DLDevice> devices);
+
+  const char* type_key() const final { return "GraphExecutor"; }
+  int GetPropertyMask() const final { return kRunnable; }
+  PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>& self) final;
+
+  int InputIndex(const std::string& name) const;  // -1 if there is none
+  // Uses the arrays themselves; names that are no inputs are ignored.
+  void ShareParams(const NamedArrays& params);
+  void ShareParams(const GraphExecutor& other, const NamedArrays& params);
+  // Like ShareParams, for arrays that nobody else holds.
+  void OwnParams(const NamedArrays& params);
+
+  void SetInput(int index, const DLTensor* value);
+  void SetInputZeroCopy(int index, const NDArray& keep, const DLTensor* value);
+  void SetOutputZeroCopy(int index, const NDArray& keep, const DLTensor* value);
+  NDArray GetInput(int index);
+  NDArray GetOutput(int index);
+  void Run();
+  std::string InputInfo() const;
+  std::string UnsetInputs() const;
+
+ private:
+  // What an input's tensor is.
+  enum class InputState { kUnset, kOwned, kShared };
+
+  struct OpCall {
+    PackedFunc func;
+    TVMBackendPackedCFunc direct{nullptr};
+    std::vector<DLTensor> tensors;
+    std::vector<int64_t> flat_extents;
+    std::vector<TVMValue> values;
+    std::vector<int> type_codes;
+  };
+
+  void PlanStorage();
+  void PrepareCalls();
+  OpCall PrepareCall(const GraphNode& node, uint32_t node_id);
+  PackedFunc FindFunction(const GraphNode& node) const;
+  DLDevice DeviceOf(uint32_t entry) const;
+
+  // Lets the entry, and all entries that are the same memory under another shape, live in `array`.
+  void Bind(uint32_t entry, const NDArray& array);
+  void EnsureOwned(int index, bool keep_values);
+  void FillUnsetInputs();
+
+  uint32_t InputEntry(int index) const;
+  uint32_t OutputEntry(int index) const;
+  int ParseIndex(const TVMArgValue& key) const;
+  std::string InputText(int index) const;
+  void CheckTensor(const DLTensor& value, uint32_t entry, const std::string& what) const;
+  void CheckZeroCopy(const DLTensor& value, uint32_t entry, const std::string& what) const;
+
+  Graph graph_;
+  Module library_;
+  std::vector<DLDevice> devices_;
+  std::vector<NDArray> arrays_;                     // of each entry
+  std::vector<std::vector<DLTensor*>> uses_;        // arguments of calls, by entry
+  std::vector<std::vector<uint32_t>> aliases_;      // entries that reshape this one
+  std::vector<InputState> input_states_;
+  std::vector<NDArray> owned_inputs_;               // kept for the next copy
+  std::vector<bool> is_param_;                      // inputs that were set as parameters
+  std::unordered_map<std::string, int> input_index_;
+  std::vector<OpCall> calls_;
+  bool all_inputs_set_{false};
+};
+
+Module CreateGraphExecutor(const std::string& json, Module library, std::vector<DLDevice> devices, const NamedArrays& params);
+
+}  // namespace runtime
+}  // namespace tvm
+#endif  // TVM_SRC_GRAPH_EXECUTOR_H_

@@ -1,0 +1,110 @@
+// The module that relay.build returns: graph, parameters and, imported, the library; it makes executors.
+#include <tvm/runtime/registry.h>
+
+#include "../library.h"
+#include "executor.h"
+
+namespace tvm {
+namespace runtime {
+namespace {
+
+class GraphExecutorFactory : public ModuleNode {
+ public:
+  GraphExecutorFactory(std::string json, NamedArrays params, std::string module_name)
+      : json_(std::move(json)), params_(std::move(params)), module_name_(std::move(module_name)) {}
+
+  const char* type_key() const final { return "GraphExecutorFactory"; }
+  int GetPropertyMask() const final { return kBinarySerializable; }
+
+  PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>& self) final {
+    if (name == module_name_) {
+      return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+        std::vector<DLDevice> devices;
+        for (int i = 0; i < args.num_args; ++i) devices.push_back(args[i]);
+        *rv = CreateGraphExecutor(json_, Library(), std::move(devices), params_);
+      });
+    }
+    if (name == "remove_params") {
+      return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) {
+        auto copy = make_object<GraphExecutorFactory>(json_, NamedArrays(), module_name_);
+        for (Module& import : imports()) copy->Import(import);
+        *rv = Module(ObjectPtr<ModuleNode>(copy));
+      });
+    }
+    if (name == "get_graph_json") return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = json_; });
+    if (name == "get_params") {  // calls back with each name and array
+      return PackedFunc([this, self](TVMArgs args, TVMRetValue*) {
+        PackedFunc add = args[0];
+        for (const auto& param : params_) add(param.first, param.second);
+      });
+    }
+    return PackedFunc();
+  }
+
+  void SaveToBinary(ByteWriter* writer) final {
+    writer->WriteString(json_);
+    writer->Write<uint64_t>(params_.size());
+    std::vector<std::string> names;
+    for (const auto& param : params_) names.push_back(param.first);
+    writer->WriteStrings(names);
+    for (const auto& param : params_) SaveArray(writer, *param.second.tensor());
+    writer->WriteString(module_name_);
+  }
+
+  static Module LoadFromBinary(ByteReader* reader) {
+    std::string json = reader->ReadString();
+    uint64_t count = reader->Read<uint64_t>();
+    std::vector<std::string> names = reader->ReadStrings();
+    if (names.size() != count) ThrowValueError(reader->what(), " is corrupt: ", names.size(), " names for ", count, " arrays");
+    NamedArrays params;
+    for (std::string& name : names) params.emplace_back(std::move(name), LoadArray(reader));
+    std::string module_name = reader->ReadString();
+    return Module(ObjectPtr<ModuleNode>(make_object<GraphExecutorFactory>(json, params, module_name)));
+  }
+
+ private:
+  Module Library() {
+    if (imports().empty()) ThrowValueError("the factory imports no library");
+    return imports()[0];
+  }
+
+  std::string json_;
+  NamedArrays params_;
+  std::string module_name_;
+};
+
+const bool registered = [] {
+  RegisterBinaryLoader("GraphExecutorFactory", GraphExecutorFactory::LoadFromBinary);
+  return true;
+}();
+
+}  // namespace
+
+// (graph_json, lib, module_name, name, array, name, array, ...)
+TVM_REGISTER_GLOBAL("tvm.graph_executor_factory.create").set_body([](TVMArgs args, TVMRetValue* rv) {
+  NamedArrays params;
+  for (int i = 3; i + 1 < args.num_args; i += 2) {
+    NDArray array = args[i + 1];
+    if (!array.defined()) ThrowTypeError("parameter '", args[i].operator std::string(), "' must be an NDArray, got None");
+    params.emplace_back(args[i].operator std::string(), array);
+  }
+  Graph::Parse(args[0]);  // mistakes show here, not at the first run
+  auto factory = make_object<GraphExecutorFactory>(args[0].operator std::string(), std::move(params), args[2].operator std::string());
+  Module library = args[1];
+  if (library.defined()) factory->Import(library);
+  *rv = Module(ObjectPtr<ModuleNode>(factory));
+});
+
+// (graph_json, lib, device_type, device_id, device_type, device_id, ...)
+TVM_REGISTER_GLOBAL("tvm.graph_executor.create").set_body([](TVMArgs args, TVMRetValue* rv) {
+  if (args.num_args < 4) ThrowTypeError("graph_executor.create needs a graph, a library and a device, got ", args.num_args, " arguments");
+  std::vector<DLDevice> devices;
+  int first = args[2].type_code() == kTVMArgInt ? 2 : 3;
+  for (int i = first; i + 1 < args.num_args; i += 2) {
+    devices.push_back(DLDevice{static_cast<DLDeviceType>(int(args[i])), int(args[i + 1])});
+  }
+  *rv = CreateGraphExecutor(args[0], args[1], std::move(devices), NamedArrays());
+});
+
+}  // namespace runtime
+}  // namespace tvm
