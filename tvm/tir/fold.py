@@ -75,7 +75,8 @@ def fold_mul(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
         return int_imm(a.dtype, a.value * b.value)
     if type(a) is FloatImm and type(b) is FloatImm and is_foldable(a.dtype):
         return float_imm(a.dtype, a.value * b.value)
-    return _times_constant(a, b) or _times_constant(b, a)
+    folded = _times_constant(a, b)
+    return _times_constant(b, a) if folded is None else folded
 
 
 def _times_constant(factor: PrimExpr, other: PrimExpr) -> PrimExpr | None:
