@@ -1,0 +1,36 @@
+"""Code generators: from lowered functions to modules that run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvm._ffi import get_global_func
+from tvm._ffi.registry import register_func
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.runtime.module import Module
+from tvm.target import Target
+
+from .llvm.build import build_llvm
+
+GENERATORS: dict[str, Callable[[IRModule, Target], Module]] = {"llvm": build_llvm}
+
+
+def build_module(mod: IRModule, target: Target) -> Module:
+    """Generate code for the functions of a lowered module."""
+    generate = GENERATORS.get(target.kind.name)
+    if generate is None:
+        external = get_global_func(f"target.build.{target.kind}", allow_missing=True)
+        if external is None:
+            raise TVMError(
+                f"no code generator for target {target.kind} is built in",
+                hint=f"code generators: {', '.join(GENERATORS)}",
+            )
+        return external(mod, target)  # type: ignore[no-any-return]
+    return generate(mod, target)
+
+
+for _kind, _generate in GENERATORS.items():
+    register_func(f"target.build.{_kind}", _generate, override=True)
+
+__all__ = ["GENERATORS", "build_module"]

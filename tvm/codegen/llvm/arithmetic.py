@@ -1,0 +1,340 @@
+"""Arithmetic, comparisons, logic and conversions as LLVM instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm.error import LoweringError
+from tvm.ir.expr import PrimExpr
+from tvm.ir.visitor import Visitor
+from tvm.support.dtype import DType
+from tvm.tir.expr import (
+    And,
+    BinaryOpExpr,
+    Broadcast,
+    BufferLoad,
+    Call,
+    Cast,
+    CmpExpr,
+    Div,
+    FloatImm,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Max,
+    Min,
+    Mod,
+    Not,
+    Or,
+    Select,
+)
+
+from .code import Code
+from .narrow_float import narrow, widen
+from .types import BOOL, FLOAT32, TYPES, float_text, integer_text, is_constant, mask_type, splat
+
+
+def _binary(integer: str, floating: str) -> Callable[[Any, BinaryOpExpr], str]:
+    """A method for an operation that may overflow."""
+
+    def write(self: ArithmeticWriter, node: BinaryOpExpr) -> str:
+        a = self.visit(node.a)
+        b = self.visit(node.b)
+        type_ = TYPES[node.dtype]
+        kind = type_.kind
+        if kind == "signed":
+            return self.code.value(f"{integer}{self.no_wrap} {type_.text} {a}, {b}")
+        if kind == "float":
+            return self.code.value(f"{floating}{self.fast} {type_.text} {a}, {b}")
+        if kind == "narrow":
+            return self.narrow_operation(f"{floating}{self.fast}", node.dtype, a, b)
+        return self.code.value(f"{integer} {type_.text} {a}, {b}")
+
+    return write
+
+
+def _comparison(signed: str, unsigned: str, floating: str) -> Callable[[Any, CmpExpr], str]:
+    def write(self: ArithmeticWriter, node: CmpExpr) -> str:
+        dtype = node.a.dtype
+        a = self.visit(node.a)
+        b = self.visit(node.b)
+        type_ = TYPES[dtype]
+        if type_.kind == "float":
+            return self.code.value(f"fcmp {floating} {type_.text} {a}, {b}")
+        if type_.kind == "narrow":
+            a, b = widen(self.code, a, dtype), widen(self.code, b, dtype)
+            wide = TYPES[FLOAT32.with_lanes(dtype.lanes)].text
+            return self.code.value(f"fcmp {floating} {wide} {a}, {b}")
+        predicate = signed if type_.kind == "signed" else unsigned
+        return self.code.value(f"icmp {predicate} {type_.text} {a}, {b}")
+
+    return write
+
+
+class ArithmeticWriter(Visitor):
+    """Writes expressions without memory; ``visit`` returns the operand that holds the value."""
+
+    code: Code
+    fast: str  # fast-math flags with a blank before them
+    # Loop variables, indices and conditions on them never overflow: that lets LLVM widen addresses.
+    # Data wraps around, as in numpy.
+    no_wrap: str
+
+    def visit_int_imm(self, node: IntImm) -> str:
+        return integer_text(node.dtype, node.value)
+
+    def visit_float_imm(self, node: FloatImm) -> str:
+        return float_text(node.dtype, node.value)
+
+    visit_add = _binary("add", "fadd")
+    visit_sub = _binary("sub", "fsub")
+    visit_mul = _binary("mul", "fmul")
+
+    visit_eq = _comparison("eq", "eq", "oeq")
+    visit_ne = _comparison("ne", "ne", "une")
+    visit_lt = _comparison("slt", "ult", "olt")
+    visit_le = _comparison("sle", "ule", "ole")
+    visit_gt = _comparison("sgt", "ugt", "ogt")
+    visit_ge = _comparison("sge", "uge", "oge")
+
+    # ---- division
+
+    def visit_div(self, node: Div) -> str:
+        return self._divide(node, "sdiv", "udiv", "fdiv")
+
+    def visit_mod(self, node: Mod) -> str:
+        return self._divide(node, "srem", "urem", "frem")
+
+    def _divide(self, node: BinaryOpExpr, signed: str, unsigned: str, floating: str) -> str:
+        a = self.visit(node.a)
+        b = self.visit(node.b)
+        type_ = TYPES[node.dtype]
+        if type_.kind == "float":
+            return self.code.value(f"{floating}{self.fast} {type_.text} {a}, {b}")
+        if type_.kind == "narrow":
+            return self.narrow_operation(f"{floating}{self.fast}", node.dtype, a, b)
+        name = signed if type_.kind == "signed" else unsigned
+        return self.code.value(f"{name} {type_.text} {a}, {b}")
+
+    def visit_floor_div(self, node: FloorDiv) -> str:
+        type_ = TYPES[node.dtype]
+        if type_.kind == "float":
+            quotient = self._divide(node, "", "", "fdiv")
+            return self.intrinsic("llvm.floor", node.dtype, quotient)
+        if type_.kind != "signed":
+            return self._divide(node, "", "udiv", "fdiv")
+        a, b, text = self.visit(node.a), self.visit(node.b), type_.text
+        if (shift := _power_of_two(node.b)) is not None:
+            return self.code.value(f"ashr {text} {a}, {splat(type_, str(shift))}")
+        quotient = self.code.value(f"sdiv {text} {a}, {b}")
+        wrong = self._rounded_up(text, type_.lanes, self.code.value(f"srem {text} {a}, {b}"), b)
+        down = self.code.value(f"sext {mask_type(type_.lanes)} {wrong} to {text}")
+        return self.code.value(f"add {text} {quotient}, {down}")
+
+    def visit_floor_mod(self, node: FloorMod) -> str:
+        type_ = TYPES[node.dtype]
+        if type_.kind == "float":
+            # a - floor(a / b) * b has b's sign
+            quotient = self.intrinsic("llvm.floor", node.dtype, self._divide(node, "", "", "fdiv"))
+            a, b = self.visit(node.a), self.visit(node.b)
+            whole = self.code.value(f"fmul {type_.text} {quotient}, {b}")
+            return self.code.value(f"fsub {type_.text} {a}, {whole}")
+        if type_.kind != "signed":
+            return self._divide(node, "", "urem", "frem")
+        a, b, text = self.visit(node.a), self.visit(node.b), type_.text
+        if (shift := _power_of_two(node.b)) is not None:
+            return self.code.value(f"and {text} {a}, {splat(type_, str((1 << shift) - 1))}")
+        rest = self.code.value(f"srem {text} {a}, {b}")
+        wrong = self._rounded_up(text, type_.lanes, rest, b)
+        moved = self.code.value(f"add {text} {rest}, {b}")
+        mask = mask_type(type_.lanes)
+        return self.code.value(f"select {mask} {wrong}, {text} {moved}, {text} {rest}")
+
+    def _rounded_up(self, text: str, lanes: int, rest: str, divisor: str) -> str:
+        """Whether division towards zero gave more than the floor: rest and divisor differ in sign."""
+        zero = "zeroinitializer" if lanes > 1 else "0"
+        inexact = self.code.value(f"icmp ne {text} {rest}, {zero}")
+        mixed = self.code.value(f"xor {text} {rest}, {divisor}")
+        opposed = self.code.value(f"icmp slt {text} {mixed}, {zero}")
+        return self.code.value(f"and {mask_type(lanes)} {inexact}, {opposed}")
+
+    # ---- minimum and maximum
+
+    def visit_min(self, node: Min) -> str:
+        return self._extremum(node, "min", "olt")
+
+    def visit_max(self, node: Max) -> str:
+        return self._extremum(node, "max", "ogt")
+
+    def _extremum(self, node: BinaryOpExpr, name: str, predicate: str) -> str:
+        a = self.visit(node.a)
+        b = self.visit(node.b)
+        return self.extremum(name, predicate, node.dtype, a, b)
+
+    def extremum(self, name: str, predicate: str, dtype: DType, a: str, b: str) -> str:
+        """Min or max of two operands; a comparison with NaN chooses the second one."""
+        type_ = TYPES[dtype]
+        text = type_.text
+        if type_.kind == "float":
+            chosen = self.code.value(f"fcmp {predicate} {text} {a}, {b}")
+            mask = mask_type(type_.lanes)
+            return self.code.value(f"select {mask} {chosen}, {text} {a}, {text} {b}")
+        if type_.kind == "narrow":
+            wide = FLOAT32.with_lanes(dtype.lanes)
+            found = self.extremum(
+                name, predicate, wide, widen(self.code, a, dtype), widen(self.code, b, dtype)
+            )
+            return narrow(self.code, found, dtype)
+        letter = "s" if type_.kind == "signed" else "u"
+        return self.code.value(f"call {text} @llvm.{letter}{name}({text} {a}, {text} {b})")
+
+    # ---- logic
+
+    def visit_and(self, node: And) -> str:
+        return self._logical(node, "and")
+
+    def visit_or(self, node: Or) -> str:
+        return self._logical(node, "or")
+
+    def visit_not(self, node: Not) -> str:
+        a = self.visit(node.a)
+        type_ = TYPES[node.dtype]
+        return self.code.value(f"xor {type_.text} {a}, {splat(type_, 'true')}")
+
+    def _logical(self, node: And | Or, name: str) -> str:
+        if node.dtype.lanes == 1 and may_trap(node.b):
+            return self._short_circuit(node, name)
+        a = self.visit(node.a)
+        b = self.visit(node.b)
+        return self.code.value(f"{name} {TYPES[node.dtype].text} {a}, {b}")
+
+    def _short_circuit(self, node: And | Or, name: str) -> str:
+        code = self.code
+        a = self.visit(node.a)
+        origin, other, done = code.label, code.new_label("other"), code.new_label("done")
+        code.branch(a, *((other, done) if name == "and" else (done, other)))
+        code.start(other)
+        b = self.visit(node.b)
+        last = code.label
+        code.jump(done)
+        code.start(done)
+        known = "false" if name == "and" else "true"
+        return code.value(f"phi i1 [ {known}, %{origin} ], [ {b}, %{last} ]")
+
+    def visit_select(self, node: Select) -> str:
+        condition = self.visit(node.condition)
+        yes = self.visit(node.true_value)
+        no = self.visit(node.false_value)
+        text = TYPES[node.dtype].text
+        mask = mask_type(node.condition.dtype.lanes)
+        return self.code.value(f"select {mask} {condition}, {text} {yes}, {text} {no}")
+
+    # ---- conversions
+
+    def visit_cast(self, node: Cast) -> str:
+        return self.convert(self.visit(node.value), node.value.dtype, node.dtype)
+
+    def convert(self, operand: str, source: DType, target: DType) -> str:
+        """The operand converted to another dtype of as many lanes."""
+        if source is target:
+            return operand
+        old, new = TYPES[source], TYPES[target]
+        if old.kind == "narrow":
+            wide = FLOAT32.with_lanes(source.lanes)
+            return self.convert(widen(self.code, operand, source), wide, target)
+        if new.kind == "narrow":
+            wide = FLOAT32.with_lanes(target.lanes)
+            return narrow(self.code, self.convert(operand, source, wide), target)
+        if new.kind == "bool":
+            zero = splat(old, "0x0" if old.kind == "float" else "null" if old.kind == "pointer" else "0")
+            compare = "fcmp une" if old.kind == "float" else "icmp ne"
+            return self.code.value(f"{compare} {old.text} {operand}, {zero}")
+        name = _conversion(old.kind, old.bits, new.kind, new.bits)
+        if name is None:
+            return operand
+        return self.code.value(f"{name} {old.text} {operand} to {new.text}")
+
+    # ---- helpers for subclasses
+
+    def narrow_operation(self, name: str, dtype: DType, a: str, b: str) -> str:
+        """A floating-point instruction on bfloat16 or float8 operands, through float."""
+        a, b = widen(self.code, a, dtype), widen(self.code, b, dtype)
+        wide = TYPES[FLOAT32.with_lanes(dtype.lanes)].text
+        return narrow(self.code, self.code.value(f"{name} {wide} {a}, {b}"), dtype)
+
+    def intrinsic(self, name: str, dtype: DType, *operands: str) -> str:
+        """A call of an LLVM intrinsic whose operands have the type of its result."""
+        if TYPES[dtype].kind == "narrow":
+            wide = FLOAT32.with_lanes(dtype.lanes)
+            found = self.intrinsic(name, wide, *[widen(self.code, o, dtype) for o in operands])
+            return narrow(self.code, found, dtype)
+        text = TYPES[dtype].text
+        arguments = ", ".join([f"{text} {operand}" for operand in operands])
+        flags = self.fast if TYPES[dtype].kind == "float" else ""
+        return self.code.value(f"call{flags} {text} @{name}({arguments})")
+
+    def broadcast(self, operand: str, dtype: DType) -> str:
+        """A scalar operand in each lane of a vector type."""
+        type_ = TYPES[dtype]
+        if type_.lanes == 1:
+            return operand
+        if is_constant(operand) and not operand.startswith("@"):
+            return splat(type_, operand)
+        text, lanes = type_.text, type_.lanes
+        first = self.code.value(f"insertelement {text} poison, {type_.scalar} {operand}, i64 0")
+        return self.code.value(
+            f"shufflevector {text} {first}, {text} poison, <{lanes} x i32> zeroinitializer"
+        )
+
+
+def may_trap(node: PrimExpr) -> bool:
+    """Whether evaluating the expression needlessly can go wrong: it reads memory or divides."""
+    pending: list[Any] = [node]
+    while pending:
+        current = pending.pop()
+        kind = type(current)
+        if kind is BufferLoad or kind is Call:
+            return True
+        if kind in _DIVISIONS and type(current.b) is not IntImm:
+            return True
+        pending.extend(current.children())
+    return False
+
+
+_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
+
+
+def _power_of_two(node: PrimExpr) -> int | None:
+    """The exponent of a constant divisor that is a power of two."""
+    if type(node) is Broadcast:
+        node = node.value
+    if type(node) is not IntImm or node.value <= 0 or node.value & (node.value - 1):
+        return None
+    return node.value.bit_length() - 1
+
+
+def _conversion(old: str, old_bits: int, new: str, new_bits: int) -> str | None:
+    """The LLVM instruction for a conversion; None if the bits stay the same."""
+    if old == "float":
+        if new == "float":
+            return "fpext" if new_bits > old_bits else "fptrunc"
+        return "fptosi" if new == "signed" else "fptoui"
+    if new == "float":
+        return "sitofp" if old == "signed" else "uitofp"
+    if "pointer" in (old, new):
+        if old == new:
+            return None
+        return "ptrtoint" if old == "pointer" else "inttoptr"
+    if old == "bool":
+        return "zext"
+    if new_bits == old_bits:
+        return None
+    if new_bits < old_bits:
+        return "trunc"
+    if old not in ("signed", "unsigned"):
+        raise LoweringError(f"the LLVM code generator cannot convert {old} to {new}")
+    return "sext" if old == "signed" else "zext"
+
+
+__all__ = ["BOOL", "ArithmeticWriter", "may_trap"]

@@ -1,0 +1,100 @@
+"""From a lowered module to machine code in this process.
+
+    PrimFuncs -> LLVM text -> (object cache) -> LLVM -> object code -> addresses -> runtime module
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tvm.codegen.cache import cache_key, load_object, store_object
+from tvm.error import TVMError, suggest
+from tvm.ir.module import IRModule
+from tvm.runtime.module import Module, module_from_symbols
+from tvm.target import Target
+from tvm.target.cpu import machine_cpu, machine_features
+from tvm.target.host import host_triple
+
+from .machine import LoadedObject, Machine, llvm_version
+from .module import ModuleWriter, write_module
+from .options import CodegenOptions
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """One module's LLVM text, and what LLVM makes of it when asked."""
+
+    text: str
+    imports: tuple[str, ...]
+    machine: Machine
+    key: str
+
+    @cached_property
+    def optimized(self) -> Any:
+        """LLVM's module after its optimisations."""
+        module = self.machine.parse(self.text, self.imports)
+        self.machine.optimize(module)
+        return module
+
+    def object_code(self) -> bytes:
+        """The object file, from the cache if it is there."""
+        found = load_object(self.key)
+        if found is None:
+            found = self.machine.object_code(self.optimized)
+            store_object(self.key, found)
+        return found
+
+    def source(self, fmt: str) -> str:
+        """The module as text: LLVM's optimised form, or assembly."""
+        if fmt in ("", "ll"):
+            return str(self.optimized)
+        if fmt in ("asm", "s"):
+            return self.machine.assembly(self.optimized)
+        if fmt == "unoptimized":
+            return self.text
+        raise TVMError(
+            f"get_source of an llvm module has no format {fmt!r}",
+            hint=suggest(fmt, _FORMATS) or f"formats: {', '.join(_FORMATS)}",
+        )
+
+
+_FORMATS = ("ll", "asm", "unoptimized")
+
+
+def compile_module(mod: IRModule, target: Target) -> tuple[ModuleWriter, Compilation]:
+    """Write a lowered module as LLVM text."""
+    options = CodegenOptions.of(target)
+    writer = write_module(mod, options)
+    machine = Machine(target, options.cpu, options.opt_level)
+    text = writer.text(machine.layout)
+    key = cache_key(
+        text,
+        machine_cpu(target),
+        machine_features(target),
+        f"O{options.opt_level}",
+        llvm_version(),
+        *writer.imports,
+    )
+    return writer, Compilation(text, tuple(writer.imports), machine, key)
+
+
+def build_llvm(mod: IRModule, target: Target) -> Module:
+    """A runtime module of type ``llvm`` for lowered host functions."""
+    writer, compilation = compile_module(mod, target)
+    object_code = compilation.object_code()
+    loaded = None
+    symbols = {}
+    # code for another machine can be exported, not run
+    if CodegenOptions.of(target).cpu.triple == host_triple():
+        loaded = LoadedObject(object_code)
+        names = [*writer.symbols, *[slot[1:] for slot in writer.slots.values()], *writer.entries]
+        symbols = {name: loaded.address(name) for name in names}
+    return module_from_symbols(
+        "llvm",
+        symbols,
+        object_code=object_code,
+        get_source=compilation.source,
+        keepalive=loaded,
+    )

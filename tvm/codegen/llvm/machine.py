@@ -1,0 +1,120 @@
+"""LLVM itself: from text to optimised modules, object code and addresses in this process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from tvm.error import InternalError, TVMError
+from tvm.target import CpuInfo, Target
+from tvm.target.cpu import machine_cpu, machine_features
+from tvm.target.host import host_triple
+
+
+@cache  # LLVM is set up once a process; importing it takes 0.1 s, so that `import tvm` does not
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    return llvm
+
+
+@cache
+def _llvm_for_all_targets() -> Any:
+    llvm = _llvm()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm
+
+
+def llvm_version() -> str:
+    """The version of LLVM and of its binding."""
+    return str(_llvm().llvm_version_info)
+
+
+class Machine:
+    """LLVM's view of a target: its data layout, its optimiser, its assembler."""
+
+    def __init__(self, target: Target, cpu: CpuInfo, opt_level: int) -> None:
+        native = cpu.triple == host_triple()
+        self._llvm = llvm = _llvm() if native else _llvm_for_all_targets()
+        self._opt_level = opt_level
+        try:
+            found = llvm.Target.from_triple(cpu.triple)
+        except RuntimeError as error:
+            raise TVMError(f"LLVM does not know the triple {cpu.triple!r}: {error}") from None
+        self._machine = found.create_target_machine(
+            cpu=machine_cpu(target),
+            features=machine_features(target),
+            opt=opt_level,
+            reloc="pic",
+            codemodel="default",
+            abiname=str(target.attrs.get("mabi", "")),
+        )
+        self.layout = str(self._machine.target_data)
+
+    def parse(self, text: str, imports: Iterable[str] = ()) -> Any:
+        """LLVM's module for the text, with others linked in."""
+        try:
+            module = self._llvm.parse_assembly(text)
+        except RuntimeError as error:
+            raise InternalError(
+                f"LLVM refuses generated code: {error}", hint=_line_of(str(error), text)
+            ) from None
+        for item in imports:
+            module.link_in(_import(self._llvm, item))
+        return module
+
+    def optimize(self, module: Any) -> None:
+        """Run LLVM's optimisation pipeline on the module."""
+        llvm = self._llvm
+        options = llvm.create_pipeline_tuning_options(speed_level=self._opt_level)
+        options.loop_vectorization = self._opt_level >= 2
+        options.slp_vectorization = self._opt_level >= 2
+        builder = llvm.create_pass_builder(self._machine, options)
+        builder.getModulePassManager().run(module, builder)
+
+    def object_code(self, module: Any) -> bytes:
+        """The object file of an optimised module."""
+        return bytes(self._machine.emit_object(module))
+
+    def assembly(self, module: Any) -> str:
+        """The assembly text of an optimised module."""
+        return str(self._machine.emit_assembly(module))
+
+
+def _line_of(error: str, text: str) -> str:
+    found = re.search(r":(\d+):\d+: error", error)
+    return text.splitlines()[int(found[1]) - 1].strip() if found else ""
+
+
+def _import(llvm: Any, item: str) -> Any:
+    """LLVM text, or the name of a file with text or bitcode."""
+    if "\n" in item:
+        return llvm.parse_assembly(item)
+    with open(item, "rb") as file:
+        data = file.read()
+    return llvm.parse_bitcode(data) if data[:2] == b"BC" else llvm.parse_assembly(data.decode())
+
+
+class LoadedObject:
+    """An object file in this process's memory, as long as this value lives."""
+
+    def __init__(self, object_code: bytes) -> None:
+        llvm = _llvm()
+        empty = llvm.parse_assembly("")
+        target = llvm.Target.from_triple(host_triple())
+        self._engine = llvm.create_mcjit_compiler(empty, target.create_target_machine(jit=True))
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+        self._engine.finalize_object()
+
+    def address(self, symbol: str) -> int:
+        """The address of a function or variable; 0 if there is none."""
+        return int(
+            self._engine.get_function_address(symbol)
+            or self._engine.get_global_value_address(symbol)
+        )

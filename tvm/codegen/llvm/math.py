@@ -1,0 +1,77 @@
+"""Vector math functions: TIR polynomials written as LLVM functions, once per module and width.
+
+    define internal <16 x float> @tvm.exp.v16f32(<16 x float> %p0) { ... }
+
+They are always inlined, so that constants move out of loops; LLVM vectorises loops of the scalar ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.codegen.vector_math import FLOAT32_FUNCTIONS, MathFunction
+from tvm.tir.expr import Var
+
+from .code import Code
+from .statements import FunctionWriter, Frame
+from .types import FLOAT32, TYPES, mask_type, quoted, splat
+
+if TYPE_CHECKING:
+    from .module import ModuleWriter
+
+
+class MathWriter(FunctionWriter):
+    """Writes a straight-line expression; shared parts are written once."""
+
+    def __init__(self, module: ModuleWriter, name: str, frame: Frame) -> None:
+        super().__init__(module, name, frame, noalias=False)
+        self.fast = ""  # error-free steps must stay as they are
+        self.no_wrap = ""
+        self.exact_fma = module.options.cpu.has_fma
+        self._written: dict[int, tuple[Any, str]] = {}
+
+    def visit(self, node: Any) -> Any:
+        found = self._written.get(id(node))
+        if found is None:
+            found = self._written[id(node)] = (node, super().visit(node))
+        return found[1]
+
+
+def write_math_function(module: ModuleWriter, name: str, symbol: str, lanes: int) -> str:
+    """The definition of a math function on ``lanes`` float32 lanes."""
+    function = FLOAT32_FUNCTIONS[name]
+    dtype = FLOAT32.with_lanes(lanes)
+    text = TYPES[dtype].text
+    params = [Var(f"x{i}", dtype) for i in range(function.arity)]
+    operands = [f"%p{i}" for i in range(function.arity)]
+    listed = ", ".join([f"{text} {operand}" for operand in operands])
+    code = Code(f"define internal {text} @{quoted(symbol)}({listed}) #1")
+    values = dict(zip(params, operands, strict=True))
+    writer = MathWriter(module, symbol, Frame(code, values, text))
+    if function.limit is not None:
+        _call_library_beyond(writer, function, lanes, operands)
+    code.do(f"ret {text} {writer.visit(function.build(*params))}")
+    return code.text()
+
+
+def _call_library_beyond(
+    writer: MathWriter, function: MathFunction, lanes: int, operands: list[str]
+) -> None:
+    """Leave arguments too large for the polynomial's range reduction to the C library."""
+    code, dtype = writer.code, FLOAT32.with_lanes(lanes)
+    type_ = TYPES[dtype]
+    size = writer.intrinsic("llvm.fabs", dtype, operands[0])
+    limit = splat(type_, writer.visit_float_imm(function.limit_constant))
+    large = code.value(f"fcmp ogt {type_.text} {size}, {limit}")
+    if lanes > 1:
+        large = code.value(f"call i1 @llvm.vector.reduce.or({mask_type(lanes)} {large})")
+    slow, fast = code.new_label("large"), code.new_label("usual")
+    code.branch(large, slow, fast, ", !prof !1")
+    code.start(slow)
+    results = []
+    writer.module.declare(f"{function.name}f", "float", ["float"], " nounwind memory(none)")
+    for lane in range(lanes):
+        argument = operands[0] if lanes == 1 else writer.lane(operands[0], type_, lane)
+        results.append(code.value(f"call float @{function.name}f(float {argument})"))
+    code.do(f"ret {type_.text} {results[0] if lanes == 1 else writer.vector_of(results, dtype)}")
+    code.start(fast)

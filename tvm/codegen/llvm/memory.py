@@ -1,0 +1,330 @@
+"""Loads and stores: contiguous vectors as vectors, others lane by lane, masked ones as such."""
+
+from __future__ import annotations
+
+from tvm.error import LoweringError
+from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import DType
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import (
+    Add,
+    Broadcast,
+    BufferLoad,
+    Cast,
+    IntImm,
+    Mul,
+    Ramp,
+    Shuffle,
+    Sub,
+    Var,
+)
+from tvm.tir.stmt import BufferStore
+
+from .alias import AliasScopes
+from .arithmetic import ArithmeticWriter
+from .types import TYPES, LLVMType, mask_type
+
+
+class MemoryWriter(ArithmeticWriter):
+    """Adds vectors, variables and buffers."""
+
+    values: dict[Var, str]
+    alignment: dict[Var, int]  # bytes that the memory behind a pointer is known to be aligned to
+    aliases: AliasScopes
+
+    def visit_var(self, var: Var) -> str:
+        found = self.values.get(var)
+        if found is None:
+            raise LoweringError(f"variable {var.name} is used but not defined")
+        return found
+
+    # ---- vectors
+
+    def visit_broadcast(self, node: Broadcast) -> str:
+        value = self.visit(node.value)
+        if node.value.dtype.lanes == 1:
+            return self.broadcast(value, node.dtype)
+        return self.shuffle(node.value.dtype, value, value, list(range(node.value.dtype.lanes)) * node.lanes)
+
+    def visit_ramp(self, node: Ramp) -> str:
+        type_ = TYPES[node.dtype]
+        if node.base.dtype.lanes > 1:
+            raise LoweringError("a ramp of vectors must be flattened before code generation", at=node)
+        base = self.broadcast(self.visit(node.base), node.dtype)
+        stride = node.stride
+        item = type_.scalar
+        if type(stride) is IntImm:
+            steps = ", ".join([f"{item} {lane * stride.value}" for lane in range(type_.lanes)])
+            steps = f"<{steps}>"
+        else:
+            count = ", ".join([f"{item} {lane}" for lane in range(type_.lanes)])
+            wide = self.broadcast(self.visit(stride), node.dtype)
+            steps = self.code.value(f"mul{self.no_wrap} {type_.text} {wide}, <{count}>")
+        return self.code.value(f"add{self.no_wrap} {type_.text} {base}, {steps}")
+
+    def visit_shuffle(self, node: Shuffle) -> str:
+        vectors = [(self.visit(v), v.dtype) for v in node.vectors]
+        indices = [_constant(i, node) for i in node.indices]
+        lanes = vectors[0][1].lanes
+        if len(vectors) <= 2 and lanes > 1 and len(indices) > 1 and vectors[-1][1] is vectors[0][1]:
+            return self.shuffle(vectors[0][1], vectors[0][0], vectors[-1][0], indices)
+        return self._pick(vectors, indices, node.dtype)
+
+    def _pick(self, vectors: list[tuple[str, DType]], indices: list[int], dtype: DType) -> str:
+        places = [(o, t, lane) for o, t in vectors for lane in range(t.lanes)]
+        picked = [
+            operand if source.lanes == 1 else self.lane(operand, TYPES[source], lane)
+            for operand, source, lane in [places[i] for i in indices]
+        ]
+        return picked[0] if dtype.lanes == 1 else self.vector_of(picked, dtype)
+
+    def shuffle(self, dtype: DType, a: str, b: str, indices: list[int]) -> str:
+        """Lanes of two vectors of one type."""
+        text = TYPES[dtype].text
+        mask = ", ".join([f"i32 {index}" for index in indices])
+        return self.code.value(
+            f"shufflevector {text} {a}, {text} {b}, <{len(indices)} x i32> <{mask}>"
+        )
+
+    def lane(self, operand: str, type_: LLVMType, lane: int) -> str:
+        """One lane of a vector."""
+        return self.code.value(f"extractelement {type_.text} {operand}, i64 {lane}")
+
+    def vector_of(self, operands: list[str], dtype: DType) -> str:
+        """A vector of scalars."""
+        type_ = TYPES[dtype]
+        vector = "poison"
+        for lane, operand in enumerate(operands):
+            vector = self.code.value(
+                f"insertelement {type_.text} {vector}, {type_.scalar} {operand}, i64 {lane}"
+            )
+        return vector
+
+    # ---- loads
+
+    def visit_buffer_load(self, load: BufferLoad) -> str:
+        buffer = load.buffer
+        index = _flat_index(buffer, load.indices)
+        type_ = TYPES[load.dtype]
+        if load.predicate is not None:
+            return self._from_memory(type_, self._masked_load(load, index, type_))
+        if index.dtype.lanes == 1:
+            pointer = self.element(buffer, index)
+            return self._load(type_, buffer, pointer, self._align(buffer, index))
+        if type(index) is Broadcast and index.value.dtype.lanes == 1:
+            scalar = load.dtype.with_lanes(load.dtype.lanes // index.lanes)
+            pointer = self.element(buffer, index.value)
+            value = self._load(TYPES[scalar], buffer, pointer, self._align(buffer, index.value))
+            if scalar.lanes == 1:
+                return self.broadcast(value, load.dtype)
+            return self.shuffle(scalar, value, value, list(range(scalar.lanes)) * index.lanes)
+        if (stride := _constant_stride(index)) is not None:
+            assert isinstance(index, Ramp)
+            if stride == 1:
+                pointer = self.element(buffer, index.base)
+                return self._load(type_, buffer, pointer, self._align(buffer, index.base))
+            if stride == -1 and buffer.dtype.lanes == 1:
+                return self._load_reversed(load, index)
+        return self._gather(load, index)
+
+    def _load(self, type_: LLVMType, buffer: Buffer, pointer: str, align: int) -> str:
+        scope = self.aliases.metadata(buffer.data)
+        loaded = self.code.value(f"load {type_.memory}, ptr {pointer}, align {align}{scope}")
+        return self._from_memory(type_, loaded)
+
+    def _load_reversed(self, load: BufferLoad, index: Ramp) -> str:
+        last = self.element(load.buffer, index.base)
+        pointer = self._offset(load.buffer, last, 1 - index.lanes)
+        value = self._load(TYPES[load.dtype], load.buffer, pointer, self._item_bytes(load.buffer))
+        return self.shuffle(load.dtype, value, value, list(range(index.lanes))[::-1])
+
+    def _gather(self, load: BufferLoad, index: PrimExpr) -> str:
+        item = TYPES[load.buffer.dtype]
+        if item.lanes > 1:
+            raise LoweringError("vector elements can only be read contiguously", at=load)
+        align = self._item_bytes(load.buffer)
+        return self.vector_of(
+            [self._load(item, load.buffer, p, align) for p in self._elements(load.buffer, index)],
+            load.dtype,
+        )
+
+    def _masked_load(self, load: BufferLoad, index: PrimExpr, type_: LLVMType) -> str:
+        assert load.predicate is not None
+        mask = self.visit(load.predicate)
+        if type_.lanes == 1:
+            raise LoweringError("a predicate needs a vector load", at=load)
+        masks, scope = mask_type(type_.lanes), self.aliases.metadata(load.buffer.data)
+        if _constant_stride(index) == 1:
+            assert isinstance(index, Ramp)
+            pointer = self.element(load.buffer, index.base)
+            align = self._align(load.buffer, index.base)
+            return self.code.value(
+                f"call {type_.memory} @llvm.masked.load(ptr align {align} {pointer}, "
+                f"{masks} {mask}, {type_.memory} zeroinitializer){scope}"
+            )
+        pointers = self._pointers(load.buffer, index)
+        align = self._item_bytes(load.buffer)
+        return self.code.value(
+            f"call {type_.memory} @llvm.masked.gather(<{type_.lanes} x ptr> align {align} {pointers}, "
+            f"{masks} {mask}, {type_.memory} zeroinitializer){scope}"
+        )
+
+    def _from_memory(self, type_: LLVMType, loaded: str) -> str:
+        if type_.kind != "bool":
+            return loaded
+        zero = "0" if type_.lanes == 1 else "zeroinitializer"
+        return self.code.value(f"icmp ne {type_.memory} {loaded}, {zero}")
+
+    def _to_memory(self, type_: LLVMType, value: str) -> str:
+        if type_.kind != "bool":
+            return value
+        return self.code.value(f"zext {type_.text} {value} to {type_.memory}")
+
+    # ---- stores
+
+    def visit_buffer_store(self, store: BufferStore) -> None:
+        buffer = store.buffer
+        index = _flat_index(buffer, store.indices)
+        no_wrap, self.no_wrap = self.no_wrap, ""
+        value = self.visit(store.value)
+        self.no_wrap = no_wrap
+        dtype = store.value.dtype
+        if dtype.element is not buffer.dtype.element and not (
+            dtype.is_handle and buffer.dtype.is_handle
+        ):
+            value = self.convert(value, dtype, buffer.dtype.element.with_lanes(dtype.lanes))
+            dtype = buffer.dtype.element.with_lanes(dtype.lanes)
+        type_ = TYPES[dtype]
+        if store.predicate is not None:
+            self._masked_store(store, index, type_, self._to_memory(type_, value))
+        elif index.dtype.lanes == 1:
+            self._store(type_, buffer, value, self.element(buffer, index), self._align(buffer, index))
+        elif _constant_stride(index) == 1:
+            assert isinstance(index, Ramp)
+            pointer = self.element(buffer, index.base)
+            self._store(type_, buffer, value, pointer, self._align(buffer, index.base))
+        else:
+            self._scatter(buffer, index, value, dtype)
+
+    def _store(self, type_: LLVMType, buffer: Buffer, value: str, pointer: str, align: int) -> None:
+        scope = self.aliases.metadata(buffer.data)
+        stored = self._to_memory(type_, value)
+        self.code.do(f"store {type_.memory} {stored}, ptr {pointer}, align {align}{scope}")
+
+    def _scatter(self, buffer: Buffer, index: PrimExpr, value: str, dtype: DType) -> None:
+        item = TYPES[buffer.dtype]
+        align = self._item_bytes(buffer)
+        for lane, pointer in enumerate(self._elements(buffer, index)):
+            self._store(item, buffer, self.lane(value, TYPES[dtype], lane), pointer, align)
+
+    def _masked_store(
+        self, store: BufferStore, index: PrimExpr, type_: LLVMType, value: str
+    ) -> None:
+        assert store.predicate is not None
+        mask, masks = self.visit(store.predicate), mask_type(type_.lanes)
+        scope = self.aliases.metadata(store.buffer.data)
+        if _constant_stride(index) == 1:
+            assert isinstance(index, Ramp)
+            pointer = self.element(store.buffer, index.base)
+            align = self._align(store.buffer, index.base)
+            name, pointers = "llvm.masked.store", f"ptr align {align} {pointer}"
+        else:
+            align = self._item_bytes(store.buffer)
+            found = self._pointers(store.buffer, index)
+            name, pointers = "llvm.masked.scatter", f"<{type_.lanes} x ptr> align {align} {found}"
+        self.code.do(f"call void @{name}({type_.memory} {value}, {pointers}, {masks} {mask}){scope}")
+
+    # ---- addresses
+
+    def element(self, buffer: Buffer, index: PrimExpr) -> str:
+        """The address of the element at a scalar index."""
+        data = self.visit(buffer.data)
+        if type(index) is IntImm and index.value == 0:
+            return data
+        position = self.index(index)
+        item, kind = TYPES[buffer.dtype].memory, TYPES[index.dtype].scalar
+        return self.code.value(f"getelementptr inbounds {item}, ptr {data}, {kind} {position}")
+
+    def index(self, index: PrimExpr) -> str:
+        """The operand of an index."""
+        no_wrap, self.no_wrap = self.no_wrap, " nsw"
+        found = self.visit(index)
+        self.no_wrap = no_wrap
+        return str(found)
+
+    def _elements(self, buffer: Buffer, index: PrimExpr) -> list[str]:
+        """The address of each lane."""
+        if (stride := _constant_stride(index)) is not None:
+            assert isinstance(index, Ramp)
+            first = self.element(buffer, index.base)
+            return [self._offset(buffer, first, lane * stride) for lane in range(index.lanes)]
+        data, positions = self.visit(buffer.data), self.index(index)
+        type_, item = TYPES[index.dtype], TYPES[buffer.dtype].memory
+        lanes = [self.lane(positions, type_, lane) for lane in range(type_.lanes)]
+        return [
+            self.code.value(f"getelementptr inbounds {item}, ptr {data}, {type_.scalar} {lane}")
+            for lane in lanes
+        ]
+
+    def _pointers(self, buffer: Buffer, index: PrimExpr) -> str:
+        """A vector of addresses."""
+        data, positions = self.visit(buffer.data), self.index(index)
+        item, text = TYPES[buffer.dtype].memory, TYPES[index.dtype].text
+        return self.code.value(f"getelementptr inbounds {item}, ptr {data}, {text} {positions}")
+
+    def _offset(self, buffer: Buffer, pointer: str, items: int) -> str:
+        if items == 0:
+            return pointer
+        item = TYPES[buffer.dtype].memory
+        return self.code.value(f"getelementptr inbounds {item}, ptr {pointer}, i64 {items}")
+
+    def _item_bytes(self, buffer: Buffer) -> int:
+        return TYPES[buffer.dtype].item_bytes
+
+    def _align(self, buffer: Buffer, index: PrimExpr) -> int:
+        """Bytes that the element at the index is known to be aligned to."""
+        type_ = TYPES[buffer.dtype]
+        base = self.alignment.get(buffer.data, type_.item_bytes)
+        size = type_.item_bytes * type_.lanes
+        step = known_factor(index) * (size & -size)
+        return min(base, step, 64) if step else min(base, 64)
+
+
+def known_factor(node: PrimExpr) -> int:
+    """A power of two that divides the expression whatever its variables are; 0 for zero."""
+    kind = type(node)
+    if kind is IntImm:
+        return node.value & -node.value  # type: ignore[attr-defined]
+    if kind is Mul:
+        return known_factor(node.a) * known_factor(node.b)  # type: ignore[attr-defined]
+    if kind is Add or kind is Sub:
+        left, right = known_factor(node.a), known_factor(node.b)  # type: ignore[attr-defined]
+        return min(left, right) if left and right else left or right
+    if kind is Cast and node.dtype.is_int:
+        return known_factor(node.value)  # type: ignore[attr-defined]
+    return 1
+
+
+def _flat_index(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
+    if len(indices) != 1:
+        raise LoweringError(
+            f"buffer {buffer.name} must be flattened to one dimension before code generation, "
+            f"got {len(indices)} indices"
+        )
+    return indices[0]
+
+
+def _constant_stride(index: PrimExpr) -> int | None:
+    """The stride of a ramp over scalars, if it is constant."""
+    if type(index) is Ramp and type(index.stride) is IntImm and index.base.dtype.lanes == 1:
+        return index.stride.value
+    return None
+
+
+def _constant(index: PrimExpr, node: Shuffle) -> int:
+    if type(index) is not IntImm:
+        raise LoweringError(f"shuffle needs constant indices, got {index}", at=node)
+    return index.value
+
+
+

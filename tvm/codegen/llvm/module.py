@@ -1,0 +1,203 @@
+"""The text of one LLVM module: functions, constants, context slots, metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm.codegen.vector_math import FLOAT32_FUNCTIONS
+from tvm.ir.module import IRModule
+from tvm.tir.expr import Var
+from tvm.tir.function import PrimFunc
+
+from .code import Code
+from .math import write_math_function
+from .options import CodegenOptions
+from .statements import FunctionWriter, Frame
+from .types import TYPES, byte_string, quoted
+
+
+class ModuleWriter:
+    """Collects the parts of a module while its functions are written."""
+
+    def __init__(self, options: CodegenOptions) -> None:
+        self.options = options
+        self.definitions: list[str] = []
+        self.symbols: list[str] = []  # functions that others may call by the packed convention
+        self.entries: list[str] = []
+        self.slots: dict[str, str] = {}
+        self.imports: list[str] = []  # LLVM text to be linked in
+        self._globals: list[str] = []
+        self._strings: dict[str, str] = {}
+        self._declared: dict[str, str] = {}
+        self.results: dict[str, str] = {}  # of the functions of this module
+        # !0: the first branch is usual; !1: the second one is
+        self._metadata = [
+            '!0 = !{!"branch_weights", i32 1048576, i32 1}',
+            '!1 = !{!"branch_weights", i32 1, i32 1048576}',
+        ]
+        self._metadata_count = 2
+        self._names: dict[str, int] = {}
+        self._math: dict[str, str] = {}
+
+    # ---- functions
+
+    def add_function(self, name: str, func: PrimFunc) -> None:
+        """Write one function."""
+        attrs = func.attrs
+        is_packed = int(attrs.get("calling_conv", 0)) == 1
+        noalias = bool(attrs.get("tir.noalias", False))
+        values: dict[Var, str] = {}
+        params = []
+        for number, param in enumerate(func.params):
+            values[param] = operand = f"%p{number}"
+            restrict = " noalias" if noalias and param.dtype.is_handle else ""
+            params.append(f"{TYPES[param.dtype].text}{restrict} {operand}")
+        result = self.results[name]
+        linkage = "" if attrs.get("global_symbol") else "internal "
+        code = Code(f"define {linkage}{result} @{quoted(name)}({', '.join(params)}) #0")
+        writer = FunctionWriter(self, name, Frame(code, values, result), noalias)
+        for param in func.params:
+            if noalias and param.dtype.is_handle and not is_packed:
+                writer.aliases.add(param)
+        writer.visit(func.body)
+        code.do("ret i32 0" if result == "i32" else f"ret {result} zeroinitializer")
+        self.definitions.append(code.text())
+        self._metadata += writer.aliases.definitions()
+        if is_packed:
+            self.symbols.append(name)
+            if attrs.get("tir.is_entry_func"):
+                self._add_entry(name)
+
+    def _add_entry(self, name: str) -> None:
+        self.entries.append("__tvm_main__")
+        data = name.encode() + b"\0"
+        self._globals.append(f"@__tvm_main__ = weak constant [{len(data)} x i8] {byte_string(data)}")
+
+    def math_function(self, name: str, lanes: int) -> str:
+        """The symbol of a float32 math function on ``lanes`` lanes; written on first use."""
+        symbol = f"tvm.{name}.v{lanes}f32"
+        if symbol not in self._math:
+            self._math[symbol] = ""
+            self._math[symbol] = write_math_function(self, name, symbol, lanes)
+        return symbol
+
+    def has_math(self, name: str) -> bool:
+        """Whether there is a float32 function of our own."""
+        return name in FLOAT32_FUNCTIONS
+
+    def declare(self, name: str, result: str, params: Sequence[str], attributes: str = "") -> None:
+        """Declare a C function."""
+        line = f"declare {result} @{quoted(name)}({', '.join(params)}){attributes}"
+        self._declared.setdefault(name, line)
+
+    # ---- globals
+
+    def context_slot(self, name: str) -> str:
+        """The global pointer to a function of the runtime.
+
+        The loader fills it, so that a library does not name the runtime it runs on.
+        """
+        found = self.slots.get(name)
+        if found is None:
+            found = self.slots[name] = f"@__{name}"
+            self._globals.append(f"{found} = weak global ptr null, align 8")
+        return found
+
+    def context(self) -> str:
+        """The global pointer to the module itself, for looking up imported functions."""
+        symbol = "@__tvm_module_ctx"
+        if symbol not in self.slots.values():
+            self.slots["module_ctx"] = symbol
+            self._globals.append(f"{symbol} = weak global ptr null, align 8")
+        return symbol
+
+    def function_slot(self, name: str) -> str:
+        """A cache for the handle of a packed function."""
+        symbol = f"@{quoted(f'.tvm_func.{name}')}"
+        line = f"{symbol} = internal global ptr null, align 8"
+        if name not in self._names:
+            self._names[name] = 0
+            self._globals.append(line)
+        return symbol
+
+    def string(self, text: str) -> str:
+        """A constant C string."""
+        found = self._strings.get(text)
+        if found is None:
+            found = self._strings[text] = f"@.str.{len(self._strings)}"
+            data = text.encode() + b"\0"
+            self._globals.append(
+                f"{found} = private unnamed_addr constant [{len(data)} x i8] {byte_string(data)}"
+            )
+        return found
+
+    def constant_array(self, data: Any) -> str:
+        """Constant data in memory."""
+        content = data.numpy().tobytes()
+        symbol = f"@{self.new_symbol('.const')}"
+        self._globals.append(
+            f"{symbol} = internal constant [{len(content)} x i8] {byte_string(content)}, align 64"
+        )
+        return symbol
+
+    def new_symbol(self, base: str) -> str:
+        """A symbol that nothing else has."""
+        count = self._names.get(base, 0)
+        self._names[base] = count + 1
+        return f"{base}{count}" if count else base
+
+    # ---- metadata
+
+    def new_metadata(self) -> int:
+        """The number of a metadata node to come."""
+        self._metadata_count += 1
+        return self._metadata_count - 1
+
+    def loop_metadata(self, *properties: str) -> int:
+        """Metadata for one loop."""
+        own = self.new_metadata()
+        numbers = [self.new_metadata() for _ in properties]
+        self._metadata += [f'!{n} = !{{!"{p}"}}' for n, p in zip(numbers, properties, strict=True)]
+        self._metadata.append(
+            f"!{own} = distinct !{{!{own}, {', '.join([f'!{n}' for n in numbers])}}}"
+        )
+        return own
+
+    # ---- the whole
+
+    def text(self, layout: str) -> str:
+        """The module."""
+        cpu = self.options.cpu
+        declared = [line for name, line in self._declared.items() if name not in self.results]
+        width = f' "prefer-vector-width"="{cpu.vector_bits}"'
+        return "\n".join(
+            [
+                f'target datalayout = "{layout}"',
+                f'target triple = "{cpu.triple}"',
+                *self._globals,
+                *declared,
+                *self.definitions,
+                *self._math.values(),
+                f"attributes #0 = {{ nounwind{width} }}",
+                f"attributes #1 = {{ alwaysinline nounwind{width} }}",
+                *self._metadata,
+                "",
+            ]
+        )
+
+
+def write_module(mod: IRModule, options: CodegenOptions) -> ModuleWriter:
+    """Write all functions of a lowered module."""
+    writer = ModuleWriter(options)
+    functions = {
+        str(func.attrs.get("global_symbol", gvar.name_hint)): func
+        for gvar, func in mod.functions.items()
+        if isinstance(func, PrimFunc)
+    }
+    for name, func in functions.items():
+        # one without a result returns a status: 0 or, if a check failed, -1
+        writer.results[name] = TYPES[func.ret_type.dtype].text if func.has_result else "i32"
+    for name, func in functions.items():
+        writer.add_function(name, func)
+    return writer

@@ -1,0 +1,238 @@
+"""The packed calling convention: structures, calls of packed functions, errors.
+
+DLTensor, 48 bytes: data 0, device type 8, device id 12, ndim 16, type code 20, bits 21, lanes 22,
+shape 24, strides 32, byte offset 40.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tvm.error import LoweringError
+from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import DType, dtype as as_dtype
+from tvm.tir.expr import Call, IntImm, StringImm
+
+from .types import TYPES, quoted
+
+if TYPE_CHECKING:
+    from .statements import FunctionWriter
+
+# the classic numbers of fields: offset in the structure, LLVM type in memory
+_ARRAY_FIELDS = {
+    1: (0, "ptr"),  # data
+    2: (24, "ptr"),  # shape
+    3: (32, "ptr"),  # strides
+    4: (16, "i32"),  # ndim
+    5: (20, "i8"),  # type code
+    6: (21, "i8"),  # type bits
+    7: (22, "i16"),  # type lanes
+    8: (40, "i64"),  # byte offset
+    9: (12, "i32"),  # device id
+    10: (8, "i32"),  # device type
+}
+_ARRAY_ADDRESS, _VALUE = 0, 12
+_ARRAY_BYTES, _VALUE_BYTES = 48, 8
+_STACK_ITEMS = {
+    "array": (_ARRAY_BYTES, 16),
+    "arg_value": (_VALUE_BYTES, 8),
+    "arg_tcode": (4, 4),
+    "shape": (8, 8),
+}
+
+
+def _field(w: FunctionWriter, call: Call) -> tuple[str, int, str | None]:
+    """The address of a field, its number and its type; no type if the value says it."""
+    base, index, kind = call.args[:3]
+    assert isinstance(kind, IntImm)
+    offset, text = _ARRAY_FIELDS.get(kind.value, (0, None))
+    size = _VALUE_BYTES if kind.value == _VALUE else _ARRAY_BYTES
+    pointer = w.visit(base)
+    if isinstance(index, IntImm):
+        return _at(w, pointer, index.value * size + offset), kind.value, text
+    position = w.code.value(f"mul {TYPES[index.dtype].text} {w.visit(index)}, {size}")
+    moved = w.code.value(
+        f"getelementptr inbounds i8, ptr {pointer}, {TYPES[index.dtype].text} {position}"
+    )
+    return _at(w, moved, offset), kind.value, text
+
+
+def _at(w: FunctionWriter, pointer: str, offset: int) -> str:
+    if offset == 0:
+        return pointer
+    return w.code.value(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}")
+
+
+def _struct_get(w: FunctionWriter, call: Call) -> str:
+    address, kind, text = _field(w, call)
+    if kind == _ARRAY_ADDRESS:
+        return address
+    wanted = TYPES[call.dtype]
+    if text is None:  # a TVMValue
+        return w.code.value(f"load {wanted.memory}, ptr {address}, align 8")
+    found = w.code.value(f"load {text}, ptr {address}")
+    if text == wanted.text:
+        return found
+    return w.convert(found, _unsigned(text), call.dtype)
+
+
+def _unsigned(text: str) -> DType:
+    return as_dtype(f"u{text.replace('i', 'int')}")
+
+
+def _struct_set(w: FunctionWriter, call: Call) -> str:
+    address, _, text = _field(w, call)
+    value = call.args[3]
+    operand = w.visit(value)
+    dtype = value.dtype
+    if text is not None and text not in ("ptr", TYPES[dtype].text):
+        operand, dtype = w.convert(operand, dtype, _unsigned(text)), _unsigned(text)
+    if dtype.is_bool:
+        operand, dtype = w.convert(operand, dtype, as_dtype("int64")), as_dtype("int64")
+    w.code.do(f"store {TYPES[dtype].text} {operand}, ptr {address}")
+    return "0"
+
+
+def _stack_alloca(w: FunctionWriter, call: Call) -> str:
+    kind, count = call.args
+    assert isinstance(kind, StringImm) and isinstance(count, IntImm)
+    if kind.value not in _STACK_ITEMS:
+        raise LoweringError(f"tvm_stack_alloca has no item {kind.value!r}", at=call)
+    size, align = _STACK_ITEMS[kind.value]
+    return w.code.stack(f"[{max(size * count.value, 1)} x i8]", 1, align)
+
+
+def _throw(w: FunctionWriter, call: Call) -> str:
+    w.fail()
+    w.code.start(w.code.new_label("after"))
+    return "null"
+
+
+def _call_packed(w: FunctionWriter, call: Call) -> str:
+    """Call through the handle of a registered function, looked up once."""
+    name = call.args[0]
+    assert isinstance(name, StringImm)
+    code = w.code
+    values, codes, count, result, result_code = _packed_arguments(w, call)
+    handle = _function_handle(w, name.value)
+    slot = w.module.context_slot("TVMFuncCall")
+    function = code.value(f"load ptr, ptr {slot}, align 8")
+    status = code.value(
+        f"call i32 {function}(ptr {handle}, ptr {values}, ptr {codes}, i32 {count}, "
+        f"ptr {result}, ptr {result_code})"
+    )
+    w.return_if_failed(status)
+    return _result(w, call, result)
+
+
+def _call_cpacked(w: FunctionWriter, call: Call) -> str:
+    """Call a packed function by its symbol."""
+    name, resource = call.args[0], call.args[5] if len(call.args) > 5 else None
+    assert isinstance(name, StringImm)
+    values, codes, count, result, result_code = _packed_arguments(w, call)
+    handle = "null" if resource is None else w.visit(resource)
+    w.module.declare(name.value, "i32", ["ptr", "ptr", "i32", "ptr", "ptr", "ptr"])
+    status = w.code.value(
+        f"call i32 @{quoted(name.value)}(ptr {values}, ptr {codes}, i32 {count}, ptr {result}, "
+        f"ptr {result_code}, ptr {handle})"
+    )
+    w.return_if_failed(status)
+    return _result(w, call, result)
+
+
+def _packed_arguments(w: FunctionWriter, call: Call) -> tuple[str, str, int, str, str]:
+    """Pointers to the arguments, their codes, their number, and where the result goes."""
+    values, codes = w.visit(call.args[1]), w.visit(call.args[2])
+    begin, end = _int(call.args[3]), _int(call.args[4])
+    return (
+        _at(w, values, begin * _VALUE_BYTES),
+        _at(w, codes, begin * 4),
+        end - begin,
+        _at(w, values, end * _VALUE_BYTES),
+        _at(w, codes, end * 4),
+    )
+
+
+def _int(node: PrimExpr) -> int:
+    assert isinstance(node, IntImm)
+    return node.value
+
+
+def _result(w: FunctionWriter, call: Call, address: str) -> str:
+    dtype = call.dtype
+    if dtype.is_void:
+        return "0"
+    carried = dtype
+    if dtype.is_int or dtype.is_uint:
+        carried = as_dtype("int64")
+    elif dtype.is_float:
+        carried = as_dtype("float64")
+    loaded = w.code.value(f"load {TYPES[carried].text}, ptr {address}, align 8")
+    return w.convert(loaded, carried, dtype)
+
+
+def _function_handle(w: FunctionWriter, name: str) -> str:
+    code = w.code
+    slot = w.module.function_slot(name)
+    known = code.value(f"load ptr, ptr {slot}, align 8")
+    is_known = code.value(f"icmp ne ptr {known}, null")
+    origin, find, ready = code.label, code.new_label("find"), code.new_label("ready")
+    code.branch(is_known, ready, find, ", !prof !0")
+    code.start(find)
+    function = code.value(
+        f"load ptr, ptr {w.module.context_slot('TVMBackendGetFuncFromEnv')}, align 8"
+    )
+    context = code.value(f"load ptr, ptr {w.module.context()}, align 8")
+    status = code.value(
+        f"call i32 {function}(ptr {context}, ptr {w.module.string(name)}, ptr {slot})"
+    )
+    w.return_if_failed(status)
+    found = code.value(f"load ptr, ptr {slot}, align 8")
+    last = code.label
+    code.jump(ready)
+    code.start(ready)
+    return code.value(f"phi ptr [ {known}, %{origin} ], [ {found}, %{last} ]")
+
+
+def through_slot(
+    w: FunctionWriter, symbol: str, dtype: DType, args: Sequence[PrimExpr]
+) -> str:
+    """A function of the runtime, called through its context slot."""
+    operands = ", ".join([f"{TYPES[a.dtype].text} {w.visit(a)}" for a in args])
+    function = w.code.value(f"load ptr, ptr {w.module.context_slot(symbol)}, align 8")
+    return w.code.value(f"call {TYPES[dtype].text} {function}({operands})")
+
+
+def _runtime(symbol: str) -> Callable[[Any, Call], str]:
+    return lambda w, call: through_slot(w, symbol, call.dtype, call.args)
+
+
+def _check_return(w: FunctionWriter, call: Call) -> str:
+    """Leave the function with an error code unless the call gives what is expected."""
+    expected, unexpected, nested = call.args
+    code = w.code
+    found = w.visit(nested)
+    passed, failed = code.new_label("passed"), code.new_label("failed")
+    is_ok = code.value(f"icmp eq {TYPES[nested.dtype].text} {found}, {w.visit(expected)}")
+    code.branch(is_ok, passed, failed, ", !prof !0")
+    code.start(failed)
+    code.do(f"ret i32 {w.visit(unexpected)}")
+    code.start(passed)
+    return str(found)
+
+
+PACKED: dict[str, Callable[[Any, Call], str]] = {
+    "tir.tvm_struct_get": _struct_get,
+    "tir.tvm_struct_set": _struct_set,
+    "tir.tvm_stack_alloca": _stack_alloca,
+    "tir.tvm_throw_last_error": _throw,
+    "tir.tvm_call_packed_lowered": _call_packed,
+    "tir.tvm_call_trace_packed_lowered": _call_packed,
+    "tir.tvm_call_cpacked_lowered": _call_cpacked,
+    "tir.tvm_check_return": _check_return,
+    "tir.TVMBackendAllocWorkspace": _runtime("TVMBackendAllocWorkspace"),
+    "tir.TVMBackendFreeWorkspace": _runtime("TVMBackendFreeWorkspace"),
+}
+# the same functions, called by name
+RUNTIME_FUNCTIONS = ("TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace")

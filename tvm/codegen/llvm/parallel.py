@@ -1,0 +1,136 @@
+"""Parallel loops: the body becomes a function that the runtime's threads call.
+
+    for i in parallel(n): body     ->    __TVMBackendParallelLaunch(body_task, captured values, 0)
+
+    int body_task(int task, TVMParallelGroupEnv* env, captured*):
+        for i in range(task * n / env->num_task, (task + 1) * n / env->num_task): body
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tvm.ir.visitor import Visitor
+from tvm.tir.expr import BufferLoad, Var
+from tvm.tir.stmt import BufferStore, For, Stmt
+
+from .code import Code
+from .types import TYPES, is_constant, quoted
+
+if TYPE_CHECKING:
+    from .statements import FunctionWriter
+
+
+@dataclass
+class ParallelRegion:
+    """Where the tasks of one launch share work."""
+
+    task: str  # operand: this task's number
+    tasks: str  # operand: how many tasks there are
+    environment: str  # operand: the runtime's description of the launch
+    strided: bool = False  # tasks take every n-th iteration, rather than consecutive ones
+    used: bool = False  # a parallel loop of this region is being written
+
+
+def write_launch(writer: FunctionWriter, body: Stmt) -> None:
+    """Move ``body`` to a function of its own and let all threads run it."""
+    module, outer = writer.module, writer.code
+    captured = _captured(writer, body)
+    name = module.new_symbol(f"{writer.name}_task")
+    code = Code(f"define internal i32 @{quoted(name)}(i32 %task, ptr %env, ptr %closure) #0")
+    fields = [TYPES[var.dtype].text for var in captured]
+    closure_type = f"{{ {', '.join(fields)} }}"
+    tasks_at = code.value("getelementptr inbounds { ptr, i32 }, ptr %env, i64 0, i32 1")
+    tasks = code.value(f"load i32, ptr {tasks_at}, align 8")
+    values = {var: operand for var, operand in writer.values.items() if is_constant(operand)}
+    for number, (var, field) in enumerate(zip(captured, fields, strict=True)):
+        at = code.value(
+            f"getelementptr inbounds {closure_type}, ptr %closure, i64 0, i32 {number}"
+        )
+        values[var] = code.value(f"load {field}, ptr {at}")
+    region = ParallelRegion("%task", tasks, "%env")
+    with writer.moved_to(type(writer.frame)(code, values, "i32", region)):
+        writer.visit(body)
+        code.do("ret i32 0")
+    module.definitions.append(code.text())
+    _call_launch(writer, outer, name, closure_type, captured, fields)
+
+
+def _call_launch(
+    writer: FunctionWriter,
+    code: Code,
+    name: str,
+    closure_type: str,
+    captured: list[Var],
+    fields: list[str],
+) -> None:
+    closure = code.stack(closure_type, 1, 8) if captured else "null"
+    for number, (var, field) in enumerate(zip(captured, fields, strict=True)):
+        at = code.value(
+            f"getelementptr inbounds {closure_type}, ptr {closure}, i64 0, i32 {number}"
+        )
+        code.do(f"store {field} {writer.values[var]}, ptr {at}")
+    launch = code.value(
+        f"load ptr, ptr {writer.module.context_slot('TVMBackendParallelLaunch')}, align 8"
+    )
+    # 0 tasks: as many as the runtime has threads
+    status = code.value(f"call i32 {launch}(ptr @{quoted(name)}, ptr {closure}, i32 0)")
+    writer.return_if_failed(status)
+
+
+def partitioned(writer: FunctionWriter, loop: For, region: ParallelRegion) -> None:
+    """The iterations of a parallel loop that belong to this task."""
+    code = writer.code
+    text = TYPES[loop.loop_var.dtype].text
+    begin, extent = writer.index(loop.min), writer.index(loop.extent)
+    task = _resized(code, region.task, text)
+    tasks = _resized(code, region.tasks, text)
+    end = code.value(f"add nsw {text} {begin}, {extent}")
+    if region.strided:
+        first = code.value(f"add nsw {text} {begin}, {task}")
+        writer.counted(loop, first, end, tasks, runs=False)
+    else:
+        # chunks of ceil(extent / tasks), so that only the last ones are shorter
+        less = code.value(f"sub nsw {text} {tasks}, 1")
+        total = code.value(f"add nsw {text} {extent}, {less}")
+        chunk = code.value(f"sdiv {text} {total}, {tasks}")
+        low = _bounded(code, text, code.value(f"mul nsw {text} {task}, {chunk}"), extent)
+        high = _bounded(code, text, code.value(f"add nsw {text} {low}, {chunk}"), extent)
+        first = code.value(f"add nsw {text} {begin}, {low}")
+        last = code.value(f"add nsw {text} {begin}, {high}")
+        writer.counted(loop, first, last, "1", runs=False)
+
+
+def _bounded(code: Code, text: str, value: str, limit: str) -> str:
+    return code.value(f"call {text} @llvm.smin({text} {value}, {text} {limit})")
+
+
+def _resized(code: Code, operand: str, text: str) -> str:
+    return operand if text == "i32" else code.value(f"sext i32 {operand} to {text}")
+
+
+def _captured(writer: FunctionWriter, body: Stmt) -> list[Var]:
+    """Variables of the outer function that the body uses, in order of use."""
+    uses = UsedVars()
+    uses.visit(body)
+    outer = writer.values
+    return [var for var in uses.found if var in outer and not is_constant(outer[var])]
+
+
+class UsedVars(Visitor):
+    """Collects variables in order of use, those behind buffers too."""
+
+    def __init__(self) -> None:
+        self.found: dict[Var, None] = {}
+
+    def visit_var(self, var: Var) -> None:
+        self.found[var] = None
+
+    def visit_buffer_load(self, load: BufferLoad) -> None:
+        self.found[load.buffer.data] = None
+        self.visit_children(load)
+
+    def visit_buffer_store(self, store: BufferStore) -> None:
+        self.found[store.buffer.data] = None
+        self.visit_children(store)

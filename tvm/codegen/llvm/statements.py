@@ -1,0 +1,332 @@
+"""Statements of one PrimFunc as LLVM blocks."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tvm.error import LoweringError
+from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.tir.expr import Call, IntImm, Let, StringImm, Var
+from tvm.tir.stmt import (
+    Allocate,
+    AllocateConst,
+    AssertStmt,
+    AttrStmt,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
+)
+
+from .alias import AliasScopes
+from .code import Code
+from .failure import write_report
+from .intrinsics import INTRINSICS
+from .memory import MemoryWriter
+from .packed import RUNTIME_FUNCTIONS, through_slot
+from .parallel import ParallelRegion, partitioned, write_launch
+from .types import TYPES, quoted
+
+if TYPE_CHECKING:
+    from .module import ModuleWriter
+
+# memory of our own starts at multiples of this many bytes
+ALIGNMENT = 64
+
+
+@dataclass
+class Frame:
+    """What changes when a part of the function moves to a function of its own."""
+
+    code: Code
+    values: dict[Var, str]
+    result: str  # LLVM's type of the result
+    parallel: ParallelRegion | None = None
+
+
+class FunctionWriter(MemoryWriter):
+    """Writes the body of one PrimFunc, and the functions its parallel loops become."""
+
+    def __init__(self, module: ModuleWriter, name: str, frame: Frame, noalias: bool) -> None:
+        self.module = module
+        self.name = name
+        self.fast = f" {module.options.fast_math}" if module.options.fast_math else ""
+        self.no_wrap = " nsw"
+        self.exact_fma = True
+        self.noalias = noalias
+        self.alignment = {}
+        self.aliases = AliasScopes(module.new_metadata, name)
+        self._use(frame)
+
+    def _use(self, frame: Frame) -> None:
+        self.frame = frame
+        self.code = frame.code
+        self.values = frame.values
+
+    @contextmanager
+    def moved_to(self, frame: Frame) -> Iterator[None]:
+        """Write into another function inside the block."""
+        outer = self.frame
+        self._use(frame)
+        try:
+            yield
+        finally:
+            self._use(outer)
+
+    # ---- bindings
+
+    def visit_let_stmt(self, stmt: LetStmt) -> None:
+        self._bind(stmt.var, stmt.value)
+        self.visit(stmt.body)
+
+    def visit_let(self, node: Let) -> str:
+        self._bind(node.var, node.value)
+        return str(self.visit(node.body))
+
+    def _bind(self, var: Var, value: PrimExpr) -> None:
+        self.values[var] = self.visit(value)
+        if var.dtype.is_handle and type(value) is Call:
+            source = getattr(value.op, "name", "")
+            if source in _FRESH_MEMORY or (self.noalias and source == "tir.tvm_struct_get"):
+                self.aliases.add(var)
+            if source in _FRESH_MEMORY:
+                self.alignment[var] = ALIGNMENT
+
+    def visit_attr_stmt(self, stmt: AttrStmt) -> None:
+        key = stmt.attr_key
+        if key == "storage_alignment" and isinstance(stmt.node, Var):
+            assert isinstance(stmt.value, IntImm)
+            self.alignment[stmt.node] = stmt.value.value
+        elif key == "pragma_parallel_launch_point":
+            write_launch(self, stmt.body)
+            return
+        elif key == "pragma_parallel_stride_pattern" and self.frame.parallel is not None:
+            self.frame.parallel.strided = True
+        elif key == "pragma_parallel_barrier_when_finish":
+            self._with_barrier(stmt)
+            return
+        elif key == "pragma_import_llvm" and isinstance(stmt.value, StringImm):
+            self.module.imports.append(stmt.value.value)
+        elif key in ("thread_extent", "virtual_thread"):
+            raise LoweringError(
+                f"target llvm has no {key}, got an axis bound to {getattr(stmt.node, 'thread_tag', stmt.node)}",
+                hint="use parallel and vectorize on a CPU; bind is for GPU targets",
+            )
+        self.visit(stmt.body)
+
+    def _with_barrier(self, stmt: AttrStmt) -> None:
+        region = self.frame.parallel
+        if region is None:
+            raise LoweringError("parallel_barrier_when_finish needs parallel_launch_point", at=stmt)
+        self.visit(stmt.body)
+        slot = self.module.context_slot("TVMBackendParallelBarrier")
+        barrier = self.code.value(f"load ptr, ptr {slot}, align 8")
+        failed = self.code.value(f"call i32 {barrier}(i32 {region.task}, ptr {region.environment})")
+        self.return_if_failed(failed)
+
+    # ---- memory
+
+    def visit_allocate(self, stmt: Allocate) -> None:
+        size = stmt.constant_size()
+        if size is None:
+            raise LoweringError(
+                "an allocation of variable size must be lowered to a workspace", at=stmt.buffer_var
+            )
+        type_ = TYPES[stmt.dtype]
+        align = max(ALIGNMENT, type_.item_bytes)
+        self.values[stmt.buffer_var] = self.code.stack(
+            f"[{max(size, 1)} x {type_.memory}]", 1, align
+        )
+        self.alignment[stmt.buffer_var] = align
+        self.aliases.add(stmt.buffer_var)
+        self.visit(stmt.body)
+
+    def visit_allocate_const(self, stmt: AllocateConst) -> None:
+        self.values[stmt.buffer_var] = self.module.constant_array(stmt.data)
+        self.alignment[stmt.buffer_var] = ALIGNMENT
+        self.aliases.add(stmt.buffer_var)
+        self.visit(stmt.body)
+
+    def visit_decl_buffer(self, stmt: DeclBuffer) -> None:
+        self.visit(stmt.body)
+
+    # ---- control
+
+    def visit_seq_stmt(self, stmt: SeqStmt) -> None:
+        for part in stmt.seq:
+            self.visit(part)
+
+    def visit_evaluate(self, stmt: Evaluate) -> None:
+        if type(stmt.value) is not IntImm:
+            self.visit(stmt.value)
+
+    def visit_if_then_else(self, stmt: IfThenElse) -> None:
+        code = self.code
+        condition = self.visit(stmt.condition)
+        then, done = code.new_label("then"), code.new_label("end")
+        other = done if stmt.else_case is None else code.new_label("else")
+        code.branch(condition, then, other)
+        code.start(then)
+        self.visit(stmt.then_case)
+        code.jump(done)
+        if stmt.else_case is not None:
+            code.start(other)
+            self.visit(stmt.else_case)
+            code.jump(done)
+        code.start(done)
+
+    def visit_while(self, stmt: While) -> None:
+        code = self.code
+        test, body, done = code.new_label("test"), code.new_label("while"), code.new_label("end")
+        code.jump(test)
+        code.start(test)
+        code.branch(self.visit(stmt.condition), body, done)
+        code.start(body)
+        self.visit(stmt.body)
+        code.jump(test)
+        code.start(done)
+
+    def visit_for(self, loop: For) -> None:
+        if loop.kind is ForKind.PARALLEL:
+            region = self.frame.parallel
+            if region is None:
+                write_launch(self, loop)
+            elif region.used:
+                self._serial(loop)  # the threads are busy: one thread does the inner loop
+            else:
+                region.used = True
+                partitioned(self, loop, region)
+            return
+        if loop.kind is ForKind.THREAD_BINDING:
+            raise LoweringError("target llvm cannot bind a loop to GPU threads", at=loop)
+        self._serial(loop)
+
+    def _serial(self, loop: For) -> None:
+        begin, extent = loop.min, loop.extent
+        begin_text = self.index(begin)
+        if type(extent) is IntImm and type(begin) is IntImm:
+            if extent.value <= 0:
+                return
+            end = str(begin.value + extent.value)
+            self.counted(loop, begin_text, end, "1", extent.value >= 1)
+            return
+        extent_text = self.index(extent)
+        end = extent_text
+        if not (type(begin) is IntImm and begin.value == 0):
+            text = TYPES[loop.loop_var.dtype].text
+            end = self.code.value(f"add nsw {text} {begin_text}, {extent_text}")
+        self.counted(loop, begin_text, end, "1", False)
+
+    def counted(self, loop: For, begin: str, end: str, step: str, runs: bool) -> None:
+        """A loop from ``begin`` to ``end``; ``runs``: it certainly executes once or more."""
+        code = self.code
+        var = loop.loop_var
+        type_ = TYPES[var.dtype]
+        text, less = type_.text, "slt" if type_.kind == "signed" else "ult"
+        body, done = code.new_label("for"), code.new_label("end")
+        before = code.label
+        if runs:
+            code.jump(body)
+        else:
+            code.branch(code.value(f"icmp {less} {text} {begin}, {end}"), body, done)
+        code.start(body)
+        self.values[var] = index = f"%i{body[3:]}"
+        following = f"%n{body[3:]}"
+        place = len(code.lines)
+        code.lines.append("")  # the phi, once the last block of the body is known
+        self.visit(loop.body)
+        code.lines[place] = (
+            f"  {index} = phi {text} [ {begin}, %{before} ], [ {following}, %{code.label} ]"
+        )
+        wrap = " nuw nsw" if begin == "0" and type_.kind == "signed" else ""
+        code.do(f"{following} = add{wrap} {text} {index}, {step}")
+        more = code.value(f"icmp {less} {text} {following}, {end}")
+        code.branch(more, body, done, self._loop_metadata(loop))
+        code.start(done)
+
+    def _loop_metadata(self, loop: For) -> str:
+        if loop.kind is ForKind.UNROLLED:
+            return f", !llvm.loop !{self.module.loop_metadata('llvm.loop.unroll.enable')}"
+        return ""
+
+    # ---- failure
+
+    def visit_assert_stmt(self, stmt: AssertStmt) -> None:
+        code = self.code
+        condition = self.visit(stmt.condition)
+        passed, failed = code.new_label("passed"), code.new_label("failed")
+        code.branch(condition, passed, failed, USUALLY_FIRST)
+        code.start(failed)
+        write_report(self, stmt.message)
+        self.fail()
+        code.start(passed)
+        self.visit(stmt.body)
+
+    def fail(self) -> None:
+        """Leave the function with an error."""
+        if self.frame.result == "i32":
+            self.code.do("ret i32 -1")
+        else:
+            self.code.do("call void @llvm.trap()")
+            self.code.do("unreachable")
+
+    def return_if_failed(self, status: str) -> None:
+        """Leave the function with an error unless ``status`` is 0."""
+        code = self.code
+        passed, failed = code.new_label("passed"), code.new_label("failed")
+        is_ok = code.value(f"icmp eq i32 {status}, 0")
+        code.branch(is_ok, passed, failed, USUALLY_FIRST)
+        code.start(failed)
+        self.fail()
+        code.start(passed)
+
+    # ---- calls
+
+    def visit_call(self, call: Call) -> Any:
+        if isinstance(call.op, GlobalVar):
+            return self.call_symbol(call.op.name_hint, call, call.args)
+        write = INTRINSICS.get(call.op.name)  # type: ignore[attr-defined]
+        if write is None:
+            raise LoweringError(
+                f"target llvm has no code for the intrinsic {call.op.name}",  # type: ignore[attr-defined]
+                at=call,
+            )
+        return write(self, call)
+
+    def call_symbol(self, name: str, call: Call, args: tuple[PrimExpr, ...]) -> str:
+        """A call of a C function."""
+        operands = ", ".join([f"{TYPES[a.dtype].text} {self.visit(a)}" for a in args])
+        result = self.module.results.get(name, TYPES[call.dtype].text)
+        if name in RUNTIME_FUNCTIONS:
+            return through_slot(self, name, call.dtype, args)
+        self.module.declare(name, result, [TYPES[a.dtype].text for a in args])
+        text = f"call {result} @{quoted(name)}({operands})"
+        if result == "void":
+            self.code.do(text)
+            return "0"
+        return self.code.value(text)
+
+    def visit_string_imm(self, node: StringImm) -> str:
+        return self.module.string(node.value)
+
+    def visit_stmt(self, stmt: Stmt) -> None:
+        raise LoweringError(
+            f"{type(stmt).__name__} must be lowered before code generation", at=stmt
+        )
+
+    def visit_prim_expr(self, node: PrimExpr) -> str:
+        raise LoweringError(
+            f"{type(node).__name__} must be lowered before code generation", at=node
+        )
+
+
+USUALLY_FIRST = ", !prof !0"
+_FRESH_MEMORY = ("tir.TVMBackendAllocWorkspace", "tir.nd_mem_alloc_with_scope")

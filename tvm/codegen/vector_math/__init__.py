@@ -1,0 +1,9 @@
+"""Mathematical functions of float32 vectors as TIR expressions.
+
+Each is a range reduction and a polynomial, at most 2 units in the last place off (pow 4), and right for
+infinities, NaN and denormals. They hold for any number of lanes.
+"""
+
+from .table import FLOAT32_FUNCTIONS, MathFunction
+
+__all__ = ["FLOAT32_FUNCTIONS", "MathFunction"]

@@ -1,0 +1,122 @@
+"""exp, exp2, exp10, sinh, cosh, tanh, sigmoid.
+
+exp(x) = 2**n * exp(r) with n the integer nearest to x / ln 2, so that |r| <= ln 2 / 2. The product with r's
+two-part constant is exact in a fused multiply-add. The scale is applied in two halves: the first cannot
+overflow or vanish, so that results among the denormals are rounded once.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr
+
+from .bits import (
+    ROUNDER,
+    ROUNDER_BITS,
+    bits,
+    clamp,
+    copysign,
+    fabs,
+    fma,
+    integer,
+    number,
+    polynomial,
+    power_of_two,
+    select,
+)
+
+LN2 = (0.6931471824645996, -1.9046542121259336e-09)
+LOG10_2 = (0.3010300099849701, -1.432098883924482e-08)
+LOG2_E = 1.4426950408889634
+LN10 = 2.302585092994046
+
+# (exp(r) - 1 - r) / r**2 on |r| <= ln 2 / 2
+EXP = (0.4999999403953552, 0.1666652113199234, 0.04166828840970993, 0.008368703536689281,
+       0.0013818938750773668)  # fmt: skip
+# (2**r - 1) / r on |r| <= 1/2
+EXP2 = (0.6931471824645996, 0.24022647738456726, 0.05550359562039375, 0.009618503041565418,
+        0.0013390997191891074, 0.00015327802975662053)  # fmt: skip
+# (tanh(x) / x - 1) / x**2 in x**2, on |x| <= 0.55
+TANH = (-0.33333316445350647, 0.13332544267177582, -0.0538475476205349, 0.02105071395635605,
+        -0.00624284939840436)  # fmt: skip
+# (sinh(x) / x - 1) / x**2 in x**2, on |x| <= 1
+SINH = (0.1666666716337204, 0.00833331048488617, 0.00019842895562760532, 2.7822131869470468e-06)
+
+
+def _nearest(x: PrimExpr, factor: float) -> tuple[PrimExpr, PrimExpr]:
+    """The integer nearest to ``x * factor``, as float and as int32."""
+    shifted = fma(x, factor, ROUNDER)
+    return shifted - number(x, ROUNDER), bits(shifted) - integer(x, ROUNDER_BITS)
+
+
+def _scaled(x: PrimExpr, exponent: PrimExpr) -> PrimExpr:
+    half = exponent >> integer(x, 1)
+    return x * power_of_two(half) * power_of_two(exponent - half)
+
+
+def _exp_of_rest(r: PrimExpr) -> PrimExpr:
+    # adding 1 last keeps the error of the sum before it below a quarter of a unit
+    return fma(r * r, polynomial(r, EXP), r) + number(r, 1.0)
+
+
+def exp(x: PrimExpr, less: int = 0) -> PrimExpr:
+    """``exp(x) / 2**less``"""
+    x = clamp(x, -104.5, 90.5)
+    n, exponent = _nearest(x, LOG2_E)
+    r = fma(n, -LN2[1], fma(n, -LN2[0], x))
+    return _scaled(_exp_of_rest(r), exponent - integer(x, less) if less else exponent)
+
+
+def exp2(x: PrimExpr) -> PrimExpr:
+    x = clamp(x, -151.0, 129.0)
+    n, exponent = _nearest(x, 1.0)
+    r = x - n
+    return _scaled(fma(polynomial(r, EXP2), r, 1.0), exponent)
+
+
+def exp10(x: PrimExpr) -> PrimExpr:
+    x = clamp(x, -45.5, 39.0)
+    n, exponent = _nearest(x, LN10 * LOG2_E)
+    r = fma(n, -LOG10_2[1], fma(n, -LOG10_2[0], x))
+    return _scaled(_exp_of_rest(r * number(x, LN10)), exponent)
+
+
+def tanh(x: PrimExpr) -> PrimExpr:
+    """A polynomial near zero, elsewhere 1 - 2 / (exp(2|x|) + 1)."""
+    size = fabs(x)
+    square = x * x
+    small = fma(x * square, polynomial(square, TANH), x)
+    power = exp(clamp(size + size, 0.0, 20.0))
+    large = number(x, 1.0) - number(x, 2.0) / (power + number(x, 1.0))
+    # the polynomial's sum would give -0 the wrong sign
+    return copysign(select(size < number(x, 0.55), small, large), x)
+
+
+def sigmoid(x: PrimExpr) -> PrimExpr:
+    """1 / (1 + exp(-x)), by way of e = exp(-|x|), which cannot overflow.
+
+    The quotient is corrected by its remainder over the exact sum 1 + e = sum + lost.
+    """
+    one = number(x, 1.0)
+    power = exp(-fabs(x))
+    above = select(x < number(x, 0.0), power, one)
+    total = one + power
+    lost = power - (total - one)
+    inverse = one / total
+    quotient = above * inverse
+    remainder = fma(-quotient, lost, fma(-quotient, total, above))
+    return fma(remainder, inverse, quotient)
+
+
+def sinh(x: PrimExpr) -> PrimExpr:
+    """A polynomial near zero, elsewhere from exp(|x|) / 2, which overflows only if sinh does."""
+    size = fabs(x)
+    square = x * x
+    small = fma(x * square, polynomial(square, SINH), x)
+    half = exp(size, less=1)
+    large = half - number(x, 0.25) / half
+    return select(size < number(x, 1.0), small, copysign(large, x))
+
+
+def cosh(x: PrimExpr) -> PrimExpr:
+    half = exp(fabs(x), less=1)
+    return half + number(x, 0.25) / half

@@ -1,0 +1,55 @@
+"""All functions, by the name of their intrinsic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir.expr import FloatImm
+
+from . import erf, exponential, logarithm, power, trigonometric
+
+
+@dataclass(frozen=True, slots=True)
+class MathFunction:
+    """One function; arguments beyond ``limit`` are left to the C library."""
+
+    name: str
+    build: Callable[..., PrimExpr]
+    arity: int = 1
+    limit: float | None = None
+
+    @property
+    def limit_constant(self) -> FloatImm:
+        return FloatImm("float32", self.limit or 0.0)
+
+
+_LIMIT = trigonometric.LARGEST
+_ALL = (
+    MathFunction("exp", exponential.exp),
+    MathFunction("exp2", exponential.exp2),
+    MathFunction("exp10", exponential.exp10),
+    MathFunction("sinh", exponential.sinh),
+    MathFunction("cosh", exponential.cosh),
+    MathFunction("tanh", exponential.tanh),
+    MathFunction("sigmoid", exponential.sigmoid),
+    MathFunction("log", logarithm.log),
+    MathFunction("log2", logarithm.log2),
+    MathFunction("log10", logarithm.log10),
+    MathFunction("log1p", logarithm.log1p),
+    MathFunction("asinh", logarithm.asinh),
+    MathFunction("acosh", logarithm.acosh),
+    MathFunction("atanh", logarithm.atanh),
+    MathFunction("sin", trigonometric.sin, limit=_LIMIT),
+    MathFunction("cos", trigonometric.cos, limit=_LIMIT),
+    MathFunction("tan", trigonometric.tan, limit=_LIMIT),
+    MathFunction("asin", trigonometric.asin),
+    MathFunction("acos", trigonometric.acos),
+    MathFunction("atan", trigonometric.atan),
+    MathFunction("atan2", trigonometric.atan2, arity=2),
+    MathFunction("erf", erf.erf),
+    MathFunction("pow", power.pow, arity=2),
+    MathFunction("hypot", power.hypot, arity=2),
+)
+FLOAT32_FUNCTIONS = {function.name: function for function in _ALL}

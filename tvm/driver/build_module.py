@@ -1,0 +1,211 @@
+"""``lower`` and ``build``: from schedules and functions to modules that run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tvm.codegen import build_module
+from tvm.error import TVMError
+from tvm.ir.function import CallingConv
+from tvm.ir.module import IRModule
+from tvm.ir.pass_context import PassContext
+from tvm.runtime.module import Module
+from tvm.support.scope import compiling
+from tvm.target import Target
+from tvm.te import Schedule, Tensor
+from tvm.te.schedule.lower import lower_schedule
+from tvm.tir.buffer import Buffer, BufferType, decl_buffer
+from tvm.tir.expr import IntImm, Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.pipeline import lower_for_host, lower_module
+
+LowerInput = Schedule | PrimFunc | IRModule
+
+
+def get_binds(
+    args: Sequence[Any], compact: bool = False, binds: Mapping[Any, Buffer] | None = None
+) -> tuple[dict[Any, Buffer], list[Any]]:
+    """The buffers of tensor arguments, and the arguments with buffers in place of tensors.
+
+    Parameters
+    ----------
+    args : list of Buffer, Tensor or Var
+        The arguments.
+    compact : bool
+        Whether dimensions of variable extent must not broadcast.
+    binds : dict of Tensor to Buffer, optional
+        Buffers that some tensors have already.
+    """
+    bound = dict(binds or {})
+    listed: list[Any] = []
+    for arg in args:
+        if isinstance(arg, Tensor):
+            if arg not in bound:
+                bound[arg] = _buffer_of(arg, compact)
+            listed.append(bound[arg])
+        elif isinstance(arg, (Buffer, Var)):
+            listed.append(arg)
+        else:
+            raise ValueError(f"args must be Tensor, Buffer or Var, got {type(arg).__name__}")
+    return bound, listed
+
+
+def _buffer_of(tensor: Tensor, compact: bool) -> Buffer:
+    any_dim = any([not isinstance(dim, IntImm) for dim in tensor.shape])
+    kind = BufferType.AUTO_BROADCAST if any_dim and not compact else BufferType.DEFAULT
+    return decl_buffer(tensor.shape, tensor.dtype, tensor.op.name, buffer_type=kind)
+
+
+def schedule_to_module(
+    sch: Schedule,
+    args: Sequence[Any] | None = None,
+    name: str = "main",
+    binds: Mapping[Any, Buffer] | None = None,
+) -> IRModule:
+    """The loops of a schedule, before any pass."""
+    if not isinstance(args, (list, tuple)):
+        raise ValueError(
+            f"a schedule needs its arguments as a list of tensors, got {type(args).__name__}: "
+            "tvm.build(s, [A, B, C])"
+        )
+    return IRModule({name: _exposed(lower_schedule(sch, args, name, binds), name)})
+
+
+def _exposed(func: PrimFunc, name: str) -> PrimFunc:
+    """The function under its name, with the promise that its arguments do not overlap."""
+    attrs: dict[str, Any] = {"global_symbol": name}
+    if func.get_attr("tir.noalias") is None and PassContext.current().get("tir.noalias", True):
+        attrs["tir.noalias"] = True
+    return func.with_attrs(attrs)
+
+
+def lower(
+    inp: LowerInput,
+    args: Sequence[Any] | None = None,
+    name: str = "main",
+    binds: Mapping[Any, Buffer] | None = None,
+    simple_mode: bool = False,
+) -> IRModule:
+    """Lower a schedule, a function or a module to flat loops.
+
+    Parameters
+    ----------
+    inp : te.Schedule, PrimFunc or IRModule
+        What to lower.
+    args : list of Buffer, Tensor or Var, optional
+        The arguments of a schedule's function.
+    name : str
+        The function's name.
+    binds : dict of Tensor to Buffer, optional
+        Buffers for some of the tensors.
+    simple_mode : bool
+        Leave out the partition of loops, for a text that is easier to read.
+    """
+    with compiling():
+        return lower_module(_as_module(inp, args, name, binds), simple_mode)
+
+
+def _as_module(
+    inp: Any, args: Sequence[Any] | None, name: str, binds: Mapping[Any, Buffer] | None
+) -> IRModule:
+    if isinstance(inp, IRModule):
+        return inp
+    if isinstance(inp, PrimFunc):
+        return IRModule({name: _exposed(inp, name)})
+    if isinstance(inp, Schedule):
+        return schedule_to_module(inp, args, name, binds)
+    raise ValueError(
+        f"a te.Schedule, PrimFunc or IRModule is required, got {type(inp).__name__}"
+    )
+
+
+def build(
+    inputs: Any,
+    args: Sequence[Any] | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    runtime: Any = None,
+    name: str = "default_function",
+    binds: Mapping[Any, Buffer] | None = None,
+) -> OperatorModule:
+    """Compile a schedule, function or module to a module that runs.
+
+    Parameters
+    ----------
+    inputs : te.Schedule, PrimFunc, IRModule or dict of target to IRModule
+        What to compile.
+    args : list of Buffer, Tensor or Var, optional
+        The arguments of a schedule's function.
+    target : str or Target, optional
+        For which machine; by default the current target, or else ``llvm``.
+    target_host : str or Target, optional
+        The machine of the host side, if it is another one.
+    runtime : optional
+        The runtime that will run the code; taken for compatibility.
+    name : str
+        The function's name.
+    binds : dict of Tensor to Buffer, optional
+        Buffers for some of the tensors.
+    """
+    del runtime  # modules run on the one runtime there is
+    with compiling():
+        by_target = {
+            kind.with_host(kind.host or target_host): lower(module, args, name, binds)
+            for kind, module in _by_target(inputs, target)
+        }
+        parts = [build_lowered(mod, kind) for kind, mod in by_target.items()]
+    main, *others = parts
+    for other in others:
+        main.import_module(other)
+    return OperatorModule.from_module(main, ir_module_by_target=by_target, name=name)
+
+
+def _by_target(inputs: Any, target: Any) -> list[tuple[Target, Any]]:
+    if isinstance(inputs, Mapping):
+        if not inputs:
+            raise ValueError("build requires at least one module, got an empty dict")
+        return [(Target(kind), module) for kind, module in inputs.items()]
+    found = Target.canon_target(target) or Target.current() or Target("llvm")
+    return [(found, inputs)]
+
+
+def build_lowered(mod: IRModule, target: Target) -> Module:
+    """Host code, with the kernels' modules imported."""
+    lowered = lower_for_host(mod, target)
+    kernels = {
+        gvar: func
+        for gvar, func in lowered.functions.items()
+        if int(func.get_attr("calling_conv", 0)) == CallingConv.DEVICE_KERNEL_LAUNCH
+    }
+    host = {gvar: func for gvar, func in lowered.functions.items() if gvar not in kernels}
+    if not any([isinstance(func, PrimFunc) for func in host.values()]):
+        raise TVMError("build requires at least one function of the loop level, got none")
+    if target.kind.device_type == 1 and target.kind.name != "composite":
+        host_target = target
+    else:
+        host_target = target.host or Target("llvm")
+    module = build_module(lowered.with_functions(host), host_target)
+    if kernels:
+        module.import_module(build_module(lowered.with_functions(kernels), target))
+    return module
+
+
+class OperatorModule(Module):
+    """A compiled module that remembers what it was compiled from."""
+
+    ir_module_by_target: dict[Target, IRModule]
+    name: str
+
+    @classmethod
+    def from_module(
+        cls,
+        mod: Module,
+        ir_module_by_target: Mapping[Target, IRModule] | None = None,
+        name: str | None = None,
+    ) -> OperatorModule:
+        """The same module with its origin."""
+        found = cls.__new__(cls, mod)
+        found.ir_module_by_target = dict(ir_module_by_target or {})
+        found.name = name or ""
+        return found
