@@ -1,0 +1,1 @@
+"""Measurements beside peers; run them as ``python -m benchmarks.<name>``."""
