@@ -2,7 +2,7 @@
 
 from tvm.ir.rules import fold, pattern_consts, pattern_vars, rule, rules
 
-from .notation import broadcast, max_, min_, ramp, select
+from .notation import broadcast, max_, min_, ramp, select, symbolic
 
 x, y, z, w, b, s, t, lanes = pattern_vars("x y z w b s t lanes")
 c0, c1, c2 = pattern_consts("c0 c1 c2")
@@ -17,7 +17,7 @@ ADD_WRAPPING = rules(
     rule(ramp(b, s, lanes) + ramp(x, t, lanes), ramp(b + x, s + t, lanes)),
     rule(ramp(b, s, lanes) + broadcast(x, lanes), ramp(b + x, s, lanes)),
     rule(x + x, x * 2),
-    rule(x + x * y, x * (y + 1)),
+    rule(x + x * y, x * (y + 1), when=symbolic(x)),
     rule(x * y + z * y, (x + z) * y),
     rule((x - y) + y, x),
     rule((x - y) + (y - z), x - z),

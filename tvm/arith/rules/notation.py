@@ -66,6 +66,11 @@ def below(x: Pattern, y: Pattern) -> Pattern:
     return measured("below", x, y)
 
 
+def symbolic(x: Pattern) -> Pattern:
+    """Whether the expression is no constant."""
+    return measured("symbolic", x)
+
+
 def integral(x: Pattern) -> Pattern:
     """Whether the expression is an integer: there a comparison's negation is the opposite comparison."""
     return measured("integral", x)

@@ -2,7 +2,7 @@
 
 from tvm.ir.rules import fold, pattern_consts, pattern_vars, rule, rules
 
-from .notation import broadcast, max_, min_, ramp, select
+from .notation import broadcast, max_, min_, ramp, select, symbolic
 
 x, y, z, w, b, s, t, lanes = pattern_vars("x y z w b s t lanes")
 c0, c1, c2 = pattern_consts("c0 c1 c2")
@@ -39,8 +39,8 @@ SUB_WRAPPING = rules(
     rule(x - ((x + y) + z), 0 - (y + z)),
     rule(x - (y + (x - z)), z - y),
     # equal factors
-    rule(x * y - x, x * (y - 1)),
-    rule(x - x * y, x * (1 - y)),
+    rule(x * y - x, x * (y - 1), when=symbolic(x)),
+    rule(x - x * y, x * (1 - y), when=symbolic(x)),
     rule(x * y - z * y, (x - z) * y),
     rule((x + y * c0) - y * c1, x + y * fold(c0 - c1)),
     rule((x + y * c0) - y, x + y * fold(c0 - 1)),
