@@ -6,13 +6,14 @@ a symbolic extent agree. Extents that are expressions are compared once all vari
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 
 from tvm.error import LoweringError
 from tvm.support.dtype import DType
 from tvm.tir import op
 from tvm.tir.buffer import Buffer, BufferType, decl_buffer
+from tvm.tir.builtin import tvm_tuple
 from tvm.tir.expr import (
     EQ,
     Call,
@@ -66,12 +67,10 @@ class ArgumentBinder:
         """Declare a view of memory."""
         self.layers.append(lambda body: DeclBuffer(buffer, body))
 
-    def check(self, condition: PrimExpr, error: str, what: str) -> None:
-        """Raise an error of class ``error`` unless the condition holds."""
-        if is_const(condition, 1):
-            return
-        message = StringImm(f"{error}: {self.function_name}: {what}")
-        self.layers.append(lambda body: AssertStmt(condition, message, body))
+    def check(self, condition: PrimExpr, error: str, what: str, *got: PrimExpr) -> None:
+        """Raise an error of class ``error`` unless the condition holds, telling what was found."""
+        if not is_const(condition, 1):
+            self.layers.append(self._assertion(condition, error, what, *got))
 
     def bind(self, expected: PrimExpr, found: PrimExpr, what: str) -> None:
         """Make ``expected`` equal to ``found``: bind it if it is a new variable, else compare."""
@@ -93,7 +92,7 @@ class ArgumentBinder:
                 f"function {self.function_name} uses {names}, which no argument determines: {what}",
                 hint="pass the variable as an argument, or use it alone as an extent of one",
             )
-        self.check(op.equal(expected, found), "ValueError", what)
+        self.check(op.equal(expected, found), "ValueError", what, found)
 
     # ---- buffers
 
@@ -110,7 +109,7 @@ class ArgumentBinder:
     def _check_type(self, buffer: Buffer, array: PrimExpr, label: str) -> None:
         ndim = array_field(array, StructField.ARRAY_NDIM)
         rank = const(len(buffer.shape), INT32)
-        self.check(EQ(ndim, rank), "ValueError", f"{label} needs {rank.value} dimensions")
+        self.check(EQ(ndim, rank), "ValueError", f"{label} needs {len(buffer.shape)} dimensions", ndim)
         dtype = buffer.dtype
         code = array_field(array, StructField.ARRAY_TYPE_CODE)
         bits = array_field(array, StructField.ARRAY_TYPE_BITS)
@@ -120,7 +119,7 @@ class ArgumentBinder:
             EQ(bits, const(dtype.bits, bits.dtype)),
             EQ(lanes, const(dtype.lanes, lanes.dtype)),
         )
-        self.check(same, "TypeError", f"{label} needs dtype {dtype}")
+        self.check(same, "TypeError", f"{label} needs dtype {dtype}", name_of(code, DTYPE_CODES), bits)
 
     def _bind_shape(self, buffer: Buffer, array: PrimExpr, label: str) -> Buffer | None:
         if not buffer.shape:
@@ -128,7 +127,7 @@ class ArgumentBinder:
         extents = self._int64_array(f"{buffer.name}_shape", array, StructField.ARRAY_SHAPE, buffer)
         for axis, extent in enumerate(buffer.shape):
             found = narrowed(extents[axis], extent.dtype)
-            self.bind(extent, found, f"{label} needs shape[{axis}] == {extent}")
+            self.bind(extent, found, f"{label} needs shape[{axis}] == {text_of(extent)}")
         return extents
 
     def _bind_strides(self, buffer: Buffer, array: PrimExpr, label: str) -> None:
@@ -150,7 +149,7 @@ class ArgumentBinder:
             value = Call(stride.dtype, IF_THEN_ELSE, [absent, op.cast(step, stride.dtype), given])
             if buffer.buffer_type is BufferType.AUTO_BROADCAST:
                 value = op.select(op.equal(extent, 1), const(0, stride.dtype), value)
-            self.bind(stride, value, f"{label} needs strides[{axis}] == {stride}")
+            self.bind(stride, value, f"{label} needs strides[{axis}] == {text_of(stride)}")
             step = step * extent
 
     def _bind_offset(self, buffer: Buffer, array: PrimExpr, label: str) -> None:
@@ -159,10 +158,10 @@ class ArgumentBinder:
         if isinstance(expected, IntImm):
             nbytes = expected.value * buffer.dtype.itemsize
             same = EQ(offset, const(nbytes, offset.dtype))
-            self.check(same, "ValueError", f"{label} needs byte_offset == {nbytes}")
+            self.check(same, "ValueError", f"{label} needs byte_offset == {nbytes}", offset)
             return
         elements = Cast(expected.dtype, op.truncdiv(offset, buffer.dtype.itemsize))
-        self.bind(expected, elements, f"{label} needs elem_offset == {expected}")
+        self.bind(expected, elements, f"{label} needs elem_offset == {text_of(expected)}")
         if buffer.offset_factor > 1:
             multiple = op.equal(op.floormod(expected, buffer.offset_factor), 0)
             what = f"{label} needs an offset that is a multiple of {buffer.offset_factor} elements"
@@ -201,8 +200,9 @@ class ArgumentBinder:
         self.declare(view)
         return view
 
-    def _assertion(self, condition: PrimExpr, error: str, what: str) -> Layer:
-        message = StringImm(f"{error}: {self.function_name}: {what}")
+    def _assertion(self, condition: PrimExpr, error: str, what: str, *got: PrimExpr) -> Layer:
+        text = StringImm(f"{error}: {self.function_name}: {what}{', got ' if got else ''}")
+        message = tvm_tuple(text, *got) if got else text
         return lambda body: AssertStmt(condition, message, body)
 
 
@@ -232,9 +232,26 @@ def is_compact(buffer: Buffer, strides: Buffer) -> PrimExpr | None:
     return reduce(op.logical_and, conditions) if conditions else None
 
 
+def name_of(code: PrimExpr, names: Mapping[int, str]) -> PrimExpr:
+    """The name of a code, found while running."""
+    name: PrimExpr = StringImm("an unknown type ")
+    for value, text in names.items():
+        name = Call(HANDLE, IF_THEN_ELSE, [EQ(code, const(value, code.dtype)), StringImm(text), name])
+    return name
+
+
+def text_of(e: PrimExpr) -> str:
+    """An extent as messages show it."""
+    if isinstance(e, IntImm):
+        return str(e.value)
+    return e.name if isinstance(e, Var) else str(e)
+
+
+# DLPack's codes of element types
+DTYPE_CODES = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat"}
+
+
 def narrowed(value: PrimExpr, dtype: DType) -> PrimExpr:
     """A 64-bit field as an index."""
     return value if value.dtype is dtype else Cast(dtype, value)
 
-
-__all__ = ["HANDLE", "ArgumentBinder", "Device"]

@@ -32,10 +32,14 @@ from tvm.tir.transform.abi import (
     struct_get,
     struct_set,
 )
-from tvm.tir.transform.argument_binder import ArgumentBinder, Device
+from tvm.tir.transform.argument_binder import ArgumentBinder, Device, name_of
 from tvm.tir.transform.common import IF_THEN_ELSE, prim_func_pass
 
 DEVICE_NAMES = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 15: "webgpu"}
+CODE_NAMES = {
+    0: "int", 2: "float", 3: "a pointer", 4: "None", 5: "DataType", 6: "Device", 7: "a tensor",
+    8: "an object", 9: "Module", 10: "PackedFunc", 11: "str", 12: "bytes", 13: "a tensor", 15: "bool",
+}  # fmt: skip
 POINTER_CODES = (ArgCode.HANDLE, ArgCode.NDARRAY, ArgCode.DLTENSOR, ArgCode.NULL)
 
 
@@ -106,7 +110,8 @@ def bind_arguments(func: PrimFunc, arguments: PackedArguments, device: Device) -
     binder = ArgumentBinder(name)
     count = len(func.params)
     enough = EQ(arguments.count, const(count, INT32))
-    binder.check(enough, "TypeError", f"needs {count} argument{'' if count == 1 else 's'}")
+    plural = "" if count == 1 else "s"
+    binder.check(enough, "TypeError", f"needs {count} argument{plural}", arguments.count)
     if count:
         binder.declare(arguments.codes)
     binder.declare(arguments.result_code)
@@ -147,7 +152,8 @@ def load_argument(
     else:
         accepted, value, kind = (ArgCode.INT, ArgCode.BOOL), content(INT64), "an integer"
     known = [EQ(code, const(int(choice), INT32)) for choice in accepted]
-    binder.check(op.any(*known), "TypeError", f"{label} needs to be {kind}")
+    what = f"{label} needs to be {kind}"
+    binder.check(op.any(*known), "TypeError", what, name_of(code, CODE_NAMES))
     binder.let(param, value if value.dtype is dtype else Cast(dtype, value))
 
 
