@@ -66,11 +66,15 @@ class PrimType(Type):
     dtype: DType = leaf(convert=dtype)
 
 
+def _storage_scope(scope: str) -> str:
+    return scope or "global"
+
+
 class PointerType(Type):
     """A pointer to elements in a storage scope ("" is global)."""
 
     element_type: Type
-    storage_scope: str = ""
+    storage_scope: str = leaf(default="global", convert=_storage_scope)
 
 
 class TypeVar(Type, key="relay.TypeVar"):
