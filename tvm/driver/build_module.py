@@ -128,7 +128,7 @@ def build(
     runtime: Any = None,
     name: str = "default_function",
     binds: Mapping[Any, Buffer] | None = None,
-) -> OperatorModule:
+) -> Module:
     """Compile a schedule, function or module to a module that runs.
 
     Parameters
@@ -158,7 +158,7 @@ def build(
     main, *others = parts
     for other in others:
         main.import_module(other)
-    return OperatorModule.from_module(main, ir_module_by_target=by_target, name=name)
+    return main
 
 
 def _by_target(inputs: Any, target: Any) -> list[tuple[Target, Any]]:
@@ -189,23 +189,3 @@ def build_lowered(mod: IRModule, target: Target) -> Module:
     if kernels:
         module.import_module(build_module(lowered.with_functions(kernels), target))
     return module
-
-
-class OperatorModule(Module):
-    """A compiled module that remembers what it was compiled from."""
-
-    ir_module_by_target: dict[Target, IRModule]
-    name: str
-
-    @classmethod
-    def from_module(
-        cls,
-        mod: Module,
-        ir_module_by_target: Mapping[Target, IRModule] | None = None,
-        name: str | None = None,
-    ) -> OperatorModule:
-        """The same module with its origin."""
-        found = cls.__new__(cls, mod)
-        found.ir_module_by_target = dict(ir_module_by_target or {})
-        found.name = name or ""
-        return found
