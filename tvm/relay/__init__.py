@@ -1,10 +1,16 @@
 """Relay, the graph-level language: expressions, operators, passes, and the way to a library."""
 
+from importlib import import_module as _import_module
+
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 
 from . import adt, analysis, base, expr, expr_functor, function, op, scope_builder, ty
+from .backend.executor import Executor
+from .backend.runtime import Runtime
 from .base import SequentialSpan, SourceName, Span, astext, pretty_print
+from .build_module import bind_params_by_name, build, optimize
+from .create_executor import create_executor
 from .expr import (
     Call,
     Constant,
@@ -44,3 +50,6 @@ from .ty import (
     TypeVar,
     scalar_type,
 )
+
+# the operators' package has modules of these names too
+transform = _import_module("tvm.relay.transform")

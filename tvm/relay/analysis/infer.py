@@ -17,6 +17,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type, TypeCall
 from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
+from tvm.relay.analysis.argument_types import fill_argument_types
 from tvm.relay.analysis.unify import Binding, instantiate, join, unify
 from tvm.relay.expr import (
     Call,
@@ -185,7 +186,9 @@ class TypeInferencer:
         return joined
 
     def function(self, func: Function) -> Step:
-        if needed := _untyped(*func.params, func.body):
+        needed = _untyped(*[p for p in func.params if p.type_annotation is not None], func.body)
+        # parameters without annotation get their type from the body, if at all
+        if needed or (needed := _untyped(*func.params)):
             return needed
         found = func.body.checked_type
         if func.ret_type is not None and not unify(func.ret_type, found, {}):
@@ -199,9 +202,14 @@ class TypeInferencer:
         return FuncType(arg_types, func.ret_type or found, func.type_params)
 
     def call(self, call: Call) -> Step:
-        if needed := _untyped(*call.args):
-            return needed
         op = call.op
+        if needed := _untyped(*call.args):
+            derivable = [a for a in needed if isinstance(a, Var) and a.type_annotation is None]
+            if len(derivable) < len(needed):
+                return [a for a in needed if not any(a is d for d in derivable)]
+            self._derive_arguments(call)
+            if needed := _untyped(*call.args):
+                return needed
         if isinstance(op, Op):
             return self._operator_call(call, op)
         arg_types = [a.checked_type for a in call.args]
@@ -213,6 +221,17 @@ class TypeInferencer:
         if callee is None:
             return [op]
         return self._function_call(call, callee, arg_types)
+
+    def _derive_arguments(self, call: Call) -> None:
+        """Type variables that are arguments of a layer which knows their shapes."""
+        if not isinstance(call.op, Op):
+            return
+        known = [known_type(a) for a in call.args]
+        for arg, ty in zip(
+            call.args, fill_argument_types(call.op.name, call.attrs, known), strict=True
+        ):
+            if ty is not None and known_type(arg) is None:
+                set_type(arg, ty)
 
     def _operator_call(self, call: Call, op: Op) -> Type:
         if op.infer_type is None:

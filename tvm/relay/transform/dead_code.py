@@ -20,30 +20,36 @@ from tvm.relay.traverse import post_order, rewrite_post_order, substitute
 
 def eliminate_dead_code(func: Function, inline_once: bool, ignore_impurity: bool) -> Function:
     """Drop unused lets; with `inline_once`, put values used once in place of their variable."""
-    while True:
-        uses = _uses(func)
+    result = rewrite_post_order(func, _Sweeper(func, inline_once, ignore_impurity).sweep)
+    assert isinstance(result, Function)
+    return result
 
-        def drop(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-            if not isinstance(new, Let):
-                return new
-            count = uses.get(id(old.var), 0)
-            if count == 0 and (ignore_impurity or _is_pure(new.value)):
-                return new.body
-            if inline_once and count == 1 and _is_pure(new.value):
-                return substitute(new.body, {new.var: new.value})
+
+class _Sweeper:
+    """Meets the innermost let first, so that one walk also drops what only dead values used."""
+
+    def __init__(self, func: Function, inline_once: bool, ignore_impurity: bool) -> None:
+        self.uses = _uses(func)
+        self.inline_once = inline_once
+        self.ignore_impurity = ignore_impurity
+
+    def sweep(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if not isinstance(new, Let) or not isinstance(old, Let):
             return new
+        count = self.uses.get(id(old.var), 0)
+        if count == 0 and (self.ignore_impurity or _is_pure(new.value)):
+            for variable, reads in _uses(old.value).items():
+                self.uses[variable] -= reads
+            return new.body
+        if self.inline_once and count == 1 and _is_pure(new.value):
+            return substitute(new.body, {new.var: new.value})
+        return new
 
-        result = rewrite_post_order(func, drop)
-        assert isinstance(result, Function)
-        if result is func:
-            return func
-        func = result
 
-
-def _uses(func: Function) -> dict[int, int]:
+def _uses(root: RelayExpr) -> dict[int, int]:
     """How many nodes read each variable."""
     counts: dict[int, int] = {}
-    for node in post_order(func):
+    for node in post_order(root):
         read = _read_by(node)
         for operand in read:
             if isinstance(operand, Var):

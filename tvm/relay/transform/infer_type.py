@@ -14,6 +14,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.ir.type import FuncType, Type
 from tvm.relay.analysis.infer import TypeInferencer, known_type, set_type
+from tvm.relay.expr import Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import rewrite_post_order
 
@@ -26,22 +27,24 @@ def infer_types(mod: IRModule) -> IRModule:
         if isinstance(func, Function):
             if known_type(func) is None:
                 inferencer.infer(func)
-            func = with_return_types(func)
+            func = with_written_types(func)
             set_type(gvar, func.checked_type)
         functions[gvar] = func
     return mod.with_functions(functions)
 
 
-def with_return_types(func: Function) -> Function:
-    """The typed function with its return type written down, inner functions' too."""
-    if func.ret_type is not None:
+def with_written_types(func: Function) -> Function:
+    """The typed function with return types and variables' types written down."""
+    if func.ret_type is not None and all(p.type_annotation is not None for p in func.params):
         return func
-    result = rewrite_post_order(func, _write_return_type)
+    result = rewrite_post_order(func, _write_type)
     assert isinstance(result, Function)
     return result
 
 
-def _write_return_type(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+def _write_type(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    if isinstance(new, Var) and new.type_annotation is None:
+        new = new.replace(type_annotation=known_type(old))
     if isinstance(new, Function) and new.ret_type is None:
         ty = known_type(old)
         assert isinstance(ty, FuncType)

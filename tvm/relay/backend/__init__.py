@@ -1,0 +1,1 @@
+"""From fused programs to libraries: kernels, memory plan, graph JSON."""

@@ -1,0 +1,46 @@
+"""Compile one operator call and run it on the host: what constant folding needs in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import tvm.runtime.ndarray as nd
+
+from tvm.driver import build_lowered
+from tvm.ir.module import IRModule
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.backend.te_compiler import flat_types, lower_kernel
+from tvm.relay.expr import Call, Tuple, Var
+from tvm.relay.function import Function
+from tvm.target import Target
+
+
+def evaluate_call(call: Call, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The results of an operator on arrays, one array a tensor argument."""
+    params: list[Var] = []
+    args = []
+    for arg in call.args:
+        if isinstance(arg, Tuple):
+            fields = [Var(f"p{len(params) + i}", infer_type_of(f)) for i, f in enumerate(arg.fields)]
+            params.extend(fields)
+            args.append(Tuple(fields))
+        else:
+            params.append(Var(f"p{len(params)}", infer_type_of(arg)))
+            args.append(params[-1])
+    func = Function(params, call.replace(args=tuple(args)), None, None, {"Primitive": 1})
+    infer_type_of(func)
+    return run_kernel(func, arrays)
+
+
+def run_kernel(func: Function, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Lower, compile and call one primitive function."""
+    target = Target("llvm")
+    kernel = lower_kernel(func, "folded", target)
+    module = build_lowered(IRModule({kernel.name: kernel.func}), target)
+    inputs = [nd.array(a) for a in arrays]
+    types = flat_types(func.body.checked_type)
+    outputs = [nd.empty(ty.concrete_shape, ty.dtype) for ty in types]
+    module[kernel.name](*inputs, *outputs)
+    return [out.numpy() for out in outputs]

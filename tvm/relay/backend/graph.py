@@ -1,0 +1,117 @@
+"""The execution graph: inputs and kernel calls in order, tensors as edges.
+
+It is made from a fused main function; the memory planner numbers its storage, and `to_json`
+writes the classic graph JSON that the executors read.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from math import prod
+
+from tvm.support.dtype import DType
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRef:
+    """One output of one node."""
+
+    node: int
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """What is known of a tensor at compile time."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements; sub-byte ones are packed."""
+        bits = self.dtype.bits * self.dtype.lanes
+        return (prod(self.shape) * max(bits, 1) + 7) // 8
+
+
+@dataclass(slots=True)
+class GraphNode:
+    """An input (`func` is None) or a kernel call."""
+
+    name: str
+    outputs: list[TensorInfo]
+    func: str | None = None  # the kernel; NOP: the output is the input's storage
+    inputs: list[TensorRef] = field(default_factory=list)
+    attrs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_input(self) -> bool:
+        return self.func is None
+
+
+NOP = "__nop"
+
+
+@dataclass(slots=True)
+class Graph:
+    """Nodes in order of execution, and the results."""
+
+    nodes: list[GraphNode] = field(default_factory=list)
+    heads: list[TensorRef] = field(default_factory=list)
+
+    def add(self, node: GraphNode) -> int:
+        """Append a node; its index."""
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def entries(self) -> list[TensorRef]:
+        """All tensors in the order of the JSON's attribute lists."""
+        return [TensorRef(i, j) for i, n in enumerate(self.nodes) for j in range(len(n.outputs))]
+
+    def info(self, ref: TensorRef) -> TensorInfo:
+        """Shape and dtype of a tensor."""
+        return self.nodes[ref.node].outputs[ref.index]
+
+
+def to_json(graph: Graph, storage_ids: dict[TensorRef, int], device_type: int) -> str:
+    """The classic graph JSON."""
+    entries = graph.entries()
+    infos = [graph.info(ref) for ref in entries]
+    row_ptr = [0]
+    for node in graph.nodes:
+        row_ptr.append(row_ptr[-1] + len(node.outputs))
+    document = {
+        "nodes": [_node_json(node) for node in graph.nodes],
+        "arg_nodes": [i for i, node in enumerate(graph.nodes) if node.is_input],
+        "heads": [_ref_json(ref) for ref in graph.heads],
+        "attrs": {
+            "dltype": ["list_str", [str(info.dtype) for info in infos]],
+            "device_index": ["list_int", [device_type] * len(entries)],
+            "storage_id": ["list_int", [storage_ids[ref] for ref in entries]],
+            "shape": ["list_shape", [list(info.shape) for info in infos]],
+        },
+        "node_row_ptr": row_ptr,
+    }
+    return json.dumps(document, indent=2)
+
+
+def _ref_json(ref: TensorRef) -> list[int]:
+    return [ref.node, ref.index, 0]
+
+
+def _node_json(node: GraphNode) -> dict[str, object]:
+    if node.is_input:
+        return {"op": "null", "name": node.name, "inputs": []}
+    return {
+        "op": "tvm_op",
+        "name": node.name,
+        "attrs": {
+            "num_outputs": str(len(node.outputs)),
+            "num_inputs": str(len(node.inputs)),
+            "flatten_data": "0",
+            "func_name": node.func,
+            **node.attrs,
+        },
+        "inputs": [_ref_json(ref) for ref in node.inputs],
+    }

@@ -1,0 +1,139 @@
+"""From a fused main function to the execution graph, its kernels and its constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tvm.error import TVMError
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.structural import structural_hash
+from tvm.ir.type import TensorType
+from tvm.relay.backend.graph import NOP, Graph, GraphNode, TensorInfo, TensorRef
+from tvm.relay.backend.te_compiler import LoweredKernel, flat_types
+from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.traverse import operands
+from tvm.runtime.ndarray import NDArray
+from tvm.support import UniqueNames
+
+
+@dataclass
+class LoweredGraph:
+    """What the executor needs, and the kernels that must be compiled."""
+
+    graph: Graph = field(default_factory=Graph)
+    params: dict[str, NDArray] = field(default_factory=dict)
+    kernels: list[LoweredKernel] = field(default_factory=list)
+
+
+class GraphCodegen:
+    """Walks the main function once; `lower` gives the kernel of a primitive function."""
+
+    def __init__(self, lower: Callable[[Function], LoweredKernel]) -> None:
+        self.lower = lower
+        self.result = LoweredGraph()
+        self._names = UniqueNames()
+        self._refs: dict[int, list[TensorRef]] = {}
+        self._constants: dict[object, TensorRef] = {}
+
+    def run(self, main: Function) -> LoweredGraph:
+        """The graph of `main`."""
+        for param in main.params:
+            self._names.reserve(param.name_hint)
+        for param in main.params:
+            self._refs[id(param)] = self._input(param)
+        for node in kernel_order(main.body):
+            if id(node) not in self._refs:
+                self._refs[id(node)] = self._visit(node)
+        self.result.graph.heads = self._refs[id(main.body)]
+        return self.result
+
+    def _input(self, param: Var) -> list[TensorRef]:
+        types = flat_types(param.checked_type)
+        names = [param.name_hint] if len(types) == 1 else [
+            f"{param.name_hint}_{i}" for i in range(len(types))
+        ]
+        return [
+            TensorRef(self.result.graph.add(GraphNode(name, [tensor_info(ty)])))
+            for name, ty in zip(names, types, strict=True)
+        ]
+
+    def _visit(self, node: RelayExpr) -> list[TensorRef]:
+        if isinstance(node, Constant):
+            return [self._constant(node)]
+        if isinstance(node, Tuple):
+            return [ref for f in node.fields for ref in self._refs[id(f)]]
+        if isinstance(node, TupleGetItem):
+            fields = node.tuple_value.checked_type.fields
+            start = sum([len(flat_types(f)) for f in fields[: node.index]])
+            count = len(flat_types(fields[node.index]))
+            return self._refs[id(node.tuple_value)][start : start + count]
+        if isinstance(node, Call) and is_primitive(node.op):
+            return self._kernel_call(node)
+        raise TVMError(
+            f"the graph executor cannot run {_describe(node)}",
+            at=node,
+            hint="control flow, references and recursion need the virtual machine",
+        )
+
+    def _constant(self, node: Constant) -> TensorRef:
+        key = id(node.data)
+        if key not in self._constants:
+            name = self._names.fresh(f"p{len(self.result.params)}")
+            self.result.params[name] = node.data
+            info = tensor_info(TensorType(tuple(node.data.shape), node.data.dtype))
+            index = self.result.graph.add(GraphNode(name, [info]))
+            self._constants[key] = TensorRef(index)
+        return self._constants[key]
+
+    def _kernel_call(self, call: Call) -> list[TensorRef]:
+        func = call.op
+        assert isinstance(func, Function)
+        inputs = [ref for a in call.args for ref in self._refs[id(a)]]
+        outputs = [tensor_info(ty) for ty in flat_types(call.checked_type)]
+        if func.attrs.get("relay.reshape_only") and len(inputs) == len(outputs) == 1:
+            node = GraphNode(self._names.fresh("reshape_nop"), outputs, NOP, inputs)
+        else:
+            kernel = self.lower(func)
+            attrs = {"hash": f"{structural_hash(func):016x}"}
+            node = GraphNode(self._names.fresh(kernel.name), outputs, kernel.name, inputs, attrs)
+        index = self.result.graph.add(node)
+        return [TensorRef(index, i) for i in range(len(outputs))]
+
+
+def kernel_order(body: RelayExpr) -> list[RelayExpr]:
+    """Post-order that does not look inside functions."""
+    order: list[RelayExpr] = []
+    seen: set[int] = set()
+    stack: list[tuple[RelayExpr, bool]] = [(body, False)]
+    while stack:
+        node, is_expanded = stack.pop()
+        if is_expanded:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            if isinstance(node, (Function, Op)):
+                continue
+            stack.append((node, True))
+            stack.extend([(n, False) for n in reversed(operands(node))])
+    return order
+
+
+def tensor_info(ty: TensorType) -> TensorInfo:
+    """The static shape and dtype of a tensor type."""
+    if ty.is_dynamic:
+        raise TVMError(
+            f"the graph executor requires constant shapes, got {ty}",
+            hint="give every input a shape without unknown dimensions",
+        )
+    return TensorInfo(ty.concrete_shape, ty.dtype)
+
+
+def _describe(node: RelayExpr) -> str:
+    if isinstance(node, Var):
+        return f"the free variable %{node.name_hint}"
+    if isinstance(node, Call):
+        return f"a call of {type(node.op).__name__} {node.op}"
+    return type(node).__name__

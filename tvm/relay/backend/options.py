@@ -1,0 +1,63 @@
+"""A kind with options, checked: what Executor and Runtime have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from tvm.error import TVMError, suggest
+
+
+class Configured:
+    """A registered name and its options."""
+
+    what: ClassVar[str] = "kind"
+    kinds: ClassVar[Mapping[str, Mapping[str, type]]] = {}
+
+    def __init__(self, name: str, options: Mapping[str, object] | None = None) -> None:
+        if name not in self.kinds:
+            raise TVMError(
+                f'{self.what} "{name}" is not defined, there are {", ".join(self.kinds)}',
+                hint=suggest(name, self.kinds),
+            )
+        known = self.kinds[name]
+        for key, value in (options or {}).items():
+            if key not in known:
+                raise TVMError(
+                    f'attribute "{key}" is not available on {self.what} "{name}"',
+                    hint=suggest(key, known),
+                )
+            if not isinstance(value, known[key]):
+                raise TVMError(
+                    f'attribute "{key}" of {self.what} "{name}" must be {known[key].__name__}, '
+                    f"got {type(value).__name__}"
+                )
+        self.name = name
+        self.attrs = dict(options or {})
+
+    def flag(self, option: str) -> bool:
+        """Whether a boolean option is set."""
+        return bool(self.attrs.get(option, False))
+
+    def __getitem__(self, name: str) -> object:
+        return self.attrs[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.attrs
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(self) is type(other)
+            and isinstance(other, Configured)
+            and self.name == other.name
+            and self.attrs == other.attrs
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.name, tuple(sorted(self.attrs))))
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.attrs!r})"

@@ -1,0 +1,71 @@
+"""Run relay functions from Python without building by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tvm.contrib import graph_executor
+from tvm.error import suggest
+from tvm.ir.module import IRModule
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.backend.interpreter import Executor, as_array, nested
+from tvm.relay.backend.te_compiler import flat_types
+from tvm.relay.build_module import bind_params_by_name, build
+from tvm.relay.function import Function
+from tvm.runtime.device import cpu
+from tvm.target import Target
+
+
+class GraphExecutor(Executor):
+    """Builds a function for the graph executor and calls it."""
+
+    def __init__(self, mod: IRModule, device: Any, target: Any) -> None:
+        self.mod = mod
+        self.device = device
+        self.target = target
+
+    def _make_executor(self, func: Function) -> Callable[..., Any]:
+        mod = self.mod.with_functions(self.mod.functions).clone()
+        mod["main"] = func
+        ret_type = infer_type_of(func, mod).ret_type
+        count = len(flat_types(ret_type))
+        module = graph_executor.GraphModule(build(mod, self.target)["default"](self.device))
+
+        def run(*args: Any) -> Any:
+            for param, arg in zip(func.params, args, strict=True):
+                module.set_input(param.name_hint, as_array(arg))
+            module.run()
+            return nested([module.get_output(i).copyto(self.device) for i in range(count)], ret_type)
+
+        return run
+
+
+_KINDS = ("graph", "debug")
+
+
+def create_executor(
+    kind: str = "debug",
+    mod: IRModule | None = None,
+    device: Any = None,
+    target: Any = "llvm",
+    params: Mapping[str, Any] | None = None,
+) -> Executor:
+    """An executor whose `evaluate` runs expressions.
+
+    Parameters
+    ----------
+    kind : "graph", or "debug", which here is the same.
+    mod : the module with the functions that expressions may call.
+    device, target : where to run.
+    params : values of parameters of `main`.
+    """
+    if kind not in _KINDS:
+        hint = suggest(kind, _KINDS)
+        raise RuntimeError(f"create_executor has the kinds {', '.join(_KINDS)}, got {kind!r}; {hint}")
+    mod = mod if mod is not None else IRModule()
+    if params is not None and "main" in mod:
+        mod = mod.clone()
+        mod["main"] = bind_params_by_name(mod["main"], params)
+    target = Target(target)
+    return GraphExecutor(mod, device if device is not None else cpu(0), target)

@@ -1,0 +1,30 @@
+"""Loops as recursive functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay.expr import If, Let, Tuple, Var
+from tvm.relay.function import Function
+
+
+def while_loop(
+    cond: Callable[..., RelayExpr],
+    loop_vars: Sequence[Var],
+    loop_bodies: Callable[..., Sequence[RelayExpr]],
+) -> RelayExpr:
+    """A function of the initial values that loops while `cond` holds and returns the last values.
+
+    Parameters
+    ----------
+    cond : from the loop variables to a boolean scalar.
+    loop_vars : the variables, with their types.
+    loop_bodies : from the loop variables to their next values.
+    """
+    loop = Var("while_loop")
+    fresh = [v for v in loop_vars if isinstance(v, Var)]
+    condition = cond(*fresh)
+    again = loop(*loop_bodies(*fresh))
+    body = If(condition, again, Tuple(fresh))
+    return Let(loop, Function(fresh, body), loop)

@@ -1,0 +1,58 @@
+"""The passes between an imported model and its kernels, in order.
+
+Each pass runs from its own level of `PassContext(opt_level=...)` on.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.transform import Pass, Sequential
+from tvm.relay.transform import (
+    AlterOpLayout,
+    CanonicalizeOps,
+    DeadCodeElimination,
+    EliminateCommonSubexpr,
+    FoldConstant,
+    FoldScaleAxis,
+    FuseOps,
+    InferType,
+    Inline,
+    Legalize,
+    RemoveUnusedFunctions,
+    SimplifyExpr,
+    SimplifyInference,
+    ToGraphNormalForm,
+)
+
+
+def graph_passes() -> list[Pass]:
+    """Passes that leave an optimised graph of operators."""
+    return [
+        RemoveUnusedFunctions(),
+        InferType(),
+        Inline(),
+        ToGraphNormalForm(),  # fusion and the executors work on graphs
+        SimplifyInference(),  # before folding: it opens up batch normalisation
+        FoldConstant(),
+        EliminateCommonSubexpr(),
+        SimplifyExpr(),
+        CanonicalizeOps(),
+        FoldScaleAxis(),
+        FoldConstant(),  # weights times factors
+        EliminateCommonSubexpr(),
+        Legalize(),
+        AlterOpLayout(),
+        FoldConstant(),  # weights in their new layout
+        EliminateCommonSubexpr(),
+        SimplifyExpr(),
+        DeadCodeElimination(),
+    ]
+
+
+def optimization() -> Sequential:
+    """All graph passes."""
+    return Sequential(graph_passes(), name="relay.optimize")
+
+
+def fusion() -> Sequential:
+    """Passes from operators to kernels."""
+    return Sequential([FuseOps(), InferType()], name="relay.fuse")

@@ -1,0 +1,61 @@
+"""Networks and helpers for tests, under their classic names."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tvm.runtime.ndarray as nd
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import Pass
+from tvm.relay.expr import Call
+from tvm.relay.function import Function
+from tvm.relay.transform import InferType
+from tvm.relay.traverse import post_order
+
+from . import init, layers, mlp, mobilenet, resnet
+from .init import create_workload
+
+
+def run_opt_pass(expr: RelayExpr, opt_pass: Pass, import_prelude: bool = False) -> RelayExpr:
+    """`expr` after one pass; a body if it was no function."""
+    if not isinstance(opt_pass, Pass):
+        raise TypeError(f"run_opt_pass requires a pass, got {type(opt_pass).__name__}")
+    del import_prelude
+    mod = opt_pass(InferType()(IRModule.from_expr(expr)))
+    main = mod["main"]
+    return main if isinstance(expr, Function) else main.body
+
+
+def run_infer_type(expr: RelayExpr) -> RelayExpr:
+    """`expr` with its types."""
+    return run_opt_pass(expr, InferType())
+
+
+def rand(dtype: str, *shape: int) -> nd.NDArray:
+    """Random elements between 0 and 1."""
+    return nd.array(np.random.rand(*shape).astype(dtype))
+
+
+def count_ops(expr: RelayExpr) -> dict[str, int]:
+    """How often each operator is called."""
+    counts: dict[str, int] = {}
+    for node in post_order(expr):
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            counts[node.op.name] = counts.get(node.op.name, 0) + 1
+    return counts
+
+
+__all__ = [
+    "count_ops",
+    "create_workload",
+    "init",
+    "layers",
+    "mlp",
+    "mobilenet",
+    "rand",
+    "resnet",
+    "run_infer_type",
+    "run_opt_pass",
+]

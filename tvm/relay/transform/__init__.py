@@ -1,0 +1,19 @@
+"""Passes over relay programs, under their classic names."""
+
+from tvm.ir.transform import PassContext, Sequential, module_pass
+
+from .alter_op_layout import AlterOpLayout
+from .canonicalize_ops import CanonicalizeOps
+from .common import FunctionPass, function_pass
+from .common_subexpr import EliminateCommonSubexpr
+from .dead_code import DeadCodeElimination
+from .defuse_ops import DefuseOps
+from .fold_constant import FoldConstant, FoldConstantExpr
+from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
+from .fuse_ops import FuseOps
+from .infer_type import InferType, InferTypeLocal
+from .inline import Inline, RemoveUnusedFunctions
+from .legalize import Legalize
+from .normal_form import ToANormalForm, ToANormalFormExpr, ToGraphNormalForm
+from .simplify_expr import SimplifyExpr
+from .simplify_inference import SimplifyInference

@@ -1,0 +1,209 @@
+"""Run convolutions and dense layers in the data layout that suits the target.
+
+    nn.relu(nn.conv2d(%x, %w))   ->   %0 = layout_transform(%x, "NCHW", "NCHW16c");
+                                      %1 = nn.contrib_conv2d_NCHWc(%0, ...);
+                                      %2 = nn.relu(%1);
+                                      layout_transform(%2, "NCHW16c", "NCHW")
+
+An operator's `alter_layout` facet gives the new call with transforms around it. The result stays
+in its blocked layout for as long as the `infer_layout` facets of the operators that read it can
+work in it; a transform back is inserted only where somebody needs the plain tensor.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, Tuple, TupleGetItem
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.transform import operators as ops
+from tvm.relay.transform.common import relay_pass
+from tvm.relay.traverse import operands, post_order, with_operands
+from tvm.target import Target
+from tvm.tir import Layout, layout
+
+
+@dataclass(frozen=True)
+class _Laid:
+    """A new value; `layouts` has one entry a tensor, None where it is the plain one."""
+
+    value: RelayExpr
+    layouts: tuple[Layout | None, ...] = (None,)
+
+    @property
+    def layout(self) -> Layout | None:
+        return self.layouts[0] if len(self.layouts) == 1 else None
+
+
+class _Alterer:
+    """Rebuilds a function; every old expression gets a new one and its layout."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._laid: dict[int, _Laid] = {}
+        self._transforms: dict[tuple[int, str, str], RelayExpr] = {}
+
+    def run(self, func: Function) -> RelayExpr:
+        for node in post_order(func):
+            self._laid[id(node)] = self._alter(node)
+        return self._plain(func)
+
+    def _alter(self, node: RelayExpr) -> _Laid:
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            return self._altered_call(node) or self._kept_layout(node) or self._rebuilt(node)
+        if isinstance(node, TupleGetItem):
+            return self._tuple_item(node)
+        return self._rebuilt(node)
+
+    def _rebuilt(self, node: RelayExpr) -> _Laid:
+        below = operands(node)
+        if not below or is_primitive(node):
+            return _Laid(node)
+        return _Laid(with_operands(node, [self._plain(o) for o in below]))
+
+    def _altered_call(self, call: Call) -> _Laid | None:
+        alter = call.op.alter_layout
+        if alter is None:
+            return None
+        args = [self._plain(a) for a in call.args]
+        plain_call = with_operands(call, [call.op, *args])
+        types = [infer_type_of(a) for a in call.args]
+        altered = alter(plain_call, types, infer_type_of(call), self.target)
+        if altered is None:
+            return None
+        new = self._without_pairs(altered, {id(a) for a in args})
+        if _is_transform(new):
+            return _Laid(new.args[0], (layout(str(new.attrs["src_layout"])),))
+        return _Laid(new)
+
+    def _without_pairs(self, expr: RelayExpr, known: set[int]) -> RelayExpr:
+        """`expr` rebuilt down to the known expressions, inverse transforms cancelled."""
+        if id(expr) in known or not operands(expr):
+            return expr
+        below = [self._without_pairs(o, known) for o in operands(expr)]
+        new = with_operands(expr, below)
+        if _is_transform(new):
+            attrs = new.attrs
+            return self._transform(
+                new.args[0], str(attrs["src_layout"]), str(attrs["dst_layout"]), new
+            )
+        return new
+
+    def _kept_layout(self, call: Call) -> _Laid | None:
+        """The call in the layout that its arguments are in, if the operator can."""
+        infer = call.op.infer_layout
+        if infer is None:
+            return None
+        tensors = _tensor_operands(call)
+        in_layouts = [self._laid[id(t)].layout for t in tensors]
+        if not any(found is not None for found in in_layouts):
+            return None
+        types = [infer_type_of(a) for a in call.args]
+        choice = infer(call.attrs, in_layouts, types)
+        if choice is None or len(choice.inputs) != len(tensors):
+            return None
+        new = [self._in_layout(t, w) for t, w in zip(tensors, choice.inputs, strict=True)]
+        args: list[RelayExpr] = []
+        for arg in call.args:
+            if isinstance(arg, Tuple):
+                args.append(Tuple([new.pop(0) for _ in arg.fields]))
+            else:
+                args.append(new.pop(0))
+        attrs = call.attrs if choice.attrs is None else choice.attrs
+        return _Laid(call.replace(args=tuple(args), attrs=attrs), tuple(choice.outputs))
+
+    def _tuple_item(self, node: TupleGetItem) -> _Laid:
+        laid = self._laid[id(node.tuple_value)]
+        if len(laid.layouts) > 1:
+            return _Laid(TupleGetItem(laid.value, node.index), (laid.layouts[node.index],))
+        return self._rebuilt(node)
+
+    def _in_layout(self, old: RelayExpr, wanted: Layout | None) -> RelayExpr:
+        laid = self._laid[id(old)]
+        if wanted is None:
+            return self._plain(old)
+        if laid.layout is not None and laid.layout.name == wanted.name:
+            return laid.value
+        if wanted.name == plain_name(wanted):
+            return self._plain(old)
+        return self._transform(self._plain(old), plain_name(wanted), wanted.name)
+
+    def _plain(self, old: RelayExpr) -> RelayExpr:
+        """The new expression in the layout the old one had."""
+        laid = self._laid.get(id(old))
+        if laid is None:
+            return old
+        if len(laid.layouts) > 1:
+            return self._plain_tuple(laid)
+        if laid.layout is None or laid.layout.name == plain_name(laid.layout):
+            return laid.value
+        return self._transform(laid.value, laid.layout.name, plain_name(laid.layout))
+
+    def _plain_tuple(self, laid: _Laid) -> RelayExpr:
+        if all(found is None for found in laid.layouts):
+            return laid.value
+        fields: list[RelayExpr] = []
+        for i, found in enumerate(laid.layouts):
+            field: RelayExpr = TupleGetItem(laid.value, i)
+            if found is not None:
+                field = self._transform(field, found.name, plain_name(found))
+            fields.append(field)
+        return Tuple(fields)
+
+    def _transform(
+        self, value: RelayExpr, src: str, dst: str, made: RelayExpr | None = None
+    ) -> RelayExpr:
+        """`value` from one layout to another; undoing a transform gives back what was there."""
+        if src == dst:
+            return value
+        if _is_transform(value) and str(value.attrs["dst_layout"]) == src:
+            before = str(value.attrs["src_layout"])
+            if before == dst:
+                return value.args[0]
+        key = (id(value), src, dst)
+        found = self._transforms.get(key)
+        if found is None:
+            found = made or Op.get(ops.LAYOUT_TRANSFORM)(value, src_layout=src, dst_layout=dst)
+            self._transforms[key] = found
+        return found
+
+
+def plain_name(blocked: Layout) -> str:
+    """The layout without its blocks: `NCHW16c` gives `NCHW`."""
+    return re.sub(r"\d+[a-z]", "", blocked.name)
+
+
+def _is_transform(expr: RelayExpr) -> bool:
+    return (
+        isinstance(expr, Call)
+        and isinstance(expr.op, Op)
+        and expr.op.name == ops.LAYOUT_TRANSFORM
+    )
+
+
+def _tensor_operands(call: Call) -> list[RelayExpr]:
+    """The arguments, a tuple's fields in its place."""
+    found: list[RelayExpr] = []
+    for arg in call.args:
+        found.extend(arg.fields if isinstance(arg, Tuple) else (arg,))
+    return found
+
+
+@relay_pass("AlterOpLayout", opt_level=3)
+def alter_op_layout(func: Function, mod: IRModule, context: PassContext) -> Function:
+    """Apply the `alter_layout` facets for the current target."""
+    target = Target.current(allow_none=True)
+    if target is None or is_primitive(func):
+        return func
+    result = _Alterer(target).run(func)
+    assert isinstance(result, Function)
+    return result
+
+
+AlterOpLayout = alter_op_layout.factory

@@ -1,0 +1,75 @@
+"""Replace calls of global functions marked `Inline` by their bodies.
+
+    def @f(%x, Inline=1) { exp(%x) }
+    def @main(%y) { @f(%y) }             ->    def @main(%y) { exp(%y) }
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
+from tvm.relay.analysis.call_graph import CallGraph
+from tvm.relay.expr import Call
+from tvm.relay.function import Function
+from tvm.relay.transform.infer_type import infer_types
+from tvm.relay.traverse import rewrite_post_order, substitute
+
+
+def inline_marked(mod: IRModule) -> IRModule:
+    """Inline, then drop the marked functions; recursive ones stay."""
+    graph = CallGraph(mod)
+    marked = {
+        gvar.name_hint: func
+        for gvar, func in mod.functions.items()
+        if isinstance(func, Function)
+        and func.attrs.get("Inline")
+        and gvar.name_hint not in _below(graph, gvar)
+    }
+    if not marked:
+        return mod
+
+    def inline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        del old
+        if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
+            return new
+        callee = marked.get(new.op.name_hint)
+        if callee is None:
+            return new
+        body = rewrite_post_order(callee.body, inline)
+        return substitute(body, dict(zip(callee.params, new.args, strict=True)))
+
+    functions = {
+        gvar: rewrite_post_order(func, inline) if isinstance(func, Function) else func
+        for gvar, func in mod.functions.items()
+        if gvar.name_hint not in marked
+    }
+    return infer_types(mod.with_functions(functions))
+
+
+def _below(graph: CallGraph, gvar: GlobalVar) -> list[str]:
+    callees = graph.callees(gvar)
+    return graph.reachable(*callees) if callees else []
+
+
+def Inline() -> Pass:
+    """The pass."""
+    return ModulePass(lambda mod, _: inline_marked(mod), PassInfo(1, "InlineGlobals"))
+
+
+def remove_unused_functions(mod: IRModule, entries: list[str]) -> IRModule:
+    """Keep what the entry functions reach."""
+    known = [e for e in entries if e in mod]
+    used = set(CallGraph(mod).reachable(*known))
+    functions = {g: f for g, f in mod.functions.items() if g.name_hint in used}
+    return mod.with_functions(functions)
+
+
+def RemoveUnusedFunctions(entry_functions: list[str] | None = None) -> Pass:
+    """The pass that keeps what the entries (`main` by default) reach."""
+    entries = entry_functions or ["main"]
+
+    def run(mod: IRModule, _: PassContext) -> IRModule:
+        return remove_unused_functions(mod, entries)
+
+    return ModulePass(run, PassInfo(1, "RemoveUnusedFunctions"))

@@ -1,0 +1,40 @@
+"""Replace calls that a target cannot do well by equivalent ones.
+
+Each operator's `legalize` facet, `(attrs, inputs, types) -> Expr | None`, tells how; the last of
+the types is that of the result.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import Pass, PassContext, PassInfo
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.transform.common import FunctionPass
+from tvm.relay.traverse import rewrite_post_order
+
+
+def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
+    """The pass; another attribute than the usual one may hold the rewrites."""
+
+    def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if not isinstance(old, Call) or not isinstance(new, Call) or not isinstance(old.op, Op):
+            return new
+        legalize = old.op.get_attr(legalize_map_attr_name)
+        if legalize is None:
+            return new
+        types = [*[infer_type_of(a) for a in old.args], infer_type_of(old)]
+        legal = legalize(new.attrs, list(new.args), types)
+        return new if legal is None else legal
+
+    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+        if is_primitive(func):
+            return func
+        result = rewrite_post_order(func, rewrite)
+        assert isinstance(result, Function)
+        return result
+
+    return FunctionPass(run, PassInfo(1, "Legalize"))
