@@ -1,0 +1,27 @@
+"""Relay's operators: one block each, exposed as `relay.add`, `relay.nn.conv2d` and so on."""
+
+from tvm.ir.op import Op
+
+from . import image, nn, op, op_attrs, reduce, tensor, transform
+from .op import (
+    OpPattern,
+    get,
+    register,
+    register_alter_op_layout,
+    register_broadcast_schedule,
+    register_compute,
+    register_convert_op_layout,
+    register_gradient,
+    register_infer_correct_layout,
+    register_injective_schedule,
+    register_legalize,
+    register_mixed_precision_conversion,
+    register_pattern,
+    register_schedule,
+    register_shape_func,
+    register_stateful,
+    register_strategy,
+)
+from .reduce import *
+from .tensor import *
+from .transform import *

@@ -1,0 +1,191 @@
+"""Broadcasting operators of two arguments: a table, one row an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.type import Type
+from tvm.relay.expr import Call
+
+from .layout import layout_broadcast
+from .registry import OpPattern, Precision, define_op
+from .types import (
+    TypeRelation,
+    broadcast_shapes,
+    expect_same_dtype,
+    expect_tensor,
+    shape_of_type,
+    tensor,
+)
+from .unary import LOG, NEGATIVE, ZEROS_LIKE
+
+_BinaryGradient = Callable[
+    [RelayExpr, RelayExpr, RelayExpr, RelayExpr], tuple[RelayExpr, RelayExpr]
+]
+
+
+def broadcast_type(who: str, dtype: str | None = None) -> TypeRelation:
+    """Numpy's broadcasting; the dtype is the operands' unless one is given."""
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        lhs, rhs = [
+            expect_tensor(t, who, n) for t, n in zip(arg_types, ("lhs", "rhs"), strict=True)
+        ]
+        common = expect_same_dtype((lhs, rhs), who)
+        shape = broadcast_shapes(shape_of_type(lhs), shape_of_type(rhs), who)
+        return tensor(shape, dtype or common)
+
+    return relation
+
+
+def binary(
+    name: str,
+    function: Callable[[te.Tensor, te.Tensor], te.Tensor],
+    fold: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+    gradient: _BinaryGradient | None = None,
+    dtype: str | None = None,
+    precision: Precision = Precision.FOLLOW,
+) -> Op:
+    """One row; `gradient(a, b, y, g)` gives the gradients before they are summed to the shapes."""
+    return define_op(
+        name,
+        inputs=("lhs", "rhs"),
+        infer_type=broadcast_type(name, dtype),
+        fuse=OpPattern.BROADCAST,
+        compute=lambda attrs, inputs, out_type: [function(inputs[0], inputs[1])],
+        fold=_broadcast_fold(fold) if fold else None,
+        gradient=_collapsed(gradient) if gradient else None,
+        infer_layout=layout_broadcast,
+        precision=precision,
+    )
+
+
+def _broadcast_fold(
+    function: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> Callable[[Attrs, Sequence[np.ndarray], Type], list[np.ndarray]]:
+    def fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+        with np.errstate(all="ignore"):
+            result = np.asarray(function(arrays[0], arrays[1]))
+        wanted = np.dtype(bool) if out_type.dtype == "bool" else arrays[0].dtype  # type: ignore[attr-defined]
+        return [result.astype(wanted, copy=False)]
+
+    return fold
+
+
+def _collapsed(function: _BinaryGradient) -> Callable[[Call, RelayExpr], list[RelayExpr]]:
+    def gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+        lhs, rhs = call.args
+        collapse = Op.get("collapse_sum_like")
+        to_lhs, to_rhs = function(lhs, rhs, call, grad)
+        return [collapse(to_lhs, lhs), collapse(to_rhs, rhs)]
+
+    return gradient
+
+
+def _numpy_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return _truncated_divide(a, b) if np.issubdtype(a.dtype, np.integer) else np.divide(a, b)
+
+
+def _truncated_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if not np.issubdtype(a.dtype, np.integer):
+        return np.trunc(np.divide(a, b))
+    quotient = np.abs(a) // np.abs(b)
+    return np.where((a < 0) != (b < 0), -quotient, quotient)
+
+
+def _select(condition: RelayExpr, grad: RelayExpr) -> RelayExpr:
+    return Op.get("where")(condition, grad, ZEROS_LIKE(grad))
+
+
+ADD = binary("add", topi.add, np.add, lambda a, b, y, g: (g, g))
+SUBTRACT = binary("subtract", topi.subtract, np.subtract, lambda a, b, y, g: (g, NEGATIVE(g)))
+MULTIPLY = binary("multiply", topi.multiply, np.multiply, lambda a, b, y, g: (g * b, g * a))
+DIVIDE = binary(
+    "divide", topi.divide, _numpy_divide, lambda a, b, y, g: (g / b, NEGATIVE(g * y / b))
+)
+FLOOR_DIVIDE = binary("floor_divide", topi.floor_divide, np.floor_divide)
+TRUNC_DIVIDE = binary("trunc_divide", topi.trunc_divide, _truncated_divide)
+FLOOR_MOD = binary("floor_mod", topi.floor_mod, np.mod)
+TRUNC_MOD = binary("trunc_mod", topi.trunc_mod, np.fmod)
+MOD = binary("mod", topi.mod, np.fmod)
+POWER = binary(
+    "power",
+    topi.power,
+    np.power,
+    lambda a, b, y, g: (g * b * y / a, g * y * LOG(a)),
+    precision=Precision.KEEP_FLOAT32,
+)
+MAXIMUM = binary(
+    "maximum",
+    topi.maximum,
+    np.maximum,
+    lambda a, b, y, g: (_select(GREATER_EQUAL(a, b), g), _select(LESS(a, b), g)),
+)
+MINIMUM = binary(
+    "minimum",
+    topi.minimum,
+    np.minimum,
+    lambda a, b, y, g: (_select(LESS_EQUAL(a, b), g), _select(GREATER(a, b), g)),
+)
+LEFT_SHIFT = binary("left_shift", topi.left_shift, np.left_shift)
+RIGHT_SHIFT = binary("right_shift", topi.right_shift, np.right_shift)
+EQUAL = binary("equal", topi.equal, np.equal, dtype="bool")
+NOT_EQUAL = binary("not_equal", topi.not_equal, np.not_equal, dtype="bool")
+LESS = binary("less", topi.less, np.less, dtype="bool")
+LESS_EQUAL = binary("less_equal", topi.less_equal, np.less_equal, dtype="bool")
+GREATER = binary("greater", topi.greater, np.greater, dtype="bool")
+GREATER_EQUAL = binary("greater_equal", topi.greater_equal, np.greater_equal, dtype="bool")
+LOGICAL_AND = binary("logical_and", topi.logical_and, np.logical_and)
+LOGICAL_OR = binary("logical_or", topi.logical_or, np.logical_or)
+LOGICAL_XOR = binary("logical_xor", topi.logical_xor, np.logical_xor)
+BITWISE_AND = binary("bitwise_and", topi.bitwise_and, np.bitwise_and)
+BITWISE_OR = binary("bitwise_or", topi.bitwise_or, np.bitwise_or)
+BITWISE_XOR = binary("bitwise_xor", topi.bitwise_xor, np.bitwise_xor)
+
+
+def _public(op: Op, summary: str) -> Callable[[RelayExpr, RelayExpr], RelayExpr]:
+    """The public function of one row: `add(lhs, rhs)`."""
+
+    def function(lhs: RelayExpr, rhs: RelayExpr) -> RelayExpr:
+        return op(lhs, rhs)
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = (
+        f"{summary}, with numpy's broadcasting.\n\n"
+        "Parameters\n----------\nlhs, rhs : relay.Expr\n    The operands, of one dtype."
+    )
+    return function
+
+
+add = _public(ADD, "Sum")
+subtract = _public(SUBTRACT, "Difference")
+multiply = _public(MULTIPLY, "Product")
+divide = _public(DIVIDE, "Quotient (truncated towards zero for integers)")
+floor_divide = _public(FLOOR_DIVIDE, "Quotient rounded towards minus infinity")
+trunc_divide = _public(TRUNC_DIVIDE, "Quotient rounded towards zero")
+floor_mod = _public(FLOOR_MOD, "Remainder with the divisor's sign")
+trunc_mod = _public(TRUNC_MOD, "Remainder with the dividend's sign")
+mod = _public(MOD, "Remainder with the dividend's sign")
+power = _public(POWER, "Power")
+maximum = _public(MAXIMUM, "The larger of two")
+minimum = _public(MINIMUM, "The smaller of two")
+left_shift = _public(LEFT_SHIFT, "Shift of the bits to the left")
+right_shift = _public(RIGHT_SHIFT, "Shift of the bits to the right")
+equal = _public(EQUAL, "Whether lhs == rhs")
+not_equal = _public(NOT_EQUAL, "Whether lhs != rhs")
+less = _public(LESS, "Whether lhs < rhs")
+less_equal = _public(LESS_EQUAL, "Whether lhs <= rhs")
+greater = _public(GREATER, "Whether lhs > rhs")
+greater_equal = _public(GREATER_EQUAL, "Whether lhs >= rhs")
+logical_and = _public(LOGICAL_AND, "Logical conjunction")
+logical_or = _public(LOGICAL_OR, "Logical disjunction")
+logical_xor = _public(LOGICAL_XOR, "Logical exclusive or")
+bitwise_and = _public(BITWISE_AND, "Bitwise conjunction")
+bitwise_or = _public(BITWISE_OR, "Bitwise disjunction")
+bitwise_xor = _public(BITWISE_XOR, "Bitwise exclusive or")

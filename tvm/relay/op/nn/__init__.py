@@ -1,0 +1,4 @@
+"""Neural-network operators."""
+
+from .nn import *
+from .nn import __all__

@@ -1,0 +1,484 @@
+"""Convolutions of one and two spatial axes, plain and in blocked layouts, and transposed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, tir, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.relay.expr import Call
+from tvm.target import Target
+
+from ..attributes import as_int, padding_pairs, spread
+from ..layout_shapes import axes_extents, shape_in_layout
+from ..registry import LayoutChoice, OpPattern, Precision, define_op
+from ..types import (
+    Dim,
+    TypeRelation,
+    apply,
+    expect,
+    expect_dim,
+    expect_tensor,
+    shape_of_type,
+    show,
+    tensor,
+)
+
+
+class Conv1DAttrs(Attrs, key="relay.attrs.Conv1DAttrs"):
+    """A convolution over one axis."""
+
+    strides: tuple[int, ...] = (1,)
+    padding: tuple[int, ...] = (0, 0)
+    dilation: tuple[int, ...] = (1,)
+    groups: int = 1
+    channels: int | None = None
+    kernel_size: tuple[int, ...] | None = None
+    data_layout: str = "NCW"
+    kernel_layout: str = "OIW"
+    out_layout: str = ""
+    out_dtype: str = ""
+
+
+class Conv2DAttrs(Attrs, key="relay.attrs.Conv2DAttrs"):
+    """A convolution over two axes; padding is (top, left, bottom, right)."""
+
+    strides: tuple[int, ...] = (1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    dilation: tuple[int, ...] = (1, 1)
+    groups: int = 1
+    channels: int | None = None
+    kernel_size: tuple[int, ...] | None = None
+    data_layout: str = "NCHW"
+    kernel_layout: str = "OIHW"
+    out_layout: str = ""
+    out_dtype: str = ""
+
+
+class Conv2DTransposeAttrs(Conv2DAttrs, key="relay.attrs.Conv2DTransposeAttrs"):
+    """A transposed convolution over two axes."""
+
+    output_padding: tuple[int, ...] = (0, 0)
+
+
+def _window_count(extent: Dim, kernel: Dim, pad: int, stride: int, dilation: int) -> Dim:
+    """How many places a window has along an axis."""
+    return apply(
+        lambda e, k: max((e + pad - ((k - 1) * dilation + 1)) // stride + 1, 0), extent, kernel
+    )
+
+
+def conv_type(who: str, spatial: str) -> TypeRelation:
+    """The type of a convolution over the spatial axes, in any layouts."""
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        data = expect_tensor(arg_types[0], who)
+        weight = expect_tensor(arg_types[1], who, "weight")
+        have = axes_extents(shape_of_type(data), attrs.data_layout, who)
+        kernel = axes_extents(shape_of_type(weight), attrs.kernel_layout, f"{who}'s weight")
+        _check_kernel(attrs, have, kernel, weight, who, spatial)
+        rank = len(spatial)
+        pad = padding_pairs(attrs.padding, rank)
+        out: dict[str, Dim] = {"N": have["N"], "C": _out_channels(attrs, kernel)}
+        for i, axis in enumerate(spatial):
+            out[axis] = _window_count(
+                have[axis],
+                kernel[axis],
+                pad[i] + pad[i + rank],
+                attrs.strides[i],
+                attrs.dilation[i],
+            )
+            expect(
+                out[axis] != 0 or have[axis] == 0,
+                f"{who} requires data at least as large as the window, got "
+                f"{axis} = {have[axis]} for a kernel of {kernel[axis]}",
+            )
+        shape = shape_in_layout(out, attrs.out_layout or attrs.data_layout)
+        return tensor(shape, attrs.out_dtype or data.dtype)
+
+    return relation
+
+
+def _out_channels(attrs: Attrs, kernel: dict[str, Dim]) -> Dim:
+    # depthwise kernels of layout HWOI hold the channel multiplier in I
+    if attrs.groups > 1 and attrs.kernel_layout in ("HWOI",):
+        return apply(lambda a, b: a * b, kernel["O"], kernel["I"])
+    return kernel["O"]
+
+
+def _check_kernel(
+    attrs: Attrs, have: dict[str, Dim], kernel: dict[str, Dim], weight: Type, who: str, spatial: str
+) -> None:
+    expect(attrs.groups > 0, f"{who} requires groups of at least 1, got {attrs.groups}")
+    if attrs.channels is not None:
+        expect_dim(
+            _out_channels(attrs, kernel), attrs.channels, who, "the weight's output channels"
+        )
+    if attrs.kernel_size is not None:
+        for axis, size in zip(spatial, attrs.kernel_size, strict=True):
+            expect_dim(kernel[axis], size, who, f"the weight's extent along {axis}")
+    if attrs.kernel_layout in ("HWOI",) and attrs.groups > 1:
+        return
+    wanted = apply(lambda c: c // attrs.groups, have["C"])
+    both = isinstance(wanted, int) and isinstance(kernel["I"], int)
+    expect(
+        not both or (wanted == kernel["I"] and have["C"] == wanted * attrs.groups),  # type: ignore[operator]
+        f"{who} requires {wanted} input channels in the weight (data has {have['C']} in "
+        f"{attrs.groups} group{'s' if attrs.groups > 1 else ''}), got weight "
+        f"{show(shape_of_type(weight))}",
+    )
+    both = isinstance(kernel["O"], int)
+    expect(
+        not both or kernel["O"] % attrs.groups == 0,  # type: ignore[operator]
+        f"{who} requires output channels divisible by groups={attrs.groups}, got {kernel['O']}",
+    )
+
+
+def _conv2d_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    data, weight = inputs
+    return [
+        topi.nn.conv(
+            data, weight, attrs.strides, attrs.padding, attrs.dilation, attrs.groups,
+            attrs.data_layout, attrs.kernel_layout, out_type.dtype,  # type: ignore[attr-defined]
+        )
+    ]  # fmt: skip
+
+
+def _alter_conv2d(
+    call: Call, arg_types: Sequence[Type], out_type: Type, target: Target
+) -> RelayExpr | None:
+    """NCHW convolutions on x86 processors: channels in blocks of the vector width."""
+    attrs = call.attrs
+    if "cpu" not in target.keys or attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW":
+        return None
+    shapes = [shape_of_type(t) for t in arg_types]
+    if any(not isinstance(d, int) for shape in shapes for d in shape):
+        return None
+    channels, out_channels = shapes[0][1], shapes[1][0]
+    blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, arg_types[0].dtype, target)
+    if attrs.groups == 1:
+        altered = attrs.replace(
+            data_layout=f"NCHW{blocks[0]}c",
+            kernel_layout=f"OIHW{blocks[0]}i{blocks[1]}o",
+            out_layout=f"NCHW{blocks[1]}c",
+        )
+        return Call(CONTRIB_CONV2D_NCHWC, call.args, altered)
+    if attrs.groups == channels == out_channels:
+        altered = attrs.replace(
+            data_layout=f"NCHW{blocks[1]}c",
+            kernel_layout=f"OIHW1i{blocks[1]}o",
+            out_layout=f"NCHW{blocks[1]}c",
+        )
+        return Call(CONTRIB_DEPTHWISE_CONV2D_NCHWC, call.args, altered)
+    return None
+
+
+def _own_layouts(
+    attrs: Attrs, in_layouts: Sequence[tir.Layout | None], arg_types: Sequence[Type]
+) -> LayoutChoice:
+    """The layouts that the attributes name."""
+    return LayoutChoice(
+        (tir.layout(attrs.data_layout), tir.layout(attrs.kernel_layout)),
+        (tir.layout(attrs.out_layout or attrs.data_layout),),
+    )
+
+
+def _schedule_conv2d(attrs: Attrs, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
+    return topi.x86.schedule_conv2d(outs)
+
+
+CONV2D = define_op(
+    "nn.conv2d",
+    Conv2DAttrs,
+    inputs=("data", "weight"),
+    infer_type=conv_type("nn.conv2d", "HW"),
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=_conv2d_compute,
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": _schedule_conv2d,
+    },
+    alter_layout=_alter_conv2d,
+    infer_layout=_own_layouts,
+    precision=Precision.ALWAYS,
+)
+CONTRIB_CONV2D_NCHWC = define_op(
+    "nn.contrib_conv2d_NCHWc",
+    Conv2DAttrs,
+    inputs=("data", "kernel"),
+    infer_type=conv_type("nn.contrib_conv2d_NCHWc", "HW"),
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.conv2d_NCHWc(
+            *inputs, attrs.strides, attrs.padding, attrs.dilation,
+            attrs.data_layout, attrs.out_layout or attrs.data_layout, out_type.dtype,
+        )
+    ],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_conv2d_NCHWc(outs),
+    },
+    infer_layout=_own_layouts,
+    precision=Precision.ALWAYS,
+)  # fmt: skip
+CONTRIB_DEPTHWISE_CONV2D_NCHWC = define_op(
+    "nn.contrib_depthwise_conv2d_NCHWc",
+    Conv2DAttrs,
+    inputs=("data", "kernel"),
+    infer_type=conv_type("nn.contrib_depthwise_conv2d_NCHWc", "HW"),
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.depthwise_conv2d_NCHWc(
+            *inputs, attrs.strides, attrs.padding, attrs.dilation,
+            attrs.data_layout, attrs.out_layout or attrs.data_layout, out_type.dtype,
+        )
+    ],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_depthwise_conv2d_NCHWc(outs),
+    },
+    infer_layout=_own_layouts,
+    precision=Precision.ALWAYS,
+)  # fmt: skip
+CONV1D = define_op(
+    "nn.conv1d",
+    Conv1DAttrs,
+    inputs=("data", "weight"),
+    infer_type=conv_type("nn.conv1d", "W"),
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=_conv2d_compute,
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": _schedule_conv2d,
+    },
+    precision=Precision.ALWAYS,
+)
+
+
+def conv_transpose_type(who: str, spatial: str) -> TypeRelation:
+    """The type of a transposed convolution; the weight's layout names I before O."""
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        data = expect_tensor(arg_types[0], who)
+        weight = expect_tensor(arg_types[1], who, "weight")
+        have = axes_extents(shape_of_type(data), attrs.data_layout, who)
+        kernel = axes_extents(shape_of_type(weight), attrs.kernel_layout, f"{who}'s weight")
+        expect_dim(kernel["I"], have["C"], who, "the weight's input channels")
+        rank = len(spatial)
+        pad = padding_pairs(attrs.padding, rank)
+        channels = apply(lambda o: o * attrs.groups, kernel["O"])
+        if attrs.channels is not None:
+            expect_dim(channels, attrs.channels, who, "the weight's output channels")
+        out: dict[str, Dim] = {"N": have["N"], "C": channels}
+        for i, axis in enumerate(spatial):
+            grow = attrs.output_padding[i] - pad[i] - pad[i + rank]
+            stride, dilation = attrs.strides[i], attrs.dilation[i]
+            out[axis] = apply(
+                lambda e, k, s=stride, d=dilation, g=grow: (e - 1) * s + (k - 1) * d + 1 + g,
+                have[axis],
+                kernel[axis],
+            )
+        shape = shape_in_layout(out, attrs.out_layout or attrs.data_layout)
+        return tensor(shape, attrs.out_dtype or data.dtype)
+
+    return relation
+
+
+CONV2D_TRANSPOSE = define_op(
+    "nn.conv2d_transpose",
+    Conv2DTransposeAttrs,
+    inputs=("data", "weight"),
+    infer_type=conv_transpose_type("nn.conv2d_transpose", "HW"),
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.group_conv2d_transpose_nchw(
+            *inputs,
+            attrs.strides,
+            attrs.padding,
+            out_type.dtype,
+            attrs.output_padding,
+            attrs.groups,
+        )
+    ],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": _schedule_conv2d,
+    },
+    precision=Precision.ALWAYS,
+)
+
+
+def conv2d(
+    data: RelayExpr,
+    weight: RelayExpr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> RelayExpr:
+    """Convolution over two spatial axes.
+
+    Parameters
+    ----------
+    data, weight : relay.Expr
+        The input and the kernel.
+    strides, padding, dilation : int or sequence of int
+        Steps; zeros around the data, as 1, 2 (vertical, horizontal) or 4 (top, left, bottom,
+        right) numbers; spacing of the kernel's elements.
+    groups : int
+        The number of channel groups that do not see each other.
+    channels, kernel_size : optional
+        The output channels and the kernel's extents, checked if given.
+    data_layout, kernel_layout, out_layout : str
+        Layouts; the output's is the data's by default.
+    out_dtype : str
+        The dtype of the sums, the data's by default.
+    """
+    return CONV2D(
+        data,
+        weight,
+        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype or "",
+    )
+
+
+def _conv_attrs(
+    strides: object,
+    padding: object,
+    dilation: object,
+    groups: int,
+    channels: int | None,
+    kernel_size: object,
+    rank: int,
+) -> dict[str, object]:
+    return {
+        "strides": spread(strides, rank),
+        "padding": padding_pairs(padding, rank),
+        "dilation": spread(dilation, rank),
+        "groups": as_int(groups),
+        "channels": None if channels is None else as_int(channels),
+        "kernel_size": None if kernel_size is None else spread(kernel_size, rank),
+    }
+
+
+def contrib_conv2d_nchwc(
+    data: RelayExpr,
+    kernel: RelayExpr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW8c",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> RelayExpr:
+    """Convolution with channels in blocks; parameters as in `conv2d`."""
+    return CONTRIB_CONV2D_NCHWC(
+        data,
+        kernel,
+        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype or "",
+    )
+
+
+def contrib_depthwise_conv2d_nchwc(
+    data: RelayExpr,
+    kernel: RelayExpr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW8c",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> RelayExpr:
+    """Depthwise convolution with channels in blocks; parameters as in `conv2d`."""
+    return CONTRIB_DEPTHWISE_CONV2D_NCHWC(
+        data,
+        kernel,
+        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype or "",
+    )
+
+
+def conv1d(
+    data: RelayExpr,
+    weight: RelayExpr,
+    strides: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCW",
+    kernel_layout: str = "OIW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> RelayExpr:
+    """Convolution over one spatial axis; parameters as in `conv2d`."""
+    return CONV1D(
+        data,
+        weight,
+        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype or "",
+    )
+
+
+def conv2d_transpose(
+    data: RelayExpr,
+    weight: RelayExpr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    output_padding: int | Sequence[int] = (0, 0),
+    out_dtype: str = "",
+) -> RelayExpr:
+    """Transposed convolution over two spatial axes.
+
+    Parameters are those of `conv2d`, and
+
+    output_padding : int or sequence of int
+        Extra rows and columns at the end of the output.
+    """
+    return CONV2D_TRANSPOSE(
+        data,
+        weight,
+        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        output_padding=spread(output_padding, 2),
+        out_dtype=out_dtype or "",
+    )

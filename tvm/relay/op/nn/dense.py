@@ -1,0 +1,341 @@
+"""Matrix products: dense layers, plain and with packed weights, and batched products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tvm import tir, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.relay.expr import Call
+from tvm.target import Target
+
+from ..attributes import as_int
+from ..layout_shapes import axes_extents
+from ..registry import LayoutChoice, OpPattern, Precision, define_op
+from ..shaping import TRANSPOSE
+from ..types import (
+    Dim,
+    expect,
+    expect_dim,
+    expect_same_dtype,
+    expect_tensor,
+    may_equal,
+    refine,
+    shape_of_type,
+    show,
+    tensor,
+)
+
+
+class MatmulAttrs(Attrs, key="relay.attrs.MatmulAttrs"):
+    """A product of two matrices, either of which may come transposed."""
+
+    units: int | None = None
+    out_dtype: str = ""
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+
+class DenseAttrs(Attrs, key="relay.attrs.DenseAttrs"):
+    """A dense layer: data @ weight.T"""
+
+    units: int | None = None
+    out_dtype: str = ""
+
+
+class DensePackAttrs(DenseAttrs, key="relay.attrs.DensePackAttrs"):
+    """A dense layer with its weight in blocks of rows, such as NC16n."""
+
+    weight_layout: str = "NC"
+
+
+class BatchMatmulAttrs(Attrs, key="relay.attrs.BatchMatmulAttrs"):
+    """A batch of matrix products."""
+
+    out_dtype: str = ""
+    transpose_a: bool = False
+    transpose_b: bool = True
+
+
+def _swapped(shape: Sequence[Dim], swap: bool) -> tuple[Dim, ...]:
+    return (*shape[:-2], shape[-1], shape[-2]) if swap else tuple(shape)
+
+
+def _product_type(
+    who: str, a: Type, b: Type, transpose_a: bool, transpose_b: bool, attrs: Attrs
+) -> Type:
+    lhs = expect_tensor(a, who, "tensor_a")
+    rhs = expect_tensor(b, who, "tensor_b", rank=2)
+    dtype = expect_same_dtype((lhs, rhs), who)
+    expect(len(lhs.shape) >= 1, f"{who} requires at least one dimension for tensor_a")
+    left = shape_of_type(lhs)
+    left = _swapped(left, transpose_a) if len(left) > 1 else left
+    right = _swapped(shape_of_type(rhs), transpose_b)
+    expect(
+        may_equal(left[-1], right[0]),
+        f"{who} requires equal inner dimensions, got {show(shape_of_type(lhs))} and "
+        f"{show(shape_of_type(rhs))}",
+    )
+    if attrs.units is not None:
+        expect_dim(right[1], attrs.units, who, "the weight's units")
+    return tensor((*left[:-1], right[1]), attrs.out_dtype or dtype)
+
+
+def _matmul_type(attrs: MatmulAttrs, arg_types: Sequence[Type]) -> Type:
+    return _product_type("nn.matmul", *arg_types, attrs.transpose_a, attrs.transpose_b, attrs)
+
+
+def _dense_type(attrs: DenseAttrs, arg_types: Sequence[Type]) -> Type:
+    return _product_type("nn.dense", *arg_types, False, True, attrs)
+
+
+def _numpy_product(a: np.ndarray, b: np.ndarray, dtype: str) -> np.ndarray:
+    return np.matmul(a, b, dtype=np.dtype(dtype) if np.issubdtype(a.dtype, np.integer) else None)
+
+
+def _fold_matmul(
+    attrs: MatmulAttrs, arrays: Sequence[np.ndarray], out_type: Type
+) -> list[np.ndarray]:
+    a = arrays[0].T if attrs.transpose_a else arrays[0]
+    b = arrays[1].T if attrs.transpose_b else arrays[1]
+    return [_numpy_product(a, b, out_type.dtype)]  # type: ignore[attr-defined]
+
+
+def _transposed(x: RelayExpr) -> RelayExpr:
+    return TRANSPOSE(x, axes=None)
+
+
+def _dense_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    data, weight = call.args
+    return [DENSE(grad, _transposed(weight)), DENSE(_transposed(grad), _transposed(data))]
+
+
+def _alter_dense(
+    call: Call, arg_types: Sequence[Type], out_type: Type, target: Target
+) -> RelayExpr | None:
+    """On processors: the weight in blocks of the micro-kernel's columns."""
+    if "cpu" not in target.keys:
+        return None
+    data, weight = [shape_of_type(t) for t in arg_types]
+    if not all(isinstance(d, int) for d in weight) or len(data) != 2:
+        return None
+    rows = data[0] if isinstance(data[0], int) else 128
+    block = topi.x86.dense.packed_columns(rows, weight[0], weight[1], out_type.dtype, target)  # type: ignore[attr-defined]
+    if block is None:
+        return None
+    attrs = DensePackAttrs(
+        units=call.attrs.units, out_dtype=call.attrs.out_dtype, weight_layout=f"NC{block}n"
+    )
+    return Call(CONTRIB_DENSE_PACK, call.args, attrs)
+
+
+DENSE = define_op(
+    "nn.dense",
+    DenseAttrs,
+    inputs=("data", "weight"),
+    infer_type=_dense_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [topi.nn.dense(*inputs, None, out_type.dtype)],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_dense_nopack(outs),
+    },
+    fold=lambda attrs, arrays, out_type: [_numpy_product(arrays[0], arrays[1].T, out_type.dtype)],
+    gradient=_dense_gradient,
+    alter_layout=_alter_dense,
+    precision=Precision.ALWAYS,
+)
+MATMUL = define_op(
+    "nn.matmul",
+    MatmulAttrs,
+    inputs=("tensor_a", "tensor_b"),
+    infer_type=_matmul_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.matmul(*inputs, None, out_type.dtype, attrs.transpose_a, attrs.transpose_b)
+    ],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_dense_nopack(outs),
+    },
+    fold=_fold_matmul,
+    precision=Precision.ALWAYS,
+)
+
+
+def _dense_pack_type(attrs: DensePackAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.contrib_dense_pack"
+    data = expect_tensor(arg_types[0], who, rank=2)
+    weight = expect_tensor(arg_types[1], who, "weight")
+    have = axes_extents(shape_of_type(weight), attrs.weight_layout, f"{who}'s weight")
+    shape = shape_of_type(data)
+    expect_dim(have["C"], shape[1], who, "the weight's inner dimension")
+    if attrs.units is not None:
+        expect_dim(have["N"], attrs.units, who, "the weight's units")
+    return tensor((shape[0], have["N"]), attrs.out_dtype or data.dtype)
+
+
+def _dense_pack_layouts(
+    attrs: DensePackAttrs, in_layouts: Sequence[tir.Layout | None], arg_types: Sequence[Type]
+) -> LayoutChoice:
+    return LayoutChoice((tir.layout("NC"), tir.layout(attrs.weight_layout)), (tir.layout("NC"),))
+
+
+CONTRIB_DENSE_PACK = define_op(
+    "nn.contrib_dense_pack",
+    DensePackAttrs,
+    inputs=("data", "weight"),
+    infer_type=_dense_pack_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [topi.nn.dense_pack(*inputs, None, out_type.dtype)],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_dense_pack(outs),
+    },
+    infer_layout=_dense_pack_layouts,
+    precision=Precision.ALWAYS,
+)
+
+
+def _batch_matmul_type(attrs: BatchMatmulAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.batch_matmul"
+    lhs = expect_tensor(arg_types[0], who, "tensor_a", rank=3)
+    rhs = expect_tensor(arg_types[1], who, "tensor_b", rank=3)
+    dtype = lhs.dtype if attrs.out_dtype else expect_same_dtype((lhs, rhs), who)
+    a = _swapped(shape_of_type(lhs), attrs.transpose_a)
+    b = _swapped(shape_of_type(rhs), attrs.transpose_b)
+    text = f"{show(shape_of_type(lhs))} and {show(shape_of_type(rhs))}"
+    expect(may_equal(a[0], b[0]) or 1 in (a[0], b[0]), f"{who} requires equal batches, got {text}")
+    expect(may_equal(a[2], b[1]), f"{who} requires equal inner dimensions, got {text}")
+    batch = b[0] if a[0] == 1 and isinstance(a[0], int) else refine(a[0], b[0])
+    return tensor((batch, a[1], b[2]), attrs.out_dtype or dtype)
+
+
+def _fold_batch_matmul(
+    attrs: BatchMatmulAttrs, arrays: Sequence[np.ndarray], out_type: Type
+) -> list[np.ndarray]:
+    a = arrays[0].swapaxes(1, 2) if attrs.transpose_a else arrays[0]
+    b = arrays[1].swapaxes(1, 2) if attrs.transpose_b else arrays[1]
+    return [_numpy_product(a, b, out_type.dtype)]  # type: ignore[attr-defined]
+
+
+BATCH_MATMUL = define_op(
+    "nn.batch_matmul",
+    BatchMatmulAttrs,
+    inputs=("tensor_a", "tensor_b"),
+    infer_type=_batch_matmul_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.batch_matmul(*inputs, None, out_type.dtype, attrs.transpose_a, attrs.transpose_b)
+    ],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_batch_matmul(outs),
+    },
+    fold=_fold_batch_matmul,
+    precision=Precision.ALWAYS,
+)
+
+
+def dense(
+    data: RelayExpr, weight: RelayExpr, units: int | None = None, out_dtype: str = ""
+) -> RelayExpr:
+    """A dense layer: `data @ weight.T`.
+
+    Parameters
+    ----------
+    data, weight : relay.Expr
+        The rows, and the weight of shape (units, inner).
+    units : int, optional
+        The number of output columns, checked if given.
+    out_dtype : str
+        The dtype of the sums, the data's by default.
+    """
+    return DENSE(
+        data, weight, units=None if units is None else as_int(units), out_dtype=out_dtype or ""
+    )
+
+
+def matmul(
+    tensor_a: RelayExpr,
+    tensor_b: RelayExpr,
+    units: int | None = None,
+    out_dtype: str = "",
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+) -> RelayExpr:
+    """A matrix product.
+
+    Parameters
+    ----------
+    tensor_a, tensor_b : relay.Expr
+        The matrices.
+    units : int, optional
+        The number of output columns, checked if given.
+    out_dtype : str
+        The dtype of the sums, the operands' by default.
+    transpose_a, transpose_b : bool
+        Whether an operand comes transposed.
+    """
+    return MATMUL(
+        tensor_a,
+        tensor_b,
+        units=None if units is None else as_int(units),
+        out_dtype=out_dtype or "",
+        transpose_a=bool(transpose_a),
+        transpose_b=bool(transpose_b),
+    )
+
+
+def contrib_dense_pack(
+    data: RelayExpr,
+    weight: RelayExpr,
+    weight_layout: str = "NC",
+    units: int | None = None,
+    out_dtype: str = "",
+) -> RelayExpr:
+    """A dense layer with a packed weight.
+
+    Parameters
+    ----------
+    data, weight : relay.Expr
+        The rows, and the weight in `weight_layout`, such as (units // 16, inner, 16) for NC16n.
+    weight_layout : str
+        The weight's layout.
+    units, out_dtype : optional
+        As in `dense`.
+    """
+    return CONTRIB_DENSE_PACK(
+        data, weight, weight_layout=weight_layout, units=units, out_dtype=out_dtype or ""
+    )
+
+
+def batch_matmul(
+    tensor_a: RelayExpr,
+    tensor_b: RelayExpr,
+    out_dtype: str = "",
+    transpose_a: bool = False,
+    transpose_b: bool = True,
+) -> RelayExpr:
+    """A batch of matrix products.
+
+    Parameters
+    ----------
+    tensor_a, tensor_b : relay.Expr
+        Tensors of three dimensions; a batch of 1 is broadcast.
+    out_dtype : str
+        The dtype of the sums, the operands' by default.
+    transpose_a, transpose_b : bool
+        Whether the matrices come transposed.
+    """
+    return BATCH_MATMUL(
+        tensor_a,
+        tensor_b,
+        out_dtype=out_dtype or "",
+        transpose_a=bool(transpose_a),
+        transpose_b=bool(transpose_b),
+    )

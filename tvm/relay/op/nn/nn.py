@@ -1,0 +1,72 @@
+"""The neural-network operators under their classic module name."""
+
+from __future__ import annotations
+
+from ..shaping import batch_flatten
+from .activation import (
+    bias_add,
+    dropout,
+    dropout_raw,
+    leaky_relu,
+    log_softmax,
+    mirror_pad,
+    pad,
+    prelu,
+    relu,
+    softmax,
+)
+from .conv import (
+    contrib_conv2d_nchwc,
+    contrib_depthwise_conv2d_nchwc,
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+)
+from .dense import batch_matmul, contrib_dense_pack, dense, matmul
+from .normalization import batch_norm, group_norm, instance_norm, l2_normalize, layer_norm
+from .pooling import (
+    adaptive_avg_pool2d,
+    adaptive_max_pool2d,
+    avg_pool1d,
+    avg_pool2d,
+    global_avg_pool2d,
+    global_max_pool2d,
+    max_pool1d,
+    max_pool2d,
+)
+
+__all__ = [
+    "adaptive_avg_pool2d",
+    "adaptive_max_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "batch_flatten",
+    "batch_matmul",
+    "batch_norm",
+    "bias_add",
+    "contrib_conv2d_nchwc",
+    "contrib_dense_pack",
+    "contrib_depthwise_conv2d_nchwc",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "dense",
+    "dropout",
+    "dropout_raw",
+    "global_avg_pool2d",
+    "global_max_pool2d",
+    "group_norm",
+    "instance_norm",
+    "l2_normalize",
+    "layer_norm",
+    "leaky_relu",
+    "log_softmax",
+    "matmul",
+    "max_pool1d",
+    "max_pool2d",
+    "mirror_pad",
+    "pad",
+    "prelu",
+    "relu",
+    "softmax",
+]

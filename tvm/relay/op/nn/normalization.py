@@ -1,0 +1,413 @@
+"""Normalisations: batch, layer, group and instance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TensorType, TupleType, Type
+from tvm.relay.expr import Call, Tuple, TupleWrapper, const
+
+from ..attributes import as_float, as_int
+from ..binary import ADD, MAXIMUM, MULTIPLY, SUBTRACT
+from ..reduce import MEAN, SUM, VARIANCE
+from ..registry import OpPattern, Precision, define_op
+from ..shaping import EXPAND_DIMS, RESHAPE
+from ..types import (
+    Dim,
+    apply,
+    expect,
+    expect_dim,
+    expect_tensor,
+    positive_axis,
+    shape_of_type,
+    tensor,
+)
+from ..unary import NEGATIVE, RSQRT, SQRT
+
+
+class BatchNormAttrs(Attrs, key="relay.attrs.BatchNormAttrs"):
+    """The channels' axis and what is applied."""
+
+    axis: int = 1
+    epsilon: float = 1e-5
+    center: bool = True
+    scale: bool = True
+
+
+class InstanceNormAttrs(BatchNormAttrs, key="relay.attrs.InstanceNormAttrs"):
+    """Statistics of each channel of each example."""
+
+
+class LayerNormAttrs(Attrs, key="relay.attrs.LayerNormAttrs"):
+    """Statistics along one axis."""
+
+    axis: int = -1
+    epsilon: float = 1e-5
+    center: bool = True
+    scale: bool = True
+
+
+class GroupNormAttrs(Attrs, key="relay.attrs.GroupNormAttrs"):
+    """Statistics of groups of channels."""
+
+    num_groups: int = 0
+    axis: int = 1
+    epsilon: float = 1e-5
+    center: bool = True
+    scale: bool = True
+
+
+def _check_vectors(
+    who: str, names: Sequence[str], arg_types: Sequence[Type], channels: Dim
+) -> list[TensorType]:
+    found = [
+        expect_tensor(ty, who, name, rank=1) for name, ty in zip(names, arg_types[1:], strict=True)
+    ]
+    for name, ty in zip(names, found, strict=True):
+        expect_dim(shape_of_type(ty)[0], channels, who, f"{name}'s extent")
+    return found
+
+
+def _batch_norm_type(attrs: BatchNormAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.batch_norm"
+    data = expect_tensor(arg_types[0], who)
+    axis = positive_axis(attrs.axis, len(data.shape), who)
+    names = ("gamma", "beta", "moving_mean", "moving_var")
+    channels = shape_of_type(data)[axis]
+    vectors = _check_vectors(who, names, arg_types, channels)
+    return TupleType(
+        [data, tensor((channels,), vectors[2].dtype), tensor((channels,), vectors[3].dtype)]
+    )
+
+
+def _along(vector: RelayExpr, axis: int, rank: int) -> RelayExpr:
+    """A vector with trailing axes of extent 1, so that it runs along `axis`."""
+    trailing = rank - 1 - axis % rank
+    return EXPAND_DIMS(vector, axis=1, num_newaxis=trailing) if trailing else vector
+
+
+def _inference_batch_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    """x * s + (beta - mean * s) with s = gamma / sqrt(var + epsilon)"""
+    data, gamma, beta, mean, variance = call.args
+    attrs = call.attrs
+    ty = arg_types[0]
+    rank = len(ty.shape)  # type: ignore[attr-defined]
+    epsilon = const(attrs.epsilon, dtype=arg_types[4].dtype)  # type: ignore[attr-defined]
+    scale = const(1.0, dtype=arg_types[4].dtype) / SQRT(ADD(variance, epsilon))  # type: ignore[attr-defined]
+    if attrs.scale:
+        scale = MULTIPLY(scale, gamma)
+    shift = MULTIPLY(NEGATIVE(mean), scale)
+    if attrs.center:
+        shift = ADD(shift, beta)
+    scaled = MULTIPLY(data, _along(scale, attrs.axis, rank))
+    return Tuple([ADD(scaled, _along(shift, attrs.axis, rank)), mean, variance])
+
+
+BATCH_NORM = define_op(
+    "nn.batch_norm",
+    BatchNormAttrs,
+    inputs=("data", "gamma", "beta", "moving_mean", "moving_var"),
+    infer_type=_batch_norm_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.batch_norm(*inputs, attrs.axis, attrs.epsilon, attrs.center, attrs.scale)[0],
+        topi.identity(inputs[3]),
+        topi.identity(inputs[4]),
+    ],
+    simplify=_inference_batch_norm,
+    precision=Precision.KEEP_FLOAT32,
+)
+
+
+def _layer_norm_type(attrs: LayerNormAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "nn.layer_norm")
+    axis = positive_axis(attrs.axis, len(data.shape), "nn.layer_norm")
+    _check_vectors("nn.layer_norm", ("gamma", "beta"), arg_types, shape_of_type(data)[axis])
+    return data
+
+
+def _normalised(data: RelayExpr, axes: tuple[int, ...], epsilon: float, dtype: str) -> RelayExpr:
+    mean = MEAN(data, axis=axes, keepdims=True)
+    variance = VARIANCE(data, mean, axis=axes, keepdims=True)
+    return MULTIPLY(SUBTRACT(data, mean), RSQRT(ADD(variance, const(epsilon, dtype=dtype))))
+
+
+def _scaled(
+    attrs: Attrs, value: RelayExpr, gamma: RelayExpr, beta: RelayExpr, axis: int, rank: int
+) -> RelayExpr:
+    if attrs.scale:
+        value = MULTIPLY(value, _along(gamma, axis, rank))
+    if attrs.center:
+        value = ADD(value, _along(beta, axis, rank))
+    return value
+
+
+def _composed_layer_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
+    """Layer norm along the last axis has a kernel of its own; others are composed."""
+    data, gamma, beta = call.args
+    attrs, ty = call.attrs, arg_types[0]
+    rank = len(ty.shape)  # type: ignore[attr-defined]
+    if attrs.axis % rank == rank - 1 and isinstance(shape_of_type(ty)[-1], int):
+        return None
+    value = _normalised(data, (attrs.axis,), attrs.epsilon, ty.dtype)  # type: ignore[attr-defined]
+    return _scaled(attrs, value, gamma, beta, attrs.axis, rank)
+
+
+def _layer_norm_compute(
+    attrs: LayerNormAttrs, inputs: Sequence[te.Tensor], out_type: Type
+) -> list[te.Tensor]:
+    data, gamma, beta = inputs
+    return [
+        topi.nn.layer_norm(
+            data,
+            gamma if attrs.scale else None,
+            beta if attrs.center else None,
+            [attrs.axis % len(data.shape)],
+            attrs.epsilon,
+        )
+    ]
+
+
+LAYER_NORM = define_op(
+    "nn.layer_norm",
+    LayerNormAttrs,
+    inputs=("data", "gamma", "beta"),
+    infer_type=_layer_norm_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=_layer_norm_compute,
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_layer_norm(outs),
+    },
+    simplify=_composed_layer_norm,
+    precision=Precision.KEEP_FLOAT32,
+)
+
+
+def _instance_norm_type(attrs: InstanceNormAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "nn.instance_norm")
+    axis = positive_axis(attrs.axis, len(data.shape), "nn.instance_norm")
+    _check_vectors("nn.instance_norm", ("gamma", "beta"), arg_types, shape_of_type(data)[axis])
+    return data
+
+
+def _composed_instance_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    data, gamma, beta = call.args
+    attrs, ty = call.attrs, arg_types[0]
+    rank = len(ty.shape)  # type: ignore[attr-defined]
+    axes = tuple([i for i in range(1, rank) if i != attrs.axis % rank])
+    value = _normalised(data, axes, attrs.epsilon, ty.dtype)  # type: ignore[attr-defined]
+    return _scaled(attrs, value, gamma, beta, attrs.axis, rank)
+
+
+INSTANCE_NORM = define_op(
+    "nn.instance_norm",
+    InstanceNormAttrs,
+    inputs=("data", "gamma", "beta"),
+    infer_type=_instance_norm_type,
+    simplify=_composed_instance_norm,
+    precision=Precision.KEEP_FLOAT32,
+)
+
+
+def _group_norm_type(attrs: GroupNormAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.group_norm"
+    data = expect_tensor(arg_types[0], who)
+    axis = positive_axis(attrs.axis, len(data.shape), who)
+    channels = shape_of_type(data)[axis]
+    _check_vectors(who, ("gamma", "beta"), arg_types, channels)
+    expect(
+        attrs.num_groups > 0
+        and (not isinstance(channels, int) or channels % attrs.num_groups == 0),
+        f"{who} requires channels divisible by num_groups={attrs.num_groups}, got {channels}",
+    )
+    return data
+
+
+def _composed_group_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    """Reshape the channels to (groups, channels of a group), normalise, reshape back."""
+    data, gamma, beta = call.args
+    attrs, ty = call.attrs, arg_types[0]
+    shape = shape_of_type(ty)
+    rank, axis = len(shape), attrs.axis % len(shape)
+    of_group = apply(lambda c: c // attrs.num_groups, shape[axis])
+    expect(isinstance(of_group, int), "nn.group_norm requires a known number of channels")
+    newshape = (*[0] * axis, -4, attrs.num_groups, of_group, *[-2] * (axis + 1 < rank))
+    axes = tuple([i for i in range(1, rank + 1) if i != axis])
+    value = _normalised(RESHAPE(data, newshape=newshape), axes, attrs.epsilon, ty.dtype)  # type: ignore[attr-defined]
+    back = RESHAPE(value, newshape=(*[0] * axis, -3, *[-2] * (axis + 1 < rank)))
+    return _scaled(attrs, back, gamma, beta, axis, rank)
+
+
+GROUP_NORM = define_op(
+    "nn.group_norm",
+    GroupNormAttrs,
+    inputs=("data", "gamma", "beta"),
+    infer_type=_group_norm_type,
+    simplify=_composed_group_norm,
+    precision=Precision.KEEP_FLOAT32,
+)
+
+
+class L2NormalizeAttrs(Attrs, key="relay.attrs.L2NormalizeAttrs"):
+    """The axes whose sum of squares becomes one."""
+
+    eps: float
+    axis: tuple[int, ...] | None = None
+
+
+def _composed_l2_normalize(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    data, attrs = call.args[0], call.attrs
+    total = SUM(MULTIPLY(data, data), axis=attrs.axis, keepdims=True)
+    smallest = const(attrs.eps, dtype=arg_types[0].dtype)  # type: ignore[attr-defined]
+    return data / SQRT(MAXIMUM(total, smallest))
+
+
+L2_NORMALIZE = define_op(
+    "nn.l2_normalize",
+    L2NormalizeAttrs,
+    inputs=("data",),
+    infer_type=lambda attrs, arg_types: expect_tensor(arg_types[0], "nn.l2_normalize"),
+    simplify=_composed_l2_normalize,
+)
+
+
+def batch_norm(
+    data: RelayExpr,
+    gamma: RelayExpr,
+    beta: RelayExpr,
+    moving_mean: RelayExpr,
+    moving_var: RelayExpr,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> TupleWrapper:
+    """Normalise each channel by moving statistics.
+
+    Parameters
+    ----------
+    data, gamma, beta, moving_mean, moving_var : relay.Expr
+        The tensor, and one number of each kind for each channel.
+    axis : int
+        The channels' axis.
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Whether beta and gamma are applied.
+
+    Returns
+    -------
+    The normalised tensor, the mean and the variance.
+    """
+    call = BATCH_NORM(
+        data,
+        gamma,
+        beta,
+        moving_mean,
+        moving_var,
+        axis=as_int(axis),
+        epsilon=as_float(epsilon),
+        center=bool(center),
+        scale=bool(scale),
+    )
+    return TupleWrapper(call, 3)
+
+
+def layer_norm(
+    data: RelayExpr,
+    gamma: RelayExpr,
+    beta: RelayExpr,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> RelayExpr:
+    """Normalise along one axis, then scale and shift.
+
+    Parameters
+    ----------
+    data, gamma, beta : relay.Expr
+        The tensor, the factors and the summands along the axis.
+    axis : int
+        The axis.
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Whether beta and gamma are applied.
+    """
+    return LAYER_NORM(
+        data,
+        gamma,
+        beta,
+        axis=as_int(axis),
+        epsilon=as_float(epsilon),
+        center=bool(center),
+        scale=bool(scale),
+    )
+
+
+def instance_norm(
+    data: RelayExpr,
+    gamma: RelayExpr,
+    beta: RelayExpr,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> RelayExpr:
+    """Normalise each channel of each example; parameters as in `layer_norm`."""
+    return INSTANCE_NORM(
+        data,
+        gamma,
+        beta,
+        axis=as_int(axis),
+        epsilon=as_float(epsilon),
+        center=bool(center),
+        scale=bool(scale),
+    )
+
+
+def group_norm(
+    data: RelayExpr,
+    gamma: RelayExpr,
+    beta: RelayExpr,
+    num_groups: int,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> RelayExpr:
+    """Normalise groups of channels; parameters as in `layer_norm`, and
+
+    num_groups : int
+        The number of groups.
+    """
+    return GROUP_NORM(
+        data,
+        gamma,
+        beta,
+        num_groups=as_int(num_groups),
+        axis=as_int(axis),
+        epsilon=as_float(epsilon),
+        center=bool(center),
+        scale=bool(scale),
+    )
+
+
+def l2_normalize(data: RelayExpr, eps: float, axis: Sequence[int] | None = None) -> RelayExpr:
+    """Scale to a sum of squares of one along axes.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    eps : float
+        The least sum of squares taken.
+    axis : sequence of int, optional
+        The axes, all by default.
+    """
+    return L2_NORMALIZE(data, eps=as_float(eps), axis=None if axis is None else tuple(axis))

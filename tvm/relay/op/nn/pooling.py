@@ -1,0 +1,348 @@
+"""Pooling over windows, globally, and to a given output size, in plain and blocked layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.type import Type
+
+from ..attributes import as_optional_ints, padding_pairs, spread
+from ..layout import layout_bound
+from ..layout_shapes import axes_extents, shape_in_layout
+from ..registry import OpPattern, Schedule, define_op
+from ..types import Dim, TypeRelation, apply, expect, expect_tensor, shape_of_type, tensor
+
+
+class MaxPool2DAttrs(Attrs, key="relay.attrs.MaxPool2DAttrs"):
+    """A window over two axes; padding is (top, left, bottom, right)."""
+
+    pool_size: tuple[int, ...]
+    strides: tuple[int, ...] = (1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    dilation: tuple[int, ...] = (1, 1)
+    layout: str = "NCHW"
+    out_layout: str = ""
+    ceil_mode: bool = False
+
+
+class AvgPool2DAttrs(MaxPool2DAttrs, key="relay.attrs.AvgPool2DAttrs"):
+    """A window whose mean is taken."""
+
+    count_include_pad: bool = False
+
+
+class MaxPool1DAttrs(Attrs, key="relay.attrs.MaxPool1DAttrs"):
+    """A window over one axis."""
+
+    pool_size: tuple[int, ...]
+    strides: tuple[int, ...] = (1,)
+    padding: tuple[int, ...] = (0, 0)
+    dilation: tuple[int, ...] = (1,)
+    layout: str = "NCW"
+    out_layout: str = ""
+    ceil_mode: bool = False
+
+
+class AvgPool1DAttrs(MaxPool1DAttrs, key="relay.attrs.AvgPool1DAttrs"):
+    """A window over one axis whose mean is taken."""
+
+    count_include_pad: bool = False
+
+
+class GlobalPool2DAttrs(Attrs, key="relay.attrs.GlobalPool2DAttrs"):
+    """Pooling over the whole of two axes."""
+
+    layout: str = "NCHW"
+    out_layout: str = ""
+
+
+class AdaptivePool2DAttrs(Attrs, key="relay.attrs.AdaptivePool2DAttrs"):
+    """Pooling to an output size."""
+
+    output_size: tuple[int, ...] | None = None  # None: keep
+    layout: str = "NCHW"
+    out_layout: str = ""
+
+
+def pool_type(who: str, spatial: str) -> TypeRelation:
+    """The type of a pooling over windows."""
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        data = expect_tensor(arg_types[0], who)
+        extents = axes_extents(shape_of_type(data), attrs.layout, who)
+        for i, axis in enumerate(spatial):
+            extents[axis] = apply(
+                lambda e, i=i: topi.nn.pooling.window_count(
+                    e,
+                    attrs.pool_size[i],
+                    attrs.strides[i],
+                    attrs.dilation[i],
+                    attrs.padding[i] + attrs.padding[i + len(spatial)],
+                    attrs.ceil_mode,
+                ),
+                extents[axis],
+            )
+            expect(
+                not isinstance(extents[axis], int) or extents[axis] > 0,  # type: ignore[operator]
+                f"{who} requires data at least as large as the window {attrs.pool_size}, "
+                f"got {data}",
+            )
+        return tensor(shape_in_layout(extents, attrs.out_layout or attrs.layout), data.dtype)
+
+    return relation
+
+
+def _sized_type(who: str, spatial: str) -> TypeRelation:
+    """The type of a pooling to given extents (1 where there is no `output_size`)."""
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        data = expect_tensor(arg_types[0], who)
+        extents = axes_extents(shape_of_type(data), attrs.layout, who)
+        for axis, size in zip(spatial, _sizes(attrs, extents, spatial), strict=True):
+            extents[axis] = size
+        return tensor(shape_in_layout(extents, attrs.out_layout or attrs.layout), data.dtype)
+
+    return relation
+
+
+def _sizes(attrs: Attrs, extents: dict[str, Dim], spatial: str) -> Sequence[Dim]:
+    if not isinstance(attrs, AdaptivePool2DAttrs):
+        return (1,) * len(spatial)
+    if attrs.output_size is None:
+        return [extents[axis] for axis in spatial]
+    sizes = attrs.output_size
+    return sizes * len(spatial) if len(sizes) == 1 else sizes
+
+
+def _schedule_pool(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.x86.schedule_pool(outs, attrs.layout)
+
+
+def _schedule_adaptive(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.x86.schedule_adaptive_pool(outs)
+
+
+def _generic(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.generic.default_schedule(outs, True)
+
+
+def _pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
+    function = topi.nn.pool1d if rank == 1 else topi.nn.pool2d
+
+    def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+        return [
+            function(
+                inputs[0], attrs.pool_size, attrs.strides, attrs.dilation, attrs.padding, kind,
+                attrs.ceil_mode, attrs.layout, kind == "avg" and attrs.count_include_pad,
+            )
+        ]  # fmt: skip
+
+    return define_op(
+        name,
+        attrs_type,
+        inputs=("data",),
+        infer_type=pool_type(name, "HW"[2 - rank :]),
+        fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+        compute=compute,
+        schedules={"generic": _generic, "cpu": _schedule_pool},
+        infer_layout=layout_bound,
+    )
+
+
+def _sized_pool(name: str, attrs_type: type[Attrs], kind: str) -> Op:
+    schedules: dict[str, Schedule] = {"generic": _generic, "cpu": _schedule_adaptive}
+
+    def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+        extents = axes_extents(topi.utils.dims(inputs[0].shape), attrs.layout, name)
+        sizes = _sizes(attrs, extents, "HW")
+        return [topi.nn.adaptive_pool(inputs[0], sizes, kind, attrs.layout)]
+
+    return define_op(
+        name,
+        attrs_type,
+        inputs=("data",),
+        infer_type=_sized_type(name, "HW"),
+        fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+        compute=compute,
+        schedules=schedules,
+        infer_layout=layout_bound,
+    )
+
+
+MAX_POOL2D = _pool("nn.max_pool2d", MaxPool2DAttrs, 2, "max")
+AVG_POOL2D = _pool("nn.avg_pool2d", AvgPool2DAttrs, 2, "avg")
+MAX_POOL1D = _pool("nn.max_pool1d", MaxPool1DAttrs, 1, "max")
+AVG_POOL1D = _pool("nn.avg_pool1d", AvgPool1DAttrs, 1, "avg")
+GLOBAL_MAX_POOL2D = _sized_pool("nn.global_max_pool2d", GlobalPool2DAttrs, "max")
+GLOBAL_AVG_POOL2D = _sized_pool("nn.global_avg_pool2d", GlobalPool2DAttrs, "avg")
+ADAPTIVE_MAX_POOL2D = _sized_pool("nn.adaptive_max_pool2d", AdaptivePool2DAttrs, "max")
+ADAPTIVE_AVG_POOL2D = _sized_pool("nn.adaptive_avg_pool2d", AdaptivePool2DAttrs, "avg")
+
+
+def _window_attrs(
+    pool_size: object, strides: object, dilation: object, padding: object, rank: int
+) -> dict[str, object]:
+    return {
+        "pool_size": spread(pool_size, rank),
+        "strides": spread(strides, rank),
+        "dilation": spread(dilation, rank),
+        "padding": padding_pairs(padding, rank),
+    }
+
+
+def max_pool2d(
+    data: RelayExpr,
+    pool_size: int | Sequence[int] = (1, 1),
+    strides: int | Sequence[int] = (1, 1),
+    dilation: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    layout: str = "NCHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> RelayExpr:
+    """The largest element of each window.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    pool_size, strides, dilation : int or sequence of int
+        The window, its steps, and the spacing of its elements.
+    padding : int or sequence of int
+        1, 2 (vertical, horizontal) or 4 (top, left, bottom, right) numbers.
+    layout, out_layout : str
+        The data's layout, and the output's if it is another one.
+    ceil_mode : bool
+        Let the last window reach over the edge.
+    """
+    return MAX_POOL2D(
+        data,
+        **_window_attrs(pool_size, strides, dilation, padding, 2),
+        layout=layout,
+        out_layout=out_layout,
+        ceil_mode=bool(ceil_mode),
+    )
+
+
+def avg_pool2d(
+    data: RelayExpr,
+    pool_size: int | Sequence[int] = (1, 1),
+    strides: int | Sequence[int] = (1, 1),
+    dilation: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    layout: str = "NCHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> RelayExpr:
+    """The mean of each window; parameters as in `max_pool2d`, and
+
+    count_include_pad : bool
+        Count padded elements in the mean.
+    """
+    return AVG_POOL2D(
+        data,
+        **_window_attrs(pool_size, strides, dilation, padding, 2),
+        layout=layout,
+        out_layout=out_layout,
+        ceil_mode=bool(ceil_mode),
+        count_include_pad=bool(count_include_pad),
+    )
+
+
+def max_pool1d(
+    data: RelayExpr,
+    pool_size: int | Sequence[int] = (1,),
+    strides: int | Sequence[int] = (1,),
+    dilation: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    layout: str = "NCW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> RelayExpr:
+    """The largest element of each window along one axis; parameters as in `max_pool2d`."""
+    return MAX_POOL1D(
+        data,
+        **_window_attrs(pool_size, strides, dilation, padding, 1),
+        layout=layout,
+        out_layout=out_layout,
+        ceil_mode=bool(ceil_mode),
+    )
+
+
+def avg_pool1d(
+    data: RelayExpr,
+    pool_size: int | Sequence[int] = (1,),
+    strides: int | Sequence[int] = (1,),
+    dilation: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    layout: str = "NCW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> RelayExpr:
+    """The mean of each window along one axis; parameters as in `avg_pool2d`."""
+    return AVG_POOL1D(
+        data,
+        **_window_attrs(pool_size, strides, dilation, padding, 1),
+        layout=layout,
+        out_layout=out_layout,
+        ceil_mode=bool(ceil_mode),
+        count_include_pad=bool(count_include_pad),
+    )
+
+
+def global_max_pool2d(data: RelayExpr, layout: str = "NCHW", out_layout: str = "") -> RelayExpr:
+    """The largest element of each channel.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    layout, out_layout : str
+        The data's layout, and the output's if it is another one.
+    """
+    return GLOBAL_MAX_POOL2D(data, layout=layout, out_layout=out_layout)
+
+
+def global_avg_pool2d(data: RelayExpr, layout: str = "NCHW", out_layout: str = "") -> RelayExpr:
+    """The mean of each channel; parameters as in `global_max_pool2d`."""
+    return GLOBAL_AVG_POOL2D(data, layout=layout, out_layout=out_layout)
+
+
+def adaptive_max_pool2d(
+    data: RelayExpr,
+    output_size: int | Sequence[int] | None = None,
+    layout: str = "NCHW",
+    out_layout: str = "",
+) -> RelayExpr:
+    """The largest element of each of `output_size` nearly equal windows.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    output_size : int or sequence of int, optional
+        The extents of the output, the input's by default.
+    layout, out_layout : str
+        The data's layout, and the output's if it is another one.
+    """
+    return ADAPTIVE_MAX_POOL2D(
+        data, output_size=as_optional_ints(output_size), layout=layout, out_layout=out_layout
+    )
+
+
+def adaptive_avg_pool2d(
+    data: RelayExpr,
+    output_size: int | Sequence[int] | None = None,
+    layout: str = "NCHW",
+    out_layout: str = "",
+) -> RelayExpr:
+    """The mean of each of `output_size` nearly equal windows; as `adaptive_max_pool2d`."""
+    return ADAPTIVE_AVG_POOL2D(
+        data, output_size=as_optional_ints(output_size), layout=layout, out_layout=out_layout
+    )

@@ -1,0 +1,118 @@
+"""Looking up operators and adding facets to them, under the classic names.
+
+The package itself declares operators with `define_op`; these functions are for users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm.ir.op import Op, register_op, register_op_attr
+
+from .registry import OpPattern as _Pattern
+
+
+class OpPattern:
+    """Fusion patterns under their classic names."""
+
+    ELEMWISE = _Pattern.ELEMWISE
+    BROADCAST = _Pattern.BROADCAST
+    INJECTIVE = _Pattern.INJECTIVE
+    COMM_REDUCE = _Pattern.COMM_REDUCE
+    OUT_ELEMWISE_FUSABLE = _Pattern.OUT_ELEMWISE_FUSABLE
+    TUPLE = _Pattern.TUPLE
+    OPAQUE = _Pattern.OPAQUE
+
+
+def get(op_name: str) -> Op:
+    """The operator of that name."""
+    return Op.get(op_name)
+
+
+def register(op_name: str, describe: str = "") -> Op:
+    """Make an operator known by name; its facets are registered one by one."""
+    return register_op(op_name).set_facets(description=describe)
+
+
+def _register_facet(op_name: str, facet: str, value: Any, level: int) -> Any:
+    return register_op_attr(op_name, facet, value, level)
+
+
+def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
+    """Set how an operator is computed; a decorator if `compute` is left out."""
+    return _register_facet(op_name, "compute", compute, level)
+
+
+def register_alter_op_layout(op_name: str, alter_layout: Any = None, level: int = 10) -> Any:
+    """Set how an operator is replaced by one in a better layout."""
+    return _register_facet(op_name, "alter_layout", alter_layout, level)
+
+
+def register_infer_correct_layout(op_name: str, infer_layout: Any = None, level: int = 10) -> Any:
+    """Set how layouts spread through an operator."""
+    return _register_facet(op_name, "infer_layout", infer_layout, level)
+
+
+def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: int = 10) -> Any:
+    """Set how an operator is converted to a wanted layout."""
+    return _register_facet(op_name, "FTVMConvertOpLayout", convert_layout, level)
+
+
+def register_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> Any:
+    """Set how an operator is replaced where a target does not have it."""
+    return _register_facet(op_name, "legalize", legal_op, level)
+
+
+def register_strategy(op_name: str, fstrategy: Any = None, level: int = 10) -> Any:
+    """Set the choice among implementations."""
+    return _register_facet(op_name, "strategy", fstrategy, level)
+
+
+def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> Any:
+    """Set the gradient: from the call and its result's gradient to its arguments' gradients."""
+    return _register_facet(op_name, "gradient", fgradient, level)
+
+
+def register_mixed_precision_conversion(op_name: str, func: Any = None, level: int = 10) -> Any:
+    """Set what mixed precision may do with an operator."""
+    return _register_facet(op_name, "precision", func, level)
+
+
+def register_shape_func(
+    op_name: str, data_dependent: bool, shape_func: Any = None, level: int = 10
+) -> Any:
+    """Set the function that computes the result's shape at run time."""
+    register_op_attr(op_name, "TShapeDataDependent", data_dependent, level)
+    return _register_facet(op_name, "shape_func", shape_func, level)
+
+
+def register_pattern(op_name: str, pattern: int, level: int = 10) -> None:
+    """Set how an operator fuses."""
+    register_op_attr(op_name, "fuse", _Pattern(pattern), level)
+
+
+def register_stateful(op_name: str, stateful: bool, level: int = 10) -> None:
+    """Say whether an operator has effects beyond its result."""
+    register_op_attr(op_name, "TOpIsStateful", stateful, level)
+
+
+def register_schedule(
+    op_name: str, schedule: Callable[..., Any] | None = None, level: int = 10
+) -> Any:
+    """Set the generic schedule, `schedule(attrs, outs, target)`; a decorator without it."""
+
+    def register_one(function: Callable[..., Any]) -> Callable[..., Any]:
+        op = register_op(op_name)
+        op.set_facets(schedules={**(op.schedules or {}), "generic": function})
+        return function
+
+    return register_one if schedule is None else register_one(schedule)
+
+
+def register_injective_schedule(op_name: str, level: int = 10) -> None:
+    """Schedule an operator as an injective one."""
+    register_op(op_name).set_facets(schedules={})
+
+
+register_broadcast_schedule = register_injective_schedule

@@ -1,0 +1,394 @@
+"""Reductions: a table of one-pass ones, and what is composed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.type import Type
+from tvm.relay.expr import Call, Tuple
+
+from .attributes import as_optional_ints
+from .registry import OpPattern, Precision, define_op
+from .types import Dim, TypeRelation, expect, expect_tensor, positive_axes, shape_of_type, tensor
+from .unary import EXP, LOG, SQRT
+
+
+class ReduceAttrs(Attrs, key="relay.attrs.ReduceAttrs"):
+    """The axes that go away (or, with `exclude`, those that stay)."""
+
+    axis: tuple[int, ...] | None = None  # None: all
+    keepdims: bool = False
+    exclude: bool = False
+
+
+class ArgReduceAttrs(ReduceAttrs, key="relay.attrs.ArgReduceAttrs"):
+    """A reduction that gives positions."""
+
+    select_last_index: bool = False
+
+
+class VarianceAttrs(ReduceAttrs, key="relay.attrs.VarianceAttrs"):
+    """A variance, of a sample with `unbiased`."""
+
+    unbiased: bool = False
+
+
+def reduced_axes(attrs: Attrs, rank: int, who: str = "a reduction") -> tuple[int, ...]:
+    """The axes that a reduction removes, in order."""
+    if attrs.axis is None:
+        return () if attrs.exclude else tuple(range(rank))
+    named = positive_axes(attrs.axis, rank, who)
+    if attrs.exclude:
+        return tuple([i for i in range(rank) if i not in named])
+    return tuple(sorted(named))
+
+
+def reduce_type(who: str, dtype: str | None = None) -> TypeRelation:
+    """The shape without (or with 1 at) the reduced axes."""
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        data = expect_tensor(arg_types[0], who)
+        shape = shape_of_type(data)
+        axes = reduced_axes(attrs, len(shape), who)
+        if dtype == "bool":
+            expect(data.dtype == "bool", f"{who} requires a tensor of bool, got {data.dtype}")
+        kept: list[Dim] = []
+        for i, extent in enumerate(shape):
+            if i not in axes:
+                kept.append(extent)
+            elif attrs.keepdims:
+                kept.append(1)
+        return tensor(kept, dtype or data.dtype)
+
+    return relation
+
+
+def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.generic.schedule_reduce(outs)
+
+
+def _schedule_cpu(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.x86.schedule_reduce(outs)
+
+
+def reduction(
+    name: str,
+    function: Callable[[te.Tensor, tuple[int, ...], bool], te.Tensor],
+    fold: Callable[..., np.ndarray],
+    gradient: Callable[[Call, RelayExpr], list[RelayExpr]] | None = None,
+    dtype: str | None = None,
+) -> Op:
+    """One row: `function(x, axes, keepdims)` for kernels, `fold(x, axis=, keepdims=)` in numpy."""
+
+    def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+        axes = reduced_axes(attrs, len(inputs[0].shape))
+        if not axes:
+            return [topi.identity(inputs[0])]
+        return [function(inputs[0], axes, attrs.keepdims)]
+
+    def fold_axes(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+        axes = reduced_axes(attrs, arrays[0].ndim)
+        result = fold(arrays[0], axis=axes, keepdims=attrs.keepdims)
+        return [np.asarray(result).astype(arrays[0].dtype, copy=False)]
+
+    return define_op(
+        name,
+        ReduceAttrs,
+        inputs=("data",),
+        infer_type=reduce_type(name, dtype),
+        fuse=OpPattern.COMM_REDUCE,
+        compute=compute,
+        schedules={"generic": _schedule, "cpu": _schedule_cpu},
+        fold=fold_axes,
+        gradient=gradient,
+        precision=Precision.KEEP_FLOAT32,
+    )
+
+
+def _expanded(call: Call, grad: RelayExpr) -> RelayExpr:
+    """The gradient of a reduction's result, spread over its input's shape."""
+    data, attrs = call.args[0], call.attrs
+    if not attrs.keepdims and attrs.axis is not None and not attrs.exclude:
+        for axis in sorted(attrs.axis):
+            grad = Op.get("expand_dims")(grad, axis=axis, num_newaxis=1)
+    return Op.get("broadcast_to_like")(grad, data)
+
+
+def _sum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    return [_expanded(call, grad)]
+
+
+def _extremum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    data = call.args[0]
+    chosen = Op.get("equal")(_expanded(call, call), data)
+    return [Op.get("cast_like")(chosen, grad) * _expanded(call, grad)]
+
+
+def _mean(x: te.Tensor, axes: tuple[int, ...], keepdims: bool) -> te.Tensor:
+    count = topi.utils.prod([x.shape[a] for a in axes])
+    total = topi.sum(x, axes, keepdims)
+    if x.dtype.is_float:
+        return topi.multiply(total, te.const(1.0, x.dtype) / topi.utils.cast_scalar(count, x.dtype))
+    return topi.divide(total, topi.utils.cast_scalar(count, x.dtype))
+
+
+def _numpy_mean(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndarray:
+    return np.mean(x, axis=axis, keepdims=keepdims)
+
+
+SUM = reduction("sum", topi.sum, np.sum, _sum_gradient)
+PROD = reduction("prod", topi.prod, np.prod)
+MAX = reduction("max", topi.max, np.max, _extremum_gradient)
+MIN = reduction("min", topi.min, np.min, _extremum_gradient)
+ALL = reduction("all", topi.all, np.all, dtype="bool")
+ANY = reduction("any", topi.any, np.any, dtype="bool")
+MEAN = reduction("mean", _mean, _numpy_mean)
+
+
+def _arg_reduction(
+    name: str, function: Callable[..., te.Tensor], fold: Callable[..., np.ndarray]
+) -> Op:
+    def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+        axes = reduced_axes(attrs, len(inputs[0].shape))
+        return [function(inputs[0], axes, attrs.keepdims, attrs.select_last_index)]
+
+    def fold_axes(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+        axes = reduced_axes(attrs, arrays[0].ndim)
+        return [_fold_positions(arrays[0], axes, attrs, fold)]
+
+    return define_op(
+        name,
+        ArgReduceAttrs,
+        inputs=("data",),
+        infer_type=reduce_type(name, "int32"),
+        fuse=OpPattern.COMM_REDUCE,
+        compute=compute,
+        schedules={"generic": _schedule, "cpu": _schedule_cpu},
+        fold=fold_axes,
+    )
+
+
+def _fold_positions(
+    x: np.ndarray, axes: tuple[int, ...], attrs: Attrs, fold: Callable[..., np.ndarray]
+) -> np.ndarray:
+    kept = [i for i in range(x.ndim) if i not in axes]
+    rows = x.transpose(kept + list(axes)).reshape([x.shape[i] for i in kept] + [-1])
+    if attrs.select_last_index:
+        found = rows.shape[-1] - 1 - fold(rows[..., ::-1], axis=-1)
+    else:
+        found = fold(rows, axis=-1)
+    if attrs.keepdims:
+        found = found.reshape([1 if i in axes else x.shape[i] for i in range(x.ndim)])
+    return np.asarray(found, dtype="int32")
+
+
+ARGMAX = _arg_reduction("argmax", topi.argmax, np.argmax)
+ARGMIN = _arg_reduction("argmin", topi.argmin, np.argmin)
+
+
+def _variance_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    return reduce_type("variance")(attrs, arg_types[:1])
+
+
+def _variance_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    x, mean_of_x = inputs
+    axes = reduced_axes(attrs, len(x.shape))
+    count = topi.utils.prod([x.shape[a] for a in axes])
+    spread_out = topi.subtract(x, mean_of_x)
+    total = topi.sum(topi.multiply(spread_out, spread_out), axes, attrs.keepdims)
+    return [topi.divide(total, topi.utils.cast_scalar(count - int(attrs.unbiased), x.dtype))]
+
+
+def _variance_fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+    x, mean_of_x = arrays
+    axes = reduced_axes(attrs, x.ndim)
+    count = int(np.prod([x.shape[a] for a in axes])) - int(attrs.unbiased)
+    total = np.sum(np.square(x - mean_of_x), axis=axes, keepdims=attrs.keepdims)
+    return [np.asarray(total / count).astype(x.dtype, copy=False)]
+
+
+VARIANCE = define_op(
+    "variance",
+    VarianceAttrs,
+    inputs=("data", "mean"),
+    infer_type=_variance_type,
+    fuse=OpPattern.COMM_REDUCE,
+    compute=_variance_compute,
+    schedules={"generic": _schedule, "cpu": _schedule_cpu},
+    fold=_variance_fold,
+    precision=Precision.KEEP_FLOAT32,
+)
+
+
+def _public(op: Op, summary: str) -> Callable[..., RelayExpr]:
+    def function(
+        data: RelayExpr,
+        axis: int | Sequence[int] | None = None,
+        keepdims: bool = False,
+        exclude: bool = False,
+    ) -> RelayExpr:
+        return op(data, axis=as_optional_ints(axis), keepdims=bool(keepdims), exclude=bool(exclude))
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = f"""{summary}
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    axis : int or sequence of int, optional
+        The axes that go away, all by default.
+    keepdims : bool
+        Keep the reduced axes with extent 1.
+    exclude : bool
+        Reduce over the axes that are not named.
+    """
+    return function
+
+
+sum = _public(SUM, "The sum along axes.")
+prod = _public(PROD, "The product along axes.")
+max = _public(MAX, "The largest element along axes.")
+min = _public(MIN, "The smallest element along axes.")
+all = _public(ALL, "Whether all elements along axes are true.")
+any = _public(ANY, "Whether some element along axes is true.")
+mean = _public(MEAN, "The arithmetic mean along axes.")
+
+
+def _public_arg(op: Op, summary: str) -> Callable[..., RelayExpr]:
+    def function(
+        data: RelayExpr,
+        axis: int | Sequence[int] | None = None,
+        keepdims: bool = False,
+        exclude: bool = False,
+        select_last_index: bool = False,
+    ) -> RelayExpr:
+        return op(
+            data,
+            axis=as_optional_ints(axis),
+            keepdims=bool(keepdims),
+            exclude=bool(exclude),
+            select_last_index=bool(select_last_index),
+        )
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = f"""{summary}
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    axis : int or sequence of int, optional
+        The axes searched, all (flattened) by default.
+    keepdims : bool
+        Keep the reduced axes with extent 1.
+    exclude : bool
+        Search the axes that are not named.
+    select_last_index : bool
+        Of equal elements take the last.
+    """
+    return function
+
+
+argmax = _public_arg(ARGMAX, "The position of the largest element, int32.")
+argmin = _public_arg(ARGMIN, "The position of the smallest element, int32.")
+
+
+def variance(
+    data: RelayExpr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+    with_mean: RelayExpr | None = None,
+) -> RelayExpr:
+    """The variance along axes.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    axis : int or sequence of int, optional
+        The axes that go away, all by default.
+    keepdims, exclude : bool
+        As in `sum`.
+    unbiased : bool
+        Divide by the count less one.
+    with_mean : relay.Expr, optional
+        The mean along the same axes with `keepdims`, if it is at hand.
+    """
+    centre = mean(data, axis, True, exclude) if with_mean is None else with_mean
+    return VARIANCE(
+        data,
+        centre,
+        axis=as_optional_ints(axis),
+        keepdims=bool(keepdims),
+        exclude=bool(exclude),
+        unbiased=bool(unbiased),
+    )
+
+
+def std(
+    data: RelayExpr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+) -> RelayExpr:
+    """The standard deviation along axes; parameters as in `variance`."""
+    return SQRT(variance(data, axis, keepdims, exclude, unbiased))
+
+
+def mean_variance(
+    data: RelayExpr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+) -> Tuple:
+    """The mean and the variance along axes, as a tuple."""
+    centre = mean(data, axis, True, exclude)
+    return Tuple(
+        [
+            mean(data, axis, keepdims, exclude),
+            variance(data, axis, keepdims, exclude, unbiased, with_mean=centre),
+        ]
+    )
+
+
+def mean_std(
+    data: RelayExpr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+) -> Tuple:
+    """The mean and the standard deviation along axes, as a tuple."""
+    return Tuple([mean(data, axis, keepdims, exclude), std(data, axis, keepdims, exclude)])
+
+
+def logsumexp(
+    data: RelayExpr, axis: int | Sequence[int] | None = None, keepdims: bool = False
+) -> RelayExpr:
+    """The logarithm of the sum of exponentials along axes, without overflow.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    axis : int or sequence of int, optional
+        The axes that go away, all by default.
+    keepdims : bool
+        Keep the reduced axes with extent 1.
+    """
+    largest = max(data, axis, True)
+    total = sum(EXP(data - largest), axis, True)
+    result = LOG(total) + largest
+    if keepdims:
+        return result
+    return Op.get("squeeze")(result, axis=as_optional_ints(axis))

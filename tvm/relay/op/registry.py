@@ -1,0 +1,143 @@
+"""Declaring operators: one `define_op` block each.
+
+    CLIP = define_op("clip", ClipAttrs, inputs=("a",), infer_type=..., fuse=..., compute=...)
+    CLIP(x, a_min=0.0, a_max=6.0)      # a relay.Call
+
+The record (`tvm.ir.op.Op`) has every facet as a field; passes and the kernel compiler read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from tvm import te
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op, register_op
+from tvm.ir.type import Type
+from tvm.relay.expr import Call, TupleWrapper
+from tvm.target import Target
+
+if TYPE_CHECKING:
+    from tvm.tir import Layout
+
+Compute: TypeAlias = Callable[[Attrs, Sequence["te.Tensor"], Type], "list[te.Tensor]"]
+Schedule: TypeAlias = Callable[[Attrs, Sequence["te.Tensor"], Target], "te.Schedule"]
+Fold: TypeAlias = Callable[[Attrs, Sequence[np.ndarray], Type], "list[np.ndarray]"]
+Gradient: TypeAlias = Callable[[Call, RelayExpr], "list[RelayExpr]"]
+Simplify: TypeAlias = Callable[[Call, Sequence[Type]], "RelayExpr | None"]
+AlterLayout: TypeAlias = Callable[[Call, Sequence[Type], Type, Target], "RelayExpr | None"]
+
+
+class OpPattern(IntEnum):
+    """How an operator fuses with its neighbours."""
+
+    ELEMWISE = 0  # one element in, one out, same index
+    BROADCAST = 1  # the index loses axes
+    INJECTIVE = 2  # the index is mapped one to one
+    COMM_REDUCE = 3  # a commutative reduction
+    OUT_ELEMWISE_FUSABLE = 4  # element-wise operators may follow it in its loops
+    TUPLE = 7  # a tuple node
+    OPAQUE = 8  # never fused
+
+
+class LayoutChoice(NamedTuple):
+    """The layouts an operator wants and gives, and its attributes in those layouts."""
+
+    inputs: tuple[Layout | None, ...]
+    outputs: tuple[Layout | None, ...]
+    attrs: Attrs | None = None  # None: unchanged
+
+
+InferLayout: TypeAlias = Callable[
+    [Attrs, "Sequence[Layout | None]", Sequence[Type]], "LayoutChoice | None"
+]
+
+
+class Precision(Enum):
+    """What mixed precision may do with an operator."""
+
+    ALWAYS = "always"  # gains from low precision
+    FOLLOW = "follow"  # takes the precision of its inputs
+    KEEP_FLOAT32 = "never"  # loses accuracy
+
+
+def define_op(
+    name: str,
+    attrs_type: type[Attrs] | None = None,
+    *,
+    inputs: Sequence[str],
+    infer_type: Callable[[Attrs, Sequence[Type]], Type],
+    fuse: OpPattern = OpPattern.OPAQUE,
+    compute: Compute | None = None,
+    schedules: Mapping[str, Schedule] | None = None,
+    gradient: Gradient | None = None,
+    legalize: Callable[..., RelayExpr | None] | None = None,
+    shape_func: Callable[..., object] | None = None,
+    precision: Precision = Precision.FOLLOW,
+    simplify: Simplify | None = None,
+    fold: Fold | None = None,
+    alter_layout: AlterLayout | None = None,
+    infer_layout: InferLayout | None = None,
+    description: str = "",
+) -> Op:
+    """Declare an operator; every facet it lacks is visible as None in its record."""
+    op = register_op(name)
+    op.set_facets(
+        attrs_type=attrs_type,
+        num_inputs=len(inputs),
+        arguments=[(argument, "Expr", "") for argument in inputs],
+        infer_type=infer_type,
+        fuse=fuse,
+        compute=compute,
+        schedules=dict(schedules or {}),
+        gradient=gradient,
+        legalize=legalize,
+        shape_func=shape_func,
+        precision=precision,
+        simplify=simplify,
+        fold=fold,
+        alter_layout=alter_layout,
+        infer_layout=infer_layout,
+        description=description,
+    )
+    op.extra["call"] = _build_call
+    _DECLARED[name] = op
+    return op
+
+
+_DECLARED: dict[str, Op] = {}
+
+
+def all_ops() -> list[Op]:
+    """Every relay operator declared by this package, in the order of declaration."""
+    return list(_DECLARED.values())
+
+
+def _build_call(op: Op, *args: RelayExpr, **attrs: object) -> Call:
+    """`CONV2D(data, weight, strides=(1, 1))` as a call node."""
+    operands = [_operand(op, i, value) for i, value in enumerate(args)]
+    if op.num_inputs is not None and op.num_inputs != len(operands):
+        names = ", ".join([argument[0] for argument in op.arguments])
+        raise TypeError(f"{op.name} requires the arguments ({names}), got {len(operands)}")
+    if op.attrs_type is None:
+        if attrs:
+            raise TypeError(f"{op.name} has no attributes, got {', '.join(attrs)}")
+        return Call(op, operands)
+    return Call(op, operands, op.attrs_type(**attrs))
+
+
+def _operand(op: Op, position: int, value: object) -> RelayExpr:
+    if isinstance(value, TupleWrapper):
+        return value.astuple()
+    if not isinstance(value, RelayExpr):
+        name = op.arguments[position][0] if position < len(op.arguments) else f"#{position}"
+        raise TypeError(
+            f"{op.name} requires a relay expression for {name}, got {type(value).__name__}; "
+            "convert numbers and arrays with relay.const"
+        )
+    return value

@@ -1,0 +1,644 @@
+"""Operators that rearrange elements: reshape, transpose, squeeze, broadcast, layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tvm import te, topi
+from tvm.error import OpNotImplemented, TypeCheckError
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.relay.expr import Call, Constant
+
+from .attributes import as_int, as_ints, as_optional_ints
+from .layout_shapes import axes_extents, shape_in_layout
+from .registry import OpPattern, define_op
+from .types import (
+    Dim,
+    Shape,
+    apply,
+    broadcast_shapes,
+    expect,
+    expect_tensor,
+    is_known,
+    may_equal,
+    positive_axes,
+    positive_axis,
+    product,
+    shape_of_type,
+    show,
+    tensor,
+    unknown,
+)
+
+
+class ReshapeAttrs(Attrs, key="relay.attrs.ReshapeAttrs"):
+    """The shape wanted, with the special values 0, -1, -2, -3 and -4."""
+
+    newshape: tuple[int, ...]
+    allowzero: bool = False
+
+
+def infer_reshape(shape: Shape, newshape: Sequence[int], allowzero: bool = False) -> Shape:
+    """The shape a reshape gives.
+
+    0 copies a dimension, -1 takes what is left, -2 copies all remaining ones, -3 merges two,
+    -4 splits one into the two numbers that follow (one of them may be -1).
+    """
+    out: list[Dim] = []
+    source = 0
+    left_over: int | None = None
+    values = list(newshape)
+    i = 0
+    while i < len(values):
+        value = values[i]
+        if value > 0 or (value == 0 and allowzero):
+            out.append(value)
+            source += 1
+        elif value == 0:
+            out.append(_source_dim(shape, source, newshape))
+            source += 1
+        elif value == -1:
+            expect(left_over is None, f"reshape allows one -1 in newshape, got {tuple(newshape)}")
+            left_over = len(out)
+            out.append(1)
+            source += 1
+        elif value == -2:
+            out.extend(shape[source:])
+            source = len(shape)
+        elif value == -3:
+            pair = [_source_dim(shape, source + k, newshape) for k in range(2)]
+            out.append(product(pair))
+            source += 2
+        elif value == -4:
+            expect(i + 2 < len(values), "reshape requires two numbers after -4 in newshape")
+            out.extend(_split_dim(_source_dim(shape, source, newshape), values[i + 1 : i + 3]))
+            source += 1
+            i += 2
+        else:
+            raise TypeCheckError(f"reshape requires values of at least -4, got {tuple(newshape)}")
+        i += 1
+    if left_over is not None:
+        out[left_over] = _left_over(shape, out, newshape)
+    _expect_same_size(shape, out, newshape)
+    return tuple(out)
+
+
+def _source_dim(shape: Shape, index: int, newshape: Sequence[int]) -> Dim:
+    expect(
+        index < len(shape),
+        f"reshape to {tuple(newshape)} copies more dimensions than {show(shape)} has",
+    )
+    return shape[index]
+
+
+def _split_dim(extent: Dim, parts: Sequence[int]) -> tuple[Dim, Dim]:
+    first, second = parts
+    expect(first != -1 or second != -1, "reshape requires at most one -1 after -4")
+    if first == -1:
+        return apply(lambda e: e // second, extent), second
+    if second == -1:
+        return first, apply(lambda e: e // first, extent)
+    return first, second
+
+
+def _left_over(shape: Shape, out: Sequence[Dim], newshape: Sequence[int]) -> Dim:
+    known, total = product(out), product(shape)
+    if not is_known(known, total):
+        return _shared_unknown(shape, out)
+    if known == 0:
+        return 0
+    expect(
+        total % known == 0,  # type: ignore[operator]
+        f"reshape of {show(shape)} to {tuple(newshape)} leaves a remainder",
+    )
+    return total // known  # type: ignore[operator]
+
+
+def _shared_unknown(shape: Shape, out: Sequence[Dim]) -> Dim:
+    """What -1 stands for once the unknown dimensions that are copied cancel out."""
+    rest = [d for d in shape if isinstance(d, int)]
+    copied = [d for d in out if isinstance(d, int)]
+    unknown_in = [d for d in shape if not isinstance(d, int)]
+    unknown_out = [d for d in out if not isinstance(d, int)]
+    if len(unknown_in) != len(unknown_out) or any(
+        a is not b for a, b in zip(unknown_in, unknown_out, strict=True)
+    ):
+        return unknown()
+    return int(np.prod(rest)) // max(int(np.prod(copied)), 1)
+
+
+def _expect_same_size(shape: Shape, out: Sequence[Dim], newshape: Sequence[int]) -> None:
+    before, after = product(shape), product(out)
+    expect(
+        may_equal(before, after),
+        f"reshape of {show(shape)} to {tuple(newshape)} needs {before} elements, "
+        f"newshape has {after}",
+    )
+
+
+def _reshape_type(attrs: ReshapeAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "reshape")
+    return tensor(infer_reshape(shape_of_type(data), attrs.newshape, attrs.allowzero), data.dtype)
+
+
+def _reshape_to_out_type(
+    attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type
+) -> list[te.Tensor]:
+    return [topi.reshape(inputs[0], out_type.shape)]  # type: ignore[attr-defined]
+
+
+def _fold_to_out_type(
+    attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type
+) -> list[np.ndarray]:
+    return [arrays[0].reshape(out_type.concrete_shape)]  # type: ignore[attr-defined]
+
+
+def _reshape_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    return [RESHAPE_LIKE(grad, call.args[0])]
+
+
+RESHAPE = define_op(
+    "reshape",
+    ReshapeAttrs,
+    inputs=("data",),
+    infer_type=_reshape_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=_reshape_to_out_type,
+    fold=_fold_to_out_type,
+    gradient=_reshape_gradient,
+)
+
+
+class ReshapeLikeAttrs(Attrs, key="relay.attrs.ReshapeLikeAttrs"):
+    """The ranges of axes that are exchanged."""
+
+    lhs_begin: int = 0
+    lhs_end: int | None = None
+    rhs_begin: int = 0
+    rhs_end: int | None = None
+
+
+def _reshape_like_type(attrs: ReshapeLikeAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "reshape_like")
+    like = expect_tensor(arg_types[1], "reshape_like", "shape_like")
+    shape, wanted = shape_of_type(data), shape_of_type(like)
+    begin, end = _range(attrs.lhs_begin, attrs.lhs_end, len(shape))
+    rhs_begin, rhs_end = _range(attrs.rhs_begin, attrs.rhs_end, len(wanted))
+    out = shape[:begin] + wanted[rhs_begin:rhs_end] + shape[end:]
+    expect(
+        may_equal(product(shape), product(out)),
+        f"reshape_like requires as many elements in {show(out)} as in {show(shape)}",
+    )
+    return tensor(out, data.dtype)
+
+
+def _range(begin: int, end: int | None, rank: int) -> tuple[int, int]:
+    start = begin + rank if begin < 0 else begin
+    stop = rank if end is None else end + rank if end < 0 else end
+    return start, stop
+
+
+RESHAPE_LIKE = define_op(
+    "reshape_like",
+    ReshapeLikeAttrs,
+    inputs=("data", "shape_like"),
+    infer_type=_reshape_like_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=_reshape_to_out_type,
+    fold=_fold_to_out_type,
+)
+
+
+class ReverseReshapeAttrs(ReshapeAttrs, key="relay.attrs.ReverseReshapeAttrs"):
+    """The shape wanted, its special values read from the right."""
+
+
+def _reverse_reshape_type(attrs: ReshapeAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "contrib_reverse_reshape")
+    out = infer_reshape(shape_of_type(data)[::-1], attrs.newshape[::-1])
+    return tensor(out[::-1], data.dtype)
+
+
+REVERSE_RESHAPE = define_op(
+    "contrib_reverse_reshape",
+    ReverseReshapeAttrs,
+    inputs=("data",),
+    infer_type=_reverse_reshape_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=_reshape_to_out_type,
+    fold=_fold_to_out_type,
+)
+
+
+def _batch_flatten_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "nn.batch_flatten")
+    shape = shape_of_type(data)
+    expect(len(shape) > 0, "nn.batch_flatten requires at least one dimension")
+    return tensor((shape[0], product(shape[1:])), data.dtype)
+
+
+BATCH_FLATTEN = define_op(
+    "nn.batch_flatten",
+    inputs=("data",),
+    infer_type=_batch_flatten_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=_reshape_to_out_type,
+    fold=_fold_to_out_type,
+    gradient=_reshape_gradient,
+)
+
+
+class TransposeAttrs(Attrs, key="relay.attrs.TransposeAttrs"):
+    """The source axis of each result axis."""
+
+    axes: tuple[int, ...] | None = None  # None: reversed
+
+
+def _permutation(axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    if not axes:
+        return tuple(range(rank))[::-1]
+    expect(len(axes) == rank, f"transpose requires {rank} axes, got {tuple(axes)}")
+    return positive_axes(axes, rank, "transpose")
+
+
+def _transpose_type(attrs: TransposeAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "transpose")
+    shape = shape_of_type(data)
+    return tensor([shape[a] for a in _permutation(attrs.axes, len(shape))], data.dtype)
+
+
+def _transpose_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    axes = call.attrs.axes
+    inverse = None if not axes else tuple(int(i) for i in np.argsort(axes))
+    return [TRANSPOSE(grad, axes=inverse)]
+
+
+TRANSPOSE = define_op(
+    "transpose",
+    TransposeAttrs,
+    inputs=("data",),
+    infer_type=_transpose_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.transpose(inputs[0], _permutation(attrs.axes, len(inputs[0].shape)))
+    ],
+    fold=lambda attrs, arrays, out_type: [
+        np.ascontiguousarray(arrays[0].transpose(_permutation(attrs.axes, arrays[0].ndim)))
+    ],
+    gradient=_transpose_gradient,
+)
+
+
+class ExpandDimsAttrs(Attrs, key="relay.attrs.ExpandDimsAttrs"):
+    """Where axes of extent 1 come in."""
+
+    axis: int
+    num_newaxis: int = 1
+
+
+def _expand_dims_type(attrs: ExpandDimsAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "expand_dims")
+    shape = shape_of_type(data)
+    axis = positive_axis(attrs.axis, len(shape) + 1, "expand_dims")
+    return tensor(shape[:axis] + (1,) * attrs.num_newaxis + shape[axis:], data.dtype)
+
+
+EXPAND_DIMS = define_op(
+    "expand_dims",
+    ExpandDimsAttrs,
+    inputs=("data",),
+    infer_type=_expand_dims_type,
+    fuse=OpPattern.BROADCAST,
+    compute=lambda attrs, inputs, out_type: [
+        topi.expand_dims(inputs[0], attrs.axis, attrs.num_newaxis)
+    ],
+    fold=_fold_to_out_type,
+    gradient=_reshape_gradient,
+)
+
+
+class SqueezeAttrs(Attrs, key="relay.attrs.SqueezeAttrs"):
+    """The axes of extent 1 that go away."""
+
+    axis: tuple[int, ...] | None = None  # None: all of them
+
+
+def _squeezed_axes(attrs: SqueezeAttrs, shape: Shape) -> tuple[int, ...]:
+    if attrs.axis is None:
+        return tuple([i for i, d in enumerate(shape) if d == 1 and isinstance(d, int)])
+    axes = positive_axes(attrs.axis, len(shape), "squeeze")
+    for axis in axes:
+        expect(
+            may_equal(shape[axis], 1),
+            f"squeeze requires extent 1 at axis {axis}, got shape {show(shape)}",
+        )
+    return axes
+
+
+def _squeeze_type(attrs: SqueezeAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "squeeze")
+    shape = shape_of_type(data)
+    gone = _squeezed_axes(attrs, shape)
+    return tensor([d for i, d in enumerate(shape) if i not in gone], data.dtype)
+
+
+SQUEEZE = define_op(
+    "squeeze",
+    SqueezeAttrs,
+    inputs=("data",),
+    infer_type=_squeeze_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=_reshape_to_out_type,
+    fold=_fold_to_out_type,
+    gradient=_reshape_gradient,
+)
+
+
+class BroadcastAttrs(Attrs, key="relay.attrs.InitOpAttrs"):
+    """A shape and perhaps a dtype."""
+
+    shape: tuple[int, ...] | None = None
+    dtype: str = ""
+
+
+def _broadcast_to_type(attrs: BroadcastAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "broadcast_to")
+    wanted = tuple(attrs.shape or ())
+    shape = shape_of_type(data)
+    found = broadcast_shapes(shape, wanted, "broadcast_to")
+    expect(
+        len(found) == len(wanted)
+        and all(may_equal(a, b) for a, b in zip(found, wanted, strict=True)),
+        f"broadcast_to cannot bring {show(shape)} to {show(wanted)}",
+    )
+    return tensor(wanted, data.dtype)
+
+
+def _fold_broadcast(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+    return [np.array(np.broadcast_to(arrays[0], out_type.concrete_shape))]  # type: ignore[attr-defined]
+
+
+BROADCAST_TO = define_op(
+    "broadcast_to",
+    BroadcastAttrs,
+    inputs=("data",),
+    infer_type=_broadcast_to_type,
+    fuse=OpPattern.BROADCAST,
+    compute=lambda attrs, inputs, out_type: [topi.broadcast_to(inputs[0], out_type.shape)],
+    fold=_fold_broadcast,
+    gradient=lambda call, grad: [COLLAPSE_SUM_LIKE(grad, call.args[0])],
+)
+
+
+def _broadcast_to_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "broadcast_to_like")
+    like = expect_tensor(arg_types[1], "broadcast_to_like", "broadcast_type")
+    broadcast_shapes(shape_of_type(data), shape_of_type(like), "broadcast_to_like")
+    return tensor(shape_of_type(like), data.dtype)
+
+
+BROADCAST_TO_LIKE = define_op(
+    "broadcast_to_like",
+    inputs=("data", "broadcast_type"),
+    infer_type=_broadcast_to_like_type,
+    fuse=OpPattern.BROADCAST,
+    compute=lambda attrs, inputs, out_type: [topi.broadcast_to(inputs[0], out_type.shape)],
+    fold=_fold_broadcast,
+)
+
+
+def _collapse_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "collapse_sum_like")
+    wanted = shape_of_type(expect_tensor(arg_types[1], "collapse_sum_like", "collapse_type"))
+    broadcast_shapes(shape_of_type(data), wanted, "collapse_sum_like")
+    return tensor(wanted, data.dtype)
+
+
+COLLAPSE_SUM_LIKE = define_op(
+    "collapse_sum_like",
+    inputs=("data", "collapse_type"),
+    infer_type=_collapse_type,
+    fuse=OpPattern.COMM_REDUCE,
+    compute=lambda attrs, inputs, out_type: [topi.collapse_sum(inputs[0], out_type.shape)],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.schedule_reduce(outs),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_reduce(outs),
+    },
+)
+
+
+class LayoutTransformAttrs(Attrs, key="relay.attrs.LayoutTransformAttrs"):
+    """Two layouts of the same axes."""
+
+    src_layout: str
+    dst_layout: str
+
+
+def _layout_transform_type(attrs: LayoutTransformAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "layout_transform")
+    extents = axes_extents(shape_of_type(data), attrs.src_layout, "layout_transform")
+    missing = [c for c in attrs.dst_layout if c.isupper() and c not in extents]
+    expect(
+        not missing and sum([c.isupper() for c in attrs.dst_layout]) == len(extents),
+        f"layout_transform requires layouts of the same axes, got {attrs.src_layout} and "
+        f"{attrs.dst_layout}",
+    )
+    return tensor(shape_in_layout(extents, attrs.dst_layout), data.dtype)
+
+
+def _fold_layout_transform(
+    attrs: LayoutTransformAttrs, arrays: Sequence[np.ndarray], out_type: Type
+) -> list[np.ndarray]:
+    return [topi.layout.transform_array(arrays[0], attrs.src_layout, attrs.dst_layout)]
+
+
+LAYOUT_TRANSFORM = define_op(
+    "layout_transform",
+    LayoutTransformAttrs,
+    inputs=("data",),
+    infer_type=_layout_transform_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.layout_transform(inputs[0], attrs.src_layout, attrs.dst_layout)
+    ],
+    fold=_fold_layout_transform,
+    infer_layout=lambda attrs, in_layouts, arg_types: None,
+)
+
+
+class ReverseAttrs(Attrs, key="relay.attrs.ReverseAttrs"):
+    """The axis whose order is turned round."""
+
+    axis: int
+
+
+def _reverse_type(attrs: ReverseAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "reverse")
+    positive_axis(attrs.axis, len(data.shape), "reverse")
+    return data
+
+
+REVERSE = define_op(
+    "reverse",
+    ReverseAttrs,
+    inputs=("data",),
+    infer_type=_reverse_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [topi.flip(inputs[0], attrs.axis)],
+    fold=lambda attrs, arrays, out_type: [np.ascontiguousarray(np.flip(arrays[0], attrs.axis))],
+    gradient=lambda call, grad: [REVERSE(grad, axis=call.attrs.axis)],
+)
+
+
+def reshape(
+    data: RelayExpr, newshape: int | Sequence[int] | RelayExpr, allowzero: bool = False
+) -> RelayExpr:
+    """The same elements in another shape.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    newshape : int or sequence of int
+        The shape; 0 copies a dimension, -1 takes what is left, -2 copies all that remain,
+        -3 merges two dimensions, -4 splits one into the two numbers that follow.
+    allowzero : bool
+        Read 0 as the extent 0.
+    """
+    if isinstance(newshape, RelayExpr) and not isinstance(newshape, Constant):
+        raise OpNotImplemented("reshape requires a constant newshape, got an expression")
+    return RESHAPE(data, newshape=as_ints(newshape), allowzero=bool(allowzero))
+
+
+def reshape_like(
+    data: RelayExpr,
+    shape_like: RelayExpr,
+    lhs_begin: int = 0,
+    lhs_end: int | None = None,
+    rhs_begin: int = 0,
+    rhs_end: int | None = None,
+) -> RelayExpr:
+    """Reshape to the shape of another tensor, or exchange a range of axes for its range.
+
+    Parameters
+    ----------
+    data, shape_like : relay.Expr
+        The tensor and the one whose shape is taken.
+    lhs_begin, lhs_end, rhs_begin, rhs_end : int
+        The axes of `data` that are replaced, by these axes of `shape_like`.
+    """
+    return RESHAPE_LIKE(
+        data, shape_like, lhs_begin=lhs_begin, lhs_end=lhs_end, rhs_begin=rhs_begin, rhs_end=rhs_end
+    )
+
+
+def reverse_reshape(data: RelayExpr, newshape: int | Sequence[int]) -> RelayExpr:
+    """As `reshape`, with the special values read from the right."""
+    return REVERSE_RESHAPE(data, newshape=as_ints(newshape))
+
+
+def batch_flatten(data: RelayExpr) -> RelayExpr:
+    """Merge all axes but the first.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    """
+    return BATCH_FLATTEN(data)
+
+
+def transpose(data: RelayExpr, axes: Sequence[int] | None = None) -> RelayExpr:
+    """Permute the axes.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    axes : sequence of int, optional
+        The source axis of each result axis; reversed by default.
+    """
+    return TRANSPOSE(data, axes=as_optional_ints(axes))
+
+
+def expand_dims(data: RelayExpr, axis: int, num_newaxis: int = 1) -> RelayExpr:
+    """Insert axes of extent 1.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    axis : int
+        Where they come in.
+    num_newaxis : int
+        How many.
+    """
+    return EXPAND_DIMS(data, axis=as_int(axis), num_newaxis=as_int(num_newaxis))
+
+
+def squeeze(data: RelayExpr, axis: int | Sequence[int] | None = None) -> RelayExpr:
+    """Remove axes of extent 1.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    axis : int or sequence of int, optional
+        Which; all by default.
+    """
+    return SQUEEZE(data, axis=as_optional_ints(axis))
+
+
+def broadcast_to(data: RelayExpr, shape: Sequence[int] | RelayExpr) -> RelayExpr:
+    """Repeat axes of extent 1 to reach a shape.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    shape : sequence of int
+        The shape wanted.
+    """
+    if isinstance(shape, RelayExpr) and not isinstance(shape, Constant):
+        raise OpNotImplemented("broadcast_to requires a constant shape, got an expression")
+    return BROADCAST_TO(data, shape=as_ints(shape))
+
+
+def broadcast_to_like(data: RelayExpr, broadcast_type: RelayExpr) -> RelayExpr:
+    """Repeat axes of extent 1 to reach another tensor's shape."""
+    return BROADCAST_TO_LIKE(data, broadcast_type)
+
+
+def collapse_sum_like(data: RelayExpr, collapse_type: RelayExpr) -> RelayExpr:
+    """Sum over axes to reach another tensor's shape: the reverse of broadcasting."""
+    return COLLAPSE_SUM_LIKE(data, collapse_type)
+
+
+def layout_transform(data: RelayExpr, src_layout: str, dst_layout: str) -> RelayExpr:
+    """Bring a tensor from one data layout to another.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    src_layout, dst_layout : str
+        Such as "NCHW" and "NCHW16c".
+    """
+    return LAYOUT_TRANSFORM(data, src_layout=str(src_layout), dst_layout=str(dst_layout))
+
+
+def reverse(data: RelayExpr, axis: int) -> RelayExpr:
+    """Turn the order along an axis round.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    axis : int
+        The axis.
+    """
+    return REVERSE(data, axis=as_int(axis))

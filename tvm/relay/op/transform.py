@@ -1,0 +1,68 @@
+"""Operators that move elements under the classic module name."""
+
+from __future__ import annotations
+
+from .creation import arange, full, full_like
+from .indexing import (
+    gather,
+    gather_nd,
+    one_hot,
+    slice_like,
+    strided_slice,
+    take,
+    trilu,
+    where,
+)
+from .joining import meshgrid, repeat, split, tile
+from .scan import cumprod, cumsum
+from .scatter import scatter_elements, scatter_nd
+from .shaping import (
+    broadcast_to,
+    broadcast_to_like,
+    collapse_sum_like,
+    expand_dims,
+    layout_transform,
+    reshape,
+    reshape_like,
+    reverse,
+    reverse_reshape,
+    squeeze,
+    transpose,
+)
+from .unary import cast, cast_like, reinterpret
+
+__all__ = [
+    "arange",
+    "broadcast_to",
+    "broadcast_to_like",
+    "cast",
+    "cast_like",
+    "collapse_sum_like",
+    "cumprod",
+    "cumsum",
+    "expand_dims",
+    "full",
+    "full_like",
+    "gather",
+    "gather_nd",
+    "layout_transform",
+    "meshgrid",
+    "one_hot",
+    "reinterpret",
+    "repeat",
+    "reshape",
+    "reshape_like",
+    "reverse",
+    "reverse_reshape",
+    "scatter_elements",
+    "scatter_nd",
+    "slice_like",
+    "split",
+    "squeeze",
+    "strided_slice",
+    "take",
+    "tile",
+    "transpose",
+    "trilu",
+    "where",
+]

@@ -1,0 +1,197 @@
+"""Type relations' vocabulary: dimensions that may be unknown, broadcasting, checks with clear texts.
+
+A dimension is an `int` when it is known and an expression otherwise (`Any`, or a variable).
+Arithmetic on an unknown dimension is unknown; a check of an unknown dimension passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from tvm.error import TypeCheckError
+from tvm.ir import structural_equal
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import PrimExpr
+from tvm.ir.type import TensorType, TupleType, Type
+from tvm.tir import Any, IntImm
+
+Dim: TypeAlias = "int | PrimExpr"
+Shape: TypeAlias = "tuple[Dim, ...]"
+TypeRelation: TypeAlias = Callable[[Attrs, Sequence[Type]], Type]
+
+
+def as_dim(value: object) -> Dim:
+    """A dimension as an int where it is known."""
+    if isinstance(value, IntImm):
+        return int(value.value)
+    return value if isinstance(value, PrimExpr) else int(value)  # type: ignore[call-overload]
+
+
+def shape_of_type(ty: Type) -> Shape:
+    """The dimensions of a tensor type."""
+    return tuple([as_dim(d) for d in ty.shape])  # type: ignore[attr-defined]
+
+
+def unknown() -> PrimExpr:
+    """A dimension that only the run can tell."""
+    return Any()
+
+
+def is_known(*values: Dim) -> bool:
+    """Whether all the dimensions are numbers."""
+    return all(isinstance(v, int) for v in values)
+
+
+def is_any(value: Dim) -> bool:
+    """Whether nothing at all is known of a dimension."""
+    return isinstance(value, Any)
+
+
+def apply(function: Callable[..., int], *values: Dim) -> Dim:
+    """`function` of dimensions: unknown as soon as one is."""
+    return function(*values) if is_known(*values) else unknown()
+
+
+def product(values: Sequence[Dim]) -> Dim:
+    """The number of elements; a zero makes it known."""
+    total = 1
+    complete = True
+    for value in values:
+        if not isinstance(value, int):
+            complete = False
+        elif value == 0:
+            return 0
+        else:
+            total *= value
+    return total if complete else unknown()
+
+
+def may_equal(a: Dim, b: Dim) -> bool:
+    """False only if two dimensions certainly differ."""
+    return a == b if isinstance(a, int) and isinstance(b, int) else True
+
+
+def same_dim(a: Dim, b: Dim) -> bool:
+    """Whether two dimensions are certainly the same."""
+    if isinstance(a, int) or isinstance(b, int):
+        return isinstance(a, int) and isinstance(b, int) and a == b
+    return not is_any(a) and not is_any(b) and structural_equal(a, b)
+
+
+def refine(a: Dim, b: Dim) -> Dim:
+    """Two statements about one dimension: the more precise of them."""
+    return b if is_any(a) else a
+
+
+def tensor(shape: Sequence[Dim], dtype: str) -> TensorType:
+    """A tensor type."""
+    return TensorType(tuple(shape), dtype)
+
+
+def show(shape: Sequence[Dim]) -> str:
+    """A shape as text: `(1, ?, 3)`."""
+    inner = ", ".join(["?" if is_any(d) else str(d) for d in shape])
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def expect_tensor(
+    ty: Type, who: str, argument: str = "data", rank: int | None = None
+) -> TensorType:
+    """The type as a tensor type (of a given rank)."""
+    if not isinstance(ty, TensorType):
+        raise TypeCheckError(f"{who} requires a tensor for {argument}, got {ty}")
+    if rank is not None and len(ty.shape) != rank:
+        raise TypeCheckError(
+            f"{who} requires a tensor of rank {rank} for {argument}, "
+            f"got shape {show(shape_of_type(ty))}"
+        )
+    return ty
+
+
+def expect_tuple(ty: Type, who: str, argument: str = "data") -> tuple[TensorType, ...]:
+    """The tensor types of a tuple of tensors."""
+    if not isinstance(ty, TupleType):
+        raise TypeCheckError(f"{who} requires a tuple of tensors for {argument}, got {ty}")
+    return tuple([expect_tensor(field, who, argument) for field in ty.fields])
+
+
+def expect(condition: bool, message: str, hint: str = "") -> None:
+    """Refuse a call whose types do not fit."""
+    if not condition:
+        raise TypeCheckError(message, hint=hint)
+
+
+def expect_dim(value: Dim, wanted: Dim, who: str, what: str) -> None:
+    """Check one dimension against another."""
+    if not may_equal(value, wanted):
+        raise TypeCheckError(f"{who} requires {what} to be {wanted}, got {value}")
+
+
+def expect_same_dtype(types: Sequence[Type], who: str) -> str:
+    """The dtype that all arguments share."""
+    dtypes = [ty.dtype for ty in types]  # type: ignore[attr-defined]
+    if any(d != dtypes[0] for d in dtypes):
+        raise TypeCheckError(
+            f"{who} requires arguments of one dtype, got {' and '.join(dict.fromkeys(dtypes))}",
+            hint="convert one of them with relay.cast",
+        )
+    return str(dtypes[0])
+
+
+def positive_axis(axis: int, rank: int, who: str) -> int:
+    """An axis counted from the front; refuses one that does not exist."""
+    if not -rank <= axis < rank:
+        raise TypeCheckError(f"{who} requires an axis in [{-rank}, {rank}), got {axis}")
+    return axis % rank
+
+
+def positive_axes(axes: Sequence[int], rank: int, who: str) -> tuple[int, ...]:
+    """Distinct axes counted from the front."""
+    found = tuple([positive_axis(a, rank, who) for a in axes])
+    expect(len(set(found)) == len(found), f"{who} requires distinct axes, got {tuple(axes)}")
+    return found
+
+
+def broadcast_shapes(a: Shape, b: Shape, who: str) -> Shape:
+    """The shape that two shapes broadcast to, numpy's rule."""
+    rank = max(len(a), len(b))
+    padded_a = (1,) * (rank - len(a)) + a
+    padded_b = (1,) * (rank - len(b)) + b
+    return tuple(
+        [_broadcast_dims(x, y, a, b, who) for x, y in zip(padded_a, padded_b, strict=True)]
+    )
+
+
+def _broadcast_dims(x: Dim, y: Dim, a: Shape, b: Shape, who: str) -> Dim:
+    if isinstance(x, int) and isinstance(y, int):
+        if x == y or y == 1:
+            return x
+        if x == 1:
+            return y
+        raise TypeCheckError(
+            f"{who} requires shapes that broadcast to each other, got {show(a)} and {show(b)}"
+        )
+    if isinstance(x, int):
+        return y if x == 1 else x
+    if isinstance(y, int):
+        return x if y == 1 else y
+    return x if same_dim(x, y) else unknown()
+
+
+def same_as_input(who: str) -> TypeRelation:
+    """The type relation of operators that keep shape and dtype."""
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        return expect_tensor(arg_types[0], who)
+
+    return relation
+
+
+def keep_shape(who: str, dtype: str) -> TypeRelation:
+    """The type relation of operators that keep the shape and give a fixed dtype."""
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        return tensor(shape_of_type(expect_tensor(arg_types[0], who)), dtype)
+
+    return relation

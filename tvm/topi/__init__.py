@@ -1,0 +1,20 @@
+"""The operator library: computes and schedules by family.
+
+C = topi.nn.conv2d_nchw(A, W, 1, 1, 1)
+with target:
+    s = topi.x86.schedule_conv2d_nchw([C])
+"""
+
+from . import generic, image, nn, tag, utils, x86
+from .broadcast import *
+from .creation import *
+from .indexing import *
+from .joining import *
+from .layout import layout_transform
+from .math import *
+from .nn.dense.compute import matmul
+from .reduction import *
+from .scan import cumprod, cumsum
+from .scatter import scatter_elements, scatter_nd
+from .shaping import *
+from .slicing import strided_slice

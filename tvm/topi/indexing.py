@@ -1,0 +1,135 @@
+"""Picking elements by index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te, tir
+
+from . import tag
+from .utils import dims, prod, unravel_index
+
+
+def _in_range(index: Any, extent: Any, mode: str) -> Any:
+    if mode == "fast":
+        return index
+    if mode == "wrap":
+        return tir.floormod(
+            index, tir.const(extent, index.dtype) if isinstance(extent, int) else extent
+        )
+    last = extent - 1
+    return tir.min(tir.max(index, 0), last)
+
+
+def take(
+    a: te.Tensor,
+    indices: te.Tensor,
+    axis: int | None = None,
+    batch_dims: int = 0,
+    mode: str = "clip",
+) -> te.Tensor:
+    """Pick elements by index along an axis (of the flattened tensor without one)."""
+    if axis is None:
+        count = prod(dims(a.shape))
+        return te.compute(
+            indices.shape,
+            lambda *i: a(*unravel_index(_in_range(indices(*i), count, mode), a.shape)),
+            name="T_take",
+            tag=tag.INJECTIVE,
+        )
+    at = axis % len(a.shape)
+    batch = batch_dims % len(indices.shape) if batch_dims < 0 else batch_dims
+    picked = len(indices.shape) - batch
+    shape = (*a.shape[:at], *indices.shape[batch:], *a.shape[at + 1 :])
+
+    def element(*i: Any) -> Any:
+        index = indices(*i[:batch], *i[at : at + picked])
+        index = _in_range(index, dims(a.shape)[at], mode)
+        return a(*i[:at], index, *i[at + picked :])
+
+    return te.compute(shape, element, name="T_take", tag=tag.INJECTIVE)
+
+
+def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
+    """Pick one element for each index along an axis."""
+    at = axis % len(data.shape)
+    return te.compute(
+        indices.shape,
+        lambda *i: data(*i[:at], indices(*i), *i[at + 1 :]),
+        name="T_gather",
+        tag=tag.INJECTIVE,
+    )
+
+
+def gather_nd(
+    a: te.Tensor, indices: te.Tensor, batch_dims: int = 0, shape: Sequence[Any] | None = None
+) -> te.Tensor:
+    """Pick slices by index tuples held along the first axis of the indices."""
+    depth = int(dims(indices.shape)[0])
+    picked = len(indices.shape) - 1
+    out = shape or (*indices.shape[1:], *a.shape[depth + batch_dims :])
+
+    def element(*i: Any) -> Any:
+        at = [indices(k, *i[:picked]) for k in range(depth)]
+        return a(*i[:batch_dims], *at, *i[picked:])
+
+    return te.compute(list(out), element, name="T_gather_nd", tag=tag.INJECTIVE)
+
+
+def where(condition: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
+    """Elements of `x` where the condition holds, of `y` elsewhere, with broadcasting."""
+    shape = te.tensor_ops.broadcast_shape(x.shape, y.shape, "where")
+    shape = te.tensor_ops.broadcast_shape(condition.shape, shape, "where")
+
+    def load(t: te.Tensor, i: Sequence[Any]) -> Any:
+        return t(*te.tensor_ops.broadcast_indices(i, t.shape, shape))
+
+    def element(*i: Any) -> Any:
+        holds = load(condition, i)
+        if not holds.dtype.is_bool:
+            holds = tir.NE(holds, tir.const(0, holds.dtype))
+        return tir.Select(holds, load(x, i), load(y, i))
+
+    return te.compute(shape, element, name="T_where", tag=tag.BROADCAST)
+
+
+def one_hot(
+    indices: te.Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str
+) -> te.Tensor:
+    """Vectors that are `on_value` at each index and `off_value` elsewhere."""
+    at = len(indices.shape) if axis == -1 else axis
+    shape = list(indices.shape)
+    shape.insert(at, depth)
+    on, off = [
+        v.astype(dtype) if hasattr(v, "astype") else tir.const(v, dtype)
+        for v in (on_value, off_value)
+    ]
+
+    def element(*i: Any) -> Any:
+        index = indices(*i[:at], *i[at + 1 :])
+        return tir.Select(tir.EQ(index, i[at].astype(index.dtype)), on, off)
+
+    return te.compute(shape, element, name="T_one_hot", tag=tag.INJECTIVE)
+
+
+def trilu(data: te.Tensor, k: Any, upper: bool) -> te.Tensor:
+    """Keep the upper or the lower triangle of each matrix."""
+
+    def element(*i: Any) -> Any:
+        row, column = i[-2].astype("int32"), i[-1].astype("int32")
+        diagonal = k.astype("int32") if hasattr(k, "astype") else tir.const(k, "int32")
+        kept = column >= row + diagonal if upper else column <= row + diagonal
+        return tir.Select(kept, data(*i), tir.const(0, data.dtype))
+
+    return te.compute(data.shape, element, name="T_trilu", tag=tag.INJECTIVE)
+
+
+__all__ = [
+    "gather",
+    "gather_nd",
+    "one_hot",
+    "take",
+    "trilu",
+    "where",
+]

@@ -1,0 +1,138 @@
+"""Joining and parting tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te, tir
+
+from . import tag
+from .utils import dims
+
+
+def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
+    """Join tensors along an axis."""
+    at = axis % len(a_tuple[0].shape)
+    begins: list[Any] = [0]
+    for x in a_tuple:
+        begins.append(begins[-1] + dims(x.shape)[at])
+
+    def element(*i: Any) -> Any:
+        def part(k: int) -> Any:
+            index = i[at] - begins[k] if k else i[at]
+            return a_tuple[k](*i[:at], index, *i[at + 1 :])
+
+        found = part(len(a_tuple) - 1)
+        for k in reversed(range(len(a_tuple) - 1)):
+            found = tir.if_then_else(i[at] < begins[k + 1], part(k), found)
+        return found
+
+    shape = list(a_tuple[0].shape)
+    shape[at] = begins[-1]
+    return te.compute(shape, element, name="T_concat", tag=tag.INJECTIVE)
+
+
+def stack(a: Sequence[te.Tensor], axis: int) -> te.Tensor:
+    """Join tensors of one shape along a new axis."""
+    rank = len(a[0].shape) + 1
+    at = axis % rank
+
+    def element(*i: Any) -> Any:
+        inner = (*i[:at], *i[at + 1 :])
+        found = a[-1](*inner)
+        for k in reversed(range(len(a) - 1)):
+            found = tir.if_then_else(tir.EQ(i[at], k), a[k](*inner), found)
+        return found
+
+    shape = list(a[0].shape)
+    shape.insert(at, len(a))
+    return te.compute(shape, element, name="T_stack", tag=tag.INJECTIVE)
+
+
+def split(
+    ary: te.Tensor, indices_or_sections: int | Sequence[int], axis: int = 0
+) -> list[te.Tensor]:
+    """Part a tensor along an axis."""
+    at = axis % len(ary.shape)
+    extent = dims(ary.shape)[at]
+    if isinstance(indices_or_sections, int):
+        step = extent // indices_or_sections
+        begins = [step * k for k in range(indices_or_sections)]
+    else:
+        begins = [0, *[int(v) for v in indices_or_sections]]
+    ends = [*begins[1:], extent]
+    parts = []
+    for begin, end in zip(begins, ends, strict=True):
+        shape = [*ary.shape[:at], end - begin, *ary.shape[at + 1 :]]
+
+        def element(*i: Any, begin: int = begin) -> Any:
+            index = i[at] + begin if begin else i[at]
+            return ary(*i[:at], index, *i[at + 1 :])
+
+        parts.append(_computed(shape, element, "T_split"))
+    return parts
+
+
+def _computed(shape: Sequence[Any], element: Any, name: str) -> te.Tensor:
+    return te.compute(shape, lambda *i: element(*i), name=name, tag=tag.INJECTIVE)
+
+
+def repeat(a: te.Tensor, repeats: int, axis: int) -> te.Tensor:
+    """Repeat each element along an axis."""
+    at = axis % len(a.shape)
+    shape = list(a.shape)
+    shape[at] = shape[at] * repeats
+    return te.compute(
+        shape,
+        lambda *i: a(*i[:at], tir.indexdiv(i[at], repeats), *i[at + 1 :]),
+        name="T_repeat",
+        tag=tag.BROADCAST,
+    )
+
+
+def tile(a: te.Tensor, reps: Sequence[int]) -> te.Tensor:
+    """Repeat a tensor as a whole along its axes."""
+    rank = max(len(a.shape), len(reps))
+    have = [1] * (rank - len(a.shape)) + list(dims(a.shape))
+    times = [1] * (rank - len(reps)) + list(reps)
+    lead = rank - len(a.shape)
+
+    def element(*i: Any) -> Any:
+        at = []
+        for k in range(lead, rank):
+            if have[k] == 1 and isinstance(have[k], int):
+                at.append(0)
+            else:
+                at.append(i[k] if times[k] == 1 else tir.indexmod(i[k], have[k]))
+        return a(*at)
+
+    shape = [d * t for d, t in zip(have, times, strict=True)]
+    return te.compute(shape, element, name="T_tile", tag=tag.BROADCAST)
+
+
+def meshgrid(a_tuple: Sequence[te.Tensor], indexing: str) -> list[te.Tensor]:
+    """Coordinate tensors from coordinate vectors."""
+    order = list(range(len(a_tuple)))
+    if indexing == "xy" and len(order) > 1:
+        order[0], order[1] = 1, 0
+    shape = [a_tuple[k].shape[0] if len(a_tuple[k].shape) else 1 for k in order]
+    grids = []
+    for k, x in enumerate(a_tuple):
+        at = order.index(k)
+
+        def element(*i: Any, x: te.Tensor = x, at: int = at) -> Any:
+            return x(i[at]) if len(x.shape) else x()
+
+        grids.append(_computed(shape, element, "T_meshgrid"))
+    return grids
+
+
+__all__ = [
+    "concatenate",
+    "meshgrid",
+    "repeat",
+    "split",
+    "stack",
+    "tile",
+]

@@ -1,0 +1,41 @@
+"""Batched matrix products on x86: one matrix of the batch a thread, tiles in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te
+
+from ...generic.schedules import as_outputs
+from ...utils import dims, operations_above
+from ...x86.common import fuse_and_parallel, processor
+from ..dense.x86 import MatmulConfig, choose_matmul, inline_injective_but, schedule_tile
+
+
+def schedule_batch_matmul(
+    outs: te.Tensor | Sequence[te.Tensor], config: MatmulConfig | None = None
+) -> te.Schedule:
+    """Schedule a batch of products, and what is fused behind it.
+
+    Parameters
+    ----------
+    outs : te.Tensor or sequence of te.Tensor
+        The output.
+    config : MatmulConfig, optional
+        The tile; chosen for the processor by default.
+    """
+    output = as_outputs(outs)[0]
+    s = te.create_schedule([x.op for x in as_outputs(outs)])
+    ops = operations_above(output.op)
+    anchor = next(op for op in ops if op.tag == "batch_matmul")
+    product = anchor.output(0)
+    inline_injective_but(s, ops, anchor, output)
+    shape = dims(product.shape)
+    chosen = None
+    if all(isinstance(d, int) for d in shape) and dims(output.shape)[-3:] == shape:
+        chosen = config or choose_matmul(shape[1], shape[2], product.dtype, processor())
+    if chosen is None:
+        fuse_and_parallel(s, output, list(s[output].op.axis)[:2], 1 << 30)
+        return s
+    schedule_tile(s, output, product, chosen, panel=chosen.columns)
+    return s

@@ -1,0 +1,262 @@
+"""Convolution as a sum over the window and the input channels, in any layout.
+
+out[n, f, y, x] = sum over c, ky, kx of data[n, c, y * s + ky, x * s + kx] * weight[f, c, ky, kx]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te, tir
+
+from ...utils import dims
+from ..pad import pad
+from ..utils import get_pad_tuple_generic
+
+
+def _spread(value: Any, rank: int) -> list[int]:
+    numbers = [value] if isinstance(value, int) else [int(v) for v in value]
+    return numbers * rank if len(numbers) == 1 else numbers
+
+
+def _padded(
+    data: te.Tensor, layout: str, spatial: str, padding: Sequence[int], name: str = "data_pad"
+) -> te.Tensor:
+    if not any(padding):
+        return data
+    before, after = [0] * len(layout), [0] * len(layout)
+    for i, axis in enumerate(spatial):
+        before[layout.index(axis)] = padding[i]
+        after[layout.index(axis)] = padding[i + len(spatial)]
+    return pad(data, before, after, name=name)
+
+
+def conv(
+    inp: te.Tensor,
+    filt: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    data_layout: str,
+    kernel_layout: str = "",
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Convolution over the spatial axes that the data's layout names.
+
+    Parameters
+    ----------
+    inp, filt : te.Tensor
+        The data and the kernel.
+    stride, padding, dilation
+        One number, or one for each spatial axis; padding also two for each.
+    groups : int
+        The number of channel groups.
+    data_layout, kernel_layout : str
+        Such as "NCHW" and "OIHW"; "HWOI" holds a depthwise kernel's multiplier in I.
+    out_dtype : str, optional
+        The dtype of the sums, the data's by default.
+    """
+    spatial = "".join([axis for axis in data_layout if axis not in "NC"])
+    rank = len(spatial)
+    kernel_layout = kernel_layout or ("OI" + spatial if data_layout[1] == "C" else spatial + "IO")
+    strides, dilations = _spread(stride, rank), _spread(dilation, rank)
+    kernel = dict(zip(kernel_layout, dims(filt.shape), strict=True))
+    have = dict(zip(data_layout, dims(inp.shape), strict=True))
+    pads = get_pad_tuple_generic(padding, [kernel[axis] for axis in spatial])
+    source = _padded(inp, data_layout, spatial, pads)
+    by_multiplier = kernel_layout == "HWOI" and groups > 1
+    channels = kernel["O"] * kernel["I"] if by_multiplier else kernel["O"]
+    group_in = have["C"] // groups
+    group_out = channels // groups
+    out: dict[str, Any] = {"N": have["N"], "C": channels}
+    for i, axis in enumerate(spatial):
+        window = (kernel[axis] - 1) * dilations[i] + 1
+        out[axis] = (have[axis] + pads[i] + pads[i + rank] - window) // strides[i] + 1
+    rc = te.reduce_axis((0, group_in), name="rc")
+    windows = [te.reduce_axis((0, kernel[axis]), name=f"r{axis.lower()}") for axis in spatial]
+    dtype = out_dtype or inp.dtype
+
+    def element(*indices: Any) -> Any:
+        at = dict(zip(data_layout, indices, strict=True))
+        f = at["C"]
+        where: dict[str, Any] = {
+            "N": at["N"],
+            "C": _input_channel(f, rc.var, groups, group_in, group_out),
+        }
+        weight_at: dict[str, Any] = {"O": f, "I": rc.var}
+        if by_multiplier:
+            weight_at = {"O": tir.indexdiv(f, kernel["I"]), "I": tir.indexmod(f, kernel["I"])}
+        for i, axis in enumerate(spatial):
+            where[axis] = at[axis] * strides[i] + windows[i].var * dilations[i]
+            weight_at[axis] = windows[i].var
+        value = source(*[where[axis] for axis in data_layout])
+        weight = filt(*[weight_at[axis] for axis in kernel_layout])
+        return te.sum(_as(value, dtype) * _as(weight, dtype), axis=[rc, *windows])
+
+    shape = [out[axis] for axis in data_layout]
+    name = f"{'group_' if groups > 1 else ''}conv{rank}d_{data_layout.lower()}"
+    return te.compute(shape, element, name=name, tag=name)
+
+
+def _input_channel(f: Any, rc: Any, groups: int, group_in: int, group_out: int) -> Any:
+    if groups == 1:
+        return rc
+    group = f if group_out == 1 else tir.indexdiv(f, group_out)
+    return group * group_in + rc
+
+
+def _as(value: Any, dtype: str) -> Any:
+    return value if value.dtype == dtype else value.astype(dtype)
+
+
+def conv2d_nchw(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Convolution of NCHW data by an OIHW kernel."""
+    return conv(Input, Filter, stride, padding, dilation, 1, "NCHW", "OIHW", out_dtype)
+
+
+def conv2d_nhwc(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    out_dtype: str | None = "float32",
+) -> te.Tensor:
+    """Convolution of NHWC data by an HWIO kernel."""
+    return conv(Input, Filter, stride, padding, dilation, 1, "NHWC", "HWIO", out_dtype)
+
+
+def conv2d_hwcn(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Convolution of HWCN data by an HWIO kernel."""
+    return conv(Input, Filter, stride, padding, dilation, 1, "HWCN", "HWIO", out_dtype)
+
+
+def group_conv2d_nchw(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Grouped convolution of NCHW data."""
+    return conv(Input, Filter, stride, padding, dilation, groups, "NCHW", "OIHW", out_dtype)
+
+
+def group_conv2d_nhwc(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Grouped convolution of NHWC data."""
+    return conv(Input, Filter, stride, padding, dilation, groups, "NHWC", "HWIO", out_dtype)
+
+
+def conv2d(
+    input: te.Tensor,
+    filter: te.Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "",
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Convolution over two spatial axes."""
+    return conv(input, filter, strides, padding, dilation, 1, data_layout, kernel_layout, out_dtype)
+
+
+def conv1d(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    strides: Any = 1,
+    padding: Any = "VALID",
+    dilation: Any = 1,
+    groups: int = 1,
+    data_layout: str = "NCW",
+    kernel_layout: str = "",
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Convolution over one spatial axis."""
+    return conv(
+        data, kernel, strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype
+    )
+
+
+def conv2d_NCHWc(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str,
+    out_layout: str,
+    out_dtype: str | None = "float32",
+) -> te.Tensor:
+    """Convolution with channels in blocks.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        (n, ic chunk, h, w, ic block)
+    kernel : te.Tensor
+        (oc chunk, ic chunk, kh, kw, ic block, oc block)
+    layout, out_layout : str
+        Such as "NCHW16c".
+    """
+    n, ic_chunk, height, width, ic_block = dims(data.shape)
+    oc_chunk, kernel_ic, kh, kw, _, oc_block = dims(kernel.shape)
+    if kernel_ic != ic_chunk or block_size(out_layout) not in (0, oc_block):
+        raise ValueError(f"conv2d_NCHWc: kernel {dims(kernel.shape)} does not fit {layout}")
+    sh, sw = _spread(stride, 2)
+    dh, dw = _spread(dilation, 2)
+    pads = get_pad_tuple_generic(padding, (kh, kw))
+    oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
+    ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
+    source = _padded(data, "NCHWc", "HW", pads)
+    ico = te.reduce_axis((0, ic_chunk), name="ic_outer")
+    ici = te.reduce_axis((0, ic_block), name="ic_inner")
+    ky = te.reduce_axis((0, kh), name="kh")
+    kx = te.reduce_axis((0, kw), name="kw")
+    dtype = out_dtype or data.dtype
+
+    def element(b: Any, oco: Any, y: Any, x: Any, oci: Any) -> Any:
+        value = source(b, ico.var, y * sh + ky.var * dh, x * sw + kx.var * dw, ici.var)
+        weight = kernel(oco, ico.var, ky.var, kx.var, ici.var, oci)
+        return te.sum(_as(value, dtype) * _as(weight, dtype), axis=[ico, ky, kx, ici])
+
+    return te.compute(
+        (n, oc_chunk, oh, ow, oc_block),
+        element,
+        name="conv2d_NCHWc",
+        tag="conv2d_NCHWc",
+        attrs={"stride": (sh, sw), "dilation": (dh, dw)},
+    )
+
+
+def block_size(layout: str) -> int:
+    """The channel block of a layout; 0 if channels are not blocked."""
+    found = re.search(r"(\d+)c", layout)
+    return int(found.group(1)) if found else 0

@@ -1,0 +1,207 @@
+"""Convolution on x86: accumulators of one tile of the output stay in registers.
+
+for n.oco.y in parallel(...):                    # a pair of channel blocks, one output row
+    for xo in range(ow / 14):
+        acc[2][14][0:16] = 0
+        for ico, ky, kx, ici:                    # one input channel, one place of the window
+            for j in unrolled(2), x in unrolled(14):
+                acc[j][x][0:16] += broadcast(data[x * s + kx]) * weight[j][0:16]
+        out[...] = epilogue(acc)                 # bias, activation, residual
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm import te, tir
+from tvm.support.dtype import dtype as as_dtype
+from tvm.target import Target
+from tvm.target.cpu import CpuInfo
+
+from ...generic.schedules import as_outputs
+from ...tag import is_injective
+from ...utils import dims, divisors, largest_divisor, operations_above
+from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Conv2dConfig:
+    """The tile of the output held in registers."""
+
+    channel_blocks: int  # blocks of output channels
+    columns: int  # places along the row
+    rows: int = 1
+
+
+def channel_blocks(
+    channels: int, out_channels: int, dtype: str, target: Target | None = None
+) -> tuple[int, int]:
+    """Block sizes of input and output channels; a function of each count alone, so that the
+    layouts of neighbouring convolutions agree."""
+    lanes = max(lanes_of(dtype, processor(target)), 8)
+    return channel_block(channels, lanes), channel_block(out_channels, lanes)
+
+
+def channel_block(channels: int, lanes: int) -> int:
+    """Whole vectors if possible, a half or a quarter of one else, any divisor at last."""
+    for size in (lanes, lanes // 2, lanes // 4):
+        if size > 1 and channels % size == 0:
+            return size
+    return largest_divisor(channels, lanes)
+
+
+def choose_conv2d(
+    oc_chunk: int, rows: int, columns: int, vectors: int, info: CpuInfo
+) -> Conv2dConfig:
+    """The tile with the fewest loads for each multiplication.
+
+    A tile of b blocks and x places needs b * x * vectors accumulators and, for each input
+    channel, b * vectors weights and x broadcasts.
+    """
+    room = info.vector_registers - 2
+    best, best_cost = Conv2dConfig(1, 1), float("inf")
+    for blocks in (b for b in divisors(oc_chunk) if b * vectors <= 4):
+        weights = blocks * vectors
+        for places in divisors(columns):
+            accumulators = weights * places
+            if accumulators + weights > room:
+                continue
+            cost = _cost(accumulators, weights, places)
+            if cost < best_cost:
+                best, best_cost = Conv2dConfig(blocks, places), cost
+    if best.columns * best.channel_blocks * vectors < 6 and rows > 1:
+        return _with_rows(best, rows, vectors, room)
+    return best
+
+
+def _cost(accumulators: int, weights: int, places: int) -> float:
+    loads = (weights + places) / accumulators
+    # eight multiplications are in flight at two a cycle and four cycles each
+    latency = max(8 / accumulators, 1.0)
+    return latency * max(1.0, loads) + 0.25 * loads
+
+
+def _with_rows(config: Conv2dConfig, rows: int, vectors: int, room: int) -> Conv2dConfig:
+    """Where rows are short, several of them."""
+    weights = config.channel_blocks * vectors
+    most = max((room - weights) // (weights * config.columns), 1)
+    return Conv2dConfig(config.channel_blocks, config.columns, largest_divisor(rows, most))
+
+
+def schedule_conv2d_NCHWc(
+    outs: te.Tensor | Sequence[te.Tensor], config: Conv2dConfig | None = None
+) -> te.Schedule:
+    """Schedule a convolution with channels in blocks, and what is fused behind it.
+
+    Parameters
+    ----------
+    outs : te.Tensor or sequence of te.Tensor
+        The output.
+    config : Conv2dConfig, optional
+        The tile; chosen for the processor by default.
+    """
+    output = as_outputs(outs)[0]
+    s = te.create_schedule([x.op for x in as_outputs(outs)])
+    ops = operations_above(output.op)
+    anchor = next(op for op in ops if op.tag == "conv2d_NCHWc")
+    conv = anchor.output(0)
+    info = processor()
+    inline_around(s, ops, anchor, output)
+    _, oc_chunk, rows, columns, block = dims(conv.shape)
+    if dims(output.shape) != dims(conv.shape):
+        return s
+    vectors = max(block * as_dtype(conv.dtype).bits // info.vector_bits, 1)
+    tile = config or choose_conv2d(oc_chunk, rows, columns, vectors, info)
+    schedule_padding(s, anchor.input_tensors[0], None)
+    acc = s.cache_write(conv, "global") if output.op is anchor else conv
+    final = s.outputs[0].output(0) if output.op is anchor else output
+    batch, co, y, x, ci = s[final].op.axis
+    co_outer, co_inner = s[final].split(co, factor=tile.channel_blocks)
+    x_outer, x_inner = s[final].split(x, factor=tile.columns)
+    y_outer, y_inner = s[final].split(y, factor=tile.rows)
+    s[final].reorder(batch, co_outer, y_outer, x_outer, y_inner, co_inner, x_inner, ci)
+    s[acc].compute_at(s[final], x_outer)
+    fuse_and_parallel(s, final, [batch, co_outer, y_outer], 1 << 30)
+    for axis in (y_inner, co_inner, x_inner):
+        s[final].unroll(axis)
+    _vectorize_block(s, final, ci, block, info)
+    _, co, y, x, ci = s[acc].op.axis
+    ico, ky, kx, ici = s[acc].op.reduce_axis
+    s[acc].reorder(ico, ky, kx, ici, y, co, x, ci)
+    for axis in (y, co, x):
+        s[acc].unroll(axis)
+    _vectorize_block(s, acc, ci, block, info)
+    return s
+
+
+def inline_around(
+    s: te.Schedule,
+    ops: Sequence[te.tensor.Operation],
+    anchor: te.tensor.Operation,
+    output: te.Tensor,
+) -> None:
+    """Inline element-wise operators, borders of the anchor's data excepted."""
+    for op in ops:
+        if op is anchor or op is output.op or not is_injective(op.tag):
+            continue
+        if op.name == "data_pad" and op in [t.op for t in anchor.input_tensors]:
+            continue
+        s[op].compute_inline()
+
+
+def schedule_padding(
+    s: te.Schedule, data: te.Tensor, place: tuple[te.Tensor, tir.IterVar] | None
+) -> None:
+    """Copy the data with its border, at a place or in loops of its own."""
+    if data.op.name != "data_pad":
+        return
+    info = processor()
+    lanes = vector_lanes(dims(data.shape)[-1], data.dtype, info)
+    *outer, inner = s[data].op.axis
+    if place is None:
+        fuse_and_parallel(s, data, outer[:3], 1 << 30)
+    else:
+        s[data].compute_at(s[place[0]], place[1])
+    if lanes > 1:
+        _, inner = s[data].split(inner, factor=lanes)
+        s[data].vectorize(inner)
+
+
+def _vectorize_block(
+    s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, block: int, info: CpuInfo
+) -> None:
+    lanes = lanes_of(stage.dtype, info)
+    if block > lanes and block % lanes == 0:
+        outer, axis = s[stage].split(axis, factor=lanes)
+        s[stage].unroll(outer)
+    if block > 1:
+        s[stage].vectorize(axis)
+
+
+def schedule_conv2d(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
+    """Schedule a convolution in a plain layout: outer loops parallel, the last one in vectors."""
+    output = as_outputs(outs)[0]
+    s = te.create_schedule([x.op for x in as_outputs(outs)])
+    ops = operations_above(output.op)
+    anchor = next(op for op in ops if op.reduce_axis)
+    inline_around(s, ops, anchor, output)
+    conv = anchor.output(0)
+    schedule_padding(s, anchor.input_tensors[0], None)
+    info = processor()
+    axes = list(s[output].op.axis)
+    if not axes:
+        return s
+    lanes = vector_lanes(dims(output.shape)[-1], output.dtype, info)
+    fused = fuse_and_parallel(s, output, axes[:-1] or axes, 1 << 30)
+    if output.op is not anchor and len(axes) > 1:
+        s[conv].compute_at(s[output], fused)
+        if lanes > 1:
+            _, inner = s[output].split(axes[-1], factor=lanes)
+            s[output].vectorize(inner)
+    if lanes > 1 and dims(output.shape)[-1] == dims(conv.shape)[-1] and len(axes) > 1:
+        last = s[conv].op.axis[-1]
+        outer, inner = s[conv].split(last, factor=lanes)
+        s[conv].reorder(outer, *s[conv].op.reduce_axis, inner)
+        s[conv].vectorize(inner)
+    return s

@@ -1,0 +1,81 @@
+"""Matrix products: plain, and with the weight packed in panels of columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te, tir
+
+from ...utils import dims
+
+
+def matmul(
+    tensor_a: te.Tensor,
+    tensor_b: te.Tensor,
+    bias: te.Tensor | None = None,
+    out_dtype: str | None = None,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+) -> te.Tensor:
+    """A matrix product; `tensor_a` may have more leading axes.
+
+    Parameters
+    ----------
+    tensor_a, tensor_b : te.Tensor
+        The matrices.
+    bias : te.Tensor, optional
+        Added to every row.
+    out_dtype : str, optional
+        The dtype of the sums, the operands' by default.
+    transpose_a, transpose_b : bool
+        Whether an operand comes transposed.
+    """
+    lead = list(tensor_a.shape[:-2]) if len(tensor_a.shape) > 1 else []
+    rows = list(tensor_a.shape[-2:-1])
+    inner = tensor_a.shape[-1]
+    if transpose_a:
+        rows, inner = [tensor_a.shape[-1]], tensor_a.shape[-2]
+    columns = tensor_b.shape[0] if transpose_b else tensor_b.shape[1]
+    k = te.reduce_axis((0, inner), name="k")
+    dtype = out_dtype or tensor_a.dtype
+
+    def element(*i: Any) -> Any:
+        at = (*i[:-2], k.var, i[-2]) if transpose_a else (*i[:-1], k.var)
+        b = tensor_b(i[-1], k.var) if transpose_b else tensor_b(k.var, i[-1])
+        return te.sum(tensor_a(*at).astype(dtype) * b.astype(dtype), axis=k)
+
+    product = te.compute((*lead, *rows, columns), element, name="T_matmul", tag="matmul")
+    return product if bias is None else _with_bias(product, bias, dtype)
+
+
+def _with_bias(product: te.Tensor, bias: te.Tensor, dtype: str) -> te.Tensor:
+    return te.compute(
+        product.shape,
+        lambda *i: product(*i) + bias(i[-1]).astype(dtype),
+        name="T_add",
+        tag="broadcast",
+    )
+
+
+def dense(
+    data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
+) -> te.Tensor:
+    """A dense layer: data @ weight.T + bias"""
+    return matmul(data, weight, bias, out_dtype, False, True)
+
+
+def dense_pack(
+    data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
+) -> te.Tensor:
+    """A dense layer with the weight in panels: (units / block, inner, block)."""
+    rows, _ = dims(data.shape)
+    panels, inner, block = dims(weight.shape)
+    k = te.reduce_axis((0, inner), name="k")
+    dtype = out_dtype or data.dtype
+
+    def element(y: Any, x: Any) -> Any:
+        w = weight(tir.indexdiv(x, block), k.var, tir.indexmod(x, block))
+        return te.sum(data(y, k.var).astype(dtype) * w.astype(dtype), axis=k)
+
+    product = te.compute((rows, panels * block), element, name="T_dense_pack", tag="dense_pack")
+    return product if bias is None else _with_bias(product, bias, dtype)

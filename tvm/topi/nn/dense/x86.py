@@ -1,0 +1,177 @@
+"""Matrix products on x86: a tile of rows and vectors of columns in registers.
+
+for xo.yo in parallel(...):                      # a panel of the weight, a tile of rows
+    acc[8][3][0:16] = 0
+    for k:
+        for y in unrolled(8), v in unrolled(3):
+            acc[y][v] += broadcast(A[yo * 8 + y, k]) * W[xo, k, v * 16 : v * 16 + 16]
+    C[...] = epilogue(acc)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm import te, tir
+from tvm.target import Target
+from tvm.target.cpu import CpuInfo
+
+from ...generic.schedules import as_outputs
+from ...tag import is_injective
+from ...utils import dims, divisors, operations_above
+from ...x86.common import fuse_and_parallel, processor, vector_lanes
+
+
+@dataclass(frozen=True, slots=True)
+class MatmulConfig:
+    """The tile of the product held in registers."""
+
+    rows: int
+    columns: int  # elements, whole vectors
+    lanes: int
+
+
+def choose_matmul(rows: int, columns: int, dtype: str, info: CpuInfo) -> MatmulConfig | None:
+    """The tile with the fewest loads for each multiplication; None without vectors of columns."""
+    lanes = vector_lanes(columns, dtype, info)
+    if lanes < 4:
+        return None
+    room = info.vector_registers - 1
+    best, best_cost = MatmulConfig(1, lanes, lanes), float("inf")
+    for vectors in [v for v in divisors(columns // lanes) if v <= 16]:
+        for height in [h for h in divisors(rows) if h <= 32]:
+            accumulators = vectors * height
+            if accumulators + vectors + 1 > room:
+                continue
+            loads = (vectors + height) / accumulators
+            cost = max(8 / accumulators, 1.0) * max(1.0, loads) + 0.25 * loads
+            if cost < best_cost:
+                best, best_cost = MatmulConfig(height, vectors * lanes, lanes), cost
+    return best
+
+
+def packed_columns(
+    rows: int, units: int, inner: int, dtype: str, target: Target | None = None
+) -> int | None:
+    """The panel width for a packed weight; None if packing is not worth it."""
+    config = choose_matmul(rows, units, dtype, processor(target))
+    return None if config is None else config.columns
+
+
+def schedule_dense_pack(
+    outs: te.Tensor | Sequence[te.Tensor], config: MatmulConfig | None = None
+) -> te.Schedule:
+    """Schedule a dense layer with a packed weight, and what is fused behind it.
+
+    Parameters
+    ----------
+    outs : te.Tensor or sequence of te.Tensor
+        The output.
+    config : MatmulConfig, optional
+        The tile; chosen for the processor by default.
+    """
+    output = as_outputs(outs)[0]
+    s = te.create_schedule([x.op for x in as_outputs(outs)])
+    ops = operations_above(output.op)
+    anchor = next(op for op in ops if op.tag == "dense_pack")
+    product = anchor.output(0)
+    info = processor()
+    inline_injective_but(s, ops, anchor, output)
+    rows, columns = dims(product.shape)
+    block = dims(anchor.input_tensors[1].shape)[2]
+    if dims(output.shape)[-2:] != (rows, columns) or not isinstance(rows, int):
+        return s
+    chosen = config or _tile_for_panel(rows, block, product.dtype, info)
+    schedule_tile(s, output, product, chosen, panel=block)
+    return s
+
+
+def _tile_for_panel(rows: int, block: int, dtype: str, info: CpuInfo) -> MatmulConfig:
+    """The tallest tile whose accumulators fit beside one row of the panel."""
+    lanes = vector_lanes(block, dtype, info) if block >= 4 else 1
+    vectors = max(block // lanes, 1)
+    room = info.vector_registers - 2 - vectors
+    height = max([h for h in divisors(rows) if h * vectors <= room] or [1])
+    return MatmulConfig(height, block, lanes)
+
+
+def inline_injective_but(
+    s: te.Schedule,
+    ops: Sequence[te.tensor.Operation],
+    anchor: te.tensor.Operation,
+    output: te.Tensor,
+) -> None:
+    """Inline injective operators, the output excepted."""
+    for op in ops:
+        if op is not anchor and op is not output.op and is_injective(op.tag):
+            s[op].compute_inline()
+
+
+def schedule_tile(
+    s: te.Schedule,
+    output: te.Tensor,
+    product: te.Tensor,
+    config: MatmulConfig,
+    panel: int,
+) -> tir.IterVar | None:
+    """Tile the last two axes of the output; the product's tile is accumulated in registers."""
+    is_output = output.op is product.op
+    acc = s.cache_write(product, "global") if is_output else product
+    final = s.outputs[0].output(0) if is_output else output
+    *lead, y, x = s[final].op.axis
+    x_outer, x_inner = s[final].split(x, factor=config.columns)
+    y_outer, y_inner = s[final].split(y, factor=config.rows)
+    s[final].reorder(*lead, x_outer, y_outer, y_inner, x_inner)
+    s[acc].compute_at(s[final], y_outer)
+    outer = fuse_and_parallel(s, final, [*lead, x_outer], 1 << 30)
+    _vector_loop(s, final, x_inner, config)
+    s[final].unroll(y_inner)
+    *_, y, x = s[acc].op.axis
+    k = s[acc].op.reduce_axis[-1]
+    s[acc].reorder(k, y, x)
+    _vector_loop(s, acc, x, config)
+    s[acc].unroll(y)
+    return outer
+
+
+def _vector_loop(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, config: MatmulConfig) -> None:
+    if config.lanes == 1:
+        return
+    if config.columns > config.lanes:
+        vectors, axis = s[stage].split(axis, factor=config.lanes)
+        s[stage].unroll(vectors)
+    s[stage].vectorize(axis)
+
+
+def schedule_dense_nopack(
+    outs: te.Tensor | Sequence[te.Tensor], config: MatmulConfig | None = None
+) -> te.Schedule:
+    """Schedule a product of two matrices that come as they are.
+
+    A transposed right operand is read by columns: it is packed into panels first.
+    """
+    output = as_outputs(outs)[0]
+    s = te.create_schedule([x.op for x in as_outputs(outs)])
+    ops = operations_above(output.op)
+    anchor = next(op for op in ops if op.tag == "matmul")
+    product = anchor.output(0)
+    info = processor()
+    inline_injective_but(s, ops, anchor, output)
+    shape = dims(product.shape)
+    static = all(isinstance(d, int) for d in shape) and len(shape) == 2
+    if not static or dims(output.shape)[-2:] != shape[-2:] or len(output.shape) != 2:
+        _plain(s, output)
+        return s
+    chosen = config or choose_matmul(shape[-2], shape[-1], product.dtype, info)
+    if chosen is None:
+        _plain(s, output)
+        return s
+    schedule_tile(s, output, product, chosen, panel=chosen.columns)
+    return s
+
+
+def _plain(s: te.Schedule, output: te.Tensor) -> None:
+    axes = list(s[output].op.axis)
+    if axes:
+        fuse_and_parallel(s, output, axes[:1], 1 << 30)

@@ -1,0 +1,93 @@
+"""Depthwise convolution: every channel by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te
+
+from ...utils import dims
+from ..conv2d.compute import _as, _padded, _spread, conv
+from ..utils import get_pad_tuple_generic
+
+
+def depthwise_conv2d_nchw(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Depthwise convolution of NCHW data by a (channels, multiplier, kh, kw) kernel."""
+    channels, multiplier, kh, kw = dims(Filter.shape)
+    if multiplier == 1:
+        return conv(Input, Filter, stride, padding, dilation, channels, "NCHW", "OIHW", out_dtype)
+    spread = te.compute(
+        (channels * multiplier, 1, kh, kw),
+        lambda o, i, y, x: Filter(o // multiplier, o % multiplier, y, x),
+        name="kernel",
+        tag="injective",
+    )
+    return conv(Input, spread, stride, padding, dilation, channels, "NCHW", "OIHW", out_dtype)
+
+
+def depthwise_conv2d_nhwc(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    kernel_layout: str = "HWOI",
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Depthwise convolution of NHWC data by an HWOI kernel."""
+    groups = dims(Input.shape)[3]
+    return conv(Input, Filter, stride, padding, dilation, groups, "NHWC", kernel_layout, out_dtype)
+
+
+def depthwise_conv2d_NCHWc(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str,
+    out_layout: str,
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Depthwise convolution with channels in blocks.
+
+    Parameters
+    ----------
+    Input : te.Tensor
+        (n, chunk, h, w, block)
+    Filter : te.Tensor
+        (chunk, 1, kh, kw, 1, block)
+    layout, out_layout : str
+        Such as "NCHW16c".
+    """
+    n, chunk, height, width, block = dims(Input.shape)
+    _, _, kh, kw, _, kernel_block = dims(Filter.shape)
+    if kernel_block != block:
+        raise ValueError(
+            f"depthwise_conv2d_NCHWc: kernel {dims(Filter.shape)} does not fit {layout}"
+        )
+    sh, sw = _spread(stride, 2)
+    dh, dw = _spread(dilation, 2)
+    pads = get_pad_tuple_generic(padding, (kh, kw))
+    oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
+    ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
+    source = _padded(Input, "NCHWc", "HW", pads)
+    ky = te.reduce_axis((0, kh), name="kh")
+    kx = te.reduce_axis((0, kw), name="kw")
+    dtype = out_dtype or Input.dtype
+
+    def element(b: Any, co: Any, y: Any, x: Any, ci: Any) -> Any:
+        value = source(b, co, y * sh + ky.var * dh, x * sw + kx.var * dw, ci)
+        weight = Filter(co, 0, ky.var, kx.var, 0, ci)
+        return te.sum(_as(value, dtype) * _as(weight, dtype), axis=[ky, kx])
+
+    return te.compute(
+        (n, chunk, oh, ow, block), element, name="DepthwiseConv2d", tag="depthwise_conv2d_NCHWc"
+    )

@@ -1,0 +1,77 @@
+"""Depthwise convolution on x86: a stretch of a row in registers, the window unrolled.
+
+for n.c in parallel(...):
+    pad = border(data[n, c])
+    for y in range(oh), xo in range(ow / 7):
+        acc[7][0:16] = 0
+        for ky, kx in unrolled, x in unrolled(7):
+            acc[x] += pad[y * s + ky, x * s + kx] * weight[ky, kx]
+        out[...] = epilogue(acc)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm import te
+from tvm.target.cpu import CpuInfo
+
+from ...generic.schedules import as_outputs
+from ...utils import dims, largest_divisor, operations_above
+from ...x86.common import fuse_and_parallel, processor
+from ..conv2d.x86 import inline_around, schedule_padding
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseConfig:
+    """The stretch of a row held in registers, and whether the window is unrolled."""
+
+    columns: int
+    unroll_window: bool = True
+
+
+def choose_depthwise(columns: int, window: int, info: CpuInfo) -> DepthwiseConfig:
+    """Up to eight places beside the window's weights; windows of up to 25 places unrolled."""
+    most = 8 if info.vector_registers > 16 else 4
+    return DepthwiseConfig(largest_divisor(columns, most), window <= 25)
+
+
+def schedule_depthwise_conv2d_NCHWc(
+    outs: te.Tensor | Sequence[te.Tensor], config: DepthwiseConfig | None = None
+) -> te.Schedule:
+    """Schedule a depthwise convolution with channels in blocks, and what is fused behind it."""
+    output = as_outputs(outs)[0]
+    s = te.create_schedule([x.op for x in as_outputs(outs)])
+    ops = operations_above(output.op)
+    anchor = next(op for op in ops if op.tag == "depthwise_conv2d_NCHWc")
+    conv = anchor.output(0)
+    info = processor()
+    inline_around(s, ops, anchor, output)
+    _, chunks, _, columns, block = dims(conv.shape)
+    if dims(output.shape) != dims(conv.shape):
+        return s
+    window = [dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis]
+    tile = config or choose_depthwise(columns, window[0] * window[1], info)
+    acc = s.cache_write(conv, "global") if output.op is anchor else conv
+    final = s.outputs[0].output(0) if output.op is anchor else output
+    batch, co, y, x, ci = s[final].op.axis
+    x_outer, x_inner = s[final].split(x, factor=tile.columns)
+    few = dims(conv.shape)[0] * chunks < 2 * info.cores
+    place = fuse_and_parallel(s, final, [batch, co, y] if few else [batch, co], 1 << 30)
+    assert place is not None
+    schedule_padding(s, anchor.input_tensors[0], None if few else (final, place))
+    s[acc].compute_at(s[final], x_outer)
+    s[final].unroll(x_inner)
+    if block > 1:
+        s[final].vectorize(ci)
+    _, _, _, x, ci = s[acc].op.axis
+    ky, kx = s[acc].op.reduce_axis
+    s[acc].reorder(ky, kx, x, ci)
+    s[acc].unroll(x)
+    if tile.unroll_window:
+        s[acc].unroll(ky)
+        s[acc].unroll(kx)
+    if block > 1:
+        s[acc].vectorize(ci)
+    return s

@@ -1,0 +1,245 @@
+"""Pooling: the maximum or the mean of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te, tir
+
+from ...utils import dims
+from ..pad import pad
+
+
+def window_count(
+    extent: int, window: int, stride: int, dilation: int, padding: int, ceil_mode: bool
+) -> int:
+    """How many windows there are along an axis; the last one starts inside data or left border."""
+    room = extent + padding - ((window - 1) * dilation + 1)
+    if ceil_mode:
+        room += stride - 1
+    return max(room // stride + 1, 0)
+
+
+def pool2d(
+    data: te.Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCHW",
+    count_include_pad: bool = True,
+) -> te.Tensor:
+    """Pooling over windows of two axes.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor, in `layout` (blocked channels, as in NCHW16c, included).
+    kernel, stride, dilation : sequence of int
+        The window, its steps and its spacing.
+    padding : sequence of int
+        (top, left, bottom, right)
+    pool_type : str
+        "max" or "avg".
+    ceil_mode : bool
+        Let the last window reach over the edge.
+    count_include_pad : bool
+        Count padded elements in the mean.
+    """
+    return _pool(
+        data,
+        kernel,
+        stride,
+        dilation,
+        padding,
+        pool_type,
+        ceil_mode,
+        layout,
+        count_include_pad,
+        "HW",
+    )
+
+
+def pool1d(
+    data: te.Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCW",
+    count_include_pad: bool = True,
+) -> te.Tensor:
+    """Pooling over windows of one axis; parameters as in `pool2d`."""
+    return _pool(
+        data,
+        kernel,
+        stride,
+        dilation,
+        padding,
+        pool_type,
+        ceil_mode,
+        layout,
+        count_include_pad,
+        "W",
+    )
+
+
+def axis_positions(layout: str, spatial: str) -> list[int]:
+    """The positions of spatial axes in a layout, block sizes aside."""
+    letters = [c for c in layout if c.isalpha()]
+    return [letters.index(axis) for axis in spatial]
+
+
+def _pool(
+    data: te.Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    kind: str,
+    ceil_mode: bool,
+    layout: str,
+    count_include_pad: bool,
+    spatial: str,
+) -> te.Tensor:
+    rank = len(spatial)
+    at = axis_positions(layout, spatial)
+    extents = dims(data.shape)
+    shape = list(extents)
+    before, after = [0] * len(shape), [0] * len(shape)
+    for i, axis in enumerate(at):
+        total = padding[i] + padding[i + rank]
+        shape[axis] = window_count(
+            extents[axis], kernel[i], stride[i], dilation[i], total, ceil_mode
+        )
+        reach = (shape[axis] - 1) * stride[i] + (kernel[i] - 1) * dilation[i] + 1
+        before[axis] = padding[i]
+        after[axis] = max(reach - extents[axis] - padding[i], 0)
+    lowest = tir.min_value(data.dtype) if kind == "max" else tir.const(0, data.dtype)
+    source = pad(data, before, after, lowest, name="pad_temp") if any(before + after) else data
+    windows = [
+        te.reduce_axis((0, kernel[i]), name=f"r{axis.lower()}") for i, axis in enumerate(spatial)
+    ]
+
+    def taken(indices: Sequence[Any]) -> Any:
+        where = list(indices)
+        for i, axis in enumerate(at):
+            where[axis] = indices[axis] * stride[i] + windows[i].var * dilation[i]
+        return source(*where)
+
+    if kind == "max":
+        return te.compute(
+            shape, lambda *i: te.max(taken(i), axis=windows), name="pool_max", tag="pool_max"
+        )
+    total_of = te.compute(
+        shape, lambda *i: te.sum(taken(i), axis=windows), name="pool_sum", tag="pool_sum"
+    )
+
+    def mean(*i: Any) -> Any:
+        count = _window_size(
+            i, at, extents, kernel, stride, dilation, padding, count_include_pad, ceil_mode
+        )
+        if isinstance(count, int):
+            return (
+                total_of(*i) * tir.const(1.0 / count, data.dtype)
+                if data.dtype.is_float
+                else (tir.truncdiv(total_of(*i), tir.const(count, data.dtype)))
+            )
+        return tir.div(total_of(*i), count.astype(data.dtype))
+
+    return te.compute(shape, mean, name="pool_avg", tag="elemwise,pool_avg")
+
+
+def _window_size(
+    indices: Sequence[Any],
+    at: Sequence[int],
+    extents: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    count_include_pad: bool,
+    ceil_mode: bool,
+) -> Any:
+    """The number of elements that the mean is taken of."""
+    rank = len(at)
+    size: Any = 1
+    for i, axis in enumerate(at):
+        if not any(padding) and not ceil_mode:
+            size = size * kernel[i]
+            continue
+        low = -padding[i] if count_include_pad else 0
+        high = extents[axis] + (padding[i + rank] if count_include_pad else 0)
+        start = indices[axis] * stride[i] - padding[i]
+        if dilation[i] == 1:
+            end = tir.min(start + kernel[i], high)
+            size = size * tir.max(end - tir.max(start, low), 1)
+            continue
+        last = tir.min(kernel[i], tir.indexdiv(high - 1 - start, dilation[i]) + 1)
+        first = tir.max(tir.indexdiv(low - start + dilation[i] - 1, dilation[i]), 0)
+        size = size * tir.max(last - first, 1)
+    return size
+
+
+def adaptive_pool(
+    data: te.Tensor, output_size: Sequence[int], pool_type: str, layout: str = "NCHW"
+) -> te.Tensor:
+    """Pooling to `output_size` nearly equal windows over two axes."""
+    at = axis_positions(layout, "HW")
+    extents = dims(data.shape)
+    sizes = list(dims(output_size))
+    if all(extents[axis] % size == 0 for axis, size in zip(at, sizes, strict=True)):
+        steps = [extents[axis] // size for axis, size in zip(at, sizes, strict=True)]
+        return pool2d(data, steps, steps, (1, 1), (0, 0, 0, 0), pool_type, False, layout)
+    return _uneven_pool(data, at, sizes, pool_type)
+
+
+def _uneven_pool(data: te.Tensor, at: Sequence[int], sizes: Sequence[int], kind: str) -> te.Tensor:
+    extents = dims(data.shape)
+    shape = list(extents)
+    windows = []
+    for axis, size in zip(at, sizes, strict=True):
+        shape[axis] = size
+        bounds = [
+            (i * extents[axis] // size, -(-(i + 1) * extents[axis] // size)) for i in range(size)
+        ]
+        widest = max([end - begin for begin, end in bounds])
+        windows.append(te.reduce_axis((0, widest), name=f"r{axis}"))
+    neutral = tir.min_value(data.dtype) if kind == "max" else tir.const(0, data.dtype)
+
+    def bounds_of(index: Any, axis: int, size: int) -> tuple[Any, Any]:
+        return tir.indexdiv(index * extents[axis], size), tir.indexdiv(
+            (index + 1) * extents[axis] + size - 1, size
+        )
+
+    def taken(*indices: Any) -> Any:
+        where, inside = list(indices), []
+        for k, axis, size in zip(windows, at, sizes, strict=True):
+            begin, end = bounds_of(indices[axis], axis, size)
+            where[axis] = begin + k.var
+            inside.append(begin + k.var < end)
+        value = tir.if_then_else(tir.all(*inside), data(*where), neutral)
+        return (te.max if kind == "max" else te.sum)(value, axis=windows)
+
+    found = te.compute(shape, taken, name=f"adaptive_pool_{kind}", tag=f"adaptive_pool_{kind}")
+    if kind == "max":
+        return found
+
+    def mean(*i: Any) -> Any:
+        count: Any = 1
+        for axis, size in zip(at, sizes, strict=True):
+            begin, end = bounds_of(i[axis], axis, size)
+            count = count * (end - begin)
+        return tir.div(found(*i), count.astype(data.dtype))
+
+    return te.compute(shape, mean, name="adaptive_pool_avg", tag="elemwise,adaptive_pool_avg")
+
+
+def global_pool(data: te.Tensor, pool_type: str, layout: str = "NCHW") -> te.Tensor:
+    """Pooling over the whole of two axes."""
+    return adaptive_pool(data, (1, 1), pool_type, layout)

@@ -1,0 +1,87 @@
+"""Softmax on processors: a row at a time, every pass over it in vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te
+
+from ...generic.schedules import as_outputs
+from ...tag import is_injective
+from ...utils import dims, operations_above
+from ...x86.common import element_count, fuse_and_parallel, processor, vector_lanes
+from ...x86.reduction import choose_lanes, partial_sums
+
+
+def schedule_softmax(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
+    """Schedule softmax or log_softmax, with element-wise operators after it."""
+    return schedule_rows(outs, ("softmax_output", "log_softmax_output"))
+
+
+def schedule_layer_norm(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
+    """Schedule layer norm along the last axis, with element-wise operators after it."""
+    return schedule_rows(outs, ("layer_norm",))
+
+
+def schedule_rows(outs: te.Tensor | Sequence[te.Tensor], anchors: tuple[str, ...]) -> te.Schedule:
+    """All stages of an operator that works on rows, computed row by row."""
+    outputs = as_outputs(outs)
+    s = te.create_schedule([x.op for x in outputs])
+    final = outputs[0]
+    ops = operations_above(final.op)
+    anchor = next(op for op in ops if op.tag in anchors)
+    info = processor()
+    rank = len(anchor.axis)
+    reductions = [op for op in ops if op.reduce_axis]
+    axis = _row_axis(anchor)
+    if axis != rank - 1 or dims(final.shape) != dims(anchor.output(0).shape):
+        _schedule_in_order(s, final, ops)
+        return s
+    *rows, column = s[final].op.axis
+    row = fuse_and_parallel(s, final, rows, element_count(final)) if rows else None
+    for op in ops:
+        if op is final.op:
+            continue
+        if is_injective(op.tag) or op is anchor or (not op.reduce_axis and len(op.axis) < rank):
+            s[op].compute_inline()
+        elif row is not None:
+            s[op].compute_at(s[final], row)
+    if row is not None:
+        _vectorize(s, final, ops, reductions, column, row, info)
+    return s
+
+
+def _row_axis(anchor: te.tensor.Operation) -> int:
+    return int(anchor.attrs["axis"]) if "axis" in anchor.attrs else len(anchor.axis) - 1
+
+
+def _vectorize(s, final, ops, reductions, column, row, info):  # type: ignore[no-untyped-def]
+    extent = dims(final.shape)[-1]
+    lanes = vector_lanes(extent, final.dtype, info)
+    if lanes == 1:
+        return
+    _, inner = s[final].split(column, factor=lanes)
+    s[final].vectorize(inner)
+    for op in ops:
+        stage = s[op]
+        if op is final.op or op.reduce_axis or stage.is_inlined:
+            continue
+        _, inner = stage.split(op.axis[-1], factor=lanes)
+        stage.vectorize(inner)
+    for op in reductions:
+        choice = choose_lanes(extent, final.dtype, info)
+        if choice is not None:
+            partial_sums(s, op.output(0), s[op].op.reduce_axis[-1], choice, (final, row))
+
+
+def _schedule_in_order(
+    s: te.Schedule, final: te.Tensor, ops: Sequence[te.tensor.Operation]
+) -> None:
+    """Softmax along an axis that is not the last: plain loops, the outermost parallel."""
+    for op in ops:
+        if is_injective(op.tag) and op is not final.op:
+            s[op].compute_inline()
+            continue
+        axes = list(s[op].op.axis)
+        if axes:
+            fuse_and_parallel(s, op.output(0), axes[:1], element_count(final))

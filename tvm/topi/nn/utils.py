@@ -1,0 +1,38 @@
+"""Padding in its many notations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..utils import get_const_int
+
+
+def get_pad_tuple(padding: Any, kernel: Any) -> tuple[int, int, int, int]:
+    """(top, left, down, right) from a number, 2 or 4 numbers, "VALID" or "SAME"."""
+    return get_pad_tuple_generic(padding, kernel)
+
+
+def get_pad_tuple1d(padding: Any, kernel: Any) -> tuple[int, int]:
+    """(left, right) from a number, 1 or 2 numbers, "VALID" or "SAME"."""
+    return get_pad_tuple_generic(padding, [kernel] if isinstance(kernel, int) else kernel)  # type: ignore[return-value]
+
+
+def get_pad_tuple_generic(padding: Any, kernel: Any) -> tuple[int, ...]:
+    """The widths before each spatial axis, then those after."""
+    rank = len(kernel)
+    if isinstance(padding, str):
+        if padding == "VALID":
+            return (0,) * (2 * rank)
+        if padding != "SAME":
+            raise ValueError(f'padding must be numbers, "VALID" or "SAME", got {padding!r}')
+        total = [get_const_int(k) - 1 for k in kernel]
+        before = [(t + 1) // 2 for t in total]
+        return (*before, *[t - b for t, b in zip(total, before, strict=True)])
+    numbers = [padding] if isinstance(padding, int) else [get_const_int(p) for p in padding]
+    if len(numbers) == 1:
+        return tuple(numbers * (2 * rank))
+    if len(numbers) == rank:
+        return tuple(numbers * 2)
+    if len(numbers) != 2 * rank:
+        raise ValueError(f"padding requires 1, {rank} or {2 * rank} numbers, got {padding}")
+    return tuple(numbers)

@@ -1,0 +1,181 @@
+"""Reductions along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm import te, tir
+from tvm.ir.expr import PrimExpr
+
+from . import tag
+from .math import elementwise
+from .utils import dims, ravel_index
+
+
+def real_axes(ndim: int, axis: int | Sequence[int] | None) -> list[int]:
+    """Axes in order, counted from the front."""
+    if axis is None:
+        return list(range(ndim))
+    named = [axis] if isinstance(axis, int) else list(axis)
+    for a in named:
+        if not -ndim <= a < ndim:
+            raise ValueError(f"axis {a} is out of range for {ndim} dimensions")
+    return sorted({a % ndim for a in named})
+
+
+def reduce_axes(
+    data: te.Tensor,
+    axis: int | Sequence[int] | None,
+    keepdims: bool,
+    function: Callable[..., Any],
+    name: str,
+    combine: Callable[[Callable[[Sequence[Any]], PrimExpr], list[Any], list[Any]], Any]
+    | None = None,
+    tag_name: str = tag.COMM_REDUCE,
+) -> Any:
+    """The reduction `function(expr, axis=...)` of a tensor along axes."""
+    ndim = len(data.shape)
+    axes = real_axes(ndim, axis)
+    reduced = [te.reduce_axis((0, data.shape[a]), name=f"k{a}") for a in axes]
+    if keepdims:
+        shape = [1 if i in axes else d for i, d in enumerate(data.shape)]
+    else:
+        shape = [d for i, d in enumerate(data.shape) if i not in axes]
+
+    def body(*indices: Any) -> Any:
+        kept = iter([v for i, v in enumerate(indices) if i not in axes] if keepdims else indices)
+        ks = iter(reduced)
+        full = [next(ks).var if i in axes else next(kept) for i in range(ndim)]
+        if combine is not None:
+            return combine(lambda at: data(*at), full, reduced)
+        return function(data(*full), axis=reduced)
+
+    return te.compute(shape, body, name=name, tag=tag_name)
+
+
+def _reduction(name: str, function: Callable[..., PrimExpr]) -> Callable[..., te.Tensor]:
+    def build(
+        data: te.Tensor, axis: int | Sequence[int] | None = None, keepdims: bool = False
+    ) -> te.Tensor:
+        if not real_axes(len(data.shape), axis):
+            return elementwise(data, lambda v: v, f"T_{name}")
+        return reduce_axes(data, axis, keepdims, function, f"{data.op.name}_red")
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = f"`{name}` along axes (all by default)."
+    return build
+
+
+_prod = tir.comm_reducer(lambda x, y: x * y, lambda dtype: tir.const(1, dtype), name="prod")
+_all = tir.comm_reducer(
+    lambda x, y: tir.all(x, y), lambda dtype: tir.const(True, dtype), name="all"
+)
+_any = tir.comm_reducer(
+    lambda x, y: tir.any(x, y), lambda dtype: tir.const(False, dtype), name="any"
+)
+
+sum = _reduction("sum", te.sum)
+max = _reduction("max", te.max)
+min = _reduction("min", te.min)
+prod = _reduction("prod", _prod)
+all = _reduction("all", _all)
+any = _reduction("any", _any)
+
+
+def _arg_reducer(
+    name: str,
+    better: Callable[[Any, Any], PrimExpr],
+    identity: Callable[[Any], PrimExpr],
+    last: bool,
+) -> Any:
+    def combine(lhs: Any, rhs: Any) -> tuple[PrimExpr, PrimExpr]:
+        earlier = lhs[0] > rhs[0] if last else lhs[0] < rhs[0]
+        same = tir.EQ(lhs[1], rhs[1])
+        # the identity's index is -1: any other wins
+        wins = tir.any(
+            better(lhs[1], rhs[1]), tir.all(same, tir.any(earlier, rhs[0] < 0), lhs[0] >= 0)
+        )
+        return tir.Select(wins, lhs[0], rhs[0]), tir.Select(wins, lhs[1], rhs[1])
+
+    return tir.comm_reducer(combine, lambda t0, t1: (tir.const(-1, t0), identity(t1)), name=name)
+
+
+def _arg_reduction(
+    data: te.Tensor,
+    axis: int | Sequence[int] | None,
+    keepdims: bool,
+    reducer: Any,
+    name: str,
+) -> te.Tensor:
+    axes = real_axes(len(data.shape), axis)
+
+    def combine(
+        load: Callable[[Sequence[Any]], PrimExpr], at: list[Any], reduced: list[Any]
+    ) -> Any:
+        extents = [data.shape[a] for a in axes]
+        position = ravel_index([iv.var for iv in reduced], dims(extents))
+        return reducer((position, load(at)), axis=reduced)
+
+    found = reduce_axes(
+        data, axis, keepdims, reducer, f"{data.op.name}_{name}_temp", combine, tag.COMM_REDUCE_IDX
+    )
+    index = found[0]
+    return te.compute(
+        index.shape, lambda *i: index(*i).astype("int32"), name=f"T_{name}", tag=tag.COMM_REDUCE
+    )
+
+
+def argmax(
+    data: te.Tensor,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    select_last_index: bool = False,
+) -> te.Tensor:
+    """The position of the largest element along axes."""
+    reducer = _arg_reducer("argmax", lambda a, b: a > b, tir.min_value, select_last_index)
+    return _arg_reduction(data, axis, keepdims, reducer, "argmax")
+
+
+def argmin(
+    data: te.Tensor,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    select_last_index: bool = False,
+) -> te.Tensor:
+    """The position of the smallest element along axes."""
+    reducer = _arg_reducer("argmin", lambda a, b: a < b, tir.max_value, select_last_index)
+    return _arg_reduction(data, axis, keepdims, reducer, "argmin")
+
+
+def collapse_sum(data: te.Tensor, target_shape: Sequence[Any]) -> te.Tensor:
+    """Sum over axes to reach a shape from which the tensor's could be broadcast."""
+    have, want = dims(data.shape), dims(target_shape)
+    leading = len(have) - len(want)
+    axes = list(range(leading))
+    axes += [i + leading for i, d in enumerate(want) if d == 1 and have[i + leading] != 1]
+    if not axes:
+        return elementwise(data, lambda v: v, "T_collapse_sum")
+    reduced = [te.reduce_axis((0, data.shape[a]), name=f"k{a}") for a in axes]
+
+    def body(*indices: Any) -> PrimExpr:
+        ks = dict(zip(axes, reduced, strict=True))
+        at = [ks[i].var if i in ks else indices[i - leading] for i in range(len(have))]
+        return te.sum(data(*at), axis=reduced)
+
+    return te.compute(list(target_shape), body, name="T_collapse_sum", tag=tag.COMM_REDUCE)
+
+
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "collapse_sum",
+    "max",
+    "min",
+    "prod",
+    "real_axes",
+    "reduce_axes",
+    "sum",
+]

@@ -1,0 +1,213 @@
+"""Small helpers of computes and schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import gcd
+from typing import Any
+
+from tvm import te, tir
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
+from tvm.target import Target
+
+from . import tag
+
+
+class InvalidShapeError(ValueError):
+    """A shape does not suit a template."""
+
+
+def dims(shape: Iterable[Any]) -> tuple[Any, ...]:
+    """A shape with ints for the dimensions that are constants."""
+    return tuple([int(d.value) if isinstance(d, tir.IntImm) else d for d in shape])
+
+
+def prod(x: Iterable[Any]) -> Any:
+    """The product of a sequence; 1 if it is empty."""
+    total: Any = 1
+    for value in x:
+        total = value if isinstance(total, int) and total == 1 else total * value
+    return total
+
+
+def get_const_int(expr: Any) -> int:
+    """The value of a constant integer expression.
+
+    Raises
+    ------
+    ValueError
+        If it is not a constant.
+    """
+    if isinstance(expr, int):
+        return expr
+    if not isinstance(expr, tir.IntImm):
+        expr = simplify(expr)
+    if not isinstance(expr, tir.IntImm):
+        raise ValueError(f"a constant integer is required here, got {expr}")
+    return int(expr.value)
+
+
+def get_const_float(expr: Any) -> float:
+    """The value of a constant float expression."""
+    if isinstance(expr, (int, float)):
+        return float(expr)
+    if not isinstance(expr, (tir.FloatImm, tir.IntImm)):
+        expr = simplify(expr)
+    if not isinstance(expr, (tir.FloatImm, tir.IntImm)):
+        raise ValueError(f"a constant number is required here, got {expr}")
+    return float(expr.value)
+
+
+def equal_const_int(expr: Any, value: int) -> bool:
+    """Whether an expression is that constant."""
+    found = dims((expr,))[0]
+    return isinstance(found, int) and found == value
+
+
+def get_const_tuple(in_tuple: Iterable[Any]) -> tuple[Any, ...]:
+    """Ints for constant expressions; variables stay."""
+    found = []
+    for element in in_tuple:
+        if isinstance(element, (tir.Var, tir.Any)):
+            found.append(element)
+        elif isinstance(element, PrimExpr) and not isinstance(element, tir.IntImm):
+            simpler = simplify(element)
+            found.append(int(simpler.value) if isinstance(simpler, tir.IntImm) else simpler)
+        else:
+            found.append(get_const_int(element))
+    return tuple(found)
+
+
+def get_float_tuple(in_tuple: Iterable[Any]) -> tuple[float, ...]:
+    """Floats of constant expressions."""
+    return tuple([get_const_float(element) for element in in_tuple])
+
+
+def simplify(expr: Any) -> Any:
+    """An expression in its simplest form; Python numbers stay."""
+    return Analyzer().simplify(expr) if isinstance(expr, PrimExpr) else expr
+
+
+def is_dynamic_shape(shape: Iterable[Any]) -> bool:
+    """Whether a dimension is not a constant."""
+    return any(not isinstance(d, int) for d in dims(shape))
+
+
+def is_empty_shape(shape: Iterable[Any]) -> bool:
+    """Whether a dimension is zero."""
+    return any(isinstance(d, int) and d == 0 for d in dims(shape))
+
+
+def ceil_div(a: Any, b: Any) -> Any:
+    """The quotient rounded up."""
+    return (
+        tir.indexdiv(a + (b - 1), b)
+        if not (isinstance(a, int) and isinstance(b, int))
+        else -(-a // b)
+    )
+
+
+def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
+    """The position of an element in row-major order."""
+    position: Any = None
+    for index, extent in zip(indices, shape, strict=True):
+        position = index if position is None else position * extent + index
+    return 0 if position is None else position
+
+
+def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
+    """The indices of a position in row-major order."""
+    indices: list[Any] = []
+    for extent in reversed(dims(shape)):
+        if isinstance(extent, int) and extent == 1:
+            indices.append(0)
+            continue
+        indices.append(tir.indexmod(idx, extent))
+        idx = tir.indexdiv(idx, extent)
+    # the leading index is below its extent by itself
+    return indices[::-1]
+
+
+def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
+    """The largest power of two that divides `n` (and is at most `max_value`)."""
+    factor = gcd(n, 1 << 62)
+    while max_value is not None and factor > max_value:
+        factor //= 2
+    return factor
+
+
+def largest_divisor(n: int, at_most: int) -> int:
+    """The largest divisor of `n` that is at most a bound."""
+    return next(d for d in range(min(n, at_most), 0, -1) if n % d == 0)
+
+
+def divisors(n: int) -> list[int]:
+    """All divisors in increasing order."""
+    small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
+    return small + [n // d for d in reversed(small) if d * d != n]
+
+
+def cast_scalar(value: Any, dtype: str) -> PrimExpr:
+    """A number or an index expression as a scalar of a dtype."""
+    if isinstance(value, (int, float)):
+        return tir.const(value, dtype)
+    return value.astype(dtype)
+
+
+def swap(arr: Sequence[int], axis: int) -> list[int]:
+    """A permutation with one axis and the last exchanged."""
+    found = list(arr)
+    found[axis], found[-1] = found[-1], found[axis]
+    return found
+
+
+def traverse_inline(
+    s: te.Schedule, final_op: te.tensor.Operation, callback: Callable[[te.tensor.Operation], None]
+) -> None:
+    """Inline what is injective above an operation, calling back for every operation met.
+
+    Parameters
+    ----------
+    s : te.Schedule
+        The schedule.
+    final_op : te.tensor.Operation
+        The operation to start from.
+    callback : callable
+        Called with each operation, inputs first.
+    """
+    visited: dict[te.tensor.Operation, None] = {}
+    for op in operations_above(final_op):
+        if op in visited:
+            continue
+        visited[op] = None
+        if tag.is_injective(op.tag) and op not in s.outputs:
+            s[op].compute_inline()
+        callback(op)
+
+
+def operations_above(final_op: te.tensor.Operation) -> list[te.tensor.Operation]:
+    """The compute operations that an operation needs, itself last, each once."""
+    order: list[te.tensor.Operation] = []
+    seen: set[int] = set()
+    stack: list[tuple[te.tensor.Operation, bool]] = [(final_op, False)]
+    while stack:
+        op, is_done = stack.pop()
+        if is_done:
+            order.append(op)
+            continue
+        if id(op) in seen:
+            continue
+        seen.add(id(op))
+        stack.append((op, True))
+        for tensor in reversed(op.input_tensors):
+            if not isinstance(tensor.op, te.tensor.PlaceholderOp):
+                stack.append((tensor.op, False))
+    return order
+
+
+def is_target(names: str | Sequence[str]) -> bool:
+    """Whether the current target has one of the keys."""
+    wanted = [names] if isinstance(names, str) else names
+    target = Target.current()
+    return target is not None and any(key in wanted for key in target.keys)

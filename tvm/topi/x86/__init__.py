@@ -1,0 +1,45 @@
+"""Schedules for x86 processors (and other CPUs with vector registers)."""
+
+from ..nn.batch_matmul.x86 import schedule_batch_matmul
+from ..nn.depthwise_conv2d.x86 import schedule_depthwise_conv2d_NCHWc
+from ..nn.pooling.x86 import schedule_adaptive_pool, schedule_pool
+from ..nn.softmax.x86 import schedule_layer_norm, schedule_softmax
+from . import conv2d, dense
+from .conv2d import (
+    schedule_conv2d,
+    schedule_conv2d_nchw,
+    schedule_conv2d_NCHWc,
+    schedule_conv2d_nhwc,
+)
+from .dense import schedule_dense_nopack, schedule_dense_pack
+from .injective import (
+    schedule_broadcast,
+    schedule_concatenate,
+    schedule_elemwise,
+    schedule_injective,
+    schedule_injective_from_existing,
+)
+from .reduction import schedule_reduce
+
+__all__ = [
+    "conv2d",
+    "dense",
+    "schedule_adaptive_pool",
+    "schedule_batch_matmul",
+    "schedule_broadcast",
+    "schedule_concatenate",
+    "schedule_conv2d",
+    "schedule_conv2d_NCHWc",
+    "schedule_conv2d_nchw",
+    "schedule_conv2d_nhwc",
+    "schedule_dense_nopack",
+    "schedule_dense_pack",
+    "schedule_depthwise_conv2d_NCHWc",
+    "schedule_elemwise",
+    "schedule_injective",
+    "schedule_injective_from_existing",
+    "schedule_layer_norm",
+    "schedule_pool",
+    "schedule_reduce",
+    "schedule_softmax",
+]

@@ -1,0 +1,72 @@
+"""What the x86 schedules share: vector widths, parallel loops, vectorised outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, tir
+from tvm.support.dtype import dtype as as_dtype
+from tvm.target import Target
+from tvm.target.cpu import CpuInfo, cpu_info
+
+from ..utils import dims, get_max_power2_factor
+
+# fewer elements than this are not worth waking another thread for
+PARALLEL_ELEMENTS = 16384
+
+
+def processor(target: Target | None = None) -> CpuInfo:
+    """The processor scheduled for."""
+    return cpu_info(target)
+
+
+def lanes_of(dtype: str, info: CpuInfo) -> int:
+    """Elements of a dtype in one vector register."""
+    return max(info.vector_bits // max(as_dtype(dtype).bits, 8), 1)
+
+
+def vector_lanes(extent: object, dtype: str, info: CpuInfo) -> int:
+    """The widest vector, of a power of two elements, that divides an extent; 1 if there is none."""
+    if not isinstance(extent, int) or extent < 2:
+        return 1
+    lanes = get_max_power2_factor(extent, lanes_of(dtype, info))
+    return lanes if lanes * as_dtype(dtype).bits >= 64 or lanes == extent else 1
+
+
+def is_static(tensor: te.Tensor) -> bool:
+    """Whether every dimension is a constant."""
+    return all(isinstance(d, int) for d in dims(tensor.shape))
+
+
+def element_count(tensor: te.Tensor) -> int:
+    """The number of elements; a large number if it is not known."""
+    total = 1
+    for extent in dims(tensor.shape):
+        if not isinstance(extent, int):
+            return 1 << 40
+        total *= extent
+    return total
+
+
+def fuse_and_parallel(
+    s: te.Schedule, stage: te.Tensor, axes: Sequence[tir.IterVar], work: int
+) -> tir.IterVar | None:
+    """One loop of several, on all threads if the work is worth it."""
+    if not axes:
+        return None
+    fused = axes[0] if len(axes) == 1 else s[stage].fuse(*axes)
+    if work >= PARALLEL_ELEMENTS:
+        s[stage].parallel(fused)
+    return fused
+
+
+def vectorize_inner(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, lanes: int) -> None:
+    """Split a loop by the vector width and vectorise the inner part."""
+    if lanes < 2:
+        return
+    extent = dims((axis.dom.extent,))[0] if axis.dom is not None else None
+    if extent == lanes:
+        s[stage].vectorize(axis)
+        return
+    _, inner = s[stage].split(axis, factor=lanes)
+    s[stage].vectorize(inner)

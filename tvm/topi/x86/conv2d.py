@@ -1,0 +1,24 @@
+"""Convolution schedules under the classic module name."""
+
+from __future__ import annotations
+
+from ..nn.conv2d.x86 import (
+    Conv2dConfig,
+    channel_blocks,
+    choose_conv2d,
+    schedule_conv2d,
+    schedule_conv2d_NCHWc,
+)
+
+schedule_conv2d_nchw = schedule_conv2d
+schedule_conv2d_nhwc = schedule_conv2d
+
+__all__ = [
+    "Conv2dConfig",
+    "channel_blocks",
+    "choose_conv2d",
+    "schedule_conv2d",
+    "schedule_conv2d_NCHWc",
+    "schedule_conv2d_nchw",
+    "schedule_conv2d_nhwc",
+]

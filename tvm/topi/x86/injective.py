@@ -1,0 +1,71 @@
+"""Injective operators: outer loops fused and parallel, the innermost vectorised.
+
+for i.j in parallel(n * m):
+    for k in range(c / 16):
+        B[i, j, ramp(k * 16, 1, 16)] = f(A[i, j, ramp(k * 16, 1, 16)])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te
+
+from ..generic.schedules import as_outputs, inline_injective
+from ..tag import ELEMWISE
+from ..utils import dims, operations_above
+from .common import element_count, fuse_and_parallel, processor, vector_lanes, vectorize_inner
+
+
+def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Schedule:
+    """Schedule one output whose producers are inlined or scheduled already."""
+    info = processor()
+    axes = list(sch[out].op.axis)
+    if not axes:
+        return sch
+    shape = dims(out.shape)
+    total = element_count(out)
+    lanes = vector_lanes(shape[-1], out.dtype, info)
+    if lanes == 1 and _is_flat(out) and len(axes) > 1 and total < 1 << 40:
+        # all operands have the output's shape: one loop over everything keeps the vectors full
+        flat = sch[out].fuse(*axes)
+        lanes = vector_lanes(total, out.dtype, info)
+        if lanes > 1:
+            flat, inner = sch[out].split(flat, factor=lanes)
+            sch[out].vectorize(inner)
+        fuse_and_parallel(sch, out, [flat], total)
+        return sch
+    if len(axes) == 1:
+        if lanes == 1:
+            return sch
+        outer, inner = sch[out].split(axes[0], factor=lanes)
+        sch[out].vectorize(inner)
+        fuse_and_parallel(sch, out, [outer], total)
+        return sch
+    fuse_and_parallel(sch, out, axes[:-1], total)
+    vectorize_inner(sch, out, axes[-1], lanes)
+    return sch
+
+
+def _is_flat(out: te.Tensor) -> bool:
+    """Whether everything above is element-wise."""
+    return all(op.tag.startswith(ELEMWISE) for op in operations_above(out.op))
+
+
+def schedule_injective(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
+    """Schedule outputs of injective operators, everything above them inlined."""
+    outputs = as_outputs(outs)
+    s = te.create_schedule([x.op for x in outputs])
+    inline_injective(s, outputs)
+    done: set[int] = set()
+    for x in outputs:
+        if isinstance(x.op, te.tensor.PlaceholderOp) or id(x.op) in done:
+            continue
+        done.add(id(x.op))
+        schedule_injective_from_existing(s, x)
+    return s
+
+
+schedule_elemwise = schedule_injective
+schedule_broadcast = schedule_injective
+schedule_concatenate = schedule_injective

@@ -1,0 +1,192 @@
+"""Reductions: rows on all threads, each row in vectors of partial results.
+
+for i in parallel(n):
+    for k in range(m / 16):                      # 16 partial sums in one register
+        partial[0:16] += A[i, k * 16 : k * 16 + 16]
+    for j in range(16):
+        B[i] += partial[j]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm import te, tir
+from tvm.target.cpu import CpuInfo
+
+from ..generic.schedules import as_outputs
+from ..tag import COMM_REDUCE_IDX, is_injective
+from ..utils import dims, get_max_power2_factor, operations_above
+from .common import (
+    PARALLEL_ELEMENTS,
+    element_count,
+    fuse_and_parallel,
+    lanes_of,
+    processor,
+    vector_lanes,
+    vectorize_inner,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """How a row is cut: elements in a vector, and vectors that run side by side."""
+
+    vector: int
+    side_by_side: int
+
+    @property
+    def total(self) -> int:
+        return self.vector * self.side_by_side
+
+
+def choose_lanes(extent: object, dtype: str, info: CpuInfo) -> Lanes | None:
+    """Partial results for a row of that extent; None if it is not worth it."""
+    if not isinstance(extent, int):
+        return None
+    width = lanes_of(dtype, info)
+    vector = get_max_power2_factor(extent, width)
+    if vector < 4 or extent // vector < 2:
+        return None
+    # a second register hides the latency of additions
+    side = get_max_power2_factor(extent // vector, 4) if extent >= 8 * vector else 1
+    return Lanes(vector, side if extent // (vector * side) > 1 else 1)
+
+
+def schedule_reduce(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
+    """Schedule a reduction with element-wise operators before and after it."""
+    outputs = as_outputs(outs)
+    s = te.create_schedule([x.op for x in outputs])
+    final = outputs[0]
+    ops = operations_above(final.op)
+    reductions = [op for op in ops if isinstance(op, te.tensor.ComputeOp) and op.reduce_axis]
+    for op in ops:
+        if not op.reduce_axis and op is not final.op:
+            if is_injective(op.tag) or _feeds_only_final(op, final):
+                s[op].compute_inline()
+    info = processor()
+    place: tuple[te.Tensor, tir.IterVar] | None = None
+    if reductions[-1] is not final.op:
+        axes = list(s[final].op.axis)
+        work = max([_work(op) for op in reductions])
+        fused = fuse_and_parallel(s, final, axes, work) if axes else None
+        if fused is not None and len(reductions) == 1 and work > 8 * element_count(final):
+            place = (final, fused)
+    for op in reductions:
+        _schedule_one(s, op, place, info)
+    return s
+
+
+def _feeds_only_final(op: te.tensor.Operation, final: te.Tensor) -> bool:
+    return op.tag == "" and not op.reduce_axis
+
+
+def _work(op: te.tensor.Operation) -> int:
+    """The number of elements reduced."""
+    total = element_count(op.output(0))
+    for axis in op.reduce_axis:
+        extent = dims((axis.dom.extent,))[0]
+        total *= extent if isinstance(extent, int) else 1 << 20
+    return total
+
+
+def _schedule_one(
+    s: te.Schedule,
+    op: te.tensor.Operation,
+    place: tuple[te.Tensor, tir.IterVar] | None,
+    info: CpuInfo,
+) -> None:
+    """Schedule one reduction, at a place of its consumer or as loops of its own."""
+    out = op.output(0)
+    axes = list(s[out].op.axis)
+    row: tir.IterVar | None = None
+    if place is not None:
+        s[out].compute_at(s[place[0]], place[1])
+    elif _reduces_innermost(op) or not axes:
+        row = fuse_and_parallel(s, out, axes, _work(op))
+    else:
+        _schedule_columns(s, out, axes, info)
+        return
+    if not _reduces_innermost(op) or op.tag == COMM_REDUCE_IDX or op.num_outputs > 1:
+        return
+    k = s[out].op.reduce_axis[-1]
+    lanes = choose_lanes(dims((k.dom.extent,))[0], out.dtype, info)
+    if lanes is None:
+        return
+    target = place if place is not None else (out, row)
+    partial_sums(s, out, k, lanes, target)
+
+
+def _schedule_columns(
+    s: te.Schedule, out: te.Tensor, axes: list[tir.IterVar], info: CpuInfo
+) -> None:
+    """The innermost axis stays: vectors of results, the reduction around them."""
+    reduced = list(s[out].op.reduce_axis)
+    lanes = vector_lanes(dims(out.shape)[-1], out.dtype, info)
+    if lanes == 1:
+        fuse_and_parallel(s, out, axes, _work(out.op))
+        return
+    outer, inner = s[out].split(axes[-1], factor=lanes)
+    s[out].reorder(*axes[:-1], outer, *reduced, inner)
+    s[out].vectorize(inner)
+    fuse_and_parallel(s, out, [*axes[:-1], outer], _work(out.op))
+
+
+def _reduces_innermost(op: te.tensor.Operation) -> bool:
+    """Whether the last axis of what is read is reduced."""
+    if not op.input_tensors:
+        return False
+    last = op.reduce_axis[-1]
+    return len(op.axis) == 0 or _last_index_is(op, last)
+
+
+def _last_index_is(op: te.tensor.Operation, axis: tir.IterVar) -> bool:
+    """Whether some tensor is read along `axis` in its last dimension."""
+    from_body = _last_indices(op)
+    return any(index is axis.var for index in from_body)
+
+
+def _last_indices(op: te.tensor.Operation) -> list[object]:
+    found: list[object] = []
+
+    def visit(node: object) -> None:
+        if isinstance(node, tir.ProducerLoad) and len(node.indices):
+            found.append(node.indices[-1])
+
+    for body in op.body:
+        tir.stmt_functor.post_order_visit(body, visit)
+    return found
+
+
+def partial_sums(
+    s: te.Schedule,
+    out: te.Tensor,
+    k: tir.IterVar,
+    lanes: Lanes,
+    place: tuple[te.Tensor, tir.IterVar | None],
+) -> None:
+    """Cut a row's reduction into vectors of partial results, computed where `out` is."""
+    _, inner = s[out].split(k, factor=lanes.total)
+    partial = s.rfactor(out, inner)
+    stage = s[partial]
+    lane = stage.op.axis[0]
+    rest = [*stage.op.axis[1:], *stage.op.reduce_axis]
+    if lanes.side_by_side > 1:
+        side, lane = stage.split(lane, factor=lanes.vector)
+        stage.reorder(*rest, side, lane)
+        stage.unroll(side)
+    else:
+        stage.reorder(*rest, lane)
+    stage.vectorize(lane)
+    consumer, at = place
+    if at is not None:
+        stage.compute_at(s[consumer], at)
+
+
+def is_parallel_work(op: te.tensor.Operation) -> bool:
+    """Whether a reduction is worth several threads."""
+    return _work(op) >= PARALLEL_ELEMENTS
+
+
+__all__ = ["Lanes", "choose_lanes", "partial_sums", "schedule_reduce", "vectorize_inner"]
