@@ -1,13 +1,339 @@
-"""Block-form functions from operations."""
+"""Operations as a function in block form: one block a compute, with its reads and writes.
+
+C[i] = sum(A[i, k])    ->    for i, k in grid(n, m):
+                                 with block("C"):
+                                     v_i, v_k = remap("SR", [i, k])
+                                     with init(): C[v_i] = 0
+                                     C[v_i] = C[v_i] + A[v_i, v_k]
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from tvm.error import LoweringError, OpNotImplemented
+from tvm.ir import structural_equal
+from tvm.ir.expr import PrimExpr
+from tvm.ir.visitor import Rewriter, Visitor
+from tvm.support.naming import UniqueNames
+from tvm.support.scope import deep
+from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.expr import (
+    BOOL,
+    INT32,
+    BufferLoad,
+    IntImm,
+    IterVar,
+    IterVarType,
+    ProducerLoad,
+    Range,
+    Reduce,
+    Var,
+    const,
+)
+from tvm.tir.function import PrimFunc
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    Stmt,
+    seq,
+)
+from tvm.tir.stmt_functor import Substituter
 
-def create_prim_func(ops: Any, index_dtype_override: str | None = None) -> Any:
-    raise NotImplementedError
+from .operation import extern
+from .schedule.graph import create_read_graph, post_dfs_order
+from .schedule.to_prim_func import bind_placeholder
+from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
 
 
-def extern_primfunc(input_tensors: Any, primfunc: Any, **kwargs: Any) -> Any:
-    raise NotImplementedError
+@deep
+def create_prim_func(ops: Sequence[Any], index_dtype_override: str | None = None) -> PrimFunc:
+    """The function of a graph of operations, in block form.
+
+    Parameters
+    ----------
+    ops : list of Tensor or Var
+        The parameters: inputs and outputs.
+    index_dtype_override : str, optional
+        Not available yet.
+    """
+    if index_dtype_override is not None:
+        raise OpNotImplemented(
+            "create_prim_func with index_dtype_override is not available yet",
+            hint="give the placeholders shapes of that dtype",
+        )
+    params = list(ops) if isinstance(ops, (list, tuple)) else [ops]
+    for param in params:
+        if not isinstance(param, (Tensor, Var)):
+            raise LoweringError(
+                f"create_prim_func requires tensors and variables, got a {type(param).__name__}"
+            )
+    return _Builder(params).build()
+
+
+def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, **kwargs: Any) -> Any:
+    """A tensor computed by the body of a function, whose last parameters are the outputs.
+
+    Parameters
+    ----------
+    input_tensors : list of Tensor
+        One for each of the first parameters.
+    primfunc : PrimFunc
+        The function; all its parameters are buffers.
+    kwargs
+        As for :func:`tvm.te.extern`.
+    """
+    buffers = [primfunc.buffer_map[param] for param in primfunc.params]
+    count = len(input_tensors)
+    if len(buffers) <= count:
+        raise LoweringError(
+            f"extern_primfunc requires a function of more than {count} buffers, "
+            f"got {len(buffers)}: the inputs come first, then the outputs"
+        )
+    ins, outs = buffers[:count], buffers[count:]
+    return extern(
+        [buffer.shape for buffer in outs],
+        list(input_tensors),
+        lambda _ins, _outs: primfunc.body,
+        dtype=[buffer.dtype for buffer in outs],
+        in_buffers=ins,
+        out_buffers=outs,
+        **kwargs,
+    )
+
+
+class _Builder:
+    """Collects the blocks of all operations, and the buffers between them."""
+
+    def __init__(self, params: list[Any]) -> None:
+        self.params = params
+        self.names = UniqueNames()
+        self.buffers: dict[Tensor, Buffer] = {}
+        self.inside: list[Buffer] = []
+
+    def build(self) -> PrimFunc:
+        tensors = [param for param in self.params if isinstance(param, Tensor)]
+        for tensor in tensors:
+            self.buffers[tensor] = decl_buffer(tensor.shape, tensor.dtype, _plain(tensor.name))
+        ops = [tensor.op for tensor in tensors]
+        body = seq(
+            [
+                self.statement_of(op)
+                for op in post_dfs_order(ops, create_read_graph(ops))
+                if not isinstance(op, PlaceholderOp) or self.check_input(op)
+            ]
+        )
+        root = Block((), (), (), "root", body, None, self.inside)
+        params = [p if isinstance(p, Var) else self.buffers[p] for p in self.params]
+        attrs = {"global_symbol": "main", "tir.noalias": True}
+        return PrimFunc(params, BlockRealize((), const(True, BOOL), root), None, None, attrs)
+
+    def check_input(self, op: PlaceholderOp) -> bool:
+        """Every input has to be a parameter; it needs no statement."""
+        if op.output(0) not in self.buffers:
+            raise LoweringError(
+                f"create_prim_func requires every input among its parameters, got none for "
+                f"{op.name}",
+                hint=f"add {op.name} to the list",
+            )
+        return False
+
+    def buffer_of(self, tensor: Tensor) -> Buffer:
+        if (buffer := self.buffers.get(tensor)) is None:
+            buffer = decl_buffer(tensor.shape, tensor.dtype, _plain(tensor.name))
+            self.buffers[tensor] = buffer
+            self.inside.append(buffer)
+        return buffer
+
+    def statement_of(self, op: Any) -> Stmt:
+        if isinstance(op, ExternOp):
+            return self.extern_block(op)
+        if not isinstance(op, ComputeOp):
+            raise LoweringError(
+                f"create_prim_func requires computes and externs, got {op.name}, "
+                f"a {type(op).__name__}"
+            )
+        if any(_is_empty(iv) for iv in op.reduce_axis):
+            return self.identity_blocks(op)
+        if isinstance(op.body[0], Reduce) or op.num_outputs == 1:
+            return self.compute_block(op, list(range(op.num_outputs)))
+        return seq([self.compute_block(op, [index]) for index in range(op.num_outputs)])
+
+    def compute_block(self, op: ComputeOp, outputs: list[int]) -> Stmt:
+        loops = [Var(iv.var.name, iv.var.dtype) for iv in op.root_iter_vars()]
+        axes = [
+            IterVar(iv.dom, Var(f"v_{iv.var.name}", iv.var.dtype), iv.iter_type)
+            for iv in op.root_iter_vars()
+        ]
+        values: list[PrimExpr] = list(loops)
+        at = {old.var: new.var for old, new in zip(op.root_iter_vars(), axes, strict=True)}
+        indices = tuple([at[iv.var] for iv in op.axis])
+        buffers = [self.buffer_of(op.output(index)) for index in outputs]
+        if not axes:
+            unit = Range.from_min_extent(const(0, INT32), const(1, INT32))
+            axes, values = [IterVar(unit, Var("vi", INT32), IterVarType.DataPar)], [const(0, INT32)]
+        loads = _TensorLoads(self.buffer_of, at)
+        first = op.body[0]
+        init: Stmt | None = None
+        if isinstance(first, Reduce):
+            init = _stores(buffers, first.init or first.combiner.identity_element, indices)
+            body = _update(op, first, buffers, indices, loads)
+        else:
+            body = _stores(buffers, [loads.visit(op.body[index]) for index in outputs], indices)
+        block = Block(
+            axes, _regions_read(body, buffers), [_point(b, indices) for b in buffers],
+            self.names.fresh(_plain(op.output(outputs[0]).name if len(outputs) == 1 else op.name)),
+            body, init, None, None, op.attrs,
+        )  # fmt: skip
+        stmt: Stmt = BlockRealize(tuple(values), const(True, BOOL), block)
+        for loop, iv in zip(reversed(loops), reversed(op.root_iter_vars()), strict=True):
+            assert iv.dom is not None
+            stmt = For(loop, iv.dom.min, iv.dom.extent, ForKind.SERIAL, stmt)
+        return stmt
+
+    def identity_blocks(self, op: ComputeOp) -> Stmt:
+        """A reduction of nothing: a block's init would run with its first iteration only."""
+        reduce: Any = op.body[0]
+        values = reduce.init or reduce.combiner.identity_element
+        plain = ComputeOp(op.name, op.tag, op.attrs, op.axis, values)
+        for old, new in zip(op.outputs, plain.outputs, strict=True):
+            self.buffers[new] = self.buffer_of(old)
+        return self.statement_of(plain)
+
+    def extern_block(self, op: ExternOp) -> Stmt:
+        body: Stmt = op.body
+        pairs = [
+            *zip(op.output_placeholders, op.outputs, strict=True),
+            *zip(op.input_placeholders, op.inputs, strict=True),
+        ]
+        for placeholder, tensor in pairs:
+            body = bind_placeholder(body, placeholder, self.buffer_of(tensor))
+        block = Block(
+            (), [_whole(self.buffer_of(t)) for t in op.input_tensors],
+            [_whole(self.buffer_of(t)) for t in op.outputs],
+            self.names.fresh(_plain(op.name)), body, None, None, None, op.attrs,
+        )  # fmt: skip
+        return BlockRealize((), const(True, BOOL), block)
+
+
+def _is_empty(iv: IterVar) -> bool:
+    extent = None if iv.dom is None else iv.dom.extent
+    return isinstance(extent, IntImm) and extent.value == 0
+
+
+def _plain(name: str) -> str:
+    """A name without dots."""
+    return name.replace(".", "_")
+
+
+class _TensorLoads(Rewriter):
+    """Reads tensors from their buffers, with the block's axes as indices."""
+
+    def __init__(self, buffer_of: Any, axes: dict[Var, Var]) -> None:
+        self.buffer_of = buffer_of
+        self.axes = axes
+
+    def visit_var(self, var: Var) -> PrimExpr:
+        return self.axes.get(var, var)
+
+    def visit_producer_load(self, load: ProducerLoad) -> PrimExpr:
+        load = self.rewrite_children(load)
+        return BufferLoad(self.buffer_of(load.producer), load.indices)
+
+
+def _stores(
+    buffers: Sequence[Buffer], values: Sequence[PrimExpr], indices: tuple[PrimExpr, ...]
+) -> Stmt:
+    return seq([BufferStore(b, v, indices) for b, v in zip(buffers, values, strict=True)])
+
+
+def _update(
+    op: ComputeOp,
+    reduce: Reduce,
+    buffers: Sequence[Buffer],
+    indices: tuple[PrimExpr, ...],
+    loads: _TensorLoads,
+) -> Stmt:
+    combiner = reduce.combiner
+    before = [BufferLoad(buffer, indices) for buffer in buffers]
+    sources = [loads.visit(source) for source in reduce.source]
+    operands = dict(zip((*combiner.lhs, *combiner.rhs), (*before, *sources), strict=True))
+    rewriter = Substituter(operands)
+    results = [rewriter.visit(result) for result in combiner.result]
+    if len(results) == 1:
+        body = _stores(buffers, results, indices)
+    else:
+        names = [Var(f"v_{_plain(t.name)}", t.dtype) for t in op.outputs]
+        body = _stores(buffers, names, indices)
+        for name, result in zip(reversed(names), reversed(results), strict=True):
+            body = LetStmt(name, result, body)
+    condition = loads.visit(reduce.condition)
+    if isinstance(condition, IntImm) and condition.value:
+        return body
+    return IfThenElse(condition, body, None)
+
+
+def _point(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
+    region = [Range.from_min_extent(index, const(1, index.dtype)) for index in indices]
+    return BufferRegion(buffer, tuple(region))
+
+
+def _whole(buffer: Buffer) -> BufferRegion:
+    region = [Range.from_min_extent(const(0, dim.dtype), dim) for dim in buffer.shape]
+    return BufferRegion(buffer, tuple(region))
+
+
+class _ReadCollector(Visitor):
+    def __init__(self) -> None:
+        self.found: dict[Buffer, list[BufferLoad]] = {}
+
+    def visit_buffer_load(self, load: BufferLoad) -> None:
+        self.visit_children(load)
+        self.found.setdefault(load.buffer, []).append(load)
+
+
+def _regions_read(body: Stmt, written: Sequence[Buffer]) -> list[BufferRegion]:
+    """What the body reads; a reduction's own result, which its init provides, is left out."""
+    reads = _ReadCollector()
+    reads.visit(body)
+    return [
+        _hull(buffer, loads)
+        for buffer, loads in reads.found.items()
+        if not any(buffer is other for other in written)
+    ]
+
+
+def _hull(buffer: Buffer, loads: list[BufferLoad]) -> BufferRegion:
+    """The region around all loads: exact for one, else per dimension the point or everything."""
+    first = loads[0]
+    region = []
+    for axis, dim in enumerate(buffer.shape):
+        index = first.indices[axis]
+        if _is_plain(index) and all(
+            structural_equal(index, load.indices[axis]) for load in loads[1:]
+        ):
+            region.append(Range.from_min_extent(index, const(1, index.dtype)))
+        else:
+            region.append(Range.from_min_extent(const(0, dim.dtype), dim))
+    return BufferRegion(buffer, tuple(region))
+
+
+class _LoadFinder(Visitor):
+    found = False
+
+    def visit_buffer_load(self, load: BufferLoad) -> None:
+        self.found = True
+
+
+def _is_plain(index: PrimExpr) -> bool:
+    """Whether the index depends on no memory."""
+    finder = _LoadFinder()
+    finder.visit(index)
+    return not finder.found

@@ -141,9 +141,16 @@ class _BufferAssigner(Rewriter):
         """Let the body of an extern operation use the tensor's own buffer."""
         placeholder, tensor = attr.node
         actual = self.buffer_of(tensor)
-        mapping = _layout_of(placeholder, actual, self.bounds.get(tensor))
-        binder = _PlaceholderBinder(placeholder, actual, mapping)
-        return binder.visit(self.visit(attr.body))  # type: ignore[no-any-return]
+        body = self.visit(attr.body)
+        return bind_placeholder(body, placeholder, actual, self.bounds.get(tensor))
+
+
+def bind_placeholder(
+    body: Stmt, placeholder: Buffer, actual: Buffer, bounds: Sequence[Range] | None = None
+) -> Stmt:
+    """The body with ``actual``, or the part of it that ``bounds`` keep, for ``placeholder``."""
+    mapping = _layout_of(placeholder, actual, bounds)
+    return _PlaceholderBinder(placeholder, actual, mapping).visit(body)  # type: ignore[no-any-return]
 
 
 def _layout_of(
