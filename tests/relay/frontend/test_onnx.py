@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from tvm import relay
+from tvm.error import OpNotImplemented, TVMError
+
+from .running import assert_close, run
+
+RNG = np.random.default_rng(0)
+
+
+def f32(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype("float32")
+
+
+def make_model(
+    op: str, inputs: dict[str, np.ndarray], attrs: dict[str, Any], constants: dict[str, Any],
+    outputs: int = 1, opset: int = 17, domain: str = "",
+) -> onnx.ModelProto:  # fmt: skip
+    """A model of one node."""
+    names = [f"out{i}" for i in range(outputs)]
+    node = helper.make_node(op, [*inputs, *constants], names, name="node", domain=domain, **attrs)
+    graph = helper.make_graph(
+        [node], "test",
+        [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+         for n, a in inputs.items()],
+        [helper.make_tensor_value_info(n, TensorProto.UNDEFINED, None) for n in names],
+        [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", opset)]
+    if domain:
+        opsets.append(helper.make_opsetid(domain, 1))
+    return helper.make_model(graph, opset_imports=opsets)
+
+
+def check(
+    op: str, inputs: list[np.ndarray], constants: list[Any] | None = None, outputs: int = 1,
+    opset: int = 17, **attrs: Any,
+) -> None:  # fmt: skip
+    """Compare the compiled model with ONNX's reference evaluator."""
+    named = {f"x{i}": a for i, a in enumerate(inputs)}
+    given = {f"c{i}": a for i, a in enumerate(constants or [])}
+    model = make_model(op, named, attrs, given, outputs, opset)
+    expected = ReferenceEvaluator(model).run(None, named)
+    mod, params = relay.frontend.from_onnx(model)
+    for actual, wanted in zip(run(mod, params, named), expected, strict=True):
+        assert_close(actual, wanted)
+
+
+UNARY = [
+    "Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "Neg", "Relu", "Round", "Sigmoid", "Sign", "Sin",
+    "Tanh", "Elu", "Selu", "Celu", "LeakyRelu", "HardSigmoid", "HardSwish", "Softplus", "Softsign",
+    "ThresholdedRelu", "Identity", "Reciprocal", "Mish",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op", UNARY)
+def test_unary(op: str) -> None:
+    check(op, [f32(2, 5)], opset=18)
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Max", "Min", "Mean", "Sum", "Pow"])
+def test_binary_with_broadcasting(op: str) -> None:
+    first = np.abs(f32(2, 1, 4)) + 0.5
+    check(op, [first, f32(3, 4) + 3])
+
+
+@pytest.mark.parametrize("op", ["Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"])
+def test_comparisons(op: str) -> None:
+    check(op, [f32(3, 4).round(), f32(4).round()])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "attrs"),
+    [
+        ([f32(1, 4, 8, 9), f32(6, 4, 3, 3), f32(6)], {"pads": [1, 1, 1, 1]}),
+        ([f32(2, 4, 8, 9), f32(6, 2, 3, 3)], {"group": 2, "strides": [2, 2]}),
+        ([f32(1, 4, 8, 9), f32(6, 4, 3, 2)], {"dilations": [2, 1], "pads": [1, 0, 2, 1]}),
+        ([f32(1, 4, 8, 9), f32(6, 4, 3, 3)], {"auto_pad": "SAME_UPPER", "strides": [2, 2]}),
+        ([f32(1, 3, 9), f32(5, 3, 3)], {"pads": [1, 1]}),
+    ],
+)
+def test_conv(inputs: list[np.ndarray], attrs: dict[str, Any]) -> None:
+    weights = [np.asarray(w) for w in inputs[1:]]
+    check("Conv", inputs[:1], weights, kernel_shape=list(weights[0].shape[2:]), **attrs)
+
+
+def test_pooling() -> None:
+    check("MaxPool", [f32(1, 3, 9, 10)], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    check("MaxPool", [f32(1, 3, 9, 10)], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)
+    check("AveragePool", [f32(1, 3, 9, 10)], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    check("AveragePool", [f32(1, 3, 9, 10)], kernel_shape=[2, 2], count_include_pad=1)
+    check("GlobalAveragePool", [f32(1, 3, 9, 10)])
+    check("GlobalMaxPool", [f32(1, 3, 9, 10)])
+
+
+def test_matrix_products() -> None:
+    check("MatMul", [f32(3, 4), f32(4, 5)])
+    check("MatMul", [f32(2, 3, 4), f32(2, 4, 5)])
+    check("MatMul", [f32(2, 1, 3, 4), f32(3, 4, 5)])
+    check("MatMul", [f32(4), f32(4, 5)])
+    check("MatMul", [f32(2, 3, 4), f32(4)])
+    check("Gemm", [f32(3, 4), f32(5, 4)], [f32(5)], transB=1)
+    check("Gemm", [f32(4, 3), f32(4, 5)], [f32(3, 5)], transA=1, alpha=0.5, beta=2.0)
+
+
+@pytest.mark.parametrize("op", ["ReduceMean", "ReduceMax", "ReduceL2", "ReduceLogSumExp"])
+@pytest.mark.parametrize("axes", [[1], [0, -1]])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_reductions(op: str, axes: list[int], keepdims: int) -> None:
+    check(op, [f32(2, 3, 4)], axes=axes, keepdims=keepdims)
+
+
+def test_reductions_with_axes_as_input() -> None:
+    check("ReduceSum", [f32(2, 3, 4)], [np.array([1])], keepdims=0)
+    check("ReduceMean", [f32(2, 3, 4)], [np.array([-1])], opset=18)
+    check("ArgMax", [f32(2, 3, 4)], axis=1, keepdims=0)
+
+
+def test_movement() -> None:
+    x = f32(2, 3, 4)
+    check("Reshape", [x], [np.array([0, -1])])
+    check("Flatten", [x], axis=2)
+    check("Transpose", [x], perm=[2, 0, 1])
+    check("Squeeze", [f32(2, 1, 4)], [np.array([1])])
+    check("Unsqueeze", [x], [np.array([0, -1])])
+    check("Concat", [x, f32(2, 1, 4)], axis=1)
+    check("Split", [f32(2, 6)], [np.array([2, 4])], outputs=2, axis=1)
+    check("Expand", [f32(3, 1)], [np.array([2, 1, 4])])
+    check("Tile", [f32(2, 3)], [np.array([2, 1])])
+    check("Pad", [f32(2, 3)], [np.array([0, 1, 2, 0]), np.float32(1.5)])
+    check("DepthToSpace", [f32(1, 8, 2, 3)], blocksize=2)
+    check("SpaceToDepth", [f32(1, 2, 4, 6)], blocksize=2)
+    check("Trilu", [f32(4, 4)], upper=0)
+    check("CumSum", [f32(3, 4)], [np.array(1)])
+
+
+def test_slices() -> None:
+    x = f32(4, 5, 6)
+    check("Slice", [x], [np.array([1, 0]), np.array([3, 9]), np.array([0, 2]), np.array([1, 2])])
+    check("Slice", [x], [np.array([-1]), np.array([-9]), np.array([1]), np.array([-1])])
+
+
+def test_indexing() -> None:
+    check("Gather", [f32(5, 3)], [np.array([[0, 4], [-1, 2]])], axis=0)
+    check("Gather", [f32(5, 3)], [np.array(1)], axis=1)
+    check("GatherElements", [f32(3, 3)], [np.array([[0, 1, 2], [2, 0, 0]])], axis=0)
+    check("GatherND", [f32(2, 3, 4)], [np.array([[0, 1], [1, 2]])])
+    check("OneHot", [np.array([0, 2, -1])], [np.array(4), np.array([0.0, 1.0], "float32")])
+    check("Where", [f32(3) > 0, f32(2, 3), f32(3)])
+
+
+def test_normalisation() -> None:
+    check("LayerNormalization", [f32(2, 3, 8)], [f32(8), f32(8)])
+    check("LayerNormalization", [f32(2, 3, 8)], [f32(3, 8), f32(3, 8)], axis=1)
+    check("InstanceNormalization", [f32(2, 3, 5, 5)], [f32(3), f32(3)])
+    scale, shift, mean, var = f32(3), f32(3), f32(3), np.abs(f32(3)) + 0.5
+    check("BatchNormalization", [f32(2, 3, 5, 5)], [scale, shift, mean, var])
+    check("Softmax", [f32(2, 3, 4)], axis=1)
+    check("LogSoftmax", [f32(2, 3, 4)], axis=-1)
+
+
+def test_recurrent() -> None:
+    w, r, b = f32(1, 20, 3), f32(1, 20, 5), f32(1, 40)
+    check("LSTM", [f32(4, 2, 3)], [w, r, b], outputs=3, hidden_size=5)
+    check("GRU", [f32(4, 2, 3)], [f32(1, 15, 3), f32(1, 15, 5), f32(1, 30)], 2, hidden_size=5)
+
+
+def test_casts_and_clips() -> None:
+    check("Cast", [f32(3, 4) * 10], to=TensorProto.INT64)
+    check("Cast", [np.array([0, 1, 2])], to=TensorProto.BOOL)
+    check("Clip", [f32(3, 4)], [np.float32(-0.5), np.float32(0.5)])
+
+
+def test_shapes_are_computed_at_import() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "zero"], ["batch"]),
+        helper.make_node("Unsqueeze", ["batch", "axis"], ["batch1"]),
+        helper.make_node("Concat", ["batch1", "rest"], ["wanted"], axis=0),
+        helper.make_node("Reshape", ["x", "wanted"], ["out"]),
+    ]
+    graph = helper.make_graph(
+        nodes, "shapes", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 4])],
+        [helper.make_tensor_value_info("out", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.array(v), n)
+         for n, v in (("zero", 0), ("axis", [0]), ("rest", [-1]))],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    mod, params = relay.frontend.from_onnx(model, shape={"x": (2, 3, 4)})
+    x = f32(2, 3, 4)
+    assert_close(run(mod, params, {"x": x})[0], x.reshape(2, 12))
+
+
+def test_weights_can_stay_parameters() -> None:
+    model = make_model("MatMul", {"x": f32(2, 3)}, {}, {"w": f32(3, 4)})
+    mod, params = relay.frontend.from_onnx(model, freeze_params=False)
+    assert set(params) == {"w"} and [p.name_hint for p in mod["main"].params] == ["x", "w"]
+    x = f32(2, 3)
+    assert_close(run(mod, params, {"x": x})[0], x @ params["w"].numpy())
+
+
+def test_a_path_is_loaded(tmp_path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(make_model("Relu", {"x": f32(2, 3)}, {}, {}), path)
+    mod, _ = relay.frontend.from_onnx(str(path))
+    assert len(mod["main"].params) == 1
+    (tmp_path / "broken.onnx").write_bytes(b"nonsense" * 10)
+    with pytest.raises(TVMError, match="requires an ONNX file"):
+        relay.frontend.from_onnx(str(tmp_path / "broken.onnx"))
+
+
+def test_all_unsupported_operators_are_listed() -> None:
+    nodes = [
+        helper.make_node("StringNormalizer", ["x"], ["y"], name="first"),
+        helper.make_node("Magic", ["y"], ["out"], name="second", domain="my.domain"),
+    ]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
+        [helper.make_tensor_value_info("out", TensorProto.FLOAT, None)],
+    )  # fmt: skip
+    with pytest.raises(OpNotImplemented) as info:
+        relay.frontend.from_onnx(helper.make_model(graph))
+    text = str(info.value)
+    for expected in ("StringNormalizer", "my.domain.Magic", "first", "second", "x: [2, 3]"):
+        assert expected in text
+
+
+def test_a_shape_for_no_input_is_refused() -> None:
+    model = make_model("Relu", {"image": f32(2, 3)}, {}, {})
+    with pytest.raises(TVMError, match=r"(?s)'imgae'.*'image'"):
+        relay.frontend.from_onnx(model, shape={"imgae": (1, 3)})

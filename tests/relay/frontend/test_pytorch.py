@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+
+from tvm import relay
+from tvm.error import OpNotImplemented, TVMError
+
+from .running import assert_close, run
+
+torch.manual_seed(0)
+X = torch.randn(2, 3, 4)
+Y = torch.randn(2, 3, 4)
+POSITIVE = X.abs() + 0.5
+IMAGE = torch.randn(1, 4, 9, 10)
+INTS = torch.tensor([[1, 0, 2], [3, -1, 0]])
+
+
+class Wrap(torch.nn.Module):
+    def __init__(self, function: Callable) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: torch.Tensor):
+        return self.function(*args)
+
+
+def check(function, *inputs: torch.Tensor, relative: float = 1e-4) -> None:
+    """Import a traced function and compare all outputs with PyTorch's."""
+    module = function if isinstance(function, torch.nn.Module) else Wrap(function)
+    module.eval()
+    with torch.no_grad():
+        expected = module(*inputs)
+        script = torch.jit.trace(module, inputs, check_trace=False)
+    infos = [(f"x{i}", (tuple(t.shape), str(t.dtype).split(".")[1])) for i, t in enumerate(inputs)]
+    mod, params = relay.frontend.from_pytorch(script, infos)
+    outputs = run(mod, params, {f"x{i}": t.numpy() for i, t in enumerate(inputs)})
+    wanted = expected if isinstance(expected, (tuple, list)) else [expected]
+    assert len(outputs) == len(wanted)
+    for actual, tensor in zip(outputs, wanted, strict=True):
+        assert_close(actual, tensor.numpy(), relative)
+
+
+POINTWISE = {
+    "arithmetic": lambda x, y: (x + y) * x - y / (x.abs() + 1),
+    "scalars": lambda x, y: 2 * x - 3 + y / 4 + (1 - x),
+    "alpha": lambda x, y: torch.add(x, y, alpha=2) - torch.sub(x, y, alpha=0.5),
+    "pow": lambda x, y: x**2 + x.abs() ** 1.5,
+    "trigonometry": lambda x, y: torch.sin(x) + torch.cos(y) + torch.tanh(x),
+    "exponentials": lambda x, y: torch.exp(x) + torch.log(y.abs() + 1) + torch.sqrt(x.abs()),
+    "comparison": lambda x, y: (x > y) & (x != 0) | (y <= 1),
+    "where": lambda x, y: torch.where(x > 0, x, y),
+    "masked_fill": lambda x, y: x.masked_fill(y > 0, -1.0),
+    "clamp": lambda x, y: x.clamp(-0.5, 0.5) + y.clamp(min=0.0),
+    "floor_division": lambda x, y: torch.floor_divide(x, 0.3) + torch.remainder(y, 0.7),
+    "rounding": lambda x, y: x.floor() + y.ceil() + x.round() + y.trunc(),
+    "activations": lambda x, y: F.relu(x) + F.gelu(x) + F.silu(y) + F.softplus(x) + F.elu(y),
+    "more_activations": lambda x, y: F.hardswish(x) + F.leaky_relu(y, 0.2) + F.mish(x) + F.selu(y),
+    "gelu_tanh": lambda x, y: F.gelu(x, approximate="tanh"),
+    "logsigmoid": lambda x, y: F.logsigmoid(x) + F.hardsigmoid(y) + F.hardtanh(x),
+    "lerp": lambda x, y: torch.lerp(x, y, 0.3) + torch.addcmul(x, y, y, value=0.5),
+    "maximum": lambda x, y: torch.maximum(x, y) - torch.minimum(x, y),
+    "glu": lambda x, y: F.glu(x, -1),
+    "rsub": lambda x, y: torch.rsub(x, 1.5),
+    "type_change": lambda x, y: (x * 10).to(torch.int32) + 1,
+    "int_division": lambda x, y: (x * 10).to(torch.int64) / 3,
+}
+
+
+@pytest.mark.parametrize("name", POINTWISE)
+def test_pointwise(name: str) -> None:
+    check(POINTWISE[name], X, Y)
+
+
+MOVEMENT = {
+    "view": lambda x: x.view(2, -1),
+    "permute": lambda x: x.permute(2, 0, 1).contiguous() + 1,
+    "transpose": lambda x: x.transpose(1, 2).reshape(6, 4),
+    "flatten": lambda x: torch.flatten(x, 1),
+    "unsqueeze": lambda x: x.unsqueeze(1).unsqueeze(-1).squeeze(1),
+    "slices": lambda x: x[:, 1:, ::2] + x[:, :2, -2:],
+    "select": lambda x: x[:, 0] + x[:, -1],
+    "cat": lambda x: torch.cat([x, x * 2], dim=1),
+    "stack": lambda x: torch.stack([x, x + 1], dim=-1),
+    "split": lambda x: torch.split(x, 2, dim=-1)[1] + x.chunk(2, dim=2)[0],
+    "split_sizes": lambda x: torch.split(x, [1, 3], dim=-1),
+    "unbind": lambda x: x.unbind(1),
+    "expand": lambda x: x[:, :1].expand(-1, 5, 4) + 0.0,
+    "repeat": lambda x: x.repeat(1, 2, 1),
+    "repeat_interleave": lambda x: x.repeat_interleave(2, dim=1),
+    "flip": lambda x: x.flip(0, 2),
+    "roll": lambda x: x.roll(1, 1),
+    "pad": lambda x: F.pad(x, (1, 2, 0, 1), value=3.0),
+    "negative_pad": lambda x: F.pad(x, (-1, 1)),
+    "reflect_pad": lambda x: F.pad(x, (1, 1), mode="reflect"),
+    "tril": lambda x: x.tril() + x.triu(1),
+    "index": lambda x: x[:, torch.tensor([0, 2, -1])],
+    "index_pairs": lambda x: x[torch.tensor([0, 1]), torch.tensor([2, 0])],
+    "index_inner": lambda x: x[:, torch.tensor([0, 1]), torch.tensor([2, 0])],
+    "gather": lambda x: torch.gather(x, 2, torch.zeros(2, 3, 1, dtype=torch.int64)),
+    "sizes": lambda x: x.reshape(x.size(0), x.size(1) * x.size(2)) * x.size(1),
+    "new_tensors": lambda x: x.new_zeros(2, 3, 4) + torch.ones_like(x) + torch.full((4,), 2.0),
+    "arange": lambda x: x + torch.arange(4) + torch.arange(0, 8, 2),
+    "diff": lambda x: torch.diff(x, dim=2),
+    "movedim": lambda x: x.movedim(0, -1),
+    "einops_like": lambda x: x.unflatten(2, (2, 2)).permute(0, 2, 1, 3).flatten(2),
+}
+
+
+@pytest.mark.parametrize("name", MOVEMENT)
+def test_movement(name: str) -> None:
+    check(MOVEMENT[name], X)
+
+
+REDUCTIONS = {
+    "sum": lambda x: x.sum(),
+    "sum_axes": lambda x: x.sum((0, 2)) + x.sum(-1, keepdim=True).sum(0).squeeze(-1),
+    "mean": lambda x: x.mean(1) + x.mean(),
+    "max": lambda x: x.max(),
+    "max_indices": lambda x: torch.max(x, dim=1),
+    "min_indices": lambda x: torch.min(x, dim=2, keepdim=True),
+    "amax": lambda x: x.amax(-1) - x.amin(-1),
+    "argmax": lambda x: x.argmax(1),
+    "var": lambda x: x.var(1) + x.var(1, unbiased=False),
+    "std": lambda x: x.std(),
+    "norm": lambda x: x.norm(dim=1) + x.norm(p=1, dim=1),
+    "softmax": lambda x: x.softmax(-1) + x.softmax(1),
+    "log_softmax": lambda x: F.log_softmax(x, -1),
+    "log_softmax_inner": lambda x: F.log_softmax(x, 1),
+    "logsumexp": lambda x: x.logsumexp(1),
+    "cumsum": lambda x: x.cumsum(1),
+    "all_any": lambda x: torch.stack([(x > -9).all(), (x > 9).any()]),
+    "int_sum": lambda x: (x * 4).to(torch.int32).sum(),
+    "prod": lambda x: x.prod(1),
+    "layer_norm": lambda x: F.layer_norm(x, (4,)) + F.layer_norm(x, (3, 4)),
+    "rms_norm": lambda x: F.rms_norm(x, (4,)),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions(name: str) -> None:
+    check(REDUCTIONS[name], X)
+
+
+LAYERS = {
+    "conv": (torch.nn.Conv2d(4, 6, 3, padding=1), IMAGE),
+    "conv_stride": (torch.nn.Conv2d(4, 6, 3, stride=2, bias=False), IMAGE),
+    "conv_dilated": (torch.nn.Conv2d(4, 6, 3, dilation=2, padding=2), IMAGE),
+    "conv_grouped": (torch.nn.Conv2d(4, 6, 3, groups=2), IMAGE),
+    "conv_depthwise": (torch.nn.Conv2d(4, 4, 3, groups=4, padding=1), IMAGE),
+    "conv_same": (torch.nn.Conv2d(4, 5, 3, padding="same"), IMAGE),
+    "conv1d": (torch.nn.Conv1d(3, 5, 3, padding=1), X),
+    "max_pool": (torch.nn.MaxPool2d(3, 2, 1), IMAGE),
+    "max_pool_ceil": (torch.nn.MaxPool2d(2, 2, ceil_mode=True), IMAGE),
+    "avg_pool": (torch.nn.AvgPool2d(3, 2, 1), IMAGE),
+    "avg_pool_exclude": (torch.nn.AvgPool2d(3, 2, 1, count_include_pad=False), IMAGE),
+    "adaptive_pool": (torch.nn.AdaptiveAvgPool2d((1, 1)), IMAGE),
+    "adaptive_pool_3": (torch.nn.AdaptiveAvgPool2d((3, 5)), IMAGE),
+    "batch_norm": (torch.nn.BatchNorm2d(4), IMAGE),
+    "group_norm": (torch.nn.GroupNorm(2, 4), IMAGE),
+    "instance_norm": (torch.nn.InstanceNorm2d(4, affine=True), IMAGE),
+    "layer_norm": (torch.nn.LayerNorm(4), X),
+    "linear": (torch.nn.Linear(4, 7), X),
+    "embedding": (torch.nn.Embedding(5, 3), INTS.abs()),
+    "prelu": (torch.nn.PReLU(4), IMAGE),
+    "pixel_shuffle": (torch.nn.PixelShuffle(2), IMAGE),
+    "attention": (
+        torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), torch.randn(2, 5, 8)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name: str) -> None:
+    check(*LAYERS[name])
+
+
+def test_recurrent_layers() -> None:
+    check(torch.nn.LSTM(4, 5, num_layers=2, batch_first=True), X)
+    check(torch.nn.LSTM(4, 5, bidirectional=True), X)
+    check(torch.nn.GRU(4, 5, batch_first=True), X)
+
+
+def test_matrix_products() -> None:
+    a, b = torch.randn(2, 3, 4, 5), torch.randn(3, 5, 6)
+    check(lambda p, q: p @ q, a, b)
+    check(lambda p, q: p @ q[0], a, b)
+    check(lambda p, q: torch.bmm(p[0], q), a, b)
+    check(lambda p, q: p[0, 0] @ q[0, :, 0], a, b)
+    check(lambda p, q: torch.addmm(q[0, 0], p[0, 0], q[0]), a, b)
+
+
+def test_attention_with_masks() -> None:
+    q, k = torch.randn(1, 2, 4, 8), torch.randn(1, 2, 6, 8)
+    mask = torch.rand(4, 6) > 0.3
+    mask[:, 0] = True
+    check(lambda x, y: F.scaled_dot_product_attention(x, y, y), q, k)
+    check(lambda x, y: F.scaled_dot_product_attention(x, x, x, is_causal=True), q, k)
+    check(lambda x, y: F.scaled_dot_product_attention(x, y, y, attn_mask=mask), q, k)
+
+
+def test_in_place_operators_change_their_input() -> None:
+    def double(x):
+        y = x + 1
+        y.mul_(2)
+        y.relu_()
+        return y + x
+
+    check(double, X)
+
+
+def test_scripted_control_flow_with_constants_is_unrolled() -> None:
+    class Loop(torch.nn.Module):
+        def forward(self, x):
+            for i in range(3):
+                if i == 1:
+                    x = x * 2
+                else:
+                    x = x + i
+            return x
+
+    script = torch.jit.script(Loop())
+    mod, params = relay.frontend.from_pytorch(script, [("x", (2, 3, 4))])
+    assert_close(run(mod, params, {"x": X.numpy()})[0], Loop()(X).numpy())
+
+
+def test_type_promotion_follows_torch() -> None:
+    check(lambda x, i: x[0, :2, :3] * i + i * 2, X, INTS)
+    check(lambda x, i: i + 1.5, X, INTS)
+    check(lambda x, i: (i > 0) + i, X, INTS)
+
+
+def test_weights_have_their_names_in_the_state_dict() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()).eval()
+    mod, params = relay.frontend.from_pytorch(torch.jit.trace(model, X), [("x", (2, 3, 4))])
+    assert set(params) == {"0.weight", "0.bias"}
+    np.testing.assert_array_equal(params["0.bias"].numpy(), model[0].bias.detach().numpy())
+    _, renamed = relay.frontend.from_pytorch(
+        torch.jit.trace(model, X), [("x", (2, 3, 4))], use_parser_friendly_name=True
+    )
+    assert set(renamed) == {"0_weight", "0_bias"}
+
+
+def test_all_unsupported_operators_are_listed() -> None:
+    script = torch.jit.trace(lambda x: torch.linalg.svd(x)[1] + torch.special.i0(x)[:, :, 0], X)
+    with pytest.raises(OpNotImplemented) as info:
+        relay.frontend.from_pytorch(script, [("x", (2, 3, 4))])
+    text = str(info.value)
+    assert "aten::linalg_svd" in text and "aten::special_i0" in text
+    assert "[2, 3, 4]" in text and "custom_convert_map" in text
+
+
+def test_custom_converters_are_used() -> None:
+    script = torch.jit.trace(lambda x: torch.special.i0(x), X)
+    mod, params = relay.frontend.from_pytorch(
+        script, [("x", (2, 3, 4))], {"aten::special_i0": lambda inputs, types: relay.exp(inputs[0])}
+    )
+    assert_close(run(mod, params, {"x": X.numpy()})[0], torch.exp(X).numpy())
+
+
+def test_wrong_inputs_are_refused() -> None:
+    script = torch.jit.trace(lambda x, y: x + y, (X, Y))
+    with pytest.raises(TVMError, match="one input_info for each"):
+        relay.frontend.from_pytorch(script, [("x", (2, 3, 4))])
+    with pytest.raises(TypeError, match=r"torch\.jit\.trace"):
+        relay.frontend.from_pytorch(torch.nn.ReLU(), [("x", (2, 3, 4))])
+    with pytest.raises(TypeError, match="input_info is"):
+        relay.frontend.from_pytorch(script, ["x", "y"])
