@@ -132,7 +132,7 @@ int TVMModFree(TVMModuleHandle mod) { return TVMObjectFree(mod); }
 
 int TVMBackendGetFuncFromEnv(void* mod_node, const char* func_name, TVMFunctionHandle* out) {
   TVM_API_BEGIN();
-  *out = FromHandle<ModuleNode>(mod_node)->GetFuncFromEnv(func_name);
+  *out = static_cast<Object*>(FromHandle<ModuleNode>(mod_node)->GetFuncFromEnv(func_name));
   TVM_API_END();
 }
 
