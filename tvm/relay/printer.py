@@ -259,6 +259,8 @@ def _same_block_operands(node: RelayExpr) -> tuple[RelayExpr, ...]:
         return (node.cond,)
     if type(node) is Match:
         return (node.data,)
+    if type(node) is Call:
+        return (*node.args, node.op)
     return operands(node)
 
 

@@ -19,7 +19,7 @@ from tvm.ir.node import Node, binder, child, derived, ignored, leaf, reference
 from tvm.ir.op import Op
 from tvm.ir.scriptable import Scriptable
 from tvm.ir.structural import structural_equal
-from tvm.ir.type import PointerType, PrimType, Type
+from tvm.ir.type import PointerType, PrimType, Type, register_dimension_maker
 from tvm.ir.visitor import Rewriter
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
@@ -867,6 +867,8 @@ def pointer_type(dtype: AnyType, scope: str = "global") -> PointerType:
     """The type of a pointer to elements of ``dtype``."""
     return PointerType(PrimType(as_dtype(dtype)), scope)
 
+
+register_dimension_maker(const)
 
 # the operators build nodes of this module through the folding constructors
 from . import op as _op  # noqa: E402
