@@ -9,7 +9,7 @@ lanes meet in one memory cell, the whole loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,17 +17,27 @@ from tvm.ir.visitor import Rewriter
 from tvm.tir.analysis.safety import is_safe_anywhere
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import (
+    GE,
+    GT,
+    LE,
+    LT,
     Add,
+    And,
     BinaryOpExpr,
     Broadcast,
     BufferLoad,
     Call,
     Cast,
     CmpExpr,
+    Div,
+    FloorDiv,
+    FloorMod,
+    IntImm,
     Let,
-    LogicalExpr,
+    Mod,
     Mul,
     Not,
+    Or,
     PrimExpr,
     Ramp,
     Select,
@@ -60,19 +70,22 @@ from tvm.tir.transform.common import (
     constant_extent,
     contains,
     fresh,
+    is_const,
     prim_func_pass,
     schedule_error,
     variables_of,
 )
 
 S = TypeVar("S", bound=Stmt)
+N = TypeVar("N", PrimExpr, Stmt)
 
 
 @dataclass(frozen=True)
 class VectorizeLoopConfig:
-    """Whether marked loops become vectors."""
+    """What becomes of marked loops."""
 
     enable_vectorize: bool = True  # otherwise they become serial loops
+    masked: bool = True  # conditions that differ between lanes become masks of loads and stores
 
 
 class NoVectorForm(Exception):
@@ -85,6 +98,9 @@ class LanesMeet(Exception):
 
 class LoopVectorizer(Rewriter):
     """Finds the marked loops, inner ones first."""
+
+    def __init__(self, masked: bool) -> None:
+        self.masked = masked
 
     def visit_for(self, loop: For) -> Stmt:
         loop = self.rewrite_children(loop)
@@ -100,7 +116,7 @@ class LoopVectorizer(Rewriter):
         if lanes <= 1:
             return substitute(loop.body, {loop.loop_var: loop.min}) if lanes else seq([])
         try:
-            return StmtVectorizer(loop, lanes).visit(loop.body)
+            return StmtVectorizer(loop, lanes, self.masked).visit(loop.body)
         except (NoVectorForm, LanesMeet):
             return loop.replace(kind=ForKind.SERIAL)
 
@@ -111,15 +127,25 @@ class LoopVectorizer(Rewriter):
         return stmt
 
 
+@dataclass(frozen=True)
+class Mask:
+    """The lanes for which a condition holds."""
+
+    lanes: PrimExpr
+    some: bool  # whether it certainly holds for one of them
+
+
 class StmtVectorizer(Rewriter):
     """Rewrites the body of one loop so that it does all iterations at once.
 
     An expression that does not depend on the loop variable stays a scalar; vectors appear where needed.
     """
 
-    def __init__(self, loop: For, lanes: int) -> None:
+    def __init__(self, loop: For, lanes: int, masked: bool) -> None:
         self.loop = loop
         self.lanes = lanes
+        self.masked = masked
+        self.mask: Mask | None = None
         self.iterations = Ramp(loop.min, const(1, loop.loop_var.dtype), lanes)
         self.vectors: dict[Var, PrimExpr] = {loop.loop_var: self.iterations}
         # buffers allocated inside the loop: each lane has its own cells, side by side
@@ -173,8 +199,18 @@ class StmtVectorizer(Rewriter):
     def visit_cmp_expr(self, e: CmpExpr) -> PrimExpr:
         return self._pair(e)
 
-    def visit_logical_expr(self, e: LogicalExpr) -> PrimExpr:
-        return self._pair(e)
+    def visit_and(self, e: And) -> PrimExpr:
+        return self._both(e)
+
+    def visit_or(self, e: Or) -> PrimExpr:
+        return self._both(e)
+
+    def _both(self, e: And | Or) -> PrimExpr:
+        new = self._pair(e)
+        # a vector's second operand is evaluated for all lanes, whatever the first one says
+        if new.dtype.lanes > 1 and not is_safe_anywhere(e.b):
+            raise NoVectorForm
+        return new
 
     def visit_not(self, e: Not) -> PrimExpr:
         a = self.visit(e.a)
@@ -230,25 +266,58 @@ class StmtVectorizer(Rewriter):
         indices = self._indices(e.buffer, e.indices)
         buffer = self.buffers.get(e.buffer, e.buffer)
         if indices is None:
+            if self.mask is not None and not self.mask.some:
+                raise NoVectorForm
             return e
         if e.predicate is not None:
             raise NoVectorForm
         last = indices[-1]
         if type(last) is Broadcast and buffer.dtype.lanes == 1:
+            if self.mask is not None and not self.mask.some:
+                raise NoVectorForm
             return Broadcast(BufferLoad(buffer, [*indices[:-1], last.value]), last.lanes)
-        return BufferLoad(buffer, indices)
+        return BufferLoad(buffer, indices, self._predicate(last))
 
     def _if_then_else(self, e: Call) -> PrimExpr:
-        condition, yes, no = [self.visit(arg) for arg in e.args]
+        condition = self.visit(e.args[0])
+        if condition.dtype.lanes > 1:
+            return self._choose(condition, e.args[1], e.args[2])
+        yes, no = self.visit(e.args[1]), self.visit(e.args[2])
         if condition is e.args[0] and yes is e.args[1] and no is e.args[2]:
             return e
         lanes = max(condition.dtype.lanes, yes.dtype.lanes, no.dtype.lanes)
-        if condition.dtype.lanes == 1:
-            branches = [broadcast_to(yes, lanes), broadcast_to(no, lanes)]
-            return Call(branches[0].dtype, e.op, [condition, *branches])
-        if not (is_safe_anywhere(e.args[1]) and is_safe_anywhere(e.args[2])):
+        branches = [broadcast_to(yes, lanes), broadcast_to(no, lanes)]
+        return Call(branches[0].dtype, e.op, [condition, *branches])
+
+    def _choose(self, condition: PrimExpr, yes: PrimExpr, no: PrimExpr) -> PrimExpr:
+        """A choice lane by lane; what is read for a lane is read under its condition."""
+        lanes = condition.dtype.lanes
+        values = [
+            self.visit(e) if is_safe_anywhere(e) else self._under(Mask(mask, False), e)
+            for e, mask in ((yes, condition), (no, Not(condition)))
+        ]
+        return Select(condition, *[broadcast_to(value, lanes) for value in values])
+
+    def _under(self, mask: Mask, node: N) -> N:
+        """What a node becomes where the mask holds."""
+        if not self.masked:
             raise NoVectorForm
-        return Select(condition, broadcast_to(yes, lanes), broadcast_to(no, lanes))
+        outer = self.mask
+        if outer is not None:
+            mask = Mask(And(outer.lanes, mask.lanes), False)
+        self.mask = mask
+        try:
+            return self.visit(node)  # type: ignore[no-any-return]
+        finally:
+            self.mask = outer
+
+    def _predicate(self, index: PrimExpr) -> PrimExpr | None:
+        """The mask for an access of neighbouring cells; other accesses cannot have one."""
+        if self.mask is None or index.dtype.lanes == 1:
+            return None
+        if type(index) is not Ramp or not is_const(index.stride, 1):
+            raise NoVectorForm
+        return self.mask.lanes
 
     def _indices(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> list[PrimExpr] | None:
         """The indices for all lanes, or None if they are the same for each."""
@@ -273,7 +342,9 @@ class StmtVectorizer(Rewriter):
             raise NoVectorForm
         return index * broadcast_to(const(self.lanes, zero.dtype), self.lanes) + lane
 
-    def _pair(self, e: BinaryOpExpr | CmpExpr | LogicalExpr) -> PrimExpr:
+    def _pair(self, e: BinaryOpExpr | CmpExpr | And | Or) -> PrimExpr:
+        if self.mask is not None and may_trap(e):
+            raise NoVectorForm
         a, b = self.visit(e.a), self.visit(e.b)
         return e if a is e.a and b is e.b else self._widen_pair(type(e), a, b)
 
@@ -352,19 +423,37 @@ class StmtVectorizer(Rewriter):
         last = indices[-1]
         if last.dtype.lanes == 1 or type(last) is Broadcast:
             raise LanesMeet
-        return BufferStore(buffer, broadcast_to(value, last.dtype.lanes), indices)
+        value = broadcast_to(value, last.dtype.lanes)
+        return BufferStore(buffer, value, indices, self._predicate(last))
 
     def _evaluate(self, stmt: Evaluate) -> Stmt:
         value = self.visit(stmt.value)
-        return stmt if value is stmt.value else Evaluate(value)
+        if value is stmt.value:
+            return stmt
+        if self.mask is not None:
+            raise NoVectorForm
+        return Evaluate(value)
 
     def _if(self, stmt: IfThenElse) -> Stmt:
-        condition = self._scalar(stmt.condition)
+        condition = self.visit(stmt.condition)
+        if condition.dtype.lanes > 1:
+            return self._masked_if(stmt, condition)
         yes = self.visit(stmt.then_case)
         no = None if stmt.else_case is None else self.visit(stmt.else_case)
         if condition is stmt.condition and yes is stmt.then_case and no is stmt.else_case:
             return stmt
         return IfThenElse(condition, yes, no)
+
+    def _masked_if(self, stmt: IfThenElse, condition: PrimExpr) -> Stmt:
+        """The first lane (or last one) decides whether there is anything to do, a mask for which lanes."""
+        lane = weakest_lane(condition, self.lanes)
+        if lane is None or stmt.else_case is not None or self.mask is not None:
+            raise NoVectorForm
+        loop = self.loop
+        guard = substitute(stmt.condition, {loop.loop_var: loop.min + lane})
+        if names_of(guard, self.vectors):
+            raise NoVectorForm
+        return IfThenElse(guard, self._under(Mask(condition, True), stmt.then_case))
 
     def _for(self, loop: For) -> Stmt:
         start, extent = self._scalar(loop.min), self._scalar(loop.extent)
@@ -422,16 +511,13 @@ class StmtVectorizer(Rewriter):
         try:
             return vectorize(stmt)
         except NoVectorForm:
-            names = variables_of(stmt)
-            if any([var in names for var in (*self.widened, *self.vectors) if self._is_inner(var)]):
-                raise  # it uses a value that only the statement outside can give lane by lane
+            inner = [*self.widened, *[var for var in self.vectors if var is not self.loop.loop_var]]
+            if self.mask is not None or names_of(stmt, inner):
+                raise  # only a statement further out can be done lane by lane
             loop = self.loop
             var = Var(loop.loop_var.name, loop.loop_var.dtype)
             body = substitute(stmt, {loop.loop_var: var})
             return For(var, loop.min, loop.extent, ForKind.SERIAL, body)
-
-    def _is_inner(self, var: Var) -> bool:
-        return var is not self.loop.loop_var
 
 
 def broadcast_to(e: PrimExpr, lanes: int) -> PrimExpr:
@@ -445,6 +531,49 @@ def broadcast_to(e: PrimExpr, lanes: int) -> PrimExpr:
     return Broadcast(e, lanes)
 
 
+def names_of(node: PrimExpr | Stmt, names: Iterable[Var]) -> bool:
+    """Whether one of the variables occurs."""
+    found = variables_of(node)
+    return any([name in found for name in names])
+
+
+def weakest_lane(condition: PrimExpr, lanes: int) -> int | None:
+    """The lane for which a condition holds if it holds for any: the first if the values that are limited
+    from above grow along the lanes, the last if those limited from below do; None if that is not plain."""
+    if condition.dtype.lanes == 1 or type(condition) is Broadcast:
+        return 0
+    if type(condition) is And:
+        sides = [weakest_lane(part, lanes) for part in (condition.a, condition.b)]
+        varying = [
+            side
+            for side, part in zip(sides, (condition.a, condition.b), strict=True)
+            if type(part) is not Broadcast
+        ]
+        return varying[0] if len(set(varying)) == 1 else None
+    small, large = condition.children() if type(condition) in COMPARISONS else (None, None)
+    if type(condition) in (GT, GE):
+        small, large = large, small
+    if is_rising(small) and type(large) is Broadcast:
+        return 0
+    if is_rising(large) and type(small) is Broadcast:
+        return lanes - 1
+    return None
+
+
+COMPARISONS = (LT, LE, GT, GE)
+
+
+def is_rising(e: PrimExpr | None) -> bool:
+    """Whether each lane is above the one before."""
+    return type(e) is Ramp and type(e.stride) is IntImm and e.stride.value > 0
+
+
+def may_trap(e: PrimExpr) -> bool:
+    """Whether an operation can fail for some operands."""
+    divides = type(e) in (Div, Mod, FloorDiv, FloorMod) and not e.dtype.is_float
+    return divides and not (type(e.b) is IntImm and e.b.value != 0)  # type: ignore[attr-defined]
+
+
 def reads(e: PrimExpr, buffer: Buffer) -> bool:
     """Whether the value depends on the memory of a buffer."""
     return contains(e, lambda node: type(node) is BufferLoad and node.buffer.data is buffer.data)
@@ -453,7 +582,7 @@ def reads(e: PrimExpr, buffer: Buffer) -> bool:
 @prim_func_pass("tir.VectorizeLoop", VectorizeLoopConfig)
 def vectorize_loop(func: PrimFunc, config: VectorizeLoopConfig) -> PrimFunc:
     """Do what marked loops do in one step for all iterations."""
-    rewriter = LoopVectorizer() if config.enable_vectorize else LoopSerializer()
+    rewriter = LoopVectorizer(config.masked) if config.enable_vectorize else LoopSerializer()
     return func.with_body(rewriter.visit(func.body))
 
 
