@@ -1,7 +1,12 @@
 """The loop-level language: expressions, statements, buffers, functions."""
 
+# what stands on the nodes
+from tvm.script import printer as _printer
+
+from . import generic, ir_builder, stmt_functor
 from .buffer import Buffer, DataProducer, decl_buffer
 from .builtin import *
+from .data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from .expr import (
     EQ,
     GE,
