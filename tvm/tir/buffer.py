@@ -225,6 +225,11 @@ class Buffer(Scriptable, Node):
         return start if lanes.value == 1 else Ramp(start, as_expr(item.step), lanes.value)
 
 
+def content_dtype(dtype: DType) -> DType:
+    """The type of elements in memory: a bool occupies one byte."""
+    return as_dtype("int8").with_lanes(dtype.lanes) if dtype.is_bool else dtype
+
+
 def decl_buffer(
     shape: Any,
     dtype: Any = None,
@@ -269,9 +274,7 @@ def decl_buffer(
     extents = as_exprs(shape)
     element = as_dtype("float32" if dtype is None else dtype)
     if data is None:
-        # a bool occupies one byte in memory
-        content = as_dtype("int8").with_lanes(element.lanes) if element.is_bool else element
-        data = Var(name, pointer_type(content, scope), span)
+        data = Var(name, pointer_type(content_dtype(element), scope), span)
     index_dtype = extents[0].dtype if extents else INT32
     if elem_offset is None:
         if offset_factor:
