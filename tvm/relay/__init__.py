@@ -52,4 +52,6 @@ from .ty import (
 )
 
 # the operators' package has modules of these names too
+op = _import_module("tvm.relay.op")
 transform = _import_module("tvm.relay.transform")
+frontend = _import_module("tvm.relay.frontend")
