@@ -14,6 +14,7 @@ from tvm.target import Target
 from ..attributes import as_int, padding_pairs, spread
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import LayoutChoice, OpPattern, Precision, define_op
+from ..shaping import layout_transform
 from ..types import (
     Dim,
     TypeRelation,
@@ -158,21 +159,21 @@ def _alter_conv2d(
         return None
     channels, out_channels = shapes[0][1], shapes[1][0]
     blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, arg_types[0].dtype, target)
+    inner, outer = blocks
     if attrs.groups == 1:
-        altered = attrs.replace(
-            data_layout=f"NCHW{blocks[0]}c",
-            kernel_layout=f"OIHW{blocks[0]}i{blocks[1]}o",
-            out_layout=f"NCHW{blocks[1]}c",
-        )
-        return Call(CONTRIB_CONV2D_NCHWC, call.args, altered)
-    if attrs.groups == channels == out_channels:
-        altered = attrs.replace(
-            data_layout=f"NCHW{blocks[1]}c",
-            kernel_layout=f"OIHW1i{blocks[1]}o",
-            out_layout=f"NCHW{blocks[1]}c",
-        )
-        return Call(CONTRIB_DEPTHWISE_CONV2D_NCHWC, call.args, altered)
-    return None
+        weight_layout = f"OIHW{inner}i{outer}o"
+        op = CONTRIB_CONV2D_NCHWC
+    elif attrs.groups == channels == out_channels:
+        inner, weight_layout = outer, f"OIHW1i{outer}o"
+        op = CONTRIB_DEPTHWISE_CONV2D_NCHWC
+    else:
+        return None
+    altered = attrs.replace(
+        data_layout=f"NCHW{inner}c", kernel_layout=weight_layout, out_layout=f"NCHW{outer}c"
+    )
+    data = layout_transform(call.args[0], "NCHW", altered.data_layout)
+    weight = layout_transform(call.args[1], "OIHW", weight_layout)
+    return layout_transform(Call(op, (data, weight), altered), altered.out_layout, "NCHW")
 
 
 def _own_layouts(

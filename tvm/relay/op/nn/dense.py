@@ -16,7 +16,7 @@ from tvm.target import Target
 from ..attributes import as_int
 from ..layout_shapes import axes_extents
 from ..registry import LayoutChoice, OpPattern, Precision, define_op
-from ..shaping import TRANSPOSE
+from ..shaping import TRANSPOSE, layout_transform
 from ..types import (
     Dim,
     expect,
@@ -120,17 +120,18 @@ def _alter_dense(
     """On processors: the weight in blocks of the micro-kernel's columns."""
     if "cpu" not in target.keys:
         return None
-    data, weight = [shape_of_type(t) for t in arg_types]
-    if not all(isinstance(d, int) for d in weight) or len(data) != 2:
+    data, shape = [shape_of_type(t) for t in arg_types]
+    if not all(isinstance(d, int) for d in shape) or len(data) != 2:
         return None
     rows = data[0] if isinstance(data[0], int) else 128
-    block = topi.x86.dense.packed_columns(rows, weight[0], weight[1], out_type.dtype, target)  # type: ignore[attr-defined]
+    block = topi.x86.dense.packed_columns(rows, shape[0], shape[1], out_type.dtype, target)  # type: ignore[attr-defined]
     if block is None:
         return None
     attrs = DensePackAttrs(
         units=call.attrs.units, out_dtype=call.attrs.out_dtype, weight_layout=f"NC{block}n"
     )
-    return Call(CONTRIB_DENSE_PACK, call.args, attrs)
+    weight = layout_transform(call.args[1], "NC", attrs.weight_layout)
+    return Call(CONTRIB_DENSE_PACK, (call.args[0], weight), attrs)
 
 
 DENSE = define_op(

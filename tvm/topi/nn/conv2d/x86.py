@@ -21,7 +21,7 @@ from tvm.target.cpu import CpuInfo
 
 from ...generic.schedules import as_outputs
 from ...tag import is_injective
-from ...utils import dims, divisors, largest_divisor, operations_above
+from ...utils import dims, divisors, largest_divisor, operations_above, prod
 from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes
 
 
@@ -52,41 +52,43 @@ def channel_block(channels: int, lanes: int) -> int:
 
 
 def choose_conv2d(
-    oc_chunk: int, rows: int, columns: int, vectors: int, info: CpuInfo
+    oc_chunk: int, rows: int, columns: int, vectors: int, inner: int, info: CpuInfo
 ) -> Conv2dConfig:
-    """The tile with the fewest loads for each multiplication.
+    """The tile that keeps the multipliers busiest.
 
-    A tile of b blocks and x places needs b * x * vectors accumulators and, for each input
-    channel, b * vectors weights and x broadcasts.
+    A tile of b blocks and x places needs b * x * vectors accumulators and, for each of `inner`
+    input channels and window places, b * vectors weights and x broadcasts.
     """
     room = info.vector_registers - 2
     best, best_cost = Conv2dConfig(1, 1), float("inf")
-    for blocks in (b for b in divisors(oc_chunk) if b * vectors <= 4):
+    for blocks in [b for b in divisors(oc_chunk) if b * vectors <= 4]:
         weights = blocks * vectors
+        panel = inner * weights * info.vector_bits // 8
         for places in divisors(columns):
-            accumulators = weights * places
-            if accumulators + weights > room:
+            if weights * (places + 1) > room:
                 continue
-            cost = _cost(accumulators, weights, places)
+            height = _height(weights, places, rows, room)
+            cost = _cost(weights, places * height, panel > info.l1d // 2, info)
             if cost < best_cost:
-                best, best_cost = Conv2dConfig(blocks, places), cost
-    if best.columns * best.channel_blocks * vectors < 6 and rows > 1:
-        return _with_rows(best, rows, vectors, room)
+                best, best_cost = Conv2dConfig(blocks, places, height), cost
     return best
 
 
-def _cost(accumulators: int, weights: int, places: int) -> float:
-    loads = (weights + places) / accumulators
-    # eight multiplications are in flight at two a cycle and four cycles each
-    latency = max(8 / accumulators, 1.0)
-    return latency * max(1.0, loads) + 0.25 * loads
-
-
-def _with_rows(config: Conv2dConfig, rows: int, vectors: int, room: int) -> Conv2dConfig:
+def _height(weights: int, places: int, rows: int, room: int) -> int:
     """Where rows are short, several of them."""
-    weights = config.channel_blocks * vectors
-    most = max((room - weights) // (weights * config.columns), 1)
-    return Conv2dConfig(config.channel_blocks, config.columns, largest_divisor(rows, most))
+    if weights * places >= 12:
+        return 1
+    return largest_divisor(rows, max(room // weights - 1, places) // places)
+
+
+def _cost(weights: int, places: int, is_streamed: bool, info: CpuInfo) -> float:
+    """Cycles for each multiplication of vectors, at two a cycle of four cycles each."""
+    multiplications = weights * places
+    cycles = [0.5, 4 / multiplications, 0.5 * (weights + places) / multiplications]
+    if is_streamed:
+        # weights that do not stay in the first cache come at about 24 bytes a cycle
+        cycles.append(info.vector_bits / 8 / (24 * places))
+    return max(cycles) + 0.1 * (weights + places) / multiplications
 
 
 def schedule_conv2d_NCHWc(
@@ -112,7 +114,8 @@ def schedule_conv2d_NCHWc(
     if dims(output.shape) != dims(conv.shape):
         return s
     vectors = max(block * as_dtype(conv.dtype).bits // info.vector_bits, 1)
-    tile = config or choose_conv2d(oc_chunk, rows, columns, vectors, info)
+    inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis])
+    tile = config or choose_conv2d(oc_chunk, rows, columns, vectors, inner, info)
     schedule_padding(s, anchor.input_tensors[0], None)
     acc = s.cache_write(conv, "global") if output.op is anchor else conv
     final = s.outputs[0].output(0) if output.op is anchor else output
