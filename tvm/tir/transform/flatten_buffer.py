@@ -19,7 +19,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Call, Cast, PrimExpr, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Allocate, BufferStore, DeclBuffer, Stmt
-from tvm.tir.transform.common import ADDRESS_OF, is_const, prim_func_pass
+from tvm.tir.transform.common import ADDRESS_OF, comes_from_te, is_const, prim_func_pass
 
 INT8 = as_dtype("int8")
 
@@ -172,7 +172,7 @@ def flatten_body(func: PrimFunc, flattener: BufferFlattener) -> PrimFunc:
 @prim_func_pass("tir.FlattenBuffer")
 def flatten_buffer(func: PrimFunc) -> PrimFunc:
     """Make multi-dimensional buffers one-dimensional."""
-    return flatten_body(func, BufferFlattener())
+    return func if comes_from_te(func) else flatten_body(func, BufferFlattener())
 
 
 FlattenBuffer = flatten_buffer.factory

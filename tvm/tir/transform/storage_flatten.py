@@ -14,7 +14,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Call, PrimExpr, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Allocate, AttrStmt, BufferRealize, DeclBuffer, Stmt
-from tvm.tir.transform.common import as_int, is_const, prim_func_pass
+from tvm.tir.transform.common import as_int, comes_from_te, is_const, prim_func_pass
 from tvm.tir.transform.flatten_buffer import (
     INT8,
     BufferFlattener,
@@ -92,7 +92,7 @@ class StorageFlattener(BufferFlattener):
 @prim_func_pass("tir.StorageFlatten", StorageFlattenConfig)
 def storage_flatten(func: PrimFunc, config: StorageFlattenConfig) -> PrimFunc:
     """Allocate realized regions and make every buffer one-dimensional."""
-    return flatten_body(func, StorageFlattener())
+    return flatten_body(func, StorageFlattener()) if comes_from_te(func) else func
 
 
 StorageFlatten = storage_flatten.factory

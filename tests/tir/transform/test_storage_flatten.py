@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tir
+from tvm.tir.expr import Range
+from tvm.tir.stmt import AttrStmt, BufferRealize, SeqStmt, Stmt
+from tvm.tir.transform import FlattenBuffer, StorageFlatten
+from tvm.tir.verify import Stage
+
+from .programs import apply, assert_same_results, assert_unchanged, function, loop, store
+
+A = tir.decl_buffer((4, 8), name="A")
+B = tir.decl_buffer((4, 8), name="B")
+T = tir.decl_buffer((4, 8), name="T")
+
+
+def copied_through(buffer: Any, i: Any, wrap: Any = lambda body: body) -> Stmt:
+    """Row i of A doubled into B by way of a realized row of ``buffer``."""
+    body = SeqStmt([
+        loop(8, lambda k: store(buffer, [i, k], A[i, k] * 2.0), name="k"),
+        loop(8, lambda j: store(B, [i, j], buffer[i, j]), name="j"),
+    ])  # fmt: skip
+    return wrap(BufferRealize(buffer, [Range.from_min_extent(i, 1), Range(0, 8)], True, body))
+
+
+def from_te(body: Stmt, *params: Any) -> tir.PrimFunc:
+    return function(params or [A, B], body, from_legacy_te_schedule=True)
+
+
+def test_flatten_allocates_only_what_is_realized() -> None:
+    before = from_te(loop(4, lambda i: copied_through(T, i)))
+    result = apply(StorageFlatten(64), before)
+    assert_same_results(before, result, (4, 8), (4, 8), stage=Stage.FLAT)
+    sizes: list[Any] = []
+    tir.stmt_functor.post_order_visit(
+        result.body,
+        lambda s: sizes.append(s.constant_size()) if isinstance(s, tir.Allocate) else None,
+    )
+    assert sizes == [8]
+
+
+def test_flatten_is_done_once() -> None:
+    result = apply(StorageFlatten(64), from_te(loop(4, lambda i: copied_through(T, i))))
+    assert_unchanged(StorageFlatten(64), result)
+    assert_unchanged(FlattenBuffer(), result)
+
+
+def test_flatten_pads_aligned_dimensions() -> None:
+    def aligned(body: Stmt) -> Stmt:
+        return AttrStmt(T, "buffer_dim_align", tir.op.tvm_tuple(0, 16, 3), body)
+
+    body = SeqStmt([
+        loop(4, lambda i: loop(8, lambda k: store(T, [i, k], A[i, k] * 2.0), name="k")),
+        loop(4, lambda i: loop(8, lambda j: store(B, [i, j], T[i, j]), name="j")),
+    ])  # fmt: skip
+    before = from_te(aligned(BufferRealize(T, [Range(0, 4), Range(0, 8)], True, body)))
+    result = apply(StorageFlatten(64), before)
+    assert_same_results(before, result, (4, 8), (4, 8), stage=Stage.FLAT)
+    assert "buffer_dim_align" not in repr(result.body)
+
+
+def test_flatten_keeps_truth_values_as_bytes() -> None:
+    mask = tir.decl_buffer((4, 8), "bool", "mask")
+    before = function(
+        [A, mask],
+        loop(4, lambda i: loop(8, lambda j: store(mask, [i, j], A[i, j] > 0.0), name="j")),
+    )
+    result = apply(FlattenBuffer(), before)
+    assert_same_results(before, result, (4, 8), (4, 8), stage=Stage.FLAT)
+    assert "int8" in repr(result.body)
+
+
+def test_flatten_handles_arrays_without_dimensions() -> None:
+    x = tir.decl_buffer((), name="x")
+    y = tir.decl_buffer((), name="y")
+    before = function([x, y], store(y, [], x[()] + 1.0))
+    result = apply(FlattenBuffer(), before)
+    assert_same_results(before, result, (), (), stage=Stage.FLAT)
+
+
+def test_flatten_follows_strides_and_offset() -> None:
+    n = tir.Var("n")
+    wide = tir.decl_buffer((4, 8), name="W", strides=[n, 1], elem_offset=tir.Var("start"))
+    before = function([wide, B], loop(4, lambda i: store(B, [i, 0], wide[i, 3])))
+    result = apply(FlattenBuffer(), before)
+    assert_same_results(before, result, (4, 8), (4, 8), stage=Stage.FLAT)
+
+
+def test_flatten_leaves_flat_functions_alone() -> None:
+    a, b = tir.decl_buffer((8,), name="a"), tir.decl_buffer((8,), name="b")
+    assert_unchanged(FlattenBuffer(), function([a, b], loop(8, lambda i: store(b, i, a[i]))))

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+
+from tvm import tir
+from tvm.error import ScheduleError
+from tvm.ir.transform import PassContext
+from tvm.tir.stmt import AttrStmt, For, ForKind, SeqStmt
+from tvm.tir.transform import UnrollLoop
+
+from .programs import (
+    UNROLLED,
+    apply,
+    assert_same_results,
+    assert_transforms,
+    assert_unchanged,
+    function,
+    loop,
+    store,
+)
+
+A = tir.decl_buffer((8,), name="A")
+B = tir.decl_buffer((8,), name="B")
+
+
+def test_unroll_expands_marked_loop() -> None:
+    before = function([A, B], loop(2, lambda i: store(B, i, A[i]), UNROLLED))
+    after = function([A, B], SeqStmt([store(B, 0, A[0]), store(B, 1, A[1])]))
+    assert_transforms(UnrollLoop(), before, after)
+
+
+def test_unroll_leaves_serial_loop_as_it_is() -> None:
+    assert_unchanged(UnrollLoop(), function([A, B], loop(2, lambda i: store(B, i, A[i]))))
+
+
+def test_unroll_starts_at_the_minimum() -> None:
+    i = tir.Var("i")
+    before = function([A, B], For(i, 3, 2, UNROLLED, store(B, i, A[i])))
+    after = function([A, B], SeqStmt([store(B, 3, A[3]), store(B, 4, A[4])]))
+    assert_transforms(UnrollLoop(), before, after)
+
+
+def test_unroll_takes_small_serial_loops_when_told_to() -> None:
+    before = function([A, B], loop(2, lambda i: store(B, i, A[i])))
+    after = function([A, B], SeqStmt([store(B, 0, A[0]), store(B, 1, A[1])]))
+    with PassContext(config={"tir.UnrollLoop": {"auto_max_step": 2}}):
+        assert_transforms(UnrollLoop(), before, after)
+    with PassContext(config={"tir.UnrollLoop": {"auto_max_step": 1}}):
+        assert_unchanged(UnrollLoop(), before)
+
+
+def test_unroll_counts_the_steps_of_nested_loops() -> None:
+    nest = function([A, B], loop(2, lambda i: loop(4, lambda j: store(B, i * 4 + j, A[j]))))
+    with PassContext(config={"tir.UnrollLoop": {"auto_max_step": 4}}):
+        result = apply(UnrollLoop(), nest)
+    assert isinstance(result.body, For) and isinstance(result.body.body, SeqStmt)
+    assert_same_results(nest, result, 8, 8)
+
+
+def test_unroll_obeys_pragma_and_removes_it() -> None:
+    inner = loop(2, lambda i: store(B, i, A[i]))
+    marked = AttrStmt(tir.Var("i"), "pragma_auto_unroll_max_step", 16, inner)
+    after = function([A, B], SeqStmt([store(B, 0, A[0]), store(B, 1, A[1])]))
+    assert_transforms(UnrollLoop(), function([A, B], marked), after)
+
+
+def test_unroll_marks_the_loop_if_not_explicit() -> None:
+    before = function([A, B], loop(2, lambda i: store(B, i, A[i])))
+    with PassContext(config={"tir.UnrollLoop": {"auto_max_step": 2, "explicit_unroll": False}}):
+        result = apply(UnrollLoop(), before)
+    assert isinstance(result.body, For) and result.body.kind is ForKind.UNROLLED
+
+
+def test_unroll_refuses_variable_extent() -> None:
+    n = tir.Var("n")
+    before = function([A, B, n], loop(n, lambda i: store(B, i, A[i]), UNROLLED))
+    with pytest.raises(ScheduleError, match="unroll needs a constant extent"):
+        apply(UnrollLoop(), before)
+
+
+def test_unroll_rejects_unknown_option() -> None:
+    with pytest.raises(TypeError, match="auto_max_steps"):
+        UnrollLoop(auto_max_steps=2)
