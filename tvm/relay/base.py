@@ -8,12 +8,14 @@ from tvm.ir.expr import RelayExpr, register_global_call
 from tvm.ir.module import IRModule, register_from_expr, register_module_text
 from tvm.ir.node import Node, find_printer, register_printer
 from tvm.ir.op import Op
+from tvm.ir.serialize import register_array_maker
 from tvm.ir.span import SequentialSpan, SourceName, Span
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, ExprWithOp, register_text
 from tvm.relay.function import Function
 from tvm.relay.printer import Annotate, astext, pretty_print, type_text
 from tvm.relay.traverse import free_vars
+from tvm.runtime.ndarray import array
 
 RelayNode = Node
 Id = object
@@ -49,6 +51,7 @@ class _ModulePrinter:
         return self.other(mod)
 
 
+register_array_maker(array)
 register_from_expr(ExprWithOp, _from_expr)
 register_global_call(RelayExpr, Call)
 register_module_text(_module_text)
