@@ -68,7 +68,17 @@ def call_llvm_pure_intrin(
 def _packed(name: str, args: tuple[Any, ...], span: Span | None) -> PrimExpr:
     if not args or not isinstance(args[0], (str, StringImm)):
         raise TypeError(f"{name} requires the name of a function as its first argument")
-    return intrinsic_call(INT32, name, args, span)
+    packed = [_described(arg) if hasattr(arg, "data_alignment") else arg for arg in args]
+    return intrinsic_call(INT32, name, packed, span)
+
+
+def _described(buffer: Any) -> PrimExpr:
+    """A buffer as an argument of a packed call: an array's description on the stack."""
+    shape = tvm_stack_make_shape(*buffer.shape)
+    strides = tvm_stack_make_shape(*buffer.strides) if buffer.strides else const(0, INT32)
+    return tvm_stack_make_array(
+        buffer.data, shape, strides, len(buffer.shape), const(0, buffer.dtype), buffer.elem_offset
+    )
 
 
 def call_packed(*args: Any, span: Span | None = None) -> PrimExpr:

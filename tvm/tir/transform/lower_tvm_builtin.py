@@ -217,7 +217,7 @@ class BuiltinLowerer(Rewriter):
     def _packed_call(self, call: Call, lowered: PrimExpr) -> PrimExpr:
         name, *args = call.args
         begin = self.used.values
-        self.used.values += len(args)
+        self.used.values += len(args) + 1  # one more for the result
         self.needed.raise_to(self.used)
         for position, arg in enumerate(args, begin):
             code = ArgCode.DLTENSOR if is_array(arg) else packed_code(arg)
@@ -230,7 +230,6 @@ class BuiltinLowerer(Rewriter):
             where = [const(position, INT32)]
             self.before.append(BufferStore(self.stacks.codes, const(int(code), INT32), where))
         self.used.values = begin
-        # the result is written after the arguments' stack is read, so its slot may be shared
         end = begin + len(args)
         return Call(call.dtype, lowered, [name, self.stacks.values, self.stacks.codes.data, begin, end])
 
