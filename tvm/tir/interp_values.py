@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from tvm.error import TVMError
@@ -17,28 +16,11 @@ from tvm.support import DType
 
 from . import expr as e
 
-_SPECIAL_DTYPES = {
-    "bfloat16": ml_dtypes.bfloat16,
-    "e4m3_float8": ml_dtypes.float8_e4m3fn,
-    "e5m2_float8": ml_dtypes.float8_e5m2,
-    "handle": object,
-    "int4": np.int8,
-    "uint4": np.uint8,
-}
-
-
-def numpy_dtype(dtype: DType) -> np.dtype[Any]:
-    """The numpy type that holds elements of ``dtype``."""
-    element = str(dtype.element)
-    found: np.dtype[Any] = np.dtype(_SPECIAL_DTYPES.get(element, element))
-    return found
-
-
 def constant(value: Any, dtype: DType) -> Any:
     """A scalar of the given type; integers out of range wrap."""
     if dtype.is_int or dtype.is_uint:
         return cast(np.asarray(_wrap(int(value), dtype)), dtype)
-    return numpy_dtype(dtype).type(value)
+    return dtype.numpy.type(value)
 
 
 def _wrap(value: int, dtype: DType) -> int:
@@ -52,13 +34,13 @@ def cast(value: Any, dtype: DType) -> Any:
     """Convert as C does: floats truncate towards zero, integers wrap."""
     array = np.asarray(value)
     with np.errstate(all="ignore"):
-        converted = array.astype(numpy_dtype(dtype))
+        converted = array.astype(dtype.numpy)
     return converted if converted.ndim else converted[()]
 
 
 def reinterpret(value: Any, dtype: DType) -> Any:
     """The same bits as another type."""
-    array = np.atleast_1d(np.asarray(value)).view(numpy_dtype(dtype))
+    array = np.atleast_1d(np.asarray(value)).view(dtype.numpy)
     return array if dtype.lanes > 1 else array[0]
 
 

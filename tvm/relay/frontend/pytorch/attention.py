@@ -11,7 +11,7 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.onnx.math import matmul
+from tvm.relay.frontend.onnx.math import gelu, matmul
 
 from .nn import _linear
 from .registry import as_dtype, as_number, torch_op
@@ -69,3 +69,32 @@ def _native_multi_head_attention(
 def _split_heads(x: RelayExpr, heads: int) -> RelayExpr:
     batch, length, width = infer_shape(x)
     return _op.transpose(_op.reshape(x, (batch, length, heads, width // heads)), (0, 2, 1, 3))
+
+
+@torch_op("_transformer_encoder_layer_fwd")
+def _transformer_encoder_layer(
+    x: RelayExpr, width: int, heads: int, in_weight: RelayExpr, in_bias: RelayExpr,
+    out_weight: RelayExpr, out_bias: RelayExpr, use_gelu: bool, norm_first: bool, eps: float,
+    scale1: RelayExpr, shift1: RelayExpr, scale2: RelayExpr, shift2: RelayExpr,
+    weight1: RelayExpr, bias1: RelayExpr, weight2: RelayExpr, bias2: RelayExpr,
+    mask: Any = None, mask_type: Any = None,
+) -> RelayExpr:  # fmt: skip
+    """Self-attention and feed-forward with residuals, norms before or after each."""
+
+    def attend(y: RelayExpr) -> RelayExpr:
+        return _native_multi_head_attention(
+            y, y, y, width, heads, in_weight, in_bias, out_weight, out_bias, mask, False
+        )[0]
+
+    def feed_forward(y: RelayExpr) -> RelayExpr:
+        hidden = _linear(y, weight1, bias1)
+        return _linear(gelu(hidden) if use_gelu else _op.nn.relu(hidden), weight2, bias2)
+
+    def norm(y: RelayExpr, scale: RelayExpr, shift: RelayExpr) -> RelayExpr:
+        return _op.nn.layer_norm(y, scale, shift, axis=-1, epsilon=eps)
+
+    if norm_first:
+        x = x + attend(norm(x, scale1, shift1))
+        return x + feed_forward(norm(x, scale2, shift2))
+    x = norm(x + attend(x), scale1, shift1)
+    return norm(x + feed_forward(x), scale2, shift2)

@@ -309,8 +309,9 @@ def _node_name(node: Any) -> str:
 def _type_text(value: Any) -> str:
     """``Float[1, 3]`` for a tensor of known shape, the type otherwise."""
     kind = value.type()
-    sizes = kind.sizes() if hasattr(kind, "sizes") else None
-    scalar = kind.scalarType() if hasattr(kind, "scalarType") else None
+    if kind.kind() != "TensorType":
+        return str(kind)
+    sizes, scalar = kind.sizes(), kind.scalarType()
     return f"{scalar}{list(sizes)}" if sizes is not None else str(kind)
 
 
@@ -325,7 +326,8 @@ def _input_info(info: Any, value: Any, default_dtype: str) -> tuple[str, tuple[i
     if len(rest) == 2 and isinstance(rest[0], (tuple, list)):
         shape, dtype = rest
         return name, tuple(shape), _dtype_text(dtype)
-    scalar = value.type().scalarType() if hasattr(value.type(), "scalarType") else None
+    is_tensor_type = value.type().kind() == "TensorType"
+    scalar = value.type().scalarType() if is_tensor_type else None
     return name, tuple(rest), _SCALAR_TYPES.get(scalar, default_dtype)
 
 

@@ -81,6 +81,14 @@ def _conv(
     return _convolution(x, weight, bias, strides, padding, dilation, False, 0, groups)
 
 
+@torch_op("_convolution_mode")
+def _convolution_mode(
+    x: RelayExpr, weight: RelayExpr, bias: Any, strides: Any, padding: str, dilation: Any,
+    groups: int,
+) -> RelayExpr:  # fmt: skip
+    return _conv(x, weight, bias, strides, padding, dilation, groups)
+
+
 def _named_padding(name: str, kernel: tuple[int, ...], dilation: Any) -> list[int]:
     if name == "valid":
         return [0] * len(kernel)
