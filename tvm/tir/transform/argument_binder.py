@@ -70,7 +70,8 @@ class ArgumentBinder:
     def check(self, condition: PrimExpr, error: str, what: str, *got: PrimExpr) -> None:
         """Raise an error of class ``error`` unless the condition holds, telling what was found."""
         if not is_const(condition, 1):
-            self.layers.append(self._assertion(condition, error, what, *got))
+            found = (", got ", *got) if got else ()
+            self.layers.append(self._assertion(condition, error, what, *found))
 
     def bind(self, expected: PrimExpr, found: PrimExpr, what: str) -> None:
         """Make ``expected`` equal to ``found``: bind it if it is a new variable, else compare."""
@@ -92,7 +93,9 @@ class ArgumentBinder:
                 f"function {self.function_name} uses {names}, which no argument determines: {what}",
                 hint="pass the variable as an argument, or use it alone as an extent of one",
             )
-        self.check(op.equal(expected, found), "ValueError", what, found)
+        value = () if isinstance(expected, IntImm) else (" (", expected, ")")
+        same = op.equal(expected, found)
+        self.layers.append(self._assertion(same, "ValueError", what, *value, ", got ", found))
 
     # ---- buffers
 
@@ -200,9 +203,13 @@ class ArgumentBinder:
         self.declare(view)
         return view
 
-    def _assertion(self, condition: PrimExpr, error: str, what: str, *got: PrimExpr) -> Layer:
-        text = StringImm(f"{error}: {self.function_name}: {what}{', got ' if got else ''}")
-        message = tvm_tuple(text, *got) if got else text
+    def _assertion(self, condition: PrimExpr, error: str, *parts: str | PrimExpr) -> Layer:
+        """A check; of its message, expressions are values that the running program has."""
+        texts = [f"{error}: {self.function_name}: ", *parts]
+        if all([isinstance(text, str) for text in texts]):
+            message: PrimExpr = StringImm("".join([str(text) for text in texts]))
+        else:
+            message = tvm_tuple(*texts)
         return lambda body: AssertStmt(condition, message, body)
 
 

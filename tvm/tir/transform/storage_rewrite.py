@@ -119,13 +119,13 @@ class LifetimeFinder(Visitor):
         else:
             self.visit(node)
         start, used = self.loop_starts.pop(), self.open.pop()
-        self.step += 1
         for life in used:
             if life.loops <= len(self.loop_starts):
                 life.first = min(life.first, start)
                 life.last = self.step
                 if self.open:
                     self.open[-1].append(life)
+        self.step += 1
 
     def visit_buffer_store(self, store: BufferStore) -> None:
         self.visit_children(store)

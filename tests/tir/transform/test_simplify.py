@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from tvm import tir
+from tvm.tir.stmt import NO_OP, AssertStmt, For, ForKind, IfThenElse, LetStmt
+from tvm.tir.transform import Simplify
+
+from .programs import (
+    VECTORIZED,
+    apply,
+    assert_transforms,
+    assert_unchanged,
+    function,
+    loop,
+    store,
+)
+
+A = tir.decl_buffer((64,), name="A")
+B = tir.decl_buffer((64,), name="B")
+
+
+def test_index_expressions_become_simple() -> None:
+    before = function([A, B], loop(8, lambda i: store(B, tir.Add(i, tir.IntImm("int32", 0)), A[i * 8 // 8])))
+    assert_transforms(Simplify(), before, function([A, B], loop(8, lambda i: store(B, i, A[i]))))
+
+
+def test_conditions_known_from_the_loop_go() -> None:
+    before = function([A, B], loop(8, lambda i: IfThenElse(tir.likely(i < 8), store(B, i, A[i]))))
+    assert_transforms(Simplify(), before, function([A, B], loop(8, lambda i: store(B, i, A[i]))))
+
+
+def test_conditions_known_from_a_guard_go() -> None:
+    n = tir.Var("n")
+
+    def nested(i: tir.Var) -> tir.stmt.Stmt:
+        return IfThenElse(i < n, IfThenElse(i < n + 1, store(B, i, A[i])))
+
+    before = function([A, B, n], loop(8, nested))
+    after = function([A, B, n], loop(8, lambda i: IfThenElse(i < n, store(B, i, A[i]))))
+    assert_transforms(Simplify(), before, after)
+
+
+def test_a_branch_that_never_happens_goes() -> None:
+    before = function([A, B], loop(8, lambda i: IfThenElse(i > 8, store(B, i, A[i]))))
+    result = apply(Simplify(), before)
+    assert isinstance(result.body, For) and result.body.body is NO_OP
+
+
+def test_loops_of_one_iteration_go() -> None:
+    before = function([A, B], loop(4, lambda i: loop(1, lambda j: store(B, i + j, A[i]), name="j")))
+    after = function([A, B], loop(4, lambda i: store(B, i, A[i])))
+    assert_transforms(Simplify(), before, after)
+
+
+def test_constants_bound_to_names_are_inlined() -> None:
+    x = tir.Var("x")
+    before = function([A, B], LetStmt(x, tir.IntImm("int32", 3), store(B, x, A[x + 1])))
+    assert_transforms(Simplify(), before, function([A, B], store(B, 3, A[4])))
+
+
+def test_assertions_that_hold_go() -> None:
+    message = tir.StringImm("too large")
+    before = function([A, B], loop(8, lambda i: AssertStmt(i < 9, message, store(B, i, A[i]))))
+    assert_transforms(Simplify(), before, function([A, B], loop(8, lambda i: store(B, i, A[i]))))
+
+
+def test_nothing_to_simplify_is_the_same_object() -> None:
+    assert_unchanged(Simplify(), function([A, B], loop(8, lambda i: store(B, i, A[i] + 1.0))))
+
+
+def test_marks_of_loops_stay() -> None:
+    before = function([A, B], loop(8, lambda i: store(B, i + 0, A[i * 1]), VECTORIZED))
+    result = apply(Simplify(), before)
+    assert isinstance(result.body, For) and result.body.kind is ForKind.VECTORIZED
