@@ -18,6 +18,7 @@ class SharedLibrary : public Library {
   }
   ~SharedLibrary() { dlclose(handle_); }
   void* GetSymbol(const char* name) override { return dlsym(handle_, name); }
+  void* Identity() override { return handle_; }
 
  private:
   void* handle_;
@@ -38,9 +39,28 @@ class SystemLibrary : public Library {
   }
 };
 
+// Code has one slot for its module, so all who load the same library share one module.
 class LibraryModule : public ModuleNode {
  public:
-  explicit LibraryModule(ObjectPtr<Library> library) : library_(std::move(library)) {}
+  explicit LibraryModule(ObjectPtr<Library> library) : library_(std::move(library)) {
+    FillContext(library_.get(), this);
+  }
+  ~LibraryModule() {
+    std::lock_guard<std::mutex> lock(LiveMutex());
+    auto it = Live().find(library_->Identity());
+    if (it != Live().end() && it->second == this) Live().erase(it);
+  }
+
+  static ObjectPtr<LibraryModule> Of(ObjectPtr<Library> library, bool* is_new) {
+    std::lock_guard<std::mutex> lock(LiveMutex());
+    LibraryModule*& slot = Live()[library->Identity()];
+    *is_new = slot == nullptr || !slot->TryIncRef();
+    if (!*is_new) return ObjectPtr<LibraryModule>::Adopt(slot);
+    auto module = make_object<LibraryModule>(std::move(library));
+    slot = module.get();
+    return module;
+  }
+
   const char* type_key() const final { return "library"; }
   int GetPropertyMask() const final { return kRunnable; }
   PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>& self) final {
@@ -48,6 +68,15 @@ class LibraryModule : public ModuleNode {
   }
 
  private:
+  static std::mutex& LiveMutex() {
+    static auto* mutex = new std::mutex();
+    return *mutex;
+  }
+  static std::map<void*, LibraryModule*>& Live() {
+    static auto* live = new std::map<void*, LibraryModule*>();
+    return *live;
+  }
+
   ObjectPtr<Library> library_;
 };
 
@@ -55,7 +84,8 @@ struct ImportTree {
   std::vector<uint64_t> row_ptr;
   std::vector<uint64_t> child_indices;
 
-  void Apply(const std::vector<Module>& modules) const {
+  // `complete` has its imports from before.
+  void Apply(const std::vector<Module>& modules, const Module& complete) const {
     if (row_ptr.size() != modules.size() + 1) {
       ThrowValueError("the library's import tree has ", row_ptr.size(), " rows for ", modules.size(), " modules");
     }
@@ -65,7 +95,7 @@ struct ImportTree {
       }
       for (uint64_t j = row_ptr[i]; j < row_ptr[i + 1]; ++j) {
         if (child_indices[j] >= modules.size()) ThrowValueError("the library's import tree is corrupt");
-        modules[i].Import(modules[child_indices[j]]);
+        if (!modules[i].same_as(complete)) modules[i].Import(modules[child_indices[j]]);
       }
     }
   }
@@ -77,7 +107,7 @@ uint64_t BlobSize(const char* blob) {
   return size;
 }
 
-Module LoadEmbeddedModules(const char* blob, const Module& library_module) {
+Module LoadEmbeddedModules(const char* blob, const Module& library_module, bool is_new) {
   ByteReader reader(blob + 8, BlobSize(blob), "the library's module blob");
   uint64_t count = reader.Read<uint64_t>();
   std::vector<Module> modules;
@@ -94,10 +124,12 @@ Module LoadEmbeddedModules(const char* blob, const Module& library_module) {
     }
   }
   if (tree.row_ptr.empty()) {  // the form before import trees: all belong to the library
-    for (const Module& module : modules) library_module.Import(module);
+    for (const Module& module : modules) {
+      if (is_new) library_module.Import(module);
+    }
     return library_module;
   }
-  tree.Apply(modules);
+  tree.Apply(modules, is_new ? Module() : library_module);
   if (modules.empty()) return library_module;
   return modules[0];
 }
@@ -137,11 +169,10 @@ void FillContext(Library* library, ModuleNode* module) {
 }
 
 Module CreateModuleFromLibrary(ObjectPtr<Library> library) {
-  auto node = make_object<LibraryModule>(library);
-  Module module{ObjectPtr<ModuleNode>(node)};
-  FillContext(library.get(), node.get());
+  bool is_new;
+  Module module{ObjectPtr<ModuleNode>(LibraryModule::Of(library, &is_new))};
   auto* blob = static_cast<const char*>(library->GetSymbol(symbol::tvm_dev_mblob));
-  return blob == nullptr ? module : LoadEmbeddedModules(blob, module);
+  return blob == nullptr ? module : LoadEmbeddedModules(blob, module, is_new);
 }
 
 void RegisterBinaryLoader(const std::string& type_key, BinaryLoader loader) {

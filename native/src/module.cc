@@ -75,20 +75,22 @@ void ModuleNode::Import(Module other) {
 }
 
 PackedFuncObj* ModuleNode::GetFuncFromEnv(const std::string& name) {
-  std::lock_guard<std::mutex> lock(cache_mutex_);
-  auto it = import_cache_.find(name);
-  if (it != import_cache_.end()) return it->second.func();
+  std::lock_guard<std::mutex> lock(env_mutex_);
   PackedFunc func;
+  auto it = imported_funcs_.find(name);
+  if (it != imported_funcs_.end()) return it->second.func();
   for (Module& import : imports_) {
     func = import->GetFunction(name, true);
-    if (func.defined()) break;
+    if (func.defined()) return imported_funcs_.emplace(name, func).first->second.func();
   }
-  if (!func.defined()) func = Registry::Find(name);
+  func = Registry::Find(name);
   if (!func.defined()) {
     ThrowValueError("compiled code calls the function '", name, "', which is neither imported nor registered");
   }
-  // kept for good: compiled code remembers the address
-  return import_cache_.emplace(name, func).first->second.func();
+  // the result is borrowed, so a function that was replaced meanwhile must live on
+  bool known = std::any_of(global_funcs_.begin(), global_funcs_.end(), [&](const PackedFunc& f) { return f.same_as(func); });
+  if (!known) global_funcs_.push_back(func);
+  return func.func();
 }
 
 TVM_REGISTER_GLOBAL("runtime.ModuleGetTypeKey").set_body_typed([](Module m) { return std::string(m->type_key()); });

@@ -2,9 +2,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, embedsignature=True
 
 import ctypes
-import functools
 import numbers
-import types
 
 from cpython.bytes cimport PyBytes_AsStringAndSize
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName
@@ -117,9 +115,6 @@ cdef object _device_class = None
 cdef object _error_from_text = None
 cdef object _object_class = ()
 cdef object _numpy_bool = ()
-cdef tuple _function_types = (
-    types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial,
-)
 
 
 def set_classes(*, object=None, ndarray=None, func=None, module=None, device=None, error=None,
@@ -334,15 +329,15 @@ cdef int set_rare_argument(object arg, TVMValue* value, int* code, list kept) ex
     elif isinstance(arg, _numpy_bool):
         value.v_int64 = bool(arg)
         code[0] = kTVMArgBool
-    elif isinstance(arg, _function_types):
-        func = make_function(arg)
-        kept.append(func)
-        value.v_handle = (<PackedFuncBase>func).func
-        code[0] = kTVMPackedFuncHandle
     elif hasattr(arg, "_tvm_ffi_argument_"):
         replacement = arg._tvm_ffi_argument_()
         kept.append(replacement)
         set_argument(replacement, value, code, kept)
+    elif callable(arg) and not isinstance(arg, type):
+        func = make_function(arg)
+        kept.append(func)
+        value.v_handle = (<PackedFuncBase>func).func
+        code[0] = kTVMPackedFuncHandle
     else:
         set_python_object(arg, value, code, kept)
     return 0

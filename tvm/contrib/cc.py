@@ -62,9 +62,7 @@ def create_executable(
     _link(output, objects, list(options or []), cc, cwd, ccache_env)
 
 
-def create_staticlib(
-    output: str, inputs: Sequence[str] | str, ar: str | None = None
-) -> None:
+def create_staticlib(output: str, inputs: Sequence[str] | str, ar: str | None = None) -> None:
     """Put objects into a static library."""
     names = [inputs] if isinstance(inputs, str) else list(inputs)
     with utils.tempdir() as temp:
@@ -89,19 +87,17 @@ def _link(
     names = [objects] if isinstance(objects, str) else list(objects)
     with utils.tempdir() as temp:
         files = tar.normalize_file_list_by_unpacking_tars(temp, names)
-        data_files = {name for name in files if name.endswith(".bin")}
-        files = [name for name in files if name not in data_files]
         command = [compiler, "-o", str(output), *files, *options]
         if ccache_env is not None:
             command.insert(0, shutil.which("ccache") or "ccache")
-        folders = {str(path.parent) for path in map(utils.Path, data_files)}
-        command += [f"-Wa,-I{folder}" for folder in sorted(folders)]
         _run(command, cwd, ccache_env)
 
 
 def _run(command: list[str], cwd: str | None = None, env: dict[str, str] | None = None) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=cwd, env=env, check=False
+        )
     except OSError as error:
         raise RuntimeError(f"cannot run {command[0]}: {error}") from None
     if done.returncode != 0:

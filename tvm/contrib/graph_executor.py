@@ -134,6 +134,8 @@ class GraphModule:
     def _as_tensor(self, key: str | int, value: Any) -> NDArray:
         if isinstance(value, NDArray):
             return value
+        if value is None:
+            raise TypeError(f"input {key!r} needs an array, got None")
         if isinstance(value, np.ndarray):
             aligned = (
                 value.flags.c_contiguous and value.dtype.isnative and value.dtype.kind in "biuf"

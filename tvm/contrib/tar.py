@@ -11,15 +11,14 @@ from tvm.contrib.utils import TempDirectory
 def tar(output: str, files: list[str] | str) -> None:
     """Write an archive of the files, without their folders."""
     names = [files] if isinstance(files, str) else files
-    repeated = {Path(n).name for n in names if [Path(m).name for m in names].count(Path(n).name) > 1}
+    repeated = {
+        Path(n).name for n in names if [Path(m).name for m in names].count(Path(n).name) > 1
+    }
     if repeated:
         raise ValueError(f"an archive needs distinct file names, got {sorted(repeated)} twice")
     with tarfile.open(output, "w") as archive:
         for name in names:
             archive.add(name, arcname=Path(name).name)
-            data = Path(name).with_suffix(".bin")
-            if Path(name).suffix == ".S" and data.is_file():
-                archive.add(data, arcname=data.name)
 
 
 tar.output_format = "tar"  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from tvm._ffi import _core
 from tvm._ffi._core import ModuleBase
 from tvm._ffi.registry import get_global_func
 from tvm._ffi.runtime_ctypes import Device
-from tvm.contrib import cc
+from tvm.contrib import cc, elf_object
 from tvm.contrib import tar as _tar
 from tvm.contrib import utils as _utils
 from tvm.runtime.benchmark import BenchmarkResult, make_time_evaluator
@@ -248,20 +248,24 @@ def _write_objects(root: Module, folder: Path) -> list[str]:
 
 
 def _pack_imports(module: Module, _is_system_lib: bool, _prefix: str, folder: str) -> str:
-    """Write an assembler file with the imported modules as data; the assembler reads them fast."""
+    """Write the modules that are not code as data that will be linked; the file's path."""
     blob = _native("ModulePackImports", module)
-    data = Path(folder) / "devc.bin"
-    data.write_bytes(len(blob).to_bytes(8, "little") + blob)
-    source = Path(folder) / "devc.S"
-    source.write_text(
-        "    .section .rodata\n"
-        "    .globl __tvm_dev_mblob\n"
-        "    .balign 64\n"
-        "__tvm_dev_mblob:\n"
-        f'    .incbin "{data.resolve()}"\n'
-        '    .section .note.GNU-stack,"",%progbits\n'
+    data = len(blob).to_bytes(8, "little") + blob
+    objects = [p.read_bytes() for p in sorted(Path(folder).glob("lib*.o"))]
+    like = next((code for code in objects if elf_object.is_elf(code)), None)
+    if like is not None:
+        path = Path(folder) / "devc.o"
+        path.write_bytes(elf_object.data_object("__tvm_dev_mblob", data, like))
+        return str(path)
+    path = Path(folder) / "devc.c"
+    values = ",".join(map(str, data))
+    path.write_text(
+        '#ifdef __cplusplus\nextern "C" {\n#endif\n'
+        f"extern const unsigned char __tvm_dev_mblob[];\n"
+        f"const unsigned char __tvm_dev_mblob[] = {{{values}}};\n"
+        "#ifdef __cplusplus\n}\n#endif\n"
     )
-    return str(source)
+    return str(path)
 
 
 def module_from_symbols(

@@ -31,6 +31,8 @@ def save_param_dict_to_file(params: Mapping[str, Any], path: str | Path) -> None
 
 def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, NDArray]:
     """The parameters that :func:`save_param_dict` has written."""
+    if not isinstance(param_bytes, (bytes, bytearray)):
+        raise TypeError(f"load_param_dict needs bytes, got {type(param_bytes).__name__}")
     load = get_global_func("runtime.LoadParams")
     params: dict[str, NDArray] = {}
     load(bytes(param_bytes), params.__setitem__)

@@ -374,7 +374,7 @@ PackedFunc GraphExecutor::GetFunction(const std::string& name, const ObjectPtr<O
 #define EXECUTOR_METHOD(...) \
   return PackedFunc([this, self, keep_array, tensor](TVMArgs args, TVMRetValue* rv) { __VA_ARGS__; })
   if (name == "run") EXECUTOR_METHOD(Run());
-  if (name == "set_input") EXECUTOR_METHOD(SetInput(ParseIndex(args[0]), tensor(args[1])));
+  if (name == "set_input") EXECUTOR_METHOD(int index = ParseIndex(args[0]); SetInput(index, tensor(args[1])));
   if (name == "get_output") {
     EXECUTOR_METHOD(NDArray output = GetOutput(args[0]);
                     if (args.num_args > 1) output.CopyTo(tensor(args[1])); else *rv = output);
@@ -385,7 +385,7 @@ PackedFunc GraphExecutor::GetFunction(const std::string& name, const ObjectPtr<O
                     if (args.num_args > 1) input.CopyTo(tensor(args[1])); else *rv = input);
   }
   if (name == "set_input_zero_copy") {
-    EXECUTOR_METHOD(SetInputZeroCopy(ParseIndex(args[0]), keep_array(args[1]), tensor(args[1])));
+    EXECUTOR_METHOD(int index = ParseIndex(args[0]); SetInputZeroCopy(index, keep_array(args[1]), tensor(args[1])));
   }
   if (name == "set_output_zero_copy") {
     EXECUTOR_METHOD(SetOutputZeroCopy(args[0], keep_array(args[1]), tensor(args[1])));

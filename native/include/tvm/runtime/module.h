@@ -61,8 +61,9 @@ class TVM_DLL ModuleNode : public Object {
 
  private:
   std::vector<Module> imports_;
-  std::mutex cache_mutex_;
-  std::unordered_map<std::string, PackedFunc> import_cache_;
+  std::mutex env_mutex_;
+  std::unordered_map<std::string, PackedFunc> imported_funcs_;
+  std::vector<PackedFunc> global_funcs_;
 };
 
 inline Module::Module(ObjectPtr<ModuleNode> data) : ObjectRef(ObjectPtr<Object>(data)) {}

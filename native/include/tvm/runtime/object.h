@@ -36,6 +36,13 @@ class Object {
   int use_count() const { return ref_counter_.load(std::memory_order_relaxed); }
 
   void IncRef() { ref_counter_.fetch_add(1, std::memory_order_relaxed); }
+  // For those who hold no reference: fails if the object is about to be freed.
+  bool TryIncRef() {
+    int32_t count = ref_counter_.load(std::memory_order_relaxed);
+    while (count > 0 && !ref_counter_.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel)) {
+    }
+    return count > 0;
+  }
   void DecRef() {
     if (ref_counter_.fetch_sub(1, std::memory_order_release) == 1) {
       std::atomic_thread_fence(std::memory_order_acquire);

@@ -1,0 +1,1 @@
+from tests.runtime.conftest import library, library_path  # noqa: F401

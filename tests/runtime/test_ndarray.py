@@ -1,0 +1,175 @@
+"""Arrays: creation, copies, exchange with other frameworks."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+
+import tvm.runtime.ndarray as nd
+from tvm.runtime import Device
+from tvm.support.dtype import dtype
+
+DTYPES = [
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "bool",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 3), (2, 0, 4), (1, 2, 3, 4)])
+def test_values_come_back(name: str, shape: tuple[int, ...]) -> None:
+    values = (np.random.default_rng(0).random(shape) * 2).astype(name)
+    array = nd.array(values)
+    assert array.shape == shape
+    assert array.dtype is dtype(name)
+    back = array.numpy()
+    assert back.dtype == values.dtype and back.shape == shape
+    np.testing.assert_array_equal(back, values)
+
+
+@pytest.mark.parametrize(
+    "name", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
+)
+def test_types_of_ml_dtypes(name: type) -> None:
+    values = np.array([[1.5, -2.0], [0.25, 3.0]]).astype(name)
+    back = nd.array(values).numpy()
+    assert back.dtype == values.dtype
+    np.testing.assert_array_equal(back.astype("float32"), values.astype("float32"))
+    assert nd.array(np.array(1.5).astype(name)).numpy().astype("float32") == 1.5
+
+
+def test_python_numbers_and_lists() -> None:
+    assert nd.array(3).dtype is dtype("int64")
+    assert nd.array([[1.0, 2.0]]).shape == (1, 2)
+    with pytest.raises(TypeError, match="array needs numbers"):
+        nd.array(["a"])
+
+
+def test_strided_numpy_is_copied_compact() -> None:
+    values = np.arange(24, dtype="float32").reshape(4, 6)
+    for part in (values.T, values[::2, 1::2], values[::-1], np.asfortranarray(values)):
+        np.testing.assert_array_equal(nd.array(part).numpy(), part)
+
+
+def test_memory_is_aligned() -> None:
+    for size in (0, 1, 3, 1000):
+        assert nd.empty((size,), "int8").data_address % 64 == 0
+
+
+def test_copies() -> None:
+    source = nd.array(np.arange(6, dtype="float32").reshape(2, 3))
+    target = nd.empty((2, 3))
+    assert source.copyto(target) is target
+    np.testing.assert_array_equal(target.numpy(), source.numpy())
+    other = source.copyto(nd.cpu(0))
+    assert not other.same_as(source) and source.same_as(source)
+    other[:] = 7
+    assert (other.numpy() == 7).all()
+    other[...] = source
+    np.testing.assert_array_equal(other.numpy(), source.numpy())
+    # elements are converted, as numpy does
+    target.copyfrom(np.ones((2, 3), "int64"))
+    assert (target.numpy() == 1).all()
+
+
+def test_copy_errors_tell_both_sides() -> None:
+    source = nd.empty((2, 3))
+    with pytest.raises(ValueError, match=r"\(2, 3\) and dtype float32.*\(3, 2\) and float32"):
+        source.copyto(nd.empty((3, 2))).numpy()
+    with pytest.raises(ValueError, match=r"\(2, 3\), got \(3,\)"):
+        source.copyfrom(np.zeros(3, "float32"))
+    with pytest.raises(TypeError, match="NDArray or a Device, got str"):
+        source.copyto("cpu")
+    with pytest.raises(ValueError, match="only a"):
+        source[0] = 1
+
+
+def test_bad_shapes_and_types() -> None:
+    with pytest.raises(ValueError, match="at least 0"):
+        nd.empty((2, -1))
+    with pytest.raises(ValueError, match="too large"):
+        nd.empty((1 << 40, 1 << 40))
+    with pytest.raises(ValueError, match="float33x"):
+        nd.empty((1,), "float33x")
+    with pytest.raises(RuntimeError, match=r"no support for device cuda\(0\)"):
+        nd.empty((1,), device=nd.cuda(0))
+
+
+def test_dlpack_shares_memory_with_torch() -> None:
+    tensor = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+    array = nd.from_dlpack(tensor)
+    tensor[0, 0] = 42
+    assert array.numpy()[0, 0] == 42
+    back = torch.utils.dlpack.from_dlpack(array.to_dlpack())
+    assert back.data_ptr() == tensor.data_ptr()
+    del tensor, array
+    gc.collect()
+    assert back[0, 0] == 42
+    np.testing.assert_array_equal(np.from_dlpack(nd.array(np.arange(3))), [0, 1, 2])
+
+
+def test_dlpack_of_booleans_and_bfloat16() -> None:
+    array = nd.from_dlpack(torch.tensor([True, False]))
+    assert array.dtype is dtype("bool")
+    assert torch.utils.dlpack.from_dlpack(array.to_dlpack()).tolist() == [True, False]
+    assert nd.from_dlpack(torch.tensor([1.5], dtype=torch.bfloat16)).numpy()[0] == 1.5
+
+
+def test_dlpack_with_strides_is_read_right() -> None:
+    tensor = torch.arange(6, dtype=torch.float32).reshape(2, 3).t()
+    array = nd.from_dlpack(tensor)
+    assert array.strides == (1, 3)
+    np.testing.assert_array_equal(array.numpy(), tensor.numpy())
+    np.testing.assert_array_equal(array.copyto(nd.cpu()).numpy(), tensor.numpy())
+
+
+def test_a_capsule_is_used_once() -> None:
+    capsule = nd.array(np.zeros(3)).to_dlpack()
+    nd.from_dlpack(capsule)
+    with pytest.raises(ValueError, match="not used before"):
+        nd.from_dlpack(capsule)
+    with pytest.raises(AttributeError, match="__dlpack__"):
+        nd.from_dlpack("text")
+
+
+def test_unused_capsules_free_their_array() -> None:
+    values = np.zeros(3)
+    owner = nd.share_numpy(values)
+    capsule = owner.to_dlpack()
+    del owner, capsule
+    gc.collect()
+    values.resize((4,), refcheck=True)  # raises while somebody refers to it
+
+
+def test_views() -> None:
+    array = nd.array(np.arange(6, dtype="float32"))
+    view = array.view((2, 3))
+    array[:] = 5
+    assert (view.numpy() == 5).all()
+    with pytest.raises(ValueError, match="does not fit"):
+        array.view((7,))
+
+
+def test_pickle_and_numpy_protocols() -> None:
+    array = nd.array(np.arange(3, dtype="int16"))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(array)).numpy(), array.numpy())
+    np.testing.assert_array_equal(np.asarray(array), [0, 1, 2])
+    assert len(array) == 3 and array.size == 3 and array.ndim == 1
+    assert "cpu(0)" in repr(array)
+
+
+def test_devices() -> None:
+    assert nd.device("llvm -mcpu=skylake", 0) == nd.cpu(0) == nd.device(1)
+    assert nd.device("cuda", 1) == nd.gpu(1) != nd.cuda(0)
+    assert str(nd.cpu(2)) == "cpu(2)"
+    assert isinstance(nd.array([1.0]).device, Device)
+    assert nd.cpu().exist and not nd.vulkan().exist
+    assert pickle.loads(pickle.dumps(nd.cuda(3))) == nd.cuda(3)
+    assert {nd.cpu(0): 1}[nd.cpu()] == 1
+    with pytest.raises(ValueError, match=r"unknown device type 'cda'.*'cuda'"):
+        nd.device("cda")

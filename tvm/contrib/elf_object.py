@@ -1,0 +1,92 @@
+"""Data as an object file, with no compiler.
+
+The file has the form (word size, byte order, machine) of another object that it will be linked with.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+MAGIC = b"\x7fELF"
+_RELOCATABLE = 1
+_PROGBITS, _SYMTAB, _STRTAB = 1, 2, 3
+_ALLOCATED = 2
+_GLOBAL_DATA = 0x11
+_DATA_ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What objects for one machine have in common."""
+
+    identification: bytes
+    wide: bool  # 64-bit
+    order: str  # of struct
+    machine: int
+    flags: int
+
+
+def is_elf(code: bytes) -> bool:
+    """Whether the bytes are an ELF file."""
+    return code[:4] == MAGIC and len(code) >= 52
+
+
+def data_object(symbol: str, data: bytes, like: bytes) -> bytes:
+    """An object file that defines ``symbol`` as ``data``, for the machine of the object ``like``."""
+    form = _form_of(like)
+    names = [b"", b".rodata", b".symtab", b".strtab", b".shstrtab", b".note.GNU-stack"]
+    section_names = b"\0".join(names) + b"\0"
+    symbol_names = b"\0" + symbol.encode() + b"\0"
+    symbols = _symbol(form, 0, 0, 0, 0) + _symbol(form, 1, _GLOBAL_DATA, 1, len(data))
+    header_size, section_size, symbol_size = (64, 64, 24) if form.wide else (52, 40, 16)
+    # kind, flags, content, link, info, alignment, size of an entry
+    sections = [
+        (_PROGBITS, _ALLOCATED, data, 0, 0, _DATA_ALIGNMENT, 0),
+        (_SYMTAB, 0, symbols, 3, 1, 8, symbol_size),
+        (_STRTAB, 0, symbol_names, 0, 0, 1, 0),
+        (_STRTAB, 0, section_names, 0, 0, 1, 0),
+        (_PROGBITS, 0, b"", 0, 0, 1, 0),
+    ]
+    offset = header_size
+    parts: list[bytes] = []
+    table = [bytes(section_size)]
+    for number, (kind, flags, content, link, info, alignment, entry) in enumerate(sections, 1):
+        padding = -offset % alignment
+        parts += [bytes(padding), content]
+        offset += padding
+        name = len(b"\0".join(names[:number])) + 1
+        word = "Q" if form.wide else "I"
+        table.append(
+            struct.pack(
+                f"{form.order}II4{word}II2{word}",
+                name, kind, flags, 0, offset, len(content), link, info, alignment, entry,
+            )
+        )  # fmt: skip
+        offset += len(content)
+    padding = -offset % 8
+    header = _header(form, offset + padding, header_size, section_size, len(table))
+    return b"".join([header, *parts, bytes(padding), *table])
+
+
+def _form_of(like: bytes) -> _Form:
+    wide = like[4] == 2
+    order = "<" if like[5] == 1 else ">"
+    (machine,) = struct.unpack_from(f"{order}H", like, 18)
+    (flags,) = struct.unpack_from(f"{order}I", like, 48 if wide else 36)
+    return _Form(like[:16], wide, order, machine, flags)
+
+
+def _header(form: _Form, table_offset: int, size: int, section_size: int, sections: int) -> bytes:
+    word = "Q" if form.wide else "I"
+    return form.identification + struct.pack(
+        f"{form.order}HHI3{word}IHHHHHH",
+        _RELOCATABLE, form.machine, 1, 0, 0, table_offset, form.flags,
+        size, 0, 0, section_size, sections, 4,
+    )  # fmt: skip
+
+
+def _symbol(form: _Form, name: int, info: int, section: int, size: int) -> bytes:
+    if form.wide:
+        return struct.pack(f"{form.order}IBBHQQ", name, info, 0, section, 0, size)
+    return struct.pack(f"{form.order}IIIBBH", name, 0, size, info, 0, section)
