@@ -114,7 +114,7 @@ class _Comparison:
     def fields(self, a: Any, b: Any) -> bool:
         for name, binds in type(a).compared:
             x, y = getattr(a, name), getattr(b, name)
-            if x is y and not binds and not self.left:
+            if x is y and not binds and not self.left and not self.map_free:
                 continue
             if not (self.definitions(x, y) if binds else self.values(x, y)):
                 self.path.append(f".{name}")
@@ -231,7 +231,9 @@ class _Hasher:
         if isinstance(value, (tuple, list)):
             return hash((7, *[self.value(item) for item in value]))
         if isinstance(value, dict):
-            pairs = [(self.value(key), self.value(item)) for key, item in value.items()]
+            # variables are numbered in the order met: functions of a module go by name
+            items = sorted(value.items(), key=lambda item: getattr(item[0], "name_hint", ""))
+            pairs = [(self.value(key), self.value(item)) for key, item in items]
             return hash((11, *sorted(pairs)))
         return _plain_hash(value)
 
