@@ -37,7 +37,7 @@ from .intervals import (
 from .message_passing import pass_down_domain, pass_up_domain
 from .relations import Ranges, Sets, is_one
 from .stage import Stage
-from .stage_data import StorageRank, storage_rank, thread_rank
+from .stage_data import AttachType, StorageRank, storage_rank, thread_rank
 
 if TYPE_CHECKING:
     from .schedule import Schedule
@@ -66,6 +66,8 @@ class BoundContext:
 def infer_ranges(schedule: Schedule) -> Ranges:
     """The range of every axis of a normalized schedule."""
     stages = [stage for stage in schedule.stages if not stage.is_inlined]
+    for stage in stages:
+        _check_attachment(stage)
     graph = {stage.op: stage.op.input_tensors for stage in stages}
     context = BoundContext(
         Ranges(Analyzer()),
@@ -87,6 +89,15 @@ def infer_ranges(schedule: Schedule) -> Ranges:
             error.add_context(f"stage {stage.op.name}")
             raise
     return context.ranges
+
+
+def _check_attachment(stage: Stage) -> None:
+    outer = stage.attach_stage
+    if stage.attach_type is AttachType.Scope and outer.is_inlined:
+        raise ScheduleError(
+            f"compute_at requires a stage with loops, got {outer.op.name}, which is inlined",
+            hint=f"compute_at the stage that {outer.op.name} was inlined into",
+        ).add_context(f"stage {stage.op.name}")
 
 
 def _infer_root_ranges(stage: Stage, context: BoundContext) -> None:

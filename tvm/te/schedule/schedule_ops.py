@@ -62,11 +62,6 @@ class _Builder:
             if stage.attach_type is not AttachType.Scope:
                 self.roots.append(stage)
                 continue
-            if stage.attach_stage.is_inlined:
-                raise ScheduleError(
-                    f"compute_at requires a stage with loops, got {stage.attach_stage.op.name}, "
-                    "which is inlined"
-                ).add_context(f"stage {stage.op.name}")
             assert stage.attach_ivar is not None
             self.attached.setdefault(stage.attach_ivar, []).append(stage)
 

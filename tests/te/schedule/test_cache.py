@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+
+from tvm import te
+from tvm.error import ScheduleError
+
+from ..outline import expect, lowered
+from ..programs import chain, check_chain, check_matmul, matmul, run
+
+
+def test_cache_read_copies_for_the_readers() -> None:
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+    copy = s.cache_read(b, "local", [c])
+    assert copy.op.name == "B.local"
+    s[copy].compute_at(s[c], c.op.axis[0])
+    assert lowered(s, [a, c]) == expect("""
+        realize B[10]
+          for i in serial(10)
+            store B
+          for i in serial(10)
+            realize B.local[1] in local
+              store B.local
+              store C
+    """)
+    check_chain(s, a, c)
+
+
+def test_cache_read_for_readers_that_read_each_other() -> None:
+    a = te.placeholder((10,), name="A")
+    b = te.compute((10,), lambda i: a[i] * 1, name="B")
+    c = te.compute((10,), lambda i: b[i] + a[i] + 1, name="C")
+    s = te.create_schedule(c.op)
+    s.cache_read(a, "global", [b, c])
+    check_chain(s, a, c)
+
+
+def test_cache_read_after_the_source_was_replaced() -> None:
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+    s.cache_write(b, "local")
+    s.cache_read(b, "shared", [c])
+    check_chain(s, a, c)
+
+
+def test_cache_write_computes_in_the_cache() -> None:
+    a, b, c = matmul()
+    s = te.create_schedule(c.op)
+    cache = s.cache_write(c, "local")
+    assert [iv.var.name for iv in cache.op.axis] == ["i.c", "j.c"]
+    assert lowered(s, [a, b, c]) == expect("""
+        realize C.local[8, 6] in local
+          for i.c in serial(8)
+            for j.c in serial(6)
+              store C.local
+              for k in serial(10)
+                store C.local
+          for i in serial(8)
+            for j in serial(6)
+              store C
+    """)
+    check_matmul(s, a, b, c)
+
+
+def test_cache_write_has_the_layout_of_the_loops() -> None:
+    a, b, c = matmul(7, 6)
+    s = te.create_schedule(c.op)
+    _, _ = s[c].split(c.op.axis[0], factor=4)
+    cache = s.cache_write(c, "global")
+    assert [int(d) for d in cache.shape] == [2, 4, 6]
+    assert [iv.var.name for iv in s[c].leaf_iter_vars] == ["i", "j"]
+    check_matmul(s, a, b, c)
+
+
+def test_cache_write_of_a_padded_layout_reads_nothing_beyond() -> None:
+    a, _, c = chain(10)
+    s = te.create_schedule(c.op)
+    s[c].split(c.op.axis[0], factor=4)
+    s.cache_write(c, "global")
+    check_chain(s, a, c)
+
+
+def test_cache_write_of_all_outputs() -> None:
+    a = te.placeholder((5,), name="A")
+    b, c = te.compute((5,), lambda i: (a[i] + 1, a[i] * 2), name="T")
+    s = te.create_schedule(b.op)
+    first, second = s.cache_write([b, c], "local")
+    assert first.op is second.op and first.op.name == "T.local"
+    x = np.arange(5, dtype="float32")
+    got = run(s, [a, b, c], x)
+    np.testing.assert_array_equal(got, [x + 1, x * 2])
+
+
+def test_old_handles_find_their_stage() -> None:
+    _, _, c = matmul()
+    s = te.create_schedule(c.op)
+    stage = s[c]
+    s.cache_write(c, "local")
+    assert s[c] is stage and s[c].op is not c.op and s.outputs == [s[c].op]
+
+
+def _errors() -> list:
+    return [
+        (lambda s, a, b, c: s.cache_read(a, "local", [c]), "cache_read requires readers of A, got C, which reads B"),
+        (lambda s, a, b, c: s.cache_write(a, "local"), "cache_write requires a compute, got A"),
+        (lambda s, a, b, c: s.cache_write([b, c], "local"), "cache_write requires outputs of one operation"),
+        (lambda s, a, b, c: s.cache_write([], "local"), "cache_write requires at least one tensor"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("misuse", "message"), _errors())
+def test_misuse_is_refused(misuse, message) -> None:
+    a, b, c = chain()
+    with pytest.raises(ScheduleError) as error:
+        misuse(te.create_schedule(c.op), a, b, c)
+    assert message in str(error.value)
+
+
+def test_cache_write_of_some_outputs_is_refused() -> None:
+    b, c = te.compute((5,), lambda i: (i, i * 2), name="T")
+    with pytest.raises(ScheduleError, match="cache_write requires all 2 outputs of T, got 1"):
+        te.create_schedule(b.op).cache_write(c, "local")
+
+
+def test_cache_write_after_the_reduction_was_split_is_refused() -> None:
+    _, _, c = matmul()
+    s = te.create_schedule(c.op)
+    s[c].split(c.op.reduce_axis[0], 2)
+    with pytest.raises(ScheduleError, match="cache_write requires untouched reduction axes"):
+        s.cache_write(c, "local")

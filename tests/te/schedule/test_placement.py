@@ -1,0 +1,283 @@
+import numpy as np
+import pytest
+
+from tvm import te
+from tvm.error import OpNotImplemented, ScheduleError
+
+from ..outline import expect, lowered
+from ..programs import chain, check_chain, check_matmul, matmul, run
+
+
+def test_compute_at_provides_what_one_iteration_needs() -> None:
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+    outer, _ = s[c].split(c.op.axis[0], factor=4)
+    s[b].compute_at(s[c], outer)
+    assert lowered(s, [a, c]) == expect("""
+        for i.outer in serial(3)
+          realize B[4]
+            for i in serial(4)
+              if likely
+                store B
+            for i.inner in serial(4)
+              if likely
+                store C
+    """)
+    check_chain(s, a, c)
+
+
+def test_compute_at_innermost_keeps_one_element() -> None:
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+    s[b].compute_at(s[c], c.op.axis[0])
+    assert lowered(s, [a, c]) == expect("""
+        for i in serial(10)
+          realize B[1]
+            store B
+            store C
+    """)
+    check_chain(s, a, c)
+
+
+def test_compute_at_provides_neighbours() -> None:
+    a = te.placeholder((12,), name="A")
+    b = te.compute((12,), lambda i: a[i] * 2, name="B")
+    c = te.compute((10,), lambda i: b[i] + b[i + 2], name="C")
+    s = te.create_schedule(c.op)
+    outer, _ = s[c].split(c.op.axis[0], factor=4)
+    s[b].compute_at(s[c], outer)
+    assert "realize B[6]" in lowered(s, [a, c])
+    x = np.arange(12, dtype="float32")
+    (result,) = run(s, [a, c], x)
+    np.testing.assert_array_equal(result, x[:10] * 2 + x[2:] * 2)
+
+
+def test_only_what_is_read_is_computed() -> None:
+    a = te.placeholder((12,), name="A")
+    b = te.compute((12,), lambda i: a[i] * 2, name="B")
+    c = te.compute((3,), lambda i: b[i * 2 + 1], name="C")
+    s = te.create_schedule(c.op)
+    assert lowered(s, [a, c]).startswith("realize B[5]\n  for i in serial(5)")
+    x = np.arange(12, dtype="float32")
+    (result,) = run(s, [a, c], x)
+    np.testing.assert_array_equal(result, x[1:6:2] * 2)
+
+
+def test_compute_at_a_reduction_loop() -> None:
+    a, b, c = matmul(4, 4, 6)
+    s = te.create_schedule(c.op)
+    copy = s.cache_read(a, "global", [c])
+    outer, inner = s[c].split(c.op.reduce_axis[0], factor=2)
+    s[c].reorder(outer, *c.op.axis, inner)
+    s[copy].compute_at(s[c], outer)
+    assert lowered(s, [a, b, c]) == expect("""
+        for i.init in serial(4)
+          for j.init in serial(4)
+            store C
+        for k.outer in serial(3)
+          realize A.global[4, 2]
+            for ax0 in serial(4)
+              for ax1 in serial(2)
+                store A.global
+            for i in serial(4)
+              for j in serial(4)
+                for k.inner in serial(2)
+                  store C
+    """)
+    check_matmul(s, a, b, c)
+
+
+def test_compute_at_nests() -> None:
+    a, b, c = chain()
+    d = te.compute((10,), lambda i: c[i] * 1, name="D")
+    s = te.create_schedule(d.op)
+    outer, _ = s[d].split(d.op.axis[0], factor=5)
+    s[c].compute_at(s[d], outer)
+    s[b].compute_at(s[c], c.op.axis[0])
+    assert lowered(s, [a, d]) == expect("""
+        for i.outer in serial(2)
+          realize C[5]
+            for i in serial(5)
+              realize B[1]
+                store B
+                store C
+            for i.inner in serial(5)
+              store D
+    """)
+    check_chain(s, a, d)
+
+
+def test_attach_point_may_be_split_later() -> None:
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+    s[b].compute_at(s[c], c.op.axis[0])
+    s[c].split(c.op.axis[0], factor=4)
+    check_chain(s, a, c)
+
+
+def test_stages_at_one_loop_run_in_order() -> None:
+    a, b, c = chain()
+    d = te.compute((10,), lambda i: c[i] + b[i], name="D")
+    s = te.create_schedule(d.op)
+    s[b].compute_at(s[d], d.op.axis[0])
+    s[c].compute_at(s[d], d.op.axis[0])
+    assert lowered(s, [a, d]) == expect("""
+        for i in serial(10)
+          realize B[1]
+            store B
+            realize C[1]
+              store C
+              store D
+    """)
+
+
+def test_compute_inline() -> None:
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+    s[b].compute_inline()
+    assert lowered(s, [a, c]) == expect("""
+        for i in serial(10)
+          store C
+    """)
+    check_chain(s, a, c)
+
+
+def test_compute_inline_into_a_reduction() -> None:
+    a, b, _ = matmul()
+    k = te.reduce_axis((0, 10), name="k")
+    double = te.compute((8, 10), lambda i, j: a[i, j] * 2, name="double")
+    d = te.compute((8, 6), lambda i, j: te.sum(double[i, k] * b[k, j], axis=k), name="D")
+    s = te.create_schedule(d.op)
+    s[double].compute_inline()
+    x, y = np.ones((8, 10), "float32"), np.ones((10, 6), "float32")
+    (result,) = run(s, [a, b, d], x, y)
+    np.testing.assert_allclose(result, x @ y * 2)
+
+
+def test_compute_inline_with_other_index_dtype() -> None:
+    a, b, _ = chain()
+    c = te.compute((10,), lambda i: b[i.astype("int64")] + 1, name="C")
+    s = te.create_schedule(c.op)
+    s[b].compute_inline()
+    check_chain(s, a, c)
+
+
+def test_compute_root_takes_a_stage_out() -> None:
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+    s[b].compute_at(s[c], c.op.axis[0])
+    s[b].compute_root()
+    assert lowered(s, [a, c]).startswith("realize B[10]")
+
+
+def test_set_scope() -> None:
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+    s[b].set_scope("local")
+    assert lowered(s, [a, c]).startswith("realize B[10] in local")
+
+
+def test_double_buffer_and_store_predicate() -> None:
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+    s[b].double_buffer()
+    s[b].set_store_predicate(b.op.axis[0].var < 10)
+    assert lowered(s, [a, c]) == expect("""
+        realize B[10]
+          attr B double_buffer_scope = 1
+            for i in serial(10)
+              if
+                store B
+          for i in serial(10)
+            store C
+    """)
+
+
+def _errors() -> list:
+    return [
+        (
+            lambda s, a, b, c: s[b].compute_at(s[b], b.op.axis[0]),
+            "compute_at requires another stage",
+        ),
+        (
+            lambda s, a, b, c: s[b].compute_at(s[c], b.op.axis[0]),
+            "compute_at requires a loop of stage C, got i",
+        ),
+        (
+            lambda s, a, b, c: s[b].compute_at(c, b.op.axis[0]),
+            "compute_at requires a stage, got a value of Tensor",
+        ),
+        (lambda s, a, b, c: s[c].compute_at(s[b], b.op.axis[0]), "got output C"),
+        (lambda s, a, b, c: s[a].compute_at(s[c], c.op.axis[0]), "got placeholder A"),
+        (lambda s, a, b, c: s[a].compute_inline(), "got placeholder A"),
+        (lambda s, a, b, c: s[c].compute_inline(), "got output C"),
+        (lambda s, a, b, c: s[c].double_buffer(), "got output C"),
+        (
+            lambda s, a, b, c: s[c].set_scope("local"),
+            "set_scope requires a stage that is kept inside",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("misuse", "message"), _errors())
+def test_misuse_is_refused(misuse, message) -> None:
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+    with pytest.raises(ScheduleError) as error:
+        misuse(s, a, b, c)
+    assert message in str(error.value) and "in stage" in str(error.value)
+
+
+def test_reductions_cannot_be_inlined() -> None:
+    _, _, c = matmul()
+    d = te.compute((8, 6), lambda i, j: c[i, j] + 1, name="D")
+    s = te.create_schedule(d.op)
+    with pytest.raises(ScheduleError, match="requires an element-wise compute, got C, a reduction"):
+        s[c].compute_inline()
+
+
+def test_what_an_extern_reads_cannot_be_inlined() -> None:
+    a, b, _ = chain()
+    d = te.extern((10,), [b], lambda i, o: te.const(0), name="D")
+    s = te.create_schedule(d.op)
+    s[b].compute_inline()
+    with pytest.raises(ScheduleError, match="got B, which D, a ExternOp, needs in memory"):
+        te.schedule.lower_schedule(s, [a, d])
+
+
+def test_a_reader_outside_the_attach_point_is_refused() -> None:
+    a, b, c = chain()
+    d = te.compute((10,), lambda i: b[i] - 1, name="D")
+    s = te.create_schedule([c.op, d.op])
+    s[b].compute_at(s[c], c.op.axis[0])
+    with pytest.raises(ScheduleError, match="got D outside"):
+        te.schedule.lower_schedule(s, [a, c, d])
+
+
+def test_attaching_to_an_inlined_stage_is_refused() -> None:
+    a, b, c = chain()
+    d = te.compute((10,), lambda i: c[i] * 1, name="D")
+    s = te.create_schedule(d.op)
+    s[b].compute_at(s[c], c.op.axis[0])
+    s[c].compute_inline()
+    with pytest.raises(ScheduleError, match="compute_at requires a stage with loops, got C"):
+        te.schedule.lower_schedule(s, [a, d])
+
+
+def test_attaching_in_a_circle_is_refused() -> None:
+    a, b, c = chain()
+    d = te.compute((10,), lambda i: c[i] * 1, name="D")
+    s = te.create_schedule(d.op)
+    s[b].compute_at(s[c], c.op.axis[0])
+    s[c].compute_at(s[b], b.op.axis[0])
+    with pytest.raises(ScheduleError, match="compute_at requires stages without a cycle"):
+        te.schedule.lower_schedule(s, [a, d])
+
+
+@pytest.mark.parametrize(
+    "call", [lambda st: st.rolling_buffer(), lambda st: st.transform_layout(None)]
+)
+def test_what_is_not_there_says_so(call) -> None:
+    _, b, c = chain()
+    with pytest.raises(OpNotImplemented, match="is not available yet"):
+        call(te.create_schedule(c.op)[b])

@@ -1,0 +1,76 @@
+import random
+
+import numpy as np
+import pytest
+
+from tvm import te, tir
+from tvm.error import LoweringError
+from tvm.tir.interp import interpret
+
+from .programs import matmul
+from .random_schedules import OPERATORS, Program
+
+
+def _blocks(func: tir.PrimFunc) -> dict[str, tir.Block]:
+    found = {}
+
+    def collect(node: object) -> None:
+        if isinstance(node, tir.Block):
+            found[node.name_hint] = node
+
+    tir.stmt_functor.post_order_visit(func.body, collect)
+    return found
+
+
+def test_a_reduction_has_an_init_and_declares_its_accesses() -> None:
+    a, b, c = matmul()
+    func = te.create_prim_func([a, b, c])
+    block = _blocks(func)["C"]
+    assert [iv.iter_type.name for iv in block.iter_vars] == ["DataPar", "DataPar", "CommReduce"]
+    assert [iv.var.name for iv in block.iter_vars] == ["v_i", "v_j", "v_k"]
+    assert block.init is not None
+    assert [region.buffer.name for region in block.reads] == ["A", "B"]
+    assert [region.buffer.name for region in block.writes] == ["C"]
+    assert func.attrs["global_symbol"] == "main"
+
+
+def test_intermediate_tensors_are_allocated_in_the_root_block() -> None:
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: a[i] + 1, name="B")
+    c = te.compute((4,), lambda i: b[i] * 2, name="C")
+    func = te.create_prim_func([a, c])
+    assert [buffer.name for buffer in _blocks(func)["root"].alloc_buffers] == ["B"]
+
+
+def test_scalars_get_a_unit_axis() -> None:
+    a = te.placeholder((), name="A")
+    b = te.compute((), lambda: a() + 1, name="B")
+    assert len(_blocks(te.create_prim_func([a, b]))["B"].iter_vars) == 1
+
+
+def test_extern_is_an_opaque_block() -> None:
+    a = te.placeholder((4,), name="A")
+    b = te.extern((4,), [a], lambda i, o: tir.call_packed("f", i[0], o[0]), name="B")
+    block = _blocks(te.create_prim_func([a, b]))["B"]
+    assert not block.iter_vars and isinstance(block.body, tir.Evaluate)
+    assert [region.buffer.name for region in (*block.reads, *block.writes)] == ["A", "B"]
+
+
+def test_missing_inputs_are_named() -> None:
+    a, _, c = matmul()
+    with pytest.raises(
+        LoweringError, match="requires every input among its parameters, got none for B"
+    ):
+        te.create_prim_func([a, c])
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_compute_what_the_schedule_does(operator: str, seed: int) -> None:
+    args = OPERATORS[operator](random.Random(seed))
+    schedule = te.create_schedule(args[-1].op)
+    program = Program(operator, args, schedule, schedule)
+    expected, actual = program.arrays(), program.arrays()
+    interpret(te.schedule.lower_schedule(schedule, args), *expected)
+    interpret(te.create_prim_func(args), *actual)
+    np.testing.assert_allclose(actual[-1], expected[-1], rtol=1e-5, atol=1e-5)
