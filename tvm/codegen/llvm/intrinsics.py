@@ -130,7 +130,7 @@ def _rsqrt(w: FunctionWriter, call: Call) -> str:
     root = w.intrinsic("llvm.sqrt", call.dtype, w.visit(call.args[0]))
     type_ = TYPES[call.dtype]
     if type_.kind == "narrow":
-        return w.narrow_operation("fdiv", call.dtype, str(0x3F80), root)
+        return w.narrow_operation("fdiv", call.dtype, splat(type_, str(0x3F80)), root)
     one = splat(type_, "0xH3C00" if type_.bits == 16 else "0x3FF0000000000000")
     return w.code.value(f"fdiv {type_.text} {one}, {root}")
 

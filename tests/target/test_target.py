@@ -1,0 +1,160 @@
+"""Targets from texts, dictionaries, tags and constructors; their text; current targets; errors."""
+
+import json
+import pickle
+
+import pytest
+
+import tvm
+from tvm.target import Target, TargetError
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("llvm", "llvm -keys=cpu"),
+        ("llvm -mcpu=native -keys=cpu", "llvm -keys=cpu -mcpu=native"),
+        ("llvm -mcpu=skylake-avx512 -mattr=+avx2,+fma", "llvm -keys=cpu -mattr=+avx2,+fma -mcpu=skylake-avx512"),
+        ("llvm --num-cores=4", "llvm -keys=cpu -num-cores=4"),
+        ("llvm -num-cores 4 -opt-level=2", "llvm -keys=cpu -num-cores=4 -opt-level=2"),
+        ("llvm -fast-math", "llvm -keys=cpu -fast-math=1"),
+        ("c", "c -keys=cpu"),
+        ("cuda", "cuda -keys=cuda,gpu -arch=sm_50 -max_num_threads=1024 -thread_warp_size=32"),
+        ('{"kind": "llvm", "mcpu": "znver4"}', "llvm -keys=cpu -mcpu=znver4"),
+        ({"kind": "llvm", "libs": ["mkl", "dnnl"]}, "llvm -keys=cpu -libs=mkl,dnnl"),
+    ],
+)  # fmt: skip
+def test_text_is_canonical(given: object, text: str) -> None:
+    assert str(Target(given)) == text
+
+
+def test_text_parses_back_to_the_same_target() -> None:
+    for text in ("llvm -mcpu=haswell -mattr=+avx2", "cuda -arch=sm_80", "opencl -device=mali"):
+        target = Target(text)
+        assert Target(str(target)) == target
+        assert Target(target.export()) == target
+        assert Target(json.dumps(target.export())) == target
+        assert pickle.loads(pickle.dumps(target)) == target
+
+
+def test_host_is_kept_beside_the_target() -> None:
+    target = Target("cuda", host="llvm -mcpu=haswell")
+    assert str(target.host) == "llvm -keys=cpu -mcpu=haswell"
+    assert str(target) == str(Target("cuda"))
+    assert Target(target.export()).host == target.host
+    assert Target(target).host == target.host
+    assert target.with_host("llvm").host == Target("llvm")
+
+
+def test_keys_begin_with_the_device() -> None:
+    assert tvm.target.mali().keys == ("mali", "opencl", "gpu")
+    assert tvm.target.arm_cpu("rasp4b").keys == ("arm_cpu", "cpu")
+
+
+def test_tag_gives_a_machine() -> None:
+    target = Target("nvidia/nvidia-a100")
+    assert target.tag == "nvidia/nvidia-a100"
+    assert target.arch == "sm_80"
+    assert "nvidia/nvidia-a100" in tvm.target.list_tags()
+
+
+def test_registered_tag_is_found() -> None:
+    tvm.target.register_tag("test/machine", {"kind": "llvm", "mcpu": "haswell"}, override=True)
+    assert Target("test/machine").mcpu == "haswell"
+    with pytest.raises(TargetError, match="new name"):
+        tvm.target.register_tag("test/machine", {"kind": "llvm"})
+
+
+def test_current_target_is_the_innermost_scope() -> None:
+    assert Target.current() is None
+    with Target("llvm") as outer:
+        assert Target.current() is outer
+        with Target("cuda"):
+            assert Target.current().kind.name == "cuda"
+        assert Target.current() is outer
+    with pytest.raises(TargetError):
+        Target.current(allow_none=False)
+
+
+def test_target_from_device() -> None:
+    assert Target.from_device("cpu").kind.name == "llvm"
+    assert Target.from_device(tvm.cpu(0)).mcpu == tvm.target.codegen.llvm_get_system_cpu()
+
+
+def test_equal_targets_are_one_key() -> None:
+    assert {Target("llvm"): 1}[Target("llvm -keys=cpu")] == 1
+    assert Target("llvm") != Target("llvm -mcpu=haswell")
+
+
+def test_canonical_forms() -> None:
+    target, host = Target.canon_target_and_host("cuda", "llvm")
+    assert target.host == host == Target("llvm")
+    assert Target.canon_target(None) is None
+    assert [str(t) for t in Target.canon_multi_target(["llvm", "c"])] == ["llvm -keys=cpu", "c -keys=cpu"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("llmv", "did you mean 'llvm'"),
+        ("llvm -mcpuu=x", "did you mean 'mcpu'"),
+        ("llvm -num-cores=many", "requires an integer"),
+        ("llvm -fast-math=perhaps", "requires true or false"),
+        ("llvm -mcpu", "requires a value"),
+        ("", "requires a kind"),
+        ("-mcpu=x", "requires a kind"),
+        ("llvm mcpu=x", "start with '-'"),
+        ('{"kind": "llvm"', "valid JSON"),
+        ({"mcpu": "x"}, "requires a kind"),
+        (3, "requires a text"),
+    ],
+)
+def test_wrong_target_is_refused(given: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Target(given)
+
+
+def test_every_kind_has_a_target() -> None:
+    for kind in Target.list_kinds():
+        assert Target(kind).kind.name == kind
+        assert "keys" in Target(kind).kind.options
+
+
+def test_generic_function_follows_the_target() -> None:
+    @tvm.target.generic_func
+    def name(x: int) -> str:
+        return f"default {x}"
+
+    @name.register(["cuda", "gpu"])
+    def _(x: int) -> str:
+        return f"gpu {x}"
+
+    @name.register("cpu")
+    def _(x: int) -> str:
+        return f"cpu {x}"
+
+    assert name(1) == "default 1"
+    with Target("cuda"):
+        assert name(2) == "gpu 2"
+    with Target("llvm"):
+        assert name(3) == "cpu 3"
+
+
+def test_generic_function_refuses_a_second_registration() -> None:
+    @tvm.target.override_native_generic_func("test_generic")
+    def name() -> str:
+        return "default"
+
+    name.register("cpu")(lambda: "cpu")
+    with pytest.raises(TargetError, match="already"):
+        name.register("cpu")(lambda: "again")
+    name.register("cpu", override=True)(lambda: "other")
+    with Target("llvm"):
+        assert name() == "other"
+
+
+def test_features_of_a_processor() -> None:
+    target = Target("llvm -mtriple=aarch64-linux-gnu -mattr=+neon,+dotprod")
+    assert target.features.has_dotprod
+    assert target.features.is_aarch64
+    assert target.features.no_such_thing is None
