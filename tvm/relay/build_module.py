@@ -143,7 +143,9 @@ def _compile(mod: IRModule, target: Target, mod_name: str, step: Progress) -> Co
     step(f"compiling {len(compiler.kernels)} kernels")
     lib = build_lowered(kernels, target)
     device_type = target.get_target_device_type()
-    return Compiled(mod, lowered, plan, lib, to_json(lowered.graph, plan.storage_ids, device_type), kernels)
+    return Compiled(
+        mod, lowered, plan, lib, to_json(lowered.graph, plan.storage_ids, device_type), kernels
+    )
 
 
 def _calls_kernel(node: Any) -> bool:
@@ -178,7 +180,9 @@ def build(
     A factory: `graph_executor.GraphModule(lib["default"](dev))` runs the model.
     """
     executor = executor or Executor("graph")
-    _check_supported(executor, runtime or Runtime("cpp"), workspace_memory_pools, constant_memory_pools)
+    _check_supported(
+        executor, runtime or Runtime("cpp"), workspace_memory_pools, constant_memory_pools
+    )
     found = _host_target(target, target_host)
     mod = _as_module(ir_mod, params)
     with compiling(), progress() as step:
@@ -233,7 +237,11 @@ class BuildModule:
         return self.get_graph_json(), self.get_module(), self.get_params()
 
     def optimize(
-        self, mod: IRModule, target: Any = None, target_host: Any = None, params: Params | None = None
+        self,
+        mod: IRModule,
+        target: Any = None,
+        target_host: Any = None,
+        params: Params | None = None,
     ) -> tuple[IRModule, dict[str, NDArray]]:
         """Run the graph passes only."""
         del target_host

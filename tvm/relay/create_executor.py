@@ -36,7 +36,9 @@ class GraphExecutor(Executor):
             for param, arg in zip(func.params, args, strict=True):
                 module.set_input(param.name_hint, as_array(arg))
             module.run()
-            return nested([module.get_output(i).copyto(self.device) for i in range(count)], ret_type)
+            return nested(
+                [module.get_output(i).copyto(self.device) for i in range(count)], ret_type
+            )
 
         return run
 
@@ -62,7 +64,9 @@ def create_executor(
     """
     if kind not in _KINDS:
         hint = suggest(kind, _KINDS)
-        raise RuntimeError(f"create_executor has the kinds {', '.join(_KINDS)}, got {kind!r}; {hint}")
+        raise RuntimeError(
+            f"create_executor has the kinds {', '.join(_KINDS)}, got {kind!r}; {hint}"
+        )
     mod = mod if mod is not None else IRModule()
     if params is not None and "main" in mod:
         mod = mod.clone()

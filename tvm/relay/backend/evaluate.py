@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 import tvm.runtime.ndarray as nd
-
 from tvm.driver import build_lowered
 from tvm.ir.module import IRModule
 from tvm.relay.analysis.infer import infer_type_of
@@ -23,7 +22,9 @@ def evaluate_call(call: Call, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     args = []
     for arg in call.args:
         if isinstance(arg, Tuple):
-            fields = [Var(f"p{len(params) + i}", infer_type_of(f)) for i, f in enumerate(arg.fields)]
+            fields = [
+                Var(f"p{len(params) + i}", infer_type_of(f)) for i, f in enumerate(arg.fields)
+            ]
             params.extend(fields)
             args.append(Tuple(fields))
         else:

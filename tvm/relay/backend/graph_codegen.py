@@ -52,9 +52,11 @@ class GraphCodegen:
 
     def _input(self, param: Var) -> list[TensorRef]:
         types = flat_types(param.checked_type)
-        names = [param.name_hint] if len(types) == 1 else [
-            f"{param.name_hint}_{i}" for i in range(len(types))
-        ]
+        names = (
+            [param.name_hint]
+            if len(types) == 1
+            else [f"{param.name_hint}_{i}" for i in range(len(types))]
+        )
         return [
             TensorRef(self.result.graph.add(GraphNode(name, [tensor_info(ty)])))
             for name, ty in zip(names, types, strict=True)

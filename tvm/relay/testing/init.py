@@ -69,7 +69,9 @@ class Xavier(Initializer):
 
     def _init_weight(self, name: str, arr: Array) -> None:
         if arr.ndim < 2:
-            raise ValueError(f"Xavier requires weights of rank 2 or more, got {name} of {arr.shape}")
+            raise ValueError(
+                f"Xavier requires weights of rank 2 or more, got {name} of {arr.shape}"
+            )
         area = float(np.prod(arr.shape[2:]))
         fan_in, fan_out = arr.shape[1] * area, arr.shape[0] * area
         if "depthwise" in name:
@@ -77,7 +79,9 @@ class Xavier(Initializer):
             fan_in = fan_out = 3.0 * 3.0
         factors = {"avg": (fan_in + fan_out) / 2, "in": fan_in, "out": fan_out}
         if self.factor_type not in factors:
-            raise ValueError(f"factor_type must be one of {list(factors)}, got {self.factor_type!r}")
+            raise ValueError(
+                f"factor_type must be one of {list(factors)}, got {self.factor_type!r}"
+            )
         scale = np.sqrt(self.magnitude / factors[self.factor_type])
         if self.rnd_type != "uniform":
             raise ValueError(f'rnd_type must be "uniform", got {self.rnd_type!r}')

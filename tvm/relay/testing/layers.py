@@ -72,6 +72,8 @@ _KERNEL_LAYOUTS = {"NCHW": "OIHW", "NHWC": "HWIO", "NCDHW": "OIDHW", "NDHWC": "D
 def conv_kernel_layout(data_layout: str, is_depthwise: bool = False) -> str:
     """The usual layout of weights beside a layout of data."""
     if data_layout not in _KERNEL_LAYOUTS:
-        raise ValueError(f"the data layout must be one of {list(_KERNEL_LAYOUTS)}, got {data_layout}")
+        raise ValueError(
+            f"the data layout must be one of {list(_KERNEL_LAYOUTS)}, got {data_layout}"
+        )
     layout = _KERNEL_LAYOUTS[data_layout]
     return "HWOI" if is_depthwise and layout == "HWIO" else layout

@@ -94,9 +94,7 @@ def resnet(
     kernel_layout = layers.conv_kernel_layout(layout)
     axis = _channel_axis(layout)
     data = relay.var("data", shape=tuple(data_shape), dtype=dtype)
-    body = layers.batch_norm_infer(
-        data, epsilon=EPSILON, axis=axis, scale=False, name="bn_data"
-    )
+    body = layers.batch_norm_infer(data, epsilon=EPSILON, axis=axis, scale=False, name="bn_data")
     body = _stem(body, data_shape[layout.index("H")], filter_list[0], layout, kernel_layout, axis)
     for stage in range(num_stages):
         for unit in range(units[stage]):

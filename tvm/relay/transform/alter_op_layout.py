@@ -169,7 +169,7 @@ class _Alterer:
         key = (id(value), src, dst)
         found = self._transforms.get(key)
         if found is None:
-            found = made or Op.get(ops.LAYOUT_TRANSFORM)(value, src_layout=src, dst_layout=dst)
+            found = made or ops.LAYOUT_TRANSFORM(value, src_layout=src, dst_layout=dst)
             self._transforms[key] = found
         return found
 
@@ -180,11 +180,7 @@ def plain_name(blocked: Layout) -> str:
 
 
 def _is_transform(expr: RelayExpr) -> bool:
-    return (
-        isinstance(expr, Call)
-        and isinstance(expr.op, Op)
-        and expr.op.name == ops.LAYOUT_TRANSFORM
-    )
+    return ops.calls(expr, ops.LAYOUT_TRANSFORM)
 
 
 def _tensor_operands(call: Call) -> list[RelayExpr]:

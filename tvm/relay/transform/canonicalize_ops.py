@@ -1,19 +1,18 @@
 """Write operators by simpler ones, so that fewer kinds meet the later passes.
 
-    nn.bias_add(%x, %b, axis=1)    ->    add(%x, expand_dims(%b, axis=1, num_newaxis=2))
+nn.bias_add(%x, %b, axis=1)    ->    add(%x, expand_dims(%b, axis=1, num_newaxis=2))
 """
 
 from __future__ import annotations
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import ADD, BIAS_ADD, EXPAND_DIMS
+from tvm.relay.transform.operators import ADD, BIAS_ADD, EXPAND_DIMS, calls
 from tvm.relay.traverse import rewrite_post_order
 
 
@@ -28,15 +27,15 @@ def canonicalize_ops(func: Function, mod: IRModule, context: PassContext) -> Fun
 
 
 def _canonical(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if not isinstance(new, Call) or new.op is not Op.get(BIAS_ADD):
+    if not isinstance(new, Call) or not calls(new, BIAS_ADD):
         return new
     assert isinstance(old, Call)
     data, bias = new.args
     rank = len(infer_type_of(old.args[0]).shape)
     trailing = rank - 1 - new.attrs["axis"] % rank
     if trailing:
-        bias = Op.get(EXPAND_DIMS)(bias, axis=1, num_newaxis=trailing)
-    return Op.get(ADD)(data, bias)
+        bias = EXPAND_DIMS(bias, axis=1, num_newaxis=trailing)
+    return ADD(data, bias)
 
 
 CanonicalizeOps = canonicalize_ops.factory

@@ -9,7 +9,6 @@ distinct computation once.
 from __future__ import annotations
 
 import numpy as np
-from tvm.relay.backend.evaluate import evaluate_call
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
@@ -18,9 +17,11 @@ from tvm.ir.structural import structural_hash
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.ir.type import TupleType
 from tvm.relay.analysis.infer import infer_type_of, known_type, set_type
+from tvm.relay.backend.evaluate import evaluate_call
 from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.operators import SHAPE_ONLY, calls
 from tvm.relay.traverse import rewrite_post_order, substitute
 from tvm.relay.ty import is_dynamic
 
@@ -50,8 +51,8 @@ class ConstantFolder:
 
     def _fold_call(self, old: RelayExpr, new: Call) -> RelayExpr:
         op = new.op
-        if isinstance(op, Op) and op.extra.get("shape_only"):
-            return self._fold_shape(old, new)
+        if isinstance(old, Call) and calls(old, *SHAPE_ONLY):
+            return _fold_shape(old, new)
         if not self._is_foldable(new):
             return new
         assert isinstance(op, Op)
@@ -65,15 +66,6 @@ class ConstantFolder:
             self._kept.append(new)
         return found
 
-    def _fold_shape(self, old: RelayExpr, new: Call) -> RelayExpr:
-        """The result depends on the argument's type alone."""
-        assert isinstance(old, Call) and isinstance(old.op, Op)
-        ty = infer_type_of(old.args[0])
-        if is_dynamic(ty) or old.op.fold is None:
-            return new
-        placeholder = np.broadcast_to(np.zeros((), "int8"), ty.concrete_shape)
-        return _as_expr(old.op.fold(new.attrs, [placeholder], infer_type_of(new)))
-
     def _is_foldable(self, call: Call) -> bool:
         op = call.op
         if not isinstance(op, Op) or not call.args or not all(_is_value(a) for a in call.args):
@@ -83,6 +75,13 @@ class ConstantFolder:
         if op.name.startswith("qnn.") and not self.fold_qnn:
             return False
         return op.fold is not None or op.compute is not None
+
+
+def _fold_shape(old: Call, new: Call) -> RelayExpr:
+    """The shape, if the argument's type states it."""
+    assert isinstance(old.op, Op) and old.op.simplify is not None
+    known = old.op.simplify(new, [infer_type_of(old.args[0])])
+    return new if known is None else known
 
 
 def _is_value(expr: RelayExpr) -> bool:

@@ -16,7 +16,6 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import Pass, PassContext, Sequential
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
@@ -25,6 +24,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import FoldConstant
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import operands, post_order, rewrite_post_order
 
 
@@ -55,7 +55,7 @@ def _aligned(values: RelayExpr, rank: int, axis: int) -> RelayExpr:
         return values
     if isinstance(values, Constant):
         return const(values.data.numpy().reshape((-1,) + (1,) * trailing))
-    return Op.get(ops.EXPAND_DIMS)(values, axis=1, num_newaxis=trailing)
+    return ops.EXPAND_DIMS(values, axis=1, num_newaxis=trailing)
 
 
 def channel_values(expr: RelayExpr, ty: TensorType, axis: int) -> RelayExpr | None:
@@ -74,12 +74,7 @@ def channel_values(expr: RelayExpr, ty: TensorType, axis: int) -> RelayExpr | No
         return expr
     if isinstance(expr, Constant):
         return const(expr.data.numpy().reshape(length))
-    return Op.get(ops.RESHAPE)(expr, newshape=(length,))
-
-
-def is_call(expr: RelayExpr, *names: str) -> bool:
-    """Whether `expr` calls one of the operators."""
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names
+    return ops.RESHAPE(expr, newshape=(length,))
 
 
 def use_counts(func: Function) -> dict[int, int]:
@@ -93,9 +88,9 @@ def use_counts(func: Function) -> dict[int, int]:
 
 def scale_axis_of(call: RelayExpr) -> int | None:
     """The output channel axis of a layer with weights, or None."""
-    if is_call(call, ops.DENSE):
+    if calls(call, ops.DENSE):
         return len(infer_type_of(call).shape) - 1
-    if is_call(call, ops.CONV2D):
+    if calls(call, ops.CONV2D):
         layout = call.attrs["out_layout"] or call.attrs["data_layout"]
         return str(layout).index("C") if layout in ("NCHW", "NHWC") else None
     return None
@@ -104,20 +99,20 @@ def scale_axis_of(call: RelayExpr) -> int | None:
 def _scaled_weight(call: Call, scale: Scale, letter: str) -> RelayExpr | None:
     """The layer's weight times the factors along its output (`O`) or input (`I`) axis."""
     weight = call.args[1]
-    if is_call(call, ops.DENSE):
+    if calls(call, ops.DENSE):
         axis = 0 if letter == "O" else 1
-        return Op.get(ops.MULTIPLY)(weight, scale.vector(2, axis))
+        return ops.MULTIPLY(weight, scale.vector(2, axis))
     layout = str(call.attrs["kernel_layout"])
     if len(layout) != 4 or not layout.isupper():
         return None
     shape = infer_type_of(weight).concrete_shape
     if call.attrs["groups"] == 1:
-        return Op.get(ops.MULTIPLY)(weight, scale.vector(4, layout.index(letter)))
+        return ops.MULTIPLY(weight, scale.vector(4, layout.index(letter)))
     if letter == "O" and layout.index("O") == 0:
-        return Op.get(ops.MULTIPLY)(weight, scale.vector(4, 0))
+        return ops.MULTIPLY(weight, scale.vector(4, 0))
     # depthwise with one filter a channel: input and output channels are the same ones
     if letter == "I" and layout == "OIHW" and shape[1] == 1 and shape[0] == call.attrs["groups"]:
-        return Op.get(ops.MULTIPLY)(weight, scale.vector(4, 0))
+        return ops.MULTIPLY(weight, scale.vector(4, 0))
     return None
 
 
@@ -128,7 +123,7 @@ class _Backward:
         self.uses = use_counts(func)
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not is_call(new, ops.MULTIPLY):
+        if not calls(new, ops.MULTIPLY):
             return new
         assert isinstance(old, Call) and isinstance(new, Call)
         for data, factor, old_data in ((0, 1, old.args[0]), (1, 0, old.args[1])):
@@ -152,7 +147,7 @@ class _Backward:
         return self._push(old, new, Scale(values, axis, len(ty.shape)))
 
     def _layer_axis(self, expr: RelayExpr) -> int | None:
-        while isinstance(expr, Call) and is_call(expr, *_PASSING):
+        while isinstance(expr, Call) and calls(expr, *_PASSING):
             left, right = expr.args[0], expr.args[-1]
             is_left = infer_type_of(left) == infer_type_of(expr)
             expr = left if is_left or len(expr.args) == 1 else right
@@ -166,10 +161,10 @@ class _Backward:
             return None if weight is None else new.replace(args=(new.args[0], weight))
         if not isinstance(old, Call) or len(old.args) != len(new.args):
             return None
-        if is_call(new, ops.RELU, ops.LEAKY_RELU) and scale.is_positive:
+        if calls(new, ops.RELU, ops.LEAKY_RELU) and scale.is_positive:
             inner = self._push(old.args[0], new.args[0], scale)
             return None if inner is None else new.replace(args=(inner,))
-        if is_call(new, ops.ADD, ops.SUBTRACT):
+        if calls(new, ops.ADD, ops.SUBTRACT):
             return self._push_into_sum(old, new, scale)
         return None
 
@@ -183,7 +178,7 @@ class _Backward:
             inner = self._push(old.args[i], new.args[i], scale)
             if inner is None:
                 continue
-            product = Op.get(ops.MULTIPLY)(addend, scale.values)
+            product = ops.MULTIPLY(addend, scale.values)
             vector = _aligned(product, scale.rank, scale.axis)
             return new.replace(args=(inner, vector) if i == 0 else (vector, inner))
         return None
@@ -215,7 +210,7 @@ class _Forward:
     def plan(self, func: Function) -> None:
         """Decide, for each multiplication by a vector, whether its factor moves."""
         for node in post_order(func):
-            if is_call(node, ops.MULTIPLY) and id(node) not in self.moved:
+            if calls(node, ops.MULTIPLY) and id(node) not in self.moved:
                 assert isinstance(node, Call)
                 self._plan_factor(node)
 
@@ -246,11 +241,11 @@ class _Forward:
             return False
         if scale_axis_of(user) is not None:
             return self._layer_takes(user, value, scale)
-        if is_call(user, ops.RELU, ops.LEAKY_RELU):
+        if calls(user, ops.RELU, ops.LEAKY_RELU):
             return scale.is_positive and self._takes(user, scale, reached)
-        if is_call(user, ops.MAX_POOL2D):
+        if calls(user, ops.MAX_POOL2D):
             return scale.is_positive and scale.axis == 1 and self._takes(user, scale, reached)
-        if is_call(user, ops.ADD, ops.SUBTRACT):
+        if calls(user, ops.ADD, ops.SUBTRACT):
             other = user.args[1] if user.args[0] is value else user.args[0]
             is_vector = channel_values(other, infer_type_of(value), scale.axis) is not None
             return is_vector and _has_no_zero(scale) and self._takes(user, scale, reached)
@@ -259,7 +254,7 @@ class _Forward:
     def _layer_takes(self, layer: Call, value: RelayExpr, scale: Scale) -> bool:
         if layer.args[0] is not value or layer.args[1] is value:
             return False
-        if is_call(layer, ops.CONV2D):
+        if calls(layer, ops.CONV2D):
             layout = str(layer.attrs["data_layout"])
             if layout not in ("NCHW", "NHWC") or layout.index("C") != scale.axis:
                 return False
@@ -270,7 +265,7 @@ class _Forward:
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if not isinstance(old, Call) or not isinstance(new, Call):
             return new
-        if is_call(old, ops.MULTIPLY) and id(old) in self.moved:
+        if calls(old, ops.MULTIPLY) and id(old) in self.moved:
             is_left = infer_type_of(old.args[0]) == infer_type_of(old)
             return new.args[0] if is_left else new.args[1]
         scale = next((s for a in old.args if (s := self.moved.get(id(a))) is not None), None)
@@ -284,12 +279,12 @@ class _Forward:
 
     def _carry(self, old: Call, new: Call, scale: Scale) -> RelayExpr:
         """An operator on unscaled data: what is added to it shrinks by the factor."""
-        if not is_call(old, ops.ADD, ops.SUBTRACT):
+        if not calls(old, ops.ADD, ops.SUBTRACT):
             return new
         i = 1 if id(old.args[0]) in self.moved else 0
         addend = channel_values(new.args[i], infer_type_of(old), scale.axis)
         assert addend is not None
-        shrunk = _aligned(Op.get(ops.DIVIDE)(addend, scale.values), scale.rank, scale.axis)
+        shrunk = _aligned(ops.DIVIDE(addend, scale.values), scale.rank, scale.axis)
         return new.replace(args=(new.args[0], shrunk) if i == 1 else (shrunk, new.args[1]))
 
 

@@ -20,6 +20,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.fuse_graph import GraphNode, Group, Partitioner
+from tvm.relay.transform.operators import RESHAPES, calls
 from tvm.relay.traverse import operands, with_operands
 from tvm.relay.ty import is_dynamic
 
@@ -208,7 +209,7 @@ class _Outliner:
 def _only_reshapes(body: RelayExpr) -> bool:
     """Whether a kernel would only copy its first argument."""
     while type(body) is Call:
-        if not (isinstance(body.op, Op) and body.op.extra.get("TReshapeOp")):
+        if not calls(body, *RESHAPES):
             return False
         body = body.args[0]
     return type(body) is Var

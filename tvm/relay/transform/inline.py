@@ -1,7 +1,7 @@
 """Replace calls of global functions marked `Inline` by their bodies.
 
-    def @f(%x, Inline=1) { exp(%x) }
-    def @main(%y) { @f(%y) }             ->    def @main(%y) { exp(%y) }
+def @f(%x, Inline=1) { exp(%x) }
+def @main(%y) { @f(%y) }             ->    def @main(%y) { exp(%y) }
 """
 
 from __future__ import annotations

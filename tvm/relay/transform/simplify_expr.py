@@ -1,10 +1,10 @@
 """Remove operators that cancel each other or do nothing.
 
-    reshape(reshape(%x, a), b)              ->    reshape(%x, b)
-    transpose(transpose(%x, p), q)          ->    transpose(%x, p[q])
-    cast(%x, its own dtype)                 ->    %x
-    multiply(%x, 1f), add(%x, 0f)           ->    %x
-    reshape to the same shape               ->    %x
+reshape(reshape(%x, a), b)              ->    reshape(%x, b)
+transpose(transpose(%x, p), q)          ->    transpose(%x, p[q])
+cast(%x, its own dtype)                 ->    %x
+multiply(%x, 1f), add(%x, 0f)           ->    %x
+reshape to the same shape               ->    %x
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import rewrite_post_order
 from tvm.relay.ty import is_dynamic
 
@@ -42,7 +43,7 @@ def _simplify(old: RelayExpr, new: RelayExpr) -> RelayExpr:
         return new.tuple_value.fields[new.index]
     if not isinstance(new, Call) or not isinstance(new.op, Op):
         return new
-    rule = _RULES.get(new.op.name)
+    rule = _RULES.get(new.op)
     ty = known_type(old)
     if rule is None or not isinstance(ty, TensorType):
         return new
@@ -62,9 +63,9 @@ def _reshape(call: Call, ty: TensorType) -> RelayExpr | None:
     if (same := _same_type(call, ty)) is not None:
         return same
     inner = call.args[0]
-    if is_dynamic(ty) or not _calls(inner, ops.RESHAPE, ops.SQUEEZE, ops.EXPAND_DIMS):
+    if is_dynamic(ty) or not calls(inner, *ops.RESHAPES):
         return None
-    return Op.get(ops.RESHAPE)(inner.args[0], newshape=ty.concrete_shape)
+    return ops.RESHAPE(inner.args[0], newshape=ty.concrete_shape)
 
 
 def _transpose(call: Call, ty: TensorType) -> RelayExpr | None:
@@ -73,13 +74,13 @@ def _transpose(call: Call, ty: TensorType) -> RelayExpr | None:
     outer_axes = _axes(call, rank)
     if outer_axes == list(range(rank)):
         return inner
-    if not _calls(inner, ops.TRANSPOSE):
+    if not calls(inner, ops.TRANSPOSE):
         return None
     inner_axes = _axes(inner, rank)
     axes = [inner_axes[axis] for axis in outer_axes]
     if axes == list(range(rank)):
         return inner.args[0]
-    return Op.get(ops.TRANSPOSE)(inner.args[0], axes=tuple(axes))
+    return ops.TRANSPOSE(inner.args[0], axes=tuple(axes))
 
 
 def _axes(call: Call, rank: int) -> list[int]:
@@ -115,14 +116,8 @@ def _is_splat(expr: RelayExpr, value: float) -> bool:
     return array.size > 0 and bool(np.all(array == value))
 
 
-def _calls(expr: RelayExpr, *names: str) -> bool:
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names
-
-
-_RULES: dict[str, Callable[[Call, TensorType], RelayExpr | None]] = {
-    ops.RESHAPE: _reshape,
-    ops.SQUEEZE: _reshape,
-    ops.EXPAND_DIMS: _reshape,
+_RULES: dict[Op, Callable[[Call, TensorType], RelayExpr | None]] = {
+    **dict.fromkeys(ops.RESHAPES, _reshape),
     ops.TRANSPOSE: _transpose,
     ops.CAST: _cast,
     ops.MULTIPLY: _neutral(1, True),
