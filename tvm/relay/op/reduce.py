@@ -392,3 +392,21 @@ def logsumexp(
     if keepdims:
         return result
     return Op.get("squeeze")(result, axis=as_optional_ints(axis))
+
+
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "logsumexp",
+    "max",
+    "mean",
+    "mean_std",
+    "mean_variance",
+    "min",
+    "prod",
+    "std",
+    "sum",
+    "variance",
+]

@@ -38,12 +38,25 @@ def batch_matmul(
     k = te.reduce_axis((0, inner), name="k")
     dtype = out_dtype or tensor_a.dtype
 
+    # the columns of a transposed operand lie apart: schedules may copy it (default: inlined)
+    right = _untransposed(tensor_b) if transpose_b else tensor_b
+
     def element(n: Any, i: Any, j: Any) -> Any:
         na, nb = 0 if one_a else n, 0 if one_b else n
         x = tensor_a(na, k.var, i) if transpose_a else tensor_a(na, i, k.var)
-        y = tensor_b(nb, j, k.var) if transpose_b else tensor_b(nb, k.var, j)
+        y = right(nb, k.var, j)
         return te.sum(x.astype(dtype) * y.astype(dtype), axis=k)
 
     return te.compute(
         oshape or (batch, rows, columns), element, name="T_batch_matmul", tag="batch_matmul"
+    )
+
+
+def _untransposed(tensor: te.Tensor) -> te.Tensor:
+    batch, columns, inner = tensor.shape
+    return te.compute(
+        (batch, inner, columns),
+        lambda n, k, j: tensor(n, j, k),
+        name="T_batch_matmul_transposed",
+        tag="injective",
     )

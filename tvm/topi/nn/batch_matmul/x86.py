@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm import te
+from tvm import te, tir
 
 from ...generic.schedules import as_outputs
 from ...utils import dims, operations_above
-from ...x86.common import fuse_and_parallel, processor
+from ...x86.common import fuse_and_parallel, processor, vector_lanes
 from ..dense.x86 import MatmulConfig, choose_matmul, inline_injective_but, schedule_tile
 
 
@@ -29,7 +29,7 @@ def schedule_batch_matmul(
     ops = operations_above(output.op)
     anchor = next(op for op in ops if op.tag == "batch_matmul")
     product = anchor.output(0)
-    inline_injective_but(s, ops, anchor, output)
+    inline_injective_but(s, ops, anchor, output, ("T_batch_matmul_transposed",))
     shape = dims(product.shape)
     chosen = None
     if all(isinstance(d, int) for d in shape) and dims(output.shape)[-3:] == shape:
@@ -37,5 +37,25 @@ def schedule_batch_matmul(
     if chosen is None:
         fuse_and_parallel(s, output, list(s[output].op.axis)[:2], 1 << 30)
         return s
-    schedule_tile(s, output, product, chosen, panel=chosen.columns)
+    copied = [t for t in anchor.input_tensors if t.op.name == "T_batch_matmul_transposed"]
+    place = schedule_tile(s, output, product, chosen, batched=True)
+    for right in copied:
+        _schedule_copy(s, right, place)
     return s
+
+
+def _schedule_copy(
+    s: te.Schedule, right: te.Tensor, place: tuple[te.Tensor, tir.IterVar] | None
+) -> None:
+    """Transpose one matrix of the batch where its products are computed.
+
+    Columns are gathered in vectors and stored as lines.
+    """
+    _, inner, columns = s[right].op.axis
+    if place is not None:
+        s[right].compute_at(s[place[0]], place[1])
+    lanes = vector_lanes(dims(right.shape)[2], right.dtype, processor())
+    if lanes > 1:
+        outer, lane = s[right].split(columns, factor=lanes)
+        s[right].reorder(outer, inner, lane)
+        s[right].vectorize(lane)

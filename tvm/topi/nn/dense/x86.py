@@ -83,7 +83,7 @@ def schedule_dense_pack(
     if dims(output.shape)[-2:] != (rows, columns) or not isinstance(rows, int):
         return s
     chosen = config or _tile_for_panel(rows, block, product.dtype, info)
-    schedule_tile(s, output, product, chosen, panel=block)
+    schedule_tile(s, output, product, chosen)
     return s
 
 
@@ -101,9 +101,12 @@ def inline_injective_but(
     ops: Sequence[te.tensor.Operation],
     anchor: te.tensor.Operation,
     output: te.Tensor,
+    kept: Sequence[str] = (),
 ) -> None:
-    """Inline injective operators, the output excepted."""
+    """Inline injective operators, the output and those named excepted."""
     for op in ops:
+        if op.name in kept:
+            continue
         if op is not anchor and op is not output.op and is_injective(op.tag):
             s[op].compute_inline()
 
@@ -113,9 +116,12 @@ def schedule_tile(
     output: te.Tensor,
     product: te.Tensor,
     config: MatmulConfig,
-    panel: int,
-) -> tir.IterVar | None:
-    """Tile the last two axes of the output; the product's tile is accumulated in registers."""
+    batched: bool = False,
+) -> tuple[te.Tensor, tir.IterVar] | None:
+    """Tile the last two axes of the output; the product's tile is accumulated in registers.
+
+    Returns the place where one matrix of a batch is computed.
+    """
     is_output = output.op is product.op
     acc = s.cache_write(product, "global") if is_output else product
     final = s.outputs[0].output(0) if is_output else output
@@ -124,7 +130,7 @@ def schedule_tile(
     y_outer, y_inner = s[final].split(y, factor=config.rows)
     s[final].reorder(*lead, x_outer, y_outer, y_inner, x_inner)
     s[acc].compute_at(s[final], y_outer)
-    outer = fuse_and_parallel(s, final, [*lead, x_outer], 1 << 30)
+    place = fuse_and_parallel(s, final, lead if batched else [*lead, x_outer], 1 << 30)
     _vector_loop(s, final, x_inner, config)
     s[final].unroll(y_inner)
     *_, y, x = s[acc].op.axis
@@ -132,7 +138,7 @@ def schedule_tile(
     s[acc].reorder(k, y, x)
     _vector_loop(s, acc, x, config)
     s[acc].unroll(y)
-    return outer
+    return None if place is None else (final, place)
 
 
 def _vector_loop(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, config: MatmulConfig) -> None:
@@ -167,7 +173,7 @@ def schedule_dense_nopack(
     if chosen is None:
         _plain(s, output)
         return s
-    schedule_tile(s, output, product, chosen, panel=chosen.columns)
+    schedule_tile(s, output, product, chosen)
     return s
 
 
