@@ -15,7 +15,7 @@ from tvm.support.scope import compiling
 from tvm.target import Target
 from tvm.te import Schedule, Tensor
 from tvm.te.schedule.lower import lower_schedule
-from tvm.tir.buffer import Buffer, BufferType, decl_buffer
+from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.pipeline import lower_for_host, lower_module
@@ -53,7 +53,7 @@ def get_binds(
 
 def _buffer_of(tensor: Tensor, compact: bool) -> Buffer:
     any_dim = any([not isinstance(dim, IntImm) for dim in tensor.shape])
-    kind = BufferType.AUTO_BROADCAST if any_dim and not compact else BufferType.DEFAULT
+    kind = "auto_broadcast" if any_dim and not compact else ""
     return decl_buffer(tensor.shape, tensor.dtype, tensor.op.name, buffer_type=kind)
 
 
