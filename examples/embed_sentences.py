@@ -113,9 +113,7 @@ def compile_model(
     return graph_executor.GraphModule(lib["default"](tvm.cpu(0)))
 
 
-def embed(
-    module: graph_executor.GraphModule, ids: torch.Tensor, mask: torch.Tensor
-) -> np.ndarray:
+def embed(module: graph_executor.GraphModule, ids: torch.Tensor, mask: torch.Tensor) -> np.ndarray:
     """The embedding of one sentence, as one row."""
     module.set_input("ids", tvm.nd.array(ids.numpy()[None]))
     module.set_input("mask", tvm.nd.array(mask.numpy()[None]))

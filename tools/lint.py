@@ -129,9 +129,7 @@ def is_table(tree: ast.Module) -> bool:
     return 2 * len(rows) > len(tree.body)
 
 
-def check_imports(
-    tree: ast.Module, module: str, is_package: bool
-) -> Iterator[tuple[int, str]]:
+def check_imports(tree: ast.Module, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
     """Imports that go up."""
     if module in FACADES:
         return
@@ -147,9 +145,7 @@ def check_imports(
             yield line, f"{module} must not import {target}, which is above it"
 
 
-def imported_modules(
-    tree: ast.Module, module: str, is_package: bool
-) -> Iterator[tuple[int, str]]:
+def imported_modules(tree: ast.Module, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
     """(line, module) of our own modules that are imported outside TYPE_CHECKING blocks."""
     for node in run_time_nodes(tree):
         if isinstance(node, ast.Import):

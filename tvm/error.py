@@ -1,9 +1,9 @@
 """Errors: who requires what, where in the IR, a hint.
 
-    ScheduleError: vectorize needs a constant extent, got n * 4
-      in stage C, axis i:
-          for i in vectorized(n * 4):
-      hint: split the axis first and vectorize the inner part
+ScheduleError: vectorize needs a constant extent, got n * 4
+  in stage C, axis i:
+      for i in vectorized(n * 4):
+  hint: split the axis first and vectorize the inner part
 """
 
 from __future__ import annotations

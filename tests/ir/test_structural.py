@@ -60,7 +60,7 @@ def test_variables_of_other_types_do_not_map() -> None:
 
 def test_the_path_of_the_first_difference_is_told() -> None:
     path = get_first_structural_mismatch(_sum_loop("i"), _sum_loop("i", extent=9))
-    assert path is not None and "extent" in path or "shape" in str(path)
+    assert (path is not None and "extent" in path) or "shape" in str(path)
     with pytest.raises(ValueError, match="structural equality fails at <root>"):
         assert_structural_equal(_sum_loop("i"), _sum_loop("i", step=3))
 

@@ -22,4 +22,10 @@ def test_recursion_limit_is_restored() -> None:
 
 def test_names_are_unique_and_stable() -> None:
     names = UniqueNames()
-    assert [names.fresh(n) for n in ("x", "x", "x_1", "y", "x")] == ["x", "x_1", "x_1_1", "y", "x_2"]
+    assert [names.fresh(n) for n in ("x", "x", "x_1", "y", "x")] == [
+        "x",
+        "x_1",
+        "x_1_1",
+        "y",
+        "x_2",
+    ]

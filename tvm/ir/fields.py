@@ -1,9 +1,9 @@
 """The fields of a node class: their roles, and how declarations are read.
 
-    loop_var: Var = binder("body")     bound in ``body``, not walked
-    extent: PrimExpr                   the annotation names a node class: a child
-    kind: ForKind                      anything else: a leaf
-    span: Span | None = ignored(default=None)
+loop_var: Var = binder("body")     bound in ``body``, not walked
+extent: PrimExpr                   the annotation names a node class: a child
+kind: ForKind                      anything else: a leaf
+span: Span | None = ignored(default=None)
 """
 
 from __future__ import annotations

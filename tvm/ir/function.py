@@ -26,9 +26,7 @@ class BaseFunc(RelayExpr):
 
     attrs: DictAttrs = leaf(default=None, convert=as_dict_attrs)
 
-    def with_attr(
-        self: F, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None
-    ) -> F:
+    def with_attr(self: F, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> F:
         """A copy with one attribute, or a dictionary of them, set."""
         if isinstance(attr_key_or_dict, str):
             return self.with_attrs({attr_key_or_dict: attr_value})

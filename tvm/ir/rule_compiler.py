@@ -306,9 +306,7 @@ class _FunctionWriter:
     def _letters(self, operation: Operation) -> tuple[list[str], str]:
         """Fresh dtype classes for one use of an operation."""
         number = next(self._classes)
-        *operands, result = [
-            f"{letter}{number}" for letter in operation.signature.replace(">", "")
-        ]
+        *operands, result = [f"{letter}{number}" for letter in operation.signature.replace(">", "")]
         return operands, result
 
     def _infer(self, pattern: Pattern, match: _Match) -> str:

@@ -27,7 +27,9 @@ class Scriptable:
         """
         return _WRITERS[-1](self, **config) if _WRITERS else repr(self)
 
-    def show(self, style: str | None = None, black_format: bool | None = None, **config: Any) -> None:
+    def show(
+        self, style: str | None = None, black_format: bool | None = None, **config: Any
+    ) -> None:
         """Print :meth:`script`.
 
         Parameters

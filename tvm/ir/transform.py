@@ -1,10 +1,10 @@
 """Passes: functions from module to module, alone or in sequence.
 
-    @tvm.transform.module_pass(opt_level=1)
-    def rename(mod, ctx): ...
+@tvm.transform.module_pass(opt_level=1)
+def rename(mod, ctx): ...
 
-    with tvm.transform.PassContext(opt_level=3):
-        mod = tvm.transform.Sequential([rename, ...])(mod)
+with tvm.transform.PassContext(opt_level=3):
+    mod = tvm.transform.Sequential([rename, ...])(mod)
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ from tvm import relay
 from tvm.contrib import graph_executor
 
 
-def run(mod: Any, params: Mapping[str, Any], inputs: Mapping[str, Any], level: int = 3) -> list[Any]:
+def run(
+    mod: Any, params: Mapping[str, Any], inputs: Mapping[str, Any], level: int = 3
+) -> list[Any]:
     """The outputs of ``main``."""
     with tvm.transform.PassContext(opt_level=level):
         lib = relay.build(mod, target="llvm", params=dict(params))

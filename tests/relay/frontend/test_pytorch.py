@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 
 from tvm import relay
 from tvm.error import OpNotImplemented, TVMError
@@ -236,7 +236,7 @@ def test_type_promotion_follows_torch() -> None:
 
 def test_weights_have_their_names_in_the_state_dict() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()).eval()
-    mod, params = relay.frontend.from_pytorch(torch.jit.trace(model, X), [("x", (2, 3, 4))])
+    _, params = relay.frontend.from_pytorch(torch.jit.trace(model, X), [("x", (2, 3, 4))])
     assert set(params) == {"0.weight", "0.bias"}
     np.testing.assert_array_equal(params["0.bias"].numpy(), model[0].bias.detach().numpy())
     _, renamed = relay.frontend.from_pytorch(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-
 from tvm.error import TVMError, suggest
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
@@ -84,7 +83,9 @@ def _load(model: Any) -> Any:
     try:
         import onnx
     except ImportError:
-        raise TVMError("from_onnx requires the onnx package", hint="pip install pytvm[onnx]") from None
+        raise TVMError(
+            "from_onnx requires the onnx package", hint="pip install pytvm[onnx]"
+        ) from None
     if isinstance(model, onnx.ModelProto):
         return model
     if not isinstance(model, (str, bytes)) and not hasattr(model, "__fspath__"):
@@ -118,9 +119,7 @@ class GraphImporter:
 
     def check_operators(self, model: Any) -> None:
         """Refuse the model with one error if operators are unknown."""
-        unknown = [
-            node for node in _all_nodes(model.graph) if _key(node) not in CONVERTERS
-        ]
+        unknown = [node for node in _all_nodes(model.graph) if _key(node) not in CONVERTERS]
         if unknown:
             shapes = _known_shapes(model)
             raise refuse("ONNX", [
@@ -232,7 +231,7 @@ def _known_shapes(model: Any) -> dict[str, str]:
 
     try:
         model = onnx.shape_inference.infer_shapes(model)
-    except Exception:  # noqa: BLE001 - an error message does with fewer shapes
+    except Exception:
         pass
     graph = model.graph
     texts = {t.name: f"{t.name}: {list(t.dims)}" for t in graph.initializer}
@@ -254,5 +253,3 @@ def _attribute(attr: Any) -> Any:
     if isinstance(value, (list, tuple)) or type(value).__name__.startswith("Repeated"):
         return [v.decode("utf8") if isinstance(v, bytes) else v for v in value]
     return value
-
-

@@ -208,9 +208,7 @@ def _one_hot(node: OnnxNode) -> RelayExpr:
     off, on = _op.split(node[2], 2, 0)
     scalar_off, scalar_on = _op.squeeze(off, [0]), _op.squeeze(on, [0])
     indices = _from_front(node[0], depth)
-    return _op.one_hot(
-        indices, scalar_on, scalar_off, depth, node.attr("axis", -1), node.dtype(2)
-    )
+    return _op.one_hot(indices, scalar_on, scalar_off, depth, node.attr("axis", -1), node.dtype(2))
 
 
 @onnx_op("Trilu")

@@ -19,7 +19,11 @@ def _window(node: OnnxNode, kernel: list[int]) -> tuple[list[int], tuple[int, ..
     auto = node.attr("auto_pad", "NOTSET")
     if auto in ("SAME_UPPER", "SAME_LOWER"):
         spatial = node.shape(0)[2:]
-        return strides, same_padding(spatial, kernel, strides, dilations, auto == "SAME_LOWER"), dilations
+        return (
+            strides,
+            same_padding(spatial, kernel, strides, dilations, auto == "SAME_LOWER"),
+            dilations,
+        )
     pads = [0] * 2 * rank if auto == "VALID" else node.attr("pads", [0] * 2 * rank)
     return strides, tuple(pads), dilations
 

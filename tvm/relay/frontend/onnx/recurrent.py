@@ -37,7 +37,9 @@ def _recurrent(node: OnnxNode) -> list[RelayExpr]:
     return result[: max(node.output_count, 1)]
 
 
-def _weights(node: OnnxNode, index: int, gates: int) -> tuple[RelayExpr, RelayExpr, RelayExpr, RelayExpr]:
+def _weights(
+    node: OnnxNode, index: int, gates: int
+) -> tuple[RelayExpr, RelayExpr, RelayExpr, RelayExpr]:
     """W, R, and the biases Wb, Rb of one direction."""
     hidden = node.attr("hidden_size")
     number = constant(index, "int64")
@@ -55,7 +57,9 @@ def _initial(node: OnnxNode, input_index: int, index: int, batch: int) -> RelayE
     return _op.full(scalar_like(0.0, node[0]), (batch, node.attr("hidden_size")), node.dtype(0))
 
 
-def _functions(node: OnnxNode, index: int, defaults: list[str]) -> list[Callable[[RelayExpr], RelayExpr]]:
+def _functions(
+    node: OnnxNode, index: int, defaults: list[str]
+) -> list[Callable[[RelayExpr], RelayExpr]]:
     names = node.attr("activations") or defaults * 2
     chosen = names[index * len(defaults) : (index + 1) * len(defaults)]
     if unknown := [name for name in chosen if name not in _ACTIVATIONS]:

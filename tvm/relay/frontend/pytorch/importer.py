@@ -99,7 +99,9 @@ def _custom(converters: Mapping[str, Callable[..., Any]] | None) -> dict[str, Co
 
 
 def _type_name(value: Any) -> str:
-    return str(value.checked_type.dtype) if hasattr(value, "_checked_type_") else type(value).__name__
+    return (
+        str(value.checked_type.dtype) if hasattr(value, "_checked_type_") else type(value).__name__
+    )
 
 
 class GraphImporter:
@@ -208,7 +210,7 @@ class GraphImporter:
 
     # ---- structure
 
-    def _prim_Constant(self, node: Any, args: list[Any]) -> list[Any]:  # noqa: N802
+    def _prim_Constant(self, node: Any, args: list[Any]) -> list[Any]:
         if "value" not in node.attributeNames():
             return [None]
         kind = node.kindOf("value")
@@ -218,7 +220,7 @@ class GraphImporter:
             return [_ivalue(node.output().toIValue())]
         return [getattr(node, kind)("value")]
 
-    def _prim_GetAttr(self, node: Any, args: list[Any]) -> list[Any]:  # noqa: N802
+    def _prim_GetAttr(self, node: Any, args: list[Any]) -> list[Any]:
         owner = next(iter(node.inputs())).debugName()
         name = node.s("name")
         path = f"{self.paths[owner]}{self.separator}{name}" if self.paths[owner] else name
@@ -237,15 +239,15 @@ class GraphImporter:
             self._weights[path] = var(path, shape=value.shape, dtype=value.dtype)
         return self._weights[path]
 
-    def _prim_ListConstruct(self, node: Any, args: list[Any]) -> list[Any]:  # noqa: N802
+    def _prim_ListConstruct(self, node: Any, args: list[Any]) -> list[Any]:
         return [list(args)]
 
     _prim_TupleConstruct = _prim_ListConstruct
 
-    def _prim_DictConstruct(self, node: Any, args: list[Any]) -> list[Any]:  # noqa: N802
+    def _prim_DictConstruct(self, node: Any, args: list[Any]) -> list[Any]:
         return [dict(zip(args[::2], args[1::2], strict=True))]
 
-    def _prim_ListUnpack(self, node: Any, args: list[Any]) -> list[Any]:  # noqa: N802
+    def _prim_ListUnpack(self, node: Any, args: list[Any]) -> list[Any]:
         value = args[0]
         if isinstance(value, TupleWrapper):
             return [value[i] for i in range(value.size)]
@@ -255,15 +257,15 @@ class GraphImporter:
 
     _prim_TupleUnpack = _prim_ListUnpack
 
-    def _prim_TupleIndex(self, node: Any, args: list[Any]) -> list[Any]:  # noqa: N802
+    def _prim_TupleIndex(self, node: Any, args: list[Any]) -> list[Any]:
         return [args[0][args[1]]]
 
-    def _prim_RaiseException(self, node: Any, args: list[Any]) -> list[Any]:  # noqa: N802
+    def _prim_RaiseException(self, node: Any, args: list[Any]) -> list[Any]:
         return []
 
     _prim_Print = _prim_SetAttr = _prim_RaiseException
 
-    def _prim_If(self, node: Any, args: list[Any]) -> list[Any]:  # noqa: N802
+    def _prim_If(self, node: Any, args: list[Any]) -> list[Any]:
         """Only a condition known at import is decided; the other branch is not looked at."""
         condition = as_number(args[0])
         if is_tensor(condition):
@@ -275,7 +277,7 @@ class GraphImporter:
         self.run_block(block)
         return [self.values[value.debugName()] for value in block.outputs()]
 
-    def _prim_Loop(self, node: Any, args: list[Any]) -> list[Any]:  # noqa: N802
+    def _prim_Loop(self, node: Any, args: list[Any]) -> list[Any]:
         """Loops whose trip count and condition are known at import are unrolled."""
         trip_count, condition, *carried = [as_number(arg) for arg in args[:2]] + args[2:]
         (block,) = node.blocks()
@@ -364,5 +366,3 @@ def _ivalue(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_ivalue(item) for item in value]
     return _tensor_constant(value) if hasattr(value, "detach") else value
-
-

@@ -329,9 +329,7 @@ def _pixel_shuffle(x: RelayExpr, factor: int) -> RelayExpr:
     rank = len(batch)
     split = _op.reshape(x, (*batch, c // factor**2, factor, factor, h, w))
     axes = [*range(rank), rank, rank + 3, rank + 1, rank + 4, rank + 2]
-    return _op.reshape(
-        _op.transpose(split, axes), (*batch, c // factor**2, h * factor, w * factor)
-    )
+    return _op.reshape(_op.transpose(split, axes), (*batch, c // factor**2, h * factor, w * factor))
 
 
 @torch_op("meshgrid")
@@ -347,7 +345,9 @@ def _one_hot(indices: RelayExpr, count: int) -> RelayExpr:
 
 
 @torch_op("diff")
-def _diff(x: RelayExpr, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> RelayExpr:
+def _diff(
+    x: RelayExpr, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
+) -> RelayExpr:
     parts = [part for part in (prepend, x, append) if part is not None]
     x = _op.concatenate(parts, dim) if len(parts) > 1 else x
     for _ in range(n):

@@ -42,7 +42,9 @@ def _addmm(bias: RelayExpr, a: RelayExpr, b: RelayExpr, beta: Any = 1, alpha: An
 
 
 @torch_op("baddbmm")
-def _baddbmm(bias: RelayExpr, a: RelayExpr, b: RelayExpr, beta: Any = 1, alpha: Any = 1) -> RelayExpr:
+def _baddbmm(
+    bias: RelayExpr, a: RelayExpr, b: RelayExpr, beta: Any = 1, alpha: Any = 1
+) -> RelayExpr:
     return _addmm(bias, a, b, beta, alpha)
 
 
@@ -146,13 +148,17 @@ def _adaptive_max_pool2d(x: RelayExpr, size: Any) -> RelayExpr:
 def _adaptive_size(x: RelayExpr, size: Any) -> tuple[int, ...]:
     spatial = infer_shape(x)[-2:]
     items = size if isinstance(size, (list, tuple)) else [size] * 2
-    wanted = [dim if item is None else as_ints(item)[0] for dim, item in zip(spatial, items, strict=True)]
+    wanted = [
+        dim if item is None else as_ints(item)[0] for dim, item in zip(spatial, items, strict=True)
+    ]
     return tuple(wanted)
 
 
 @torch_op("upsample_nearest2d")
 def _upsample_nearest(x: RelayExpr, size: Any, *scales: Any) -> RelayExpr:
-    return _resize(x, size, scales[0] if scales else None, "nearest_neighbor", "asymmetric", "floor")
+    return _resize(
+        x, size, scales[0] if scales else None, "nearest_neighbor", "asymmetric", "floor"
+    )
 
 
 @torch_op("upsample_bilinear2d")

@@ -287,7 +287,9 @@ def _prelu(x: RelayExpr, weight: RelayExpr) -> RelayExpr:
 
 
 @torch_op("elu")
-def _elu(x: RelayExpr, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> RelayExpr:
+def _elu(
+    x: RelayExpr, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0
+) -> RelayExpr:
     value = x if input_scale == 1 else x * scalar_like(input_scale, x)
     result = elu(value, float(alpha))
     return result if scale == 1 else result * scalar_like(scale, x)

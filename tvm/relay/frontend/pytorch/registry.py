@@ -26,7 +26,18 @@ TORCH_DTYPES = {
 }  # fmt: skip
 
 _CATEGORY = {"bool": 0, "uint": 1, "int": 1, "float": 2, "bfloat": 2}
-_RANK = ["bool", "uint8", "int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64"]
+_RANK = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "bfloat16",
+    "float16",
+    "float32",
+    "float64",
+]
 
 
 def torch_op(*names: str) -> Callable[[Converter], Converter]:

@@ -1,0 +1,60 @@
+"""Targets to test on, and marks for tests that need one."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+from tvm.runtime.device import device
+from tvm.runtime.module import enabled
+from tvm.target import Target
+
+
+def device_enabled(target: Any) -> bool:
+    """Whether programs for a target can be built and run here."""
+    kind = (target if isinstance(target, Target) else Target(target)).kind.name
+    return bool(enabled(kind)) and bool(device(kind).exist)
+
+
+def enabled_targets() -> list[tuple[str, Any]]:
+    """(target, device) of all targets that programs can be run on here."""
+    return [(name, device(name)) for name in ("llvm", "cuda", "opencl") if device_enabled(name)]
+
+
+def parametrize_targets(*targets: Any) -> Any:
+    """Run a test for each given target, or all enabled ones, as ``target`` and ``dev``."""
+    import pytest
+
+    if len(targets) == 1 and callable(targets[0]) and not isinstance(targets[0], (str, Target)):
+        return parametrize_targets()(targets[0])
+    wanted = [t for t in targets if device_enabled(t)] or [name for name, _ in enabled_targets()]
+    rows = [(t, device(str(Target(t).kind.name))) for t in wanted]
+    return pytest.mark.parametrize(("target", "dev"), rows, ids=[str(t) for t in wanted])
+
+
+def _requirement(name: str, holds: Callable[[], bool]) -> Callable[..., Any]:
+    def decorate(*functions: Any) -> Any:
+        import pytest
+
+        mark = pytest.mark.skipif(not holds(), reason=f"{name} is not there")
+        if not functions:
+            return mark
+        return mark(functions[0])
+
+    decorate.__doc__ = f"Skip a test unless {name} is there."
+    return decorate
+
+
+requires_llvm = _requirement("llvm", lambda: device_enabled("llvm"))
+requires_cuda = _requirement("cuda", lambda: device_enabled("cuda"))
+requires_gpu = _requirement("a GPU", lambda: device_enabled("cuda") or device_enabled("opencl"))
+uses_gpu = requires_gpu
+
+
+def requires_package(*packages: str) -> Any:
+    """Skip a test unless Python packages can be imported."""
+    import pytest
+
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"packages missing: {missing}")

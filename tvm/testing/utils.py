@@ -1,0 +1,117 @@
+"""Comparisons that tests of compiled programs make."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tvm import arith, tir
+from tvm.tir.interp import Interpreter
+
+
+def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7) -> None:
+    """Like numpy's, but shapes have to be equal: nothing is broadcast."""
+    actual, desired = np.asanyarray(actual), np.asanyarray(desired)
+    np.testing.assert_allclose(actual.shape, desired.shape)
+    np.testing.assert_allclose(actual, desired, rtol=rtol, atol=atol, verbose=True)
+
+
+def assert_prim_expr_equal(lhs: tir.PrimExpr, rhs: tir.PrimExpr) -> None:
+    """The difference of two expressions simplifies to zero."""
+    analyzer = arith.Analyzer()
+    if not analyzer.can_prove_equal(lhs, rhs):
+        raise ValueError(f"{lhs} and {rhs} are not equal")
+
+
+def check_bool_expr_is_true(
+    bool_expr: tir.PrimExpr, vranges: Mapping[tir.Var, Any], cond: tir.PrimExpr | None = None
+) -> None:
+    """Evaluate a condition for all values of its variables.
+
+    Parameters
+    ----------
+    bool_expr : PrimExpr
+        What has to hold.
+    vranges : dict of Var to Range
+        All values of each variable.
+    cond : PrimExpr, optional
+        Values for which it does not hold are left out.
+    """
+    machine = Interpreter()
+    variables = list(vranges)
+    for values in product(*[_range(vranges[v], machine) for v in variables]):
+        machine.env.update(
+            {v: v.dtype.numpy.type(x) for v, x in zip(variables, values, strict=True)}
+        )
+        if cond is not None and not machine.visit(cond):
+            continue
+        if not machine.visit(bool_expr):
+            where = ", ".join(f"{v.name} = {x}" for v, x in zip(variables, values, strict=True))
+            raise AssertionError(f"{bool_expr} is false for {where}")
+
+
+def _range(bounds: Any, machine: Interpreter) -> range:
+    first = int(machine.visit(bounds.min))
+    return range(first, first + int(machine.visit(bounds.extent)))
+
+
+def check_numerical_grads(
+    function: Callable[..., Any],
+    input_values: Sequence[Any] | Mapping[str, Any],
+    grad_values: Sequence[Any] | Mapping[str, Any],
+    function_value: float | None = None,
+    delta: float = 1e-3,
+    atol: float = 1e-2,
+    rtol: float = 0.1,
+) -> None:
+    """Compare gradients of a scalar function with central differences.
+
+    Parameters
+    ----------
+    function : callable
+        From the inputs, by position or by name, to a number.
+    input_values, grad_values : list or dict of numpy arrays
+        The point, and the gradient to be checked at it.
+    """
+    if not isinstance(input_values, Mapping):
+        count = len(input_values)
+        check_numerical_grads(
+            lambda **named: function(*[named[f"x{i}"] for i in range(count)]),
+            {f"x{i}": v for i, v in enumerate(input_values)},
+            {f"x{i}": v for i, v in enumerate(grad_values)},
+            function_value, delta, atol, rtol,
+        )  # fmt: skip
+        return
+    assert isinstance(grad_values, Mapping)
+    for name, gradient in grad_values.items():
+        numeric = np.zeros_like(np.asarray(input_values[name], "float64"))
+        for index in np.ndindex(numeric.shape):
+            above, below = [
+                float(function(**_moved(input_values, name, index, step)))
+                for step in (delta, -delta)
+            ]
+            numeric[index] = (above - below) / (2 * delta)
+        assert_allclose(np.asarray(gradient, "float64"), numeric, rtol=rtol, atol=atol)
+
+
+def _moved(
+    values: Mapping[str, Any], name: str, index: tuple[int, ...], step: float
+) -> dict[str, Any]:
+    changed = np.array(values[name])
+    changed[index] += step
+    return {**values, name: changed}
+
+
+def main() -> None:
+    """Run the calling file's tests with pytest and leave: for ``if __name__ == "__main__"``."""
+    import pytest
+
+    frame = inspect.currentframe()
+    assert frame is not None and frame.f_back is not None
+    file = inspect.getsourcefile(frame.f_back)
+    sys.exit(pytest.main([str(file), *sys.argv[1:]]))
