@@ -72,7 +72,11 @@ def test_matrix_multiplication_with_all_primitives() -> None:
     out = tvm.nd.array(np.zeros((n, n), "float32"))
     func(tvm.nd.array(x), tvm.nd.array(y), out)
     np.testing.assert_allclose(out.numpy(), x @ y, rtol=1e-5)
-    assert "ymm" in func.get_source("asm") or "zmm" in func.get_source("asm") or "xmm" in func.get_source("asm")
+    assert (
+        "ymm" in func.get_source("asm")
+        or "zmm" in func.get_source("asm")
+        or "xmm" in func.get_source("asm")
+    )
 
 
 def test_scalar_arguments_and_symbolic_shapes() -> None:

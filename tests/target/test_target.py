@@ -90,7 +90,10 @@ def test_canonical_forms() -> None:
     target, host = Target.canon_target_and_host("cuda", "llvm")
     assert target.host == host == Target("llvm")
     assert Target.canon_target(None) is None
-    assert [str(t) for t in Target.canon_multi_target(["llvm", "c"])] == ["llvm -keys=cpu", "c -keys=cpu"]
+    assert [str(t) for t in Target.canon_multi_target(["llvm", "c"])] == [
+        "llvm -keys=cpu",
+        "c -keys=cpu",
+    ]
 
 
 @pytest.mark.parametrize(

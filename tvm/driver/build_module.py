@@ -13,8 +13,9 @@ from tvm.ir.pass_context import PassContext
 from tvm.runtime.module import Module
 from tvm.support.scope import compiling
 from tvm.target import Target
-from tvm.te import Schedule, Tensor
 from tvm.te.schedule.lower import lower_schedule
+from tvm.te.schedule.schedule import Schedule
+from tvm.te.tensor import Tensor
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
@@ -52,7 +53,7 @@ def get_binds(
 
 
 def _buffer_of(tensor: Tensor, compact: bool) -> Buffer:
-    any_dim = any([not isinstance(dim, IntImm) for dim in tensor.shape])
+    any_dim = any(not isinstance(dim, IntImm) for dim in tensor.shape)
     kind = "auto_broadcast" if any_dim and not compact else ""
     return decl_buffer(tensor.shape, tensor.dtype, tensor.op.name, buffer_type=kind)
 
@@ -115,9 +116,7 @@ def _as_module(
         return IRModule({name: _exposed(inp, name)})
     if isinstance(inp, Schedule):
         return schedule_to_module(inp, args, name, binds)
-    raise ValueError(
-        f"a te.Schedule, PrimFunc or IRModule is required, got {type(inp).__name__}"
-    )
+    raise ValueError(f"a te.Schedule, PrimFunc or IRModule is required, got {type(inp).__name__}")
 
 
 def build(
@@ -179,7 +178,7 @@ def build_lowered(mod: IRModule, target: Target) -> Module:
         if int(func.get_attr("calling_conv", 0)) == CallingConv.DEVICE_KERNEL_LAUNCH
     }
     host = {gvar: func for gvar, func in lowered.functions.items() if gvar not in kernels}
-    if not any([isinstance(func, PrimFunc) for func in host.values()]):
+    if not any(isinstance(func, PrimFunc) for func in host.values()):
         raise TVMError("build requires at least one function of the loop level, got none")
     if target.kind.device_type == 1 and target.kind.name != "composite":
         host_target = target

@@ -17,6 +17,7 @@ from .constructors import (
     vta,
 )
 from .cpu import CpuInfo, cpu_info
+from .features import TargetFeatures
 from .generic_func import (
     GenericFunc,
     generic_func,
@@ -25,7 +26,7 @@ from .generic_func import (
 )
 from .kind import TargetError, TargetKind
 from .tag import list_tags, register_tag
-from .target import Target, TargetFeatures
+from .target import Target
 from .virtual_device import VirtualDevice
 
 __all__ = [

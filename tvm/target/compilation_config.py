@@ -20,9 +20,7 @@ class CompilationConfig:
     optional_homogeneous_target: Target | None
 
 
-def make_compilation_config(
-    ctxt: Any, target: Any, target_host: Any = None
-) -> CompilationConfig:
+def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> CompilationConfig:
     """The configuration of a pass context and one or several targets."""
     del ctxt
     targets = tuple(Target.canon_multi_target_and_host(target, target_host))

@@ -76,7 +76,7 @@ def arm_cpu(model: str = "unknown", options: Any = None) -> Target:
     triple = "armv7l-linux-gnueabihf" if model in _ARM_32BIT else "aarch64-linux-gnu"
     fixed = _ARM_BOARDS.get(model, [f"-model={model}"])
     given = options.split() if isinstance(options, str) else list(options or ())
-    chosen = [] if any([o.startswith("-mtriple") for o in given]) else [f"-mtriple={triple}"]
+    chosen = [] if any(o.startswith("-mtriple") for o in given) else [f"-mtriple={triple}"]
     return _merge("llvm", ["-keys=arm_cpu,cpu", "-device=arm_cpu", *fixed, *chosen], given)
 
 

@@ -58,7 +58,9 @@ class CpuInfo:
 def is_native(target: Target) -> bool:
     """Whether the target stands for the processor of this process."""
     attrs = target.attrs
-    return attrs.get("mcpu", "native") == "native" and "mtriple" not in attrs and "mattr" not in attrs
+    return (
+        attrs.get("mcpu", "native") == "native" and "mtriple" not in attrs and "mattr" not in attrs
+    )
 
 
 def cpu_info(target: Target | None = None) -> CpuInfo:
@@ -141,7 +143,9 @@ _X86_CPUS = {
 def _named_features(arch: str, name: str, mattr: list[str]) -> frozenset[str]:
     """The features a processor's name implies, and those given by hand."""
     known = _host_feature_set() if name and name == host_name() else frozenset()
-    features = set(known or _X86_CPUS.get(name, "neon" if arch.startswith("aarch64") else "").split())
+    features = set(
+        known or _X86_CPUS.get(name, "neon" if arch.startswith("aarch64") else "").split()
+    )
     for item in mattr:
         if item.startswith("-"):
             features.discard(item[1:])

@@ -1,10 +1,10 @@
 """Functions that choose an implementation by the current target's keys.
 
-    @generic_func
-    def schedule(outs): ...
+@generic_func
+def schedule(outs): ...
 
-    @schedule.register(["cpu", "arm_cpu"])
-    def schedule_cpu(outs): ...
+@schedule.register(["cpu", "arm_cpu"])
+def schedule_cpu(outs): ...
 """
 
 from __future__ import annotations

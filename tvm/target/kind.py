@@ -107,11 +107,22 @@ _VULKAN = _options(
     + "mattr:strings "
     + " ".join(
         f"supports_{feature}:bool"
-        for feature in (
-            "float16 float32 float64 int8 int16 int32 int64 8bit_buffer 16bit_buffer "
-            "storage_buffer_storage_class push_descriptor dedicated_allocation "
-            "integer_dot_product cooperative_matrix"
-        ).split()
+        for feature in [
+            "float16",
+            "float32",
+            "float64",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "8bit_buffer",
+            "16bit_buffer",
+            "storage_buffer_storage_class",
+            "push_descriptor",
+            "dedicated_allocation",
+            "integer_dot_product",
+            "cooperative_matrix",
+        ]
     )
     + " supported_subgroup_operations:int max_block_size_x:int max_block_size_y:int "
     "max_block_size_z:int max_push_constants_size:int max_uniform_buffer_range:int "

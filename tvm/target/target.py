@@ -266,8 +266,6 @@ def _keys(config: Mapping[str, Any], kind: TargetKind) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(given or ()), *device, *(() if given else kind.default_keys)]))
 
 
-
-
 def host_target() -> Target:
     """The machine this process runs on, spelled out."""
     features = [feature for feature in host_features() if feature.startswith("+")]

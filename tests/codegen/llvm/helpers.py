@@ -15,7 +15,9 @@ def run(func: Any, *arrays: Any) -> list[np.ndarray]:
     """Call a compiled function on copies of the arrays; what they hold afterwards."""
     given = [tvm.nd.array(a) if isinstance(a, np.ndarray) else a for a in arrays]
     func(*given)
-    return [g.numpy() if isinstance(a, np.ndarray) else a for g, a in zip(given, arrays, strict=True)]
+    return [
+        g.numpy() if isinstance(a, np.ndarray) else a for g, a in zip(given, arrays, strict=True)
+    ]
 
 
 def elementwise(

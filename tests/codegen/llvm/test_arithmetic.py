@@ -74,7 +74,9 @@ def test_integer_data_wraps_around() -> None:
 
 
 @pytest.mark.parametrize("vectorize", WIDTHS)
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "float16", "float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int32", "uint32", "float16", "float32", "bfloat16"]
+)
 def test_comparisons(dtype: str, vectorize: int) -> None:
     a, b = values(dtype, 6, -3, 3), values(dtype, 7, -3, 3)
     for node, function in (
@@ -96,7 +98,9 @@ def test_comparisons_with_nan() -> None:
 def test_logic_on_stored_booleans(vectorize: int) -> None:
     source = np.random.default_rng(0)
     a, b = source.integers(0, 2, SIZE).astype(bool), source.integers(0, 2, SIZE).astype(bool)
-    np.testing.assert_array_equal(apply(tir.And, a, b, out_dtype="bool", vectorize=vectorize), a & b)
+    np.testing.assert_array_equal(
+        apply(tir.And, a, b, out_dtype="bool", vectorize=vectorize), a & b
+    )
     np.testing.assert_array_equal(apply(tir.Or, a, b, out_dtype="bool", vectorize=vectorize), a | b)
     np.testing.assert_array_equal(apply(tir.Not, a, out_dtype="bool", vectorize=vectorize), ~a)
     chosen = apply(
@@ -110,7 +114,7 @@ def test_logic_on_stored_booleans(vectorize: int) -> None:
 @pytest.mark.parametrize("target", INTS + UINTS + FLOATS + ("bool",))
 def test_conversions(source: str, target: str) -> None:
     if source == "bool":
-        a = (np.arange(SIZE) % 3 == 0)
+        a = np.arange(SIZE) % 3 == 0
     else:
         a = values(source, 8, 0 if target.startswith("u") else -100)
         a[0] = 0
@@ -122,7 +126,12 @@ def test_conversions(source: str, target: str) -> None:
 
 def test_bfloat16_rounds_to_nearest_even() -> None:
     bits = np.random.default_rng(1).integers(0, 1 << 32, 1 << 14, dtype=np.uint64).astype(np.uint32)
-    a = np.concatenate([bits.view(np.float32), np.array([np.inf, -np.inf, np.nan, 0, -0.0] + [1e-40] * 11, "float32")])
+    a = np.concatenate(
+        [
+            bits.view(np.float32),
+            np.array([np.inf, -np.inf, np.nan, 0, -0.0] + [1e-40] * 11, "float32"),
+        ]
+    )
     result = apply(lambda x: tir.Cast("bfloat16", x), a, out_dtype=ml_dtypes.bfloat16, vectorize=16)
     expected = a.astype(ml_dtypes.bfloat16)
     is_nan = np.isnan(a)
@@ -131,9 +140,14 @@ def test_bfloat16_rounds_to_nearest_even() -> None:
 
 
 def test_float8_widens() -> None:
-    for name, kind in (("e4m3_float8", ml_dtypes.float8_e4m3fn), ("e5m2_float8", ml_dtypes.float8_e5m2)):
+    for name, kind in (
+        ("e4m3_float8", ml_dtypes.float8_e4m3fn),
+        ("e5m2_float8", ml_dtypes.float8_e5m2),
+    ):
         a = np.arange(256, dtype="uint8")
         result = apply(
-            lambda x, name=name: tir.Cast("float32", tir.reinterpret(name, x)), a, out_dtype="float32"
+            lambda x, name=name: tir.Cast("float32", tir.reinterpret(name, x)),
+            a,
+            out_dtype="float32",
         )
         np.testing.assert_array_equal(result, a.view(kind).astype("float32"))

@@ -94,7 +94,11 @@ def test_functions_of_one_module_call_each_other() -> None:
     [
         (lambda a, b, c: (a, b), TypeError, "fadd: needs 3 arguments, got 2"),
         (lambda a, b, c: (a, b, 1), TypeError, r"argument 2 \(buffer C\)"),
-        (lambda a, b, c: (a, b, arrays((8,), dtype="float64")[0]), TypeError, "dtype float32, got float64"),
+        (
+            lambda a, b, c: (a, b, arrays((8,), dtype="float64")[0]),
+            TypeError,
+            "dtype float32, got float64",
+        ),
         (lambda a, b, c: (a, b, arrays((8, 1))[0]), ValueError, "1 dimension"),
         (lambda a, b, c: (a, b, arrays((9,))[0]), ValueError, r"shape\[0\]"),
         (lambda a, b, c: (a, b, None), Exception, r"argument 2 \(buffer C\)"),

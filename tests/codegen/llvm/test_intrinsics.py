@@ -48,7 +48,9 @@ def test_function_of_one_float(name: str, dtype: str) -> None:
     for vectorize in (0, 16):
         result = apply(call(name, dtype), a, out_dtype=a.dtype, vectorize=vectorize)
         tolerance = TOLERANCE[dtype]
-        np.testing.assert_allclose(result.astype("float64"), expected, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(
+            result.astype("float64"), expected, rtol=tolerance, atol=tolerance
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -58,7 +60,11 @@ def test_function_of_two_floats(name: str, dtype: str) -> None:
         pytest.skip("half has no nextafter in C")
     reference, low, high = BINARY[name]
     a, b = floats(dtype, low, high), floats(dtype, low, high, seed=1)
-    expected = reference(a, b) if name == "nextafter" else reference(a.astype("float64"), b.astype("float64"))
+    expected = (
+        reference(a, b)
+        if name == "nextafter"
+        else reference(a.astype("float64"), b.astype("float64"))
+    )
     for vectorize in (0, 16):
         result = apply(call(name, dtype), a, b, out_dtype=dtype, vectorize=vectorize)
         np.testing.assert_allclose(result.astype("float64"), expected, rtol=TOLERANCE[dtype])
@@ -178,5 +184,11 @@ def test_vector_halves() -> None:
 
 
 def test_unknown_intrinsic_is_named() -> None:
-    with pytest.raises(TVMError, match=r"target llvm has no code for the intrinsic tir\.tvm_mma_sync"):
-        apply(lambda x: tir.call_intrin("float32", "tir.tvm_mma_sync", *[x] * 8), floats("float32", 0, 1), out_dtype="float32")
+    with pytest.raises(
+        TVMError, match=r"target llvm has no code for the intrinsic tir\.tvm_mma_sync"
+    ):
+        apply(
+            lambda x: tir.call_intrin("float32", "tir.tvm_mma_sync", *[x] * 8),
+            floats("float32", 0, 1),
+            out_dtype="float32",
+        )

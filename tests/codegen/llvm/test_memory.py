@@ -61,7 +61,9 @@ def test_masked_accesses() -> None:
     ramp = Ramp(0, 1, 16)
     mask = ramp < Broadcast(tir.const(5), 16)
     loaded = moved(ramp, ramp, load=mask)
-    np.testing.assert_array_equal(loaded, expected(slice(0, 16), np.where(np.arange(16) < 5, X[:16], 0)))
+    np.testing.assert_array_equal(
+        loaded, expected(slice(0, 16), np.where(np.arange(16) < 5, X[:16], 0))
+    )
     stored = moved(ramp, ramp, store=mask)
     np.testing.assert_array_equal(stored, expected(slice(0, 5), X[:5]))
     every_other = Ramp(0, 2, 16)

@@ -247,7 +247,9 @@ class ArithmeticWriter(Visitor):
             wide = FLOAT32.with_lanes(target.lanes)
             return narrow(self.code, self.convert(operand, source, wide), target)
         if new.kind == "bool":
-            zero = splat(old, "0x0" if old.kind == "float" else "null" if old.kind == "pointer" else "0")
+            zero = splat(
+                old, "0x0" if old.kind == "float" else "null" if old.kind == "pointer" else "0"
+            )
             compare = "fcmp une" if old.kind == "float" else "icmp ne"
             return self.code.value(f"{compare} {old.text} {operand}, {zero}")
         name = _conversion(old.kind, old.bits, new.kind, new.bits)

@@ -1,6 +1,6 @@
 """From a lowered module to machine code in this process.
 
-    PrimFuncs -> LLVM text -> (object cache) -> LLVM -> object code -> addresses -> runtime module
+PrimFuncs -> LLVM text -> (object cache) -> LLVM -> object code -> addresses -> runtime module
 """
 
 from __future__ import annotations

@@ -83,9 +83,7 @@ def _math(name: str, libm: str | None = None) -> Write:
     return write
 
 
-def math_call(
-    w: FunctionWriter, name: str, libm: str, dtype: DType, operands: list[str]
-) -> str:
+def math_call(w: FunctionWriter, name: str, libm: str, dtype: DType, operands: list[str]) -> str:
     """The value of a mathematical function on operands of type ``dtype``."""
     type_ = TYPES[dtype]
     wide = FLOAT32.with_lanes(dtype.lanes)
@@ -320,9 +318,7 @@ def _is_null(w: FunctionWriter, call: Call) -> str:
 
 def _prefetch(w: FunctionWriter, call: Call) -> str:
     address, write, locality, kind = [w.visit(arg) for arg in call.args]
-    w.code.do(
-        f"call void @llvm.prefetch(ptr {address}, i32 {write}, i32 {locality}, i32 {kind})"
-    )
+    w.code.do(f"call void @llvm.prefetch(ptr {address}, i32 {write}, i32 {locality}, i32 {kind})")
     return "0"
 
 

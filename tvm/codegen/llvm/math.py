@@ -13,7 +13,7 @@ from tvm.codegen.vector_math import FLOAT32_FUNCTIONS, MathFunction
 from tvm.tir.expr import Var
 
 from .code import Code
-from .statements import FunctionWriter, Frame
+from .statements import Frame, FunctionWriter
 from .types import FLOAT32, TYPES, mask_type, quoted, splat
 
 if TYPE_CHECKING:

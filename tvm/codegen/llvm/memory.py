@@ -44,12 +44,16 @@ class MemoryWriter(ArithmeticWriter):
         value = self.visit(node.value)
         if node.value.dtype.lanes == 1:
             return self.broadcast(value, node.dtype)
-        return self.shuffle(node.value.dtype, value, value, list(range(node.value.dtype.lanes)) * node.lanes)
+        return self.shuffle(
+            node.value.dtype, value, value, list(range(node.value.dtype.lanes)) * node.lanes
+        )
 
     def visit_ramp(self, node: Ramp) -> str:
         type_ = TYPES[node.dtype]
         if node.base.dtype.lanes > 1:
-            raise LoweringError("a ramp of vectors must be flattened before code generation", at=node)
+            raise LoweringError(
+                "a ramp of vectors must be flattened before code generation", at=node
+            )
         base = self.broadcast(self.visit(node.base), node.dtype)
         stride = node.stride
         item = type_.scalar
@@ -198,7 +202,9 @@ class MemoryWriter(ArithmeticWriter):
         if store.predicate is not None:
             self._masked_store(store, index, type_, self._to_memory(type_, value))
         elif index.dtype.lanes == 1:
-            self._store(type_, buffer, value, self.element(buffer, index), self._align(buffer, index))
+            self._store(
+                type_, buffer, value, self.element(buffer, index), self._align(buffer, index)
+            )
         elif _constant_stride(index) == 1:
             assert isinstance(index, Ramp)
             pointer = self.element(buffer, index.base)
@@ -232,13 +238,15 @@ class MemoryWriter(ArithmeticWriter):
             align = self._item_bytes(store.buffer)
             found = self._pointers(store.buffer, index)
             name, pointers = "llvm.masked.scatter", f"<{type_.lanes} x ptr> align {align} {found}"
-        self.code.do(f"call void @{name}({type_.memory} {value}, {pointers}, {masks} {mask}){scope}")
+        self.code.do(
+            f"call void @{name}({type_.memory} {value}, {pointers}, {masks} {mask}){scope}"
+        )
 
     # ---- addresses
 
     def element(self, buffer: Buffer, index: PrimExpr) -> str:
         """The address of the element at a scalar index."""
-        data = self.visit(buffer.data)
+        data = str(self.visit(buffer.data))
         if type(index) is IntImm and index.value == 0:
             return data
         position = self.index(index)
@@ -292,16 +300,15 @@ class MemoryWriter(ArithmeticWriter):
 
 def known_factor(node: PrimExpr) -> int:
     """A power of two that divides the expression whatever its variables are; 0 for zero."""
-    kind = type(node)
-    if kind is IntImm:
-        return node.value & -node.value  # type: ignore[attr-defined]
-    if kind is Mul:
-        return known_factor(node.a) * known_factor(node.b)  # type: ignore[attr-defined]
-    if kind is Add or kind is Sub:
-        left, right = known_factor(node.a), known_factor(node.b)  # type: ignore[attr-defined]
+    if isinstance(node, IntImm):
+        return node.value & -node.value
+    if isinstance(node, Mul):
+        return known_factor(node.a) * known_factor(node.b)
+    if isinstance(node, (Add, Sub)):
+        left, right = known_factor(node.a), known_factor(node.b)
         return min(left, right) if left and right else left or right
-    if kind is Cast and node.dtype.is_int:
-        return known_factor(node.value)  # type: ignore[attr-defined]
+    if isinstance(node, Cast) and node.dtype.is_int:
+        return known_factor(node.value)
     return 1
 
 
@@ -325,6 +332,3 @@ def _constant(index: PrimExpr, node: Shuffle) -> int:
     if type(index) is not IntImm:
         raise LoweringError(f"shuffle needs constant indices, got {index}", at=node)
     return index.value
-
-
-

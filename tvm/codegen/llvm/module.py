@@ -7,13 +7,14 @@ from typing import Any
 
 from tvm.codegen.vector_math import FLOAT32_FUNCTIONS
 from tvm.ir.module import IRModule
+from tvm.ir.type import PrimType
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 
 from .code import Code
 from .math import write_math_function
 from .options import CodegenOptions
-from .statements import FunctionWriter, Frame
+from .statements import Frame, FunctionWriter
 from .types import TYPES, byte_string, quoted
 
 
@@ -72,7 +73,9 @@ class ModuleWriter:
     def _add_entry(self, name: str) -> None:
         self.entries.append("__tvm_main__")
         data = name.encode() + b"\0"
-        self._globals.append(f"@__tvm_main__ = weak constant [{len(data)} x i8] {byte_string(data)}")
+        self._globals.append(
+            f"@__tvm_main__ = weak constant [{len(data)} x i8] {byte_string(data)}"
+        )
 
     def math_function(self, name: str, lanes: int) -> str:
         """The symbol of a float32 math function on ``lanes`` lanes; written on first use."""
@@ -197,7 +200,8 @@ def write_module(mod: IRModule, options: CodegenOptions) -> ModuleWriter:
     }
     for name, func in functions.items():
         # one without a result returns a status: 0 or, if a check failed, -1
-        writer.results[name] = TYPES[func.ret_type.dtype].text if func.has_result else "i32"
+        result = func.ret_type
+        writer.results[name] = TYPES[result.dtype].text if isinstance(result, PrimType) else "i32"
     for name, func in functions.items():
         writer.add_function(name, func)
     return writer

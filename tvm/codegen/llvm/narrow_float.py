@@ -25,7 +25,9 @@ def widen(code: Code, operand: str, dtype: DType) -> str:
         short, half = _vector("i16", wide), _vector("half", wide)
         extended = code.value(f"zext {narrow_type.text} {operand} to {short}")
         upper = code.value(f"shl {short} {extended}, {_int(wide, 8, 'i16')}")
-        return code.value(f"fpext {half} {code.value(f'bitcast {short} {upper} to {half}')} to {wide.text}")
+        return code.value(
+            f"fpext {half} {code.value(f'bitcast {short} {upper} to {half}')} to {wide.text}"
+        )
     return _widen_e4m3(code, operand, narrow_type, wide)
 
 
@@ -73,7 +75,9 @@ def _widen_e4m3(code: Code, operand: str, narrow_type: LLVMType, wide: LLVMType)
     is_nan = code.value(f"icmp eq {bits} {magnitude}, {_int(wide, 0x7F)}")
     nan = splat(wide, "0x7FF8000000000000")
     value = code.value(f"select {mask} {is_nan}, {wide.text} {nan}, {wide.text} {scaled}")
-    sign = code.value(f"shl {bits} {code.value(f'and {bits} {raw}, {_int(wide, 0x80)}')}, {_int(wide, 24)}")
+    sign = code.value(
+        f"shl {bits} {code.value(f'and {bits} {raw}, {_int(wide, 0x80)}')}, {_int(wide, 24)}"
+    )
     whole = code.value(f"or {bits} {code.value(f'bitcast {wide.text} {value} to {bits}')}, {sign}")
     return code.value(f"bitcast {bits} {whole} to {wide.text}")
 

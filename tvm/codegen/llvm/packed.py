@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
-from tvm.support.dtype import DType, dtype as as_dtype
+from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.expr import Call, IntImm, StringImm
 
 from .types import TYPES, quoted
@@ -195,9 +196,7 @@ def _function_handle(w: FunctionWriter, name: str) -> str:
     return code.value(f"phi ptr [ {known}, %{origin} ], [ {found}, %{last} ]")
 
 
-def through_slot(
-    w: FunctionWriter, symbol: str, dtype: DType, args: Sequence[PrimExpr]
-) -> str:
+def through_slot(w: FunctionWriter, symbol: str, dtype: DType, args: Sequence[PrimExpr]) -> str:
     """A function of the runtime, called through its context slot."""
     operands = ", ".join([f"{TYPES[a.dtype].text} {w.visit(a)}" for a in args])
     function = w.code.value(f"load ptr, ptr {w.module.context_slot(symbol)}, align 8")

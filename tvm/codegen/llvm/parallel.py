@@ -1,9 +1,9 @@
 """Parallel loops: the body becomes a function that the runtime's threads call.
 
-    for i in parallel(n): body     ->    __TVMBackendParallelLaunch(body_task, captured values, 0)
+for i in parallel(n): body     ->    __TVMBackendParallelLaunch(body_task, captured values, 0)
 
-    int body_task(int task, TVMParallelGroupEnv* env, captured*):
-        for i in range(task * n / env->num_task, (task + 1) * n / env->num_task): body
+int body_task(int task, TVMParallelGroupEnv* env, captured*):
+    for i in range(task * n / env->num_task, (task + 1) * n / env->num_task): body
 """
 
 from __future__ import annotations
@@ -45,9 +45,7 @@ def write_launch(writer: FunctionWriter, body: Stmt) -> None:
     tasks = code.value(f"load i32, ptr {tasks_at}, align 8")
     values = {var: operand for var, operand in writer.values.items() if is_constant(operand)}
     for number, (var, field) in enumerate(zip(captured, fields, strict=True)):
-        at = code.value(
-            f"getelementptr inbounds {closure_type}, ptr %closure, i64 0, i32 {number}"
-        )
+        at = code.value(f"getelementptr inbounds {closure_type}, ptr %closure, i64 0, i32 {number}")
         values[var] = code.value(f"load {field}, ptr {at}")
     region = ParallelRegion("%task", tasks, "%env")
     with writer.moved_to(type(writer.frame)(code, values, "i32", region)):

@@ -16,7 +16,8 @@ import ml_dtypes
 import numpy as np
 
 from tvm.error import LoweringError
-from tvm.support.dtype import DType, dtype as as_dtype
+from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
 
 INT32 = as_dtype("int32")
 INT64 = as_dtype("int64")
@@ -66,7 +67,7 @@ def _make_type(dtype: DType) -> LLVMType:
         kind, scalar = "narrow", f"i{bits}"
     else:
         kind, scalar = ("signed" if dtype.is_int else "unsigned"), f"i{bits}"
-    if not scalar or bits % 8 and not dtype.is_bool:
+    if not scalar or (bits % 8 and not dtype.is_bool):
         raise LoweringError(
             f"the LLVM code generator needs 8, 16, 32 or 64-bit data, got {dtype}",
             hint="cast to a wider type",
@@ -142,7 +143,11 @@ def quoted(name: str) -> str:
     if name.replace("_", "a").replace(".", "a").isalnum() and name.isascii():
         return name
     escaped = "".join(
-        [c if 32 <= ord(c) < 127 and c not in '"\\' else f"\\{b:02X}" for c in name for b in c.encode()]
+        [
+            c if 32 <= ord(c) < 127 and c not in '"\\' else f"\\{b:02X}"
+            for c in name
+            for b in c.encode()
+        ]
     )
     return f'"{escaped}"'
 
@@ -152,6 +157,4 @@ def byte_string(data: bytes) -> str:
     return 'c"' + "".join([_BYTES[b] for b in data]) + '"'
 
 
-_BYTES = [
-    chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in range(256)
-]
+_BYTES = [chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in range(256)]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from tvm.ir.expr import PrimExpr
-
-from .bits import clamp, copysign, fabs, fma, number, polynomial, select
+from .bits import Lanes, clamp, copysign, fabs, fma, number, polynomial, select
 from .exponential import exp
 
 BORDER = 0.93
@@ -19,7 +17,7 @@ LARGE = (1.128551721572876, 0.635625422000885, 0.10526234656572342, -0.022673692
          4.940955932397628e-06)  # fmt: skip
 
 
-def erf(x: PrimExpr) -> PrimExpr:
+def erf(x: Lanes) -> Lanes:
     size = clamp(fabs(x), 0.0, ONE)
     square = x * x
     small = fma(x, polynomial(square, SMALL), x)

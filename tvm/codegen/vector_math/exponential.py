@@ -7,11 +7,10 @@ overflow or vanish, so that results among the denormals are rounded once.
 
 from __future__ import annotations
 
-from tvm.ir.expr import PrimExpr
-
 from .bits import (
     ROUNDER,
     ROUNDER_BITS,
+    Lanes,
     bits,
     clamp,
     copysign,
@@ -42,23 +41,23 @@ TANH = (-0.33333316445350647, 0.13332544267177582, -0.0538475476205349, 0.021050
 SINH = (0.1666666716337204, 0.00833331048488617, 0.00019842895562760532, 2.7822131869470468e-06)
 
 
-def _nearest(x: PrimExpr, factor: float) -> tuple[PrimExpr, PrimExpr]:
+def _nearest(x: Lanes, factor: float) -> tuple[Lanes, Lanes]:
     """The integer nearest to ``x * factor``, as float and as int32."""
     shifted = fma(x, factor, ROUNDER)
     return shifted - number(x, ROUNDER), bits(shifted) - integer(x, ROUNDER_BITS)
 
 
-def _scaled(x: PrimExpr, exponent: PrimExpr) -> PrimExpr:
+def _scaled(x: Lanes, exponent: Lanes) -> Lanes:
     half = exponent >> integer(x, 1)
     return x * power_of_two(half) * power_of_two(exponent - half)
 
 
-def _exp_of_rest(r: PrimExpr) -> PrimExpr:
+def _exp_of_rest(r: Lanes) -> Lanes:
     # adding 1 last keeps the error of the sum before it below a quarter of a unit
     return fma(r * r, polynomial(r, EXP), r) + number(r, 1.0)
 
 
-def exp(x: PrimExpr, less: int = 0) -> PrimExpr:
+def exp(x: Lanes, less: int = 0) -> Lanes:
     """``exp(x) / 2**less``"""
     x = clamp(x, -104.5, 90.5)
     n, exponent = _nearest(x, LOG2_E)
@@ -66,21 +65,21 @@ def exp(x: PrimExpr, less: int = 0) -> PrimExpr:
     return _scaled(_exp_of_rest(r), exponent - integer(x, less) if less else exponent)
 
 
-def exp2(x: PrimExpr) -> PrimExpr:
+def exp2(x: Lanes) -> Lanes:
     x = clamp(x, -151.0, 129.0)
     n, exponent = _nearest(x, 1.0)
     r = x - n
     return _scaled(fma(polynomial(r, EXP2), r, 1.0), exponent)
 
 
-def exp10(x: PrimExpr) -> PrimExpr:
+def exp10(x: Lanes) -> Lanes:
     x = clamp(x, -45.5, 39.0)
     n, exponent = _nearest(x, LN10 * LOG2_E)
     r = fma(n, -LOG10_2[1], fma(n, -LOG10_2[0], x))
     return _scaled(_exp_of_rest(r * number(x, LN10)), exponent)
 
 
-def tanh(x: PrimExpr) -> PrimExpr:
+def tanh(x: Lanes) -> Lanes:
     """A polynomial near zero, elsewhere 1 - 2 / (exp(2|x|) + 1)."""
     size = fabs(x)
     square = x * x
@@ -91,7 +90,7 @@ def tanh(x: PrimExpr) -> PrimExpr:
     return copysign(select(size < number(x, 0.55), small, large), x)
 
 
-def sigmoid(x: PrimExpr) -> PrimExpr:
+def sigmoid(x: Lanes) -> Lanes:
     """1 / (1 + exp(-x)), by way of e = exp(-|x|), which cannot overflow.
 
     The quotient is corrected by its remainder over the exact sum 1 + e = sum + lost.
@@ -107,7 +106,7 @@ def sigmoid(x: PrimExpr) -> PrimExpr:
     return fma(remainder, inverse, quotient)
 
 
-def sinh(x: PrimExpr) -> PrimExpr:
+def sinh(x: Lanes) -> Lanes:
     """A polynomial near zero, elsewhere from exp(|x|) / 2, which overflows only if sinh does."""
     size = fabs(x)
     square = x * x
@@ -117,6 +116,6 @@ def sinh(x: PrimExpr) -> PrimExpr:
     return select(size < number(x, 1.0), small, copysign(large, x))
 
 
-def cosh(x: PrimExpr) -> PrimExpr:
+def cosh(x: Lanes) -> Lanes:
     half = exp(fabs(x), less=1)
     return half + number(x, 0.25) / half

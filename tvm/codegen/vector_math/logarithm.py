@@ -6,11 +6,11 @@ log x = k ln 2 + f - f**2/2 + f**3 P(f).
 
 from __future__ import annotations
 
-from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import Cast
 
 from .bits import (
     FLOAT32,
+    Lanes,
     bits,
     copysign,
     fabs,
@@ -37,7 +37,7 @@ LOG2_E_PARTS = (1.4426950216293335, 1.925963033500011e-08)
 LOG10_E_PARTS = (0.4342944920063019, -1.0103049952192578e-08)
 
 
-def _split(x: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+def _split(x: Lanes) -> tuple[Lanes, Lanes]:
     """k and f of a positive finite number; denormals are scaled up first."""
     tiny = x < number(x, SMALLEST_NORMAL)
     scaled = select(tiny, x * number(x, 8388608.0), x)
@@ -48,36 +48,34 @@ def _split(x: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
     return select(tiny, k - number(x, 23.0), k), f
 
 
-def _tail(f: PrimExpr) -> PrimExpr:
+def _tail(f: Lanes) -> Lanes:
     """log(1 + f) - f"""
     square = f * f
     return fma(square * f, polynomial(f, LOG), square * number(f, -0.5))
 
 
-def _with_limits(x: PrimExpr, value: PrimExpr) -> PrimExpr:
+def _with_limits(x: Lanes, value: Lanes) -> Lanes:
     """``value`` for positive finite ``x``; what a logarithm is elsewhere."""
     value = select(x < number(x, INFINITY), value, x)  # infinity, NaN
     value = select(x < number(x, 0.0), NAN, value)
     return select(x.equal(number(x, 0.0)), -INFINITY, value)
 
 
-def log(x: PrimExpr) -> PrimExpr:
+def log(x: Lanes) -> Lanes:
     k, f = _split(x)
     value = fma(k, LN2[0], f + fma(k, LN2[1], _tail(f)))
     return _with_limits(x, value)
 
 
-def log2(x: PrimExpr) -> PrimExpr:
+def log2(x: Lanes) -> Lanes:
     return _other_base(x, LOG2_E_PARTS, (1.0, 0.0))
 
 
-def log10(x: PrimExpr) -> PrimExpr:
+def log10(x: Lanes) -> Lanes:
     return _other_base(x, LOG10_E_PARTS, LOG10_2)
 
 
-def _other_base(
-    x: PrimExpr, factor: tuple[float, float], of_two: tuple[float, float]
-) -> PrimExpr:
+def _other_base(x: Lanes, factor: tuple[float, float], of_two: tuple[float, float]) -> Lanes:
     """log(x) times a constant in two parts: the large part meets f itself, which is exact."""
     k, f = _split(x)
     rest = fma(_tail(f), factor[0], f * number(x, factor[1]))
@@ -86,7 +84,7 @@ def _other_base(
     return _with_limits(x, fma(k, of_two[0], fma(f, factor[0], rest)))
 
 
-def log1p(x: PrimExpr) -> PrimExpr:
+def log1p(x: Lanes) -> Lanes:
     """log(u) for u = 1 + x rounded, corrected by what the rounding lost over u."""
     one = number(x, 1.0)
     u = one + x
@@ -98,7 +96,7 @@ def log1p(x: PrimExpr) -> PrimExpr:
     return select(fabs(x) < number(x, 5.9604645e-08), x, value)
 
 
-def asinh(x: PrimExpr) -> PrimExpr:
+def asinh(x: Lanes) -> Lanes:
     """log1p(a + a**2 / (1 + sqrt(a**2 + 1))) for a = |x|; log(a) + ln 2 where the square overflows."""
     one, size = number(x, 1.0), fabs(x)
     square = size * size
@@ -107,7 +105,7 @@ def asinh(x: PrimExpr) -> PrimExpr:
     return copysign(select(size < number(x, 1e9), near, far), x)
 
 
-def acosh(x: PrimExpr) -> PrimExpr:
+def acosh(x: Lanes) -> Lanes:
     """log1p(t + sqrt(2 t + t**2)) for t = x - 1, which is exact near 1."""
     t = x - number(x, 1.0)
     near = log1p(t + sqrt(fma(t, t, t + t)))
@@ -115,7 +113,7 @@ def acosh(x: PrimExpr) -> PrimExpr:
     return select(x < number(x, 1.0), NAN, select(x < number(x, 1e9), near, far))
 
 
-def atanh(x: PrimExpr) -> PrimExpr:
+def atanh(x: Lanes) -> Lanes:
     """log1p(2 a / (1 - a)) / 2 for a = |x|"""
     size = fabs(x)
     value = log1p((size + size) / (number(x, 1.0) - size))

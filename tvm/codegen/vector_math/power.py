@@ -5,12 +5,25 @@ log2 x = k + 2/ln 2 * (s + s**3/3 + ...) with s = (m - 1) / (m + 1), where x = 2
 
 from __future__ import annotations
 
-from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir import builtin, math_op, op
 from tvm.tir.expr import Broadcast, Cast, IntImm
 
-from .bits import FLOAT64, INT32, bits, clamp, fabs, integer, narrow, number, polynomial, select, sqrt, widen
+from .bits import (
+    FLOAT64,
+    INT32,
+    Lanes,
+    bits,
+    clamp,
+    fabs,
+    integer,
+    narrow,
+    number,
+    polynomial,
+    select,
+    sqrt,
+    widen,
+)
 
 INT64 = as_dtype("int64")
 INFINITY = float("inf")
@@ -26,7 +39,7 @@ EXP2 = (0.6931471807056903, 0.2402265106877433, 0.05550410362988194, 0.009618037
         0.0013333936626659523, 0.0001546688193882963, 1.5196015785544179e-05)  # fmt: skip
 
 
-def pow(x: PrimExpr, y: PrimExpr) -> PrimExpr:  # noqa: A001
+def pow(x: Lanes, y: Lanes) -> Lanes:
     """x**y as C defines it: also for negative x with an integer y, for zeros, infinities and NaN."""
     size = fabs(x)
     exponent = widen(y) * _log2(widen(size))
@@ -45,7 +58,7 @@ def pow(x: PrimExpr, y: PrimExpr) -> PrimExpr:  # noqa: A001
     return select(op.logical_or(x.equal(one), y.equal(number(y, 0.0))), one, value)
 
 
-def hypot(x: PrimExpr, y: PrimExpr) -> PrimExpr:
+def hypot(x: Lanes, y: Lanes) -> Lanes:
     """sqrt(x**2 + y**2); the squares cannot overflow a float64"""
     a, b = widen(x), widen(y)
     length = narrow(sqrt(a * a + b * b))
@@ -54,16 +67,16 @@ def hypot(x: PrimExpr, y: PrimExpr) -> PrimExpr:
     return select(either, infinite, length)
 
 
-def _trunc(x: PrimExpr) -> PrimExpr:
+def _trunc(x: Lanes) -> Lanes:
     return builtin.intrinsic_call(x.dtype, "trunc", (x,))
 
 
-def _long(like: PrimExpr, value: int) -> PrimExpr:
+def _long(like: Lanes, value: int) -> Lanes:
     constant = IntImm(INT64, value)
     return constant if like.dtype.lanes == 1 else Broadcast(constant, like.dtype.lanes)
 
 
-def _log2(x: PrimExpr) -> PrimExpr:
+def _log2(x: Lanes) -> Lanes:
     """log2 of a float64 that is zero, infinite, or in the range of float32."""
     lanes = x.dtype.lanes
     pattern = math_op.reinterpret(INT64.with_lanes(lanes), x)
@@ -78,7 +91,7 @@ def _log2(x: PrimExpr) -> PrimExpr:
     return select(x.equal(number(x, 0.0)), -INFINITY, value)
 
 
-def _exp2(x: PrimExpr) -> PrimExpr:
+def _exp2(x: Lanes) -> Lanes:
     """2**x for |x| <= 200"""
     shifted = x + number(x, ROUNDER)
     r = x - (shifted - number(x, ROUNDER))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import FloatImm
 
 from . import erf, exponential, logarithm, power, trigonometric
+from .bits import Lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class MathFunction:
     """One function; arguments beyond ``limit`` are left to the C library."""
 
     name: str
-    build: Callable[..., PrimExpr]
+    build: Callable[..., Lanes]
     arity: int = 1
     limit: float | None = None
 

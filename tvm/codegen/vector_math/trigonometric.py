@@ -6,10 +6,9 @@ x = n pi/2 + r with |r| <= pi/4. pi/2 is three floats: the first product and dif
 
 from __future__ import annotations
 
-from tvm.ir.expr import PrimExpr
-
 from .bits import (
     ROUNDER,
+    Lanes,
     bits,
     copysign,
     fabs,
@@ -44,7 +43,7 @@ ASIN = (0.1666664332151413, 0.07501468062400818, 0.04433805122971535, 0.03324434
 ASIN_BORDER = 0.545
 
 
-def _reduced(x: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+def _reduced(x: Lanes) -> tuple[Lanes, Lanes]:
     """r, and the number of the quadrant in the low bits of an integer."""
     shifted = fma(x, TWO_OVER_PI, ROUNDER)
     n = shifted - number(x, ROUNDER)
@@ -52,32 +51,36 @@ def _reduced(x: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
     return r, bits(shifted)
 
 
-def _is_odd(quadrant: PrimExpr) -> PrimExpr:
+def _is_odd(quadrant: Lanes) -> Lanes:
     return (quadrant & integer(quadrant, 1)).equal(integer(quadrant, 1))
 
 
-def _sine_in_quadrant(x: PrimExpr, r: PrimExpr, quadrant: PrimExpr) -> PrimExpr:
+def _sine_in_quadrant(x: Lanes, r: Lanes, quadrant: Lanes) -> Lanes:
     """sin(r) or cos(r) by the quadrant's lowest bit, negated by the next one."""
     square = r * r
     sine = fma(r * square, polynomial(square, SIN), r)
-    sine = select(r.equal(number(r, 0.0)), r, sine)  # the sum would give -0 the wrong sign
     cosine = fma(square * square, polynomial(square, COS), fma(square, -0.5, 1.0))
     chosen = select(_is_odd(quadrant), cosine, sine)
     sign = (quadrant & integer(x, 2)) << integer(x, 30)
     return from_bits(bits(chosen) ^ sign)
 
 
-def sin(x: PrimExpr) -> PrimExpr:
+def _at_zero(x: Lanes, value: Lanes) -> Lanes:
+    # the sums give -0 the wrong sign
+    return select(x.equal(number(x, 0.0)), x, value)
+
+
+def sin(x: Lanes) -> Lanes:
     r, quadrant = _reduced(x)
-    return _sine_in_quadrant(x, r, quadrant)
+    return _at_zero(x, _sine_in_quadrant(x, r, quadrant))
 
 
-def cos(x: PrimExpr) -> PrimExpr:
+def cos(x: Lanes) -> Lanes:
     r, quadrant = _reduced(x)
     return _sine_in_quadrant(x, r, quadrant + integer(x, 1))
 
 
-def tan(x: PrimExpr) -> PrimExpr:
+def tan(x: Lanes) -> Lanes:
     """tan(r), or -1 / tan(r) in odd quadrants, corrected by what the sum and the quotient lost."""
     r, quadrant = _reduced(x)
     square = r * r
@@ -87,16 +90,15 @@ def tan(x: PrimExpr) -> PrimExpr:
     inverse = number(x, 1.0) / tangent
     missing = fma(-inverse, lost, fma(-inverse, tangent, 1.0))
     cotangent = select(fabs(inverse) < number(x, 1e30), fma(inverse, missing, inverse), inverse)
-    tangent = select(r.equal(number(r, 0.0)), r, tangent)  # the sum would give -0 the wrong sign
-    return select(_is_odd(quadrant), -cotangent, tangent)
+    return _at_zero(x, select(_is_odd(quadrant), -cotangent, tangent))
 
 
-def _atan_of_small(x: PrimExpr) -> PrimExpr:
+def _atan_of_small(x: Lanes) -> Lanes:
     square = x * x
     return fma(x * square, polynomial(square, ATAN), x)
 
 
-def atan(x: PrimExpr) -> PrimExpr:
+def atan(x: Lanes) -> Lanes:
     """atan(x) = pi/2 - atan(1/x) above 1"""
     size = fabs(x)
     is_large = size > number(x, 1.0)
@@ -105,7 +107,7 @@ def atan(x: PrimExpr) -> PrimExpr:
     return copysign(select(is_large, large, base), x)
 
 
-def atan2(y: PrimExpr, x: PrimExpr) -> PrimExpr:
+def atan2(y: Lanes, x: Lanes) -> Lanes:
     """The angle of the point (x, y): atan of the smaller coordinate over the larger, then the octant."""
     tall, wide = fabs(y), fabs(x)
     steep = tall > wide
@@ -120,17 +122,17 @@ def atan2(y: PrimExpr, x: PrimExpr) -> PrimExpr:
     return _keep_nan(copysign(angle, y), y, x)
 
 
-def _keep_nan(angle: PrimExpr, y: PrimExpr, x: PrimExpr) -> PrimExpr:
+def _keep_nan(angle: Lanes, y: Lanes, x: Lanes) -> Lanes:
     known = select(x.equal(x), angle, x)
     return select(y.equal(y), known, y)
 
 
-def _asin_of_small(x: PrimExpr) -> PrimExpr:
+def _asin_of_small(x: Lanes) -> Lanes:
     square = x * x
     return fma(x * square, polynomial(square, ASIN), x)
 
 
-def asin(x: PrimExpr) -> PrimExpr:
+def asin(x: Lanes) -> Lanes:
     """asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)) above ASIN_BORDER"""
     size = fabs(x)
     is_large = size > number(x, ASIN_BORDER)
@@ -140,7 +142,7 @@ def asin(x: PrimExpr) -> PrimExpr:
     return copysign(select(is_large, large, base), x)
 
 
-def acos(x: PrimExpr) -> PrimExpr:
+def acos(x: Lanes) -> Lanes:
     """pi/2 - asin(x) around zero; 2 asin(sqrt((1 - |x|) / 2)), or pi minus that, elsewhere"""
     size = fabs(x)
     is_large = size > number(x, ASIN_BORDER)
