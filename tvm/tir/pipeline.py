@@ -39,11 +39,12 @@ FLATTEN = (
     tir.LowerMatchBuffer(),
     tir.LowerOpaqueBlock(),
     tir.FlattenBuffer(),
+    tir.NarrowDataType(32),
     tir.Simplify(),
 )
 
 # Phase 2: loops become what their marks say; memory is planned.
-PARTITION: tuple[Pass, ...] = ()
+PARTITION = (tir.LoopPartition(),)
 VECTORIZE = (tir.VectorizeLoop(True),)
 SERIALIZE = (tir.VectorizeLoop(False),)
 PLAN = (tir.InjectVirtualThread(), tir.InjectDoubleBuffer())
@@ -55,10 +56,12 @@ CLEAN = (
     tir.Simplify(),
     tir.RemoveNoOp(),
     tir.RewriteUnsafeSelect(),
+    tir.HoistIfThenElse(),
 )
 
 # Build, on the whole module: the calling convention.
 CONVENTION = (
+    tir.VerifyMemory(),
     tir.AnnotateDeviceRegions(),
     tir.SplitHostDevice(),
     tir.MakePackedAPI(),

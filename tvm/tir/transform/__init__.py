@@ -3,17 +3,22 @@
 from .combine_context_call import CombineContextCall
 from .common import PrimFuncPass
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
+from .convert_ssa import ConvertSSA
 from .flatten_buffer import FlattenBuffer
 from .function_pass import prim_func_pass
 from .functions import AnnotateEntryFunc, Apply, BindTarget, Filter
+from .hoist_if_then_else import HoistIfThenElse
 from .inject_double_buffer import InjectDoubleBuffer
 from .inject_virtual_thread import InjectVirtualThread
+from .loop_partition import LoopPartition
 from .lower_init_block import LowerInitBlock
 from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
 from .lower_opaque_block import LowerOpaqueBlock
 from .lower_tvm_builtin import LowerTVMBuiltin
 from .make_packed_api import MakePackedAPI
+from .make_unpacked_api import MakeUnpackedAPI
+from .narrow_data_type import NarrowDataType
 from .remove_no_op import RemoveNoOp
 from .rewrite_unsafe_select import RewriteUnsafeSelect
 from .simplify import Simplify
@@ -23,12 +28,14 @@ from .storage_flatten import StorageFlatten
 from .storage_rewrite import StorageRewrite
 from .unroll_loop import UnrollLoop
 from .vectorize_loop import VectorizeLoop
+from .verify_memory import VerifyMemory
 
 __all__ = [
     "AnnotateDeviceRegions", "AnnotateEntryFunc", "Apply", "BindTarget", "CombineContextCall",
-    "ConvertBlocksToOpaque", "Filter", "FlattenBuffer", "InjectDoubleBuffer",
-    "InjectVirtualThread", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer",
-    "LowerOpaqueBlock", "LowerTVMBuiltin", "MakePackedAPI", "PrimFuncPass", "RemoveNoOp",
-    "RewriteUnsafeSelect", "Simplify", "SkipAssert", "SplitHostDevice", "StorageFlatten",
-    "StorageRewrite", "UnrollLoop", "VectorizeLoop", "prim_func_pass",
+    "ConvertBlocksToOpaque", "ConvertSSA", "Filter", "FlattenBuffer", "HoistIfThenElse",
+    "InjectDoubleBuffer", "InjectVirtualThread", "LoopPartition", "LowerInitBlock",
+    "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock", "LowerTVMBuiltin", "MakePackedAPI",
+    "MakeUnpackedAPI", "NarrowDataType", "PrimFuncPass", "RemoveNoOp", "RewriteUnsafeSelect",
+    "Simplify", "SkipAssert", "SplitHostDevice", "StorageFlatten", "StorageRewrite",
+    "UnrollLoop", "VectorizeLoop", "VerifyMemory", "prim_func_pass",
 ]  # fmt: skip

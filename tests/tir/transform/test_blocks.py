@@ -1,0 +1,102 @@
+"""From blocks to flat loops: the passes that lower blocks, together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tvm import te, tir
+from tvm.ir import IRModule
+from tvm.ir.transform import PassContext, Sequential
+from tvm.tir import transform
+from tvm.tir.expr import IterVar, Range
+from tvm.tir.interp import interpret
+from tvm.tir.pipeline import lower_module
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, MatchBufferRegion, Stmt
+from tvm.tir.verify import Stage, VerifyStages, problems
+
+from .programs import assert_same_results, function, loop, store
+
+A = tir.decl_buffer((16, 16), name="A")
+B = tir.decl_buffer((16, 16), name="B")
+
+LOWER_BLOCKS = Sequential([
+    transform.LowerInitBlock(),
+    transform.ConvertBlocksToOpaque(),
+    transform.LowerMatchBuffer(),
+    transform.LowerOpaqueBlock(),
+    transform.FlattenBuffer(),
+])  # fmt: skip
+
+
+def root(body: Stmt, alloc: Any = ()) -> Stmt:
+    return BlockRealize((), True, Block((), (), (), "root", body, alloc_buffers=alloc))
+
+
+def flattened(func: tir.PrimFunc) -> tir.PrimFunc:
+    result = LOWER_BLOCKS(IRModule({"main": func}))["main"]
+    assert isinstance(result, tir.PrimFunc)
+    return result
+
+
+def test_create_prim_func_lowers_to_flat_loops() -> None:
+    n = 16
+    a, b = te.placeholder((n, n), name="a"), te.placeholder((n, n), name="b")
+    k = te.reduce_axis((0, n), name="k")
+    c = te.compute((n, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c")
+    d = te.compute((n, n), lambda i, j: c[i, j] + 1.0, name="d")
+    before = te.create_prim_func([a, b, d])
+    assert_same_results(before, flattened(before), (n, n), (n, n), (n, n), stage=Stage.FLAT)
+
+
+def test_a_predicate_becomes_a_condition() -> None:
+    def body(i: tir.Var) -> Stmt:
+        v = IterVar(Range(0, 16), "v", IterVar.DataPar)
+        block = Block([v], [], [], "copy", store(B, [v.var, 0], A[v.var, 1]))
+        return BlockRealize([i], i < 13, block)
+
+    before = function([A, B], root(loop(20, body)))
+    assert_same_results(before, flattened(before), (16, 16), (16, 16), stage=Stage.FLAT)
+
+
+def test_loops_of_one_iteration_disappear() -> None:
+    v = IterVar(Range(0, 16), "v", IterVar.DataPar)
+    block = Block([v], [], [], "copy", store(B, [v.var, 0], A[v.var, 1]))
+    before = function([A, B], root(loop(1, lambda i: BlockRealize([i], True, block))))
+    result = flattened(before)
+    assert "For(" not in repr(result.body) and "for " not in str(result.body)
+
+
+@pytest.mark.parametrize("bind_strides", [False, True])
+def test_a_matched_view_is_its_source(bind_strides: bool) -> None:
+    def body(i: tir.Var) -> Stmt:
+        v = IterVar(Range(0, 4), "v", IterVar.DataPar)
+        strides = [tir.Var("s0"), tir.Var("s1")] if bind_strides else None
+        view = tir.decl_buffer((4, 4), name="view", strides=strides, offset_factor=1)
+        rows = Range.from_min_extent(v.var * 4, 4)
+        source = BufferRegion(B, [rows, Range.from_min_extent(4, 4)])
+        inner = loop(4, lambda y: loop(4, lambda x: store(view, [y, x], A[v.var * 4 + y, x]), name="x"))
+        match = MatchBufferRegion(view, source)
+        return BlockRealize([i], True, Block([v], [], [source], "tile", inner, match_buffers=[match]))
+
+    before = function([A, B], root(loop(4, body)))
+    result = flattened(before)
+    assert problems(result, Stage.FLAT) == []
+    a, b = np.random.rand(16, 16).astype("float32"), np.zeros((16, 16), "float32")
+    interpret(result, a, b)
+    np.testing.assert_array_equal(b[:, 4:8], a[:, :4])
+
+
+def test_the_whole_pipeline_takes_blocks() -> None:
+    t = tir.decl_buffer((16, 16), name="t")
+
+    def copy(target: Any, source: Any, plus: float) -> Stmt:
+        return loop(16, lambda i: loop(16, lambda j: store(target, [i, j], source[i, j] + plus), name="j"))
+
+    body = tir.SeqStmt([copy(t, A, 1.0), copy(B, t, 2.0)])
+    before = function([A, B], root(body, [t]))
+    with PassContext(instruments=[VerifyStages()]):
+        after = lower_module(IRModule({"main": before}))["main"]
+    assert_same_results(before, after, (16, 16), (16, 16), stage=Stage.FLAT)

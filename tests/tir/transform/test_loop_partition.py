@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tvm import tir
+from tvm.ir.transform import PassContext
+from tvm.tir.interp import interpret
+from tvm.tir.stmt import For, IfThenElse, SeqStmt, Stmt
+from tvm.tir.transform import LoopPartition, Simplify
+from tvm.tir.verify import Stage, problems
+
+from .programs import apply, assert_same_results, assert_unchanged, function, loop, store
+
+A = tir.decl_buffer((64,), name="A")
+B = tir.decl_buffer((64,), name="B")
+
+
+def guarded(bound: tir.Var, outer: tir.Var) -> Stmt:
+    def inner(j: tir.Var) -> Stmt:
+        i = outer * 4 + j
+        return IfThenElse(tir.likely(i < bound), store(B, i, A[i]))
+
+    return loop(4, inner, name="j")
+
+
+def test_partition_separates_the_part_without_checks() -> None:
+    n = tir.Var("n")
+    before = function([A, B, n], loop((n + 3) // 4, lambda i: guarded(n, i)))
+    result = apply(Simplify(), apply(LoopPartition(), before))
+    assert problems(result, Stage.FLAT) == []
+    assert isinstance(result.body, SeqStmt) and len(result.body) == 2
+    assert "likely" not in repr(result.body[0]) and "likely" in repr(result.body[1])
+    for size in (0, 1, 4, 7, 8, 61):
+        a, b = np.arange(64, dtype="float32"), np.zeros(64, "float32")
+        interpret(result, a, b, size)
+        np.testing.assert_array_equal(b[:size], a[:size])
+        assert not b[size:].any()
+
+
+def test_partition_leaves_constant_loops_unless_told() -> None:
+    before = function([A, B], loop(4, lambda i: loop(4, lambda j: IfThenElse(
+        tir.likely(i * 4 + j < 14), store(B, i * 4 + j, A[i * 4 + j])), name="j")))  # fmt: skip
+    assert_unchanged(LoopPartition(), before)
+    with PassContext(config={"tir.LoopPartition": {"partition_const_loop": True}}):
+        result = apply(LoopPartition(), before)
+    assert isinstance(result.body, SeqStmt)
+    assert_same_results(before, result, 64, 64, stage=Stage.FLAT)
+
+
+@pytest.mark.parametrize("body", [lambda i: store(B, i, A[i])])
+def test_partition_without_conditions_changes_nothing(body: object) -> None:
+    n = tir.Var("n")
+    assert_unchanged(LoopPartition(), function([A, B, n], loop(n, body)))
+
+
+def test_partition_defines_each_variable_once() -> None:
+    n = tir.Var("n")
+    before = function([A, B, n], loop((n + 3) // 4, lambda i: guarded(n, i)))
+    result = apply(LoopPartition(), before)
+    loops: list[tir.Var] = []
+    tir.stmt_functor.post_order_visit(
+        result.body, lambda s: loops.append(s.loop_var) if isinstance(s, For) else None
+    )
+    assert len(loops) == len(dict.fromkeys(loops)) == 4

@@ -1,0 +1,85 @@
+"""Give every definition a variable of its own.
+
+    for i in range(4): A[i] = 0  ->    for i in range(4): A[i] = 0
+    for i in range(8): B[i] = 0        for i_1 in range(8): B[i_1] = 0
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import IterVar, Let, PrimExpr, Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.stmt import Allocate, AllocateConst, AttrStmt, For, LetStmt, Stmt
+from tvm.tir.stmt_functor import BufferRewriter
+from tvm.tir.transform.common import fresh, prim_func_pass
+
+
+class DefinitionSeparator(BufferRewriter):
+    """Renames variables that have been defined before. Buffers are remade where their pointer is renamed."""
+
+    def __init__(self, defined: tuple[Var, ...]) -> None:
+        super().__init__()
+        self.defined: dict[Var, None] = dict.fromkeys(defined)
+        self.names: dict[Var, Var] = {}
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        return super().buffer(buffer) if self.names else buffer
+
+    def visit_var(self, var: Var) -> PrimExpr:
+        return self.names.get(var, var)
+
+    def visit_for(self, loop: For) -> Stmt:
+        return self._define(loop, "loop_var")
+
+    def visit_let_stmt(self, let: LetStmt) -> Stmt:
+        return self._define(let, "var")
+
+    def visit_let(self, let: Let) -> PrimExpr:
+        return self._define(let, "var")
+
+    def visit_allocate(self, alloc: Allocate) -> Stmt:
+        return self._define(alloc, "buffer_var")
+
+    def visit_allocate_const(self, alloc: AllocateConst) -> Stmt:
+        return self._define(alloc, "buffer_var")
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
+        node = attr.node
+        if isinstance(node, Var) and node in self.names:
+            attr = attr.replace(node=self.names[node])
+        elif isinstance(node, IterVar) and node.var in self.names:
+            attr = attr.replace(node=node.replace(var=self.names[node.var]))
+        return self.rewrite_children(attr)
+
+    def _define(self, node: Any, name: str) -> Any:
+        var: Var = getattr(node, name)
+        if var not in self.defined:
+            self.defined[var] = None
+            return self.rewrite_children(node)
+        outer, outer_buffers = self.names.get(var), self._buffers
+        self.names[var] = new = fresh(var)
+        self._buffers = {}
+        node = self.rewrite_children(node).replace(**{name: new})
+        self._buffers = outer_buffers
+        if outer is None:
+            del self.names[var]
+        else:
+            self.names[var] = outer
+        return node
+
+
+def separate_definitions(body: Stmt, defined: tuple[Var, ...] = ()) -> Stmt:
+    """The statement with each variable defined once; ``defined`` have been defined outside."""
+    separated: Stmt = DefinitionSeparator(defined).visit(body)
+    return separated
+
+
+@prim_func_pass("tir.ConvertSSA")
+def convert_ssa(func: PrimFunc) -> PrimFunc:
+    """Define each variable of the function once."""
+    return func.with_body(separate_definitions(func.body, func.params))
+
+
+ConvertSSA = convert_ssa.factory
