@@ -14,7 +14,7 @@ from tvm.tir.stmt_functor import substitute as substitute_vars
 
 from .canonical_simplify import CanonicalSimplifier, Presenter
 from .const_int_bound import NEG_INF, POS_INF, ConstIntBound, ConstIntBoundAnalyzer, intersect_bounds
-from .facts import Facts
+from .facts import Facts, reads_memory
 from .int_set import IntervalSet, evaluate_set
 from .interning import Interner
 from .linear import Linear, LinearForms
@@ -159,7 +159,7 @@ class Analyzer:
             self._bind_range(var, expr)
             return
         value = self.rewriter.visit(self.interner.intern(tir.as_expr(expr)))
-        if value is not var:
+        if value is not var and not reads_memory(value):
             self.facts.set_value(var, self.rewriter.cast(var.dtype, value))
         if var.dtype.is_int or var.dtype.is_uint:
             self.facts.set_bound(var, self.bounds.visit(value))
@@ -204,9 +204,12 @@ class Analyzer:
 
     @contextmanager
     def constraint_scope(self, constraint: Any) -> Iterator[Analyzer]:
-        """Inside the `with` block, the condition holds."""
+        """Inside the `with` block, the condition holds.
+
+        What a condition says about memory is not used: a store inside the block may change it.
+        """
         condition = self._condition(constraint)
-        with self.assuming(condition):
+        with self.assuming(condition, stable_only=True):
             yield self
 
     @deep
@@ -214,7 +217,7 @@ class Analyzer:
         return self.rewriter.visit(self.interner.intern(tir.as_expr(constraint)))
 
     @contextmanager
-    def assuming(self, condition: Any) -> Iterator[None]:
+    def assuming(self, condition: Any, stable_only: bool = False) -> Iterator[None]:
         """The scope of a condition that is simplified and interned already."""
         owners: list[Any] = [
             self.bounds, self.modular, self.rewriter, self.linear, self.canonical, self.prover,
@@ -222,7 +225,7 @@ class Analyzer:
         memos = [owner.memo for owner in owners]
         self.facts.push()
         self.forget_results()
-        self.facts.assume(condition)
+        self.facts.assume(condition, stable_only)
         self.forget_results()
         try:
             yield

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.visitor import Visitor
 from tvm.tir import expr as tir
+from tvm.tir.intrinsics import effect_of
 
 from .const_int_bound import NEG_INF, POS_INF, Bound, intersect_bounds
 from .linear import Linear
@@ -103,17 +105,17 @@ class Facts:
         for layer in self.layers if everywhere else [self._top]:
             layer.inequalities.append(form)
 
-    def assume(self, condition: Any) -> None:
+    def assume(self, condition: Any, stable_only: bool = False) -> None:
         """Note a condition, simplified and interned, in the innermost layer."""
         cls = condition.__class__
         if cls is tir.And:
-            self.assume(condition.a)
-            self.assume(condition.b)
+            self.assume(condition.a, stable_only)
+            self.assume(condition.b, stable_only)
             return
         if cls is tir.Call and getattr(condition.op, "name", "") == "tir.likely":
-            self.assume(condition.args[0])
+            self.assume(condition.args[0], stable_only)
             return
-        if cls is tir.IntImm:
+        if cls is tir.IntImm or (stable_only and reads_memory(condition)):
             return
         negation = self.analyzer.rewriter.logical_not(condition)
         if cls in _RELATIONS and self._is_index(condition.a):
@@ -180,6 +182,26 @@ class Facts:
                 self._bound(atom, (-(form.constant // factor), POS_INF))
             else:
                 self._bound(atom, (NEG_INF, form.constant // -factor))
+
+
+class _MemoryReads(Visitor):
+    """Finds loads and calls whose value can change."""
+
+    found = False
+
+    def visit_buffer_load(self, load: tir.BufferLoad) -> None:
+        self.found = True
+
+    def visit_call(self, call: tir.Call) -> None:
+        self.found = self.found or effect_of(call.op) > tir.CallEffectKind.Pure
+        self.visit_children(call)
+
+
+def reads_memory(expr: PrimExpr) -> bool:
+    """Whether a store may change the expression's value."""
+    reads = _MemoryReads()
+    reads.visit(expr)
+    return reads.found
 
 
 _RELATIONS: dict[Any, Any] = {

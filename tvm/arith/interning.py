@@ -13,6 +13,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, Role, Shape
 from tvm.support.dtype import DType
 from tvm.tir import expr as tir
+from tvm.tir.intrinsics import effect_of
 
 _BINARY = (
     tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod, tir.Min, tir.Max,
@@ -124,7 +125,8 @@ def _key(expr: Node) -> Any:
             parts.append(tuple([id(item) for item in value]))
         else:
             parts.append(None if value is None else id(value))
-    if isinstance(expr, tir.Var):
+    if isinstance(expr, tir.Call) and effect_of(expr.op) > tir.CallEffectKind.ReadState:
+        # two calls of a random generator are two values
         parts.append(id(expr))
     return tuple(parts)
 

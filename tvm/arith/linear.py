@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # products of sums with more terms than this stay products
 MAX_PRODUCT = 12
+# and so do products of more factors
+MAX_DEGREE = 8
 
 
 class Linear:
@@ -137,7 +139,10 @@ class LinearForms:
     def _other(self, node: Any) -> Linear:
         cls = node.__class__
         if cls is tir.Mul:
-            return self.product(self.visit(node.a), self.visit(node.b))
+            a, b = self.visit(node.a), self.visit(node.b)
+            if self._degree(a) + self._degree(b) > MAX_DEGREE:
+                return self._of_atom(node)
+            return self.product(a, b)
         if cls is tir.FloorDiv or cls is tir.FloorMod:
             return self._division(node)
         if cls is tir.Div or cls is tir.Mod:
@@ -171,6 +176,9 @@ class LinearForms:
         low, high = range_of(target)
         bound = self.analyzer.bounds.visit(node.value)
         return low <= bound[0] and bound[1] <= high
+
+    def _degree(self, form: Linear) -> int:
+        return max([len(self.factors.get(key, (key,))) for key in form.terms], default=0)
 
     def product(self, a: Linear, b: Linear) -> Linear:
         if not a.terms:

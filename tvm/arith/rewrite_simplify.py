@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.tir import expr as tir
+from tvm.tir import fold
 
 from .rules import BOOLEAN, FLOAT, INDEX, TABLES, WRAPPING
 from .rules.notation import evaluate_truncdiv, evaluate_truncmod
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 Visit = Callable[[Any], Any]
 _MISSING: Any = object()
+_CONSTANTS = frozenset({tir.IntImm, tir.FloatImm})
 _LEAVES = frozenset({tir.IntImm, tir.FloatImm, tir.Var, tir.SizeVar})
 # a chain of rules that long means that two rules undo each other
 MAX_CHAIN = 200
@@ -44,6 +46,14 @@ _FOLD: dict[type, Callable[[int, int], int]] = {
     tir.GE: lambda a, b: a >= b,
     tir.And: lambda a, b: bool(a) and bool(b),
     tir.Or: lambda a, b: bool(a) or bool(b),
+}
+_FOLD_FLOATS: dict[type, Callable[[Any, Any], PrimExpr | None]] = {
+    tir.Add: fold.fold_add,
+    tir.Sub: fold.fold_sub,
+    tir.Mul: fold.fold_mul,
+    tir.Div: fold.fold_div,
+    tir.Min: fold.fold_min,
+    tir.Max: fold.fold_max,
 }
 _DIVISIONS = frozenset({tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod})
 # operations whose constant operand stands on the right
@@ -180,10 +190,10 @@ class RewriteSimplifier:
         if source is dtype:
             return value
         cls = value.__class__
-        if cls is tir.IntImm and not dtype.is_handle and not dtype.is_void:
-            return self.constant(value.value, dtype) if not dtype.is_float else self._float(
-                value.value, dtype
-            )  # fmt: skip
+        if isinstance(value, tir.ConstExpr):
+            folded = fold.fold_cast(value, dtype)
+            if folded is not None:
+                return self.interner.intern(folded)
         if cls is tir.Broadcast:
             return self.broadcast(self.cast(dtype.element, value.value), value.lanes)
         if cls is tir.Ramp and self.kind(source) == INDEX and self.kind(dtype) == INDEX:
@@ -241,7 +251,7 @@ class RewriteSimplifier:
 
     def binary(self, cls: Any, a: Any, b: Any) -> Any:
         """The simple form of `cls(a, b)`."""
-        if cls in _COMMUTATIVE and a.__class__ is tir.IntImm and b.__class__ is not tir.IntImm:
+        if cls in _COMMUTATIVE and a.__class__ in _CONSTANTS and b.__class__ not in _CONSTANTS:
             a, b = b, a
         node = self.interner.binary(cls, a, b)
         found = self.memo.get(id(node))
@@ -254,6 +264,9 @@ class RewriteSimplifier:
             if b.value == 0 and cls in _DIVISIONS:
                 return node
             return self.constant(int(_FOLD[cls](a.value, b.value)), node.dtype)
+        if a.__class__ is tir.FloatImm and b.__class__ is tir.FloatImm:
+            folded = _FOLD_FLOATS[cls](a, b) if cls in _FOLD_FLOATS else None
+            return node if folded is None else self.interner.intern(folded)
         if cls is tir.GT:
             return self.binary(tir.LT, b, a)
         if cls is tir.GE:
@@ -302,9 +315,6 @@ class RewriteSimplifier:
             result = self.truth(fact, node.dtype)
         self.memo[id(node)] = result
         return result
-
-    def _float(self, value: float, dtype: DType) -> Any:
-        return self.interner.node(tir.FloatImm(dtype, value))
 
     # ---- node by node
 

@@ -1,0 +1,220 @@
+"""The analyzer: what lowering needs proven and simplified."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tvm import tir
+from tvm.arith import Analyzer, ConstIntBound, ModularSet
+from tvm.ir import structural_equal
+from tvm.support import compiling
+from tvm.tir.expr import as_expr
+
+INT = "int32"
+
+
+def variables(names: str, dtype: str = INT) -> list[Any]:
+    return [tir.Var(name, dtype) for name in names.split()]
+
+
+def bound_over(**extents: int) -> tuple[Analyzer, list[Any]]:
+    """An analyzer, and variables that run from 0 to the given extents."""
+    analyzer = Analyzer()
+    found = variables(" ".join(extents))
+    for var, extent in zip(found, extents.values(), strict=True):
+        analyzer.bind(var, tir.Range(0, extent))
+    return analyzer, found
+
+
+def assert_simplifies(analyzer: Analyzer, before: Any, after: Any) -> None:
+    found = analyzer.simplify(before)
+    wanted = as_expr(after, before.dtype)
+    assert structural_equal(found, wanted, map_free_vars=False), f"{found} instead of {wanted}"
+
+
+def test_parts_of_a_division_are_put_together() -> None:
+    analyzer, (x, y, z) = Analyzer(), variables("x y z")
+    assert_simplifies(analyzer, (x // 4) * 4 + x % 4, x)
+    assert_simplifies(analyzer, (x // 4) % 4 * 4 + x % 4, x % 16)
+    assert_simplifies(analyzer, (x // 12) * 12 + (x // 4) % 3 * 4 + x % 4, x)
+    assert_simplifies(analyzer, y + (x // 8) * 8 + z + x % 8, y + z + x)
+    assert_simplifies(analyzer, (x // 4) * 8 + x % 4 * 2, x * 2)
+
+
+def test_fused_and_split_axes_collapse() -> None:
+    analyzer, (i, j) = bound_over(i=24, j=16)
+    fused = i * 16 + j
+    assert_simplifies(analyzer, fused // 16, i)
+    assert_simplifies(analyzer, fused % 16, j)
+    assert_simplifies(analyzer, (fused // 4) // 4, i)
+    assert_simplifies(analyzer, (fused // 4) % 4, j // 4)
+    assert_simplifies(analyzer, fused // 32 * 32 + fused % 32, fused)
+    assert_simplifies(analyzer, (i * 16 + j) // 64, i // 4)
+
+
+def test_symbolic_extents_are_divided_out() -> None:
+    analyzer, (i, j) = Analyzer(), variables("i j")
+    m = tir.SizeVar("m", INT)
+    analyzer.update(m, ConstIntBound(1, 1 << 31))
+    analyzer.bind(j, tir.Range(0, m))
+    assert_simplifies(analyzer, (i * m + j) // m, i)
+    assert_simplifies(analyzer, (i * m + j) % m, j)
+
+
+def test_split_without_tail_needs_no_guard() -> None:
+    analyzer, (outer, inner) = bound_over(outer=8, inner=16)
+    assert analyzer.can_prove(tir.likely(outer * 16 + inner < 128))
+    assert not analyzer.can_prove(tir.likely(outer * 16 + inner < 127))
+
+
+def test_split_with_tail_keeps_its_guard() -> None:
+    analyzer = Analyzer()
+    outer, inner = variables("outer inner")
+    n = tir.SizeVar("n", INT)
+    analyzer.bind(outer, tir.Range(0, (n + 15) // 16))
+    analyzer.bind(inner, tir.Range(0, 16))
+    assert not analyzer.can_prove(outer * 16 + inner < n)
+    assert analyzer.can_prove(outer * 16 + inner < (n + 15) // 16 * 16)
+    assert analyzer.can_prove(outer * 16 + inner <= n + 15)
+    with analyzer.constraint_scope(tir.likely(outer * 16 + inner < n)):
+        assert analyzer.can_prove(outer * 16 + inner < n)
+        assert analyzer.can_prove(outer * 16 < n)
+        assert analyzer.can_prove(n - 1 >= outer * 16 + inner)
+    assert not analyzer.can_prove(outer * 16 + inner < n)
+
+
+def test_padding_conditions_of_a_convolution() -> None:
+    analyzer, (oh, kh) = bound_over(oh=56, kh=3)
+    row = oh + kh
+    condition = tir.all(row >= 1, row < 57)
+    assert not analyzer.can_prove(condition)
+    padded = tir.if_then_else(condition, tir.max(row - 1, 0), -1)
+    assert_simplifies(
+        analyzer, padded, tir.if_then_else(tir.And(tir.LE(tir.const(1), row), row < 57), row - 1, -1)
+    )
+    with analyzer.constraint_scope(kh.equal(1)):
+        assert analyzer.can_prove(condition)
+
+
+def test_ceil_divisions_agree() -> None:
+    analyzer, n = Analyzer(), tir.SizeVar("n", INT)
+    assert analyzer.can_prove_equal((n - 1) // 16 + 1, (n + 15) // 16)
+    assert analyzer.can_prove((n + 15) // 16 * 16 >= n)
+    assert analyzer.can_prove((n + 15) // 16 * 16 - n <= 15)
+    assert_simplifies(analyzer, tir.min((n + 15) // 16 * 16, n), n)
+
+
+def test_facts_of_several_terms_combine() -> None:
+    analyzer, (a, b, c) = Analyzer(), variables("a b c")
+    with analyzer.constraint_scope(a < b), analyzer.constraint_scope(b < c):
+        assert analyzer.can_prove(a + 1 < c)
+        assert not analyzer.can_prove(a + 2 < c)
+        assert_simplifies(analyzer, tir.min(a, c), a)
+    assert not analyzer.can_prove(a < c)
+
+
+def test_conditions_hold_in_their_branch() -> None:
+    analyzer, (x,) = Analyzer(), variables("x")
+    chosen = tir.if_then_else(x < 4, tir.min(x, 10), tir.max(x, 2))
+    assert_simplifies(analyzer, chosen, x)
+    assert_simplifies(analyzer, tir.Select(x < 4, x // 4 + x % 4, x), analyzer.simplify(tir.Select(x < 4, x // 4 + x % 4, x)))
+
+
+def test_remainder_facts() -> None:
+    analyzer, (n,) = Analyzer(), variables("n")
+    with analyzer.constraint_scope((n % 16).equal(0)):
+        assert_simplifies(analyzer, n % 4, 0)
+        assert_simplifies(analyzer, (n + 3) // 4, n // 4)
+    analyzer.update(n, ModularSet(8, 0))
+    assert_simplifies(analyzer, (n + 5) % 8, 5)
+
+
+def test_bindings_replace_variables() -> None:
+    analyzer, (x, y) = Analyzer(), variables("x y")
+    analyzer.bind(x, y + 1)
+    assert_simplifies(analyzer, x - y, 1)
+    analyzer.bind(x, tir.Range.from_min_extent(3, 1), True)
+    assert_simplifies(analyzer, x + 0, 3)
+
+
+def test_bounds() -> None:
+    analyzer, (i, j) = bound_over(i=8, j=16)
+    found = analyzer.const_int_bound(i * 16 + j - 3)
+    assert (found.min_value, found.max_value) == (-3, 124)
+    everything = analyzer.const_int_bound(tir.Var("k", "int64"))
+    assert everything.max_value == ConstIntBound.POS_INF
+    assert analyzer.const_int_bound(tir.SizeVar("s", "int64")).min_value == 0
+
+
+def test_floats_obey_exact_laws_only() -> None:
+    analyzer, (f, g) = Analyzer(), variables("f g", "float32")
+    zero, one = tir.FloatImm("float32", 0.0), tir.FloatImm("float32", 1.0)
+    for kept in (tir.Sub(f, f), tir.Mul(f, zero), tir.Add(tir.Add(f, g), one), tir.EQ(f, f)):
+        assert analyzer.simplify(kept) is kept
+    assert analyzer.simplify(tir.Add(f, zero)) is f
+    assert analyzer.simplify(tir.Mul(f, one)) is f
+    negated = tir.Not(tir.LT(f, g))
+    assert analyzer.simplify(negated) is negated
+
+
+def test_narrow_integers_wrap_around() -> None:
+    analyzer, (u, v) = Analyzer(), variables("u v", "uint8")
+    kept = tir.LT(tir.Add(u, tir.IntImm("uint8", 1)), tir.Add(v, tir.IntImm("uint8", 1)))
+    assert analyzer.simplify(kept) is kept
+    assert_simplifies(analyzer, tir.Sub(u, u), 0)
+    folded = analyzer.simplify(tir.Add(tir.IntImm("uint8", 250), tir.IntImm("uint8", 10)))
+    assert folded.value == 4
+    assert analyzer.const_int_bound(tir.Add(u, u)).max_value == 255
+
+
+def test_widened_indices_are_seen_through() -> None:
+    analyzer, (i, j) = bound_over(i=8, j=16)
+    wide = tir.Cast("int64", i * 16 + j)
+    assert analyzer.can_prove_equal(wide, tir.Cast("int64", i) * 16 + tir.Cast("int64", j))
+    assert_simplifies(analyzer, wide // 16, tir.Cast("int64", i))
+
+
+def test_vectors() -> None:
+    analyzer, (i,) = bound_over(i=8)
+    lanes = tir.Ramp(i * 16, 1, 16)
+    sixteen = tir.Broadcast(16, 16)
+    assert_simplifies(analyzer, tir.FloorDiv(lanes, sixteen), tir.Broadcast(i, 16))
+    assert_simplifies(analyzer, tir.FloorMod(lanes, sixteen), tir.Ramp(0, 1, 16))
+    assert_simplifies(analyzer, tir.Add(lanes, sixteen), tir.Ramp(i * 16 + 16, 1, 16))
+    assert_simplifies(analyzer, tir.LT(lanes, tir.Broadcast(128, 16)), tir.const(True, "boolx16"))
+
+
+def test_unchanged_expressions_are_the_same_object() -> None:
+    analyzer, (i, j) = bound_over(i=8, j=16)
+    for expr in (i * 16 + j, i - 1, i * 4 + j // 4, tir.Select(i < 4, i, j)):
+        assert analyzer.simplify(expr) is expr
+    again = i * 16 + j
+    assert analyzer.simplify(again) is again
+
+
+@pytest.mark.parametrize("operation", [tir.Add, tir.Sub, tir.Min, tir.Mul, tir.FloorDiv])
+def test_deep_chains(operation: Any) -> None:
+    analyzer, (x, y) = Analyzer(), variables("x y")
+    expr = x
+    for number in range(50_000):
+        expr = operation(expr, y if number % 2 else tir.IntImm(INT, 3))
+    with compiling():
+        analyzer.simplify(expr)
+        analyzer.const_int_bound(expr)
+        analyzer.modular_set(expr)
+
+
+def test_deep_chains_of_distinct_terms() -> None:
+    analyzer = Analyzer()
+    expr: Any = tir.IntImm(INT, 0)
+    for number in range(5_000):
+        expr = tir.Add(expr, tir.Var(f"v{number}", INT))
+    assert analyzer.can_prove_equal(expr, expr)
+    analyzer.simplify(expr)
+
+
+def test_opaque_calls_are_not_merged() -> None:
+    analyzer = Analyzer()
+    first, second = (tir.call_extern(INT, "rand") for _ in range(2))
+    assert not analyzer.can_prove_equal(first, second)
