@@ -1,0 +1,98 @@
+"""Layers move to blocked layouts, and what lies between them follows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relay
+from tvm.relay.transform import AlterOpLayout, FoldConstant
+from tvm.target import Target
+
+from .common import typed
+
+RNG = np.random.default_rng(0)
+
+
+def random(*shape: int) -> relay.Constant:
+    return relay.const(RNG.uniform(-1, 1, shape).astype("float32"))
+
+
+def conv(x: relay.Expr, channels: int = 32, inputs: int = 32) -> relay.Expr:
+    weight = random(channels, inputs, 3, 3)
+    return relay.nn.conv2d(x, weight, channels=channels, kernel_size=(3, 3), padding=(1, 1))
+
+
+def altered(func: relay.Function) -> relay.Function:
+    with Target("llvm"), tvm.transform.PassContext(opt_level=3):
+        mod = AlterOpLayout()(typed(func))
+        return FoldConstant()(mod)["main"]
+
+
+def transforms(func: relay.Function) -> int:
+    return relay.analysis.list_op_freqs(tvm.IRModule.from_expr(func)).get("layout_transform", 0)
+
+
+def image() -> relay.Var:
+    return relay.var("x", shape=(1, 32, 16, 16))
+
+
+def pool(x: relay.Expr) -> relay.Expr:
+    return relay.nn.max_pool2d(x, pool_size=(2, 2), strides=(2, 2))
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        relay.nn.relu,
+        lambda x: x + random(32, 1, 1),
+        lambda x: x * relay.const(2.0),
+        pool,
+        lambda x: relay.concatenate([x, relay.nn.relu(x)], axis=1),
+        lambda x: relay.nn.relu(x) + x,
+    ],
+)
+def test_layout_passes_between_two_convolutions(between: object) -> None:
+    x = image()
+    middle = between(conv(x))  # type: ignore[operator]
+    channels = typed(relay.Function([x], middle))["main"].ret_type.concrete_shape[1]
+    after = altered(relay.Function([x], conv(middle, inputs=channels)))
+    assert transforms(after) == 2
+    assert "nn.conv2d" not in relay.analysis.list_op_freqs(tvm.IRModule.from_expr(after))
+
+
+def test_unknown_operator_gets_the_plain_layout() -> None:
+    x = image()
+    after = altered(relay.Function([x], conv(relay.reshape(conv(x), (1, 32, 32, 8)))))
+    assert transforms(after) == 4
+
+
+def test_plain_value_is_transformed_once_for_all_users() -> None:
+    x = image()
+    y = conv(x)
+    flat = [relay.nn.batch_flatten(y), relay.reshape(y, (-1,))]
+    assert transforms(altered(relay.Function([x], relay.Tuple(flat)))) == 2
+
+
+def test_types_stay_the_same() -> None:
+    x = image()
+    before = typed(relay.Function([x], relay.nn.relu(conv(x))))["main"]
+    assert altered(relay.Function([x], before.body)).ret_type == before.ret_type
+
+
+def test_without_target_nothing_happens() -> None:
+    x = image()
+    mod = typed(relay.Function([x], conv(x)))
+    assert AlterOpLayout()(mod) is mod
+
+
+def test_values_stay_the_same() -> None:
+    x = image()
+    y = relay.nn.relu(conv(x) + random(32, 1, 1))
+    func = relay.Function([x], relay.nn.global_avg_pool2d(conv(pool(y)) + pool(y)))
+    value = RNG.uniform(-1, 1, (1, 32, 16, 16)).astype("float32")
+    results = []
+    for level in (0, 3):
+        with tvm.transform.PassContext(opt_level=level):
+            results.append(relay.create_executor("graph").evaluate(func)(value).numpy())
+    np.testing.assert_allclose(*results, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,119 @@
+"""Factors move into weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relay
+from tvm.relay import transform
+from tvm.relay.transform import BackwardFoldScaleAxis, FoldConstant, ForwardFoldScaleAxis
+
+from .common import assert_unchanged, run
+
+RNG = np.random.default_rng(0)
+
+
+def random(*shape: int, low: float = -1.0) -> relay.Constant:
+    return relay.const(RNG.uniform(low, 2, shape).astype("float32"))
+
+
+def operators(func: relay.Function) -> dict[str, int]:
+    return relay.analysis.list_op_freqs(tvm.IRModule.from_expr(func))
+
+
+def evaluate(func: relay.Function, x: np.ndarray) -> np.ndarray:
+    with tvm.transform.PassContext(opt_level=0):
+        return relay.create_executor("graph", target="llvm").evaluate(func)(x).numpy()
+
+
+def conv(x: relay.Expr, groups: int = 1, layout: str = "NCHW") -> relay.Expr:
+    shapes = {"NCHW": (4, 4 // groups, 3, 3), "NHWC": (3, 3, 4, 4)}
+    return relay.nn.conv2d(
+        x, random(*shapes[layout]), channels=4, kernel_size=(3, 3), padding=(1, 1), groups=groups,
+        data_layout=layout, kernel_layout="OIHW" if layout == "NCHW" else "HWIO",
+    )  # fmt: skip
+
+
+def check(func: relay.Function, fold: tvm.transform.Pass) -> relay.Function:
+    """The folded function gives the same values."""
+    after = run(func, fold, FoldConstant())
+    shape = func.params[0].type_annotation.concrete_shape
+    x = RNG.uniform(-1, 1, shape).astype("float32")
+    np.testing.assert_allclose(evaluate(after, x), evaluate(func, x), rtol=1e-4, atol=1e-5)
+    return after
+
+
+def image(layout: str = "NCHW") -> relay.Var:
+    return relay.var("x", shape=(1, 4, 8, 8) if layout == "NCHW" else (1, 8, 8, 4))
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_backward_into_convolution(groups: int) -> None:
+    x = image()
+    func = relay.Function([x], conv(x, groups) * random(4, 1, 1))
+    assert operators(check(func, BackwardFoldScaleAxis())) == {"nn.conv2d": 1}
+
+
+def test_backward_through_bias_and_relu() -> None:
+    x = image()
+    body = relay.nn.relu(conv(x) + random(4, 1, 1)) * random(4, 1, 1, low=0.5)
+    after = check(relay.Function([x], body), BackwardFoldScaleAxis())
+    assert operators(after) == {"nn.conv2d": 1, "add": 1, "nn.relu": 1}
+
+
+def test_backward_in_channels_last() -> None:
+    x = image("NHWC")
+    func = relay.Function([x], conv(x, layout="NHWC") * random(4))
+    assert operators(check(func, BackwardFoldScaleAxis())) == {"nn.conv2d": 1}
+
+
+def test_backward_into_dense() -> None:
+    x = relay.var("x", shape=(2, 8))
+    func = relay.Function([x], random(5) * relay.nn.dense(x, random(5, 8)))
+    assert operators(check(func, BackwardFoldScaleAxis())) == {"nn.dense": 1}
+
+
+def test_backward_not_through_relu_with_negative_factors() -> None:
+    x = image()
+    factors = relay.const(np.array([1, -1, 1, 1], "float32").reshape(4, 1, 1))
+    func = relay.Function([x], relay.nn.relu(conv(x)) * factors)
+    assert_unchanged(func, BackwardFoldScaleAxis())
+
+
+def test_backward_not_if_the_layer_is_used_twice() -> None:
+    x = image()
+    layer = conv(x)
+    func = relay.Function([x], layer * random(4, 1, 1) + layer)
+    assert_unchanged(func, BackwardFoldScaleAxis())
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_forward_through_addition_and_relu(groups: int) -> None:
+    x = image()
+    body = relay.nn.relu(x * random(4, 1, 1, low=0.5) + random(4, 1, 1))
+    after = check(relay.Function([x], conv(body, groups)), ForwardFoldScaleAxis())
+    assert "multiply" not in operators(after)
+
+
+def test_forward_into_two_users() -> None:
+    x = image()
+    scaled = x * random(4, 1, 1)
+    func = relay.Function([x], conv(scaled) + conv(scaled))
+    assert "multiply" not in operators(check(func, ForwardFoldScaleAxis()))
+
+
+def test_forward_not_if_someone_needs_the_scaled_value() -> None:
+    x = image()
+    scaled = x * random(4, 1, 1)
+    assert_unchanged(relay.Function([x], conv(scaled) + scaled), ForwardFoldScaleAxis())
+
+
+def test_batch_norm_disappears_into_the_convolution() -> None:
+    x = image()
+    p = [random(4, low=0.5) for _ in range(4)]
+    func = relay.Function([x], relay.nn.relu(relay.nn.batch_norm(conv(x), *p)[0]))
+    passes = [transform.SimplifyInference(), FoldConstant(), transform.FoldScaleAxis()]
+    with tvm.transform.PassContext(opt_level=3):
+        after = run(func, *passes)
+    assert operators(after) == {"nn.conv2d": 1, "add": 1, "nn.relu": 1}
