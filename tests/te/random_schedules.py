@@ -58,8 +58,8 @@ def matmul(rng: random.Random) -> list[te.Tensor]:
 
 
 def conv2d(rng: random.Random) -> list[te.Tensor]:
-    channels, filters = rng.randint(1, 4), rng.randint(1, 4)
-    height, width, stride, pad = rng.randint(3, 7), rng.randint(3, 7), rng.randint(1, 2), 1
+    channels, filters = rng.randint(1, 3), rng.randint(1, 3)
+    height, width, stride, pad = rng.randint(3, 5), rng.randint(3, 5), rng.randint(1, 2), 1
     data = te.placeholder((channels, height, width), name="data")
     kernel = te.placeholder((filters, channels, 3, 3), name="kernel")
     inside = lambda y, x: te.all(y >= pad, y < height + pad, x >= pad, x < width + pad)  # noqa: E731
@@ -189,6 +189,7 @@ class _Scheduler:
             self.place(stage)
             if not stage.is_inlined:
                 self.transform(stage)
+        self.bounds = te.schedule.InferBound(self.schedule.normalize())
         for stage in self.schedule.stages:
             if not stage.is_inlined and not isinstance(stage.op, te.tensor.PlaceholderOp):
                 self.annotate(stage)
@@ -264,11 +265,12 @@ class _Scheduler:
         attached = [s.attach_ivar for s in self.schedule.stages if s.attach_stage is stage]
         spatial = [iv for iv in loops if iv.iter_type == tir.IterVar.DataPar]
         last, first = loops[-1], loops[0]
-        is_free = not any(iv is last for iv in attached)
+        is_constant = isinstance(self.bounds[last].extent, tir.IntImm)
+        is_free = is_constant and not any(iv is last for iv in attached)
         if is_free and any(iv is last for iv in spatial) and self.rng.random() < 0.3:
             stage.vectorize(last)
             self.note(f"vectorize({stage.op.name}, {last.var.name})")
-        elif self.rng.random() < 0.3:
+        elif is_constant and self.rng.random() < 0.3:
             stage.unroll(last)
             self.note(f"unroll({stage.op.name}, {last.var.name})")
         is_root = stage.attach_stage is None and first is not last

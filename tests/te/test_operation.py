@@ -212,3 +212,27 @@ def test_symbolic_shapes() -> None:
 def test_scan_is_not_there_yet() -> None:
     with pytest.raises(OpNotImplemented, match=r"te.scan is not available yet, got scan s"):
         te.scan(None, None, None, name="s")
+
+
+def test_deep_expressions_and_long_chains() -> None:
+    a = te.placeholder((4,), name="A")
+
+    def body(i: tir.Var) -> tir.expr.PrimExpr:
+        value = a[i].asobject()
+        for _ in range(50_000):
+            value = value * 1.5
+        return value
+
+    b = te.compute((4,), body, name="B")
+    c = te.compute((4,), lambda i: b[i] + 1, name="C")
+    for number in range(300):
+        c = _plus_one(c, number)
+    schedule = te.create_schedule(c.op)
+    te.schedule.AutoInlineInjective(schedule)
+    schedule.cache_read(a, "global", [b])
+    assert isinstance(te.schedule.lower_schedule(schedule, [a, c]), tir.PrimFunc)
+    assert isinstance(te.create_prim_func([a, c]), tir.PrimFunc)
+
+
+def _plus_one(tensor: te.Tensor, number: int) -> te.Tensor:
+    return te.compute(tensor.shape, lambda i: tensor[i] + 1, name=f"C{number}")

@@ -14,6 +14,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, leaf, reference
 from tvm.ir.visitor import Rewriter, Visitor
 from tvm.support.dtype import DType
+from tvm.support.scope import deep
 from tvm.tir.buffer import Buffer, DataProducer
 from tvm.tir.expr import ExprOp, IterVar, IterVarType, ProducerLoad, Range, Reduce, as_expr, const
 from tvm.tir.stmt import Stmt
@@ -241,6 +242,7 @@ class ComputeOp(BaseComputeOp, key="ComputeOp"):
     def output_dtype(self, index: int) -> DType:
         return self.body[index].dtype
 
+    @deep
     def _find_inputs(self) -> tuple[Tensor, ...]:
         finder = _InputFinder()
         # the outputs of one reduction share their sources
@@ -248,6 +250,7 @@ class ComputeOp(BaseComputeOp, key="ComputeOp"):
             finder.visit(value)
         return tuple(finder.found)
 
+    @deep
     def replace_inputs(self, replacements: Mapping[Tensor, Tensor]) -> Operation:
         if not any(tensor in replacements for tensor in self.input_tensors):
             return self
@@ -291,6 +294,7 @@ class _NestedReduceFinder(Visitor):
         self.found = True
 
 
+@deep
 def _check_reductions(op: ComputeOp) -> None:
     first = op.body[0]
     for value in op.body:

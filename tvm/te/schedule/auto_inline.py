@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
+from tvm.support.scope import deep
 from tvm.tir.expr import ProducerLoad, Var
 
 from ..tensor import ComputeOp, Operation
@@ -30,6 +31,7 @@ def auto_inline_broadcast(schedule: Schedule) -> None:
     _inline_where(schedule, is_broadcast)
 
 
+@deep
 def _inline_where(schedule: Schedule, wanted: Callable[[Operation], bool]) -> None:
     for stage in schedule.stages:
         if not stage.is_inlined and not stage.is_output and wanted(stage.op):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
+from tvm.support.scope import deep
 from tvm.tir import op as tir_op
 from tvm.tir.expr import IterVar, IterVarType, Range, Reduce, Var, const
 from tvm.tir.stmt_functor import substitute
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .schedule import Schedule
 
 
+@deep
 def cache_read(
     schedule: Schedule, tensor: Tensor, scope: str, readers: Sequence[Operation]
 ) -> Tensor:
@@ -58,6 +60,7 @@ def _insert_stage(schedule: Schedule, position: int, op: Operation, scope: str) 
     return stage
 
 
+@deep
 def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> list[Tensor]:
     """Put a stage that computes ``tensors`` before their own, which becomes a copy."""
     if not tensors:

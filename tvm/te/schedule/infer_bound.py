@@ -19,6 +19,7 @@ from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
+from tvm.support.scope import deep
 from tvm.tir import op as tir_op
 from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Range, Var, const
 
@@ -283,6 +284,7 @@ def _gather(op: Operation, needs: Needs, context: BoundContext) -> None:
         context.ranges.learn(iv, iv.dom.min, iv.dom.extent)
 
 
+@deep
 def infer_bound(schedule: Schedule) -> dict[IterVar, Range]:
     """The range of every axis of a normalized schedule (``te.schedule.InferBound``)."""
     ranges = infer_ranges(schedule)

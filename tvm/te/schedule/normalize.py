@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
+from tvm.support.scope import deep
 from tvm.tir.expr import IterVar, ProducerLoad, Reduce, Var
 from tvm.tir.stmt_functor import substitute
 
 from ..tensor import ComputeOp, Tensor, reduction_outputs
 from .dataflow import replace_operation
+from .intervals import in_dtype
 from .relations import Fuse, Rebase, Split
 from .stage import Stage
 from .stage_data import AttachType
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from .schedule import Schedule
 
 
+@deep
 def normalize(schedule: Schedule) -> Schedule:
     """A copy of the schedule in normal form."""
     new = schedule.copy()
@@ -40,6 +43,12 @@ def inject_inline(schedule: Schedule) -> None:
     inliner = _Inliner()
     for stage in schedule.stages:
         op = stage.op
+        if stage.attach_type is AttachType.Inline:
+            stage.attach_type = AttachType.InlinedAlready
+            assert isinstance(op, ComputeOp)
+            for output in op.outputs:
+                inliner.inlined[output] = op
+            continue
         if isinstance(op, ComputeOp):
             body = inliner.body_of(op)
             if body is not op.body:
@@ -48,16 +57,11 @@ def inject_inline(schedule: Schedule) -> None:
             op = _with_inputs(op, inliner)
         if op is not stage.op:
             inliner.replacements.update(replace_operation(schedule, stage, op))
-        if stage.attach_type is AttachType.Inline:
-            stage.attach_type = AttachType.InlinedAlready
-            assert isinstance(op, ComputeOp)
-            for output in op.outputs:
-                inliner.inlined[output] = op
 
 
 def _with_inputs(op: Any, inliner: _Inliner) -> Any:
     for tensor in op.input_tensors:
-        if inliner.replacements.get(tensor, tensor) in inliner.inlined:
+        if tensor in inliner.inlined:
             raise ScheduleError(
                 f"compute_inline requires readers that are computes, got {tensor.name}, "
                 f"which {op.name}, a {type(op).__name__}, needs in memory"
@@ -84,12 +88,16 @@ class _Inliner(Rewriter):
     def visit_producer_load(self, load: ProducerLoad) -> PrimExpr:
         load = self.rewrite_children(load)
         tensor: Any = load.producer
-        tensor = self.replacements.get(tensor, tensor)
         op = self.inlined.get(tensor)
-        if op is not None:
-            values = {iv.var: at for iv, at in zip(op.axis, load.indices, strict=True)}
-            return substitute(op.body[tensor.value_index], values)  # type: ignore[no-any-return]
-        return load if tensor is load.producer else ProducerLoad(tensor, load.indices)
+        if op is None:
+            new = self.replacements.get(tensor)
+            return load if new is None else ProducerLoad(new, load.indices)
+        values: dict[Var, PrimExpr] = {
+            iv.var: in_dtype(index, iv.var.dtype)
+            for iv, index in zip(op.axis, load.indices, strict=True)
+        }
+        # the value may read inlined tensors in turn
+        return self.visit(substitute(op.body[tensor.value_index], values))  # type: ignore[no-any-return]
 
 
 def legalize_attach(stage: Stage) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
+from tvm.support.scope import deep
 from tvm.tir import op as tir_op
 from tvm.tir.expr import IntImm, IterVar, IterVarType, Range, Reduce, Var, const
 from tvm.tir.stmt_functor import substitute
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .schedule import Schedule
 
 
+@deep
 def rfactor(schedule: Schedule, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
     """See :meth:`Schedule.rfactor`."""
     stage = schedule[tensor]

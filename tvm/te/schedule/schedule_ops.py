@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
+from tvm.support.scope import deep
 from tvm.tir import op as tir_op
 from tvm.tir.expr import BOOL, IterVar, Range, const
 from tvm.tir.stmt import NO_OP, AttrStmt, ProducerRealize, Stmt, seq
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .schedule import Schedule
 
 
+@deep
 def schedule_ops(
     schedule: Schedule, ranges: Mapping[IterVar, Range], keep_trivial_loop: bool = False
 ) -> Stmt:
