@@ -25,6 +25,9 @@ def value_of(expr: Any, values: Mapping[tir.Var, int]) -> int:
             return value_of(expr.args[chosen], values)
         assert expr.op.name == "tir.likely"
         return value_of(expr.args[0], values)
+    if isinstance(expr, (tir.GT, tir.GE)):
+        a, b = value_of(expr.a, values), value_of(expr.b, values)
+        return int(a > b if isinstance(expr, tir.GT) else a >= b)
     if isinstance(expr, tir.And):
         return int(bool(value_of(expr.a, values)) and bool(value_of(expr.b, values)))
     if isinstance(expr, tir.Or):

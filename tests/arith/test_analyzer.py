@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from tvm import tir
 from tvm.arith import Analyzer, ConstIntBound, ModularSet
 from tvm.ir import structural_equal
@@ -91,7 +92,9 @@ def test_padding_conditions_of_a_convolution() -> None:
     assert not analyzer.can_prove(condition)
     padded = tir.if_then_else(condition, tir.max(row - 1, 0), -1)
     assert_simplifies(
-        analyzer, padded, tir.if_then_else(tir.And(tir.LE(tir.const(1), row), row < 57), row - 1, -1)
+        analyzer,
+        padded,
+        tir.if_then_else(tir.And(tir.LE(tir.const(1), row), row < 57), row - 1, -1),
     )
     with analyzer.constraint_scope(kh.equal(1)):
         assert analyzer.can_prove(condition)
@@ -118,7 +121,11 @@ def test_conditions_hold_in_their_branch() -> None:
     analyzer, (x,) = Analyzer(), variables("x")
     chosen = tir.if_then_else(x < 4, tir.min(x, 10), tir.max(x, 2))
     assert_simplifies(analyzer, chosen, x)
-    assert_simplifies(analyzer, tir.Select(x < 4, x // 4 + x % 4, x), analyzer.simplify(tir.Select(x < 4, x // 4 + x % 4, x)))
+    assert_simplifies(
+        analyzer,
+        tir.Select(x < 4, x // 4 + x % 4, x),
+        analyzer.simplify(tir.Select(x < 4, x // 4 + x % 4, x)),
+    )
 
 
 def test_remainder_facts() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from tvm import tir
 from tvm.arith import Analyzer, IntervalSet
 from tvm.ir import structural_equal
@@ -32,7 +33,9 @@ def combine(children: Any) -> Any:
     conditions = st.recursive(
         condition,
         lambda inner: st.one_of(
-            st.builds(tir.And, inner, inner), st.builds(tir.Or, inner, inner), st.builds(tir.Not, inner)
+            st.builds(tir.And, inner, inner),
+            st.builds(tir.Or, inner, inner),
+            st.builds(tir.Not, inner),
         ),
         max_leaves=3,
     )
@@ -59,7 +62,10 @@ VALUES = st.fixed_dictionaries(
     {var: st.integers(low, low + extent - 1) for var, (low, extent) in DOMAINS.items()}
 )
 THOROUGH = settings(
-    max_examples=int(os.environ.get('EX','150')), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=int(os.environ.get("EX", "150")),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
 )
 
 
@@ -88,7 +94,9 @@ def test_bounds_and_remainders_hold_the_value(expr: Any, values: Any) -> None:
     bound = analyzer.const_int_bound(expr)
     assert bound.min_value <= value <= bound.max_value
     residue = analyzer.modular_set(expr)
-    assert value == residue.base if residue.coeff == 0 else (value - residue.base) % residue.coeff == 0
+    assert (
+        value == residue.base if residue.coeff == 0 else (value - residue.base) % residue.coeff == 0
+    )
 
 
 @THOROUGH
@@ -109,7 +117,9 @@ def test_simplification_is_idempotent(expr: Any) -> None:
 @given(EXPRESSIONS, VALUES)
 def test_sets_hold_the_value(expr: Any, values: Any) -> None:
     analyzer = Analyzer()
-    domains = {var: tir.Range.from_min_extent(low, extent) for var, (low, extent) in DOMAINS.items()}
+    domains = {
+        var: tir.Range.from_min_extent(low, extent) for var, (low, extent) in DOMAINS.items()
+    }
     found = analyzer.int_set(expr, domains)
     assert isinstance(found, IntervalSet)
     value = value_of(expr, values)

@@ -6,9 +6,10 @@ import random
 from typing import Any
 
 import pytest
+
 from tvm import tir
 from tvm.arith import Analyzer, ConstIntBound
-from tvm.arith.rules import BOOLEAN_LAWS, TABLES, all_rules
+from tvm.arith.rules import BOOLEAN_LAWS, LAWS, TABLES, all_rules
 from tvm.arith.rules.notation import OPERATIONS
 from tvm.ir.rules import (
     Apply,
@@ -105,14 +106,18 @@ def truth_names(rule: Rule) -> set[str]:
         operands = part.args if part.name in LOGICAL else part.args[: part.name == "select"]
         found |= {arg.name for arg in operands if isinstance(arg, PatternVar)}
     changed = True
-    while changed and any([isinstance(p, Apply) and p.name == "broadcast" for p in subpatterns(rule.pattern)]):
+    while changed and any(
+        [isinstance(p, Apply) and p.name == "broadcast" for p in subpatterns(rule.pattern)]
+    ):
         # lanes of a vector of truth values
         before = len(found)
         if rule.pattern.name in LOGICAL:
             found |= {
                 p.args[0].name
                 for p in subpatterns(rule.pattern)
-                if isinstance(p, Apply) and p.name == "broadcast" and isinstance(p.args[0], PatternVar)
+                if isinstance(p, Apply)
+                and p.name == "broadcast"
+                and isinstance(p.args[0], PatternVar)
             }
         changed = len(found) > before
     return found
@@ -185,6 +190,14 @@ def test_simplifier_keeps_the_value_of_each_pattern(rule: Rule) -> None:
         for simple in (analyzer.rewrite_simplify(expr), analyzer.simplify(expr)):
             before, after = value_of(expr, values), value_of(simple, values)
             assert before == after, f"{rule} with {sample.values} gave {simple}"
+
+
+def test_rules_stand_in_the_table_of_their_operation() -> None:
+    for name, *tables in LAWS.values():
+        for table in tables:
+            assert [str(rule) for rule in table if rule.pattern.name != name] == []
+    for name, table in BOOLEAN_LAWS.values():
+        assert [str(rule) for rule in table if rule.pattern.name != name] == []
 
 
 def test_all_buckets_compile() -> None:

@@ -10,10 +10,17 @@ from typing import Any, cast
 from tvm.ir.expr import PrimExpr
 from tvm.support.scope import deep
 from tvm.tir import expr as tir
+from tvm.tir import op
 from tvm.tir.stmt_functor import substitute as substitute_vars
 
 from .canonical_simplify import CanonicalSimplifier, Presenter
-from .const_int_bound import NEG_INF, POS_INF, ConstIntBound, ConstIntBoundAnalyzer, intersect_bounds
+from .const_int_bound import (
+    NEG_INF,
+    POS_INF,
+    ConstIntBound,
+    ConstIntBoundAnalyzer,
+    intersect_bounds,
+)
 from .facts import Facts, reads_memory
 from .int_set import IntervalSet, evaluate_set
 from .interning import Interner
@@ -136,11 +143,11 @@ class Analyzer:
 
     def can_prove_greater_equal(self, expr: Any, lower: int) -> bool:
         """Whether the expression is known to be at least a constant."""
-        return self.can_prove(tir.as_expr(expr) >= lower)  # type: ignore[operator]
+        return self.can_prove(op.greater_equal(expr, lower))
 
     def can_prove_less(self, expr: Any, upper: int) -> bool:
         """Whether the expression is known to be below a constant."""
-        return self.can_prove(tir.as_expr(expr) < upper)  # type: ignore[operator]
+        return self.can_prove(op.less(expr, upper))
 
     def int_set(self, expr: Any, dom_map: Mapping[Any, Any]) -> IntervalSet:
         """The set of values that the expression has while variables run over their sets."""

@@ -1,8 +1,8 @@
 """Simplification through linear forms: equal sums get equal forms, and the cheaper writing wins.
 
-    (x//4)*4 + x%4      ->    x
-    (i*16 + j)//16      ->    i               for 0 <= j < 16
-    i*4 + j - i*4       ->    j
+(x//4)*4 + x%4      ->    x
+(i*16 + j)//16      ->    i               for 0 <= j < 16
+i*4 + j - i*4       ->    j
 """
 
 from __future__ import annotations

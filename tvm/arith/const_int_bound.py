@@ -214,13 +214,13 @@ class ConstIntBoundAnalyzer:
             return min(a[0], b[0]), max(a[1], b[1])
         if name == "tir.shift_right":
             shift = self.visit(args[1])
-            if 0 <= shift[0] and shift[1] < 64:
+            if shift[0] >= 0 and shift[1] < 64:
                 return _divide_bounds(
                     self.visit(args[0]), (1 << shift[0], 1 << shift[1]), _floordiv
                 )
         if name == "tir.shift_left":
             shift, value = self.visit(args[1]), self.visit(args[0])
-            if 0 <= shift[0] and shift[1] < 63:
+            if shift[0] >= 0 and shift[1] < 63:
                 return multiply_bounds(value, (1 << shift[0], 1 << shift[1]))
         if name == "tir.bitwise_and":
             a, b = self.visit(args[0]), self.visit(args[1])

@@ -82,7 +82,7 @@ class Facts:
         """Drop what is known of a variable that is about to be bound anew."""
         for layer in self.layers:
             for table in (layer.values, layer.bounds, layer.residues):
-                table.pop(id(var), None)  # type: ignore[attr-defined]
+                table.pop(id(var), None)
             layer.inequalities = [f for f in layer.inequalities if id(var) not in f.terms]
 
     def set_value(self, var: PrimExpr, value: PrimExpr) -> None:

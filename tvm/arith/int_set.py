@@ -1,11 +1,11 @@
 """Sets of integers with symbolic ends, and the set of values an expression has while variables run over sets.
 
-    i in [0, n), j in [0, 4):    i*4 + j    in    [0, n*4)
+i in [0, n), j in [0, 4):    i*4 + j    in    [0, n*4)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tvm.ir.expr import PrimExpr
@@ -47,9 +47,11 @@ class IntSet(Node, key="arith.IntSet"):
     def vector(vec: Any) -> IntervalSet:
         """The set of a vector's lanes."""
         if isinstance(vec, tir.Ramp):
-            last = vec.base + vec.stride * (vec.lanes - 1)
+            last = op.add(vec.base, op.multiply(vec.stride, vec.lanes - 1))
             if isinstance(vec.stride, tir.IntImm):
-                return IntervalSet(*((vec.base, last) if vec.stride.value >= 0 else (last, vec.base)))
+                return IntervalSet(
+                    *((vec.base, last) if vec.stride.value >= 0 else (last, vec.base))
+                )
             return IntervalSet(op.min(vec.base, last), op.max(vec.base, last))
         return IntSet.single_point(vec.value if isinstance(vec, tir.Broadcast) else vec)
 
@@ -88,7 +90,7 @@ class IntervalSet(IntSet, key="arith.IntervalSet"):
     @staticmethod
     def from_range(domain: tir.Range) -> IntervalSet:
         """The members of a range."""
-        return IntervalSet(domain.min, domain.min + domain.extent - 1)
+        return IntervalSet(domain.min, last_value(domain))
 
 
 class PresburgerSet(IntSet, key="arith.PresburgerSet"):
@@ -97,6 +99,11 @@ class PresburgerSet(IntSet, key="arith.PresburgerSet"):
 
 EVERYTHING = IntervalSet(_NEG_INF, _POS_INF)
 NOTHING = IntervalSet(_POS_INF, _NEG_INF)
+
+
+def last_value(domain: tir.Range) -> PrimExpr:
+    """The greatest member of a range."""
+    return op.subtract(op.add(domain.min, domain.extent), 1)
 
 
 def as_interval(value: Any) -> IntervalSet:
@@ -114,7 +121,8 @@ def as_range(interval: IntervalSet, analyzer: Analyzer) -> tir.Range | None:
     """The members as a Range; None if an end is missing."""
     if not interval.has_lower_bound() or not interval.has_upper_bound():
         return None
-    extent = analyzer.simplify(interval.max_value - interval.min_value + 1)
+    span = op.subtract(interval.max_value, interval.min_value)
+    extent = analyzer.simplify(op.add(span, 1))
     return tir.Range.from_min_extent(interval.min_value, extent)
 
 
@@ -157,7 +165,7 @@ def intersect(analyzer: Analyzer, a: IntervalSet, b: IntervalSet) -> IntervalSet
     high = _less(analyzer, a.max_value, b.max_value)
     if low is _POS_INF or high is _NEG_INF:
         return NOTHING
-    if low is not _NEG_INF and high is not _POS_INF and analyzer.can_prove(high < low):  # type: ignore[operator]
+    if low is not _NEG_INF and high is not _POS_INF and analyzer.can_prove(op.less(high, low)):
         return NOTHING
     return IntervalSet(low, high)
 
@@ -182,7 +190,7 @@ def evaluate_range(
 ) -> IntervalSet:
     """The union of all ranges that `domain` is while the variables run over their sets."""
     low = evaluate_set(analyzer, domain.min, dom_map)
-    high = evaluate_set(analyzer, domain.min + domain.extent - 1, dom_map)
+    high = evaluate_set(analyzer, last_value(domain), dom_map)
     return IntervalSet(low.min_value, high.max_value)
 
 
@@ -283,7 +291,7 @@ class _IntervalEvaluator:
     def _sum(self, a: PrimExpr, b: PrimExpr, infinity: PrimExpr) -> PrimExpr:
         if _is_infinite(a) or _is_infinite(b):
             return infinity
-        return self._simple(a + b)
+        return self._simple(op.add(a, b))
 
     def _sub(self, expr: tir.Sub) -> IntervalSet:
         a, b = self.visit(expr.a), self.visit(expr.b)
@@ -292,8 +300,8 @@ class _IntervalEvaluator:
         low = _NEG_INF if _is_infinite(a.min_value) or _is_infinite(b.max_value) else None
         high = _POS_INF if _is_infinite(a.max_value) or _is_infinite(b.min_value) else None
         return IntervalSet(
-            self._simple(a.min_value - b.max_value) if low is None else low,
-            self._simple(a.max_value - b.min_value) if high is None else high,
+            self._simple(op.subtract(a.min_value, b.max_value)) if low is None else low,
+            self._simple(op.subtract(a.max_value, b.min_value)) if high is None else high,
         )
 
     def _mul(self, expr: tir.Mul) -> IntervalSet:
@@ -310,8 +318,8 @@ class _IntervalEvaluator:
             return EVERYTHING
         low, high = (a.min_value, a.max_value) if sign else (a.max_value, a.min_value)
         return IntervalSet(
-            _NEG_INF if _is_infinite(low) else self._simple(low * factor),
-            _POS_INF if _is_infinite(high) else self._simple(high * factor),
+            _NEG_INF if _is_infinite(low) else self._simple(op.multiply(low, factor)),
+            _POS_INF if _is_infinite(high) else self._simple(op.multiply(high, factor)),
         )
 
     def _from_constant_bound(self, expr: Any, a: IntervalSet, b: IntervalSet) -> IntervalSet:
@@ -320,9 +328,7 @@ class _IntervalEvaluator:
         if len(values) < 4:
             return EVERYTHING
         corners = [x * y for x in values[:2] for y in values[2:]]
-        return IntervalSet(
-            tir.const(min(corners), expr.dtype), tir.const(max(corners), expr.dtype)
-        )
+        return IntervalSet(tir.const(min(corners), expr.dtype), tir.const(max(corners), expr.dtype))
 
     def _sign(self, expr: PrimExpr) -> bool | None:
         """True if not negative, False if not positive."""
@@ -356,20 +362,21 @@ class _IntervalEvaluator:
             return EVERYTHING
         divisor = b.min_value
         zero = tir.const(0, expr.dtype)
-        last = self._simple(divisor - 1)
+        last = self._simple(op.subtract(divisor, 1))
         if _is_infinite(a.min_value) or _is_infinite(a.max_value):
-            low = zero if type(expr) is tir.FloorMod else self._simple(0 - last)  # type: ignore[operator]
+            low = zero if type(expr) is tir.FloorMod else self._simple(op.negative(last))
             return IntervalSet(low, last)
         analyzer = self.analyzer
-        if type(expr) is tir.Mod and not analyzer.can_prove(a.min_value >= 0):  # type: ignore[operator]
-            return IntervalSet(self._simple(0 - last), last)  # type: ignore[operator]
+        if type(expr) is tir.Mod and not analyzer.can_prove(op.greater_equal(a.min_value, 0)):
+            return IntervalSet(self._simple(op.negative(last)), last)
         quotient = self._simple(op.floordiv(a.min_value, divisor))
         if analyzer.can_prove_equal(quotient, op.floordiv(a.max_value, divisor)):
-            offset = self._simple(quotient * divisor)
+            offset = self._simple(op.multiply(quotient, divisor))
             return IntervalSet(
-                self._simple(a.min_value - offset), self._simple(a.max_value - offset)
+                self._simple(op.subtract(a.min_value, offset)),
+                self._simple(op.subtract(a.max_value, offset)),
             )
-        if analyzer.can_prove(a.min_value >= 0):  # type: ignore[operator]
+        if analyzer.can_prove(op.greater_equal(a.min_value, 0)):
             return IntervalSet(zero, self._simple(op.min(a.max_value, last)))
         return IntervalSet(zero, last)
 
@@ -399,12 +406,12 @@ class _IntervalEvaluator:
         base, stride = self.visit(expr.base), self.visit(expr.stride)
         if not stride.is_single_point() or (sign := self._sign(stride.min_value)) is None:
             return EVERYTHING
-        reach = stride.min_value * (expr.lanes - 1)  # type: ignore[operator]
+        reach = op.multiply(stride.min_value, expr.lanes - 1)
         low, high = base.min_value, base.max_value
         if sign:
-            high = high if _is_infinite(high) else self._simple(high + reach)
+            high = high if _is_infinite(high) else self._simple(op.add(high, reach))
         else:
-            low = low if _is_infinite(low) else self._simple(low + reach)
+            low = low if _is_infinite(low) else self._simple(op.add(low, reach))
         return IntervalSet(low, high)
 
     def _call(self, expr: tir.Call) -> IntervalSet:

@@ -30,7 +30,7 @@ class Interner:
         self._known: dict[int, tuple[Any, Any]] = {}
         self._constants: dict[tuple[DType, int], tir.IntImm] = {}
         self._serials: dict[int, int] = {}
-        self._methods: dict[type, Callable[[Any], Any]] = {cls: self._binary for cls in _BINARY}
+        self._methods: dict[type, Callable[[Any], Any]] = dict.fromkeys(_BINARY, self._binary)
         self._methods[tir.IntImm] = self._int_imm
         self._methods[tir.Var] = self._methods[tir.SizeVar] = self._itself
 

@@ -41,7 +41,7 @@ MAX_DEGREE = 8
 class Linear:
     """The sum of `factor * atom` over `terms`, plus a constant. Keys are ids of interned expressions."""
 
-    __slots__ = ("terms", "constant")
+    __slots__ = ("constant", "terms")
 
     def __init__(self, terms: dict[int, int], constant: int) -> None:
         self.terms = terms
@@ -156,7 +156,7 @@ class LinearForms:
 
     def _of_atom(self, node: Any) -> Linear:
         atom = self.analyzer.canonical.visit_atom(node)
-        if atom is not node and atom.__class__ in _LINEAR:
+        if id(atom) != id(node) and type(atom) in _LINEAR:
             return self.visit(atom)
         return self.atom(atom)
 
@@ -273,7 +273,9 @@ class LinearForms:
         least, greatest = self.bound(form)
         if least != NEG_INF and greatest != POS_INF and least // divisor == greatest // divisor:
             return Linear({}, least // divisor)
-        if not 0 <= form.constant < divisor or any([abs(f) >= divisor for f in form.terms.values()]):
+        if not 0 <= form.constant < divisor or any(
+            [abs(f) >= divisor for f in form.terms.values()]
+        ):
             return self.floordiv(form, divisor, dtype)
         if len(form.terms) == 1:
             [(key, factor)] = form.terms.items()

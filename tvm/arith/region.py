@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
+from tvm.tir import op
 
 from .analyzer import Analyzer
 from .int_set import NOTHING, IntervalSet, IntSet, as_interval, evaluate_set, union
@@ -24,9 +25,14 @@ def union_lower_bound(sets: Sequence[IntSet]) -> IntervalSet:
         return NOTHING
     total, *rest = parts
     for part in rest:
-        touching = analyzer.can_prove(part.min_value <= total.max_value + 1) and analyzer.can_prove(  # type: ignore[operator]
-            total.min_value <= part.max_value + 1  # type: ignore[operator]
-        )
+        touching = _reaches(analyzer, total, part) and _reaches(analyzer, part, total)
         if touching:
             total = union(analyzer, total, part)
     return total
+
+
+def _reaches(analyzer: Analyzer, a: IntervalSet, b: IntervalSet) -> bool:
+    """Whether no integer lies between the end of `a` and the start of `b`."""
+    if not a.has_upper_bound() or not b.has_lower_bound():
+        return True
+    return analyzer.can_prove(op.less_equal(b.min_value, op.add(a.max_value, 1)))

@@ -83,7 +83,7 @@ class RewriteSimplifier:
         self._chain = 0
         self.broken_chains = 0  # the tests demand that it stays 0
         self._rebuilders: dict[type, Callable[[Any, Visit], Any]] = {
-            **{cls: self._rebuild_binary for cls in _FOLD},
+            **dict.fromkeys(_FOLD, self._rebuild_binary),
             tir.Not: lambda e, visit: self.logical_not(visit(e.a)),
             tir.Select: self._rebuild_select,
             tir.Ramp: lambda e, visit: self.ramp(visit(e.base), visit(e.stride), e.lanes),

@@ -13,6 +13,8 @@ Operators on pattern variables build pattern nodes that name an operation ("add"
 table (`rule_compiler.CompiledRules`) supplies a `Vocabulary`: which node class an operation is, where its operands are,
 what it means on numbers. A table is a value: it can be joined, filtered, listed and tested row by row.
 
+There is no "greater": Python turns `0 <= x` into `x >= 0`, so both are the pattern `le(0, x)`.
+
 In a condition the same operators mean arithmetic on the matched constants; `measured("lower", x)` asks the builder
 about a matched expression, and `calling(function, c0)` calls Python.
 """
@@ -28,7 +30,7 @@ from .node import Node
 # operations of the Python operators, and how they print
 INFIX: dict[str, str] = {
     "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "floormod": "%", "div": "/",
-    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
     "logical_and": "&", "logical_or": "|",
 }  # fmt: skip
 
@@ -96,10 +98,10 @@ class Pattern:
         return operation("le", self, other)
 
     def __gt__(self, other: object) -> Pattern:
-        return operation("gt", self, other)
+        return operation("lt", other, self)
 
     def __ge__(self, other: object) -> Pattern:
-        return operation("ge", self, other)
+        return operation("le", other, self)
 
     def __hash__(self) -> int:
         return id(self)

@@ -23,8 +23,14 @@ FLOORDIV_NO_OVERFLOW = rules(
     rule((x * c0 + y) // c1, x * fold(c0 // c1) + y // c1, when=(c1 > 0) & (c0 % c1 == 0)),
     rule((x * c0 - y) // c1, x * fold(c0 // c1) + (0 - y) // c1, when=(c1 > 0) & (c0 % c1 == 0)),
     rule((y - x * c0) // c1, y // c1 - x * fold(c0 // c1), when=(c1 > 0) & (c0 % c1 == 0)),
-    rule((x * c0 + y + z) // c1, x * fold(c0 // c1) + (y + z) // c1, when=(c1 > 0) & (c0 % c1 == 0)),
-    rule((x + c0) // c1, (x + fold(c0 % c1)) // c1 + fold(c0 // c1), when=(c1 > 0) & ((c0 < 0) | (c0 >= c1))),
+    rule(
+        (x * c0 + y + z) // c1, x * fold(c0 // c1) + (y + z) // c1, when=(c1 > 0) & (c0 % c1 == 0)
+    ),
+    rule(
+        (x + c0) // c1,
+        (x + fold(c0 % c1)) // c1 + fold(c0 // c1),
+        when=(c1 > 0) & ((c0 < 0) | (c0 >= c1)),
+    ),
     rule(
         (x + y) // c0,
         x // c0 + y // c0,
@@ -54,10 +60,17 @@ FLOORDIV_NO_OVERFLOW = rules(
     rule((x - y) // y, x // y - 1, when=(lower(y) > 0) | (upper(y) < 0)),
     rule(x // y, 0, when=(lower(x) >= 0) & (lower(y) > 0) & below(x, y)),
     # vectors: a stride that the divisor divides, or lanes that stay inside one multiple
-    rule(ramp(b, c0, lanes) // broadcast(c1, lanes), ramp(b // c1, fold(c0 // c1), lanes), when=(c1 > 0) & (c0 % c1 == 0)),
+    rule(
+        ramp(b, c0, lanes) // broadcast(c1, lanes),
+        ramp(b // c1, fold(c0 // c1), lanes),
+        when=(c1 > 0) & (c0 % c1 == 0),
+    ),
     rule(
         ramp(b, c0, lanes) // broadcast(c1, lanes),
         broadcast(b // c1, lanes),
-        when=(c1 > 0) & (c0 >= 0) & (modulus(b) % c1 == 0) & (residue(b) % c1 + c0 * (lanes - 1) < c1),
+        when=(c1 > 0)
+        & (c0 >= 0)
+        & (modulus(b) % c1 == 0)
+        & (residue(b) % c1 + c0 * (lanes - 1) < c1),
     ),
 )

@@ -49,10 +49,17 @@ FLOORMOD_NO_OVERFLOW = rules(
     rule((x % y) % y, x % y, when=(lower(y) > 0) | (upper(y) < 0)),
     rule(x % y, x, when=(lower(x) >= 0) & (lower(y) > 0) & below(x, y)),
     # vectors: a stride that the divisor divides, or lanes that stay inside one multiple
-    rule(ramp(b, c0, lanes) % broadcast(c1, lanes), broadcast(b % c1, lanes), when=(c1 > 0) & (c0 % c1 == 0)),
+    rule(
+        ramp(b, c0, lanes) % broadcast(c1, lanes),
+        broadcast(b % c1, lanes),
+        when=(c1 > 0) & (c0 % c1 == 0),
+    ),
     rule(
         ramp(b, c0, lanes) % broadcast(c1, lanes),
         ramp(b % c1, c0, lanes),
-        when=(c1 > 0) & (c0 >= 0) & (modulus(b) % c1 == 0) & (residue(b) % c1 + c0 * (lanes - 1) < c1),
+        when=(c1 > 0)
+        & (c0 >= 0)
+        & (modulus(b) % c1 == 0)
+        & (residue(b) % c1 + c0 * (lanes - 1) < c1),
     ),
 )

@@ -89,7 +89,9 @@ def _evaluate_select(condition: int, true_value: int, false_value: int) -> int:
     return true_value if condition else false_value
 
 
-def _binary(node: type[tir.PrimExprWithOp], meaning: object, commutative: bool = False) -> Operation:
+def _binary(
+    node: type[tir.PrimExprWithOp], meaning: object, commutative: bool = False
+) -> Operation:
     return Operation(node, ("a", "b"), "tt>t", meaning, commutative)  # type: ignore[arg-type]
 
 
@@ -112,8 +114,6 @@ OPERATIONS: dict[str, Operation] = {
     "ne": _comparison(tir.NE, operator.ne, commutative=True),
     "lt": _comparison(tir.LT, operator.lt),
     "le": _comparison(tir.LE, operator.le),
-    "gt": _comparison(tir.GT, operator.gt),
-    "ge": _comparison(tir.GE, operator.ge),
     "logical_and": Operation(
         tir.And, ("a", "b"), "tt>t", lambda a, b: int(bool(a) and bool(b)), commutative=True
     ),

@@ -74,7 +74,11 @@ SUB_NO_OVERFLOW = rules(
     rule(x - x % y, (x // y) * y),
     rule(x % y - x, 0 - (x // y) * y),
     # floor((u + d)/c) - floor(u/c) = floor((u mod c + d)/c)
-    rule((x + c0) // c2 - (x + c1) // c2, ((x + fold(c1 % c2)) % c2 + fold(c0 - c1)) // c2, when=c2 > 0),
+    rule(
+        (x + c0) // c2 - (x + c1) // c2,
+        ((x + fold(c1 % c2)) % c2 + fold(c0 - c1)) // c2,
+        when=c2 > 0,
+    ),
     rule((x + y) // c2 - x // c2, (x % c2 + y) // c2, when=c2 > 0),
     rule(x // c2 - (x + c1) // c2, ((x + fold(c1 % c2)) % c2 + fold(0 - c1)) // c2, when=c2 > 0),
 )

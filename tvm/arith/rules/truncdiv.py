@@ -12,6 +12,7 @@ from .notation import (
     truncmod,
     upper,
 )
+
 x, y, z, b, lanes = pattern_vars("x y z b lanes")
 c0, c1 = pattern_consts("c0 c1")
 
@@ -39,7 +40,12 @@ TRUNCDIV_NO_OVERFLOW = rules(
     rule(
         truncdiv(x * c0 + y, c1),
         truncdiv(x, fold(c1 // c0)),
-        when=(c0 > 0) & (c1 > 0) & (c1 % c0 == 0) & (lower(x) >= 0) & (lower(y) >= 0) & (upper(y) < c0),
+        when=(c0 > 0)
+        & (c1 > 0)
+        & (c1 % c0 == 0)
+        & (lower(x) >= 0)
+        & (lower(y) >= 0)
+        & (upper(y) < c0),
     ),
     rule(truncdiv(x * y, y), x, when=(lower(y) > 0) | (upper(y) < 0)),
     rule(truncdiv(x * y, z * y), truncdiv(x, z), when=(lower(y) > 0) | (upper(y) < 0)),
@@ -64,7 +70,11 @@ TRUNCMOD_NO_OVERFLOW = rules(
     ),
     rule(truncmod(x, x), 0, when=(lower(x) > 0) | (upper(x) < 0)),
     rule(truncmod(x * c0, c1), 0, when=(c1 != 0) & (c0 % c1 == 0)),
-    rule(truncmod(x * c0, c1), truncmod(x, fold(c1 // c0)) * c0, when=(c0 > 0) & (c1 > 0) & (c1 % c0 == 0)),
+    rule(
+        truncmod(x * c0, c1),
+        truncmod(x, fold(c1 // c0)) * c0,
+        when=(c0 > 0) & (c1 > 0) & (c1 % c0 == 0),
+    ),
     rule(
         truncmod(x * c0 + y, c1),
         truncmod(y, c1),
