@@ -33,11 +33,15 @@ register_pass_config("tir.debug_keep_trivial_loop", bool)
 
 # Phase 1: from stages and blocks to flat memory.
 FLATTEN = (
+    tir.InjectPrefetch(),
     tir.StorageFlatten(64),
     tir.LowerInitBlock(),
+    tir.PlanAndUpdateBufferAllocationLocation(),
     tir.ConvertBlocksToOpaque(),
+    tir.CompactBufferAllocation(),
     tir.LowerMatchBuffer(),
     tir.LowerOpaqueBlock(),
+    tir.UnifyThreadBinding(),
     tir.FlattenBuffer(),
     tir.NarrowDataType(32),
     tir.Simplify(),

@@ -100,3 +100,37 @@ def test_the_whole_pipeline_takes_blocks() -> None:
     with PassContext(instruments=[VerifyStages()]):
         after = lower_module(IRModule({"main": before}))["main"]
     assert_same_results(before, after, (16, 16), (16, 16), stage=Stage.FLAT)
+
+
+def test_buffers_move_to_their_uses_and_shrink() -> None:
+    t = tir.decl_buffer((16, 16), name="t")
+
+    def body(i: tir.Var) -> Stmt:
+        def point(target: Any, source: Any, name: str) -> Any:
+            def block(j: tir.Var) -> Stmt:
+                v = [IterVar(Range(0, 16), n, IterVar.DataPar) for n in ("vi", "vj")]
+                at = [v[0].var, v[1].var]
+                value = tir.BufferLoad(source, at) + 1.0
+                here = [Range.from_min_extent(index, 1) for index in at]
+                reads, writes = [BufferRegion(source, here)], [BufferRegion(target, here)]
+                return BlockRealize([i, j], True, Block(v, reads, writes, name, store(target, at, value)))
+
+            return block
+
+        return tir.SeqStmt([loop(16, point(t, A, "t")), loop(16, point(B, t, "B"))])
+
+    before = function([A, B], root(loop(16, body), [t]))
+    lower = Sequential([
+        transform.PlanAndUpdateBufferAllocationLocation(),
+        transform.ConvertBlocksToOpaque(),
+        transform.CompactBufferAllocation(),
+        LOWER_BLOCKS,
+    ])  # fmt: skip
+    result = lower(IRModule({"main": before}))["main"]
+    sizes: list[Any] = []
+    tir.stmt_functor.post_order_visit(
+        result.body,
+        lambda s: sizes.append(s.constant_size()) if isinstance(s, tir.Allocate) else None,
+    )
+    assert sizes == [16]
+    assert_same_results(before, result, (16, 16), (16, 16), stage=Stage.FLAT)
