@@ -30,7 +30,9 @@ from .expr import (
 )
 from .expr_functor import ExprFunctor, ExprMutator, ExprVisitor
 from .function import Function
+from .loops import while_loop
 from .op import *
+from .param_dict import load_param_dict, save_param_dict
 from .scope_builder import ScopeBuilder
 from .traverse import bind
 from .ty import (

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import tvm.runtime.ndarray as nd
+from tvm.codegen import build_module
 from tvm.driver import build_lowered
 from tvm.error import TVMError, suggest
 from tvm.ir.module import IRModule
@@ -141,7 +142,8 @@ def _compile(mod: IRModule, target: Target, mod_name: str, step: Progress) -> Co
     plan = plan_memory(lowered.graph)
     kernels = compiler.module()
     step(f"compiling {len(compiler.kernels)} kernels")
-    lib = build_lowered(kernels, target)
+    # a model may only hand on its inputs; its library is then empty
+    lib = (build_lowered if compiler.kernels else build_module)(kernels, target)
     device_type = target.get_target_device_type()
     return Compiled(
         mod, lowered, plan, lib, to_json(lowered.graph, plan.storage_ids, device_type), kernels

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm.contrib import graph_executor
 from tvm.error import suggest
 from tvm.ir.module import IRModule
 from tvm.relay.analysis.infer import infer_type_of
@@ -30,15 +29,14 @@ class GraphExecutor(Executor):
         mod["main"] = func
         ret_type = infer_type_of(func, mod).ret_type
         count = len(flat_types(ret_type))
-        module = graph_executor.GraphModule(build(mod, self.target)["default"](self.device))
+        module = build(mod, self.target)["default"](self.device)
+        set_input, execute, output = module["set_input"], module["run"], module["get_output"]
 
         def run(*args: Any) -> Any:
             for param, arg in zip(func.params, args, strict=True):
-                module.set_input(param.name_hint, as_array(arg))
-            module.run()
-            return nested(
-                [module.get_output(i).copyto(self.device) for i in range(count)], ret_type
-            )
+                set_input(param.name_hint, as_array(arg))
+            execute()
+            return nested([output(i).copyto(self.device) for i in range(count)], ret_type)
 
         return run
 

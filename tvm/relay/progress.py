@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -19,16 +19,17 @@ class Progress:
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._is_terminal = sys.stderr.isatty()
-        self._shown = 0
+        self._status: Any = None  # rich's line, once it is shown
 
     def __call__(self, text: str) -> None:
         """Say what happens now."""
-        if not self._is_terminal or time.monotonic() - self._started < QUIET_SECONDS:
+        elapsed = time.monotonic() - self._started
+        if not self._is_terminal or elapsed < QUIET_SECONDS:
             return
-        line = f"[{time.monotonic() - self._started:5.1f} s] {text}"
-        sys.stderr.write("\r" + line.ljust(self._shown))
-        sys.stderr.flush()
-        self._shown = len(line)
+        if self._status is None:
+            self._status = _status_line()
+            self._status.start()
+        self._status.update(f"{text} ({elapsed:.0f} s)")
 
     def counting(self, text: str, f: Callable[[A], B]) -> Callable[[A], B]:
         """`f`, telling how often it was called."""
@@ -44,9 +45,15 @@ class Progress:
 
     def close(self) -> None:
         """Remove the line."""
-        if self._shown:
-            sys.stderr.write("\r" + " " * self._shown + "\r")
-            sys.stderr.flush()
+        if self._status is not None:
+            self._status.stop()
+
+
+def _status_line() -> Any:
+    # rich takes longer to import than most builds last
+    from rich.console import Console
+
+    return Console(stderr=True).status("")
 
 
 @contextmanager

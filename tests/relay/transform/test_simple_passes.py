@@ -18,7 +18,9 @@ def test_simplify_inference_opens_batch_norm() -> None:
     x = relay.var("x", shape=(1, 4, 8, 8))
     p = [relay.var(n, shape=(4,)) for n in ("g", "b", "m", "v")]
     func = relay.Function([x, *p], relay.nn.batch_norm(x, *p)[0])
-    names = relay.analysis.list_op_freqs(tvm.IRModule.from_expr(run(func, transform.SimplifyInference())))
+    names = relay.analysis.list_op_freqs(
+        tvm.IRModule.from_expr(run(func, transform.SimplifyInference()))
+    )
     assert "nn.batch_norm" not in names
     assert {"multiply", "add"} <= set(names)
 

@@ -70,7 +70,9 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         **kwargs: Any,
     ) -> Any:
         """Write a shared library with kernels, graph and constants."""
-        return self.module.export_library(file_name, fcompile, addons, **kwargs)
+        return self.module.export_library(
+            str(file_name), fcompile=fcompile, addons=list(addons or []), **kwargs
+        )
 
     def get_devices(self) -> list[str]:
         """The devices that need drivers of their own."""
