@@ -75,16 +75,6 @@ fast_tanh = _unary("fast_tanh", tir.tanh)
 fast_erf = _unary("fast_erf", tir.erf)
 
 
-def left_shift(x: te.Tensor, n: int) -> te.Tensor:
-    """Shift every element to the left."""
-    return elementwise(x, lambda v: v << n, "T_left_shift")
-
-
-def right_shift(x: te.Tensor, n: int) -> te.Tensor:
-    """Shift every element to the right."""
-    return elementwise(x, lambda v: v >> n, "T_right_shift")
-
-
 def clip(x: te.Tensor, a_min: float, a_max: float) -> te.Tensor:
     """Limit every element to an interval."""
 
@@ -139,13 +129,11 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
-    "left_shift",
     "log",
     "log10",
     "log2",
     "negative",
     "reinterpret",
-    "right_shift",
     "round",
     "rsqrt",
     "sigmoid",

@@ -60,9 +60,13 @@ def _take_type(attrs: TakeAttrs, arg_types: Sequence[Type]) -> Type:
 
 def _fold_take(attrs: TakeAttrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
     data, indices = arrays
+    if attrs.batch_dims and attrs.axis is not None:
+        inner = attrs.replace(
+            batch_dims=attrs.batch_dims % indices.ndim - 1, axis=attrs.axis % data.ndim - 1
+        )
+        pairs = zip(data, indices, strict=True)
+        return [np.stack([_fold_take(inner, pair, out_type)[0] for pair in pairs])]
     extent = data.size if attrs.axis is None else data.shape[attrs.axis]
-    if attrs.batch_dims:
-        raise NotImplementedError("take with batch_dims is not folded in numpy")
     if attrs.mode == "wrap":
         indices = indices % extent
     else:
@@ -158,9 +162,11 @@ def _fold_gather_nd(
     attrs: GatherNDAttrs, arrays: Sequence[np.ndarray], out_type: Type
 ) -> list[np.ndarray]:
     data, indices = arrays
-    if attrs.batch_dims:
-        raise NotImplementedError("gather_nd with batch_dims is not folded in numpy")
-    return [np.asarray(data[tuple(indices)])]
+    if attrs.batch_dims == 0:
+        return [np.asarray(data[tuple(indices)])]
+    inner = attrs.replace(batch_dims=attrs.batch_dims - 1)
+    pairs = zip(data, np.moveaxis(indices, 1, 0), strict=True)
+    return [np.stack([_fold_gather_nd(inner, pair, out_type)[0] for pair in pairs])]
 
 
 GATHER_ND = define_op(

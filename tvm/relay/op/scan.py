@@ -29,6 +29,7 @@ def _scan(
     name: str,
     compute: Callable[..., te.Tensor],
     fold: Callable[..., np.ndarray],
+    identity: int,
 ) -> Op:
     def infer_type(attrs: ScanopAttrs, arg_types: Sequence[Type]) -> Type:
         data = expect_tensor(arg_types[0], name)
@@ -41,9 +42,13 @@ def _scan(
     def fold_scan(
         attrs: ScanopAttrs, arrays: Sequence[np.ndarray], out_type: Type
     ) -> list[np.ndarray]:
-        if attrs.exclusive:
-            raise NotImplementedError(f"exclusive {name} is not folded in numpy")
-        return [fold(arrays[0], axis=attrs.axis, dtype=numpy_dtype(out_type.dtype))]  # type: ignore[attr-defined]
+        found = fold(arrays[0], axis=attrs.axis, dtype=numpy_dtype(out_type.dtype))  # type: ignore[attr-defined]
+        if not attrs.exclusive or found.size == 0:
+            return [found]
+        axis = attrs.axis or 0
+        first = np.full_like(np.take(found, [0], axis=axis), identity)
+        before = np.take(found, range(found.shape[axis] - 1), axis=axis)
+        return [np.concatenate([first, before], axis=axis)]
 
     return define_op(
         name,
@@ -62,8 +67,8 @@ def _scan(
     )
 
 
-CUMSUM = _scan("cumsum", topi.cumsum, np.cumsum)
-CUMPROD = _scan("cumprod", topi.cumprod, np.cumprod)
+CUMSUM = _scan("cumsum", topi.cumsum, np.cumsum, 0)
+CUMPROD = _scan("cumprod", topi.cumprod, np.cumprod, 1)
 
 
 def cumsum(

@@ -19,7 +19,6 @@ from ..generic.schedules import as_outputs
 from ..tag import COMM_REDUCE_IDX, is_injective
 from ..utils import dims, get_max_power2_factor, operations_above
 from .common import (
-    PARALLEL_ELEMENTS,
     element_count,
     fuse_and_parallel,
     lanes_of,
@@ -99,23 +98,25 @@ def _schedule_one(
 ) -> None:
     """Schedule one reduction, at a place of its consumer or as loops of its own."""
     out = op.output(0)
+    innermost = _reduces_innermost(op)
+    lanes = None
+    if innermost and op.tag != COMM_REDUCE_IDX and op.num_outputs == 1:
+        k = s[out].op.reduce_axis[-1]
+        lanes = choose_lanes(dims((k.dom.extent,))[0], out.dtype, info)
+    # factoring makes the loops of `out` anew: it comes before they are arranged
+    partial = [] if lanes is None else partial_sums(s, out, k, lanes)
     axes = list(s[out].op.axis)
-    row: tir.IterVar | None = None
-    if place is not None:
-        s[out].compute_at(s[place[0]], place[1])
-    elif _reduces_innermost(op) or not axes:
-        row = fuse_and_parallel(s, out, axes, _work(op))
-    else:
+    if place is None and not innermost and axes:
         _schedule_columns(s, out, axes, info)
         return
-    if not _reduces_innermost(op) or op.tag == COMM_REDUCE_IDX or op.num_outputs > 1:
-        return
-    k = s[out].op.reduce_axis[-1]
-    lanes = choose_lanes(dims((k.dom.extent,))[0], out.dtype, info)
-    if lanes is None:
-        return
-    target = place if place is not None else (out, row)
-    partial_sums(s, out, k, lanes, target)
+    if place is not None:
+        s[out].compute_at(s[place[0]], place[1])
+    else:
+        row = fuse_and_parallel(s, out, axes, _work(op))
+        place = None if row is None else (out, row)
+    if place is not None:
+        for x in partial:
+            s[x].compute_at(s[place[0]], place[1])
 
 
 def _schedule_columns(
@@ -159,34 +160,34 @@ def _last_indices(op: te.tensor.Operation) -> list[object]:
     return found
 
 
-def partial_sums(
-    s: te.Schedule,
-    out: te.Tensor,
-    k: tir.IterVar,
-    lanes: Lanes,
-    place: tuple[te.Tensor, tir.IterVar | None],
-) -> None:
-    """Cut a row's reduction into vectors of partial results, computed where `out` is."""
-    _, inner = s[out].split(k, factor=lanes.total)
+def partial_sums(s: te.Schedule, out: te.Tensor, k: tir.IterVar, lanes: Lanes) -> list[te.Tensor]:
+    """Cut a row's reduction into vectors of partial results, combined as a tree: 64, 16, 4, 1.
+
+    Returns the partial results; they are to be computed where `out` is.
+    """
+    stages = [_factor(s, out, k, lanes.total, lanes.vector)]
+    left = lanes.total
+    while left > 4:
+        left = max(left // 4, 4)
+        stages.append(_factor(s, out, s[out].op.reduce_axis[-1], left, min(left, lanes.vector)))
+    return stages
+
+
+def _factor(s: te.Schedule, out: te.Tensor, k: tir.IterVar, count: int, vector: int) -> te.Tensor:
+    """Partial results out[k % count], in vectors."""
+    _, inner = s[out].split(k, factor=count)
     partial = s.rfactor(out, inner)
     stage = s[partial]
     lane = stage.op.axis[0]
     rest = [*stage.op.axis[1:], *stage.op.reduce_axis]
-    if lanes.side_by_side > 1:
-        side, lane = stage.split(lane, factor=lanes.vector)
+    if count > vector:
+        side, lane = stage.split(lane, factor=vector)
         stage.reorder(*rest, side, lane)
         stage.unroll(side)
     else:
         stage.reorder(*rest, lane)
     stage.vectorize(lane)
-    consumer, at = place
-    if at is not None:
-        stage.compute_at(s[consumer], at)
-
-
-def is_parallel_work(op: te.tensor.Operation) -> bool:
-    """Whether a reduction is worth several threads."""
-    return _work(op) >= PARALLEL_ELEMENTS
+    return partial
 
 
 __all__ = ["Lanes", "choose_lanes", "partial_sums", "schedule_reduce", "vectorize_inner"]

@@ -30,7 +30,8 @@ def softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
     total = _row_reduction(exponentials, at, te.sum, "T_softmax_expsum")
     return te.compute(
         x.shape,
-        lambda *i: exponentials(*i) / total(*_without(i, at)),
+        # one division a row, then multiplications
+        lambda *i: exponentials(*i) * (tir.const(1.0, x.dtype) / total(*_without(i, at))),
         name="T_softmax_norm",
         tag="softmax_output",
         attrs={"axis": at},

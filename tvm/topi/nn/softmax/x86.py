@@ -71,7 +71,8 @@ def _vectorize(s, final, ops, reductions, column, row, info):  # type: ignore[no
     for op in reductions:
         choice = choose_lanes(extent, final.dtype, info)
         if choice is not None:
-            partial_sums(s, op.output(0), s[op].op.reduce_axis[-1], choice, (final, row))
+            for x in partial_sums(s, op.output(0), s[op].op.reduce_axis[-1], choice):
+                s[x].compute_at(s[final], row)
 
 
 def _schedule_in_order(

@@ -1,0 +1,116 @@
+"""Every operator: its type, its value when compiled, and its value when folded on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.contrib import graph_executor
+from tvm.ir.op import Op
+from tvm.relay.op.registry import all_ops
+
+from .cases import Case, binary_cases, moving_cases, reduce_cases, unary_cases
+from .nn_cases import nn_cases
+
+CASES = unary_cases() + binary_cases() + reduce_cases() + moving_cases() + nn_cases()
+
+# reached through others: the blocked forms through AlterOpLayout
+THROUGH_OTHERS = {
+    "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc", "nn.contrib_dense_pack",
+}  # fmt: skip
+
+
+def _function(case: Case) -> relay.Function:
+    params = [
+        relay.var(f"p{i}", shape=a.shape, dtype=str(a.dtype)) for i, a in enumerate(case.inputs)
+    ]
+    return relay.Function(params, case.build(*params))
+
+
+def _as_list(value: Any) -> list[np.ndarray]:
+    return (
+        [np.asarray(v) for v in value] if isinstance(value, (list, tuple)) else [np.asarray(value)]
+    )
+
+
+def _expected(case: Case) -> list[np.ndarray]:
+    with np.errstate(all="ignore"):
+        return _as_list(case.expected(*case.inputs))
+
+
+def _compiled(case: Case, target: str = "llvm", opt_level: int = 3) -> list[np.ndarray]:
+    mod = tvm.IRModule.from_expr(_function(case))
+    with tvm.transform.PassContext(opt_level=opt_level):
+        lib = relay.build(mod, target=target)
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    for i, array in enumerate(case.inputs):
+        module.set_input(f"p{i}", array)
+    module.run()
+    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
+
+
+def _assert_close(found: list[np.ndarray], wanted: list[np.ndarray], tolerance: float) -> None:
+    assert len(found) == len(wanted)
+    for have, want in zip(found, wanted, strict=True):
+        assert have.shape == want.shape
+        np.testing.assert_allclose(
+            have.astype("float64"), want.astype("float64"), rtol=tolerance, atol=tolerance
+        )
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_type_relation_gives_shape_and_dtype(case: Case) -> None:
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(_function(case)))
+    ty = mod["main"].body.checked_type
+    types = ty.fields if isinstance(ty, relay.TupleType) else [ty]
+    expected = _expected(case)
+    assert [t.concrete_shape for t in types] == [e.shape for e in expected]
+    for t, e in zip(types, expected, strict=True):
+        if e.dtype != "float64":
+            assert t.dtype == str(e.dtype)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_compiled_operator_agrees_with_numpy(case: Case) -> None:
+    _assert_close(_compiled(case), _expected(case), case.tolerance)
+
+
+# calls without arguments are left alone: a constant of that size would be stored
+FOLDED = [c for c in CASES if Op.get(c.name).fold and c.name not in ("zeros", "ones")]
+
+
+@pytest.mark.parametrize("case", FOLDED, ids=str)
+def test_folding_agrees_with_numpy(case: Case) -> None:
+    call = case.build(*[relay.const(a, str(a.dtype)) for a in case.inputs])
+    mod = tvm.IRModule.from_expr(relay.Function([], call))
+    folded = relay.transform.FoldConstant()(relay.transform.InferType()(mod))["main"].body
+    fields = folded.fields if isinstance(folded, relay.Tuple) else [folded]
+    if not all(isinstance(f, relay.Constant) for f in fields):
+        pytest.fail(f"{case.name} of constants is not folded")
+    _assert_close([f.data.numpy() for f in fields], _expected(case), case.tolerance)
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.name in ("nn.conv2d", "nn.dense", "nn.max_pool2d")], ids=str
+)
+def test_unaltered_layouts_agree_with_numpy(case: Case) -> None:
+    _assert_close(_compiled(case, opt_level=0), _expected(case), case.tolerance)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [c for c in CASES if c.name in ("nn.conv2d", "nn.batch_matmul", "nn.softmax", "sum")],
+    ids=str,
+)
+def test_schedules_for_narrower_vectors_agree_with_numpy(case: Case) -> None:
+    found = _compiled(case, "llvm -mcpu=core-avx2")
+    _assert_close(found, _expected(case), case.tolerance)
+
+
+def test_every_operator_has_a_case() -> None:
+    covered = {case.name for case in CASES} | THROUGH_OTHERS
+    assert [op.name for op in all_ops() if op.name not in covered] == []
