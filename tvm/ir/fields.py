@@ -71,8 +71,10 @@ def leaf(
     default: Any = ...,
     default_factory: Callable[[], Any] | None = None,
     convert: Callable[[Any], Any] | None = None,
+    kw_only: bool = False,
 ) -> Any:
-    """A plain value: compared, not walked."""
+    """A plain value: compared, not walked; ``kw_only`` as of :func:`ignored`."""
+    del kw_only
     return Field(
         role=Role.LEAF, role_is_given=True, default=default, default_factory=default_factory,
         convert=convert,

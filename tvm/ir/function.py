@@ -24,7 +24,7 @@ class CallingConv(IntEnum):
 class BaseFunc(RelayExpr):
     """A function with attributes."""
 
-    attrs: DictAttrs = leaf(default=None, convert=as_dict_attrs)
+    attrs: DictAttrs = leaf(default=None, convert=as_dict_attrs, kw_only=True)
 
     def with_attr(self: F, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> F:
         """A copy with one attribute, or a dictionary of them, set."""

@@ -7,6 +7,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, binder, ignored, leaf
 from tvm.ir.scriptable import Scriptable
 from tvm.ir.type import PointerType
@@ -18,7 +19,6 @@ from .expr import (
     INT32,
     BufferLoad,
     IntImm,
-    PrimExpr,
     Ramp,
     Var,
     as_expr,
@@ -27,6 +27,7 @@ from .expr import (
     int_imm,
     pointer_type,
 )
+from .linear import difference
 
 if TYPE_CHECKING:
     from tvm.ir.span import Span
@@ -135,14 +136,14 @@ class Buffer(Scriptable, Node):
         value = as_expr(value, self.dtype.element)
         return _stmt.BufferStore(self, value, self._vector_indices(begin, value.dtype), predicate)
 
-    def _vector_indices(self, begin: Any, dtype: DType) -> list[PrimExpr]:
+    def _vector_indices(self, begin: Any, dtype: DType) -> tuple[PrimExpr, ...]:
         indices = list(as_exprs(begin))
         if dtype.element is not self.dtype.element or dtype.lanes % self.dtype.lanes:
             raise TypeError(f"buffer {self.name} requires {self.dtype} vectors, got {dtype}")
         lanes = dtype.lanes // self.dtype.lanes
         if lanes > 1 and indices[-1].dtype.lanes == 1:
             indices[-1] = Ramp(indices[-1], int_imm(indices[-1].dtype, 1), lanes)
-        return indices
+        return tuple(indices)
 
     def get_flattened_buffer(self) -> Buffer:
         """The buffer with its dimensions joined: into one, or one per axis separator group."""
@@ -205,10 +206,10 @@ class Buffer(Scriptable, Node):
         items = indices if isinstance(indices, (tuple, list)) else (indices,)
         slices = [item for item in items if isinstance(item, slice)]
         if not slices:
-            return BufferLoad(self, items)
+            return BufferLoad(self, as_exprs(items))
         if any(item.step is None for item in slices):
             return self._region(items)
-        return BufferLoad(self, [self._ramp(item) for item in items])
+        return BufferLoad(self, tuple([self._ramp(item) for item in items]))
 
     def _region(self, items: Sequence[Any]) -> BufferRegion:
         from_slice = _stmt.range_of_index
@@ -219,7 +220,8 @@ class Buffer(Scriptable, Node):
         if not isinstance(item, slice):
             return as_expr(item)
         start = as_expr(item.start or 0)
-        lanes = op.floordiv(op.subtract(item.stop, start), item.step)
+        length = difference(*op.unify(item.stop, start))
+        lanes = op.floordiv(length, item.step)
         if not isinstance(lanes, IntImm):
             raise ValueError(f"buffer {self.name} requires a slice of constant length, got {lanes}")
         return start if lanes.value == 1 else Ramp(start, as_expr(item.step), lanes.value)
@@ -294,7 +296,7 @@ def decl_buffer(
     return Buffer(
         data, element, extents, steps, as_expr(elem_offset, index_dtype), name,
         data_alignment if data_alignment > 0 else DEFAULT_ALIGNMENT, offset_factor or 1, kind,
-        tuple([const(int(s), "int32") for s in axis_separators or ()]), span,
+        tuple([int_imm(INT32, int(s)) for s in axis_separators or ()]), span=span,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvm.ir.expr import GlobalVar, PrimExpr
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tvm.ir.span import Span
 
 VOID = as_dtype("void")
+make_call: Callable[..., PrimExpr] = Call._make
 
 
 def intrinsic_call(
@@ -26,7 +27,7 @@ def intrinsic_call(
     op = INTRINSICS[name]
     if op.num_inputs not in (-1, len(args)):
         raise TypeError(f"tir.{name} requires {op.num_inputs} arguments, got {len(args)}")
-    return Call._make(dtype, op, tuple([as_argument(arg) for arg in args]), span)  # type: ignore[no-any-return]
+    return make_call(dtype, op, tuple([as_argument(arg) for arg in args]), span)
 
 
 def as_argument(value: Any) -> PrimExpr:
@@ -147,7 +148,7 @@ def address_of(buffer_load: Any, span: Span | None = None) -> PrimExpr:
     """The address of an element."""
     if hasattr(buffer_load, "data_alignment"):
         zeros = [const(0, extent.dtype) for extent in buffer_load.shape]
-        buffer_load = BufferLoad(buffer_load, zeros)
+        buffer_load = BufferLoad(buffer_load, tuple(zeros))
     return intrinsic_call(HANDLE, "address_of", (buffer_load,), span)
 
 

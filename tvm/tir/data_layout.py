@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, leaf
 
 from . import op as _op
-from .expr import IterVar, Range, Var, as_exprs, const
+from .expr import IntImm, IterVar, Range, Var, as_exprs, const
 
 _AXIS = re.compile(r"(\d*)([A-Za-z])")
 
@@ -74,11 +74,8 @@ class Layout(Node):
     def parts(self, axis: str) -> list[int]:
         """The sizes of the parts split from an axis, outer ones first."""
         small = axis.lower()
-        return [
-            int(a.dom.extent)  # type: ignore[union-attr, call-overload]
-            for a in self.axes
-            if a.var.name == small
-        ]
+        extents = [a.dom.extent for a in self.axes if a.dom is not None and a.var.name == small]
+        return [extent.value for extent in extents if isinstance(extent, IntImm)]
 
     @property
     def primal_axes(self) -> list[str]:

@@ -8,7 +8,7 @@ As in classic TVM ``a == b`` builds a node; inside the compiler compare with ``i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 from typing import Any as AnyType
@@ -269,6 +269,8 @@ def _dtype_of_type(annotation: Type) -> DType:
 class SizeVar(Var):
     """A variable that is a size: never negative."""
 
+    __init__ = Var.__init__
+
 
 class Range(Node, key="Range"):
     """The integers from ``min``, ``extent`` of them."""
@@ -440,6 +442,7 @@ class StringImm(ConstExpr):
         return bool(self.value)
 
 
+_int_imm: Callable[..., IntImm] = IntImm._make
 # small integers, one table for each dtype
 _SMALL = range(-16, 257)
 SMALL_INTS: dict[DType, dict[int, IntImm]] = {}
@@ -454,7 +457,7 @@ def const(value: AnyType, dtype: AnyType = None, span: Span | None = None) -> Pr
     if kind.lanes > 1:
         return Broadcast(const(value, kind.element), kind.lanes, span=span)
     if kind.is_float:
-        return FloatImm._make(kind, float(value), span)
+        return FloatImm(kind, float(value), span=span)
     if kind.is_int or kind.is_uint:
         return int_imm(kind, int(value))
     raise TVMError(f"const requires an integer, floating-point or bool dtype, got {kind}")
@@ -466,9 +469,9 @@ def int_imm(dtype: DType, value: int) -> IntImm:
         return SMALL_INTS[dtype][value]
     except KeyError:
         if dtype in SMALL_INTS:
-            return IntImm._make(dtype, wrap(value, dtype), None)
+            return _int_imm(dtype, wrap(value, dtype), None)
         SMALL_INTS[dtype] = {
-            number: IntImm._make(dtype, number, None)
+            number: _int_imm(dtype, number, None)
             for number in _SMALL
             if wrap(number, dtype) == number
         }

@@ -41,7 +41,7 @@ def is_foldable(dtype: DType) -> bool:
 
 
 def float_imm(dtype: DType, value: float) -> FloatImm:
-    return FloatImm._make(dtype, round_float(value, dtype), None)  # type: ignore[no-any-return]
+    return FloatImm(dtype, round_float(value, dtype))
 
 
 def fold_add(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:

@@ -67,7 +67,7 @@ class PrimFunc(Scriptable, BaseFunc):
                     f"PrimFunc requires variables and buffers as params, got {type(param).__name__}"
                 )
         self._init(
-            tuple(variables), body, TupleType([]) if ret_type is None else ret_type, bound,
+            tuple(variables), body, TupleType(()) if ret_type is None else ret_type, bound,
             as_dict_attrs(attrs), span,
         )  # fmt: skip
 

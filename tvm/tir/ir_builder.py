@@ -21,7 +21,7 @@ from tvm.support.dtype import dtype as as_dtype
 
 from . import op as _op
 from .buffer import Buffer, decl_buffer
-from .expr import BufferLoad, Ramp, StringImm, Var, as_expr, const, pointer_type
+from .expr import BufferLoad, Ramp, StringImm, Var, as_expr, as_exprs, const, pointer_type
 from .stmt import (
     Allocate,
     AttrStmt,
@@ -87,7 +87,7 @@ class BufferVar:
         return self._content_type
 
     def __getitem__(self, index: Any) -> PrimExpr:
-        return BufferLoad(self._buffer, self._normalize_index(index))
+        return BufferLoad(self._buffer, tuple(self._normalize_index(index)))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         stored = as_expr(value, self._buffer.dtype.element)
@@ -218,7 +218,7 @@ class IRBuilder:
         """Memory for the rest of the scope."""
         element = as_dtype(dtype)
         data = Var(name, pointer_type(element, scope))
-        extents = shape if isinstance(shape, (list, tuple)) else [shape]
+        extents = as_exprs(shape)
         buffer = decl_buffer(
             extents, element, name, data=data, scope=scope, axis_separators=axis_separators
         )
@@ -249,7 +249,7 @@ class IRBuilder:
 def _together(statements: list[Stmt]) -> Stmt:
     if len(statements) == 1:
         return statements[0]
-    return SeqStmt(statements) if statements else seq([])
+    return SeqStmt(tuple(statements)) if statements else seq([])
 
 
 def create() -> IRBuilder:

@@ -18,7 +18,6 @@ from .expr import (
     Call,
     FloatImm,
     IntImm,
-    Not,
     as_expr,
     const,
     int_imm,
@@ -29,6 +28,7 @@ from .intrinsics import INTRINSICS
 if TYPE_CHECKING:
     from tvm.ir.span import Span
 
+make_call: Callable[..., PrimExpr] = Call._make
 UNARY_NAMES = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "exp10",
     "exp2", "log", "log10", "log1p", "log2", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan",
@@ -37,7 +37,7 @@ UNARY_NAMES = (
 
 
 def _call(name: str, dtype: DType, *args: PrimExpr, span: Span | None = None) -> PrimExpr:
-    return Call._make(dtype, INTRINSICS[name], args, span)  # type: ignore[no-any-return]
+    return make_call(dtype, INTRINSICS[name], args, span)
 
 
 def _unary(name: str) -> Callable[[Any], PrimExpr]:
@@ -45,7 +45,7 @@ def _unary(name: str) -> Callable[[Any], PrimExpr]:
 
     def build(x: Any) -> PrimExpr:
         value = as_expr(x)
-        return Call._make(value.dtype, intrinsic, (value,), None)  # type: ignore[no-any-return]
+        return make_call(value.dtype, intrinsic, (value,), None)
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"``{name}`` of each element."
@@ -81,7 +81,7 @@ def _binary(name: str) -> Callable[[Any, Any], PrimExpr]:
 
     def build(x1: Any, x2: Any) -> PrimExpr:
         a, b = _op.unify(x1, x2)
-        return Call._make(a.dtype, intrinsic, (a, b), None)  # type: ignore[no-any-return]
+        return make_call(a.dtype, intrinsic, (a, b), None)
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"``{name}`` of each pair of elements."
@@ -126,7 +126,7 @@ def _bitwise(name: str, combine: Callable[[int, int], int], text: str) -> Callab
         _require_integers(name, a)
         if type(a) is IntImm and type(b) is IntImm:
             return int_imm(a.dtype, combine(a.value, b.value))
-        return Call._make(a.dtype, intrinsic, (a, b), span)  # type: ignore[no-any-return]
+        return make_call(a.dtype, intrinsic, (a, b), span)
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"``x {text} y``"
@@ -196,7 +196,7 @@ def _rounding(name: str, function: Callable[[float], float], text: str) -> Calla
             return value
         if type(value) is FloatImm and math.isfinite(value.value):
             return float_imm(value.dtype, function(value.value))
-        return Call._make(value.dtype, intrinsic, (value,), span)  # type: ignore[no-any-return]
+        return make_call(value.dtype, intrinsic, (value,), span)
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"Floats rounded {text}; integers as they are."
@@ -255,10 +255,7 @@ def isinf(x: Any, span: Span | None = None) -> PrimExpr:
 
 
 def logical_not_nan(value: PrimExpr) -> PrimExpr:
-    answer = isnan(value)
-    if type(answer) is IntImm:
-        return int_imm(BOOL, not answer.value)
-    return Not._make(answer, None)  # type: ignore[no-any-return]
+    return _op.logical_not(isnan(value))
 
 
 def isfinite(x: Any, span: Span | None = None) -> PrimExpr:

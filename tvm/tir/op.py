@@ -58,6 +58,23 @@ if TYPE_CHECKING:
 
 FOREIGN = Kind.FOREIGN
 
+# constructors without conversion and checks
+make_add: Callable[..., PrimExpr] = Add._make
+make_and: Callable[..., PrimExpr] = And._make
+make_broadcast: Callable[..., PrimExpr] = Broadcast._make
+make_cast: Callable[..., PrimExpr] = Cast._make
+make_div: Callable[..., PrimExpr] = Div._make
+make_floor_div: Callable[..., PrimExpr] = FloorDiv._make
+make_floor_mod: Callable[..., PrimExpr] = FloorMod._make
+make_max: Callable[..., PrimExpr] = Max._make
+make_min: Callable[..., PrimExpr] = Min._make
+make_mod: Callable[..., PrimExpr] = Mod._make
+make_mul: Callable[..., PrimExpr] = Mul._make
+make_not: Callable[..., PrimExpr] = Not._make
+make_or: Callable[..., PrimExpr] = Or._make
+make_ramp: Callable[..., PrimExpr] = Ramp._make
+make_sub: Callable[..., PrimExpr] = Sub._make
+
 # ---- the index-dtype rule
 #
 # Operands are brought to one dtype in this order:
@@ -132,7 +149,7 @@ def add(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
         lhs, rhs = unify(lhs, rhs)
         if (folded := fold.fold_add(lhs, rhs)) is not None:
             return folded
-    return Add._make(lhs, rhs, span)
+    return make_add(lhs, rhs, span)
 
 
 def subtract(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
@@ -141,7 +158,7 @@ def subtract(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
         lhs, rhs = unify(lhs, rhs)
         if (folded := fold.fold_sub(lhs, rhs)) is not None:
             return folded
-    return Sub._make(lhs, rhs, span)
+    return make_sub(lhs, rhs, span)
 
 
 def multiply(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
@@ -150,7 +167,7 @@ def multiply(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
         lhs, rhs = unify(lhs, rhs)
         if (folded := fold.fold_mul(lhs, rhs)) is not None:
             return folded
-    return Mul._make(lhs, rhs, span)
+    return make_mul(lhs, rhs, span)
 
 
 def negative(value: Any) -> PrimExpr:
@@ -183,7 +200,7 @@ def div(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """``a / b`` as in C: integers are rounded towards zero."""
     a, b = unify(a, b)
     folded = fold.fold_div(a, b)
-    return Div._make(a, b, span) if folded is None else folded
+    return make_div(a, b, span) if folded is None else folded
 
 
 def truncdiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
@@ -198,7 +215,7 @@ def truncmod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     a, b = unify(a, b)
     _require_integers("truncmod", a)
     folded = fold.fold_mod(a, b)
-    return Mod._make(a, b, span) if folded is None else folded
+    return make_mod(a, b, span) if folded is None else folded
 
 
 def floordiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
@@ -210,7 +227,7 @@ def floordiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     if a.dtype.is_float:
         return floor(div(a, b, span), span)
     _require_integers("floordiv", a)
-    return FloorDiv._make(a, b, span)
+    return make_floor_div(a, b, span)
 
 
 def floormod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
@@ -222,7 +239,7 @@ def floormod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     if a.dtype.is_float:
         return subtract(a, multiply(b, floordiv(a, b, span)), span)
     _require_integers("floormod", a)
-    return FloorMod._make(a, b, span)
+    return make_floor_mod(a, b, span)
 
 
 def ceildiv(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
@@ -250,14 +267,14 @@ def minimum(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """The smaller of two values."""
     a, b = unify(a, b)
     folded = fold.fold_min(a, b)
-    return Min._make(a, b, span) if folded is None else folded
+    return make_min(a, b, span) if folded is None else folded
 
 
 def maximum(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """The larger of two values."""
     a, b = unify(a, b)
     folded = fold.fold_max(a, b)
-    return Max._make(a, b, span) if folded is None else folded
+    return make_max(a, b, span) if folded is None else folded
 
 
 # ---- comparisons
@@ -266,14 +283,14 @@ def maximum(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
 def _comparison(
     node: type[PrimExpr], compare: Callable[[float, float], bool], text: str
 ) -> Callable[..., PrimExpr]:
-    make = node._make
+    make: Callable[..., PrimExpr] = node._make
 
     def build(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
         if KINDS[type(lhs)] or KINDS[type(rhs)] or lhs.dtype is not rhs.dtype:
             lhs, rhs = unify(lhs, rhs)
             if (folded := fold.fold_compare(lhs, rhs, compare)) is not None:
                 return folded
-        return make(lhs, rhs, span)  # type: ignore[no-any-return]
+        return make(lhs, rhs, span)
 
     build.__doc__ = f"``lhs {text} rhs``"
     return build
@@ -296,7 +313,7 @@ def logical_and(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     for value, other in ((lhs, rhs), (rhs, lhs)):
         if type(value) is IntImm:
             return other if value.value else value
-    return And._make(lhs, rhs, span)
+    return make_and(lhs, rhs, span)
 
 
 def logical_or(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
@@ -305,14 +322,14 @@ def logical_or(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     for value, other in ((lhs, rhs), (rhs, lhs)):
         if type(value) is IntImm:
             return value if value.value else other
-    return Or._make(lhs, rhs, span)
+    return make_or(lhs, rhs, span)
 
 
 def logical_not(value: Any, span: Span | None = None) -> PrimExpr:
     """The other truth value."""
     value = as_expr(value)
     _require_bool("not", value)
-    return int_imm(BOOL, not value.value) if type(value) is IntImm else Not._make(value, span)
+    return int_imm(BOOL, not value.value) if type(value) is IntImm else make_not(value, span)
 
 
 def _truth_values(what: str, lhs: Any, rhs: Any) -> tuple[PrimExpr, PrimExpr]:
@@ -355,7 +372,7 @@ def select(condition: Any, true_value: Any, false_value: Any, span: Span | None 
     true_value, false_value = unify(true_value, false_value)
     if type(condition) is IntImm:
         return true_value if condition.value else false_value
-    return Select(condition, true_value, false_value, span)
+    return Select(condition, true_value, false_value, span=span)
 
 
 # ---- conversion
@@ -371,7 +388,7 @@ def cast(src: Any, dtype: Any, span: Span | None = None) -> PrimExpr:
         return _convert(value, kind, span)
     if value.dtype.lanes != 1:
         raise TypeError(f"a cast requires as many lanes as {kind} has, got {value.dtype}")
-    return Broadcast._make(_convert(value, kind.element, span), kind.lanes, span)
+    return make_broadcast(_convert(value, kind.element, span), kind.lanes, span)
 
 
 def _convert(value: PrimExpr, kind: DType, span: Span | None) -> PrimExpr:
@@ -381,11 +398,11 @@ def _convert(value: PrimExpr, kind: DType, span: Span | None) -> PrimExpr:
     if kind.lanes == 1 and (folded := fold.fold_cast(value, kind)) is not None:
         return folded
     if type(value) is Broadcast:
-        return Broadcast._make(_convert(value.value, kind.element, span), value.lanes, span)
+        return make_broadcast(_convert(value.value, kind.element, span), value.lanes, span)
     if type(value) is Ramp and kind.is_int and value.dtype.is_int and kind.bits > value.dtype.bits:
         base = _convert(value.base, kind.element, span)
-        return Ramp._make(base, _convert(value.stride, kind.element, span), value.lanes, span)
-    return Cast._make(kind, value, span)
+        return make_ramp(base, _convert(value.stride, kind.element, span), value.lanes, span)
+    return make_cast(kind, value, span)
 
 
 # calls of intrinsics are built with the functions above, and belong to this module's names

@@ -16,8 +16,11 @@ from . import op
 from .buffer import Buffer, DataProducer
 from .expr import (
     BOOL,
+    BufferLoad,
+    ExprOp,
     IntImm,
     IterVar,
+    Ramp,
     Range,
     StringImm,
     Var,
@@ -25,6 +28,7 @@ from .expr import (
     as_exprs,
     int_imm,
 )
+from .linear import difference
 
 if TYPE_CHECKING:
     from tvm.ir.span import Span
@@ -307,11 +311,27 @@ class Evaluate(Stmt):
 # ---- blocks
 
 
-class BufferRegion(Scriptable, Node):
-    """A box of a buffer."""
+class BufferRegion(ExprOp, Scriptable, Node):
+    """A box of a buffer. As an operand it is the vector of its elements."""
 
     buffer: Buffer = reference()
     region: tuple[Range, ...] = child(convert=_ranges)
+
+    __hash__ = ExprOp.__hash__
+
+    def asobject(self) -> PrimExpr:
+        """The load of all elements: one index has to be a range of constant length."""
+        return BufferLoad(self.buffer, tuple([index_of_range(r, self) for r in self.region]))
+
+
+def index_of_range(item: Range, region: BufferRegion) -> PrimExpr:
+    """The index, or the vector of indices, that covers a range."""
+    extent = item.extent
+    if type(extent) is not IntImm:
+        raise ValueError(f"a vector requires a constant number of elements, got {region}")
+    if extent.value == 1:
+        return item.min
+    return Ramp(item.min, int_imm(item.min.dtype, 1), extent.value)
 
 
 class MatchBufferRegion(Scriptable, Node):
@@ -384,7 +404,7 @@ def seq(stmts: Iterable[Stmt]) -> Stmt:
             flat.append(stmt)
     if len(flat) == 1:
         return flat[0]
-    return SeqStmt._make(tuple(flat), None) if flat else NO_OP  # type: ignore[no-any-return]
+    return SeqStmt._make(tuple(flat), None) if flat else NO_OP
 
 
 def is_no_op(stmt: Stmt) -> bool:
@@ -415,9 +435,10 @@ def range_of_index(index: Any, extent: PrimExpr) -> Range:
     """The range that an index or a slice of a buffer covers."""
     if isinstance(index, slice):
         begin = as_expr(0 if index.start is None else index.start, extent.dtype)
-        return Range(begin, extent if index.stop is None else index.stop)
+        stop = extent if index.stop is None else as_expr(index.stop, begin.dtype)
+        return Range.from_min_extent(begin, difference(*op.unify(stop, begin)))
     start = as_expr(index, extent.dtype)
-    if type(start) is op.Ramp:
+    if type(start) is Ramp:
         return Range.from_min_extent(start.base, op.multiply(start.stride, start.lanes))
     return Range.from_min_extent(start, int_imm(start.dtype, 1))
 

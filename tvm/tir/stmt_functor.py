@@ -106,10 +106,11 @@ class Substituter(BufferRewriter):
     def visit_allocate_const(self, stmt: AllocateConst) -> Stmt:
         return self._rename_pointer(stmt)
 
-    def _rename_pointer(self, stmt: Any) -> Any:
+    def _rename_pointer(self, stmt: Any) -> Stmt:
         new = self.rewrite_children(stmt)
         pointer = self.mapping.get(stmt.buffer_var)
-        return new.replace(buffer_var=pointer) if isinstance(pointer, Var) else new
+        result: Stmt = new.replace(buffer_var=pointer) if isinstance(pointer, Var) else new
+        return result
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         new = self.rewrite_children(attr)
@@ -338,22 +339,22 @@ class _DefinitionRenewer(BufferRewriter):
             self._buffers[buffer] = new.replace(name=new.name) if new is buffer else new
         return self._buffers[buffer]
 
-    def visit_for(self, node: For) -> Stmt:
+    def visit_for(self, node: For) -> Any:
         return self._rebind(node, "loop_var")
 
-    def visit_let(self, node: Let) -> Stmt:
+    def visit_let(self, node: Let) -> Any:
         return self._rebind(node, "var")
 
-    def visit_let_stmt(self, node: LetStmt) -> Stmt:
+    def visit_let_stmt(self, node: LetStmt) -> Any:
         return self._rebind(node, "var")
 
-    def visit_allocate(self, node: Allocate) -> Stmt:
+    def visit_allocate(self, node: Allocate) -> Any:
         return self._rebind(node, "buffer_var")
 
-    def visit_allocate_const(self, node: AllocateConst) -> Stmt:
+    def visit_allocate_const(self, node: AllocateConst) -> Any:
         return self._rebind(node, "buffer_var")
 
-    def visit_iter_var(self, node: IterVar) -> Node:
+    def visit_iter_var(self, node: IterVar) -> Any:
         return self._rebind(node, "var")
 
     def _rebind(self, node: Any, name: str) -> Any:

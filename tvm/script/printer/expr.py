@@ -301,7 +301,7 @@ class ExprPrinter(Visitor):
         self.region(region.region)
 
     def visit_producer_load(self, load: e.ProducerLoad) -> None:
-        self.out.append(getattr(load.producer, "name", None) or load.producer.op.name)
+        self.out.append(producer_name(load.producer))
         self.indices(load.indices)
 
     # ---- calls
@@ -311,7 +311,9 @@ class ExprPrinter(Visitor):
         if isinstance(function, GlobalVar):
             self._call_function(call, function)
             return
-        name = SCRIPT_NAMES.get(function.name[4:], function.name[4:])
+        assert isinstance(function, Op)
+        name = function.name.removeprefix("tir.")
+        name = SCRIPT_NAMES.get(name, name)
         args: list[Any] = list(call.args)
         if name in DTYPE_FIRST:
             written = [f'"{call.dtype}"', *args]
@@ -398,6 +400,11 @@ class ExprPrinter(Visitor):
             rest = "" if scope in ("", "global") else f', "{scope}"'
             return f'{self.T}.handle("{annotation.element_type.dtype}"{rest})'
         return f"{self.T}.{'bool' if dtype.is_bool and dtype.lanes == 1 else dtype}"
+
+
+def producer_name(producer: Any) -> str:
+    """The name of a tensor."""
+    return str(getattr(producer, "name", None) or producer.op.name)
 
 
 def is_slice(ramp: e.Ramp) -> bool:

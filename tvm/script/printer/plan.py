@@ -27,7 +27,7 @@ class Body:
     def __init__(self, stmt: Any, parent: Body | None) -> None:
         self.stmt = stmt
         self.parent = parent
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
 
 
 class Plan(Visitor):

@@ -23,7 +23,7 @@ from tvm.tir.expr import (
 from tvm.tir.stmt import ForKind, Stmt
 
 from .config import PrinterConfig
-from .expr import ExprPrinter
+from .expr import ExprPrinter, producer_name
 from .plan import Plan
 
 LOOP_NAMES = {
@@ -373,14 +373,14 @@ class StmtPrinter(ExprPrinter):
 
     def visit_producer_store(self, node: s.ProducerStore) -> None:
         self.line()
-        self.out.append(node.producer.op.name)  # type: ignore[attr-defined]
+        self.out.append(producer_name(node.producer))
         self.indices(node.indices)
         self.out.append(" = ")
         self.visit(node.value)
 
     def visit_producer_realize(self, node: s.ProducerRealize) -> None:
         region = self.text_of(self.region, node.bounds)
-        name = node.producer.op.name  # type: ignore[attr-defined]
+        name = producer_name(node.producer)
         self.scope(f'{self.T}.ProducerRealize({name}{region}, "{node.storage_scope}")', node.body)
 
     def visit_attr_stmt(self, node: s.AttrStmt) -> None:
