@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import tvm
 from tvm import relay
 from tvm.contrib import graph_executor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tvm.relay.backend.graph import NOP, Graph, GraphNode, TensorInfo, TensorRef
 from tvm.relay.backend.memory_plan import ALIGNMENT, plan_memory
 from tvm.support import dtype

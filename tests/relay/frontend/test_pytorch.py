@@ -39,10 +39,16 @@ def check(function, *inputs: torch.Tensor, relative: float = 1e-4) -> None:
     infos = [(f"x{i}", (tuple(t.shape), str(t.dtype).split(".")[1])) for i, t in enumerate(inputs)]
     mod, params = relay.frontend.from_pytorch(script, infos)
     outputs = run(mod, params, {f"x{i}": t.numpy() for i, t in enumerate(inputs)})
-    wanted = expected if isinstance(expected, (tuple, list)) else [expected]
+    wanted = _flat(expected)
     assert len(outputs) == len(wanted)
     for actual, tensor in zip(outputs, wanted, strict=True):
         assert_close(actual, tensor.numpy(), relative)
+
+
+def _flat(outputs) -> list[torch.Tensor]:
+    if isinstance(outputs, torch.Tensor):
+        return [outputs]
+    return [tensor for item in outputs for tensor in _flat(item)]
 
 
 POINTWISE = {

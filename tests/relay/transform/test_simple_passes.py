@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 import tvm
 from tvm import relay
 from tvm.relay import transform
