@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.tir.transform.programs import apply, assert_unchanged, function, loop, store
+from tvm import tir
+from tvm.error import LoweringError
+from tvm.tir.analysis import undefined_vars, verify_ssa, verify_well_formed
+from tvm.tir.stmt import Allocate, DeclBuffer, LetStmt, SeqStmt
+from tvm.tir.transform import ConvertSSA
+
+A = tir.decl_buffer((8,), name="A")
+B = tir.decl_buffer((8,), name="B")
+
+
+def test_a_plain_function_is_well_formed() -> None:
+    assert verify_well_formed(function([A, B], loop(8, lambda i: store(B, i, A[i]))))
+
+
+def test_a_variable_from_nowhere_is_found() -> None:
+    broken = function([A, B], store(B, tir.Var("i"), A[0]))
+    assert not verify_well_formed(broken, assert_mode=False)
+    with pytest.raises(LoweringError, match="variable i is used where it is not defined"):
+        verify_well_formed(broken)
+
+
+def test_a_variable_used_after_its_loop_is_found() -> None:
+    first = loop(8, lambda i: store(B, i, A[i]))
+    broken = function([A, B], SeqStmt([first, store(B, first.loop_var, A[0])]))
+    assert not verify_well_formed(broken, assert_mode=False)
+
+
+def test_an_undeclared_buffer_is_found() -> None:
+    with pytest.raises(LoweringError, match="buffer B is accessed where it is not declared"):
+        verify_well_formed(function([A], store(B, 0, A[0])))
+
+
+def test_a_definition_inside_itself_is_found() -> None:
+    x = tir.Var("x")
+    broken = function([A], LetStmt(x, 1, LetStmt(x, 2, store(A, x, 0.0))))
+    with pytest.raises(LoweringError, match="variable x is defined again"):
+        verify_well_formed(broken)
+
+
+def test_memory_is_defined_where_it_is_allocated() -> None:
+    t = tir.decl_buffer((8,), name="t")
+    body = Allocate(t.data, "float32", [8], True, DeclBuffer(t, store(t, 0, A[0])))
+    assert verify_well_formed(function([A], body))
+    assert not verify_well_formed(function([A], DeclBuffer(t, store(t, 0, A[0]))), False)
+
+
+def test_repeated_definitions_are_not_ssa_until_converted() -> None:
+    step = loop(8, lambda i: store(B, i, A[i]))
+    twice = function([A, B], SeqStmt([step, step]))
+    assert verify_well_formed(twice) and not verify_ssa(twice)
+    converted = apply(ConvertSSA(), twice)
+    assert verify_ssa(converted) and verify_well_formed(converted)
+    assert_unchanged(ConvertSSA(), converted)
+
+
+def test_undefined_variables_are_listed_in_order() -> None:
+    n, m = tir.Var("n"), tir.Var("m")
+    found = undefined_vars(n + m * n)
+    assert found[0] is n and found[1] is m and len(found) == 2
+    assert undefined_vars(n + m, [n])[0] is m
