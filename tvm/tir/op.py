@@ -368,11 +368,11 @@ def _join(
 
 def select(condition: Any, true_value: Any, false_value: Any, span: Span | None = None) -> PrimExpr:
     """One of two values, both of which may be evaluated."""
-    condition = as_expr(condition)
-    true_value, false_value = unify(true_value, false_value)
-    if type(condition) is IntImm:
-        return true_value if condition.value else false_value
-    return Select(condition, true_value, false_value, span=span)
+    chosen = as_expr(condition)
+    a, b = unify(true_value, false_value)
+    if type(chosen) is IntImm:
+        return a if chosen.value else b
+    return Select(chosen, a, b, span=span)
 
 
 # ---- conversion
