@@ -5,6 +5,7 @@ transpose(transpose(%x, p), q)          ->    transpose(%x, p[q])
 cast(%x, its own dtype)                 ->    %x
 multiply(%x, 1f), add(%x, 0f)           ->    %x
 reshape to the same shape               ->    %x
+reshape(dense(reshape(%x), %w))         ->    dense(%x, %w), leading axes as in %x
 """
 
 from __future__ import annotations
@@ -63,9 +64,23 @@ def _reshape(call: Call, ty: TensorType) -> RelayExpr | None:
     if (same := _same_type(call, ty)) is not None:
         return same
     inner = call.args[0]
-    if is_dynamic(ty) or not calls(inner, *ops.RESHAPES):
+    if is_dynamic(ty):
+        return None
+    if calls(inner, ops.DENSE):
+        return _dense_of_rows(inner, ty)
+    if not calls(inner, *ops.RESHAPES):
         return None
     return ops.RESHAPE(inner.args[0], newshape=ty.concrete_shape)
+
+
+def _dense_of_rows(dense: Call, ty: TensorType) -> RelayExpr | None:
+    """A dense layer keeps the leading axes that were merged for it and parted after it."""
+    data, weight = dense.args
+    if not calls(data, *ops.RESHAPES):
+        return None
+    source, units = data.args[0], infer_type_of(weight).shape[0]
+    wanted = TensorType((*infer_type_of(source).shape[:-1], units), ty.dtype)
+    return ops.DENSE(source, weight, **dict(dense.attrs.items())) if wanted == ty else None
 
 
 def _transpose(call: Call, ty: TensorType) -> RelayExpr | None:

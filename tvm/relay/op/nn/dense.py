@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tvm import tir, topi
+from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
@@ -15,7 +15,7 @@ from tvm.target import Target
 
 from ..attributes import as_int
 from ..layout_shapes import axes_extents
-from ..registry import LayoutChoice, OpPattern, Precision, define_op
+from ..registry import OpPattern, Precision, define_op
 from ..shaping import TRANSPOSE, layout_transform
 from ..types import (
     Dim,
@@ -121,9 +121,9 @@ def _alter_dense(
     if "cpu" not in target.keys:
         return None
     data, shape = [shape_of_type(t) for t in arg_types]
-    if not all(isinstance(d, int) for d in shape) or len(data) != 2:
+    if not all(isinstance(d, int) for d in shape) or len(data) < 2:
         return None
-    rows = data[0] if isinstance(data[0], int) else 128
+    rows = data[-2] if isinstance(data[-2], int) else 128
     block = topi.x86.dense.packed_columns(rows, shape[0], shape[1], out_type.dtype, target)  # type: ignore[attr-defined]
     if block is None:
         return None
@@ -170,20 +170,15 @@ MATMUL = define_op(
 
 def _dense_pack_type(attrs: DensePackAttrs, arg_types: Sequence[Type]) -> Type:
     who = "nn.contrib_dense_pack"
-    data = expect_tensor(arg_types[0], who, rank=2)
+    data = expect_tensor(arg_types[0], who)
     weight = expect_tensor(arg_types[1], who, "weight")
     have = axes_extents(shape_of_type(weight), attrs.weight_layout, f"{who}'s weight")
     shape = shape_of_type(data)
-    expect_dim(have["C"], shape[1], who, "the weight's inner dimension")
+    expect(len(shape) >= 2, f"{who} requires at least two dimensions, got {show(shape)}")
+    expect_dim(have["C"], shape[-1], who, "the weight's inner dimension")
     if attrs.units is not None:
         expect_dim(have["N"], attrs.units, who, "the weight's units")
-    return tensor((shape[0], have["N"]), attrs.out_dtype or data.dtype)
-
-
-def _dense_pack_layouts(
-    attrs: DensePackAttrs, in_layouts: Sequence[tir.Layout | None], arg_types: Sequence[Type]
-) -> LayoutChoice:
-    return LayoutChoice((tir.layout("NC"), tir.layout(attrs.weight_layout)), (tir.layout("NC"),))
+    return tensor((*shape[:-1], have["N"]), attrs.out_dtype or data.dtype)
 
 
 CONTRIB_DENSE_PACK = define_op(
@@ -197,7 +192,6 @@ CONTRIB_DENSE_PACK = define_op(
         "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
         "cpu": lambda attrs, outs, target: topi.x86.schedule_dense_pack(outs),
     },
-    infer_layout=_dense_pack_layouts,
     precision=Precision.ALWAYS,
 )
 

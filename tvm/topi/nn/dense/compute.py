@@ -68,14 +68,15 @@ def dense_pack(
     data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
 ) -> te.Tensor:
     """A dense layer with the weight in panels: (units / block, inner, block)."""
-    rows, _ = dims(data.shape)
+    lead = dims(data.shape)[:-1]
     panels, inner, block = dims(weight.shape)
     k = te.reduce_axis((0, inner), name="k")
     dtype = out_dtype or data.dtype
 
-    def element(y: Any, x: Any) -> Any:
+    def element(*i: Any) -> Any:
+        *rows, x = i
         w = weight(tir.indexdiv(x, block), k.var, tir.indexmod(x, block))
-        return te.sum(data(y, k.var).astype(dtype) * w.astype(dtype), axis=k)
+        return te.sum(data(*rows, k.var).astype(dtype) * w.astype(dtype), axis=k)
 
-    product = te.compute((rows, panels * block), element, name="T_dense_pack", tag="dense_pack")
+    product = te.compute((*lead, panels * block), element, name="T_dense_pack", tag="dense_pack")
     return product if bias is None else _with_bias(product, bias, dtype)

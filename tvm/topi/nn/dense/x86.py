@@ -78,9 +78,9 @@ def schedule_dense_pack(
     product = anchor.output(0)
     info = processor()
     inline_injective_but(s, ops, anchor, output)
-    rows, columns = dims(product.shape)
+    rows = dims(product.shape)[-2]
     block = dims(anchor.input_tensors[1].shape)[2]
-    if dims(output.shape)[-2:] != (rows, columns) or not isinstance(rows, int):
+    if dims(output.shape) != dims(product.shape) or not isinstance(rows, int):
         return s
     chosen = config or _tile_for_panel(rows, block, product.dtype, info)
     schedule_tile(s, output, product, chosen)
@@ -165,8 +165,8 @@ def schedule_dense_nopack(
     info = processor()
     inline_injective_but(s, ops, anchor, output)
     shape = dims(product.shape)
-    static = all(isinstance(d, int) for d in shape) and len(shape) == 2
-    if not static or dims(output.shape)[-2:] != shape[-2:] or len(output.shape) != 2:
+    static = all(isinstance(d, int) for d in shape) and len(shape) >= 2
+    if not static or dims(output.shape) != shape:
         _plain(s, output)
         return s
     chosen = config or choose_matmul(shape[-2], shape[-1], product.dtype, info)

@@ -1,0 +1,93 @@
+"""Reductions, softmax, layer norm and injective operators over awkward shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.topi.common import check
+from tvm import te, topi
+
+SHAPES = [(4, 128), (3, 37), (2, 3, 24), (1, 1), (5, 1), (64,), (7, 20)]
+
+
+def _softmax(x: np.ndarray) -> np.ndarray:
+    weights = np.exp(x - x.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_softmax_rows(shape: tuple[int, ...]) -> None:
+    data = te.placeholder(shape, name="data")
+    check([data, topi.nn.softmax(data)], topi.x86.schedule_softmax, _softmax)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_layer_norm_rows(shape: tuple[int, ...]) -> None:
+    data = te.placeholder(shape, name="data")
+    gamma, beta = [te.placeholder(shape[-1:], name=n) for n in ("gamma", "beta")]
+    out = topi.nn.layer_norm(data, gamma, beta, [len(shape) - 1])
+
+    def reference(x: np.ndarray, g: np.ndarray, b: np.ndarray) -> np.ndarray:
+        centred = x - x.mean(-1, keepdims=True)
+        return centred / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * g + b
+
+    check([data, gamma, beta, out], topi.x86.schedule_layer_norm, reference, tolerance=1e-3)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("axis", [-1, 0, None])
+def test_sum_along_any_axis(shape: tuple[int, ...], axis: int | None) -> None:
+    data = te.placeholder(shape, name="data")
+    check(
+        [data, topi.sum(data, axis)],
+        topi.x86.schedule_reduce,
+        lambda x: x.sum(axis),
+    )
+
+
+def test_operators_after_a_reduction_are_fused() -> None:
+    data = te.placeholder((6, 512), name="data")
+    out = topi.sqrt(topi.sum(topi.multiply(data, data), 1))
+    check([data, out], topi.x86.schedule_reduce, lambda x: np.sqrt((x * x).sum(1)))
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (), (130, 129)], ids=str)
+def test_injective_operators(shape: tuple[int, ...]) -> None:
+    data = te.placeholder(shape, name="data")
+    out = topi.nn.relu(topi.add(data, te.const(0.5, "float32")))
+    check([data, out], topi.x86.schedule_injective, lambda x: np.maximum(x + 0.5, 0))
+
+
+@pytest.mark.parametrize(
+    "source, target, shape",
+    [
+        ("NCHW", "NCHW8c", (1, 16, 3, 5)),
+        ("NCHW8c", "NCHW", (1, 2, 3, 5, 8)),
+        ("NCHW8c", "NCHW16c", (1, 2, 3, 5, 8)),
+        ("OIHW", "OIHW4i8o", (16, 8, 3, 3)),
+        ("NCHW", "NHWC", (2, 3, 4, 5)),
+        ("NC", "NC4n", (8, 5)),
+    ],
+)
+def test_layout_transform_on_host_and_in_kernels(
+    source: str, target: str, shape: tuple[int, ...]
+) -> None:
+    data = te.placeholder(shape, name="data")
+    out = topi.layout_transform(data, source, target)
+    check(
+        [data, out],
+        topi.x86.schedule_injective,
+        lambda x: topi.layout.transform_array(x, source, target),
+    )
+    array = np.arange(np.prod(shape)).reshape(shape)
+    there = topi.layout.transform_array(array, source, target)
+    np.testing.assert_array_equal(topi.layout.transform_array(there, target, source), array)
+
+
+def test_reshape_between_equal_runs_needs_no_division() -> None:
+    data: Any = te.placeholder((128, 768), name="data")
+    text = str(topi.reshape(data, (1, 128, 12, 64)).op.body[0])
+    assert "//" not in text and "%" not in text
