@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMPS := $(VENV)/stamps
-NATIVE := $(shell find native -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt) tvm/_ffi/_core.pyx
+NATIVE := $(shell find native -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt) $(wildcard tvm/_ffi/*.px[di] tvm/_ffi/*.pyx)
 
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check

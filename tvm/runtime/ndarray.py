@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,15 +33,6 @@ from tvm.support.dtype import dtype as as_dtype
 
 AnyArray = npt.NDArray[Any]
 
-# element types that numpy knows only through ml_dtypes
-_ML_DTYPES = {
-    "bfloat16": "bfloat16",
-    "e4m3_float8": "float8_e4m3fn",
-    "e5m2_float8": "float8_e5m2",
-    "int4": "int4",
-    "uint4": "uint4",
-}
-
 
 class NDArray(NDArrayBase, Object):
     """An array on a device, made by :func:`array`, :func:`empty` or :func:`from_dlpack`."""
@@ -68,7 +60,7 @@ class NDArray(NDArrayBase, Object):
         """A copy as a numpy array."""
         dtype = self.dtype
         shape = self.shape if dtype.lanes == 1 else (*self.shape, dtype.lanes)
-        result = np.empty(shape, numpy_dtype(dtype.element))
+        result = np.empty(shape, numpy_dtype(dtype))
         if self.strides is not None:
             result[...] = self._strided_view()
         else:
@@ -107,7 +99,7 @@ class NDArray(NDArrayBase, Object):
         source = np.asarray(source_array)
         if source.shape != shape:
             raise ValueError(f"copyfrom needs shape {shape}, got {source.shape}")
-        compact = np.ascontiguousarray(source, numpy_dtype(dtype.element)).reshape(shape)
+        compact = np.ascontiguousarray(source, numpy_dtype(dtype)).reshape(shape)
         self._copy_from_buffer(_plain(compact))
         return self
 
@@ -169,16 +161,16 @@ def _rebuild(values: AnyArray, dtype: str) -> NDArray:
     return empty(values.shape, dtype).copyfrom(values)
 
 
+@cache
 def numpy_dtype(dtype: DType) -> np.dtype[Any]:
     """numpy's type for an element type."""
-    if dtype in _ML_DTYPES:
-        import ml_dtypes
+    element: np.dtype[Any] = np.dtype("uint64") if dtype.is_handle else dtype.numpy
+    return element
 
-        ml_dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[dtype]))
-        return ml_dtype
-    if dtype.is_handle:
-        return np.dtype("uint64")
-    return np.dtype(str(dtype))
+
+@cache
+def _dtype_of_numpy(element: np.dtype[Any]) -> DType:
+    return as_dtype(element)
 
 
 def _plain(values: AnyArray) -> AnyArray:
@@ -206,7 +198,7 @@ def array(arr: Any, device: Device = cpu(0), mem_scope: str | None = None) -> ND
         arr = np.asarray(arr)
     if arr.dtype.kind not in "biufV" or arr.dtype.names:
         raise TypeError(f"array needs numbers, got elements of type {arr.dtype}")
-    return empty(arr.shape, as_dtype(arr.dtype), device, mem_scope).copyfrom(arr)
+    return empty(arr.shape, _dtype_of_numpy(arr.dtype), device, mem_scope).copyfrom(arr)
 
 
 def empty(
@@ -235,8 +227,8 @@ def share_numpy(values: AnyArray) -> NDArray:
     """An array over the memory of a compact, writable or read-only numpy array: nothing is copied."""
     if not values.flags.c_contiguous:
         raise ValueError("share_numpy needs a compact array")
-    return _core.ndarray_over(  # type: ignore[no-any-return]
-        values, values.ctypes.data, values.shape, as_dtype(values.dtype)
+    return _core.ndarray_over_buffer(  # type: ignore[no-any-return]
+        _plain(values), values.shape, _dtype_of_numpy(values.dtype)
     )
 
 

@@ -1,0 +1,180 @@
+# Arrays.
+
+cdef class NDArrayBase:
+    """An array of the native runtime."""
+
+    cdef DLTensor* tensor
+    cdef bint borrowed
+
+    def __dealloc__(self):
+        if self.tensor != NULL and not self.borrowed:
+            TVMArrayFree(self.tensor)
+
+    @property
+    def shape(self):
+        cdef int i
+        return tuple([self.tensor.shape[i] for i in range(self.tensor.ndim)])
+
+    @property
+    def strides(self):
+        """In elements; None if the array is compact."""
+        cdef int i
+        if self.tensor.strides == NULL:
+            return None
+        return tuple([self.tensor.strides[i] for i in range(self.tensor.ndim)])
+
+    @property
+    def ndim(self):
+        return self.tensor.ndim
+
+    @property
+    def dtype(self):
+        return make_dtype(self.tensor.dtype)
+
+    @property
+    def device(self):
+        return make_device(self.tensor.device)
+
+    @property
+    def is_view(self):
+        """Whether the array is only valid during a call."""
+        return bool(self.borrowed)
+
+    @property
+    def handle(self):
+        """The address of the DLTensor."""
+        return ctypes.c_void_p(<uintptr_t>self.tensor)
+
+    @property
+    def data_address(self):
+        return <uintptr_t>self.tensor.data + self.tensor.byte_offset
+
+    def _copy_from_buffer(self, source):
+        """Copy from a contiguous Python buffer of the same number of bytes."""
+        cdef Py_buffer view
+        PyObject_GetBuffer(source, &view, PyBUF_C_CONTIGUOUS)
+        try:
+            check(TVMArrayCopyFromBytes(self.tensor, view.buf, view.len))
+        finally:
+            PyBuffer_Release(&view)
+
+    def _copy_to_buffer(self, target):
+        cdef Py_buffer view
+        PyObject_GetBuffer(target, &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)
+        try:
+            check(TVMArrayCopyToBytes(self.tensor, view.buf, view.len))
+        finally:
+            PyBuffer_Release(&view)
+
+    def _copyto(self, NDArrayBase target not None):
+        check(TVMArrayCopyFromTo(self.tensor, target.tensor, NULL))
+        return target
+
+    def _create_view(self, shape, dtype, uint64_t relative_byte_offset):
+        cdef DLTensor* out
+        cdef int64_t* extents = copy_shape(shape)
+        try:
+            check(TVMArrayCreateView(self.tensor, extents, <int>len(shape), dtype_of(dtype), relative_byte_offset, &out))
+        finally:
+            free(extents)
+        return make_ndarray(out, False)
+
+    def to_dlpack(self):
+        """A DLPack capsule that shares the memory."""
+        cdef DLManagedTensor* managed
+        if self.borrowed:
+            raise ValueError("an array that was borrowed for a call cannot be shared; copy it first")
+        check(TVMArrayToDLPack(self.tensor, &managed))
+        return PyCapsule_New(managed, "dltensor", delete_unused_capsule)
+
+
+cdef void delete_unused_capsule(object capsule) noexcept:
+    if PyCapsule_IsValid(capsule, "dltensor"):
+        TVMDLManagedTensorCallDeleter(<DLManagedTensor*>PyCapsule_GetPointer(capsule, "dltensor"))
+
+
+cdef object make_ndarray(DLTensor* tensor, bint borrowed):
+    cdef NDArrayBase array = _ndarray_class.__new__(_ndarray_class)
+    array.tensor = tensor
+    array.borrowed = borrowed
+    return array
+
+
+cdef int64_t* copy_shape(shape) except NULL:
+    cdef int64_t* extents = <int64_t*>malloc((len(shape) + 1) * sizeof(int64_t))
+    cdef Py_ssize_t i
+    try:
+        for i in range(len(shape)):
+            extents[i] = shape[i]
+    except BaseException:
+        free(extents)
+        raise
+    return extents
+
+
+def new_ndarray(tuple shape, dtype, DeviceBase device not None):
+    """An array with undefined contents."""
+    cdef DLTensor* out
+    cdef DLDataType element = dtype_of(dtype)
+    cdef int64_t* extents = copy_shape(shape)
+    try:
+        check(TVMArrayAlloc(extents, <int>len(shape), element.code, element.bits, element.lanes,
+                            <int>device.device.device_type, device.device.device_id, &out))
+    finally:
+        free(extents)
+    return make_ndarray(out, False)
+
+
+cdef void release_buffer(DLManagedTensor* managed) noexcept with gil:
+    Py_DECREF(<object>managed.manager_ctx)
+    free(managed.dl_tensor.shape)
+    free(managed)
+
+
+def ndarray_over(owner, uintptr_t address, tuple shape, dtype):
+    """An array on the CPU over memory that `owner` keeps alive; compact."""
+    cdef DLTensor* out
+    cdef DLManagedTensor* managed
+    cdef int64_t* extents = copy_shape(shape)
+    managed = <DLManagedTensor*>malloc(sizeof(DLManagedTensor))
+    managed.dl_tensor.data = <void*>address
+    managed.dl_tensor.device.device_type = kDLCPU
+    managed.dl_tensor.device.device_id = 0
+    managed.dl_tensor.ndim = <int>len(shape)
+    managed.dl_tensor.dtype = dtype_of(dtype)
+    managed.dl_tensor.shape = extents
+    managed.dl_tensor.strides = NULL
+    managed.dl_tensor.byte_offset = 0
+    Py_INCREF(owner)
+    managed.manager_ctx = <void*>owner
+    managed.deleter = release_buffer
+    check(TVMArrayFromDLPack(managed, &out))
+    return make_ndarray(out, False)
+
+
+def ndarray_over_buffer(owner, tuple shape, dtype):
+    """As `ndarray_over`, over the memory of a contiguous Python buffer."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(owner, &view, PyBUF_C_CONTIGUOUS)
+    cdef uintptr_t address = <uintptr_t>view.buf
+    PyBuffer_Release(&view)
+    return ndarray_over(owner, address, shape, dtype)
+
+
+def ndarray_from_dlpack(capsule):
+    """An array that shares the memory of a DLPack capsule, which is used up."""
+    cdef DLTensor* out
+    if not PyCapsule_IsValid(capsule, "dltensor"):
+        raise ValueError("from_dlpack needs a capsule that was not used before")
+    check(TVMArrayFromDLPack(<DLManagedTensor*>PyCapsule_GetPointer(capsule, "dltensor"), &out))
+    PyCapsule_SetName(capsule, "used_dltensor")
+    return make_ndarray(out, False)
+
+
+def borrow_tensor(uintptr_t address, owner):
+    """An array over the DLTensor at `address`, valid while `owner` lives."""
+    cdef DLTensor* source = <DLTensor*><void*>address
+    cdef int i
+    array = ndarray_over(owner, <uintptr_t>source.data + source.byte_offset,
+                         tuple([source.shape[i] for i in range(source.ndim)]), make_dtype(source.dtype))
+    return array

@@ -1,0 +1,203 @@
+# Values as arguments and results of calls.
+
+cdef DLDataType dtype_of(object dtype) except *:
+    cdef DLDataType result
+    result.code = dtype.type_code
+    result.bits = dtype.bits
+    result.lanes = dtype.lanes
+    return result
+
+
+cdef object make_dtype(DLDataType dtype):
+    return dtype_from_code(dtype.code, dtype.bits, dtype.lanes)
+
+
+cdef class BytesArgument:
+    """Keeps the view of a bytes argument for the duration of a call."""
+
+    cdef TVMByteArray view
+    cdef object data
+
+
+cdef class OwnedHandle:
+    """Keeps a native object that was made for a call."""
+
+    cdef void* handle
+
+    def __dealloc__(self):
+        TVMObjectFree(self.handle)
+
+
+cdef inline OwnedHandle own(void* handle):
+    cdef OwnedHandle owned = OwnedHandle.__new__(OwnedHandle)
+    owned.handle = handle
+    return owned
+
+
+cdef inline int set_argument(object arg, TVMValue* value, int* code, list kept) except -1:
+    if isinstance(arg, NDArrayBase):
+        value.v_handle = (<NDArrayBase>arg).tensor
+        code[0] = kTVMDLTensorHandle if (<NDArrayBase>arg).borrowed else kTVMNDArrayHandle
+    elif type(arg) is int:
+        value.v_int64 = arg
+        code[0] = kTVMArgInt
+    elif type(arg) is float:
+        value.v_float64 = arg
+        code[0] = kTVMArgFloat
+    elif arg is None:
+        value.v_handle = NULL
+        code[0] = kTVMNullptr
+    else:
+        set_rare_argument(arg, value, code, kept)
+    return 0
+
+
+cdef int set_rare_argument(object arg, TVMValue* value, int* code, list kept) except -1:
+    cdef BytesArgument bytes_argument
+    cdef Py_ssize_t size
+    cdef char* data
+    if isinstance(arg, str):
+        if type(arg) is DType:
+            value.v_type = dtype_of(arg)
+            code[0] = kTVMDataType
+            return 0
+        encoded = arg.encode()
+        kept.append(encoded)
+        value.v_str = encoded
+        code[0] = kTVMStr
+    elif isinstance(arg, bool):
+        value.v_int64 = arg
+        code[0] = kTVMArgBool
+    elif isinstance(arg, PackedFuncBase):
+        value.v_handle = (<PackedFuncBase>arg).func
+        code[0] = kTVMPackedFuncHandle
+    elif isinstance(arg, ModuleBase):
+        value.v_handle = (<ModuleBase>arg).module
+        code[0] = kTVMModuleHandle
+    elif isinstance(arg, DeviceBase):
+        value.v_device = (<DeviceBase>arg).device
+        code[0] = kDLDevice
+    elif isinstance(arg, (bytes, bytearray)):
+        bytes_argument = BytesArgument.__new__(BytesArgument)
+        bytes_argument.data = arg if isinstance(arg, bytes) else bytes(arg)
+        PyBytes_AsStringAndSize(bytes_argument.data, &data, &size)
+        bytes_argument.view.data = data
+        bytes_argument.view.size = size
+        kept.append(bytes_argument)
+        value.v_handle = &bytes_argument.view
+        code[0] = kTVMBytes
+    elif isinstance(arg, NativeObject):
+        value.v_handle = (<NativeObject>arg).native
+        code[0] = kTVMObjectHandle
+    elif isinstance(arg, _object_class):
+        set_python_object(arg, value, code, kept)
+    elif isinstance(arg, ctypes.c_void_p):
+        value.v_handle = <void*><uintptr_t>(arg.value or 0)
+        code[0] = kTVMOpaqueHandle
+    elif isinstance(arg, numbers.Integral):
+        value.v_int64 = int(arg)
+        code[0] = kTVMArgInt
+    elif isinstance(arg, numbers.Real):
+        value.v_float64 = float(arg)
+        code[0] = kTVMArgFloat
+    elif isinstance(arg, _numpy_bool):
+        value.v_int64 = bool(arg)
+        code[0] = kTVMArgBool
+    elif hasattr(arg, "_tvm_ffi_argument_"):
+        replacement = arg._tvm_ffi_argument_()
+        kept.append(replacement)
+        set_argument(replacement, value, code, kept)
+    elif callable(arg) and not isinstance(arg, type):
+        func = make_function(arg)
+        kept.append(func)
+        value.v_handle = (<PackedFuncBase>func).func
+        code[0] = kTVMPackedFuncHandle
+    else:
+        set_python_object(arg, value, code, kept)
+    return 0
+
+
+cdef int set_python_object(object arg, TVMValue* value, int* code, list kept) except -1:
+    value.v_handle = wrap_python(arg)
+    code[0] = kTVMObjectHandle
+    kept.append(own(value.v_handle))
+    return 0
+
+
+cdef object take_result(TVMValue value, int code):
+    """The Python value of a result, whose reference we take over."""
+    if code == kTVMNullptr:
+        return None
+    if code == kTVMArgInt or code == kDLUInt:
+        return value.v_int64
+    if code == kTVMArgFloat:
+        return value.v_float64
+    if code == kTVMArgBool:
+        return value.v_int64 != 0
+    if code == kTVMNDArrayHandle:
+        return make_ndarray(<DLTensor*>value.v_handle, False)
+    if code == kTVMStr:
+        return (<bytes>value.v_str).decode("utf-8", "surrogateescape")
+    if code == kTVMBytes:
+        return bytearray((<TVMByteArray*>value.v_handle).data[:(<TVMByteArray*>value.v_handle).size])
+    if code == kTVMPackedFuncHandle:
+        return make_func(value.v_handle)
+    if code == kTVMModuleHandle:
+        return make_module(value.v_handle)
+    if code == kTVMObjectHandle:
+        return make_object(value.v_handle)
+    if code == kDLDevice:
+        return make_device(value.v_device)
+    if code == kTVMDataType:
+        return make_dtype(value.v_type)
+    if code == kTVMOpaqueHandle:
+        return ctypes.c_void_p(<uintptr_t>value.v_handle)
+    if code == kTVMDLTensorHandle:
+        return make_ndarray(<DLTensor*>value.v_handle, True)
+    raise TypeError(f"a packed function returned a value of unknown type code {code}")
+
+
+cdef object borrow_argument(TVMValue value, int code):
+    """The Python value of an argument, which belongs to the caller."""
+    if code == kTVMNDArrayHandle:
+        TVMArrayRetain(<DLTensor*>value.v_handle)
+    elif code in (kTVMPackedFuncHandle, kTVMModuleHandle, kTVMObjectHandle):
+        TVMObjectRetain(value.v_handle)
+    elif code == kTVMObjectRValueRefArg:
+        value.v_handle = (<void**>value.v_handle)[0]
+        TVMObjectRetain(value.v_handle)
+        code = kTVMObjectHandle
+    return take_result(value, code)
+
+
+cdef class NativeObject:
+    """An object of the native runtime that has no Python class of its own."""
+
+    cdef void* native
+
+    def __dealloc__(self):
+        TVMObjectFree(self.native)
+
+    def __eq__(self, other):
+        return isinstance(other, NativeObject) and self.native == (<NativeObject>other).native
+
+    def __hash__(self):
+        return <uintptr_t>self.native
+
+    @property
+    def type_index(self):
+        cdef unsigned index
+        check(TVMObjectGetTypeIndex(self.native, &index))
+        return index
+
+
+cdef object make_object(void* handle):
+    cdef void* foreign = TVMObjectUnwrapForeign(handle, drop_python_reference)
+    cdef NativeObject native
+    if foreign != NULL:
+        result = <object>foreign
+        TVMObjectFree(handle)
+        return result
+    native = NativeObject.__new__(NativeObject)
+    native.native = handle
+    return native
