@@ -231,7 +231,8 @@ def var(name: str = "tindex", dtype: Any = "int32", span: Any = None) -> Var:
 
 def size_var(name: str = "size", dtype: Any = "int32", span: Any = None) -> SizeVar:
     """A variable that is never negative."""
-    return SizeVar(name, dtype, span)  # type: ignore[arg-type]
+    found: SizeVar = SizeVar(name, dtype, span)
+    return found
 
 
 def const(value: Any, dtype: Any = "int32", span: Any = None) -> PrimExpr:

@@ -82,9 +82,28 @@ def test_fuse_and_split_again() -> None:
           for i.j.fused.inner in serial(4)
             if likely
               store C
-            for k in serial(10)
-              if likely
+              for k in serial(10)
                 store C
+    """)
+    check_matmul(s, a, b, c)
+
+
+def test_guards_stand_outside_loops_that_do_not_matter() -> None:
+    a, b, c = matmul(7, 6, 4)
+    s = te.create_schedule(c.op)
+    outer, inner = s[c].split(c.op.axis[0], factor=4)
+    s[c].reorder(outer, c.op.reduce_axis[0], inner, c.op.axis[1])
+    assert lowered(s, [a, b, c]) == expect("""
+        for i.outer in serial(2)
+          for i.inner.init in serial(4)
+            if likely
+              for j.init in serial(6)
+                store C
+          for k in serial(4)
+            for i.inner in serial(4)
+              if likely
+                for j in serial(6)
+                  store C
     """)
     check_matmul(s, a, b, c)
 
@@ -222,3 +241,17 @@ def test_int64_loops_keep_their_dtype() -> None:
     outer, inner = s[c].split(c.op.axis[0], factor=4)
     assert outer.var.dtype == inner.var.dtype == "int64"
     check_chain(s, a, c)
+
+
+def test_a_loop_fused_with_an_empty_reduction_still_initializes() -> None:
+    a, b, c = matmul(4, 3, 0)
+    s = te.create_schedule(c.op)
+    s[c].fuse(c.op.axis[1], c.op.reduce_axis[0])
+    assert lowered(s, [a, b, c]) == expect("""
+        for i in serial(4)
+          for j.init in serial(3)
+            store C
+          for j.k.fused in serial(0)
+            store C
+    """)
+    check_matmul(s, a, b, c)

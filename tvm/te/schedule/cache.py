@@ -135,7 +135,7 @@ def _cache_layout(stage: Stage, op: ComputeOp) -> _CacheLayout:
         axis,
         {iv.var: values[iv] for iv in op.axis},
         [down[loop] for loop in loops],
-        bound_checks(stage, ranges, values, root_domains=False),
+        [check for _, check in bound_checks(stage, ranges, values, root_domains=False)],
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
+from tvm.ir.visitor import Visitor
 from tvm.tir import op as tir_op
 from tvm.tir.expr import IntImm, IterVar, IterVarType, Var, const
 from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
@@ -32,11 +33,12 @@ _FOR_KINDS = {
 
 @dataclass
 class Level:
-    """One loop: its axis, and the statements that open it, outermost first."""
+    """One loop: its axis, the statements that open it, outermost first, and guards of its body."""
 
     iv: IterVar
     wrappers: list[Wrapper] = field(default_factory=list)
     thread: IterVar | None = None
+    guards: list[PrimExpr] = field(default_factory=list)
 
 
 @dataclass
@@ -50,6 +52,7 @@ class LoopNest:
 def wrap(levels: list[Level], body: Stmt) -> Stmt:
     """The body inside the loops."""
     for level in reversed(levels):
+        body = guard(level.guards, body)
         for wrapper in reversed(level.wrappers):
             body = wrapper(body)
     return body
@@ -62,33 +65,61 @@ def guard(conditions: list[PrimExpr], body: Stmt) -> Stmt:
     return body
 
 
+def guard_depth(nest: LoopNest, condition: PrimExpr, must_stay: Callable[[IterVar], bool]) -> int:
+    """Inside how many of the loops a condition has to stand: outside those that do not change it.
+
+    It never moves out of loops over threads, nor of those in which other stages are computed
+    (``must_stay``): threads must not part where they wait for each other.
+    """
+    used = _variables(condition)
+    depth = len(nest.levels)
+    while depth > 0:
+        level = nest.levels[depth - 1]
+        changes = any(var in used for var in _variables(nest.values[level.iv]))
+        if changes or level.thread is not None or must_stay(level.iv):
+            break
+        depth -= 1
+    return depth
+
+
+class _Variables(Visitor):
+    def __init__(self) -> None:
+        self.found: dict[Var, None] = {}
+
+    def visit_var(self, var: Var) -> None:
+        self.found[var] = None
+
+
+def _variables(expr: PrimExpr) -> dict[Var, None]:
+    finder = _Variables()
+    finder.visit(expr)
+    return finder.found
+
+
 def make_loop_nest(
     stage: Stage,
     ranges: Ranges,
     threads: Collection[IterVar],
-    begin: int = 0,
-    skip: Collection[IterVar] = (),
+    loops: Sequence[IterVar] | None = None,
     known: Values | None = None,
 ) -> LoopNest:
-    """The loops of a stage from position ``begin`` on.
+    """The loops of a stage.
 
     Parameters
     ----------
     threads : collection of IterVar
         Thread axes that are open already; they are not opened again.
-    begin : int
-        The first loop; those before have the values ``known``, and the loops get variables of their
-        own: an initialization beside the main nest.
-    skip : collection of IterVar
-        Loops to leave out.
+    loops : sequence of IterVar, optional
+        By default all of the stage's.
+    known : dict of IterVar to PrimExpr, optional
+        The values of loops around, for a nest beside the main one; its loops get variables of their
+        own.
     """
     fresh = known is not None
     values: Values = dict(known or {})
     opened = dict.fromkeys(threads)
     levels = []
-    for iv in stage.leaf_iter_vars[begin:]:
-        if iv in skip:
-            continue
+    for iv in stage.leaf_iter_vars if loops is None else loops:
         level = _make_level(stage, iv, ranges, opened, values, fresh)
         if level.thread is not None:
             opened[level.thread] = None

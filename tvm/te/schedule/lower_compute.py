@@ -7,9 +7,9 @@ for i:  B[i] = sum(A[i, k])     ->     for i:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from tvm.error import OpNotImplemented
 from tvm.ir.expr import PrimExpr
@@ -19,17 +19,26 @@ from tvm.tir.stmt import IfThenElse, LetStmt, ProducerStore, Stmt, seq
 from tvm.tir.stmt_functor import Substituter
 
 from ..tensor import ComputeOp
-from .loop_nest import Level, LoopNest, guard, make_loop_nest, wrap
+from .loop_nest import Level, LoopNest, guard, guard_depth, make_loop_nest, wrap
 from .message_passing import bound_checks, descend_from
 from .relations import Ranges, Values
 from .stage import Stage
 
-# puts a body into loops, with the stages that are attached there
-Nester = Callable[[list[Level], Stmt, Collection[IterVar]], Stmt]
+Check = tuple[IterVar | None, PrimExpr]
+
+
+class Nester(Protocol):
+    """What builds the statement that a stage is a part of."""
+
+    def nest(self, levels: list[Level], body: Stmt, threads: Collection[IterVar]) -> Stmt:
+        """Put a body into loops, with the stages that are attached there."""
+
+    def holds_stages(self, iv: IterVar) -> bool:
+        """Whether other stages are computed inside a loop."""
 
 
 def provide_compute(
-    stage: Stage, ranges: Ranges, threads: Collection[IterVar], nest: Nester
+    stage: Stage, ranges: Ranges, threads: Collection[IterVar], nester: Nester
 ) -> Stmt:
     """The loops that compute a stage.
 
@@ -37,21 +46,38 @@ def provide_compute(
     ----------
     threads : collection of IterVar
         Thread axes that are open around.
-    nest : callable
-        ``nest(levels, body, threads)`` wraps a body in loops of the stage.
+    nester : Nester
+        Puts bodies into the stage's loops.
     """
     op: Any = stage.op
     main = make_loop_nest(stage, ranges, threads)
-    checks = _checks(stage, ranges, main.values, ())
     if op.reduce_axis:
-        return _Reduction(stage, ranges, threads, nest, main, checks).build()
+        return _Reduction(stage, ranges, threads, nester, main).build()
+    outside = _place_checks(_checks(stage, ranges, main.values, ()), main, nester)[0]
     rewriter = Substituter(_axis_values(op, main.values))
     indices = _indices(op, main.values)
     stores = [
         ProducerStore(tensor, rewriter.visit(value), indices)
         for tensor, value in zip(op.outputs, op.body, strict=True)
     ]
-    return nest(main.levels, guard(checks, seq(stores)), threads)
+    body = guard(_store_guards(stage, main.values), seq(stores))
+    return guard(outside, nester.nest(main.levels, body, threads))
+
+
+def _place_checks(
+    checks: list[Check], nest: LoopNest, nester: Nester
+) -> tuple[list[PrimExpr], dict[IterVar | None, int]]:
+    """Put each check into the outermost loop where it holds for all of the body.
+
+    Returns the checks that stand outside all loops, and how deep those of each axis stand.
+    """
+    outside: list[PrimExpr] = []
+    depths: dict[IterVar | None, int] = {}
+    for iv, check in checks:
+        depth = guard_depth(nest, check, nester.holds_stages)
+        (nest.levels[depth - 1].guards if depth else outside).append(check)
+        depths[iv] = max(depth, depths.get(iv, 0))
+    return outside, depths
 
 
 def _axis_values(op: ComputeOp, values: Values) -> dict[Var, PrimExpr]:
@@ -62,14 +88,16 @@ def _indices(op: ComputeOp, values: Values) -> tuple[PrimExpr, ...]:
     return tuple([values[iv] for iv in op.axis])
 
 
-def _checks(
-    stage: Stage, ranges: Ranges, values: Values, skip: Collection[IterVar]
-) -> list[PrimExpr]:
-    checks = [tir_op.likely(c) for c in bound_checks(stage, ranges, values, skip)]
-    if stage.store_predicate is not None:
-        known = {iv.var: value for iv, value in values.items()}
-        checks.append(Substituter(known).visit(stage.store_predicate))
-    return checks
+def _checks(stage: Stage, ranges: Ranges, values: Values, skip: Collection[IterVar]) -> list[Check]:
+    return [(iv, tir_op.likely(c)) for iv, c in bound_checks(stage, ranges, values, skip)]
+
+
+def _store_guards(stage: Stage, values: Values) -> list[PrimExpr]:
+    """The predicate that was set for the stage."""
+    if stage.store_predicate is None:
+        return []
+    known = {iv.var: value for iv, value in values.items()}
+    return [Substituter(known).visit(stage.store_predicate)]
 
 
 @dataclass
@@ -79,9 +107,8 @@ class _Reduction:
     stage: Stage
     ranges: Ranges
     threads: Collection[IterVar]
-    nest: Nester
+    nester: Nester
     main: LoopNest
-    checks: list[PrimExpr]
 
     def build(self) -> Stmt:
         stage, op = self.stage, self.stage.op
@@ -94,9 +121,15 @@ class _Reduction:
             (i for i, iv in enumerate(stage.leaf_iter_vars) if iv in reducing), len(levels)
         )
         inside = [*self.threads, *[level.thread for level in levels[:common] if level.thread]]
-        update = self.nest(levels[common:], guard(self.checks, self._update(op)), inside)
-        init = self._init(op, common, [iv for iv in reducing if iv not in spatial], inside)
-        return self.nest(levels[:common], seq([init, update]), self.threads)
+        checks = _checks(stage, self.ranges, self.main.values, ())
+        outside, depths = _place_checks(checks, self.main, self.nester)
+        body = guard(_store_guards(stage, self.main.values), self._update(op))
+        update = self.nester.nest(levels[common:], body, inside)
+        # checks in the loops in common hold for both parts
+        done = [iv for iv, depth in depths.items() if iv is not None and depth <= common]
+        loops = _spatial_loops(stage, stage.leaf_iter_vars[common:], spatial, reducing)
+        init = self._init(op, common, loops, [*reducing, *done], inside)
+        return guard(outside, self.nester.nest(levels[:common], seq([init, update]), self.threads))
 
     def _refuse_threads(self, reducing: Collection[IterVar]) -> None:
         for iv, attr in self.stage.iter_var_attrs.items():
@@ -108,20 +141,27 @@ class _Reduction:
                 )
 
     def _init(
-        self, op: ComputeOp, common: int, skip: list[IterVar], inside: Collection[IterVar]
+        self,
+        op: ComputeOp,
+        common: int,
+        loops: list[IterVar],
+        skip: list[IterVar],
+        inside: Collection[IterVar],
     ) -> Stmt:
         known = {level.iv: self.main.values[level.iv] for level in self.main.levels[:common]}
-        loops = make_loop_nest(self.stage, self.ranges, inside, common, skip, known)
-        checks = _checks(self.stage, self.ranges, loops.values, skip + list(op.reduce_axis))
+        nest = make_loop_nest(self.stage, self.ranges, inside, loops, known)
+        checks = _checks(self.stage, self.ranges, nest.values, skip)
+        outside = _place_checks(checks, nest, self.nester)[0]
         reduce = _reduce_of(op)
-        start = Substituter(_axis_values(op, loops.values))
+        start = Substituter(_axis_values(op, nest.values))
         values = [start.visit(v) for v in reduce.init or reduce.combiner.identity_element]
-        indices = _indices(op, loops.values)
+        indices = _indices(op, nest.values)
         stores = [
             ProducerStore(tensor, value, indices)
             for tensor, value in zip(op.outputs, values, strict=False)
         ]
-        return wrap(loops.levels, guard(checks, seq(stores)))
+        body = guard(_store_guards(self.stage, nest.values), seq(stores))
+        return guard(outside, wrap(nest.levels, body))
 
     def _update(self, op: ComputeOp) -> Stmt:
         reduce = _reduce_of(op)
@@ -134,6 +174,27 @@ class _Reduction:
         if isinstance(condition, IntImm) and condition.value:
             return body
         return IfThenElse(condition, body, None)
+
+
+def _spatial_loops(
+    stage: Stage,
+    loops: Collection[IterVar],
+    spatial: Collection[IterVar],
+    reducing: Collection[IterVar],
+) -> list[IterVar]:
+    """The loops that reach every element once.
+
+    Where a spatial axis was fused with a reduction's, that is a loop over the spatial axis: the
+    fused one repeats elements, or reaches none if there is nothing to reduce.
+    """
+    found = {iv: None for iv in loops if iv not in reducing}
+    mixed = {iv: None for iv in loops if iv in reducing and iv in spatial}
+    for relation in reversed(stage.relations):
+        if any(iv in mixed for iv in relation.children):
+            for iv in relation.parents:
+                if iv in spatial:
+                    (mixed if iv in reducing else found)[iv] = None
+    return list(found)
 
 
 def _reduce_of(op: ComputeOp) -> Reduce:

@@ -74,8 +74,8 @@ def bound_checks(
     values: Mapping[IterVar, PrimExpr],
     skip: Collection[IterVar] = (),
     root_domains: bool = True,
-) -> list[PrimExpr]:
-    """The conditions under which an iteration is one that the operation has.
+) -> list[tuple[IterVar, PrimExpr]]:
+    """The conditions under which an iteration is one that the operation has, with their axes.
 
     Loops may run over more than an axis (tails of splits), and an inferred range may reach beyond
     the axis of the operation (``root_domains``); conditions that can be proven are left out.
@@ -90,11 +90,12 @@ def bound_checks(
             domain = ranges[iv]
             value = values[iv]
             offset = value if is_zero(domain.min) else tir_op.subtract(value, domain.min)
-            checks.append(tir_op.less(offset, domain.extent))
+            checks.append((iv, tir_op.less(offset, domain.extent)))
     if root_domains:
         for iv in stage.op.root_iter_vars():
             if iv not in skip:
-                checks += _domain_checks(iv, ranges[iv], values[iv], analyzer)
+                conditions = _domain_checks(iv, ranges[iv], values[iv], analyzer)
+                checks += [(iv, condition) for condition in conditions]
     return checks
 
 

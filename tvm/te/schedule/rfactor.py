@@ -80,7 +80,7 @@ def _partial_results(
             values[loop] = ranges[loop].min if is_one(ranges[loop].extent) else new.var
     pass_up_index(stage, ranges, values)
     skip = [iv for iv in stage.all_iter_vars if iv not in values]
-    predicates = bound_checks(stage, ranges, values, skip, root_domains=False)
+    checks = bound_checks(stage, ranges, values, skip, root_domains=False)
 
     reduce: Any = op.body[0]
     # the spatial axes are new, for the old ones belong to the combination
@@ -88,7 +88,7 @@ def _partial_results(
     mapping: dict[Var, PrimExpr] = {iv.var: values[iv] for iv in op.reduce_axis}
     mapping.update({old.var: new.var for old, new in zip(op.axis, spatial, strict=True)})
     sources = [substitute(source, mapping) for source in reduce.source]
-    condition = tir_op.all(substitute(reduce.condition, mapping), *predicates)
+    condition = tir_op.all(substitute(reduce.condition, mapping), *[check for _, check in checks])
     axes = [*spatial[:position], factor, *spatial[position:]]
     name = f"{op.name}.rf"
     if reduced:

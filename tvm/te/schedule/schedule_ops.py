@@ -15,7 +15,7 @@ from tvm.tir.stmt import NO_OP, AttrStmt, ProducerRealize, Stmt, seq
 
 from ..tensor import BaseComputeOp, ComputeOp, ExternOp, PlaceholderOp, Tensor
 from .graph import attach_path
-from .loop_nest import Level
+from .loop_nest import Level, guard
 from .lower_compute import provide_compute
 from .relations import Ranges
 from .stage import Stage
@@ -83,12 +83,16 @@ class _Builder:
     def provide(self, stage: Stage, threads: Collection[IterVar]) -> Stmt:
         op = stage.op
         if isinstance(op, ComputeOp):
-            return provide_compute(stage, self.ranges, threads, self.nest)
+            return provide_compute(stage, self.ranges, threads, self)
         if isinstance(op, ExternOp):
             return _provide_extern(op)
         raise ScheduleError(
             f"lowering requires computes and externs, got {op.name}, a {type(op).__name__}"
         )
+
+    def holds_stages(self, iv: IterVar) -> bool:
+        """Whether other stages are computed inside a loop."""
+        return iv in self.attached
 
     def nest(self, levels: list[Level], body: Stmt, threads: Collection[IterVar]) -> Stmt:
         """The body inside loops, each with the stages that are attached to it."""
@@ -97,6 +101,7 @@ class _Builder:
             more = [level.thread] if level.thread is not None else []
             open_threads.append([*open_threads[-1], *more])
         for level, inside in zip(reversed(levels), reversed(open_threads), strict=False):
+            body = guard(level.guards, body)
             for stage in reversed(self.attached.get(level.iv, ())):
                 body = self.pipeline(stage, body, inside)
             for wrapper in reversed(level.wrappers):
