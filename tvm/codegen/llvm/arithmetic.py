@@ -15,6 +15,7 @@ from tvm.tir.expr import (
     Broadcast,
     BufferLoad,
     Call,
+    CallEffectKind,
     Cast,
     CmpExpr,
     Div,
@@ -28,7 +29,9 @@ from tvm.tir.expr import (
     Not,
     Or,
     Select,
+    Var,
 )
+from tvm.tir.intrinsics import INTRINSICS
 
 from .code import Code
 from .narrow_float import narrow, widen
@@ -44,12 +47,12 @@ def _binary(integer: str, floating: str) -> Callable[[Any, BinaryOpExpr], str]:
         type_ = TYPES[node.dtype]
         kind = type_.kind
         if kind == "signed":
-            return self.code.value(f"{integer}{self.no_wrap} {type_.text} {a}, {b}")
+            return self.code.pure(f"{integer}{self.no_wrap} {type_.text} {a}, {b}")
         if kind == "float":
-            return self.code.value(f"{floating}{self.fast} {type_.text} {a}, {b}")
+            return self.code.pure(f"{floating}{self.fast} {type_.text} {a}, {b}")
         if kind == "narrow":
             return self.narrow_operation(f"{floating}{self.fast}", node.dtype, a, b)
-        return self.code.value(f"{integer} {type_.text} {a}, {b}")
+        return self.code.pure(f"{integer} {type_.text} {a}, {b}")
 
     return write
 
@@ -61,13 +64,13 @@ def _comparison(signed: str, unsigned: str, floating: str) -> Callable[[Any, Cmp
         b = self.visit(node.b)
         type_ = TYPES[dtype]
         if type_.kind == "float":
-            return self.code.value(f"fcmp {floating} {type_.text} {a}, {b}")
+            return self.code.pure(f"fcmp {floating} {type_.text} {a}, {b}")
         if type_.kind == "narrow":
             a, b = widen(self.code, a, dtype), widen(self.code, b, dtype)
             wide = TYPES[FLOAT32.with_lanes(dtype.lanes)].text
-            return self.code.value(f"fcmp {floating} {wide} {a}, {b}")
+            return self.code.pure(f"fcmp {floating} {wide} {a}, {b}")
         predicate = signed if type_.kind == "signed" else unsigned
-        return self.code.value(f"icmp {predicate} {type_.text} {a}, {b}")
+        return self.code.pure(f"icmp {predicate} {type_.text} {a}, {b}")
 
     return write
 
@@ -111,11 +114,11 @@ class ArithmeticWriter(Visitor):
         b = self.visit(node.b)
         type_ = TYPES[node.dtype]
         if type_.kind == "float":
-            return self.code.value(f"{floating}{self.fast} {type_.text} {a}, {b}")
+            return self.code.pure(f"{floating}{self.fast} {type_.text} {a}, {b}")
         if type_.kind == "narrow":
             return self.narrow_operation(f"{floating}{self.fast}", node.dtype, a, b)
         name = signed if type_.kind == "signed" else unsigned
-        return self.code.value(f"{name} {type_.text} {a}, {b}")
+        return self.code.pure(f"{name} {type_.text} {a}, {b}")
 
     def visit_floor_div(self, node: FloorDiv) -> str:
         type_ = TYPES[node.dtype]
@@ -126,11 +129,11 @@ class ArithmeticWriter(Visitor):
             return self._divide(node, "", "udiv", "fdiv")
         a, b, text = self.visit(node.a), self.visit(node.b), type_.text
         if (shift := _power_of_two(node.b)) is not None:
-            return self.code.value(f"ashr {text} {a}, {splat(type_, str(shift))}")
-        quotient = self.code.value(f"sdiv {text} {a}, {b}")
-        wrong = self._rounded_up(text, type_.lanes, self.code.value(f"srem {text} {a}, {b}"), b)
-        down = self.code.value(f"sext {mask_type(type_.lanes)} {wrong} to {text}")
-        return self.code.value(f"add {text} {quotient}, {down}")
+            return self.code.pure(f"ashr {text} {a}, {splat(type_, str(shift))}")
+        quotient = self.code.pure(f"sdiv {text} {a}, {b}")
+        wrong = self._rounded_up(text, type_.lanes, self.code.pure(f"srem {text} {a}, {b}"), b)
+        down = self.code.pure(f"sext {mask_type(type_.lanes)} {wrong} to {text}")
+        return self.code.pure(f"add {text} {quotient}, {down}")
 
     def visit_floor_mod(self, node: FloorMod) -> str:
         type_ = TYPES[node.dtype]
@@ -138,26 +141,26 @@ class ArithmeticWriter(Visitor):
             # a - floor(a / b) * b has b's sign
             quotient = self.intrinsic("llvm.floor", node.dtype, self._divide(node, "", "", "fdiv"))
             a, b = self.visit(node.a), self.visit(node.b)
-            whole = self.code.value(f"fmul {type_.text} {quotient}, {b}")
-            return self.code.value(f"fsub {type_.text} {a}, {whole}")
+            whole = self.code.pure(f"fmul {type_.text} {quotient}, {b}")
+            return self.code.pure(f"fsub {type_.text} {a}, {whole}")
         if type_.kind != "signed":
             return self._divide(node, "", "urem", "frem")
         a, b, text = self.visit(node.a), self.visit(node.b), type_.text
         if (shift := _power_of_two(node.b)) is not None:
-            return self.code.value(f"and {text} {a}, {splat(type_, str((1 << shift) - 1))}")
-        rest = self.code.value(f"srem {text} {a}, {b}")
+            return self.code.pure(f"and {text} {a}, {splat(type_, str((1 << shift) - 1))}")
+        rest = self.code.pure(f"srem {text} {a}, {b}")
         wrong = self._rounded_up(text, type_.lanes, rest, b)
-        moved = self.code.value(f"add {text} {rest}, {b}")
+        moved = self.code.pure(f"add {text} {rest}, {b}")
         mask = mask_type(type_.lanes)
-        return self.code.value(f"select {mask} {wrong}, {text} {moved}, {text} {rest}")
+        return self.code.pure(f"select {mask} {wrong}, {text} {moved}, {text} {rest}")
 
     def _rounded_up(self, text: str, lanes: int, rest: str, divisor: str) -> str:
         """Whether division towards zero gave more than the floor: rest and divisor differ in sign."""
         zero = "zeroinitializer" if lanes > 1 else "0"
-        inexact = self.code.value(f"icmp ne {text} {rest}, {zero}")
-        mixed = self.code.value(f"xor {text} {rest}, {divisor}")
-        opposed = self.code.value(f"icmp slt {text} {mixed}, {zero}")
-        return self.code.value(f"and {mask_type(lanes)} {inexact}, {opposed}")
+        inexact = self.code.pure(f"icmp ne {text} {rest}, {zero}")
+        mixed = self.code.pure(f"xor {text} {rest}, {divisor}")
+        opposed = self.code.pure(f"icmp slt {text} {mixed}, {zero}")
+        return self.code.pure(f"and {mask_type(lanes)} {inexact}, {opposed}")
 
     # ---- minimum and maximum
 
@@ -177,9 +180,9 @@ class ArithmeticWriter(Visitor):
         type_ = TYPES[dtype]
         text = type_.text
         if type_.kind == "float":
-            chosen = self.code.value(f"fcmp {predicate} {text} {a}, {b}")
+            chosen = self.code.pure(f"fcmp {predicate} {text} {a}, {b}")
             mask = mask_type(type_.lanes)
-            return self.code.value(f"select {mask} {chosen}, {text} {a}, {text} {b}")
+            return self.code.pure(f"select {mask} {chosen}, {text} {a}, {text} {b}")
         if type_.kind == "narrow":
             wide = FLOAT32.with_lanes(dtype.lanes)
             found = self.extremum(
@@ -187,7 +190,7 @@ class ArithmeticWriter(Visitor):
             )
             return narrow(self.code, found, dtype)
         letter = "s" if type_.kind == "signed" else "u"
-        return self.code.value(f"call {text} @llvm.{letter}{name}({text} {a}, {text} {b})")
+        return self.code.pure(f"call {text} @llvm.{letter}{name}({text} {a}, {text} {b})")
 
     # ---- logic
 
@@ -200,14 +203,14 @@ class ArithmeticWriter(Visitor):
     def visit_not(self, node: Not) -> str:
         a = self.visit(node.a)
         type_ = TYPES[node.dtype]
-        return self.code.value(f"xor {type_.text} {a}, {splat(type_, 'true')}")
+        return self.code.pure(f"xor {type_.text} {a}, {splat(type_, 'true')}")
 
     def _logical(self, node: And | Or, name: str) -> str:
-        if node.dtype.lanes == 1 and may_trap(node.b):
+        if node.dtype.lanes == 1 and may_trap(node.b, node.a):
             return self._short_circuit(node, name)
         a = self.visit(node.a)
         b = self.visit(node.b)
-        return self.code.value(f"{name} {TYPES[node.dtype].text} {a}, {b}")
+        return self.code.pure(f"{name} {TYPES[node.dtype].text} {a}, {b}")
 
     def _short_circuit(self, node: And | Or, name: str) -> str:
         code = self.code
@@ -215,7 +218,8 @@ class ArithmeticWriter(Visitor):
         origin, other, done = code.label, code.new_label("other"), code.new_label("done")
         code.branch(a, *((other, done) if name == "and" else (done, other)))
         code.start(other)
-        b = self.visit(node.b)
+        with code.branch_scope():
+            b = self.visit(node.b)
         last = code.label
         code.jump(done)
         code.start(done)
@@ -228,7 +232,7 @@ class ArithmeticWriter(Visitor):
         no = self.visit(node.false_value)
         text = TYPES[node.dtype].text
         mask = mask_type(node.condition.dtype.lanes)
-        return self.code.value(f"select {mask} {condition}, {text} {yes}, {text} {no}")
+        return self.code.pure(f"select {mask} {condition}, {text} {yes}, {text} {no}")
 
     # ---- conversions
 
@@ -251,11 +255,11 @@ class ArithmeticWriter(Visitor):
                 old, "0x0" if old.kind == "float" else "null" if old.kind == "pointer" else "0"
             )
             compare = "fcmp une" if old.kind == "float" else "icmp ne"
-            return self.code.value(f"{compare} {old.text} {operand}, {zero}")
+            return self.code.pure(f"{compare} {old.text} {operand}, {zero}")
         name = _conversion(old.kind, old.bits, new.kind, new.bits)
         if name is None:
             return operand
-        return self.code.value(f"{name} {old.text} {operand} to {new.text}")
+        return self.code.pure(f"{name} {old.text} {operand} to {new.text}")
 
     # ---- helpers for subclasses
 
@@ -263,7 +267,7 @@ class ArithmeticWriter(Visitor):
         """A floating-point instruction on bfloat16 or float8 operands, through float."""
         a, b = widen(self.code, a, dtype), widen(self.code, b, dtype)
         wide = TYPES[FLOAT32.with_lanes(dtype.lanes)].text
-        return narrow(self.code, self.code.value(f"{name} {wide} {a}, {b}"), dtype)
+        return narrow(self.code, self.code.pure(f"{name} {wide} {a}, {b}"), dtype)
 
     def intrinsic(self, name: str, dtype: DType, *operands: str) -> str:
         """A call of an LLVM intrinsic whose operands have the type of its result."""
@@ -274,7 +278,7 @@ class ArithmeticWriter(Visitor):
         text = TYPES[dtype].text
         arguments = ", ".join([f"{text} {operand}" for operand in operands])
         flags = self.fast if TYPES[dtype].kind == "float" else ""
-        return self.code.value(f"call{flags} {text} @{name}({arguments})")
+        return self.code.pure(f"call{flags} {text} @{name}({arguments})")
 
     def broadcast(self, operand: str, dtype: DType) -> str:
         """A scalar operand in each lane of a vector type."""
@@ -284,26 +288,46 @@ class ArithmeticWriter(Visitor):
         if is_constant(operand) and not operand.startswith("@"):
             return splat(type_, operand)
         text, lanes = type_.text, type_.lanes
-        first = self.code.value(f"insertelement {text} poison, {type_.scalar} {operand}, i64 0")
-        return self.code.value(
+        first = self.code.pure(f"insertelement {text} poison, {type_.scalar} {operand}, i64 0")
+        return self.code.pure(
             f"shufflevector {text} {first}, {text} poison, <{lanes} x i32> zeroinitializer"
         )
 
 
-def may_trap(node: PrimExpr) -> bool:
-    """Whether evaluating the expression needlessly can go wrong: it reads memory or divides."""
+def may_trap(node: PrimExpr, known: PrimExpr | None = None) -> bool:
+    """Whether evaluating the expression needlessly can go wrong: it reads memory or divides.
+
+    What ``known``, evaluated before, has read can be read again.
+    """
+    hazards = _hazards(node)
+    return bool(hazards) and not hazards <= (_hazards(known) if known is not None else set())
+
+
+def _hazards(node: PrimExpr) -> set[Any]:
+    """Keys of the memory that an expression reads, and of other things that can go wrong."""
+    found: set[Any] = set()
     pending: list[Any] = [node]
     while pending:
         current = pending.pop()
         kind = type(current)
-        if kind is BufferLoad or kind is Call:
-            return True
-        if kind in _DIVISIONS and type(current.b) is not IntImm:
-            return True
+        if kind is BufferLoad:
+            found.add((current.buffer.data, *[_position(i) for i in current.indices]))
+        elif kind is Call and current.op is STRUCT_GET:
+            # one field of a structure is as safe as the others
+            found.add((current.args[0] if isinstance(current.args[0], Var) else current))
+        elif kind is Call and getattr(current.op, "effect", None) != CallEffectKind.Pure:
+            found.add(current)
+        elif kind in _DIVISIONS and type(current.b) is not IntImm:
+            found.add(current)
         pending.extend(current.children())
-    return False
+    return found
 
 
+def _position(index: PrimExpr) -> Any:
+    return index.value if isinstance(index, IntImm) else index
+
+
+STRUCT_GET = INTRINSICS["tvm_struct_get"]
 _DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
 
 

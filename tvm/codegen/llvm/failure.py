@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tvm.ir.expr import PrimExpr
-from tvm.tir.expr import Call, StringImm
+from tvm.tir.expr import EQ, Call, IntImm, StringImm
+from tvm.tir.intrinsics import INTRINSICS
 
 from .types import TYPES
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .statements import FunctionWriter
 
 REPORT = "tvm.report"
+IF_THEN_ELSE = INTRINSICS["if_then_else"]
 MAX_VALUES = 4
 
 
@@ -40,7 +42,7 @@ def _report_values(w: FunctionWriter, message: Call) -> None:
             pattern += part.value.replace("%", "%%")
         elif part.dtype.is_handle:
             pattern += "%s"
-            operands.append(w.code.value(f"ptrtoint ptr {w.visit(part)} to i64"))
+            operands.append(w.code.value(f"ptrtoint ptr {_text(w, part)} to i64"))
         else:
             pattern += "%lld"
             operands.append(_as_int64(w, part))
@@ -48,6 +50,52 @@ def _report_values(w: FunctionWriter, message: Call) -> None:
     _define_report(w.module)
     given = ", ".join([f"i64 {operand}" for operand in operands[:MAX_VALUES]])
     w.code.do(f"call void @{REPORT}(ptr {w.module.string(pattern)}, {given})")
+
+
+def _text(w: FunctionWriter, part: PrimExpr) -> str:
+    """A pointer to a text; one that depends on a number comes from a function the module shares."""
+    names, number = _choices(part)
+    if number is None:
+        return str(w.visit(part))
+    key = "|".join([f"{value}={text}" for value, text in names])
+    symbol = w.module.string(key)[1:].replace(".str", "tvm.name")
+    if symbol not in w.module.results:
+        w.module.results[symbol] = "ptr"
+        w.module.definitions.append(_name_function(w.module, symbol, names))
+    return w.code.value(f"call ptr @{symbol}(i64 {_as_int64(w, number)})")
+
+
+def _choices(part: PrimExpr) -> tuple[list[tuple[int | None, str]], PrimExpr | None]:
+    """The texts of ``if_then_else(number == 3, "three", if_then_else(...))``, and the number."""
+    names: list[tuple[int | None, str]] = []
+    number: PrimExpr | None = None
+    while isinstance(part, Call) and part.op is IF_THEN_ELSE:
+        test, text, part = part.args
+        if not (
+            isinstance(test, EQ) and isinstance(test.b, IntImm) and isinstance(text, StringImm)
+        ):
+            return [], None
+        number = test.a
+        names.append((test.b.value, text.value))
+    if number is None or not isinstance(part, StringImm):
+        return [], None
+    return [*names, (None, part.value)], number
+
+
+def _name_function(module: ModuleWriter, symbol: str, names: list[tuple[int | None, str]]) -> str:
+    cases = [(value, text) for value, text in names if value is not None]
+    targets = " ".join([f"i64 {value}, label %c{i}" for i, (value, _) in enumerate(cases)])
+    lines = [f"c{i}:\n  ret ptr {module.string(text)}" for i, (_, text) in enumerate(cases)]
+    return "\n".join(
+        [
+            f"define internal ptr @{symbol}(i64 %number) cold noinline nounwind {{",
+            f"  switch i64 %number, label %other [ {targets} ]",
+            *lines,
+            f"other:\n  ret ptr {module.string(names[-1][1])}",
+            "}",
+            "",
+        ]
+    )
 
 
 def _as_int64(w: FunctionWriter, e: PrimExpr) -> str:

@@ -38,7 +38,7 @@ def _integer(name: str, extra: str = "") -> Write:
     def write(w: FunctionWriter, call: Call) -> str:
         dtype = call.args[0].dtype
         text = TYPES[dtype].text
-        found = w.code.value(f"call {text} @{name}({text} {w.visit(call.args[0])}{extra})")
+        found = w.code.pure(f"call {text} @{name}({text} {w.visit(call.args[0])}{extra})")
         return w.convert(found, dtype, call.dtype)
 
     return write
@@ -49,7 +49,7 @@ def _bitwise(name: str, signed: str | None = None) -> Write:
         type_ = TYPES[call.dtype]
         a, b = [w.visit(arg) for arg in call.args]
         chosen = signed if signed and type_.kind == "signed" else name
-        return w.code.value(f"{chosen} {type_.text} {a}, {b}")
+        return w.code.pure(f"{chosen} {type_.text} {a}, {b}")
 
     return write
 
@@ -57,7 +57,7 @@ def _bitwise(name: str, signed: str | None = None) -> Write:
 def _bitwise_not(w: FunctionWriter, call: Call) -> str:
     type_ = TYPES[call.dtype]
     ones = splat(type_, "true" if type_.kind == "bool" else "-1")
-    return w.code.value(f"xor {type_.text} {w.visit(call.args[0])}, {ones}")
+    return w.code.pure(f"xor {type_.text} {w.visit(call.args[0])}, {ones}")
 
 
 def _absolute(w: FunctionWriter, call: Call) -> str:
@@ -67,7 +67,7 @@ def _absolute(w: FunctionWriter, call: Call) -> str:
         return w.intrinsic("llvm.fabs", call.dtype, operand)
     if type_.kind != "signed":
         return str(operand)
-    return w.code.value(f"call {type_.text} @llvm.abs({type_.text} {operand}, i1 false)")
+    return w.code.pure(f"call {type_.text} @llvm.abs({type_.text} {operand}, i1 false)")
 
 
 # ---- mathematical functions
@@ -96,7 +96,7 @@ def math_call(w: FunctionWriter, name: str, libm: str, dtype: DType, operands: l
     if type_.bits == 32 and w.module.has_math(name):
         symbol = w.module.math_function(name, dtype.lanes)
         arguments = ", ".join([f"{type_.text} {o}" for o in operands])
-        return w.code.value(f"call {type_.text} @{symbol}({arguments})")
+        return w.code.pure(f"call {type_.text} @{symbol}({arguments})")
     return _libm(w, libm + ("f" if type_.bits == 32 else ""), dtype, operands)
 
 
@@ -118,10 +118,10 @@ def _sigmoid(w: FunctionWriter, call: Call) -> str:
         return math_call(w, "sigmoid", "sigmoid", call.dtype, [w.visit(call.args[0])])
     type_ = TYPES[call.dtype]
     one = splat(type_, "0x3FF0000000000000")
-    minus = w.code.value(f"fneg {type_.text} {w.visit(call.args[0])}")
+    minus = w.code.pure(f"fneg {type_.text} {w.visit(call.args[0])}")
     power = math_call(w, "exp", "exp", call.dtype, [minus])
-    below = w.code.value(f"fadd {type_.text} {power}, {one}")
-    return w.code.value(f"fdiv {type_.text} {one}, {below}")
+    below = w.code.pure(f"fadd {type_.text} {power}, {one}")
+    return w.code.pure(f"fdiv {type_.text} {one}, {below}")
 
 
 def _rsqrt(w: FunctionWriter, call: Call) -> str:
@@ -130,7 +130,7 @@ def _rsqrt(w: FunctionWriter, call: Call) -> str:
     if type_.kind == "narrow":
         return w.narrow_operation("fdiv", call.dtype, splat(type_, str(0x3F80)), root)
     one = splat(type_, "0xH3C00" if type_.bits == 16 else "0x3FF0000000000000")
-    return w.code.value(f"fdiv {type_.text} {one}, {root}")
+    return w.code.pure(f"fdiv {type_.text} {one}, {root}")
 
 
 def _exp10(w: FunctionWriter, call: Call) -> str:
@@ -146,7 +146,7 @@ def _ldexp(w: FunctionWriter, call: Call) -> str:
     type_ = TYPES[call.dtype]
     ints = INT32.with_lanes(call.dtype.lanes)
     exponent = w.convert(w.visit(call.args[1]), call.args[1].dtype, ints)
-    return w.code.value(
+    return w.code.pure(
         f"call {type_.text} @llvm.ldexp({type_.text} {w.visit(call.args[0])}, "
         f"{TYPES[ints].text} {exponent})"
     )
@@ -161,7 +161,7 @@ def _fmod(w: FunctionWriter, call: Call) -> str:
     a, b = [w.visit(arg) for arg in call.args]
     if TYPES[call.dtype].kind == "narrow":
         return w.narrow_operation("frem", call.dtype, a, b)
-    return w.code.value(f"frem {TYPES[call.dtype].text} {a}, {b}")
+    return w.code.pure(f"frem {TYPES[call.dtype].text} {a}, {b}")
 
 
 def _classify(predicate: str) -> Write:
@@ -176,10 +176,10 @@ def _classify(predicate: str) -> Write:
         if type_.kind != "float":
             return splat(TYPES[call.dtype], "true" if predicate == "one" else "false")
         if predicate == "uno":
-            return w.code.value(f"fcmp uno {type_.text} {operand}, {operand}")
+            return w.code.pure(f"fcmp uno {type_.text} {operand}, {operand}")
         distance = w.intrinsic("llvm.fabs", dtype, operand)
         infinity = splat(type_, "0xH7C00" if type_.bits == 16 else "0x7FF0000000000000")
-        return w.code.value(f"fcmp {predicate} {type_.text} {distance}, {infinity}")
+        return w.code.pure(f"fcmp {predicate} {type_.text} {distance}, {infinity}")
 
     return write
 
@@ -198,11 +198,13 @@ def _if_then_else(w: FunctionWriter, call: Call) -> str:
     then, other, done = code.new_label("then"), code.new_label("else"), code.new_label("end")
     code.branch(test, then, other)
     code.start(then)
-    first = w.visit(yes)
+    with code.branch_scope():
+        first = w.visit(yes)
     last_of_then = code.label
     code.jump(done)
     code.start(other)
-    second = w.visit(no)
+    with code.branch_scope():
+        second = w.visit(no)
     last_of_other = code.label
     code.jump(done)
     code.start(done)
@@ -213,7 +215,7 @@ def _likely(w: FunctionWriter, call: Call) -> str:
     operand = w.visit(call.args[0])
     if call.dtype.lanes > 1:
         return str(operand)
-    return w.code.value(f"call i1 @llvm.expect(i1 {operand}, i1 true)")
+    return w.code.pure(f"call i1 @llvm.expect(i1 {operand}, i1 true)")
 
 
 def _assume(w: FunctionWriter, call: Call) -> str:
@@ -248,7 +250,7 @@ def _reinterpret(w: FunctionWriter, call: Call) -> str:
         return str(operand)
     if "pointer" in (old.kind, new.kind):
         return w.convert(operand, source.dtype, call.dtype)
-    return w.code.value(f"bitcast {old.text} {operand} to {new.text}")
+    return w.code.pure(f"bitcast {old.text} {operand} to {new.text}")
 
 
 def _large_uint(w: FunctionWriter, call: Call) -> str:
@@ -279,16 +281,16 @@ def _dp4a(w: FunctionWriter, call: Call) -> str:
     text = TYPES[wide].text
     left = w.convert(w.visit(a), a.dtype, wide)
     right = w.convert(w.visit(b), b.dtype, wide)
-    product = w.code.value(f"mul {text} {left}, {right}")
-    total = w.code.value(f"call i32 @llvm.vector.reduce.add({text} {product})")
-    return w.code.value(f"add i32 {total}, {w.visit(acc)}")
+    product = w.code.pure(f"mul {text} {left}, {right}")
+    total = w.code.pure(f"call i32 @llvm.vector.reduce.add({text} {product})")
+    return w.code.pure(f"add i32 {total}, {w.visit(acc)}")
 
 
 def _lane_mask(w: FunctionWriter, call: Call) -> str:
     base, limit = call.args
     text = TYPES[base.dtype].text
     mask = mask_type(call.dtype.lanes)
-    return w.code.value(
+    return w.code.pure(
         f"call {mask} @llvm.get.active.lane.mask({text} {w.visit(base)}, {text} {w.visit(limit)})"
     )
 
@@ -307,13 +309,13 @@ def _address_of(w: FunctionWriter, call: Call) -> str:
 def _access_ptr(w: FunctionWriter, call: Call) -> str:
     kind, data, offset = call.args[:3]
     item, index = TYPES[kind.dtype].memory, TYPES[offset.dtype].text
-    return w.code.value(
+    return w.code.pure(
         f"getelementptr inbounds {item}, ptr {w.visit(data)}, {index} {w.index(offset)}"
     )
 
 
 def _is_null(w: FunctionWriter, call: Call) -> str:
-    return w.code.value(f"icmp eq ptr {w.visit(call.args[0])}, null")
+    return w.code.pure(f"icmp eq ptr {w.visit(call.args[0])}, null")
 
 
 def _prefetch(w: FunctionWriter, call: Call) -> str:

@@ -63,8 +63,8 @@ class MemoryWriter(ArithmeticWriter):
         else:
             count = ", ".join([f"{item} {lane}" for lane in range(type_.lanes)])
             wide = self.broadcast(self.visit(stride), node.dtype)
-            steps = self.code.value(f"mul{self.no_wrap} {type_.text} {wide}, <{count}>")
-        return self.code.value(f"add{self.no_wrap} {type_.text} {base}, {steps}")
+            steps = self.code.pure(f"mul{self.no_wrap} {type_.text} {wide}, <{count}>")
+        return self.code.pure(f"add{self.no_wrap} {type_.text} {base}, {steps}")
 
     def visit_shuffle(self, node: Shuffle) -> str:
         vectors = [(self.visit(v), v.dtype) for v in node.vectors]
@@ -86,20 +86,20 @@ class MemoryWriter(ArithmeticWriter):
         """Lanes of two vectors of one type."""
         text = TYPES[dtype].text
         mask = ", ".join([f"i32 {index}" for index in indices])
-        return self.code.value(
+        return self.code.pure(
             f"shufflevector {text} {a}, {text} {b}, <{len(indices)} x i32> <{mask}>"
         )
 
     def lane(self, operand: str, type_: LLVMType, lane: int) -> str:
         """One lane of a vector."""
-        return self.code.value(f"extractelement {type_.text} {operand}, i64 {lane}")
+        return self.code.pure(f"extractelement {type_.text} {operand}, i64 {lane}")
 
     def vector_of(self, operands: list[str], dtype: DType) -> str:
         """A vector of scalars."""
         type_ = TYPES[dtype]
         vector = "poison"
         for lane, operand in enumerate(operands):
-            vector = self.code.value(
+            vector = self.code.pure(
                 f"insertelement {type_.text} {vector}, {type_.scalar} {operand}, i64 {lane}"
             )
         return vector
@@ -177,12 +177,12 @@ class MemoryWriter(ArithmeticWriter):
         if type_.kind != "bool":
             return loaded
         zero = "0" if type_.lanes == 1 else "zeroinitializer"
-        return self.code.value(f"icmp ne {type_.memory} {loaded}, {zero}")
+        return self.code.pure(f"icmp ne {type_.memory} {loaded}, {zero}")
 
     def _to_memory(self, type_: LLVMType, value: str) -> str:
         if type_.kind != "bool":
             return value
-        return self.code.value(f"zext {type_.text} {value} to {type_.memory}")
+        return self.code.pure(f"zext {type_.text} {value} to {type_.memory}")
 
     # ---- stores
 
@@ -251,7 +251,7 @@ class MemoryWriter(ArithmeticWriter):
             return data
         position = self.index(index)
         item, kind = TYPES[buffer.dtype].memory, TYPES[index.dtype].scalar
-        return self.code.value(f"getelementptr inbounds {item}, ptr {data}, {kind} {position}")
+        return self.code.pure(f"getelementptr inbounds {item}, ptr {data}, {kind} {position}")
 
     def index(self, index: PrimExpr) -> str:
         """The operand of an index."""
@@ -270,7 +270,7 @@ class MemoryWriter(ArithmeticWriter):
         type_, item = TYPES[index.dtype], TYPES[buffer.dtype].memory
         lanes = [self.lane(positions, type_, lane) for lane in range(type_.lanes)]
         return [
-            self.code.value(f"getelementptr inbounds {item}, ptr {data}, {type_.scalar} {lane}")
+            self.code.pure(f"getelementptr inbounds {item}, ptr {data}, {type_.scalar} {lane}")
             for lane in lanes
         ]
 
@@ -278,13 +278,13 @@ class MemoryWriter(ArithmeticWriter):
         """A vector of addresses."""
         data, positions = self.visit(buffer.data), self.index(index)
         item, text = TYPES[buffer.dtype].memory, TYPES[index.dtype].text
-        return self.code.value(f"getelementptr inbounds {item}, ptr {data}, {text} {positions}")
+        return self.code.pure(f"getelementptr inbounds {item}, ptr {data}, {text} {positions}")
 
     def _offset(self, buffer: Buffer, pointer: str, items: int) -> str:
         if items == 0:
             return pointer
         item = TYPES[buffer.dtype].memory
-        return self.code.value(f"getelementptr inbounds {item}, ptr {pointer}, i64 {items}")
+        return self.code.pure(f"getelementptr inbounds {item}, ptr {pointer}, i64 {items}")
 
     def _item_bytes(self, buffer: Buffer) -> int:
         return TYPES[buffer.dtype].item_bytes

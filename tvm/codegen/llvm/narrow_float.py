@@ -17,16 +17,16 @@ def widen(code: Code, operand: str, dtype: DType) -> str:
     """The float that an operand of type ``dtype`` stands for."""
     narrow_type, bits, wide = _types(dtype)
     if dtype.code == "bfloat":
-        extended = code.value(f"zext {narrow_type.text} {operand} to {bits}")
-        upper = code.value(f"shl {bits} {extended}, {_int(wide, 16)}")
-        return code.value(f"bitcast {bits} {upper} to {wide.text}")
+        extended = code.pure(f"zext {narrow_type.text} {operand} to {bits}")
+        upper = code.pure(f"shl {bits} {extended}, {_int(wide, 16)}")
+        return code.pure(f"bitcast {bits} {upper} to {wide.text}")
     if dtype.code == "e5m2_float":
         # the upper half of a half
         short, half = _vector("i16", wide), _vector("half", wide)
-        extended = code.value(f"zext {narrow_type.text} {operand} to {short}")
-        upper = code.value(f"shl {short} {extended}, {_int(wide, 8, 'i16')}")
-        return code.value(
-            f"fpext {half} {code.value(f'bitcast {short} {upper} to {half}')} to {wide.text}"
+        extended = code.pure(f"zext {narrow_type.text} {operand} to {short}")
+        upper = code.pure(f"shl {short} {extended}, {_int(wide, 8, 'i16')}")
+        return code.pure(
+            f"fpext {half} {code.pure(f'bitcast {short} {upper} to {half}')} to {wide.text}"
         )
     return _widen_e4m3(code, operand, narrow_type, wide)
 
@@ -37,17 +37,17 @@ def narrow(code: Code, operand: str, dtype: DType) -> str:
         return _narrow_float8(code, operand, dtype)
     narrow_type, bits, wide = _types(dtype)
     mask = _vector("i1", wide)
-    raw = code.value(f"bitcast {wide.text} {operand} to {bits}")
-    upper = code.value(f"lshr {bits} {raw}, {_int(wide, 16)}")
-    odd = code.value(f"and {bits} {upper}, {_int(wide, 1)}")
-    bias = code.value(f"add {bits} {odd}, {_int(wide, 0x7FFF)}")
-    carried = code.value(f"add {bits} {raw}, {bias}")
-    rounded = code.value(f"lshr {bits} {carried}, {_int(wide, 16)}")
+    raw = code.pure(f"bitcast {wide.text} {operand} to {bits}")
+    upper = code.pure(f"lshr {bits} {raw}, {_int(wide, 16)}")
+    odd = code.pure(f"and {bits} {upper}, {_int(wide, 1)}")
+    bias = code.pure(f"add {bits} {odd}, {_int(wide, 0x7FFF)}")
+    carried = code.pure(f"add {bits} {raw}, {bias}")
+    rounded = code.pure(f"lshr {bits} {carried}, {_int(wide, 16)}")
     # a NaN keeps its upper bits and stays quiet
-    quiet = code.value(f"or {bits} {upper}, {_int(wide, 0x40)}")
-    is_nan = code.value(f"fcmp uno {wide.text} {operand}, {operand}")
-    chosen = code.value(f"select {mask} {is_nan}, {bits} {quiet}, {bits} {rounded}")
-    return code.value(f"trunc {bits} {chosen} to {narrow_type.text}")
+    quiet = code.pure(f"or {bits} {upper}, {_int(wide, 0x40)}")
+    is_nan = code.pure(f"fcmp uno {wide.text} {operand}, {operand}")
+    chosen = code.pure(f"select {mask} {is_nan}, {bits} {quiet}, {bits} {rounded}")
+    return code.pure(f"trunc {bits} {chosen} to {narrow_type.text}")
 
 
 def _types(dtype: DType) -> tuple[LLVMType, str, LLVMType]:
@@ -66,20 +66,20 @@ def _int(like: LLVMType, value: int, scalar: str = "i32") -> str:
 def _widen_e4m3(code: Code, operand: str, narrow_type: LLVMType, wide: LLVMType) -> str:
     """Shift exponent and mantissa into a float 2**120 too small, and scale: denormals come right."""
     bits, mask = _vector("i32", wide), _vector("i1", wide)
-    raw = code.value(f"zext {narrow_type.text} {operand} to {bits}")
-    magnitude = code.value(f"and {bits} {raw}, {_int(wide, 0x7F)}")
-    placed = code.value(f"shl {bits} {magnitude}, {_int(wide, 20)}")
-    small = code.value(f"bitcast {bits} {placed} to {wide.text}")
+    raw = code.pure(f"zext {narrow_type.text} {operand} to {bits}")
+    magnitude = code.pure(f"and {bits} {raw}, {_int(wide, 0x7F)}")
+    placed = code.pure(f"shl {bits} {magnitude}, {_int(wide, 20)}")
+    small = code.pure(f"bitcast {bits} {placed} to {wide.text}")
     scale = splat(wide, "0x4770000000000000")  # 2**120
-    scaled = code.value(f"fmul {wide.text} {small}, {scale}")
-    is_nan = code.value(f"icmp eq {bits} {magnitude}, {_int(wide, 0x7F)}")
+    scaled = code.pure(f"fmul {wide.text} {small}, {scale}")
+    is_nan = code.pure(f"icmp eq {bits} {magnitude}, {_int(wide, 0x7F)}")
     nan = splat(wide, "0x7FF8000000000000")
-    value = code.value(f"select {mask} {is_nan}, {wide.text} {nan}, {wide.text} {scaled}")
-    sign = code.value(
-        f"shl {bits} {code.value(f'and {bits} {raw}, {_int(wide, 0x80)}')}, {_int(wide, 24)}"
+    value = code.pure(f"select {mask} {is_nan}, {wide.text} {nan}, {wide.text} {scaled}")
+    sign = code.pure(
+        f"shl {bits} {code.pure(f'and {bits} {raw}, {_int(wide, 0x80)}')}, {_int(wide, 24)}"
     )
-    whole = code.value(f"or {bits} {code.value(f'bitcast {wide.text} {value} to {bits}')}, {sign}")
-    return code.value(f"bitcast {bits} {whole} to {wide.text}")
+    whole = code.pure(f"or {bits} {code.pure(f'bitcast {wide.text} {value} to {bits}')}, {sign}")
+    return code.pure(f"bitcast {bits} {whole} to {wide.text}")
 
 
 def _narrow_float8(code: Code, operand: str, dtype: DType) -> str:

@@ -62,7 +62,7 @@ def _field(w: FunctionWriter, call: Call) -> tuple[str, int, str | None]:
 def _at(w: FunctionWriter, pointer: str, offset: int) -> str:
     if offset == 0:
         return pointer
-    return w.code.value(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}")
+    return w.code.pure(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}")
 
 
 def _struct_get(w: FunctionWriter, call: Call) -> str:

@@ -175,11 +175,13 @@ class FunctionWriter(MemoryWriter):
         other = done if stmt.else_case is None else code.new_label("else")
         code.branch(condition, then, other)
         code.start(then)
-        self.visit(stmt.then_case)
+        with code.branch_scope():
+            self.visit(stmt.then_case)
         code.jump(done)
         if stmt.else_case is not None:
             code.start(other)
-            self.visit(stmt.else_case)
+            with code.branch_scope():
+                self.visit(stmt.else_case)
             code.jump(done)
         code.start(done)
 
@@ -190,7 +192,8 @@ class FunctionWriter(MemoryWriter):
         code.start(test)
         code.branch(self.visit(stmt.condition), body, done)
         code.start(body)
-        self.visit(stmt.body)
+        with code.branch_scope():
+            self.visit(stmt.body)
         code.jump(test)
         code.start(done)
 
@@ -242,7 +245,8 @@ class FunctionWriter(MemoryWriter):
         following = f"%n{body[3:]}"
         place = len(code.lines)
         code.lines.append("")  # the phi, once the last block of the body is known
-        self.visit(loop.body)
+        with code.branch_scope():
+            self.visit(loop.body)
         code.lines[place] = (
             f"  {index} = phi {text} [ {begin}, %{before} ], [ {following}, %{code.label} ]"
         )
@@ -265,7 +269,8 @@ class FunctionWriter(MemoryWriter):
         passed, failed = code.new_label("passed"), code.new_label("failed")
         code.branch(condition, passed, failed, USUALLY_FIRST)
         code.start(failed)
-        write_report(self, stmt.message)
+        with code.branch_scope():
+            write_report(self, stmt.message)
         self.fail()
         code.start(passed)
         self.visit(stmt.body)
