@@ -1,8 +1,8 @@
 """What a program may contain at each stage of lowering.
 
-    STAGES  after a te schedule or a block program: multi-dimensional buffers, regions, blocks
-    FLAT    after flattening: one-dimensional buffers, allocations
-    READY   for the code generator: no vectorized loops, no rounding divisions, no calls by name
+STAGES  after a te schedule or a block program: multi-dimensional buffers, regions, blocks
+FLAT    after flattening: one-dimensional buffers, allocations
+READY   for the code generator: no vectorized loops, no rounding divisions, no calls by name
 """
 
 from __future__ import annotations

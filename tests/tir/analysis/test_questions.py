@@ -12,7 +12,16 @@ from tvm.error import LoweringError, TVMError
 from tvm.ir import IRModule
 from tvm.tir import analysis
 from tvm.tir.expr import CallEffectKind, IterVar, Range
-from tvm.tir.stmt import Allocate, Block, BlockRealize, DeclBuffer, Evaluate, IfThenElse, SeqStmt, Stmt
+from tvm.tir.stmt import (
+    Allocate,
+    Block,
+    BlockRealize,
+    DeclBuffer,
+    Evaluate,
+    IfThenElse,
+    SeqStmt,
+    Stmt,
+)
 
 A = tir.decl_buffer((8, 8), name="A")
 B = tir.decl_buffer((8, 8), name="B")
@@ -116,6 +125,8 @@ def test_common_ancestor_of_accesses() -> None:
     b = te.compute((n, n), lambda i, j: a[i, j] + 1.0, name="b")
     c = te.compute((n, n), lambda i, j: b[i, j] * 2.0, name="c")
     func = te.create_prim_func([a, c])
-    places = {buffer.name: place for buffer, place in analysis.detect_buffer_access_lca(func).items()}
+    places = {
+        buffer.name: place for buffer, place in analysis.detect_buffer_access_lca(func).items()
+    }
     assert isinstance(places["b"], Block) and places["b"].name_hint == "root"
     assert isinstance(places["a"], Block) and places["a"].name_hint == "b"

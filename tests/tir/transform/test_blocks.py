@@ -77,9 +77,13 @@ def test_a_matched_view_is_its_source(bind_strides: bool) -> None:
         view = tir.decl_buffer((4, 4), name="view", strides=strides, offset_factor=1)
         rows = Range.from_min_extent(v.var * 4, 4)
         source = BufferRegion(B, [rows, Range.from_min_extent(4, 4)])
-        inner = loop(4, lambda y: loop(4, lambda x: store(view, [y, x], A[v.var * 4 + y, x]), name="x"))
+        inner = loop(
+            4, lambda y: loop(4, lambda x: store(view, [y, x], A[v.var * 4 + y, x]), name="x")
+        )
         match = MatchBufferRegion(view, source)
-        return BlockRealize([i], True, Block([v], [], [source], "tile", inner, match_buffers=[match]))
+        return BlockRealize(
+            [i], True, Block([v], [], [source], "tile", inner, match_buffers=[match])
+        )
 
     before = function([A, B], root(loop(4, body)))
     result = flattened(before)
@@ -93,7 +97,9 @@ def test_the_whole_pipeline_takes_blocks() -> None:
     t = tir.decl_buffer((16, 16), name="t")
 
     def copy(target: Any, source: Any, plus: float) -> Stmt:
-        return loop(16, lambda i: loop(16, lambda j: store(target, [i, j], source[i, j] + plus), name="j"))
+        return loop(
+            16, lambda i: loop(16, lambda j: store(target, [i, j], source[i, j] + plus), name="j")
+        )
 
     body = tir.SeqStmt([copy(t, A, 1.0), copy(B, t, 2.0)])
     before = function([A, B], root(body, [t]))
@@ -113,7 +119,9 @@ def test_buffers_move_to_their_uses_and_shrink() -> None:
                 value = tir.BufferLoad(source, at) + 1.0
                 here = [Range.from_min_extent(index, 1) for index in at]
                 reads, writes = [BufferRegion(source, here)], [BufferRegion(target, here)]
-                return BlockRealize([i, j], True, Block(v, reads, writes, name, store(target, at, value)))
+                return BlockRealize(
+                    [i, j], True, Block(v, reads, writes, name, store(target, at, value))
+                )
 
             return block
 

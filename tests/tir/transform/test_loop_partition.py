@@ -6,7 +6,7 @@ import pytest
 from tvm import tir
 from tvm.ir.transform import PassContext
 from tvm.tir.interp import interpret
-from tvm.tir.stmt import For, IfThenElse, SeqStmt, Stmt
+from tvm.tir.stmt import Allocate, DeclBuffer, For, IfThenElse, SeqStmt, Stmt
 from tvm.tir.transform import LoopPartition, Simplify
 from tvm.tir.verify import Stage, problems
 
@@ -63,3 +63,24 @@ def test_partition_defines_each_variable_once() -> None:
         result.body, lambda s: loops.append(s.loop_var) if isinstance(s, For) else None
     )
     assert len(loops) == len(dict.fromkeys(loops)) == 4
+
+
+def test_partition_keeps_memory_allocated_inside() -> None:
+    n = tir.Var("n")
+
+    def part(i: tir.Var) -> Stmt:
+        t = tir.decl_buffer((4,), name="t")
+        fill = loop(4, lambda k: store(t, k, A[k] + 1.0), name="k")
+
+        def inner(j: tir.Var) -> Stmt:
+            return IfThenElse(tir.likely(i * 4 + j < n), store(B, i * 4 + j, t[j]))
+
+        body = SeqStmt([fill, loop(4, inner, name="j")])
+        return Allocate(t.data, "float32", [4], True, DeclBuffer(t, body))
+
+    before = function([A, B, n], loop((n + 3) // 4, part))
+    result = apply(LoopPartition(), before)
+    assert problems(result, Stage.FLAT) == [] and isinstance(result.body, SeqStmt)
+    a, b = np.arange(64, dtype="float32"), np.zeros(64, "float32")
+    interpret(result, a, b, 10)
+    np.testing.assert_array_equal(b[:10], [1, 2, 3, 4, 1, 2, 3, 4, 1, 2])

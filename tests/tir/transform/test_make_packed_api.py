@@ -130,7 +130,13 @@ def test_an_extent_that_nothing_determines_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "value", "expected"),
-    [("int32", 3, 3), ("int32", True, 1), ("float32", 2.5, 2.5), ("float32", 3, 3), ("int64", 1 << 40, 1 << 40)],
+    [
+        ("int32", 3, 3),
+        ("int32", True, 1),
+        ("float32", 2.5, 2.5),
+        ("float32", 3, 3),
+        ("int64", 1 << 40, 1 << 40),
+    ],
 )
 def test_scalars_are_converted(dtype: str, value: Any, expected: Any) -> None:
     x = tir.Var("x", dtype)

@@ -24,9 +24,7 @@ def test_an_empty_first_branch_is_negated() -> None:
 
 def test_a_store_of_what_is_there_goes() -> None:
     before = function([A, B], loop(8, lambda i: SeqStmt([store(B, i, B[i]), store(B, i, A[i])])))
-    assert_transforms(
-        RemoveNoOp(), before, function([A, B], loop(8, lambda i: store(B, i, A[i])))
-    )
+    assert_transforms(RemoveNoOp(), before, function([A, B], loop(8, lambda i: store(B, i, A[i]))))
 
 
 def test_unused_memory_goes() -> None:

@@ -19,7 +19,9 @@ B = tir.decl_buffer((64,), name="B")
 
 
 def test_index_expressions_become_simple() -> None:
-    before = function([A, B], loop(8, lambda i: store(B, tir.Add(i, tir.IntImm("int32", 0)), A[i * 8 // 8])))
+    before = function(
+        [A, B], loop(8, lambda i: store(B, tir.Add(i, tir.IntImm("int32", 0)), A[i * 8 // 8]))
+    )
     assert_transforms(Simplify(), before, function([A, B], loop(8, lambda i: store(B, i, A[i]))))
 
 

@@ -22,7 +22,9 @@ B = tir.decl_buffer((N,), name="B")
 
 
 def allocated(buffer: tir.Buffer, *body: Stmt) -> Stmt:
-    return Allocate(buffer.data, buffer.dtype, buffer.shape, True, DeclBuffer(buffer, SeqStmt(body)))
+    return Allocate(
+        buffer.data, buffer.dtype, buffer.shape, True, DeclBuffer(buffer, SeqStmt(body))
+    )
 
 
 def copy(target: tir.Buffer, source: tir.Buffer) -> Stmt:
@@ -80,7 +82,9 @@ def test_storage_stays_inside_parallel_loops() -> None:
 
 def test_storage_used_across_iterations_is_not_shared_inside_the_loop() -> None:
     t = temporaries(2)
-    inside = loop(2, lambda i: SeqStmt([copy(B, t[0]), allocated(t[1], copy(t[1], A), copy(B, t[1]))]))
+    inside = loop(
+        2, lambda i: SeqStmt([copy(B, t[0]), allocated(t[1], copy(t[1], A), copy(B, t[1]))])
+    )
     before = function([A, B], allocated(t[0], copy(t[0], A), inside))
     result = apply(StorageRewrite(), before)
     assert len(allocations(result)) == 2

@@ -77,7 +77,9 @@ def test_vectorize_can_be_switched_off() -> None:
 def test_vectorize_refuses_variable_extent() -> None:
     n = tir.Var("n")
     with pytest.raises(ScheduleError, match="vectorize needs a constant extent"):
-        apply(VectorizeLoop(), function([A, B, n], loop(n, lambda i: store(B, i, A[i]), VECTORIZED)))
+        apply(
+            VectorizeLoop(), function([A, B, n], loop(n, lambda i: store(B, i, A[i]), VECTORIZED))
+        )
 
 
 def scalar_temporary(i: tir.Var) -> Stmt:
@@ -135,7 +137,8 @@ def test_vectorize_gives_the_same_results(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["gather", "intrinsic", "guarded", "padded", "tail", "likely", "temporary", "let", "cast"]
+    "name",
+    ["gather", "intrinsic", "guarded", "padded", "tail", "likely", "temporary", "let", "cast"],
 )
 def test_vectorize_leaves_no_loop(name: str) -> None:
     assert loops_of(apply(VectorizeLoop(), vectorized(BODIES[name]))) == []

@@ -99,7 +99,9 @@ class AccessFinder(Visitor):
         if var in self.buffers:
             self.opaque[self.buffers[var]] = None
 
-    def _note(self, found: dict[Buffer, list[list[IntervalSet]]], buffer: Buffer, indices: Any) -> None:
+    def _note(
+        self, found: dict[Buffer, list[list[IntervalSet]]], buffer: Buffer, indices: Any
+    ) -> None:
         if buffer in self.views:
             source = self.views[buffer]
             buffer, indices = source.buffer, source.region
@@ -120,7 +122,9 @@ class AccessFinder(Visitor):
     def regions(self, accesses: dict[Buffer, list[list[IntervalSet]]]) -> list[BufferRegion]:
         """The box around the accesses of each buffer, within its bounds."""
         return [
-            BufferRegion(buffer, [self._hull(buffer, axis, boxes) for axis in range(len(buffer.shape))])
+            BufferRegion(
+                buffer, [self._hull(buffer, axis, boxes) for axis in range(len(buffer.shape))]
+            )
             for buffer, boxes in accesses.items()
             if buffer not in self.opaque
         ]

@@ -18,9 +18,7 @@ def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, Stmt | None]:
     """
     finder = AncestorFinder(func)
     finder.visit(func.body)
-    return {
-        buffer: (path[-1] if path else None) for buffer, path in finder.common.items()
-    }
+    return {buffer: (path[-1] if path else None) for buffer, path in finder.common.items()}
 
 
 class AncestorFinder(Visitor):

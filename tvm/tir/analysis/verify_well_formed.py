@@ -197,5 +197,3 @@ def symbols_of(buffer: Buffer) -> list[Var]:
     """The variables that binding a buffer gives values to."""
     candidates = [buffer.data, *buffer.shape, *buffer.strides, buffer.elem_offset]
     return [found for found in candidates if isinstance(found, Var)]
-
-

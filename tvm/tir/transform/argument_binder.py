@@ -112,7 +112,9 @@ class ArgumentBinder:
     def _check_type(self, buffer: Buffer, array: PrimExpr, label: str) -> None:
         ndim = array_field(array, StructField.ARRAY_NDIM)
         rank = const(len(buffer.shape), INT32)
-        self.check(EQ(ndim, rank), "ValueError", f"{label} needs {len(buffer.shape)} dimensions", ndim)
+        self.check(
+            EQ(ndim, rank), "ValueError", f"{label} needs {len(buffer.shape)} dimensions", ndim
+        )
         dtype = buffer.dtype
         code = array_field(array, StructField.ARRAY_TYPE_CODE)
         bits = array_field(array, StructField.ARRAY_TYPE_BITS)
@@ -122,7 +124,9 @@ class ArgumentBinder:
             EQ(bits, const(dtype.bits, bits.dtype)),
             EQ(lanes, const(dtype.lanes, lanes.dtype)),
         )
-        self.check(same, "TypeError", f"{label} needs dtype {dtype}", name_of(code, DTYPE_CODES), bits)
+        self.check(
+            same, "TypeError", f"{label} needs dtype {dtype}", name_of(code, DTYPE_CODES), bits
+        )
 
     def _bind_shape(self, buffer: Buffer, array: PrimExpr, label: str) -> Buffer | None:
         if not buffer.shape:
@@ -136,7 +140,9 @@ class ArgumentBinder:
     def _bind_strides(self, buffer: Buffer, array: PrimExpr, label: str) -> None:
         if not buffer.shape:
             return
-        found = self._int64_array(f"{buffer.name}_strides", array, StructField.ARRAY_STRIDES, buffer)
+        found = self._int64_array(
+            f"{buffer.name}_strides", array, StructField.ARRAY_STRIDES, buffer
+        )
         absent = is_null(found.data)
         if not buffer.strides:
             compact = is_compact(buffer, found)
@@ -176,9 +182,7 @@ class ArgumentBinder:
         number = array_field(array, StructField.ARRAY_DEVICE_ID)
         self.bind(device.id, number, f"{label} needs the device of the arguments before it")
 
-    def _bind_data(
-        self, buffer: Buffer, array: PrimExpr, label: str, shape: Buffer | None
-    ) -> None:
+    def _bind_data(self, buffer: Buffer, array: PrimExpr, label: str, shape: Buffer | None) -> None:
         if buffer.data in self.bound:
             raise LoweringError(
                 f"function {self.function_name} binds the pointer of buffer {buffer.name} twice"
@@ -243,7 +247,9 @@ def name_of(code: PrimExpr, names: Mapping[int, str]) -> PrimExpr:
     """The name of a code, found while running."""
     name: PrimExpr = StringImm("an unknown type ")
     for value, text in names.items():
-        name = Call(HANDLE, IF_THEN_ELSE, [EQ(code, const(value, code.dtype)), StringImm(text), name])
+        name = Call(
+            HANDLE, IF_THEN_ELSE, [EQ(code, const(value, code.dtype)), StringImm(text), name]
+        )
     return name
 
 
@@ -261,4 +267,3 @@ DTYPE_CODES = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat"}
 def narrowed(value: PrimExpr, dtype: DType) -> PrimExpr:
     """A 64-bit field as an index."""
     return value if value.dtype is dtype else Cast(dtype, value)
-

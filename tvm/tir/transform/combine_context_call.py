@@ -1,8 +1,8 @@
 """Call a thread's context once for each scope that uses it.
 
-    f(tvm_thread_context(ctx())) ->    ctx_cache = ctx()
-    g(tvm_thread_context(ctx()))       f(ctx_cache)
-                                       g(ctx_cache)
+f(tvm_thread_context(ctx())) ->    ctx_cache = ctx()
+g(tvm_thread_context(ctx()))       f(ctx_cache)
+                                   g(ctx_cache)
 """
 
 from __future__ import annotations

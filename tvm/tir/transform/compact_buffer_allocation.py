@@ -1,9 +1,9 @@
 """Allocate only the part of a buffer that is used inside the block that allocates it.
 
-    block():                     ->    block():
-        T = alloc_buffer([64])             T = alloc_buffer([4])
-        for j in range(4):                 for j in range(4):
-            T[i * 4 + j] = ...                 T[j] = ...
+block():                     ->    block():
+    T = alloc_buffer([64])             T = alloc_buffer([4])
+    for j in range(4):                 for j in range(4):
+        T[i * 4 + j] = ...                 T[j] = ...
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Replace the iteration variables of blocks by their values.
 
-    block(vi = i + 1):           ->    block():
-        B[vi] = A[vi]                      B[i + 1] = A[i + 1]
+block(vi = i + 1):           ->    block():
+    B[vi] = A[vi]                      B[i + 1] = A[i + 1]
 """
 
 from __future__ import annotations

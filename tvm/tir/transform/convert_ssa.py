@@ -1,7 +1,7 @@
 """Give every definition a variable of its own.
 
-    for i in range(4): A[i] = 0  ->    for i in range(4): A[i] = 0
-    for i in range(8): B[i] = 0        for i_1 in range(8): B[i_1] = 0
+for i in range(4): A[i] = 0  ->    for i in range(4): A[i] = 0
+for i in range(8): B[i] = 0        for i_1 in range(8): B[i_1] = 0
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar, Let, PrimExpr, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import Allocate, AllocateConst, AttrStmt, For, LetStmt, Stmt
+from tvm.tir.stmt import Allocate, AllocateConst, AttrStmt, DeclBuffer, For, LetStmt, Stmt
 from tvm.tir.stmt_functor import BufferRewriter
-from tvm.tir.transform.common import fresh, prim_func_pass
+from tvm.tir.transform.common import fresh, prim_func_pass, variables_of
 
 
 class DefinitionSeparator(BufferRewriter):
@@ -45,6 +45,10 @@ class DefinitionSeparator(BufferRewriter):
     def visit_allocate_const(self, alloc: AllocateConst) -> Stmt:
         return self._define(alloc, "buffer_var")
 
+    def visit_decl_buffer(self, node: DeclBuffer) -> Stmt:
+        self.buffer(node.buffer)  # the body finds it under the same name
+        return super().visit_decl_buffer(node)
+
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         node = attr.node
         if isinstance(node, Var) and node in self.names:
@@ -60,7 +64,8 @@ class DefinitionSeparator(BufferRewriter):
             return self.rewrite_children(node)
         outer, outer_buffers = self.names.get(var), self._buffers
         self.names[var] = new = fresh(var)
-        self._buffers = {}
+        # other buffers keep the name that they have here
+        self._buffers = {a: b for a, b in outer_buffers.items() if var not in variables_in(a)}
         node = self.rewrite_children(node).replace(**{name: new})
         self._buffers = outer_buffers
         if outer is None:
@@ -68,6 +73,13 @@ class DefinitionSeparator(BufferRewriter):
         else:
             self.names[var] = outer
         return node
+
+
+def variables_in(buffer: Buffer) -> dict[Var, None]:
+    """The variables that a buffer is described by."""
+    found = variables_of(buffer)
+    found[buffer.data] = None
+    return found
 
 
 def separate_definitions(body: Stmt, defined: tuple[Var, ...] = ()) -> Stmt:

@@ -1,8 +1,8 @@
 """The classic decorator for users' own passes.
 
-    @tvm.tir.transform.prim_func_pass(opt_level=1)
-    def transform(func, mod, ctx):
-        return func
+@tvm.tir.transform.prim_func_pass(opt_level=1)
+def transform(func, mod, ctx):
+    return func
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Move conditions that a loop does not change out of it.
 
-    for i in range(8):           ->    if n > 4:
-        if n > 4:                          for i in range(8):
-            B[i] = A[i]                        B[i] = A[i]
+for i in range(8):           ->    if n > 4:
+    if n > 4:                          for i in range(8):
+        B[i] = A[i]                        B[i] = A[i]
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ class ConditionHoister(Rewriter):
 def is_hoistable(stmt: Stmt) -> bool:
     """Whether a statement is a condition that can be evaluated earlier, with nothing beside it."""
     return (
-        isinstance(stmt, IfThenElse)
-        and stmt.else_case is None
-        and is_safe_anywhere(stmt.condition)
+        isinstance(stmt, IfThenElse) and stmt.else_case is None and is_safe_anywhere(stmt.condition)
     )
 
 

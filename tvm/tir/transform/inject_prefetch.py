@@ -1,7 +1,7 @@
 """Turn prefetches of regions into calls for each element that a cache line begins with.
 
-    prefetch(A[i : i + 1, 0 : 64])   ->    for k in range(4):
-                                               call prefetch(&A[i, k * 16], 0, 3, 1)
+prefetch(A[i : i + 1, 0 : 64])   ->    for k in range(4):
+                                           call prefetch(&A[i, k * 16], 0, 3, 1)
 """
 
 from __future__ import annotations

@@ -141,7 +141,9 @@ class LoopPartitioner(DefinitionSeparator):
         stop = loop.min + loop.extent
         middle = stop
         for _, limit in bounds:
-            middle = op.minimum(middle, limit) if not self.analyzer.can_prove(limit >= stop) else middle
+            middle = (
+                op.minimum(middle, limit) if not self.analyzer.can_prove(limit >= stop) else middle
+            )
         middle = self.analyzer.simplify(op.maximum(middle, loop.min))
         if middle is loop.min or self.analyzer.can_prove_equal(middle, loop.min):
             return None

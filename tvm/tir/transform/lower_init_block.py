@@ -1,9 +1,9 @@
 """Put the initialisation of a reduction block before its body.
 
-    block(vi, vk: reduce):       ->    block(vi, vk: reduce):
-        init: C[vi] = 0                    if vk == 0:
-        C[vi] += A[vi, vk]                     C[vi] = 0
-                                           C[vi] += A[vi, vk]
+block(vi, vk: reduce):       ->    block(vi, vk: reduce):
+    init: C[vi] = 0                    if vk == 0:
+    C[vi] += A[vi, vk]                     C[vi] = 0
+                                       C[vi] += A[vi, vk]
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Redirect accesses through matched views to the buffers they view.
 
-    block():                     ->    block():
-        V = match(A[i*4 : i*4 + 4])        A[i*4 + 1] = 0
-        V[1] = 0
+block():                     ->    block():
+    V = match(A[i*4 : i*4 + 4])        A[i*4 + 1] = 0
+    V[1] = 0
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class MatchLowerer(BufferRewriter):
     def visit_block(self, block: Block) -> Stmt:
         for match in block.match_buffers:
             self._match(match)
-        return super().visit_block(block.replace(match_buffers=()) if block.match_buffers else block)
+        return super().visit_block(
+            block.replace(match_buffers=()) if block.match_buffers else block
+        )
 
     def _match(self, match: MatchBufferRegion) -> None:
         view = match.buffer
@@ -49,7 +51,9 @@ class MatchLowerer(BufferRewriter):
         starts = [r.min for r in region]
         strides = list(buffer.strides) or list(compact_strides(buffer.shape))
         self._bind(view.data, buffer.data, view)
-        self._bind(view.elem_offset, buffer.replace(strides=tuple(strides)).offset_of(starts)[-1], view)
+        self._bind(
+            view.elem_offset, buffer.replace(strides=tuple(strides)).offset_of(starts)[-1], view
+        )
         rank = len(view.shape)
         for wanted, found in zip(view.shape, region[-rank:] if rank else (), strict=True):
             self._bind(wanted, found.extent, view)

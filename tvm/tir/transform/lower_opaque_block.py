@@ -1,9 +1,9 @@
 """Replace blocks by their bodies, and what loops and blocks are annotated with by attributes.
 
-    block():                     ->    if i < n:
-        where(i < n)                       A = allocate([16])
-        A = alloc_buffer([16])             A[0] = ...
-        A[0] = ...
+block():                     ->    if i < n:
+    where(i < n)                       A = allocate([16])
+    A = alloc_buffer([16])             A[0] = ...
+    A[0] = ...
 """
 
 from __future__ import annotations

@@ -184,20 +184,30 @@ class BuiltinLowerer(Rewriter):
             self.device_type = attr.value
         elif attr.attr_key == "device_id":
             self.device_id = attr.value
-        body = self.lower_scope(attr.body) if attr.attr_key == "compute_scope" else self.visit(attr.body)
+        body = (
+            self.lower_scope(attr.body)
+            if attr.attr_key == "compute_scope"
+            else self.visit(attr.body)
+        )
         self.device_type, self.device_id = outer
         return attr if body is attr.body else attr.replace(body=body)
 
     def _prepared(self, e: PrimExpr) -> tuple[PrimExpr, list[Stmt]]:
         outer_before, outer_used = self.before, self.used
-        self.before, self.used = [], StackSizes(outer_used.values, outer_used.arrays, outer_used.shape)
+        self.before, self.used = (
+            [],
+            StackSizes(outer_used.values, outer_used.arrays, outer_used.shape),
+        )
         value = self.visit(e)
         before, self.before, self.used = self.before, outer_before, outer_used
         return value, before
 
     def _with_preparation(self, rewrite: Callable[[], Stmt]) -> Stmt:
         outer_before, outer_used = self.before, self.used
-        self.before, self.used = [], StackSizes(outer_used.values, outer_used.arrays, outer_used.shape)
+        self.before, self.used = (
+            [],
+            StackSizes(outer_used.values, outer_used.arrays, outer_used.shape),
+        )
         stmt = rewrite()
         before, self.before, self.used = self.before, outer_before, outer_used
         return seq([*before, stmt]) if before else stmt
@@ -231,7 +241,9 @@ class BuiltinLowerer(Rewriter):
             self.before.append(BufferStore(self.stacks.codes, const(int(code), INT32), where))
         self.used.values = begin
         end = begin + len(args)
-        return Call(call.dtype, lowered, [name, self.stacks.values, self.stacks.codes.data, begin, end])
+        return Call(
+            call.dtype, lowered, [name, self.stacks.values, self.stacks.codes.data, begin, end]
+        )
 
     def _make_shape(self, call: Call) -> PrimExpr:
         begin = self.used.shape

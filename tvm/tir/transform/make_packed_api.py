@@ -1,10 +1,10 @@
 """Give a function the calling convention of packed functions.
 
-    def f(A: handle, n: int32)   ->    def f(args, type_codes, num_args, ret, ret_code, resource) -> int32
-        ...                                assert num_args == 2
-                                           A = args[0]; assert type_codes[0] in (3, 4, 7, 13) ...
-                                           ...
-                                           return 0
+def f(A: handle, n: int32)   ->    def f(args, type_codes, num_args, ret, ret_code, resource) -> int32
+    ...                                assert num_args == 2
+                                       A = args[0]; assert type_codes[0] in (3, 4, 7, 13) ...
+                                       ...
+                                       return 0
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class PackedArguments:
     def __init__(self, count: int) -> None:
         self.values = Var("args", HANDLE)
         code_pointer = PointerType(PrimType("int32"))
-        self.codes = decl_buffer((count,), "int32", "arg_type_ids", Var("arg_type_ids", code_pointer))
+        self.codes = decl_buffer(
+            (count,), "int32", "arg_type_ids", Var("arg_type_ids", code_pointer)
+        )
         self.count = Var("num_args", INT32)
         self.result = Var("out_ret_value", HANDLE)
         self.result_code = decl_buffer(
@@ -169,7 +171,10 @@ def make_packed_api(func: PrimFunc) -> PrimFunc:
     binder = bind_arguments(func, arguments, device)
     body: Stmt = ResultWriter(arguments).visit(func.body)
     body = AttrStmt(
-        const(0, INT32), "compute_scope", StringImm(f"{func.get_attr('global_symbol')}_compute_"), body
+        const(0, INT32),
+        "compute_scope",
+        StringImm(f"{func.get_attr('global_symbol')}_compute_"),
+        body,
     )
     if isinstance(device.id, Var) and device.id in binder.bound:
         node = StringImm("default")

@@ -1,8 +1,8 @@
 """Give a function plain C parameters: pointers to data and scalars, with no checks.
 
-    def f(A: handle, n: int32)   ->    def f(A: pointer, n: int32) -> int32
-        ...                                ...
-                                           return 0
+def f(A: handle, n: int32)   ->    def f(A: pointer, n: int32) -> int32
+    ...                                ...
+                                       return 0
 """
 
 from __future__ import annotations

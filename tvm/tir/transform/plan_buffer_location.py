@@ -1,10 +1,10 @@
 """Allocate each buffer in the innermost loop or block around its uses.
 
-    block("root"):               ->    for i in range(16):
-        T = alloc_buffer([16])             block():
-        for i in range(16):                    T = alloc_buffer([16])
-            T[i] = A[i]                        T[i] = A[i]
-            B[i] = T[i]                        B[i] = T[i]
+block("root"):               ->    for i in range(16):
+    T = alloc_buffer([16])             block():
+    for i in range(16):                    T = alloc_buffer([16])
+        T[i] = A[i]                        T[i] = A[i]
+        B[i] = T[i]                        B[i] = T[i]
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Remove statements that do nothing.
 
-    for i in range(8):           ->    B[0] = 1
-        if x:
-            evaluate(0)
-    B[0] = 1
+for i in range(8):           ->    B[0] = 1
+    if x:
+        evaluate(0)
+B[0] = 1
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class NoOpRemover(Rewriter):
     def visit_seq_stmt(self, block: SeqStmt) -> Stmt:
         stmts = [self.visit(stmt) for stmt in block.seq]
         if all([new is old for new, old in zip(stmts, block.seq, strict=True)]):
-            return block if len(stmts) > 1 and not any([is_nested(s) for s in stmts]) else seq(stmts)
+            return (
+                block if len(stmts) > 1 and not any([is_nested(s) for s in stmts]) else seq(stmts)
+            )
         return seq(stmts)
 
     def visit_evaluate(self, stmt: Evaluate) -> Stmt:

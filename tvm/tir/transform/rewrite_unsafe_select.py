@@ -1,6 +1,6 @@
 """Evaluate only the chosen value of a select where the other one may be out of bounds.
 
-    select(i > 0, A[i - 1], 0)   ->    if_then_else(i > 0, A[i - 1], 0)
+select(i > 0, A[i - 1], 0)   ->    if_then_else(i > 0, A[i - 1], 0)
 """
 
 from __future__ import annotations

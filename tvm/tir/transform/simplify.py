@@ -1,8 +1,8 @@
 """Simplify expressions by what is known where they stand, and statements with them.
 
-    for i in range(4):           ->    for i in range(4):
-        if i < 8:                          B[i] = A[i]
-            B[i + 0] = A[i * 4 // 4]
+for i in range(4):           ->    for i in range(4):
+    if i < 8:                          B[i] = A[i]
+        B[i + 0] = A[i * 4 // 4]
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Leave out assertions.
 
-    assert n == 16, "..."        ->    B[0] = A[0]
-    B[0] = A[0]
+assert n == 16, "..."        ->    B[0] = A[0]
+B[0] = A[0]
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Give all uses of a thread axis in a kernel one variable.
 
-    thread_extent tx "threadIdx.x" = 8:      ->    thread_extent tx "threadIdx.x" = 8:
-        ...                                            ...
-        thread_extent tx2 "threadIdx.x" = 8:           ... tx in the place of tx2
+thread_extent tx "threadIdx.x" = 8:      ->    thread_extent tx "threadIdx.x" = 8:
+    ...                                            ...
+    thread_extent tx2 "threadIdx.x" = 8:           ... tx in the place of tx2
 """
 
 from __future__ import annotations

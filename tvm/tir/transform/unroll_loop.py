@@ -59,7 +59,9 @@ class LoopUnroller(Rewriter):
             return self.rewrite_children(attr)
         outer = self.config
         value = attr.value.value
-        self.config = replace(outer, **{option: value if option == "auto_max_step" else bool(value)})
+        self.config = replace(
+            outer, **{option: value if option == "auto_max_step" else bool(value)}
+        )
         body = self.visit(attr.body)
         self.config = outer
         return body
