@@ -4,6 +4,22 @@ from .analyzer import Analyzer, Extension, ProofStrength
 from .bound import deduce_bound
 from .const_int_bound import ConstIntBound
 from .int_set import IntervalSet, IntSet, PresburgerSet, neg_inf, pos_inf
+from .iter_affine_map import (
+    detect_iter_map,
+    inverse_affine_iter_map,
+    iter_map_simplify,
+    normalize_iter_map_to_expr,
+    normalize_to_iter_sum,
+    subspace_divide,
+)
+from .iter_map import (
+    IterMapExpr,
+    IterMapLevel,
+    IterMapResult,
+    IterMark,
+    IterSplitExpr,
+    IterSumExpr,
+)
 from .modular_set import ModularSet
 from .pattern import detect_clip_bound, detect_common_subexpr, detect_linear_equation
 from .region import eval_set, union_lower_bound
@@ -14,15 +30,27 @@ __all__ = [
     "Extension",
     "IntSet",
     "IntervalSet",
+    "IterMapExpr",
+    "IterMapLevel",
+    "IterMapResult",
+    "IterMark",
+    "IterSplitExpr",
+    "IterSumExpr",
     "ModularSet",
     "PresburgerSet",
     "ProofStrength",
     "deduce_bound",
     "detect_clip_bound",
     "detect_common_subexpr",
+    "detect_iter_map",
     "detect_linear_equation",
     "eval_set",
+    "inverse_affine_iter_map",
+    "iter_map_simplify",
     "neg_inf",
+    "normalize_iter_map_to_expr",
+    "normalize_to_iter_sum",
     "pos_inf",
+    "subspace_divide",
     "union_lower_bound",
 ]

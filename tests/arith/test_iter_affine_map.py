@@ -1,0 +1,114 @@
+"""Iteration maps: what is detected, and that inverses invert."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from tvm import tir
+from tvm.arith import (
+    Analyzer,
+    IterMapLevel,
+    detect_iter_map,
+    inverse_affine_iter_map,
+    iter_map_simplify,
+    normalize_iter_map_to_expr,
+    normalize_to_iter_sum,
+    subspace_divide,
+)
+
+from .numbers import value_of
+
+i, j, k = (tir.Var(name, "int32") for name in "ijk")
+
+
+def domain(**extents: int) -> dict[tir.Var, tir.Range]:
+    names = {"i": i, "j": j, "k": k}
+    return {names[name]: tir.Range(0, extent) for name, extent in extents.items()}
+
+
+DOMAIN = domain(i=8, j=16, k=4)
+MAPS = [
+    [i, j, k],
+    [i * 16 + j, k],
+    [(i * 16 + j) // 4, (i * 16 + j) % 4, k],
+    [j // 4, i, j % 4, k],
+    [(i * 4 + k) * 16 + j],
+    [(i * 16 + j) // 32, (i * 16 + j) % 32 // 8, (i * 16 + j) % 8 * 4 + k],
+    [i % 2 * 16 + j, i // 2 * 4 + k],
+    [i + 3, j * 2, k],
+]
+
+
+@pytest.mark.parametrize("indices", MAPS)
+def test_bijective_maps_are_detected_and_keep_their_value(indices: list[Any]) -> None:
+    found = detect_iter_map(indices, DOMAIN, check_level=IterMapLevel.Bijective)
+    assert not found.errors and len(found.indices) == len(indices)
+    exprs = [normalize_iter_map_to_expr(total) for total in found.indices]
+    for values in all_values():
+        assert [value_of(e, values) for e in exprs] == [value_of(e, values) for e in indices]
+
+
+def all_values() -> list[dict[tir.Var, int]]:
+    spans = [range(r.extent.value) for r in DOMAIN.values()]
+    points = itertools.product(*spans)
+    return [dict(zip(DOMAIN, point, strict=True)) for point in points]
+
+
+@pytest.mark.parametrize("indices", MAPS)
+def test_inverses_give_the_iterators_back(indices: list[Any]) -> None:
+    found = detect_iter_map(indices, DOMAIN, check_level="bijective")
+    outputs = [tir.Var(f"o{n}", "int32") for n in range(len(indices))]
+    inverse = inverse_affine_iter_map(found.indices, outputs)
+    for values in all_values():
+        images = [value_of(index, values) for index in indices]
+        bound = dict(zip(outputs, images, strict=True))
+        for var in DOMAIN:
+            assert value_of(inverse[var], bound) == values[var]
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [[i // 2, i // 4], [i * 3 + j], [i * j], [i // 3], [(i + 1) // 2], [i, i], [j - i]],
+)
+def test_other_maps_are_refused_with_a_reason(indices: list[Any]) -> None:
+    found = detect_iter_map(indices, DOMAIN)
+    assert not found.indices and found.errors
+
+
+def test_surjective_maps_may_leave_iterators_out() -> None:
+    assert detect_iter_map([i // 2], DOMAIN).indices
+    assert not detect_iter_map([i // 2], DOMAIN, check_level=IterMapLevel.Bijective).indices
+
+
+def test_predicates_limit_fused_iterators() -> None:
+    found = detect_iter_map([i * 16 + j], domain(i=8, j=16), predicate=i * 16 + j < 100)
+    assert found.indices[0].args[0].extent.value == 100
+    assert not detect_iter_map([i, j], domain(i=8, j=16), predicate=i * j < 100).indices
+
+
+def test_simplification_uses_the_map() -> None:
+    (found,) = iter_map_simplify([(i * 16 + j) // 16 * 16 + (i * 16 + j) % 16], DOMAIN)
+    assert Analyzer().can_prove_equal(found, i * 16 + j)
+
+
+def test_sums_are_sorted_by_scale() -> None:
+    found = normalize_to_iter_sum(j + i * 16 + 5, DOMAIN)
+    assert [split.scale.value for split in found.args] == [16, 1] and found.base.value == 5
+
+
+def test_subspaces_are_divided() -> None:
+    pairs = subspace_divide([i * 16 + j, k], DOMAIN, [j])
+    (outer, inner), (outer_k, inner_k), _ = pairs
+    same = Analyzer().can_prove_equal
+    assert same(normalize_iter_map_to_expr(outer), i) and same(normalize_iter_map_to_expr(inner), j)
+    assert same(normalize_iter_map_to_expr(outer_k), k) and not inner_k.args
+    assert subspace_divide([i * 16 + j], DOMAIN, [i]) == []
+
+
+def test_levels_have_names() -> None:
+    assert IterMapLevel.from_str("surjective") is IterMapLevel.Surjective
+    with pytest.raises(ValueError, match="did you mean 'surjective'"):
+        IterMapLevel.from_str("surjectiv")
