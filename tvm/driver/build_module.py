@@ -153,6 +153,8 @@ def build(
             kind.with_host(kind.host or target_host): lower(module, args, name, binds)
             for kind, module in _by_target(inputs, target)
         }
+        if not any(mod.functions for mod in by_target.values()):
+            raise TVMError("build requires at least one function of the loop level, got none")
         parts = [build_lowered(mod, kind) for kind, mod in by_target.items()]
     main, *others = parts
     for other in others:
@@ -178,8 +180,6 @@ def build_lowered(mod: IRModule, target: Target) -> Module:
         if int(func.get_attr("calling_conv", 0)) == CallingConv.DEVICE_KERNEL_LAUNCH
     }
     host = {gvar: func for gvar, func in lowered.functions.items() if gvar not in kernels}
-    if not any(isinstance(func, PrimFunc) for func in host.values()):
-        raise TVMError("build requires at least one function of the loop level, got none")
     if target.kind.device_type == 1 and target.kind.name != "composite":
         host_target = target
     else:

@@ -57,3 +57,9 @@ from .ty import (
 op = _import_module("tvm.relay.op")
 transform = _import_module("tvm.relay.transform")
 frontend = _import_module("tvm.relay.frontend")
+
+
+def __getattr__(name: str) -> object:
+    if name == "testing":  # at its first use: programs for users do without it
+        return _import_module("tvm.relay.testing")
+    raise AttributeError(f"module 'tvm.relay' has no attribute {name!r}")

@@ -90,7 +90,9 @@ def result_dtype(*operands: Any) -> str:
     """
     groups: list[str | None] = [None, None, None]
     for operand in operands:
-        if is_tensor(operand):
+        if _is_traced_number(operand):
+            group, dtype = 2, "float32"
+        elif is_tensor(operand):
             group, dtype = (0 if infer_shape(operand) else 1), infer_dtype(operand)
         else:
             group, dtype = 2, _number_dtype(operand)
@@ -101,6 +103,14 @@ def result_dtype(*operands: Any) -> str:
         if dtype_ is not None and (result is None or category(dtype_) > category(result)):
             result = dtype_
     return result or "float32"
+
+
+def _is_traced_number(value: Any) -> bool:
+    """Tracing writes Python floats as 0-d tensors of float64."""
+    if not isinstance(value, Constant):
+        return False
+    array = value.data.numpy()
+    return array.ndim == 0 and array.dtype == "float64"
 
 
 def _number_dtype(value: Any) -> str:
