@@ -95,6 +95,22 @@ def test_results_that_are_inputs_or_constants() -> None:
     np.testing.assert_array_equal(c, value)
 
 
+def test_reshaped_result_may_be_written_to_the_callers_array() -> None:
+    x = relay.var("x", shape=(2, 6))
+    value = random(2, 6)
+    lib = build(
+        relay.Function([x], relay.reshape(relay.nn.softmax(relay.reshape(x, (3, 4))), (12,)))
+    )
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    given, wanted = tvm.nd.array(value), tvm.nd.empty((12,))
+    module.module["set_input_zero_copy"]("x", given)
+    module.module["set_output_zero_copy"](0, wanted)
+    module.run()
+    e = np.exp(value.reshape(3, 4))
+    expected = (e / e.sum(1, keepdims=True)).reshape(-1)
+    np.testing.assert_allclose(wanted.numpy(), expected, rtol=1e-5)
+
+
 def test_equal_layers_share_one_kernel() -> None:
     x = relay.var("x", shape=(2, 8))
     body: relay.Expr = x

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
-from tvm.ir.structural import structural_hash
 from tvm.ir.type import TensorType
 from tvm.relay.backend.graph import NOP, Graph, GraphNode, TensorInfo, TensorRef
 from tvm.relay.backend.te_compiler import LoweredKernel, flat_types
@@ -37,6 +36,7 @@ class GraphCodegen:
         self._names = UniqueNames()
         self._refs: dict[int, list[TensorRef]] = {}
         self._constants: dict[object, TensorRef] = {}
+        self._results: set[int] = set()  # expressions that the model returns
 
     def run(self, main: Function) -> LoweredGraph:
         """The graph of `main`."""
@@ -44,6 +44,7 @@ class GraphCodegen:
             self._names.reserve(param.name_hint)
         for param in main.params:
             self._refs[id(param)] = self._input(param)
+        self._results = {id(e) for e in _returned(main.body)}
         for node in kernel_order(main.body):
             if id(node) not in self._refs:
                 self._refs[id(node)] = self._visit(node)
@@ -95,14 +96,23 @@ class GraphCodegen:
         assert isinstance(func, Function)
         inputs = [ref for a in call.args for ref in self._refs[id(a)]]
         outputs = [tensor_info(ty) for ty in flat_types(call.checked_type)]
-        if func.attrs.get("relay.reshape_only") and len(inputs) == len(outputs) == 1:
+        # a result has memory of its own, so that callers may replace it by theirs
+        is_view = bool(func.attrs.get("relay.reshape_only")) and id(call) not in self._results
+        if is_view and len(inputs) == len(outputs) == 1:
             node = GraphNode(self._names.fresh("reshape_nop"), outputs, NOP, inputs)
         else:
             kernel = self.lower(func)
-            attrs = {"hash": f"{structural_hash(func):016x}"}
+            attrs = {"hash": f"{kernel.digest:016x}"}
             node = GraphNode(self._names.fresh(kernel.name), outputs, kernel.name, inputs, attrs)
         index = self.result.graph.add(node)
         return [TensorRef(index, i) for i in range(len(outputs))]
+
+
+def _returned(body: RelayExpr) -> list[RelayExpr]:
+    """The expressions whose values leave the model."""
+    if not isinstance(body, Tuple):
+        return [body]
+    return [e for field in body.fields for e in _returned(field)]
 
 
 def kernel_order(body: RelayExpr) -> list[RelayExpr]:

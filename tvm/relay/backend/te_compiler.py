@@ -8,7 +8,7 @@ Functions with equal bodies are lowered once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import tvm.topi.generic as topi_generic
 from tvm import te, tir
@@ -39,6 +39,7 @@ class LoweredKernel:
     func: PrimFunc
     source: Function
     schedule: te.Schedule | None = None
+    digest: int = 0  # the structural hash of the source
 
 
 def operators_of(func: Function) -> list[Op]:
@@ -196,13 +197,14 @@ class TECompiler:
 
     def lower(self, func: Function) -> LoweredKernel:
         """The kernel of a function, made now if no equal one was."""
-        candidates = self._known.setdefault(structural_hash(func), [])
+        digest = structural_hash(func)
+        candidates = self._known.setdefault(digest, [])
         for kernel in candidates:
             if structural_equal(kernel.source, func):
                 return kernel
         name = self._names.fresh(f"{self._prefix}{kernel_name(func)}")
         try:
-            kernel = lower_kernel(func, name, self.target)
+            kernel = replace(lower_kernel(func, name, self.target), digest=digest)
         except TVMError as error:
             raise error.add_context(f"kernel {name}") from None
         candidates.append(kernel)

@@ -24,6 +24,7 @@ from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.operators import SHAPE_ONLY, calls
 from tvm.relay.traverse import rewrite_post_order, substitute
 from tvm.relay.ty import is_dynamic
+from tvm.runtime.ndarray import NDArray
 
 
 class ConstantFolder:
@@ -108,12 +109,20 @@ def _constants(exprs: tuple[RelayExpr, ...]) -> list[Constant]:
 
 
 def _evaluate(op: Op, call: Call, out_type: object) -> RelayExpr:
-    arrays = [c.data.numpy() for c in _constants(call.args)]
+    arrays = [_view(c.data) for c in _constants(call.args)]
     if op.fold is not None:
         results = op.fold(call.attrs, arrays, out_type)
         if results is not None:
             return _as_expr(results, isinstance(out_type, TupleType))
     return _as_expr(evaluate_call(call, arrays), isinstance(out_type, TupleType))
+
+
+def _view(data: NDArray) -> np.ndarray:
+    """The elements, not copied where numpy can read them in place."""
+    try:
+        return np.from_dlpack(data)
+    except (BufferError, RuntimeError, TypeError):  # types that DLPack or numpy lacks
+        return data.numpy()
 
 
 def _as_expr(results: list[np.ndarray], is_tuple: bool = False) -> RelayExpr:
