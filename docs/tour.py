@@ -275,7 +275,12 @@ with tempfile.TemporaryDirectory() as folder:
     loaded = tvm.runtime.load_module(str(path))
     result = tvm.nd.array(np.zeros((SIZE, SIZE), "float32"))
     loaded["matmul"](arrays[0], arrays[1], result)
-    print("loaded from", path.name, "- the same result:", np.array_equal(result.numpy(), arrays[2].numpy()))
+    print(
+        "loaded from",
+        path.name,
+        "- the same result:",
+        np.array_equal(result.numpy(), arrays[2].numpy()),
+    )
     assert np.array_equal(result.numpy(), arrays[2].numpy())
 
 # 12. One level up --------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The classic tensor compiler: te, tir, relay and a runtime, under their classic names.
 
-    import tvm
-    from tvm import te, relay
+import tvm
+from tvm import te, relay
 """
 
 import importlib as _importlib
@@ -12,9 +12,23 @@ from ._ffi.base import TVMError, __version__
 from ._ffi.registry import get_global_func, register_extension, register_func, register_object
 from .driver import build, lower
 from .ir import IRModule, instrument, transform
-from .runtime import container, ndarray as nd, object_generic
+from .runtime import container, object_generic
+from .runtime import ndarray as nd
 from .runtime.device import (
-    cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal, mtl, opencl, rocm, vpi, vulkan, webgpu,
+    cl,
+    cpu,
+    cuda,
+    device,
+    ext_dev,
+    gpu,
+    hexagon,
+    metal,
+    mtl,
+    opencl,
+    rocm,
+    vpi,
+    vulkan,
+    webgpu,
 )  # fmt: skip
 from .runtime.ndarray import NDArray
 from .runtime.object import Object

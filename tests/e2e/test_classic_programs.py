@@ -76,7 +76,9 @@ def test_matrix_multiplication_tutorial() -> None:
     A = te.placeholder((M, K), name="A")
     B = te.placeholder((K, N), name="B")
     bn, factor = 32, 4
-    packedB = te.compute((N // bn, K, bn), lambda bigN, k, littleN: B[k, bigN * bn + littleN], name="packedB")
+    packedB = te.compute(
+        (N // bn, K, bn), lambda bigN, k, littleN: B[k, bigN * bn + littleN], name="packedB"
+    )
     C = te.compute(
         (M, N),
         lambda m, n: te.sum(A[m, k] * packedB[n // bn, k, tvm.tir.indexmod(n, bn)], axis=k),

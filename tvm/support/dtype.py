@@ -38,8 +38,17 @@ class DType(str):
     """
 
     __slots__ = (
-        "code", "bits", "lanes", "element",
-        "is_int", "is_uint", "is_float", "is_bool", "is_handle", "is_vector", "is_void",
+        "bits",
+        "code",
+        "element",
+        "is_bool",
+        "is_float",
+        "is_handle",
+        "is_int",
+        "is_uint",
+        "is_vector",
+        "is_void",
+        "lanes",
     )  # fmt: skip
 
     code: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Generic, TypeVar
@@ -58,10 +58,8 @@ def deep_recursion() -> Iterator[None]:
         yield
     finally:
         # a caller deeper than the old limit cannot have it back
-        try:
+        with suppress(RecursionError):
             sys.setrecursionlimit(before)
-        except RecursionError:
-            pass
 
 
 def deep(function: F) -> F:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -229,10 +230,8 @@ def _known_shapes(model: Any) -> dict[str, str]:
     """Texts such as ``x: float32[1, 3]``, by name, as far as ONNX can infer them."""
     import onnx
 
-    try:
+    with contextlib.suppress(Exception):
         model = onnx.shape_inference.infer_shapes(model)
-    except Exception:
-        pass
     graph = model.graph
     texts = {t.name: f"{t.name}: {list(t.dims)}" for t in graph.initializer}
     for value in (*graph.input, *graph.value_info, *graph.output):

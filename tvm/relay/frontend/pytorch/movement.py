@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -184,7 +185,7 @@ def _tensor_split(x: RelayExpr, sections: Any, dim: int = 0) -> list[RelayExpr]:
         sizes = [extent // cuts + (i < extent % cuts) for i in range(cuts)]
     else:
         edges = [0, *as_ints(sections), extent]
-        sizes = [b - a for a, b in zip(edges, edges[1:], strict=False)]
+        sizes = [b - a for a, b in itertools.pairwise(edges)]
     return _pieces(x, sizes, dim)
 
 
