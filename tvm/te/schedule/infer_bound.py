@@ -32,6 +32,7 @@ from .intervals import (
     from_range,
     interval_of,
     point,
+    simple,
     to_range,
     union,
 )
@@ -288,8 +289,8 @@ def _gather(op: Operation, needs: Needs, context: BoundContext) -> None:
 def infer_bound(schedule: Schedule) -> dict[IterVar, Range]:
     """The range of every axis of a normalized schedule (``te.schedule.InferBound``)."""
     ranges = infer_ranges(schedule)
-    simplify = ranges.analyzer.simplify
+    analyzer = ranges.analyzer
     return {
-        iv: Range.from_min_extent(simplify(domain.min), simplify(domain.extent))
+        iv: Range.from_min_extent(simple(domain.min, analyzer), simple(domain.extent, analyzer))
         for iv, domain in ranges.items()
     }

@@ -90,14 +90,19 @@ def to_range(interval: Interval, default: Range, analyzer: Analyzer) -> Range:
     if low is None or high is None:
         return default
     dtype = default.extent.dtype
-    low = in_dtype(analyzer.simplify(low), dtype)
+    low = in_dtype(simple(low, analyzer), dtype)
     if interval.is_point:
         return Range.from_min_extent(low, const(1, dtype))
-    extent = in_dtype(analyzer.simplify(op.add(op.subtract(high, interval.low), 1)), dtype)
+    extent = in_dtype(simple(op.add(op.subtract(high, interval.low), 1), analyzer), dtype)
     if type(extent) is IntImm and extent.value < 0:
         # what an empty loop reads
         extent = const(0, dtype)
     return Range.from_min_extent(low, extent)
+
+
+def simple(value: PrimExpr, analyzer: Analyzer) -> PrimExpr:
+    """The value simplified; most are constants already."""
+    return value if type(value) is IntImm else analyzer.simplify(value)
 
 
 def in_dtype(value: PrimExpr, dtype: DType) -> PrimExpr:
@@ -128,8 +133,7 @@ def compare(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> int | None:
     if a is b:
         return 0
     difference = op.subtract(a, b)
-    if type(difference) is not IntImm:
-        difference = analyzer.simplify(difference)
+    difference = simple(difference, analyzer)
     if type(difference) is IntImm:
         return difference.value
     if analyzer.can_prove(op.less_equal(a, b)):

@@ -20,7 +20,7 @@ from tvm.runtime.object import Object
 from tvm.tir import op
 from tvm.tir.expr import IntImm, IterVar, Range, Sub, const
 
-from .intervals import Interval, compare, from_range, in_dtype, interval_of, point
+from .intervals import Interval, compare, from_range, in_dtype, interval_of, point, simple
 
 Values = dict[IterVar, PrimExpr]
 Sets = dict[IterVar, Interval]
@@ -138,7 +138,7 @@ class Split(Relation):
         if not threaded.get(self.parent) and _is_less(domain.extent, amount, ranges.analyzer):
             # no need for a loop longer than what it covers; threads keep the extent they were given
             amount = op.maximum(domain.extent, 1)
-        rest = ranges.analyzer.simplify(ceil_div(domain.extent, amount))
+        rest = simple(ceil_div(domain.extent, amount), ranges.analyzer)
         near, far = (self.outer, self.inner) if self.factor is None else (self.inner, self.outer)
         ranges.learn(near, 0, amount)
         ranges.learn(far, 0, rest)
