@@ -189,9 +189,10 @@ class _Comparison:
 
     def types_of_variables(self, a: Any, b: Any) -> bool:
         """Everything but the name: names are recorded as plain strings."""
-        for name, _ in type(a).compared:
+        for name, binds in type(a).compared:
             x, y = getattr(a, name), getattr(b, name)
-            if name not in ("name", "name_hint", "vid") and not self.values(x, y):
+            same = self.definitions if binds else self.values
+            if name not in ("name", "name_hint", "vid") and not same(x, y):
                 self.path.append(f".{name}")
                 return False
         return True

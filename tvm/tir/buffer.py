@@ -219,7 +219,7 @@ class Buffer(Scriptable, Node):
     def _ramp(self, item: Any) -> PrimExpr:
         if not isinstance(item, slice):
             return as_expr(item)
-        start = as_expr(item.start or 0)
+        start = as_expr(0 if item.start is None else item.start)
         length = difference(*op.unify(item.stop, start))
         lanes = op.floordiv(length, item.step)
         if not isinstance(lanes, IntImm):
@@ -280,7 +280,7 @@ def decl_buffer(
     index_dtype = extents[0].dtype if extents else INT32
     if elem_offset is None:
         if offset_factor:
-            elem_offset = Var(f"{name}_elem_offset", index_dtype)
+            elem_offset = Var(f"{name}_elem_offset" if name else "", index_dtype)
         else:
             elem_offset = int_imm(index_dtype, 0)
     kinds = {"": BufferType.DEFAULT, "default": BufferType.DEFAULT,

@@ -843,8 +843,8 @@ class Reduce(PrimExprWithOp):
     """The combination of ``source`` over the iterations of ``axis`` where ``condition`` holds."""
 
     combiner: CommReducer
-    source: tuple[PrimExpr, ...]
     axis: tuple[IterVar, ...]
+    source: tuple[PrimExpr, ...]
     condition: PrimExpr
     value_index: int
     init: tuple[PrimExpr, ...] = ()
@@ -861,7 +861,7 @@ class Reduce(PrimExprWithOp):
         span: Span | None = None,
     ) -> None:
         self._init(
-            combiner, as_exprs(src), tuple(rdom), as_expr(condition), int(value_index),
+            combiner, tuple(rdom), as_exprs(src), as_expr(condition), int(value_index),
             as_exprs(init or ()), span,
         )  # fmt: skip
 

@@ -344,14 +344,15 @@ class MatchBufferRegion(Scriptable, Node):
 class Block(Stmt):
     """A unit of scheduling: what ``body`` reads and writes, per point of its iteration space."""
 
+    # definitions come before what uses them
     iter_vars: tuple[IterVar, ...]
+    alloc_buffers: tuple[Buffer, ...] = binder("body", "init")
+    match_buffers: tuple[MatchBufferRegion, ...]
     reads: tuple[BufferRegion, ...]
     writes: tuple[BufferRegion, ...]
     name_hint: str = ignored()
+    init: Stmt | None
     body: Stmt
-    init: Stmt | None = None
-    alloc_buffers: tuple[Buffer, ...] = binder("body", "init", default=())
-    match_buffers: tuple[MatchBufferRegion, ...] = ()
     annotations: dict[str, Any] = child(default=None, convert=_annotations, shape=Shape.NESTED)
 
     def __init__(
@@ -368,8 +369,8 @@ class Block(Stmt):
         span: Span | None = None,
     ) -> None:
         self._init(
-            tuple(iter_vars), tuple(reads), tuple(writes), name_hint, body, init,
-            tuple(alloc_buffers or ()), tuple(match_buffers or ()), _annotations(annotations), span,
+            tuple(iter_vars), tuple(alloc_buffers or ()), tuple(match_buffers or ()), tuple(reads),
+            tuple(writes), name_hint, init, body, _annotations(annotations), span,
         )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from tvm.ir.visitor import Visitor
 from tvm.support import deep
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import IterVar, Let, Var
+from tvm.tir.expr import CommReducer, IterVar, Let, Reduce, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, Block, DeclBuffer, For, MatchBufferRegion
 
@@ -123,6 +123,14 @@ class Plan(Visitor):
         self.bound[let.var] = None
         self.has_lets = True
         self.visit_children(let)
+
+    def visit_comm_reducer(self, reducer: CommReducer) -> None:
+        self.bound.update(dict.fromkeys((*reducer.lhs, *reducer.rhs)))
+        self.visit_children(reducer)
+
+    def visit_reduce(self, reduce: Reduce) -> None:
+        self.has_lets = True
+        self.visit_children(reduce)
 
     def visit_var(self, var: Var) -> None:
         self.variables[var] = None

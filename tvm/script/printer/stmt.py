@@ -17,6 +17,7 @@ from tvm.tir.expr import (
     IterVar,
     Let,
     Range,
+    Reduce,
     SizeVar,
     Var,
 )
@@ -91,8 +92,19 @@ class StmtPrinter(ExprPrinter):
 
     def define_free(self, buffer: Buffer) -> None:
         """Define the variables of a buffer's shape, strides and offset that are not defined yet."""
-        for expr in (*buffer.shape, *buffer.strides, buffer.elem_offset):
+        for expr in (*buffer.shape, *buffer.strides):
             self._define_free_in(expr)
+        if not self.has_own_offset(buffer):
+            self._define_free_in(buffer.elem_offset)
+
+    def has_own_offset(self, buffer: Buffer) -> bool:
+        """Whether the offset is a variable of which nothing but the factor is known."""
+        offset = buffer.elem_offset
+        return (
+            isinstance(offset, Var)
+            and offset not in self.names.texts
+            and offset not in self.plan.variables
+        )
 
     def _define_free_in(self, expr: PrimExpr) -> None:
         if isinstance(expr, Var):
@@ -121,14 +133,15 @@ class StmtPrinter(ExprPrinter):
             self.out.append(", strides=")
             self.shape(buffer.strides)
         offset = buffer.elem_offset
-        if not (type(offset) is IntImm and offset.value == 0):
+        own_offset = self.has_own_offset(buffer)
+        if not own_offset and not (type(offset) is IntImm and offset.value == 0):
             self.out.append(", elem_offset=")
             self.visit(offset)
         if buffer.scope() != "global" and pointer is None:
             self.out.append(f', scope="{buffer.scope()}"')
         if buffer.data_alignment != DEFAULT_ALIGNMENT:
             self.out.append(f", align={buffer.data_alignment}")
-        if buffer.offset_factor != 1:
+        if buffer.offset_factor != 1 or own_offset:
             self.out.append(f", offset_factor={buffer.offset_factor}")
         if buffer.buffer_type is BufferType.AUTO_BROADCAST:
             self.out.append(', buffer_type="auto"')
@@ -197,8 +210,14 @@ class StmtPrinter(ExprPrinter):
             self._find_lets(expr)
 
     def _find_lets(self, expr: Any) -> None:
-        if type(expr) is Let and expr.var not in self.names.texts:
-            self.define_variable(expr.var)
+        bound: tuple[Var, ...] = ()
+        if type(expr) is Let:
+            bound = (expr.var,)
+        elif type(expr) is Reduce:
+            bound = tuple([axis.var for axis in expr.axis])
+        for var in bound:
+            if var not in self.names.texts:
+                self.define_variable(var)
         for part in expr.children():
             self._find_lets(part)
 
