@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import tvm.runtime.ndarray as nd
 from tests.runtime import native_library
@@ -105,6 +106,11 @@ def test_python_numbers_and_lists_are_converted(module: GraphModule) -> None:
     np.testing.assert_array_equal(module.get_input(0).numpy(), X)
     module.set_input("x", np.asfortranarray(X))
     np.testing.assert_array_equal(module.get_input(0).numpy(), X)
+
+
+def test_arrays_with_strides_are_compacted(module: GraphModule) -> None:
+    module.set_input("x", nd.from_dlpack(torch.tensor(X).t()))
+    np.testing.assert_array_equal(module.get_input(0).numpy(), X.T)
 
 
 BAD_INPUTS = [

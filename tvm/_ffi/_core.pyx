@@ -13,6 +13,10 @@ from libc.stdlib cimport free, malloc
 
 from tvm.support.dtype import DType, dtype_from_code
 
+cdef extern from "Python.h" nogil:
+    int Py_IsInitialized()
+
+
 include "c_api.pxi"
 
 
@@ -62,8 +66,11 @@ cdef inline int check(int rc) except -1:
     return 0
 
 
-cdef void drop_python_reference(void* obj) noexcept with gil:
-    Py_DECREF(<object>obj)
+cdef void drop_python_reference(void* obj) noexcept nogil:
+    # native objects may outlive the interpreter
+    if Py_IsInitialized():
+        with gil:
+            Py_DECREF(<object>obj)
 
 
 cdef void* wrap_python(object value) except NULL:

@@ -58,7 +58,7 @@ cdef extern from "tvm/runtime/c_runtime_api.h" nogil:
         size_t size
 
     ctypedef int (*TVMPackedCFunc)(TVMValue*, int*, int, void*, void*) noexcept
-    ctypedef void (*TVMPackedCFuncFinalizer)(void*) noexcept
+    ctypedef void (*TVMPackedCFuncFinalizer)(void*) noexcept nogil
 
     void TVMAPISetLastForeignError(const char* msg, void* error)
     const char* TVMGetLastError()
@@ -86,7 +86,7 @@ cdef extern from "tvm/runtime/c_runtime_api.h" nogil:
     void TVMDLManagedTensorCallDeleter(DLManagedTensor* tensor)
     int TVMObjectRetain(void* obj)
     int TVMObjectFree(void* obj)
-    int TVMObjectWrapForeign(void* foreign, void (*fin)(void*) noexcept, void** out)
-    void* TVMObjectUnwrapForeign(void* obj, void (*fin)(void*) noexcept)
+    int TVMObjectWrapForeign(void* foreign, void (*fin)(void*) noexcept nogil, void** out)
+    void* TVMObjectUnwrapForeign(void* obj, void (*fin)(void*) noexcept nogil)
     int TVMObjectGetTypeIndex(void* obj, unsigned* out)
     int TVMSynchronize(int device_type, int device_id, void* stream)

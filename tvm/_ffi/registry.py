@@ -67,7 +67,7 @@ def get_global_func(name: str, allow_missing: bool = False) -> PackedFuncBase | 
     allow_missing : bool
         Whether to return None, rather than raise, if there is none.
     """
-    func = _core.get_global(name)
+    func: PackedFuncBase | None = _core.get_global(name)
     if func is None and not allow_missing:
         hint = suggest(name, list_global_func_names())
         raise ValueError(f"cannot find global function {name!r}" + (f"; {hint}" if hint else ""))

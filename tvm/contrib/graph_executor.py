@@ -133,7 +133,7 @@ class GraphModule:
 
     def _as_tensor(self, key: str | int, value: Any) -> NDArray:
         if isinstance(value, NDArray):
-            return value
+            return value if value.strides is None else array(value.numpy())
         if value is None:
             raise TypeError(f"input {key!r} needs an array, got None")
         if isinstance(value, np.ndarray):

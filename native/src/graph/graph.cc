@@ -85,6 +85,21 @@ void ReadEntryAttributes(const Json& attrs, Graph* graph) {
   }
 }
 
+double EntrySize(const Graph& graph, uint32_t entry) {
+  double size = static_cast<double>(ElementBytes(graph.dtypes[entry]));
+  for (int64_t extent : graph.shapes[entry]) size *= static_cast<double>(extent);
+  return size;
+}
+
+void CheckReshapes(const Graph& graph) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!graph.nodes[i].is_nop()) continue;
+    if (EntrySize(graph, graph.row_ptr[i]) != EntrySize(graph, graph.entry_id(graph.nodes[i].inputs[0]))) {
+      ThrowValueError("graph JSON: node ", i, " (__nop) changes the size of its input");
+    }
+  }
+}
+
 void CheckEntry(const Graph& graph, GraphEntry entry, size_t before, const std::string& place) {
   if (entry.node >= before || entry.index >= graph.nodes[entry.node].num_outputs) {
     ThrowValueError(place, " refers to output ", entry.index, " of node ", entry.node, ", which does not exist before it");
@@ -134,6 +149,7 @@ Graph Graph::Parse(const std::string& json) {
   const Json& attrs = root.At("attrs", place);
   attrs.Object("graph JSON: attrs");
   ReadEntryAttributes(attrs, &graph);
+  CheckReshapes(graph);
   return graph;
 }
 

@@ -15,11 +15,11 @@ constexpr size_t kAllocAlignment = 128;
 // What compiled code may rely on.
 constexpr size_t kDataAlignment = 64;
 
-size_t DataBytes(const DLTensor& tensor);
-bool IsContiguous(const DLTensor& tensor);
-std::string ShapeText(const int64_t* shape, int ndim);
+TVM_DLL size_t DataBytes(const DLTensor& tensor);
+TVM_DLL bool IsContiguous(const DLTensor& tensor);
+TVM_DLL std::string ShapeText(const int64_t* shape, int ndim);
 
-class NDArrayObj : public Object {
+class TVM_DLL NDArrayObj : public Object {
  public:
   static constexpr uint32_t kTypeIndex = kRuntimeNDArray;
   ~NDArrayObj();

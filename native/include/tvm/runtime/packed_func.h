@@ -21,7 +21,7 @@ class TVMRetValue;
 class Module;
 class ModuleNode;
 
-const char* ArgTypeCode2Str(int type_code);
+TVM_DLL const char* ArgTypeCode2Str(int type_code);
 
 // One value and its code, borrowed. Conversions check, and name what was expected and found.
 class TVM_DLL TVMArgValue {
