@@ -94,7 +94,9 @@ def test_equality_builds_a_node_that_is_true_for_the_same_object() -> None:
 
 
 def test_other_expressions_have_no_truth_value() -> None:
-    with pytest.raises(ValueError, match=r"no Python truth value, got x < y; hint: use tvm\.tir\.all"):
+    with pytest.raises(
+        ValueError, match=r"no Python truth value, got x < y; hint: use tvm\.tir\.all"
+    ):
         bool(x < y)
     with pytest.raises(ValueError, match="no Python truth value"):
         if x:
@@ -134,7 +136,9 @@ def test_constants() -> None:
     assert not const(0)
 
 
-@pytest.mark.parametrize(("dtype", "value"), [("int8", 128), ("uint8", -1), ("bool", 2), ("int32", 2**31)])
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("int8", 128), ("uint8", -1), ("bool", 2), ("int32", 2**31)]
+)
 def test_a_constant_has_to_fit(dtype: str, value: int) -> None:
     with pytest.raises(ValueError, match=f"IntImm requires a value of {dtype}, got {value}"):
         tir.IntImm(dtype, value)

@@ -110,7 +110,9 @@ def test_a_float_that_does_not_fit_is_not_folded() -> None:
     assert type(const(math.nan).astype("int32")) is tir.Cast
 
 
-@pytest.mark.parametrize("divide", [tir.floordiv, tir.floormod, tir.truncdiv, tir.truncmod, tir.div])
+@pytest.mark.parametrize(
+    "divide", [tir.floordiv, tir.floormod, tir.truncdiv, tir.truncmod, tir.div]
+)
 def test_division_by_the_constant_zero_is_refused(divide: Any) -> None:
     with pytest.raises(ZeroDivisionError, match="requires a divisor other than zero"):
         divide(tir.Var("x", "int32"), 0)
