@@ -96,9 +96,9 @@ def test_users_passes_run_in_their_phase(phase: int) -> None:
 
 
 def test_a_users_pass_must_be_callable() -> None:
-    with PassContext(config={"tir.add_lower_pass": [(1, "Simplify")]}):
-        with pytest.raises(TVMError, match="add_lower_pass requires passes"):
-            lower_passes()
+    context = PassContext(config={"tir.add_lower_pass": [(1, "Simplify")]})
+    with context, pytest.raises(TVMError, match="add_lower_pass requires passes"):
+        lower_passes()
 
 
 def test_unknown_options_are_refused_with_a_suggestion() -> None:

@@ -279,7 +279,7 @@ def get_active_lane_mask(dtype: Any, base: Any, limit: Any) -> PrimExpr:
 def get_vscale_expr(dtype: Any, min_size: int = 128) -> PrimExpr:
     """The number of elements of a scalable vector of at least ``min_size`` bits."""
     lanes = as_expr(min_size // as_dtype(dtype).bits)
-    return lanes * vscale()  # type: ignore[operator, no-any-return]
+    return lanes * vscale()
 
 
 # ---- threads

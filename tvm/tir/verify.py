@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Any
 
 from tvm.error import LoweringError
+from tvm.ir.expr import PrimExpr
 from tvm.ir.instrument import PassInstrument
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassInfo
@@ -21,7 +22,6 @@ from tvm.tir.expr import (
     Call,
     FloorDiv,
     FloorMod,
-    PrimExpr,
     ProducerLoad,
     Reduce,
 )

@@ -114,7 +114,7 @@ BODIES: dict[str, Callable[[tir.Var], Stmt]] = {
         B, i, tir.if_then_else(tir.all(i >= 1, i < 3), A[i - 1], tir.const(0.0, "float32"))
     ),
     "tail": lambda i: IfThenElse(i + 61 < 64, store(B, i + 61, A[i + 61])),
-    "head": lambda i: IfThenElse(1 <= i, store(B, i - 1, A[i - 1])),
+    "head": lambda i: IfThenElse(i >= 1, store(B, i - 1, A[i - 1])),
     "likely": lambda i: IfThenElse(tir.likely(i + 61 < 64), store(B, i + 61, A[i + 61] + A[0])),
     "two sides": lambda i: IfThenElse(i < 2, store(B, i, A[i]), store(B, i, A[i + 1])),
     "nothing to do": lambda i: IfThenElse(i > 10, store(B, i + 100, A[i + 100])),

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tvm.arith import Analyzer, IntervalSet, neg_inf, pos_inf
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.tir import op
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, PrimExpr, Range, Var, const
+from tvm.tir.expr import BufferLoad, Range, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, LetStmt
 from tvm.tir.stmt_functor import substitute
 
@@ -80,7 +81,7 @@ class AccessFinder(Visitor):
             axis.var: value
             for axis, value in zip(block.iter_vars, realize.iter_values, strict=True)
         }
-        inside = {buffer: None for buffer in block.alloc_buffers}
+        inside = dict.fromkeys(block.alloc_buffers)
         for found, regions in ((self.reads, block.reads), (self.writes, block.writes)):
             for region in regions:
                 if region.buffer not in inside:
@@ -123,7 +124,8 @@ class AccessFinder(Visitor):
         """The box around the accesses of each buffer, within its bounds."""
         return [
             BufferRegion(
-                buffer, [self._hull(buffer, axis, boxes) for axis in range(len(buffer.shape))]
+                buffer,
+                tuple([self._hull(buffer, axis, boxes) for axis in range(len(buffer.shape))]),
             )
             for buffer, boxes in accesses.items()
             if buffer not in self.opaque
@@ -145,7 +147,7 @@ class AccessFinder(Visitor):
     def whole(self) -> list[BufferRegion]:
         """All of each buffer that is accessed through its pointer."""
         return [
-            BufferRegion(buffer, [Range(extent) for extent in buffer.shape])
+            BufferRegion(buffer, tuple([Range(extent) for extent in buffer.shape]))
             for buffer in self.opaque
         ]
 

@@ -8,7 +8,7 @@ from tvm.ir.visitor import Visitor
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Stmt
+from tvm.tir.stmt import BlockRealize, BufferRegion, BufferStore, For, Stmt
 
 
 def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, Stmt | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.error import TVMError
+from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.visitor import Visitor
 from tvm.tir.expr import (
@@ -14,7 +15,6 @@ from tvm.tir.expr import (
     CmpExpr,
     IntImm,
     LogicalExpr,
-    PrimExpr,
     Select,
 )
 from tvm.tir.function import PrimFunc

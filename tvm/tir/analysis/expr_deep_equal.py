@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
-from tvm.tir.expr import PrimExpr
 
 
 def expr_deep_equal(lhs: PrimExpr, rhs: PrimExpr) -> bool:

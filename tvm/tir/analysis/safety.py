@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.tir.expr import (
     BinaryOpExpr,
@@ -13,7 +14,6 @@ from tvm.tir.expr import (
     FloorMod,
     IntImm,
     Mod,
-    PrimExpr,
     ProducerLoad,
 )
 from tvm.tir.intrinsics import INTRINSICS, effect_of

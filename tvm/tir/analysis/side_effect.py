@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
-from tvm.tir.expr import BufferLoad, Call, CallEffectKind, PrimExpr, ProducerLoad
+from tvm.tir.expr import BufferLoad, Call, CallEffectKind, ProducerLoad
 from tvm.tir.intrinsics import effect_of
 
 

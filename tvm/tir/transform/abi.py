@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from tvm.support.dtype import DType, dtype as as_dtype
-from tvm.tir.expr import BufferLoad, Call, PrimExpr, StringImm, as_expr, const
+from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
+from tvm.tir.expr import BufferLoad, Call, StringImm, as_expr, const
 from tvm.tir.intrinsics import INTRINSICS
 
 STRUCT_GET = INTRINSICS["tvm_struct_get"]

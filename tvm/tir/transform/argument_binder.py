@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 
 from tvm.error import LoweringError
+from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.tir import op
 from tvm.tir.buffer import Buffer, BufferType, decl_buffer
@@ -20,7 +21,6 @@ from tvm.tir.expr import (
     Cast,
     IntImm,
     Or,
-    PrimExpr,
     StringImm,
     Var,
     const,
@@ -70,7 +70,7 @@ class ArgumentBinder:
     def check(self, condition: PrimExpr, error: str, what: str, *got: PrimExpr) -> None:
         """Raise an error of class ``error`` unless the condition holds, telling what was found."""
         if not is_const(condition, 1):
-            found = (", got ", *got) if got else ()
+            found: tuple[str | PrimExpr, ...] = (", got ", *got) if got else ()
             self.layers.append(self._assertion(condition, error, what, *found))
 
     def bind(self, expected: PrimExpr, found: PrimExpr, what: str) -> None:
@@ -93,7 +93,8 @@ class ArgumentBinder:
                 f"function {self.function_name} uses {names}, which no argument determines: {what}",
                 hint="pass the variable as an argument, or use it alone as an extent of one",
             )
-        value = () if isinstance(expected, IntImm) else (" (", expected, ")")
+        constant = isinstance(expected, IntImm)
+        value: tuple[str | PrimExpr, ...] = () if constant else (" (", expected, ")")
         same = op.equal(expected, found)
         self.layers.append(self._assertion(same, "ValueError", what, *value, ", got ", found))
 
@@ -155,7 +156,9 @@ class ArgumentBinder:
         for axis in reversed(range(len(buffer.shape))):
             extent, stride = buffer.shape[axis], buffer.strides[axis]
             given = narrowed(found[axis], stride.dtype)
-            value = Call(stride.dtype, IF_THEN_ELSE, [absent, op.cast(step, stride.dtype), given])
+            value: PrimExpr = Call(
+                stride.dtype, IF_THEN_ELSE, [absent, op.cast(step, stride.dtype), given]
+            )
             if buffer.buffer_type is BufferType.AUTO_BROADCAST:
                 value = op.select(op.equal(extent, 1), const(0, stride.dtype), value)
             self.bind(stride, value, f"{label} needs strides[{axis}] == {text_of(stride)}")

@@ -7,9 +7,10 @@ g(tvm_thread_context(ctx()))       f(ctx_cache)
 
 from __future__ import annotations
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Rewriter
-from tvm.tir.expr import Call, PrimExpr, Var
+from tvm.tir.expr import Call, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import For, ForKind, LetStmt, Stmt

@@ -20,7 +20,7 @@ from tvm.ir.node import Node
 from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.transform import FunctionPass, PassInfo
 from tvm.ir.visitor import Visitor
-from tvm.tir.expr import BufferLoad, FloatImm, IntImm, PrimExpr, Var
+from tvm.tir.expr import BufferLoad, FloatImm, IntImm, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import BufferStore, For
@@ -85,6 +85,8 @@ def prim_func_pass(name: str, options: Any = None) -> Callable[[Callable[..., An
 
 # ---- questions about nodes
 
+TRUE = const(True, "bool")
+
 
 def is_const(e: Any, value: int) -> bool:
     """Whether ``e`` is the integer constant ``value``."""
@@ -115,10 +117,7 @@ def contains(node: Node, found: Callable[[Any], bool]) -> bool:
     """Whether the node or one below it answers the question with yes."""
     if found(node):
         return True
-    for below in node.children():
-        if contains(below, found):
-            return True
-    return False
+    return any([contains(below, found) for below in node.children()])
 
 
 def fresh(var: Var) -> Var:

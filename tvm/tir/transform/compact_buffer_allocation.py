@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
 from tvm.tir.analysis.block_access_region import AccessFinder
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IntImm, PrimExpr, Range
+from tvm.tir.expr import BufferLoad, IntImm, Range
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Block, BufferRegion, BufferStore, Stmt
 from tvm.tir.stmt_functor import BufferRewriter
@@ -63,7 +64,9 @@ class AllocationCompacter(BufferRewriter):
         if starts is None:
             return super().visit_buffer_load(load)
         indices = [self.visit(index) for index in load.indices]
-        return BufferLoad(self.buffer(load.buffer), self._shifted(indices, starts), load.predicate)
+        return BufferLoad(
+            self.buffer(load.buffer), tuple(self._shifted(indices, starts)), load.predicate
+        )
 
     def visit_buffer_store(self, node: BufferStore) -> Stmt:
         starts = self.starts.get(node.buffer)
@@ -82,7 +85,7 @@ class AllocationCompacter(BufferRewriter):
         ranges = [self.visit(r) for r in node.region]
         mins = self._shifted([r.min for r in ranges], starts)
         moved = [Range.from_min_extent(m, r.extent) for m, r in zip(mins, ranges, strict=True)]
-        return BufferRegion(self.buffer(node.buffer), moved)
+        return BufferRegion(self.buffer(node.buffer), tuple(moved))
 
     def _shifted(self, indices: Sequence[PrimExpr], starts: Sequence[PrimExpr]) -> list[PrimExpr]:
         return [

@@ -6,7 +6,10 @@ block(vi = i + 1):           ->    block():
 
 from __future__ import annotations
 
-from tvm.tir.expr import PrimExpr, Var
+from typing import Any
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Block, BlockRealize, Stmt
 from tvm.tir.stmt_functor import BufferRewriter
@@ -29,7 +32,7 @@ class BlockOpener(BufferRewriter):
         block: Block = realize.block
         for axis, value in zip(block.iter_vars, values, strict=True):
             self.values[axis.var] = value
-        opened = self.visit_block(block.replace(iter_vars=()) if block.iter_vars else block)
+        opened: Any = self.visit_block(block.replace(iter_vars=()) if block.iter_vars else block)
         if opened is block and predicate is realize.predicate:
             return realize
         return BlockRealize((), predicate, opened)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import IterVar, Let, PrimExpr, Var
+from tvm.tir.expr import IterVar, Let, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Allocate, AllocateConst, AttrStmt, DeclBuffer, For, LetStmt, Stmt
 from tvm.tir.stmt_functor import BufferRewriter
@@ -31,19 +32,19 @@ class DefinitionSeparator(BufferRewriter):
         return self.names.get(var, var)
 
     def visit_for(self, loop: For) -> Stmt:
-        return self._define(loop, "loop_var")
+        return self._define(loop, "loop_var")  # type: ignore[no-any-return]
 
     def visit_let_stmt(self, let: LetStmt) -> Stmt:
-        return self._define(let, "var")
+        return self._define(let, "var")  # type: ignore[no-any-return]
 
     def visit_let(self, let: Let) -> PrimExpr:
-        return self._define(let, "var")
+        return self._define(let, "var")  # type: ignore[no-any-return]
 
     def visit_allocate(self, alloc: Allocate) -> Stmt:
-        return self._define(alloc, "buffer_var")
+        return self._define(alloc, "buffer_var")  # type: ignore[no-any-return]
 
     def visit_allocate_const(self, alloc: AllocateConst) -> Stmt:
-        return self._define(alloc, "buffer_var")
+        return self._define(alloc, "buffer_var")  # type: ignore[no-any-return]
 
     def visit_decl_buffer(self, node: DeclBuffer) -> Stmt:
         self.buffer(node.buffer)  # the body finds it under the same name

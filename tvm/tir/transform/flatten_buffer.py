@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tvm.error import LoweringError
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Call, Cast, PrimExpr, const
+from tvm.tir.expr import BufferLoad, Call, Cast, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Allocate, BufferStore, DeclBuffer, Stmt
 from tvm.tir.transform.common import ADDRESS_OF, comes_from_te, is_const, prim_func_pass
@@ -149,8 +150,12 @@ class BufferFlattener(Rewriter):
         indices = [self.visit(index) for index in load.indices]
         predicate = None if load.predicate is None else self.visit(load.predicate)
         if view.buffer is buffer and self._same(load.indices, indices):
-            return load if predicate is load.predicate else BufferLoad(buffer, indices, predicate)
-        return BufferLoad(view.buffer, [view.index(indices)], predicate)
+            return (
+                load
+                if predicate is load.predicate
+                else BufferLoad(buffer, tuple(indices), predicate)
+            )
+        return BufferLoad(view.buffer, (view.index(indices),), predicate)
 
     @staticmethod
     def _same(old: Sequence[PrimExpr], new: Sequence[PrimExpr]) -> bool:

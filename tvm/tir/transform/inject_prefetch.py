@@ -6,9 +6,10 @@ prefetch(A[i : i + 1, 0 : 64])   ->    for k in range(4):
 
 from __future__ import annotations
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.tir.builtin import address_of
-from tvm.tir.expr import BufferLoad, Call, PrimExpr, Var, const
+from tvm.tir.expr import BufferLoad, Call, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import Evaluate, For, ForKind, Prefetch, Stmt
@@ -31,7 +32,7 @@ class PrefetchInjector(Rewriter):
             step = per_line if last else 1
             loops.append((var, (bound.extent + (step - 1)) // step))
             indices.append(bound.min + var * step)
-        address = address_of(BufferLoad(buffer, indices))
+        address = address_of(BufferLoad(buffer, tuple(indices)))
         options = [const(value, "int32") for value in (0, 3, 1)]
         body: Stmt = Evaluate(Call("int32", INTRINSICS["prefetch"], [address, *options]))
         for var, extent in reversed(loops):

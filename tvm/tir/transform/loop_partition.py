@@ -15,9 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter, Visitor
 from tvm.tir import op
-from tvm.tir.expr import LE, LT, Call, IntImm, PrimExpr, Range, Var, const
+from tvm.tir.expr import LE, LT, Call, IntImm, Range, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import BufferStore, For, ForKind, Stmt, seq
 from tvm.tir.stmt_functor import substitute

@@ -8,9 +8,10 @@ block(vi, vk: reduce):       ->    block(vi, vk: reduce):
 
 from __future__ import annotations
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.tir import op
-from tvm.tir.expr import IterVar, PrimExpr
+from tvm.tir.expr import IterVar
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Block, IfThenElse, Stmt, seq
 from tvm.tir.transform.common import comes_from_te, is_const, prim_func_pass

@@ -10,6 +10,7 @@ How an intrinsic is lowered is a facet of its record, by target kind, with ``def
 from __future__ import annotations
 
 from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.visitor import Rewriter
 from tvm.tir import op
@@ -23,7 +24,6 @@ from tvm.tir.expr import (
     IterVar,
     Let,
     Mod,
-    PrimExpr,
     Ramp,
     Range,
     Var,
@@ -101,7 +101,7 @@ class IntrinsicLowerer(BoundedRewriter):
     def visit_floor_div(self, e: FloorDiv) -> PrimExpr:
         a, b = self.visit(e.a), self.visit(e.b)
         if e.dtype.is_float:
-            return self.visit_call(op.floor(Div(a, b)))
+            return self._floored(Div(a, b))
         if e.dtype.is_uint:
             return Div(a, b)
         divisor = constant_value(b)
@@ -115,7 +115,7 @@ class IntrinsicLowerer(BoundedRewriter):
     def visit_floor_mod(self, e: FloorMod) -> PrimExpr:
         a, b = self.visit(e.a), self.visit(e.b)
         if e.dtype.is_float:
-            return a - self.visit_call(op.floor(Div(a, b))) * b
+            return op.subtract(a, self._floored(Div(a, b)) * b)
         if e.dtype.is_uint:
             return Mod(a, b)
         divisor = constant_value(b)
@@ -125,6 +125,10 @@ class IntrinsicLowerer(BoundedRewriter):
             return Mod(a, b)
         remainder = Mod(a, b)
         return op.select(rounds_down(remainder, b), remainder, remainder + b)
+
+    def _floored(self, quotient: PrimExpr) -> PrimExpr:
+        floored: PrimExpr = self.visit(op.floor(quotient))
+        return floored
 
     def _floor_div_constant(self, a: PrimExpr, b: PrimExpr, divisor: int) -> PrimExpr:
         if is_power_of_two(divisor):

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.error import LoweringError
+from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, PrimExpr, Range, Var
+from tvm.tir.expr import BufferLoad, Range, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import (
     Block,
@@ -80,7 +81,9 @@ class MatchLowerer(BufferRewriter):
         if load.buffer not in self.sources:
             return super().visit_buffer_load(load)
         indices = [self.visit(index) for index in load.indices]
-        return BufferLoad(self.sources[load.buffer].buffer, self._redirect(load.buffer, indices))
+        return BufferLoad(
+            self.sources[load.buffer].buffer, tuple(self._redirect(load.buffer, indices))
+        )
 
     def visit_buffer_store(self, node: BufferStore) -> Stmt:
         if node.buffer not in self.sources:
@@ -99,7 +102,7 @@ class MatchLowerer(BufferRewriter):
         dropped = len(starts) - len(ranges)
         extents = [*[r.extent for r in region.region[:dropped]], *[r.extent for r in ranges]]
         pairs = zip(starts, extents, strict=True)
-        return BufferRegion(region.buffer, [Range.from_min_extent(a, b) for a, b in pairs])
+        return BufferRegion(region.buffer, tuple([Range.from_min_extent(a, b) for a, b in pairs]))
 
 
 @prim_func_pass("tir.LowerMatchBuffer")

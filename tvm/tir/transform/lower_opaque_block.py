@@ -24,7 +24,7 @@ from tvm.tir.stmt import (
     Stmt,
 )
 from tvm.tir.stmt_functor import Substituter
-from tvm.tir.transform.common import comes_from_te, is_const, prim_func_pass
+from tvm.tir.transform.common import TRUE, comes_from_te, is_const, prim_func_pass
 
 
 class OpaqueBlockLowerer(Substituter):
@@ -40,7 +40,7 @@ class OpaqueBlockLowerer(Substituter):
         for buffer in reversed(block.alloc_buffers):
             placed = self.buffer(buffer)
             body = DeclBuffer(placed, body)
-            body = Allocate(placed.data, placed.dtype, allocation_shape(placed), True, body)
+            body = Allocate(placed.data, placed.dtype, allocation_shape(placed), TRUE, body)
         body = self._annotated(block.annotations, body)
         predicate = self.visit(realize.predicate)
         return body if is_const(predicate, 1) else IfThenElse(predicate, body)
@@ -73,13 +73,13 @@ def is_pragma(key: str) -> bool:
     return key.startswith("pragma_")
 
 
-def allocation_shape(buffer: Any) -> list[PrimExpr]:
+def allocation_shape(buffer: Any) -> tuple[PrimExpr, ...]:
     """The memory a buffer needs: with strides, each outer stride tells the extent inside it."""
     if not buffer.strides:
-        return list(buffer.shape) or [as_expr(1)]
+        return tuple(buffer.shape) or (as_expr(1),)
     outer = buffer.shape[0]
     inner = [a // b for a, b in zip(buffer.strides, buffer.strides[1:], strict=False)]
-    return [outer, *inner]
+    return (outer, *inner)
 
 
 def thread_attribute(loop: For, start: PrimExpr, extent: PrimExpr, body: Stmt) -> Stmt:

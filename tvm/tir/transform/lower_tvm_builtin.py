@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tvm.ir.expr import PrimExpr
+from tvm.ir.op import Op
 from tvm.ir.visitor import Rewriter
 from tvm.tir import op
 from tvm.tir.buffer import decl_buffer
@@ -27,7 +29,7 @@ from tvm.tir.builtin import (
     tvm_stack_alloca,
     tvm_throw_last_error,
 )
-from tvm.tir.expr import BufferLoad, Call, Cast, IntImm, PrimExpr, StringImm, Var, const
+from tvm.tir.expr import BufferLoad, Call, Cast, IntImm, StringImm, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import (
@@ -46,10 +48,10 @@ from tvm.tir.stmt import (
     seq,
 )
 from tvm.tir.transform.abi import (
+    FIELD_DTYPES,
     HANDLE,
     INT32,
     INT64,
-    FIELD_DTYPES,
     ArgCode,
     StructField,
     array_field,
@@ -224,7 +226,7 @@ class BuiltinLowerer(Rewriter):
             return self._make_array(call)
         return self.rewrite_children(call)
 
-    def _packed_call(self, call: Call, lowered: PrimExpr) -> PrimExpr:
+    def _packed_call(self, call: Call, lowered: Op) -> PrimExpr:
         name, *args = call.args
         begin = self.used.values
         self.used.values += len(args) + 1  # one more for the result
@@ -252,7 +254,7 @@ class BuiltinLowerer(Rewriter):
         for position, arg in enumerate(call.args, begin):
             value = op.cast(self.visit(arg), INT64)
             self.before.append(BufferStore(self.stacks.shape, value, [const(position, INT32)]))
-        return address_of(BufferLoad(self.stacks.shape, [const(begin, INT32)]))
+        return address_of(BufferLoad(self.stacks.shape, (const(begin, INT32),)))
 
     def _make_array(self, call: Call) -> PrimExpr:
         index = self.used.arrays

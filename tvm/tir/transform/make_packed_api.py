@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.function import CallingConv
 from tvm.ir.type import PointerType, PrimType
 from tvm.ir.visitor import Rewriter
 from tvm.tir import op
 from tvm.tir.buffer import Buffer, decl_buffer
-from tvm.tir.expr import EQ, Call, Cast, PrimExpr, StringImm, Var, const
+from tvm.tir.expr import EQ, Call, Cast, StringImm, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, BufferStore, Evaluate, Stmt, seq
 from tvm.tir.transform.abi import (
@@ -48,7 +49,7 @@ class PackedArguments:
 
     def __init__(self, count: int) -> None:
         self.values = Var("args", HANDLE)
-        code_pointer = PointerType(PrimType("int32"))
+        code_pointer = PointerType(PrimType(INT32))
         self.codes = decl_buffer(
             (count,), "int32", "arg_type_ids", Var("arg_type_ids", code_pointer)
         )
@@ -145,7 +146,8 @@ def load_argument(
         return struct_get(arguments.values, position, StructField.VALUE_CONTENT, wide)
 
     if dtype.is_handle:
-        accepted, value, kind = POINTER_CODES, content(HANDLE), "a tensor or a pointer"
+        accepted: tuple[ArgCode, ...] = POINTER_CODES
+        value, kind = content(HANDLE), "a tensor or a pointer"
     elif dtype.is_float:
         accepted, kind = (ArgCode.FLOAT, ArgCode.INT), "a number"
         is_float = EQ(code, const(int(ArgCode.FLOAT), INT32))
@@ -185,7 +187,7 @@ def make_packed_api(func: PrimFunc) -> PrimFunc:
     attrs = {"calling_conv": int(CallingConv.C_PACKED_FUNC)}
     if target is not None:
         attrs["target"] = target if host is None else host
-    packed = PrimFunc(arguments.params, body, PrimType("int32"), {}, func.attrs, func.span)
+    packed = PrimFunc(arguments.params, body, PrimType(INT32), {}, func.attrs, func.span)
     return packed.with_attrs(attrs)
 
 

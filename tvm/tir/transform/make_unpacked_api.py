@@ -33,7 +33,7 @@ def make_unpacked_api(func: PrimFunc) -> PrimFunc:
     if func.buffer_map and device_type is not None:
         body = AttrStmt(node, "device_type", const(device_type, INT32), body)
         body = AttrStmt(node, "device_id", const(0, INT32), body)
-    unpacked = PrimFunc(params, body, PrimType("int32"), {}, func.attrs, func.span)
+    unpacked = PrimFunc(params, body, PrimType(INT32), {}, func.attrs, func.span)
     return unpacked.with_attr("tir.unpacked_api", True)
 
 

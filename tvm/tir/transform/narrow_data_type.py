@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir import op
@@ -24,7 +25,6 @@ from tvm.tir.expr import (
     IntImm,
     IterVar,
     Let,
-    PrimExpr,
     Ramp,
     Range,
     Select,
@@ -147,7 +147,7 @@ class IndexNarrower(BufferRewriter):
     def visit_cmp_expr(self, e: CmpExpr) -> PrimExpr:
         return self._pair(e, e.a, e.b)
 
-    def _pair(self, e: PrimExpr, old_a: PrimExpr, old_b: PrimExpr) -> PrimExpr:
+    def _pair(self, e: BinaryOpExpr | CmpExpr, old_a: PrimExpr, old_b: PrimExpr) -> PrimExpr:
         a, b = self.visit(old_a), self.visit(old_b)
         if a is old_a and b is old_b:
             return e

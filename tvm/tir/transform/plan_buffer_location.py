@@ -15,7 +15,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Block, BlockRealize, For, Stmt
-from tvm.tir.transform.common import comes_from_te, prim_func_pass
+from tvm.tir.transform.common import TRUE, comes_from_te, prim_func_pass
 
 
 class AllocationPlacer(Rewriter):
@@ -39,7 +39,7 @@ class AllocationPlacer(Rewriter):
         if buffers is None:
             return new
         block = Block((), (), (), "", new.body, alloc_buffers=buffers)
-        return new.replace(body=BlockRealize((), True, block))
+        return new.replace(body=BlockRealize((), TRUE, block))
 
 
 @prim_func_pass("tir.PlanAndUpdateBufferAllocationLocation")

@@ -8,10 +8,11 @@ B[0] = 1
 
 from __future__ import annotations
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Rewriter
 from tvm.tir.analysis.side_effect import is_pure
-from tvm.tir.expr import BufferLoad, Not, PrimExpr
+from tvm.tir.expr import BufferLoad, Not
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import (
     NO_OP,

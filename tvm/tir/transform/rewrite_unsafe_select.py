@@ -5,9 +5,10 @@ select(i > 0, A[i - 1], 0)   ->    if_then_else(i > 0, A[i - 1], 0)
 
 from __future__ import annotations
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.tir.analysis.safety import is_safe_anywhere
-from tvm.tir.expr import Call, PrimExpr, Select
+from tvm.tir.expr import Call, Select
 from tvm.tir.function import PrimFunc
 from tvm.tir.transform.common import IF_THEN_ELSE, prim_func_pass
 

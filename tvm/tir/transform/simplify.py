@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.tir.expr import (
     Call,
     FloatImm,
     IntImm,
     IterVar,
-    PrimExpr,
     Range,
     StringImm,
     Var,

@@ -10,8 +10,8 @@ A function that runs on the CPU alone is its own host function and is left as it
 from __future__ import annotations
 
 from tvm.error import LoweringError
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
-from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, BufferStore, Evaluate
 from tvm.tir.transform.common import prim_func_pass

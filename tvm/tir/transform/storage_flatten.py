@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import Call, PrimExpr, const
+from tvm.tir.expr import Call, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Allocate, AttrStmt, BufferRealize, DeclBuffer, Stmt
 from tvm.tir.transform.common import as_int, comes_from_te, is_const, prim_func_pass

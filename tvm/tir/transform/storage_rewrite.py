@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.dtype import DType
-from tvm.tir.expr import BufferLoad, PrimExpr, Var, const
+from tvm.tir.expr import BufferLoad, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import (
     Allocate,
@@ -28,7 +29,7 @@ from tvm.tir.stmt import (
     While,
 )
 from tvm.tir.stmt_functor import BufferRewriter
-from tvm.tir.transform.common import prim_func_pass
+from tvm.tir.transform.common import TRUE, prim_func_pass
 
 # what the code generator keeps on the stack anyway
 SMALL_BYTES = 1024
@@ -205,7 +206,7 @@ class StoragePlanner(BufferRewriter):
         """A thread's body with its memory allocated in front."""
         planned: Stmt = self.visit(body)
         for block in reversed(self.blocks.get(id(body), ())):
-            planned = Allocate(block.var, block.dtype, [const(block.size, "int32")], True, planned)
+            planned = Allocate(block.var, block.dtype, (const(block.size, "int32"),), TRUE, planned)
         return planned
 
     def visit_allocate(self, alloc: Allocate) -> Stmt:

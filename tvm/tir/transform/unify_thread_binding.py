@@ -8,8 +8,9 @@ thread_extent tx "threadIdx.x" = 8:      ->    thread_extent tx "threadIdx.x" = 
 from __future__ import annotations
 
 from tvm.error import LoweringError
+from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
-from tvm.tir.expr import IterVar, PrimExpr, Var
+from tvm.tir.expr import IterVar, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.op import cast
 from tvm.tir.stmt import AttrStmt, Stmt

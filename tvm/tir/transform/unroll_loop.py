@@ -10,6 +10,7 @@ enough by the options below.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tvm.ir.visitor import Rewriter
 from tvm.tir.expr import IntImm
@@ -58,11 +59,9 @@ class LoopUnroller(Rewriter):
         if option is None or not isinstance(attr.value, IntImm):
             return self.rewrite_children(attr)
         outer = self.config
-        value = attr.value.value
-        self.config = replace(
-            outer, **{option: value if option == "auto_max_step" else bool(value)}
-        )
-        body = self.visit(attr.body)
+        changed: dict[str, Any] = {option: attr.value.value}
+        self.config = replace(outer, **changed)
+        body: Stmt = self.visit(attr.body)
         self.config = outer
         return body
 

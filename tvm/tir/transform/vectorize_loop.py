@@ -9,18 +9,15 @@ lanes meet in one memory cell, the whole loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.tir.analysis.safety import is_safe_anywhere
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import (
-    GE,
-    GT,
-    LE,
-    LT,
     Add,
     And,
     BinaryOpExpr,
@@ -29,16 +26,10 @@ from tvm.tir.expr import (
     Call,
     Cast,
     CmpExpr,
-    Div,
-    FloorDiv,
-    FloorMod,
-    IntImm,
     Let,
-    Mod,
     Mul,
     Not,
     Or,
-    PrimExpr,
     Ramp,
     Select,
     Shuffle,
@@ -68,12 +59,19 @@ from tvm.tir.transform.common import (
     IF_THEN_ELSE,
     LIKELY,
     constant_extent,
-    contains,
     fresh,
     is_const,
     prim_func_pass,
     schedule_error,
-    variables_of,
+)
+from tvm.tir.transform.lanes import (
+    Mask,
+    NoVectorForm,
+    broadcast_to,
+    may_trap,
+    names_of,
+    reads,
+    weakest_lane,
 )
 
 S = TypeVar("S", bound=Stmt)
@@ -86,10 +84,6 @@ class VectorizeLoopConfig:
 
     enable_vectorize: bool = True  # otherwise they become serial loops
     masked: bool = True  # conditions that differ between lanes become masks of loads and stores
-
-
-class NoVectorForm(Exception):
-    """A statement cannot be vectorized as it stands."""
 
 
 class LanesMeet(Exception):
@@ -116,23 +110,19 @@ class LoopVectorizer(Rewriter):
         if lanes <= 1:
             return substitute(loop.body, {loop.loop_var: loop.min}) if lanes else seq([])
         try:
-            return StmtVectorizer(loop, lanes, self.masked).visit(loop.body)
+            return self._vectorized(loop, lanes)
         except (NoVectorForm, LanesMeet):
             return loop.replace(kind=ForKind.SERIAL)
+
+    def _vectorized(self, loop: For, lanes: int) -> Stmt:
+        body: Stmt = StmtVectorizer(loop, lanes, self.masked).visit(loop.body)
+        return body
 
     def visit_buffer_store(self, store: BufferStore) -> Stmt:
         return store
 
     def visit_evaluate(self, stmt: Evaluate) -> Stmt:
         return stmt
-
-
-@dataclass(frozen=True)
-class Mask:
-    """The lanes for which a condition holds."""
-
-    lanes: PrimExpr
-    some: bool  # whether it certainly holds for one of them
 
 
 class StmtVectorizer(Rewriter):
@@ -250,7 +240,7 @@ class StmtVectorizer(Rewriter):
     def visit_call(self, e: Call) -> PrimExpr:
         if e.op is IF_THEN_ELSE:
             return self._if_then_else(e)
-        args = [self.visit(arg) for arg in e.args]
+        args: list[PrimExpr] = [self.visit(arg) for arg in e.args]
         if all([new is old for new, old in zip(args, e.args, strict=True)]):
             return e
         if e.op is LIKELY:
@@ -275,8 +265,8 @@ class StmtVectorizer(Rewriter):
         if type(last) is Broadcast and buffer.dtype.lanes == 1:
             if self.mask is not None and not self.mask.some:
                 raise NoVectorForm
-            return Broadcast(BufferLoad(buffer, [*indices[:-1], last.value]), last.lanes)
-        return BufferLoad(buffer, indices, self._predicate(last))
+            return Broadcast(BufferLoad(buffer, (*indices[:-1], last.value)), last.lanes)
+        return BufferLoad(buffer, tuple(indices), self._predicate(last))
 
     def _if_then_else(self, e: Call) -> PrimExpr:
         condition = self.visit(e.args[0])
@@ -498,7 +488,7 @@ class StmtVectorizer(Rewriter):
         self.widened[alloc.buffer_var] = var
         extents = [*extents[:-1], extents[-1] * self.lanes]
         body = self.visit(alloc.body)
-        return Allocate(var, alloc.dtype, extents, condition, body, alloc.annotations)
+        return Allocate(var, alloc.dtype, tuple(extents), condition, body, alloc.annotations)
 
     def _scalar(self, e: PrimExpr) -> PrimExpr:
         new: PrimExpr = self.visit(e)
@@ -518,65 +508,6 @@ class StmtVectorizer(Rewriter):
             var = Var(loop.loop_var.name, loop.loop_var.dtype)
             body = substitute(stmt, {loop.loop_var: var})
             return For(var, loop.min, loop.extent, ForKind.SERIAL, body)
-
-
-def broadcast_to(e: PrimExpr, lanes: int) -> PrimExpr:
-    """The value in each of ``lanes`` lanes."""
-    if e.dtype.lanes == lanes:
-        return e
-    if type(e) is Broadcast and lanes % e.dtype.lanes == 0:
-        return Broadcast(e.value, lanes // e.value.dtype.lanes)
-    if e.dtype.lanes != 1:
-        raise NoVectorForm
-    return Broadcast(e, lanes)
-
-
-def names_of(node: PrimExpr | Stmt, names: Iterable[Var]) -> bool:
-    """Whether one of the variables occurs."""
-    found = variables_of(node)
-    return any([name in found for name in names])
-
-
-def weakest_lane(condition: PrimExpr, lanes: int) -> int | None:
-    """The lane for which a condition holds if it holds for any: the first if the values that are limited
-    from above grow along the lanes, the last if those limited from below do; None if that is not plain."""
-    if condition.dtype.lanes == 1 or type(condition) is Broadcast:
-        return 0
-    if type(condition) is And:
-        sides = [weakest_lane(part, lanes) for part in (condition.a, condition.b)]
-        varying = [
-            side
-            for side, part in zip(sides, (condition.a, condition.b), strict=True)
-            if type(part) is not Broadcast
-        ]
-        return varying[0] if len(set(varying)) == 1 else None
-    small, large = condition.children() if type(condition) in COMPARISONS else (None, None)
-    if type(condition) in (GT, GE):
-        small, large = large, small
-    if is_rising(small) and type(large) is Broadcast:
-        return 0
-    if is_rising(large) and type(small) is Broadcast:
-        return lanes - 1
-    return None
-
-
-COMPARISONS = (LT, LE, GT, GE)
-
-
-def is_rising(e: PrimExpr | None) -> bool:
-    """Whether each lane is above the one before."""
-    return type(e) is Ramp and type(e.stride) is IntImm and e.stride.value > 0
-
-
-def may_trap(e: PrimExpr) -> bool:
-    """Whether an operation can fail for some operands."""
-    divides = type(e) in (Div, Mod, FloorDiv, FloorMod) and not e.dtype.is_float
-    return divides and not (type(e.b) is IntImm and e.b.value != 0)  # type: ignore[attr-defined]
-
-
-def reads(e: PrimExpr, buffer: Buffer) -> bool:
-    """Whether the value depends on the memory of a buffer."""
-    return contains(e, lambda node: type(node) is BufferLoad and node.buffer.data is buffer.data)
 
 
 @prim_func_pass("tir.VectorizeLoop", VectorizeLoopConfig)

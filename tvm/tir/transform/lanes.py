@@ -1,0 +1,99 @@
+"""Lanes of vectors: masks, broadcasts, and for which lane a condition holds if it holds for any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import (
+    GE,
+    GT,
+    LE,
+    LT,
+    And,
+    Broadcast,
+    BufferLoad,
+    Div,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Mod,
+    Ramp,
+    Var,
+)
+from tvm.tir.stmt import Stmt
+from tvm.tir.transform.common import contains, variables_of
+
+
+class NoVectorForm(Exception):
+    """A statement cannot be vectorized as it stands."""
+
+
+@dataclass(frozen=True)
+class Mask:
+    """The lanes for which a condition holds."""
+
+    lanes: PrimExpr
+    some: bool  # whether it certainly holds for one of them
+
+
+def broadcast_to(e: PrimExpr, lanes: int) -> PrimExpr:
+    """The value in each of ``lanes`` lanes."""
+    if e.dtype.lanes == lanes:
+        return e
+    if type(e) is Broadcast and lanes % e.dtype.lanes == 0:
+        return Broadcast(e.value, lanes // e.value.dtype.lanes)
+    if e.dtype.lanes != 1:
+        raise NoVectorForm
+    return Broadcast(e, lanes)
+
+
+def names_of(node: PrimExpr | Stmt, names: Iterable[Var]) -> bool:
+    """Whether one of the variables occurs."""
+    found = variables_of(node)
+    return any([name in found for name in names])
+
+
+def weakest_lane(condition: Any, lanes: int) -> int | None:
+    """The lane for which a condition holds if it holds for any: the first if the values that are limited
+    from above grow along the lanes, the last if those limited from below do; None if that is not plain."""
+    if condition.dtype.lanes == 1 or type(condition) is Broadcast:
+        return 0
+    if type(condition) is And:
+        sides = [weakest_lane(part, lanes) for part in (condition.a, condition.b)]
+        varying = [
+            side
+            for side, part in zip(sides, (condition.a, condition.b), strict=True)
+            if type(part) is not Broadcast
+        ]
+        return varying[0] if len(set(varying)) == 1 else None
+    small, large = condition.children() if type(condition) in COMPARISONS else (None, None)
+    if type(condition) in (GT, GE):
+        small, large = large, small
+    if is_rising(small) and type(large) is Broadcast:
+        return 0
+    if is_rising(large) and type(small) is Broadcast:
+        return lanes - 1
+    return None
+
+
+COMPARISONS = (LT, LE, GT, GE)
+
+
+def is_rising(e: Any) -> bool:
+    """Whether each lane is above the one before."""
+    return type(e) is Ramp and type(e.stride) is IntImm and e.stride.value > 0
+
+
+def may_trap(e: Any) -> bool:
+    """Whether an operation can fail for some operands."""
+    divides = type(e) in (Div, Mod, FloorDiv, FloorMod) and not e.dtype.is_float
+    return divides and not (type(e.b) is IntImm and e.b.value != 0)
+
+
+def reads(e: PrimExpr, buffer: Buffer) -> bool:
+    """Whether the value depends on the memory of a buffer."""
+    return contains(e, lambda node: type(node) is BufferLoad and node.buffer.data is buffer.data)
