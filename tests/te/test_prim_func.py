@@ -74,3 +74,16 @@ def test_blocks_compute_what_the_schedule_does(operator: str, seed: int) -> None
     interpret(te.schedule.lower_schedule(schedule, args), *expected)
     interpret(te.create_prim_func(args), *actual)
     np.testing.assert_allclose(actual[-1], expected[-1], rtol=1e-5, atol=1e-5)
+
+
+def test_extern_primfunc_embeds_a_function() -> None:
+    a, b, c = matmul(4, 3, 5)
+    inner = te.schedule.lower_schedule(te.create_schedule(c.op), [a, b, c])
+    x, y = te.placeholder((4, 5), name="X"), te.placeholder((5, 3), name="Y")
+    z = te.extern_primfunc([x, y], inner)
+    out = te.compute((4, 3), lambda i, j: z[i, j] + 1, name="out")
+    func = te.schedule.lower_schedule(te.create_schedule(out.op), [x, y, out])
+    p, q = [np.random.default_rng(0).random(s, "float32") for s in [(4, 5), (5, 3)]]
+    result = np.zeros((4, 3), "float32")
+    interpret(func, p, q, result)
+    np.testing.assert_allclose(result, p @ q + 1, rtol=1e-5)

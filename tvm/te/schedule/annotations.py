@@ -99,7 +99,7 @@ class AnnotationPrimitives(StageState):
         )
 
     def prefetch(self, tensor: Tensor, var: IterVar, offset: Any) -> None:
-        """Bring what a later iteration reads near.
+        """Bring what a later iteration reads near: a hint that lowering does not use yet.
 
         Parameters
         ----------
