@@ -215,7 +215,7 @@ def test_scopes_end_with_their_suite() -> None:
 
 def test_older_spellings() -> None:
     @T.prim_func(private=True)
-    def older(a: T.handle, B: T.Buffer[(4,), float32]):
+    def older(a: T.handle, B: T.Buffer[(4,), "float32"]):  # noqa: UP037
         A = T.match_buffer(a, [4], "float32")
         C = T.buffer_decl((4,), "float32", data=A.data)
         C[0] = T.cast("float32", 1) + T.min(B[0], B[1])
