@@ -128,7 +128,7 @@ def _transposed(x: Array, w: Array, stride: int, pad: int, extra: int) -> Array:
 
 def product_cases() -> list[Case]:
     cases = []
-    for m, n, k in ((1, 40, 16), (12, 96, 33), (7, 5, 9), (128, 30, 8), (6, 16, 1)):
+    for m, n, k in ((1, 40, 16), (12, 96, 33), (7, 5, 9), (128, 30, 8), (6, 16, 1), (37, 48, 9)):
         cases.append(
             Case(
                 "nn.dense", relay.nn.dense, (floats(m, k), floats(n, k)), lambda a, b: a @ b.T, 1e-4
@@ -151,7 +151,7 @@ def product_cases() -> list[Case]:
             )
         )
     for a, b, tb in (
-        ((3, 8, 16), (3, 32, 16), True), ((3, 7, 5), (3, 5, 9), False), ((1, 6, 16), (4, 16, 16), True),
+        ((3, 8, 16), (3, 32, 16), True), ((3, 7, 5), (3, 5, 9), False), ((1, 6, 16), (4, 16, 16), True), ((2, 37, 6), (2, 19, 6), True),
         ((2, 16, 8), (1, 8, 48), False),
     ):  # fmt: skip
         cases.append(

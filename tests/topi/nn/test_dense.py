@@ -15,7 +15,9 @@ TARGETS = ["llvm -mcpu=core-avx2", "llvm"]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("rows, units, inner", [(1, 40, 16), (12, 96, 33), (7, 48, 1), (13, 16, 8)])
+@pytest.mark.parametrize(
+    "rows, units, inner", [(1, 40, 16), (12, 96, 33), (7, 48, 1), (13, 16, 8), (37, 32, 5)]
+)
 def test_packed_dense_agrees_with_numpy(rows: int, units: int, inner: int, target: str) -> None:
     block = topi.x86.dense.packed_columns(rows, units, inner, "float32", tvm.target.Target(target))
     assert block is not None
@@ -43,7 +45,7 @@ def test_packed_dense_keeps_leading_axes() -> None:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("transpose_b", [False, True])
 @pytest.mark.parametrize(
-    "batch, rows, columns, inner", [(3, 8, 32, 16), (2, 7, 9, 5), (1, 1, 16, 3)]
+    "batch, rows, columns, inner", [(3, 8, 32, 16), (2, 7, 9, 5), (1, 1, 16, 3), (2, 37, 19, 6)]
 )
 def test_batch_matmul_agrees_with_numpy(
     batch: int, rows: int, columns: int, inner: int, transpose_b: bool, target: str

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import te
+from tvm import te, tir
 
 from ...utils import dims
+from ..dense.compute import crop, padded_rows
+
+COPIED_LINES = "T_batch_matmul_lines"
 
 
 def batch_matmul(
@@ -38,25 +41,41 @@ def batch_matmul(
     k = te.reduce_axis((0, inner), name="k")
     dtype = out_dtype or tensor_a.dtype
 
-    # the columns of a transposed operand lie apart: schedules may copy it (default: inlined)
-    right = _untransposed(tensor_b) if transpose_b else tensor_b
+    # schedules copy a right operand whose columns lie apart or fill no whole vectors
+    height, width = padded_rows(rows), padded_columns(columns)
+    right = tensor_b
+    if transpose_b or width != columns:
+        right = _copied_lines(tensor_b, transpose_b, width)
 
     def element(n: Any, i: Any, j: Any) -> Any:
         na, nb = 0 if one_a else n, 0 if one_b else n
+        i = i if height == rows else tir.min(i, rows - 1)
         x = tensor_a(na, k.var, i) if transpose_a else tensor_a(na, i, k.var)
         y = right(nb, k.var, j)
         return te.sum(x.astype(dtype) * y.astype(dtype), axis=k)
 
-    return te.compute(
-        oshape or (batch, rows, columns), element, name="T_batch_matmul", tag="batch_matmul"
-    )
+    product = te.compute((batch, height, width), element, name="T_batch_matmul", tag="batch_matmul")
+    if (height, width) == (rows, columns):
+        return product
+    return crop(product, tuple(oshape or (batch, rows, columns)))
 
 
-def _untransposed(tensor: te.Tensor) -> te.Tensor:
-    batch, columns, inner = tensor.shape
-    return te.compute(
-        (batch, inner, columns),
-        lambda n, k, j: tensor(n, j, k),
-        name="T_batch_matmul_transposed",
-        tag="injective",
-    )
+def padded_columns(columns: Any) -> Any:
+    """A number of columns that fills vectors: itself, or a little more."""
+    if not isinstance(columns, int) or columns <= 16 or columns % 8 == 0:
+        return columns
+    return -(-columns // 16) * 16
+
+
+def _copied_lines(tensor: te.Tensor, is_transposed: bool, width: Any) -> te.Tensor:
+    """The right operand as lines of `width` columns, zeros beyond its own."""
+    batch, first, second = tensor.shape
+    inner, columns = (second, first) if is_transposed else (first, second)
+
+    def element(n: Any, k: Any, j: Any) -> Any:
+        value = tensor(n, j, k) if is_transposed else tensor(n, k, j)
+        if dims((columns,))[0] == width:
+            return value
+        return tir.if_then_else(j < columns, value, tir.const(0, tensor.dtype))
+
+    return te.compute((batch, inner, width), element, name=COPIED_LINES, tag="injective")

@@ -9,7 +9,14 @@ from tvm import te, tir
 from ...generic.schedules import as_outputs
 from ...utils import dims, operations_above
 from ...x86.common import fuse_and_parallel, processor, vector_lanes
-from ..dense.x86 import MatmulConfig, choose_matmul, inline_injective_but, schedule_tile
+from ..dense.x86 import (
+    MatmulConfig,
+    choose_matmul,
+    inline_injective_but,
+    is_whole_output,
+    schedule_tile,
+)
+from .compute import COPIED_LINES
 
 
 def schedule_batch_matmul(
@@ -29,15 +36,15 @@ def schedule_batch_matmul(
     ops = operations_above(output.op)
     anchor = next(op for op in ops if op.tag == "batch_matmul")
     product = anchor.output(0)
-    inline_injective_but(s, ops, anchor, output, ("T_batch_matmul_transposed",))
+    inline_injective_but(s, ops, anchor, output, (COPIED_LINES,))
     shape = dims(product.shape)
     chosen = None
-    if all(isinstance(d, int) for d in shape) and dims(output.shape)[-3:] == shape:
+    if all(isinstance(d, int) for d in shape) and is_whole_output(output, product):
         chosen = config or choose_matmul(shape[1], shape[2], product.dtype, processor())
     if chosen is None:
         fuse_and_parallel(s, output, list(s[output].op.axis)[:2], 1 << 30)
         return s
-    copied = [t for t in anchor.input_tensors if t.op.name == "T_batch_matmul_transposed"]
+    copied = [t for t in anchor.input_tensors if t.op.name == COPIED_LINES]
     place = schedule_tile(s, output, product, chosen, batched=True)
     for right in copied:
         _schedule_copy(s, right, place)
@@ -47,7 +54,7 @@ def schedule_batch_matmul(
 def _schedule_copy(
     s: te.Schedule, right: te.Tensor, place: tuple[te.Tensor, tir.IterVar] | None
 ) -> None:
-    """Transpose one matrix of the batch where its products are computed.
+    """Copy one matrix of the batch where its products are computed.
 
     Columns are gathered in vectors and stored as lines.
     """

@@ -68,15 +68,35 @@ def dense_pack(
     data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
 ) -> te.Tensor:
     """A dense layer with the weight in panels: (units / block, inner, block)."""
-    lead = dims(data.shape)[:-1]
+    *lead, rows, _ = dims(data.shape)
+    padded = padded_rows(rows)
     panels, inner, block = dims(weight.shape)
     k = te.reduce_axis((0, inner), name="k")
     dtype = out_dtype or data.dtype
 
     def element(*i: Any) -> Any:
-        *rows, x = i
+        *outer, y, x = i
+        y = y if padded == rows else tir.min(y, rows - 1)
         w = weight(tir.indexdiv(x, block), k.var, tir.indexmod(x, block))
-        return te.sum(data(*rows, k.var).astype(dtype) * w.astype(dtype), axis=k)
+        return te.sum(data(*outer, y, k.var).astype(dtype) * w.astype(dtype), axis=k)
 
-    product = te.compute((*lead, panels * block), element, name="T_dense_pack", tag="dense_pack")
+    shape = (*lead, padded, panels * block)
+    product = te.compute(shape, element, name="T_dense_pack", tag="dense_pack")
+    if padded != rows:
+        product = crop(product, (*lead, rows, panels * block))
     return product if bias is None else _with_bias(product, bias, dtype)
+
+
+def padded_rows(rows: Any) -> Any:
+    """A number of rows that tiles divide: itself, or a little more where it has no good divisor.
+
+    The rows beyond the last are computed from the last one and dropped.
+    """
+    if not isinstance(rows, int) or rows < 16 or any(rows % d == 0 for d in range(4, 13)):
+        return rows
+    return min(-(-rows // height) * height for height in (8, 7, 6))
+
+
+def crop(tensor: te.Tensor, shape: tuple[Any, ...]) -> te.Tensor:
+    """The leading elements along each axis."""
+    return te.compute(shape, lambda *i: tensor(*i), name="T_crop", tag="injective,crop")

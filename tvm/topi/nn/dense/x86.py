@@ -21,6 +21,7 @@ from ...generic.schedules import as_outputs
 from ...tag import is_injective
 from ...utils import dims, divisors, operations_above
 from ...x86.common import fuse_and_parallel, processor, vector_lanes
+from .compute import padded_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def packed_columns(
     rows: int, units: int, inner: int, dtype: str, target: Target | None = None
 ) -> int | None:
     """The panel width for a packed weight; None if packing is not worth it."""
-    config = choose_matmul(rows, units, dtype, processor(target))
+    config = choose_matmul(padded_rows(rows), units, dtype, processor(target))
     return None if config is None else config.columns
 
 
@@ -80,7 +81,7 @@ def schedule_dense_pack(
     inline_injective_but(s, ops, anchor, output)
     rows = dims(product.shape)[-2]
     block = dims(anchor.input_tensors[1].shape)[2]
-    if dims(output.shape) != dims(product.shape) or not isinstance(rows, int):
+    if not isinstance(rows, int) or not is_whole_output(output, product):
         return s
     chosen = config or _tile_for_panel(rows, block, product.dtype, info)
     schedule_tile(s, output, product, chosen)
@@ -109,6 +110,13 @@ def inline_injective_but(
             continue
         if op is not anchor and op is not output.op and is_injective(op.tag):
             s[op].compute_inline()
+
+
+def is_whole_output(output: te.Tensor, product: te.Tensor) -> bool:
+    """Whether the output has the product's elements, rows and columns of padding aside."""
+    cropped = [op for op in operations_above(output.op) if op.name == "T_crop"]
+    whole = cropped[0].output(0) if cropped else product
+    return dims(output.shape) == dims(whole.shape)
 
 
 def schedule_tile(
