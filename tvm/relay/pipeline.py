@@ -20,6 +20,7 @@ from tvm.relay.transform import (
     RemoveUnusedFunctions,
     SimplifyExpr,
     SimplifyInference,
+    SinkReshapes,
     ToGraphNormalForm,
 )
 
@@ -39,6 +40,8 @@ def graph_passes() -> list[Pass]:
         FoldScaleAxis(),
         FoldConstant(),  # weights times factors
         EliminateCommonSubexpr(),
+        SinkReshapes(),  # residual additions and activations join their dense layer
+        SimplifyExpr(),
         Legalize(),
         AlterOpLayout(),
         FoldConstant(),  # weights in their new layout

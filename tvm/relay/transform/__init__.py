@@ -17,3 +17,4 @@ from .legalize import Legalize
 from .normal_form import ToANormalForm, ToANormalFormExpr, ToGraphNormalForm
 from .simplify_expr import SimplifyExpr
 from .simplify_inference import SimplifyInference
+from .sink_reshapes import SinkReshapes
