@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +13,8 @@ from tvm.arith import Analyzer, IntervalSet
 from tvm.ir import structural_equal
 
 from .numbers import value_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
 
 VARS = [tir.Var(name, "int32") for name in "ijkn"]
 # (first value, extent) of each variable
@@ -62,7 +64,7 @@ VALUES = st.fixed_dictionaries(
     {var: st.integers(low, low + extent - 1) for var, (low, extent) in DOMAINS.items()}
 )
 THOROUGH = settings(
-    max_examples=int(os.environ.get("EX", "150")),
+    max_examples=150,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,

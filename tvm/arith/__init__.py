@@ -22,7 +22,13 @@ from .iter_map import (
 )
 from .modular_set import ModularSet
 from .pattern import detect_clip_bound, detect_common_subexpr, detect_linear_equation
-from .region import eval_set, union_lower_bound
+from .region import (
+    estimate_region_lower_bound,
+    estimate_region_strict_bound,
+    estimate_region_upper_bound,
+    eval_set,
+    union_lower_bound,
+)
 
 __all__ = [
     "Analyzer",
@@ -44,6 +50,9 @@ __all__ = [
     "detect_common_subexpr",
     "detect_iter_map",
     "detect_linear_equation",
+    "estimate_region_lower_bound",
+    "estimate_region_strict_bound",
+    "estimate_region_upper_bound",
     "eval_set",
     "inverse_affine_iter_map",
     "iter_map_simplify",

@@ -8,6 +8,7 @@ from enum import Flag, IntEnum
 from typing import Any, cast
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.rule_compiler import report
 from tvm.support.scope import deep
 from tvm.tir import expr as tir
 from tvm.tir import op
@@ -28,6 +29,7 @@ from .linear import Linear, LinearForms
 from .modular_set import ModularSet, ModularSetAnalyzer
 from .prover import Prover
 from .rewrite_simplify import RewriteSimplifier
+from .rules import STATISTICS
 
 
 class ProofStrength(IntEnum):
@@ -153,6 +155,17 @@ class Analyzer:
         """The set of values that the expression has while variables run over their sets."""
         return evaluate_set(self, tir.as_expr(expr), dom_map)
 
+    @property
+    def rewrite_simplify_stats(self) -> str:
+        """Tries, hits and time of each rule in this process, if the knob TVM_RULE_STATS is on."""
+        return report(STATISTICS)
+
+    def reset_rewrite_simplify_stats(self) -> None:
+        """Start counting anew."""
+        for counted in STATISTICS.values():
+            counted.tries = counted.hits = 0
+            counted.seconds = 0.0
+
     # ---- news
 
     @deep
@@ -230,6 +243,8 @@ class Analyzer:
             self.bounds, self.modular, self.rewriter, self.linear, self.canonical, self.prover,
         ]  # fmt: skip
         memos = [owner.memo for owner in owners]
+        divisions, recomposed = self.linear.divisions, self.linear.recomposed
+        self.linear.divisions = dict(divisions)
         self.facts.push()
         self.forget_results()
         self.facts.assume(condition, stable_only)
@@ -238,6 +253,7 @@ class Analyzer:
             yield
         finally:
             self.facts.pop()
+            self.linear.divisions, self.linear.recomposed = divisions, recomposed
             for owner, memo in zip(owners, memos, strict=True):
                 owner.memo = memo
 
@@ -247,6 +263,7 @@ class Analyzer:
         self.modular.memo = {}
         self.rewriter.memo = {}
         self.linear.memo = {}
+        self.linear.recomposed = {}
         self.canonical.memo = {}
         self.prover.memo = {}
 

@@ -79,10 +79,11 @@ class LinearForms:
         self.interner = analyzer.interner
         self.memo: dict[int, Linear] = {}
         self.atoms: dict[int, Any] = {}
-        # what an atom is made of: a product's factors, a division's dividend and divisor
+        # what an atom is made of: a product's factors, a division's dividend and divisor; the latter,
+        # like `memo` and `recomposed`, holds in the constraint scope where it was found
         self.factors: dict[int, tuple[int, ...]] = {}
         self.divisions: dict[int, tuple[Linear, int]] = {}
-        self._recomposed: dict[Any, Linear] = {}
+        self.recomposed: dict[Any, Linear] = {}
 
     def visit(self, expr: Any) -> Linear:
         """The linear form of an expression of scalar integer dtype."""
@@ -339,9 +340,9 @@ class LinearForms:
         if not divisions:
             return form
         key = (tuple(form.terms.items()), form.constant)
-        found = self._recomposed.get(key)
+        found = self.recomposed.get(key)
         if found is None:
-            found = self._recomposed[key] = self._find_remainders(form, divisions)
+            found = self.recomposed[key] = self._find_remainders(form, divisions)
         return found
 
     def _find_remainders(self, form: Linear, divisions: list[int]) -> Linear:

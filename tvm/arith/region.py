@@ -1,4 +1,4 @@
-"""Questions about sets that need no analyzer at hand: sets of expressions, unions, regions of buffers."""
+"""Questions about sets that need no analyzer at hand: sets of expressions, unions, regions that loops touch."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
+from tvm.tir import expr as tir
 from tvm.tir import op
 
 from .analyzer import Analyzer
-from .int_set import NOTHING, IntervalSet, IntSet, as_interval, evaluate_set, union
+from .int_set import (
+    NOTHING,
+    IntervalSet,
+    IntSet,
+    as_interval,
+    evaluate_range,
+    evaluate_set,
+    union,
+)
+from .iter_affine_map import detect_iter_map
 
 
 def eval_set(expr: PrimExpr, dom_map: Mapping[Any, Any]) -> IntervalSet:
@@ -36,3 +46,37 @@ def _reaches(analyzer: Analyzer, a: IntervalSet, b: IntervalSet) -> bool:
     if not a.has_upper_bound() or not b.has_lower_bound():
         return True
     return analyzer.can_prove(op.less_equal(b.min_value, op.add(a.max_value, 1)))
+
+
+def estimate_region_upper_bound(
+    region: Sequence[tir.Range], var_dom: Mapping[tir.Var, tir.Range], predicate: Any = True
+) -> list[IntervalSet]:
+    """An interval for each dimension that holds all that the region touches over the domain."""
+    analyzer = Analyzer()
+    with analyzer.constraint_scope(predicate):
+        return [evaluate_range(analyzer, domain, var_dom) for domain in region]
+
+
+def estimate_region_strict_bound(
+    region: Sequence[tir.Range], var_dom: Mapping[tir.Var, tir.Range], predicate: Any = True
+) -> list[IntervalSet] | None:
+    """Exactly what the region touches over the domain, or None if it is no box that we can find."""
+    starts = [domain.min for domain in region]
+    found = detect_iter_map(starts, var_dom, predicate)
+    if len(found.indices) != len(region):
+        return None
+    analyzer = Analyzer()
+    intervals: list[IntervalSet] = []
+    for total, domain in zip(found.indices, region, strict=True):
+        last = op.add(total.base, op.subtract(domain.extent, 1))
+        for split in total.args:
+            # steps no longer than what each of them touches leave no gap
+            if not analyzer.can_prove(op.less_equal(split.scale, domain.extent)):
+                return None
+            last = op.add(last, op.multiply(op.subtract(split.extent, 1), split.scale))
+        intervals.append(IntervalSet(total.base, analyzer.simplify(last)))
+    return intervals
+
+
+# what is touched for certain is known only where it is known exactly
+estimate_region_lower_bound = estimate_region_strict_bound

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from tvm import knobs
 
 from .node import Node
 from .rules import (
@@ -50,6 +52,16 @@ class RuleStatistics:
     seconds: float = 0.0
 
 
+def report(statistics: Mapping[Rule, RuleStatistics]) -> str:
+    """A table of the rules that were tried, the slowest first."""
+    rows = sorted(statistics.items(), key=lambda row: -row[1].seconds)
+    lines = [f"{'tries':>9} {'hits':>9} {'ms':>9}  rule"]
+    for rule, counted in rows:
+        milliseconds = f"{counted.seconds * 1e3:9.2f}"
+        lines.append(f"{counted.tries:9} {counted.hits:9} {milliseconds}  {rule.source}: {rule}")
+    return "\n".join(lines)
+
+
 @dataclass(frozen=True, eq=False)
 class _Variant:
     """A rule with the operands of its commutative operations in one of their orders."""
@@ -70,6 +82,7 @@ class CompiledRules:
     ) -> None:
         self.root = root
         self.vocabulary = vocabulary
+        # counted only while the knob RULE_STATS is on
         self.statistics = statistics
         chosen = [rule for rule in table if rule.pattern.name == root]
         self._variants = [v for rule in chosen for v in _variants(rule, vocabulary)]
@@ -96,8 +109,9 @@ class CompiledRules:
     def _compile(self, variants: list[_Variant], classes: tuple[type[Node], ...]) -> RuleFunction:
         names = "_".join([cls.__name__ for cls in classes])
         writer = _FunctionWriter(f"{self.root}_{names}", self.vocabulary, len(classes))
+        statistics = self.statistics if knobs.RULE_STATS.value else None
         for variant in variants:
-            writer.write_variant(variant, self.statistics)
+            writer.write_variant(variant, statistics)
         source = writer.source()
         scope = dict(writer.scope)
         exec(compile(source, f"<rules {writer.name}>", "exec"), scope)

@@ -80,32 +80,33 @@ BOOLEAN_LAWS: dict[type, tuple[str, RuleTable]] = {
 }
 
 
-def compile_tables(
-    statistics: dict[Rule, RuleStatistics] | None = None,
-) -> list[Mapping[Any, CompiledRules]]:
-    """The compiled tables, by kind of dtype and node class."""
-    tables: list[Mapping[Any, CompiledRules]] = [
+# what the knob RULE_STATS counts
+STATISTICS: dict[Rule, RuleStatistics] = {}
+
+
+def _compile_tables() -> list[Mapping[Any, CompiledRules]]:
+    """The tables by kind of dtype and node class; their functions are compiled on first use."""
+    return [
         {
-            cls: CompiledRules(name, any_law, FLOAT_VOCABULARY, statistics)
+            cls: CompiledRules(name, any_law, FLOAT_VOCABULARY, STATISTICS)
             for cls, (name, any_law, _, _) in LAWS.items()
         },
         {
-            cls: CompiledRules(name, any_law + wrapping, VOCABULARY, statistics)
+            cls: CompiledRules(name, any_law + wrapping, VOCABULARY, STATISTICS)
             for cls, (name, any_law, wrapping, _) in LAWS.items()
         },
         {
-            cls: CompiledRules(name, any_law + wrapping + index, VOCABULARY, statistics)
+            cls: CompiledRules(name, any_law + wrapping + index, VOCABULARY, STATISTICS)
             for cls, (name, any_law, wrapping, index) in LAWS.items()
         },
         {
-            cls: CompiledRules(name, table, VOCABULARY, statistics)
+            cls: CompiledRules(name, table, VOCABULARY, STATISTICS)
             for cls, (name, table) in BOOLEAN_LAWS.items()
         },
     ]
-    return tables
 
 
-TABLES = compile_tables()
+TABLES = _compile_tables()
 
 
 def all_rules() -> list[Rule]:
