@@ -248,32 +248,44 @@ class _FreeVars(Visitor):
             self.found[var] = None
 
     def _bind(self, node: Any, cls: type) -> list[Var]:
+        """Define what the node binds in its fields; the result is to be undone after it."""
         bound: list[Var] = []
         for name in _BINDERS[cls]:
             value = getattr(node, name)
             if isinstance(value, dict):
                 value = tuple(value.values())
             for item in value if isinstance(value, tuple) else (value,):
-                self._bind_one(item, node, bound)
+                self._define(item, cls, bound)
         if cls is AttrStmt and isinstance(node.node, IterVar):
-            self._bind_one(node.node, node, bound)
-        for name in ("iter_vars", "axis"):
-            if cls in (Block, Reduce):
-                for iter_var in getattr(node, name, ()):
-                    self._bind_one(iter_var, node, bound)
+            self._define(node.node, cls, bound)
+        elif cls is BufferRealize:
+            self._define(node.buffer, cls, bound)
+        elif cls is Reduce:
+            for axis in node.axis:
+                self._define(axis, cls, bound)
+        elif cls is Block:
+            for axis in node.iter_vars:
+                self._define(axis, cls, bound)
+            for match in node.match_buffers:
+                self._define(match.buffer, MatchBufferRegion, bound)
         return bound
 
-    def _bind_one(self, item: Any, node: Any, bound: list[Var]) -> None:
+    def _define(self, item: Any, cls: type, bound: list[Var]) -> None:
+        if not isinstance(item, Buffer):
+            variables = [item.var if isinstance(item, IterVar) else item]
+        elif cls is DeclBuffer:
+            variables = []  # a declared view uses its pointer, other definitions provide it
+        elif cls in (Block, BufferRealize):
+            variables = [item.data]
+        else:
+            # a buffer that is matched gives its symbolic extents their values
+            parts = (*item.shape, *item.strides, item.elem_offset)
+            variables = [item.data, *[part for part in parts if isinstance(part, Var)]]
+        for var in variables:
+            self.defined[var] = self.defined.get(var, 0) + 1
+        bound += variables
         if isinstance(item, Buffer):
-            # a declared view uses its pointer, other definitions provide it
-            if type(node) is not DeclBuffer:
-                bound.append(item.data)
-                self.defined[item.data] = self.defined.get(item.data, 0) + 1
             self._use(item)
-            return
-        var = item.var if isinstance(item, IterVar) else item
-        bound.append(var)
-        self.defined[var] = self.defined.get(var, 0) + 1
 
     def _use(self, value: Any) -> None:
         if isinstance(value, Var):
