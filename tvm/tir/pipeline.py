@@ -20,8 +20,8 @@ from tvm.tir import transform as tir
 register_pass_config("tir.add_lower_pass", list)  # [(phase, pass or function)], run within lower
 register_pass_config("tir.disable_vectorize", bool)  # vectorized loops become serial ones
 register_pass_config("tir.disable_storage_rewrite", bool)  # allocations stay apart and in place
-register_pass_config("tir.disable_cse_tir", bool)  # equal subexpressions stay apart
-register_pass_config("tir.enable_equiv_terms_in_cse_tir", bool)  # CSE modulo associativity
+register_pass_config("tir.disable_cse_tir", bool)  # accepted: the code generator does it
+register_pass_config("tir.enable_equiv_terms_in_cse_tir", bool)  # accepted
 register_pass_config("tir.noalias", bool)  # arguments of a function do not overlap
 register_pass_config("tir.disable_assert", bool)  # compile no assertions
 register_pass_config("tir.instrument_bound_checkers", bool)  # check every access while running
@@ -96,7 +96,9 @@ def lower_passes(simple_mode: bool = False) -> list[Pass]:
         *(() if context.get("tir.disable_storage_rewrite", False) else REUSE),
         *UNROLL,
     ]
-    third = [*CLEAN]
+    third: list[Pass] = [*CLEAN]
+    if context.get("tir.instrument_bound_checkers", False):
+        third.append(tir.InstrumentBoundCheckers())
     return [*own[0], *FLATTEN, *own[1], *second, *own[2], *third, *own[3]]
 
 

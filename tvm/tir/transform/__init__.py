@@ -13,6 +13,7 @@ from .hoist_if_then_else import HoistIfThenElse
 from .inject_double_buffer import InjectDoubleBuffer
 from .inject_prefetch import InjectPrefetch
 from .inject_virtual_thread import InjectVirtualThread
+from .instrument_bound_checkers import InstrumentBoundCheckers
 from .loop_partition import LoopPartition
 from .lower_init_block import LowerInitBlock
 from .lower_intrin import LowerIntrin
@@ -40,7 +41,7 @@ __all__ = [
     "AnnotateDeviceRegions", "AnnotateEntryFunc", "Apply", "BindTarget", "CombineContextCall",
     "CompactBufferAllocation", "ConvertBlocksToOpaque", "ConvertSSA", "Filter",
     "FlattenBuffer", "ForceNarrowIndexToInt32", "HoistIfThenElse", "InjectDoubleBuffer",
-    "InjectPrefetch", "InjectVirtualThread", "LoopPartition", "LowerInitBlock", "LowerIntrin",
+    "InjectPrefetch", "InjectVirtualThread", "InstrumentBoundCheckers", "LoopPartition", "LowerInitBlock", "LowerIntrin",
     "LowerMatchBuffer", "LowerOpaqueBlock", "LowerTVMBuiltin", "MakePackedAPI",
     "MakeUnpackedAPI", "NarrowDataType", "PlanAndUpdateBufferAllocationLocation",
     "PrimFuncPass", "RemoveNoOp", "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify",
