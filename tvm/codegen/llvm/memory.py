@@ -22,13 +22,14 @@ from tvm.tir.stmt import BufferStore
 
 from .alias import AliasScopes
 from .arithmetic import ArithmeticWriter
-from .types import TYPES, LLVMType, mask_type
+from .types import INT64, TYPES, LLVMType, mask_type
 
 
 class MemoryWriter(ArithmeticWriter):
     """Adds vectors, variables and buffers."""
 
     values: dict[Var, str]
+    wide_values: dict[Var, str]  # loop variables as i64
     alignment: dict[Var, int]  # bytes that the memory behind a pointer is known to be aligned to
     aliases: AliasScopes
 
@@ -249,16 +250,33 @@ class MemoryWriter(ArithmeticWriter):
         data = str(self.visit(buffer.data))
         if type(index) is IntImm and index.value == 0:
             return data
-        position = self.index(index)
-        item, kind = TYPES[buffer.dtype].memory, TYPES[index.dtype].scalar
-        return self.code.pure(f"getelementptr inbounds {item}, ptr {data}, {kind} {position}")
+        item = TYPES[buffer.dtype].memory
+        return self.code.pure(f"getelementptr inbounds {item}, ptr {data}, i64 {self.wide(index)}")
 
     def index(self, index: PrimExpr) -> str:
-        """The operand of an index."""
+        """The operand of an index, of its own type."""
         no_wrap, self.no_wrap = self.no_wrap, " nsw"
         found = self.visit(index)
         self.no_wrap = no_wrap
         return str(found)
+
+    def wide(self, index: PrimExpr) -> str:
+        """The operand of a scalar index as i64, the type of addresses.
+
+        Indices do not overflow, so sums and products may be computed with more bits: LLVM need not prove it.
+        """
+        kind = type(index)
+        if kind is IntImm:
+            return str(index.value)  # type: ignore[attr-defined]
+        if index.dtype.is_int and (name := _WIDE_OPERATIONS.get(kind)) is not None:
+            a, b = self.wide(index.a), self.wide(index.b)  # type: ignore[attr-defined]
+            return self.code.pure(f"{name} nsw i64 {a}, {b}")
+        if kind is Var and (found := self.wide_values.get(index)) is not None:  # type: ignore[call-overload]
+            return str(found)
+        if kind is Cast and index.dtype.is_int and index.value.dtype.is_int:  # type: ignore[attr-defined]
+            if index.value.dtype.bits <= index.dtype.bits:  # type: ignore[attr-defined]
+                return self.wide(index.value)  # type: ignore[attr-defined]
+        return self.convert(self.index(index), index.dtype, INT64)
 
     def _elements(self, buffer: Buffer, index: PrimExpr) -> list[str]:
         """The address of each lane."""
@@ -296,6 +314,9 @@ class MemoryWriter(ArithmeticWriter):
         size = type_.item_bytes * type_.lanes
         step = known_factor(index) * (size & -size)
         return min(base, step, 64) if step else min(base, 64)
+
+
+_WIDE_OPERATIONS: dict[type, str] = {Add: "add", Sub: "sub", Mul: "mul"}
 
 
 def known_factor(node: PrimExpr) -> int:

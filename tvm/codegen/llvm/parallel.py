@@ -80,32 +80,25 @@ def _call_launch(
 def partitioned(writer: FunctionWriter, loop: For, region: ParallelRegion) -> None:
     """The iterations of a parallel loop that belong to this task."""
     code = writer.code
-    text = TYPES[loop.loop_var.dtype].text
-    begin, extent = writer.index(loop.min), writer.index(loop.extent)
-    task = _resized(code, region.task, text)
-    tasks = _resized(code, region.tasks, text)
-    end = code.value(f"add nsw {text} {begin}, {extent}")
+    begin, extent = writer.wide(loop.min), writer.wide(loop.extent)
+    task = code.pure(f"sext i32 {region.task} to i64")
+    tasks = code.pure(f"sext i32 {region.tasks} to i64")
     if region.strided:
-        first = code.value(f"add nsw {text} {begin}, {task}")
+        first = code.pure(f"add nsw i64 {begin}, {task}")
+        end = code.pure(f"add nsw i64 {begin}, {extent}")
         writer.counted(loop, first, end, tasks, runs=False)
-    else:
-        # chunks of ceil(extent / tasks), so that only the last ones are shorter
-        less = code.value(f"sub nsw {text} {tasks}, 1")
-        total = code.value(f"add nsw {text} {extent}, {less}")
-        chunk = code.value(f"sdiv {text} {total}, {tasks}")
-        low = _bounded(code, text, code.value(f"mul nsw {text} {task}, {chunk}"), extent)
-        high = _bounded(code, text, code.value(f"add nsw {text} {low}, {chunk}"), extent)
-        first = code.value(f"add nsw {text} {begin}, {low}")
-        last = code.value(f"add nsw {text} {begin}, {high}")
-        writer.counted(loop, first, last, "1", runs=False)
+        return
+    # chunks of ceil(extent / tasks), so that only the last ones are shorter
+    total = code.pure(f"add nsw i64 {extent}, {code.pure(f'sub nsw i64 {tasks}, 1')}")
+    chunk = code.pure(f"sdiv i64 {total}, {tasks}")
+    low = _bounded(code, code.pure(f"mul nsw i64 {task}, {chunk}"), extent)
+    high = _bounded(code, code.pure(f"add nsw i64 {low}, {chunk}"), extent)
+    first = code.pure(f"add nsw i64 {begin}, {low}")
+    writer.counted(loop, first, code.pure(f"add nsw i64 {begin}, {high}"), "1", runs=False)
 
 
-def _bounded(code: Code, text: str, value: str, limit: str) -> str:
-    return code.value(f"call {text} @llvm.smin({text} {value}, {text} {limit})")
-
-
-def _resized(code: Code, operand: str, text: str) -> str:
-    return operand if text == "i32" else code.value(f"sext i32 {operand} to {text}")
+def _bounded(code: Code, value: str, limit: str) -> str:
+    return code.pure(f"call i64 @llvm.smin(i64 {value}, i64 {limit})")
 
 
 def _captured(writer: FunctionWriter, body: Stmt) -> list[Var]:

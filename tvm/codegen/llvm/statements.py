@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tvm.error import LoweringError
 from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.support.dtype import DType
 from tvm.tir.expr import Call, IntImm, Let, StringImm, Var
 from tvm.tir.stmt import (
     Allocate,
@@ -50,6 +51,7 @@ class Frame:
     values: dict[Var, str]
     result: str  # LLVM's type of the result
     parallel: ParallelRegion | None = None
+    wide_values: dict[Var, str] = field(default_factory=dict)  # loop variables as i64
 
 
 class FunctionWriter(MemoryWriter):
@@ -70,6 +72,7 @@ class FunctionWriter(MemoryWriter):
         self.frame = frame
         self.code = frame.code
         self.values = frame.values
+        self.wide_values = frame.wide_values
 
     @contextmanager
     def moved_to(self, frame: Frame) -> Iterator[None]:
@@ -214,47 +217,53 @@ class FunctionWriter(MemoryWriter):
 
     def _serial(self, loop: For) -> None:
         begin, extent = loop.min, loop.extent
-        begin_text = self.index(begin)
+        first = self.wide(begin)
         if type(extent) is IntImm and type(begin) is IntImm:
-            if extent.value <= 0:
-                return
-            end = str(begin.value + extent.value)
-            self.counted(loop, begin_text, end, "1", extent.value >= 1)
+            if extent.value >= 1:
+                self.counted(loop, first, str(begin.value + extent.value), "1", runs=True)
             return
-        extent_text = self.index(extent)
-        end = extent_text
-        if not (type(begin) is IntImm and begin.value == 0):
-            text = TYPES[loop.loop_var.dtype].text
-            end = self.code.value(f"add nsw {text} {begin_text}, {extent_text}")
-        self.counted(loop, begin_text, end, "1", False)
+        end = self.wide(extent)
+        if first != "0":
+            end = self.code.pure(f"add nsw i64 {first}, {end}")
+        self.counted(loop, first, end, "1", runs=False)
 
     def counted(self, loop: For, begin: str, end: str, step: str, runs: bool) -> None:
-        """A loop from ``begin`` to ``end``; ``runs``: it certainly executes once or more."""
-        code = self.code
-        var = loop.loop_var
-        type_ = TYPES[var.dtype]
-        text, less = type_.text, "slt" if type_.kind == "signed" else "ult"
+        """A loop from ``begin`` to ``end``, counted in i64, the type of addresses.
+
+        ``runs`` says that it certainly executes once or more.
+        """
+        code, dtype = self.code, loop.loop_var.dtype
         body, done = code.new_label("for"), code.new_label("end")
-        before = code.label
+        before, number = code.label, body[3:]
         if runs:
             code.jump(body)
         else:
-            code.branch(code.value(f"icmp {less} {text} {begin}, {end}"), body, done)
+            code.branch(code.pure(f"icmp slt i64 {begin}, {end}"), body, done)
         code.start(body)
-        self.values[var] = index = f"%i{body[3:]}"
-        following = f"%n{body[3:]}"
+        index, following = f"%i{number}", f"%n{number}"
         place = len(code.lines)
         code.lines.append("")  # the phi, once the last block of the body is known
         with code.branch_scope():
+            self.values[loop.loop_var] = self._narrowed(index, dtype)
+            if dtype.is_int:
+                self.wide_values[loop.loop_var] = index
             self.visit(loop.body)
         code.lines[place] = (
-            f"  {index} = phi {text} [ {begin}, %{before} ], [ {following}, %{code.label} ]"
+            f"  {index} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.label} ]"
         )
-        wrap = " nuw nsw" if begin == "0" and type_.kind == "signed" else ""
-        code.do(f"{following} = add{wrap} {text} {index}, {step}")
-        more = code.value(f"icmp {less} {text} {following}, {end}")
+        wrap = "nuw nsw" if begin == "0" else "nsw"
+        code.do(f"{following} = add {wrap} i64 {index}, {step}")
+        more = code.value(f"icmp slt i64 {following}, {end}")
         code.branch(more, body, done, self._loop_metadata(loop))
         code.start(done)
+
+    def _narrowed(self, index: str, dtype: DType) -> str:
+        """A counter as the loop variable's type, which holds it."""
+        text = TYPES[dtype].text
+        if text == "i64":
+            return index
+        flag = "nsw" if dtype.is_int else "nuw"
+        return self.code.pure(f"trunc {flag} i64 {index} to {text}")
 
     def _loop_metadata(self, loop: For) -> str:
         if loop.kind is ForKind.UNROLLED:
