@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.relay.function import Function
-from tvm.relay.traverse import post_order
+from tvm.relay.traverse import operands, post_order
 
 
 class CallGraph:
@@ -17,8 +17,9 @@ class CallGraph:
         for gvar, func in module.functions.items():
             counts: dict[str, int] = {}
             for node in post_order(func) if isinstance(func, Function) else ():
-                if isinstance(node, GlobalVar):
-                    counts[node.name_hint] = counts.get(node.name_hint, 0) + 1
+                for used in operands(node):
+                    if isinstance(used, GlobalVar):
+                        counts[used.name_hint] = counts.get(used.name_hint, 0) + 1
             self._calls[gvar.name_hint] = counts
 
     @property
@@ -35,7 +36,7 @@ class CallGraph:
         return sum([1 for counts in self._calls.values() if _name(var) in counts])
 
     def global_call_count(self, var: GlobalVar | str) -> int:
-        """How many global functions `var` refers to."""
+        """How many times `var` refers to global functions."""
         return sum(self._calls[_name(var)].values())
 
     def is_recursive(self, var: GlobalVar | str) -> bool:
