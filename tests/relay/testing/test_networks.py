@@ -56,7 +56,12 @@ WORKLOADS = {
 }
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+SLOW = ("resnet50", "mobilenet")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in WORKLOADS]
+)
 def test_optimised_and_plain_builds_agree(name: str) -> None:
     mod, params = WORKLOADS[name]()
     mod, params = before_softmax(mod), randomised(params)
