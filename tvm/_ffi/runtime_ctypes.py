@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 from tvm._ffi import _core
@@ -163,6 +164,22 @@ class Device(DeviceBase):
     def multi_processor_count(self) -> int | None:
         """How many processors it has."""
         return self._attribute(7)  # type: ignore[no-any-return]
+
+    @property
+    def max_thread_dimensions(self) -> list[int] | None:
+        """The largest extents of a block."""
+        extents = self._attribute(8)
+        return None if extents is None else json.loads(extents)  # type: ignore[no-any-return]
+
+    @property
+    def api_version(self) -> int | None:
+        """The version of the interface to the device."""
+        return self._attribute(11)  # type: ignore[no-any-return]
+
+    @property
+    def driver_version(self) -> str | None:
+        """The version of its driver."""
+        return self._attribute(12)  # type: ignore[no-any-return]
 
     @property
     def l2_cache_size_bytes(self) -> int | None:

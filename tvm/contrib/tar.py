@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tarfile
 from pathlib import Path
+from typing import Any
 
 from tvm.contrib.utils import TempDirectory
 
@@ -32,7 +33,9 @@ def untar(tar_file: str, directory: str) -> None:
             target = (root / member.name).resolve()
             if not (member.isfile() or member.isdir()) or root not in (target, *target.parents):
                 raise ValueError(f"archive {tar_file} holds an unsafe member {member.name!r}")
-        archive.extractall(directory)
+        # the members were checked; newer Pythons want a filter named all the same
+        options: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        archive.extractall(directory, **options)
 
 
 def normalize_file_list_by_unpacking_tars(temp: TempDirectory, file_list: list[str]) -> list[str]:
