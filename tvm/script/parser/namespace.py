@@ -1,0 +1,88 @@
+"""Everything that ``T`` and ``I`` are."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from tvm.error import suggest
+from tvm.ir.expr import GlobalVar
+from tvm.tir import builtin, expr, math_op, op, stmt
+
+from . import constructs, values
+from .functions import module_attrs
+
+# constructors of nodes that are written as they are
+NODES = (
+    "Add", "And", "Any", "Call", "CommReducer", "Div", "EQ", "FloatImm", "FloorDiv", "FloorMod",
+    "GE", "GT", "IntImm", "IterVar", "LE", "LT", "Max", "Min", "Mod", "Mul", "NE", "Not", "Or",
+    "Reduce", "Select", "Shuffle", "SizeVar", "StringImm", "Sub", "Var",
+)  # fmt: skip
+FUNCTIONS = (
+    "all", "any", "ceildiv", "div", "floordiv", "floormod", "indexdiv", "indexmod", "truncdiv",
+    "truncmod",
+)  # fmt: skip
+CONSTRUCTS = (
+    "Assert", "Else", "If", "LetStmt", "Then", "While", "alloc_buffer", "allocate",
+    "allocate_const", "attr", "axis", "block", "block_attr", "buffer_store", "decl_buffer",
+    "env_thread", "evaluate", "func_attr", "grid", "init", "launch_thread", "let",
+    "match_buffer", "parallel", "prefetch", "reads", "realize", "serial", "thread_binding",
+    "unroll", "vectorized", "where", "writes",
+)  # fmt: skip
+VALUES = (
+    "Range", "buffer_var", "comm_reducer", "handle", "index_map", "iter_var", "meta_var", "ptr",
+    "var",
+)  # fmt: skip
+
+
+def tir_names() -> dict[str, Any]:
+    """The names of ``T``, apart from the decorators."""
+    names: dict[str, Any] = {name: getattr(expr, name) for name in NODES}
+    names.update({name: getattr(math_op, name) for name in math_op.__all__})
+    names.update({name: getattr(builtin, name) for name in builtin.__all__})
+    names.update({name: getattr(op, name) for name in FUNCTIONS})
+    names.update({name: getattr(constructs, name) for name in CONSTRUCTS})
+    names.update({name: getattr(values, name) for name in VALUES})
+    names.update(values.scalar_types())
+    names.update(
+        Buffer=constructs.BufferType(),
+        buffer_decl=constructs.buffer,
+        buffer=constructs.buffer,
+        Let=values.let_expr,
+        Cast=op_cast,
+        cast=op_cast,
+        Ramp=expr.Ramp,
+        ramp=expr.Ramp,
+        Broadcast=expr.Broadcast,
+        broadcast=expr.Broadcast,
+        min=op.minimum,
+        max=op.maximum,
+        boolean=names["bool"],
+        void=values.DTypeCall(builtin.VOID),
+        BufferLoad=expr.BufferLoad,
+        BufferRegion=stmt.BufferRegion,
+    )
+    return names
+
+
+def op_cast(dtype: Any, value: Any) -> Any:
+    """A conversion, written with the dtype first; constants are not folded."""
+    operand = expr.as_expr(value)
+    return expr.Cast(values._dtype(dtype), operand)
+
+
+def default_names() -> dict[str, Any]:
+    """What a program in a string may use without importing it."""
+    T = _Namespace(**tir_names())
+    ir = SimpleNamespace(module_attrs=module_attrs, GlobalVar=GlobalVar)
+    return {"T": T, "tir": T, "I": ir, "ir": ir}
+
+
+class _Namespace(SimpleNamespace):
+    """Knows vector types too."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = values.vector_type(name)
+        if found is None:
+            raise AttributeError(f"T has no name {name!r}; {suggest(name, vars(self))}")
+        return found
