@@ -169,7 +169,7 @@ class Device(DeviceBase):
     def max_thread_dimensions(self) -> list[int] | None:
         """The largest extents of a block."""
         extents = self._attribute(8)
-        return None if extents is None else json.loads(extents)  # type: ignore[no-any-return]
+        return None if extents is None else json.loads(extents)
 
     @property
     def api_version(self) -> int | None:
