@@ -487,6 +487,12 @@ def wrap(value: int, dtype: DType) -> int:
     return value - (1 << bits) if dtype.is_int and value >> bits - 1 else value
 
 
+# the dtypes of loop variables and shapes
+INDEX_DTYPES = frozenset([INT32, INT64])
+for _dtype in (INT32, INT64):
+    int_imm(_dtype, 0)
+
+
 def infer_dtype(value: AnyType) -> DType:
     """The dtype a Python or numpy scalar has as a constant."""
     kind = type(value)

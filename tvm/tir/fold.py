@@ -71,21 +71,24 @@ def fold_sub(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
 
 
 def fold_mul(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
-    if type(a) is IntImm and type(b) is IntImm:
-        return int_imm(a.dtype, a.value * b.value)
-    if type(a) is FloatImm and type(b) is FloatImm and is_foldable(a.dtype):
-        return float_imm(a.dtype, a.value * b.value)
-    folded = _times_constant(a, b)
-    return _times_constant(b, a) if folded is None else folded
+    if type(b) is IntImm:
+        if type(a) is IntImm:
+            return int_imm(a.dtype, a.value * b.value)
+        return _times(b, a)
+    if type(a) is IntImm:
+        return _times(a, b)
+    if type(b) is FloatImm:
+        if type(a) is FloatImm and is_foldable(a.dtype):
+            return float_imm(a.dtype, a.value * b.value)
+        # 0.0 * x is not 0.0 for infinities and NaN
+        return a if b.value == 1 else None
+    return b if type(a) is FloatImm and a.value == 1 else None
 
 
-def _times_constant(factor: PrimExpr, other: PrimExpr) -> PrimExpr | None:
-    if type(factor) is IntImm:
-        if factor.value == 1:
-            return other
-        return factor if factor.value == 0 else None
-    # 0.0 * x is not 0.0 for infinities and NaN
-    return other if type(factor) is FloatImm and factor.value == 1 else None
+def _times(factor: IntImm, other: PrimExpr) -> PrimExpr | None:
+    if factor.value == 1:
+        return other
+    return factor if factor.value == 0 else None
 
 
 def _require_divisor(b: PrimExpr, what: str) -> None:

@@ -23,7 +23,9 @@ from .expr import (
     GE,
     GT,
     INT32,
+    INDEX_DTYPES,
     KINDS,
+    SMALL_INTS,
     LE,
     LT,
     NE,
@@ -100,6 +102,11 @@ def unify(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
 
 def _operand(value: Any, other: Any) -> PrimExpr:
     kind = type(value)
+    if kind is int and KINDS[type(other)] is not FOREIGN and other.dtype in INDEX_DTYPES:
+        # small numbers in index arithmetic are by far the most common case
+        found = SMALL_INTS[other.dtype].get(value)
+        if found is not None:
+            return found
     if kind is not int and kind is not float:
         return as_expr(value)
     if KINDS[type(other)] is FOREIGN:
