@@ -281,3 +281,27 @@ def test_what_is_not_there_says_so(call) -> None:
     _, b, c = chain()
     with pytest.raises(OpNotImplemented, match="is not available yet"):
         call(te.create_schedule(c.op)[b])
+
+
+def test_ranges_of_inner_loops_that_depend_on_outer_ones_are_covered() -> None:
+    """Rows of a fused and split axis: how many one iteration touches depends on the iteration."""
+    a = te.placeholder((10, 7), name="A")
+    stages = [a]
+    for _ in range(3):
+        before = stages[-1]
+        rows = int(before.shape[0]) - 2
+        stages.append(
+            te.compute((rows, 7), lambda i, j, t=before: t[i, j] + t[i + 2, j], name=f"S{rows}")
+        )
+    _, first, second, last = stages
+    s = te.create_schedule(last.op)
+    fused = s[last].fuse(*last.op.axis)
+    outer, _ = s[last].split(fused, factor=5)
+    s[second].compute_at(s[last], outer)
+    s[first].compute_root()
+    data = np.arange(70, dtype="float32").reshape(10, 7)
+    (actual,) = run(s, [a, last], data)
+    expected = data
+    for _ in range(3):
+        expected = expected[:-2] + expected[2:]
+    np.testing.assert_allclose(actual, expected)

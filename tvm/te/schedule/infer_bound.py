@@ -151,11 +151,15 @@ def _add_needs(
     """Widen ``needs`` by what one reader reads while the loops around the stage stand still."""
     ranges, analyzer = context.ranges, context.analyzer
     sets, inside = _loop_sets(stage, consumer, rank, context)
-    relaxed: dict[Var, Interval] = {}
+    around: list[IterVar] = []
     for iv in context.paths[consumer.op]:
         inside = inside and not _is_attach_point(stage, iv)
         if _needs_relax(iv, inside, rank, context):
-            relaxed[iv.var] = relaxed[context.threads.get(iv, iv).var] = from_range(ranges[iv])
+            around.append(iv)
+    relaxed: dict[Var, Interval] = {}
+    for iv in reversed(around):  # outer loops first: the range of an inner one may depend on them
+        values = _hull(from_range(ranges[iv]), relaxed, analyzer)
+        relaxed[iv.var] = relaxed[context.threads.get(iv, iv).var] = values
     if stage.attach_ivar is not None and inside:
         raise ScheduleError(
             f"compute_at requires every reader of {stage.op.name} inside the loop "
@@ -169,12 +173,17 @@ def _add_needs(
         values = sets.get(iv)
         if values is None or not values.is_bounded:
             values = from_range(ranges[iv])
-        if relaxed and values.low is not None and values.high is not None:
-            low = interval_of(values.low, relaxed, analyzer)
-            high = low if values.is_point else interval_of(values.high, relaxed, analyzer)
-            values = Interval(low.low, high.high)
-        domains[iv.var] = values
+        domains[iv.var] = _hull(values, relaxed, analyzer)
     _propagate(consumer.op, domains, needs, analyzer)
+
+
+def _hull(values: Interval, relaxed: Mapping[Var, Interval], analyzer: Analyzer) -> Interval:
+    """All values of an interval whose ends depend on variables that run over ``relaxed``."""
+    if not relaxed or values.low is None or values.high is None:
+        return values
+    low = interval_of(values.low, relaxed, analyzer)
+    high = low if values.is_point else interval_of(values.high, relaxed, analyzer)
+    return Interval(low.low, high.high)
 
 
 def _loop_sets(
