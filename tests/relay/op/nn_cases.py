@@ -139,6 +139,16 @@ def product_cases() -> list[Case]:
             "nn.dense", relay.nn.dense, (floats(2, 3, 8), floats(16, 8)), lambda a, b: a @ b.T, 1e-4
         )
     )
+    weight = floats(77, 12)
+    cases.append(
+        Case(
+            "nn.dense",
+            lambda a: relay.nn.dense(a, relay.const(weight)),
+            (floats(5, 12),),
+            lambda a: a @ weight.T,
+            1e-4,
+        )
+    )
     for ta, tb in ((False, False), (True, False), (False, True), (True, True)):
         shape_a, shape_b = ((8, 6) if ta else (6, 8)), ((16, 8) if tb else (8, 16))
         cases.append(

@@ -79,6 +79,9 @@ def _dense_of_rows(dense: Call, ty: TensorType) -> RelayExpr | None:
     if not calls(data, *ops.RESHAPES):
         return None
     source, units = data.args[0], infer_type_of(weight).shape[0]
+    *outer, rows, _ = ty.concrete_shape
+    if rows < 16 and np.prod(outer) > 1:
+        return None  # few rows at a time would fill no tile
     wanted = TensorType((*infer_type_of(source).shape[:-1], units), ty.dtype)
     return ops.DENSE(source, weight, **dict(dense.attrs.items())) if wanted == ty else None
 

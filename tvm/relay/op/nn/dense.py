@@ -10,10 +10,11 @@ from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
-from tvm.relay.expr import Call
+from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
 from ..attributes import as_int
+from ..indexing import STRIDED_SLICE
 from ..layout_shapes import axes_extents
 from ..registry import OpPattern, Precision, define_op
 from ..shaping import TRANSPOSE, layout_transform
@@ -29,6 +30,7 @@ from ..types import (
     show,
     tensor,
 )
+from .activation import PAD
 
 
 class MatmulAttrs(Attrs, key="relay.attrs.MatmulAttrs"):
@@ -124,14 +126,30 @@ def _alter_dense(
     if not all(isinstance(d, int) for d in shape) or len(data) < 2:
         return None
     rows = data[-2] if isinstance(data[-2], int) else 128
-    block = topi.x86.dense.packed_columns(rows, shape[0], shape[1], out_type.dtype, target)  # type: ignore[attr-defined]
+    units, inner = shape
+    dtype = out_type.dtype  # type: ignore[attr-defined]
+    block = topi.x86.dense.packed_columns(rows, units, inner, dtype, target)
+    if block is not None:
+        return _packed(call, call.args[1], block, call.attrs.units)
+    out = shape_of_type(out_type)
+    weight = call.args[1]
+    if not isinstance(weight, Constant) or not all(isinstance(d, int) for d in out) or units < 64:
+        return None
+    # rows of zeros fill the last vectors of a constant weight; the output is cut
+    wide = -(-units // 64) * 64
+    block = topi.x86.dense.packed_columns(rows, wide, inner, dtype, target)
     if block is None:
         return None
-    attrs = DensePackAttrs(
-        units=call.attrs.units, out_dtype=call.attrs.out_dtype, weight_layout=f"NC{block}n"
-    )
-    weight = layout_transform(call.args[1], "NC", attrs.weight_layout)
-    return Call(CONTRIB_DENSE_PACK, (call.args[0], weight), attrs)
+    zero = const(0, dtype=weight.data.dtype)
+    padded = PAD(weight, zero, pad_width=((0, wide - units), (0, 0)))
+    product = _packed(call, padded, block, wide)
+    return STRIDED_SLICE(product, begin=(0,) * len(out), end=out)
+
+
+def _packed(call: Call, weight: RelayExpr, block: int, units: int | None) -> RelayExpr:
+    attrs = DensePackAttrs(units=units, out_dtype=call.attrs.out_dtype, weight_layout=f"NC{block}n")
+    packed = layout_transform(weight, "NC", attrs.weight_layout)
+    return Call(CONTRIB_DENSE_PACK, (call.args[0], packed), attrs)
 
 
 DENSE = define_op(
