@@ -84,13 +84,16 @@ class CompiledRules:
         self.vocabulary = vocabulary
         # counted only while the knob RULE_STATS is on
         self.statistics = statistics
-        chosen = [rule for rule in table if rule.pattern.name == root]
-        self._variants = [v for rule in chosen for v in _variants(rule, vocabulary)]
+        self._table = table
+        self._variants: list[_Variant] | None = None
         self.functions: dict[Any, RuleFunction | None] = {}
 
     def bucket(self, *classes: type[Node]) -> RuleFunction | None:
         """The function for operands of these classes; None if no rule can match them."""
         if classes not in self.functions:
+            if self._variants is None:
+                chosen_rules = [rule for rule in self._table if rule.pattern.name == self.root]
+                self._variants = [v for r in chosen_rules for v in _variants(r, self.vocabulary)]
             chosen = [v for v in self._variants if self._may_match(v.pattern, classes)]
             self.functions[classes] = self._compile(chosen, classes) if chosen else None
         return self.functions[classes]
