@@ -50,3 +50,39 @@ def test_equivalence() -> None:
     assert first.is_equivalent_to(IndexMap.from_func(lambda x, y: [y, x]))
     assert not first.is_equivalent_to(IndexMap.from_func(lambda x, y: [x, y]))
     assert not first.is_equivalent_to(IndexMap.from_func(lambda x: [x]))
+
+
+@pytest.mark.parametrize(
+    ("mapping", "shape"),
+    [
+        (lambda i, j: [j, i], (4, 6)),
+        (pack, (2, 16, 3, 3)),
+        (lambda i, j: [i * 6 + j], (4, 6)),
+        (lambda i: [i // 8, i % 8 // 2, i % 2], (32,)),
+        (lambda i, j: [(i * 8 + j) // 4, (i * 8 + j) % 4], (4, 8)),
+        (lambda i, j: [i, 0, j], (4, 5)),
+        (lambda i, j: [i // 2, j // 4, i % 2 * 4 + j % 4], (4, 8)),
+    ],
+)
+def test_inverse(mapping, shape) -> None:
+    index_map = IndexMap.from_func(mapping, index_dtype="int32")
+    back = index_map.inverse(shape)
+    source = np.arange(int(np.prod(shape))).reshape(shape)
+    np.testing.assert_array_equal(back.map_ndarray(index_map.map_ndarray(source)), source)
+
+
+def test_inverse_with_padding() -> None:
+    index_map = IndexMap.from_func(lambda i: [i // 4, i % 4], index_dtype="int32")
+    back, padding = index_map.non_surjective_inverse([10])
+    assert str(back.final_indices[0]) == "axis0 * 4 + axis1"
+    assert str(padding) == "axis0 * 4 + axis1 >= 10"
+    with pytest.raises(ValueError, match="requires a shape that the map fills"):
+        index_map.inverse([10])
+
+
+@pytest.mark.parametrize(
+    "mapping", [lambda i, j: [i], lambda i, j: [i + j], lambda i, j: [i, j // 2]]
+)
+def test_maps_that_lose_information_have_no_inverse(mapping) -> None:
+    with pytest.raises(ValueError, match="an inverse requires"):
+        IndexMap.from_func(mapping).inverse([4, 4])

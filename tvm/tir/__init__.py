@@ -56,6 +56,7 @@ from .expr import (
     convert,
 )
 from .function import IndexMap, PrimFunc, TensorIntrin
+from .gpu_op import *
 from .math_op import *
 from .op import (
     add,

@@ -653,6 +653,10 @@ class NE(CmpExpr):
         return self.a is not self.b
 
 
+# the classic names of what the operators == and != give
+EqualOp, NotEqualOp = EQ, NE
+
+
 class LT(CmpExpr):
     """``a < b``"""
 

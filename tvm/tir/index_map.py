@@ -31,7 +31,9 @@ from .expr import (
     Var,
     as_expr,
     as_exprs,
+    const,
 )  # fmt: skip
+from .index_map_inverse import NotInvertibleError, extents_of, invert
 from .stmt_functor import substitute
 
 
@@ -130,6 +132,38 @@ class IndexMap(Node):
         target = np.zeros(shape, dtype=source.dtype)
         target[tuple([self._evaluate(i, grid) for i in range(len(shape))])] = source
         return target
+
+    def inverse(self, shape: Sequence[Any]) -> IndexMap:
+        """The way back, of an array of the given constant shape (numbers or ranges).
+
+        Raises
+        ------
+        ValueError
+            If elements would have no place to come from, or the map is no sum of parts of indices.
+        """
+        back, _, reached = self._inverted(shape)
+        if reached != extents_of(shape):
+            raise NotInvertibleError(
+                f"inverse requires a shape that the map fills, got {list(shape)}; "
+                "hint: non_surjective_inverse allows padding"
+            )
+        return back
+
+    def non_surjective_inverse(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr]:
+        """The way back, and the condition under which a new index is padding."""
+        back, padding, _ = self._inverted(shape)
+        return back, padding
+
+    def _inverted(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr, list[int]]:
+        if self.inverse_index_map is not None:
+            return self.inverse_index_map, const(False), extents_of(shape)
+        extents = extents_of(shape)
+        new, old, reached, _ = invert(self.initial_indices, self.final_indices, extents)
+        outside: list[PrimExpr] = [const(False)]
+        for index, extent, size in zip(old, extents, reached, strict=True):
+            if size > extent:
+                outside.append(_op.greater_equal(index, extent))
+        return IndexMap(tuple(new), tuple(old)), _op.any(*outside), reached
 
     def is_equivalent_to(self, other_map: IndexMap) -> bool:
         """Whether both maps have the same indices, up to the names of variables."""

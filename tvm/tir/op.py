@@ -22,13 +22,13 @@ from .expr import (
     FLOAT32,
     GE,
     GT,
-    INT32,
     INDEX_DTYPES,
+    INT32,
     KINDS,
-    SMALL_INTS,
     LE,
     LT,
     NE,
+    SMALL_INTS,
     Add,
     And,
     Broadcast,
@@ -414,6 +414,7 @@ def _convert(value: PrimExpr, kind: DType, span: Span | None) -> PrimExpr:
 
 # calls of intrinsics are built with the functions above, and belong to this module's names
 from .builtin import *  # noqa: E402, F403
+from .gpu_op import *  # noqa: E402, F403
 from .math_op import *  # noqa: E402, F403
 from .math_op import floor  # noqa: E402
 from .reduction import *  # noqa: E402, F403

@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm.error import suggest
 from tvm.ir.expr import GlobalVar
-from tvm.tir import builtin, expr, math_op, op, stmt
+from tvm.tir import builtin, expr, gpu_op, math_op, op, stmt
 
 from . import constructs, values
 from .functions import module_attrs
@@ -40,6 +40,7 @@ def tir_names() -> dict[str, Any]:
     names: dict[str, Any] = {name: getattr(expr, name) for name in NODES}
     names.update({name: getattr(math_op, name) for name in math_op.__all__})
     names.update({name: getattr(builtin, name) for name in builtin.__all__})
+    names.update(gpu_op.FUNCTIONS)
     names.update({name: getattr(op, name) for name in FUNCTIONS})
     names.update({name: getattr(constructs, name) for name in CONSTRUCTS})
     names.update({name: getattr(values, name) for name in VALUES})
