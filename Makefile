@@ -18,7 +18,7 @@ demo: install-test
 	$(RUN) examples/embed_sentences.py
 
 bench: install-test
-	$(RUN) benchmarks/models.py
+	$(RUN) -m benchmarks.models
 
 lint: install-test
 	$(VENV)/bin/ruff check .

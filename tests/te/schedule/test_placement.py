@@ -285,15 +285,15 @@ def test_what_is_not_there_says_so(call) -> None:
 
 def test_ranges_of_inner_loops_that_depend_on_outer_ones_are_covered() -> None:
     """Rows of a fused and split axis: how many one iteration touches depends on the iteration."""
+
+    def shifted_sum(t: te.Tensor) -> te.Tensor:
+        rows = int(t.shape[0]) - 2
+        return te.compute((rows, 7), lambda i, j: t[i, j] + t[i + 2, j], name=f"S{rows}")
+
     a = te.placeholder((10, 7), name="A")
-    stages = [a]
-    for _ in range(3):
-        before = stages[-1]
-        rows = int(before.shape[0]) - 2
-        stages.append(
-            te.compute((rows, 7), lambda i, j, t=before: t[i, j] + t[i + 2, j], name=f"S{rows}")
-        )
-    _, first, second, last = stages
+    first = shifted_sum(a)
+    second = shifted_sum(first)
+    last = shifted_sum(second)
     s = te.create_schedule(last.op)
     fused = s[last].fuse(*last.op.axis)
     outer, _ = s[last].split(fused, factor=5)
