@@ -15,8 +15,8 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Constant, const
 
 from .attributes import as_ints
+from .broadcasting import BroadcastAttrs as InitOpAttrs
 from .registry import OpPattern, define_op
-from .shaping import BroadcastAttrs as InitOpAttrs
 from .types import expect_tensor, is_known, shape_of_type, tensor, unknown
 from .unary import numpy_dtype
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .broadcasting import broadcast_to, broadcast_to_like, collapse_sum_like
 from .creation import arange, full, full_like
 from .indexing import (
     gather,
@@ -17,9 +18,6 @@ from .joining import meshgrid, repeat, split, tile
 from .scan import cumprod, cumsum
 from .scatter import scatter_elements, scatter_nd
 from .shaping import (
-    broadcast_to,
-    broadcast_to_like,
-    collapse_sum_like,
     expand_dims,
     layout_transform,
     reshape,
