@@ -1,5 +1,6 @@
 """Targets: for which machines to compile, and what they can do."""
 
+from . import codegen, compilation_config, detect_target, tag, virtual_device, x86
 from .constructors import (
     adreno,
     arm_cpu,

@@ -20,21 +20,28 @@ def run(func: Any, *arrays: Any) -> list[np.ndarray]:
     ]
 
 
-def elementwise(
-    compute: Callable[..., Any],
-    dtypes: list[str],
-    size: int,
-    vectorize: int = 0,
-    target: str = "llvm",
-) -> Any:
-    """The function ``out[i] = compute(in0[i], in1[i], ...)``."""
+def schedule_elementwise(
+    compute: Callable[..., Any], dtypes: list[str], size: int, vectorize: int = 0
+) -> tuple[te.Schedule, list[te.Tensor]]:
+    """A schedule of ``out[i] = compute(in0[i], in1[i], ...)`` and its arguments."""
     inputs = [te.placeholder((size,), name=f"A{i}", dtype=dtype) for i, dtype in enumerate(dtypes)]
     out = te.compute((size,), lambda i: compute(*[tensor(i) for tensor in inputs]), name="out")
     schedule = te.create_schedule(out.op)
     if vectorize:
         _, inner = schedule[out].split(out.op.axis[0], factor=vectorize)
         schedule[out].vectorize(inner)
-    return tvm.build(schedule, [*inputs, out], target=target)
+    return schedule, [*inputs, out]
+
+
+def build_family(
+    computes: dict[str, Callable[..., Any]], dtypes: list[str], size: int, vectorize: int = 0
+) -> Any:
+    """One module with an element-wise function for each entry: LLVM is started once."""
+    functions = {}
+    for name, compute in computes.items():
+        schedule, args = schedule_elementwise(compute, dtypes, size, vectorize)
+        functions[name] = tvm.lower(schedule, args, name=name)[name]
+    return tvm.build(tvm.IRModule(functions), target="llvm")
 
 
 def apply(
@@ -42,7 +49,8 @@ def apply(
 ) -> np.ndarray:
     """``compute`` applied element by element by compiled code."""
     size = len(arrays[0])
-    func = elementwise(compute, [str(a.dtype) for a in arrays], size, vectorize)
+    schedule, args = schedule_elementwise(compute, [str(a.dtype) for a in arrays], size, vectorize)
+    func = tvm.build(schedule, args, target="llvm")
     return run(func, *arrays, np.zeros(size, out_dtype))[-1]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tvm import tir
 
-from .helpers import apply
+from .helpers import apply, build_family, run
 
 INTS = ("int8", "int16", "int32", "int64")
 UINTS = ("uint8", "uint16", "uint32", "uint64")
@@ -17,26 +17,32 @@ WIDTHS = (0, 16)
 
 def values(dtype: str, seed: int, low: int = -100, high: int = 100) -> np.ndarray:
     source = np.random.default_rng(seed)
+    if dtype == "bool":
+        return source.integers(0, 2, SIZE).astype(bool)
     if dtype in FLOATS:
         kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
         return source.uniform(low, high, SIZE).astype(kind)
     return source.integers(max(low, 0) if dtype.startswith("u") else low, high, SIZE).astype(dtype)
 
 
+ARITHMETIC = {
+    "add": (lambda x, y: x + y, np.add),
+    "sub": (lambda x, y: x - y, np.subtract),
+    "mul": (lambda x, y: x * y, np.multiply),
+    "min": (tir.Min, np.minimum),
+    "max": (tir.Max, np.maximum),
+}
+
+
 @pytest.mark.parametrize("vectorize", WIDTHS)
 @pytest.mark.parametrize("dtype", INTS + UINTS + FLOATS)
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "min", "max"])
-def test_arithmetic(dtype: str, name: str, vectorize: int) -> None:
+def test_arithmetic(dtype: str, vectorize: int) -> None:
+    computes = {name: compute for name, (compute, _) in ARITHMETIC.items()}
+    module = build_family(computes, [dtype] * 2, SIZE, vectorize)
     a, b = values(dtype, 1), values(dtype, 2)
-    ours = {
-        "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y,
-        "min": tir.Min, "max": tir.Max,
-    }[name]  # fmt: skip
-    numpys = {
-        "add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
-    }[name]  # fmt: skip
-    result = apply(ours, a, b, out_dtype=a.dtype, vectorize=vectorize)
-    np.testing.assert_array_equal(result, numpys(a, b))
+    for name, (_, function) in ARITHMETIC.items():
+        result = run(module[name], a, b, np.zeros_like(a))[2]
+        np.testing.assert_array_equal(result, function(a, b), err_msg=name)
 
 
 @pytest.mark.parametrize("vectorize", WIDTHS)
@@ -110,18 +116,18 @@ def test_logic_on_stored_booleans(vectorize: int) -> None:
     np.testing.assert_array_equal(chosen, np.where(a, 5, b).astype("int8"))
 
 
-@pytest.mark.parametrize("source", INTS + UINTS + FLOATS + ("bool",))
-@pytest.mark.parametrize("target", INTS + UINTS + FLOATS + ("bool",))
-def test_conversions(source: str, target: str) -> None:
-    if source == "bool":
-        a = np.arange(SIZE) % 3 == 0
-    else:
+@pytest.mark.parametrize("vectorize", WIDTHS)
+@pytest.mark.parametrize("source", (*INTS, *UINTS, *FLOATS, "bool"))
+def test_conversions(source: str, vectorize: int) -> None:
+    targets = (*INTS, *UINTS, *FLOATS, "bool")
+    computes = {t: (lambda x, t=t: tir.Cast(t, x)) for t in targets}
+    module = build_family(computes, [source], SIZE, vectorize)
+    for target in targets:
         a = values(source, 8, 0 if target.startswith("u") else -100)
         a[0] = 0
-    kind = ml_dtypes.bfloat16 if target == "bfloat16" else target
-    for vectorize in WIDTHS:
-        result = apply(lambda x: tir.Cast(target, x), a, out_dtype=kind, vectorize=vectorize)
-        np.testing.assert_array_equal(result, a.astype(kind))
+        kind = ml_dtypes.bfloat16 if target == "bfloat16" else target
+        result = run(module[target], a, np.zeros(SIZE, kind))[1]
+        np.testing.assert_array_equal(result, a.astype(kind), err_msg=target)
 
 
 def test_bfloat16_rounds_to_nearest_even() -> None:
@@ -151,3 +157,45 @@ def test_float8_widens() -> None:
             out_dtype="float32",
         )
         np.testing.assert_array_equal(result, a.view(kind).astype("float32"))
+
+
+def test_float8_rounds_to_nearest_even() -> None:
+    source = np.random.default_rng(5)
+    borders = np.array(
+        [
+            0,
+            -0.0,
+            448,
+            464,
+            465,
+            480,
+            57344,
+            61439,
+            61440,
+            1e9,
+            np.inf,
+            -np.inf,
+            2e-3,
+            9.7e-4,
+            1e-8,
+            -3e-5,
+        ]
+    )
+    scales = 2.0 ** source.integers(-20, 18, 4080)
+    a = np.concatenate([borders, source.uniform(-1, 1, 4080) * scales]).astype("float32")
+    # halfway between neighbours
+    a[100:200] = np.round(a[100:200] * 64) / 64
+    for name, kind in (
+        ("e4m3_float8", ml_dtypes.float8_e4m3fn),
+        ("e5m2_float8", ml_dtypes.float8_e5m2),
+    ):
+        result = apply(
+            lambda x, name=name: tir.reinterpret("uint8", tir.Cast(name, x)),
+            a,
+            out_dtype="uint8",
+            vectorize=16,
+        )
+        expected = a.astype(kind)
+        known = ~np.isnan(expected.astype("float32"))
+        np.testing.assert_array_equal(result[known], expected.view("uint8")[known])
+        assert np.isnan(result.view(kind)[~known].astype("float32")).all()

@@ -8,7 +8,7 @@ import tvm
 from tvm import te, tir
 from tvm.error import TVMError
 
-from .helpers import apply, flat_function, run
+from .helpers import apply, build_family, flat_function, run
 
 # name: (numpy's function in float64, arguments from, to)
 FUNCTIONS = {
@@ -39,35 +39,37 @@ def call(name: str, dtype: str) -> object:
     return lambda *args: tir.call_intrin(dtype, f"tir.{name}", *args)
 
 
+@pytest.mark.parametrize("vectorize", [0, 16])
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_function_of_one_float(name: str, dtype: str) -> None:
-    reference, low, high = FUNCTIONS[name]
-    a = floats(dtype, low, high)
-    expected = reference(a.astype("float64"))
-    for vectorize in (0, 16):
-        result = apply(call(name, dtype), a, out_dtype=a.dtype, vectorize=vectorize)
-        tolerance = TOLERANCE[dtype]
+def test_functions_of_one_float(dtype: str, vectorize: int) -> None:
+    module = build_family(
+        {f"our_{name}": call(name, dtype) for name in FUNCTIONS}, [dtype], 64, vectorize
+    )
+    tolerance = TOLERANCE[dtype]
+    for name, (reference, low, high) in FUNCTIONS.items():
+        a = floats(dtype, low, high)
+        result = run(module[f"our_{name}"], a, np.zeros_like(a))[1]
+        expected = reference(a.astype("float64"))
         np.testing.assert_allclose(
-            result.astype("float64"), expected, rtol=tolerance, atol=tolerance
+            result.astype("float64"), expected, rtol=tolerance, atol=tolerance, err_msg=name
         )
 
 
+@pytest.mark.parametrize("vectorize", [0, 16])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("name", BINARY)
-def test_function_of_two_floats(name: str, dtype: str) -> None:
-    if name == "nextafter" and dtype == "float16":
-        pytest.skip("half has no nextafter in C")
-    reference, low, high = BINARY[name]
-    a, b = floats(dtype, low, high), floats(dtype, low, high, seed=1)
-    expected = (
-        reference(a, b)
-        if name == "nextafter"
-        else reference(a.astype("float64"), b.astype("float64"))
+def test_functions_of_two_floats(dtype: str, vectorize: int) -> None:
+    names = [name for name in BINARY if (name, dtype) != ("nextafter", "float16")]
+    module = build_family(
+        {f"our_{name}": call(name, dtype) for name in names}, [dtype] * 2, 64, vectorize
     )
-    for vectorize in (0, 16):
-        result = apply(call(name, dtype), a, b, out_dtype=dtype, vectorize=vectorize)
-        np.testing.assert_allclose(result.astype("float64"), expected, rtol=TOLERANCE[dtype])
+    for name in names:
+        reference, low, high = BINARY[name]
+        a, b = floats(dtype, low, high), floats(dtype, low, high, seed=1)
+        result = run(module[f"our_{name}"], a, b, np.zeros_like(a))[2]
+        exact = [a, b] if name == "nextafter" else [a.astype("float64"), b.astype("float64")]
+        np.testing.assert_allclose(
+            result.astype("float64"), reference(*exact), rtol=TOLERANCE[dtype], err_msg=name
+        )
 
 
 def test_error_function() -> None:
@@ -192,3 +194,8 @@ def test_unknown_intrinsic_is_named() -> None:
             floats("float32", 0, 1),
             out_dtype="float32",
         )
+
+
+def test_function_that_hides_one_of_the_c_library_is_refused() -> None:
+    with pytest.raises(TVMError, match="function exp hides the C library's"):
+        build_family({"exp": call("exp", "float64")}, ["float64"], 16)

@@ -314,10 +314,10 @@ def _hazards(node: PrimExpr) -> set[Any]:
             found.add((current.buffer.data, *[_position(i) for i in current.indices]))
         elif kind is Call and current.op is STRUCT_GET:
             # one field of a structure is as safe as the others
-            found.add((current.args[0] if isinstance(current.args[0], Var) else current))
-        elif kind is Call and getattr(current.op, "effect", None) != CallEffectKind.Pure:
-            found.add(current)
-        elif kind in _DIVISIONS and type(current.b) is not IntImm:
+            found.add(current.args[0] if isinstance(current.args[0], Var) else current)
+        elif (kind is Call and getattr(current.op, "effect", None) != CallEffectKind.Pure) or (
+            kind in _DIVISIONS and type(current.b) is not IntImm
+        ):
             found.add(current)
         pending.extend(current.children())
     return found

@@ -104,6 +104,11 @@ def _libm(w: FunctionWriter, name: str, dtype: DType, operands: list[str]) -> st
     """A function of the C library, lane by lane."""
     type_ = TYPES[dtype]
     scalar = type_.scalar
+    if name in w.module.results:
+        raise LoweringError(
+            f"the module's function {name} hides the C library's, which function {w.name} calls",
+            hint="give the module's function another name",
+        )
     w.module.declare(name, scalar, [scalar] * len(operands), " nounwind memory(none)")
     results = []
     for lane in range(type_.lanes):

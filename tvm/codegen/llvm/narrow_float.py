@@ -6,11 +6,12 @@ lowest kept bit carries exactly when the dropped half is above the middle, or at
 
 from __future__ import annotations
 
-from tvm.error import LoweringError
+from dataclasses import dataclass
+
 from tvm.support.dtype import DType
 
 from .code import Code
-from .types import FLOAT32, TYPES, LLVMType, splat
+from .types import FLOAT32, TYPES, LLVMType, float_text, splat
 
 
 def widen(code: Code, operand: str, dtype: DType) -> str:
@@ -82,8 +83,60 @@ def _widen_e4m3(code: Code, operand: str, narrow_type: LLVMType, wide: LLVMType)
     return code.pure(f"bitcast {bits} {whole} to {wide.text}")
 
 
+@dataclass(frozen=True)
+class Float8:
+    """The layout of an 8-bit float, and what becomes of numbers too large for it."""
+
+    mantissa: int
+    bias: int
+    overflow: int  # pattern of what is too large
+    nan: int
+    largest: float  # what is above this, after rounding, is too large
+
+
+_FLOAT8 = {
+    "e4m3_float": Float8(3, 7, 0x7F, 0x7F, 464.0),
+    "e5m2_float": Float8(2, 15, 0x7C, 0x7E, 61440.0),
+}
+
+
 def _narrow_float8(code: Code, operand: str, dtype: DType) -> str:
-    del code, operand
-    raise LoweringError(
-        f"the LLVM code generator cannot store {dtype} yet", hint="compute in bfloat16 or float16"
+    """Round on bit patterns; for results among the denormals, by adding a number of the right size."""
+    layout = _FLOAT8[dtype.code]
+    narrow_type, bits, wide = _types(dtype)
+    mask, drop = _vector("i1", wide), 23 - layout.mantissa
+    raw = code.pure(f"bitcast {wide.text} {operand} to {bits}")
+    magnitude = code.pure(f"and {bits} {raw}, {_int(wide, 0x7FFFFFFF)}")
+    size = code.pure(f"bitcast {bits} {magnitude} to {wide.text}")
+    lowest = code.pure(f"lshr {bits} {magnitude}, {_int(wide, drop)}")
+    odd = code.pure(f"and {bits} {lowest}, {_int(wide, 1)}")
+    carried = code.pure(f"add {bits} {magnitude}, {_int(wide, (1 << (drop - 1)) - 1)}")
+    rounded = code.pure(
+        f"lshr {bits} {code.pure(f'add {bits} {carried}, {odd}')}, {_int(wide, drop)}"
+    )
+    rebased = (127 - layout.bias) << layout.mantissa
+    normal = code.pure(f"sub {bits} {rounded}, {_int(wide, rebased)}")
+    # the unit of this number's last place is that of the denormals
+    exponent = 127 - layout.bias + 1 + drop
+    adder = splat(wide, float_text(FLOAT32, 2.0 ** (exponent - 127)))
+    total = code.pure(
+        f"bitcast {wide.text} {code.pure(f'fadd {wide.text} {size}, {adder}')} to {bits}"
+    )
+    denormal = code.pure(f"sub {bits} {total}, {_int(wide, exponent << 23)}")
+    smallest = _int(wide, (127 - layout.bias + 1) << 23)
+    is_small = code.pure(f"icmp ult {bits} {magnitude}, {smallest}")
+    value = code.pure(f"select {mask} {is_small}, {bits} {denormal}, {bits} {normal}")
+    limit = splat(wide, float_text(FLOAT32, layout.largest))
+    strict = "ogt" if layout.overflow == layout.nan else "oge"  # the tie goes to the even neighbour
+    is_large = code.pure(f"fcmp {strict} {wide.text} {size}, {limit}")
+    value = code.pure(
+        f"select {mask} {is_large}, {bits} {_int(wide, layout.overflow)}, {bits} {value}"
+    )
+    is_nan = code.pure(f"fcmp uno {wide.text} {operand}, {operand}")
+    value = code.pure(f"select {mask} {is_nan}, {bits} {_int(wide, layout.nan)}, {bits} {value}")
+    sign = code.pure(
+        f"and {bits} {code.pure(f'lshr {bits} {raw}, {_int(wide, 24)}')}, {_int(wide, 0x80)}"
+    )
+    return code.pure(
+        f"trunc {bits} {code.pure(f'or {bits} {value}, {sign}')} to {narrow_type.text}"
     )
