@@ -25,14 +25,16 @@ class ExprFolder(ConstantFolder):
 
     def __init__(self) -> None:
         super().__init__()
-        self._settled: dict[int, RelayExpr] = {}
+        # by identity; the pair keeps both alive, so that no identity is used again
+        self._settled: dict[int, tuple[RelayExpr, RelayExpr]] = {}
 
     def fold(self, expr: RelayExpr) -> RelayExpr:
         """``expr`` with what depends on constants alone computed."""
-        if id(expr) in self._settled:
-            return expr
+        if found := self._settled.get(id(expr)):
+            return found[1]
         new = self._fold_node(expr, expr.map_children(self.fold))
-        self._settled[id(new)] = new
+        self._settled[id(expr)] = (expr, new)
+        self._settled[id(new)] = (new, new)
         return new
 
 
