@@ -8,12 +8,11 @@ As in classic TVM ``a == b`` builds a node; inside the compiler compare with ``i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 from typing import Any as AnyType
 
-from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.node import Node, binder, child, derived, ignored, leaf, reference
 from tvm.ir.op import Op
@@ -24,222 +23,16 @@ from tvm.ir.visitor import Rewriter
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
+from .constants import *  # noqa: F403
+from .constants import HANDLE, INT32, as_expr, as_exprs, const, int_imm
+from .operators import ExprOp as ExprOp
+from .operators import NotAnOperand as NotAnOperand
+from .operators import PrimExprWithOp as PrimExprWithOp
+
 if TYPE_CHECKING:
     from tvm.ir.span import Span
 
     from .buffer import Buffer, DataProducer
-
-BOOL = as_dtype("bool")
-INT32 = as_dtype("int32")
-INT64 = as_dtype("int64")
-FLOAT32 = as_dtype("float32")
-FLOAT64 = as_dtype("float64")
-HANDLE = as_dtype("handle")
-
-
-class NotAnOperand(TypeError):
-    """A value beside an operator is no expression and no number."""
-
-
-class ExprOp:
-    """The Python operators of expressions.
-
-    Operands that are neither expressions nor numbers, such as tensors, bring their own.
-    """
-
-    __slots__ = ()
-
-    def __add__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.add(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __radd__(self, other: AnyType) -> PrimExpr:
-        return _op.add(other, self)
-
-    def __sub__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.subtract(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __rsub__(self, other: AnyType) -> PrimExpr:
-        return _op.subtract(other, self)
-
-    def __mul__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.multiply(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __rmul__(self, other: AnyType) -> PrimExpr:
-        return _op.multiply(other, self)
-
-    def __truediv__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.true_divide(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __rtruediv__(self, other: AnyType) -> PrimExpr:
-        return _op.true_divide(other, self)
-
-    def __floordiv__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.floordiv(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __rfloordiv__(self, other: AnyType) -> PrimExpr:
-        return _op.floordiv(other, self)
-
-    def __mod__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.floormod(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __rmod__(self, other: AnyType) -> PrimExpr:
-        return _op.floormod(other, self)
-
-    def __lshift__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.shift_left(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __rlshift__(self, other: AnyType) -> PrimExpr:
-        return _op.shift_left(other, self)
-
-    def __rshift__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.shift_right(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __rrshift__(self, other: AnyType) -> PrimExpr:
-        return _op.shift_right(other, self)
-
-    def __and__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.bitwise_and(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __rand__(self, other: AnyType) -> PrimExpr:
-        return _op.bitwise_and(other, self)
-
-    def __or__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.bitwise_or(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __ror__(self, other: AnyType) -> PrimExpr:
-        return _op.bitwise_or(other, self)
-
-    def __xor__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.bitwise_xor(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __rxor__(self, other: AnyType) -> PrimExpr:
-        return _op.bitwise_xor(other, self)
-
-    def __lt__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.less(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __le__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.less_equal(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __gt__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.greater(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __ge__(self, other: AnyType) -> PrimExpr:
-        try:
-            return _op.greater_equal(self, other)
-        except NotAnOperand:
-            return NotImplemented
-
-    def __eq__(self, other: AnyType) -> AnyType:
-        try:
-            return _op.equal(self, other)
-        except TypeError:
-            return NotImplemented
-
-    def __ne__(self, other: AnyType) -> AnyType:
-        try:
-            return _op.not_equal(self, other)
-        except TypeError:
-            return NotImplemented
-
-    # equality builds a node, so nodes are hashed by identity
-    __hash__ = object.__hash__
-
-    def __neg__(self) -> PrimExpr:
-        return _op.negative(self)
-
-    def __invert__(self) -> PrimExpr:
-        return _op.bitwise_not(self)
-
-    def __abs__(self) -> PrimExpr:
-        return _op.abs(self)
-
-    def __bool__(self) -> bool:
-        raise ValueError(
-            f"a symbolic expression has no Python truth value, got {self}; "
-            "hint: use tvm.tir.all, tvm.tir.any and tvm.tir.Not in place of and, or and not, and "
-            "tvm.tir.if_then_else in place of if"
-        )
-
-    def equal(self, other: AnyType, span: Span | None = None) -> PrimExpr:
-        """The expression ``self == other``."""
-        return _op.equal(self, other, span)
-
-    def astype(self, dtype: AnyType, span: Span | None = None) -> PrimExpr:
-        """This value converted to ``dtype``."""
-        return _op.cast(self, dtype, span)
-
-
-class PrimExprWithOp(ExprOp, Scriptable, PrimExpr):
-    """An expression with Python operators: the base of all nodes in this module."""
-
-    __hash__ = ExprOp.__hash__
-
-
-class Kind(IntEnum):
-    """What a Python class is to the constructors of expressions."""
-
-    ORDINARY = 0  # an expression
-    CONSTANT = 1  # an expression that may fold
-    FOREIGN = 2  # something to convert
-
-
-class _Kinds(dict[type, Kind]):
-    """The kind of each class; cheaper to ask than ``isinstance``."""
-
-    def __missing__(self, cls: type) -> Kind:
-        if not issubclass(cls, PrimExpr):
-            kind = Kind.FOREIGN
-        else:
-            kind = Kind.CONSTANT if cls in (IntImm, FloatImm) else Kind.ORDINARY
-        self[cls] = kind
-        return kind
-
-
-KINDS = _Kinds()
-
 
 # ---- variables
 
@@ -285,7 +78,7 @@ class Range(Node, key="Range"):
             self._init(int_imm(extent.dtype, 0), extent, span)
         else:
             low, high = _operands(begin, end)
-            self._init(low, _op.subtract(high, low), span)
+            self._init(low, high - low, span)
 
     @staticmethod
     def from_min_extent(min_value: AnyType, extent: AnyType, span: Span | None = None) -> Range:
@@ -356,194 +149,6 @@ class IterVar(ExprOp, Scriptable, Node):
     def asobject(self) -> PrimExpr:
         """The variable: what an IterVar is as an expression."""
         return self.var
-
-
-# ---- constants
-
-
-class ConstExpr(PrimExprWithOp):
-    """A constant."""
-
-
-class IntImm(ConstExpr, key="IntImm"):
-    """An integer constant, or a truth value of dtype bool."""
-
-    value: int
-
-    def __init__(self, dtype: AnyType, value: int, span: Span | None = None) -> None:
-        kind = as_dtype(dtype)
-        number = int(value)
-        if not fits(number, kind):
-            raise ValueError(f"IntImm requires a value of {kind}, got {number}")
-        self._init(kind, number, span)
-
-    def __int__(self) -> int:
-        return self.value
-
-    __index__ = __int__
-
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def __bool__(self) -> bool:
-        return self.value != 0
-
-
-def fits(value: int, dtype: DType) -> bool:
-    """Whether a scalar of ``dtype`` can hold the value."""
-    bits = dtype.bits
-    if dtype.is_uint or dtype.is_handle:
-        return 0 <= value < 1 << bits
-    if not dtype.is_int or dtype.lanes != 1:
-        raise TVMError(f"IntImm requires a scalar integer dtype, got {dtype}")
-    return -(1 << bits - 1) <= value < 1 << bits - 1
-
-
-class FloatImm(ConstExpr, key="FloatImm"):
-    """A floating-point constant."""
-
-    value: float
-
-    def __init__(self, dtype: AnyType, value: float, span: Span | None = None) -> None:
-        kind = as_dtype(dtype)
-        if not kind.is_float or kind.lanes != 1:
-            raise TVMError(f"FloatImm requires a scalar floating-point dtype, got {kind}")
-        self._init(kind, float(value), span)
-
-    def __float__(self) -> float:
-        return self.value
-
-    def __int__(self) -> int:
-        return int(self.value)
-
-    def __bool__(self) -> bool:
-        return self.value != 0
-
-
-class StringImm(ConstExpr):
-    """A text, as an argument of calls and in annotations."""
-
-    value: str
-    dtype: DType = derived("HANDLE")
-
-    def __eq__(self, other: AnyType) -> bool:
-        return self.value == (other.value if isinstance(other, StringImm) else other)
-
-    def __ne__(self, other: AnyType) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __str__(self) -> str:
-        return repr(self)
-
-    def __bool__(self) -> bool:
-        return bool(self.value)
-
-
-_int_imm: Callable[..., IntImm] = IntImm._make
-# small integers, one table for each dtype
-_SMALL = range(-16, 257)
-SMALL_INTS: dict[DType, dict[int, IntImm]] = {}
-
-
-def const(value: AnyType, dtype: AnyType = None, span: Span | None = None) -> PrimExpr:
-    """A constant of the given dtype; by default int32 (int64 if it needs to), float32 or bool.
-
-    Integers wrap around as a C cast does. Small ones are the same object each time.
-    """
-    kind = infer_dtype(value) if dtype is None else as_dtype(dtype)
-    if kind.lanes > 1:
-        return Broadcast(const(value, kind.element), kind.lanes, span=span)
-    if kind.is_float:
-        return FloatImm(kind, float(value), span=span)
-    if kind.is_int or kind.is_uint:
-        return int_imm(kind, int(value))
-    raise TVMError(f"const requires an integer, floating-point or bool dtype, got {kind}")
-
-
-def int_imm(dtype: DType, value: int) -> IntImm:
-    """The integer constant of a scalar dtype, wrapped around to fit."""
-    try:
-        return SMALL_INTS[dtype][value]
-    except KeyError:
-        if dtype in SMALL_INTS:
-            return _int_imm(dtype, wrap(value, dtype), None)
-        SMALL_INTS[dtype] = {
-            number: _int_imm(dtype, number, None)
-            for number in _SMALL
-            if wrap(number, dtype) == number
-        }
-        return int_imm(dtype, value)
-
-
-def wrap(value: int, dtype: DType) -> int:
-    """The value modulo the dtype's range, as two's complement does."""
-    if dtype.is_bool:
-        return int(value != 0)
-    bits = dtype.bits
-    value &= (1 << bits) - 1
-    return value - (1 << bits) if dtype.is_int and value >> bits - 1 else value
-
-
-# the dtypes of loop variables and shapes
-INDEX_DTYPES = frozenset([INT32, INT64])
-for _dtype in (INT32, INT64):
-    int_imm(_dtype, 0)
-
-
-def infer_dtype(value: AnyType) -> DType:
-    """The dtype a Python or numpy scalar has as a constant."""
-    kind = type(value)
-    if kind is bool:
-        return BOOL
-    if kind is int:
-        return INT32 if -(1 << 31) <= value < 1 << 31 else INT64
-    if kind is float:
-        return FLOAT32
-    if isinstance(value, PrimExpr):
-        return value.dtype
-    if hasattr(value, "dtype"):
-        return as_dtype(value.dtype if isinstance(value.dtype, str) else str(value.dtype))
-    if isinstance(value, int):
-        return INT32
-    raise TypeError(f"const requires a number, got {kind.__name__}: {value!r}")
-
-
-def as_expr(value: AnyType, dtype: DType | None = None) -> PrimExpr:
-    """``value`` as an expression; Python numbers become constants (of ``dtype`` if given)."""
-    cls = type(value)
-    if KINDS[cls] is not Kind.FOREIGN:
-        return value  # type: ignore[no-any-return]
-    if cls is int and dtype is None:
-        return int_imm(INT32 if -(1 << 31) <= value < 1 << 31 else INT64, value)
-    if isinstance(value, str):
-        return StringImm(value)
-    if hasattr(value, "asobject"):
-        return as_expr(value.asobject(), dtype)
-    try:
-        return const(value, dtype)
-    except TypeError:
-        raise NotAnOperand(f"an expression is required, got {cls.__name__}: {value!r}") from None
-
-
-def as_exprs(values: Iterable[AnyType]) -> tuple[PrimExpr, ...]:
-    """Each value as an expression; a single one counts as a sequence of one."""
-    if isinstance(values, (PrimExpr, int)):
-        return (as_expr(values),)
-    return tuple([as_expr(value) for value in values])
-
-
-def convert(expr: AnyType) -> AnyType:
-    """``expr`` as a node: numbers and texts become constants, lists tuples."""
-    if isinstance(expr, (list, tuple)):
-        return tuple([convert(item) for item in expr])
-    if isinstance(expr, Mapping):
-        return {key: convert(item) for key, item in expr.items()}
-    if expr is None or isinstance(expr, Node) or callable(expr):
-        return expr
-    return as_expr(expr)
 
 
 def div_ambiguity_error() -> RuntimeError:
@@ -755,14 +360,6 @@ class Ramp(PrimExprWithOp):
     dtype: DType = derived("base.dtype.with_lanes(lanes * base.dtype.lanes)")
 
 
-class Broadcast(PrimExprWithOp):
-    """A vector whose lanes are all ``value``."""
-
-    value: PrimExpr = child(convert=as_expr)
-    lanes: int = leaf(convert=int)
-    dtype: DType = derived("value.dtype.with_lanes(lanes * value.dtype.lanes)")
-
-
 class Shuffle(PrimExprWithOp):
     """The lanes of the concatenated vectors picked by constant indices."""
 
@@ -882,6 +479,3 @@ def pointer_type(dtype: AnyType, scope: str = "global") -> PointerType:
 
 
 register_dimension_maker(const)
-
-# the operators build nodes of this module through the folding constructors
-from . import op as _op  # noqa: E402

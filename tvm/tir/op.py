@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ from .expr import (
     div_ambiguity_error,
     int_imm,
 )  # fmt: skip
+from .operators import install_functions
 
 if TYPE_CHECKING:
     from tvm.ir.span import Span
@@ -418,3 +420,5 @@ from .gpu_op import *  # noqa: E402, F403
 from .math_op import *  # noqa: E402, F403
 from .math_op import floor  # noqa: E402
 from .reduction import *  # noqa: E402, F403
+
+install_functions(sys.modules[__name__])
