@@ -1,5 +1,7 @@
 """Every environment switch: typed, documented, scoped. The only reader of ``os.environ``.
 
+A knob has the value of the environment variable of its name, unless a scope gives it another:
+
     with knobs.TIME_PASSES.scope(True):
         tvm.build(...)
 """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 import tvm.ir.instrument as instrument
-from tvm import tir
+from tvm import knobs, tir
 from tvm.error import TVMError
 from tvm.ir import IRModule
 from tvm.ir.transform import (
@@ -171,3 +171,17 @@ def test_errors_name_the_pass() -> None:
     assert str(info.value).splitlines() == [
         "nothing works", "  in pass test.Fail", "  hint: try again"
     ]  # fmt: skip
+
+
+def test_knobs_time_dump_and_stop(tmp_path, capsys) -> None:
+    @module_pass(opt_level=0, name="test.Last")
+    def last(mod: IRModule, ctx: PassContext) -> IRModule:
+        return IRModule({"f": mod["f"]})
+
+    with knobs.TIME_PASSES.scope(True):
+        Sequential([add_mark], name="timed")(_module())
+    assert "timed" in capsys.readouterr().out
+    stopping = knobs.STOP_AFTER.scope("test.Last")
+    with knobs.DUMP_IR.scope(tmp_path), stopping, pytest.raises(TVMError, match="stops after"):
+        Sequential([last, add_mark])(_module())
+    assert [path.name for path in tmp_path.iterdir()] == ["01_test.Last.txt"]

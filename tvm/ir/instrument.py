@@ -6,11 +6,15 @@ import inspect
 import re
 import time
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tvm import knobs
+from tvm.error import TVMError
+
 from .module import IRModule
-from .transform import PassInfo
+from .pass_context import PassInfo
 
 
 class PassInstrument:
@@ -148,3 +152,48 @@ class VerifyInstrument(PassInstrument):
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         self._check(mod, info.name)
+
+
+class StopAfter(PassInstrument):
+    """Prints the module after a certain pass and ends the compilation there."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        if info.name == self.name:
+            print(mod)
+            raise TVMError(f"compilation stops after {self.name}, as TVM_STOP_AFTER says")
+
+
+class PrintTimes(PassTimingInstrument):
+    """Prints a table of times each time that the outermost pass ends."""
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        super().run_after_pass(mod, info)
+        if not self._open:
+            print(self.render())
+            self.enter_pass_ctx()
+
+
+def environment_instruments() -> list[PassInstrument]:
+    """What the knobs TVM_DUMP_IR, TVM_TIME_PASSES and TVM_STOP_AFTER ask for."""
+    asked = (knobs.DUMP_IR.value, knobs.TIME_PASSES.value, knobs.STOP_AFTER.value)
+    if asked == (None, False, ""):
+        return []
+    return _instruments_for(*asked)
+
+
+@lru_cache(maxsize=8)
+def _instruments_for(folder: Path | None, times: bool, last: str) -> list[PassInstrument]:
+    """The same instruments as long as the knobs stay: they number and nest what they see."""
+    made: list[PassInstrument] = []
+    if times:
+        made.append(PrintTimes())
+    if folder is not None:
+        made.append(DumpIR(folder))
+    if last:
+        made.append(StopAfter(last))
+    for instrument in made:
+        instrument.enter_pass_ctx()
+    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, TypeVar
 
 from tvm.error import TVMError, suggest
@@ -26,6 +26,16 @@ def register_pass_config(key: str, value_type: Any) -> None:
         bool, int, str, list; or a dataclass, given by users as a dictionary of its fields.
     """
     _CONFIG_TYPES[key] = value_type
+
+
+@dataclass(frozen=True)
+class PassInfo:
+    """What a context needs to know of a pass."""
+
+    opt_level: int
+    name: str
+    required: tuple[str, ...] = ()
+    traceable: bool = False
 
 
 class PassContext:

@@ -12,29 +12,19 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tvm.error import TVMError, suggest
 from tvm.support import deep
 
+from .instrument import environment_instruments
 from .module import IRModule
-from .pass_context import PassContext, register_pass_config
+from .pass_context import PassContext, PassInfo, register_pass_config
 
 __all__ = [
     "ApplyPassToFunction", "FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo",
     "PrintIR", "Sequential", "module_pass", "register_pass_config",
 ]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PassInfo:
-    """What a context needs to know of a pass."""
-
-    opt_level: int
-    name: str
-    required: tuple[str, ...] = ()
-    traceable: bool = False
 
 
 class Pass:
@@ -50,8 +40,9 @@ class Pass:
         if not isinstance(mod, IRModule):
             raise TypeError(f"pass {self.info.name} requires an IRModule, got {type(mod).__name__}")
         context = PassContext.current()
-        watched = [i for i in context.instruments if _should_run(i, mod, self.info)]
-        if len(watched) < len(context.instruments):
+        instruments = [*context.instruments, *environment_instruments()]
+        watched = [i for i in instruments if _should_run(i, mod, self.info)]
+        if len(watched) < len(instruments):
             return mod
         for instrument in watched:
             instrument.run_before_pass(mod, self.info)
