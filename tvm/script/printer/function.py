@@ -12,12 +12,12 @@ from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import BlockRealize, Stmt
 
+from .block import BlockPrinter
 from .config import PrinterConfig, config_of
 from .plan import Plan
-from .stmt import StmtPrinter
 
 
-class FunctionPrinter(StmtPrinter):
+class FunctionPrinter(BlockPrinter):
     """Writes a function, or a part of one."""
 
     def function(self, func: PrimFunc, name: str) -> None:

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
-from tvm.ir.type import PointerType, PrimType
-from tvm.support.dtype import DType
 from tvm.tir import stmt as s
 from tvm.tir.buffer import DEFAULT_ALIGNMENT, Buffer, BufferType, content_dtype
-from tvm.tir.expr import (
-    Call,
-    IntImm,
-    IterVar,
-    Let,
-    Range,
-    Reduce,
-    SizeVar,
-    Var,
-)
+from tvm.tir.expr import Call, IntImm, IterVar, Let, Range, Reduce, Var
 from tvm.tir.stmt import ForKind, Stmt
 
-from .config import PrinterConfig
-from .expr import ExprPrinter, producer_name
-from .plan import Plan
+from .base import LinePrinter, pointee, same_extents, storage_scope
+from .expr import producer_name
 
 LOOP_NAMES = {
     ForKind.SERIAL: "serial",
@@ -34,32 +21,12 @@ LOOP_NAMES = {
     ForKind.UNROLLED: "unroll",
     ForKind.THREAD_BINDING: "thread_binding",
 }
-AXIS_NAMES = {
-    IterVar.DataPar: "spatial",
-    IterVar.CommReduce: "reduce",
-    IterVar.Ordered: "scan",
-    IterVar.DimInfo: "opaque",
-}
-AXIS_LETTERS = {IterVar.DataPar: "S", IterVar.CommReduce: "R"}
 
 
-class StmtPrinter(ExprPrinter):
-    """Writes statements line by line."""
+class StmtPrinter(LinePrinter):
+    """Writes statements, blocks apart."""
 
-    def __init__(self, config: PrinterConfig, plan: Plan) -> None:
-        super().__init__(config)
-        self.plan = plan
-        self.indent = 0
-        # nothing follows in the current suite: a binding may hold for the rest of it
-        self.last = True
-        self.loops: dict[Var, Range] = {}
-        self.thread_axes: dict[Var, str] = {}
-
-    # ---- lines
-
-    def line(self) -> None:
-        """Start a line."""
-        self.out.append("\n" + " " * (self.indent * self.config.indent_spaces))
+    # ---- suites
 
     def suite(self, stmt: Stmt) -> None:
         """An indented body, with names of its own."""
@@ -77,111 +44,6 @@ class StmtPrinter(ExprPrinter):
                 self.declare(buffer)
         self.visit(stmt)
         self.last = outer
-
-    # ---- buffers
-
-    def declare(self, buffer: Buffer) -> None:
-        """``A = T.Buffer((16,), data=p)``"""
-        pointer = self.names.texts.get(buffer.data)
-        self.define_free(buffer)
-        name = self.define_buffer(buffer)
-        self.line()
-        self.out.append(f"{name} = {self.T}.Buffer(")
-        self.buffer_arguments(buffer, pointer)
-        self.out.append(")")
-
-    def define_free(self, buffer: Buffer) -> None:
-        """Define the variables of a buffer's shape, strides and offset that are not defined yet."""
-        for expr in (*buffer.shape, *buffer.strides):
-            self._define_free_in(expr)
-        if not self.has_own_offset(buffer):
-            self._define_free_in(buffer.elem_offset)
-
-    def has_own_offset(self, buffer: Buffer) -> bool:
-        """Whether the offset is a variable of which nothing but the factor is known."""
-        offset = buffer.elem_offset
-        return (
-            isinstance(offset, Var)
-            and offset not in self.names.texts
-            and offset not in self.plan.variables
-        )
-
-    def _define_free_in(self, expr: PrimExpr) -> None:
-        if isinstance(expr, Var):
-            if expr not in self.names.texts:
-                self.define_variable(expr)
-            return
-        for part in expr.children():
-            self._define_free_in(part)  # type: ignore[arg-type]
-
-    def define_variable(self, var: Var) -> None:
-        """``n = T.int32()``"""
-        name = self.names.define(var, var.name)
-        self.line()
-        kind = self.type_text(var.type_annotation, var.dtype)
-        size = "is_size_var=True" if isinstance(var, SizeVar) else ""
-        self.out.append(f"{name} = {kind}" if kind.endswith(")") else f"{name} = {kind}({size})")
-
-    def buffer_arguments(self, buffer: Buffer, pointer: str | None) -> None:
-        """The arguments that tell all of a buffer that is not as usual."""
-        self.shape(buffer.shape)
-        if buffer.dtype != self.config.buffer_dtype:
-            self.out.append(f', "{buffer.dtype}"')
-        if pointer is not None:
-            self.out.append(f", data={pointer}")
-        if buffer.strides:
-            self.out.append(", strides=")
-            self.shape(buffer.strides)
-        offset = buffer.elem_offset
-        own_offset = self.has_own_offset(buffer)
-        if not own_offset and not (type(offset) is IntImm and offset.value == 0):
-            self.out.append(", elem_offset=")
-            self.visit(offset)
-        if buffer.scope() != "global" and pointer is None:
-            self.out.append(f', scope="{buffer.scope()}"')
-        if buffer.data_alignment != DEFAULT_ALIGNMENT:
-            self.out.append(f", align={buffer.data_alignment}")
-        if buffer.offset_factor != 1 or own_offset:
-            self.out.append(f", offset_factor={buffer.offset_factor}")
-        if buffer.buffer_type is BufferType.AUTO_BROADCAST:
-            self.out.append(', buffer_type="auto"')
-        if buffer.axis_separators:
-            separators = ", ".join([str(int(v)) for v in buffer.axis_separators])
-            self.out.append(f", axis_separators=[{separators}]")
-
-    # ---- values in attributes and annotations
-
-    def value(self, value: Any) -> None:
-        """A plain value, a node, or a container of them."""
-        if isinstance(value, dict):
-            separator = "{"
-            for key, item in value.items():
-                self.out.append(separator)
-                self.value(key)
-                self.out.append(": ")
-                self.value(item)
-                separator = ", "
-            self.out.append("}" if value else "{}")
-        elif isinstance(value, (list, tuple)):
-            self.out.append("[")
-            separator = ""
-            for item in value:
-                self.out.append(separator)
-                self.value(item)
-                separator = ", "
-            self.out.append("]")
-        elif isinstance(value, str):
-            self.out.append(json.dumps(str(value)))
-        elif hasattr(type(value), "visit_name"):
-            self.visit(value)
-        else:
-            self.out.append(repr(value))
-
-    def annotations(self, annotations: dict[str, Any]) -> None:
-        """``, annotations={...}`` if there are any."""
-        if annotations:
-            self.out.append(", annotations=")
-            self.value(annotations)
 
     # ---- sequences
 
@@ -495,114 +357,6 @@ class StmtPrinter(ExprPrinter):
             self.out.append("else:")
             self.suite(node.else_case)
 
-    # ---- blocks
-
-    def visit_block_realize(self, node: s.BlockRealize) -> None:
-        self._block(node.block, node)
-
-    def visit_block(self, node: s.Block) -> None:
-        self._block(node, None)
-
-    def _block(self, block: s.Block, realize: s.BlockRealize | None) -> None:
-        self.line()
-        rest = "" if realize is not None else ", no_realize=True"
-        self.out.append(f"with {self.T}.block({json.dumps(block.name_hint)}{rest}):")
-        self.indent += 1
-        self.names.enter()
-        self.block_contents(block, realize)
-        self.names.leave()
-        self.indent -= 1
-
-    def block_contents(self, block: s.Block, realize: s.BlockRealize | None) -> None:
-        """Everything inside ``with T.block``."""
-        self._axes(block, realize)
-        if realize is not None and not _is_true(realize.predicate):
-            self.line()
-            self.call("where", realize.predicate)
-        for match in block.match_buffers:
-            self.define_free(match.buffer)
-        self._regions("reads", block.reads)
-        self._regions("writes", block.writes)
-        if block.annotations:
-            self.line()
-            self.out.append(f"{self.T}.block_attr(")
-            self.value(block.annotations)
-            self.out.append(")")
-        for buffer in block.alloc_buffers:
-            self._bind_buffer(buffer, "alloc_buffer", "")
-        for match in block.match_buffers:
-            source = self.text_of(self.visit, match.source)
-            self._bind_buffer(match.buffer, "match_buffer", f"{source}, ")
-        if block.init is not None:
-            self.line()
-            self.out.append(f"with {self.T}.init():")
-            self.suite(block.init)
-        self.body(block.body)
-
-    def _bind_buffer(self, buffer: Buffer, function: str, first: str) -> None:
-        """``A = T.alloc_buffer((16,))``"""
-        self.define_free(buffer)
-        name = self.define_buffer(buffer)
-        self.line()
-        self.out.append(f"{name} = {self.T}.{function}({first}")
-        self.buffer_arguments(buffer, None)
-        self.out.append(")")
-
-    def _regions(self, function: str, regions: Sequence[s.BufferRegion]) -> None:
-        self.line()
-        self.call(function, *regions)
-
-    def _axes(self, block: s.Block, realize: s.BlockRealize | None) -> None:
-        values = realize.iter_values if realize is not None else [None] * len(block.iter_vars)
-        pairs = list(zip(block.iter_vars, values, strict=True))
-        start = 0
-        while start < len(pairs):
-            end = start
-            while end < len(pairs) and self._is_remapped(*pairs[end]):
-                end += 1
-            if end - start > 0 and self.config.syntax_sugar:
-                self._remap(pairs[start:end])
-                start = end
-            else:
-                self._axis(*pairs[start])
-                start += 1
-
-    def _is_remapped(self, iter_var: IterVar, value: PrimExpr | None) -> bool:
-        """Whether the axis is a loop's variable over the loop's range."""
-        if not isinstance(value, Var) or iter_var.iter_type not in AXIS_LETTERS:
-            return False
-        loop, dom = self.loops.get(value), iter_var.dom
-        return (
-            loop is not None
-            and dom is not None
-            and iter_var.var.dtype is value.dtype
-            and same_extents((loop.min, loop.extent), (dom.min, dom.extent))
-        )
-
-    def _remap(self, pairs: Sequence[tuple[IterVar, Any]]) -> None:
-        letters = "".join([AXIS_LETTERS[iter_var.iter_type] for iter_var, _ in pairs])
-        values = self.text_of(self.argument, [value for _, value in pairs])
-        names = [self.names.define(v.var, v.var.name) for v, _ in pairs]
-        self.line()
-        self.out.append(f'{", ".join(names)} = {self.T}.axis.remap("{letters}", {values})')
-
-    def _axis(self, iter_var: IterVar, value: PrimExpr | None) -> None:
-        dom = iter_var.dom
-        assert dom is not None
-        if type(dom.min) is IntImm and dom.min.value == 0:
-            extent = self.text_of(self.visit, dom.extent)
-        else:
-            extent = f"({self.text_of(self.slice, dom.min, dom.extent, 1, ', ')})"
-        bound = self.text_of(self.visit, value) if value is not None else "None"
-        name = self.names.define(iter_var.var, iter_var.var.name)
-        self.line()
-        kind = AXIS_NAMES[iter_var.iter_type]
-        self.out.append(f"{name} = {self.T}.axis.{kind}({extent}, {bound})")
-
-
-def _is_true(expr: PrimExpr) -> bool:
-    return type(expr) is IntImm and expr.value == 1
-
 
 def is_simple_loop(loop: s.For) -> bool:
     """Whether the loop is serial, from zero, and without annotations."""
@@ -613,34 +367,6 @@ def is_simple_loop(loop: s.For) -> bool:
         and not loop.annotations
         and loop.thread_binding is None
     )
-
-
-def _mentions(expr: PrimExpr, variables: dict[Var, None]) -> bool:
-    if isinstance(expr, Var):
-        return expr in variables
-    return any(_mentions(part, variables) for part in expr.children())  # type: ignore[arg-type]
-
-
-def same_extents(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
-    """Whether two sequences hold the same constants or objects."""
-    return len(a) == len(b) and all(
-        x is y or (type(x) is type(y) is IntImm and x.value == y.value and x.dtype is y.dtype)
-        for x, y in zip(a, b, strict=True)
-    )
-
-
-def storage_scope(var: Var) -> str:
-    """The storage scope of a pointer."""
-    annotation = var.type_annotation
-    return annotation.storage_scope if isinstance(annotation, PointerType) else "global"
-
-
-def pointee(var: Var) -> DType | None:
-    """The data type a pointer points to."""
-    annotation = var.type_annotation
-    if isinstance(annotation, PointerType) and isinstance(annotation.element_type, PrimType):
-        return annotation.element_type.dtype
-    return None
 
 
 def is_launch(axis: IterVar, node: s.AttrStmt) -> bool:
@@ -654,3 +380,13 @@ def is_launch(axis: IterVar, node: s.AttrStmt) -> bool:
             and same_extents([dom.extent], [node.value])
         )
     )
+
+
+def _mentions(expr: PrimExpr, variables: dict[Var, None]) -> bool:
+    pending: list[Any] = [expr]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Var) and node in variables:
+            return True
+        pending += node.children()
+    return False
