@@ -70,3 +70,4 @@ from .prim_func import create_prim_func, extern_primfunc
 from .schedule import Schedule, SpecializedCondition, Stage, create_schedule
 from .tag import tag_scope
 from .tensor import Tensor, TensorSlice
+from .tensor_intrin import decl_tensor_intrin

@@ -48,8 +48,8 @@ from tvm.tir.stmt import (
 from tvm.tir.stmt_functor import Substituter
 
 from .operation import extern
+from .schedule.bind_buffer import bind_placeholder
 from .schedule.graph import create_read_graph, post_dfs_order
-from .schedule.to_prim_func import bind_placeholder
 from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
 
 

@@ -9,7 +9,8 @@ from tvm.error import OpNotImplemented, ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IterVar, IterVarType, as_expr, convert
 
-from ..tensor import Tensor
+from ..tensor import ComputeOp, Tensor
+from ..tensor_intrin import TensorIntrin, TensorIntrinCall
 from .stage_data import IterVarAttr
 from .stage_state import StageState, index_of
 
@@ -118,11 +119,40 @@ class AnnotationPrimitives(StageState):
             prefetch_offset=(*attr.prefetch_offset, as_expr(offset)),
         )
 
-    def tensorize(self, var: IterVar, tensor_intrin: Any) -> None:
-        """Not there yet: replace the loops from ``var`` inwards by an intrinsic."""
-        raise OpNotImplemented(
-            f"tensorize is not available yet, got axis {var.var.name} of stage {self.op.name}"
-        )
+    def tensorize(self, var: IterVar, tensor_intrin: TensorIntrin | TensorIntrinCall) -> None:
+        """Let an intrinsic do the work of a loop and of all loops inside it.
+
+            for i.outer:                            for i.outer:
+                for i.inner in range(16):     ->        vadd16(C[i.outer*16 : i.outer*16 + 16], ...)
+                    C[i.outer*16 + i.inner] = ...
+
+        Parameters
+        ----------
+        var : IterVar
+            The outermost of the loops.
+        tensor_intrin : TensorIntrin or TensorIntrinCall
+            From :func:`tvm.te.decl_tensor_intrin`; computes what the loops compute.
+        """
+        self.find_leaf("tensorize", var)
+        if isinstance(tensor_intrin, TensorIntrinCall):
+            if tensor_intrin.scalar_inputs:
+                raise ScheduleError(
+                    f"tensorize requires an intrinsic without scalar inputs, "
+                    f"got {tensor_intrin.intrin.name} with {len(tensor_intrin.scalar_inputs)}",
+                    hint="return the call from a te.compute instead",
+                ).add_context(f"stage {self.op.name}, axis {var.var.name}")
+            tensor_intrin = tensor_intrin.intrin
+        if not isinstance(tensor_intrin, TensorIntrin):
+            raise ScheduleError(
+                f"tensorize requires a tensor intrinsic, got a value of "
+                f"{type(tensor_intrin).__name__}",
+                hint="declare one with te.decl_tensor_intrin",
+            ).add_context(f"stage {self.op.name}, axis {var.var.name}")
+        if not isinstance(self.op, ComputeOp):
+            raise ScheduleError(
+                f"tensorize requires a compute, got {self.op.name}, a {type(self.op).__name__}"
+            ).add_context(f"stage {self.op.name}")
+        self._update(var, iter_type=IterVarType.Tensorized, tensor_intrin=tensor_intrin)
 
     def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
         """Make the stride of an axis congruent to ``offset`` modulo ``factor``.

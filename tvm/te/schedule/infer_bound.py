@@ -158,8 +158,8 @@ def _add_needs(
             around.append(iv)
     relaxed: dict[Var, Interval] = {}
     for iv in reversed(around):  # outer loops first: the range of an inner one may depend on them
-        values = _hull(from_range(ranges[iv]), relaxed, analyzer)
-        relaxed[iv.var] = relaxed[context.threads.get(iv, iv).var] = values
+        hull = _hull(from_range(ranges[iv]), relaxed, analyzer)
+        relaxed[iv.var] = relaxed[context.threads.get(iv, iv).var] = hull
     if stage.attach_ivar is not None and inside:
         raise ScheduleError(
             f"compute_at requires every reader of {stage.op.name} inside the loop "
@@ -223,6 +223,23 @@ def _propagate(
                 for axis, extent in enumerate(tensor.shape):
                     whole = Range.from_min_extent(const(0, extent.dtype), extent)
                     _widen(needs[tensor], axis, from_range(whole), analyzer)
+
+
+def read_regions(
+    op: Operation, domains: Mapping[IterVar, Range], analyzer: Analyzer
+) -> dict[Tensor, tuple[Range, ...]]:
+    """What ``op`` reads of each input while its axes run over ``domains``."""
+    needs: Needs = {tensor: [None] * tensor.ndim for tensor in op.input_tensors}
+    _propagate(op, {iv.var: from_range(r) for iv, r in domains.items()}, needs, analyzer)
+    return {
+        tensor: tuple(
+            [
+                to_range(read or EVERYTHING, Range.from_min_extent(const(0, d.dtype), d), analyzer)
+                for read, d in zip(read_dims, tensor.shape, strict=True)
+            ]
+        )
+        for tensor, read_dims in needs.items()
+    }
 
 
 class _ReadCollector(Visitor):

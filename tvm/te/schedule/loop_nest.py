@@ -28,6 +28,8 @@ _FOR_KINDS = {
     IterVarType.Unrolled: ForKind.UNROLLED,
     IterVarType.Vectorized: ForKind.VECTORIZED,
     IterVarType.Parallelized: ForKind.PARALLEL,
+    # for its value only: the intrinsic takes the loop's place
+    IterVarType.Tensorized: ForKind.SERIAL,
 }
 
 
@@ -71,11 +73,11 @@ def guard_depth(nest: LoopNest, condition: PrimExpr, must_stay: Callable[[IterVa
     It never moves out of loops over threads, nor of those in which other stages are computed
     (``must_stay``): threads must not part where they wait for each other.
     """
-    used = _variables(condition)
+    used = variables_of(condition)
     depth = len(nest.levels)
     while depth > 0:
         level = nest.levels[depth - 1]
-        changes = any(var in used for var in _variables(nest.values[level.iv]))
+        changes = any(var in used for var in variables_of(nest.values[level.iv]))
         if changes or level.thread is not None or must_stay(level.iv):
             break
         depth -= 1
@@ -90,7 +92,8 @@ class _Variables(Visitor):
         self.found[var] = None
 
 
-def _variables(expr: PrimExpr) -> dict[Var, None]:
+def variables_of(expr: PrimExpr) -> dict[Var, None]:
+    """The variables that an expression uses."""
     finder = _Variables()
     finder.visit(expr)
     return finder.found

@@ -53,18 +53,18 @@ def provide_compute(
     main = make_loop_nest(stage, ranges, threads)
     if op.reduce_axis:
         return _Reduction(stage, ranges, threads, nester, main).build()
-    outside = _place_checks(_checks(stage, ranges, main.values, ()), main, nester)[0]
+    outside = place_checks(find_checks(stage, ranges, main.values, ()), main, nester)[0]
     rewriter = Substituter(_axis_values(op, main.values))
     indices = _indices(op, main.values)
     stores = [
         ProducerStore(tensor, rewriter.visit(value), indices)
         for tensor, value in zip(op.outputs, op.body, strict=True)
     ]
-    body = guard(_store_guards(stage, main.values), seq(stores))
+    body = guard(store_guards(stage, main.values), seq(stores))
     return guard(outside, nester.nest(main.levels, body, threads))
 
 
-def _place_checks(
+def place_checks(
     checks: list[Check], nest: LoopNest, nester: Nester
 ) -> tuple[list[PrimExpr], dict[IterVar | None, int]]:
     """Put each check into the outermost loop where it holds for all of the body.
@@ -88,11 +88,14 @@ def _indices(op: ComputeOp, values: Values) -> tuple[PrimExpr, ...]:
     return tuple([values[iv] for iv in op.axis])
 
 
-def _checks(stage: Stage, ranges: Ranges, values: Values, skip: Collection[IterVar]) -> list[Check]:
+def find_checks(
+    stage: Stage, ranges: Ranges, values: Values, skip: Collection[IterVar]
+) -> list[Check]:
+    """The checks that an iteration is one of the operation's, but for those of axes in ``skip``."""
     return [(iv, tir_op.likely(c)) for iv, c in bound_checks(stage, ranges, values, skip)]
 
 
-def _store_guards(stage: Stage, values: Values) -> list[PrimExpr]:
+def store_guards(stage: Stage, values: Values) -> list[PrimExpr]:
     """The predicate that was set for the stage."""
     if stage.store_predicate is None:
         return []
@@ -121,13 +124,13 @@ class _Reduction:
             (i for i, iv in enumerate(stage.leaf_iter_vars) if iv in reducing), len(levels)
         )
         inside = [*self.threads, *[level.thread for level in levels[:common] if level.thread]]
-        checks = _checks(stage, self.ranges, self.main.values, ())
-        outside, depths = _place_checks(checks, self.main, self.nester)
-        body = guard(_store_guards(stage, self.main.values), self._update(op))
+        checks = find_checks(stage, self.ranges, self.main.values, ())
+        outside, depths = place_checks(checks, self.main, self.nester)
+        body = guard(store_guards(stage, self.main.values), self._update(op))
         update = self.nester.nest(levels[common:], body, inside)
         # checks in the loops in common hold for both parts
         done = [iv for iv, depth in depths.items() if iv is not None and depth <= common]
-        loops = _spatial_loops(stage, stage.leaf_iter_vars[common:], spatial, reducing)
+        loops = spatial_loops(stage, stage.leaf_iter_vars[common:], spatial, reducing)
         init = self._init(op, common, loops, [*reducing, *done], inside)
         return guard(outside, self.nester.nest(levels[:common], seq([init, update]), self.threads))
 
@@ -150,8 +153,8 @@ class _Reduction:
     ) -> Stmt:
         known = {level.iv: self.main.values[level.iv] for level in self.main.levels[:common]}
         nest = make_loop_nest(self.stage, self.ranges, inside, loops, known)
-        checks = _checks(self.stage, self.ranges, nest.values, skip)
-        outside = _place_checks(checks, nest, self.nester)[0]
+        checks = find_checks(self.stage, self.ranges, nest.values, skip)
+        outside = place_checks(checks, nest, self.nester)[0]
         reduce = _reduce_of(op)
         start = Substituter(_axis_values(op, nest.values))
         values = [start.visit(v) for v in reduce.init or reduce.combiner.identity_element]
@@ -160,7 +163,7 @@ class _Reduction:
             ProducerStore(tensor, value, indices)
             for tensor, value in zip(op.outputs, values, strict=False)
         ]
-        body = guard(_store_guards(self.stage, nest.values), seq(stores))
+        body = guard(store_guards(self.stage, nest.values), seq(stores))
         return guard(outside, wrap(nest.levels, body))
 
     def _update(self, op: ComputeOp) -> Stmt:
@@ -176,7 +179,7 @@ class _Reduction:
         return IfThenElse(condition, body, None)
 
 
-def _spatial_loops(
+def spatial_loops(
     stage: Stage,
     loops: Collection[IterVar],
     spatial: Collection[IterVar],

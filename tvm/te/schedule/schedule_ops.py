@@ -17,6 +17,7 @@ from ..tensor import BaseComputeOp, ComputeOp, ExternOp, PlaceholderOp, Tensor
 from .graph import attach_path
 from .loop_nest import Level, guard
 from .lower_compute import provide_compute
+from .lower_tensorize import find_tensorized, provide_tensorized
 from .relations import Ranges
 from .stage import Stage
 from .stage_data import AttachType, thread_rank
@@ -83,6 +84,8 @@ class _Builder:
     def provide(self, stage: Stage, threads: Collection[IterVar]) -> Stmt:
         op = stage.op
         if isinstance(op, ComputeOp):
+            if (position := find_tensorized(stage)) is not None:
+                return provide_tensorized(stage, position, self.ranges, threads, self)
             return provide_compute(stage, self.ranges, threads, self)
         if isinstance(op, ExternOp):
             return _provide_extern(op)

@@ -10,6 +10,7 @@ from tvm.runtime.object import Object
 from tvm.tir.expr import IterVar, IterVarType
 
 from ..tensor import Tensor
+from ..tensor_intrin import TensorIntrin
 
 
 class AttachType(IntEnum):
@@ -34,6 +35,7 @@ class IterVarAttr(Object):
     dim_align_offset: int = 0
     pragma_keys: tuple[str, ...] = ()
     pragma_values: tuple[PrimExpr, ...] = ()
+    tensor_intrin: TensorIntrin | None = None
 
 
 NO_ATTR = IterVarAttr()

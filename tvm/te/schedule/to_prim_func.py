@@ -13,9 +13,8 @@ from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.support.scope import deep
-from tvm.tir import op as tir_op
 from tvm.tir.buffer import Buffer, decl_buffer
-from tvm.tir.expr import BufferLoad, IntImm, ProducerLoad, Range, Var, const
+from tvm.tir.expr import BufferLoad, ProducerLoad, Range, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import (
     AttrStmt,
@@ -25,9 +24,9 @@ from tvm.tir.stmt import (
     ProducerStore,
     Stmt,
 )
-from tvm.tir.stmt_functor import Substituter
 
 from ..tensor import Operation, Tensor
+from .bind_buffer import bind_placeholder
 
 
 @deep
@@ -75,6 +74,8 @@ class _BufferAssigner(Rewriter):
         self.function = function
         # the region of each tensor that is kept inside
         self.bounds: dict[Tensor, tuple[Range, ...]] = {}
+        # how the strides of such tensors are padded
+        self.aligns: dict[Tensor, dict[int, tuple[int, int]]] = {}
 
     def buffer_of(self, tensor: Any) -> Buffer:
         buffer = self.buffers.get(tensor)
@@ -129,6 +130,8 @@ class _BufferAssigner(Rewriter):
         inner: Stmt = attr
         while isinstance(inner, AttrStmt) and isinstance(inner.node, Tensor):
             said.append(inner)
+            axis, factor, offset = [number.value for number in inner.value.args]  # type: ignore[attr-defined]
+            self.aligns.setdefault(tensor, {})[axis] = (factor, offset)
             inner = inner.body
         result: Stmt = self.visit(inner)
         if isinstance(result, BufferRealize):
@@ -142,62 +145,11 @@ class _BufferAssigner(Rewriter):
         placeholder, tensor = attr.node
         actual = self.buffer_of(tensor)
         body = self.visit(attr.body)
-        return bind_placeholder(body, placeholder, actual, self.bounds.get(tensor))
-
-
-def bind_placeholder(
-    body: Stmt, placeholder: Buffer, actual: Buffer, bounds: Sequence[Range] | None = None
-) -> Stmt:
-    """The body with ``actual``, or the part of it that ``bounds`` keep, for ``placeholder``."""
-    mapping = _layout_of(placeholder, actual, bounds)
-    return _PlaceholderBinder(placeholder, actual, mapping).visit(body)  # type: ignore[no-any-return]
-
-
-def _layout_of(
-    placeholder: Buffer, actual: Buffer, bounds: Sequence[Range] | None
-) -> dict[Var, PrimExpr]:
-    """The values of the variables in which a placeholder's layout is given."""
-    extents, offset = list(actual.shape), actual.elem_offset
-    strides = list(actual.strides) or compact_strides(extents)
-    if bounds is not None:
-        # memory is kept for the bounds only, and starts at their first element
-        strides = compact_strides([domain.extent for domain in bounds])
-        for domain, stride in zip(bounds, strides, strict=True):
-            offset = tir_op.subtract(offset, tir_op.multiply(domain.min, stride))
-    given = [*extents, offset, *strides]
-    formal = [*placeholder.shape, placeholder.elem_offset]
-    formal += placeholder.strides or compact_strides(placeholder.shape)
-    mapping: dict[Var, PrimExpr] = {placeholder.data: actual.data}
-    for one, value in zip(formal, given, strict=True):
-        if isinstance(one, Var):
-            mapping[one] = value
-        elif isinstance(one, IntImm) and isinstance(value, IntImm) and one.value != value.value:
-            raise LoweringError(
-                f"the body of an extern requires {placeholder.name} with {one} where its tensor "
-                f"has {value}: shapes, offset and strides are {formal} and {given}",
-                hint="declare in_buffers and out_buffers with variables as offset and strides",
-            )
-    return mapping
-
-
-class _PlaceholderBinder(Substituter):
-    """Replaces a placeholder buffer, and the variables of its layout, by an actual buffer."""
-
-    def __init__(
-        self, placeholder: Buffer, actual: Buffer, mapping: Mapping[Var, PrimExpr]
-    ) -> None:
-        super().__init__(mapping)
-        self.placeholder, self.actual = placeholder, actual
-
-    def map_buffer(self, buffer: Buffer) -> Buffer:
-        return self.actual if buffer is self.placeholder else super().map_buffer(buffer)
-
-
-def compact_strides(shape: Sequence[PrimExpr]) -> list[PrimExpr]:
-    """The strides of an array without gaps."""
-    strides: list[PrimExpr] = []
-    step: PrimExpr = const(1, shape[-1].dtype if shape else "int32")
-    for dim in reversed(shape):
-        strides.append(step)
-        step = tir_op.multiply(dim, step)
-    return strides[::-1]
+        # the attribute's value tells begin and extent of each dimension
+        ends: Any = self.visit(attr.value)
+        region = [
+            Range.from_min_extent(begin, extent)
+            for begin, extent in zip(ends.args[::2], ends.args[1::2], strict=True)
+        ]
+        bounds, aligns = self.bounds.get(tensor), self.aligns.get(tensor)
+        return bind_placeholder(body, placeholder, actual, region, bounds, aligns)

@@ -1,0 +1,242 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import te, tir
+from tvm.error import LoweringError, ScheduleError, TVMError
+
+from ..outline import expect, lowered
+from ..programs import matmul, run
+
+
+def add_intrin(size: Any = 4, **buffer: Any) -> te.tensor_intrin.TensorIntrin:
+    """z = x + y, of vectors, as a loop."""
+    x, y = te.placeholder((size,), name="x"), te.placeholder((size,), name="y")
+    z = te.compute((size,), lambda i: x[i] + y[i], name="z")
+
+    def work(ins: list[Any], outs: list[Any]) -> tir.Stmt:
+        ib = tir.ir_builder.create()
+        first, second, out = [ib.buffer_ptr(buffer) for buffer in (*ins, *outs)]
+        with ib.for_range(0, outs[0].shape[0], name="e") as e:
+            out[e] = first[e] + second[e]
+        return ib.get()
+
+    params = {"offset_factor": 1, **buffer}
+    return te.decl_tensor_intrin(z.op, work, name="vadd", default_buffer_params=params)
+
+
+def gemv_intrin(rows: int, depth: int, parts: str = "body reset update") -> Any:
+    """z[i] = sum over k of w[i, k] * x[k]."""
+    w, x = te.placeholder((rows, depth), name="w"), te.placeholder((depth,), name="x")
+    k = te.reduce_axis((0, depth), name="k")
+    z = te.compute((rows,), lambda i: te.sum(w[i, k] * x[k], axis=k), name="z")
+    stride, step = te.var("stride"), te.var("step")
+    buffer_w = tir.decl_buffer(w.shape, w.dtype, "w", strides=[stride, 1], offset_factor=1)
+    buffer_x = tir.decl_buffer(x.shape, x.dtype, "x", strides=[step], offset_factor=1)
+
+    def work(ins: list[Any], outs: list[Any]) -> Any:
+        def statement(clears: bool, adds: bool) -> tir.Stmt:
+            ib = tir.ir_builder.create()
+            with ib.for_range(0, rows, name="row") as row:
+                if clears:
+                    ib.emit(outs[0].vstore([row], tir.const(0, "float32")))
+                if adds:
+                    with ib.for_range(0, depth, name="col") as col:
+                        product = ins[0].vload([row, col]) * ins[1].vload([col])
+                        ib.emit(outs[0].vstore([row], outs[0].vload([row]) + product))
+            return ib.get()
+
+        every = {
+            "body": statement(True, True),
+            "reset": statement(True, False),
+            "update": statement(False, True),
+        }
+        return tuple([every[p] if p in parts.split() else None for p in every])
+
+    params = {"offset_factor": 1}
+    return te.decl_tensor_intrin(
+        z.op, work, "gemv", {w: buffer_w, x: buffer_x}, default_buffer_params=params
+    )
+
+
+def vector_sum(size: Any = 16) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
+    a, b = te.placeholder((size,), name="A"), te.placeholder((size,), name="B")
+    return a, b, te.compute((size,), lambda i: a[i] + b[i], name="C")
+
+
+def test_tensorize_replaces_a_loop() -> None:
+    a, b, c = vector_sum()
+    s = te.create_schedule(c.op)
+    _, inner = s[c].split(c.op.axis[0], factor=4)
+    s[c].tensorize(inner, add_intrin())
+    assert lowered(s, [a, b, c]) == expect("""
+        for i.outer in serial(4)
+          for e in serial(4)
+            store C
+    """)
+    x, y = np.arange(16, dtype="float32"), np.ones(16, "float32")
+    np.testing.assert_array_equal(run(s, [a, b, c], x, y)[0], x + 1)
+    built, out = tvm.build(s, [a, b, c], "llvm"), tvm.nd.empty((16,))
+    built(tvm.nd.array(x), tvm.nd.array(y), out)
+    np.testing.assert_array_equal(out.numpy(), x + 1)
+
+
+def test_symbolic_sizes_of_an_intrinsic_are_matched() -> None:
+    a, b, c = vector_sum(12)
+    s = te.create_schedule(c.op)
+    _, inner = s[c].split(c.op.axis[0], factor=6)
+    s[c].tensorize(inner, add_intrin(te.var("n")))
+    x, y = np.arange(12, dtype="float32"), np.ones(12, "float32")
+    np.testing.assert_array_equal(run(s, [a, b, c], x, y)[0], x + 1)
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_tensorize_works_on_what_is_kept_inside(reads: bool) -> None:
+    a, b, c = vector_sum(12)
+    d = te.compute((12,), lambda i: c[i] * 2, name="D")
+    s = te.create_schedule(d.op)
+    outer, _ = s[d].split(d.op.axis[0], factor=4)
+    s[c].compute_at(s[d], outer)
+    if reads:
+        for source in (a, b):
+            s[s.cache_read(source, "global", [c])].compute_at(s[d], outer)
+    s[c].tensorize(s[c].op.axis[0], add_intrin())
+    x, y = np.arange(12, dtype="float32"), np.ones(12, "float32")
+    np.testing.assert_array_equal(run(s, [a, b, d], x, y)[0], (x + 1) * 2)
+
+
+def test_axes_beside_those_of_the_intrinsic_stay_outside() -> None:
+    a, b, c = matmul(8, 6, 12)
+    s = te.create_schedule(c.op)
+    s[c].tensorize(c.op.axis[0], gemv_intrin(6, 12))
+    with pytest.raises(
+        ScheduleError, match="one iteration of i, which is none of the axes of gemv"
+    ):
+        lowered(s, [a, b, c])
+
+
+def transposed(rows: int, cols: int, depth: int) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
+    """C[j, i] = sum over k of W[i, k] * X[j, k]."""
+    w, x = te.placeholder((rows, depth), name="W"), te.placeholder((cols, depth), name="X")
+    k = te.reduce_axis((0, depth), name="k")
+    out = te.compute((cols, rows), lambda j, i: te.sum(w[i, k] * x[j, k], axis=k), name="C")
+    return w, x, out
+
+
+@pytest.mark.parametrize("order", ["j io ko", "ko j io", "j ko io", "io ko j"])
+@pytest.mark.parametrize("parts", ["body reset update", "reset update", "body update"])
+def test_reductions_are_cleared_once(parts: str, order: str) -> None:
+    w, x, c = transposed(8, 3, 12)
+    s = te.create_schedule(c.op)
+    (j, i), (k,) = c.op.axis, c.op.reduce_axis
+    io, ii = s[c].split(i, factor=4)
+    ko, ki = s[c].split(k, factor=3)
+    loops = {"j": j, "io": io, "ko": ko}
+    s[c].reorder(*[loops[name] for name in order.split()], ii, ki)
+    s[c].tensorize(ii, gemv_intrin(4, 3, parts))
+    source = np.random.default_rng(0)
+    p, q = source.random((8, 12), "float32"), source.random((3, 12), "float32")
+    np.testing.assert_allclose(run(s, [w, x, c], p, q)[0], q @ p.T, rtol=1e-5)
+    built, out = tvm.build(s, [w, x, c], "llvm"), tvm.nd.empty((3, 8))
+    built(tvm.nd.array(p), tvm.nd.array(q), out)
+    np.testing.assert_allclose(out.numpy(), q @ p.T, rtol=1e-5)
+
+
+def test_the_whole_reduction_needs_the_body_only() -> None:
+    w, x, c = transposed(8, 3, 12)
+    s = te.create_schedule(c.op)
+    _, ii = s[c].split(c.op.axis[1], factor=4)
+    s[c].tensorize(ii, gemv_intrin(4, 12, "body"))
+    source = np.random.default_rng(0)
+    p, q = source.random((8, 12), "float32"), source.random((3, 12), "float32")
+    np.testing.assert_allclose(run(s, [w, x, c], p, q)[0], q @ p.T, rtol=1e-5)
+
+
+def test_tails_outside_the_tensorized_loop_are_guarded() -> None:
+    w, x, c = transposed(8, 5, 12)
+    s = te.create_schedule(c.op)
+    j, i = c.op.axis
+    s[c].split(j, factor=2)
+    _, ii = s[c].split(i, factor=4)
+    s[c].tensorize(ii, gemv_intrin(4, 12, "body"))
+    source = np.random.default_rng(0)
+    p, q = source.random((8, 12), "float32"), source.random((5, 12), "float32")
+    np.testing.assert_allclose(run(s, [w, x, c], p, q)[0], q @ p.T, rtol=1e-5)
+
+
+def test_padded_strides_reach_the_intrinsic() -> None:
+    w, x, c = transposed(8, 3, 12)
+    s = te.create_schedule(c.op)
+    copy = s.cache_read(w, "global", [c])
+    s[copy].storage_align(s[copy].op.axis[0], 16, 1)
+    _, ii = s[c].split(c.op.axis[1], factor=4)
+    s[c].tensorize(ii, gemv_intrin(4, 12, "body"))
+    source = np.random.default_rng(0)
+    p, q = source.random((8, 12), "float32"), source.random((3, 12), "float32")
+    built, out = tvm.build(s, [w, x, c], "llvm"), tvm.nd.empty((3, 8))
+    built(tvm.nd.array(p), tvm.nd.array(q), out)
+    np.testing.assert_allclose(out.numpy(), q @ p.T, rtol=1e-5)
+
+
+def test_another_body_is_refused_with_both() -> None:
+    a, b = te.placeholder((16,), name="A"), te.placeholder((16,), name="B")
+    c = te.compute((16,), lambda i: a[i] - b[i], name="C")
+    s = te.create_schedule(c.op)
+    _, inner = s[c].split(c.op.axis[0], factor=4)
+    s[c].tensorize(inner, add_intrin())
+    with pytest.raises(ScheduleError) as error:
+        lowered(s, [a, b, c])
+    text = str(error.value)
+    assert "tensorize requires a body that matches that of intrinsic vadd" in text
+    assert "expected: x[i] + y[i]" in text and "found:    x[i] - y[i]" in text
+
+
+def test_misuse_is_refused() -> None:
+    a, b, c = vector_sum()
+
+    def schedule(factor: int, intrin: Any) -> te.Schedule:
+        s = te.create_schedule(c.op)
+        _, inner = s[c].split(c.op.axis[0], factor=factor)
+        s[c].tensorize(inner, intrin)
+        return s
+
+    with pytest.raises(ScheduleError, match="requires extent 4 of axis i for vadd, got 8"):
+        lowered(schedule(8, add_intrin()), [a, b, c])
+    with pytest.raises(ScheduleError, match="tensorize requires regions that are complete"):
+        lowered(schedule(5, add_intrin(5)), [a, b, c])
+    with pytest.raises(LoweringError, match="buffer . requires offset 0, got i_outer"):
+        lowered(schedule(4, add_intrin(offset_factor=0)), [a, b, c])
+    with pytest.raises(LoweringError, match="requires an offset that is a multiple of 16"):
+        lowered(schedule(4, add_intrin(offset_factor=16)), [a, b, c])
+    with pytest.raises(LoweringError, match="buffer . requires scope local, got global"):
+        lowered(schedule(4, add_intrin(scope="local")), [a, b, c])
+    with pytest.raises(ScheduleError, match="tensorize requires a tensor intrinsic, got"):
+        schedule(4, 3)
+    with pytest.raises(ScheduleError, match="tensorize requires 1 reduction axes"):
+        s = te.create_schedule(c.op)
+        s[c].tensorize(c.op.axis[0], gemv_intrin(16, 4))
+        lowered(s, [a, b, c])
+
+
+def test_a_reduction_without_update_is_refused() -> None:
+    w, x, c = transposed(8, 3, 12)
+    s = te.create_schedule(c.op)
+    (j, i), (k,) = c.op.axis, c.op.reduce_axis
+    ko, ki = s[c].split(k, factor=3)
+    s[c].reorder(j, ko, i, ki)
+    s[c].tensorize(i, gemv_intrin(8, 3, "body"))
+    with pytest.raises(ScheduleError, match="tensorize requires an update of gemv"):
+        lowered(s, [w, x, c])
+
+
+def test_declarations_are_checked() -> None:
+    a, b, c = vector_sum()
+    d = te.compute((16,), lambda i: c[i] + 1, name="D")
+    with pytest.raises(ValueError, match="Do not yet support composition op"):
+        te.decl_tensor_intrin(d.op, lambda ins, outs: tir.Evaluate(0))
+    with pytest.raises(TypeError, match="expect Operation"):
+        te.decl_tensor_intrin(a.op, lambda ins, outs: tir.Evaluate(0))
+    with pytest.raises(TVMError, match="requires a statement, or body, reset and update"):
+        te.decl_tensor_intrin(c.op, lambda ins, outs: "no")
