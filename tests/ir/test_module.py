@@ -93,3 +93,11 @@ def test_dictionary_attributes() -> None:
     assert attrs.Primitive == 1 and attrs.get("x", 5) == 5 and "Primitive" in attrs
     assert attrs.without("Primitive").keys() == set()
     assert GlobalVar("f").name_hint == "f"
+
+
+def test_loop_level_nodes_have_their_classic_place() -> None:
+    import tvm.ir
+
+    assert tvm.ir.Range(0, 4).extent.value == 4 and tvm.ir.IntImm is tir.IntImm
+    with pytest.raises(AttributeError, match="no attribute 'Ragne'"):
+        tvm.ir.Ragne  # noqa: B018

@@ -6,7 +6,7 @@ from .expr import BaseExpr, GlobalVar, PrimExpr, RelayExpr
 from .function import BaseFunc, CallingConv
 from .instrument import PassInstrument
 from .module import IRModule
-from .node import Node
+from .node import NODE_TYPES, Node
 from .op import Op, register_intrin_lowering, register_op_attr
 from .serialize import load_json, save_json
 from .span import SequentialSpan, SourceName, Span
@@ -46,3 +46,9 @@ __all__ = [
     "make_node", "register_intrin_lowering", "register_op_attr", "save_json", "structural_equal",
     "structural_hash", "transform",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> type[Node]:
+    if name in ("FloatImm", "IntImm", "Range"):  # loop-level nodes that have classic names here
+        return NODE_TYPES[name]
+    raise AttributeError(f"module 'tvm.ir' has no attribute {name!r}")
