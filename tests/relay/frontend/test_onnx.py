@@ -101,6 +101,50 @@ def test_pooling() -> None:
     check("GlobalMaxPool", [f32(1, 3, 9, 10)])
 
 
+def test_pooling_over_one_axis() -> None:
+    check("MaxPool", [f32(1, 3, 9)], kernel_shape=[3], strides=[2], pads=[1, 1])
+    check("AveragePool", [f32(1, 3, 9)], kernel_shape=[2], strides=[2])
+
+
+@pytest.mark.parametrize(
+    ("data", "weight", "attrs"),
+    [
+        ((1, 4, 5, 6), (4, 3, 3, 3), {"strides": [2, 2], "pads": [1, 0, 1, 1]}),
+        ((1, 4, 5, 6), (4, 2, 2, 3), {"strides": [2, 1], "output_padding": [1, 0]}),
+        ((1, 4, 5, 6), (4, 3, 3, 3), {"dilations": [2, 2]}),
+        ((1, 4, 5, 6), (4, 3, 3, 3), {"strides": [2, 2], "auto_pad": "SAME_UPPER"}),
+        ((1, 4, 5), (4, 3, 4), {"strides": [2], "pads": [1, 1]}),
+    ],
+)
+def test_transposed_convolution(data, weight, attrs) -> None:
+    check("ConvTranspose", [f32(*data)], [f32(*weight), f32(weight[1] * attrs.get("group", 1))],
+          **attrs)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {
+            "mode": "nearest",
+            "coordinate_transformation_mode": "asymmetric",
+            "nearest_mode": "floor",
+        },
+        {"mode": "linear"},
+        {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+        {"mode": "cubic"},
+    ],
+    ids=lambda attrs: "-".join(attrs.values()),
+)
+def test_resize(attrs) -> None:
+    none = np.zeros(0, "float32")
+    check("Resize", [f32(1, 2, 4, 5)], [none, np.array([1, 1, 2, 3], "float32")], **attrs)
+    check("Resize", [f32(1, 2, 4, 5)], [none, none, np.array([1, 2, 3, 7])], **attrs)
+
+
+def test_local_response_normalization() -> None:
+    check("LRN", [f32(6, 6, 3, 3)], size=5, alpha=0.1, bias=2.0)
+
+
 def test_matrix_products() -> None:
     check("MatMul", [f32(3, 4), f32(4, 5)])
     check("MatMul", [f32(2, 3, 4), f32(2, 4, 5)])
@@ -171,6 +215,8 @@ def test_recurrent() -> None:
     w, r, b = f32(1, 20, 3), f32(1, 20, 5), f32(1, 40)
     check("LSTM", [f32(4, 2, 3)], [w, r, b], outputs=3, hidden_size=5)
     check("GRU", [f32(4, 2, 3)], [f32(1, 15, 3), f32(1, 15, 5), f32(1, 30)], 2, hidden_size=5)
+    weights = [f32(2, 5, 3), f32(2, 5, 5), f32(2, 10)]
+    check("RNN", [f32(4, 2, 3)], [w[:1] for w in weights], 2, hidden_size=5)
 
 
 def test_casts_and_clips() -> None:

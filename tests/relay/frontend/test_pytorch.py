@@ -164,6 +164,19 @@ LAYERS = {
     "max_pool_ceil": (torch.nn.MaxPool2d(2, 2, ceil_mode=True), IMAGE),
     "avg_pool": (torch.nn.AvgPool2d(3, 2, 1), IMAGE),
     "avg_pool_exclude": (torch.nn.AvgPool2d(3, 2, 1, count_include_pad=False), IMAGE),
+    "max_pool1d": (torch.nn.MaxPool1d(2), X),
+    "avg_pool1d": (torch.nn.AvgPool1d(3, 2, 1), X),
+    "adaptive_pool1d": (torch.nn.AdaptiveAvgPool1d(2), X),
+    "adaptive_max_pool1d": (torch.nn.AdaptiveMaxPool1d(3), X),
+    "pool_without_batch": (torch.nn.MaxPool2d(2), IMAGE[0]),
+    "conv_transpose": (torch.nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, groups=2), IMAGE),
+    "conv_transpose_dilated": (torch.nn.ConvTranspose2d(4, 3, 3, dilation=2), IMAGE),
+    "conv_transpose1d": (torch.nn.ConvTranspose1d(3, 5, 4, 2, 1), X),
+    "upsample": (torch.nn.Upsample(scale_factor=2, mode="nearest"), IMAGE),
+    "upsample_bilinear": (torch.nn.Upsample(size=(5, 7), mode="bilinear"), IMAGE),
+    "upsample_bicubic": (torch.nn.Upsample(scale_factor=2, mode="bicubic"), IMAGE),
+    "upsample_linear1d": (torch.nn.Upsample(scale_factor=2, mode="linear"), X),
+    "upsample_nearest1d": (torch.nn.Upsample(scale_factor=2), X),
     "adaptive_pool": (torch.nn.AdaptiveAvgPool2d((1, 1)), IMAGE),
     "adaptive_pool_3": (torch.nn.AdaptiveAvgPool2d((3, 5)), IMAGE),
     "batch_norm": (torch.nn.BatchNorm2d(4), IMAGE),
@@ -189,6 +202,10 @@ def test_recurrent_layers() -> None:
     check(torch.nn.LSTM(4, 5, num_layers=2, batch_first=True), X)
     check(torch.nn.LSTM(4, 5, bidirectional=True), X)
     check(torch.nn.GRU(4, 5, batch_first=True), X)
+    check(torch.nn.LSTM(4, 5, proj_size=2), X)
+    check(torch.nn.RNN(4, 5, nonlinearity="relu"), X)
+    check(torch.nn.RNN(4, 5, bias=False), X)
+    check(torch.nn.GRUCell(4, 5), X[0])
 
 
 def test_matrix_products() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import same_padding
+from tvm.relay.frontend.common import infer_shape, same_padding, scalar_like
 
 from .registry import OnnxNode, onnx_op
 
@@ -46,6 +49,76 @@ def _conv(node: OnnxNode) -> RelayExpr:
     ))  # fmt: skip
 
 
+@onnx_op("ConvTranspose")
+def _conv_transpose(node: OnnxNode) -> RelayExpr:
+    weight, rank = node.shape(1), len(node.shape(1)) - 2
+    kernel = list(node.attr("kernel_shape", weight[2:]))
+    strides, padding, dilations = _window(node, kernel)
+    extra = list(node.attr("output_padding", [0] * rank))
+    if (wanted := node.attr("output_shape")) is not None:
+        padding = _transposed_padding(node, kernel, strides, dilations, extra, wanted)
+    elif node.attr("auto_pad", "NOTSET").startswith("SAME"):
+        wanted = [d * s for d, s in zip(node.shape(0)[2:], strides, strict=True)]
+        padding = _transposed_padding(node, kernel, strides, dilations, extra, wanted)
+    if rank not in (1, 2):
+        raise node.unsupported(f"{rank}-dimensional transposed convolution")
+    return _with_bias(node, conv_transpose(
+        node[0], node[1], strides, padding, dilations, node.attr("group", 1), extra
+    ))  # fmt: skip
+
+
+def _transposed_padding(
+    node: OnnxNode, kernel: list[int], strides: list[int], dilations: list[int], extra: list[int],
+    wanted: list[int],
+) -> tuple[int, ...]:  # fmt: skip
+    """What is cut off at both ends so that the output has the extents ``wanted``."""
+    begins, ends = [], []
+    upper = node.attr("auto_pad", "NOTSET") == "SAME_UPPER"
+    spatial = node.shape(0)[2:]
+    for dim, k, s, d, e, want in zip(
+        spatial, kernel, strides, dilations, extra, wanted[-len(spatial) :], strict=True
+    ):
+        total = max(0, (dim - 1) * s + e + (k - 1) * d + 1 - want)
+        small = total // 2
+        begins.append(small if upper else total - small)
+        ends.append(total - begins[-1])
+    return (*begins, *ends)
+
+
+def conv_transpose(
+    x: RelayExpr, weight: RelayExpr, strides: Sequence[int], padding: Sequence[int],
+    dilations: Sequence[int], groups: int, extra: Sequence[int],
+) -> RelayExpr:  # fmt: skip
+    """Transposed convolution over one or two axes; the weight is (in, out / groups, ...)."""
+    shape = infer_shape(weight)
+    if len(shape) == 3:  # a row of an image
+        first, last = padding if len(padding) == 2 else (padding[0], padding[0])
+        row = conv_transpose(
+            _op.expand_dims(x, 2), _op.expand_dims(weight, 2), (1, *strides), (0, first, 0, last),
+            (1, *dilations), groups, (0, *extra),
+        )  # fmt: skip
+        return _op.squeeze(row, [2])
+    if any(step != 1 for step in dilations):
+        weight, shape = _spaced(weight, shape, dilations)
+    return _op.nn.conv2d_transpose(
+        x, weight, strides=tuple(strides), padding=tuple(padding), groups=groups,
+        channels=shape[1] * groups, kernel_size=tuple(shape[2:]), output_padding=tuple(extra),
+    )  # fmt: skip
+
+
+def _spaced(
+    weight: RelayExpr, shape: tuple[int, ...], dilations: Sequence[int]
+) -> tuple[RelayExpr, tuple[int, ...]]:
+    """A kernel with zeros between its elements."""
+    i, o, h, w = shape
+    dh, dw = dilations
+    apart = _op.reshape(weight, (i, o, h, 1, w, 1))
+    filled = _op.nn.pad(apart, [(0, 0)] * 3 + [(0, dh - 1), (0, 0), (0, dw - 1)])
+    spread = _op.reshape(filled, (i, o, h * dh, w * dw))
+    extents = (i, o, (h - 1) * dh + 1, (w - 1) * dw + 1)
+    return _op.strided_slice(spread, (0, 0, 0, 0), extents, (1, 1, 1, 1)), extents
+
+
 @onnx_op("MaxPool", "AveragePool")
 def _pool(node: OnnxNode) -> RelayExpr:
     kernel = node.attr("kernel_shape")
@@ -53,10 +126,13 @@ def _pool(node: OnnxNode) -> RelayExpr:
     options: dict[str, Any] = {"ceil_mode": bool(node.attr("ceil_mode", 0))}
     if node.op_type == "AveragePool":
         options["count_include_pad"] = bool(node.attr("count_include_pad", 0))
-    if len(kernel) != 2 or node.output_count > 1:
-        raise node.unsupported("pooling other than two-dimensional with one output")
-    pool = _op.nn.max_pool2d if node.op_type == "MaxPool" else _op.nn.avg_pool2d
-    return pool(
+    if len(kernel) > 2 or node.output_count > 1:
+        raise node.unsupported("pooling over more than two axes or with indices")
+    pools = {
+        "MaxPool": (_op.nn.max_pool1d, _op.nn.max_pool2d),
+        "AveragePool": (_op.nn.avg_pool1d, _op.nn.avg_pool2d),
+    }
+    return pools[node.op_type][len(kernel) - 1](
         node[0], pool_size=tuple(kernel), strides=tuple(strides), padding=padding,
         dilation=tuple(dilations), **options,
     )  # fmt: skip
@@ -73,3 +149,68 @@ def _global_average_pool(node: OnnxNode) -> RelayExpr:
 @onnx_op("GlobalMaxPool")
 def _global_max_pool(node: OnnxNode) -> RelayExpr:
     return _op.max(node[0], list(range(2, len(node.shape(0)))), True)
+
+
+@onnx_op("Resize", "Upsample")
+def _resize(node: OnnxNode) -> RelayExpr:
+    """Images alone: batch and channels keep their extents."""
+    shape = node.shape(0)
+    size = _resized(node, shape)
+    if len(shape) not in (3, 4) or size[:2] != list(shape[:2]):
+        raise node.unsupported(f"resizing {shape} to {tuple(size)}")
+    method = {"nearest": "nearest_neighbor"}.get(node.attr("mode", "nearest"), node.attr("mode"))
+    if node.op_type == "Upsample" or node.opset < 11:
+        coordinates, rounding = "asymmetric", "floor"
+    else:
+        coordinates = node.attr("coordinate_transformation_mode", "half_pixel")
+        rounding = node.attr("nearest_mode", "round_prefer_floor")
+    if coordinates not in _COORDINATES or node.attr("antialias", 0) or node.attr("exclude_outside"):
+        raise node.unsupported(f"resizing with {coordinates}, antialias or exclude_outside")
+    image = _op.expand_dims(node[0], 2) if len(shape) == 3 else node[0]
+    result = _op.image.resize2d(
+        image, size[2:] if len(shape) == 4 else [1, size[2]], layout="NCHW", method=method,
+        coordinate_transformation_mode=coordinates, rounding_method=rounding,
+        cubic_alpha=node.attr("cubic_coeff_a", -0.75),
+    )  # fmt: skip
+    return _op.squeeze(result, [2]) if len(shape) == 3 else result
+
+
+_COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+
+
+def _resized(node: OnnxNode, shape: tuple[int, ...]) -> list[int]:
+    """The extents wanted, from sizes or scales, of all axes."""
+    inputs = [None, node.value(1), None] if node.opset < 11 else [node.value(i) for i in (1, 2, 3)]
+    _, scales, sizes = inputs
+    if scales is None and node.attr("scales") is not None:
+        scales = np.asarray(node.attr("scales"))
+    axes = [axis % len(shape) for axis in node.attr("axes", range(len(shape)))]
+    result = list(shape)
+    if sizes is not None and np.size(sizes):
+        values = [int(v) for v in sizes]
+    elif scales is not None and np.size(scales):
+        values = [int(np.floor(shape[a] * v)) for a, v in zip(axes, scales, strict=True)]
+    else:
+        raise node.unsupported("sizes or scales that are not constant")
+    for axis, value in zip(axes, values, strict=True):
+        result[axis] = value
+    return result
+
+
+@onnx_op("LRN")
+def _lrn(node: OnnxNode) -> RelayExpr:
+    """``x / (bias + alpha / size * sum of squares over near channels) ** beta``."""
+    x, size = node[0], node.attr("size")
+    shape = node.shape(0)
+    before = (size - 1) // 2
+    width = [(0, 0), (before, size - 1 - before), *[(0, 0)] * (len(shape) - 2)]
+    squares = _op.nn.pad(x * x, width)
+    begin, end = [0] * len(shape), list(shape)
+    total = None
+    for offset in range(size):
+        begin[1], end[1] = offset, offset + shape[1]
+        part = _op.strided_slice(squares, list(begin), list(end), [1] * len(shape))
+        total = part if total is None else total + part
+    scale = scalar_like(node.attr("alpha", 1e-4) / size, x)
+    base = scalar_like(node.attr("bias", 1.0), x) + total * scale
+    return x / _op.power(base, scalar_like(node.attr("beta", 0.75), x))

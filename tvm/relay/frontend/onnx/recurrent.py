@@ -1,4 +1,4 @@
-"""ONNX LSTM and GRU, unrolled over time."""
+"""ONNX LSTM, GRU and RNN, unrolled over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ACTIVATIONS: dict[str, Callable[[RelayExpr], RelayExpr]] = {
 }
 
 
-@onnx_op("LSTM", "GRU")
+@onnx_op("LSTM", "GRU", "RNN")
 def _recurrent(node: OnnxNode) -> list[RelayExpr]:
     """Outputs ``Y`` (steps, directions, batch, hidden) and the last states."""
     if node.attr("layout", 0) or node.has(4) or node.has(7) or node.attr("clip"):
@@ -25,7 +25,7 @@ def _recurrent(node: OnnxNode) -> list[RelayExpr]:
     steps, batch, _ = node.shape(0)
     direction = node.attr("direction", "forward")
     passes = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
-    run = _run_lstm if node.op_type == "LSTM" else _run_gru
+    run = {"LSTM": _run_lstm, "GRU": _run_gru, "RNN": _run_rnn}[node.op_type]
     sequences, states = [], []
     for index, backwards in enumerate(passes):
         inputs = [_op.squeeze(x, [0]) for x in _op.split(node[0], steps, 0)]
@@ -103,5 +103,19 @@ def _run_gru(
         else:
             candidate = g(xh + _op.nn.dense(reset * h, rh) + rbh)
         h = (one - z) * candidate + z * h
+        outputs.append(h)
+    return outputs, [h]
+
+
+def _run_rnn(
+    node: OnnxNode, index: int, inputs: list[RelayExpr], batch: int
+) -> tuple[list[RelayExpr], list[RelayExpr]]:
+    w, r, wb, rb = _weights(node, index, 1)
+    h = _initial(node, 5, index, batch)
+    (f,) = _functions(node, index, ["Tanh"])
+    bias = wb + rb
+    outputs = []
+    for x in inputs:
+        h = f(_op.nn.dense(x, w) + _op.nn.dense(h, r) + bias)
         outputs.append(h)
     return outputs, [h]

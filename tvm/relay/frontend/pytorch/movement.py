@@ -165,7 +165,7 @@ def _pieces(x: RelayExpr, sizes: list[int], dim: int) -> list[RelayExpr]:
     return [parts[i] for i in range(len(sizes))]
 
 
-@torch_op("split", "split_with_sizes")
+@torch_op("split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes")
 def _split(x: RelayExpr, sizes: Any, dim: int = 0) -> list[RelayExpr]:
     extent, size = infer_shape(x)[dim], as_number(sizes)
     if isinstance(size, int):
@@ -173,7 +173,7 @@ def _split(x: RelayExpr, sizes: Any, dim: int = 0) -> list[RelayExpr]:
     return _pieces(x, as_ints(sizes), dim)
 
 
-@torch_op("chunk")
+@torch_op("chunk", "unsafe_chunk")
 def _chunk(x: RelayExpr, count: int, dim: int = 0) -> list[RelayExpr]:
     return _split(x, max(1, -(-infer_shape(x)[dim] // count)), dim)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tvm.error import OpAttributeUnImplemented
@@ -9,6 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_shape, scalar_like
 from tvm.relay.frontend.onnx.math import matmul
+from tvm.relay.frontend.onnx.nn import conv_transpose
 
 from .registry import as_ints, as_number, promoted, spread, torch_op
 
@@ -55,22 +58,27 @@ def _convolution(
 ) -> RelayExpr:  # fmt: skip
     shape = infer_shape(weight)
     rank = len(shape) - 2
-    options: dict[str, Any] = {
-        "strides": spread(strides, rank), "padding": spread(padding, rank),
-        "dilation": spread(dilation, rank), "groups": groups, "kernel_size": tuple(shape[2:]),
-    }  # fmt: skip
-    if transposed:
-        convolve = {1: "conv1d_transpose", 2: "conv2d_transpose", 3: "conv3d_transpose"}[rank]
-        options["channels"] = shape[1] * groups
-        options["output_padding"] = spread(output_padding, rank)
+    steps, pads, spacing = [spread(v, rank) for v in (strides, padding, dilation)]
+    if transposed and rank in (1, 2):
+        extra = spread(output_padding, rank)
+        result = conv_transpose(x, weight, steps, pads, spacing, groups, extra)
     else:
-        convolve = {1: "conv1d", 2: "conv2d", 3: "conv3d"}[rank]
-        options["channels"] = shape[0]
-    apply = getattr(_op.nn, convolve, None)
-    if apply is None:
-        raise OpAttributeUnImplemented(f"{convolve} is not supported")
-    result = apply(x, weight, **options)
+        apply = {1: _op.nn.conv1d, 2: _op.nn.conv2d}.get(rank)
+        if apply is None or transposed:
+            raise OpAttributeUnImplemented(f"{rank}-dimensional convolution is not supported")
+        result = apply(
+            x, weight, strides=steps, padding=pads, dilation=spacing, groups=groups,
+            channels=shape[0], kernel_size=tuple(shape[2:]),
+        )  # fmt: skip
     return result if bias is None else _op.nn.bias_add(result, bias)
+
+
+@torch_op("conv_transpose1d", "conv_transpose2d")
+def _conv_transpose(
+    x: RelayExpr, weight: RelayExpr, bias: Any = None, strides: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> RelayExpr:  # fmt: skip
+    return _convolution(x, weight, bias, strides, padding, dilation, True, output_padding, groups)
 
 
 @torch_op("conv1d", "conv2d", "conv3d")
@@ -99,35 +107,45 @@ def _named_padding(name: str, kernel: tuple[int, ...], dilation: Any) -> list[in
     return [t // 2 for t in total] + [t - t // 2 for t in total]
 
 
-@torch_op("max_pool2d")
-def _max_pool2d(
+@torch_op("max_pool1d", "max_pool2d")
+def _max_pool(
     x: RelayExpr, kernel: Any, strides: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False,
 ) -> RelayExpr:  # fmt: skip
-    size = spread(kernel, 2)
-    return _batched(x, lambda data: _op.nn.max_pool2d(
-        data, pool_size=size, strides=spread(strides, 2, size), padding=spread(padding, 2),
-        dilation=spread(dilation, 2), ceil_mode=bool(ceil_mode),
+    rank = _window_rank(x, kernel)
+    size = spread(kernel, rank)
+    pool = (_op.nn.max_pool1d, _op.nn.max_pool2d)[rank - 1]
+    return _batched(x, rank, lambda data: pool(
+        data, pool_size=size, strides=spread(strides, rank, size), padding=spread(padding, rank),
+        dilation=spread(dilation, rank), ceil_mode=bool(ceil_mode),
     ))  # fmt: skip
 
 
-@torch_op("avg_pool2d")
-def _avg_pool2d(
+@torch_op("avg_pool1d", "avg_pool2d")
+def _avg_pool(
     x: RelayExpr, kernel: Any, strides: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor: Any = None,
 ) -> RelayExpr:  # fmt: skip
     if divisor is not None:
         raise OpAttributeUnImplemented("avg_pool2d does not support divisor_override")
-    size = spread(kernel, 2)
-    return _batched(x, lambda data: _op.nn.avg_pool2d(
-        data, pool_size=size, strides=spread(strides, 2, size), padding=spread(padding, 2),
+    rank = _window_rank(x, kernel)
+    size = spread(kernel, rank)
+    pool = (_op.nn.avg_pool1d, _op.nn.avg_pool2d)[rank - 1]
+    return _batched(x, rank, lambda data: pool(
+        data, pool_size=size, strides=spread(strides, rank, size), padding=spread(padding, rank),
         ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad),
     ))  # fmt: skip
 
 
-def _batched(x: RelayExpr, apply: Any) -> RelayExpr:
+def _window_rank(x: RelayExpr, kernel: Any) -> int:
+    """The number of pooled axes: torch gives lists as long as that to all operators."""
+    count = len(as_ints(kernel))
+    return count if isinstance(kernel, (list, tuple)) else len(infer_shape(x)) - 2 or count
+
+
+def _batched(x: RelayExpr, rank: int, apply: Callable[[RelayExpr], RelayExpr]) -> RelayExpr:
     """Images without a batch axis get one for the operator."""
-    if len(infer_shape(x)) == 3:
+    if len(infer_shape(x)) == rank + 1:
         return _op.squeeze(apply(_op.expand_dims(x, 0)), [0])
     return apply(x)
 
@@ -135,14 +153,28 @@ def _batched(x: RelayExpr, apply: Any) -> RelayExpr:
 @torch_op("adaptive_avg_pool2d")
 def _adaptive_avg_pool2d(x: RelayExpr, size: Any) -> RelayExpr:
     wanted = _adaptive_size(x, size)
-    if wanted == (1, 1):
-        return _op.nn.global_avg_pool2d(x)
-    return _op.nn.adaptive_avg_pool2d(x, output_size=wanted)
+    apply = _op.nn.global_avg_pool2d if wanted == (1, 1) else partial(
+        _op.nn.adaptive_avg_pool2d, output_size=wanted
+    )  # fmt: skip
+    return _batched(x, 2, apply)
+
+
+@torch_op("adaptive_avg_pool1d")
+def _adaptive_avg_pool1d(x: RelayExpr, size: Any) -> RelayExpr:
+    image = _op.expand_dims(x, len(infer_shape(x)) - 1)
+    return _op.squeeze(_adaptive_avg_pool2d(image, [1, *as_ints(size)]), [-2])
+
+
+@torch_op("adaptive_max_pool1d")
+def _adaptive_max_pool1d(x: RelayExpr, size: Any) -> RelayExpr:
+    image = _op.expand_dims(x, len(infer_shape(x)) - 1)
+    return _op.squeeze(_adaptive_max_pool2d(image, [1, *as_ints(size)]), [-2])
 
 
 @torch_op("adaptive_max_pool2d")
 def _adaptive_max_pool2d(x: RelayExpr, size: Any) -> RelayExpr:
-    return _op.nn.adaptive_max_pool2d(x, output_size=_adaptive_size(x, size))
+    wanted = _adaptive_size(x, size)
+    return _batched(x, 2, partial(_op.nn.adaptive_max_pool2d, output_size=wanted))
 
 
 def _adaptive_size(x: RelayExpr, size: Any) -> tuple[int, ...]:
@@ -167,6 +199,34 @@ def _upsample_bilinear(x: RelayExpr, size: Any, align: bool, *scales: Any) -> Re
     return _resize(x, size, scales[0] if scales else None, "linear", mode, "")
 
 
+@torch_op("upsample_bicubic2d")
+def _upsample_bicubic(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
+    mode = "align_corners" if align else "half_pixel"
+    return _resize(x, size, scales[0] if scales else None, "cubic", mode, "")
+
+
+@torch_op("upsample_nearest1d")
+def _upsample_nearest1d(x: RelayExpr, size: Any, *scales: Any) -> RelayExpr:
+    return _in_one_row(x, size, scales, _upsample_nearest)
+
+
+@torch_op("upsample_linear1d")
+def _upsample_linear1d(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
+    return _in_one_row(x, size, scales, lambda y, *rest: _upsample_bilinear(y, rest[0], align))
+
+
+def _in_one_row(
+    x: RelayExpr, size: Any, scales: tuple[Any, ...], resize: Callable[..., RelayExpr]
+) -> RelayExpr:
+    """Sequences as images of one row."""
+    if size is not None:
+        (wanted,) = as_ints(size)
+    else:
+        factor = scales[0][0] if isinstance(scales[0], (list, tuple)) else scales[0]
+        wanted = int(infer_shape(x)[-1] * float(factor))
+    return _op.squeeze(resize(_op.expand_dims(x, 2), [1, wanted]), [2])
+
+
 def _resize(
     x: RelayExpr, size: Any, scales: Any, method: str, coordinates: str, rounding: str
 ) -> RelayExpr:
@@ -178,5 +238,5 @@ def _resize(
         wanted = [int(dim * float(f)) for dim, f in zip(spatial, factors, strict=True)]
     return _op.image.resize2d(
         x, wanted, layout="NCHW", method=method, coordinate_transformation_mode=coordinates,
-        rounding_method=rounding,
+        rounding_method=rounding, cubic_alpha=-0.75,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""PyTorch LSTM and GRU, unrolled over time."""
+"""PyTorch LSTM, GRU and RNN, unrolled over time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def _lstm_cell(projected: RelayExpr, state: State, weights: Weights) -> State:
     gates = projected + _linear(h, weights[1], weights[3])
     i, f, g, o = _op.split(gates, 4, 1)
     c = _op.sigmoid(f) * c + _op.sigmoid(i) * _op.tanh(g)
-    return [_op.sigmoid(o) * _op.tanh(c), c]
+    h = _op.sigmoid(o) * _op.tanh(c)
+    return [h if weights[4] is None else _linear(h, weights[4]), c]
 
 
 def _gru_cell(projected: RelayExpr, state: State, weights: Weights) -> State:
@@ -37,6 +38,13 @@ def _gru_cell(projected: RelayExpr, state: State, weights: Weights) -> State:
     return [(scalar_like(1.0, update) - update) * new + update * h]
 
 
+def _rnn_cell(activation: Callable[[RelayExpr], RelayExpr]) -> Cell:
+    def cell(projected: RelayExpr, state: State, weights: Weights) -> State:
+        return [activation(projected + _linear(state[0], weights[1], weights[3]))]
+
+    return cell
+
+
 @torch_op("lstm")
 def _lstm(x: RelayExpr, states: list[RelayExpr], *args: Any) -> list[RelayExpr]:
     return _run(x, states, _lstm_cell, *args)
@@ -45,6 +53,16 @@ def _lstm(x: RelayExpr, states: list[RelayExpr], *args: Any) -> list[RelayExpr]:
 @torch_op("gru")
 def _gru(x: RelayExpr, state: RelayExpr, *args: Any) -> list[RelayExpr]:
     return _run(x, [state], _gru_cell, *args)
+
+
+@torch_op("rnn_tanh")
+def _rnn_tanh(x: RelayExpr, state: RelayExpr, *args: Any) -> list[RelayExpr]:
+    return _run(x, [state], _rnn_cell(_op.tanh), *args)
+
+
+@torch_op("rnn_relu")
+def _rnn_relu(x: RelayExpr, state: RelayExpr, *args: Any) -> list[RelayExpr]:
+    return _run(x, [state], _rnn_cell(_op.nn.relu), *args)
 
 
 def _run(
@@ -64,7 +82,7 @@ def _run(
         for direction in range(directions):
             index = layer * directions + direction
             own = weights[index * per_layer : (index + 1) * per_layer]
-            own = own[:4] if has_biases else [*own[:2], None, None]
+            own = _complete(own, has_biases)
             start = [_op.take(s, constant(index, "int64"), 0) for s in states]
             steps, state = _run_layer(sequence, start, cell, own, backwards=direction == 1)
             outputs.append(steps)
@@ -72,6 +90,13 @@ def _run(
         sequence = outputs[0] if directions == 1 else _op.concatenate(outputs, 2)
     result = _op.transpose(sequence, (1, 0, 2)) if batch_first else sequence
     return [result, *[_op.stack(list(kind), 0) for kind in zip(*last, strict=True)]]
+
+
+def _complete(weights: Weights, has_biases: bool) -> Weights:
+    """Input and state weights, their biases, and the projection of an LSTM; absent ones None."""
+    plain = weights[:4] if has_biases else [*weights[:2], None, None]
+    projections = weights[4 if has_biases else 2 :]
+    return [*plain, projections[0] if projections else None]
 
 
 def _run_layer(
