@@ -5,7 +5,7 @@ from importlib import import_module as _import_module
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 
-from . import adt, analysis, base, expr, expr_functor, function, scope_builder, ty
+from . import adt, analysis, base, dataflow_pattern, expr, expr_functor, function, scope_builder, ty
 from .backend.executor import Executor
 from .backend.runtime import Runtime
 from .base import SequentialSpan, SourceName, Span, astext, pretty_print

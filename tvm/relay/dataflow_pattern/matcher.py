@@ -1,0 +1,284 @@
+"""Comparing expressions with patterns.
+
+A match notes what each pattern stands for, in order; what an alternative that fails has noted is
+taken back. An expression is looked at once for each place in the pattern, so finding all matches
+takes time linear in the size of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tvm.error import TVMError
+from tvm.ir.expr import BaseExpr, RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
+from tvm.ir.type import TensorType
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, Var
+from tvm.relay.function import Function
+from tvm.relay.traverse import operands
+
+from .pattern import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataTypePattern,
+    DFPattern,
+    DominatorPattern,
+    ExprPattern,
+    FunctionPattern,
+    IfPattern,
+    LetPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    VarPattern,
+    WildcardPattern,
+)
+
+_COMMUTATIVE = {"add", "multiply"}
+Found = list[tuple[DFPattern, RelayExpr]]
+
+
+class Matcher:
+    """One comparison: `found` lists what the patterns stand for after `match` was true."""
+
+    def __init__(self) -> None:
+        self.found: Found = []
+        self._bound: dict[DFPattern, RelayExpr] = {}
+
+    def match(self, pattern: DFPattern, expr: RelayExpr) -> bool:
+        """Whether `expr` looks like `pattern`; notes nothing if not."""
+        if (bound := self._bound.get(pattern)) is not None:
+            return bound is expr
+        mark = len(self.found)
+        if not _MATCHERS[type(pattern)](self, pattern, expr):
+            self._take_back(mark)
+            return False
+        self._bound[pattern] = expr
+        self.found.append((pattern, expr))
+        return True
+
+    def _take_back(self, mark: int, keep: bool = False) -> None:
+        """Forget what was noted since `mark`, or only let the patterns free again."""
+        for pattern, _ in self.found[mark:]:
+            self._bound.pop(pattern, None)
+        if not keep:
+            del self.found[mark:]
+
+    def _all(self, patterns: Sequence[DFPattern], exprs: Sequence[RelayExpr]) -> bool:
+        if len(patterns) != len(exprs):
+            return False
+        mark = len(self.found)
+        for pattern, expr in zip(patterns, exprs, strict=True):
+            if not self.match(pattern, expr):
+                self._take_back(mark)
+                return False
+        return True
+
+    # -- one method a kind of pattern
+
+    def expr(self, pattern: ExprPattern, expr: RelayExpr) -> bool:
+        if isinstance(pattern.expr, Op) or isinstance(expr, Op):
+            return pattern.expr is expr
+        return pattern.expr is expr or structural_equal(pattern.expr, expr)
+
+    def var(self, pattern: VarPattern, expr: RelayExpr) -> bool:
+        return isinstance(expr, Var) and pattern.name in ("", expr.name_hint)
+
+    def constant(self, _: ConstantPattern, expr: RelayExpr) -> bool:
+        return isinstance(expr, Constant)
+
+    def wildcard(self, pattern: WildcardPattern, expr: RelayExpr) -> bool:
+        if pattern.pattern is None:
+            return True
+        # each round of a recursive pattern binds its parts anew
+        outer, self._bound = self._bound, {}
+        matched = self.match(pattern.pattern, expr)
+        self._bound = outer
+        return matched
+
+    def call(self, pattern: CallPattern, expr: RelayExpr) -> bool:
+        if not isinstance(expr, Call):
+            return False
+        if not self.match(pattern.op, expr.op):
+            return self._reassociated(pattern, expr)
+        if pattern.args is None or self._all(pattern.args, expr.args):
+            return True
+        if len(expr.args) == 2 and isinstance(expr.op, Op) and expr.op.name in _COMMUTATIVE:
+            if self._all(pattern.args, expr.args[::-1]):
+                return True
+        return self._reassociated(pattern, expr)
+
+    def _reassociated(self, pattern: CallPattern, expr: Call) -> bool:
+        """`a * (b / c)` and `(a * b) / c` are one thing written in two ways."""
+        if pattern.args is None or len(pattern.args) != 2 or not isinstance(expr.op, Op):
+            return False
+        name = _op_name(pattern)
+        if name == "divide" and _op_name(pattern.args[0]) == "multiply":
+            if expr.op.name == "multiply":
+                return self._over(pattern, expr)
+        elif name == "multiply" and "divide" in [_op_name(arg) for arg in pattern.args]:
+            if expr.op.name == "divide" and _calls(expr.args[0], "multiply"):
+                return self._under(pattern, expr)
+        return False
+
+    def _over(self, pattern: CallPattern, expr: Call) -> bool:
+        for quotient, other in (expr.args, expr.args[::-1]):
+            if _calls(quotient, "divide"):
+                assert isinstance(quotient, Call)
+                product = Call(expr.op, (quotient.args[0], other))
+                if self._all((pattern.op, *pattern.args), (quotient.op, product, quotient.args[1])):
+                    return True
+        return False
+
+    def _under(self, pattern: CallPattern, expr: Call) -> bool:
+        product, divisor = expr.args
+        for a, b in (product.args, product.args[::-1]):
+            quotient = Call(expr.op, (a, divisor))
+            for args in ((quotient, b), (b, quotient)):
+                if self._all((pattern.op, *pattern.args), (product.op, *args)):
+                    return True
+        return False
+
+    def function(self, pattern: FunctionPattern, expr: RelayExpr) -> bool:
+        if not isinstance(expr, Function):
+            return False
+        if pattern.params is not None and not self._all(pattern.params, expr.params):
+            return False
+        return self.match(pattern.body, expr.body)
+
+    def tuple_(self, pattern: TuplePattern, expr: RelayExpr) -> bool:
+        if not isinstance(expr, Tuple):
+            return False
+        return pattern.fields is None or self._all(pattern.fields, expr.fields)
+
+    def item(self, pattern: TupleGetItemPattern, expr: RelayExpr) -> bool:
+        if not isinstance(expr, TupleGetItem) or pattern.index not in (None, -1, expr.index):
+            return False
+        return self.match(pattern.tuple, expr.tuple_value)
+
+    def if_(self, pattern: IfPattern, expr: RelayExpr) -> bool:
+        parts = (pattern.cond, pattern.true_branch, pattern.false_branch)
+        return isinstance(expr, If) and self._all(parts, operands(expr))
+
+    def let(self, pattern: LetPattern, expr: RelayExpr) -> bool:
+        parts = (pattern.var, pattern.value, pattern.body)
+        return isinstance(expr, Let) and self._all(parts, operands(expr))
+
+    def alternative(self, pattern: AltPattern, expr: RelayExpr) -> bool:
+        return self.match(pattern.left, expr) or self.match(pattern.right, expr)
+
+    def type_(self, pattern: TypePattern, expr: RelayExpr) -> bool:
+        if not self.match(pattern.pattern, expr) or isinstance(expr, Op):
+            return False
+        return bool(structural_equal(infer_type_of(expr), pattern.type))
+
+    def data_type(self, pattern: DataTypePattern, expr: RelayExpr) -> bool:
+        if not self.match(pattern.pattern, expr) or isinstance(expr, Op):
+            return False
+        ty = infer_type_of(expr)
+        return isinstance(ty, TensorType) and ty.dtype == pattern.dtype
+
+    def shape(self, pattern: ShapePattern, expr: RelayExpr) -> bool:
+        if not self.match(pattern.pattern, expr) or isinstance(expr, Op):
+            return False
+        ty = infer_type_of(expr)
+        return (
+            isinstance(ty, TensorType)
+            and len(ty.shape) == len(pattern.shape)
+            and all([_same(a, b) for a, b in zip(ty.shape, pattern.shape, strict=True)])
+        )
+
+    def attributes(self, pattern: AttrPattern, expr: RelayExpr) -> bool:
+        return self.match(pattern.pattern, expr) and _has_attributes(expr, pattern.attrs)
+
+    def dominator(self, pattern: DominatorPattern, expr: RelayExpr) -> bool:
+        if not self.match(pattern.child, expr):
+            return False
+        waiting, seen, met_parent = [expr], {id(expr)}, False
+        while waiting:
+            below = _inputs(waiting.pop())
+            if any([self.match(pattern.parent, operand) for operand in below]):
+                met_parent = True
+                continue
+            for operand in below:
+                if id(operand) in seen:
+                    continue
+                seen.add(id(operand))
+                mark = len(self.found)
+                if not self.match(pattern.path, operand):
+                    return False
+                self._take_back(mark, keep=True)  # the next one is another expression
+                waiting.append(operand)
+            if not below:
+                return False
+        return met_parent
+
+
+def _op_name(pattern: DFPattern) -> str | None:
+    """The operator whose calls a pattern stands for."""
+    if isinstance(pattern, CallPattern) and isinstance(pattern.op, ExprPattern):
+        return getattr(pattern.op.expr, "name", None)
+    return None
+
+
+def _calls(expr: RelayExpr, name: str) -> bool:
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name
+
+
+def _inputs(expr: RelayExpr) -> Sequence[RelayExpr]:
+    return expr.args if isinstance(expr, Call) else operands(expr)
+
+
+def _has_attributes(expr: RelayExpr, wanted: Mapping[str, Any]) -> bool:
+    if isinstance(expr, Op):
+        return all([expr.has_attr(k) and _same(expr.get_attr(k), v) for k, v in wanted.items()])
+    attrs = expr.attrs if isinstance(expr, (Call, Function)) else None
+    return attrs is not None and all([k in attrs and _same(attrs[k], v) for k, v in wanted.items()])
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two attribute values are equal, immediates and lists taken as Python's."""
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all([_same(x, y) for x, y in zip(a, b, strict=True)])
+    a, b = _plain(a), _plain(b)
+    if isinstance(a, BaseExpr) or isinstance(b, BaseExpr):
+        return type(a) is type(b) and structural_equal(a, b)
+    return bool(a == b)
+
+
+def _plain(value: Any) -> Any:
+    return getattr(value, "value", value)
+
+
+_MATCHERS: dict[type[DFPattern], Callable[..., bool]] = {
+    ExprPattern: Matcher.expr,
+    VarPattern: Matcher.var,
+    ConstantPattern: Matcher.constant,
+    WildcardPattern: Matcher.wildcard,
+    CallPattern: Matcher.call,
+    FunctionPattern: Matcher.function,
+    TuplePattern: Matcher.tuple_,
+    TupleGetItemPattern: Matcher.item,
+    IfPattern: Matcher.if_,
+    LetPattern: Matcher.let,
+    AltPattern: Matcher.alternative,
+    TypePattern: Matcher.type_,
+    DataTypePattern: Matcher.data_type,
+    ShapePattern: Matcher.shape,
+    AttrPattern: Matcher.attributes,
+    DominatorPattern: Matcher.dominator,
+}
+
+
+def matched(pattern: DFPattern, expr: RelayExpr) -> Found | None:
+    """What the parts of `pattern` stand for in `expr`; None if it does not match."""
+    if not isinstance(pattern, DFPattern):
+        raise TVMError(f"a dataflow pattern is required, got {type(pattern).__name__}")
+    matcher = Matcher()
+    return matcher.found if matcher.match(pattern, expr) else None
