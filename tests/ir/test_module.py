@@ -100,4 +100,4 @@ def test_loop_level_nodes_have_their_classic_place() -> None:
 
     assert tvm.ir.Range(0, 4).extent.value == 4 and tvm.ir.IntImm is tir.IntImm
     with pytest.raises(AttributeError, match="no attribute 'Ragne'"):
-        tvm.ir.Ragne  # noqa: B018
+        tvm.ir.Ragne

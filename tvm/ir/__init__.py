@@ -1,7 +1,10 @@
 """The kernel of all levels: nodes, visitors, types, attributes, operators, modules, passes."""
 
-from . import instrument, transform
+from typing import Any
+
+from . import container, instrument, transform
 from .attrs import Attrs, DictAttrs, make_node
+from .container import Array, Map
 from .expr import BaseExpr, GlobalVar, PrimExpr, RelayExpr
 from .function import BaseFunc, CallingConv
 from .instrument import PassInstrument
@@ -37,18 +40,18 @@ from .type import (
 from .visitor import Rewriter, Visitor
 
 __all__ = [
-    "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "DictAttrs", "FuncType", "GlobalTypeVar",
-    "GlobalVar", "GlobalVarSupply", "IRModule", "IncompleteType", "NameSupply", "Node", "Op",
+    "Array", "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "DictAttrs", "FuncType", "GlobalTypeVar",
+    "GlobalVar", "GlobalVarSupply", "IRModule", "IncompleteType", "Map", "NameSupply", "Node", "Op",
     "PassContext", "PassInstrument", "PointerType", "PrimExpr", "PrimType", "RelayExpr",
     "RelayRefType", "Rewriter", "SequentialSpan", "SourceName", "Span", "TensorType", "TupleType",
     "Type", "TypeCall", "TypeConstraint", "TypeKind", "TypeRelation", "TypeVar", "Visitor",
-    "assert_structural_equal", "get_first_structural_mismatch", "instrument", "load_json",
+    "assert_structural_equal", "container", "get_first_structural_mismatch", "instrument", "load_json",
     "make_node", "register_intrin_lowering", "register_op_attr", "save_json", "structural_equal",
     "structural_hash", "transform",
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> type[Node]:
+def __getattr__(name: str) -> Any:
     if name in ("FloatImm", "IntImm", "Range"):  # loop-level nodes that have classic names here
         return NODE_TYPES[name]
     raise AttributeError(f"module 'tvm.ir' has no attribute {name!r}")
