@@ -134,12 +134,12 @@ def main(A: T.Buffer((64,), "float32")):
     "expressions": """
 @T.prim_func
 def main(A: T.Buffer((64,), "float32"), n: T.int32, w: T.int64, b: T.bool):
+    x = T.int32()
     A[n - (n - 1)] = A[(n + 1) * 2 // 3 % 4] / (A[0] - A[1])
     A[T.min(n, 3)] = T.max(A[0], T.float32("-inf"))
     A[T.truncmod(n, 4)] = T.Cast("float32", T.Div(n, 2))
     A[T.Cast("int32", w + T.int64(1))] = T.if_then_else(b, T.exp(A[0]), T.float32("nan"))
     A[T.bitwise_and(n, T.shift_left(1, n))] = T.float32(-1.5)
-    x = T.int32()
     A[T.Let(x + 1, where={x: n * 2})] = T.float32(0.10000000149011612)
     A[T.Add(1, 2)] = T.Mul(A[0], T.float32(1))
     A[T.Shuffle([T.Ramp(n, 2, 4)], [1])] = T.reinterpret("float32", n)

@@ -73,7 +73,7 @@ def test_sugar() -> None:
         x: T.int32 = n + 1
         for i in T.serial(0, 8):
             for j in T.serial(0, 8):
-                if T.all(i >= 0, i < x) and T.Not(T.any(j == 3, j == 4)):
+                if T.all(0 <= i, i < x) and T.Not(T.any(j == 3, j == 4)):  # noqa: SIM300
                     A[i, j] = A[i, j] + 1
         for i in range(2, 6):
             A[i, T.Ramp(0, 1, 4)] = T.Broadcast(0, 4)
@@ -200,7 +200,7 @@ def test_macros() -> None:
 def test_scopes_end_with_their_suite() -> None:
     @T.prim_func(private=True)
     def program(n: T.int32):
-        for i in range(2):
+        for _ in range(2):
             x = T.allocate([4], "float32")
             T.call_extern("int32", "use", x)
         with T.allocate([8], "float32") as x:

@@ -16,6 +16,7 @@ from typing import Any
 from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op
+from tvm.tir.expr import ExprOp
 
 from .source import ScriptError, Source
 
@@ -45,6 +46,14 @@ COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.IsNot: operator.is_not,
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
+}
+SYMBOLIC_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: op.equal,
+    ast.NotEq: op.not_equal,
+    ast.Lt: op.less,
+    ast.LtE: op.less_equal,
+    ast.Gt: op.greater,
+    ast.GtE: op.greater_equal,
 }
 # what an expression may raise because of the script, rather than of a fault here
 SCRIPT_FAULTS = (
@@ -159,7 +168,7 @@ class Evaluator:
         result: Any = True
         for kind, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.value(comparator)
-            answer = COMPARE[type(kind)](left, right)
+            answer = compared(kind, left, right)
             result = both(result, lambda answer=answer: answer)  # type: ignore[misc]
             left = right
         return result
@@ -219,6 +228,15 @@ def either(first: Any, *later: Callable[[], Any]) -> Any:
 def _combined(combine: Callable[[Any, Any], PrimExpr], left: Any, right: Any) -> Any:
     """Without a symbolic value before it, the last value decides as it does in Python."""
     return combine(left, right) if isinstance(left, PrimExpr) else right
+
+
+def compared(kind: ast.cmpop, left: Any, right: Any) -> Any:
+    """A comparison; ``0 < n`` stays that, where Python would ask for ``n > 0``."""
+    if isinstance(left, (int, float)) and isinstance(right, ExprOp):
+        build = SYMBOLIC_COMPARE.get(type(kind))
+        if build is not None:
+            return build(left, right)
+    return COMPARE[type(kind)](left, right)
 
 
 def negation(value: Any) -> Any:

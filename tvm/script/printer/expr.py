@@ -215,7 +215,9 @@ class ExprPrinter(Visitor):
 
     def _called(self, expr: Any) -> None:
         name, folded = CALLED[type(expr)]
-        self.call(type(expr).__name__ if self._folds(expr, folded) else name, expr.a, expr.b)
+        same = expr.a is expr.b and type(expr) is not e.Mod
+        known = same or self._folds(expr, folded)
+        self.call(type(expr).__name__ if known else name, expr.a, expr.b)
 
     visit_mod = visit_min = visit_max = _called
 

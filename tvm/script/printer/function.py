@@ -99,7 +99,7 @@ class FunctionPrinter(BlockPrinter):
         self.out.append(")")
 
     def _free_variables(self) -> None:
-        for var in self.plan.free_variables():
+        for var in (*self.plan.free_variables(), *self.plan.in_expressions):
             if var not in self.names.texts:
                 self.define_variable(var)
         for var, count in self.plan.thread_scopes.items():

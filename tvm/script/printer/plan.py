@@ -38,7 +38,7 @@ class Plan(Visitor):
         self.variables: dict[Var, None] = {}  # those that expressions name
         self.bound: dict[Var, None] = {}
         self.provided: dict[Var, None] = {}  # pointers that come with a buffer's definition
-        self.has_lets = False
+        self.in_expressions: dict[Var, None] = {}  # those that expressions bind
         self.thread_scopes: dict[Var, int] = {}  # how many statements give a thread axis its extent
         self._owned: dict[Buffer, None] = {}
         self._home: dict[Buffer, Body] = {}
@@ -121,7 +121,7 @@ class Plan(Visitor):
 
     def visit_let(self, let: Let) -> None:
         self.bound[let.var] = None
-        self.has_lets = True
+        self.in_expressions[let.var] = None
         self.visit_children(let)
 
     def visit_comm_reducer(self, reducer: CommReducer) -> None:
@@ -129,7 +129,7 @@ class Plan(Visitor):
         self.visit_children(reducer)
 
     def visit_reduce(self, reduce: Reduce) -> None:
-        self.has_lets = True
+        self.in_expressions.update(dict.fromkeys([axis.var for axis in reduce.axis]))
         self.visit_children(reduce)
 
     def visit_var(self, var: Var) -> None:

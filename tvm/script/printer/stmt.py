@@ -8,7 +8,7 @@ from typing import Any
 from tvm.ir.expr import PrimExpr
 from tvm.tir import stmt as s
 from tvm.tir.buffer import DEFAULT_ALIGNMENT, Buffer, BufferType, content_dtype
-from tvm.tir.expr import Call, IntImm, IterVar, Let, Range, Reduce, Var
+from tvm.tir.expr import Call, IntImm, IterVar, Range, Var
 from tvm.tir.stmt import ForKind, Stmt
 
 from .base import LinePrinter, pointee, same_extents, storage_scope
@@ -59,33 +59,13 @@ class StmtPrinter(LinePrinter):
         self.visit(node.seq[-1])
 
     def visit_evaluate(self, node: s.Evaluate) -> None:
-        self._define_lets(node.value)
         self.line()
         if isinstance(node.value, Call):
             self.visit(node.value)
         else:
             self.call("evaluate", node.value)
 
-    def _define_lets(self, expr: PrimExpr) -> None:
-        """The variables that expressions bind are made before the statement."""
-        if self.plan.has_lets:
-            self._find_lets(expr)
-
-    def _find_lets(self, expr: Any) -> None:
-        bound: tuple[Var, ...] = ()
-        if type(expr) is Let:
-            bound = (expr.var,)
-        elif type(expr) is Reduce:
-            bound = tuple([axis.var for axis in expr.axis])
-        for var in bound:
-            if var not in self.names.texts:
-                self.define_variable(var)
-        for part in expr.children():
-            self._find_lets(part)
-
     def visit_buffer_store(self, node: s.BufferStore) -> None:
-        for expr in (node.value, *node.indices):
-            self._define_lets(expr)
         self.line()
         self.out.append(self.buffer_name(node.buffer))
         if node.predicate is not None:
@@ -123,7 +103,6 @@ class StmtPrinter(LinePrinter):
         self.indent -= 1
 
     def visit_let_stmt(self, node: s.LetStmt) -> None:
-        self._define_lets(node.value)
         value = self.text_of(self.visit, node.value)
         var = node.var
         if not self.last:
@@ -346,7 +325,6 @@ class StmtPrinter(LinePrinter):
         self.suite(node.body)
 
     def visit_if_then_else(self, node: s.IfThenElse) -> None:
-        self._define_lets(node.condition)
         self.line()
         self.out.append("if ")
         self.visit(node.condition)
