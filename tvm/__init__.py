@@ -10,6 +10,7 @@ from typing import Any as _Any
 from . import _ffi, arith, driver, error, ir, runtime, support, target, te, tir
 from ._ffi.base import TVMError, __version__
 from ._ffi.registry import get_global_func, register_extension, register_func, register_object
+from ._ffi.runtime_ctypes import DataTypeCode
 from .driver import build, lower
 from .ir import IRModule, instrument, transform
 from .runtime import container, object_generic

@@ -8,9 +8,9 @@ ScheduleError: vectorize needs a constant extent, got n * 4
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar, overload
 
 
 class TVMError(RuntimeError):
@@ -106,3 +106,32 @@ class ScheduleError(TVMError):
 
 class LoweringError(TVMError):
     """A program cannot be brought to the next stage."""
+
+
+E = TypeVar("E", bound=type[BaseException])
+
+ERROR_TYPE: dict[str, type[BaseException]] = {}
+
+
+@overload
+def register_error(func_name: str, cls: E) -> E: ...
+@overload
+def register_error(func_name: str) -> Callable[[E], E]: ...
+@overload
+def register_error(func_name: E) -> E: ...
+
+
+def register_error(func_name: Any = None, cls: Any = None) -> Any:
+    """Let native errors whose text starts with ``name:`` be raised as the class.
+
+    Used as a decorator, with or without a name, or called with a name and the class.
+    """
+    if isinstance(func_name, type):
+        ERROR_TYPE[func_name.__name__] = func_name
+        return func_name
+
+    def register(error_class: E) -> E:
+        ERROR_TYPE[func_name or error_class.__name__] = error_class
+        return error_class
+
+    return register if cls is None else register(cls)

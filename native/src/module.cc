@@ -58,6 +58,12 @@ std::string ModuleNode::GetSource(const std::string&) {
   ThrowError("a module of type '", type_key(), "' has no source");
 }
 
+bool ModuleNode::ImplementsFunction(const std::string& name, bool query_imports) {
+  if (GetFunction(name, ObjectPtr<Object>(this)).defined()) return true;
+  return query_imports && std::any_of(imports_.begin(), imports_.end(),
+                                      [&](Module& import) { return import->ImplementsFunction(name, true); });
+}
+
 PackedFunc ModuleNode::GetFunction(const std::string& name, bool query_imports) {
   PackedFunc func = GetFunction(name, ObjectPtr<Object>(this));
   if (func.defined() || !query_imports) return func;
@@ -116,7 +122,7 @@ TVM_REGISTER_GLOBAL("runtime.ModuleLoadFromFile").set_body_typed([](std::string 
   return Module::LoadFromFile(path, format);
 });
 TVM_REGISTER_GLOBAL("runtime.ModuleImplementsFunction").set_body_typed([](Module m, std::string name, bool imports) {
-  return m->GetFunction(name, imports).defined();
+  return m->ImplementsFunction(name, imports);
 });
 TVM_REGISTER_GLOBAL("runtime.RuntimeEnabled").set_body_typed([](std::string target) {
   for (const char* name : {"cpu", "llvm", "c", "system-lib"}) {

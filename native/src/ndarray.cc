@@ -8,13 +8,34 @@ namespace tvm {
 namespace runtime {
 namespace {
 
-// DLPack says bool, this runtime says uint1; both are a byte an element.
+// This runtime's codes are older than DLPack's for bool (uint1 here, a byte an element) and 8-bit floats.
+struct CodePair {
+  DLDataType here;
+  DLDataType dlpack;
+};
+constexpr CodePair kCodePairs[] = {
+    {{kDLUInt, 1, 1}, {kDLBool, 8, 1}},
+    {{kE4M3Float, 8, 1}, {kDLFloat8_e4m3fn, 8, 1}},
+    {{kE5M2Float, 8, 1}, {kDLFloat8_e5m2, 8, 1}},
+};
+
 DLDataType FromDLPackType(DLDataType type) {
-  return type.code == kDLBool && type.bits == 8 ? DLDataType{kDLUInt, 1, type.lanes} : type;
+  for (const CodePair& pair : kCodePairs) {
+    if (type.code == pair.dlpack.code && type.bits == 8) return {pair.here.code, pair.here.bits, type.lanes};
+  }
+  if (type.code > kDLBfloat) {
+    ThrowValueError("from_dlpack needs numbers of a known kind, got DLPack type code ", static_cast<int>(type.code));
+  }
+  return type;
 }
 
 DLDataType ToDLPackType(DLDataType type) {
-  return type.code == kDLUInt && type.bits == 1 ? DLDataType{kDLBool, 8, type.lanes} : type;
+  for (const CodePair& pair : kCodePairs) {
+    if (type.code == pair.here.code && type.bits == pair.here.bits) {
+      return {pair.dlpack.code, pair.dlpack.bits, type.lanes};
+    }
+  }
+  return type;
 }
 
 int64_t CountElements(const int64_t* shape, int ndim) {

@@ -17,7 +17,14 @@ import tvm.runtime.ndarray as nd
 from tests.runtime import native_library
 from tvm._ffi import register_func
 from tvm.contrib import cc
-from tvm.runtime import Module, enabled, load_module, module_from_symbols, system_lib
+from tvm.runtime import (
+    Module,
+    enabled,
+    load_module,
+    load_static_library,
+    module_from_symbols,
+    system_lib,
+)
 
 PACKED = ctypes.CFUNCTYPE(
     ctypes.c_int, *[ctypes.c_void_p] * 2, ctypes.c_int, *[ctypes.c_void_p] * 3
@@ -301,3 +308,28 @@ def test_importing_is_fast_and_light() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_static_libraries_join_an_export(object_code: bytes, tmp_path: Path) -> None:
+    (tmp_path / "first.o").write_bytes(object_code)
+    static = load_static_library(str(tmp_path / "first.o"), ["add", "twice"])
+    assert static.type_key == "static_library" and static.is_dso_exportable
+    assert not static.is_runnable
+    assert static.implements_function("add") and not static.implements_function("subtract")
+    static.export_library(str(tmp_path / "joined.so"))
+    assert load_module(tmp_path / "joined.so").implements_function("add")
+
+
+@pytest.mark.parametrize("suffix", ["o", "tar", "so"])
+def test_every_form_of_an_export_loads(object_code: bytes, tmp_path: Path, suffix: str) -> None:
+    module = module_from_symbols("llvm", {}, object_code=object_code)
+    module.export_library(str(tmp_path / f"lib.{suffix}"))
+    a, out = nd.array(np.ones(3, "float32")), nd.empty((3,))
+    load_module(tmp_path / f"lib.{suffix}")["add"](a, a, out)
+    assert out.numpy().tolist() == [2, 2, 2]
+
+
+def test_an_archive_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "bad.tar").write_bytes(b"no archive")
+    with pytest.raises(ValueError, match=r"bad.tar is no tar archive"):
+        load_module(tmp_path / "bad.tar")

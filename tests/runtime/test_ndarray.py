@@ -173,3 +173,34 @@ def test_devices() -> None:
     assert {nd.cpu(0): 1}[nd.cpu()] == 1
     with pytest.raises(ValueError, match=r"unknown device type 'cda'.*'cuda'"):
         nd.device("cda")
+
+
+@pytest.mark.parametrize("element", [torch.float8_e4m3fn, torch.float8_e5m2, torch.bfloat16])
+def test_narrow_floats_are_shared_with_torch(element: torch.dtype) -> None:
+    tensor = torch.tensor([0.5, -2.0]).to(element)
+    array = nd.from_dlpack(tensor)
+    np.testing.assert_array_equal(array.numpy().astype("float32"), tensor.float().numpy())
+    back = torch.from_dlpack(array)
+    assert back.dtype == element and back.data_ptr() == tensor.data_ptr()
+
+
+def test_complex_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="numbers of a known kind, got DLPack type code 5"):
+        nd.from_dlpack(np.zeros(2, "complex64"))
+
+
+def test_views_with_the_classic_defaults() -> None:
+    array = nd.array(np.arange(6, dtype="float32"))
+    assert array._create_view((2, 3)).numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert array._create_view([2], relative_byte_offset=8).numpy().tolist() == [2, 3]
+    assert array._create_view((6,), "int32").dtype is dtype("int32")
+
+
+def test_dlpack_copies_on_demand() -> None:
+    array = nd.array(np.zeros(2, "float32"))
+    copy, shared = nd.from_dlpack(array.__dlpack__(copy=True)), nd.from_dlpack(array.__dlpack__())
+    array[:] = 1
+    assert shared.numpy().tolist() == [1, 1]
+    assert copy.numpy().tolist() == [0, 0]
+    with pytest.raises(BufferError, match=r"from cpu\(0\)"):
+        array.__dlpack__(dl_device=(2, 0), copy=False)

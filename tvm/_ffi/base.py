@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
-from typing import Any, TypeVar, overload
 
 import tvm.error
 from tvm._ffi import _core
-from tvm.error import TVMError
+from tvm.error import ERROR_TYPE, TVMError, register_error
 
 string_types = (str,)
 integer_types = (int,)
 numeric_types = (int, float)
 
+__all__ = [
+    "ERROR_TYPE",
+    "TVMError",
+    "c2pyerror",
+    "find_error_class",
+    "integer_types",
+    "numeric_types",
+    "register_error",
+    "string_types",
+]
+
 __version__ = "0.18.0"
-
-E = TypeVar("E", bound=type[BaseException])
-
-ERROR_TYPE: dict[str, type[BaseException]] = {}
-
-
-@overload
-def register_error(func_name: str, cls: E) -> E: ...
-@overload
-def register_error(func_name: str) -> Callable[[E], E]: ...
-@overload
-def register_error(func_name: E) -> E: ...
-
-
-def register_error(func_name: Any = None, cls: Any = None) -> Any:
-    """Let native errors whose text starts with ``name:`` be raised as the class.
-
-    Used as a decorator, with or without a name, or called with a name and the class.
-    """
-    if isinstance(func_name, type):
-        ERROR_TYPE[func_name.__name__] = func_name
-        return func_name
-
-    def register(error_class: E) -> E:
-        ERROR_TYPE[func_name or error_class.__name__] = error_class
-        return error_class
-
-    return register if cls is None else register(cls)
 
 
 def find_error_class(name: str) -> type[BaseException] | None:

@@ -50,6 +50,20 @@ def create_shared(
 create_shared.output_format = "so"  # type: ignore[attr-defined]
 
 
+def create_object(
+    output: str, objects: Sequence[str] | str, options: Sequence[str] | None = None, **kwargs: Any
+) -> None:
+    """Join objects into one; parameters as for :func:`create_shared`."""
+    names = [objects] if isinstance(objects, str) else list(objects)
+    if len(names) == 1 and names[0].endswith(".o") and not options:
+        shutil.copyfile(names[0], output)
+        return
+    _link(output, names, ["-r", "-nostdlib", *(options or [])], **kwargs)
+
+
+create_object.output_format = "o"  # type: ignore[attr-defined]
+
+
 def create_executable(
     output: str,
     objects: Sequence[str] | str,
@@ -77,9 +91,9 @@ def _link(
     output: str,
     objects: Sequence[str] | str,
     options: list[str],
-    cc: str | None,
-    cwd: str | None,
-    ccache_env: dict[str, str] | None,
+    cc: str | None = None,
+    cwd: str | None = None,
+    ccache_env: dict[str, str] | None = None,
 ) -> None:
     compiler = cc or get_cc()
     if compiler is None:

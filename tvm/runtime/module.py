@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ class Module(ModuleBase, Object):
 
     def implements_function(self, name: str, query_imports: bool = False) -> bool:
         """Whether the module has a function of that name."""
-        return self._find_function(name, query_imports) is not None
+        return bool(_native("ModuleImplementsFunction", self, name, query_imports))
 
     def get_function(self, name: str, query_imports: bool = False) -> PackedFunc:
         """The function of that name.
@@ -212,15 +213,19 @@ class Module(ModuleBase, Object):
             if any(not module.is_dso_exportable for module in collect_modules(self)):
                 pack = fpack_imports or _pack_imports
                 files.append(pack(self, False, "", str(folder)))
-            if fcompile is None:
-                fcompile = _tar.tar if file_name.endswith(".tar") else cc.create_shared
-            return fcompile(file_name, files, **kwargs)
+            return (fcompile or _linker_for(file_name))(file_name, files, **kwargs)
 
     def __repr__(self) -> str:
         return f"Module({self.type_key}, {self.handle.value or 0:#x})"
 
 
 _core.set_classes(module=Module)
+
+
+def _linker_for(file_name: str) -> Callable[..., Any]:
+    if file_name.endswith(".tar"):
+        return _tar.tar
+    return cc.create_object if file_name.endswith(".o") else cc.create_shared
 
 
 def collect_modules(root: Module) -> list[Module]:
@@ -317,7 +322,10 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
         path += ".so"
     elif path.endswith(".tar"):
         with _utils.kept_folder() as folder:
-            _tar.untar(path, str(folder))
+            try:
+                _tar.untar(path, str(folder))
+            except tarfile.ReadError as error:
+                raise ValueError(f"cannot load module: {path} is no tar archive: {error}") from None
             objects = sorted(str(file) for file in folder.iterdir())
             cc.create_shared(path + ".so", objects)
         path += ".so"
@@ -328,8 +336,7 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
 
 def load_static_library(path: str, func_names: list[str]) -> Module:
     """A module over an object file, to be exported with others."""
-    content = Path(path).read_bytes()
-    return module_from_symbols("static_library", {}, object_code=content, keepalive=func_names)
+    return _native("ModuleFromObject", Path(path).read_bytes(), *func_names)  # type: ignore[no-any-return]
 
 
 def system_lib(symbol_prefix: str = "") -> Module:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -81,8 +82,21 @@ class NDArray(NDArrayBase, Object):
         steps = tuple(s * item.itemsize for s in self.strides)
         return np.lib.stride_tricks.as_strided(flat, self.shape, steps)
 
-    def __dlpack__(self, *, stream: Any = None, **_options: Any) -> Any:
-        return self.to_dlpack()
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            if copy is False:
+                raise BufferError(
+                    f"__dlpack__ cannot go from {self.device} to {dl_device} uncopied"
+                )
+            return self.copyto(Device(*dl_device)).to_dlpack()
+        return (self.copyto(self.device) if copy else self).to_dlpack()
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device.device_type, self.device.device_id
@@ -123,7 +137,13 @@ class NDArray(NDArrayBase, Object):
 
     def view(self, shape: tuple[int, ...], dtype: str | None = None) -> NDArray:
         """The same memory under another shape or dtype of at most as many bytes."""
-        return self._create_view(tuple(shape), as_dtype(dtype or self.dtype), 0)  # type: ignore[no-any-return]
+        return self._create_view(shape, dtype)
+
+    def _create_view(
+        self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0
+    ) -> NDArray:
+        element = as_dtype(dtype or self.dtype)
+        return super()._create_view(tuple(shape), element, relative_byte_offset)  # type: ignore[no-any-return]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Assign all of the array: ``a[:] = value``; ``a[()]`` and ``a[...]`` mean the same."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 from tvm._ffi import _core
-from tvm._ffi._core import PackedFuncBase
+from tvm._ffi._core import DeviceBase, PackedFuncBase
 from tvm.runtime.object import Object
 
 
@@ -15,6 +16,9 @@ class ObjectGeneric:
     def asobject(self) -> Any:
         """The object."""
         raise NotImplementedError
+
+    def _tvm_ffi_argument_(self) -> Any:
+        return self.asobject()
 
 
 def convert_to_object(value: Any) -> Any:
@@ -32,7 +36,9 @@ def convert_to_object(value: Any) -> Any:
         return {key: convert_to_object(item) for key, item in value.items()}
     if callable(value) and not isinstance(value, type):
         return _core.make_function(value)
-    return value
+    if value is None or isinstance(value, (str, bytes, bytearray, numbers.Number, DeviceBase)):
+        return value
+    raise ValueError(f"convert needs numbers, text, containers or functions, got {type(value)}")
 
 
 def convert(value: Any) -> Any:

@@ -52,6 +52,8 @@ class TVM_DLL ModuleNode : public Object {
   virtual void SaveToBinary(ByteWriter* writer);
   virtual std::string GetSource(const std::string& format);
   virtual std::string GetFormat() { return ""; }
+  // Whether there is such a function, even one that cannot be called before it is linked.
+  virtual bool ImplementsFunction(const std::string& name, bool query_imports = false);
 
   PackedFunc GetFunction(const std::string& name, bool query_imports);
   void Import(Module other);
