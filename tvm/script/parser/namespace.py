@@ -31,6 +31,7 @@ CONSTRUCTS = (
 )  # fmt: skip
 VALUES = (
     "Range", "buffer_var", "comm_reducer", "handle", "index_map", "iter_var", "meta_var", "ptr",
+    "target",
     "var",
 )  # fmt: skip
 

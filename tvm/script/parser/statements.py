@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
@@ -171,7 +172,8 @@ class StatementReader:
         if not isinstance(node.target, ast.Name) or node.value is None:
             raise self.error("an annotated assignment requires a name and a value", node)
         kind = self.value(node.annotation)
-        variable = kind() if isinstance(kind, DTypeCall) else kind
+        # T.handle may stand without parentheses
+        variable = kind() if isinstance(kind, (DTypeCall, FunctionType)) else kind
         if isinstance(variable, Type):
             variable = Var("", variable)
         value = self.value(node.value)

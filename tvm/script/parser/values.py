@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.node import NODE_TYPES
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir import op
@@ -107,6 +108,14 @@ def index_map(
 ) -> IndexMap:
     """A function from indices to indices."""
     return IndexMap.from_func(mapping, inverse_index_map=inverse_index_map)
+
+
+def target(target_config: Any, host: Any = None) -> Any:
+    """A target from its text or configuration."""
+    make: Any = NODE_TYPES.get("Target")
+    if make is None:
+        raise ValueError("T.target requires tvm.target to be loaded")
+    return make(target_config, host)
 
 
 class meta_var:

@@ -6,11 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from tvm.ir.codegen import is_node
 from tvm.ir.expr import PrimExpr
+from tvm.ir.op import Op
 from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DType
 from tvm.tir.buffer import DEFAULT_ALIGNMENT, Buffer, BufferType
-from tvm.tir.expr import IntImm, Range, SizeVar, Var
+from tvm.tir.expr import IntImm, IterVar, Range, SizeVar, Var
 
 from .config import PrinterConfig
 from .expr import ExprPrinter
@@ -128,8 +130,15 @@ class LinePrinter(ExprPrinter):
             self.out.append("]")
         elif isinstance(value, str):
             self.out.append(json.dumps(str(value)))
-        elif hasattr(type(value), "visit_name"):
+        elif hasattr(value, "export"):
+            # a target: its configuration says all of it
+            self.out.append(f"{self.T}.target(")
+            self.value(value.export())
+            self.out.append(")")
+        elif isinstance(value, (PrimExpr, Buffer, IterVar, Op)):
             self.visit(value)
+        elif is_node(value):
+            self.out.append(json.dumps(str(value)))
         else:
             self.out.append(repr(value))
 
