@@ -201,6 +201,14 @@ def test_indexing() -> None:
     check("Where", [f32(3) > 0, f32(2, 3), f32(3)])
 
 
+def test_scatters() -> None:
+    indices = np.array([[1, -1, 0], [2, 0, 1]])
+    check("ScatterElements", [f32(3, 3), indices, f32(2, 3)], axis=0)
+    check("ScatterElements", [f32(3, 3), indices, f32(2, 3)], axis=0, reduction="add", opset=18)
+    check("ScatterND", [f32(4, 3), np.array([[1], [-1]]), f32(2, 3)])
+    check("ScatterND", [f32(4, 3), np.array([[1, 2], [3, 0]]), f32(2)])
+
+
 def test_normalisation() -> None:
     check("LayerNormalization", [f32(2, 3, 8)], [f32(8), f32(8)])
     check("LayerNormalization", [f32(2, 3, 8)], [f32(3, 8), f32(3, 8)], axis=1)

@@ -236,6 +236,65 @@ def test_in_place_operators_change_their_input() -> None:
     check(double, X)
 
 
+def _shift(x):
+    y = x.new_zeros(x.shape)
+    y[:, 1:] = x[:, :-1]
+    y[:, 0] = 7
+    return y
+
+
+def _strided(x):
+    y = x.clone()
+    y[..., ::2] += 1
+    return y, x
+
+
+def _through_views(x):
+    y = x * 2
+    rows = y.view(6, 4).transpose(0, 1)
+    other = y[0]
+    rows[1].mul_(3)
+    return y, other, rows
+
+
+def _masked(x):
+    y = x.clone()
+    y[y > 0] = 0
+    y[torch.tensor([0, 1]), torch.tensor([2, 0])] = x[0, 0]
+    return y
+
+
+def _copied(x):
+    y = x.transpose(0, 1).reshape(-1)  # not a view: the rows are not contiguous
+    z = x + 1
+    y.zero_()
+    return y, z, x
+
+
+WRITES = {f.__name__: f for f in (_shift, _strided, _through_views, _masked, _copied)}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_reach_all_that_share_memory(name: str) -> None:
+    check(WRITES[name], X)
+
+
+def test_reading_after_an_unsupported_write_is_refused() -> None:
+    def written(x):
+        y = x + 1
+        y.chunk(2, 2)[0].relu_()
+        return y
+
+    with pytest.raises(TVMError, match="written to in place through aten::chunk"):
+        check(written, X)
+
+
+def test_scatters() -> None:
+    index = torch.tensor([[[0, 1, 1, 0]]])
+    check(lambda x, y: x.scatter(1, index, y) + x.scatter_add(1, index, y), X, Y)
+    check(lambda x, y: x.scatter(2, index, 0.5), X, Y)
+
+
 def test_scripted_control_flow_with_constants_is_unrolled() -> None:
     class Loop(torch.nn.Module):
         def forward(self, x):

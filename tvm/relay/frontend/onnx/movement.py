@@ -147,6 +147,28 @@ def _gather_nd(node: OnnxNode) -> RelayExpr:
     return _op.gather_nd(node[0], indices, node.attr("batch_dims", 0))
 
 
+_SCATTERS = {"none": "update", "add": "add", "mul": "mul", "min": "min", "max": "max"}
+
+
+@onnx_op("ScatterElements", "Scatter")
+def _scatter_elements(node: OnnxNode) -> RelayExpr:
+    axis = node.attr("axis", 0)
+    indices = _from_front(node[1], node.shape(0)[axis])
+    axis %= len(node.shape(0))
+    reduction = _SCATTERS[node.attr("reduction", "none")]
+    return _op.scatter_elements(node[0], indices, node[2], axis, reduction)
+
+
+@onnx_op("ScatterND")
+def _scatter_nd(node: OnnxNode) -> RelayExpr:
+    shape, rank = node.shape(0), len(node.shape(1))
+    extents = constant(np.array(shape[: node.shape(1)[-1]]), node.dtype(1))
+    negative = _op.less(node[1], scalar_like(0, node[1]))
+    indices = _op.where(negative, node[1] + extents, node[1])
+    moved = _op.transpose(indices, (rank - 1, *range(rank - 1)))
+    return _op.scatter_nd(node[0], moved, node[2], _SCATTERS[node.attr("reduction", "none")])
+
+
 @onnx_op("Expand")
 def _expand(node: OnnxNode) -> RelayExpr:
     wanted = [int(dim) for dim in node.require_value(1, "shape")]

@@ -17,6 +17,7 @@ from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
 
 from .registry import CONVERTERS, Converter, as_number, is_tensor
+from .views import Stale, View, as_written, put_same, views_of
 
 _STRUCTURE = {
     "prim::Constant", "prim::GetAttr", "prim::ListConstruct", "prim::TupleConstruct",
@@ -115,6 +116,8 @@ class GraphImporter:
         self.params: dict[str, nd.NDArray] = {}
         self._weights: dict[str, Var] = {}
         self.folder = ExprFolder()
+        self.views: dict[str, View] = {}  # by the name of the value that shares memory
+        self.derived: dict[str, list[str]] = {}  # names of views by what they share memory with
 
     def check_operators(self, graph: Any) -> None:
         """Refuse the graph with one error if operators are unknown."""
@@ -158,7 +161,7 @@ class GraphImporter:
 
     def output(self, value: Any) -> RelayExpr:
         """An output of the graph as one expression."""
-        return self._as_expr(self.values[value.debugName()])
+        return self._as_expr(self._read(value))
 
     def _as_expr(self, value: Any) -> RelayExpr:
         if isinstance(value, TupleWrapper):
@@ -173,7 +176,7 @@ class GraphImporter:
         """Convert the nodes of a block in order."""
         for node in block.nodes():
             kind = node.kind()
-            args = [self.values.get(value.debugName()) for value in node.inputs()]
+            args = [self._read(value) for value in node.inputs()]
             structural = getattr(self, "_" + kind.replace("::", "_"), None)
             if kind in _STRUCTURE and structural is not None:
                 results = structural(node, args)
@@ -181,6 +184,17 @@ class GraphImporter:
                 results = self._convert(node, kind, args)
             for value, result in zip(node.outputs(), results, strict=False):
                 self.values[value.debugName()] = result
+            self._note_views(node)
+
+    def _read(self, value: Any) -> Any:
+        found = self.values.get(value.debugName())
+        if isinstance(found, Stale):
+            raise TVMError(
+                f"%{value.debugName()} was written to in place through {found.kind}, which is "
+                "not supported",
+                hint="write the model without in-place operators there",
+            )
+        return found
 
     def _convert(self, node: Any, kind: str, args: list[Any]) -> list[Any]:
         convert = self.find(kind)
@@ -193,10 +207,49 @@ class GraphImporter:
             shapes = [_type_text(v) for v in node.inputs()]
             raise TVMError(f"{kind} cannot be imported with inputs {shapes}: {error}") from error
         results = self._fold(result, node.outputsSize())
-        if kind.endswith("_") and not kind.endswith("__"):
-            # the input of an in-place operator has the new value from here on
-            self.values[next(iter(node.inputs())).debugName()] = results[0]
+        if kind.endswith("_") and not kind.endswith("__") and is_tensor(results[0]):
+            results = [self.folder.fold(as_written(args[0], results[0]))]
+            self._write(next(iter(node.inputs())).debugName(), results[0])
         return results
+
+    def _write(self, name: str, value: RelayExpr) -> None:
+        """An in-place result: the new value of the input and of all that shares its memory."""
+        written = [name]
+        self.values[name] = value
+        while (view := self.views.get(name)) is not None:
+            name, base = view.base, self.values[view.base]
+            if view.put is None or isinstance(base, Stale):
+                self.values[name] = Stale(view.node.kind())
+            else:
+                args = [self.values.get(v.debugName()) for v in view.node.inputs()]
+                value = self.folder.fold(view.put(base, self.values[written[-1]], *args[1:]))
+                self.values[name] = value
+            written.append(name)
+        for base_name in reversed(written):
+            self._refresh(base_name, written)
+
+    def _refresh(self, name: str, written: Sequence[str]) -> None:
+        """Read anew the views of a value, and their views."""
+        for derived in self.derived.get(name, ()):
+            if derived in written:
+                continue
+            view = self.views[derived]
+            node, source = view.node, self.values[view.base]
+            inputs = [self.values.get(value.debugName()) for value in node.inputs()]
+            if view.put is None:
+                self.values[derived] = Stale(node.kind())
+            elif view.put is put_same or isinstance(source, Stale):
+                self.values[derived] = source
+            else:
+                convert = self.find(node.kind())
+                assert callable(convert)
+                self.values[derived] = self._fold(convert(*inputs), node.outputsSize())[0]
+            self._refresh(derived, written)
+
+    def _note_views(self, node: Any) -> None:
+        for output, view in views_of(node).items():
+            self.views[output] = view
+            self.derived.setdefault(view.base, []).append(output)
 
     def _fold(self, result: Any, count: int) -> list[Any]:
         if isinstance(result, TupleWrapper):

@@ -13,7 +13,8 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .registry import as_ints, as_number, axes_of, is_tensor, promoted, torch_op
+from .registry import as_dtype, as_ints, as_number, axes_of, is_tensor, promoted, torch_op
+from .views import put_at
 
 
 @torch_op("size")
@@ -271,6 +272,62 @@ def _index(x: RelayExpr, indices: list[Any]) -> RelayExpr:
     axes = list(range(len(together) + len(kept)))
     front = axes[count : count + first]
     return _op.transpose(picked, [*front, *axes[:count], *axes[count + first :]])
+
+
+@torch_op("index_put", "_index_put_impl")
+def _index_put(
+    x: RelayExpr, indices: list[Any], value: RelayExpr, accumulate: bool = False, *_: Any
+) -> RelayExpr:
+    """``x`` with values at index tuples; a mask keeps the shape and needs no index."""
+    shape, dtype = infer_shape(x), infer_dtype(x)
+    value = as_dtype(value, dtype)
+    if len(indices) == 1 and infer_dtype(indices[0]) == "bool" and not infer_shape(value):
+        mask = indices[0]
+        rest = (1,) * (len(shape) - len(infer_shape(mask)))
+        return _op.where(_op.reshape(mask, (*infer_shape(mask), *rest)), value, x)
+    chosen = [axis for axis, index in enumerate(indices) if index is not None]
+    if chosen != list(range(len(chosen))):
+        raise OpAttributeUnImplemented("index_put requires the indexed axes to be the first ones")
+    given = [_from_front(_integer_index(indices[axis]), shape[axis]) for axis in chosen]
+    together = np.broadcast_shapes(*[infer_shape(index) for index in given])
+    stacked = [_op.broadcast_to(index, together).astype("int64") for index in given]
+    updates = _op.broadcast_to(value, (*together, *shape[len(chosen) :]))
+    return _op.scatter_nd(x, _op.stack(stacked, 0), updates, "add" if accumulate else "update")
+
+
+@torch_op("scatter")
+def _scatter(
+    x: RelayExpr, dim: int, index: RelayExpr, source: Any, reduce: Any = None
+) -> RelayExpr:
+    ways = {None: "update", "add": "add", "multiply": "mul"}
+    source = as_dtype(source, infer_dtype(x))
+    extents = infer_shape(index)
+    if not infer_shape(source):
+        source = _op.broadcast_to(source, extents)
+    elif infer_shape(source) != extents:
+        source = _op.strided_slice(source, [0] * len(extents), extents, [1] * len(extents))
+    return _op.scatter_elements(x, index, source, dim % len(infer_shape(x)), ways[reduce])
+
+
+@torch_op("scatter_add")
+def _scatter_add(x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr) -> RelayExpr:
+    return _scatter(x, dim, index, source, "add")
+
+
+@torch_op("select_scatter")
+def _select_scatter(x: RelayExpr, source: RelayExpr, dim: int, index: Any) -> RelayExpr:
+    axis = dim % len(infer_shape(x))
+    position = as_number(index) % infer_shape(x)[axis]
+    return put_at(x, _op.expand_dims(source, axis), axis, range(position, position + 1))
+
+
+@torch_op("slice_scatter")
+def _slice_scatter(
+    x: RelayExpr, source: RelayExpr, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
+) -> RelayExpr:
+    axis = dim % len(infer_shape(x))
+    places = slice(as_number(start), as_number(end), as_number(step))
+    return put_at(x, source, axis, range(infer_shape(x)[axis])[places])
 
 
 def _integer_index(index: RelayExpr) -> RelayExpr:

@@ -240,3 +240,12 @@ def _group_norm(
     per_channel = (shape[1], *[1] * (len(shape) - 2))
     result = result if weight is None else result * _op.reshape(weight, per_channel)
     return result if bias is None else result + _op.reshape(bias, per_channel)
+
+
+@torch_op("_weight_norm")
+def _weight_norm(direction: RelayExpr, length: RelayExpr, dim: int = 0) -> RelayExpr:
+    """``direction`` scaled so that its slices along ``dim`` have the norms ``length``."""
+    rank = len(infer_shape(direction))
+    axes = [axis for axis in range(rank) if dim == -1 or axis != dim % rank]
+    norm = _op.sqrt(_op.sum(direction * direction, axis=axes, keepdims=True))
+    return direction * (length / norm)

@@ -1,0 +1,179 @@
+"""Writing through views: what an in-place operator on a view changes in the tensor behind it.
+
+y = x[:, 1:]            y1 = relu(strided_slice(x))
+y.relu_()       ->      x1 = concatenate(x[:, :1], y1)
+return x                return x1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+
+from .registry import as_ints, as_number
+
+# from the tensor behind a view, the view's new value and the view's arguments: the new tensor
+Put = Callable[..., RelayExpr]
+
+
+@dataclass(frozen=True)
+class View:
+    """A value that shares memory with another."""
+
+    base: str
+    node: Any
+    put: Put | None  # None if writing through it is not supported
+
+
+class Stale:
+    """A value that was written to through a view that is not supported."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+
+def views_of(node: Any) -> dict[str, View]:
+    """How outputs of a node share memory with its first input, by their names."""
+    kind = node.kind().removeprefix("aten::")
+    inputs = list(node.inputs())
+    if kind == "prim::ListUnpack" and inputs[0].node().kind().removeprefix("aten::") in _LISTS:
+        split = inputs[0].node()
+        view = View(next(iter(split.inputs())).debugName(), split, None)
+        return {value.debugName(): view for value in node.outputs()}
+    if not inputs or inputs[0].type().kind() != "TensorType" or node.outputsSize() != 1:
+        return {}
+    view = View(inputs[0].debugName(), node, _put_of(kind, node, inputs[0]))
+    shares = view.put is not None or kind in _WITHOUT_PUT
+    return {node.output().debugName(): view} if shares else {}
+
+
+def _put_of(kind: str, node: Any, base: Any) -> Put | None:
+    if kind.endswith("_") and not kind.endswith("__"):
+        return put_same
+    if kind in _COPIES_IF_STRIDED and not _is_contiguous(base):
+        return None
+    if kind in _SAME_IF_TYPE and _scalar(base) != _scalar(node.output()):
+        return None
+    return _PUTS.get(kind)
+
+
+def as_written(old: Any, new: RelayExpr) -> RelayExpr:
+    """The value of an in-place operator: the element type and the shape stay."""
+    if not isinstance(old, RelayExpr):
+        return new
+    if infer_dtype(new) != infer_dtype(old):
+        new = _op.cast(new, infer_dtype(old))
+    shape = infer_shape(old)
+    return new if infer_shape(new) == shape else _op.broadcast_to(new, shape)
+
+
+def _is_contiguous(value: Any) -> bool:
+    kind = value.type()
+    strides = kind.strides() if kind.kind() == "TensorType" else None
+    sizes = kind.sizes() if strides is not None else None
+    if strides is None or sizes is None:
+        return True
+    expected = 1
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _scalar(value: Any) -> Any:
+    kind = value.type()
+    return kind.scalarType() if kind.kind() == "TensorType" else None
+
+
+def put_same(base: RelayExpr, value: RelayExpr, *_: Any) -> RelayExpr:
+    """The very same memory."""
+    return value
+
+
+def _put_reshaped(base: RelayExpr, value: RelayExpr, *_: Any) -> RelayExpr:
+    return _op.reshape(value, infer_shape(base))
+
+
+def _put_transposed(base: RelayExpr, value: RelayExpr, a: int, b: int) -> RelayExpr:
+    axes = list(range(len(infer_shape(base))))
+    axes[a], axes[b] = axes[b], axes[a]
+    return _op.transpose(value, axes)
+
+
+def _put_t(base: RelayExpr, value: RelayExpr) -> RelayExpr:
+    return _op.transpose(value) if len(infer_shape(base)) > 1 else value
+
+
+def _put_permuted(base: RelayExpr, value: RelayExpr, dims: Any) -> RelayExpr:
+    rank = len(infer_shape(base))
+    order = [axis % rank for axis in as_ints(dims)]
+    return _op.transpose(value, np.argsort(order).tolist())
+
+
+def _put_slice(
+    base: RelayExpr, value: RelayExpr, dim: Any = 0, start: Any = None, end: Any = None,
+    step: Any = 1,
+) -> RelayExpr:  # fmt: skip
+    shape = infer_shape(base)
+    axis = as_number(dim) % len(shape)
+    bounds = slice(as_number(start), as_number(end), as_number(step))
+    return put_at(base, value, axis, range(shape[axis])[bounds])
+
+
+def _put_narrow(base: RelayExpr, value: RelayExpr, dim: int, start: Any, size: Any) -> RelayExpr:
+    first = as_number(start) % max(infer_shape(base)[dim], 1)
+    return _put_slice(base, value, dim, first, first + as_number(size))
+
+
+def _put_selected(base: RelayExpr, value: RelayExpr, dim: Any, index: Any) -> RelayExpr:
+    shape = infer_shape(base)
+    axis = as_number(dim) % len(shape)
+    position = as_number(index) % shape[axis]
+    return put_at(base, _op.expand_dims(value, axis), axis, range(position, position + 1))
+
+
+def put_at(base: RelayExpr, value: RelayExpr, axis: int, places: range) -> RelayExpr:
+    """``base`` with ``value`` at some places along an axis."""
+    shape = infer_shape(base)
+    if len(places) in (0, shape[axis]):
+        return value if len(places) and places.step > 0 else base
+    if places.step == 1:
+        parts = [_cut(base, axis, 0, places.start), value, _cut(base, axis, places.stop, None)]
+        return _op.concatenate([part for part in parts if part is not None], axis)
+    source = np.arange(shape[axis])
+    source[list(places)] = shape[axis] + np.arange(len(places))
+    return _op.take(_op.concatenate([base, value], axis), constant(source), axis)
+
+
+def _cut(x: RelayExpr, axis: int, start: int, stop: int | None) -> RelayExpr | None:
+    shape = infer_shape(x)
+    begin, end = [0] * len(shape), list(shape)
+    begin[axis], end[axis] = start, shape[axis] if stop is None else stop
+    if begin[axis] >= end[axis]:
+        return None
+    return _op.strided_slice(x, begin, end, [1] * len(shape))
+
+
+_PUTS: dict[str, Put] = {
+    **dict.fromkeys(("alias", "detach", "dropout", "contiguous", "to", "type_as"), put_same),
+    **dict.fromkeys(("feature_dropout", "alpha_dropout", "positive"), put_same),
+    **dict.fromkeys(("view", "reshape", "view_as", "reshape_as", "flatten"), _put_reshaped),
+    **dict.fromkeys(("unflatten", "squeeze", "unsqueeze"), _put_reshaped),
+    **dict.fromkeys(("transpose", "swapaxes", "swapdims"), _put_transposed),
+    "t": _put_t, "numpy_T": _put_t, "permute": _put_permuted,
+    "slice": _put_slice, "narrow": _put_narrow, "select": _put_selected,
+}  # fmt: skip
+_COPIES_IF_STRIDED = {"reshape", "reshape_as", "flatten", "contiguous"}
+_SAME_IF_TYPE = {"to", "type_as"}
+_WITHOUT_PUT = {
+    "expand", "expand_as", "broadcast_to", "movedim", "diagonal", "as_strided", "unfold",
+}  # fmt: skip
+_LISTS = {"chunk", "split", "split_with_sizes", "tensor_split", "unbind"}
