@@ -65,10 +65,15 @@ class LetStmt(Stmt):
     body: Stmt
 
 
+def _attr_node(value: Any) -> Any:
+    """What an attribute is about: any node; texts and numbers become constants."""
+    return as_expr(value) if isinstance(value, (str, int)) else value
+
+
 class AttrStmt(Stmt):
     """Annotate ``body``: ``attr_key`` of ``node`` is ``value``."""
 
-    node: Any = reference()
+    node: Any = reference(convert=_attr_node)
     attr_key: str
     value: PrimExpr = child(convert=as_expr)
     body: Stmt
