@@ -166,13 +166,25 @@ class _Comparison:
             same = isinstance(b, dict) and self.mappings(a, b)
             self.map_free = free
             return same
-        if not is_node(a) or type(a) is not type(b):
+        if not is_node(a) or type(a) is not type(b) or not _is_variable(type(a)):
             return self.values(a, b)
+        self.release(a, b)
+        return self.definition(a, b)
+
+    def release(self, a: Any, b: Any) -> None:
+        """Forget what the two stood for: a second loop over a variable binds it anew."""
+        known = self.left.get(id(a))
+        if known is None or known[1] is not b:
+            if known is not None:
+                del self.left[id(a)], self.right[id(known[1])]
+            if (other := self.right.pop(id(b), None)) is not None:
+                self.left.pop(id(other), None)
+
+    def definition(self, a: Any, b: Any) -> bool:
+        """A variable with its counterpart, which it may have already."""
         known = self.left.get(id(a))
         if known is not None:
             return bool(known[1] is b)
-        if not _is_variable(type(a)):
-            return self.values(a, b)
         free, self.map_free = self.map_free, True
         same = self.types_of_variables(a, b)
         self.map_free = free
@@ -191,7 +203,7 @@ class _Comparison:
         """Everything but the name: names are recorded as plain strings."""
         for name, binds in type(a).compared:
             x, y = getattr(a, name), getattr(b, name)
-            same = self.definitions if binds else self.values
+            same = self.definition if binds else self.values
             if name not in ("name", "name_hint", "vid") and not same(x, y):
                 self.path.append(f".{name}")
                 return False

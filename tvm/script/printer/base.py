@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from tvm.ir.codegen import is_node
@@ -147,14 +146,6 @@ class LinePrinter(ExprPrinter):
         if annotations:
             self.out.append(", annotations=")
             self.value(annotations)
-
-
-def same_extents(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
-    """Whether two sequences hold the same constants or objects."""
-    return len(a) == len(b) and all(
-        x is y or (type(x) is type(y) is IntImm and x.value == y.value and x.dtype is y.dtype)
-        for x, y in zip(a, b, strict=True)
-    )
 
 
 def storage_scope(var: Var) -> str:

@@ -11,7 +11,7 @@ from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, IterVar, Var
 
-from .base import same_extents
+from .plan import same_extents
 from .stmt import StmtPrinter
 
 AXIS_NAMES = {

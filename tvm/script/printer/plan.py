@@ -9,12 +9,14 @@ Such a buffer is declared in the innermost body that encloses all its uses:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support import deep
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import CommReducer, IterVar, Let, Reduce, Var
+from tvm.tir.expr import CommReducer, IntImm, IterVar, Let, Reduce, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, Block, DeclBuffer, For, MatchBufferRegion
 
@@ -143,9 +145,11 @@ class Plan(Visitor):
         node = attr.node
         if isinstance(node, IterVar):
             self.visit_iter_var(node)
-            if attr.attr_key in ("thread_extent", "virtual_thread"):
+            if is_launch(attr):
                 self.thread_tags[node.var] = node.thread_tag
                 self.thread_scopes[node.var] = self.thread_scopes.get(node.var, 0) + 1
+            else:
+                self.in_expressions[node.var] = None
         elif isinstance(node, Buffer):
             self.use(node)
         elif isinstance(node, Var):
@@ -175,6 +179,30 @@ class Plan(Visitor):
             self.body(block.init)
         self.visit(block.body)
         self._path.pop()
+
+
+def is_launch(attr: AttrStmt) -> bool:
+    """Whether the statement gives a thread axis just the range that the axis has."""
+    axis = attr.node
+    if attr.attr_key not in ("thread_extent", "virtual_thread") or not isinstance(axis, IterVar):
+        return False
+    dom = axis.dom
+    return axis.iter_type == IterVar.ThreadIndex and (
+        dom is None
+        or (
+            type(dom.min) is IntImm
+            and dom.min.value == 0
+            and same_extents([dom.extent], [attr.value])
+        )
+    )
+
+
+def same_extents(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
+    """Whether two sequences hold the same constants or objects."""
+    return len(a) == len(b) and all(
+        x is y or (type(x) is type(y) is IntImm and x.value == y.value and x.dtype is y.dtype)
+        for x, y in zip(a, b, strict=True)
+    )
 
 
 _BODIES = {"body", "then_case", "else_case", "init"}

@@ -11,8 +11,9 @@ from tvm.tir.buffer import DEFAULT_ALIGNMENT, Buffer, BufferType, content_dtype
 from tvm.tir.expr import Call, IntImm, IterVar, Range, Var
 from tvm.tir.stmt import ForKind, Stmt
 
-from .base import LinePrinter, pointee, same_extents, storage_scope
+from .base import LinePrinter, pointee, storage_scope
 from .expr import producer_name
+from .plan import is_launch, same_extents
 
 LOOP_NAMES = {
     ForKind.SERIAL: "serial",
@@ -245,12 +246,9 @@ class StmtPrinter(LinePrinter):
 
     def visit_attr_stmt(self, node: s.AttrStmt) -> None:
         axis = node.node
-        if isinstance(axis, IterVar) and node.attr_key in ("thread_extent", "virtual_thread"):
-            if is_launch(axis, node):
-                self._launch(axis, node)
-                return
-        if isinstance(axis, IterVar):
-            self.name_of(axis.var)
+        if is_launch(node):
+            self._launch(axis, node)
+            return
         named = self.text_of(self.value, axis)
         value = self.text_of(self.visit, node.value)
         self.scope(f'{self.T}.attr({named}, "{node.attr_key}", {value})', node.body)
@@ -344,19 +342,6 @@ def is_simple_loop(loop: s.For) -> bool:
         and loop.min.value == 0
         and not loop.annotations
         and loop.thread_binding is None
-    )
-
-
-def is_launch(axis: IterVar, node: s.AttrStmt) -> bool:
-    """Whether a thread axis has just the range that the statement gives it."""
-    dom = axis.dom
-    return axis.iter_type == IterVar.ThreadIndex and (
-        dom is None
-        or (
-            type(dom.min) is IntImm
-            and dom.min.value == 0
-            and same_extents([dom.extent], [node.value])
-        )
     )
 
 
