@@ -76,6 +76,13 @@ def _at(value: Any, path: str) -> str:
         return "<nothing>"
 
 
+def is_simple(value: Any) -> bool:
+    """Whether nothing in the value could be paired with something else later: it is a leaf."""
+    return not isinstance(value, (tuple, list, dict)) and (
+        not is_node(value) or type(value).visit_with is None
+    )
+
+
 def _is_variable(cls: type) -> bool:
     return getattr(cls, "structural", None) == "variable"
 
@@ -114,7 +121,7 @@ class _Comparison:
     def fields(self, a: Any, b: Any) -> bool:
         for name, binds in type(a).compared:
             x, y = getattr(a, name), getattr(b, name)
-            if x is y and not binds and not self.left and not self.map_free:
+            if x is y and not binds and not self.left and not self.map_free and is_simple(x):
                 continue
             if not (self.definitions(x, y) if binds else self.values(x, y)):
                 self.path.append(f".{name}")
