@@ -76,7 +76,7 @@ def _reshape(call: Call, ty: TensorType) -> RelayExpr | None:
 def _dense_of_rows(dense: Call, ty: TensorType) -> RelayExpr | None:
     """A dense layer keeps the leading axes that were merged for it and parted after it."""
     data, weight = dense.args
-    if not calls(data, *ops.RESHAPES):
+    if not calls(data, *ops.RESHAPES) or len(ty.shape) < 2:
         return None
     source, units = data.args[0], infer_type_of(weight).shape[0]
     *outer, rows, _ = ty.concrete_shape
