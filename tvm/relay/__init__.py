@@ -33,6 +33,7 @@ from .function import Function
 from .loops import while_loop
 from .op import *
 from .param_dict import load_param_dict, save_param_dict
+from .parser import fromtext, parse, parse_expr
 from .scope_builder import ScopeBuilder
 from .traverse import bind
 from .ty import (

@@ -11,16 +11,19 @@ Printing takes time linear in the size of the graph.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from tvm.ir.adt import TypeData
 from tvm.ir.attrs import Attrs, DictAttrs
 from tvm.ir.expr import BaseExpr, GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node
 from tvm.ir.op import Op
-from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type
+from tvm.ir.serialize import save_json
+from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type, TypeCall
 from tvm.relay.adt import (
     Match,
     Pattern,
@@ -41,7 +44,7 @@ from tvm.relay.expr import (
     Var,
 )
 from tvm.relay.function import Function
-from tvm.relay.traverse import operands
+from tvm.relay.traverse import free_vars, operands
 from tvm.support import UniqueNames, deep
 
 _SUFFIX = {"float32": "f", "float64": "f64", "float16": "f16", "int64": "i64", "int32": ""}
@@ -68,6 +71,9 @@ def type_text(ty: Type | None) -> str:
         return f"fn {params}({args}) -> {type_text(ty.ret_type)}"
     if isinstance(ty, RelayRefType):
         return f"ref({type_text(ty.value)})"
+    if isinstance(ty, TypeCall):
+        args = f"[{', '.join([type_text(a) for a in ty.args])}]" if ty.args else ""
+        return type_text(ty.func) + args
     return getattr(ty, "name_hint", None) or type(ty).__name__
 
 
@@ -102,7 +108,7 @@ class Printer:
         if func.type_params:
             type_params = f"[{', '.join([p.name_hint for p in func.type_params])}]"
         params = [self._param(p) for p in func.params]
-        params += [f"{k}={_value(v)}" for k, v in dict(func.attrs.items()).items()]
+        params += [f"{_key(k)}={_value(v)}" for k, v in func.attrs.items()]
         result = f" -> {type_text(func.ret_type)}" if func.ret_type is not None else ""
         first = f"{head}{type_params}({', '.join(params)}){result} {{"
         return [first, *_indented(self._scope(func.body)), "}"]
@@ -274,8 +280,10 @@ def _literal(node: Constant) -> str | None:
     if dtype not in _SUFFIX:
         return None
     value = node.data.numpy().item()
+    if not np.isfinite(value):
+        return None
     text = f"{value:g}" if dtype.startswith("float") else str(value)
-    if dtype.startswith("float") and np.isfinite(value) and float(text) != value:
+    if dtype.startswith("float") and float(text) != value:
         text = repr(value) if dtype == "float64" else str(node.data.numpy()[()])
     return text + _SUFFIX[dtype]
 
@@ -285,7 +293,7 @@ def _attr_texts(attrs: Attrs | None) -> list[str]:
     if attrs is None:
         return []
     if isinstance(attrs, DictAttrs):
-        return [f"{k}={_value(v)}" for k, v in attrs.items()]
+        return [f"{_key(k)}={_value(v)}" for k, v in attrs.items()]
     defaults = {f.name: f.default for f in type(attrs).node_fields}
     return [
         f"{name}={_value(value)}"
@@ -304,16 +312,23 @@ def _is_default(value: object, default: object) -> bool:
 
 def _value(value: object) -> str:
     if isinstance(value, str):
-        return f'"{value}"'
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, (tuple, list)):
         return f"[{', '.join([_value(v) for v in value])}]"
     if isinstance(value, Mapping):
-        return "{" + ", ".join([f"{_value(k)}={_value(v)}" for k, v in value.items()]) + "}"
+        return "{" + ", ".join([f"{_key(k)}={_value(v)}" for k, v in value.items()]) + "}"
     if isinstance(value, float):
-        return f"{value:g}f"
+        text = f"{value:g}"
+        return (text if float(text) == value else repr(value)) + "f"
     if isinstance(value, Type):
         return type_text(value)
     return str(value)
+
+
+def _key(name: object) -> str:
+    """The name of an attribute, quoted if it is no identifier."""
+    text = str(name)
+    return text if all([p.isidentifier() for p in text.split(".")]) else json.dumps(text)
 
 
 def _identifier(name: str) -> str:
@@ -340,11 +355,10 @@ def astext(
 ) -> str:
     """The text of a module, a function or an expression, tensors listed at the end."""
     printer = Printer(annotate)
-    lines = _lines(printer, node)
-    if header:
-        lines.insert(0, '#[version = "0.0.5"]')
+    lines = ['#[version = "0.0.5"]', *_free_variables(printer, node)] if header else []
+    lines += _lines(printer, node)
     if show_meta_data and printer.constants:
-        lines += ["", "#[metadata]", *_metadata(printer.constants)]
+        lines += ["", "#[metadata]", save_json({"relay.Constant": printer.constants})]
     return "\n".join(lines) + ("\n" if isinstance(node, IRModule) else "")
 
 
@@ -381,6 +395,8 @@ def excerpt(root: RelayExpr, node: RelayExpr, notes: list[str], before: int = 2)
 def _lines(printer: Printer, node: Node) -> list[str]:
     if isinstance(node, IRModule):
         lines: list[str] = []
+        for header, data in node.type_definitions.items():
+            lines += [*_type_definition(header.name_hint, data), ""]
         for gvar, func in node.functions_items():
             if isinstance(func, Function):
                 lines += [*printer.function(gvar.name_hint, func), ""]
@@ -395,6 +411,17 @@ def _lines(printer: Printer, node: Node) -> list[str]:
     return printer.expression(node)
 
 
-def _metadata(constants: list[Constant]) -> list[str]:
-    shown = [f"  {i}: {c.data.dtype}{tuple(c.data.shape)}" for i, c in enumerate(constants)]
-    return ["relay.Constant {", *shown, "}"]
+def _type_definition(name: str, data: TypeData) -> list[str]:
+    params = f"[{', '.join([v.name_hint for v in data.type_vars])}]" if data.type_vars else ""
+    lines = [f"type {name}{params} {{"]
+    for constructor in data.constructors:
+        inputs = ", ".join([type_text(ty) for ty in constructor.inputs])
+        lines.append(f"  {constructor.name_hint}{f'({inputs})' if inputs else ''},")
+    return [*lines, "}"]
+
+
+def _free_variables(printer: Printer, node: Node) -> list[str]:
+    """`free_var %x: type;` for what an expression does not bind itself."""
+    if not isinstance(node, RelayExpr) or isinstance(node, (Var, GlobalVar, Op)):
+        return []
+    return [f"free_var {printer._param(v)};" for v in free_vars(node)]

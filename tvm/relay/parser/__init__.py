@@ -1,0 +1,3 @@
+"""The reader of relay's text form."""
+
+from .parser import SpanCheck, fromtext, parse, parse_expr
