@@ -45,9 +45,7 @@ def check_bool_expr_is_true(
     machine = Interpreter()
     variables = list(vranges)
     for values in product(*[_range(vranges[v], machine) for v in variables]):
-        machine.env.update(
-            {v: v.dtype.numpy.type(x) for v, x in zip(variables, values, strict=True)}
-        )
+        machine.env.update(dict(zip(variables, values, strict=True)))
         if cond is not None and not machine.visit(cond):
             continue
         if not machine.visit(bool_expr):

@@ -9,7 +9,7 @@ is checked against the bounds of its buffer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,17 @@ from . import expr as e
 from . import stmt as s
 from .buffer import Buffer
 from .function import PrimFunc
-from .interp_values import BINARY, call_intrinsic, cast, constant, reinterpret
+from .interp_values import (
+    BINARY,
+    ON_INTS,
+    as_numpy,
+    as_value,
+    call_intrinsic,
+    cast,
+    constant,
+    reinterpret,
+    wrapped,
+)
 
 
 @deep
@@ -57,7 +67,8 @@ def interpret(func: PrimFunc, *args: Any) -> Any:
             machine.bind_argument(buffer, by_id.get(id(arg), arg))
     machine.check_shapes()
     try:
-        machine.visit(func.body)
+        with np.errstate(all="ignore"):
+            machine.visit(func.body)
     except _Return as returned:
         return returned.value
     finally:
@@ -88,6 +99,7 @@ class Interpreter(Visitor):
         self.env: dict[e.Var, Any] = {}
         self.memory: dict[e.Var, _Memory] = {}
         self.views: dict[Buffer, tuple[Buffer, list[int]]] = {}
+        self.strides: dict[Buffer, list[int]] = {}  # of buffers of constant shape
         self._arguments: list[tuple[Buffer, Any]] = []
 
     # ---- arguments
@@ -145,11 +157,16 @@ class Interpreter(Visitor):
         return cast(self.visit(node.value), node.dtype)
 
     def visit_binary_op_expr(self, node: e.BinaryOpExpr) -> Any:
-        with np.errstate(all="ignore"):
-            return BINARY[type(node)](self.visit(node.a), self.visit(node.b))
+        a, b = self.visit(node.a), self.visit(node.b)
+        if type(a) is int and type(b) is int:
+            return wrapped(ON_INTS[type(node)](a, b), node.dtype)
+        return BINARY[type(node)](as_numpy(a, node.dtype), as_numpy(b, node.dtype))
 
     def visit_cmp_expr(self, node: e.CmpExpr) -> Any:
-        return BINARY[type(node)](self.visit(node.a), self.visit(node.b))
+        a, b = self.visit(node.a), self.visit(node.b)
+        if type(a) is int and type(b) is int:
+            return ON_INTS[type(node)](a, b)
+        return BINARY[type(node)](a, b)
 
     def visit_and(self, node: e.And) -> Any:
         a = self.visit(node.a)
@@ -175,16 +192,18 @@ class Interpreter(Visitor):
 
     def visit_ramp(self, node: e.Ramp) -> Any:
         base, stride = self.visit(node.base), self.visit(node.stride)
-        steps = np.arange(node.lanes, dtype=np.asarray(base).dtype)
-        return (np.add.outer(steps * stride, base)).reshape(-1).astype(np.asarray(base).dtype)
+        steps = np.arange(node.lanes, dtype=node.dtype.numpy)
+        return np.add.outer(steps * stride, base).reshape(-1).astype(node.dtype.numpy)
 
     def visit_broadcast(self, node: e.Broadcast) -> Any:
-        return np.tile(np.atleast_1d(np.asarray(self.visit(node.value))), node.lanes)
+        value = as_numpy(self.visit(node.value), node.value.dtype)
+        return np.tile(np.atleast_1d(np.asarray(value)), node.lanes)
 
     def visit_shuffle(self, node: e.Shuffle) -> Any:
-        lanes = np.concatenate([np.atleast_1d(self.visit(vector)) for vector in node.vectors])
+        parts = [as_numpy(self.visit(vector), vector.dtype) for vector in node.vectors]
+        lanes = np.concatenate([np.atleast_1d(part) for part in parts])
         chosen = lanes[[int(self.visit(index)) for index in node.indices]]
-        return chosen if len(chosen) > 1 else chosen[0]
+        return chosen if len(chosen) > 1 else as_value(chosen[0])
 
     def visit_let(self, node: e.Let) -> Any:
         self.env[node.var] = self.visit(node.value)
@@ -197,7 +216,7 @@ class Interpreter(Visitor):
             lanes = memory.data[np.where(active, address, 0)]
             return np.where(active, lanes, np.zeros_like(lanes))
         self._check_bounds(node.buffer, memory, address)
-        return memory.data[address]
+        return as_value(memory.data[address])
 
     def visit_call(self, node: e.Call) -> Any:
         name = getattr(node.op, "name", "")
@@ -207,14 +226,17 @@ class Interpreter(Visitor):
         if special is not None:
             return special(node)
         return call_intrinsic(
-            name.removeprefix("tir."), node.dtype, [self.visit(arg) for arg in node.args]
+            name.removeprefix("tir."),
+            node.dtype,
+            [as_numpy(self.visit(arg), arg.dtype) for arg in node.args],
         )
 
     def _call_if_then_else(self, node: e.Call) -> Any:
         return self._choose(self.visit(node.args[0]), node.args[1], node.args[2])
 
     def _call_reinterpret(self, node: e.Call) -> Any:
-        return reinterpret(self.visit(node.args[0]), node.dtype)
+        source = node.args[0]
+        return reinterpret(as_numpy(self.visit(source), source.dtype), node.dtype)
 
     def _call_ret(self, node: e.Call) -> Any:
         raise _Return(self.visit(node.args[0]))
@@ -251,7 +273,7 @@ class Interpreter(Visitor):
 
     def _repeat(self, var: e.Var, first: int, extent: int, body: s.Stmt) -> None:
         for value in range(first, first + extent):
-            self.env[var] = constant(value, var.dtype)
+            self.env[var] = value
             self.visit(body)
         self.env.pop(var, None)
 
@@ -346,21 +368,28 @@ class Interpreter(Visitor):
         if memory is None:
             raise TVMError(f"buffer {buffer.name} has no memory here")
         strides = self._strides(buffer, memory)
-        self._check_indices(buffer, memory, values)
+        if memory.origin:
+            self._check_indices(buffer, memory, values)
         address: Any = int(self.visit(buffer.elem_offset)) if not memory.origin else 0
         origin = memory.origin or (0,) * len(values)
         for value, first, stride in zip(values, origin, strides, strict=True):
-            address = address + (np.asarray(value, np.int64) - first) * stride
-        return memory, _element_addresses(address, buffer.dtype)
+            index = value if type(value) is int else np.asarray(value, np.int64)
+            address = address + (index - first) * stride
+        return memory, address if buffer.dtype.lanes == 1 else _lanes_of(address, buffer.dtype)
 
     def _strides(self, buffer: Buffer, memory: _Memory) -> list[int]:
-        if buffer.strides and not memory.origin:
-            return [int(self.visit(stride)) for stride in buffer.strides]
-        shape = memory.extents or [int(self.visit(dim)) for dim in buffer.shape]
-        strides = [1]
-        for dim in reversed(shape[1:]):
-            strides.insert(0, strides[0] * dim)
-        return strides[: len(shape)]
+        if memory.extents:
+            return _compact_strides(memory.extents)
+        known = self.strides.get(buffer)
+        if known is None:
+            constant_dims = all([type(d) is e.IntImm for d in (*buffer.shape, *buffer.strides)])
+            if buffer.strides:
+                known = [int(self.visit(stride)) for stride in buffer.strides]
+            else:
+                known = _compact_strides([int(self.visit(dim)) for dim in buffer.shape])
+            if constant_dims:
+                self.strides[buffer] = known
+        return known
 
     def _check_indices(self, buffer: Buffer, memory: _Memory, values: list[Any]) -> None:
         """Each index of a realized region lies in its own bound, not only their combination."""
@@ -372,10 +401,20 @@ class Interpreter(Visitor):
                 )
 
     def _check_bounds(self, buffer: Buffer, memory: _Memory, address: Any) -> None:
-        if np.any(np.less(address, 0)) or np.any(np.greater_equal(address, len(memory.data))):
-            raise TVMError(
-                f"buffer {buffer.name} has {len(memory.data)} elements, got element {address}"
-            )
+        size = len(memory.data)
+        if type(address) is int:
+            inside = 0 <= address < size
+        else:
+            inside = address.size == 0 or bool(address.min() >= 0 and address.max() < size)
+        if not inside:
+            raise TVMError(f"buffer {buffer.name} has {size} elements, got element {address}")
+
+
+def _compact_strides(shape: Sequence[int]) -> list[int]:
+    strides = [1]
+    for dim in reversed(shape[1:]):
+        strides.insert(0, strides[0] * dim)
+    return strides[: len(shape)]
 
 
 def _flat_view(array: Any) -> Any:
@@ -386,8 +425,6 @@ def _flat_view(array: Any) -> Any:
     return np.lib.stride_tricks.as_strided(array, (sum(steps) + 1,), (array.itemsize,))
 
 
-def _element_addresses(address: Any, dtype: DType) -> Any:
-    """Scale the address of a vector element of a buffer of vectors to its lanes."""
-    if dtype.lanes == 1:
-        return address if np.ndim(address) else int(address)
+def _lanes_of(address: Any, dtype: DType) -> Any:
+    """The addresses of all lanes of an element of a buffer of vectors."""
     return (np.multiply.outer(address, dtype.lanes)[..., None] + np.arange(dtype.lanes)).reshape(-1)

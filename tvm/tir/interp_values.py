@@ -1,11 +1,13 @@
-"""Values of the reference interpreter: numpy scalars and vectors, with the semantics of C.
+"""Values of the reference interpreter, with the semantics of C.
 
-Integers wrap, division by zero raises, conversions truncate, vectors are one-dimensional arrays.
+A scalar integer is a Python int that is kept within its type, any other scalar a numpy scalar, a
+vector a one-dimensional array. Integers wrap, division by zero raises, conversions truncate.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -16,32 +18,48 @@ from tvm.support import DType
 
 from . import expr as e
 
+
 def constant(value: Any, dtype: DType) -> Any:
     """A scalar of the given type; integers out of range wrap."""
-    if dtype.is_int or dtype.is_uint:
-        return cast(np.asarray(_wrap(int(value), dtype)), dtype)
+    if dtype.is_int or (dtype.is_uint and not dtype.is_bool):
+        return wrapped(int(value), dtype)
     return dtype.numpy.type(value)
 
 
-def _wrap(value: int, dtype: DType) -> int:
-    value &= (1 << dtype.bits) - 1
-    if dtype.is_int and value >> (dtype.bits - 1):
-        value -= 1 << dtype.bits
-    return value
+def wrapped(value: int, dtype: DType) -> int:
+    """An integer brought into the range of its type."""
+    bits = dtype.bits
+    half = 1 << (bits - 1)
+    if dtype.is_int:
+        return value if -half <= value < half else (value + half) % (half * 2) - half
+    return value if 0 <= value < half * 2 else value % (half * 2)
+
+
+def as_numpy(value: Any, dtype: DType) -> Any:
+    """A value as numpy scalar or array."""
+    return dtype.numpy.type(value) if type(value) is int else value
+
+
+def as_value(result: Any) -> Any:
+    """A numpy result as a value: integer scalars become Python's."""
+    if isinstance(result, np.ndarray) and result.ndim:
+        return result
+    scalar = result[()] if isinstance(result, np.ndarray) else result
+    return int(scalar) if isinstance(scalar, np.integer) else scalar
 
 
 def cast(value: Any, dtype: DType) -> Any:
     """Convert as C does: floats truncate towards zero, integers wrap."""
-    array = np.asarray(value)
+    if type(value) is int and dtype.lanes == 1 and dtype.is_int:
+        return wrapped(value, dtype)
     with np.errstate(all="ignore"):
-        converted = array.astype(dtype.numpy)
-    return converted if converted.ndim else converted[()]
+        return as_value(np.asarray(value).astype(dtype.numpy))
 
 
 def reinterpret(value: Any, dtype: DType) -> Any:
     """The same bits as another type."""
     array = np.atleast_1d(np.asarray(value)).view(dtype.numpy)
-    return array if dtype.lanes > 1 else array[0]
+    return array if dtype.lanes > 1 else as_value(array[0])
 
 
 def _require_nonzero(divisor: Any) -> None:
@@ -94,6 +112,31 @@ BINARY: dict[type, Callable[[Any, Any], Any]] = {
     e.LE: np.less_equal,
     e.GT: np.greater,
     e.GE: np.greater_equal,
+}
+
+
+def _trunc_divide_int(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+# on Python integers; the results still have to be wrapped
+ON_INTS: dict[type, Callable[[int, int], Any]] = {
+    e.Add: operator.add,
+    e.Sub: operator.sub,
+    e.Mul: operator.mul,
+    e.Div: _trunc_divide_int,
+    e.Mod: lambda a, b: a - _trunc_divide_int(a, b) * b,
+    e.FloorDiv: operator.floordiv,
+    e.FloorMod: operator.mod,
+    e.Min: min,
+    e.Max: max,
+    e.EQ: operator.eq,
+    e.NE: operator.ne,
+    e.LT: operator.lt,
+    e.LE: operator.le,
+    e.GT: operator.gt,
+    e.GE: operator.ge,
 }
 
 
