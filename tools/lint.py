@@ -41,7 +41,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # packages whose __init__ gathers the public names of all layers below the next package
 FACADES = {"tvm", "tvm.tir"}
 # contrib files that only need the runtime stand beside it
-LOW_CONTRIB = {"tvm.contrib.utils", "tvm.contrib.cc", "tvm.contrib.tar", "tvm.contrib.elf_object"}
+LOW_CONTRIB = {
+    "tvm.contrib.utils", "tvm.contrib.cc", "tvm.contrib.tar", "tvm.contrib.elf_link",
+    "tvm.contrib.elf_object", "tvm.contrib.elf_read", "tvm.contrib.elf_relocate",
+}  # fmt: skip
 # heavy packages of others, imported where they are used
 LAZY_PACKAGES = {
     "numpy", "ml_dtypes", "onnx", "onnxruntime", "torch", "transformers", "scipy", "rich", "llvmlite",

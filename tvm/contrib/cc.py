@@ -1,4 +1,4 @@
-"""Linking with the C++ compiler."""
+"""Linking: with the C++ compiler, or, where there is none, without."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import knobs
-from tvm.contrib import tar, utils
+from tvm.contrib import elf_link, tar, utils
 
 
 def get_cc() -> str | None:
@@ -29,6 +29,8 @@ def create_shared(
 ) -> None:
     """Link objects or sources into a shared library.
 
+    Objects alone need no compiler, on x86-64 and AArch64.
+
     Parameters
     ----------
     output : str
@@ -44,6 +46,9 @@ def create_shared(
     ccache_env : dict, optional
         If given, ccache is used, with these variables.
     """
+    if cc is None and get_cc() is None:
+        _link_without_compiler(output, objects, options or [])
+        return
     _link(output, objects, ["-shared", "-fPIC", *(options or [])], cc, cwd, ccache_env)
 
 
@@ -105,6 +110,27 @@ def _link(
         if ccache_env is not None:
             command.insert(0, shutil.which("ccache") or "ccache")
         _run(command, cwd, ccache_env)
+
+
+def _link_without_compiler(
+    output: str, objects: Sequence[str] | str, options: Sequence[str]
+) -> None:
+    names = [objects] if isinstance(objects, str) else list(objects)
+    libraries = [o for o in options if o.startswith(("-l", "-L", "-Wl")) or not o.startswith("-")]
+    with utils.tempdir() as temp:
+        files = tar.normalize_file_list_by_unpacking_tars(temp, names)
+        sources = [file for file in files if not file.endswith((".o", ".obj"))]
+        if sources or libraries:
+            raise RuntimeError(
+                f"{' '.join([*sources, *libraries])}: this needs a C++ compiler: "
+                "install g++, or set CXX"
+            )
+        try:
+            elf_link.link_shared(output, files)
+        except ValueError as error:
+            raise RuntimeError(
+                f"cannot link without a C++ compiler: {error}; install g++, or set CXX"
+            ) from None
 
 
 def _run(command: list[str], cwd: str | None = None, env: dict[str, str] | None = None) -> None:
