@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tvm import te, tir
-from tvm.error import OpNotImplemented, TVMError
+from tvm.error import TVMError
 from tvm.tir.interp import interpret
 
 from .programs import run
@@ -207,11 +207,6 @@ def test_symbolic_shapes() -> None:
         x, y = np.ones((size, size + 1), "float32"), np.zeros(size, "float32")
         interpret(func, x, y)
         assert list(y) == [size + 1] * size
-
-
-def test_scan_is_not_there_yet() -> None:
-    with pytest.raises(OpNotImplemented, match=r"te.scan is not available yet, got scan s"):
-        te.scan(None, None, None, name="s")
 
 
 def test_deep_expressions_and_long_chains() -> None:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from tvm.error import OpNotImplemented, TVMError
+from tvm.error import TVMError
+from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
@@ -22,7 +23,7 @@ from tvm.tir.expr import const as _const
 from tvm.tir.stmt import Evaluate, Stmt
 
 from .tag import resolve_tag
-from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor, spatial_axes
+from .tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor, spatial_axes
 
 
 def placeholder(shape: Any, dtype: Any = None, name: str = "placeholder") -> Tensor:
@@ -117,11 +118,86 @@ def scan(
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Not there yet: recurrent computations along an axis."""
-    raise OpNotImplemented(
-        f"te.scan is not available yet, got scan {name}",
-        hint="unroll the recurrence with one te.compute a step, or write the loop in te.extern",
+    """Tensors computed step by step along their first axis, each step from those before.
+
+        X = te.placeholder((m, n))
+        state = te.placeholder((m, n))
+        init = te.compute((1, n), lambda _, i: X[0, i])
+        update = te.compute((m, n), lambda t, i: state[t - 1, i] + X[t, i])
+        total = te.scan(init, update, state, inputs=[X])
+
+    Parameters
+    ----------
+    init : Tensor or list of Tensor
+        The first steps of each state.
+    update : Tensor or list of Tensor
+        Each further step, of the shape of the result.
+    state_placeholder : Tensor or list of Tensor
+        Through them ``update`` reads the steps before.
+    inputs : Tensor or list of Tensor, optional
+        What else is read: a bound of the scan's body.
+    name, tag : str, optional
+    attrs : dict, optional
+
+    Returns
+    -------
+    Tensor, or a list of them
+    """
+    tag = resolve_tag(tag)
+    starts, steps, states, reads = [
+        _as_tensors(given, name)
+        for given in (init, update, state_placeholder, () if inputs is None else inputs)
+    ]
+    _check_states(name, starts, steps, states)
+    first, last = starts[0].shape[0], steps[0].shape[0]
+    axis = IterVar(Range(first, last), f"{name}.idx", IterVarType.Ordered)
+    spatial = [
+        IterVar(Range(0, dim), f"{name}.out{index}.i{k + 1}", IterVarType.DimInfo)
+        for index, step in enumerate(steps)
+        for k, dim in enumerate(step.shape[1:])
+    ]
+    op = ScanOp(
+        name, tag, convert(dict(attrs or {})), axis, starts, steps, states, reads, tuple(spatial)
     )
+    return op.outputs[0] if len(steps) == 1 else list(op.outputs)
+
+
+def _as_tensors(given: Any, name: str) -> tuple[Tensor, ...]:
+    tensors = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise TVMError(f"scan {name} requires tensors, got a value of {type(tensor).__name__}")
+    return tensors
+
+
+def _check_states(
+    name: str, init: Sequence[Tensor], update: Sequence[Tensor], state: Sequence[Tensor]
+) -> None:
+    if not len(init) == len(update) == len(state) or not init:
+        raise ValueError(
+            f"init, update, state_placeholder must have same length: scan {name} got "
+            f"{len(init)}, {len(update)} and {len(state)}"
+        )
+    for start, step, placed in zip(init, update, state, strict=True):
+        if not isinstance(placed.op, PlaceholderOp):
+            raise TVMError(
+                f"scan {name} requires placeholders as states, got {placed.name}, "
+                f"a {type(placed.op).__name__}"
+            )
+        kinds = [(start.dtype, start.ndim), (step.dtype, step.ndim), (placed.dtype, placed.ndim)]
+        if len(set(kinds)) > 1:
+            raise TVMError(
+                f"scan {name} requires one dtype and rank of the parts of a state, got "
+                f"{', '.join([f'{dtype} of {ndim} dimensions' for dtype, ndim in kinds])}"
+            )
+        shapes = (("update", step, 0), ("init", start, 1))
+        for what, tensor, begin in shapes:
+            if not structural_equal(tensor.shape[begin:], placed.shape[begin:]):
+                raise TVMError(
+                    f"scan {name} requires the shape {list(map(str, placed.shape))} of state "
+                    f"{placed.name} also of its {what}, got {list(map(str, tensor.shape))}",
+                    hint="init may have fewer steps along the first axis",
+                )
 
 
 def extern(

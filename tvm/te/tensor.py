@@ -326,6 +326,49 @@ def _same_reduction(a: Reduce, b: Any) -> bool:
     return same_axes and a.combiner is b.combiner and len(a.source) == len(b.source)
 
 
+class ScanOp(Operation, key="ScanOp"):
+    """A recurrence: the first steps along ``scan_axis`` from ``init``, each further by ``update``.
+
+    ``update`` reads the steps before through ``state_placeholder``. ``spatial_axis`` has an axis for
+    each other dimension of each state.
+    """
+
+    scan_axis: IterVar = reference()
+    init: tuple[Tensor, ...] = reference()
+    update: tuple[Tensor, ...] = reference()
+    state_placeholder: tuple[Tensor, ...] = reference()
+    inputs: tuple[Tensor, ...] = reference()
+    spatial_axis: tuple[IterVar, ...] = reference()
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self.update)
+
+    def output_shape(self, index: int) -> tuple[PrimExpr, ...]:
+        return self.state_placeholder[index].shape
+
+    def output_dtype(self, index: int) -> DType:
+        return self.update[index].dtype
+
+    def root_iter_vars(self) -> tuple[IterVar, ...]:
+        return (self.scan_axis, *self.spatial_axis)
+
+    def spatial_axes_of(self, index: int) -> tuple[IterVar, ...]:
+        """The axes of the dimensions of an output behind the first one."""
+        start = sum([state.ndim - 1 for state in self.update[:index]])
+        return self.spatial_axis[start : start + self.update[index].ndim - 1]
+
+    def _find_inputs(self) -> tuple[Tensor, ...]:
+        return tuple(dict.fromkeys((*self.init, *self.update)))
+
+    def replace_inputs(self, replacements: Mapping[Tensor, Tensor]) -> Operation:
+        if not any(tensor in replacements for tensor in self.input_tensors):
+            return self
+        init = tuple([replacements.get(t, t) for t in self.init])
+        update = tuple([replacements.get(t, t) for t in self.update])
+        return self.replace(init=init, update=update)
+
+
 class ExternOp(Operation, key="ExternOp"):
     """Statements that compute the outputs from the inputs, through placeholder buffers."""
 

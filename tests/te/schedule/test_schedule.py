@@ -1,7 +1,7 @@
 import pytest
 
 from tvm import te, tir
-from tvm.error import LoweringError, OpNotImplemented, ScheduleError
+from tvm.error import LoweringError, ScheduleError
 
 from ..outline import expect, lowered, outline
 from ..programs import chain, matmul
@@ -153,9 +153,3 @@ def test_building_twice_gives_the_same_text() -> None:
         s[c].tile(*c.op.axis, 4, 4)
         texts.append(lowered(s, [a, b, c]))
     assert texts[0] == texts[1]
-
-
-def test_groups_are_not_there_yet() -> None:
-    _, b, c = chain()
-    with pytest.raises(OpNotImplemented, match="create_group is not available yet"):
-        te.create_schedule(c.op).create_group(c, b)

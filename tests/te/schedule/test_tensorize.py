@@ -220,6 +220,16 @@ def test_misuse_is_refused() -> None:
         lowered(s, [a, b, c])
 
 
+def test_loops_that_the_intrinsic_replaces_hold_nothing_else() -> None:
+    a, b, c = vector_sum()
+    s = te.create_schedule(c.op)
+    _, inner = s[c].split(c.op.axis[0], factor=4)
+    s[s.cache_read(a, "global", [c])].compute_at(s[c], inner)
+    s[c].tensorize(inner, add_intrin())
+    with pytest.raises(ScheduleError, match="got i.inner, inside which stages run"):
+        lowered(s, [a, b, c])
+
+
 def test_a_reduction_without_update_is_refused() -> None:
     w, x, c = transposed(8, 3, 12)
     s = te.create_schedule(c.op)

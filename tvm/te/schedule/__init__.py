@@ -12,6 +12,8 @@ from .graph import post_dfs_order as PostDFSOrder
 from .infer_bound import infer_bound as InferBound
 from .lower import lower_schedule
 from .relations import Fuse, Rebase, Singleton, Split
+from .scan import scan_fix_point_analysis as ScanFixPointAnalysis
+from .scan import scan_get_body as ScanGetBody
 from .schedule import Schedule, create_schedule
 from .schedule_ops import schedule_ops as ScheduleOps
 from .specialized_condition import SpecializedCondition
@@ -22,6 +24,6 @@ from .to_prim_func import to_prim_func as SchedulePostProcToPrimFunc
 __all__ = [
     "AttachType", "AutoInlineBroadcast", "AutoInlineElemWise", "AutoInlineInjective",
     "CreateAttachPath", "CreateFeedGraph", "CreateReadGraph", "Fuse", "InferBound", "IterVarAttr",
-    "PostDFSOrder", "Rebase", "Schedule", "ScheduleOps", "SchedulePostProcToPrimFunc", "Singleton",
+    "PostDFSOrder", "Rebase", "ScanFixPointAnalysis", "ScanGetBody", "Schedule", "ScheduleOps", "SchedulePostProcToPrimFunc", "Singleton",
     "SpecializedCondition", "Split", "Stage", "create_schedule", "lower_schedule",
 ]  # fmt: skip

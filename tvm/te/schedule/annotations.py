@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tvm.error import OpNotImplemented, ScheduleError
+from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IterVar, IterVarType, as_expr, convert
 
-from ..tensor import ComputeOp, Tensor
+from ..tensor import ComputeOp, ScanOp, Tensor
 from ..tensor_intrin import TensorIntrin, TensorIntrinCall
 from .stage_data import IterVarAttr
 from .stage_state import StageState, index_of
@@ -68,10 +68,32 @@ class AnnotationPrimitives(StageState):
         self._update(ivar, bind_thread=thread_ivar)
 
     def env_threads(self, threads: Any) -> None:
-        """Run the stage within the given threads, as outermost loops."""
-        raise OpNotImplemented(
-            "env_threads is not available yet", hint="bind a loop of the stage instead"
-        )
+        """Run all parts of a scan within the given threads.
+
+        Parameters
+        ----------
+        threads : IterVar or list of IterVar
+            From :func:`tvm.te.thread_axis`, with their extents; they become the outermost loops.
+        """
+        given = (threads,) if isinstance(threads, IterVar) else tuple(threads)
+        if not isinstance(self.op, ScanOp):
+            raise ScheduleError(
+                f"env_threads requires a scan, got {self.op.name}, a {type(self.op).__name__}",
+                hint="bind a loop of the stage instead",
+            ).add_context(f"stage {self.op.name}")
+        if self.threads:
+            raise ScheduleError(
+                f"env_threads requires a stage that has none yet, got {self.op.name} again"
+            ).add_context(f"stage {self.op.name}")
+        for thread in given:
+            if thread.iter_type is not IterVarType.ThreadIndex or thread.dom is None:
+                raise ScheduleError(
+                    f"env_threads requires thread axes with extents, got {thread.var.name}",
+                    hint='make one with te.thread_axis((0, 32), "threadIdx.x")',
+                ).add_context(f"stage {self.op.name}")
+        self.threads = given
+        self.leaf_iter_vars[:0] = given
+        self.all_iter_vars.extend(given)
 
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
         """Put an attribute ``pragma_<type>`` on the loop.

@@ -47,17 +47,17 @@ def cache_read(
                 f"reads {', '.join([t.name for t in op.input_tensors]) or 'nothing'}"
             ).add_context(f"stage {tensor.op.name}")
     replace_dataflow(schedule, {}, {op: {tensor: copy} for op in current})
-    position = schedule.stages.index(source) + 1
-    _insert_stage(schedule, position, copy.op, scope)
+    _insert_stage(schedule, source, 1, copy.op, scope)
     return copy
 
 
-def _insert_stage(schedule: Schedule, position: int, op: Operation, scope: str) -> Stage:
+def _insert_stage(schedule: Schedule, source: Stage, after: int, op: Operation, scope: str) -> None:
     stage = Stage(op)
     stage.set_scope(scope)
+    stage.group = source.group
+    position = schedule.stages.index(source) + after
     schedule.stages.insert(position, stage)
     schedule.stage_map[op] = stage
-    return stage
 
 
 @deep
@@ -91,7 +91,7 @@ def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> li
     replacements = replace_operation(schedule, stage, copy)
     replace_dataflow(schedule, replacements)
     stage.reset_loops()
-    _insert_stage(schedule, schedule.stages.index(stage), cached, scope)
+    _insert_stage(schedule, stage, 0, cached, scope)
     return list(cached.outputs)
 
 

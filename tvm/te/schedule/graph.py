@@ -49,6 +49,20 @@ def post_dfs_order(
     return list(order)
 
 
+def sub_graph(
+    outputs: Iterable[Tensor], inputs: Iterable[Tensor], include_inputs: bool = False
+) -> list[Operation]:
+    """The operations between tensors: those that ``outputs`` need and that need ``inputs``."""
+    boundary = dict.fromkeys([tensor.op for tensor in inputs])
+    roots = list(dict.fromkeys([tensor.op for tensor in outputs]))
+    graph = create_read_graph(roots)
+    found: dict[Operation, None] = {}
+    for op in post_dfs_order(roots, graph):
+        if op in boundary or any(t.op in found or t.op in boundary for t in graph[op]):
+            found[op] = None
+    return [op for op in found if include_inputs or op not in boundary]
+
+
 def create_feed_graph(
     graph: Mapping[Operation, Sequence[Tensor]],
 ) -> dict[Tensor, list[Operation]]:
@@ -69,11 +83,13 @@ def attach_path(stage: Stage) -> list[IterVar]:
     """The loops of other stages around a stage, innermost first."""
     path: list[IterVar] = []
     inner, seen = stage, {id(stage)}
-    while inner.attach_type is AttachType.Scope:
-        outer = inner.attach_stage
-        position = index_of(outer.leaf_iter_vars, inner.attach_ivar)  # type: ignore[arg-type]
+    while (spec := inner.attach_spec()).attach_type in (AttachType.Scope, AttachType.ScanUpdate):
+        outer = spec.attach_stage
+        position = len(outer.leaf_iter_vars) - 1
+        if spec.attach_type is AttachType.Scope:
+            position = index_of(outer.leaf_iter_vars, spec.attach_ivar)  # type: ignore[arg-type]
         if position < 0:
-            name = "?" if inner.attach_ivar is None else inner.attach_ivar.var.name
+            name = "?" if spec.attach_ivar is None else spec.attach_ivar.var.name
             raise ScheduleError(
                 f"compute_at requires a loop of stage {outer.op.name}, got {name}, which is none "
                 "any more",

@@ -23,7 +23,7 @@ from tvm.support.scope import deep
 from tvm.tir import op as tir_op
 from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Range, Var, const
 
-from ..tensor import BaseComputeOp, ComputeOp, Operation, PlaceholderOp, Tensor
+from ..tensor import BaseComputeOp, ComputeOp, Operation, PlaceholderOp, ScanOp, Tensor
 from .graph import attach_path, create_feed_graph
 from .intervals import (
     EVERYTHING,
@@ -38,6 +38,7 @@ from .intervals import (
 )
 from .message_passing import pass_down_domain, pass_up_domain
 from .relations import Ranges, Sets, is_one
+from .scan import is_fixed, scan_fix_point_analysis
 from .stage import Stage
 from .stage_data import AttachType, StorageRank, storage_rank, thread_rank
 
@@ -94,8 +95,9 @@ def infer_ranges(schedule: Schedule) -> Ranges:
 
 
 def _check_attachment(stage: Stage) -> None:
-    outer = stage.attach_stage
-    if stage.attach_type is AttachType.Scope and outer.is_inlined:
+    spec = stage.attach_spec()
+    outer = spec.attach_stage
+    if spec.attach_type is AttachType.Scope and outer.is_inlined:
         raise ScheduleError(
             f"compute_at requires a stage with loops, got {outer.op.name}, which is inlined",
             hint=f"compute_at the stage that {outer.op.name} was inlined into",
@@ -153,17 +155,18 @@ def _add_needs(
     sets, inside = _loop_sets(stage, consumer, rank, context)
     around: list[IterVar] = []
     for iv in context.paths[consumer.op]:
-        inside = inside and not _is_attach_point(stage, iv)
+        inside = inside and not _is_attach_point(stage, iv, context)
         if _needs_relax(iv, inside, rank, context):
             around.append(iv)
     relaxed: dict[Var, Interval] = {}
     for iv in reversed(around):  # outer loops first: the range of an inner one may depend on them
         hull = _hull(from_range(ranges[iv]), relaxed, analyzer)
         relaxed[iv.var] = relaxed[context.threads.get(iv, iv).var] = hull
-    if stage.attach_ivar is not None and inside:
+    if context.paths[stage.op] and inside:
+        outer = stage.attach_spec().attach_stage
         raise ScheduleError(
             f"compute_at requires every reader of {stage.op.name} inside the loop "
-            f"{stage.attach_ivar.var.name} of {stage.attach_stage.op.name}, "
+            f"{context.paths[stage.op][0].var.name} of {outer.op.name}, "
             f"got {consumer.op.name} outside",
             hint=f"compute_at {consumer.op.name} there too, or leave {stage.op.name} at the root",
         ).add_context(f"stage {stage.op.name}")
@@ -193,7 +196,7 @@ def _loop_sets(
     sets: Sets = {}
     inside = True
     for iv in reversed(consumer.leaf_iter_vars):
-        inside = inside and not _is_attach_point(stage, iv)
+        inside = inside and not _is_attach_point(stage, iv, context)
         domain = context.ranges[iv]
         if is_one(domain.extent):
             sets[iv] = point(domain.min)
@@ -204,8 +207,9 @@ def _loop_sets(
     return sets, inside
 
 
-def _is_attach_point(stage: Stage, iv: IterVar) -> bool:
-    return iv is stage.attach_ivar
+def _is_attach_point(stage: Stage, iv: IterVar, context: BoundContext) -> bool:
+    path = context.paths[stage.op]
+    return bool(path) and iv is path[0]
 
 
 def _propagate(
@@ -217,12 +221,28 @@ def _propagate(
         shared = len(op.reduce_axis) > 0
         for value in op.body[:1] if shared else op.body:
             collector.visit(value)
+    elif isinstance(op, ScanOp):
+        _propagate_scan(op, domains, needs, analyzer)
     else:
         for tensor in op.input_tensors:
             if tensor in needs:
                 for axis, extent in enumerate(tensor.shape):
                     whole = Range.from_min_extent(const(0, extent.dtype), extent)
                     _widen(needs[tensor], axis, from_range(whole), analyzer)
+
+
+def _propagate_scan(
+    op: ScanOp, domains: Mapping[Var, Interval], needs: Needs, analyzer: Analyzer
+) -> None:
+    """Of ``init`` all steps are needed, of ``update`` the current one."""
+    for index, (init, update) in enumerate(zip(op.init, op.update, strict=True)):
+        steps = Range.from_min_extent(const(0, init.shape[0].dtype), init.shape[0])
+        times = from_range(steps), domains[op.scan_axis.var]
+        for tensor, time in zip((init, update), times, strict=True):
+            if tensor in needs:
+                around = [domains[axis.var] for axis in op.spatial_axes_of(index)]
+                for k, values in enumerate((time, *around)):
+                    _widen(needs[tensor], k, values, analyzer)
 
 
 def read_regions(
@@ -293,6 +313,9 @@ def _widen(wanted: list[Interval | None], axis: int, read: Interval, analyzer: A
 
 def _gather(op: Operation, needs: Needs, context: BoundContext) -> None:
     """Set the ranges of the root axes: the hull of what is needed of the outputs."""
+    if isinstance(op, ScanOp):
+        _gather_scan(op, needs, context)
+        return
     if not isinstance(op, BaseComputeOp):
         for iv in op.root_iter_vars():
             context.ranges.learn(iv, iv.dom.min, iv.dom.extent)  # type: ignore[union-attr]
@@ -309,6 +332,29 @@ def _gather(op: Operation, needs: Needs, context: BoundContext) -> None:
     for iv in op.reduce_axis:
         assert iv.dom is not None
         context.ranges.learn(iv, iv.dom.min, iv.dom.extent)
+
+
+def _gather_scan(op: ScanOp, needs: Needs, context: BoundContext) -> None:
+    """All steps up to the last one needed; of axes where steps mix positions, everything."""
+    analyzer = context.analyzer
+    hull: Interval | None = None
+    for tensor in op.outputs:
+        if (wanted := needs[tensor][0]) is not None:
+            hull = wanted if hull is None else union(hull, wanted, analyzer)
+    steps = op.scan_axis.dom
+    assert steps is not None
+    time = to_range(hull or EVERYTHING, steps, analyzer)
+    last = tir_op.subtract(tir_op.add(time.min, time.extent), steps.min)
+    context.ranges.learn(op.scan_axis, steps.min, simple(tir_op.maximum(last, 0), analyzer))
+    fixed = scan_fix_point_analysis(op)
+    for index, tensor in enumerate(op.outputs):
+        for k, axis in enumerate(op.spatial_axes_of(index)):
+            assert axis.dom is not None
+            wanted = needs[tensor][k + 1]
+            domain = axis.dom
+            if wanted is not None and is_fixed(fixed[axis]):
+                domain = to_range(wanted, axis.dom, analyzer)
+            context.ranges.learn(axis, domain.min, domain.extent)
 
 
 @deep

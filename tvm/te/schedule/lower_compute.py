@@ -123,7 +123,10 @@ class _Reduction:
         common = next(
             (i for i, iv in enumerate(stage.leaf_iter_vars) if iv in reducing), len(levels)
         )
-        inside = [*self.threads, *[level.thread for level in levels[:common] if level.thread]]
+        inside = [
+            *self.threads,
+            *[level.thread for level in levels[:common] if level.thread is not None],
+        ]
         checks = find_checks(stage, self.ranges, self.main.values, ())
         outside, depths = place_checks(checks, self.main, self.nester)
         body = guard(store_guards(stage, self.main.values), self._update(op))

@@ -93,7 +93,10 @@ class _Tensorized:
             body = guard(guards, self._bind(self.intrin.body, domains, reads, matched))
             return guard(outside, self.nester.nest(nest.levels, body, self.threads))
 
-        inside = [*self.threads, *[lv.thread for lv in nest.levels[:common] if lv.thread]]
+        inside = [
+            *self.threads,
+            *[lv.thread for lv in nest.levels[:common] if lv.thread is not None],
+        ]
         update = self._update(domains, reads, matched, reducing, main.values)
         update = self.nester.nest(nest.levels[common:], guard(guards, update), inside)
         parts = [update]
@@ -105,13 +108,12 @@ class _Tensorized:
 
     def _require_plain_loops(self) -> None:
         for iv in self.stage.leaf_iter_vars[self.position :]:
-            if self.stage.attr_of(iv).bind_thread is not None or self.nester.holds_stages(iv):
-                found = (
-                    "is bound to threads" if self.stage.attr_of(iv).bind_thread else "has stages"
-                )
+            is_bound = self.stage.attr_of(iv).bind_thread is not None
+            if is_bound or self.nester.holds_stages(iv):
                 raise ScheduleError(
-                    f"tensorize requires loops that the intrinsic can take the place of, got "
-                    f"{iv.var.name}, which {found}" + (" attached" if "has" in found else ""),
+                    "tensorize requires loops that the intrinsic can take the place of, got "
+                    f"{iv.var.name}, "
+                    + ("which is bound to threads" if is_bound else "inside which stages run"),
                     hint="bind and attach outside the tensorized loop",
                 )
 

@@ -16,6 +16,9 @@ from .stage import Stage
 def pass_down_domain(stage: Stage, ranges: Ranges, allow_missing: bool = False) -> None:
     """Find the ranges of all axes of a stage from those of its root axes."""
     threaded = _lead_to_threads(stage)
+    for around in stage.threads:
+        assert around.dom is not None
+        ranges.learn(around, 0, around.dom.extent)
     for relation in stage.relations:
         if allow_missing and any(iv not in ranges for iv in relation.parents):
             continue

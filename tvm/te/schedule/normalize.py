@@ -32,7 +32,7 @@ def normalize(schedule: Schedule) -> Schedule:
     """A copy of the schedule in normal form."""
     new = schedule.copy()
     inject_inline(new)
-    for stage in new.stages:
+    for stage in (*new.stages, *new.groups):
         legalize_attach(stage)
     rebase_loops(new)
     return new
@@ -134,6 +134,6 @@ def rebase_loops(schedule: Schedule) -> None:
             if iv in stage.iter_var_attrs:
                 stage.iter_var_attrs[new] = attr
             rebased[iv] = new
-    for stage in schedule.stages:
+    for stage in (*schedule.stages, *schedule.groups):
         if stage.attach_type is AttachType.Scope:
             stage.attach_ivar = rebased.get(stage.attach_ivar, stage.attach_ivar)  # type: ignore[arg-type]

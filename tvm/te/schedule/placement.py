@@ -47,10 +47,22 @@ class PlacementPrimitives(StageState):
                 f"compute_at requires a stage that another one reads, got output {self.op.name}",
                 hint=f"attach {parent.op.name} to {self.op.name} instead",
             ).add_context(f"stage {self.op.name}")
+        self._require_same_group(parent)
         parent.find_leaf("compute_at", scope)
         self.attach_type = AttachType.Scope
         self.attach_ivar = scope
         self.attach_stage = parent
+
+    def _require_same_group(self, parent: StageState) -> None:
+        group, around = self.group, parent.group
+        while around is not None and around is not group:
+            around = around.group
+        if around is not group:
+            raise ScheduleError(
+                f"compute_at requires a stage of the group that {self.op.name} belongs to, "
+                f"got {parent.op.name}",
+                hint="the stages of a scan's step cannot leave it; of a group, move the group",
+            ).add_context(f"stage {self.op.name}")
 
     def _require_computed(self, primitive: str) -> None:
         if isinstance(self.op, PlaceholderOp):

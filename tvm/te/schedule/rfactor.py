@@ -52,6 +52,7 @@ def rfactor(schedule: Schedule, tensor: Tensor, axis: IterVar, factor_axis: int 
     replacements = replace_operation(schedule, stage, combined)
     replace_dataflow(schedule, replacements)
     new = Stage(partial)
+    new.group = stage.group
     schedule.stages.insert(schedule.stages.index(stage), new)
     schedule.stage_map[partial] = new
     stage.reset_loops()

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tvm.error import OpNotImplemented, ScheduleError
+from tvm.error import ScheduleError
 from tvm.runtime.object import Object
 
 from ..tensor import Operation, Tensor
 from . import cache, normalize, rfactor
 from .graph import create_read_graph, post_dfs_order
+from .group import create_group, group_scan_bodies
 from .stage import Stage
 
 
@@ -35,6 +36,7 @@ class Schedule(Object):
         self.stage_map: dict[Operation, Stage] = {stage.op: stage for stage in self.stages}
         for op in self.outputs:
             self.stage_map[op].is_output = True
+        group_scan_bodies(self)
 
     def __getitem__(self, tensor: Tensor | Operation) -> Stage:
         op = tensor.op if isinstance(tensor, Tensor) else tensor
@@ -53,12 +55,14 @@ class Schedule(Object):
     def copy(self) -> Schedule:
         """A schedule of its own with the same stages."""
         new = Schedule.__new__(Schedule)
-        copies = {id(stage): stage.copy() for stage in self.stages}
+        copies = {id(stage): stage.copy() for stage in (*self.stages, *self.groups)}
         for stage in copies.values():
             if stage.attach_stage is not None:
                 stage.attach_stage = copies[id(stage.attach_stage)]
+            if stage.group is not None:
+                stage.group = copies[id(stage.group)]
         new.outputs = list(self.outputs)
-        new.groups = list(self.groups)
+        new.groups = [copies[id(group)] for group in self.groups]
         new.stages = [copies[id(stage)] for stage in self.stages]
         new.stage_map = {op: copies[id(stage)] for op, stage in self.stage_map.items()}
         return new
@@ -67,11 +71,26 @@ class Schedule(Object):
         """A copy with inlined stages put in place and all loops starting from 0."""
         return normalize.normalize(self)
 
-    def create_group(self, outputs: Any, inputs: Any, include_inputs: bool = False) -> Any:
-        """Not there yet: a group of stages that are moved together."""
-        raise OpNotImplemented(
-            "create_group is not available yet", hint="call compute_at on each stage"
-        )
+    def create_group(self, outputs: Any, inputs: Any, include_inputs: bool = False) -> Stage:
+        """A group of all stages between tensors, that are placed together.
+
+            g = s.create_group(outputs=D, inputs=A)     B, C, D are computed inside the loop of E
+            g.compute_at(s[E], E.op.axis[0])
+
+        Parameters
+        ----------
+        outputs, inputs : Tensor or list of Tensor
+            The ends of the group.
+        include_inputs : bool
+            Whether the stages of ``inputs`` belong to the group.
+
+        Returns
+        -------
+        group : Stage
+            For compute_at and compute_root.
+        """
+        last, first = [[t] if isinstance(t, Tensor) else list(t) for t in (outputs, inputs)]
+        return create_group(self, last, first, include_inputs)
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
         """Let ``readers`` read a copy of a tensor, kept in a storage scope.

@@ -13,10 +13,19 @@ from tvm.tir import op as tir_op
 from tvm.tir.expr import BOOL, IterVar, Range, const
 from tvm.tir.stmt import NO_OP, AttrStmt, ProducerRealize, Stmt, seq
 
-from ..tensor import BaseComputeOp, ComputeOp, ExternOp, PlaceholderOp, Tensor
+from ..tensor import (
+    BaseComputeOp,
+    ComputeOp,
+    ExternOp,
+    Operation,
+    PlaceholderOp,
+    ScanOp,
+    Tensor,
+)
 from .graph import attach_path
 from .loop_nest import Level, guard
 from .lower_compute import provide_compute
+from .lower_scan import bind_states, provide_scan, scan_bounds, states_of
 from .lower_tensorize import find_tensorized, provide_tensorized
 from .relations import Ranges
 from .stage import Stage
@@ -57,22 +66,37 @@ class _Builder:
     def __init__(self, schedule: Schedule, ranges: Ranges) -> None:
         self.ranges = ranges
         self.roots: list[Stage] = []
+        # stages of the first steps and of the step of each scan
+        self.inits: dict[Operation, list[Stage]] = {}
+        self.updates: dict[Operation, list[Stage]] = {}
+        self.scans = [stage.op for stage in schedule.stages if isinstance(stage.op, ScanOp)]
+        self.states = states_of(self.scans)
         # stages by the loop inside which they are computed
         self.attached: dict[IterVar, list[Stage]] = {}
         for stage in schedule.stages:
             if isinstance(stage.op, PlaceholderOp) or stage.is_inlined:
                 continue
-            if stage.attach_type is not AttachType.Scope:
+            spec = stage.attach_spec()
+            if spec.attach_type is AttachType.Scope:
+                self.attached.setdefault(spec.attach_ivar, []).append(stage)  # type: ignore[arg-type]
+            elif spec.attach_type is AttachType.ScanUpdate:
+                self.updates.setdefault(spec.attach_stage.op, []).append(stage)
+            elif (scan := self._scan_that_starts_with(stage)) is not None:
+                self.inits.setdefault(scan, []).append(stage)
+            else:
                 self.roots.append(stage)
-                continue
-            assert stage.attach_ivar is not None
-            self.attached.setdefault(stage.attach_ivar, []).append(stage)
+
+    def _scan_that_starts_with(self, stage: Stage) -> ScanOp | None:
+        for scan in self.scans:
+            if any(tensor.op is stage.op for tensor in scan.init):
+                return scan
+        return None
 
     def build(self) -> Stmt:
         body: Stmt = NO_OP
         for stage in reversed(self.roots):
             body = self.pipeline(stage, body, ())
-        return body
+        return bind_states(body, self.scans) if self.scans else body
 
     def pipeline(self, stage: Stage, consumer: Stmt, threads: Collection[IterVar]) -> Stmt:
         """Compute a stage, then run what uses it."""
@@ -89,6 +113,9 @@ class _Builder:
             return provide_compute(stage, self.ranges, threads, self)
         if isinstance(op, ExternOp):
             return _provide_extern(op)
+        if isinstance(op, ScanOp):
+            parts = self.inits.get(op, ()), self.updates.get(op, ())
+            return provide_scan(stage, self.ranges, threads, self, self.pipeline, *parts)
         raise ScheduleError(
             f"lowering requires computes and externs, got {op.name}, a {type(op).__name__}"
         )
@@ -115,6 +142,8 @@ class _Builder:
         """Memory for what the stage computes, around all that uses it."""
         op, scope = stage.op, stage.scope or default_scope(stage)
         for tensor in reversed(op.outputs):
+            if tensor in self.states:
+                continue  # its memory is the scan's
             bounds = self._bounds(stage, tensor)
             body = ProducerRealize(tensor, bounds, const(True, BOOL), body, scope)
             for position, iv in enumerate(op.root_iter_vars()[: tensor.ndim]):
@@ -128,16 +157,18 @@ class _Builder:
         op = stage.op
         if isinstance(op, BaseComputeOp):
             return tuple([self.ranges[iv] for iv in op.axis])
+        if isinstance(op, ScanOp):
+            return scan_bounds(op, tensor.value_index, self.ranges)
         return tuple([Range.from_min_extent(const(0, dim.dtype), dim) for dim in tensor.shape])
 
 
 def default_scope(stage: Stage) -> str:
     """Where a stage's result is kept if nothing is said: as near as the threads around allow."""
     threads = {}
-    outer = stage.attach_stage
+    outer = stage.attach_spec().attach_stage
     while outer is not None:
         threads.update({iv: outer.thread_of(iv).thread_tag for iv in outer.leaf_iter_vars})
-        outer = outer.attach_stage
+        outer = outer.attach_spec().attach_stage
     ranks = [thread_rank(tag) for iv in attach_path(stage) if (tag := threads[iv])]
     if not ranks:
         return "global"

@@ -8,6 +8,7 @@ from .annotations import AnnotationPrimitives
 from .loops import LoopPrimitives
 from .placement import PlacementPrimitives
 from .stage_data import AttachType
+from .stage_state import loops_among
 
 
 class Stage(LoopPrimitives, AnnotationPrimitives, PlacementPrimitives):
@@ -42,6 +43,6 @@ class Stage(LoopPrimitives, AnnotationPrimitives, PlacementPrimitives):
     def reset_loops(self) -> None:
         """Forget all transformations of the loops."""
         self.all_iter_vars = list(self.op.root_iter_vars())
-        self.leaf_iter_vars: list[IterVar] = list(self.all_iter_vars)
+        self.leaf_iter_vars: list[IterVar] = loops_among(self.all_iter_vars)
         self.relations = []
         self.iter_var_attrs = {}

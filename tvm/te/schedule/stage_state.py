@@ -8,7 +8,7 @@ from typing import Any
 from tvm.error import ScheduleError, suggest
 from tvm.ir.expr import PrimExpr
 from tvm.runtime.object import Object
-from tvm.tir.expr import IterVar
+from tvm.tir.expr import IterVar, IterVarType
 
 from ..tensor import Operation
 from .relations import Relation
@@ -45,7 +45,7 @@ class StageState(Object):
         self.origin_op = op
         self.scope = ""
         self.all_iter_vars: list[IterVar] = list(op.root_iter_vars())
-        self.leaf_iter_vars: list[IterVar] = list(self.all_iter_vars)
+        self.leaf_iter_vars: list[IterVar] = loops_among(self.all_iter_vars)
         self.threads: tuple[IterVar, ...] = ()
         self.store_predicate: PrimExpr | None = None
         self.relations: list[Relation] = []
@@ -56,6 +56,13 @@ class StageState(Object):
         self.is_double_buffered = False
         self.group: Any = None
         self.is_output = False
+
+    def attach_spec(self) -> StageState:
+        """The stage that says where this one runs: itself, or a group that it belongs to."""
+        spec = self
+        while spec.attach_type is AttachType.GroupRoot and spec.group is not None:
+            spec = spec.group
+        return spec
 
     def __repr__(self) -> str:
         return f"stage({self.op.name}, {self.op})"
@@ -94,6 +101,11 @@ class StageState(Object):
         """The thread axis that a loop is bound to, or the loop itself."""
         attr = self.iter_var_attrs.get(iv)
         return iv if attr is None or attr.bind_thread is None else attr.bind_thread
+
+
+def loops_among(axes: Sequence[IterVar]) -> list[IterVar]:
+    """The axes that are loops, and not only the dimensions of a result."""
+    return [iv for iv in axes if iv.iter_type is not IterVarType.DimInfo]
 
 
 def index_of(axes: Sequence[IterVar], iv: IterVar) -> int:
