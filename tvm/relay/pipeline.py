@@ -18,6 +18,7 @@ from tvm.relay.transform import (
     Inline,
     Legalize,
     RemoveUnusedFunctions,
+    SeparateOps,
     SimplifyExpr,
     SimplifyInference,
     SinkReshapes,
@@ -58,4 +59,4 @@ def optimization() -> Sequential:
 
 def fusion() -> Sequential:
     """Passes from operators to kernels."""
-    return Sequential([FuseOps(), InferType()], name="relay.fuse")
+    return Sequential([FuseOps(), SeparateOps(), InferType()], name="relay.fuse")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tvm
 from tvm import relay
-from tvm.relay.transform import DefuseOps, FuseOps
+from tvm.relay.transform import DefuseOps, FuseOps, SeparateOps
 
 from .common import run, typed
 
@@ -90,6 +90,14 @@ def test_split_results_are_used_by_later_kernels() -> None:
 def test_level_zero_gives_each_operator_its_kernel() -> None:
     x = image()
     assert kernels(function(relay.exp(relay.nn.relu(x))), 0) == [["nn.relu"], ["exp"]]
+
+
+def test_operators_left_over_get_a_kernel_each() -> None:
+    x = image()
+    separate = run(function(relay.exp(relay.nn.relu(x))), SeparateOps())
+    assert str(separate) == str(run(function(relay.exp(relay.nn.relu(image()))), FuseOps(0)))
+    fused = run(function(relay.exp(relay.nn.relu(x))), FuseOps(2))
+    assert run(fused, SeparateOps()).body is fused.body
 
 
 def test_scalar_constants_are_part_of_the_kernel() -> None:

@@ -10,7 +10,7 @@ from .dead_code import DeadCodeElimination
 from .defuse_ops import DefuseOps
 from .fold_constant import FoldConstant, FoldConstantExpr
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
-from .fuse_ops import FuseOps
+from .fuse_ops import FuseOps, SeparateOps
 from .infer_type import InferType, InferTypeLocal
 from .inline import Inline, RemoveUnusedFunctions
 from .legalize import Legalize

@@ -224,3 +224,12 @@ def FuseOps(fuse_opt_level: int = -1) -> Pass:
         return fuse_ops(func, level, depth, context.get("relay.FuseOps.link_params", False))
 
     return FunctionPass(run, PassInfo(0, "FuseOps"))
+
+
+def SeparateOps() -> Pass:
+    """Put operators that are in no primitive function yet in one each; the executor runs those."""
+
+    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+        return fuse_ops(func, 0, MAX_FUSED_NODES, False)
+
+    return FunctionPass(run, PassInfo(0, "SeparateOps"))
