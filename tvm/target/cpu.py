@@ -96,6 +96,11 @@ def machine_cpu(target: Target) -> str:
     return host_name() if is_native(target) else ""
 
 
+def named_processors() -> frozenset[str]:
+    """Names whose features are written down here."""
+    return frozenset(_X86_CPUS)
+
+
 def machine_features(target: Target) -> str:
     """The feature text to give to LLVM."""
     return ",".join(host_features()) if is_native(target) else ",".join(target.mattr)

@@ -12,6 +12,8 @@ from tvm.target import CpuInfo, Target
 from tvm.target.cpu import machine_cpu, machine_features
 from tvm.target.host import host_triple
 
+from .processors import check_processor
+
 
 @cache  # LLVM is set up once a process; importing it takes 0.1 s, so that `import tvm` does not
 def _llvm() -> Any:
@@ -47,6 +49,7 @@ class Machine:
             found = llvm.Target.from_triple(cpu.triple)
         except RuntimeError as error:
             raise TVMError(f"LLVM does not know the triple {cpu.triple!r}: {error}") from None
+        check_processor(machine_cpu(target), cpu.triple)
         self._machine = found.create_target_machine(
             cpu=machine_cpu(target),
             features=machine_features(target),
