@@ -4,6 +4,11 @@ from tvm.ir.transform import PassContext, Sequential, module_pass
 
 from .alter_op_layout import AlterOpLayout
 from .canonicalize_ops import CanonicalizeOps
+from .combine_parallel import (
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+)
 from .common import FunctionPass, function_pass
 from .common_subexpr import EliminateCommonSubexpr
 from .dead_code import DeadCodeElimination

@@ -1,0 +1,328 @@
+"""Run sibling layers of one input as one wider layer.
+
+    %0 = nn.dense(%x, %w0);            %0 = concatenate((%w0, %w1, %w2));
+    %1 = nn.dense(%x, %w1);     ->     %1 = nn.dense(%x, %0);
+    %2 = nn.dense(%x, %w2);            strided_slice(%1, begin=[0], end=[4], axes=[-1]), ...
+
+Element-wise operators that follow in every branch, a bias or an activation, are joined as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
+from tvm.ir.transform import Pass, PassContext, PassInfo
+from tvm.ir.type import TensorType
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, Constant, Tuple, Var
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.indexing import STRIDED_SLICE
+from tvm.relay.op.joining import CONCATENATE, STACK
+from tvm.relay.op.nn.dense import BATCH_MATMUL
+from tvm.relay.op.registry import OpPattern
+from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.operators import BIAS_ADD, CONV2D, DENSE, SQUEEZE
+from tvm.relay.traverse import operands, post_order, rewrite_post_order
+
+_LARGEST_WEIGHT_EXPRESSION = 16
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One operator whose calls can be joined."""
+
+    op: Op
+    key: Callable[[Call], Hashable]  # what joined calls share besides their input; None: never
+    join: Callable[[RelayExpr, Sequence[Call]], Call]
+    axis: Callable[[Call], int]  # of the result, counted from its end, along which they are joined
+    batches: bool = False  # joined as batches of one product: what follows is not joined
+
+
+@dataclass
+class Branch:
+    """One layer's call and the element-wise calls after it."""
+
+    calls: list[Call]
+    size: int
+
+    @property
+    def tail(self) -> Call:
+        return self.calls[-1]
+
+
+@dataclass
+class Group:
+    """Branches that become one."""
+
+    layer: Layer
+    branches: list[Branch]
+    joined: RelayExpr | None = None
+
+
+def _shape(expr: RelayExpr) -> tuple[int, ...] | None:
+    ty = infer_type_of(expr)
+    return ty.concrete_shape if isinstance(ty, TensorType) and not ty.is_dynamic else None
+
+
+def _is_parameter(expr: RelayExpr) -> bool:
+    """Whether an operand comes from parameters alone, and little is done with them."""
+    if isinstance(expr, (Constant, Var)):
+        return True
+    waiting, count = [expr], 0
+    while waiting:
+        node = waiting.pop()
+        count += 1
+        if count > _LARGEST_WEIGHT_EXPRESSION or not isinstance(node, (Call, Constant, Var, Op)):
+            return False
+        if isinstance(node, Op) and (node.fuse is None or node.fuse > OpPattern.INJECTIVE):
+            return False
+        waiting.extend(operands(node))
+    return True
+
+
+class _Finder:
+    """Looks for groups in one function."""
+
+    def __init__(self, func: Function, layer: Layer, least: int) -> None:
+        self.layer = layer
+        self.least = least
+        self.order = post_order(func)
+        self.users: dict[int, list[RelayExpr]] = {}
+        for node in self.order:
+            for operand in operands(node):
+                self.users.setdefault(id(operand), []).append(node)
+
+    def groups(self) -> list[Group]:
+        siblings: dict[Hashable, list[Call]] = {}
+        for node in self.order:
+            if not isinstance(node, Call) or node.op is not self.layer.op:
+                continue
+            if (key := self.layer.key(node)) is not None and _is_parameter(node.args[1]):
+                siblings.setdefault((id(node.args[0]), key), []).append(node)
+        found = [calls for calls in siblings.values() if len(calls) >= self.least]
+        return [Group(self.layer, self._branches(calls)) for calls in found]
+
+    def _branches(self, calls: list[Call]) -> list[Branch]:
+        axis = self.layer.axis(calls[0])
+        branches = [Branch([call], infer_type_of(call).concrete_shape[axis]) for call in calls]
+        while not self.layer.batches:
+            following = [self._next(branch.tail) for branch in branches]
+            found = [call for call in following if call is not None]
+            if len(found) < len(branches) or not self._are_alike(found, branches, axis):
+                break
+            for branch, call in zip(branches, found, strict=True):
+                branch.calls.append(call)
+        return branches
+
+    def _next(self, call: Call) -> Call | None:
+        users = self.users.get(id(call), [])
+        if len(users) != 1 or not isinstance(users[0], Call) or not isinstance(users[0].op, Op):
+            return None
+        user = users[0]
+        fuse = user.op.fuse
+        is_simple = fuse is not None and fuse <= OpPattern.BROADCAST and user.args[0] is call
+        return user if is_simple and infer_type_of(user) == infer_type_of(call) else None
+
+    def _are_alike(self, calls: list[Call], branches: list[Branch], axis: int) -> bool:
+        first = calls[0]
+        if any([c.op is not first.op or len(c.args) != len(first.args) for c in calls]):
+            return False
+        if not all([structural_equal(c.attrs, first.attrs) for c in calls]):
+            return False
+        for position in range(1, len(first.args)):
+            others = [call.args[position] for call in calls]
+            if all([other is others[0] for other in others]) and _shape(others[0]) == ():
+                continue
+            sizes = [branch.size for branch in branches]
+            if not all([_is_parameter(o) for o in others]):
+                return False
+            own = -1 if first.op is BIAS_ADD else axis
+            if not _can_join(others, sizes, own):
+                return False
+            if first.op is BIAS_ADD and not _is_along(first, axis):
+                return False
+        return True
+
+
+def _is_along(bias_add: Call, axis: int) -> bool:
+    shape = _shape(bias_add)
+    return shape is not None and bias_add.attrs["axis"] % len(shape) == axis % len(shape)
+
+
+def _can_join(others: list[RelayExpr], sizes: list[int], axis: int) -> bool:
+    shapes = [_shape(other) for other in others]
+    if any([shape is None or len(shape) < -axis for shape in shapes]):
+        return False
+    rest = [(*s[:axis], *s[len(s) + axis + 1 :]) for s in shapes if s is not None]
+    along = [s[axis] for s in shapes if s is not None]
+    return along == sizes and all([r == rest[0] for r in rest])
+
+
+def _concat(exprs: Sequence[RelayExpr], axis: int) -> RelayExpr:
+    return CONCATENATE(Tuple(exprs), axis=axis)
+
+
+class _Joiner:
+    """Rebuilds a function with its groups joined."""
+
+    def __init__(self, groups: list[Group]) -> None:
+        self.by_head = {id(b.calls[0]): group for group in groups for b in group.branches}
+        self.by_tail = {id(b.tail): (group, b) for group in groups for b in group.branches}
+
+    def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if (group := self.by_head.get(id(old))) is not None and group.joined is None:
+            assert isinstance(new, Call)
+            group.joined = self._joined(group, new.args[0])
+        if (found := self.by_tail.get(id(old))) is not None:
+            return self._part(*found)
+        return new
+
+    def _joined(self, group: Group, data: RelayExpr) -> RelayExpr:
+        branches = group.branches
+        heads = [branch.calls[0] for branch in branches]
+        axis = group.layer.axis(heads[0])
+        joined: Call = group.layer.join(data, heads)
+        for level in range(1, len(branches[0].calls)):
+            calls = [branch.calls[level] for branch in branches]
+            args: list[RelayExpr] = [joined]
+            for position in range(1, len(calls[0].args)):
+                others = [call.args[position] for call in calls]
+                if _shape(others[0]) == ():
+                    args.append(others[0])
+                else:
+                    rank = len(_shape(others[0]) or ())
+                    args.append(_concat(others, 0 if calls[0].op is BIAS_ADD else rank + axis))
+            joined = Call(calls[0].op, args, calls[0].attrs)
+        return joined
+
+    def _part(self, group: Group, branch: Branch) -> RelayExpr:
+        assert group.joined is not None
+        position = [b is branch for b in group.branches].index(True)
+        if group.layer.batches:
+            part = _slice(group.joined, position, position + 1, 0)
+            return SQUEEZE(part, axis=(0,))
+        rank = len(_shape(branch.calls[0]) or ())
+        start = sum([b.size for b in group.branches[:position]])
+        return _slice(
+            group.joined, start, start + branch.size, rank + group.layer.axis(branch.calls[0])
+        )
+
+
+def _slice(expr: RelayExpr, start: int, stop: int, axis: int) -> RelayExpr:
+    return STRIDED_SLICE(expr, begin=(start,), end=(stop,), strides=(1,), axes=(axis,))
+
+
+def _combine(name: str, layer: Layer, min_num_branches: int) -> Pass:
+    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+        if is_primitive(func):
+            return func
+        groups = _Finder(func, layer, min_num_branches).groups()
+        if not groups:
+            return func
+        result = rewrite_post_order(func, _Joiner(groups).rewrite)
+        assert isinstance(result, Function)
+        return result
+
+    return FunctionPass(run, PassInfo(4, name))
+
+
+# -- the layers
+
+
+def _dense_key(call: Call) -> Hashable:
+    data, weight = _shape(call.args[0]), _shape(call.args[1])
+    if data is None or weight is None:
+        return None
+    return (str(call.attrs["out_dtype"]), str(infer_type_of(call.args[1]).dtype))
+
+
+def _dense_batch_key(call: Call) -> Hashable:
+    key, data, weight = _dense_key(call), _shape(call.args[0]), _shape(call.args[1])
+    return None if key is None or data is None or len(data) != 2 else (key, weight)
+
+
+def _join_dense(data: RelayExpr, calls: Sequence[Call]) -> Call:
+    weights = [call.args[1] for call in calls]
+    units = sum([infer_type_of(w).concrete_shape[0] for w in weights])
+    attrs = calls[0].attrs.replace(units=units)
+    return Call(DENSE, (data, _concat(weights, 0)), attrs)
+
+
+def _join_as_batches(data: RelayExpr, calls: Sequence[Call]) -> Call:
+    many = STACK(Tuple([data] * len(calls)), axis=0)
+    weights = STACK(Tuple([call.args[1] for call in calls]), axis=0)
+    product: Call = BATCH_MATMUL(many, weights, out_dtype=calls[0].attrs["out_dtype"])
+    return product
+
+
+def _conv2d_key(call: Call) -> Hashable:
+    attrs, weight = call.attrs, _shape(call.args[1])
+    layouts = (attrs["data_layout"], attrs["kernel_layout"])
+    if attrs["groups"] != 1 or weight is None or layouts not in _CHANNEL_AXES:
+        return None
+    if _shape(call.args[0]) is None or attrs["out_layout"] not in ("", layouts[0]):
+        return None
+    size = [d for i, d in enumerate(weight) if i != layouts[1].index("O")]
+    dtypes = (str(attrs["out_dtype"]), str(infer_type_of(call.args[1]).dtype))
+    return (attrs["strides"], attrs["padding"], attrs["dilation"], layouts, dtypes, tuple(size))
+
+
+_CHANNEL_AXES = {("NCHW", "OIHW"): -3, ("NHWC", "HWIO"): -1, ("NHWC", "OHWI"): -1}
+
+
+def _conv2d_axis(call: Call) -> int:
+    return _CHANNEL_AXES[(call.attrs["data_layout"], call.attrs["kernel_layout"])]
+
+
+def _join_conv2d(data: RelayExpr, calls: Sequence[Call]) -> Call:
+    weights = [call.args[1] for call in calls]
+    axis = calls[0].attrs["kernel_layout"].index("O")
+    channels = sum([infer_type_of(w).concrete_shape[axis] for w in weights])
+    return Call(CONV2D, (data, _concat(weights, axis)), calls[0].attrs.replace(channels=channels))
+
+
+def _batch_matmul_key(call: Call) -> Hashable:
+    a, b, attrs = _shape(call.args[0]), _shape(call.args[1]), call.attrs
+    if a is None or b is None:
+        return None
+    return (b[0], str(attrs["out_dtype"]), attrs["transpose_a"], attrs["transpose_b"])
+
+
+def _join_batch_matmul(data: RelayExpr, calls: Sequence[Call]) -> Call:
+    axis = 1 if calls[0].attrs["transpose_b"] else 2
+    return Call(
+        BATCH_MATMUL, (data, _concat([call.args[1] for call in calls], axis)), calls[0].attrs
+    )
+
+
+_FLAT_DENSE = Layer(DENSE, _dense_key, _join_dense, lambda _: -1)
+_BATCHED_DENSE = Layer(DENSE, _dense_batch_key, _join_as_batches, lambda _: -1, batches=True)
+_CONV2D = Layer(CONV2D, _conv2d_key, _join_conv2d, _conv2d_axis)
+_BATCH_MATMUL = Layer(BATCH_MATMUL, _batch_matmul_key, _join_batch_matmul, lambda _: -1)
+
+
+def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> Pass:
+    """Join dense layers of one input.
+
+    Parameters
+    ----------
+    min_num_branches : join no fewer than these.
+    to_batch : into one batch_matmul of layers of one size, rather than into one wide dense layer.
+    """
+    layer = _BATCHED_DENSE if to_batch else _FLAT_DENSE
+    return _combine("CombineParallelDense", layer, min_num_branches)
+
+
+def CombineParallelConv2D(min_num_branches: int = 3) -> Pass:
+    """Join convolutions of one input that differ in their weights alone."""
+    return _combine("CombineParallelConv2D", _CONV2D, min_num_branches)
+
+
+def CombineParallelBatchMatmul(min_num_branches: int = 3) -> Pass:
+    """Join batched products of one left factor."""
+    return _combine("CombineParallelBatchMatmul", _BATCH_MATMUL, min_num_branches)
