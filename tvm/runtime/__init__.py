@@ -10,6 +10,7 @@ from tvm.runtime import (
     object_generic,
     packed_func,
     params,
+    profiling,
 )
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.container import ADT, ShapeTuple, String, tuple_object
@@ -49,3 +50,4 @@ from tvm.runtime.params import (
     save_param_dict,
     save_param_dict_to_file,
 )
+from tvm.runtime.profiling import Report

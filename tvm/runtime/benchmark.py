@@ -6,7 +6,6 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvm._ffi import _core
 from tvm._ffi.registry import get_global_func
 from tvm._ffi.runtime_ctypes import Device
 
@@ -60,8 +59,6 @@ def make_time_evaluator(
 def time_function(
     func: Callable[[], object], dev: Device, number: int, repeat: int, *options: Any
 ) -> BenchmarkResult:
-    """Measure a Python function; the options as of :meth:`Module.time_evaluator`, from the fifth."""
-    evaluator = get_global_func("runtime.TimeFunction")(
-        _core.make_function(func), dev, number, repeat, *options
-    )
+    """Measure a Python or packed function; the options as of :meth:`Module.time_evaluator`, from the fifth."""
+    evaluator = get_global_func("runtime.TimeFunction")(func, dev, number, repeat, *options)
     return BenchmarkResult(struct.unpack(f"@{repeat}d", evaluator()))

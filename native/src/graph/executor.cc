@@ -26,7 +26,7 @@ char* DataOf(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + 
 
 }  // namespace
 
-GraphExecutor::GraphExecutor(const std::string& json, Module library, std::vector<DLDevice> devices)
+GraphExecutor::GraphExecutor(const std::string& json, Module library, std::vector<DLDevice> devices, bool reuse_storage)
     : graph_(Graph::Parse(json)), library_(std::move(library)), devices_(std::move(devices)) {
   if (devices_.empty()) ThrowValueError("the graph executor needs a device");
   for (DLDevice device : devices_) DeviceAPI::Get(device);
@@ -39,6 +39,9 @@ GraphExecutor::GraphExecutor(const std::string& json, Module library, std::vecto
   owned_inputs_.resize(inputs);
   is_param_.resize(inputs);
   for (size_t i = 0; i < inputs; ++i) input_index_[graph_.nodes[graph_.arg_nodes[i]].name] = static_cast<int>(i);
+  if (!reuse_storage) {
+    for (uint32_t entry = 0; entry < entries; ++entry) graph_.storage_ids[entry] = entry;
+  }
   PlanStorage();
   PrepareCalls();
 }
@@ -264,19 +267,21 @@ NDArray GraphExecutor::GetOutput(int index) {
 
 void GraphExecutor::Run() {
   if (!all_inputs_set_) FillUnsetInputs();
-  for (OpCall& call : calls_) {
-    int count = static_cast<int>(call.values.size());
-    if (call.direct != nullptr) {
-      TVMValue ret;
-      int ret_code = kTVMNullptr;
-      if (call.direct(call.values.data(), call.type_codes.data(), count, &ret, &ret_code, nullptr) != 0) {
-        ThrowLastError();
-      }
-    } else {
-      TVMRetValue ignored;
-      call.func.CallPacked(TVMArgs(call.values.data(), call.type_codes.data(), count), &ignored);
+  for (OpCall& call : calls_) Call(&call);
+}
+
+void GraphExecutor::Call(OpCall* call) {
+  int count = static_cast<int>(call->values.size());
+  if (call->direct != nullptr) {
+    TVMValue ret;
+    int ret_code = kTVMNullptr;
+    if (call->direct(call->values.data(), call->type_codes.data(), count, &ret, &ret_code, nullptr) != 0) {
+      ThrowLastError();
     }
+    return;
   }
+  TVMRetValue ignored;
+  call->func.CallPacked(TVMArgs(call->values.data(), call->type_codes.data(), count), &ignored);
 }
 
 int GraphExecutor::InputIndex(const std::string& name) const {

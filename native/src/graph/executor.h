@@ -17,11 +17,12 @@ namespace runtime {
 
 class GraphExecutor : public ModuleNode {
  public:
-  GraphExecutor(const std::string& json, Module library, std::vector<DLDevice> devices);
+  // With `reuse_storage`, tensors that are not needed at the same time share memory, as the graph says.
+  GraphExecutor(const std::string& json, Module library, std::vector<DLDevice> devices, bool reuse_storage = true);
 
-  const char* type_key() const final { return "GraphExecutor"; }
+  const char* type_key() const override { return "GraphExecutor"; }
   int GetPropertyMask() const final { return kRunnable; }
-  PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>& self) final;
+  PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>& self) override;
 
   int InputIndex(const std::string& name) const;  // -1 if there is none
   // Uses the arrays themselves; names that are no inputs are ignored.
@@ -39,7 +40,7 @@ class GraphExecutor : public ModuleNode {
   std::string InputInfo() const;
   std::string UnsetInputs() const;
 
- private:
+ protected:
   // What an input's tensor is.
   enum class InputState { kUnset, kOwned, kShared };
 
@@ -54,6 +55,7 @@ class GraphExecutor : public ModuleNode {
 
   void PlanStorage();
   void PrepareCalls();
+  void Call(OpCall* call);
   OpCall PrepareCall(const GraphNode& node, uint32_t node_id);
   PackedFunc FindFunction(const GraphNode& node) const;
   DLDevice DeviceOf(uint32_t entry) const;
@@ -83,6 +85,9 @@ class GraphExecutor : public ModuleNode {
   std::vector<OpCall> calls_;
   bool all_inputs_set_{false};
 };
+
+// One that keeps every tensor and runs nodes one by one.
+Module CreateDebugExecutor(const std::string& json, Module library, std::vector<DLDevice> devices, const NamedArrays& params);
 
 Module CreateGraphExecutor(const std::string& json, Module library, std::vector<DLDevice> devices, const NamedArrays& params);
 

@@ -24,6 +24,15 @@ class GraphExecutorFactory : public ModuleNode {
         *rv = CreateGraphExecutor(json_, Library(), std::move(devices), params_);
       });
     }
+    if (name == "debug_create") {  // (name, device, device, ...)
+      return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+        std::string wanted = args[0];
+        if (wanted != module_name_) ThrowValueError("the library holds the model '", module_name_, "', got '", wanted, "'");
+        std::vector<DLDevice> devices;
+        for (int i = 1; i < args.num_args; ++i) devices.push_back(args[i]);
+        *rv = CreateDebugExecutor(json_, Library(), std::move(devices), params_);
+      });
+    }
     if (name == "remove_params") {
       return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) {
         auto copy = make_object<GraphExecutorFactory>(json_, NamedArrays(), module_name_);
@@ -95,15 +104,27 @@ TVM_REGISTER_GLOBAL("tvm.graph_executor_factory.create").set_body([](TVMArgs arg
   *rv = Module(ObjectPtr<ModuleNode>(factory));
 });
 
-// (graph_json, lib, device_type, device_id, device_type, device_id, ...)
-TVM_REGISTER_GLOBAL("tvm.graph_executor.create").set_body([](TVMArgs args, TVMRetValue* rv) {
+namespace {
+
+// The devices among the arguments (graph_json, lib, device_type, device_id, device_type, device_id, ...).
+std::vector<DLDevice> ReadDevices(TVMArgs args) {
   if (args.num_args < 4) ThrowTypeError("graph_executor.create needs a graph, a library and a device, got ", args.num_args, " arguments");
   std::vector<DLDevice> devices;
   int first = args[2].type_code() == kTVMArgInt ? 2 : 3;
   for (int i = first; i + 1 < args.num_args; i += 2) {
     devices.push_back(DLDevice{static_cast<DLDeviceType>(int(args[i])), int(args[i + 1])});
   }
-  *rv = CreateGraphExecutor(args[0], args[1], std::move(devices), NamedArrays());
+  return devices;
+}
+
+}  // namespace
+
+TVM_REGISTER_GLOBAL("tvm.graph_executor.create").set_body([](TVMArgs args, TVMRetValue* rv) {
+  *rv = CreateGraphExecutor(args[0], args[1], ReadDevices(args), NamedArrays());
+});
+
+TVM_REGISTER_GLOBAL("tvm.graph_executor_debug.create").set_body([](TVMArgs args, TVMRetValue* rv) {
+  *rv = CreateDebugExecutor(args[0], args[1], ReadDevices(args), NamedArrays());
 });
 
 }  // namespace runtime

@@ -1,0 +1,109 @@
+"""The debugging executor: every tensor kept, times by node, dumps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tvm.runtime.ndarray as nd
+from tests.contrib.test_graph_executor import W, X, factory, graph
+from tvm.contrib.debugger import debug_executor
+from tvm.contrib.debugger.debug_executor import GraphModuleDebug
+from tvm.runtime import Module, load_param_dict, profiling
+
+
+def shared_storage() -> str:
+    """The graph with all results in one place."""
+    attrs = json.loads(graph())["attrs"]
+    attrs["storage_id"] = ["list_int", [0, 1, 2, 2, 2]]
+    return graph(attrs=attrs)
+
+
+@pytest.fixture
+def module(library: Module, tmp_path: Path) -> GraphModuleDebug:
+    executor = debug_executor.create(shared_storage(), library, nd.cpu(), str(tmp_path))
+    executor.set_input(x=X, w=W)
+    return executor
+
+
+def test_intermediate_results_keep_their_memory(module: GraphModuleDebug) -> None:
+    np.testing.assert_array_equal(module.debug_get_output("double").numpy(), 2 * (X + W))
+    np.testing.assert_array_equal(module.get_node_output(2).numpy(), X + W)
+    out = nd.empty((2, 2))
+    assert module.debug_get_output(2, out) is out
+    np.testing.assert_array_equal(out.numpy(), X + W)
+    np.testing.assert_array_equal(module.get_output(1).numpy(), (X + W).ravel())
+    with pytest.raises(AttributeError, match="'nope'"):
+        module.debug_get_output("nope")
+    with pytest.raises(ValueError, match="5 nodes, got index 9"):
+        module.debug_get_output(9)
+
+
+def test_nodes_run_one_by_one(module: GraphModuleDebug) -> None:
+    assert [module.execute_next_node() for _ in range(6)] == [0, 1, 2, 3, 4, 0]
+    np.testing.assert_array_equal(module.get_output(0).numpy(), 2 * (X + W))
+    module.set_input(x=W)
+    module.execute_node(3)  # its input is not computed anew
+    np.testing.assert_array_equal(module.get_output(0).numpy(), 2 * (X + W))
+
+
+def test_times_of_nodes(module: GraphModuleDebug) -> None:
+    times = module.run_individual(number=2, repeat=3, min_repeat_ms=0)
+    assert [len(each) for each in times] == [3] * 5
+    assert times[0] == [0, 0, 0] and all(t > 0 for t in times[2] + times[3])
+    result = module.run_individual_node(2, number=1, repeat=2)
+    assert len(result.results) == 2 and result.mean > 0
+    with pytest.raises(ValueError, match="5 nodes"):
+        module.run_individual_node(7)
+
+
+def test_a_run_prints_a_table_and_leaves_files(
+    module: GraphModuleDebug, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module.run(number=1, min_repeat_ms=0, x=X)
+    table = capsys.readouterr().out
+    assert "Node Name" in table and "double" in table and "Total_time" in table
+    folder = tmp_path / "_tvmdbg_device_CPU_0"
+    dump = json.loads((folder / "_tvmdbg_graph_dump.json").read_text())
+    assert dump["nodes"][2]["inputs"] == ["x", "w"] and dump["nodes"][2]["shape"] == [2, 2]
+    trace = json.loads((folder / "_tvmdbg_execution_trace.json").read_text())["traceEvents"]
+    assert [event["name"] for event in trace[:2]] == ["sum", "sum"]
+    tensors = load_param_dict((folder / "output_tensors.params").read_bytes())
+    np.testing.assert_array_equal(
+        tensors["double____topo-index:3____output-num:0"].numpy(), 2 * (X + W)
+    )
+    assert len(tensors) == 5
+
+
+def test_profile_reports_every_operator(module: GraphModuleDebug) -> None:
+    class Collector(profiling.MetricCollector):
+        def start(self, dev: object) -> int:
+            return 1
+
+        def stop(self, started: object) -> dict[str, profiling.Metric]:
+            return {"Events": profiling.Count(7)}
+
+    report = module.profile([Collector()], x=X)
+    assert [each["Name"] for each in report.calls] == ["add", "twice"]
+    assert report.calls[0]["Argument Shapes"] == ", ".join(["float32[2, 2]"] * 3)
+    assert report.calls[1]["Events"] == profiling.Count(7)
+    total = report.device_metrics["cpu0"]["Duration (us)"]
+    assert isinstance(total, profiling.Duration) and total.value > 0
+    assert "Events" in str(report)
+
+
+def test_factories_make_debugging_executors(library: Module) -> None:
+    made = factory(library, w=W)["debug_create"]("default", nd.cpu())
+    module = GraphModuleDebug(made, [nd.cpu()], graph(), None)
+    report = module.profile(x=X)
+    assert len(report.calls) == 2
+    np.testing.assert_array_equal(module.get_output(0).numpy(), 2 * (X + W))
+    folder = module._dump_path
+    assert folder.exists()
+    module.exit()
+    assert not folder.exists()
+    with pytest.raises(ValueError, match="holds the model 'default', got 'other'"):
+        factory(library)["debug_create"]("other", nd.cpu())

@@ -1,0 +1,91 @@
+"""Reports: table, CSV, JSON; collectors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm.runtime.ndarray as nd
+from tvm.runtime import Device, Module, profiling
+from tvm.runtime.profiling import Count, Duration, Metric, Percent, Ratio, Report
+
+
+def call(name: str, microseconds: float, **more: Metric) -> dict[str, Metric]:
+    return {
+        "Name": name,
+        "Duration (us)": Duration(microseconds),
+        "Percent": Percent(microseconds / 100),
+        "Device": "cpu0",
+        "Count": Count(1),
+        **more,
+    }
+
+
+@pytest.fixture
+def report() -> Report:
+    calls = [
+        call("add", 1000, Speed=Ratio(2.0)),
+        call("mul", 6000.5, Speed=Ratio(8.0)),
+        call("add", 3000, Speed=Ratio(6.0)),
+    ]
+    devices = {"cpu0": {"Duration (us)": Duration(10000.0)}}
+    return Report(calls, devices, {"Executor": "Graph", "Number of threads": Count(2)})
+
+
+def test_json_comes_back(report: Report) -> None:
+    text = report.json()
+    first = json.loads(text)["calls"][0]
+    assert first["Name"] == {"string": "add"} and first["Duration (us)"] == {"microseconds": 1000}
+    assert first["Count"] == {"count": 1} and first["Speed"] == {"ratio": 2.0}
+    again = Report.from_json(text)
+    assert again.calls == report.calls and again.device_metrics == report.device_metrics
+    assert again.configuration == report.configuration and again.json() == text
+
+
+def test_csv_has_one_row_a_call(report: Report) -> None:
+    rows = list(csv.DictReader(io.StringIO(report.csv())))
+    assert [row["Name"] for row in rows] == ["add", "mul", "add"]
+    assert float(rows[1]["Duration (us)"]) == 6000.5
+
+
+def test_table_joins_sorts_and_sums(report: Report) -> None:
+    lines = report.table().splitlines()
+    assert lines[0].split()[:2] == ["Name", "Duration"]
+    assert lines[2].split() == ["mul", "6,000.50", "60.01", "cpu0", "1", "8.00"]
+    assert lines[3].split() == ["add", "4,000.00", "40.00", "cpu0", "2", "5.00"]
+    assert lines[5].split()[:2] == ["Sum", "10,000.50"]
+    assert lines[6].split() == ["Total", "10,000.00", "cpu0"]
+    assert "Executor: Graph" in lines and "Number of threads: 2" in lines
+    assert str(report) == report.table()
+    plain = report.table(sort=False, aggregate=False, col_sums=False).splitlines()
+    assert [line.split()[0] for line in plain[2:5]] == ["add", "mul", "add"]
+    assert not any(line.startswith("Sum") for line in plain)
+
+
+class Counter(profiling.MetricCollector):
+    def __init__(self) -> None:
+        self.devices: list[Device] = []
+
+    def init(self, devs: Any) -> None:
+        self.devices = [each.device for each in devs]
+
+    def start(self, dev: Device) -> str:
+        return "started"
+
+    def stop(self, started: Any) -> Mapping[str, Metric]:
+        assert started == "started"
+        return {"Cycles": Count(5)}
+
+
+def test_collectors_measure_a_function(library: Module) -> None:
+    counter, out = Counter(), nd.empty((3,))
+    profile = profiling.profile_function(library, "cpu", [counter], "add", warmup_iters=2)
+    ones = nd.array(np.ones(3, "float32"))
+    assert profile(ones, ones, out) == {"Cycles": Count(5)}
+    assert out.numpy().tolist() == [2, 2, 2] and counter.devices == [Device(1, 0)]
