@@ -235,3 +235,14 @@ def test_parameters_survive_their_bytes() -> None:
     back = relay.load_param_dict(relay.save_param_dict(params))
     assert list(back) == ["a", "b"]
     np.testing.assert_array_equal(back["a"].numpy(), params["a"].numpy())
+
+
+def test_parameters_of_one_name_are_different_inputs() -> None:
+    a, b = relay.var("a", shape=(2,)), relay.var("a", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([a, b], a - b))
+    lib = relay.build(mod, "llvm")
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    assert list(module.get_input_info()[0]) == ["a", "a_1"]
+    run = relay.create_executor("graph", mod).evaluate()
+    five, two = np.full(2, 5, "float32"), np.full(2, 2, "float32")
+    np.testing.assert_array_equal(run(five, two).numpy(), five - two)

@@ -33,8 +33,8 @@ class GraphExecutor(Executor):
         set_input, execute, output = module["set_input"], module["run"], module["get_output"]
 
         def run(*args: Any) -> Any:
-            for param, arg in zip(func.params, args, strict=True):
-                set_input(param.name_hint, as_array(arg))
+            for index, arg in enumerate(args):
+                set_input(index, as_array(arg))
             execute()
             return nested([output(i).copyto(self.device) for i in range(count)], ret_type)
 

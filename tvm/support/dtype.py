@@ -18,6 +18,7 @@ TYPE_CODES = {
 }
 CODE_NAMES = {code: name for name, code in TYPE_CODES.items() if name != "bool"}
 _DEFAULT_BITS = {"int": 32, "uint": 32, "float": 32, "bfloat": 16, "handle": 64, "bool": 1}
+_FLOAT_BITS = {"float": (8, 16, 32, 64, 80, 128), "bfloat": (16,)}
 _ALIASES = {"": "void", "float": "float32", "int": "int32", "uint": "uint32", "uint1": "bool"}
 # names that end in digits or carry their bits in another place
 _FLOAT8 = {"e4m3_float8": ("e4m3_float", 8), "e5m2_float8": ("e5m2_float", 8)}
@@ -151,6 +152,8 @@ def _parse(text: str) -> DType:
         code = "bool"
     if width == 0 or int(lanes or 1) == 0 or (code == "bool" and width not in (1, 8)):
         raise ValueError(f"dtype requires a positive number of bits and lanes, got {text!r}")
+    if width not in _FLOAT_BITS.get(code, (width,)):
+        raise ValueError(f"dtype requires a float of {_FLOAT_BITS[code]} bits, got {text!r}")
     return _intern(code, 1 if code == "bool" else width, int(lanes or 1))
 
 

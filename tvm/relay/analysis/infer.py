@@ -236,6 +236,10 @@ class TypeInferencer:
     def _operator_call(self, call: Call, op: Op) -> Type:
         if op.infer_type is None:
             raise OpNotImplemented(f"operator {op.name} has no type relation")
+        if op.num_inputs is not None and 0 <= op.num_inputs != len(call.args):
+            raise self._error(
+                f"{op.name} requires {op.num_inputs} arguments, got {len(call.args)}", call
+            )
         try:
             return op.infer_type(call.attrs, [a.checked_type for a in call.args])
         except TypeCheckError as error:

@@ -42,8 +42,14 @@ class GraphCodegen:
         """The graph of `main`."""
         for param in main.params:
             self._names.reserve(param.name_hint)
+        seen: set[str] = set()
         for param in main.params:
-            self._refs[id(param)] = self._input(param)
+            name = param.name_hint
+            # inputs are found by name, so that a second one of the same name needs another
+            self._refs[id(param)] = self._input(
+                param, self._names.fresh(name) if name in seen else name
+            )
+            seen.add(name)
         self._results = {id(e) for e in _returned(main.body)}
         for node in kernel_order(main.body):
             if id(node) not in self._refs:
@@ -51,13 +57,9 @@ class GraphCodegen:
         self.result.graph.heads = self._refs[id(main.body)]
         return self.result
 
-    def _input(self, param: Var) -> list[TensorRef]:
+    def _input(self, param: Var, name: str) -> list[TensorRef]:
         types = flat_types(param.checked_type)
-        names = (
-            [param.name_hint]
-            if len(types) == 1
-            else [f"{param.name_hint}_{i}" for i in range(len(types))]
-        )
+        names = [name] if len(types) == 1 else [f"{name}_{i}" for i in range(len(types))]
         return [
             TensorRef(self.result.graph.add(GraphNode(name, [tensor_info(ty)])))
             for name, ty in zip(names, types, strict=True)
@@ -75,6 +77,12 @@ class GraphCodegen:
             return self._refs[id(node.tuple_value)][start : start + count]
         if isinstance(node, Call) and is_primitive(node.op):
             return self._kernel_call(node)
+        if isinstance(node, Var):
+            raise TVMError(
+                f"the graph executor requires a value for %{node.name_hint}, which is no "
+                "parameter of the function",
+                hint="make it one: relay.Function(relay.analysis.free_vars(body), body)",
+            )
         raise TVMError(
             f"the graph executor cannot run {_describe(node)}",
             at=node,

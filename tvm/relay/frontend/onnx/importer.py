@@ -16,6 +16,7 @@ from tvm.relay.frontend.common import (
     Unsupported,
     as_exprs,
     constant,
+    infer_type,
     refuse,
 )
 from tvm.relay.function import Function
@@ -182,6 +183,11 @@ class GraphImporter:
             for d in tensor.shape.dim
         ]
         shape = list(self.shapes.get(value.name, dims))
+        if tensor.HasField("shape") and len(shape) != len(dims):
+            raise TVMError(
+                f"from_onnx requires {len(dims)} dimensions for the input {value.name!r}, "
+                f"got the shape {tuple(shape)}"
+            )
         if tensor.elem_type:
             dtype = str(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
         else:
@@ -207,10 +213,12 @@ class GraphImporter:
             import_graph=self.subgraph,
         )
         try:
-            results = as_exprs(CONVERTERS[_key(node)](view))
+            results = [self.folder.fold(e) for e in as_exprs(CONVERTERS[_key(node)](view))]
+            for result in results:
+                infer_type(result)
+            return results
         except TVMError as error:
             raise error.add_context(f"ONNX node {view.name} ({node.op_type})") from None
-        return [self.folder.fold(expr) for expr in results]
 
 
 def _key(node: Any) -> str:

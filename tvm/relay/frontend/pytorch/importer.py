@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tvm.error import TVMError
-from tvm.ir.expr import RelayExpr
+from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relay.analysis import free_vars
 from tvm.relay.expr import Tuple, TupleWrapper, Var, var
-from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, refuse
+from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, infer_type, refuse
 from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
 
@@ -200,13 +200,14 @@ class GraphImporter:
         convert = self.find(kind)
         assert callable(convert)
         try:
-            result = convert(*args)
+            results = self._fold(convert(*args), node.outputsSize())
+            for result in _tensors(results):
+                infer_type(result)
         except TVMError as error:
             raise error.add_context(f"PyTorch node {_node_name(node)} ({kind})") from None
         except TypeError as error:
             shapes = [_type_text(v) for v in node.inputs()]
             raise TVMError(f"{kind} cannot be imported with inputs {shapes}: {error}") from error
-        results = self._fold(result, node.outputsSize())
         if kind.endswith("_") and not kind.endswith("__") and is_tensor(results[0]):
             results = [self.folder.fold(as_written(args[0], results[0]))]
             self._write(next(iter(node.inputs())).debugName(), results[0])
@@ -370,6 +371,14 @@ def _type_text(value: Any) -> str:
     return f"{scalar}{list(sizes)}" if sizes is not None else str(kind)
 
 
+def _tensors(values: Any) -> Iterator[RelayExpr]:
+    if isinstance(values, (list, tuple)):
+        for value in values:
+            yield from _tensors(value)
+    elif is_tensor(values):
+        yield values
+
+
 def _is_module(value: Any) -> bool:
     return hasattr(value, "named_parameters") or type(value).__name__.endswith("ScriptModule")
 
@@ -379,11 +388,17 @@ def _input_info(info: Any, value: Any, default_dtype: str) -> tuple[str, tuple[i
         raise TypeError(f"an input_info is (name, shape) or (name, (shape, dtype)), got {info!r}")
     name, rest = info
     if len(rest) == 2 and isinstance(rest[0], (tuple, list)):
-        shape, dtype = rest
-        return name, tuple(shape), _dtype_text(dtype)
+        return name, _input_shape(name, rest[0]), _dtype_text(rest[1])
     is_tensor_type = value.type().kind() == "TensorType"
     scalar = value.type().scalarType() if is_tensor_type else None
-    return name, tuple(rest), _SCALAR_TYPES.get(scalar, default_dtype)
+    return name, _input_shape(name, rest), _SCALAR_TYPES.get(scalar, default_dtype)
+
+
+def _input_shape(name: str, shape: Sequence[Any]) -> tuple[Any, ...]:
+    """The extents, open ones (`relay.Any()`) among them."""
+    if wrong := [dim for dim in shape if not isinstance(dim, (int, np.integer, PrimExpr))]:
+        raise TypeError(f"the shape of input {name!r} requires integers, got {wrong[0]!r}")
+    return tuple(shape)
 
 
 _SCALAR_TYPES = {
