@@ -3,6 +3,7 @@
 from tvm.ir.transform import PassContext, Sequential, module_pass
 
 from .alter_op_layout import AlterOpLayout
+from .annotate_target import AnnotateTarget
 from .canonicalize_ops import CanonicalizeOps
 from .combine_parallel import (
     CombineParallelBatchMatmul,
@@ -19,7 +20,10 @@ from .fuse_ops import FuseOps, SeparateOps
 from .infer_type import InferType, InferTypeLocal
 from .inline import Inline, RemoveUnusedFunctions
 from .legalize import Legalize
+from .merge_compiler_regions import MergeCompilerRegions
+from .merge_composite import MergeComposite
 from .normal_form import ToANormalForm, ToANormalFormExpr, ToGraphNormalForm
+from .partition_graph import PartitionGraph
 from .simplify_expr import SimplifyExpr
 from .simplify_inference import SimplifyInference
 from .sink_reshapes import SinkReshapes

@@ -24,6 +24,7 @@ def inline_marked(mod: IRModule) -> IRModule:
         for gvar, func in mod.functions.items()
         if isinstance(func, Function)
         and func.attrs.get("Inline")
+        and not func.attrs.get("Compiler")
         and gvar.name_hint not in _below(graph, gvar)
     }
     if not marked:

@@ -1,0 +1,137 @@
+"""From operators to functions for an external compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.ir import register_op_attr
+from tvm.ir.transform import Sequential
+from tvm.relay.dataflow_pattern import is_op, wildcard
+from tvm.relay.op.annotation import compiler_begin, compiler_end
+from tvm.relay.transform import (
+    AnnotateTarget,
+    MergeCompilerRegions,
+    MergeComposite,
+    PartitionGraph,
+)
+
+from .common import assert_transforms, assert_unchanged, run, typed
+
+SUPPORTED = ("exp", "log", "add", "nn.dense")
+
+
+@pytest.fixture(autouse=True)
+def compiler() -> Iterator[None]:
+    for name in SUPPORTED:
+        register_op_attr(name, "target.c", lambda _: True)
+    yield
+    for name in SUPPORTED:
+        tvm.ir.Op.get(name).reset_attr("target.c")
+
+
+def x_() -> relay.Var:
+    return relay.var("x", shape=(4, 4))
+
+
+def begin(e: relay.Expr) -> relay.Expr:
+    return compiler_begin(e, "c")
+
+
+def end(e: relay.Expr) -> relay.Expr:
+    return compiler_end(e, "c")
+
+
+def partitioned(func: relay.Function) -> tvm.IRModule:
+    passes = [AnnotateTarget("c"), MergeCompilerRegions(), PartitionGraph()]
+    return Sequential(passes)(typed(func))
+
+
+def external(mod: tvm.IRModule) -> list[relay.Function]:
+    return [f for _, f in mod.functions_items() if f.attrs.get("Compiler") == "c"]
+
+
+def test_annotate_marks_supported_operators() -> None:
+    x = x_()
+    before = relay.Function([x], relay.tanh(relay.exp(x)))
+    x = x_()
+    assert_transforms(
+        before, relay.Function([x], relay.tanh(end(relay.exp(begin(x))))), AnnotateTarget("c")
+    )
+    x = x_()
+    assert_unchanged(relay.Function([x], relay.tanh(x)), AnnotateTarget(["c"]))
+
+
+def test_annotating_twice_changes_nothing_more() -> None:
+    x = x_()
+    before = relay.Function([x], relay.tanh(relay.exp(x)))
+    once = run(before, AnnotateTarget("c"))
+    tvm.ir.assert_structural_equal(run(once, AnnotateTarget("c")), once)
+
+
+def test_merge_joins_neighbours() -> None:
+    x = x_()
+    before = relay.Function([x], relay.log(relay.exp(x)))
+    x = x_()
+    after = relay.Function([x], end(relay.log(relay.exp(begin(x)))))
+    assert_transforms(before, after, AnnotateTarget("c"), MergeCompilerRegions())
+
+
+def test_merge_makes_no_cycle() -> None:
+    x = x_()
+    e = relay.exp(x)
+    mod = partitioned(relay.Function([x], relay.log(e) + relay.tanh(e)))
+    assert len(external(mod)) == 2
+    assert str(mod["main"]).count("tanh") == 1
+
+
+def test_partition_makes_one_function_of_a_diamond() -> None:
+    x = x_()
+    e = relay.exp(x)
+    mod = partitioned(relay.Function([x], relay.tanh(relay.log(e) + e)))
+    (func,) = external(mod)
+    assert func.attrs["global_symbol"] == "tvmgen_default_c_main_0" and func.attrs["Primitive"] == 1
+    assert [p.name_hint for p in func.params] == ["c_0_i0"]
+    assert mod["main"].body.args[0].op.name_hint == "tvmgen_default_c_main_0"
+
+
+def test_region_with_several_results_returns_a_tuple() -> None:
+    x = x_()
+    e = relay.exp(x)
+    mod = partitioned(relay.Function([x], relay.Tuple([relay.tanh(e), relay.tanh(relay.log(e))])))
+    (func,) = external(mod)
+    assert isinstance(func.body, relay.Tuple)
+    assert isinstance(mod["main"].body.fields[0].args[0], relay.TupleGetItem)
+
+
+def test_constants_are_bound_or_passed() -> None:
+    x = x_()
+    func = relay.Function([x], x + relay.const(1.0))
+    assert len(external(partitioned(func))[0].params) == 1
+    mod = Sequential([AnnotateTarget("c"), PartitionGraph(bind_constants=False)])(typed(func))
+    assert len(external(mod)[0].params) == 2
+
+
+def test_composites_are_taken_as_one() -> None:
+    x, w = x_(), relay.var("w", shape=(4, 4))
+    pattern = is_op("nn.relu")(is_op("nn.dense")(wildcard(), wildcard()))
+    func = relay.Function([x, w], relay.tanh(relay.nn.relu(relay.nn.dense(x, w))))
+    mod = Sequential(
+        [MergeComposite([("c.dense_relu", pattern)]), AnnotateTarget("c"), PartitionGraph()]
+    )(typed(func))
+    (outer,) = external(mod)
+    assert outer.body.op.attrs["Composite"] == "c.dense_relu"
+    refused = run(func, MergeComposite([("c.dense_relu", pattern, lambda _: False)]))
+    assert "Composite" not in str(refused)
+
+
+def test_deep_programs() -> None:
+    x = x_()
+    e: relay.Expr = x
+    for _ in range(300):
+        e = relay.tanh(relay.log(relay.exp(e)) + x)
+    mod = partitioned(relay.Function([x], e))
+    assert len(external(mod)) == 300

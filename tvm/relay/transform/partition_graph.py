@@ -1,0 +1,147 @@
+"""Move the regions of external compilers into functions of their own.
+
+    end(relu(begin(%x)))    ->    @tvmgen_default_c_main_0(%x)
+
+The functions carry the compiler's name as `Compiler` and their own as `global_symbol`.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.backend.name_transforms import sanitize
+from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
+from tvm.relay.function import Function
+from tvm.relay.transform.infer_type import infer_types
+from tvm.relay.transform.regions import Regions, is_free, is_mark, read_regions, unmarked
+from tvm.relay.traverse import operands, with_operands
+
+Unit = tuple[str, int]  # a region, or an expression of our own
+
+
+class _Partitioner:
+    """Rebuilds one function; calls of regions stand where their values are used."""
+
+    def __init__(self, regions: Regions, prefix: str, name: str, bind_constants: bool) -> None:
+        self.regions = regions
+        self.prefix = prefix
+        self.name = name
+        self.bind_constants = bind_constants
+        self.made: dict[GlobalVar, Function] = {}
+        self.members: dict[int, list[RelayExpr]] = {}
+        self.used_outside: set[int] = {id(unmarked(regions.func.body))}
+        self.values: dict[int, RelayExpr] = {}
+        for node in regions.order:
+            if is_free(node):
+                continue
+            if regions.compiler_of(node) is not None:
+                self.members.setdefault(regions.number[id(node)], []).append(node)
+            for operand in operands(node):
+                if not regions.together(unmarked(operand), node):
+                    self.used_outside.add(id(unmarked(operand)))
+
+    def run(self) -> Function:
+        body = unmarked(self.regions.func.body)
+        done: set[Unit] = set()
+        stack = [(self._unit(body), body, False)]
+        while stack:
+            unit, node, is_expanded = stack.pop()
+            if unit in done:
+                continue
+            if is_expanded:
+                done.add(unit)
+                self._emit(unit, node)
+                continue
+            stack.append((unit, node, True))
+            stack.extend([(self._unit(o), o, False) for o in reversed(self._inputs(unit, node))])
+        return self.regions.func.replace(body=self.values[id(body)])
+
+    def _unit(self, node: RelayExpr) -> Unit:
+        if self.regions.compiler_of(node) is not None:
+            return ("region", self.regions.number[id(node)])
+        return ("own", id(node))
+
+    def _inputs(self, unit: Unit, node: RelayExpr) -> list[RelayExpr]:
+        """What a unit takes from outside."""
+        if unit[0] == "own":
+            return [] if is_free(node) else [unmarked(o) for o in operands(node)]
+        found: dict[int, RelayExpr] = {}
+        for member in self.members[unit[1]]:
+            for operand in operands(member):
+                base = unmarked(operand)
+                if not self.regions.together(base, member) and not self._is_embedded(base):
+                    found.setdefault(id(base), base)
+        return list(found.values())
+
+    def _is_embedded(self, base: RelayExpr) -> bool:
+        if isinstance(base, Constant):
+            return self.bind_constants
+        return is_free(base) and not isinstance(base, Var)
+
+    def _emit(self, unit: Unit, node: RelayExpr) -> None:
+        if unit[0] == "region":
+            self._emit_region(unit)
+        elif is_free(node):
+            self.values[id(node)] = node
+        else:
+            below = [self.values[id(unmarked(o))] for o in operands(node)]
+            self.values[id(node)] = with_operands(node, below)
+
+    def _emit_region(self, unit: Unit) -> None:
+        members = self.members[unit[1]]
+        compiler = self.regions.compiler[unit[1]]
+        inputs = self._inputs(unit, members[0])
+        number = len(self.made)
+        params = [
+            Var(f"{compiler}_{number}_i{i}", infer_type_of(base)) for i, base in enumerate(inputs)
+        ]
+        inside: dict[int, RelayExpr] = {
+            id(base): param for base, param in zip(inputs, params, strict=True)
+        }
+        for node in members:
+            below = [unmarked(o) for o in operands(node)]
+            inside[id(node)] = with_operands(node, [inside.get(id(o), o) for o in below])
+        outputs = [node for node in members if id(node) in self.used_outside]
+        results = [inside[id(node)] for node in outputs]
+        name = f"{self.prefix}_{sanitize(compiler)}_{self.name}_{number}"
+        attrs = {"Primitive": 1, "Inline": 1, "Compiler": compiler, "global_symbol": name}
+        body = results[0] if len(results) == 1 else Tuple(results)
+        gvar = GlobalVar(name)
+        self.made[gvar] = Function(params, body, None, None, attrs)
+        call = Call(gvar, [self.values[id(base)] for base in inputs])
+        for i, node in enumerate(outputs):
+            self.values[id(node)] = call if len(outputs) == 1 else TupleGetItem(call, i)
+
+
+def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Pass:
+    """The pass.
+
+    Parameters
+    ----------
+    mod_name : part of the functions' names.
+    bind_constants : leave constants inside the functions, rather than pass them.
+    """
+
+    def run(mod: IRModule, _: PassContext) -> IRModule:
+        mod = infer_types(mod)
+        functions = {}
+        for gvar, func in mod.functions.items():
+            is_ours = isinstance(func, Function) and not func.attrs.get("Compiler")
+            if is_ours and _has_marks(regions := read_regions(func)):
+                name = sanitize(gvar.name_hint)
+                made = _Partitioner(regions, f"tvmgen_{sanitize(mod_name)}", name, bind_constants)
+                functions[gvar] = made.run()
+                functions.update(made.made)
+            else:
+                functions[gvar] = func
+        return infer_types(mod.with_functions(functions))
+
+    return ModulePass(run, PassInfo(0, "PartitionGraph"))
+
+
+def _has_marks(regions: Regions) -> bool:
+    return bool(regions.compiler) or any([
+        is_mark(o) for n in regions.order if not is_free(n) for o in operands(n)
+    ])  # fmt: skip

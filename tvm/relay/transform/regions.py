@@ -1,0 +1,127 @@
+"""Regions of a function that external compilers take, as the marks around them tell.
+
+`compiler_begin` stands on what enters a region, `compiler_end` on what leaves it; expressions
+joined without marks between them are in one region. The passes work on the unmarked expressions
+with a region number each, and write the marks again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.op import Op
+from tvm.relay.backend.graph_codegen import kernel_order
+from tvm.relay.expr import Call, Constant, Var
+from tvm.relay.function import Function
+from tvm.relay.op.annotation import COMPILER_BEGIN, COMPILER_END, compiler_begin, compiler_end
+from tvm.relay.traverse import operands, with_operands
+
+DEFAULT = "default"
+
+
+def is_mark(expr: RelayExpr) -> bool:
+    """Whether an expression is one of the two marks."""
+    return isinstance(expr, Call) and (expr.op is COMPILER_BEGIN or expr.op is COMPILER_END)
+
+
+def unmarked(expr: RelayExpr) -> RelayExpr:
+    """What stands below the marks."""
+    while is_mark(expr):
+        assert isinstance(expr, Call)
+        expr = expr.args[0]
+    return expr
+
+
+def is_free(expr: RelayExpr) -> bool:
+    """Whether an expression computes nothing and belongs to no region."""
+    return isinstance(expr, (Var, Op, GlobalVar, Function, Constant))
+
+
+@dataclass
+class Regions:
+    """The expressions of a function's body, operands first, and their regions."""
+
+    func: Function
+    order: list[RelayExpr]  # unmarked
+    number: dict[int, int] = field(default_factory=dict)  # of the region, by expression
+    compiler: dict[int, str] = field(default_factory=dict)  # by region; no entry: our own
+
+    def compiler_of(self, expr: RelayExpr) -> str | None:
+        """The external compiler that has an expression."""
+        return self.compiler.get(self.number.get(id(expr), -1))
+
+    def together(self, a: RelayExpr, b: RelayExpr) -> bool:
+        """Whether two expressions are in one region of an external compiler."""
+        found = self.number.get(id(a))
+        return found is not None and found in self.compiler and found == self.number.get(id(b))
+
+
+def read_regions(func: Function) -> Regions:
+    """The regions that the marks in `func` show."""
+    nodes = kernel_order(func.body)
+    parent: dict[int, int] = {id(n): id(n) for n in nodes}
+
+    def find(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    compilers: dict[int, str] = {}
+    for node in nodes:
+        if is_mark(node):
+            continue
+        for operand in operands(node):
+            if id(operand) in parent and not is_mark(operand) and not is_free(operand):
+                parent[find(id(operand))] = find(id(node))
+    for node in nodes:
+        for inside, mark in _marks_beside(node):
+            if mark.attrs["compiler"] != DEFAULT:
+                compilers[find(id(inside))] = str(mark.attrs["compiler"])
+    order = [n for n in nodes if not is_mark(n)]
+    numbers: dict[int, int] = {}
+    result = Regions(func, order)
+    for node in order:
+        if not is_free(node):
+            root = find(id(node))
+            number = numbers.setdefault(root, len(numbers))
+            result.number[id(node)] = number
+            if root in compilers:
+                result.compiler[number] = compilers[root]
+    return result
+
+
+def _marks_beside(node: RelayExpr) -> list[tuple[RelayExpr, Call]]:
+    """The expressions whose region a mark at `node` tells, with the mark."""
+    if isinstance(node, Call) and node.op is COMPILER_END and not is_free(node.args[0]):
+        return [(node.args[0], node)]
+    if is_mark(node) or is_free(node):
+        return []
+    return [(node, o) for o in operands(node) if isinstance(o, Call) and o.op is COMPILER_BEGIN]
+
+
+def write_regions(regions: Regions) -> Function:
+    """The function with marks around its regions."""
+    done: dict[int, RelayExpr] = {}
+    ended: dict[int, RelayExpr] = {}
+
+    def leaving(expr: RelayExpr) -> RelayExpr:
+        compiler = regions.compiler_of(expr)
+        if compiler is None:
+            return done.get(id(expr), expr)
+        if id(expr) not in ended:
+            ended[id(expr)] = compiler_end(done[id(expr)], compiler)
+        return ended[id(expr)]
+
+    def entering(operand: RelayExpr, user: RelayExpr) -> RelayExpr:
+        base, compiler = unmarked(operand), regions.compiler_of(user)
+        if regions.together(base, user) or isinstance(base, (Op, GlobalVar, Function)):
+            return done.get(id(base), base)
+        value = leaving(base)
+        return value if compiler is None else compiler_begin(value, compiler)
+
+    for node in regions.order:
+        below = () if is_free(node) else operands(node)
+        done[id(node)] = with_operands(node, [entering(o, node) for o in below]) if below else node
+    return regions.func.replace(body=leaving(unmarked(regions.func.body)))
