@@ -55,6 +55,7 @@ from tvm.tir.op import (
 from tvm.tir.reduction import comm_reducer, max, min, sum
 
 from . import schedule, tag, tensor, tensor_ops
+from .autodiff import gradient
 from .operation import (
     compute,
     const,
