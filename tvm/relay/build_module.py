@@ -18,6 +18,7 @@ from tvm.error import TVMError, suggest
 from tvm.ir.module import IRModule
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
+from tvm.relay.backend.external import compile_external, external_functions
 from tvm.relay.backend.graph import to_json
 from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
 from tvm.relay.backend.memory_plan import StoragePlan, plan_memory
@@ -136,7 +137,8 @@ def _compile(mod: IRModule, target: Target, mod_name: str, step: Progress) -> Co
     main = mod["main"]
     check_operators([n.op for n in kernel_order(main.body) if _calls_kernel(n)])
     compiler = TECompiler(target, prefix=f"{mangle_module_name(mod_name)}_")
-    codegen = GraphCodegen(step.counting("lowering kernels", compiler.lower))
+    external = external_functions(mod)
+    codegen = GraphCodegen(step.counting("lowering kernels", compiler.lower), external)
     lowered = codegen.run(main)
     step("planning memory")
     plan = plan_memory(lowered.graph)
@@ -144,6 +146,8 @@ def _compile(mod: IRModule, target: Target, mod_name: str, step: Progress) -> Co
     step(f"compiling {len(compiler.kernels)} kernels")
     # a model may only hand on its inputs; its library is then empty
     lib = (build_lowered if compiler.kernels else build_module)(kernels, target)
+    for func in external.values():
+        lib.import_module(compile_external(func))
     device_type = target.get_target_device_type()
     return Compiled(
         mod, lowered, plan, lib, to_json(lowered.graph, plan.storage_ids, device_type), kernels

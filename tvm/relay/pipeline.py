@@ -23,6 +23,7 @@ from tvm.relay.transform import (
     SimplifyInference,
     SinkReshapes,
     ToGraphNormalForm,
+    WidenDense,
 )
 
 
@@ -37,6 +38,7 @@ def graph_passes() -> list[Pass]:
         FoldConstant(),
         EliminateCommonSubexpr(),
         SimplifyExpr(),
+        WidenDense(),  # queries, keys and values in one layer
         CanonicalizeOps(),
         FoldScaleAxis(),
         FoldConstant(),  # weights times factors

@@ -57,6 +57,10 @@ def test_dense_with_bias_and_activation() -> None:
     func = denses((4, 3, 8), lambda d, u: relay.nn.relu(d + weight(u)))
     after = assert_joined(func, "nn.dense", CombineParallelDense(to_batch=False))
     assert count(after, "add") == 1 and count(after, "nn.relu") == 1
+    after = assert_joined(
+        denses((4, 3), lambda d, u: weight(u) - d), "nn.dense", CombineParallelDense(2, False)
+    )
+    assert count(after, "subtract") == 1
     func = denses((4, 3, 8), lambda d, u: relay.nn.bias_add(d, weight(u), axis=-1))
     assert (
         count(assert_joined(func, "nn.dense", CombineParallelDense(3, False)), "nn.bias_add") == 1

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tvm.error import TVMError
-from tvm.ir.expr import RelayExpr
+from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import TensorType
 from tvm.relay.backend.graph import NOP, Graph, GraphNode, TensorInfo, TensorRef
@@ -28,10 +28,18 @@ class LoweredGraph:
 
 
 class GraphCodegen:
-    """Walks the main function once; `lower` gives the kernel of a primitive function."""
+    """Walks the main function once; `lower` gives the kernel of a primitive function.
 
-    def __init__(self, lower: Callable[[Function], LoweredKernel]) -> None:
+    `external` are the functions that other compilers made, by the name they are called by.
+    """
+
+    def __init__(
+        self,
+        lower: Callable[[Function], LoweredKernel],
+        external: Mapping[str, Function] | None = None,
+    ) -> None:
         self.lower = lower
+        self.external = external or {}
         self.result = LoweredGraph()
         self._names = UniqueNames()
         self._refs: dict[int, list[TensorRef]] = {}
@@ -77,6 +85,9 @@ class GraphCodegen:
             return self._refs[id(node.tuple_value)][start : start + count]
         if isinstance(node, Call) and is_primitive(node.op):
             return self._kernel_call(node)
+        if isinstance(node, Call) and isinstance(node.op, GlobalVar):
+            if node.op.name_hint in self.external:
+                return self._external_call(node, self.external[node.op.name_hint])
         if isinstance(node, Var):
             raise TVMError(
                 f"the graph executor requires a value for %{node.name_hint}, which is no "
@@ -115,6 +126,15 @@ class GraphCodegen:
         index = self.result.graph.add(node)
         return [TensorRef(index, i) for i in range(len(outputs))]
 
+    def _external_call(self, call: Call, func: Function) -> list[TensorRef]:
+        inputs = [ref for a in call.args for ref in self._refs[id(a)]]
+        outputs = [tensor_info(ty) for ty in flat_types(call.checked_type)]
+        name = str(func.attrs["global_symbol"])
+        attrs = {"Compiler": str(func.attrs["Compiler"])}
+        node = GraphNode(self._names.fresh(name), outputs, name, inputs, attrs)
+        index = self.result.graph.add(node)
+        return [TensorRef(index, i) for i in range(len(outputs))]
+
 
 def _returned(body: RelayExpr) -> list[RelayExpr]:
     """The expressions whose values leave the model."""
@@ -134,7 +154,7 @@ def kernel_order(body: RelayExpr) -> list[RelayExpr]:
             order.append(node)
         elif id(node) not in seen:
             seen.add(id(node))
-            if isinstance(node, (Function, Op)):
+            if isinstance(node, (Function, Op, GlobalVar)):
                 continue
             stack.append((node, True))
             stack.extend([(n, False) for n in reversed(operands(node))])

@@ -9,6 +9,7 @@ from .combine_parallel import (
     CombineParallelBatchMatmul,
     CombineParallelConv2D,
     CombineParallelDense,
+    WidenDense,
 )
 from .common import FunctionPass, function_pass
 from .common_subexpr import EliminateCommonSubexpr

@@ -125,7 +125,7 @@ class _Finder:
             return None
         user = users[0]
         fuse = user.op.fuse
-        is_simple = fuse is not None and fuse <= OpPattern.BROADCAST and user.args[0] is call
+        is_simple = fuse is not None and fuse <= OpPattern.BROADCAST
         return user if is_simple and infer_type_of(user) == infer_type_of(call) else None
 
     def _are_alike(self, calls: list[Call], branches: list[Branch], axis: int) -> bool:
@@ -134,7 +134,12 @@ class _Finder:
             return False
         if not all([structural_equal(c.attrs, first.attrs) for c in calls]):
             return False
-        for position in range(1, len(first.args)):
+        places = {_place(call, branch.tail) for call, branch in zip(calls, branches, strict=True)}
+        if len(places) > 1:
+            return False
+        for position in range(len(first.args)):
+            if position in places:
+                continue
             others = [call.args[position] for call in calls]
             if all([other is others[0] for other in others]) and _shape(others[0]) == ():
                 continue
@@ -147,6 +152,11 @@ class _Finder:
             if first.op is BIAS_ADD and not _is_along(first, axis):
                 return False
         return True
+
+
+def _place(call: Call, argument: RelayExpr) -> int:
+    """Which of a call's arguments an expression is."""
+    return [arg is argument for arg in call.args].index(True)
 
 
 def _is_along(bias_add: Call, axis: int) -> bool:
@@ -189,10 +199,13 @@ class _Joiner:
         joined: Call = group.layer.join(data, heads)
         for level in range(1, len(branches[0].calls)):
             calls = [branch.calls[level] for branch in branches]
-            args: list[RelayExpr] = [joined]
-            for position in range(1, len(calls[0].args)):
+            place = _place(calls[0], branches[0].calls[level - 1])
+            args: list[RelayExpr] = []
+            for position in range(len(calls[0].args)):
                 others = [call.args[position] for call in calls]
-                if _shape(others[0]) == ():
+                if position == place:
+                    args.append(joined)
+                elif _shape(others[0]) == ():
                     args.append(others[0])
                 else:
                     rank = len(_shape(others[0]) or ())
@@ -217,7 +230,7 @@ def _slice(expr: RelayExpr, start: int, stop: int, axis: int) -> RelayExpr:
     return STRIDED_SLICE(expr, begin=(start,), end=(stop,), strides=(1,), axes=(axis,))
 
 
-def _combine(name: str, layer: Layer, min_num_branches: int) -> Pass:
+def _combine(name: str, layer: Layer, min_num_branches: int, opt_level: int = 4) -> Pass:
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
         if is_primitive(func):
             return func
@@ -228,7 +241,7 @@ def _combine(name: str, layer: Layer, min_num_branches: int) -> Pass:
         assert isinstance(result, Function)
         return result
 
-    return FunctionPass(run, PassInfo(4, name))
+    return FunctionPass(run, PassInfo(opt_level, name))
 
 
 # -- the layers
@@ -326,3 +339,12 @@ def CombineParallelConv2D(min_num_branches: int = 3) -> Pass:
 def CombineParallelBatchMatmul(min_num_branches: int = 3) -> Pass:
     """Join batched products of one left factor."""
     return _combine("CombineParallelBatchMatmul", _BATCH_MATMUL, min_num_branches)
+
+
+def WidenDense(min_num_branches: int = 3) -> Pass:
+    """`CombineParallelDense(to_batch=False)` as part of the usual passes.
+
+    Packed weights of a wide layer fill the tiles better: the queries, keys and values of a
+    transformer take less time as one layer.
+    """
+    return _combine("WidenDense", _FLAT_DENSE, min_num_branches, opt_level=3)
