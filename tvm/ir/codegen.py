@@ -21,38 +21,77 @@ if TYPE_CHECKING:
     from .node import Field
 
 
-_GENERATED = (
-    "__init__", "_init", "_make", "children", "map_children",
-    "rewrite_with", "rewrite_inline", "visit_with", "visit_inline",
+# compiled together, when a method of the group is first used: most classes of a run are never
+# walked, and importing the package makes few nodes
+_BUILDING = ("__init__", "_init", "_make")
+_WALKING = (
+    "children", "map_children", "rewrite_with", "rewrite_inline", "visit_with", "visit_inline",
 )  # fmt: skip
+_CALLED_BY_VISITORS = _WALKING[2:]
 # a class with no children and no method of the visitor's has no entry: the node itself is kept
 _DISPATCH = "dispatch"
 
 
 def generate_methods(cls: Any, fields: Sequence[Field]) -> dict[str, Any]:
-    """Compile the methods that the fields of ``cls`` determine."""
+    """The methods that the fields of ``cls`` determine, each compiled at its first use."""
+    stored = [f for f in fields if f.expression is None]
+    methods: dict[str, Any] = {
+        **{name: _Uncompiled(cls, name, fields, _BUILDING) for name in _BUILDING},
+        **{name: _Uncompiled(cls, name, fields, _WALKING) for name in _WALKING},
+    }
+    if _has_custom_init(cls):
+        del methods["__init__"]
+    elif not any(f.convert for f in stored) and not hasattr(cls, "__check__"):
+        methods["_make"] = cls
+    if not any(f.role.value == "child" for f in stored):
+        methods.update(dict.fromkeys(_CALLED_BY_VISITORS))
+    return methods
+
+
+class _Uncompiled:
+    """Stands in a class for a method that nobody has used."""
+
+    def __init__(self, cls: Any, name: str, fields: Sequence[Field], group: tuple[str, ...]):
+        self.cls = cls
+        self.name = name
+        self.fields = fields
+        self.group = group
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        compiled = _compile_group(self.cls, self.fields, self.group)
+        for name, function in compiled.items():
+            if isinstance(self.cls.__dict__.get(name), _Uncompiled):
+                setattr(self.cls, name, function)
+        return compiled[self.name].__get__(instance, owner)
+
+
+def _compile_group(cls: Any, fields: Sequence[Field], group: tuple[str, ...]) -> dict[str, Any]:
     stored = [f for f in fields if f.expression is None]
     children = [f for f in stored if f.role.value == "child"]
-    body = [
-        *_init_source("__init__", fields, converting=True, check=hasattr(cls, "__check__")),
-        *_init_source("_init", fields, converting=False, check=False),
-        *_make_source(fields),
-        *_children_source(children),
-        *_map_source("map_children(self, f)", "", stored, children),
-        *_map_source("rewrite_with(rewriter, self)", "f = rewriter.visit", stored, children),
-        *_map_source("rewrite_inline(rewriter, self)", _DISPATCH, stored, children),
-        *_visit_source("visit_with(visitor, self)", "f = visitor.visit", children),
-        *_visit_source("visit_inline(visitor, self)", _DISPATCH, children),
-        f"return {', '.join(_GENERATED)}",
-    ]
+    if group is _BUILDING:
+        body = [
+            *_init_source("__init__", fields, converting=True, check=hasattr(cls, "__check__")),
+            *_init_source("_init", fields, converting=False, check=False),
+            *_make_source(fields),
+        ]
+    else:
+        body = [
+            *_children_source(children),
+            *_map_source("map_children(self, f)", "", stored, children),
+            *_map_source("rewrite_with(rewriter, self)", "f = rewriter.visit", stored, children),
+            *_map_source("rewrite_inline(rewriter, self)", _DISPATCH, stored, children),
+            *_visit_source("visit_with(visitor, self)", "f = visitor.visit", children),
+            *_visit_source("visit_inline(visitor, self)", _DISPATCH, children),
+        ]
     parameters = ", ".join(["cls", "new", "map_sequence", "map_mapping", "map_nested", "collect",
                             "visit_nested", *(f"default_{f.name}" for f in stored),
                             *(f"convert_{f.name}" for f in stored)])  # fmt: skip
-    source = f"def build({parameters}):\n" + "".join(f"    {line}\n" for line in body)
+    lines = [*body, f"return {', '.join(group)}"]
+    source = f"def build({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
     scope: dict[str, Any] = {}
     code = compile(source, f"<node {cls.__module__}.{cls.__name__}>", "exec")
     exec(code, sys.modules[cls.__module__].__dict__, scope)
-    functions: dict[str, Any] = dict(zip(_GENERATED, scope["build"](
+    functions: dict[str, Any] = dict(zip(group, scope["build"](
         cls, cls.__new__, map_sequence, map_mapping, map_nested, collect_nested, visit_nested,
         *[f.default_factory or f.default for f in stored],
         *[f.convert for f in stored],
@@ -60,21 +99,19 @@ def generate_methods(cls: Any, fields: Sequence[Field]) -> dict[str, Any]:
     for name, function in functions.items():
         function.__qualname__ = f"{cls.__qualname__}.{name}"
         function.__module__ = cls.__module__
-    functions["__init__"].__generated__ = True
-    functions["_make"] = staticmethod(functions["_make"])
-    if _has_custom_init(cls):
-        del functions["__init__"]
-    elif not any(f.convert for f in stored) and not hasattr(cls, "__check__"):
-        functions["_make"] = cls
-    for name in ("rewrite_with", "rewrite_inline", "visit_with", "visit_inline"):
-        functions[name] = staticmethod(functions[name]) if children else None
+    if group is _BUILDING:
+        functions["__init__"].__generated__ = True
+    for name in ("_make", *_CALLED_BY_VISITORS):
+        if name in functions:
+            functions[name] = staticmethod(functions[name])
     return functions
 
 
 def _has_custom_init(cls: Any) -> bool:
     """Whether the class or a base below Node writes its own ``__init__``."""
-    init = cls.__init__
-    return init is not object.__init__ and not getattr(init, "__generated__", False)
+    init = next(base.__dict__["__init__"] for base in cls.__mro__ if "__init__" in base.__dict__)
+    generated = isinstance(init, _Uncompiled) or getattr(init, "__generated__", False)
+    return init is not object.__init__ and not generated
 
 
 def _parameters(fields: Sequence[Field]) -> str:
