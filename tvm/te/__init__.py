@@ -1,6 +1,7 @@
 """Tensor expressions: what is computed, and schedules of how."""
 
 from tvm.tir.builtin import trace
+from tvm.tir.index_map import IndexMap as _IndexMap
 from tvm.tir.math_op import (
     abs,
     acos,
@@ -72,3 +73,5 @@ from .schedule import Schedule, SpecializedCondition, Stage, create_schedule
 from .tag import tag_scope
 from .tensor import Tensor, TensorSlice
 from .tensor_intrin import decl_tensor_intrin
+
+AXIS_SEPARATOR = _IndexMap.AXIS_SEPARATOR

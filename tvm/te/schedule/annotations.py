@@ -122,7 +122,11 @@ class AnnotationPrimitives(StageState):
         )
 
     def prefetch(self, tensor: Tensor, var: IterVar, offset: Any) -> None:
-        """Bring what a later iteration reads near: a hint that lowering does not use yet.
+        """Bring what a later iteration reads near: a hint to the processor.
+
+            for i: ... A[i] ...   ->   for i:
+                                           prefetch(A[i + offset])
+                                           ... A[i] ...
 
         Parameters
         ----------
@@ -134,6 +138,10 @@ class AnnotationPrimitives(StageState):
             How many iterations ahead.
         """
         self.find_leaf("prefetch", var)
+        if not isinstance(tensor, Tensor):
+            raise ScheduleError(
+                f"prefetch requires a tensor, got a value of {type(tensor).__name__}"
+            ).add_context(f"stage {self.op.name}, axis {var.var.name}")
         attr = self.attr_of(var)
         self._update(
             var,

@@ -12,8 +12,10 @@ from tvm.tir import op as tir_op
 from tvm.tir.expr import IntImm, IterVar, IterVarType, Var, const
 from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
 
+from ..tensor import Tensor
 from .intervals import in_dtype
 from .message_passing import pass_up_index
+from .prefetch import prefetch_ahead
 from .relations import Ranges, Values, is_one, is_zero
 from .stage import Stage
 from .stage_data import StorageRank, storage_rank, thread_rank
@@ -157,12 +159,19 @@ def _make_level(
         ).add_context(f"stage {stage.op.name}")
     var = Var(f"{iv.var.name}.init", dtype) if fresh else iv.var
     level.wrappers.append(_loop(var, domain.extent, kind))
+    if not fresh:
+        for tensor, offset in zip(attr.prefetch_data, attr.prefetch_offset, strict=True):
+            level.wrappers.append(_prefetch(tensor, var, in_dtype(offset, dtype)))
     values[iv] = var if is_zero(domain.min) else tir_op.add(domain.min, var)
     return level
 
 
 def _pragma(iv: IterVar, key: str, value: PrimExpr) -> Wrapper:
     return lambda body: AttrStmt(iv, f"pragma_{key}", value, body)
+
+
+def _prefetch(tensor: Tensor, var: Var, offset: PrimExpr) -> Wrapper:
+    return lambda body: prefetch_ahead(tensor, var, offset, body)
 
 
 def _loop(var: Var, extent: PrimExpr, kind: ForKind) -> Wrapper:

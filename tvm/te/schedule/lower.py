@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tvm.support.scope import deep
 from tvm.tir.buffer import Buffer
@@ -12,6 +12,7 @@ from tvm.tir.function import PrimFunc
 
 from ..tensor import Tensor
 from .infer_bound import infer_ranges
+from .layout import layouts_of
 from .schedule_ops import schedule_ops
 from .to_prim_func import to_prim_func
 
@@ -42,9 +43,9 @@ def lower_schedule(
     normal = schedule.normalize()
     # tensors whose operation was replaced by a primitive stand for what replaced it
     current = [_current(schedule, normal, arg) for arg in args]
-    buffers = {_current(schedule, normal, t): b for t, b in (binds or {}).items()}
+    buffers: Any = {_current(schedule, normal, t): b for t, b in (binds or {}).items()}
     body = schedule_ops(normal, infer_ranges(normal))
-    return to_prim_func(current, body, buffers, name)  # type: ignore[arg-type]
+    return to_prim_func(current, body, buffers, name, layouts_of(normal.stages))
 
 
 def _current(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm.error import OpNotImplemented, ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IterVar, as_expr
+from tvm.tir.index_map import IndexMap
 
 from ..tensor import ComputeOp, PlaceholderOp
+from .layout import transform_loops
 from .stage_data import AttachType
 from .stage_state import StageState
 
@@ -119,9 +122,36 @@ class PlacementPrimitives(StageState):
         """Not there yet: keep a sliding window."""
         raise OpNotImplemented("rolling_buffer is not available yet")
 
-    def transform_layout(self, mapping_function: Any) -> Any:
-        """Not there yet: change the layout of the result."""
-        raise OpNotImplemented(
-            "transform_layout is not available yet",
-            hint="give the te.compute the shape that it shall have in memory",
+    def transform_layout(self, mapping_function: Callable[..., Any]) -> list[IterVar] | None:
+        """Change where the elements of the result lie in memory; of an argument, its shape too.
+
+            s[B].transform_layout(lambda i, j: [i // 4, j, te.AXIS_SEPARATOR, i % 4])
+
+        Parameters
+        ----------
+        mapping_function : callable
+            From the indices to the new indices, with ``te.AXIS_SEPARATOR`` where the dimensions of
+            flattened memory are divided.
+
+        Returns
+        -------
+        new_iter_vars : list of IterVar or None
+            The loops in the order of the layout, if those over the result's axes were untouched and
+            of constant extent.
+        """
+        if not isinstance(self.op, (ComputeOp, PlaceholderOp)):
+            raise ScheduleError(
+                f"transform_layout requires a compute or placeholder, got {self.op.name}, "
+                f"a {type(self.op).__name__}"
+            ).add_context(f"stage {self.op.name}")
+        tensor = self.op.output(0)
+        ndim = len(self.layout.maps[-1].final_indices) if self.layout.maps else tensor.ndim
+        dtype = tensor.shape[0].dtype if tensor.ndim else "int32"
+        index_map, separators = IndexMap.from_func_with_separators(
+            mapping_function, ndim, index_dtype=dtype
         )
+        is_first = not self.layout.maps
+        self.layout = self.layout.then(index_map, separators)
+        if not is_first or isinstance(self.op, PlaceholderOp):
+            return None
+        return transform_loops(self, index_map)

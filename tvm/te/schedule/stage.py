@@ -30,6 +30,7 @@ class Stage(LoopPrimitives, AnnotationPrimitives, PlacementPrimitives):
         new.attach_type = self.attach_type
         new.attach_ivar = self.attach_ivar
         new.attach_stage = self.attach_stage
+        new.layout = self.layout
         new.is_double_buffered = self.is_double_buffered
         new.group = self.group
         new.is_output = self.is_output

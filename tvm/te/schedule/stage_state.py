@@ -11,6 +11,7 @@ from tvm.runtime.object import Object
 from tvm.tir.expr import IterVar, IterVarType
 
 from ..tensor import Operation
+from .layout import Layout
 from .relations import Relation
 from .stage_data import NO_ATTR, AttachType, IterVarAttr
 
@@ -31,6 +32,7 @@ class StageState(Object):
         "is_double_buffered",
         "is_output",
         "iter_var_attrs",
+        "layout",
         "leaf_iter_vars",
         "op",
         "origin_op",
@@ -53,6 +55,7 @@ class StageState(Object):
         self.attach_type = AttachType.GroupRoot
         self.attach_ivar: IterVar | None = None
         self.attach_stage: Any = None
+        self.layout = Layout()
         self.is_double_buffered = False
         self.group: Any = None
         self.is_output = False

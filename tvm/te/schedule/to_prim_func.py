@@ -20,13 +20,17 @@ from tvm.tir.stmt import (
     AttrStmt,
     BufferRealize,
     BufferStore,
+    Prefetch,
     ProducerRealize,
     ProducerStore,
     Stmt,
+    seq,
 )
 
 from ..tensor import Operation, Tensor
 from .bind_buffer import bind_placeholder
+from .layout import Layout
+from .prefetch import PREFETCH_SCOPE
 
 
 @deep
@@ -35,6 +39,7 @@ def to_prim_func(
     body: Stmt,
     binds: Mapping[Tensor, Buffer] | None = None,
     name: str = "main",
+    layouts: Mapping[Tensor, Layout] | None = None,
 ) -> PrimFunc:
     """The function with the given parameters.
 
@@ -46,13 +51,17 @@ def to_prim_func(
         From ``ScheduleOps``.
     binds : dict of Tensor to Buffer, optional
         Buffers that tensors lie in.
+    layouts : dict of Tensor to Layout, optional
+        Of the tensors that do not lie in order.
     """
-    buffers = dict(binds or {})
+    placed = layouts or {}
+    buffers = {t: placed[t].buffer(b) if t in placed else b for t, b in (binds or {}).items()}
     params: list[Buffer | Var] = []
     for arg in args:
         if isinstance(arg, Tensor):
             if arg not in buffers:
-                buffers[arg] = decl_buffer(arg.shape, arg.dtype, arg.name)
+                buffer = decl_buffer(arg.shape, arg.dtype, arg.name)
+                buffers[arg] = placed[arg].buffer(buffer) if arg in placed else buffer
             params.append(buffers[arg])
         elif isinstance(arg, (Buffer, Var)):
             params.append(arg)
@@ -61,7 +70,7 @@ def to_prim_func(
                 f"{name} requires tensors, buffers and variables as arguments, "
                 f"got a value of {type(arg).__name__}"
             )
-    body = _BufferAssigner(buffers, name).visit(body)
+    body = _BufferAssigner(buffers, name, placed).visit(body)
     attrs = {"global_symbol": name, "tir.noalias": True, "from_legacy_te_schedule": True}
     return PrimFunc(params, body, None, None, attrs)
 
@@ -69,9 +78,12 @@ def to_prim_func(
 class _BufferAssigner(Rewriter):
     """Puts buffers in the place of tensors."""
 
-    def __init__(self, buffers: dict[Tensor, Buffer], function: str) -> None:
+    def __init__(
+        self, buffers: dict[Tensor, Buffer], function: str, layouts: Mapping[Tensor, Layout]
+    ) -> None:
         self.buffers = buffers
         self.function = function
+        self.layouts = layouts
         # the region of each tensor that is kept inside
         self.bounds: dict[Tensor, tuple[Range, ...]] = {}
         # how the strides of such tensors are padded
@@ -89,11 +101,17 @@ class _BufferAssigner(Rewriter):
 
     def visit_producer_load(self, load: ProducerLoad) -> PrimExpr:
         load = self.rewrite_children(load)
-        return BufferLoad._make(self.buffer_of(load.producer), load.indices, None, load.span)  # type: ignore[no-any-return]
+        indices = self._indices(load.producer, load.indices)
+        return BufferLoad._make(self.buffer_of(load.producer), indices, None, load.span)  # type: ignore[no-any-return]
+
+    def _indices(self, tensor: Any, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+        layout = self.layouts.get(tensor)
+        return indices if layout is None else layout.indices(indices)
 
     def visit_producer_store(self, store: ProducerStore) -> Stmt:
         store = self.rewrite_children(store)
-        return BufferStore(self.buffer_of(store.producer), store.value, store.indices)
+        indices = self._indices(store.producer, store.indices)
+        return BufferStore(self.buffer_of(store.producer), store.value, indices)
 
     def visit_producer_realize(self, realize: ProducerRealize) -> Stmt:
         tensor: Any = realize.producer
@@ -101,15 +119,23 @@ class _BufferAssigner(Rewriter):
             # an argument has its memory already
             return self.visit(realize.body)  # type: ignore[no-any-return]
         buffer = decl_buffer(tensor.shape, tensor.dtype, tensor.name, scope=realize.storage_scope)
+        bounds = realize.bounds
+        if (layout := self.layouts.get(tensor)) is not None:
+            buffer, bounds = layout.buffer(buffer), layout.region(bounds)
         self.buffers[tensor] = buffer
-        self.bounds[tensor] = realize.bounds
+        self.bounds[tensor] = bounds
         body = self.visit(realize.body)
         del self.buffers[tensor]
-        return BufferRealize(buffer, realize.bounds, realize.condition, body)
+        return BufferRealize(buffer, bounds, realize.condition, body)
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         if attr.attr_key == "buffer_bind_scope":
             return self._bind(attr)
+        if attr.attr_key == PREFETCH_SCOPE:
+            bounds = tuple(self._region(attr))
+            if (layout := self.layouts.get(attr.node)) is not None:
+                bounds = layout.region(bounds)
+            return seq([Prefetch(self.buffer_of(attr.node), bounds), self.visit(attr.body)])
         node: Any = attr.node
         if isinstance(node, Tensor):
             return self._align(attr, node)
@@ -123,6 +149,14 @@ class _BufferAssigner(Rewriter):
         if value is attr.value and body is attr.body:
             return attr
         return AttrStmt(node, attr.attr_key, value, body)
+
+    def _region(self, attr: AttrStmt) -> list[Range]:
+        """The attribute's value tells begin and extent of each dimension."""
+        ends: Any = self.visit(attr.value)
+        return [
+            Range.from_min_extent(begin, extent)
+            for begin, extent in zip(ends.args[::2], ends.args[1::2], strict=True)
+        ]
 
     def _align(self, attr: AttrStmt, tensor: Tensor) -> Stmt:
         """Alignment is said of the buffer that the realization inside brings about."""
@@ -143,13 +177,14 @@ class _BufferAssigner(Rewriter):
     def _bind(self, attr: AttrStmt) -> Stmt:
         """Let the body of an extern operation use the tensor's own buffer."""
         placeholder, tensor = attr.node
+        if tensor in self.layouts:
+            raise LoweringError(
+                f"a body that uses buffers requires tensors in order, got {tensor.name} with "
+                "a layout of its own",
+                hint="transform the layout of a cache, or write the layout in the te.compute",
+            )
         actual = self.buffer_of(tensor)
         body = self.visit(attr.body)
-        # the attribute's value tells begin and extent of each dimension
-        ends: Any = self.visit(attr.value)
-        region = [
-            Range.from_min_extent(begin, extent)
-            for begin, extent in zip(ends.args[::2], ends.args[1::2], strict=True)
-        ]
+        region = self._region(attr)
         bounds, aligns = self.bounds.get(tensor), self.aligns.get(tensor)
         return bind_placeholder(body, placeholder, actual, region, bounds, aligns)

@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+
+import tvm
+from tvm import te
+from tvm.error import ScheduleError
+
+from ..outline import expect, lowered
+from ..programs import chain, check_chain, check_matmul, matmul
+
+
+def plane(rows: int = 8, cols: int = 6) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
+    """A -> B = A * 2 -> C = B + 1."""
+    a = te.placeholder((rows, cols), name="A")
+    b = te.compute((rows, cols), lambda i, j: a[i, j] * 2, name="B")
+    return a, b, te.compute((rows, cols), lambda i, j: b[i, j] + 1, name="C")
+
+
+def check(s: te.Schedule, a: te.Tensor, c: te.Tensor) -> None:
+    x = np.random.default_rng(0).random([int(d) for d in a.shape], "float32")
+    func = te.schedule.lower_schedule(s, [a, c])
+    out = np.zeros([int(d) for d in c.shape], "float32")
+    tvm.tir.interp.interpret(func, x, out)
+    np.testing.assert_allclose(out, x * 2 + 1)
+    result = tvm.nd.empty(out.shape)
+    tvm.build(s, [a, c], "llvm")(tvm.nd.array(x), result)
+    np.testing.assert_allclose(result.numpy(), x * 2 + 1)
+
+
+def test_loops_follow_the_layout() -> None:
+    a, b, c = plane()
+    s = te.create_schedule(c.op)
+    loops = s[b].transform_layout(lambda i, j: [i // 4, j, i % 4])
+    assert loops is not None
+    s[b].vectorize(loops[-1])
+    assert lowered(s, [a, c]) == expect("""
+        realize B[2, 6, 4]
+          for axis0 in serial(2)
+            for axis1 in serial(6)
+              for axis2 in vectorized(4)
+                store B
+          for i in serial(8)
+            for j in serial(6)
+              store C
+    """)
+    check(s, a, c)
+
+
+def test_padding_is_guarded() -> None:
+    a, b, c = plane(7, 5)
+    s = te.create_schedule(c.op)
+    s[b].transform_layout(lambda i, j: [i // 4, j, i % 4])
+    text = lowered(s, [a, c])
+    assert "realize B[2, 5, 4]" in text and "if likely" in text
+    check(s, a, c)
+
+
+def test_layouts_of_stages_inside_loops() -> None:
+    a, b, c = plane()
+    s = te.create_schedule(c.op)
+    outer, _ = s[c].split(c.op.axis[0], factor=4)
+    s[b].compute_at(s[c], outer)
+    s[b].transform_layout(lambda i, j: [j, i])
+    assert "realize B[6, 4]" in lowered(s, [a, c])
+    check(s, a, c)
+
+
+def test_layouts_of_arguments_change_their_shape() -> None:
+    a, b, c = plane()
+    s = te.create_schedule(c.op)
+    s[a].transform_layout(lambda i, j: [j, i])
+    s[c].transform_layout(lambda i, j: [i // 2, j, i % 2])
+    func = te.schedule.lower_schedule(s, [a, c])
+    shapes = [[int(d) for d in func.buffer_map[p].shape] for p in func.params]
+    assert shapes == [[6, 8], [4, 6, 2]] and b is not c
+    x = np.random.default_rng(0).random((8, 6), "float32")
+    out = tvm.nd.empty((4, 6, 2))
+    tvm.build(s, [a, c], "llvm")(tvm.nd.array(np.ascontiguousarray(x.T)), out)
+    expected = (x * 2 + 1).reshape(4, 2, 6).transpose(0, 2, 1)
+    np.testing.assert_allclose(out.numpy(), expected)
+
+
+def test_separators_reach_the_buffer() -> None:
+    a, b, c = plane()
+    s = te.create_schedule(c.op)
+    s[c].transform_layout(lambda i, j: [i, te.AXIS_SEPARATOR, j])
+    func = te.schedule.lower_schedule(s, [a, c])
+    buffer = func.buffer_map[func.params[1]]
+    assert [int(position) for position in buffer.axis_separators] == [1] and b is not a
+
+
+def test_transformed_loops_leave_the_memory_to_the_layout() -> None:
+    a, b, c = matmul(8, 6, 10)
+    s = te.create_schedule(c.op)
+    copy = s.cache_read(b, "global", [c])
+    assert s[copy].transform_layout(lambda k, j: [j // 2, k, j % 2]) is not None
+    s[copy].transform_layout(lambda jo, k, ji: [jo, ji, k])
+    check_matmul(s, a, b, c)
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+    s[b].split(b.op.axis[0], factor=4)
+    assert s[b].transform_layout(lambda i: [i // 5, i % 5]) is None
+    check_chain(s, a, c)
+    a, b, c = plane()
+    s = te.create_schedule(c.op)
+    s[b].reorder(*reversed(b.op.axis))
+    assert s[b].transform_layout(lambda i, j: [j, i]) is None
+    check(s, a, c)
+
+
+def test_symbolic_sizes_keep_their_loops() -> None:
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: a[i] * 2, name="B")
+    c = te.compute((n,), lambda i: b[i] + 1, name="C")
+    s = te.create_schedule(c.op)
+    assert s[b].transform_layout(lambda i: [i // 4, i % 4]) is None
+    x, out = np.arange(11, dtype="float32"), tvm.nd.empty((11,))
+    tvm.build(s, [a, c], "llvm")(tvm.nd.array(x), out)
+    np.testing.assert_array_equal(out.numpy(), x * 2 + 1)
+
+
+def test_misuse_is_refused() -> None:
+    a, b, c = plane()
+    s = te.create_schedule(c.op)
+
+    with pytest.raises(ValueError, match="an index map of 2 dimensions is required, got 1"):
+        s[b].transform_layout(lambda i: [i])
+    out = te.extern((8, 6), [b], lambda ins, outs: tvm.tir.Evaluate(0), name="E")
+    s = te.create_schedule(out.op)
+    with pytest.raises(ScheduleError, match="transform_layout requires a compute or placeholder"):
+        s[out].transform_layout(lambda i, j: [j, i])
+    assert a is not c

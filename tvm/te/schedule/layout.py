@@ -1,0 +1,192 @@
+"""Layouts of results in memory, and loops in their order.
+
+s[B].transform_layout(lambda i, j: [i // 4, j, i % 4])
+
+for i, j:                          for i//4, j, i%4:
+    B[i, j] = A[i, j]     ->           B[i//4, j, i%4] = A[...]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tvm.arith import Analyzer
+from tvm.error import ScheduleError
+from tvm.ir.expr import PrimExpr
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import IntImm, IterVar, Range
+from tvm.tir.index_map import IndexMap
+
+from ..tensor import Tensor
+from .intervals import from_range, in_dtype, interval_of, point, to_range
+from .relations import Ranges, Relation, Sets, Unchecked, Values, is_zero
+
+if TYPE_CHECKING:
+    from .stage_state import StageState
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the elements of a tensor lie: maps, one after the other, and separators at last."""
+
+    maps: tuple[IndexMap, ...] = ()
+    separators: tuple[int, ...] = ()
+
+    def then(self, index_map: IndexMap, separators: Sequence[int]) -> Layout:
+        """The layout with one more map behind it."""
+        return Layout((*self.maps, index_map), tuple(separators))
+
+    def indices(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+        """Where an element lies."""
+        for index_map in self.maps:
+            indices = index_map.map_indices(indices)
+        return tuple(indices)
+
+    def region(self, region: Sequence[Range]) -> tuple[Range, ...]:
+        """The hull of where the elements of a region lie."""
+        for index_map in self.maps:
+            region = map_region(index_map, region, Analyzer())
+        return tuple(region)
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        """The buffer with the shape that the layout has in memory."""
+        if buffer.strides:
+            raise ScheduleError(
+                f"transform_layout requires a compact buffer, got {buffer.name} with strides"
+            )
+        whole = [Range(0, dim) for dim in buffer.shape]
+        shape = tuple([domain.extent for domain in self.region(whole)])
+        separators = tuple([IntImm("int32", position) for position in self.separators])
+        return buffer.replace(shape=shape, axis_separators=separators)
+
+
+def map_region(
+    index_map: IndexMap, region: Sequence[Range], analyzer: Analyzer
+) -> tuple[Range, ...]:
+    """The hull of the image of a region."""
+    pairs = zip(index_map.initial_indices, region, strict=True)
+    domains = {var: from_range(domain) for var, domain in pairs}
+    found = []
+    for index in index_map.final_indices:
+        values = interval_of(index, domains, analyzer)
+        if values.low is None or values.high is None:
+            raise ScheduleError(
+                f"transform_layout requires indices with known bounds, got {index}",
+                hint="use sums, products, // and % by constants",
+            )
+        found.append(to_range(values, Range(0, 1), analyzer))
+    return tuple(found)
+
+
+class Transform(Relation):
+    """``children = map(parents)``, and back by the inverse."""
+
+    __slots__ = ("back", "forward", "new", "old")
+
+    def __init__(
+        self,
+        old: Sequence[IterVar],
+        new: Sequence[IterVar],
+        forward: IndexMap,
+        back: IndexMap,
+    ) -> None:
+        self.old, self.new = tuple(old), tuple(new)
+        self.forward, self.back = forward, back
+
+    def __repr__(self) -> str:
+        names = [", ".join([iv.var.name for iv in side]) for side in (self.old, self.new)]
+        return f"transform({names[0]} -> {names[1]})"
+
+    @property
+    def parents(self) -> tuple[IterVar, ...]:
+        return self.old
+
+    @property
+    def children(self) -> tuple[IterVar, ...]:
+        return self.new
+
+    def pass_down(self, ranges: Ranges, threaded: Mapping[IterVar, bool]) -> None:
+        region = map_region(self.forward, [ranges[iv] for iv in self.old], ranges.analyzer)
+        for iv, domain in zip(self.new, region, strict=True):
+            ranges.learn(iv, domain.min, domain.extent)
+        if self._exceeds(ranges, ranges.analyzer) and any(
+            not is_zero(ranges[iv].min) for iv in self.old
+        ):
+            raise ScheduleError(
+                "transform_layout requires whole axes or parts that the new loops fill, got "
+                f"{', '.join([f'{iv.var.name} in {ranges[iv]}' for iv in self.old])}",
+                hint="compute the stage at the root",
+            )
+
+    def _exceeds(self, ranges: Mapping[IterVar, Range], analyzer: Analyzer) -> bool:
+        """Whether the new loops have more iterations than there are elements."""
+        sizes = [_product([ranges[iv].extent for iv in side]) for side in (self.old, self.new)]
+        return not analyzer.can_prove_equal(*sizes)
+
+    def pass_up_values(self, ranges: Mapping[IterVar, Range], values: Values) -> None:
+        if all(iv in values for iv in self.new):
+            found = self.back.map_indices([values[iv] for iv in self.new])
+            for iv, value in zip(self.old, found, strict=True):
+                values[iv] = in_dtype(value, iv.var.dtype)
+
+    def pass_down_values(self, ranges: Mapping[IterVar, Range], values: Values) -> None:
+        if all(iv in values for iv in self.old):
+            found = self.forward.map_indices([values[iv] for iv in self.old])
+            for iv, value in zip(self.new, found, strict=True):
+                values[iv] = in_dtype(value, iv.var.dtype)
+
+    def pass_up_sets(self, ranges: Mapping[IterVar, Range], sets: Sets, analyzer: Analyzer) -> None:
+        known = [sets.get(iv) for iv in self.new]
+        points = [one.low for one in known if one is not None and one.is_point and one.low]
+        if len(points) == len(self.new):
+            found = [point(value) for value in self.back.map_indices(points)]
+        else:
+            found = [from_range(ranges[iv]) for iv in self.old]
+        sets.update(zip(self.old, found, strict=True))
+
+    def pass_up_checks(
+        self, ranges: Mapping[IterVar, Range], unchecked: Unchecked, analyzer: Analyzer
+    ) -> None:
+        inside = [iv for iv in self.new if iv in unchecked]
+        for iv in inside:
+            del unchecked[iv]
+        if inside or self._exceeds(ranges, analyzer):
+            unchecked.update(dict.fromkeys(self.old))
+
+
+def _product(extents: Sequence[PrimExpr]) -> PrimExpr:
+    total: PrimExpr = IntImm("int32", 1)
+    for extent in extents:
+        total = total * extent
+    return total
+
+
+def transform_loops(stage: StageState, index_map: IndexMap) -> list[IterVar] | None:
+    """Let the loops over the axes of the result follow its layout, if they are untouched."""
+    own: dict[IterVar, None] = dict.fromkeys(stage.op.axis)  # type: ignore[attr-defined]
+    axes = list(own)
+    places = [position for position, iv in enumerate(stage.leaf_iter_vars) if iv in own]
+    extents = [None if iv.dom is None else iv.dom.extent for iv in axes]
+    shape = [extent.value for extent in extents if isinstance(extent, IntImm)]
+    if not axes or len(places) != len(axes) or len(shape) != len(axes):
+        return None
+    there = stage.leaf_iter_vars[places[0] : places[0] + len(axes)]
+    if any(loop is not iv for loop, iv in zip(there, axes, strict=False)):
+        return None
+    try:
+        back, _ = index_map.non_surjective_inverse(shape)
+    except ValueError:
+        return None
+    new = [IterVar(None, f"axis{k}", axes[0].iter_type) for k in range(len(back.initial_indices))]
+    stage.apply_relation(Transform(axes, new, index_map, back), new)
+    stage.leaf_iter_vars[places[0] : places[0] + len(axes)] = new
+    return new
+
+
+def layouts_of(stages: Sequence[StageState]) -> dict[Tensor, Layout]:
+    """The layouts of the tensors that do not lie in order."""
+    return {
+        tensor: stage.layout for stage in stages for tensor in stage.op.outputs if stage.layout.maps
+    }
