@@ -23,6 +23,7 @@ from .inline import Inline, RemoveUnusedFunctions
 from .legalize import Legalize
 from .merge_compiler_regions import MergeCompilerRegions
 from .merge_composite import MergeComposite
+from .mixed_precision import ToMixedPrecision
 from .normal_form import ToANormalForm, ToANormalFormExpr, ToGraphNormalForm
 from .partition_graph import PartitionGraph
 from .simplify_expr import SimplifyExpr

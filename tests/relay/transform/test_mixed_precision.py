@@ -1,0 +1,127 @@
+"""Narrow floats where they pay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.ir import register_op_attr
+from tvm.relay.transform import ToMixedPrecision
+
+from .common import assert_transforms, assert_unchanged, run
+
+
+def params() -> tuple[relay.Var, relay.Var]:
+    return relay.var("x", shape=(4, 8)), relay.var("w", shape=(8, 8))
+
+
+def narrow(e: relay.Expr, dtype: str = "float16") -> relay.Expr:
+    return relay.cast(e, dtype)
+
+
+def layer(x: relay.Expr, w: relay.Expr, dtype: str = "float16") -> relay.Expr:
+    return narrow(relay.nn.dense(narrow(x, dtype), narrow(w, dtype), out_dtype="float32"), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_products_gain_and_others_follow(dtype: str) -> None:
+    x, w = params()
+    before = relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w)))
+    x, w = params()
+    after = relay.Function([x, w], relay.nn.relu(layer(x, w, dtype)))
+    assert_transforms(before, after, ToMixedPrecision(dtype))
+
+
+def test_parameters_follow_values() -> None:
+    x, w = params()
+    b = relay.var("b", shape=(8,))
+    before = relay.Function([x, w, b], relay.nn.dense(x, w) + b)
+    x, w = params()
+    b = relay.var("b", shape=(8,))
+    assert_transforms(
+        before, relay.Function([x, w, b], layer(x, w) + narrow(b)), ToMixedPrecision()
+    )
+
+
+def test_softmax_stays_wide() -> None:
+    x, w = params()
+    before = relay.Function([x, w], relay.nn.softmax(relay.nn.dense(x, w)))
+    x, w = params()
+    after = relay.Function([x, w], relay.nn.softmax(narrow(layer(x, w), "float32")))
+    assert_transforms(before, after, ToMixedPrecision())
+
+
+def test_wide_programs_are_unchanged() -> None:
+    x, _ = params()
+    assert_unchanged(relay.Function([x], relay.exp(relay.nn.relu(x))), ToMixedPrecision())
+
+
+def test_a_value_that_goes_to_and_fro_is_not_converted_twice() -> None:
+    x, w = params()
+    y = relay.nn.relu(relay.nn.dense(x, w))
+    after = run(
+        relay.Function([x, w], relay.nn.dense(relay.exp(y), relay.Tuple([y])[0])),
+        ToMixedPrecision(),
+    )
+    assert str(after).count('dtype="float32"') == 1 + str(after).count('out_dtype="float32"')
+
+
+def test_tuples_and_control_flow() -> None:
+    x, w = params()
+    y = relay.nn.dense(x, w)
+    both = relay.concatenate([y, relay.nn.relu(y)], axis=0)
+    after = run(relay.Function([x, w], both), ToMixedPrecision())
+    assert str(after.ret_type.dtype) == "float16"
+    c = relay.var("c", "bool")
+    after = run(relay.Function([c, x, w], relay.If(c, y, x)), ToMixedPrecision())
+    assert str(after.ret_type.dtype) == "float32"
+
+
+def test_output_dtype_is_kept_on_request() -> None:
+    x, w = params()
+    func = relay.Function([x, w], relay.nn.dense(x, w))
+    with tvm.transform.PassContext(config={"relay.ToMixedPrecision.keep_orig_output_dtype": True}):
+        assert str(run(func, ToMixedPrecision()).ret_type.dtype) == "float32"
+    assert str(run(func, ToMixedPrecision()).ret_type.dtype) == "float16"
+
+
+@pytest.fixture
+def unknown_precision() -> Iterator[None]:
+    op = tvm.ir.Op.get("tanh")
+    before, op.precision = op.precision, None
+    yield
+    op.precision = before
+    op.levels.clear()
+
+
+def test_operators_without_facet(unknown_precision: None) -> None:
+    x, w = params()
+    func = relay.Function([x, w], relay.tanh(relay.nn.dense(x, w)))
+    with pytest.raises(tvm.error.OpNotImplemented, match="requires the precision of tanh"):
+        run(func, ToMixedPrecision(missing_op_mode=0))
+    with pytest.warns(UserWarning, match="leaves tanh in float32"):
+        assert str(run(func, ToMixedPrecision()).ret_type.dtype) == "float32"
+    register_op_attr(
+        "tanh", "FTVMMixedPrecisionConversionType", lambda call, dtype: [1, dtype, dtype]
+    )
+    assert str(run(func, ToMixedPrecision(missing_op_mode=0)).ret_type.dtype) == "float16"
+
+
+def test_bad_parameters_are_refused() -> None:
+    with pytest.raises(tvm.TVMError, match="float16 or bfloat16"):
+        ToMixedPrecision("int8")
+    with pytest.raises(tvm.TVMError, match="missing_op_mode"):
+        ToMixedPrecision(missing_op_mode=3)
+
+
+def test_values_are_near() -> None:
+    x, w = params()
+    func = relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w)))
+    a, b = (np.random.default_rng(i).random(s, "float32") for i, s in enumerate([(4, 8), (8, 8)]))
+    mod = ToMixedPrecision()(tvm.IRModule.from_expr(func))
+    got = relay.create_executor("graph", mod).evaluate()(a, b)
+    np.testing.assert_allclose(got.numpy().astype("float32"), a @ b.T, rtol=5e-3)
