@@ -290,7 +290,7 @@ def const(
     else:
         array = np.asarray(value)
         dtype = dtype or _DEFAULT_CONST_DTYPE.get(array.dtype.name, array.dtype.name)
-    return Constant(nd.array(array.astype(nd.numpy_dtype(as_dtype(dtype)), copy=False)), span)
+    return Constant(nd.array(array.astype(as_dtype(dtype).numpy, copy=False)), span)
 
 
 def is_scalar_constant(expr: RelayExpr) -> bool:

@@ -33,6 +33,7 @@ from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
 AnyArray = npt.NDArray[Any]
+_ADDRESS = np.dtype("uint64")
 
 
 class NDArray(NDArrayBase, Object):
@@ -61,7 +62,7 @@ class NDArray(NDArrayBase, Object):
         """A copy as a numpy array."""
         dtype = self.dtype
         shape = self.shape if dtype.lanes == 1 else (*self.shape, dtype.lanes)
-        result = np.empty(shape, numpy_dtype(dtype))
+        result = np.empty(shape, _held_type(dtype))
         if self.strides is not None:
             result[...] = self._strided_view()
         else:
@@ -76,7 +77,7 @@ class NDArray(NDArrayBase, Object):
         if self.device.device_type != Device.kDLCPU:
             raise ValueError("an array with strides can only be read on the CPU")
         assert self.strides is not None
-        item = numpy_dtype(self.dtype)
+        item = _held_type(self.dtype)
         span = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
         flat = _core.ndarray_over(self, self.data_address, (span,), self.dtype).numpy()
         steps = tuple(s * item.itemsize for s in self.strides)
@@ -113,7 +114,7 @@ class NDArray(NDArrayBase, Object):
         source = np.asarray(source_array)
         if source.shape != shape:
             raise ValueError(f"copyfrom needs shape {shape}, got {source.shape}")
-        compact = np.ascontiguousarray(source, numpy_dtype(dtype)).reshape(shape)
+        compact = np.ascontiguousarray(source, _held_type(dtype)).reshape(shape)
         self._copy_from_buffer(_plain(compact))
         return self
 
@@ -181,10 +182,9 @@ def _rebuild(values: AnyArray, dtype: str) -> NDArray:
     return empty(values.shape, dtype).copyfrom(values)
 
 
-@cache
-def numpy_dtype(dtype: DType) -> np.dtype[Any]:
-    """numpy's type for an element type."""
-    element: np.dtype[Any] = np.dtype("uint64") if dtype.is_handle else dtype.numpy
+def _held_type(dtype: DType) -> np.dtype[Any]:
+    """numpy's type for what an array holds: addresses are numbers here."""
+    element: np.dtype[Any] = _ADDRESS if dtype.is_handle else dtype.numpy
     return element
 
 
@@ -272,7 +272,6 @@ __all__ = [
     "hexagon",
     "metal",
     "mtl",
-    "numpy_dtype",
     "numpyasarray",
     "opencl",
     "rocm",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 # DLPack type codes; bool is uint with one bit, handle is the classic opaque pointer
@@ -83,11 +84,7 @@ class DType(str):
     @property
     def numpy(self) -> Any:
         """The numpy type of one element; int4 and uint4 values are held in a byte each."""
-        import ml_dtypes
-        import numpy
-
-        name = _NUMPY_NAMES.get(self.element, str(self.element))
-        return numpy.dtype(getattr(ml_dtypes, name, name) if "float" in name else name)
+        return _numpy_type(self.element)
 
     def with_lanes(self, lanes: int) -> DType:
         """The vector type with this element type and ``lanes`` lanes."""
@@ -96,6 +93,15 @@ class DType(str):
     def with_bits(self, bits: int) -> DType:
         """The type with the same code and lanes, and ``bits`` bits."""
         return dtype(f"{self.code}{bits}").with_lanes(self.lanes)
+
+
+@cache
+def _numpy_type(element: DType) -> Any:
+    import ml_dtypes
+    import numpy
+
+    name = _NUMPY_NAMES.get(element, str(element))
+    return numpy.dtype(getattr(ml_dtypes, name, name) if "float" in name else name)
 
 
 _INTERNED: dict[Any, DType] = {}
