@@ -100,6 +100,17 @@ def test_operators_left_over_get_a_kernel_each() -> None:
     assert run(fused, SeparateOps()).body is fused.body
 
 
+def test_kernel_takes_the_fields_it_reads() -> None:
+    a, b = relay.split(image(), 2, axis=1)
+    fused = run(function(relay.Tuple([relay.sum(a, axis=1), relay.max(b, axis=1)])), FuseOps(2))
+    for name in ("sum", "max"):
+        (kernel,) = [
+            n for n in relay.analysis.post_order(fused)
+            if isinstance(n, relay.Call) and isinstance(n.op, relay.Function) and name in str(n.op)
+        ]  # fmt: skip
+        assert [type(arg) for arg in kernel.args] == [relay.TupleGetItem]
+
+
 def test_scalar_constants_are_part_of_the_kernel() -> None:
     x = image()
     fused = run(function(x + relay.const(2.0)), FuseOps(2))

@@ -185,6 +185,9 @@ class _Outliner:
         if type(expr) is Constant:
             return expr
         kernel = self.kernels.setdefault(id(group), _Kernel())
+        if type(expr) is TupleGetItem and self.group_of[id(expr.tuple_value)] is not group:
+            # the kernel takes the one field, not the whole tuple
+            return kernel.param_for(expr, self._rebuilt(expr))
         new: list[RelayExpr] = []
         for operand in operands(expr):
             if isinstance(operand, Op):
