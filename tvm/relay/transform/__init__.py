@@ -13,8 +13,10 @@ from .combine_parallel import (
 )
 from .common import FunctionPass, function_pass
 from .common_subexpr import EliminateCommonSubexpr
+from .convert_layout import ConvertLayout
 from .dead_code import DeadCodeElimination
 from .defuse_ops import DefuseOps
+from .fast_math import FastMath
 from .fold_constant import FoldConstant, FoldConstantExpr
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .fuse_ops import FuseOps, SeparateOps

@@ -1,0 +1,106 @@
+"""Layouts on demand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.relay import testing
+from tvm.relay.transform import ConvertLayout
+
+from .common import assert_transforms, assert_unchanged, run
+
+NHWC = ConvertLayout({"nn.conv2d": ["NHWC", "default"]})
+
+
+def conv(x: relay.Expr, w: relay.Expr, **layouts: str) -> relay.Expr:
+    return relay.nn.conv2d(x, w, padding=(1, 1), channels=8, kernel_size=(3, 3), **layouts)
+
+
+def vars_() -> list[relay.Var]:
+    return [relay.var("x", shape=(1, 4, 6, 6)), relay.var("w", shape=(8, 4, 3, 3))]
+
+
+def moved(e: relay.Expr, source: str = "NCHW", target: str = "NHWC") -> relay.Expr:
+    return relay.layout_transform(e, source, target)
+
+
+def moved_conv(x: relay.Expr, w: relay.Expr) -> relay.Expr:
+    return conv(moved(x), moved(w, "OIHW", "HWIO"), data_layout="NHWC", kernel_layout="HWIO")
+
+
+def test_conv_and_activation() -> None:
+    x, w = vars_()
+    before = relay.Function([x, w], relay.nn.relu(conv(x, w)))
+    x, w = vars_()
+    after = relay.Function([x, w], moved(relay.nn.relu(moved_conv(x, w)), "NHWC", "NCHW"))
+    assert_transforms(before, after, NHWC)
+
+
+def test_bias_of_lower_rank_and_residual() -> None:
+    x, w = vars_()
+    b = relay.var("b", shape=(8, 1, 1))
+    y = conv(x, w)
+    before = relay.Function([x, w, b], relay.exp(y + b) * y)
+    x, w = vars_()
+    b = relay.var("b", shape=(8, 1, 1))
+    y = moved_conv(x, w)
+    z = relay.exp(y + moved(relay.expand_dims(b, 0))) * y
+    assert_transforms(before, relay.Function([x, w, b], moved(z, "NHWC", "NCHW")), NHWC)
+
+
+def test_dense_and_finished_layouts_are_untouched() -> None:
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    assert_unchanged(relay.Function([x, w], relay.nn.dense(x, w)), NHWC)
+    x, w = relay.var("x", shape=(1, 6, 6, 4)), relay.var("w", shape=(3, 3, 4, 8))
+    func = relay.Function([x, w], conv(x, w, data_layout="NHWC", kernel_layout="HWIO"))
+    assert_unchanged(func, NHWC)
+
+
+def test_kernel_layout_as_given() -> None:
+    x, w = vars_()
+    after = run(relay.Function([x, w], conv(x, w)), ConvertLayout({"nn.conv2d": ["NHWC", "OHWI"]}))
+    assert 'kernel_layout="OHWI"' in str(after)
+
+
+def test_bad_layouts_are_refused() -> None:
+    with pytest.raises(tvm.TVMError, match="knows no operator 'nn.conv'"):
+        ConvertLayout({"nn.conv": ["NHWC", "default"]})
+    with pytest.raises(tvm.TVMError, match="requires a list of layouts"):
+        ConvertLayout({"nn.conv2d": "NHWC"})
+    x, w = vars_()
+    with pytest.raises(tvm.TVMError, match="requires layouts of the axes of NCHW"):
+        run(relay.Function([x, w], conv(x, w)), ConvertLayout({"nn.conv2d": ["NDHWC", "default"]}))
+
+
+@pytest.mark.parametrize("network", ["resnet", "mobilenet"])
+def test_networks_have_transforms_at_their_ends_only(network: str) -> None:
+    if network == "resnet":
+        mod, params = testing.resnet.get_workload(
+            image_shape=(3, 28, 28), num_classes=10, num_layers=20
+        )
+    else:
+        mod, params = testing.mobilenet.get_workload(image_shape=(3, 32, 32), num_classes=10)
+    mod["main"] = relay.bind_params_by_name(mod["main"], params)
+    after = NHWC(relay.transform.InferType()(mod))
+    text = str(after)
+    assert 'data_layout="NHWC"' in text
+    transforms = [line for line in text.splitlines() if "layout_transform(" in line]
+    values = [line for line in transforms if 'src_layout="OI' not in line]
+    assert len(values) <= 2
+    data = np.random.default_rng(0).random(
+        mod["main"].params[0].checked_type.concrete_shape, "float32"
+    )
+    want = relay.create_executor("graph", mod).evaluate()(data).numpy()
+    got = relay.create_executor("graph", after).evaluate()(data).numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_there_and_back() -> None:
+    x, w = vars_()
+    func = relay.Function([x, w], relay.nn.relu(conv(x, w)))
+    there = run(func, NHWC)
+    back = ConvertLayout({"nn.conv2d": ["NCHW", "OIHW"]})
+    assert 'data_layout="NHWC"' not in str(run(there, back))

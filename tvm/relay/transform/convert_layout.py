@@ -1,0 +1,262 @@
+"""Run operators in the data layouts that the user wants.
+
+    nn.relu(nn.conv2d(%x, %w))    ->    %0 = layout_transform(%x, "NCHW", "NHWC");
+                                        %1 = layout_transform(%w, "OIHW", "HWIO");
+                                        %2 = nn.conv2d(%0, %1, data_layout="NHWC", ...);
+                                        layout_transform(nn.relu(%2), "NHWC", "NCHW")
+
+A value stays in its new layout through element-wise operators, pooling, normalisation and
+concatenation; it is brought back where an operator knows nothing of layouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tvm.error import TVMError, suggest
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op, has_op
+from tvm.ir.transform import Pass, PassContext, PassInfo
+from tvm.ir.type import TensorType
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.backend.graph_codegen import kernel_order
+from tvm.relay.expr import Call, Tuple, TupleGetItem
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.registry import OpPattern
+from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.operators import CAST, EXPAND_DIMS, LAYOUT_TRANSFORM
+from tvm.relay.traverse import operands, with_operands
+
+_KERNELS = {
+    "NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI",
+    "NCW": "OIW", "NWC": "WIO", "NCDHW": "OIDHW", "NDHWC": "DHWIO",
+}  # fmt: skip
+_WITH_AXIS = {"nn.bias_add", "nn.softmax", "nn.log_softmax", "nn.prelu", "concatenate"}
+_NORMALISATIONS = {"nn.batch_norm"}
+
+
+class _Moved(NamedTuple):
+    """A value in layout `new` that was in `old` before; both are None if it did not move."""
+
+    value: RelayExpr
+    old: str | None = None
+    new: str | None = None
+
+
+class _Converter:
+    """Rebuilds one function."""
+
+    def __init__(self, desired: Mapping[str, Sequence[str]]) -> None:
+        self.desired = desired
+        self._moved: dict[int, _Moved] = {}
+        self._items: dict[int, list[_Moved]] = {}  # of values that are tuples, by old expression
+        self._transforms: dict[tuple[int, str, str], RelayExpr] = {}
+
+    def run(self, func: Function) -> RelayExpr:
+        for node in kernel_order(func.body):
+            self._moved[id(node)] = self._rewrite(node)
+        body = self._plain(func.body)
+        return func if body is func.body else func.replace(body=body)
+
+    def _rewrite(self, node: RelayExpr) -> _Moved:
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            found = self._wanted(node) if node.op.name in self.desired else self._followed(node)
+            if found is not None:
+                return found
+        if isinstance(node, TupleGetItem) and id(node.tuple_value) in self._items:
+            item = self._items[id(node.tuple_value)][node.index]
+            value = TupleGetItem(self._moved[id(node.tuple_value)].value, node.index)
+            return _Moved(value, item.old, item.new)
+        below = () if isinstance(node, (Function, Op)) else operands(node)
+        return _Moved(with_operands(node, [self._plain(o) for o in below]) if below else node)
+
+    # -- operators whose layout the user chose
+
+    def _wanted(self, call: Call) -> _Moved | None:
+        attrs, layouts = call.attrs, self.desired[call.op.name]
+        if attrs is None:
+            return None
+        if "data_layout" not in attrs:
+            return self._bound(call, layouts[0]) if "layout" in attrs else None
+        old, kernel = str(attrs["data_layout"]), str(attrs["kernel_layout"])
+        new = old if layouts[0] == "default" else layouts[0]
+        if len(layouts) > 1 and layouts[1] != "default":
+            new_kernel = layouts[1]
+        else:
+            new_kernel = kernel if new == old else _KERNELS.get(new, kernel)
+        if attrs["groups"] > 1 and new != old and new_kernel == "HWIO" and self._is_depthwise(call):
+            new_kernel = "HWOI" if len(layouts) < 2 else new_kernel
+        if sorted(new) != sorted(old) or sorted(new_kernel) != sorted(kernel):
+            raise TVMError(
+                f"ConvertLayout requires layouts of the axes of {old} and {kernel} for "
+                f"{call.op.name}, got {new} and {new_kernel}"
+            )
+        data = self._in(call.args[0], old, new)
+        weight = self._in(call.args[1], kernel, new_kernel)
+        changed: dict[str, Any] = {"data_layout": new, "kernel_layout": new_kernel}
+        out = str(attrs["out_layout"]) or old
+        if attrs["out_layout"]:
+            changed["out_layout"] = new
+        value = with_operands(
+            call, [call.op, data, weight, *[self._plain(a) for a in call.args[2:]]]
+        )
+        if any([attrs[key] != text for key, text in changed.items()]):
+            value = value.replace(attrs=attrs.replace(**changed))
+        return _made(value, out, new)
+
+    def _is_depthwise(self, call: Call) -> bool:
+        ty = infer_type_of(call.args[0])
+        axis = str(call.attrs["data_layout"]).index("C")
+        return isinstance(ty, TensorType) and ty.concrete_shape[axis] == call.attrs["groups"]
+
+    # -- operators that take the layout that comes
+
+    def _followed(self, call: Call) -> _Moved | None:
+        moved = [self._moved[id(t)] for t in _tensors(call)]
+        first = next((m for m in moved if m.new is not None), None)
+        if first is None:
+            return None
+        assert first.old is not None and first.new is not None
+        name, attrs = call.op.name, call.attrs
+        if attrs is not None and "layout" in attrs:
+            return self._bound(call, first.new)
+        if name in _WITH_AXIS:
+            return self._with_axis(call, first.old, first.new)
+        if name in _NORMALISATIONS and self._moved[id(call.args[0])].new is not None:
+            return self._normalisation(call, first.old, first.new)
+        is_simple = call.op.fuse is not None and call.op.fuse <= OpPattern.BROADCAST
+        if is_simple and (attrs is None or (len(call.args) == 1 and not _names_axes(call))):
+            return self._elementwise(call, first.old, first.new)
+        return None
+
+    def _bound(self, call: Call, new: str) -> _Moved | None:
+        old = str(call.attrs["layout"])
+        if sorted(old) != sorted(new):
+            return None
+        changed = {"layout": new}
+        if call.attrs.get("out_layout"):
+            changed["out_layout"] = new
+        args = [self._in(call.args[0], old, new), *[self._plain(a) for a in call.args[1:]]]
+        value = call.replace(args=tuple(args), attrs=call.attrs.replace(**changed))
+        return _made(value, old, new)
+
+    def _with_axis(self, call: Call, old: str, new: str) -> _Moved | None:
+        rank = len(old)
+        tensors = _tensors(call) if call.op.name == "concatenate" else [call.args[0]]
+        if any([_rank(t) != rank for t in tensors]):
+            return None
+        axis = new.index(old[call.attrs["axis"] % rank])
+        attrs = call.attrs.replace(axis=axis)
+        if call.op.name == "concatenate":
+            if not isinstance(call.args[0], Tuple):
+                return None
+            fields = Tuple([self._in(t, old, new) for t in tensors])
+            return _made(call.replace(args=(fields,), attrs=attrs), old, new)
+        args = [self._in(call.args[0], old, new), *[self._plain(a) for a in call.args[1:]]]
+        return _made(call.replace(args=tuple(args), attrs=attrs), old, new)
+
+    def _normalisation(self, call: Call, old: str, new: str) -> _Moved:
+        axis = new.index(old[call.attrs["axis"] % len(old)])
+        args = [self._in(call.args[0], old, new), *[self._plain(a) for a in call.args[1:]]]
+        value = call.replace(args=tuple(args), attrs=call.attrs.replace(axis=axis))
+        count = len(infer_type_of(call).fields)
+        self._items[id(call)] = [_Moved(value, old, new), *[_Moved(value)] * (count - 1)]
+        return _Moved(value)
+
+    def _elementwise(self, call: Call, old: str, new: str) -> _Moved | None:
+        if _rank(call) != len(old) or any([(_rank(a) or 0) > len(old) for a in call.args]):
+            return None
+        args = [self._broadcast(a, old, new) for a in call.args]
+        return _made(call.replace(args=tuple(args)), old, new)
+
+    def _broadcast(self, arg: RelayExpr, old: str, new: str) -> RelayExpr:
+        """An argument of any rank, so that it broadcasts in the new layout as in the old one."""
+        ty = infer_type_of(arg)
+        assert isinstance(ty, TensorType)
+        rank = len(ty.shape)
+        if rank == len(old):
+            return self._in(arg, old, new)
+        plain = self._plain(arg)
+        if all([getattr(dim, "value", 0) == 1 for dim in ty.shape]):
+            return plain
+        wide = EXPAND_DIMS(plain, axis=0, num_newaxis=len(old) - rank)
+        return self._transform(wide, old, new)
+
+    # -- moving values
+
+    def _in(self, old_expr: RelayExpr, old: str, new: str) -> RelayExpr:
+        moved = self._moved.get(id(old_expr), _Moved(old_expr))
+        if (moved.old, moved.new) == (old, new):
+            return moved.value
+        return self._transform(self._plain(old_expr), old, new)
+
+    def _plain(self, old_expr: RelayExpr) -> RelayExpr:
+        moved = self._moved.get(id(old_expr), _Moved(old_expr))
+        if (items := self._items.get(id(old_expr))) is not None:
+            if items[0].new is None:
+                return moved.value
+            first = TupleGetItem(moved.value, 0)
+            rest = [TupleGetItem(moved.value, i) for i in range(1, len(items))]
+            return Tuple([self._transform(first, str(items[0].new), str(items[0].old)), *rest])
+        if moved.new is None or moved.old is None:
+            return moved.value
+        return self._transform(moved.value, moved.new, moved.old)
+
+    def _transform(self, value: RelayExpr, source: str, target: str) -> RelayExpr:
+        if source == target:
+            return value
+        key = (id(value), source, target)
+        if key not in self._transforms:
+            self._transforms[key] = LAYOUT_TRANSFORM(value, src_layout=source, dst_layout=target)
+        return self._transforms[key]
+
+
+def _made(value: RelayExpr, old: str, new: str) -> _Moved:
+    return _Moved(value) if old == new else _Moved(value, old, new)
+
+
+def _rank(expr: RelayExpr) -> int | None:
+    ty = infer_type_of(expr)
+    return len(ty.shape) if isinstance(ty, TensorType) else None
+
+
+def _names_axes(call: Call) -> bool:
+    return call.op is not CAST and any(
+        [k in call.attrs for k in ("axis", "axes", "shape", "newshape")]
+    )
+
+
+def _tensors(call: Call) -> list[RelayExpr]:
+    found: list[RelayExpr] = []
+    for arg in call.args:
+        found.extend(arg.fields if isinstance(arg, Tuple) else (arg,))
+    return found
+
+
+def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> Pass:
+    """The pass.
+
+    Parameters
+    ----------
+    desired_layouts : by operator name, the layouts of data and kernel, such as
+        `{"nn.conv2d": ["NHWC", "default"]}`; `default` for the kernel is what usually goes with
+        the data's, for the data what it has.
+    """
+    for name, layouts in desired_layouts.items():
+        if not has_op(name):
+            raise TVMError(
+                f"ConvertLayout knows no operator {name!r}", hint=suggest(name, Op.list_op_names())
+            )
+        if isinstance(layouts, str) or not layouts:
+            raise TVMError(f"ConvertLayout requires a list of layouts for {name}, got {layouts!r}")
+
+    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+        if is_primitive(func):
+            return func
+        result = _Converter(desired_layouts).run(func)
+        assert isinstance(result, Function)
+        return result
+
+    return FunctionPass(run, PassInfo(3, "ConvertLayout"))
