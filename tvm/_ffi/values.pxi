@@ -1,15 +1,31 @@
 # Values as arguments and results of calls.
 
+# both ways between a DType and its triple packed into a number
+cdef dict _packed_types = {}
+cdef dict _types = {}
+
+
 cdef DLDataType dtype_of(object dtype) except *:
     cdef DLDataType result
-    result.code = dtype.type_code
-    result.bits = dtype.bits
-    result.lanes = dtype.lanes
+    cdef uint64_t packed
+    found = _packed_types.get(dtype)
+    if found is None:
+        found = dtype.type_code | dtype.bits << 8 | dtype.lanes << 16
+        _packed_types[dtype] = found
+    packed = found
+    result.code = packed & 0xFF
+    result.bits = packed >> 8 & 0xFF
+    result.lanes = packed >> 16
     return result
 
 
 cdef object make_dtype(DLDataType dtype):
-    return dtype_from_code(dtype.code, dtype.bits, dtype.lanes)
+    cdef uint64_t packed = dtype.code | <uint64_t>dtype.bits << 8 | <uint64_t>dtype.lanes << 16
+    found = _types.get(packed)
+    if found is None:
+        found = dtype_from_code(dtype.code, dtype.bits, dtype.lanes)
+        _types[packed] = found
+    return found
 
 
 cdef class BytesArgument:

@@ -216,9 +216,14 @@ def array(arr: Any, device: Device = cpu(0), mem_scope: str | None = None) -> ND
         return arr.copyto(device, mem_scope)
     if not isinstance(arr, np.ndarray):
         arr = np.asarray(arr)
-    if arr.dtype.kind not in "biufV" or arr.dtype.names:
-        raise TypeError(f"array needs numbers, got elements of type {arr.dtype}")
-    return empty(arr.shape, _dtype_of_numpy(arr.dtype), device, mem_scope).copyfrom(arr)
+    element = arr.dtype
+    if element.kind not in "biufV" or element.names:
+        raise TypeError(f"array needs numbers, got elements of type {element}")
+    result = empty(arr.shape, _dtype_of_numpy(element), device, mem_scope)
+    if element.kind == "V" or not (element.isnative and arr.flags.c_contiguous):
+        return result.copyfrom(arr)
+    result._copy_from_buffer(arr)
+    return result
 
 
 def empty(
@@ -230,17 +235,16 @@ def empty(
     """A new array with undefined contents."""
     if mem_scope not in (None, "", "global"):
         raise ValueError(f"memory scope {mem_scope!r} is not available on {device}")
-    extents = (shape,) if isinstance(shape, int) else tuple([int(extent) for extent in shape])
+    extents = (int(shape),) if isinstance(shape, int) else tuple([int(n) for n in shape])
     return _core.new_ndarray(extents, as_dtype(dtype), device)  # type: ignore[no-any-return]
 
 
 def from_dlpack(dltensor: Any) -> NDArray:
     """An array that shares the memory of a DLPack capsule or of an object with ``__dlpack__``."""
-    if hasattr(dltensor, "__dlpack__"):
-        dltensor = dltensor.__dlpack__()
-    if type(dltensor).__name__ != "PyCapsule":
+    export = getattr(dltensor, "__dlpack__", None)
+    if export is None and type(dltensor).__name__ != "PyCapsule":
         raise AttributeError(f"from_dlpack needs __dlpack__ or a capsule, got {type(dltensor)}")
-    return _core.ndarray_from_dlpack(dltensor)  # type: ignore[no-any-return]
+    return _core.ndarray_from_dlpack(export() if export else dltensor)  # type: ignore[no-any-return]
 
 
 def share_numpy(values: AnyArray) -> NDArray:
