@@ -8,6 +8,7 @@ from typing import Any
 from tvm.error import suggest
 from tvm.ir.module import IRModule
 from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.backend.debug_interpreter import Interpreter
 from tvm.relay.backend.interpreter import Executor, as_array, nested
 from tvm.relay.backend.te_compiler import flat_types
 from tvm.relay.build_module import bind_params_by_name, build
@@ -41,7 +42,8 @@ class GraphExecutor(Executor):
         return run
 
 
-_KINDS = ("graph", "debug")
+_KINDS = {"graph": GraphExecutor, "debug": Interpreter}
+_LATER = ("vm", "aot")
 
 
 def create_executor(
@@ -55,11 +57,14 @@ def create_executor(
 
     Parameters
     ----------
-    kind : "graph", or "debug", which here is the same.
+    kind : "graph" builds for the graph executor; "debug" interprets, and runs control flow,
+        recursion, data types and values of dynamic shape as well.
     mod : the module with the functions that expressions may call.
     device, target : where to run.
     params : values of parameters of `main`.
     """
+    if kind in _LATER:
+        raise NotImplementedError(f'create_executor has no kind "{kind}" yet, use "debug"')
     if kind not in _KINDS:
         hint = suggest(kind, _KINDS)
         raise RuntimeError(
@@ -70,4 +75,4 @@ def create_executor(
         mod = mod.clone()
         mod["main"] = bind_params_by_name(mod["main"], params)
     target = Target(target)
-    return GraphExecutor(mod, device if device is not None else cpu(0), target)
+    return _KINDS[kind](mod, device if device is not None else cpu(0), target)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,19 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.te_compiler import flat_types, lower_kernel
 from tvm.relay.expr import Call, Tuple, Var
 from tvm.relay.function import Function
+from tvm.runtime.ndarray import NDArray
 from tvm.target import Target
+
+Kernel = Callable[[Sequence[Any]], "list[NDArray]"]
 
 
 def evaluate_call(call: Call, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The results of an operator on arrays, one array a tensor argument."""
+    return [out.numpy() for out in call_kernel(call)([nd.array(a) for a in arrays])]
+
+
+def call_kernel(call: Call, target: Target | None = None) -> Kernel:
+    """An operator call compiled: from the arrays of its tensor arguments to its results."""
     params: list[Var] = []
     args = []
     for arg in call.args:
@@ -32,16 +41,18 @@ def evaluate_call(call: Call, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
             args.append(params[-1])
     func = Function(params, call.replace(args=tuple(args)), None, None, {"Primitive": 1})
     infer_type_of(func)
-    return run_kernel(func, arrays)
+    return _compiled(func, target or Target("llvm"))
 
 
-def run_kernel(func: Function, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Lower, compile and call one primitive function."""
-    target = Target("llvm")
+def _compiled(func: Function, target: Target) -> Kernel:
+    """Lower and compile one primitive function."""
     kernel = lower_kernel(func, "folded", target)
     module = build_lowered(IRModule({kernel.name: kernel.func}), target)
-    inputs = [nd.array(a) for a in arrays]
     types = flat_types(func.body.checked_type)
-    outputs = [nd.empty(ty.concrete_shape, ty.dtype) for ty in types]
-    module[kernel.name](*inputs, *outputs)
-    return [out.numpy() for out in outputs]
+
+    def run(inputs: Sequence[Any]) -> list[NDArray]:
+        outputs = [nd.empty(ty.concrete_shape, ty.dtype) for ty in types]
+        module[kernel.name](*inputs, *outputs)
+        return outputs
+
+    return run

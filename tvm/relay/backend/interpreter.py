@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import tvm.runtime.ndarray as nd
+from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Constant, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind, free_vars
+
+
+@dataclass
+class ConstructorValue:
+    """A value of an algebraic data type: the constructor that built it, and its fields."""
+
+    tag: int
+    fields: list[Any]
+    constructor: Constructor | None
+
+
+@dataclass
+class RefValue:
+    """A mutable cell."""
+
+    value: Any
 
 
 class Executor:

@@ -1,0 +1,114 @@
+"""The interpreter runs the whole language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.relay import testing
+
+
+def value(text: str, *args: Any, name: str = "main") -> Any:
+    mod = relay.parse(text)
+    return relay.create_executor("debug", mod).evaluate(mod.get_global_var(name))(*args)
+
+
+def test_operators_tuples_and_sharing() -> None:
+    text = "def @main(%x: Tensor[(4,), float32]) { %0 = exp(%x); (%0 + %0, split(%x, indices_or_sections=2)) }"
+    x = np.arange(4, dtype="float32")
+    total, (a, b) = value(text, x)
+    np.testing.assert_allclose(total.numpy(), 2 * np.exp(x), rtol=1e-5)
+    np.testing.assert_array_equal(b.numpy(), x[2:])
+
+
+def test_recursion_and_conditions() -> None:
+    text = """
+        def @factorial(%n: int32) -> int32 {
+          if (%n == 0) { 1 } else { %n * @factorial(%n - 1) }
+        }
+        def @main(%n: int32) { @factorial(%n) }
+    """
+    assert value(text, np.int32(10)).numpy() == 3628800
+
+
+def test_closures_see_where_they_were_made() -> None:
+    text = """
+        def @main(%x: int32) {
+          let %add = fn (%n: int32) -> int32 { %n + %x };
+          let %loop: fn (int32) -> int32 = fn (%k: int32) -> int32 {
+            if (%k == 0) { 0 } else { %add(%loop(%k - 1)) }
+          };
+          %loop(5)
+        }
+    """
+    assert value(text, np.int32(7)).numpy() == 35
+
+
+def test_data_types() -> None:
+    text = """
+        type List[A] { Cons(A, List[A]), Nil }
+        def @sum(%l: List[int32]) -> int32 {
+          match (%l) { Cons(%h, %t) => %h + @sum(%t), Nil => 0 }
+        }
+        def @list() -> List[int32] { Cons(1, Cons(2, Nil())) }
+        def @main() { @sum(@list()) }
+    """
+    assert value(text).numpy() == 3
+    made = value(text, name="list")
+    assert made.constructor.name_hint == "Cons" and made.fields[0].numpy() == 1
+
+
+def test_references() -> None:
+    text = "def @main(%x: int32) { let %r = ref(%x); let %_ = ref_write(%r, ref_read(%r) + 1); ref_read(%r) }"
+    assert value(text, np.int32(4)).numpy() == 5
+
+
+def test_shapes_known_at_run_time() -> None:
+    text = "def @main(%x: Tensor[(?, 3), float32]) { sum(exp(%x), axis=[0]) }"
+    for rows in (1, 4):
+        x = np.ones((rows, 3), "float32")
+        np.testing.assert_allclose(value(text, x).numpy(), np.exp(x).sum(0), rtol=1e-5)
+
+
+def test_agrees_with_the_graph_executor() -> None:
+    mod, params = testing.resnet.get_workload(image_shape=(3, 28, 28), num_classes=10, num_layers=8)
+    data = np.random.default_rng(0).random((1, 3, 28, 28), "float32")
+    found = [
+        relay.create_executor(kind, mod, params=params).evaluate()(data).numpy()
+        for kind in ("debug", "graph")
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-3, atol=1e-5)
+
+
+def test_long_programs() -> None:
+    x = relay.var("x", shape=())
+    e: relay.Expr = x
+    for _ in range(3000):
+        e = relay.negative(e)
+    assert (
+        relay.create_executor("debug").evaluate(relay.Function([x], e))(np.float32(2)).numpy() == 2
+    )
+
+
+def test_kinds_that_are_not_there_are_refused() -> None:
+    for kind in ("vm", "aot"):
+        with pytest.raises(NotImplementedError, match=f'no kind "{kind}" yet'):
+            relay.create_executor(kind)
+    with pytest.raises(ValueError, match="takes 1 arguments, got 2|got 2"):
+        x = relay.var("x", shape=())
+        relay.create_executor("debug").evaluate(relay.Function([x], x))(1.0, 2.0)
+
+
+def test_a_match_that_nothing_fits() -> None:
+    text = """
+        type Maybe { Some(int32), None_ }
+        def @main(%m: Maybe) -> int32 { match? (%m) { Some(%x) => %x } }
+        def @none() -> Maybe { None_() }
+        def @both() -> int32 { @main(@none()) }
+    """
+    with pytest.raises(tvm.TVMError, match="no clause of a match"):
+        value(text, name="both")
