@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import random
 import struct
 import subprocess
 import sys
@@ -200,3 +201,22 @@ def test_the_library_runs_in_a_new_process(tmp_path: Path) -> None:
         "assert out.numpy().tolist() == [1, 1]"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "lib.so")], check=True)
+
+
+def test_objects_with_flipped_bits_never_crash(tmp_path: Path) -> None:
+    build().save(str(tmp_path / "f.o"))
+    code = (tmp_path / "f.o").read_bytes()
+    generator = random.Random(0)
+    outcomes = set()
+    for _ in range(300):
+        flipped = bytearray(code)
+        for _ in range(3):
+            place = generator.choice((generator.randrange(64), -generator.randrange(1, 2500)))
+            flipped[place] ^= 1 << generator.randrange(8)
+        (tmp_path / "g.o").write_bytes(flipped)
+        try:
+            elf_link.link_shared(tmp_path / "g.so", [tmp_path / "g.o"])
+            outcomes.add("linked")
+        except ValueError:
+            outcomes.add("refused")
+    assert outcomes == {"linked", "refused"}

@@ -129,11 +129,31 @@ cdef class DeviceBase:
         return type(self), (<int>self.device.device_type, self.device.device_id)
 
 
-def synchronize(DeviceBase device not None):
+cdef inline void* address_of(stream):
+    return NULL if stream is None else <void*><uintptr_t>(stream.value or 0)
+
+
+def create_stream(DeviceBase device not None):
+    """A new stream of work on the device, None if it has no streams."""
+    cdef void* stream = NULL
+    check(TVMStreamCreate(<int>device.device.device_type, device.device.device_id, &stream))
+    return None if stream == NULL else ctypes.c_void_p(<uintptr_t>stream)
+
+
+def free_stream(DeviceBase device not None, stream):
+    check(TVMStreamFree(<int>device.device.device_type, device.device.device_id, address_of(stream)))
+
+
+def set_stream(DeviceBase device not None, stream):
+    check(TVMSetStream(<int>device.device.device_type, device.device.device_id, address_of(stream)))
+
+
+def synchronize(DeviceBase device not None, stream=None):
     """Wait for all work on the device."""
     cdef int rc
+    cdef void* handle = address_of(stream)
     with nogil:
-        rc = TVMSynchronize(<int>device.device.device_type, device.device.device_id, NULL)
+        rc = TVMSynchronize(<int>device.device.device_type, device.device.device_id, handle)
     check(rc)
 
 

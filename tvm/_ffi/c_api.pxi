@@ -89,4 +89,7 @@ cdef extern from "tvm/runtime/c_runtime_api.h" nogil:
     int TVMObjectWrapForeign(void* foreign, void (*fin)(void*) noexcept nogil, void** out)
     void* TVMObjectUnwrapForeign(void* obj, void (*fin)(void*) noexcept nogil)
     int TVMObjectGetTypeIndex(void* obj, unsigned* out)
+    int TVMStreamCreate(int device_type, int device_id, void** out)
+    int TVMStreamFree(int device_type, int device_id, void* stream)
+    int TVMSetStream(int device_type, int device_id, void* stream)
     int TVMSynchronize(int device_type, int device_id, void* stream)

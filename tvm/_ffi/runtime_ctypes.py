@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 from typing import Any, ClassVar
 
@@ -196,9 +197,21 @@ class Device(DeviceBase):
         """Its free memory in bytes."""
         return self._attribute(15)  # type: ignore[no-any-return]
 
-    def sync(self, stream: Any = None) -> None:
-        """Wait until all work on the device is done."""
-        _core.synchronize(self)
+    def create_raw_stream(self) -> ctypes.c_void_p | None:
+        """A new stream of work; None where all work is done at once."""
+        return _core.create_stream(self)
+
+    def free_raw_stream(self, stream: ctypes.c_void_p | None) -> None:
+        """Give a stream back."""
+        _core.free_stream(self, stream)
+
+    def set_raw_stream(self, stream: ctypes.c_void_p | None) -> None:
+        """Let this thread's work on the device go to the stream."""
+        _core.set_stream(self, stream)
+
+    def sync(self, stream: ctypes.c_void_p | None = None) -> None:
+        """Wait until all work on the device, or of one stream, is done."""
+        _core.synchronize(self, stream)
 
 
 _core.set_classes(device=Device)

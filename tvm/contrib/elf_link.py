@@ -34,7 +34,10 @@ class LinkError(ValueError):
 def link_shared(output: str | Path, objects: Sequence[str | Path]) -> None:
     """Write a shared library of x86-64 or AArch64 objects made by this compiler."""
     parsed = [read_object(Path(path).read_bytes(), str(path)) for path in objects]
-    library = _Linker(parsed).link()
+    try:
+        library = _Linker(parsed).link()
+    except (struct.error, IndexError, OverflowError):
+        raise LinkError("an object holds values that no object has") from None
     target = Path(output)
     target.unlink(missing_ok=True)  # processes that have loaded the old one keep it
     target.write_bytes(library)

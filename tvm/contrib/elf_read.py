@@ -11,6 +11,8 @@ _SYMBOL_TABLE, _RELA, _NO_BITS, _REL = 2, 4, 8, 9
 _COMMON = 0xFFF2
 _ABSOLUTE = 0xFFF1
 _LOCAL, _WEAK = 0, 2
+_LARGEST_ALIGNMENT = 1 << 21
+_LARGEST_SIZE = 1 << 46
 
 
 @dataclass(eq=False)
@@ -86,7 +88,7 @@ def read_object(code: bytes, name: str) -> ObjectFile:
         raise ValueError(f"{name} is no object file for a 64-bit little-endian ELF machine")
     try:
         return _Reader(code).read()
-    except (struct.error, IndexError, UnicodeDecodeError):
+    except (struct.error, IndexError, OverflowError, ValueError):
         raise ValueError(f"{name} is a damaged object file") from None
 
 
@@ -118,7 +120,10 @@ class _Reader:
                 symbols = self._symbols(header, sections)
         for header in self.headers:
             if header[1] == _RELA:
-                sections[header[7]].relocations = self._relocations(header, symbols)
+                target = sections[header[7]]
+                target.relocations = self._relocations(header, symbols)
+                if any(r.offset + 4 > len(target.content) for r in target.relocations):
+                    raise IndexError
             elif header[1] == _REL and header[5]:
                 raise IndexError
         return ObjectFile(machine, flags, sections, symbols)
@@ -127,6 +132,8 @@ class _Reader:
         name, kind, flags, _, offset, size, _, _, alignment, _ = header
         content = b"" if kind == _NO_BITS else self.code[offset : offset + size]
         if kind not in (0, _NO_BITS) and len(content) != size:
+            raise IndexError
+        if alignment & (alignment - 1) or alignment > _LARGEST_ALIGNMENT or size > _LARGEST_SIZE:
             raise IndexError
         return Section(
             self._text(self.headers[names_index], name), kind, flags, size, alignment or 1, content
