@@ -246,3 +246,13 @@ def test_parameters_of_one_name_are_different_inputs() -> None:
     run = relay.create_executor("graph", mod).evaluate()
     five, two = np.full(2, 5, "float32"), np.full(2, 2, "float32")
     np.testing.assert_array_equal(run(five, two).numpy(), five - two)
+
+
+def test_constants_inside_kernels_are_refused() -> None:
+    x = relay.var("x", shape=(2, 3))
+    func = relay.Function([x], x + relay.const(np.ones((2, 3), "float32")))
+    with (
+        tvm.transform.PassContext(config={"relay.FuseOps.link_params": True}),
+        pytest.raises(tvm.TVMError, match=r"cannot contain a constant of shape \(2, 3\)"),
+    ):
+        relay.build(tvm.IRModule.from_expr(func), "llvm")

@@ -127,10 +127,15 @@ class _ComputeBuilder:
         return anchor is None or _pattern(op) >= _pattern(anchor.op)
 
     def _scalar(self, constant: Constant) -> te.Tensor:
+        if constant.data.shape:
+            shape = tuple(constant.data.shape)
+            raise TVMError(
+                f"a kernel cannot contain a constant of shape {shape}, only scalars",
+                at=constant,
+                hint="pass it as an argument; build without relay.FuseOps.link_params",
+            )
         value = constant.data.numpy().item()
         dtype = str(constant.data.dtype)
-        if constant.data.shape:
-            raise TVMError("a kernel cannot contain a tensor; pass it as an argument", at=constant)
         tensor = te.compute(
             (), lambda: tir.const(value, dtype), name="compile_engine_const", tag="broadcast"
         )

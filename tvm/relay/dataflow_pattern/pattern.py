@@ -99,23 +99,23 @@ def _patterns(values: Sequence[DFPattern] | None) -> tuple[DFPattern, ...] | Non
     return None if values is None else tuple(values)
 
 
-class ExprPattern(DFPattern):
+class ExprPattern(DFPattern, key="relay.dataflow_pattern.ExprPattern"):
     """One given expression, or one structurally equal to it."""
 
     expr: RelayExpr
 
 
-class VarPattern(DFPattern):
+class VarPattern(DFPattern, key="relay.dataflow_pattern.VarPattern"):
     """A variable; of any name if the name is empty."""
 
     name: str = ""
 
 
-class ConstantPattern(DFPattern):
+class ConstantPattern(DFPattern, key="relay.dataflow_pattern.ConstantPattern"):
     """A constant."""
 
 
-class WildcardPattern(DFPattern):
+class WildcardPattern(DFPattern, key="relay.dataflow_pattern.WildcardPattern"):
     """Anything; or, redirected, another pattern, which may contain this one."""
 
     pattern: DFPattern | None = ignored(default=None)
@@ -125,21 +125,21 @@ class WildcardPattern(DFPattern):
         self.pattern = pat
 
 
-class CallPattern(DFPattern):
+class CallPattern(DFPattern, key="relay.dataflow_pattern.CallPattern"):
     """A call; of any arguments if they are None."""
 
     op: DFPattern
     args: tuple[DFPattern, ...] | None = child(convert=_patterns)
 
 
-class FunctionPattern(DFPattern):
+class FunctionPattern(DFPattern, key="relay.dataflow_pattern.FunctionPattern"):
     """A function; of any parameters if they are None."""
 
     params: tuple[DFPattern, ...] | None = child(convert=_patterns)
     body: DFPattern
 
 
-class IfPattern(DFPattern):
+class IfPattern(DFPattern, key="relay.dataflow_pattern.IfPattern"):
     """A conditional."""
 
     cond: DFPattern
@@ -147,7 +147,7 @@ class IfPattern(DFPattern):
     false_branch: DFPattern
 
 
-class LetPattern(DFPattern):
+class LetPattern(DFPattern, key="relay.dataflow_pattern.LetPattern"):
     """A let."""
 
     var: DFPattern
@@ -155,55 +155,55 @@ class LetPattern(DFPattern):
     body: DFPattern
 
 
-class TuplePattern(DFPattern):
+class TuplePattern(DFPattern, key="relay.dataflow_pattern.TuplePattern"):
     """A tuple; of any fields if they are None."""
 
     fields: tuple[DFPattern, ...] | None = child(convert=_patterns)
 
 
-class TupleGetItemPattern(DFPattern):
+class TupleGetItemPattern(DFPattern, key="relay.dataflow_pattern.TupleGetItemPattern"):
     """A field of a tuple; any field if the index is None."""
 
     tuple: DFPattern
     index: int | None = None
 
 
-class AltPattern(DFPattern):
+class AltPattern(DFPattern, key="relay.dataflow_pattern.AltPattern"):
     """The left one, or else the right one."""
 
     left: DFPattern
     right: DFPattern
 
 
-class TypePattern(DFPattern):
+class TypePattern(DFPattern, key="relay.dataflow_pattern.TypePattern"):
     """A pattern with a type."""
 
     pattern: DFPattern
     type: Type
 
 
-class DataTypePattern(DFPattern):
+class DataTypePattern(DFPattern, key="relay.dataflow_pattern.DataTypePattern"):
     """A pattern with a dtype."""
 
     pattern: DFPattern
     dtype: DType = leaf(convert=as_dtype)
 
 
-class ShapePattern(DFPattern):
+class ShapePattern(DFPattern, key="relay.dataflow_pattern.ShapePattern"):
     """A pattern with a shape."""
 
     pattern: DFPattern
     shape: Sequence[Any] = leaf(convert=tuple)
 
 
-class AttrPattern(DFPattern):
+class AttrPattern(DFPattern, key="relay.dataflow_pattern.AttrPattern"):
     """A pattern with attributes."""
 
     pattern: DFPattern
     attrs: Mapping[str, Any] = leaf(convert=dict)
 
 
-class DominatorPattern(DFPattern):
+class DominatorPattern(DFPattern, key="relay.dataflow_pattern.DominatorPattern"):
     """`child`, every operand of which comes from `parent` along expressions like `path`."""
 
     parent: DFPattern
