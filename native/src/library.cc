@@ -4,15 +4,48 @@
 #include <dlfcn.h>
 #include <tvm/runtime/registry.h>
 
+#include <fstream>
 #include <map>
 
 namespace tvm {
 namespace runtime {
 namespace {
 
+// The processor in the header of an ELF file; 0 if it is none.
+int MachineOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  unsigned char header[20] = {};
+  file.read(reinterpret_cast<char*>(header), sizeof(header));
+  bool is_elf = file && header[0] == 0x7f && header[1] == 'E' && header[2] == 'L' && header[3] == 'F';
+  if (!is_elf) return 0;
+  return header[5] == 1 ? header[18] | header[19] << 8 : header[19] | header[18] << 8;
+}
+
+std::string MachineName(int machine) {
+  switch (machine) {
+    case 3: return "x86";
+    case 8: return "MIPS";
+    case 21: return "PowerPC";
+    case 40: return "Arm";
+    case 62: return "x86-64";
+    case 183: return "AArch64";
+    case 243: return "RISC-V";
+  }
+  return Cat("ELF machine ", machine);
+}
+
+// The loader's own text for a foreign library is that there is no such file.
+void CheckMachine(const std::string& path) {
+  int machine = MachineOf(path);
+  int ours = MachineOf("/proc/self/exe");
+  if (machine == 0 || ours == 0 || machine == ours) return;
+  ThrowError("cannot load library ", path, ": it is for ", MachineName(machine), ", and this machine is ", MachineName(ours));
+}
+
 class SharedLibrary : public Library {
  public:
   explicit SharedLibrary(const std::string& path) {
+    CheckMachine(path);
     handle_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (handle_ == nullptr) ThrowError("cannot load library ", path, ": ", dlerror());
   }

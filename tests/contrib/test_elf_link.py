@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 import random
 import struct
 import subprocess
@@ -220,3 +221,11 @@ def test_objects_with_flipped_bits_never_crash(tmp_path: Path) -> None:
         except ValueError:
             outcomes.add("refused")
     assert outcomes == {"linked", "refused"}
+
+
+def test_a_library_for_another_machine_is_named(tmp_path: Path) -> None:
+    foreign = "x86_64" if platform.machine() == "aarch64" else "aarch64"
+    build(target=f"llvm -mtriple={foreign}-linux-gnu").save(str(tmp_path / "f.o"))
+    elf_link.link_shared(tmp_path / "f.so", [tmp_path / "f.o"])
+    with pytest.raises(tvm.TVMError, match=r"f\.so: it is for \S+, and this machine is"):
+        load_module(tmp_path / "f.so")

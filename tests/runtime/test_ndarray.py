@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import pickle
+import sys
+import weakref
 
 import ml_dtypes
 import numpy as np
@@ -204,3 +206,25 @@ def test_dlpack_copies_on_demand() -> None:
     assert copy.numpy().tolist() == [0, 0]
     with pytest.raises(BufferError, match=r"from cpu\(0\)"):
         array.__dlpack__(dl_device=(2, 0), copy=False)
+
+
+def test_tensors_of_torch_live_as_long_as_their_arrays() -> None:
+    tensor = torch.arange(6.0).reshape(2, 3)
+    watched, array = weakref.ref(tensor), nd.from_dlpack(tensor)
+    tensor[0, 0] = 7
+    assert array.numpy()[0, 0] == 7
+    storage = tensor.untyped_storage()
+    before = sys.getrefcount(storage)
+    del tensor
+    gc.collect()
+    assert array.numpy()[1].tolist() == [3, 4, 5]
+    del array
+    gc.collect()
+    assert watched() is None and sys.getrefcount(storage) <= before
+
+
+def test_tensors_that_cannot_be_shared_say_why() -> None:
+    with pytest.raises(BufferError, match="require gradient"):
+        nd.from_dlpack(torch.ones(2, requires_grad=True))
+    with pytest.raises((BufferError, RuntimeError), match="strided|layout|parse"):
+        nd.from_dlpack(torch.eye(2).to_sparse())

@@ -171,6 +171,60 @@ def ndarray_from_dlpack(capsule):
     return make_ndarray(out, False)
 
 
+cdef struct ManagedTensorVersioned:
+    uint32_t major
+    uint32_t minor
+    void* manager_ctx
+    void (*deleter)(ManagedTensorVersioned*) noexcept
+    uint64_t flags
+    DLTensor dl_tensor
+
+
+# DLPack's table of functions for its own kind of object, with which no capsule is made
+cdef struct ExchangeApi:
+    uint32_t major
+    uint32_t minor
+    void* previous
+    void* allocate
+    int (*from_object)(void*, ManagedTensorVersioned**) except -1
+    void* to_object
+
+
+cdef void release_versioned(DLManagedTensor* managed) noexcept:
+    cdef ManagedTensorVersioned* versioned = <ManagedTensorVersioned*>managed.manager_ctx
+    if versioned.deleter != NULL:
+        versioned.deleter(versioned)
+    free(managed)
+
+
+def ndarray_from_exchange(api, value):
+    """An array that shares the memory of an object whose class has the table `api`; None if it cannot."""
+    cdef ExchangeApi* table
+    cdef ManagedTensorVersioned* versioned = NULL
+    cdef DLManagedTensor* managed
+    cdef DLTensor* out
+    if not PyCapsule_IsValid(api, "dlpack_exchange_api"):
+        return None
+    table = <ExchangeApi*>PyCapsule_GetPointer(api, "dlpack_exchange_api")
+    if table.major != 1:
+        return None
+    try:
+        if table.from_object(<void*>value, &versioned) != 0 or versioned == NULL:
+            return None
+    except Exception:
+        return None
+    managed = <DLManagedTensor*>malloc(sizeof(DLManagedTensor))
+    managed.dl_tensor = versioned.dl_tensor
+    managed.manager_ctx = versioned
+    managed.deleter = release_versioned
+    try:
+        check(TVMArrayFromDLPack(managed, &out))
+    except BaseException:
+        release_versioned(managed)
+        raise
+    return make_ndarray(out, False)
+
+
 def borrow_tensor(uintptr_t address, owner):
     """An array over the DLTensor at `address`, valid while `owner` lives."""
     cdef DLTensor* source = <DLTensor*><void*>address

@@ -241,6 +241,12 @@ def empty(
 
 def from_dlpack(dltensor: Any) -> NDArray:
     """An array that shares the memory of a DLPack capsule or of an object with ``__dlpack__``."""
+    api = getattr(type(dltensor), "__dlpack_c_exchange_api__", None)
+    if api is not None and not getattr(dltensor, "requires_grad", False):
+        shared = _core.ndarray_from_exchange(api, dltensor)
+        if shared is not None:
+            return shared  # type: ignore[no-any-return]
+    # the long way, which also explains why a tensor cannot be shared
     export = getattr(dltensor, "__dlpack__", None)
     if export is None and type(dltensor).__name__ != "PyCapsule":
         raise AttributeError(f"from_dlpack needs __dlpack__ or a capsule, got {type(dltensor)}")
