@@ -47,6 +47,13 @@ def test_parameters_follow_values() -> None:
     )
 
 
+def test_what_is_made_of_parameters_follows_too() -> None:
+    x, w = params()
+    b = relay.var("b", shape=(8,))
+    func = relay.Function([x, w, b], relay.nn.dense(x, w) * relay.sqrt(b + relay.const(1.0)))
+    assert str(run(func, ToMixedPrecision()).ret_type.dtype) == "float16"
+
+
 def test_softmax_stays_wide() -> None:
     x, w = params()
     before = relay.Function([x, w], relay.nn.softmax(relay.nn.dense(x, w)))

@@ -23,7 +23,7 @@ from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.graph_codegen import kernel_order
-from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
+from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import Precision
 from tvm.relay.transform.common import FunctionPass
@@ -51,11 +51,14 @@ class _Mixer:
         self.missing_op_mode = missing_op_mode
         self.missing: dict[str, None] = {}
         self._new: dict[int, RelayExpr] = {}
+        self._plain: set[int] = set()  # untouched, as is everything below: parameters and the like
         self._casts: dict[tuple[int, str], RelayExpr] = {}
 
     def run(self, func: Function, keep_output: bool) -> Function:
         for node in kernel_order(func.body):
-            self._new[id(node)] = self._rewrite(node)
+            new = self._new[id(node)] = self._rewrite(node)
+            if new is node and all([id(o) in self._plain for o in _below(node)]):
+                self._plain.add(id(node))
         body = self._restored(func.body) if keep_output else self._new[id(func.body)]
         return func if body is func.body else func.replace(body=body, ret_type=None)
 
@@ -113,7 +116,7 @@ class _Mixer:
             dtypes = _dtypes(infer_type_of(new))
             if self.narrow in dtypes:
                 found = True
-            elif _WIDE in dtypes and not isinstance(old, (Constant, Var)):
+            elif _WIDE in dtypes and id(old) not in self._plain:
                 return False
         return found
 
@@ -161,6 +164,10 @@ class _Mixer:
             if dtype == _WIDE:  # back again: what there was
                 self._casts[(id(self._casts[key]), self.narrow)] = expr
         return self._casts[key]
+
+
+def _below(node: RelayExpr) -> list[RelayExpr]:
+    return [o for o in operands(node) if not isinstance(o, (Op, Function))]
 
 
 def _tensors(call: Call) -> list[RelayExpr]:
