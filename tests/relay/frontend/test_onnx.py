@@ -141,6 +141,12 @@ def test_resize(attrs) -> None:
     check("Resize", [f32(1, 2, 4, 5)], [none, none, np.array([1, 2, 3, 7])], **attrs)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_resize_by_odd_factors(mode) -> None:
+    factors = np.array([1, 1, 1.7, 2.3], "float32")
+    check("Resize", [f32(1, 2, 4, 5)], [np.zeros(0, "float32"), factors], mode=mode)
+
+
 def test_local_response_normalization() -> None:
     check("LRN", [f32(6, 6, 3, 3)], size=5, alpha=0.1, bias=2.0)
 

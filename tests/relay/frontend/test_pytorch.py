@@ -177,6 +177,14 @@ LAYERS = {
     "upsample_bicubic": (torch.nn.Upsample(scale_factor=2, mode="bicubic"), IMAGE),
     "upsample_linear1d": (torch.nn.Upsample(scale_factor=2, mode="linear"), X),
     "upsample_nearest1d": (torch.nn.Upsample(scale_factor=2), X),
+    "max_pool_ceil_padded": (torch.nn.MaxPool2d(2, 2, 1, ceil_mode=True), IMAGE),
+    "avg_pool_ceil_padded": (
+        torch.nn.AvgPool2d(2, 2, 1, ceil_mode=True, count_include_pad=False), IMAGE
+    ),
+    "upsample_odd": (torch.nn.Upsample(scale_factor=1.7), IMAGE),
+    "upsample_bilinear_odd": (torch.nn.Upsample(scale_factor=1.3, mode="bilinear"), IMAGE),
+    "upsample_bicubic_odd": (torch.nn.Upsample(scale_factor=1.6, mode="bicubic"), IMAGE),
+    "upsample_exact": (torch.nn.Upsample(size=(5, 11), mode="nearest-exact"), IMAGE),
     "adaptive_pool": (torch.nn.AdaptiveAvgPool2d((1, 1)), IMAGE),
     "adaptive_pool_3": (torch.nn.AdaptiveAvgPool2d((3, 5)), IMAGE),
     "batch_norm": (torch.nn.BatchNorm2d(4), IMAGE),

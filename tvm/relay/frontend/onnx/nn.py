@@ -10,6 +10,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_shape, same_padding, scalar_like
+from tvm.relay.frontend.resize import is_exact, resize_axes
 
 from .registry import OnnxNode, onnx_op
 
@@ -132,10 +133,26 @@ def _pool(node: OnnxNode) -> RelayExpr:
         "MaxPool": (_op.nn.max_pool1d, _op.nn.max_pool2d),
         "AveragePool": (_op.nn.avg_pool1d, _op.nn.avg_pool2d),
     }
-    return pools[node.op_type][len(kernel) - 1](
+    result = pools[node.op_type][len(kernel) - 1](
         node[0], pool_size=tuple(kernel), strides=tuple(strides), padding=padding,
         dilation=tuple(dilations), **options,
     )  # fmt: skip
+    return within_data(node[0], result, strides, padding)
+
+
+def within_data(
+    x: RelayExpr, pooled: RelayExpr, strides: Sequence[int], padding: Sequence[int]
+) -> RelayExpr:
+    """What was pooled, without windows that start behind the data (rounding up counts them)."""
+    have, got = infer_shape(x), infer_shape(pooled)
+    want = list(got)
+    for i, (step, before) in enumerate(zip(strides, padding, strict=False)):
+        axis = len(have) - len(strides) + i
+        if (got[axis] - 1) * step >= have[axis] + before:
+            want[axis] -= 1
+    if tuple(want) == got:
+        return pooled
+    return _op.strided_slice(pooled, [0] * len(got), want, [1] * len(got))
 
 
 @onnx_op("GlobalAveragePool")
@@ -166,11 +183,17 @@ def _resize(node: OnnxNode) -> RelayExpr:
         rounding = node.attr("nearest_mode", "round_prefer_floor")
     if coordinates not in _COORDINATES or node.attr("antialias", 0) or node.attr("exclude_outside"):
         raise node.unsupported(f"resizing with {coordinates}, antialias or exclude_outside")
+    alpha = node.attr("cubic_coeff_a", -0.75)
+    factors = _factors(node, shape)
+    if factors is not None and not is_exact(shape, size, factors):
+        axes = [axis for axis, factor in enumerate(factors) if factor != 1]
+        want, by = [size[a] for a in axes], [factors[a] for a in axes]
+        return resize_axes(node[0], axes, want, by, method, coordinates, rounding, alpha)
     image = _op.expand_dims(node[0], 2) if len(shape) == 3 else node[0]
     result = _op.image.resize2d(
         image, size[2:] if len(shape) == 4 else [1, size[2]], layout="NCHW", method=method,
         coordinate_transformation_mode=coordinates, rounding_method=rounding,
-        cubic_alpha=node.attr("cubic_coeff_a", -0.75),
+        cubic_alpha=alpha,
     )  # fmt: skip
     return _op.squeeze(result, [2]) if len(shape) == 3 else result
 
@@ -178,22 +201,27 @@ def _resize(node: OnnxNode) -> RelayExpr:
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 
 
+def _factors(node: OnnxNode, shape: tuple[int, ...]) -> list[float] | None:
+    """The factors of all axes, if the node states them."""
+    value = node.attr("scales")
+    if value is None:
+        value = node.value(1 if node.opset < 11 else 2)
+    if value is None or not np.size(value):
+        return None
+    result = [1.0] * len(shape)
+    for axis, factor in zip(node.attr("axes", range(len(shape))), value, strict=True):
+        result[axis] = float(factor)
+    return result
+
+
 def _resized(node: OnnxNode, shape: tuple[int, ...]) -> list[int]:
     """The extents wanted, from sizes or scales, of all axes."""
-    inputs = [None, node.value(1), None] if node.opset < 11 else [node.value(i) for i in (1, 2, 3)]
-    _, scales, sizes = inputs
-    if scales is None and node.attr("scales") is not None:
-        scales = np.asarray(node.attr("scales"))
-    axes = [axis % len(shape) for axis in node.attr("axes", range(len(shape)))]
+    if (factors := _factors(node, shape)) is not None:
+        return [int(np.floor(dim * f)) for dim, f in zip(shape, factors, strict=True)]
     result = list(shape)
-    if sizes is not None and np.size(sizes):
-        values = [int(v) for v in sizes]
-    elif scales is not None and np.size(scales):
-        values = [int(np.floor(shape[a] * v)) for a, v in zip(axes, scales, strict=True)]
-    else:
-        raise node.unsupported("sizes or scales that are not constant")
-    for axis, value in zip(axes, values, strict=True):
-        result[axis] = value
+    sizes = node.require_value(3, "sizes")
+    for axis, size in zip(node.attr("axes", range(len(shape))), sizes, strict=True):
+        result[axis] = int(size)
     return result
 
 

@@ -11,7 +11,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_shape, scalar_like
 from tvm.relay.frontend.onnx.math import matmul
-from tvm.relay.frontend.onnx.nn import conv_transpose
+from tvm.relay.frontend.onnx.nn import conv_transpose, within_data
+from tvm.relay.frontend.resize import is_exact, resize_axes
 
 from .registry import as_ints, as_number, promoted, spread, torch_op
 
@@ -115,10 +116,11 @@ def _max_pool(
     rank = _window_rank(x, kernel)
     size = spread(kernel, rank)
     pool = (_op.nn.max_pool1d, _op.nn.max_pool2d)[rank - 1]
-    return _batched(x, rank, lambda data: pool(
-        data, pool_size=size, strides=spread(strides, rank, size), padding=spread(padding, rank),
-        dilation=spread(dilation, rank), ceil_mode=bool(ceil_mode),
-    ))  # fmt: skip
+    steps, pads = spread(strides, rank, size), spread(padding, rank)
+    return _batched(x, rank, lambda data: within_data(data, pool(
+        data, pool_size=size, strides=steps, padding=pads, dilation=spread(dilation, rank),
+        ceil_mode=bool(ceil_mode),
+    ), steps, pads))  # fmt: skip
 
 
 @torch_op("avg_pool1d", "avg_pool2d")
@@ -131,10 +133,11 @@ def _avg_pool(
     rank = _window_rank(x, kernel)
     size = spread(kernel, rank)
     pool = (_op.nn.avg_pool1d, _op.nn.avg_pool2d)[rank - 1]
-    return _batched(x, rank, lambda data: pool(
-        data, pool_size=size, strides=spread(strides, rank, size), padding=spread(padding, rank),
+    steps, pads = spread(strides, rank, size), spread(padding, rank)
+    return _batched(x, rank, lambda data: within_data(data, pool(
+        data, pool_size=size, strides=steps, padding=pads,
         ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad),
-    ))  # fmt: skip
+    ), steps, pads))  # fmt: skip
 
 
 def _window_rank(x: RelayExpr, kernel: Any) -> int:
@@ -193,6 +196,14 @@ def _upsample_nearest(x: RelayExpr, size: Any, *scales: Any) -> RelayExpr:
     )
 
 
+@torch_op("_upsample_nearest_exact2d")
+def _upsample_nearest_exact(x: RelayExpr, size: Any, *scales: Any) -> RelayExpr:
+    return _resize(
+        x, size, scales[0] if scales else None, "nearest_neighbor", "half_pixel",
+        "round_prefer_ceil",
+    )  # fmt: skip
+
+
 @torch_op("upsample_bilinear2d")
 def _upsample_bilinear(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
     mode = "align_corners" if align else "half_pixel"
@@ -212,19 +223,18 @@ def _upsample_nearest1d(x: RelayExpr, size: Any, *scales: Any) -> RelayExpr:
 
 @torch_op("upsample_linear1d")
 def _upsample_linear1d(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
-    return _in_one_row(x, size, scales, lambda y, *rest: _upsample_bilinear(y, rest[0], align))
+    return _in_one_row(x, size, scales, lambda y, to, *by: _upsample_bilinear(y, to, align, *by))
 
 
 def _in_one_row(
     x: RelayExpr, size: Any, scales: tuple[Any, ...], resize: Callable[..., RelayExpr]
 ) -> RelayExpr:
     """Sequences as images of one row."""
+    row = _op.expand_dims(x, 2)
     if size is not None:
-        (wanted,) = as_ints(size)
-    else:
-        factor = scales[0][0] if isinstance(scales[0], (list, tuple)) else scales[0]
-        wanted = int(infer_shape(x)[-1] * float(factor))
-    return _op.squeeze(resize(_op.expand_dims(x, 2), [1, wanted]), [2])
+        return _op.squeeze(resize(row, [1, *as_ints(size)]), [2])
+    factor = scales[0][0] if isinstance(scales[0], (list, tuple)) else scales[0]
+    return _op.squeeze(resize(row, None, [1.0, factor]), [2])
 
 
 def _resize(
@@ -234,8 +244,11 @@ def _resize(
     if size is not None:
         wanted = as_ints(size)
     else:
-        factors = scales if isinstance(scales, (list, tuple)) else [scales] * 2
-        wanted = [int(dim * float(f)) for dim, f in zip(spatial, factors, strict=True)]
+        given = scales if isinstance(scales, (list, tuple)) else [scales] * 2
+        factors = [float(as_number(f)) for f in given]
+        wanted = [int(dim * f) for dim, f in zip(spatial, factors, strict=True)]
+        if not is_exact(spatial, wanted, factors):
+            return resize_axes(x, (2, 3), wanted, factors, method, coordinates, rounding)
     return _op.image.resize2d(
         x, wanted, layout="NCHW", method=method, coordinate_transformation_mode=coordinates,
         rounding_method=rounding, cubic_alpha=-0.75,
