@@ -136,7 +136,7 @@ class _Converter:
         if sorted(old) != sorted(new):
             return None
         changed = {"layout": new}
-        if call.attrs.get("out_layout"):
+        if getattr(call.attrs, "out_layout", ""):
             changed["out_layout"] = new
         args = [self._in(call.args[0], old, new), *[self._plain(a) for a in call.args[1:]]]
         value = call.replace(args=tuple(args), attrs=call.attrs.replace(**changed))
