@@ -157,6 +157,7 @@ def test_matrix_products() -> None:
     check("MatMul", [f32(2, 1, 3, 4), f32(3, 4, 5)])
     check("MatMul", [f32(4), f32(4, 5)])
     check("MatMul", [f32(2, 3, 4), f32(4)])
+    check("Einsum", [f32(2, 3, 4), f32(2, 5, 4)], equation="bij,bkj->bik")
     check("Gemm", [f32(3, 4), f32(5, 4)], [f32(5)], transB=1)
     check("Gemm", [f32(4, 3), f32(4, 5)], [f32(3, 5)], transA=1, alpha=0.5, beta=2.0)
 
@@ -221,6 +222,8 @@ def test_normalisation() -> None:
     check("InstanceNormalization", [f32(2, 3, 5, 5)], [f32(3), f32(3)])
     scale, shift, mean, var = f32(3), f32(3), f32(3), np.abs(f32(3)) + 0.5
     check("BatchNormalization", [f32(2, 3, 5, 5)], [scale, shift, mean, var])
+    check("GroupNormalization", [f32(2, 4, 3, 3)], [f32(2), f32(2)], opset=18, num_groups=2)
+    check("MeanVarianceNormalization", [f32(2, 4, 3, 3)])
     check("Softmax", [f32(2, 3, 4)], axis=1)
     check("LogSoftmax", [f32(2, 3, 4)], axis=-1)
 

@@ -152,6 +152,52 @@ def test_reductions(name: str) -> None:
     check(REDUCTIONS[name], X)
 
 
+COMPOSED = {
+    "einsum": lambda x: torch.einsum("bij,bkj->bik", x, x) + torch.einsum("...ij->...", x).sum(),
+    "einsum_batches": lambda x: torch.einsum("bhid,bhjd->bhij", x[None], x[None]),
+    "einsum_three": lambda x: torch.einsum("bij,bj,k->ik", x, x[:, 0], x[0, 0]),
+    "einsum_implicit": lambda x: torch.einsum("ij,jk", x[0], x[1].T),
+    "products": lambda x: torch.outer(x[0, 0], x[0, 1]) @ torch.addr(x[0].T, x[0, 0], x[0, :, 0]),
+    "tensordot": lambda x: torch.tensordot(x, x, ([2, 1], [2, 1])),
+    "stacks": lambda x: torch.vstack([x[0], x[1]]) + torch.hstack([x[0], x[1]]).sum(),
+    "diagonal": lambda x: torch.diagonal(x, 1, 1, 2) + torch.diag(x[0, 0, :2], 0).sum(),
+    "diag": lambda x: torch.diag(x[0, 0], -1),
+    "trace": lambda x: torch.trace(x[0]),
+    "unfold": lambda x: x.unfold(2, 2, 1),
+    "indices": lambda x: (
+        x.index_add(1, torch.tensor([0, 2]), x[:, :2])
+        + x.index_fill(1, torch.tensor([0, 2]), 1.5)
+        + x.index_copy(1, torch.tensor([0, 2]), x[:, :2])
+    ),
+    "take_along": lambda x: torch.take_along_dim(x, (x > 0).long()[:, :, :2], 2),
+    "moments": lambda x: torch.std_mean(x, dim=1),
+    "aminmax": lambda x: torch.aminmax(x, dim=1),
+    "cosine": lambda x: F.cosine_similarity(x, x + 1, dim=1),
+    "cumprod": lambda x: x.cumprod(1),
+    "losses": lambda x: F.mse_loss(x, x + 1) + F.l1_loss(x, x * 2),
+    "circular_pad": lambda x: F.pad(x, (1, 2), mode="circular"),
+    "repeat_by_counts": lambda x: x.repeat_interleave(torch.tensor([1, 2, 1]), dim=1),
+    "mT": lambda x: x.mT @ x,
+    "shifts": lambda x: ((x * 10).int() << 2) >> 1,
+    "shrinks": lambda x: F.softshrink(x) + F.hardshrink(x) + F.tanhshrink(x),
+    "floats": lambda x: torch.exp2(x) + torch.hypot(x, x + 1) + torch.logaddexp(x, x * 2),
+    "nan_to_num": lambda x: torch.nan_to_num(torch.log(x) / (x > 0)),
+    "isclose": lambda x: torch.isclose(x, x.abs()),
+    "logit": lambda x: torch.logit(torch.sigmoid(x)) + torch.frac(x) + torch.sgn(x),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_composed_operators(name: str) -> None:
+    check(COMPOSED[name], X)
+
+
+def test_images_in_blocks() -> None:
+    check(lambda x: F.unfold(x, (3, 2), padding=1, stride=2), IMAGE)
+    check(lambda x: F.pixel_unshuffle(x[:, :, :8], 2), IMAGE)
+    check(lambda x: F.channel_shuffle(x, 2), IMAGE)
+
+
 LAYERS = {
     "conv": (torch.nn.Conv2d(4, 6, 3, padding=1), IMAGE),
     "conv_stride": (torch.nn.Conv2d(4, 6, 3, stride=2, bias=False), IMAGE),

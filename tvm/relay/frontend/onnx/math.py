@@ -11,6 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import const
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.einsum import einsum
 
 from .registry import CONVERTERS, OnnxNode, onnx_op
 
@@ -313,6 +314,11 @@ def _fused_matmul(node: OnnxNode) -> RelayExpr:
 def _swap_last(x: RelayExpr) -> RelayExpr:
     axes = list(range(len(infer_shape(x))))
     return _op.transpose(x, (*axes[:-2], axes[-1], axes[-2]))
+
+
+@onnx_op("Einsum")
+def _einsum(node: OnnxNode) -> RelayExpr:
+    return einsum(node.attr("equation"), node.given())
 
 
 @onnx_op("Gemm")

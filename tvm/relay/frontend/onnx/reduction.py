@@ -115,6 +115,38 @@ def _instance_norm(node: OnnxNode) -> RelayExpr:
     )
 
 
+@onnx_op("GroupNormalization")
+def _group_norm(node: OnnxNode) -> RelayExpr:
+    """Scale and shift are given by channels since opset 21, by groups before."""
+    shape, groups = node.shape(0), node.attr("num_groups")
+    x = _op.reshape(node[0], (shape[0], groups, -1))
+    centred = x - _op.mean(x, [2], True)
+    variance = _op.mean(centred * centred, [2], True)
+    deviation = _op.sqrt(variance + scalar_like(node.attr("epsilon", 1e-5), x))
+    result = _op.reshape(centred / deviation, (shape[0], shape[1], -1))
+    scale, shift = [
+        _op.repeat(v, shape[1] // groups, 0) if node.opset < 21 else v for v in (node[1], node[2])
+    ]
+    result = result * _op.expand_dims(scale, 1) + _op.expand_dims(shift, 1)
+    return _op.reshape(result, shape)
+
+
+@onnx_op("RMSNormalization", "SimplifiedLayerNormalization")
+def _rms_norm(node: OnnxNode) -> RelayExpr:
+    x, rank = node[0], len(node.shape(0))
+    axes = list(range(node.attr("axis", -1) % rank, rank))
+    epsilon = scalar_like(node.attr("epsilon", 1e-5), x)
+    return x * _op.rsqrt(_op.mean(x * x, axes, True) + epsilon) * node[1]
+
+
+@onnx_op("MeanVarianceNormalization")
+def _mean_variance_norm(node: OnnxNode) -> RelayExpr:
+    x, axes = node[0], list(node.attr("axes", [0, 2, 3]))
+    centred = x - _op.mean(x, axes, True)
+    deviation = _op.sqrt(_op.mean(centred * centred, axes, True))
+    return centred / (deviation + scalar_like(1e-9, x))
+
+
 @onnx_op("BatchNormalization")
 def _batch_norm(node: OnnxNode) -> RelayExpr:
     return _op.nn.batch_norm(

@@ -145,6 +145,9 @@ def _repeat(x: RelayExpr, repeats: Any) -> RelayExpr:
 def _repeat_interleave(x: RelayExpr, repeats: Any, dim: Any = None, *_: Any) -> RelayExpr:
     if dim is None:
         x, dim = _op.reshape(x, (-1,)), 0
+    if isinstance(repeats, Constant) and infer_shape(repeats):
+        picked = np.repeat(np.arange(infer_shape(x)[dim]), repeats.data.numpy())
+        return _op.take(x, constant(picked, "int64"), dim)
     return _op.repeat(x, as_number(repeats), dim)
 
 
@@ -368,6 +371,8 @@ _PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}
 def _pad(x: RelayExpr, widths: Any, mode: Any = "constant", value: Any = None) -> RelayExpr:
     if not isinstance(mode, str):  # constant_pad_nd(x, widths, value)
         mode, value = "constant", mode
+    if mode == "circular":
+        return _pad_around(x, as_ints(widths))
     if mode not in _PAD_MODES:
         raise OpAttributeUnImplemented(f"pad requires a mode of {list(_PAD_MODES)}, got {mode!r}")
     shape, flat = infer_shape(x), as_ints(widths)
@@ -379,6 +384,17 @@ def _pad(x: RelayExpr, widths: Any, mode: Any = "constant", value: Any = None) -
         x = _op.strided_slice(x, begin, end, [1] * len(shape))
         width = [(max(0, before), max(0, after)) for before, after in width]
     return _op.nn.pad(x, width, float(as_number(value) or 0.0), _PAD_MODES[mode])
+
+
+def _pad_around(x: RelayExpr, widths: list[int]) -> RelayExpr:
+    """Each axis goes on with its other end."""
+    rank = len(infer_shape(x))
+    for i, (before, after) in enumerate(zip(widths[::2], widths[1::2], strict=True)):
+        axis = rank - 1 - i
+        extent = infer_shape(x)[axis]
+        around = np.arange(-before, extent + after) % extent
+        x = _op.take(x, constant(around, "int64"), axis)
+    return x
 
 
 @torch_op("pixel_shuffle")

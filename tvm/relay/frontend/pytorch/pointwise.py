@@ -38,7 +38,7 @@ _FLOAT_UNARY = {
 }  # fmt: skip
 _UNARY = {
     "abs": _op.abs, "neg": _op.negative, "floor": _op.floor, "ceil": _op.ceil,
-    "round": _op.round, "trunc": _op.trunc, "sign": _op.sign, "relu": _op.nn.relu,
+    "round": _op.round, "trunc": _op.trunc, "sign": _op.sign, "sgn": _op.sign, "relu": _op.nn.relu,
     "isnan": _op.isnan, "isinf": _op.isinf, "isfinite": _op.isfinite,
 }  # fmt: skip
 _ON_NUMBERS: dict[str, Callable[..., Any]] = {
@@ -81,6 +81,8 @@ for _names, _function, _python in (
     ("maximum max.other", _op.maximum, max), ("minimum min.other", _op.minimum, min),
     ("remainder", _op.floor_mod, operator.mod), ("fmod", _op.mod, math.fmod),
     ("logical_xor __xor__ bitwise_xor", _op.bitwise_xor, operator.xor),
+    ("__lshift__ bitwise_left_shift", _op.left_shift, operator.lshift),
+    ("__rshift__ bitwise_right_shift", _op.right_shift, operator.rshift),
 ):  # fmt: skip
     for _name in _names.split():
         CONVERTERS[f"aten::{_name}"] = _binary(_function, _python)
@@ -169,6 +171,78 @@ def _expm1(x: RelayExpr) -> RelayExpr:
 def _log1p(x: RelayExpr) -> RelayExpr:
     value = as_float(x)
     return _op.log(value + scalar_like(1.0, value))
+
+
+@torch_op("exp2")
+def _exp2(x: RelayExpr) -> RelayExpr:
+    value = as_float(x)
+    return _op.power(scalar_like(2.0, value), value)
+
+
+@torch_op("erfc")
+def _erfc(x: RelayExpr) -> RelayExpr:
+    value = as_float(x)
+    return scalar_like(1.0, value) - _op.erf(value)
+
+
+@torch_op("logaddexp")
+def _logaddexp(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+    left, right = promoted(a, b)
+    spread = _op.exp(_op.negative(_op.abs(left - right)))
+    return _op.maximum(left, right) + _op.log(spread + scalar_like(1.0, spread))
+
+
+@torch_op("frac")
+def _frac(x: RelayExpr) -> RelayExpr:
+    return x - _op.trunc(x)
+
+
+@torch_op("logit")
+def _logit(x: RelayExpr, eps: Any = None) -> RelayExpr:
+    value = as_float(x)
+    if eps is not None:
+        value = _op.clip(value, float(eps), 1 - float(eps))
+    return _op.log(value / (scalar_like(1.0, value) - value))
+
+
+@torch_op("deg2rad")
+def _deg2rad(x: RelayExpr) -> RelayExpr:
+    value = as_float(x)
+    return value * scalar_like(math.pi / 180, value)
+
+
+@torch_op("rad2deg")
+def _rad2deg(x: RelayExpr) -> RelayExpr:
+    value = as_float(x)
+    return value * scalar_like(180 / math.pi, value)
+
+
+@torch_op("hypot")
+def _hypot(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+    left, right = promoted(a, b)
+    return _op.sqrt(left * left + right * right)
+
+
+@torch_op("nan_to_num")
+def _nan_to_num(x: RelayExpr, nan: Any = None, high: Any = None, low: Any = None) -> RelayExpr:
+    limits = np.finfo(infer_dtype(x))
+    result = _op.where(_op.isnan(x), scalar_like(nan or 0.0, x), x)
+    top = float(limits.max) if high is None else high
+    result = _op.where(_op.equal(x, scalar_like(math.inf, x)), scalar_like(top, x), result)
+    bottom = float(limits.min) if low is None else low
+    return _op.where(_op.equal(x, scalar_like(-math.inf, x)), scalar_like(bottom, x), result)
+
+
+@torch_op("isclose")
+def _isclose(
+    a: RelayExpr, b: RelayExpr, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> RelayExpr:
+    left, right = [as_float(x) for x in promoted(a, b)]
+    bound = scalar_like(atol, right) + scalar_like(rtol, right) * _op.abs(right)
+    close = _op.logical_or(_op.equal(left, right), _op.less_equal(_op.abs(left - right), bound))
+    if not equal_nan:
+        return close
+    return _op.logical_or(close, _op.logical_and(_op.isnan(left), _op.isnan(right)))
 
 
 @torch_op("addcmul")
@@ -345,6 +419,23 @@ def _hardswish(x: RelayExpr) -> RelayExpr:
 @torch_op("threshold")
 def _threshold(x: RelayExpr, limit: Any, value: Any) -> RelayExpr:
     return _op.where(_op.greater(x, scalar_like(limit, x)), x, scalar_like(value, x))
+
+
+@torch_op("softshrink")
+def _softshrink(x: RelayExpr, limit: Any = 0.5) -> RelayExpr:
+    bound = scalar_like(as_number(limit), x)
+    return _op.nn.relu(x - bound) - _op.nn.relu(_op.negative(x) - bound)
+
+
+@torch_op("hardshrink")
+def _hardshrink(x: RelayExpr, limit: Any = 0.5) -> RelayExpr:
+    inside = _op.less_equal(_op.abs(x), scalar_like(as_number(limit), x))
+    return _op.where(inside, scalar_like(0.0, x), x)
+
+
+@torch_op("rrelu")
+def _rrelu(x: RelayExpr, low: Any = 1 / 8, high: Any = 1 / 3, *_: Any) -> RelayExpr:
+    return _leaky_relu(x, (as_number(low) + as_number(high)) / 2)
 
 
 @torch_op("glu")

@@ -1,0 +1,228 @@
+"""PyTorch operators that a few others make up: indices, diagonals, products, distances."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.einsum import einsum
+from tvm.relay.frontend.onnx.math import matmul
+
+from .movement import _gather, _scatter, _stack
+from .nn import _addmm
+from .reduction import _var_mean
+from .registry import as_dtype, as_float, as_ints, as_number, axes_of, promoted, torch_op
+
+
+@torch_op("einsum")
+def _einsum(equation: str, operands: list[RelayExpr], *_: Any) -> RelayExpr:
+    return einsum(equation, promoted(*operands))
+
+
+@torch_op("outer", "ger")
+def _outer(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+    left, right = promoted(a, b)
+    return _op.expand_dims(left, 1) * right
+
+
+@torch_op("addmv")
+def _addmv(x: RelayExpr, matrix: RelayExpr, vector: RelayExpr, *factors: Any) -> RelayExpr:
+    column = _addmm(_op.expand_dims(x, 1), matrix, _op.expand_dims(vector, 1), *factors)
+    return _op.squeeze(column, [1])
+
+
+@torch_op("addr")
+def _addr(x: RelayExpr, a: RelayExpr, b: RelayExpr, beta: Any = 1, alpha: Any = 1) -> RelayExpr:
+    return _addmm(x, _op.expand_dims(a, 1), _op.expand_dims(b, 0), beta, alpha)
+
+
+@torch_op("tensordot")
+def _tensordot(a: RelayExpr, b: RelayExpr, a_axes: Any, b_axes: Any, *_: Any) -> RelayExpr:
+    a_shape, b_shape = infer_shape(a), infer_shape(b)
+    inner, other = axes_of(a_axes, len(a_shape)), axes_of(b_axes, len(b_shape))
+    rows = [axis for axis in range(len(a_shape)) if axis not in inner]
+    columns = [axis for axis in range(len(b_shape)) if axis not in other]
+    count = math.prod([a_shape[axis] for axis in inner])
+    left = _op.reshape(_op.transpose(a, [*rows, *inner]), (-1, count))
+    right = _op.reshape(_op.transpose(b, [*other, *columns]), (count, -1))
+    shape = [a_shape[axis] for axis in rows] + [b_shape[axis] for axis in columns]
+    return _op.reshape(matmul(left, right), shape)
+
+
+@torch_op("mT", "mH", "adjoint")
+def _swap_last(x: RelayExpr) -> RelayExpr:
+    axes = list(range(len(infer_shape(x))))
+    return _op.transpose(x, [*axes[:-2], axes[-1], axes[-2]])
+
+
+@torch_op("hstack")
+def _hstack(tensors: list[RelayExpr]) -> RelayExpr:
+    return _op.concatenate(promoted(*tensors), 0 if len(infer_shape(tensors[0])) == 1 else 1)
+
+
+@torch_op("vstack", "row_stack")
+def _vstack(tensors: list[RelayExpr]) -> RelayExpr:
+    if len(infer_shape(tensors[0])) == 1:
+        return _stack(tensors, 0)
+    return _op.concatenate(promoted(*tensors), 0)
+
+
+@torch_op("diagonal")
+def _diagonal(x: RelayExpr, offset: int = 0, first: int = 0, second: int = 1) -> RelayExpr:
+    """The two axes go to the front, and index pairs pick from them."""
+    shape = infer_shape(x)
+    rows, columns = first % len(shape), second % len(shape)
+    rest = [axis for axis in range(len(shape)) if axis not in (rows, columns)]
+    count = max(0, min(shape[rows] + min(offset, 0), shape[columns] - max(offset, 0)))
+    steps = np.arange(count)
+    pairs = np.stack([steps - min(offset, 0), steps + max(offset, 0)])
+    picked = _op.gather_nd(_op.transpose(x, [rows, columns, *rest]), constant(pairs, "int64"))
+    return _op.transpose(picked, [*range(1, len(rest) + 1), 0])
+
+
+@torch_op("diag")
+def _diag(x: RelayExpr, offset: int = 0) -> RelayExpr:
+    if len(infer_shape(x)) == 2:
+        return _diagonal(x, offset)
+    size = infer_shape(x)[0] + abs(offset)
+    width = (max(-offset, 0), max(offset, 0))
+    column = _op.expand_dims(_op.nn.pad(x, [width]), 1)
+    return column * constant(np.eye(size, k=offset), infer_dtype(x))
+
+
+@torch_op("trace")
+def _trace(x: RelayExpr) -> RelayExpr:
+    return _op.sum(_diagonal(x))
+
+
+@torch_op("unfold")
+def _unfold(x: RelayExpr, dim: int, size: int, step: int) -> RelayExpr:
+    """Windows along an axis, their elements along a new last one."""
+    shape = infer_shape(x)
+    axis = dim % len(shape) if shape else 0
+    starts = np.arange(0, shape[axis] - size + 1, step)
+    picked = _op.take(x, constant(starts[:, None] + np.arange(size), "int64"), axis)
+    order = [i for i in range(len(shape) + 1) if i != axis + 1]
+    return _op.transpose(picked, [*order, axis + 1])
+
+
+@torch_op("im2col")
+def _im2col(x: RelayExpr, kernel: Any, dilation: Any, padding: Any, stride: Any) -> RelayExpr:
+    """Windows of an image as columns."""
+    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = map(as_ints, (kernel, dilation, padding, stride))
+    padded = _op.nn.pad(x, [(0, 0), (0, 0), (ph, ph), (pw, pw)]) if ph or pw else x
+    n, c, h, w = infer_shape(padded)
+    rows = _window_indices(h, kh, dh, sh)
+    columns = _window_indices(w, kw, dw, sw)
+    picked = _op.take(_op.take(padded, constant(rows), 2), constant(columns), 4)
+    moved = _op.transpose(picked, (0, 1, 2, 4, 3, 5))
+    return _op.reshape(moved, (n, c * kh * kw, rows.shape[1] * columns.shape[1]))
+
+
+def _window_indices(extent: int, kernel: int, dilation: int, stride: int) -> Any:
+    starts = np.arange(0, extent - (kernel - 1) * dilation, stride)
+    return (np.arange(kernel)[:, None] * dilation + starts).astype("int64")
+
+
+@torch_op("pixel_unshuffle")
+def _pixel_unshuffle(x: RelayExpr, factor: int) -> RelayExpr:
+    *batch, c, h, w = infer_shape(x)
+    rank = len(batch)
+    split = _op.reshape(x, (*batch, c, h // factor, factor, w // factor, factor))
+    axes = [*range(rank), rank, rank + 2, rank + 4, rank + 1, rank + 3]
+    moved = _op.transpose(split, axes)
+    return _op.reshape(moved, (*batch, c * factor**2, h // factor, w // factor))
+
+
+@torch_op("channel_shuffle", "native_channel_shuffle")
+def _channel_shuffle(x: RelayExpr, groups: int) -> RelayExpr:
+    n, c, *spatial = infer_shape(x)
+    split = _op.reshape(x, (n, groups, c // groups, *spatial))
+    moved = _op.transpose(split, (0, 2, 1, *range(3, 3 + len(spatial))))
+    return _op.reshape(moved, (n, c, *spatial))
+
+
+@torch_op("take_along_dim")
+def _take_along_dim(x: RelayExpr, index: RelayExpr, dim: Any = None) -> RelayExpr:
+    if dim is None:
+        return _op.take(_op.reshape(x, (-1,)), _op.reshape(index, (-1,)), 0)
+    return _gather(x, dim, index)
+
+
+def _whole_slices(x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr) -> RelayExpr:
+    """Indices of slices along an axis as indices of elements."""
+    shape = infer_shape(source)
+    along = [1] * len(shape)
+    along[dim] = -1
+    return _op.broadcast_to(_op.reshape(index, along), shape)
+
+
+@torch_op("index_add")
+def _index_add(
+    x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr, alpha: Any = 1
+) -> RelayExpr:
+    if as_number(alpha) != 1:
+        source = source * scalar_like(as_number(alpha), source)
+    return _scatter(x, dim, _whole_slices(x, dim, index, source), source, "add")
+
+
+@torch_op("index_copy")
+def _index_copy(x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr) -> RelayExpr:
+    return _scatter(x, dim, _whole_slices(x, dim, index, source), source)
+
+
+@torch_op("index_fill")
+def _index_fill(x: RelayExpr, dim: int, index: RelayExpr, value: Any) -> RelayExpr:
+    shape = list(infer_shape(x))
+    shape[dim] = infer_shape(index)[0]
+    filled = _op.broadcast_to(as_dtype(as_number(value), infer_dtype(x)), shape)
+    return _index_copy(x, dim, index, filled)
+
+
+@torch_op("std_mean")
+def _std_mean(x: RelayExpr, *args: Any) -> list[RelayExpr]:
+    variance, mean = _var_mean(x, *args)
+    return [_op.sqrt(variance), mean]
+
+
+@torch_op("aminmax")
+def _aminmax(x: RelayExpr, dim: Any = None, keepdim: bool = False) -> list[RelayExpr]:
+    return [_op.min(x, axis=dim, keepdims=keepdim), _op.max(x, axis=dim, keepdims=keepdim)]
+
+
+@torch_op("cosine_similarity")
+def _cosine_similarity(a: RelayExpr, b: RelayExpr, dim: int = 1, eps: float = 1e-8) -> RelayExpr:
+    def norm(x: RelayExpr) -> RelayExpr:
+        length = _op.sqrt(_op.sum(x * x, axis=dim, keepdims=True))
+        return x / _op.maximum(length, scalar_like(eps, x))
+
+    return _op.sum(norm(a) * norm(b), axis=dim)
+
+
+@torch_op("cumprod")
+def _cumprod(x: RelayExpr, dim: int, *_: Any) -> RelayExpr:
+    return _op.cumprod(as_float(x), axis=dim)
+
+
+_REDUCTIONS = {0: lambda x: x, 1: _op.mean, 2: _op.sum}
+
+
+@torch_op("mse_loss")
+def _mse_loss(a: RelayExpr, b: RelayExpr, reduction: int = 1) -> RelayExpr:
+    return _REDUCTIONS[reduction]((a - b) * (a - b))
+
+
+@torch_op("l1_loss")
+def _l1_loss(a: RelayExpr, b: RelayExpr, reduction: int = 1) -> RelayExpr:
+    return _REDUCTIONS[reduction](_op.abs(a - b))
+
+
+@torch_op("broadcast_tensors")
+def _broadcast_tensors(tensors: list[RelayExpr]) -> list[RelayExpr]:
+    shape = np.broadcast_shapes(*[infer_shape(t) for t in tensors])
+    return [_op.broadcast_to(t, shape) for t in tensors]
