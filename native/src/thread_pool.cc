@@ -4,13 +4,15 @@
 // a worker takes the part that is its own. The caller, done with its part, takes those that nobody has started: on a
 // busy machine it does not wait for a thread that does not run. Workers spin for a while after a job, since the next
 // operator usually follows at once, and then sleep. A launch inside a job, or while another thread holds the pool, runs
-// on the calling thread alone.
+// on the calling thread alone; so do launches for a while when waiting for the others costs more than their help saves,
+// as it does when other programs keep the processors busy.
 #include <pthread.h>
 #include <tvm/runtime/c_backend_api.h>
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <memory>
@@ -86,6 +88,43 @@ class FirstError {
   ObjectPtr<Object> foreign_;
 };
 
+// Decides whether the other threads are of use, from how long the caller works and then waits for them.
+class Profit {
+ public:
+  // Whether the next launch should go to all threads. Asked once a launch.
+  bool WorthSharing() {
+    if (alone_left_ == 0) return true;
+    if (--alone_left_ == 0) working_ = waiting_ = launches_ = 0;
+    return false;
+  }
+
+  void Record(int64_t working, int64_t waiting) {
+    working_ += working - working_ / kMemory;
+    waiting_ += waiting - waiting_ / kMemory;
+    if (++launches_ < kMemory) return;
+    if (waiting_ > working_) {  // alone, the caller would have been done by now
+      alone_left_ = alone_next_;
+      alone_next_ = std::min(alone_next_ * 2, kLongestAlone);
+    } else if (launches_ > 8 * kMemory) {
+      alone_next_ = kShortestAlone;
+    }
+  }
+
+ private:
+  static constexpr int kMemory = 8;
+  static constexpr int kShortestAlone = 32;
+  static constexpr int kLongestAlone = 1024;
+  int64_t working_{0};
+  int64_t waiting_{0};
+  int launches_{0};
+  int alone_left_{0};
+  int alone_next_{kShortestAlone};
+};
+
+int64_t Nanoseconds() {
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
 class ThreadPool {
  public:
   explicit ThreadPool(int num_workers)
@@ -97,7 +136,9 @@ class ThreadPool {
   std::mutex& launch_mutex() { return launch_mutex_; }
   bool retired() const { return retired_.load(); }
 
-  // The caller holds launch_mutex.
+  // For this and Launch, the caller holds launch_mutex.
+  bool WorthSharing() { return profit_.WorthSharing(); }
+
   int Launch(FTVMParallelLambda lambda, void* data, int num_task) {
     Barrier barrier(num_task);
     // more tasks than workers cannot all be at a barrier together
@@ -105,6 +146,7 @@ class ThreadPool {
     if (++job_number_ == 0) job_number_ = 1;
     const uint32_t number = job_number_;
     const int num_parts = std::min(num_task, num_workers_);
+    const int64_t start = Nanoseconds();
     unfinished_.store(num_parts, std::memory_order_relaxed);
     for (int i = 1; i < num_parts; ++i) parts_[i].open.store(number, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) != 0) {
@@ -115,7 +157,9 @@ class ThreadPool {
     for (int i = 1; i < num_parts; ++i) {
       if (Take(i, number)) Run(i);
     }
+    const int64_t end = Nanoseconds();
     WaitForParts();
+    profit_.Record(end - start, Nanoseconds() - end);
     return error_.failed() ? error_.Raise() : 0;
   }
 
@@ -184,6 +228,7 @@ class ThreadPool {
   std::mutex launch_mutex_;
   Job job_{};
   FirstError error_;
+  Profit profit_;
   std::unique_ptr<Part[]> parts_;
   uint32_t job_number_{0};
   alignas(kCacheLine) std::atomic<int> unfinished_{0};
@@ -259,6 +304,7 @@ int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void* cdata, int num_ta
   if (tasks == 1 || pool->num_workers() == 1) return RunAlone(flambda, cdata, tasks);
   std::unique_lock<std::mutex> lock(pool->launch_mutex(), std::try_to_lock);
   if (!lock.owns_lock() || pool->retired()) return RunAlone(flambda, cdata, num_task);
+  if (num_task <= 0 && !pool->WorthSharing()) return RunAlone(flambda, cdata, 1);
   return pool->Launch(flambda, cdata, tasks);
   TVM_API_END();
 }
