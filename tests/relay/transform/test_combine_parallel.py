@@ -13,6 +13,7 @@ from tvm.relay.transform import (
     CombineParallelBatchMatmul,
     CombineParallelConv2D,
     CombineParallelDense,
+    WidenDense,
 )
 
 from .common import assert_unchanged, run, typed
@@ -121,3 +122,11 @@ def test_batch_matmul() -> None:
     bs = [relay.var(f"b{i}", shape=(2, i + 2, 4)) for i in range(3)]
     func = relay.Function([a, *bs], relay.Tuple([relay.nn.batch_matmul(a, b) for b in bs]))
     assert_joined(func, "nn.batch_matmul", CombineParallelBatchMatmul())
+
+
+def test_widening_joins_known_weights_only() -> None:
+    assert_joined(denses((4, 3, 8), lambda d, u: d + weight(u)), "nn.dense", WidenDense())
+    x, *ws = (relay.var(name, shape=(6, 6)) for name in "xabc")
+    func = relay.Function([x, *ws], relay.Tuple([relay.nn.dense(x, w) for w in ws]))
+    assert_unchanged(func, WidenDense())
+    assert_joined(func, "nn.dense", CombineParallelDense(to_batch=False))

@@ -254,6 +254,14 @@ def _dense_key(call: Call) -> Hashable:
     return (str(call.attrs["out_dtype"]), str(infer_type_of(call.args[1]).dtype))
 
 
+def _constant_dense_key(call: Call) -> Hashable:
+    """As `_dense_key`, of weights known now: others would be joined at each run."""
+    weight = call.args[1]
+    if not _is_parameter(weight) or any([isinstance(n, Var) for n in post_order(weight)]):
+        return None
+    return _dense_key(call)
+
+
 def _dense_batch_key(call: Call) -> Hashable:
     key, data, weight = _dense_key(call), _shape(call.args[0]), _shape(call.args[1])
     return None if key is None or data is None or len(data) != 2 else (key, weight)
@@ -314,6 +322,7 @@ def _join_batch_matmul(data: RelayExpr, calls: Sequence[Call]) -> Call:
 
 
 _FLAT_DENSE = Layer(DENSE, _dense_key, _join_dense, lambda _: -1)
+_CONSTANT_DENSE = Layer(DENSE, _constant_dense_key, _join_dense, lambda _: -1)
 _BATCHED_DENSE = Layer(DENSE, _dense_batch_key, _join_as_batches, lambda _: -1, batches=True)
 _CONV2D = Layer(CONV2D, _conv2d_key, _join_conv2d, _conv2d_axis)
 _BATCH_MATMUL = Layer(BATCH_MATMUL, _batch_matmul_key, _join_batch_matmul, lambda _: -1)
@@ -345,6 +354,6 @@ def WidenDense(min_num_branches: int = 3) -> Pass:
     """`CombineParallelDense(to_batch=False)` as part of the usual passes.
 
     Packed weights of a wide layer fill the tiles better: the queries, keys and values of a
-    transformer take less time as one layer.
+    transformer take less time as one layer. Weights that are inputs stay apart.
     """
-    return _combine("WidenDense", _FLAT_DENSE, min_num_branches, opt_level=3)
+    return _combine("WidenDense", _CONSTANT_DENSE, min_num_branches, opt_level=3)
