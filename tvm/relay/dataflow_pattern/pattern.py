@@ -55,6 +55,11 @@ class DFPattern(Node, key="DFPattern"):
     def __truediv__(self, other: DFPattern) -> CallPattern:
         return is_op("divide")(self, other)
 
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """The pattern as text, of use to readers only."""
+        del show_meta_data, annotate
+        return str(self)
+
     def match(self, expr: RelayExpr) -> bool:
         """Whether `expr` looks like this."""
         return bool(_ENGINE["match"](self, expr))
