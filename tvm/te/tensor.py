@@ -395,3 +395,12 @@ class ExternOp(Operation, key="ExternOp"):
         if inputs == self.inputs:
             return self
         return self.replace(inputs=inputs)
+
+
+class HybridOp(ExternOp, key="HybridOp"):
+    """Statements from a hybrid script; ``axis`` are its loops, outer ones first."""
+
+    axis: tuple[IterVar, ...] = reference()
+
+    def root_iter_vars(self) -> tuple[IterVar, ...]:
+        return self.axis

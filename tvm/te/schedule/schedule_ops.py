@@ -17,6 +17,7 @@ from ..tensor import (
     BaseComputeOp,
     ComputeOp,
     ExternOp,
+    HybridOp,
     Operation,
     PlaceholderOp,
     ScanOp,
@@ -25,6 +26,7 @@ from ..tensor import (
 from .graph import attach_path
 from .loop_nest import Level, guard
 from .lower_compute import provide_compute
+from .lower_hybrid import schedule_hybrid_loops
 from .lower_scan import bind_states, provide_scan, scan_bounds, states_of
 from .lower_tensorize import find_tensorized, provide_tensorized
 from .relations import Ranges
@@ -112,7 +114,9 @@ class _Builder:
                 return provide_tensorized(stage, position, self.ranges, threads, self)
             return provide_compute(stage, self.ranges, threads, self)
         if isinstance(op, ExternOp):
-            return _provide_extern(op)
+            is_script = isinstance(op, HybridOp)
+            body = schedule_hybrid_loops(stage, self.ranges) if is_script else op.body
+            return _provide_extern(op, body)
         if isinstance(op, ScanOp):
             parts = self.inits.get(op, ()), self.updates.get(op, ())
             return provide_scan(stage, self.ranges, threads, self, self.pipeline, *parts)
@@ -175,8 +179,7 @@ def default_scope(stage: Stage) -> str:
     return "shared" if max(ranks) == 0 else "local"
 
 
-def _provide_extern(op: ExternOp) -> Stmt:
-    body = op.body
+def _provide_extern(op: ExternOp, body: Stmt) -> Stmt:
     bindings = [
         *zip(op.output_placeholders, op.outputs, strict=True),
         *zip(op.input_placeholders, op.inputs, strict=True),
