@@ -57,7 +57,8 @@ class _Outline(Visitor):
     def visit_attr_stmt(self, stmt: tir.AttrStmt) -> None:
         node = stmt.node.var if isinstance(stmt.node, tir.IterVar) else stmt.node
         value = stmt.value.value if hasattr(stmt.value, "value") else "?"
-        self.line(f"attr {node.name} {stmt.attr_key} = {value}", stmt.body)
+        name = getattr(node, "name", "reducer")
+        self.line(f"attr {name} {stmt.attr_key} = {value}", stmt.body)
 
     def visit_let_stmt(self, stmt: tir.LetStmt) -> None:
         self.line(f"let {stmt.var.name}", stmt.body)

@@ -1,7 +1,7 @@
 import pytest
 
 from tvm import te
-from tvm.error import OpNotImplemented, ScheduleError
+from tvm.error import ScheduleError
 
 from ..outline import expect, lowered
 from ..programs import chain, check_chain, check_matmul, matmul
@@ -146,11 +146,3 @@ def test_misuse_is_refused(misuse, message) -> None:
     with pytest.raises(ScheduleError) as error:
         misuse(s[c], c.op.axis[0], c.op.reduce_axis[0])
     assert message in str(error.value) and "stage C" in str(error.value)
-
-
-def test_reductions_across_threads_are_not_there_yet() -> None:
-    a, b, c = matmul()
-    s = te.create_schedule(c.op)
-    s[c].bind(c.op.reduce_axis[0], te.thread_axis("threadIdx.x"))
-    with pytest.raises(OpNotImplemented, match="a reduction across threads is not available yet"):
-        te.schedule.lower_schedule(s, [a, b, c])

@@ -11,7 +11,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tvm.error import OpNotImplemented
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
 from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Reduce, Var
@@ -118,7 +117,6 @@ class _Reduction:
         assert isinstance(op, ComputeOp)
         reducing = descend_from(stage, op.reduce_axis)
         spatial = descend_from(stage, op.axis)
-        self._refuse_threads(reducing)
         levels = self.main.levels
         common = next(
             (i for i, iv in enumerate(stage.leaf_iter_vars) if iv in reducing), len(levels)
@@ -136,15 +134,6 @@ class _Reduction:
         loops = spatial_loops(stage, stage.leaf_iter_vars[common:], spatial, reducing)
         init = self._init(op, common, loops, [*reducing, *done], inside)
         return guard(outside, self.nester.nest(levels[:common], seq([init, update]), self.threads))
-
-    def _refuse_threads(self, reducing: Collection[IterVar]) -> None:
-        for iv, attr in self.stage.iter_var_attrs.items():
-            if attr.bind_thread is not None and iv in reducing:
-                raise OpNotImplemented(
-                    f"a reduction across threads is not available yet, got axis {iv.var.name} of "
-                    f"{self.stage.op.name} bound to {attr.bind_thread.thread_tag}",
-                    hint="bind spatial axes only, or rfactor the reduction",
-                )
 
     def _init(
         self,

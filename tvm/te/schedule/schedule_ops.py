@@ -25,6 +25,7 @@ from ..tensor import (
 )
 from .graph import attach_path
 from .loop_nest import Level, guard
+from .lower_allreduce import provide_across_threads, reduces_across_threads
 from .lower_compute import provide_compute
 from .lower_hybrid import schedule_hybrid_loops
 from .lower_scan import bind_states, provide_scan, scan_bounds, states_of
@@ -112,6 +113,8 @@ class _Builder:
         if isinstance(op, ComputeOp):
             if (position := find_tensorized(stage)) is not None:
                 return provide_tensorized(stage, position, self.ranges, threads, self)
+            if op.reduce_axis and reduces_across_threads(stage):
+                return provide_across_threads(stage, self.ranges, threads, self)
             return provide_compute(stage, self.ranges, threads, self)
         if isinstance(op, ExternOp):
             is_script = isinstance(op, HybridOp)
