@@ -114,6 +114,7 @@ def test_pooling_over_one_axis() -> None:
         ((1, 4, 5, 6), (4, 3, 3, 3), {"dilations": [2, 2]}),
         ((1, 4, 5, 6), (4, 3, 3, 3), {"strides": [2, 2], "auto_pad": "SAME_UPPER"}),
         ((1, 4, 5), (4, 3, 4), {"strides": [2], "pads": [1, 1]}),
+        ((1, 1, 3, 3), (1, 2, 3, 3), {"strides": [3, 2], "output_shape": [10, 8]}),
     ],
 )
 def test_transposed_convolution(data, weight, attrs) -> None:
@@ -145,6 +146,13 @@ def test_resize(attrs) -> None:
 def test_resize_by_odd_factors(mode) -> None:
     factors = np.array([1, 1, 1.7, 2.3], "float32")
     check("Resize", [f32(1, 2, 4, 5)], [np.zeros(0, "float32"), factors], mode=mode)
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_resize_keeps_the_aspect_ratio(policy) -> None:
+    none = np.zeros(0, "float32")
+    check("Resize", [f32(1, 1, 2, 4)], [none, none, np.array([7, 8])], opset=18, axes=[2, 3],
+          keep_aspect_ratio_policy=policy)  # fmt: skip
 
 
 def test_local_response_normalization() -> None:
@@ -190,6 +198,7 @@ def test_movement() -> None:
     check("DepthToSpace", [f32(1, 8, 2, 3)], blocksize=2)
     check("SpaceToDepth", [f32(1, 2, 4, 6)], blocksize=2)
     check("Trilu", [f32(4, 4)], upper=0)
+    check("Trilu", [f32(0, 4)], upper=1)
     check("CumSum", [f32(3, 4)], [np.array(1)])
 
 
@@ -204,6 +213,7 @@ def test_indexing() -> None:
     check("Gather", [f32(5, 3)], [np.array(1)], axis=1)
     check("GatherElements", [f32(3, 3)], [np.array([[0, 1, 2], [2, 0, 0]])], axis=0)
     check("GatherND", [f32(2, 3, 4)], [np.array([[0, 1], [1, 2]])])
+    check("OneHot", [np.array([0, 2])], [np.array(4), np.array([0, 1], "float32")], axis=-2)
     check("OneHot", [np.array([0, 2, -1])], [np.array(4), np.array([0.0, 1.0], "float32")])
     check("Where", [f32(3) > 0, f32(2, 3), f32(3)])
 
@@ -225,6 +235,7 @@ def test_normalisation() -> None:
     check("GroupNormalization", [f32(2, 4, 3, 3)], [f32(2), f32(2)], opset=18, num_groups=2)
     check("MeanVarianceNormalization", [f32(2, 4, 3, 3)])
     check("Softmax", [f32(2, 3, 4)], axis=1)
+    check("LpNormalization", [np.array([[3, 4], [0, 0]], "float32")], axis=1)
     check("LogSoftmax", [f32(2, 3, 4)], axis=-1)
 
 
@@ -239,6 +250,7 @@ def test_recurrent() -> None:
 def test_casts_and_clips() -> None:
     check("Cast", [f32(3, 4) * 10], to=TensorProto.INT64)
     check("Cast", [np.array([0, 1, 2])], to=TensorProto.BOOL)
+    check("Clip", [f32(3, 4)], [np.float32(2), np.float32(1)])
     check("Clip", [f32(3, 4)], [np.float32(-0.5), np.float32(0.5)])
 
 

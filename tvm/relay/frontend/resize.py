@@ -26,6 +26,11 @@ def is_exact(have: Sequence[int], want: Sequence[int], factors: Sequence[float])
     return all(h * f == w for h, w, f in zip(have, want, factors, strict=True))
 
 
+def has_ties(have: Sequence[int], want: Sequence[int]) -> bool:
+    """Whether positions may lie in the middle of two elements."""
+    return any(w % h and h % w for h, w in zip(have, want, strict=True))
+
+
 def resize_axes(
     x: RelayExpr, axes: Sequence[int], want: Sequence[int], factors: Sequence[float],
     method: str, coordinates: str, rounding: str = "floor", alpha: float = -0.75,
@@ -44,14 +49,15 @@ def resize_axes(
 
 def source_positions(have: int, want: int, factor: float, coordinates: str) -> np.ndarray:
     """Where the output's elements lie in the input."""
-    out, step = np.arange(want, dtype="float32"), np.float32(1.0 / factor)
+    out, factor = np.arange(want, dtype="float32"), np.float32(factor)
     if coordinates == "align_corners":
         return out * np.float32((have - 1) / max(want - 1, 1))
     if coordinates == "asymmetric":
-        return out * step
+        return out / factor
     if coordinates == "pytorch_half_pixel" and want == 1:
         return np.zeros(1, "float32")
-    return (out + np.float32(0.5)) * step - np.float32(0.5)
+    # divided, as halves have to stay halves: they are rounded
+    return (out + np.float32(0.5)) / factor - np.float32(0.5)
 
 
 def _interpolated(x: RelayExpr, axis: int, at: np.ndarray, method: str, alpha: float) -> RelayExpr:

@@ -179,7 +179,7 @@ class GraphImporter:
 
         tensor = value.type.tensor_type
         dims = [
-            d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else AnyDim()
+            d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else AnyDim()
             for d in tensor.shape.dim
         ]
         shape = list(self.shapes.get(value.name, dims))

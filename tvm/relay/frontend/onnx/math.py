@@ -94,7 +94,7 @@ def _clip(node: OnnxNode) -> RelayExpr:
     kind = np.iinfo(dtype) if "int" in dtype else np.finfo(dtype)
     low = float(kind.min) if bounds[0] is None else float(np.asarray(bounds[0]).reshape(()))
     high = float(kind.max) if bounds[1] is None else float(np.asarray(bounds[1]).reshape(()))
-    return _op.clip(node[0], low, high)
+    return _op.clip(node[0], min(low, high), high)
 
 
 @onnx_op("Where")

@@ -220,7 +220,8 @@ def _space_to_depth(node: OnnxNode) -> RelayExpr:
     n, c, h, w = node.shape(0)
     block = node.attr("blocksize")
     split = _op.reshape(node[0], (n, c, h // block, block, w // block, block))
-    moved = _op.transpose(split, (0, 3, 5, 1, 2, 4))
+    by_blocks = node.attr("mode", "DCR") == "DCR"
+    moved = _op.transpose(split, (0, 3, 5, 1, 2, 4) if by_blocks else (0, 1, 3, 5, 2, 4))
     return _op.reshape(moved, (n, c * block**2, h // block, w // block))
 
 
@@ -230,7 +231,8 @@ def _one_hot(node: OnnxNode) -> RelayExpr:
     off, on = _op.split(node[2], 2, 0)
     scalar_off, scalar_on = _op.squeeze(off, [0]), _op.squeeze(on, [0])
     indices = _from_front(node[0], depth)
-    return _op.one_hot(indices, scalar_on, scalar_off, depth, node.attr("axis", -1), node.dtype(2))
+    axis = node.attr("axis", -1) % (len(node.shape(0)) + 1)
+    return _op.one_hot(indices, scalar_on, scalar_off, depth, axis, node.dtype(2))
 
 
 @onnx_op("Trilu")

@@ -10,7 +10,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_shape, same_padding, scalar_like
-from tvm.relay.frontend.resize import is_exact, resize_axes
+from tvm.relay.frontend.resize import has_ties, is_exact, resize_axes
 
 from .registry import OnnxNode, onnx_op
 
@@ -57,10 +57,10 @@ def _conv_transpose(node: OnnxNode) -> RelayExpr:
     strides, padding, dilations = _window(node, kernel)
     extra = list(node.attr("output_padding", [0] * rank))
     if (wanted := node.attr("output_shape")) is not None:
-        padding = _transposed_padding(node, kernel, strides, dilations, extra, wanted)
+        padding, extra = _transposed_padding(node, kernel, strides, dilations, extra, wanted)
     elif node.attr("auto_pad", "NOTSET").startswith("SAME"):
         wanted = [d * s for d, s in zip(node.shape(0)[2:], strides, strict=True)]
-        padding = _transposed_padding(node, kernel, strides, dilations, extra, wanted)
+        padding, extra = _transposed_padding(node, kernel, strides, dilations, extra, wanted)
     if rank not in (1, 2):
         raise node.unsupported(f"{rank}-dimensional transposed convolution")
     return _with_bias(node, conv_transpose(
@@ -71,19 +71,20 @@ def _conv_transpose(node: OnnxNode) -> RelayExpr:
 def _transposed_padding(
     node: OnnxNode, kernel: list[int], strides: list[int], dilations: list[int], extra: list[int],
     wanted: list[int],
-) -> tuple[int, ...]:  # fmt: skip
-    """What is cut off at both ends so that the output has the extents ``wanted``."""
-    begins, ends = [], []
+) -> tuple[tuple[int, ...], list[int]]:  # fmt: skip
+    """What is cut off at both ends, and added at the last, for the output extents ``wanted``."""
+    begins, ends, added = [], [], []
     upper = node.attr("auto_pad", "NOTSET") == "SAME_UPPER"
     spatial = node.shape(0)[2:]
     for dim, k, s, d, e, want in zip(
         spatial, kernel, strides, dilations, extra, wanted[-len(spatial) :], strict=True
     ):
-        total = max(0, (dim - 1) * s + e + (k - 1) * d + 1 - want)
-        small = total // 2
-        begins.append(small if upper else total - small)
-        ends.append(total - begins[-1])
-    return (*begins, *ends)
+        total = (dim - 1) * s + e + (k - 1) * d + 1 - want
+        added.append(e + max(0, -total))
+        cut = max(0, total)
+        begins.append(cut // 2 if upper else cut - cut // 2)
+        ends.append(cut - begins[-1])
+    return (*begins, *ends), added
 
 
 def conv_transpose(
@@ -184,8 +185,10 @@ def _resize(node: OnnxNode) -> RelayExpr:
     if coordinates not in _COORDINATES or node.attr("antialias", 0) or node.attr("exclude_outside"):
         raise node.unsupported(f"resizing with {coordinates}, antialias or exclude_outside")
     alpha = node.attr("cubic_coeff_a", -0.75)
-    factors = _factors(node, shape)
-    if factors is not None and not is_exact(shape, size, factors):
+    given = _factors(node, shape)
+    is_nearest = method == "nearest_neighbor"
+    if (given and not is_exact(shape, size, given)) or (is_nearest and has_ties(shape, size)):
+        factors = given or [w / h for h, w in zip(shape, size, strict=True)]
         axes = [axis for axis, factor in enumerate(factors) if factor != 1]
         want, by = [size[a] for a in axes], [factors[a] for a in axes]
         return resize_axes(node[0], axes, want, by, method, coordinates, rounding, alpha)
@@ -219,9 +222,15 @@ def _resized(node: OnnxNode, shape: tuple[int, ...]) -> list[int]:
     if (factors := _factors(node, shape)) is not None:
         return [int(np.floor(dim * f)) for dim, f in zip(shape, factors, strict=True)]
     result = list(shape)
-    sizes = node.require_value(3, "sizes")
-    for axis, size in zip(node.attr("axes", range(len(shape))), sizes, strict=True):
-        result[axis] = int(size)
+    sizes = [int(size) for size in node.require_value(3, "sizes")]
+    axes = [axis % len(shape) for axis in node.attr("axes", range(len(shape)))]
+    policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    if policy != "stretch":
+        ratios = [size / shape[axis] for axis, size in zip(axes, sizes, strict=True)]
+        ratio = min(ratios) if policy == "not_larger" else max(ratios)
+        sizes = [int(np.floor(ratio * shape[axis] + 0.5)) for axis in axes]
+    for axis, size in zip(axes, sizes, strict=True):
+        result[axis] = size
     return result
 
 

@@ -158,4 +158,5 @@ def _batch_norm(node: OnnxNode) -> RelayExpr:
 def _lp_normalization(node: OnnxNode) -> RelayExpr:
     axis = node.attr("axis", -1)
     norm = _l1 if node.attr("p", 2) == 1 else _l2
-    return node[0] / norm(node[0], [axis], True)
+    length, zero = norm(node[0], [axis], True), scalar_like(0.0, node[0])
+    return _op.where(_op.equal(length, zero), zero, node[0] / length)
