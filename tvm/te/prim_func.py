@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tvm.error import LoweringError, OpNotImplemented
+from tvm.error import LoweringError
 from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter, Visitor
+from tvm.support.dtype import dtype as as_dtype
 from tvm.support.naming import UniqueNames
 from tvm.support.scope import deep
 from tvm.tir.buffer import Buffer, decl_buffer
@@ -47,6 +48,7 @@ from tvm.tir.stmt import (
 )
 from tvm.tir.stmt_functor import Substituter
 
+from .index_dtype import with_index_dtype
 from .operation import extern
 from .schedule.bind_buffer import bind_placeholder
 from .schedule.graph import create_read_graph, post_dfs_order
@@ -62,20 +64,18 @@ def create_prim_func(ops: Sequence[Any], index_dtype_override: str | None = None
     ops : list of Tensor or Var
         The parameters: inputs and outputs.
     index_dtype_override : str, optional
-        Not available yet.
+        The dtype of all indices, shapes and loops, such as ``int64``.
     """
-    if index_dtype_override is not None:
-        raise OpNotImplemented(
-            "create_prim_func with index_dtype_override is not available yet",
-            hint="give the placeholders shapes of that dtype",
-        )
     params = list(ops) if isinstance(ops, (list, tuple)) else [ops]
     for param in params:
         if not isinstance(param, (Tensor, Var)):
             raise LoweringError(
                 f"create_prim_func requires tensors and variables, got a {type(param).__name__}"
             )
-    return _Builder(params).build()
+    func = _Builder(params).build()
+    if index_dtype_override is None:
+        return func
+    return with_index_dtype(func, as_dtype(index_dtype_override))
 
 
 def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, **kwargs: Any) -> Any:
