@@ -9,7 +9,7 @@ import pytest
 from tvm import tir
 from tvm.arith import Analyzer, ConstIntBound, ModularSet
 from tvm.ir import structural_equal
-from tvm.support import compiling
+from tvm.support import compiling, deep
 from tvm.tir.expr import as_expr
 
 INT = "int32"
@@ -207,9 +207,9 @@ def test_deep_chains(operation: Any) -> None:
     for number in range(50_000):
         expr = operation(expr, y if number % 2 else tir.IntImm(INT, 3))
     with compiling():
-        analyzer.simplify(expr)
-        analyzer.const_int_bound(expr)
-        analyzer.modular_set(expr)
+        deep(analyzer.simplify)(expr)
+        deep(analyzer.const_int_bound)(expr)
+        deep(analyzer.modular_set)(expr)
 
 
 def test_deep_chains_of_distinct_terms() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tvm.ir.node import Node, binder, child, derived, generic_repr, ignored, leaf, reference
 from tvm.ir.visitor import Rewriter, Visitor
-from tvm.support import DType, deep_recursion, dtype
+from tvm.support import DType, deep, dtype
 
 
 class KernelExpr(Node):
@@ -153,10 +153,9 @@ def test_chains_of_50000_nodes_can_be_walked() -> None:
     node: KernelExpr = X
     for _ in range(50_000):
         node = KernelAdd(node, Y)
-    with deep_recursion():
-        assert Rewriter().visit(node) is node
-        assert node.map_children(Rewriter().visit) is node
-        Visitor().visit(node)
+    assert deep(Rewriter().visit)(node) is node
+    assert deep(node.map_children)(Rewriter().visit) is node
+    deep(Visitor().visit)(node)
 
 
 def test_generic_text_names_fields() -> None:

@@ -1,6 +1,8 @@
 import sys
 
-from tvm.support import Scoped, UniqueNames, compiling, deep_recursion
+import pytest
+
+from tvm.support import Scoped, UniqueNames, compiling, deep, deep_recursion
 
 
 def test_the_innermost_value_is_current() -> None:
@@ -15,9 +17,24 @@ def test_the_innermost_value_is_current() -> None:
 
 def test_recursion_limit_is_restored() -> None:
     before = sys.getrecursionlimit()
+    assert deep(sys.getrecursionlimit)() > 500_000
     with deep_recursion(), compiling():
-        assert sys.getrecursionlimit() > 500_000
+        pass
     assert sys.getrecursionlimit() == before
+
+
+def test_deep_calls_go_deep_and_keep_context_and_errors() -> None:
+    scoped: Scoped[int] = Scoped("deep")
+
+    def depth(count: int) -> int:
+        if count < 0:
+            raise KeyError(count)
+        return (scoped.current() or 0) if count == 0 else depth(count - 1)
+
+    with scoped.scope(7):
+        assert deep(depth)(100_000) == 7
+    with pytest.raises(KeyError):
+        deep(depth)(-1)
 
 
 def test_names_are_unique_and_stable() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tvm import tir
 from tvm.ir import assert_structural_equal, structural_equal, structural_hash
 from tvm.script import tir as T
-from tvm.support import deep_recursion
+from tvm.support import deep
 from tvm.tir import stmt_functor
 from tvm.tir.stmt_functor import (
     free_vars,
@@ -197,5 +197,4 @@ def test_deep_reducers() -> None:
     x, expr = deep_sum()
     one = tir.const(1)
     reducer = tir.CommReducer((x,), (tir.Var("y", "int32"),), (expr,), (one,))
-    with deep_recursion():
-        assert reducer((one,), (one,))[0].dtype == "int32"
+    assert deep(reducer)((one,), (one,))[0].dtype == "int32"

@@ -27,7 +27,7 @@ from tvm.relay.expr import (
 )
 from tvm.relay.function import Function
 from tvm.relay.traverse import post_order, with_operands
-from tvm.support import deep_recursion
+from tvm.support import deep
 
 _METHODS = {
     Function: "visit_function",
@@ -66,8 +66,7 @@ class ExprFunctor:
         if expr in self.memo_map:
             return self.memo_map[expr]
         if not self.memo_map:
-            with deep_recursion():
-                result = getattr(self, _method_of(type(expr)))(expr)
+            result = deep(getattr(self, _method_of(type(expr))))(expr)
         else:
             result = getattr(self, _method_of(type(expr)))(expr)
         self.memo_map[expr] = result

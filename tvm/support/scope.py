@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import wraps
 from typing import Any, Generic, TypeVar
 
@@ -48,9 +49,13 @@ class Scoped(Generic[T]):
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
-    """Allow walks over chains of many thousand nodes inside the block."""
+    """Allow walks over chains of many thousand nodes inside the block.
+
+    Python before 3.11 keeps a C frame for each call: there, only functions under :func:`deep` may
+    go deep, since they have a stack of their own.
+    """
     before = sys.getrecursionlimit()
-    if before >= RECURSION_LIMIT:
+    if before >= RECURSION_LIMIT or (FRAMES_ON_C_STACK and not _has_large_stack()):
         yield
         return
     sys.setrecursionlimit(RECURSION_LIMIT)
@@ -67,10 +72,47 @@ def deep(function: F) -> F:
 
     @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if FRAMES_ON_C_STACK and not _has_large_stack():
+            return _on_large_stack(wrapped, args, kwargs)
         with deep_recursion():
             return function(*args, **kwargs)
 
     return wrapped  # type: ignore[return-value]
+
+
+FRAMES_ON_C_STACK = sys.version_info < (3, 11)
+_LARGE_STACK = 1 << 30  # bytes of address space; memory is used as far as the calls go
+_LARGE_STACK_NAME = "tvm-deep"
+
+
+def _has_large_stack() -> bool:
+    return threading.current_thread().name == _LARGE_STACK_NAME
+
+
+def _on_large_stack(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """The result of a call in a thread of its own, in the caller's context."""
+    outcome: list[Any] = []
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            outcome.extend((context.run(function, *args, **kwargs), None))
+        except BaseException as error:  # it is raised again in the caller's thread
+            outcome.extend((None, error))
+
+    before = threading.stack_size(_LARGE_STACK)
+    try:
+        thread = threading.Thread(target=run, name=_LARGE_STACK_NAME)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    result, error = outcome
+    if error is not None:
+        raise error
+    return result
 
 
 @contextmanager
