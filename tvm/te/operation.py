@@ -23,7 +23,16 @@ from tvm.tir.expr import const as _const
 from tvm.tir.stmt import Evaluate, Stmt
 
 from .tag import resolve_tag
-from .tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor, spatial_axes
+from .tensor import (
+    ComputeOp,
+    ExternOp,
+    PlaceholderOp,
+    ScanOp,
+    Tensor,
+    TensorComputeOp,
+    spatial_axes,
+)
+from .tensor_intrin import TensorIntrinCall
 
 
 def placeholder(shape: Any, dtype: Any = None, name: str = "placeholder") -> Tensor:
@@ -77,14 +86,48 @@ def compute(
     """
     tag = resolve_tag(tag)
     dims = _as_shape(shape, name)
-    axis = spatial_axes(dims, _axis_names(fcompute, len(dims), name, varargs_names))
+    given = _named_axes(fcompute, len(dims))
+    axis = spatial_axes(dims[:given], _axis_names(fcompute, given, name, varargs_names))
     result = fcompute(*[iv.var for iv in axis])
+    if isinstance(result, TensorIntrinCall):
+        return _intrinsic_calls(result, name, tag, attrs, dims, axis)
+    if given < len(dims):
+        raise ValueError(
+            f"Number of args to fcompute does not match dimension, args={given}, "
+            f"dimension={len(dims)}: compute {name}"
+        )
     values = tuple(result) if isinstance(result, (list, tuple)) else (result,)
     if not values:
         raise TVMError(f"compute {name} requires at least one output, got none")
     body = tuple([as_expr(value) for value in values])
     op = ComputeOp(name, tag, convert(dict(attrs or {})), axis, body)
     return op.outputs[0] if len(body) == 1 else op.outputs
+
+
+def _named_axes(fcompute: Callable[..., Any], ndim: int) -> int:
+    """How many axes a function takes; fewer than there are, where an intrinsic does the others."""
+    spec = inspect.getfullargspec(fcompute)
+    named = spec.args[1:] if inspect.ismethod(fcompute) else spec.args
+    is_partial = spec.varargs is None and 0 < len(named) < ndim
+    return len(named) if is_partial else ndim
+
+
+def _intrinsic_calls(
+    call: TensorIntrinCall,
+    name: str,
+    tag: str,
+    attrs: Mapping[str, Any] | None,
+    dims: Sequence[PrimExpr],
+    axis: tuple[IterVar, ...],
+) -> Any:
+    """The operation that calls an intrinsic for each point of its first axes."""
+    given = len(axis)
+    inner = spatial_axes(dims[given:], [f"ax{k}" for k in range(len(dims) - given)])
+    op = TensorComputeOp(
+        name, tag, convert(dict(attrs or {})), (*axis, *inner), call.reduce_axis, given,
+        call.intrin, call.tensors, call.regions, call.scalar_inputs,
+    )  # fmt: skip
+    return op.outputs[0] if op.num_outputs == 1 else op.outputs
 
 
 def _axis_names(

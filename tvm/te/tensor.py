@@ -7,7 +7,7 @@ Two tensors are equal if they are the same output of the same operation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr
@@ -20,6 +20,9 @@ from tvm.tir.expr import ExprOp, IterVar, IterVarType, ProducerLoad, Range, Redu
 from tvm.tir.stmt import Stmt
 
 from .tensor_ops import TensorOperators
+
+if TYPE_CHECKING:
+    from .tensor_intrin import TensorIntrin
 
 
 class TensorSlice(ExprOp):
@@ -324,6 +327,33 @@ def _same_reduction(a: Reduce, b: Any) -> bool:
         x is y for x, y in zip(a.axis, b.axis, strict=True)
     )
     return same_axes and a.combiner is b.combiner and len(a.source) == len(b.source)
+
+
+class TensorComputeOp(BaseComputeOp, key="TensorComputeOp"):
+    """Each call of an intrinsic computes a region: all of the axes behind the schedulable ones."""
+
+    schedulable_ndim: int
+    intrin: TensorIntrin = reference()
+    inputs: tuple[Tensor, ...] = reference()
+    input_regions: tuple[tuple[Range, ...], ...] = leaf()
+    scalar_inputs: tuple[PrimExpr, ...] = ()
+
+    @property
+    def num_outputs(self) -> int:
+        return self.intrin.op.num_outputs
+
+    def output_dtype(self, index: int) -> DType:
+        return self.intrin.op.output_dtype(index)
+
+    def root_iter_vars(self) -> tuple[IterVar, ...]:
+        return (*self.axis[: self.schedulable_ndim], *self.reduce_axis)
+
+    def _find_inputs(self) -> tuple[Tensor, ...]:
+        return tuple(dict.fromkeys(self.inputs))
+
+    def replace_inputs(self, replacements: Mapping[Tensor, Tensor]) -> Operation:
+        inputs = tuple([replacements.get(t, t) for t in self.inputs])
+        return self if inputs == self.inputs else self.replace(inputs=inputs)
 
 
 class ScanOp(Operation, key="ScanOp"):

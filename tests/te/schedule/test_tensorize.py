@@ -250,3 +250,49 @@ def test_declarations_are_checked() -> None:
         te.decl_tensor_intrin(a.op, lambda ins, outs: tir.Evaluate(0))
     with pytest.raises(TVMError, match="requires a statement, or body, reset and update"):
         te.decl_tensor_intrin(c.op, lambda ins, outs: "no")
+
+
+def scaled_intrin() -> te.tensor_intrin.TensorIntrin:
+    """z = x * factor, of four elements."""
+    x, factor = te.placeholder((4,), name="x"), te.var("factor", "float32")
+    z = te.compute((4,), lambda i: x[i] * factor, name="z")
+
+    def work(ins: list[Any], outs: list[Any], scalars: list[Any]) -> tir.Stmt:
+        ib = tir.ir_builder.create()
+        with ib.for_range(0, 4, name="e") as e:
+            ib.emit(outs[0].vstore([e], ins[0].vload([e]) * scalars[0]))
+        return ib.get()
+
+    params = {"offset_factor": 1}
+    return te.decl_tensor_intrin(z.op, work, "scale", None, factor, params)
+
+
+def test_a_compute_may_call_an_intrinsic_with_scalars() -> None:
+    a = te.placeholder((6, 4), name="A")
+    scale = scaled_intrin()
+    before = te.compute((6, 4), lambda i, j: a[i, j] + 1, name="before")
+    b = te.compute((6, 4), lambda i: scale(before[5 - i, 0:4], 3.0), name="B")
+    assert isinstance(b.op, te.tensor.TensorComputeOp)
+    c = te.compute((6, 4), lambda i, j: b[i, j] - 1, name="C")
+    s = te.create_schedule(c.op)
+    s[b].compute_at(s[c], c.op.axis[0])
+    s[before].compute_at(s[b], b.op.axis[0])
+    x = np.random.default_rng(0).random((6, 4), "float32")
+    np.testing.assert_allclose(run(s, [a, c], x)[0], (x[::-1] + 1) * 3 - 1, rtol=1e-6)
+    with pytest.raises(TVMError, match="requires 1 slices of tensors and 1 scalars, got 1 and 0"):
+        te.compute((6, 4), lambda i: scale(before[i, 0:4]))
+
+
+def test_a_compute_may_reduce_by_an_intrinsic() -> None:
+    w, x = te.placeholder((8, 12), name="W"), te.placeholder((12,), name="X")
+    gemv = gemv_intrin(8, 3)
+    k = te.reduce_axis((0, 4), name="k")
+    c = te.compute(
+        (1, 8),
+        lambda _: gemv(w[0:8, k * 3 : k * 3 + 3], x[k * 3 : k * 3 + 3], reduce_axis=k),
+        name="C",
+    )
+    p, q = np.random.default_rng(0).random((8, 12), "float32"), np.ones(12, "float32")
+    np.testing.assert_allclose(
+        run(te.create_schedule(c.op), [w, x, c], p, q)[0][0], p @ q, rtol=1e-5
+    )

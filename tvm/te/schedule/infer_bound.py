@@ -23,7 +23,15 @@ from tvm.support.scope import deep
 from tvm.tir import op as tir_op
 from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Range, Var, const
 
-from ..tensor import BaseComputeOp, ComputeOp, Operation, PlaceholderOp, ScanOp, Tensor
+from ..tensor import (
+    BaseComputeOp,
+    ComputeOp,
+    Operation,
+    PlaceholderOp,
+    ScanOp,
+    Tensor,
+    TensorComputeOp,
+)
 from .graph import attach_path, create_feed_graph
 from .intervals import (
     EVERYTHING,
@@ -31,6 +39,7 @@ from .intervals import (
     IntervalEvaluator,
     from_range,
     interval_of,
+    last_of,
     point,
     simple,
     to_range,
@@ -110,7 +119,8 @@ def _infer_root_ranges(stage: Stage, context: BoundContext) -> None:
         dict.fromkeys([c for tensor in op.outputs for c in context.feeds.get(tensor, ())])
     )
     if stage.is_output or not consumers:
-        for iv in op.root_iter_vars():
+        inner = op.axis[op.schedulable_ndim :] if isinstance(op, TensorComputeOp) else ()
+        for iv in (*op.root_iter_vars(), *inner):
             ranges.learn(iv, iv.dom.min, iv.dom.extent)  # type: ignore[union-attr]
         return
     needs: Needs = {tensor: [None] * tensor.ndim for tensor in op.outputs}
@@ -221,6 +231,13 @@ def _propagate(
         shared = len(op.reduce_axis) > 0
         for value in op.body[:1] if shared else op.body:
             collector.visit(value)
+    elif isinstance(op, TensorComputeOp):
+        for tensor, region in zip(op.inputs, op.input_regions, strict=True):
+            if tensor in needs:
+                for axis, domain in enumerate(region):
+                    low = interval_of(domain.min, domains, analyzer)
+                    high = interval_of(last_of(domain), domains, analyzer)
+                    _widen(needs[tensor], axis, Interval(low.low, high.high), analyzer)
     elif isinstance(op, ScanOp):
         _propagate_scan(op, domains, needs, analyzer)
     else:
@@ -320,7 +337,10 @@ def _gather(op: Operation, needs: Needs, context: BoundContext) -> None:
         for iv in op.root_iter_vars():
             context.ranges.learn(iv, iv.dom.min, iv.dom.extent)  # type: ignore[union-attr]
         return
-    for axis, iv in enumerate(op.axis):
+    fixed = op.schedulable_ndim if isinstance(op, TensorComputeOp) else len(op.axis)
+    for iv in op.axis[fixed:]:
+        context.ranges.learn(iv, iv.dom.min, iv.dom.extent)  # type: ignore[union-attr]
+    for axis, iv in enumerate(op.axis[:fixed]):
         hull: Interval | None = None
         for tensor in op.outputs:
             wanted = needs[tensor][axis]

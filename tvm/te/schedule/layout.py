@@ -139,7 +139,9 @@ class Transform(Relation):
 
     def pass_up_sets(self, ranges: Mapping[IterVar, Range], sets: Sets, analyzer: Analyzer) -> None:
         known = [sets.get(iv) for iv in self.new]
-        points = [one.low for one in known if one is not None and one.is_point and one.low]
+        points = [
+            one.low for one in known if one is not None and one.low is not None and one.is_point
+        ]
         if len(points) == len(self.new):
             found = [point(value) for value in self.back.map_indices(points)]
         else:

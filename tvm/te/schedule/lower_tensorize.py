@@ -24,10 +24,10 @@ from tvm.tir.expr import IterVar, ProducerLoad, Range, Reduce, Var
 from tvm.tir.stmt import AttrStmt, IfThenElse, Stmt, seq
 from tvm.tir.stmt_functor import Substituter, substitute
 
-from ..tensor import ComputeOp, Tensor
+from ..tensor import BaseComputeOp, ComputeOp, Tensor, TensorComputeOp
 from ..tensor_intrin import TensorIntrin
 from .infer_bound import read_regions
-from .intervals import EVERYTHING, from_range, point, simple, to_range
+from .intervals import from_range, point, simple, to_range
 from .loop_nest import LoopNest, guard, make_loop_nest, variables_of, wrap
 from .lower_compute import Check, Nester, find_checks, place_checks, spatial_loops, store_guards
 from .message_passing import descend_from, pass_up_domain
@@ -35,6 +35,7 @@ from .relations import Ranges, Sets, Values, is_one
 from .stage import Stage
 
 Region = tuple[Range, ...]
+Reads = list[tuple[Tensor, Region]]
 
 
 def find_tensorized(stage: Stage) -> int | None:
@@ -61,7 +62,7 @@ def provide_tensorized(
 @dataclass
 class _Tensorized:
     stage: Stage
-    op: ComputeOp
+    op: BaseComputeOp
     intrin: TensorIntrin
     position: int
     ranges: Ranges
@@ -77,8 +78,7 @@ class _Tensorized:
         nest = LoopNest(main.levels[:position], main.values)
         outside, depths = place_checks(checks, nest, self.nester)
         domains = self._root_domains(main.values)
-        reads = read_regions(self.op, domains, self.ranges.analyzer)
-        matched = _match(self.op, self.intrin, domains, reads, self.ranges.analyzer)
+        reads, matched = self._regions(domains, main.values)
 
         reducing = descend_from(stage, self.op.reduce_axis)
         around = stage.leaf_iter_vars[:position]
@@ -105,6 +105,18 @@ class _Tensorized:
             parts.insert(0, self._reset(main, common, [*reducing, *done], inside, matched))
         body = self.nester.nest(nest.levels[:common], seq(parts), self.threads)
         return guard(outside, body)
+
+    def _regions(
+        self, domains: dict[IterVar, Range], values: Values
+    ) -> tuple[Reads, dict[Var, PrimExpr]]:
+        """What one call reads, and the values of the intrinsic's variables."""
+        op = self.op
+        if isinstance(op, TensorComputeOp):
+            return _declared_regions(op, values)
+        assert isinstance(op, ComputeOp)
+        reads = read_regions(op, domains, self.ranges.analyzer)
+        matched = _match(op, self.intrin, domains, reads, self.ranges.analyzer)
+        return list(reads.items()), matched
 
     def _require_plain_loops(self) -> None:
         for iv in self.stage.leaf_iter_vars[self.position :]:
@@ -137,14 +149,14 @@ class _Tensorized:
                 sets[iv] = point(values[iv]) if outer else from_range(ranges[iv])
         pass_up_domain(stage, ranges, sets, analyzer)
         return {
-            iv: to_range(sets.get(iv, EVERYTHING), ranges[iv], analyzer)
-            for iv in self.op.root_iter_vars()
+            iv: to_range(sets.get(iv, from_range(ranges[iv])), ranges[iv], analyzer)
+            for iv in (*self.op.axis, *self.op.reduce_axis)
         }
 
     def _update(
         self,
         domains: dict[IterVar, Range],
-        reads: dict[Tensor, Region],
+        reads: Reads,
         matched: dict[Var, PrimExpr],
         reducing: Collection[IterVar],
         values: Values,
@@ -205,7 +217,7 @@ class _Tensorized:
         outside = place_checks(checks, nest, self.nester)[0]
         domains = self._root_domains(nest.values)
         assert self.intrin.reduce_init is not None
-        body = self._bind(self.intrin.reduce_init, domains, {}, matched)
+        body = self._bind(self.intrin.reduce_init, domains, [], matched)
         body = guard(store_guards(stage, nest.values), body)
         return guard(outside, wrap(nest.levels, body))
 
@@ -213,14 +225,14 @@ class _Tensorized:
         self,
         body: Stmt,
         domains: dict[IterVar, Range],
-        reads: dict[Tensor, Region],
+        reads: Reads,
         matched: dict[Var, PrimExpr],
     ) -> Stmt:
         """Let the intrinsic's buffers stand for the regions."""
         written: Region = tuple([domains[iv] for iv in self.op.axis])
         regions = [(tensor, written) for tensor in self.op.outputs]
         if reads:
-            regions = [*reads.items(), *regions]
+            regions = [*reads, *regions]
             buffers = self.intrin.buffers
         else:
             buffers = self.intrin.buffers[len(self.intrin.inputs) :]
@@ -229,6 +241,26 @@ class _Tensorized:
             ends = [end for domain in region for end in (domain.min, domain.extent)]
             body = AttrStmt([buffer, tensor], "buffer_bind_scope", tir_op.tvm_tuple(*ends), body)
         return body
+
+
+def provide_intrinsic_calls(
+    stage: Stage, ranges: Ranges, threads: Collection[IterVar], nester: Nester
+) -> Stmt:
+    """The loops of an operation that was written as calls of an intrinsic."""
+    op, position = stage.op, len(stage.leaf_iter_vars)
+    assert isinstance(op, TensorComputeOp)
+    return _Tensorized(stage, op, op.intrin, position, ranges, threads, nester).build()
+
+
+def _declared_regions(op: TensorComputeOp, values: Values) -> tuple[Reads, dict[Var, PrimExpr]]:
+    """The regions and scalars that a call was written with."""
+    roots = Substituter({iv.var: values[iv] for iv in op.root_iter_vars()})
+    reads: Reads = []
+    for tensor, region in zip(op.inputs, op.input_regions, strict=True):
+        moved = [Range.from_min_extent(roots.visit(r.min), roots.visit(r.extent)) for r in region]
+        reads.append((tensor, tuple(moved)))
+    scalars = zip(op.intrin.scalar_params, op.scalar_inputs, strict=True)
+    return reads, {param: roots.visit(value) for param, value in scalars}
 
 
 def _match(

@@ -22,6 +22,7 @@ from ..tensor import (
     PlaceholderOp,
     ScanOp,
     Tensor,
+    TensorComputeOp,
 )
 from .graph import attach_path
 from .loop_nest import Level, guard
@@ -29,7 +30,7 @@ from .lower_allreduce import provide_across_threads, reduces_across_threads
 from .lower_compute import provide_compute
 from .lower_hybrid import schedule_hybrid_loops
 from .lower_scan import bind_states, provide_scan, scan_bounds, states_of
-from .lower_tensorize import find_tensorized, provide_tensorized
+from .lower_tensorize import find_tensorized, provide_intrinsic_calls, provide_tensorized
 from .relations import Ranges
 from .stage import Stage
 from .stage_data import AttachType, thread_rank
@@ -116,6 +117,8 @@ class _Builder:
             if op.reduce_axis and reduces_across_threads(stage):
                 return provide_across_threads(stage, self.ranges, threads, self)
             return provide_compute(stage, self.ranges, threads, self)
+        if isinstance(op, TensorComputeOp):
+            return provide_intrinsic_calls(stage, self.ranges, threads, self)
         if isinstance(op, ExternOp):
             is_script = isinstance(op, HybridOp)
             body = schedule_hybrid_loops(stage, self.ranges) if is_script else op.body
