@@ -77,4 +77,7 @@ LIBRARY_PATH = Knob[Path | None](
     "TVM_LIBRARY_PATH", Path, None, "folder with libtvm_runtime.so, if not beside the package"
 )
 CXX = Knob("CXX", str, "", "the C++ compiler that export_library links with")
+TEST_DATA = Knob(
+    "TEST_DATA_ROOT_PATH", Path, Path.home() / ".tvm_test_data", "folder of files for examples"
+)
 QUIET = Knob("TVM_QUIET", _switch, False, "1 shows no progress")
