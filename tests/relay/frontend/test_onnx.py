@@ -200,6 +200,7 @@ def test_movement() -> None:
     check("Trilu", [f32(4, 4)], upper=0)
     check("Trilu", [f32(0, 4)], upper=1)
     check("CumSum", [f32(3, 4)], [np.array(1)])
+    check("CumSum", [f32(3, 4)], [np.array(-1)], exclusive=1, reverse=1)
 
 
 def test_slices() -> None:

@@ -192,6 +192,13 @@ def _softplus(node: OnnxNode) -> RelayExpr:
     return softplus(node[0])
 
 
+@onnx_op("Swish")
+def _swish(node: OnnxNode) -> RelayExpr:
+    alpha = node.attr("alpha", 1.0)
+    scaled = node[0] if alpha == 1.0 else node[0] * scalar_like(alpha, node[0])
+    return node[0] * _op.sigmoid(scaled)
+
+
 @onnx_op("Mish")
 def _mish(node: OnnxNode) -> RelayExpr:
     return node[0] * _op.tanh(softplus(node[0]))

@@ -244,13 +244,14 @@ def _trilu(node: OnnxNode) -> RelayExpr:
     return _op.where(mask, node[0], _op.zeros_like(node[0]))
 
 
-@onnx_op("CumSum")
-def _cumsum(node: OnnxNode) -> RelayExpr:
+@onnx_op("CumSum", "CumProd")
+def _cumulative(node: OnnxNode) -> RelayExpr:
+    scan = _op.cumsum if node.op_type == "CumSum" else _op.cumprod
     axis = int(node.require_value(1, "axis").reshape(-1)[0])
+    exclusive = bool(node.attr("exclusive", 0))
     if node.attr("reverse", 0):
-        flipped = _op.reverse(node[0], axis)
-        return _op.reverse(_op.cumsum(flipped, axis, exclusive=node.attr("exclusive", 0)), axis)
-    return _op.cumsum(node[0], axis, exclusive=bool(node.attr("exclusive", 0)))
+        return _op.reverse(scan(_op.reverse(node[0], axis), axis, exclusive=exclusive), axis)
+    return scan(node[0], axis, exclusive=exclusive)
 
 
 @onnx_op("If")
