@@ -18,7 +18,7 @@ from tvm.tir import op
 from tvm.tir.expr import FloorDiv, FloorMod, IntImm, IterVar, IterVarType, Range, Var, const
 from tvm.tir.stmt_functor import substitute
 
-from ..schedule.intervals import from_range, in_dtype, interval_of
+from ..schedule.intervals import Interval, from_range, in_dtype, interval_of
 from ..schedule.loop_nest import variables_of
 from ..schedule.relations import is_one
 
@@ -96,7 +96,13 @@ class IterationSolver:
             return op.subtract(expr.a, rest), op.multiply(value, expr.b)
         self._require(op.all(op.greater_equal(value, 0), op.less(value, expr.b)))
         domains = {var: from_range(domain) for var, domain in self.free.items()}
-        ends = interval_of(op.floordiv(expr.a, expr.b), domains, self.analyzer)
+        number = op.floordiv(expr.a, expr.b)
+        known = self.analyzer.const_int_bound(number)
+        if known.max_value - known.min_value < 1 << 31:
+            low, high = [const(int(v), expr.dtype) for v in (known.min_value, known.max_value)]
+            ends = Interval(low, high)
+        else:
+            ends = interval_of(number, domains, self.analyzer)
         if ends.low is None or ends.high is None:
             # nothing is known: as many multiples as there are iterations
             ends = from_range(next(iter(self.free.values())))
