@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -168,3 +169,107 @@ def test_assertions_can_be_left_out() -> None:
     result = array(4, 8)
     f(array(4, 8), result)
     np.testing.assert_array_equal(result.numpy(), array(4, 8).numpy() + 1)
+
+
+class Header(ctypes.Structure):
+    """A DLTensor."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+def extents(*values: int) -> Any:
+    return (ctypes.c_int64 * max(len(values), 1))(*values)
+
+
+def view(memory: Any, shape: tuple[int, ...] = (4, 8), **changes: Any) -> Header:
+    """A header of an array's memory, with changes."""
+    address = memory.numpy().ctypes.data if isinstance(memory, nd.NDArray) else memory.ctypes.data
+    header = Header(address, 1, 0, len(shape), 2, 32, 1, extents(*shape), None, 0)
+    for name, value in changes.items():
+        setattr(header, name, value)
+    return header
+
+
+def aligned(*shape: int) -> np.ndarray:
+    """Memory at an address that any alignment check takes."""
+    raw = np.zeros(int(np.prod(shape)) * 4 + 64, "uint8")
+    start = -raw.ctypes.data % 64
+    return raw[start : raw.size - 64 + start].view("float32").reshape(shape)
+
+
+BAD_HEADERS = {
+    "lanes": ({"lanes": 2}, "needs dtype float32, got float32"),
+    "wide extent": ({"shape": extents(4, 2**32 + 8)}, "needs shape[1] == 8, got 4294967304"),
+    "offset": ({"byte_offset": 64}, "needs byte_offset == 0, got 64"),
+    "device": ({"device_type": 2}, "needs to be on device cpu, got 2"),
+    "number": ({"device_id": 1}, "needs the device of the arguments before it, got 1"),
+    "no data": ({"data": None}, "has no data"),
+    "strides": ({"strides": extents(1, 4)}, "needs a compact layout (strides null or row-major)"),
+}
+
+
+def call(func: Any, *headers: Header) -> None:
+    func(*[ctypes.c_void_p(ctypes.addressof(header)) for header in headers])
+
+
+@pytest.mark.parametrize("name", BAD_HEADERS)
+def test_a_bad_header_says_what_is_wrong(fixed: Any, name: str) -> None:
+    changes, message = BAD_HEADERS[name]
+    memory = aligned(4, 8)
+    with pytest.raises((TypeError, ValueError)) as raised:
+        call(fixed, view(memory), view(memory, **changes))
+    assert f"main: argument 1 (buffer B) {message}" in str(raised.value).splitlines()[0]
+
+
+def test_data_must_be_aligned(fixed: Any) -> None:
+    memory = aligned(5, 8)
+    with pytest.raises(ValueError, match="argument 1 .buffer B. needs data aligned to 64 bytes"):
+        call(fixed, view(memory), view(memory, data=memory.ctypes.data + 4))
+
+
+def test_row_major_strides_are_compact(fixed: Any) -> None:
+    source, result = aligned(4, 8), aligned(4, 8)
+    call(fixed, view(source, strides=extents(8, 1)), view(result, strides=extents(8, 1)))
+    np.testing.assert_array_equal(result, 1)
+
+
+def test_strides_of_unit_axes_do_not_count() -> None:
+    source, result = aligned(1, 8), aligned(1, 8)
+    headers = [view(m, (1, 8), strides=extents(77, 1)) for m in (source, result)]
+    call(compiled(add_one(1, 8)), *headers)
+    np.testing.assert_array_equal(result, 1)
+
+
+def test_tensors_without_elements_need_no_data() -> None:
+    memory = aligned(0, 8)
+    headers = [view(memory, (0, 8), data=None) for _ in range(2)]
+    call(compiled(add_one(0, 8)), *headers)
+
+
+def test_an_extent_beyond_its_variable_is_refused(symbolic: Any) -> None:
+    memory = aligned(4, 8)
+    wide = view(memory, (4, 2**32 + 1))
+    with pytest.raises(ValueError) as raised:
+        call(symbolic, wide, wide)
+    message = "main: argument 0 (buffer A) needs shape[1] below 2**31, got 4294967297"
+    assert message in str(raised.value).splitlines()[0]
+
+
+def test_kernels_share_the_code_that_checks_tensors() -> None:
+    functions = {f"f{i}": add_one(i + 2).with_attr("global_symbol", f"f{i}") for i in range(5)}
+    target = Target("llvm")
+    module = build_module(lower_for_host(lower_module(IRModule(functions)), target), target)
+    text = module.get_source("unoptimized")
+    assert text.count("needs shape[") == 1
+    assert text.count("call i1 @tvm.tensor_matches") == 10

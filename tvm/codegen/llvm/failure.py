@@ -7,6 +7,7 @@ The values are formatted on the failing path, in one function a module shares.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tvm.ir.expr import PrimExpr
@@ -47,7 +48,7 @@ def _report_values(w: FunctionWriter, message: Call) -> None:
             pattern += "%lld"
             operands.append(_as_int64(w, part))
     operands += ["0"] * (MAX_VALUES - len(operands))
-    _define_report(w.module)
+    define_report(w.module)
     given = ", ".join([f"i64 {operand}" for operand in operands[:MAX_VALUES]])
     w.code.do(f"call void @{REPORT}(ptr {w.module.string(pattern)}, {given})")
 
@@ -57,11 +58,9 @@ def _text(w: FunctionWriter, part: PrimExpr) -> str:
     names, number = _choices(part)
     if number is None:
         return str(w.visit(part))
-    key = "|".join([f"{value}={text}" for value, text in names])
-    symbol = w.module.string(key)[1:].replace(".str", "tvm.name")
-    if symbol not in w.module.results:
-        w.module.results[symbol] = "ptr"
-        w.module.definitions.append(_name_function(w.module, symbol, names))
+    *cases, (_, other) = names
+    known = {value: text for value, text in cases if value is not None}
+    symbol = name_function(w.module, known, other)
     return w.code.value(f"call ptr @{symbol}(i64 {_as_int64(w, number)})")
 
 
@@ -82,16 +81,27 @@ def _choices(part: PrimExpr) -> tuple[list[tuple[int | None, str]], PrimExpr | N
     return [*names, (None, part.value)], number
 
 
-def _name_function(module: ModuleWriter, symbol: str, names: list[tuple[int | None, str]]) -> str:
-    cases = [(value, text) for value, text in names if value is not None]
-    targets = " ".join([f"i64 {value}, label %c{i}" for i, (value, _) in enumerate(cases)])
-    lines = [f"c{i}:\n  ret ptr {module.string(text)}" for i, (_, text) in enumerate(cases)]
+def name_function(module: ModuleWriter, names: Mapping[int, str], other: str) -> str:
+    """The symbol of a function from a number to its name; equal ones are written once."""
+    key = "|".join([*[f"{value}={text}" for value, text in names.items()], other])
+    found = module.name_functions.get(key)
+    if found is None:
+        found = module.name_functions[key] = f"tvm.name.{len(module.name_functions)}"
+        module.definitions.append(_name_definition(module, found, names, other))
+    return found
+
+
+def _name_definition(
+    module: ModuleWriter, symbol: str, names: Mapping[int, str], other: str
+) -> str:
+    targets = " ".join([f"i64 {value}, label %c{i}" for i, value in enumerate(names)])
+    texts = [f"c{i}:\n  ret ptr {module.string(text)}" for i, text in enumerate(names.values())]
     return "\n".join(
         [
             f"define internal ptr @{symbol}(i64 %number) cold noinline nounwind {{",
             f"  switch i64 %number, label %other [ {targets} ]",
-            *lines,
-            f"other:\n  ret ptr {module.string(names[-1][1])}",
+            *texts,
+            f"other:\n  ret ptr {module.string(other)}",
             "}",
             "",
         ]
@@ -106,7 +116,8 @@ def _as_int64(w: FunctionWriter, e: PrimExpr) -> str:
     return w.code.value(f"{extend} {TYPES[e.dtype].text} {value} to i64")
 
 
-def _define_report(module: ModuleWriter) -> None:
+def define_report(module: ModuleWriter) -> None:
+    """Write the function that formats a message of up to four values, once a module."""
     if REPORT in module.results:
         return
     module.results[REPORT] = "void"

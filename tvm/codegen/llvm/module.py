@@ -30,6 +30,8 @@ class ModuleWriter:
         self.imports: list[str] = []  # LLVM text to be linked in
         self._globals: list[str] = []
         self._strings: dict[str, str] = {}
+        self._constants: dict[str, str] = {}
+        self.name_functions: dict[str, str] = {}
         self._declared: dict[str, str] = {}
         self.results: dict[str, str] = {}  # of the functions of this module
         # !0: the first branch is usual; !1: the second one is
@@ -133,6 +135,14 @@ class ModuleWriter:
             self._globals.append(
                 f"{found} = private unnamed_addr constant [{len(data)} x i8] {byte_string(data)}"
             )
+        return found
+
+    def constant(self, content: str) -> str:
+        """A constant given as LLVM text; equal ones are one."""
+        found = self._constants.get(content)
+        if found is None:
+            found = self._constants[content] = f"@.row.{len(self._constants)}"
+            self._globals.append(f"{found} = private unnamed_addr constant {content}, align 8")
         return found
 
     def constant_array(self, data: Any) -> str:

@@ -15,6 +15,7 @@ from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.expr import Call, IntImm, StringImm
 
+from .tensor_check import tensor_matches
 from .types import TYPES, quoted
 
 if TYPE_CHECKING:
@@ -224,6 +225,7 @@ def _check_return(w: FunctionWriter, call: Call) -> str:
 PACKED: dict[str, Callable[[Any, Call], str]] = {
     "tir.tvm_struct_get": _struct_get,
     "tir.tvm_struct_set": _struct_set,
+    "tir.tvm_tensor_matches": tensor_matches,
     "tir.tvm_stack_alloca": _stack_alloca,
     "tir.tvm_throw_last_error": _throw,
     "tir.tvm_call_packed_lowered": _call_packed,

@@ -34,6 +34,7 @@ from .intrinsics import INTRINSICS
 from .memory import MemoryWriter
 from .packed import RUNTIME_FUNCTIONS, through_slot
 from .parallel import ParallelRegion, partitioned, write_launch
+from .tensor_check import reports_itself
 from .types import TYPES, quoted
 
 if TYPE_CHECKING:
@@ -278,8 +279,9 @@ class FunctionWriter(MemoryWriter):
         passed, failed = code.new_label("passed"), code.new_label("failed")
         code.branch(condition, passed, failed, USUALLY_FIRST)
         code.start(failed)
-        with code.branch_scope():
-            write_report(self, stmt.message)
+        if not reports_itself(stmt.condition):
+            with code.branch_scope():
+                write_report(self, stmt.message)
         self.fail()
         code.start(passed)
         self.visit(stmt.body)

@@ -16,6 +16,7 @@ IS_NULL = INTRINSICS["isnullptr"]
 RET = INTRINSICS["ret"]
 REINTERPRET = INTRINSICS["reinterpret"]
 TVM_TUPLE = INTRINSICS["tvm_tuple"]
+TENSOR_MATCHES = INTRINSICS["tvm_tensor_matches"]
 
 HANDLE = as_dtype("handle")
 INT32 = as_dtype("int32")
@@ -53,6 +54,18 @@ class ArgCode(IntEnum):
     NDARRAY = 13
     BOOL = 15
 
+
+POINTER_CODES = (ArgCode.HANDLE, ArgCode.NDARRAY, ArgCode.DLTENSOR, ArgCode.NULL)
+
+# how messages call the type code of an argument
+CODE_NAMES = {
+    0: "int", 2: "float", 3: "a pointer", 4: "None", 5: "DataType", 6: "Device", 7: "a tensor",
+    8: "an object", 9: "Module", 10: "PackedFunc", 11: "str", 12: "bytes", 13: "a tensor", 15: "bool",
+}  # fmt: skip
+
+# DLPack's codes of element types
+DTYPE_CODES = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat"}
+UNKNOWN_CODE = "an unknown type "
 
 FIELD_DTYPES = {
     StructField.ARRAY_ADDRESS: HANDLE,

@@ -27,10 +27,13 @@ from tvm.tir.expr import (
 )
 from tvm.tir.stmt import AssertStmt, DeclBuffer, LetStmt, Stmt
 from tvm.tir.transform.abi import (
+    DTYPE_CODES,
     HANDLE,
     INT32,
     INT64,
     REINTERPRET,
+    TENSOR_MATCHES,
+    UNKNOWN_CODE,
     StructField,
     array_field,
     is_null,
@@ -38,6 +41,7 @@ from tvm.tir.transform.abi import (
 from tvm.tir.transform.common import IF_THEN_ELSE, is_const, variables_of
 
 Layer = Callable[[Stmt], Stmt]
+ANY_DEVICE = -1  # of the first tensor: it says which device the others must be on
 
 
 class ArgumentBinder:
@@ -100,6 +104,39 @@ class ArgumentBinder:
 
     # ---- buffers
 
+    def match_buffer(
+        self, buffer: Buffer, code: PrimExpr, array: PrimExpr, label: str, device: Device
+    ) -> None:
+        """Check everything about a tensor of known shape at once, and bind its pointer.
+
+        The check is a row of a table that a function shared by the whole module reads: kernels of a
+        model differ in the rows alone.
+        """
+        self._refuse_rebinding(buffer)
+        first = isinstance(device.id, Var) and device.id not in self.bound
+        known = const(ANY_DEVICE, INT32) if first else device.id
+        name = f"{self.function_name}: {label}"
+        assert isinstance(buffer.elem_offset, IntImm)
+        nbytes = buffer.elem_offset.value * buffer.dtype.itemsize
+        row = [
+            StringImm(name),
+            code,
+            array,
+            known,
+            StringImm(buffer.dtype),
+            device.type,
+            StringImm(device.requirement),
+            const(buffer.data_alignment, INT64),
+            const(nbytes, INT64),
+            *[op.cast(extent, INT64) for extent in buffer.shape],
+        ]
+        matches = Call("bool", TENSOR_MATCHES, row)
+        self.layers.append(lambda body: AssertStmt(matches, StringImm(name), body))
+        if first:
+            self.bind(device.id, array_field(array, StructField.ARRAY_DEVICE_ID), label)
+        self.let(buffer.data, array_field(array, StructField.ARRAY_DATA))
+        self.declare(buffer)
+
     def bind_buffer(self, buffer: Buffer, array: PrimExpr, label: str, device: Device) -> None:
         """Bind a buffer's pointer, shape, strides and offset to the fields of a DLTensor."""
         self.check(op.logical_not(is_null(array)), "TypeError", f"{label} must not be null")
@@ -134,9 +171,19 @@ class ArgumentBinder:
             return None
         extents = self._int64_array(f"{buffer.name}_shape", array, StructField.ARRAY_SHAPE, buffer)
         for axis, extent in enumerate(buffer.shape):
-            found = narrowed(extents[axis], extent.dtype)
-            self.bind(extent, found, f"{label} needs shape[{axis}] == {text_of(extent)}")
+            self._bind_extent(extent, extents[axis], f"{label} needs shape[{axis}]")
         return extents
+
+    def _bind_extent(self, extent: PrimExpr, found: PrimExpr, what: str) -> None:
+        """Compare in 64 bits; an extent that its variable cannot hold is refused."""
+        narrow = Cast(extent.dtype, found) if extent.dtype.bits < INT64.bits else found
+        if isinstance(extent, Var) and extent not in self.bound:
+            self.let(extent, narrow)
+            if narrow is not found:
+                limit = f"{what} below 2**{extent.dtype.bits - 1}"
+                self.check(EQ(Cast(INT64, extent), found), "ValueError", limit, found)
+            return
+        self.bind(op.cast(extent, INT64), found, f"{what} == {text_of(extent)}")
 
     def _bind_strides(self, buffer: Buffer, array: PrimExpr, label: str) -> None:
         if not buffer.shape:
@@ -186,10 +233,7 @@ class ArgumentBinder:
         self.bind(device.id, number, f"{label} needs the device of the arguments before it")
 
     def _bind_data(self, buffer: Buffer, array: PrimExpr, label: str, shape: Buffer | None) -> None:
-        if buffer.data in self.bound:
-            raise LoweringError(
-                f"function {self.function_name} binds the pointer of buffer {buffer.name} twice"
-            )
+        self._refuse_rebinding(buffer)
         self.let(buffer.data, array_field(array, StructField.ARRAY_DATA))
         present: PrimExpr = op.logical_not(is_null(buffer.data))
         for axis, extent in enumerate(buffer.shape):
@@ -201,6 +245,12 @@ class ArgumentBinder:
         aligned = op.equal(op.bitwise_and(address, alignment - 1), 0)
         self.check(aligned, "ValueError", f"{label} needs data aligned to {alignment} bytes")
         self.declare(buffer)
+
+    def _refuse_rebinding(self, buffer: Buffer) -> None:
+        if buffer.data in self.bound:
+            raise LoweringError(
+                f"function {self.function_name} binds the pointer of buffer {buffer.name} twice"
+            )
 
     def _int64_array(
         self, name: str, array: PrimExpr, field: StructField, buffer: Buffer
@@ -232,6 +282,12 @@ class Device:
         self.requirement = same if device_type is None else f"to be on device {name}"
 
 
+def is_fixed(buffer: Buffer, device: Device) -> bool:
+    """Whether all that a caller's tensor must be is known when compiling."""
+    known = [*buffer.shape, buffer.elem_offset, device.type]
+    return not buffer.strides and all([isinstance(e, IntImm) for e in known])
+
+
 def is_compact(buffer: Buffer, strides: Buffer) -> PrimExpr | None:
     """Whether strides are those of a row-major array; None if any are. Unit axes do not count."""
     conditions: list[PrimExpr] = []
@@ -248,7 +304,7 @@ def is_compact(buffer: Buffer, strides: Buffer) -> PrimExpr | None:
 
 def name_of(code: PrimExpr, names: Mapping[int, str]) -> PrimExpr:
     """The name of a code, found while running."""
-    name: PrimExpr = StringImm("an unknown type ")
+    name: PrimExpr = StringImm(UNKNOWN_CODE)
     for value, text in names.items():
         name = Call(
             HANDLE, IF_THEN_ELSE, [EQ(code, const(value, code.dtype)), StringImm(text), name]
@@ -261,10 +317,6 @@ def text_of(e: PrimExpr) -> str:
     if isinstance(e, IntImm):
         return str(e.value)
     return e.name if isinstance(e, Var) else str(e)
-
-
-# DLPack's codes of element types
-DTYPE_CODES = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat"}
 
 
 def narrowed(value: PrimExpr, dtype: DType) -> PrimExpr:

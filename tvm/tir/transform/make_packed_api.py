@@ -15,16 +15,19 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.function import CallingConv
 from tvm.ir.type import PointerType, PrimType
 from tvm.ir.visitor import Rewriter
+from tvm.support.dtype import DType
 from tvm.tir import op
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import EQ, Call, Cast, StringImm, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, BufferStore, Evaluate, Stmt, seq
 from tvm.tir.transform.abi import (
+    CODE_NAMES,
     FLOAT64,
     HANDLE,
     INT32,
     INT64,
+    POINTER_CODES,
     RET,
     ArgCode,
     StructField,
@@ -33,15 +36,10 @@ from tvm.tir.transform.abi import (
     struct_get,
     struct_set,
 )
-from tvm.tir.transform.argument_binder import ArgumentBinder, Device, name_of
+from tvm.tir.transform.argument_binder import ArgumentBinder, Device, is_fixed, name_of
 from tvm.tir.transform.common import IF_THEN_ELSE, prim_func_pass
 
 DEVICE_NAMES = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 15: "webgpu"}
-CODE_NAMES = {
-    0: "int", 2: "float", 3: "a pointer", 4: "None", 5: "DataType", 6: "Device", 7: "a tensor",
-    8: "an object", 9: "Module", 10: "PackedFunc", 11: "str", 12: "bytes", 13: "a tensor", 15: "bool",
-}  # fmt: skip
-POINTER_CODES = (ArgCode.HANDLE, ArgCode.NDARRAY, ArgCode.DLTENSOR, ArgCode.NULL)
 
 
 class PackedArguments:
@@ -119,12 +117,22 @@ def bind_arguments(func: PrimFunc, arguments: PackedArguments, device: Device) -
         binder.declare(arguments.codes)
     binder.declare(arguments.result_code)
     for position, param in enumerate(func.params):
-        label = argument_label(position, param, func.buffer_map.get(param))
+        buffer = func.buffer_map.get(param)
+        label = argument_label(position, param, buffer)
+        if buffer is not None and is_fixed(buffer, device):
+            binder.let(param, packed_value(arguments, position, HANDLE))
+            continue
         load_argument(binder, arguments, position, param, label)
     for position, param in enumerate(func.params):
         buffer = func.buffer_map.get(param)
-        if buffer is not None:
-            binder.bind_buffer(buffer, param, argument_label(position, param, buffer), device)
+        if buffer is None:
+            continue
+        label = argument_label(position, param, buffer)
+        if is_fixed(buffer, device):
+            code = arguments.codes[const(position, INT32)]
+            binder.match_buffer(buffer, code, param, label, device)
+        else:
+            binder.bind_buffer(buffer, param, label, device)
     return binder
 
 
@@ -135,6 +143,11 @@ def argument_label(position: int, param: Var, buffer: Buffer | None) -> str:
     return f"argument {position} (buffer {buffer.name})"
 
 
+def packed_value(arguments: PackedArguments, position: int, dtype: DType) -> PrimExpr:
+    """What was passed, read as one of the types of packed values."""
+    return struct_get(arguments.values, position, StructField.VALUE_CONTENT, dtype)
+
+
 def load_argument(
     binder: ArgumentBinder, arguments: PackedArguments, position: int, param: Var, label: str
 ) -> None:
@@ -142,8 +155,8 @@ def load_argument(
     code = arguments.codes[const(position, INT32)]
     dtype = param.dtype
 
-    def content(wide: Any) -> PrimExpr:
-        return struct_get(arguments.values, position, StructField.VALUE_CONTENT, wide)
+    def content(wide: DType) -> PrimExpr:
+        return packed_value(arguments, position, wide)
 
     if dtype.is_handle:
         accepted: tuple[ArgCode, ...] = POINTER_CODES

@@ -1,0 +1,273 @@
+"""The check of a tensor argument of known type and shape: a row of a table, read by one function.
+
+    assert tvm_tensor_matches("f: argument 0 (buffer A)", code, A, device, "float32", ..., 4, 8)
+
+A kernel holds a call and a branch for each argument. The row has what the tensor must be; the
+function that reads it reports what is wrong itself, so such an assertion needs no message.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import dtype as as_dtype
+from tvm.tir.expr import Call, IntImm, StringImm
+from tvm.tir.transform.abi import (
+    CODE_NAMES,
+    DTYPE_CODES,
+    POINTER_CODES,
+    TENSOR_MATCHES,
+    UNKNOWN_CODE,
+)
+
+from .failure import define_report, name_function
+
+if TYPE_CHECKING:
+    from .module import ModuleWriter
+    from .statements import FunctionWriter
+
+MATCHES = "tvm.tensor_matches"
+
+
+def reports_itself(condition: PrimExpr) -> bool:
+    """Whether a condition has set the runtime's last error when it does not hold."""
+    return isinstance(condition, Call) and condition.op is TENSOR_MATCHES
+
+
+def tensor_matches(w: FunctionWriter, call: Call) -> str:
+    """Call the shared function on a row of the table."""
+    name, code, array, device, *required = call.args
+    assert isinstance(name, StringImm)
+    _define_check(w.module)
+    label = w.module.string(name.value)
+    operands = f"ptr {label}, i32 {w.visit(code)}, ptr {w.visit(array)}, i32 {w.visit(device)}"
+    return w.code.value(f"call i1 @{MATCHES}({operands}, ptr {_row(w.module, required)})")
+
+
+def _row(module: ModuleWriter, required: list[PrimExpr]) -> str:
+    """What a tensor must be, as a constant; equal rows are one."""
+    dtype_name, device, device_text, *numbers = required
+    assert isinstance(dtype_name, StringImm) and isinstance(device_text, StringImm)
+    assert isinstance(device, IntImm)
+    alignment, offset, *shape = [n.value for n in numbers if isinstance(n, IntImm)]
+    dtype = as_dtype(dtype_name.value)
+    fields = [
+        f"i64 {len(shape)}",
+        f"i64 {alignment - 1}",
+        f"i64 {offset}",
+        f"i32 {device.value}",
+        f"i8 {dtype.type_code}",
+        f"i8 {dtype.bits}",
+        f"i16 {dtype.lanes}",
+        f"ptr {module.string(dtype_name.value)}",
+        f"ptr {module.string(device_text.value)}",
+        f"[{len(shape)} x i64] [{', '.join([f'i64 {extent}' for extent in shape])}]",
+    ]
+    types = ", ".join([field.split(" ")[0] for field in fields[:-1]])
+    types = f"{{ {types}, [{len(shape)} x i64] }}"
+    return module.constant(f"{types} {{ {', '.join(fields)} }}")
+
+
+def _failure(module: ModuleWriter, label: str, text: str, *values: str) -> str:
+    """A block that reports and says no."""
+    given = ["%name", *values, *["0"] * (3 - len(values))]
+    operands = ", ".join([f"i64 {value}" for value in given])
+    return (
+        f"{label}:\n  call void @tvm.report(ptr {module.string(text)}, {operands})\n  ret i1 false"
+    )
+
+
+def _define_check(module: ModuleWriter) -> None:
+    if MATCHES in module.results:
+        return
+    module.results[MATCHES] = "i1"
+    define_report(module)
+    kind_name = name_function(module, CODE_NAMES, UNKNOWN_CODE)
+    dtype_name = name_function(module, DTYPE_CODES, UNKNOWN_CODE)
+    accepted = " ".join([f"i32 {int(code)}, label %pointer" for code in POINTER_CODES])
+    failures = [
+        _failure(
+            module, "bad_kind", "TypeError: %s needs to be a tensor or a pointer, got %s", "%kind"
+        ),
+        _failure(module, "bad_null", "TypeError: %s must not be null"),
+        _failure(
+            module, "bad_rank", "ValueError: %s needs %lld dimensions, got %lld", "%rank", "%ndim"
+        ),
+        _failure(
+            module,
+            "bad_type",
+            "TypeError: %s needs dtype %s, got %s%lld",
+            "%type_needed",
+            "%type_given",
+            "%bits",
+        ),
+        _failure(
+            module,
+            "bad_extent",
+            "ValueError: %s needs shape[%lld] == %lld, got %lld",
+            "%axis",
+            "%extent",
+            "%found",
+        ),
+        _failure(
+            module,
+            "bad_offset",
+            "ValueError: %s needs byte_offset == %lld, got %lld",
+            "%offset",
+            "%given_offset",
+        ),
+        _failure(
+            module,
+            "bad_device",
+            "ValueError: %s needs %s, got %lld",
+            "%device_text",
+            "%device_given",
+        ),
+        _failure(
+            module,
+            "bad_number",
+            "ValueError: %s needs the device of the arguments before it, got %lld",
+            "%number_given",
+        ),
+        _failure(module, "bad_data", "ValueError: %s has no data"),
+        _failure(
+            module, "bad_alignment", "ValueError: %s needs data aligned to %lld bytes", "%alignment"
+        ),
+        _failure(
+            module,
+            "bad_strides",
+            "ValueError: %s needs a compact layout (strides null or row-major)",
+        ),
+    ]
+    checks = _CHECKS.format(
+        matches=MATCHES, accepted=accepted, kind_name=kind_name, dtype_name=dtype_name
+    )
+    module.definitions.append("\n".join([checks, *failures, "}", ""]))
+
+
+# the row: rank 0, alignment - 1 8, byte offset 16, device type 24, element type 28, its name 32,
+# the device's 40, shape 48; the tensor: see tvm.codegen.llvm.packed
+_CHECKS = """\
+define internal i1 @{matches}(ptr %label, i32 %code, ptr %array, i32 %device, ptr %row) noinline nounwind {{
+entry:
+  %name = ptrtoint ptr %label to i64
+  switch i32 %code, label %unknown [ {accepted} ]
+unknown:
+  %code64 = sext i32 %code to i64
+  %kind_text = call ptr @{kind_name}(i64 %code64)
+  %kind = ptrtoint ptr %kind_text to i64
+  br label %bad_kind
+pointer:
+  %is_null = icmp eq ptr %array, null
+  br i1 %is_null, label %bad_null, label %check_rank
+check_rank:
+  %ndim_at = getelementptr i8, ptr %array, i64 16
+  %ndim32 = load i32, ptr %ndim_at
+  %ndim = sext i32 %ndim32 to i64
+  %rank = load i64, ptr %row
+  %same_rank = icmp eq i64 %ndim, %rank
+  br i1 %same_rank, label %check_type, label %bad_rank
+check_type:
+  %type_at = getelementptr i8, ptr %array, i64 20
+  %type = load i32, ptr %type_at
+  %row_type_at = getelementptr i8, ptr %row, i64 28
+  %row_type = load i32, ptr %row_type_at
+  %same_type = icmp eq i32 %type, %row_type
+  br i1 %same_type, label %check_shape, label %other_type
+other_type:
+  %type_code = load i8, ptr %type_at
+  %type_code64 = zext i8 %type_code to i64
+  %type_text = call ptr @{dtype_name}(i64 %type_code64)
+  %type_given = ptrtoint ptr %type_text to i64
+  %bits_at = getelementptr i8, ptr %array, i64 21
+  %bits8 = load i8, ptr %bits_at
+  %bits = zext i8 %bits8 to i64
+  %type_needed_at = getelementptr i8, ptr %row, i64 32
+  %type_needed = load i64, ptr %type_needed_at
+  br label %bad_type
+check_shape:
+  %shape_at = getelementptr i8, ptr %array, i64 24
+  %shape = load ptr, ptr %shape_at
+  %extents = getelementptr i8, ptr %row, i64 48
+  br label %next_extent
+next_extent:
+  %axis = phi i64 [ 0, %check_shape ], [ %axis_after, %same_extent ]
+  %size = phi i64 [ 1, %check_shape ], [ %size_after, %same_extent ]
+  %more = icmp ult i64 %axis, %rank
+  br i1 %more, label %check_extent, label %check_offset
+check_extent:
+  %extent_at = getelementptr i64, ptr %extents, i64 %axis
+  %extent = load i64, ptr %extent_at
+  %found_at = getelementptr i64, ptr %shape, i64 %axis
+  %found = load i64, ptr %found_at
+  %equal = icmp eq i64 %found, %extent
+  br i1 %equal, label %same_extent, label %bad_extent
+same_extent:
+  %axis_after = add i64 %axis, 1
+  %size_after = mul i64 %size, %extent
+  br label %next_extent
+check_offset:
+  %offset_at = getelementptr i8, ptr %row, i64 16
+  %offset = load i64, ptr %offset_at
+  %given_offset_at = getelementptr i8, ptr %array, i64 40
+  %given_offset = load i64, ptr %given_offset_at
+  %same_offset = icmp eq i64 %offset, %given_offset
+  br i1 %same_offset, label %check_device, label %bad_offset
+check_device:
+  %device_at = getelementptr i8, ptr %row, i64 24
+  %device_type = load i32, ptr %device_at
+  %device_text_at = getelementptr i8, ptr %row, i64 40
+  %device_text = load i64, ptr %device_text_at
+  %device_given_at = getelementptr i8, ptr %array, i64 8
+  %device_given32 = load i32, ptr %device_given_at
+  %device_given = sext i32 %device_given32 to i64
+  %same_device = icmp eq i32 %device_given32, %device_type
+  br i1 %same_device, label %check_number, label %bad_device
+check_number:
+  %number_at = getelementptr i8, ptr %array, i64 12
+  %number = load i32, ptr %number_at
+  %number_given = sext i32 %number to i64
+  %any = icmp slt i32 %device, 0
+  %same_number = icmp eq i32 %number, %device
+  %right_number = or i1 %any, %same_number
+  br i1 %right_number, label %check_data, label %bad_number
+check_data:
+  %data = load ptr, ptr %array
+  %has_data = icmp ne ptr %data, null
+  %is_empty = icmp eq i64 %size, 0
+  %data_ok = or i1 %has_data, %is_empty
+  br i1 %data_ok, label %check_alignment, label %bad_data
+check_alignment:
+  %mask_at = getelementptr i8, ptr %row, i64 8
+  %mask = load i64, ptr %mask_at
+  %alignment = add i64 %mask, 1
+  %address = ptrtoint ptr %data to i64
+  %over = and i64 %address, %mask
+  %aligned = icmp eq i64 %over, 0
+  br i1 %aligned, label %check_strides, label %bad_alignment
+check_strides:
+  %strides_at = getelementptr i8, ptr %array, i64 32
+  %strides = load ptr, ptr %strides_at
+  %no_strides = icmp eq ptr %strides, null
+  br i1 %no_strides, label %matches, label %next_stride
+next_stride:
+  %left = phi i64 [ %rank, %check_strides ], [ %last, %same_stride ]
+  %step = phi i64 [ 1, %check_strides ], [ %step_after, %same_stride ]
+  %done = icmp eq i64 %left, 0
+  br i1 %done, label %matches, label %check_stride
+check_stride:
+  %last = sub i64 %left, 1
+  %count_at = getelementptr i64, ptr %extents, i64 %last
+  %count = load i64, ptr %count_at
+  %stride_at = getelementptr i64, ptr %strides, i64 %last
+  %stride = load i64, ptr %stride_at
+  %is_unit = icmp eq i64 %count, 1
+  %is_step = icmp eq i64 %stride, %step
+  %compact = or i1 %is_unit, %is_step
+  br i1 %compact, label %same_stride, label %bad_strides
+same_stride:
+  %step_after = mul i64 %step, %count
+  br label %next_stride
+matches:
+  ret i1 true"""
