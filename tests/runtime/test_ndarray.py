@@ -162,7 +162,7 @@ def test_pickle_and_numpy_protocols() -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(array)).numpy(), array.numpy())
     np.testing.assert_array_equal(np.asarray(array), [0, 1, 2])
     assert len(array) == 3 and array.size == 3 and array.ndim == 1
-    assert "cpu(0)" in repr(array)
+    assert repr(array).startswith(f"<tvm.nd.NDArray shape={array.shape}, cpu(0)>\n")
 
 
 def test_devices() -> None:

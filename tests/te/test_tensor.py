@@ -29,6 +29,11 @@ def test_wrong_number_of_indices_is_refused() -> None:
         te.compute((2,), lambda i: a[i])
 
 
+def test_a_tensor_cannot_be_listed() -> None:
+    with pytest.raises(TypeError, match="tensor A is symbolic"):
+        list(te.placeholder((2, 3), name="A"))
+
+
 def test_slices_may_be_given_in_parts() -> None:
     a = te.placeholder((2, 3), name="A")
     b = te.compute((2, 3), lambda i, j: a[i][j] + a[i, j] * 2.0 - 1, name="B")

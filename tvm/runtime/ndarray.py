@@ -169,8 +169,7 @@ class NDArray(NDArrayBase, Object):
         return _rebuild, (self.numpy(), str(self.dtype))
 
     def __repr__(self) -> str:
-        shape = "x".join(map(str, self.shape))
-        return f"<tvm.nd.NDArray shape=({shape}), {self.device}>\n{self.numpy()!r}"
+        return f"<tvm.nd.NDArray shape={self.shape}, {self.device}>\n{self.numpy()!r}"
 
     __str__ = __repr__
 

@@ -6,7 +6,7 @@ Two tensors are equal if they are the same output of the same operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvm.error import TVMError
@@ -67,6 +67,10 @@ class Tensor(TensorOperators, DataProducer, key="Tensor"):
 
     def __getitem__(self, indices: Any) -> TensorSlice:
         return TensorSlice(self, indices)
+
+    def __iter__(self) -> Iterator[TensorSlice]:
+        # without it Python would ask for elements until one is missing, and none ever is
+        raise TypeError(f"tensor {self.name} is symbolic: its elements cannot be listed")
 
     def __hash__(self) -> int:
         return hash((id(self.op), self.value_index))

@@ -48,6 +48,15 @@ def test_rfactor_of_a_whole_axis() -> None:
     check_matmul(s, a, b, c)
 
 
+def test_rfactor_after_a_split_of_the_rows() -> None:
+    a, b, c = matmul()
+    s = te.create_schedule(c.op)
+    s[c].split(c.op.axis[0], factor=2)
+    _, inner = s[c].split(c.op.reduce_axis[0], factor=4)
+    s.rfactor(c, inner)
+    check_matmul(s, a, b, c)
+
+
 def test_misuse_is_refused() -> None:
     a, b, c = matmul()
     s = te.create_schedule(c.op)

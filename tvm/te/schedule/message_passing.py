@@ -86,7 +86,9 @@ def bound_checks(
     analyzer = ranges.analyzer
     unchecked: Unchecked = {}
     for relation in reversed(stage.relations):
-        relation.pass_up_checks(ranges, unchecked, analyzer)
+        # rfactor knows the ranges of the reduction loops alone
+        if all([iv in ranges for iv in relation.children]):
+            relation.pass_up_checks(ranges, unchecked, analyzer)
     checks = []
     for iv in stage.all_iter_vars:
         if iv in unchecked and iv not in skip:
