@@ -85,6 +85,14 @@ def test_unknown_config_key_is_refused_with_a_suggestion() -> None:
         PassContext(config={"test.Mrak": {}})
 
 
+def test_unknown_passes_are_refused_with_a_suggestion() -> None:
+    with pytest.raises(TVMError, match=r"(?s)got 'FoldConstnat'.*'FoldConstant'"):
+        PassContext(disabled_pass=["FoldConstnat"])
+    with pytest.raises(TVMError, match="required_pass"):
+        PassContext(required_pass=["test.NoSuchPass"])
+    PassContext(disabled_pass=["tir.CommonSubexprElimTIR", "test.AddMark"])
+
+
 def test_unknown_option_is_refused_with_a_suggestion() -> None:
     with pytest.raises(TVMError, match=r"(?s)has the options.*got 'tmes'.*'times'"):
         PassContext(config={"test.Mark": {"tmes": 1}})

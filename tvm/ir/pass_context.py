@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from tvm.error import TVMError, suggest
 from tvm.support import Scoped
 
+from .pass_names import RELAY_PASSES, TIR_PASSES
+
 T = TypeVar("T")
 
 # key -> a type, or a frozen dataclass with the options of a pass
@@ -38,6 +40,15 @@ class PassInfo:
     traceable: bool = False
 
 
+# names of passes of users and of extensions, beside those in the tables
+_OTHER_PASSES: set[str] = set()
+
+
+def register_pass_name(name: str) -> None:
+    """Allow a name in ``required_pass`` and ``disabled_pass``."""
+    _OTHER_PASSES.add(name)
+
+
 class PassContext:
     """What holds for the passes run inside ``with PassContext(...):``.
 
@@ -55,7 +66,7 @@ class PassContext:
     Raises
     ------
     TVMError
-        On an unknown key or option, or a value of the wrong type.
+        On an unknown pass, key or option, or a value of the wrong type.
     """
 
     def __init__(
@@ -138,6 +149,13 @@ class PassContext:
 def _names(names: Iterable[str] | None, parameter: str) -> tuple[str, ...]:
     if isinstance(names, str):
         raise TypeError(f"PassContext requires a list for {parameter}, got {names!r}")
+    known = RELAY_PASSES | TIR_PASSES | _OTHER_PASSES
+    for name in names or ():
+        if name not in known:
+            raise TVMError(
+                f"PassContext requires names of passes in {parameter}, got {name!r}",
+                hint=suggest(name, known),
+            )
     return tuple(names or ())
 
 
