@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import te
+from tvm import relay, te
 from tvm.contrib import cc, elf_link, elf_object, graph_executor
 from tvm.contrib.elf_read import read_object
 from tvm.contrib.elf_relocate import AARCH64, X86_64
@@ -76,7 +76,6 @@ def test_both_ways_export_the_same_names(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.usefixtures("no_compiler")
 def test_models_keep_their_parameters(tmp_path: Path) -> None:
-    relay = pytest.importorskip("tvm.relay")
     x = relay.var("x", shape=(2, 8), dtype="float32")
     w = relay.var("w", shape=(4, 8), dtype="float32")
     module = tvm.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(x, w)))
