@@ -199,11 +199,34 @@ cdef object call_packed(void* func, tuple args):
     return take_result(ret, ret_code)
 
 
+# whether an object is being made around a native one; nobody else makes such objects, for their
+# address would be null
+cdef bint _wraps_native = False
+
+
+cdef int require_native(object self) except -1:
+    if not _wraps_native:
+        raise TypeError(f"{type(self).__name__} has no constructor: the runtime makes its objects")
+    return 0
+
+
+cdef object wrapper(type kind):
+    global _wraps_native
+    _wraps_native = True
+    try:
+        return kind.__new__(kind)
+    finally:
+        _wraps_native = False
+
+
 cdef class PackedFuncBase:
     """A function of the native runtime, or one that it can call."""
 
     cdef void* func
     cdef readonly bint is_global
+
+    def __cinit__(self):
+        require_native(self)
 
     def __dealloc__(self):
         if self.func != NULL:
@@ -224,7 +247,7 @@ cdef class PackedFuncBase:
 
 
 cdef object make_func(void* handle, bint is_global=False):
-    cdef PackedFuncBase func = _func_class.__new__(_func_class)
+    cdef PackedFuncBase func = wrapper(_func_class)
     func.func = handle
     func.is_global = is_global
     return func
@@ -291,6 +314,9 @@ cdef class ModuleBase:
 
     cdef void* module
 
+    def __cinit__(self):
+        require_native(self)
+
     def __dealloc__(self):
         if self.module != NULL:
             TVMObjectFree(self.module)
@@ -316,7 +342,7 @@ cdef class ModuleBase:
 
 
 cdef object make_module(void* handle):
-    cdef ModuleBase module = _module_class.__new__(_module_class)
+    cdef ModuleBase module = wrapper(_module_class)
     module.module = handle
     return module
 

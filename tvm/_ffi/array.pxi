@@ -6,6 +6,9 @@ cdef class NDArrayBase:
     cdef DLTensor* tensor
     cdef bint borrowed
 
+    def __cinit__(self):
+        require_native(self)
+
     def __dealloc__(self):
         if self.tensor != NULL and not self.borrowed:
             TVMArrayFree(self.tensor)
@@ -94,7 +97,7 @@ cdef void delete_unused_capsule(object capsule) noexcept:
 
 
 cdef object make_ndarray(DLTensor* tensor, bint borrowed):
-    cdef NDArrayBase array = _ndarray_class.__new__(_ndarray_class)
+    cdef NDArrayBase array = wrapper(_ndarray_class)
     array.tensor = tensor
     array.borrowed = borrowed
     return array

@@ -75,6 +75,8 @@ def schedule_to_module(
 
 def _exposed(func: PrimFunc, name: str) -> PrimFunc:
     """The function under its name, with the promise that its arguments do not overlap."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"a function needs a text that is not empty as its name, got {name!r}")
     attrs: dict[str, Any] = {"global_symbol": name}
     if func.get_attr("tir.noalias") is None and PassContext.current().get("tir.noalias", True):
         attrs["tir.noalias"] = True

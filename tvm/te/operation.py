@@ -18,7 +18,18 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.buffer import Buffer, decl_buffer
-from tvm.tir.expr import INT32, IterVar, IterVarType, Range, SizeVar, Var, as_expr, convert
+from tvm.tir.expr import (
+    INT32,
+    IntImm,
+    IterVar,
+    IterVarType,
+    Range,
+    SizeVar,
+    StringImm,
+    Var,
+    as_expr,
+    convert,
+)
 from tvm.tir.expr import const as _const
 from tvm.tir.stmt import Evaluate, Stmt
 
@@ -52,10 +63,14 @@ def placeholder(shape: Any, dtype: Any = None, name: str = "placeholder") -> Ten
 def _as_shape(shape: Any, name: str) -> tuple[PrimExpr, ...]:
     if isinstance(shape, (PrimExpr, Integral)):
         shape = (shape,)
-    dims = tuple([as_expr(int(d) if isinstance(d, float) else d) for d in shape])
+    if shape is None or isinstance(shape, str):
+        raise TVMError(f"{name} requires integers as its shape, got {shape!r}")
+    dims = tuple([as_expr(int(d) if isinstance(d, float) and d.is_integer() else d) for d in shape])
     for dim in dims:
         if not (dim.dtype.is_int or dim.dtype.is_uint) or dim.dtype.lanes != 1:
             raise TVMError(f"{name} requires integers as its shape, got {dim} of {dim.dtype}")
+        if isinstance(dim, IntImm) and dim.value < 0:
+            raise TVMError(f"{name} requires extents of at least 0 as its shape, got {dim.value}")
     return dims
 
 
@@ -100,6 +115,9 @@ def compute(
     if not values:
         raise TVMError(f"compute {name} requires at least one output, got none")
     body = tuple([as_expr(value) for value in values])
+    for value in body:
+        if isinstance(value, StringImm):
+            raise TVMError(f"compute {name} requires numbers as elements, got {value}")
     op = ComputeOp(name, tag, convert(dict(attrs or {})), axis, body)
     return op.outputs[0] if len(body) == 1 else op.outputs
 

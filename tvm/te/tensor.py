@@ -63,7 +63,13 @@ class Tensor(TensorOperators, DataProducer, key="Tensor"):
                 f"need to provide {len(self.shape)} index in tensor {self.name}, "
                 f"but {len(indices)} was provided"
             )
-        return ProducerLoad(self, tuple([as_expr(index) for index in indices]))
+        places = tuple([as_expr(index) for index in indices])
+        for place in places:
+            if not (place.dtype.is_int or place.dtype.is_uint or place.dtype.is_bool):
+                raise TypeError(
+                    f"tensor {self.name} requires integers as indices, got {place} of {place.dtype}"
+                )
+        return ProducerLoad(self, places)
 
     def __getitem__(self, indices: Any) -> TensorSlice:
         return TensorSlice(self, indices)

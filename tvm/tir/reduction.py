@@ -10,7 +10,7 @@ from typing import Any
 from tvm.ir.expr import PrimExpr
 
 from . import op as _op
-from .expr import BOOL, CommReducer, IterVar, Reduce, Var, as_expr, const
+from .expr import BOOL, CommReducer, IterVar, IterVarType, Reduce, Var, as_expr, const
 from .math_op import max_value, min_value
 
 
@@ -55,6 +55,9 @@ def _make_reduce(
     init: Any,
 ) -> Any:
     axes = [axis] if isinstance(axis, IterVar) else list(axis)
+    for over in axes:
+        if not isinstance(over, IterVar) or over.iter_type is IterVarType.DataPar:
+            raise TypeError(f"a reduction requires axes that te.reduce_axis made, got {over}")
     condition = const(True, BOOL) if where is None else as_expr(where)
     if not isinstance(expr, (tuple, list)):
         value = as_expr(expr)

@@ -67,7 +67,12 @@ class LoopPrimitives(StageState):
         return outer, inner
 
     def _positive(self, primitive: str, amount: Any) -> PrimExpr:
-        expr = as_expr(int(amount) if isinstance(amount, float) else amount)
+        whole = isinstance(amount, float) and amount.is_integer()
+        expr = as_expr(int(amount) if whole else amount)
+        if not (expr.dtype.is_int or expr.dtype.is_uint):
+            raise ScheduleError(
+                f"{primitive} requires an integer as its factor, got {amount!r}"
+            ).add_context(f"stage {self.op.name}")
         if isinstance(expr, IntImm) and expr.value <= 0:
             raise ScheduleError(
                 f"{primitive} requires a positive factor, got {expr.value}"
