@@ -15,6 +15,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Constant, Tuple, const
 from tvm.relay.transform.fold_constant import ConstantFolder
 from tvm.runtime.ndarray import NDArray
+from tvm.support import deep
 from tvm.tir import IntImm
 
 Dim: TypeAlias = Any  # an int, or tir.Any / a variable if it is not known
@@ -28,11 +29,15 @@ class ExprFolder(ConstantFolder):
         # by identity; the pair keeps both alive, so that no identity is used again
         self._settled: dict[int, tuple[RelayExpr, RelayExpr]] = {}
 
+    @deep
     def fold(self, expr: RelayExpr) -> RelayExpr:
         """``expr`` with what depends on constants alone computed."""
+        return self._fold(expr)
+
+    def _fold(self, expr: RelayExpr) -> RelayExpr:
         if found := self._settled.get(id(expr)):
             return found[1]
-        new = self._fold_node(expr, expr.map_children(self.fold))
+        new = self._fold_node(expr, expr.map_children(self._fold))
         self._settled[id(expr)] = (expr, new)
         self._settled[id(new)] = (new, new)
         return new
