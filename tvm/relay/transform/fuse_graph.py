@@ -109,8 +109,6 @@ class Partitioner:
                 group = self.groups[node.index]
                 if group.pattern == OpPattern.OPAQUE or parent is None:
                     continue
-                if self._size_with(node, parent.node) > self.max_depth:
-                    continue
                 fuse(node, tree[node.index], parent.node)
         return [group.find() for group in self.groups]
 
@@ -149,8 +147,21 @@ class Partitioner:
         if target.pattern == OpPattern.TUPLE and root.pattern <= OpPattern.INJECTIVE:
             self._fuse_if(node, sink, _is_injective)
 
-    def _between(self, node: GraphNode, sink: GraphNode) -> list[GraphNode]:
-        """The nodes on all paths from `node` (left out) to `sink` (included)."""
+    def _fuse_if(self, node: GraphNode, sink: GraphNode, accepts: Accepts) -> None:
+        passed = self._accepted_between(node, sink, accepts)
+        if passed is None or self._size_with([node, *passed], sink) > self.max_depth:
+            return
+        target = self.groups[sink.index]
+        for member in (node, *passed):
+            _merge(self.groups[member.index].find(), target.find())
+
+    def _accepted_between(
+        self, node: GraphNode, sink: GraphNode, accepts: Accepts
+    ) -> list[GraphNode] | None:
+        """The nodes on all paths from `node` to `sink`, both left out; None if one is not accepted.
+
+        It stops at the first that is not: a path to a distant sink passes most of the graph.
+        """
         found: list[GraphNode] = []
         seen: set[int] = set()
         stack = [user for user, _ in node.outputs]
@@ -159,26 +170,19 @@ class Partitioner:
             if current.index in seen:
                 continue
             seen.add(current.index)
-            found.append(current)
-            if current is not sink:
+            is_sink = current is sink
+            if not accepts(self.groups[current.index].find().pattern, is_sink):
+                return None
+            if not is_sink:
+                found.append(current)
                 stack.extend([user for user, _ in current.outputs])
         return found
 
-    def _size_with(self, node: GraphNode, sink: GraphNode) -> int:
-        passed = [node, *[n for n in self._between(node, sink) if n is not sink]]
+    def _size_with(self, passed: list[GraphNode], sink: GraphNode) -> int:
         target = self.groups[sink.index].find()
         roots = {id(g): g for g in [self.groups[n.index].find() for n in passed]}
         roots.pop(id(target), None)
         return target.size + sum([g.size for g in roots.values()])
-
-    def _fuse_if(self, node: GraphNode, sink: GraphNode, accepts: Accepts) -> None:
-        path = self._between(node, sink)
-        if not all(accepts(self.groups[n.index].find().pattern, n is sink) for n in path):
-            return
-        target = self.groups[sink.index]
-        for member in (node, *path):
-            if member is not sink:
-                _merge(self.groups[member.index].find(), target.find())
 
 
 def _anchor(node: GraphNode) -> GraphNode | None:
