@@ -2,6 +2,7 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <tvm/runtime/registry.h>
 
 #include <fstream>
@@ -42,10 +43,29 @@ void CheckMachine(const std::string& path) {
   ThrowError("cannot load library ", path, ": it is for ", MachineName(machine), ", and this machine is ", MachineName(ours));
 }
 
+// The loader maps the segments that the headers promise, and dies of reading past the end of a file
+// that was copied in part.
+void CheckLength(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  Elf64_Ehdr header;
+  bool is_read = static_cast<bool>(file.read(reinterpret_cast<char*>(&header), sizeof(header)));
+  if (!is_read || header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr)) return;
+  file.seekg(0, std::ios::end);
+  uint64_t length = file.tellg();
+  file.seekg(header.e_phoff);
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    bool is_whole = static_cast<bool>(file.read(reinterpret_cast<char*>(&segment), sizeof(segment)));
+    if (is_whole && (segment.p_type != PT_LOAD || (segment.p_offset <= length && segment.p_filesz <= length - segment.p_offset))) continue;
+    ThrowError("cannot load library ", path, ": the file is cut off after ", length, " bytes");
+  }
+}
+
 class SharedLibrary : public Library {
  public:
   explicit SharedLibrary(const std::string& path) {
     CheckMachine(path);
+    if (MachineOf(path) != 0) CheckLength(path);
     handle_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (handle_ == nullptr) ThrowError("cannot load library ", path, ": ", dlerror());
   }

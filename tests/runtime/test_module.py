@@ -267,6 +267,14 @@ def test_corrupt_embedded_modules(case: str, object_code: bytes, tmp_path: Path)
         load_module(embedded(tmp_path, object_code, blob))
 
 
+def test_a_library_that_was_copied_in_part(library_path: str, tmp_path: Path) -> None:
+    code = Path(library_path).read_bytes()
+    copy = tmp_path / "part.so"
+    copy.write_bytes(code[: len(code) // 2])
+    with pytest.raises(RuntimeError, match=r"part\.so: the file is cut off after \d+ bytes"):
+        load_module(copy)
+
+
 def test_time_evaluator(library: Module) -> None:
     a = nd.array(np.ones(8, "float32"))
     result = library.time_evaluator("add", nd.cpu(), number=3, repeat=4)(a, a, a)

@@ -83,6 +83,12 @@ class PassContext:
         self.instruments = list(instruments or [])
         self.config = {key: _checked(key, value) for key, value in (config or {}).items()}
 
+    def __repr__(self) -> str:
+        return (
+            f"PassContext(opt_level={self.opt_level}, required_pass={list(self.required_pass)}, "
+            f"disabled_pass={list(self.disabled_pass)}, config={self.config})"
+        )
+
     def __enter__(self) -> PassContext:
         _CURRENT.push(self)
         entered = []

@@ -1,5 +1,8 @@
 """What every layer may use: data types, scopes, names. Imports nothing else of ours."""
 
+import importlib as _importlib
+from typing import Any as _Any
+
 from .dtype import DType, dtype, dtype_from_code
 from .naming import UniqueNames
 from .scope import Scoped, compiling, deep, deep_recursion
@@ -14,3 +17,10 @@ __all__ = [
     "dtype",
     "dtype_from_code",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    # reading the metadata of packages costs 20 ms, which `import tvm` need not pay
+    if name in ("describe", "libinfo"):
+        return getattr(_importlib.import_module(".report", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,6 +7,12 @@ from ..outline import expect, lowered, outline
 from ..programs import chain, matmul
 
 
+def test_a_schedule_prints_its_stages() -> None:
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: a[i] + 1, name="B")
+    assert str(te.create_schedule(b.op)) == "schedule(A, B)"
+
+
 def test_stages_stand_in_the_order_of_computation() -> None:
     _, _, c = chain()
     s = te.create_schedule(c.op)

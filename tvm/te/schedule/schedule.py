@@ -52,6 +52,9 @@ class Schedule(Object):
             )
         return stage
 
+    def __repr__(self) -> str:
+        return f"schedule({', '.join([stage.op.name for stage in self.stages])})"
+
     def copy(self) -> Schedule:
         """A schedule of its own with the same stages."""
         new = Schedule.__new__(Schedule)

@@ -1,0 +1,16 @@
+"""The description of an installation."""
+
+import pytest
+
+from tvm.support import describe, libinfo
+
+
+def test_build_options_are_texts() -> None:
+    info = libinfo()
+    assert info["USE_LLVM"] == "ON" and all(isinstance(value, str) for value in info.values())
+
+
+def test_description_names_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    describe()
+    text = capsys.readouterr().out
+    assert "numpy" in text and "LLVM_VERSION" in text
