@@ -22,14 +22,13 @@ def _recurrent(node: OnnxNode) -> list[RelayExpr]:
     """Outputs ``Y`` (steps, directions, batch, hidden) and the last states."""
     if node.attr("layout", 0) or node.has(4) or node.has(7) or node.attr("clip"):
         raise node.unsupported("layout 1, sequence lengths, peepholes or clipping")
-    steps, batch, _ = node.shape(0)
+    _, batch, _ = node.shape(0)
     direction = node.attr("direction", "forward")
     passes = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
     run = {"LSTM": _run_lstm, "GRU": _run_gru, "RNN": _run_rnn}[node.op_type]
     sequences, states = [], []
     for index, backwards in enumerate(passes):
-        inputs = [_op.squeeze(x, [0]) for x in _op.split(node[0], steps, 0)]
-        outputs, state = run(node, index, inputs[::-1] if backwards else inputs, batch)
+        outputs, state = run(node, index, backwards, batch)
         sequences.append(_op.stack(outputs[::-1] if backwards else outputs, 0))
         states.append(state)
     result = [_op.stack(sequences, 1)]
@@ -51,6 +50,17 @@ def _weights(
     return w, r, wb, rb
 
 
+def _projected(
+    node: OnnxNode, weight: RelayExpr, bias: RelayExpr, backwards: bool
+) -> list[RelayExpr]:
+    """The inputs' part of the gates, in the order of the steps: one product for all of them."""
+    steps, batch, size = node.shape(0)
+    rows = _op.reshape(node[0], (steps * batch, size))
+    gates = _op.reshape(_op.nn.dense(rows, weight) + bias, (steps, batch, -1))
+    found = [_op.squeeze(x, [0]) for x in _op.split(gates, steps, 0)]
+    return found[::-1] if backwards else found
+
+
 def _initial(node: OnnxNode, input_index: int, index: int, batch: int) -> RelayExpr:
     if node.has(input_index):
         return _op.take(node[input_index], constant(index, "int64"), 0)
@@ -68,15 +78,14 @@ def _functions(
 
 
 def _run_lstm(
-    node: OnnxNode, index: int, inputs: list[RelayExpr], batch: int
+    node: OnnxNode, index: int, backwards: bool, batch: int
 ) -> tuple[list[RelayExpr], list[RelayExpr]]:
     w, r, wb, rb = _weights(node, index, 4)
     h, c = _initial(node, 5, index, batch), _initial(node, 6, index, batch)
     f, g, k = _functions(node, index, ["Sigmoid", "Tanh", "Tanh"])
-    bias = wb + rb
     outputs = []
-    for x in inputs:
-        gates = _op.nn.dense(x, w) + _op.nn.dense(h, r) + bias
+    for x in _projected(node, w, wb + rb, backwards):
+        gates = x + _op.nn.dense(h, r)
         i, o, forget, cell = _op.split(gates, 4, 1)
         c = f(forget) * c + f(i) * g(cell)
         h = f(o) * k(c)
@@ -85,7 +94,7 @@ def _run_lstm(
 
 
 def _run_gru(
-    node: OnnxNode, index: int, inputs: list[RelayExpr], batch: int
+    node: OnnxNode, index: int, backwards: bool, batch: int
 ) -> tuple[list[RelayExpr], list[RelayExpr]]:
     w, r, wb, rb = _weights(node, index, 3)
     h = _initial(node, 5, index, batch)
@@ -94,8 +103,8 @@ def _run_gru(
     rz, rr, rh = _op.split(r, 3, 0)
     rbz, rbr, rbh = _op.split(rb, 3, 0)
     outputs = []
-    for x in inputs:
-        xz, xr, xh = _op.split(_op.nn.dense(x, w) + wb, 3, 1)
+    for x in _projected(node, w, wb, backwards):
+        xz, xr, xh = _op.split(x, 3, 1)
         z = f(xz + _op.nn.dense(h, rz) + rbz)
         reset = f(xr + _op.nn.dense(h, rr) + rbr)
         if node.attr("linear_before_reset", 0):
@@ -108,14 +117,13 @@ def _run_gru(
 
 
 def _run_rnn(
-    node: OnnxNode, index: int, inputs: list[RelayExpr], batch: int
+    node: OnnxNode, index: int, backwards: bool, batch: int
 ) -> tuple[list[RelayExpr], list[RelayExpr]]:
     w, r, wb, rb = _weights(node, index, 1)
     h = _initial(node, 5, index, batch)
     (f,) = _functions(node, index, ["Tanh"])
-    bias = wb + rb
     outputs = []
-    for x in inputs:
-        h = f(_op.nn.dense(x, w) + _op.nn.dense(h, r) + bias)
+    for x in _projected(node, w, wb + rb, backwards):
+        h = f(x + _op.nn.dense(h, r))
         outputs.append(h)
     return outputs, [h]
