@@ -124,3 +124,11 @@ def test_arguments_of_compiled_functions() -> None:
         "rows: argument 0 (buffer A) needs to be a tensor or a pointer, got an object",
     )
     assert_refused(lambda: rows["other"], "the module has no function 'other'")
+
+
+def test_a_call_of_c_code_that_is_nowhere() -> None:
+    c = te.compute((8,), lambda i: tvm.tir.call_pure_extern("float32", "no_such_code", A[i, 0]))
+    assert_refused(
+        lambda: tvm.build(te.create_schedule(c.op), [A, c], "llvm"),
+        "compiled code calls no_such_code, which no loaded library defines",
+    )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
+import struct
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from tvm.error import InternalError, TVMError
+from tvm.error import InternalError, LoweringError, TVMError
 from tvm.target import CpuInfo, Target
 from tvm.target.cpu import machine_cpu, machine_features
 from tvm.target.host import host_triple
 
 from .processors import check_processor
+
+_SYMBOL_TABLE, _GLOBAL_SYMBOL = 2, 1
 
 
 @cache  # LLVM is set up once a process; importing it takes 0.1 s, so that `import tvm` does not
@@ -109,6 +113,19 @@ class LoadedObject:
 
     def __init__(self, object_code: bytes) -> None:
         llvm = _llvm()
+        process = ctypes.CDLL(None)
+        # LLVM links a name that nobody defines to address 0
+        missing = [
+            name
+            for name in undefined_symbols(object_code)
+            if name != "_GLOBAL_OFFSET_TABLE_"
+            and not (hasattr(process, name) or llvm.address_of_symbol(name))
+        ]
+        if missing:
+            raise LoweringError(
+                f"compiled code calls {', '.join(missing)}, which no loaded library defines",
+                hint="load the library with ctypes.CDLL(path, ctypes.RTLD_GLOBAL) before tvm.build",
+            )
         empty = llvm.parse_assembly("")
         target = llvm.Target.from_triple(host_triple())
         self._engine = llvm.create_mcjit_compiler(empty, target.create_target_machine(jit=True))
@@ -121,3 +138,23 @@ class LoadedObject:
             self._engine.get_function_address(symbol)
             or self._engine.get_global_value_address(symbol)
         )
+
+
+def undefined_symbols(code: bytes) -> list[str]:
+    """The names that a 64-bit ELF object uses and does not define; none for other formats."""
+    if code[:6] != b"\x7fELF\x02\x01":
+        return []
+    (table,) = struct.unpack_from("<Q", code, 40)
+    size, count = struct.unpack_from("<HH", code, 58)
+    sections = [struct.unpack_from("<IIQQQQII", code, table + i * size) for i in range(count)]
+    found = []
+    for _, kind, _, _, offset, length, link, _ in sections:
+        if kind != _SYMBOL_TABLE:
+            continue
+        names = sections[link][4]
+        for name, info, _, section, _, _ in struct.iter_unpack(
+            "<IBBHQQ", code[offset : offset + length]
+        ):
+            if section == 0 and name and info >> 4 == _GLOBAL_SYMBOL:
+                found.append(code[names + name : code.index(b"\0", names + name)].decode())
+    return found
