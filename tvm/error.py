@@ -60,6 +60,12 @@ def suggest(name: str, candidates: Iterable[str]) -> str:
     return f"did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
 
 
+def or_near(name: str, candidates: Iterable[str]) -> str:
+    """:func:`suggest` as the end of a sentence, for error classes that carry no hint."""
+    near = suggest(name, candidates)
+    return f"; {near}" if near else ""
+
+
 class InternalError(TVMError):
     """A promise of ours was broken: please report it."""
 

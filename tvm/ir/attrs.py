@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, Mapping
 from typing import Any
 
-from tvm.error import OpAttributeInvalid, suggest
+from tvm.error import OpAttributeInvalid, or_near, suggest
 
 from .node import NODE_TYPES, Node, leaf
 
@@ -20,8 +20,8 @@ class Attrs(Node):
     def __getitem__(self, name: str) -> Any:
         if name not in self.keys():
             raise KeyError(
-                f"{type(self).__name__} has the attributes {self.keys()}, got {name!r}; "
-                f"{suggest(name, self.keys())}"
+                f"{type(self).__name__} has the attributes {self.keys()}, got {name!r}"
+                f"{or_near(name, self.keys())}"
             )
         return getattr(self, name)
 

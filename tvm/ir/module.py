@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm.error import TVMError, suggest
+from tvm.error import TVMError, or_near
 
 from .attrs import DictAttrs, as_dict_attrs
 from .expr import GlobalVar, RelayExpr
@@ -106,8 +106,8 @@ class IRModule(Scriptable, Node, key="IRModule"):
         gvar = self._names.get(name)
         if gvar is None:
             raise ValueError(
-                f"no function is called {name!r}, there are {list(self._names)}; "
-                f"{suggest(name, self._names)}"
+                f"no function is called {name!r}, there are {list(self._names)}"
+                f"{or_near(name, self._names)}"
             )
         return self.functions[gvar]
 
@@ -161,7 +161,7 @@ class IRModule(Scriptable, Node, key="IRModule"):
             if var.name_hint == name:
                 return var
         names = [var.name_hint for var in self.type_definitions]
-        raise ValueError(f"no type is called {name!r}, there are {names}; {suggest(name, names)}")
+        raise ValueError(f"no type is called {name!r}, there are {names}{or_near(name, names)}")
 
     def get_type(self, name: str) -> tuple[Any, ...]:
         """A type's global variable, then its constructors."""
