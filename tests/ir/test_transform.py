@@ -193,3 +193,9 @@ def test_knobs_time_dump_and_stop(tmp_path, capsys) -> None:
     with knobs.DUMP_IR.scope(tmp_path), stopping, pytest.raises(TVMError, match="stops after"):
         Sequential([last, add_mark])(_module())
     assert [path.name for path in tmp_path.iterdir()] == ["01_test.Last.txt"]
+
+
+def test_options_without_effect_are_refused_unless_default() -> None:
+    PassContext(config={"tir.UnrollLoop": {"unroll_local_access": False}})
+    with pytest.raises(TVMError, match=r"(?s)unroll_local_access of tir.UnrollLoop.*hint"):
+        PassContext(config={"tir.UnrollLoop": {"unroll_local_access": True}})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
 from tvm.error import TVMError, suggest
@@ -15,6 +15,11 @@ T = TypeVar("T")
 
 # key -> a type, or a frozen dataclass with the options of a pass
 _CONFIG_TYPES: dict[str, Any] = {}
+
+
+def unsupported_option(default: Any, reason: str) -> Any:
+    """A field of an options record that classic programs know: only its default is taken."""
+    return field(default=default, metadata={"unsupported": reason})
 
 
 def register_pass_config(key: str, value_type: Any) -> None:
@@ -203,6 +208,12 @@ def _options_record(key: str, record: Any, value: Any) -> Any:
                 hint=suggest(name, known),
             )
         default = known[name].default
+        reason = known[name].metadata.get("unsupported")
+        if reason is not None and getattr(option, "value", option) != default:
+            raise TVMError(
+                f"option {name} of {key} requires its default {default!r}, got {option!r}",
+                hint=reason,
+            )
         if default is not MISSING and isinstance(default, (bool, int)):
             if not isinstance(getattr(option, "value", option), int):
                 raise TypeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tvm.error import ScheduleError
+from tvm.error import OpNotImplemented, ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IterVar, as_expr
 from tvm.tir.index_map import IndexMap
@@ -119,16 +119,11 @@ class PlacementPrimitives(StageState):
         self.is_double_buffered = True
 
     def rolling_buffer(self) -> None:
-        """Keep what neighbouring iterations share: a wish, that lowering does not follow yet.
-
-        The result is computed anew for each iteration of the loop that the stage is attached to.
-        """
-        self._require_computed("rolling_buffer")
-        if self.is_output:
-            raise ScheduleError(
-                f"rolling_buffer requires a stage that is kept inside, got output {self.op.name}"
-            ).add_context(f"stage {self.op.name}")
-        self.is_rolling = True
+        """Keep what neighbouring iterations share; lowering has no such storage, so it is refused."""
+        raise OpNotImplemented(
+            f"rolling_buffer of stage {self.op.name} is not supported",
+            hint="leave it out: each iteration then computes what it reads",
+        )
 
     def transform_layout(self, mapping_function: Callable[..., Any]) -> list[IterVar] | None:
         """Change where the elements of the result lie in memory; of an argument, its shape too.

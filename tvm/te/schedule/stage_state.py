@@ -31,7 +31,6 @@ class StageState(Object):
         "group",
         "is_double_buffered",
         "is_output",
-        "is_rolling",
         "iter_var_attrs",
         "layout",
         "leaf_iter_vars",
@@ -58,7 +57,6 @@ class StageState(Object):
         self.attach_stage: Any = None
         self.layout = Layout()
         self.is_double_buffered = False
-        self.is_rolling = False
         self.group: Any = None
         self.is_output = False
 

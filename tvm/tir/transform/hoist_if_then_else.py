@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tvm.ir.pass_context import unsupported_option
 from tvm.ir.visitor import Rewriter
 from tvm.tir.analysis.safety import is_safe_anywhere
 from tvm.tir.function import PrimFunc
@@ -20,7 +21,9 @@ from tvm.tir.transform.common import prim_func_pass, variables_of
 class HoistIfThenElseConfig:
     """How far conditions move."""
 
-    support_block_scope_hosting: bool = False  # accepted: out of thread-bound regions as well
+    support_block_scope_hosting: bool = unsupported_option(
+        False, "conditions stay inside thread-bound regions"
+    )
 
 
 class ConditionHoister(Rewriter):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tvm.ir.pass_context import unsupported_option
 from tvm.ir.visitor import Rewriter
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, Stmt
@@ -21,7 +22,7 @@ from tvm.tir.transform.common import prim_func_pass
 class InjectDoubleBufferConfig:
     """How the loop around a double buffer is unrolled."""
 
-    split_loop: int = 1  # accepted
+    split_loop: int = unsupported_option(1, "split the loop in the schedule instead")
 
 
 class DoubleBufferMarkRemover(Rewriter):

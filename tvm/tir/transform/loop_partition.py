@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.ir.pass_context import unsupported_option
 from tvm.ir.visitor import Rewriter, Visitor
 from tvm.tir import op
 from tvm.tir.expr import LE, LT, Call, IntImm, Range, Var, const
@@ -37,8 +38,10 @@ class LoopPartitionConfig:
     """Which loops are split."""
 
     partition_const_loop: bool = False  # loops of constant extent as well
-    no_unroll_loop_with_extent_one: bool = False  # accepted; the simplifier opens such loops
-    unroll_loop_with_partition_hint_no_interval: bool = False  # accepted
+    no_unroll_loop_with_extent_one: bool = unsupported_option(False, "simplification opens them")
+    unroll_loop_with_partition_hint_no_interval: bool = unsupported_option(
+        False, "mark the loop with unroll instead"
+    )
 
 
 class ConditionFinder(Visitor):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tvm.ir.pass_context import unsupported_option
 from tvm.ir.visitor import Rewriter
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
@@ -28,7 +29,7 @@ class UnrollLoopConfig:
     auto_max_depth: int = 8  # at most this many unrolled loops inside one another
     auto_max_extent: int = 0  # loops of at most this many iterations, whatever their body
     explicit_unroll: bool = True  # rewrite the loop, rather than mark it for the code generator
-    unroll_local_access: bool = False  # accepted; registers are promoted by the code generator
+    unroll_local_access: bool = unsupported_option(False, "the code generator promotes registers")
 
 
 class LoopUnroller(Rewriter):
