@@ -225,3 +225,19 @@ def test_opaque_calls_are_not_merged() -> None:
     analyzer = Analyzer()
     first, second = (tir.call_extern(INT, "rand") for _ in range(2))
     assert not analyzer.can_prove_equal(first, second)
+
+
+def test_proofs_from_many_facts_end_soon() -> None:
+    analyzer = Analyzer()
+    variables = [tir.Var(f"x{i}", "int32") for i in range(8)]
+    for i, a in enumerate(variables):
+        for b in variables[i + 1 :]:
+            analyzer.facts.assume(a * 3 - b * 2 <= 7)
+    total = variables[0] * 5
+    for var in variables[1:]:
+        total = total + var * 3
+    looked_at: list[object] = []
+    bound = analyzer.linear.bound
+    analyzer.linear.bound = lambda form: looked_at.append(form) or bound(form)  # type: ignore[method-assign,func-returns-value]
+    assert not analyzer.can_prove(total <= 101)
+    assert 0 < len(looked_at) < 3000

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # eliminated terms and split minima in one proof
 MAX_STEPS = 4
 MAX_TERMS = 24
+# forms that one proof looks at: ways through many facts multiply
+MAX_FORMS = 500
 
 
 class Prover:
@@ -27,6 +29,8 @@ class Prover:
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self.memo: dict[Any, bool] = {}
+        # forms that the proof under way has failed on, with the steps that it had left
+        self.failed: dict[Any, int] | None = None
 
     def decide(self, cls: Any, form: Linear) -> bool | None:
         """Whether the comparison `a <cls> b` holds, for the form of b - a; None if it is not known."""
@@ -59,16 +63,30 @@ class Prover:
             return form.constant >= 0
         if len(form.terms) > MAX_TERMS:
             return self.analyzer.linear.bound(form)[0] >= 0
-        key = (frozenset(form.terms.items()), form.constant)
+        key = _key_of(form)
         found = self.memo.get(key)
         if found is None:
             self.memo[key] = False  # a proof of itself is none
-            found = self.memo[key] = self._prove(form, MAX_STEPS)
+            found = self.memo[key] = self._search(form)
         return found
+
+    def _search(self, form: Linear) -> bool:
+        """A proof of its own, or a part of the one under way."""
+        if self.failed is not None:
+            return self._prove(form, MAX_STEPS)
+        self.failed = {}
+        try:
+            return self._prove(form, MAX_STEPS)
+        finally:
+            self.failed = None
 
     def _prove(self, form: Linear, steps: int) -> bool:
         if not form.terms:
             return form.constant >= 0
+        failed, key = self.failed, _key_of(form)
+        if failed is None or len(failed) >= MAX_FORMS or failed.get(key, -1) >= steps:
+            return False
+        failed[key] = steps
         if self.analyzer.linear.bound(form)[0] >= 0:
             return True
         if steps == 0:
@@ -112,6 +130,10 @@ class Prover:
                 if self._prove(form.scaled(a).plus(fact, -b), steps - 1):
                     return True
         return False
+
+
+def _key_of(form: Linear) -> Any:
+    return frozenset(form.terms.items()), form.constant
 
 
 def _operands(atom: Any) -> tuple[Any, Any] | None:
