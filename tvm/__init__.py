@@ -48,6 +48,11 @@ _LATER = (
 def __getattr__(name: str) -> _Any:
     if name in _LATER:
         return _importlib.import_module(f"tvm.{name}")
+    if not name.startswith("_"):
+        compat = _importlib.import_module("tvm.compat")
+        if name in compat.NAMES or name in compat.MODULES:
+            # kept, so that each old name warns once
+            return globals().setdefault(name, compat.find_old_name(name))
     raise AttributeError(f"module 'tvm' has no attribute {name!r}")
 
 

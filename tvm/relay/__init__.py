@@ -63,4 +63,8 @@ frontend = _import_module("tvm.relay.frontend")
 def __getattr__(name: str) -> object:
     if name == "testing":  # at its first use: programs for users do without it
         return _import_module("tvm.relay.testing")
+    if name in ("Module", "build_config", "module"):
+        compat = _import_module("tvm.compat.relay")
+        # kept, so that each old name warns once
+        return globals().setdefault(name, compat.find_old_name(name))
     raise AttributeError(f"module 'tvm.relay' has no attribute {name!r}")

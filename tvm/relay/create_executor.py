@@ -14,6 +14,7 @@ from tvm.relay.backend.te_compiler import flat_types
 from tvm.relay.build_module import bind_params_by_name, build
 from tvm.relay.function import Function
 from tvm.runtime.device import cpu
+from tvm.support.deprecation import warn_renamed
 from tvm.target import Target
 
 
@@ -52,6 +53,7 @@ def create_executor(
     device: Any = None,
     target: Any = "llvm",
     params: Mapping[str, Any] | None = None,
+    ctx: Any = None,
 ) -> Executor:
     """An executor whose `evaluate` runs expressions.
 
@@ -62,7 +64,11 @@ def create_executor(
     mod : the module with the functions that expressions may call.
     device, target : where to run.
     params : values of parameters of `main`.
+    ctx : the name of `device` in older releases.
     """
+    if ctx is not None:
+        warn_renamed("create_executor(ctx=...)", "create_executor(device=...)")
+        device = ctx
     if kind in _LATER:
         raise NotImplementedError(f'create_executor has no kind "{kind}" yet, use "debug"')
     if kind not in _KINDS:

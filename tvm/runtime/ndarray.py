@@ -29,6 +29,7 @@ from tvm.runtime.device import (
     webgpu,
 )
 from tvm.runtime.object import Object
+from tvm.support.deprecation import warn_renamed
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
@@ -52,6 +53,7 @@ class NDArray(NDArrayBase, Object):
     @property
     def ctx(self) -> Device:
         """An older name of ``device``."""
+        warn_renamed("NDArray.ctx", "NDArray.device")
         return self.device  # type: ignore[no-any-return]
 
     def same_as(self, other: object) -> bool:
@@ -71,6 +73,7 @@ class NDArray(NDArrayBase, Object):
 
     def asnumpy(self) -> AnyArray:
         """An older name of :meth:`numpy`."""
+        warn_renamed("NDArray.asnumpy", "NDArray.numpy")
         return self.numpy()
 
     def _strided_view(self) -> AnyArray:
@@ -199,7 +202,13 @@ def _plain(values: AnyArray) -> AnyArray:
     return values.view(f"u{values.dtype.itemsize}")
 
 
-def array(arr: Any, device: Device = cpu(0), mem_scope: str | None = None) -> NDArray:  # noqa: B008
+def array(
+    arr: Any,
+    device: Device = cpu(0),  # noqa: B008
+    mem_scope: str | None = None,
+    *,
+    ctx: Device | None = None,
+) -> NDArray:
     """A new array with the values of ``arr``.
 
     Parameters
@@ -210,7 +219,12 @@ def array(arr: Any, device: Device = cpu(0), mem_scope: str | None = None) -> ND
         Where the array lives.
     mem_scope : str, optional
         A kind of memory on the device.
+    ctx : Device, optional
+        The name of ``device`` in older releases.
     """
+    if ctx is not None:
+        warn_renamed("array(ctx=...)", "array(device=...)")
+        device = ctx
     if isinstance(arr, NDArray):
         return arr.copyto(device, mem_scope)
     if not isinstance(arr, np.ndarray):
@@ -230,8 +244,13 @@ def empty(
     dtype: Any = "float32",
     device: Device = cpu(0),  # noqa: B008
     mem_scope: str | None = None,
+    *,
+    ctx: Device | None = None,
 ) -> NDArray:
-    """A new array with undefined contents."""
+    """A new array with undefined contents; ``ctx`` is an older name of ``device``."""
+    if ctx is not None:
+        warn_renamed("empty(ctx=...)", "empty(device=...)")
+        device = ctx
     if mem_scope not in (None, "", "global"):
         raise ValueError(f"memory scope {mem_scope!r} is not available on {device}")
     extents = (int(shape),) if isinstance(shape, int) else tuple([int(n) for n in shape])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.support.deprecation import warn_renamed
+
 from .kind import TargetError
 from .parse import read_config
 from .target import Target
@@ -120,7 +122,8 @@ def hexagon(cpu_ver: str = "v68", **kwargs: Any) -> Target:
 
 
 def create(target: Any) -> Target:
-    """The classic spelling of ``Target(target)``."""
+    """The spelling of ``Target(target)`` in older releases."""
+    warn_renamed("tvm.target.create", "tvm.target.Target")
     if isinstance(target, str):
         read_config(target)
     return Target(target)

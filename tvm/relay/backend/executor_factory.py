@@ -10,6 +10,7 @@ from tvm.ir.module import IRModule
 from tvm.relay.backend.executor import Executor
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
+from tvm.support.deprecation import warn_renamed
 from tvm.target import Target
 
 
@@ -95,4 +96,8 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         return self.module[item]
 
     def __iter__(self) -> Iterator[Any]:
+        """The triple that ``graph, lib, params = relay.build(...)`` of older releases takes apart."""
+        warn_renamed(
+            "graph, lib, params = relay.build(...)", 'lib = relay.build(...); lib["default"](dev)'
+        )
         return iter((self.graph_json, self.lib, self.params))

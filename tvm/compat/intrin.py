@@ -1,0 +1,29 @@
+"""``tvm.intrin`` of old: calls of intrinsics and rules of their lowering."""
+
+from typing import Any
+
+from tvm import te, tir
+from tvm.tir.expr import Call
+
+from . import first_with
+from .api import call_intrin, call_pure_intrin, register_intrin_rule
+
+__all__ = ["call_intrin", "call_pure_intrin", "register_intrin_rule"]
+
+
+def _rule_float_suffix(op: Call) -> Any:
+    """Call the C function of the intrinsic: ``expf`` for float32, ``exp`` for float64."""
+    name = op.op.name.removeprefix("tir.")
+    suffix = {"float32": "f", "float64": ""}.get(str(op.dtype))
+    return op if suffix is None else tir.call_pure_extern(op.dtype, name + suffix, *op.args)
+
+
+def _rule_float_direct(op: Call) -> Any:
+    """Call the function that is called as the intrinsic is."""
+    if str(op.dtype) not in ("float32", "float64"):
+        return op
+    return tir.call_pure_extern(op.dtype, op.op.name.removeprefix("tir."), *op.args)
+
+
+def __getattr__(name: str) -> Any:
+    return first_with(name, (te, tir), "tvm.intrin")
