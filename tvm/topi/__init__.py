@@ -16,5 +16,7 @@ from .nn.dense.compute import matmul
 from .reduction import *
 from .scan import cumprod, cumsum
 from .scatter import scatter_elements, scatter_nd
+from .searchsorted import searchsorted
 from .shaping import *
 from .slicing import strided_slice
+from .sort import argsort, sort, topk

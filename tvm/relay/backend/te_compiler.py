@@ -148,7 +148,8 @@ class _ComputeBuilder:
         found: list[te.Tensor] = []
         for tensor in outputs:
             if tensor.op in seen and (
-                isinstance(tensor.op, te.PlaceholderOp) or any(tensor.same_as(f) for f in found)
+                isinstance(tensor.op, te.tensor.PlaceholderOp)
+                or any(tensor.same_as(f) for f in found)
             ):
                 tensor = _copy(tensor)
             seen.add(tensor.op)

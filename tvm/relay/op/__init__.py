@@ -2,7 +2,8 @@
 
 from tvm.ir.op import Op
 
-from . import image, nn, op, op_attrs, reduce, tensor, transform
+from . import algorithm, image, nn, op, op_attrs, reduce, tensor, transform
+from .algorithm import argsort, searchsorted, sort, topk
 from .op import (
     OpPattern,
     get,

@@ -1,0 +1,106 @@
+"""Sorting along an axis, by the runtime's own sort (``tvm.contrib.sort.*``).
+
+All orders are stable, and NaN counts as greater than every number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te, tir
+
+from .utils import dims, get_const_int
+
+
+def _call(function: str, inputs: Sequence[te.Tensor], outs: Sequence[Any], *options: Any) -> Any:
+    """Outputs (shape, dtype) that a packed function of the runtime fills."""
+    return te.extern(
+        [shape for shape, _ in outs],
+        list(inputs),
+        lambda ins, filled: tir.call_packed(
+            f"tvm.contrib.sort.{function}", *ins, *filled, *options
+        ),
+        dtype=[dtype for _, dtype in outs],
+        name=function,
+        tag=f"{function}_cpu",
+    )
+
+
+def sort(data: te.Tensor, axis: int = -1, is_ascend: bool = True) -> te.Tensor:
+    """The elements in order along an axis.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    axis : int
+        The axis.
+    is_ascend : bool
+        The smallest first, or the greatest.
+    """
+    return _call("sort", [data], [(data.shape, data.dtype)], axis, bool(is_ascend))
+
+
+def argsort(
+    data: te.Tensor,
+    valid_count: te.Tensor | None = None,
+    axis: int = -1,
+    is_ascend: bool = True,
+    dtype: str = "float32",
+) -> te.Tensor:
+    """The indices that put the elements in order along an axis.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    valid_count : te.Tensor, optional
+        How many elements of each row count (int32); those behind keep their places.
+    axis : int
+        The axis.
+    is_ascend : bool
+        The smallest first, or the greatest.
+    dtype : str
+        The indices' dtype: int32, int64, float32 or float64.
+    """
+    out = [(data.shape, dtype)]
+    if valid_count is None:
+        return _call("argsort", [data], out, axis, bool(is_ascend))
+    return _call("argsort_nms", [data, valid_count], out, axis, bool(is_ascend))
+
+
+def topk(
+    data: te.Tensor,
+    k: Any = 1,
+    axis: int = -1,
+    ret_type: str = "both",
+    is_ascend: bool = False,
+    dtype: str = "int64",
+) -> te.Tensor | list[te.Tensor]:
+    """The greatest (or smallest) elements along an axis, in order, and their indices.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    k : int or PrimExpr
+        How many; all of them if it is below 1.
+    axis : int
+        The axis.
+    ret_type : str
+        "both", "values" or "indices".
+    is_ascend : bool
+        The smallest, from the smallest on.
+    dtype : str
+        The indices' dtype: int32, int64, float32 or float64.
+    """
+    if ret_type not in ("both", "values", "indices"):
+        raise ValueError(f"topk requires a ret_type of both, values or indices, got {ret_type!r}")
+    at = axis % len(data.shape)
+    shape = list(dims(data.shape))
+    if not (isinstance(k, (int, tir.IntImm)) and get_const_int(k) < 1):
+        shape[at] = k
+    kinds = {"values": [data.dtype], "indices": [dtype], "both": [data.dtype, dtype]}[ret_type]
+    outs = [(shape, kind) for kind in kinds]
+    return _call("topk", [data], outs, shape[at], axis, ret_type, bool(is_ascend))
