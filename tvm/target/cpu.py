@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .host import host_caches, host_cores, host_features, host_name, host_triple
+from .cpu_features import ARM_CPUS, X86_CPUS, with_implied, without
+from .host import host_caches, host_cores, host_features, host_name
+from .kind import TargetError
 from .target import Target
+from .triple import runs_here, target_triple
 
 KB = 1024
 
@@ -58,9 +61,11 @@ class CpuInfo:
 def is_native(target: Target) -> bool:
     """Whether the target stands for the processor of this process."""
     attrs = target.attrs
-    return (
-        attrs.get("mcpu", "native") == "native" and "mtriple" not in attrs and "mattr" not in attrs
-    )
+    if not runs_here(target_triple(attrs)):
+        return False
+    if "mcpu" in attrs:
+        return attrs["mcpu"] == "native"
+    return "mtriple" not in attrs and "mattr" not in attrs
 
 
 def cpu_info(target: Target | None = None) -> CpuInfo:
@@ -68,9 +73,10 @@ def cpu_info(target: Target | None = None) -> CpuInfo:
     target = target or Target.current() or Target("llvm")
     native = is_native(target)
     name = machine_cpu(target)
-    triple = str(target.attrs.get("mtriple", host_triple()))
+    triple = target_triple(target.attrs)
     arch = triple.split("-")[0]
-    features = _host_feature_set() if native else _named_features(arch, name, target.mattr)
+    base = _host_feature_set() if native else _named_features(arch, name)
+    features = _adjusted(base, target.mattr)
     caches = host_caches() if native or name == host_name() else {}
     bits, registers = _vectors(arch, features)
     return CpuInfo(
@@ -89,21 +95,24 @@ def cpu_info(target: Target | None = None) -> CpuInfo:
 
 def machine_cpu(target: Target) -> str:
     """The processor name to give to LLVM."""
-    name = target.mcpu
-    if name and name != "native":
-        return name
-    # features given by hand count from the base of the architecture, as in classic TVM
-    return host_name() if is_native(target) else ""
+    if is_native(target):
+        return host_name()
+    if target.mcpu == "native":
+        raise TargetError(
+            f"-mcpu=native requires the triple of this machine, got {target_triple(target.attrs)}"
+        )
+    # without a name, features count from the base of the architecture, as in classic TVM
+    return target.mcpu
 
 
 def named_processors() -> frozenset[str]:
     """Names whose features are written down here."""
-    return frozenset(_X86_CPUS)
+    return frozenset(X86_CPUS)
 
 
 def machine_features(target: Target) -> str:
     """The feature text to give to LLVM."""
-    return ",".join(host_features()) if is_native(target) else ",".join(target.mattr)
+    return ",".join([*(host_features() if is_native(target) else ()), *target.mattr])
 
 
 def _host_feature_set() -> frozenset[str]:
@@ -121,39 +130,21 @@ def _vectors(arch: str, features: frozenset[str]) -> tuple[int, int]:
     return 128, 16
 
 
-# features by generation, each including the one before
-_V3 = "sse4.1 sse4.2 avx avx2 fma f16c bmi bmi2 popcnt"
-_V4 = f"{_V3} avx512f avx512bw avx512cd avx512dq avx512vl"
-_VNNI = f"{_V4} avx512vnni"
-_BF16 = f"{_VNNI} avx512bf16"
-_X86_CPUS = {
-    **dict.fromkeys(("x86-64-v2", "nehalem", "westmere"), "sse4.1 sse4.2 popcnt"),
-    **dict.fromkeys(("sandybridge", "ivybridge", "corei7-avx", "core-avx-i"), "sse4.1 sse4.2 avx"),
-    **dict.fromkeys(
-        ("x86-64-v3", "haswell", "broadwell", "core-avx2", "skylake", "znver1", "znver2", "znver3"),
-        _V3,
-    ),
-    **dict.fromkeys(("x86-64-v4", "skylake-avx512", "skx", "knl", "cannonlake"), _V4),
-    **dict.fromkeys(
-        ("cascadelake", "icelake-client", "icelake-server", "tigerlake", "rocketlake"), _VNNI
-    ),
-    **dict.fromkeys(
-        ("cooperlake", "sapphirerapids", "emeraldrapids", "graniterapids", "znver4", "znver5"),
-        _BF16,
-    ),
-    **dict.fromkeys(("alderlake", "raptorlake", "meteorlake", "arrowlake"), f"{_V3} avxvnni"),
-}
+def _named_features(arch: str, name: str) -> frozenset[str]:
+    """The features that a processor's name implies."""
+    known = {**X86_CPUS, **ARM_CPUS}.get(name)
+    if known is None and name and name == host_name():
+        return _host_feature_set()
+    base = ("neon" if arch.startswith(("aarch64", "arm64")) else "") if known is None else known
+    return frozenset(base.split())
 
 
-def _named_features(arch: str, name: str, mattr: list[str]) -> frozenset[str]:
-    """The features a processor's name implies, and those given by hand."""
-    known = _host_feature_set() if name and name == host_name() else frozenset()
-    features = set(
-        known or _X86_CPUS.get(name, "neon" if arch.startswith("aarch64") else "").split()
-    )
+def _adjusted(base: frozenset[str], mattr: list[str]) -> frozenset[str]:
+    """The features with those that are given by hand, and all that they imply."""
+    features = with_implied(base)
     for item in mattr:
         if item.startswith("-"):
-            features.discard(item[1:])
+            features = without(features, item[1:])
         else:
-            features.add(item.removeprefix("+"))
+            features |= with_implied([item.removeprefix("+")])
     return frozenset(features)

@@ -5,7 +5,7 @@ PrimFuncs -> LLVM text -> (object cache) -> LLVM -> object code -> addresses -> 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from tvm.ir.module import IRModule
 from tvm.runtime.module import Module, module_from_symbols
 from tvm.target import Target
 from tvm.target.cpu import machine_cpu, machine_features
-from tvm.target.host import host_triple
+from tvm.target.triple import runs_here
 
 from .machine import LoadedObject, Machine, llvm_version
 from .module import ModuleWriter, write_module
@@ -66,8 +66,9 @@ _FORMATS = ("ll", "asm", "unoptimized")
 def compile_module(mod: IRModule, target: Target) -> tuple[ModuleWriter, Compilation]:
     """Write a lowered module as LLVM text."""
     options = CodegenOptions.of(target)
-    writer = write_module(mod, options)
     machine = Machine(target, options.cpu, options.opt_level)
+    options = replace(options, pointer_bits=machine.pointer_bits)
+    writer = write_module(mod, options)
     text = writer.text(machine.layout)
     key = cache_key(
         text,
@@ -87,7 +88,7 @@ def build_llvm(mod: IRModule, target: Target) -> Module:
     loaded = None
     symbols = {}
     # code for another machine can be exported, not run
-    if CodegenOptions.of(target).cpu.triple == host_triple():
+    if runs_here(CodegenOptions.of(target).cpu.triple):
         loaded = LoadedObject(object_code)
         names = [*writer.symbols, *[slot[1:] for slot in writer.slots.values()], *writer.entries]
         symbols = {name: loaded.address(name) for name in names}

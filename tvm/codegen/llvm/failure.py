@@ -14,7 +14,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import EQ, Call, IntImm, StringImm
 from tvm.tir.intrinsics import INTRINSICS
 
-from .types import TYPES
+from .types import TYPES, is_constant
 
 if TYPE_CHECKING:
     from .module import ModuleWriter
@@ -45,11 +45,12 @@ def _report_values(w: FunctionWriter, message: Call) -> None:
             pattern += "%s"
             operands.append(w.code.value(f"ptrtoint ptr {_text(w, part)} to i64"))
         else:
-            pattern += "%lld"
+            pattern += w.module.options.word_format
             operands.append(_as_int64(w, part))
     operands += ["0"] * (MAX_VALUES - len(operands))
     define_report(w.module)
-    given = ", ".join([f"i64 {operand}" for operand in operands[:MAX_VALUES]])
+    word = w.module.options.word
+    given = ", ".join([f"{word} {_as_word(w, o)}" for o in operands[:MAX_VALUES]])
     w.code.do(f"call void @{REPORT}(ptr {w.module.string(pattern)}, {given})")
 
 
@@ -116,17 +117,27 @@ def _as_int64(w: FunctionWriter, e: PrimExpr) -> str:
     return w.code.value(f"{extend} {TYPES[e.dtype].text} {value} to i64")
 
 
+def _as_word(w: FunctionWriter, operand: str) -> str:
+    word = w.module.options.word
+    if word == "i64" or is_constant(operand):
+        return operand
+    return w.code.value(f"trunc i64 {operand} to {word}")
+
+
 def define_report(module: ModuleWriter) -> None:
     """Write the function that formats a message of up to four values, once a module."""
     if REPORT in module.results:
         return
     module.results[REPORT] = "void"
     slot = module.context_slot("TVMAPISetLastError")
+    # texts and numbers are passed alike, as words of the size of a pointer
+    word = module.options.word
+    params = ", ".join([f"{word} %{name}" for name in "abcd"])
     module.definitions.append(f"""\
-declare i32 @snprintf(ptr, i64, ptr, ...)
-define internal void @{REPORT}(ptr %format, i64 %a, i64 %b, i64 %c, i64 %d) cold noinline nounwind {{
+declare i32 @snprintf(ptr, {word}, ptr, ...)
+define internal void @{REPORT}(ptr %format, {params}) cold noinline nounwind {{
   %text = alloca [512 x i8], align 1
-  call i32 (ptr, i64, ptr, ...) @snprintf(ptr %text, i64 512, ptr %format, i64 %a, i64 %b, i64 %c, i64 %d)
+  call i32 (ptr, {word}, ptr, ...) @snprintf(ptr %text, {word} 512, ptr %format, {params})
   %report = load ptr, ptr {slot}, align 8
   call void %report(ptr %text)
   ret void

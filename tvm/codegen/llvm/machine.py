@@ -13,6 +13,7 @@ from tvm.error import InternalError, LoweringError, TVMError
 from tvm.target import CpuInfo, Target
 from tvm.target.cpu import machine_cpu, machine_features
 from tvm.target.host import host_triple
+from tvm.target.triple import runs_here
 
 from .processors import check_processor
 
@@ -46,7 +47,7 @@ class Machine:
     """LLVM's view of a target: its data layout, its optimiser, its assembler."""
 
     def __init__(self, target: Target, cpu: CpuInfo, opt_level: int) -> None:
-        native = cpu.triple == host_triple()
+        native = runs_here(cpu.triple)
         self._llvm = llvm = _llvm() if native else _llvm_for_all_targets()
         self._opt_level = opt_level
         try:
@@ -63,6 +64,12 @@ class Machine:
             abiname=str(target.attrs.get("mabi", "")),
         )
         self.layout = str(self._machine.target_data)
+
+    @property
+    def pointer_bits(self) -> int:
+        """The size of a pointer."""
+        found = re.search(r"-p:(\d+)", self.layout)
+        return int(found[1]) if found else 64
 
     def parse(self, text: str, imports: Iterable[str] = ()) -> Any:
         """LLVM's module for the text, with others linked in."""

@@ -12,10 +12,11 @@ from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 
 from .code import Code
+from .half_float import half_conversions
 from .math import write_math_function
 from .options import CodegenOptions
 from .statements import Frame, FunctionWriter
-from .types import TYPES, byte_string, quoted
+from .types import TENSOR, TENSOR_FIELDS, TYPES, byte_string, quoted
 
 
 class ModuleWriter:
@@ -183,15 +184,17 @@ class ModuleWriter:
         """The module."""
         cpu = self.options.cpu
         declared = [line for name, line in self._declared.items() if name not in self.results]
+        definitions = [*self.definitions, *self._math.values()]
+        definitions.append(half_conversions(cpu, definitions))
         width = f' "prefer-vector-width"="{cpu.vector_bits}"'
         return "\n".join(
             [
                 f'target datalayout = "{layout}"',
                 f'target triple = "{cpu.triple}"',
+                f"{TENSOR} = type {TENSOR_FIELDS}",
                 *self._globals,
                 *declared,
-                *self.definitions,
-                *self._math.values(),
+                *definitions,
                 f"attributes #0 = {{ nounwind{width} }}",
                 f"attributes #1 = {{ alwaysinline nounwind{width} }}",
                 *self._metadata,

@@ -18,6 +18,17 @@ class CodegenOptions:
     cpu: CpuInfo
     fast_math: str = "contract"  # flags of floating-point instructions
     opt_level: int = 3
+    pointer_bits: int = 64
+
+    @property
+    def word(self) -> str:
+        """LLVM's integer of the size of a pointer."""
+        return f"i{self.pointer_bits}"
+
+    @property
+    def word_format(self) -> str:
+        """How C's printf writes a word."""
+        return "%lld" if self.pointer_bits == 64 else "%ld"
 
     @staticmethod
     def of(target: Target) -> CodegenOptions:

@@ -1,7 +1,6 @@
 """The packed calling convention: structures, calls of packed functions, errors.
 
-DLTensor, 48 bytes: data 0, device type 8, device id 12, ndim 16, type code 20, bits 21, lanes 22,
-shape 24, strides 32, byte offset 40.
+Tensors are addressed field by field, so that LLVM lays them out as C does on the target.
 """
 
 from __future__ import annotations
@@ -16,31 +15,31 @@ from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.expr import Call, IntImm, StringImm
 
 from .tensor_check import tensor_matches
-from .types import TYPES, quoted
+from .types import TENSOR, TYPES, quoted
 
 if TYPE_CHECKING:
     from .statements import FunctionWriter
 
-# the classic numbers of fields: offset in the structure, LLVM type in memory
+# the classic numbers of fields: the field's place in TENSOR, its LLVM type
 _ARRAY_FIELDS = {
     1: (0, "ptr"),  # data
-    2: (24, "ptr"),  # shape
-    3: (32, "ptr"),  # strides
-    4: (16, "i32"),  # ndim
-    5: (20, "i8"),  # type code
-    6: (21, "i8"),  # type bits
-    7: (22, "i16"),  # type lanes
-    8: (40, "i64"),  # byte offset
-    9: (12, "i32"),  # device id
-    10: (8, "i32"),  # device type
+    2: (7, "ptr"),  # shape
+    3: (8, "ptr"),  # strides
+    4: (3, "i32"),  # ndim
+    5: (4, "i8"),  # type code
+    6: (5, "i8"),  # type bits
+    7: (6, "i16"),  # type lanes
+    8: (9, "i64"),  # byte offset
+    9: (2, "i32"),  # device id
+    10: (1, "i32"),  # device type
 }
 _ARRAY_ADDRESS, _VALUE = 0, 12
-_ARRAY_BYTES, _VALUE_BYTES = 48, 8
+_VALUE_BYTES = 8
 _STACK_ITEMS = {
-    "array": (_ARRAY_BYTES, 16),
-    "arg_value": (_VALUE_BYTES, 8),
-    "arg_tcode": (4, 4),
-    "shape": (8, 8),
+    "array": (TENSOR, 16),
+    "arg_value": ("i64", 8),
+    "arg_tcode": ("i32", 4),
+    "shape": ("i64", 8),
 }
 
 
@@ -48,16 +47,22 @@ def _field(w: FunctionWriter, call: Call) -> tuple[str, int, str | None]:
     """The address of a field, its number and its type; no type if the value says it."""
     base, index, kind = call.args[:3]
     assert isinstance(kind, IntImm)
-    offset, text = _ARRAY_FIELDS.get(kind.value, (0, None))
-    size = _VALUE_BYTES if kind.value == _VALUE else _ARRAY_BYTES
-    pointer = w.visit(base)
-    if isinstance(index, IntImm):
-        return _at(w, pointer, index.value * size + offset), kind.value, text
-    position = w.code.value(f"mul {TYPES[index.dtype].text} {w.visit(index)}, {size}")
-    moved = w.code.value(
-        f"getelementptr inbounds i8, ptr {pointer}, {TYPES[index.dtype].text} {position}"
-    )
-    return _at(w, moved, offset), kind.value, text
+    pointer, number = w.visit(base), w.wide(index)
+    if kind.value == _VALUE:
+        return _item(w, "i64", pointer, number), kind.value, None
+    if kind.value == _ARRAY_ADDRESS:
+        return _item(w, TENSOR, pointer, number), kind.value, None
+    if kind.value not in _ARRAY_FIELDS:
+        raise LoweringError(f"a tensor has no field {kind.value}", at=call)
+    place, text = _ARRAY_FIELDS[kind.value]
+    address = f"getelementptr inbounds {TENSOR}, ptr {pointer}, i64 {number}, i32 {place}"
+    return w.code.pure(address), kind.value, text
+
+
+def _item(w: FunctionWriter, item: str, pointer: str, number: str) -> str:
+    if number == "0":
+        return pointer
+    return w.code.pure(f"getelementptr inbounds {item}, ptr {pointer}, i64 {number}")
 
 
 def _at(w: FunctionWriter, pointer: str, offset: int) -> str:
@@ -101,8 +106,8 @@ def _stack_alloca(w: FunctionWriter, call: Call) -> str:
     assert isinstance(kind, StringImm) and isinstance(count, IntImm)
     if kind.value not in _STACK_ITEMS:
         raise LoweringError(f"tvm_stack_alloca has no item {kind.value!r}", at=call)
-    size, align = _STACK_ITEMS[kind.value]
-    return w.code.stack(f"[{max(size * count.value, 1)} x i8]", 1, align)
+    item, align = _STACK_ITEMS[kind.value]
+    return w.code.stack(f"[{max(count.value, 1)} x {item}]", 1, align)
 
 
 def _throw(w: FunctionWriter, call: Call) -> str:

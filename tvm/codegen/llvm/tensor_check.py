@@ -21,7 +21,8 @@ from tvm.tir.transform.abi import (
     UNKNOWN_CODE,
 )
 
-from .failure import define_report, name_function
+from .failure import MAX_VALUES, REPORT, define_report, name_function
+from .types import TENSOR
 
 if TYPE_CHECKING:
     from .module import ModuleWriter
@@ -64,17 +65,26 @@ def _row(module: ModuleWriter, required: list[PrimExpr]) -> str:
         f"ptr {module.string(device_text.value)}",
         f"[{len(shape)} x i64] [{', '.join([f'i64 {extent}' for extent in shape])}]",
     ]
-    types = ", ".join([field.split(" ")[0] for field in fields[:-1]])
-    types = f"{{ {types}, [{len(shape)} x i64] }}"
-    return module.constant(f"{types} {{ {', '.join(fields)} }}")
+    return module.constant(f"{_row_type(len(shape))} {{ {', '.join(fields)} }}")
+
+
+def _row_type(rank: int) -> str:
+    """Rank, alignment - 1, byte offset, device type, element type, its name, the device's, shape."""
+    return f"{{ i64, i64, i64, i32, i8, i8, i16, ptr, ptr, [{rank} x i64] }}"
 
 
 def _failure(module: ModuleWriter, label: str, text: str, *values: str) -> str:
     """A block that reports and says no."""
-    given = ["%name", *values, *["0"] * (3 - len(values))]
-    operands = ", ".join([f"i64 {value}" for value in given])
-    return (
-        f"{label}:\n  call void @tvm.report(ptr {module.string(text)}, {operands})\n  ret i1 false"
+    word, given = module.options.word, ["%name", *values]
+    lines = [f"{label}:"]
+    if word != "i64":
+        lines += [f"  {value}.{label} = trunc i64 {value} to {word}" for value in given]
+        given = [f"{value}.{label}" for value in given]
+    given += ["0"] * (MAX_VALUES - len(given))
+    operands = ", ".join([f"{word} {value}" for value in given])
+    pattern = module.string(text.replace("%lld", module.options.word_format))
+    return "\n".join(
+        [*lines, f"  call void @{REPORT}(ptr {pattern}, {operands})", "  ret i1 false"]
     )
 
 
@@ -141,13 +151,16 @@ def _define_check(module: ModuleWriter) -> None:
         ),
     ]
     checks = _CHECKS.format(
-        matches=MATCHES, accepted=accepted, kind_name=kind_name, dtype_name=dtype_name
+        matches=MATCHES,
+        accepted=accepted,
+        kind_name=kind_name,
+        dtype_name=dtype_name,
+        tensor=TENSOR,
+        row=_row_type(0),
     )
     module.definitions.append("\n".join([checks, *failures, "}", ""]))
 
 
-# the row: rank 0, alignment - 1 8, byte offset 16, device type 24, element type 28, its name 32,
-# the device's 40, shape 48; the tensor: see tvm.codegen.llvm.packed
 _CHECKS = """\
 define internal i1 @{matches}(ptr %label, i32 %code, ptr %array, i32 %device, ptr %row) noinline nounwind {{
 entry:
@@ -162,16 +175,16 @@ pointer:
   %is_null = icmp eq ptr %array, null
   br i1 %is_null, label %bad_null, label %check_rank
 check_rank:
-  %ndim_at = getelementptr i8, ptr %array, i64 16
+  %ndim_at = getelementptr {tensor}, ptr %array, i64 0, i32 3
   %ndim32 = load i32, ptr %ndim_at
   %ndim = sext i32 %ndim32 to i64
   %rank = load i64, ptr %row
   %same_rank = icmp eq i64 %ndim, %rank
   br i1 %same_rank, label %check_type, label %bad_rank
 check_type:
-  %type_at = getelementptr i8, ptr %array, i64 20
+  %type_at = getelementptr {tensor}, ptr %array, i64 0, i32 4
   %type = load i32, ptr %type_at
-  %row_type_at = getelementptr i8, ptr %row, i64 28
+  %row_type_at = getelementptr {row}, ptr %row, i64 0, i32 4
   %row_type = load i32, ptr %row_type_at
   %same_type = icmp eq i32 %type, %row_type
   br i1 %same_type, label %check_shape, label %other_type
@@ -180,16 +193,17 @@ other_type:
   %type_code64 = zext i8 %type_code to i64
   %type_text = call ptr @{dtype_name}(i64 %type_code64)
   %type_given = ptrtoint ptr %type_text to i64
-  %bits_at = getelementptr i8, ptr %array, i64 21
+  %bits_at = getelementptr {tensor}, ptr %array, i64 0, i32 5
   %bits8 = load i8, ptr %bits_at
   %bits = zext i8 %bits8 to i64
-  %type_needed_at = getelementptr i8, ptr %row, i64 32
-  %type_needed = load i64, ptr %type_needed_at
+  %type_needed_at = getelementptr {row}, ptr %row, i64 0, i32 7
+  %type_needed_name = load ptr, ptr %type_needed_at
+  %type_needed = ptrtoint ptr %type_needed_name to i64
   br label %bad_type
 check_shape:
-  %shape_at = getelementptr i8, ptr %array, i64 24
+  %shape_at = getelementptr {tensor}, ptr %array, i64 0, i32 7
   %shape = load ptr, ptr %shape_at
-  %extents = getelementptr i8, ptr %row, i64 48
+  %extents = getelementptr {row}, ptr %row, i64 0, i32 9
   br label %next_extent
 next_extent:
   %axis = phi i64 [ 0, %check_shape ], [ %axis_after, %same_extent ]
@@ -208,24 +222,25 @@ same_extent:
   %size_after = mul i64 %size, %extent
   br label %next_extent
 check_offset:
-  %offset_at = getelementptr i8, ptr %row, i64 16
+  %offset_at = getelementptr {row}, ptr %row, i64 0, i32 2
   %offset = load i64, ptr %offset_at
-  %given_offset_at = getelementptr i8, ptr %array, i64 40
+  %given_offset_at = getelementptr {tensor}, ptr %array, i64 0, i32 9
   %given_offset = load i64, ptr %given_offset_at
   %same_offset = icmp eq i64 %offset, %given_offset
   br i1 %same_offset, label %check_device, label %bad_offset
 check_device:
-  %device_at = getelementptr i8, ptr %row, i64 24
+  %device_at = getelementptr {row}, ptr %row, i64 0, i32 3
   %device_type = load i32, ptr %device_at
-  %device_text_at = getelementptr i8, ptr %row, i64 40
-  %device_text = load i64, ptr %device_text_at
-  %device_given_at = getelementptr i8, ptr %array, i64 8
+  %device_text_at = getelementptr {row}, ptr %row, i64 0, i32 8
+  %device_text_name = load ptr, ptr %device_text_at
+  %device_text = ptrtoint ptr %device_text_name to i64
+  %device_given_at = getelementptr {tensor}, ptr %array, i64 0, i32 1
   %device_given32 = load i32, ptr %device_given_at
   %device_given = sext i32 %device_given32 to i64
   %same_device = icmp eq i32 %device_given32, %device_type
   br i1 %same_device, label %check_number, label %bad_device
 check_number:
-  %number_at = getelementptr i8, ptr %array, i64 12
+  %number_at = getelementptr {tensor}, ptr %array, i64 0, i32 2
   %number = load i32, ptr %number_at
   %number_given = sext i32 %number to i64
   %any = icmp slt i32 %device, 0
@@ -239,7 +254,7 @@ check_data:
   %data_ok = or i1 %has_data, %is_empty
   br i1 %data_ok, label %check_alignment, label %bad_data
 check_alignment:
-  %mask_at = getelementptr i8, ptr %row, i64 8
+  %mask_at = getelementptr {row}, ptr %row, i64 0, i32 1
   %mask = load i64, ptr %mask_at
   %alignment = add i64 %mask, 1
   %address = ptrtoint ptr %data to i64
@@ -247,7 +262,7 @@ check_alignment:
   %aligned = icmp eq i64 %over, 0
   br i1 %aligned, label %check_strides, label %bad_alignment
 check_strides:
-  %strides_at = getelementptr i8, ptr %array, i64 32
+  %strides_at = getelementptr {tensor}, ptr %array, i64 0, i32 8
   %strides = load ptr, ptr %strides_at
   %no_strides = icmp eq ptr %strides, null
   br i1 %no_strides, label %matches, label %next_stride

@@ -25,6 +25,10 @@ FLOAT32 = as_dtype("float32")
 BOOL = as_dtype("bool")
 HANDLE = as_dtype("handle")
 
+# DLPack's DLTensor: data, device type and number, ndim, type code, bits, lanes, shape, strides, byte offset
+TENSOR = "%DLTensor"
+TENSOR_FIELDS = "{ ptr, i32, i32, i32, i8, i8, i16, ptr, ptr, i64 }"
+
 _FLOATS = {16: "half", 32: "float", 64: "double"}
 
 
