@@ -2,8 +2,10 @@
 #ifndef TVM_SRC_BYTES_H_
 #define TVM_SRC_BYTES_H_
 
+#include <dmlc/io.h>
 #include <tvm/runtime/error.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -11,11 +13,27 @@
 namespace tvm {
 namespace runtime {
 
-class ByteReader {
+class ByteReader : public dmlc::Stream {
  public:
+  using dmlc::Stream::Read;
+  using dmlc::Stream::Write;
   // `what` names the data in error messages, "params blob"
   ByteReader(const void* data, size_t size, std::string what)
       : begin_(static_cast<const char*>(data)), pos_(begin_), end_(begin_ + size), what_(std::move(what)) {}
+
+  // The reader behind the stream that loaders of modules get.
+  static ByteReader* Of(void* stream) {
+    auto* reader = dynamic_cast<ByteReader*>(static_cast<dmlc::Stream*>(stream));
+    if (reader == nullptr) ThrowTypeError("this kind of module is loaded from a library only");
+    return reader;
+  }
+
+  size_t Read(void* ptr, size_t size) override {
+    size_t count = std::min(size, left());
+    if (count) std::memcpy(ptr, Take(count), count);
+    return count;
+  }
+  void Write(const void*, size_t) override { ThrowError(what_, " cannot be written"); }
 
   size_t left() const { return static_cast<size_t>(end_ - pos_); }
   const std::string& what() const { return what_; }
@@ -64,33 +82,6 @@ class ByteReader {
   const char* pos_;
   const char* end_;
   std::string what_;
-};
-
-class ByteWriter {
- public:
-  void Append(const void* data, size_t size) { bytes_.append(static_cast<const char*>(data), size); }
-  template <class T>
-  void Write(T value) {
-    static_assert(std::is_arithmetic<T>::value, "numbers only");
-    Append(&value, sizeof(T));
-  }
-  void WriteString(const std::string& value) {
-    Write<uint64_t>(value.size());
-    bytes_ += value;
-  }
-  template <class T>
-  void WriteVector(const std::vector<T>& values) {
-    Write<uint64_t>(values.size());
-    Append(values.data(), values.size() * sizeof(T));
-  }
-  void WriteStrings(const std::vector<std::string>& values) {
-    Write<uint64_t>(values.size());
-    for (const std::string& value : values) WriteString(value);
-  }
-  std::string& bytes() { return bytes_; }
-
- private:
-  std::string bytes_;
 };
 
 }  // namespace runtime

@@ -160,6 +160,16 @@ uint64_t BlobSize(const char* blob) {
   return size;
 }
 
+Module LoadModuleFromBinary(const std::string& type_key, ByteReader* reader) {
+  const std::string prefix = "runtime.module.loadbinary_";
+  PackedFunc load = Registry::Find(prefix + type_key);
+  if (!load.defined()) {
+    ThrowError("the library contains a module of type '", type_key, "', which this runtime cannot load: ", prefix, type_key,
+               " is not registered");
+  }
+  return load(static_cast<void*>(static_cast<dmlc::Stream*>(reader)));
+}
+
 Module LoadEmbeddedModules(const char* blob, const Module& library_module, bool is_new) {
   ByteReader reader(blob + 8, BlobSize(blob), "the library's module blob");
   uint64_t count = reader.Read<uint64_t>();
@@ -185,11 +195,6 @@ Module LoadEmbeddedModules(const char* blob, const Module& library_module, bool 
   tree.Apply(modules, is_new ? Module() : library_module);
   if (modules.empty()) return library_module;
   return modules[0];
-}
-
-std::map<std::string, BinaryLoader>& BinaryLoaders() {
-  static auto* loaders = new std::map<std::string, BinaryLoader>();
-  return *loaders;
 }
 
 }  // namespace
@@ -226,18 +231,6 @@ Module CreateModuleFromLibrary(ObjectPtr<Library> library) {
   Module module{ObjectPtr<ModuleNode>(LibraryModule::Of(library, &is_new))};
   auto* blob = static_cast<const char*>(library->GetSymbol(symbol::tvm_dev_mblob));
   return blob == nullptr ? module : LoadEmbeddedModules(blob, module, is_new);
-}
-
-void RegisterBinaryLoader(const std::string& type_key, BinaryLoader loader) {
-  BinaryLoaders()[type_key] = loader;
-}
-
-Module LoadModuleFromBinary(const std::string& type_key, ByteReader* reader) {
-  auto it = BinaryLoaders().find(type_key);
-  if (it == BinaryLoaders().end()) {
-    ThrowError("the library contains a module of type '", type_key, "', which this runtime cannot load");
-  }
-  return it->second(reader);
 }
 
 TVM_REGISTER_GLOBAL("runtime.module.loadfile_so").set_body([](TVMArgs args, TVMRetValue* rv) {

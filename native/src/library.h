@@ -29,12 +29,6 @@ void FillContext(Library* library, ModuleNode* module);
 // The function `name` of the library, undefined if it has none.
 PackedFunc FindInLibrary(const ObjectPtr<Library>& library, const std::string& name, const ObjectPtr<Object>& owner);
 
-// Loads one module that was written by SaveToBinary.
-Module LoadModuleFromBinary(const std::string& type_key, ByteReader* reader);
-using BinaryLoader = Module (*)(ByteReader*);
-// Makes a kind of module loadable; also registers runtime.module.loadbinary_<type_key>.
-void RegisterBinaryLoader(const std::string& type_key, BinaryLoader loader);
-
 }  // namespace runtime
 }  // namespace tvm
 #endif  // TVM_SRC_LIBRARY_H_

@@ -48,23 +48,23 @@ Module Module::LoadFromFile(const std::string& path, const std::string& format) 
   return load(path, suffix);
 }
 
-void ModuleNode::SaveToFile(const std::string&, const std::string&) {
+void ModuleNode::SaveToFile(const String&, const String&) {
   ThrowError("a module of type '", type_key(), "' cannot be saved to a file");
 }
 
-void ModuleNode::SaveToBinary(ByteWriter*) { ThrowError("a module of type '", type_key(), "' cannot be serialised"); }
+void ModuleNode::SaveToBinary(dmlc::Stream*) { ThrowError("a module of type '", type_key(), "' cannot be serialised"); }
 
-std::string ModuleNode::GetSource(const std::string&) {
+String ModuleNode::GetSource(const String&) {
   ThrowError("a module of type '", type_key(), "' has no source");
 }
 
-bool ModuleNode::ImplementsFunction(const std::string& name, bool query_imports) {
+bool ModuleNode::ImplementsFunction(const String& name, bool query_imports) {
   if (GetFunction(name, ObjectPtr<Object>(this)).defined()) return true;
   return query_imports && std::any_of(imports_.begin(), imports_.end(),
                                       [&](Module& import) { return import->ImplementsFunction(name, true); });
 }
 
-PackedFunc ModuleNode::GetFunction(const std::string& name, bool query_imports) {
+PackedFunc ModuleNode::GetFunction(const String& name, bool query_imports) {
   PackedFunc func = GetFunction(name, ObjectPtr<Object>(this));
   if (func.defined() || !query_imports) return func;
   for (Module& import : imports_) {
@@ -80,7 +80,7 @@ void ModuleNode::Import(Module other) {
   imports_.push_back(std::move(other));
 }
 
-PackedFuncObj* ModuleNode::GetFuncFromEnv(const std::string& name) {
+PackedFuncObj* ModuleNode::GetFuncFromEnv(const String& name) {
   std::lock_guard<std::mutex> lock(env_mutex_);
   PackedFunc func;
   auto it = imported_funcs_.find(name);
@@ -117,7 +117,7 @@ TVM_REGISTER_GLOBAL("runtime.ModuleGetImport").set_body_typed([](Module m, int64
   }
   return m->imports()[i];
 });
-TVM_REGISTER_GLOBAL("runtime.ModuleClearImports").set_body_typed([](Module m) { m->imports().clear(); });
+TVM_REGISTER_GLOBAL("runtime.ModuleClearImports").set_body_typed([](Module m) { m->ClearImports(); });
 TVM_REGISTER_GLOBAL("runtime.ModuleLoadFromFile").set_body_typed([](std::string path, std::string format) {
   return Module::LoadFromFile(path, format);
 });

@@ -2,6 +2,7 @@
 //
 // All exportable modules become the library itself ("_lib"); the others are written one after the other, then
 // the tree of imports between them.
+#include <dmlc/memory_io.h>
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
@@ -21,20 +22,21 @@ class ModulePacker {
   explicit ModulePacker(const Module& root) { Visit(root.node()); }
 
   std::string Pack() {
-    ByteWriter writer;
+    std::string bytes;
+    dmlc::MemoryStringStream stream(&bytes);
     bool only_library = groups_.size() == 1 && IsExportable(groups_[0][0]);
     bool has_tree = !only_library;
-    writer.Write<uint64_t>(groups_.size() + (has_tree ? 1 : 0));
+    stream.Write<uint64_t>(groups_.size() + (has_tree ? 1 : 0));
     for (const auto& group : groups_) {
       if (IsExportable(group[0])) {
-        writer.WriteString("_lib");
+        stream.Write(std::string("_lib"));
         continue;
       }
-      writer.WriteString(group[0]->type_key());
-      group[0]->SaveToBinary(&writer);
+      stream.Write(std::string(group[0]->type_key()));
+      group[0]->SaveToBinary(&stream);
     }
-    if (has_tree) WriteTree(&writer);
-    return std::move(writer.bytes());
+    if (has_tree) WriteTree(&stream);
+    return bytes;
   }
 
  private:
@@ -51,7 +53,7 @@ class ModulePacker {
     for (Module& import : node->imports()) Visit(import.node());
   }
 
-  void WriteTree(ByteWriter* writer) {
+  void WriteTree(dmlc::Stream* stream) {
     std::vector<uint64_t> row_ptr{0};
     std::vector<uint64_t> children;
     for (size_t i = 0; i < groups_.size(); ++i) {
@@ -65,9 +67,9 @@ class ModulePacker {
       children.insert(children.end(), row.begin(), row.end());
       row_ptr.push_back(children.size());
     }
-    writer->WriteString("_import_tree");
-    writer->WriteVector(row_ptr);
-    writer->WriteVector(children);
+    stream->Write(std::string("_import_tree"));
+    stream->Write(row_ptr);
+    stream->Write(children);
   }
 
   std::vector<std::vector<ModuleNode*>> groups_;

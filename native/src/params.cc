@@ -1,6 +1,7 @@
 // Reading and writing arrays.
 #include "params.h"
 
+#include <dmlc/memory_io.h>
 #include <tvm/runtime/registry.h>
 
 namespace tvm {
@@ -26,28 +27,28 @@ bool IsKnownType(DLDataType dtype) {
 
 }  // namespace
 
-void SaveArray(ByteWriter* writer, const DLTensor& tensor) {
+void SaveArray(dmlc::Stream* stream, const DLTensor& tensor) {
   if (!IsContiguous(tensor)) ThrowValueError("only compact arrays can be saved, got one with strides");
-  writer->Write<uint64_t>(kArrayMagic);
-  writer->Write<uint64_t>(0);
+  stream->Write<uint64_t>(kArrayMagic);
+  stream->Write<uint64_t>(0);
   // the data is written from the host, whatever device it comes from
-  writer->Write<int32_t>(kDLCPU);
-  writer->Write<int32_t>(0);
-  writer->Write<int32_t>(tensor.ndim);
-  writer->Write<uint8_t>(tensor.dtype.code);
-  writer->Write<uint8_t>(tensor.dtype.bits);
-  writer->Write<uint16_t>(tensor.dtype.lanes);
-  writer->Append(tensor.shape, sizeof(int64_t) * tensor.ndim);
+  stream->Write<int32_t>(kDLCPU);
+  stream->Write<int32_t>(0);
+  stream->Write<int32_t>(tensor.ndim);
+  stream->Write<uint8_t>(tensor.dtype.code);
+  stream->Write<uint8_t>(tensor.dtype.bits);
+  stream->Write<uint16_t>(tensor.dtype.lanes);
+  stream->Write(tensor.shape, sizeof(int64_t) * tensor.ndim);
   size_t nbytes = DataBytes(tensor);
-  writer->Write<int64_t>(static_cast<int64_t>(nbytes));
+  stream->Write<int64_t>(static_cast<int64_t>(nbytes));
   if (tensor.device.device_type == kDLCPU) {
-    writer->Append(static_cast<char*>(tensor.data) + tensor.byte_offset, nbytes);
+    stream->Write(static_cast<char*>(tensor.data) + tensor.byte_offset, nbytes);
     return;
   }
   std::vector<int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
   NDArray host = NDArray::Empty(shape, tensor.dtype, DLDevice{kDLCPU, 0});
   host.CopyFrom(&tensor);
-  writer->Append(host->data, nbytes);
+  stream->Write(host->data, nbytes);
 }
 
 NDArray LoadArray(ByteReader* reader) {
@@ -80,14 +81,14 @@ NDArray LoadArray(ByteReader* reader) {
   return array;
 }
 
-void SaveParams(ByteWriter* writer, const NamedArrays& params) {
-  writer->Write<uint64_t>(kListMagic);
-  writer->Write<uint64_t>(0);
+void SaveParams(dmlc::Stream* stream, const NamedArrays& params) {
+  stream->Write<uint64_t>(kListMagic);
+  stream->Write<uint64_t>(0);
   std::vector<std::string> names;
   for (const auto& param : params) names.push_back(param.first);
-  writer->WriteStrings(names);
-  writer->Write<uint64_t>(params.size());
-  for (const auto& param : params) SaveArray(writer, *param.second.operator->());
+  stream->Write(names);
+  stream->Write<uint64_t>(params.size());
+  for (const auto& param : params) SaveArray(stream, *param.second.operator->());
 }
 
 NamedArrays LoadParams(ByteReader* reader) {
@@ -106,9 +107,10 @@ NamedArrays LoadParams(ByteReader* reader) {
 TVM_REGISTER_GLOBAL("runtime.SaveParams").set_body([](TVMArgs args, TVMRetValue* rv) {
   NamedArrays params;
   for (int i = 0; i + 1 < args.num_args; i += 2) params.emplace_back(args[i].operator std::string(), args[i + 1].operator NDArray());
-  ByteWriter writer;
-  SaveParams(&writer, params);
-  *rv = TVMByteArray{writer.bytes().data(), writer.bytes().size()};
+  std::string bytes;
+  dmlc::MemoryStringStream stream(&bytes);
+  SaveParams(&stream, params);
+  *rv = TVMByteArray{bytes.data(), bytes.size()};
 });
 
 // (bytes, callback): calls back with each name and array

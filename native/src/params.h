@@ -18,9 +18,9 @@ namespace runtime {
 
 using NamedArrays = std::vector<std::pair<std::string, NDArray>>;
 
-void SaveArray(ByteWriter* writer, const DLTensor& tensor);
+void SaveArray(dmlc::Stream* stream, const DLTensor& tensor);
 NDArray LoadArray(ByteReader* reader);
-void SaveParams(ByteWriter* writer, const NamedArrays& params);
+void SaveParams(dmlc::Stream* stream, const NamedArrays& params);
 NamedArrays LoadParams(ByteReader* reader);
 
 }  // namespace runtime

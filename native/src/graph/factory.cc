@@ -50,17 +50,18 @@ class GraphExecutorFactory : public ModuleNode {
     return PackedFunc();
   }
 
-  void SaveToBinary(ByteWriter* writer) final {
-    writer->WriteString(json_);
-    writer->Write<uint64_t>(params_.size());
+  void SaveToBinary(dmlc::Stream* stream) final {
     std::vector<std::string> names;
     for (const auto& param : params_) names.push_back(param.first);
-    writer->WriteStrings(names);
-    for (const auto& param : params_) SaveArray(writer, *param.second.tensor());
-    writer->WriteString(module_name_);
+    stream->Write(json_);
+    stream->Write<uint64_t>(params_.size());
+    stream->Write(names);
+    for (const auto& param : params_) SaveArray(stream, *param.second.tensor());
+    stream->Write(module_name_);
   }
 
-  static Module LoadFromBinary(ByteReader* reader) {
+  static Module LoadFromBinary(void* stream) {
+    ByteReader* reader = ByteReader::Of(stream);
     std::string json = reader->ReadString();
     uint64_t count = reader->Read<uint64_t>();
     std::vector<std::string> names = reader->ReadStrings();
@@ -82,12 +83,9 @@ class GraphExecutorFactory : public ModuleNode {
   std::string module_name_;
 };
 
-const bool registered = [] {
-  RegisterBinaryLoader("GraphExecutorFactory", GraphExecutorFactory::LoadFromBinary);
-  return true;
-}();
-
 }  // namespace
+
+TVM_REGISTER_GLOBAL("runtime.module.loadbinary_GraphExecutorFactory").set_body_typed(GraphExecutorFactory::LoadFromBinary);
 
 // (graph_json, lib, module_name, name, array, name, array, ...)
 TVM_REGISTER_GLOBAL("tvm.graph_executor_factory.create").set_body([](TVMArgs args, TVMRetValue* rv) {

@@ -2,6 +2,9 @@
 #ifndef TVM_RUNTIME_MODULE_H_
 #define TVM_RUNTIME_MODULE_H_
 
+#include <dmlc/io.h>
+#include <tvm/runtime/container/string.h>
+#include <tvm/runtime/dso_export.h>
 #include <tvm/runtime/packed_func.h>
 
 #include <mutex>
@@ -11,8 +14,6 @@
 
 namespace tvm {
 namespace runtime {
-
-class ByteWriter;
 
 enum ModulePropertyMask : int {
   kBinarySerializable = 0b001,
@@ -30,7 +31,9 @@ constexpr const char* tvm_param_prefix = "__tvm_param__";
 
 class Module : public ObjectRef {
  public:
+  using ContainerType = ModuleNode;
   Module() = default;
+  Module(std::nullptr_t) {}
   explicit Module(ObjectPtr<ModuleNode> data);
   ModuleNode* operator->() const { return node(); }
   ModuleNode* node() const;
@@ -46,20 +49,29 @@ class TVM_DLL ModuleNode : public Object {
   virtual ~ModuleNode() = default;
 
   virtual const char* type_key() const = 0;
+  // The bits of ModulePropertyMask.
   virtual int GetPropertyMask() const { return 0; }
-  virtual PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>& self) = 0;
-  virtual void SaveToFile(const std::string& path, const std::string& format);
-  virtual void SaveToBinary(ByteWriter* writer);
-  virtual std::string GetSource(const std::string& format);
-  virtual std::string GetFormat() { return ""; }
+  // The function `name`, or an undefined one; `sptr_to_self` is this module, for functions that keep it alive.
+  virtual PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& sptr_to_self) = 0;
+  virtual void SaveToFile(const String& file_name, const String& format);
+  // What `runtime.module.loadbinary_<type_key>`, a global function of the stream as void*, makes the module of again.
+  virtual void SaveToBinary(dmlc::Stream* stream);
+  virtual String GetSource(const String& format = "");
+  virtual String GetFormat() { return ""; }
   // Whether there is such a function, even one that cannot be called before it is linked.
-  virtual bool ImplementsFunction(const std::string& name, bool query_imports = false);
+  virtual bool ImplementsFunction(const String& name, bool query_imports = false);
 
-  PackedFunc GetFunction(const std::string& name, bool query_imports);
+  bool IsRunnable() const { return (GetPropertyMask() & kRunnable) != 0; }
+  bool IsBinarySerializable() const { return (GetPropertyMask() & kBinarySerializable) != 0; }
+  bool IsDSOExportable() const { return (GetPropertyMask() & kDSOExportable) != 0; }
+
+  PackedFunc GetFunction(const String& name, bool query_imports = false);
   void Import(Module other);
+  void ClearImports() { imports_.clear(); }
   // What compiled code of this module means by `name`: an import's function or a global one.
-  PackedFuncObj* GetFuncFromEnv(const std::string& name);
+  PackedFuncObj* GetFuncFromEnv(const String& name);
   std::vector<Module>& imports() { return imports_; }
+  const std::vector<Module>& imports() const { return imports_; }
 
  private:
   std::vector<Module> imports_;
@@ -70,6 +82,24 @@ class TVM_DLL ModuleNode : public Object {
 
 inline Module::Module(ObjectPtr<ModuleNode> data) : ObjectRef(ObjectPtr<Object>(data)) {}
 inline ModuleNode* Module::node() const { return static_cast<ModuleNode*>(data_.get()); }
+
+// A table of functions, for the body of a subclass:
+//
+//     TVM_MODULE_VTABLE_BEGIN("my.Module");
+//     TVM_MODULE_VTABLE_ENTRY("run", &MyModule::Run);
+//     TVM_MODULE_VTABLE_END();
+#define TVM_MODULE_VTABLE_BEGIN(TypeKey)                                                            \
+  const char* type_key() const final { return TypeKey; }                                            \
+  ::tvm::runtime::PackedFunc GetFunction(const ::tvm::runtime::String& tvm_name_,                   \
+                                         const ::tvm::runtime::ObjectPtr<::tvm::runtime::Object>& tvm_self_) override {
+#define TVM_MODULE_VTABLE_ENTRY(Name, Method) \
+  if (tvm_name_ == Name) return ::tvm::runtime::detail::BindMethod(this, Method, tvm_self_, Name)
+#define TVM_MODULE_VTABLE_END() \
+  return nullptr;               \
+  }
+#define TVM_MODULE_VTABLE_END_WITH_DEFAULT(Method) \
+  return (this->*(Method))(tvm_name_);             \
+  }
 
 }  // namespace runtime
 }  // namespace tvm
