@@ -1,24 +1,45 @@
-// How many threads this process may keep busy.
+// How many threads this process may keep busy, and on which processors.
 #include "cpu_count.h"
 
 #include <sched.h>
+#include <tvm/runtime/error.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
-#include <string>
+#include <mutex>
 
 namespace tvm {
 namespace runtime {
 namespace {
 
-int AffinityCount() {
+CpuSet AffinityOfThisThread() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(CPU_COUNT(&set), 1);
+  CpuSet cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return {0};
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+// What the calling thread may run on, once SetAffinity has begun to change that.
+struct OriginalAffinity {
+  std::mutex mutex;
+  CpuSet cpus;
+  static OriginalAffinity& Global() {
+    static auto* original = new OriginalAffinity();
+    return *original;
+  }
+};
+
+// In kHz; 0 if unknown.
+double HighestFrequency(int cpu) {
+  double frequency = 0;
+  std::ifstream("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/cpuinfo_max_freq") >> frequency;
+  return frequency;
 }
 
 // The quota of one version-2 group, or 0 if it has none.
@@ -38,13 +59,19 @@ double QuotaV1(const std::string& folder) {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-// The smallest quota of this process's group and the groups around it.
-double CgroupQuota() {
+int FromEnvironment(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? 0 : std::max(std::atoi(text), 0);
+}
+
+}  // namespace
+
+double CgroupQuota(const std::string& membership, const std::string& root) {
   double smallest = 0;
   auto take = [&](double quota) {
     if (quota > 0 && (smallest == 0 || quota < smallest)) smallest = quota;
   };
-  std::ifstream groups("/proc/self/cgroup");
+  std::ifstream groups(membership);
   std::string line;
   while (std::getline(groups, line)) {
     size_t first = line.find(':');
@@ -53,8 +80,8 @@ double CgroupQuota() {
     std::string controllers = line.substr(first + 1, second - first - 1);
     std::string path = line.substr(second + 1);
     for (;;) {
-      if (controllers.empty()) take(QuotaV2("/sys/fs/cgroup" + path));
-      if (controllers.find("cpu") != std::string::npos) take(QuotaV1("/sys/fs/cgroup/cpu" + path));
+      if (controllers.empty()) take(QuotaV2(root + path));
+      if (controllers.find("cpu") != std::string::npos) take(QuotaV1(root + "/cpu" + path));
       if (path.empty() || path == "/") break;
       path = path.substr(0, path.rfind('/'));
     }
@@ -62,21 +89,69 @@ double CgroupQuota() {
   return smallest;
 }
 
-int FromEnvironment(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? 0 : std::max(std::atoi(text), 0);
+int UsableCpus() {
+  int count = std::max(static_cast<int>(AllowedCpus().size()), 1);
+  double quota = CgroupQuota("/proc/self/cgroup", "/sys/fs/cgroup");
+  if (quota > 0) count = std::min(count, std::max(static_cast<int>(std::ceil(quota)), 1));
+  return count;
 }
-
-}  // namespace
 
 int UsableThreads() {
   for (const char* name : {"TVM_NUM_THREADS", "OMP_NUM_THREADS"}) {
     if (int wanted = FromEnvironment(name)) return std::min(wanted, kMaxThreads);
   }
-  int count = AffinityCount();
-  double quota = CgroupQuota();
-  if (quota > 0) count = std::min(count, std::max(static_cast<int>(std::ceil(quota)), 1));
-  return std::min(count, kMaxThreads);
+  return std::min(UsableCpus(), kMaxThreads);
+}
+
+CpuSet AllowedCpus() {
+  OriginalAffinity& original = OriginalAffinity::Global();
+  std::lock_guard<std::mutex> lock(original.mutex);
+  return original.cpus.empty() ? AffinityOfThisThread() : original.cpus;
+}
+
+CpuSet CpusOfKind(bool fastest) {
+  CpuSet allowed = AllowedCpus();
+  double highest = 0;
+  double lowest = HighestFrequency(allowed[0]);
+  for (int cpu : allowed) {
+    highest = std::max(highest, HighestFrequency(cpu));
+    lowest = std::min(lowest, HighestFrequency(cpu));
+  }
+  CpuSet chosen;
+  for (int cpu : allowed) {
+    // cores of one kind differ by a few per cent
+    double frequency = HighestFrequency(cpu);
+    if (fastest ? frequency >= 0.9 * highest : frequency <= 1.1 * lowest) chosen.push_back(cpu);
+  }
+  return chosen;
+}
+
+CpuSet ParseCpus(const std::string& text) {
+  CpuSet allowed = AllowedCpus();
+  CpuSet cpus;
+  const char* rest = text.c_str();
+  for (;;) {
+    char* end = nullptr;
+    long cpu = std::strtol(rest, &end, 10);
+    if (end == rest || (*end != ',' && *end != '\0')) ThrowValueError("CPUs must be numbers such as 0,2,3, got '", text, "'");
+    if (std::find(allowed.begin(), allowed.end(), cpu) == allowed.end()) {
+      ThrowValueError("CPU ", cpu, " is not among those that this process may use");
+    }
+    cpus.push_back(static_cast<int>(cpu));
+    if (*end == '\0') return cpus;
+    rest = end + 1;
+  }
+}
+
+void SetAffinity(pthread_t thread, const CpuSet& cpus) {
+  OriginalAffinity& original = OriginalAffinity::Global();
+  std::lock_guard<std::mutex> lock(original.mutex);
+  if (original.cpus.empty()) original.cpus = AffinityOfThisThread();
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int cpu : cpus) CPU_SET(cpu, &set);
+  int rc = pthread_setaffinity_np(thread, sizeof(set), &set);
+  if (rc != 0) ThrowError("cannot set the affinity of a thread: error ", rc);
 }
 
 }  // namespace runtime

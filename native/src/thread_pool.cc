@@ -6,6 +6,8 @@
 // operator usually follows at once, and then sleep. A launch inside a job, or while another thread holds the pool, runs
 // on the calling thread alone; so do launches for a while when waiting for the others costs more than their help saves,
 // as it does when other programs keep the processors busy.
+//
+// There is one pool. It grows when it is configured and never shrinks: threads that are too many sleep.
 #include <pthread.h>
 #include <tvm/runtime/c_backend_api.h>
 #include <tvm/runtime/registry.h>
@@ -15,9 +17,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "cpu_count.h"
 
@@ -43,6 +48,15 @@ int SpinCount() {
 
 thread_local bool inside_job = false;
 
+class InsideJob {
+ public:
+  InsideJob() : outer_(inside_job) { inside_job = true; }
+  ~InsideJob() { inside_job = outer_; }
+
+ private:
+  const bool outer_;
+};
+
 struct alignas(kCacheLine) Counter {
   std::atomic<int32_t> value{0};
 };
@@ -51,12 +65,21 @@ struct alignas(kCacheLine) Counter {
 struct Barrier {
   explicit Barrier(int num_task) : arrived(new Counter[num_task]) {}
   std::unique_ptr<Counter[]> arrived;
+  std::atomic<bool> broken{false};  // a task has failed and will not arrive
 };
 
-// The number of the job whose part of this worker nobody has taken yet; 0 if there is none.
-struct alignas(kCacheLine) Part {
-  std::atomic<uint32_t> open{0};
+struct alignas(kCacheLine) Worker {
+  std::atomic<uint32_t> open{0};  // the number of the job whose part of this worker nobody has taken yet, or 0
+  std::atomic<bool> asleep{false};
+  std::condition_variable wake;
+  pthread_t thread{};
 };
+
+int RunTask(FTVMParallelLambda lambda, int task, TVMParallelGroupEnv* env, void* data) {
+  TVM_API_BEGIN();
+  return lambda(task, env, data);
+  TVM_API_END();
+}
 
 struct Job {
   FTVMParallelLambda lambda;
@@ -127,17 +150,39 @@ int64_t Nanoseconds() {
 
 class ThreadPool {
  public:
-  explicit ThreadPool(int num_workers)
-      : num_workers_(num_workers), spin_(SpinCount()), parts_(new Part[num_workers]) {
-    for (int i = 1; i < num_workers_; ++i) std::thread([this, i] { Work(i); }).detach();
+  ThreadPool() : spin_count_(SpinCount()) { Resize(UsableThreads()); }
+
+  int num_workers() const { return num_workers_.load(std::memory_order_relaxed); }
+  std::mutex& launch_mutex() { return launch_mutex_; }
+
+  // For all that follows, the caller holds launch_mutex.
+  bool WorthSharing() { return profit_.WorthSharing(); }
+
+  void Resize(int num_workers) {
+    while (NumThreads() < num_workers) {
+      Worker& worker = others_.emplace_back();
+      try {
+        std::thread thread([this, &worker, number = NumThreads() - 1] { Work(&worker, number); });
+        worker.thread = thread.native_handle();
+        thread.detach();
+      } catch (const std::system_error&) {
+        others_.pop_back();
+        break;  // the system has no more threads for us: the others do their work
+      }
+    }
+    num_workers_ = std::min(num_workers, NumThreads());
+    // who spins on a processor that another worker needs only delays it
+    spin_ = num_workers_ > UsableCpus() ? 0 : spin_count_;
   }
 
-  int num_workers() const { return num_workers_; }
-  std::mutex& launch_mutex() { return launch_mutex_; }
-  bool retired() const { return retired_.load(); }
-
-  // For this and Launch, the caller holds launch_mutex.
-  bool WorthSharing() { return profit_.WorthSharing(); }
+  // Lets worker i run on places[i % size] only, the calling thread being worker 0; empty undoes that.
+  void Place(std::vector<CpuSet> places) {
+    if (places.empty() && !is_placed_) return;
+    is_placed_ = !places.empty();
+    if (places.empty()) places.push_back(AllowedCpus());
+    SetAffinity(pthread_self(), places[0]);
+    for (size_t i = 0; i < others_.size(); ++i) SetAffinity(others_[i].thread, places[(i + 1) % places.size()]);
+  }
 
   int Launch(FTVMParallelLambda lambda, void* data, int num_task) {
     Barrier barrier(num_task);
@@ -145,17 +190,13 @@ class ThreadPool {
     job_ = Job{lambda, data, num_task, {num_task <= num_workers_ ? &barrier : nullptr, num_task}};
     if (++job_number_ == 0) job_number_ = 1;
     const uint32_t number = job_number_;
-    const int num_parts = std::min(num_task, num_workers_);
+    const int num_parts = std::min(num_task, num_workers());
     const int64_t start = Nanoseconds();
     unfinished_.store(num_parts, std::memory_order_relaxed);
-    for (int i = 1; i < num_parts; ++i) parts_[i].open.store(number, std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_seq_cst) != 0) {
-      std::lock_guard<std::mutex> lock(sleep_mutex_);
-      wake_.notify_all();
-    }
+    for (int i = 1; i < num_parts; ++i) Open(&others_[i - 1], number);
     Run(0);
     for (int i = 1; i < num_parts; ++i) {
-      if (Take(i, number)) Run(i);
+      if (Take(&others_[i - 1], number)) Run(i);
     }
     const int64_t end = Nanoseconds();
     WaitForParts();
@@ -163,44 +204,48 @@ class ThreadPool {
     return error_.failed() ? error_.Raise() : 0;
   }
 
-  // Asks the workers to leave; they free nothing that others may still read.
-  void Retire() {
-    retired_.store(true);
-    std::lock_guard<std::mutex> lock(sleep_mutex_);
-    wake_.notify_all();
-  }
-
  private:
-  void Work(int worker) {
+  int NumThreads() const { return static_cast<int>(others_.size()) + 1; }
+
+  void Work(Worker* self, int worker) {
     inside_job = true;
     for (;;) {
-      uint32_t number = WaitForPart(worker);
-      if (retired_.load()) return;
-      if (number != 0 && Take(worker, number)) Run(worker);
+      uint32_t number = WaitForPart(self);
+      if (Take(self, number)) Run(worker);
     }
+  }
+
+  void Open(Worker* worker, uint32_t number) {
+    worker->open.store(number, std::memory_order_seq_cst);
+    if (!worker->asleep.load(std::memory_order_seq_cst)) return;
+    std::lock_guard<std::mutex> lock(sleep_mutex_);
+    worker->wake.notify_one();
   }
 
   // Only who takes a part may read the job: the caller waits for the parts that others took.
-  bool Take(int worker, uint32_t number) {
-    return parts_[worker].open.compare_exchange_strong(number, 0, std::memory_order_acq_rel);
+  bool Take(Worker* worker, uint32_t number) {
+    return worker->open.compare_exchange_strong(number, 0, std::memory_order_acq_rel);
   }
 
-  uint32_t WaitForPart(int worker) {
-    std::atomic<uint32_t>& open = parts_[worker].open;
-    for (int i = 0; i < spin_; ++i) {
-      uint32_t number = open.load(std::memory_order_acquire);
-      if (number != 0 || retired_.load(std::memory_order_relaxed)) return number;
+  uint32_t WaitForPart(Worker* self) {
+    for (int i = spin_.load(std::memory_order_relaxed); i > 0; --i) {
+      if (uint32_t number = self->open.load(std::memory_order_acquire)) return number;
       Pause();
     }
     std::unique_lock<std::mutex> lock(sleep_mutex_);
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    wake_.wait(lock, [&] { return open.load(std::memory_order_seq_cst) != 0 || retired_.load(); });
-    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-    return open.load(std::memory_order_acquire);
+    for (;;) {
+      self->asleep.store(true, std::memory_order_seq_cst);
+      uint32_t number = self->open.load(std::memory_order_seq_cst);
+      if (number != 0) {
+        self->asleep.store(false, std::memory_order_relaxed);
+        return number;
+      }
+      self->wake.wait(lock);
+    }
   }
 
   void WaitForParts() {
-    for (int i = 0; i < spin_; ++i) {
+    for (int i = spin_.load(std::memory_order_relaxed); i > 0; --i) {
       if (unfinished_.load(std::memory_order_acquire) == 0) return;
       Pause();
     }
@@ -211,37 +256,38 @@ class ThreadPool {
   }
 
   void Run(int worker) {
-    bool outer = inside_job;
-    inside_job = true;
-    for (int task = worker; task < job_.num_task; task += num_workers_) {
-      if (job_.lambda(task, &job_.env, job_.data) != 0) error_.Take();
+    {
+      InsideJob inside;
+      for (int task = worker; task < job_.num_task; task += num_workers_) {
+        if (RunTask(job_.lambda, task, &job_.env, job_.data) == 0) continue;
+        error_.Take();
+        if (job_.env.sync_handle) static_cast<Barrier*>(job_.env.sync_handle)->broken.store(true);
+      }
     }
-    inside_job = outer;
     if (unfinished_.fetch_sub(1, std::memory_order_seq_cst) == 1 && caller_sleeps_.load(std::memory_order_seq_cst)) {
       std::lock_guard<std::mutex> lock(sleep_mutex_);
       done_.notify_one();
     }
   }
 
-  const int num_workers_;
-  const int spin_;
+  const int spin_count_;
+  bool is_placed_{false};
+  std::atomic<int> num_workers_{1};
+  std::atomic<int> spin_{0};
+  std::deque<Worker> others_;  // workers 1, 2, ...
   std::mutex launch_mutex_;
   Job job_{};
   FirstError error_;
   Profit profit_;
-  std::unique_ptr<Part[]> parts_;
   uint32_t job_number_{0};
   alignas(kCacheLine) std::atomic<int> unfinished_{0};
-  alignas(kCacheLine) std::atomic<int> sleepers_{0};
   std::atomic<bool> caller_sleeps_{false};
-  std::atomic<bool> retired_{false};
   std::mutex sleep_mutex_;
-  std::condition_variable wake_;
   std::condition_variable done_;
 };
 
-// Pools are never freed: their threads may outlive the program's static objects, and after fork() the child has a
-// pool whose threads do not exist, so it makes a new one.
+// The pool is never freed: its threads may outlive the program's static objects. After fork() the child has a pool whose
+// threads do not exist, so it makes a new one.
 std::atomic<ThreadPool*> current_pool{nullptr};
 std::mutex* pool_mutex = new std::mutex();
 
@@ -258,34 +304,65 @@ ThreadPool* CurrentPool() {
   if (pool == nullptr) {
     static std::once_flag at_fork;
     std::call_once(at_fork, [] { pthread_atfork(nullptr, nullptr, ForgetPoolInChild); });
-    pool = new ThreadPool(UsableThreads());
+    pool = new ThreadPool();
     current_pool.store(pool, std::memory_order_release);
   }
   return pool;
 }
 
-void ResizePool(int num_workers) {
-  ThreadPool* old = CurrentPool();
-  if (num_workers == old->num_workers()) return;
-  std::lock_guard<std::mutex> launches(old->launch_mutex());
-  current_pool.store(new ThreadPool(num_workers), std::memory_order_release);
-  old->Retire();
+// The numbers are those of programs.
+enum AffinityMode : int { kBigCores = 1, kAnyCores = 0, kLittleCores = -1, kOneCpuEach = -2, kSharedCpus = -3 };
+
+// Where workers 0, 1, ... run; they repeat if there are more. Empty: where the system likes.
+std::vector<CpuSet> PlacesOf(AffinityMode mode, const CpuSet& cpus) {
+  if (mode == kOneCpuEach || mode == kSharedCpus) {
+    if (cpus.empty()) ThrowValueError("config_threadpool: mode ", int(mode), " needs a list of CPUs");
+    std::vector<CpuSet> places;
+    for (int cpu : cpus) places.push_back({cpu});
+    return mode == kOneCpuEach ? places : std::vector<CpuSet>{cpus};
+  }
+  if (!cpus.empty()) ThrowValueError("config_threadpool: a list of CPUs needs mode -2 or -3, got ", int(mode));
+  if (mode == kAnyCores) return {};
+  if (mode != kBigCores && mode != kLittleCores) {
+    ThrowValueError("config_threadpool: mode must be 1 (big cores), 0 (any), -1 (little cores), -2 (one CPU a thread) or ",
+                    "-3 (threads share CPUs), got ", int(mode));
+  }
+  return {CpusOfKind(mode == kBigCores)};
+}
+
+void Configure(AffinityMode mode, int wanted, const CpuSet& cpus, int most) {
+  if (inside_job) ThrowError("config_threadpool cannot be called inside a parallel loop");
+  for (int count : {wanted, most}) {
+    if (count < 0 || count > kMaxThreads) {
+      ThrowValueError("config_threadpool needs between 0 (all) and ", kMaxThreads, " threads, got ", count);
+    }
+  }
+  const std::vector<CpuSet> places = PlacesOf(mode, cpus);
+  int count = wanted > 0 ? wanted : UsableThreads();
+  if (wanted == 0 && !places.empty()) {
+    count = std::min(count, static_cast<int>(std::max(places.size(), places[0].size())));
+  }
+  if (most > 0) count = std::min(count, most);
+  ThreadPool* pool = CurrentPool();
+  std::lock_guard<std::mutex> launches(pool->launch_mutex());
+  pool->Resize(count);
+  pool->Place(places);
 }
 
 int RunAlone(FTVMParallelLambda lambda, void* data, int num_task) {
   TVMParallelGroupEnv env{nullptr, std::max(num_task, 1)};
-  bool outer = inside_job;
-  inside_job = true;
+  InsideJob inside;
   int rc = 0;
   for (int task = 0; task < env.num_task && rc == 0; ++task) rc = lambda(task, &env, data);
-  inside_job = outer;
   return rc;
 }
 
-// (mode, number of threads); the mode, which kind of core to prefer, has no meaning here
+// (mode, number of threads or 0, CPUs, most threads): the last two may be missing. CPUs are text, "0,2,3".
 TVM_REGISTER_GLOBAL("runtime.config_threadpool").set_body([](TVMArgs args, TVMRetValue*) {
-  int wanted = args.num_args > 1 ? int(args[1]) : 0;
-  ResizePool(wanted > 0 ? std::min(wanted, kMaxThreads) : UsableThreads());
+  CpuSet cpus;
+  if (args.num_args > 2 && !args[2].is_null()) cpus = ParseCpus(args[2]);
+  Configure(static_cast<AffinityMode>(int(args[0])), args.num_args > 1 ? int(args[1]) : 0, cpus,
+            args.num_args > 3 ? int(args[3]) : 0);
 });
 
 TVM_REGISTER_GLOBAL("runtime.NumThreads").set_body_typed([] { return CurrentPool()->num_workers(); });
@@ -300,12 +377,11 @@ int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void* cdata, int num_ta
   TVM_API_BEGIN();
   if (inside_job) return RunAlone(flambda, cdata, num_task);
   ThreadPool* pool = CurrentPool();
-  int tasks = num_task > 0 ? num_task : pool->num_workers();
-  if (tasks == 1 || pool->num_workers() == 1) return RunAlone(flambda, cdata, tasks);
+  if (num_task == 1 || pool->num_workers() == 1) return RunAlone(flambda, cdata, num_task);
   std::unique_lock<std::mutex> lock(pool->launch_mutex(), std::try_to_lock);
-  if (!lock.owns_lock() || pool->retired()) return RunAlone(flambda, cdata, num_task);
+  if (!lock.owns_lock()) return RunAlone(flambda, cdata, num_task);
   if (num_task <= 0 && !pool->WorthSharing()) return RunAlone(flambda, cdata, 1);
-  return pool->Launch(flambda, cdata, tasks);
+  return pool->Launch(flambda, cdata, num_task > 0 ? num_task : pool->num_workers());
   TVM_API_END();
 }
 
@@ -318,7 +394,13 @@ int TVMBackendParallelBarrier(int task_id, TVMParallelGroupEnv* penv) {
   }
   int32_t mine = barrier->arrived[task_id].value.fetch_add(1, std::memory_order_acq_rel) + 1;
   for (int i = 0; i < penv->num_task; ++i) {
-    while (barrier->arrived[i].value.load(std::memory_order_acquire) < mine) std::this_thread::yield();
+    while (barrier->arrived[i].value.load(std::memory_order_acquire) < mine) {
+      if (barrier->broken.load(std::memory_order_relaxed)) {
+        TVMAPISetLastError("TVMError: a task failed before it reached a barrier");
+        return -1;
+      }
+      std::this_thread::yield();
+    }
   }
   return 0;
 }
