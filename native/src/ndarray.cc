@@ -2,6 +2,7 @@
 #include <tvm/runtime/device_api.h>
 #include <tvm/runtime/ndarray.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace tvm {
@@ -19,9 +20,19 @@ constexpr CodePair kCodePairs[] = {
     {{kE5M2Float, 8, 1}, {kDLFloat8_e5m2, 8, 1}},
 };
 
+// DLPack packs elements of less than a byte, which take a byte each here. Bool of old runtimes is no such type.
+bool IsPacked(DLDataType type) {
+  bool is_bool = type.code == kDLUInt && type.bits == 1;
+  return type.bits < 8 && !is_bool;
+}
+
 DLDataType FromDLPackType(DLDataType type) {
   for (const CodePair& pair : kCodePairs) {
     if (type.code == pair.dlpack.code && type.bits == 8) return {pair.here.code, pair.here.bits, type.lanes};
+  }
+  if (IsPacked(type)) {
+    ThrowValueError("from_dlpack needs elements of whole bytes, got ", DLDataType2String(type),
+                    "; an array of that dtype is made by copyfrom, from a byte for each element");
   }
   if (type.code > kDLBfloat) {
     ThrowValueError("from_dlpack needs numbers of a known kind, got DLPack type code ", static_cast<int>(type.code));
@@ -34,6 +45,10 @@ DLDataType ToDLPackType(DLDataType type) {
     if (type.code == pair.here.code && type.bits == pair.here.bits) {
       return {pair.dlpack.code, pair.dlpack.bits, type.lanes};
     }
+  }
+  if (IsPacked(type)) {
+    ThrowValueError("to_dlpack needs elements of whole bytes, got ", DLDataType2String(type),
+                    ", which takes a byte for each element here and less in DLPack; numpy() gives the values");
   }
   return type;
 }
@@ -67,6 +82,101 @@ ObjectPtr<NDArrayObj> NewArray(const std::vector<int64_t>& shape, DLDataType dty
 
 void CheckContiguous(const DLTensor& tensor, const char* what) {
   if (!IsContiguous(tensor)) ThrowValueError(what, " needs a contiguous array, got one with strides");
+}
+
+char* DataOf(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + tensor.byte_offset; }
+
+// Bytes from one element to the next, along each axis.
+std::vector<int64_t> ByteSteps(const DLTensor& tensor) {
+  std::vector<int64_t> steps(tensor.ndim);
+  int64_t step = static_cast<int64_t>(ElementBytes(tensor.dtype));
+  for (int i = tensor.ndim - 1; i >= 0; --i) {
+    steps[i] = tensor.strides ? tensor.strides[i] * static_cast<int64_t>(ElementBytes(tensor.dtype)) : step;
+    step *= tensor.shape[i];
+  }
+  return steps;
+}
+
+// Copies between arrays of one shape whose elements may lie anywhere.
+struct StridedCopy {
+  const int64_t* shape;
+  int ndim;
+  std::vector<int64_t> from_steps;
+  std::vector<int64_t> to_steps;
+  int64_t item;
+
+  void Run(const char* from, char* to, int axis) const {
+    if (axis == ndim) {
+      std::memcpy(to, from, item);
+    } else if (axis == ndim - 1) {
+      Row(from, to, axis);
+    } else {
+      for (int64_t i = 0; i < shape[axis]; ++i) Run(from + i * from_steps[axis], to + i * to_steps[axis], axis + 1);
+    }
+  }
+
+ private:
+  void Row(const char* from, char* to, int axis) const {
+    bool is_compact = from_steps[axis] == item && to_steps[axis] == item;
+    if (is_compact) {
+      std::memcpy(to, from, shape[axis] * item);
+      return;
+    }
+    switch (item) {
+      case 1: return Elements<1>(from, to, axis);
+      case 2: return Elements<2>(from, to, axis);
+      case 4: return Elements<4>(from, to, axis);
+      case 8: return Elements<8>(from, to, axis);
+    }
+    for (int64_t i = 0; i < shape[axis]; ++i) {
+      std::memcpy(to + i * to_steps[axis], from + i * from_steps[axis], item);
+    }
+  }
+
+  template <size_t kItem>
+  void Elements(const char* from, char* to, int axis) const {
+    for (int64_t i = 0; i < shape[axis]; ++i) {
+      std::memcpy(to + i * to_steps[axis], from + i * from_steps[axis], kItem);
+    }
+  }
+};
+
+void CopyStrided(const DLTensor& from, const DLTensor& to) {
+  bool is_same = from.ndim == to.ndim && TypeEqual(from.dtype, to.dtype) &&
+                 std::equal(from.shape, from.shape + from.ndim, to.shape);
+  if (!is_same) {
+    ThrowValueError("a copy of an array with strides needs equal shapes and dtypes, got ", ShapeText(from.shape, from.ndim),
+                    " ", DLDataType2String(from.dtype), " to ", ShapeText(to.shape, to.ndim), " ",
+                    DLDataType2String(to.dtype));
+  }
+  if (from.device.device_type != kDLCPU || to.device.device_type != kDLCPU) {
+    ThrowValueError("a copy between devices needs contiguous arrays, got one with strides");
+  }
+  if (CountElements(from.shape, from.ndim) == 0) return;
+  StridedCopy{from.shape, from.ndim, ByteSteps(from), ByteSteps(to), static_cast<int64_t>(ElementBytes(from.dtype))}.Run(
+      DataOf(from), DataOf(to), 0);
+}
+
+// The bytes as a compact tensor on the host with the extents of `like`.
+DLTensor HostTensor(const DLTensor& like, const void* data, size_t nbytes) {
+  if (nbytes != DataBytes(like)) ThrowValueError("the array holds ", DataBytes(like), " bytes, got ", nbytes);
+  DLTensor host = like;
+  host.data = const_cast<void*>(data);
+  host.byte_offset = 0;
+  host.strides = nullptr;
+  host.device = DLDevice{kDLCPU, 0};
+  return host;
+}
+
+void CopyBytesToTensor(const void* data, size_t nbytes, DLTensor* to) {
+  DLTensor from = HostTensor(*to, data, nbytes);
+  NDArray::CopyFromTo(&from, to);
+}
+
+void CopyTensorToBytes(const DLTensor& from, void* data, size_t nbytes) {
+  DLTensor to = HostTensor(from, data, nbytes);
+  NDArray::CopyFromTo(&from, &to);
+  DeviceAPI::Get(from.device)->StreamSync(from.device, nullptr);
 }
 
 }  // namespace
@@ -115,6 +225,9 @@ NDArray NDArray::FromMemory(void* data, const std::vector<int64_t>& shape, DLDat
 
 NDArray NDArray::FromDLPack(DLManagedTensor* tensor) {
   const DLTensor& source = tensor->dl_tensor;
+  if (source.ndim < 0 || (source.ndim > 0 && source.shape == nullptr)) {
+    ThrowValueError("from_dlpack needs a tensor with a shape, got ", source.ndim, " dimensions and none");
+  }
   auto array = make_object<NDArrayObj>();
   array->shape.assign(source.shape, source.shape + source.ndim);
   array->dl_tensor = source;
@@ -133,9 +246,10 @@ NDArray NDArray::FromDLPack(DLManagedTensor* tensor) {
 }
 
 DLManagedTensor* NDArray::ToDLPack() const {
+  DLDataType type = ToDLPackType(tensor()->dtype);
   auto* managed = new DLManagedTensor();
   managed->dl_tensor = *tensor();
-  managed->dl_tensor.dtype = ToDLPackType(tensor()->dtype);
+  managed->dl_tensor.dtype = type;
   managed->manager_ctx = ObjectPtr<NDArrayObj>(container()).release();
   managed->deleter = [](DLManagedTensor* self) {
     static_cast<NDArrayObj*>(self->manager_ctx)->DecRef();
@@ -147,10 +261,11 @@ DLManagedTensor* NDArray::ToDLPack() const {
 NDArray NDArray::CreateView(const std::vector<int64_t>& shape, DLDataType dtype, uint64_t relative_byte_offset) const {
   CheckContiguous(*tensor(), "a view");
   auto view = NewArray(shape, dtype, tensor()->device);
-  if (DataBytes(view->dl_tensor) + relative_byte_offset > DataBytes(*tensor())) {
+  size_t available = DataBytes(*tensor());
+  if (relative_byte_offset > available || DataBytes(view->dl_tensor) > available - relative_byte_offset) {
     ThrowValueError("a view of shape ", ShapeText(shape.data(), shape.size()), " and dtype ", DLDataType2String(dtype),
-                    " does not fit in an array of shape ", ShapeText(tensor()->shape, tensor()->ndim), " and dtype ",
-                    DLDataType2String(tensor()->dtype));
+                    " at byte ", relative_byte_offset, " does not fit in an array of shape ",
+                    ShapeText(tensor()->shape, tensor()->ndim), " and dtype ", DLDataType2String(tensor()->dtype));
   }
   view->dl_tensor.data = static_cast<char*>(tensor()->data) + tensor()->byte_offset + relative_byte_offset;
   view->base = ObjectPtr<Object>(container());
@@ -163,37 +278,13 @@ void NDArray::CopyFromTo(const DLTensor* from, DLTensor* to) {
                     DLDataType2String(from->dtype), " to ", ShapeText(to->shape, to->ndim), " ",
                     DLDataType2String(to->dtype));
   }
-  CheckContiguous(*from, "a copy");
-  CheckContiguous(*to, "a copy");
+  if (!IsContiguous(*from) || !IsContiguous(*to)) return CopyStrided(*from, *to);
   DLDevice device = from->device.device_type != kDLCPU ? from->device : to->device;
   DeviceAPI::Get(device)->CopyDataFromTo(from, to, nullptr);
 }
 
-void NDArray::CopyFromBytes(const void* data, size_t nbytes) {
-  if (nbytes != DataBytes(*tensor())) {
-    ThrowValueError("the array holds ", DataBytes(*tensor()), " bytes, got ", nbytes);
-  }
-  DLTensor from = *tensor();
-  from.data = const_cast<void*>(data);
-  from.byte_offset = 0;
-  from.strides = nullptr;
-  from.device = DLDevice{kDLCPU, 0};
-  CopyFromTo(&from, tensor());
-}
-
-void NDArray::CopyToBytes(void* data, size_t nbytes) const {
-  if (nbytes != DataBytes(*tensor())) {
-    ThrowValueError("the array holds ", DataBytes(*tensor()), " bytes, got ", nbytes);
-  }
-  DLTensor to = *tensor();
-  to.data = data;
-  to.byte_offset = 0;
-  to.strides = nullptr;
-  to.device = DLDevice{kDLCPU, 0};
-  CopyFromTo(tensor(), &to);
-  DeviceAPI::Get(tensor()->device)->StreamSync(tensor()->device, nullptr);
-}
-
+void NDArray::CopyFromBytes(const void* data, size_t nbytes) { CopyBytesToTensor(data, nbytes, tensor()); }
+void NDArray::CopyToBytes(void* data, size_t nbytes) const { CopyTensorToBytes(*tensor(), data, nbytes); }
 void NDArray::CopyFrom(const DLTensor* other) { CopyFromTo(other, tensor()); }
 void NDArray::CopyTo(DLTensor* other) const { CopyFromTo(tensor(), other); }
 
@@ -245,27 +336,13 @@ int TVMArrayRetain(TVMArrayHandle handle) {
 
 int TVMArrayCopyFromBytes(TVMArrayHandle handle, void* data, size_t nbytes) {
   TVM_API_BEGIN();
-  // also for tensors that are no arrays of ours
-  DLTensor from = *handle;
-  from.data = data;
-  from.byte_offset = 0;
-  from.strides = nullptr;
-  from.device = DLDevice{kDLCPU, 0};
-  if (nbytes != DataBytes(*handle)) ThrowValueError("the array holds ", DataBytes(*handle), " bytes, got ", nbytes);
-  NDArray::CopyFromTo(&from, handle);
+  CopyBytesToTensor(data, nbytes, handle);
   TVM_API_END();
 }
 
 int TVMArrayCopyToBytes(TVMArrayHandle handle, void* data, size_t nbytes) {
   TVM_API_BEGIN();
-  DLTensor to = *handle;
-  to.data = data;
-  to.byte_offset = 0;
-  to.strides = nullptr;
-  to.device = DLDevice{kDLCPU, 0};
-  if (nbytes != DataBytes(*handle)) ThrowValueError("the array holds ", DataBytes(*handle), " bytes, got ", nbytes);
-  NDArray::CopyFromTo(handle, &to);
-  DeviceAPI::Get(handle->device)->StreamSync(handle->device, nullptr);
+  CopyTensorToBytes(*handle, data, nbytes);
   TVM_API_END();
 }
 

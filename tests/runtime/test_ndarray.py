@@ -228,3 +228,80 @@ def test_tensors_that_cannot_be_shared_say_why() -> None:
         nd.from_dlpack(torch.ones(2, requires_grad=True))
     with pytest.raises((BufferError, RuntimeError), match="strided|layout|parse"):
         nd.from_dlpack(torch.eye(2).to_sparse())
+
+
+def test_values_that_are_no_numbers() -> None:
+    hint = "objects with __dlpack__ will do"
+    for value in (object(), None, "text", {}, np.zeros(2, "complex64")):
+        with pytest.raises(TypeError, match=f"array needs numbers, got .*{hint}"):
+            nd.array(value)
+        with pytest.raises(TypeError, match=f"copyfrom needs numbers, got .*{hint}"):
+            nd.empty((2,)).copyfrom(value)
+    with pytest.raises(ValueError, match="array needs numbers or nested lists of them"):
+        nd.array([[1, 2], [3]])
+    with pytest.raises(TypeError, match="array needs numbers"):
+        nd.array(np.zeros(2, [("a", "int8")]))
+
+
+def test_shapes_and_devices_of_other_kinds() -> None:
+    assert nd.empty(5).shape == nd.empty(np.int64(5)).shape == (5,)
+    assert nd.empty([np.int32(2), 3]).shape == (2, 3)
+    for shape in ((2.5,), "ab", ("a",), 1.5, (None,)):
+        with pytest.raises(TypeError, match=r"a shape (is a tuple of|needs) integers, got"):
+            nd.empty(shape)
+    for device in ("cpu", 1, None):
+        with pytest.raises(TypeError, match=r"a Device is needed, got .*tvm.cpu\(\)"):
+            nd.empty((2,), "float32", device)
+    with pytest.raises(ValueError, match="'global.texture' is not available on cpu"):
+        nd.empty((2,), "float32", nd.cpu(), "global.texture")
+    with pytest.raises(ValueError, match="dtype with elements, got void"):
+        nd.empty((2,), "void")
+    assert nd.empty((2,), mem_scope="global").shape == (2,)
+
+
+def test_views_stay_inside_their_array() -> None:
+    array = nd.array(np.arange(6, dtype="float32"))
+    assert array._create_view((2,), "int32", 16).shape == (2,)
+    assert array._create_view((0,), "int32", 24).shape == (0,)
+    for offset in (20, 25, 2**64 - 4):
+        with pytest.raises(ValueError, match=f"at byte {offset} does not fit"):
+            array._create_view((2,), "int32", offset)
+    with pytest.raises(ValueError, match="byte 0 or later, got -4"):
+        array._create_view((1,), "float32", -4)
+    with pytest.raises(ValueError, match="a view needs a contiguous array"):
+        nd.from_dlpack(np.zeros((2, 3)).T)._create_view((6,))
+
+
+def test_views_keep_the_memory() -> None:
+    array = nd.array(np.arange(6, dtype="float32"))
+    view = array._create_view((3,), relative_byte_offset=12)
+    del array
+    gc.collect()
+    assert view.numpy().tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize("name", ["bool", "bfloat16", "int4", "e4m3_float8", "float32x4", "int64"])
+@pytest.mark.parametrize("shape", [(), (0, 2), (3,)])
+def test_every_type_is_pickled(name: str, shape: tuple[int, ...]) -> None:
+    array = nd.empty(shape, name)
+    array[:] = 1
+    copy = pickle.loads(pickle.dumps(array))
+    assert (copy.dtype, copy.shape) == (array.dtype, shape)
+    np.testing.assert_array_equal(copy.numpy(), array.numpy())
+
+
+def test_assignment_of_what_does_not_fit() -> None:
+    array = nd.empty((2, 3))
+    array[:] = np.arange(3)
+    assert array.numpy().tolist() == [[0, 1, 2]] * 2
+    with pytest.raises(ValueError, match=r"assignment needs shape \(2, 3\), got \(4,\)"):
+        array[:] = np.ones(4)
+    with pytest.raises(TypeError, match="assignment needs numbers, got str"):
+        array[:] = "text"
+
+
+def test_numpy_is_told_that_it_gets_a_copy() -> None:
+    array = nd.array(np.zeros(2))
+    with pytest.raises(ValueError, match="np.from_dlpack"):
+        array.__array__(copy=False)
+    assert np.asarray(array, "int32").dtype == "int32"

@@ -1,5 +1,14 @@
 # Arrays.
 
+cdef struct ManagedTensorVersioned:
+    uint32_t major
+    uint32_t minor
+    void* manager_ctx
+    void (*deleter)(ManagedTensorVersioned*) noexcept
+    uint64_t flags
+    DLTensor dl_tensor
+
+
 cdef class NDArrayBase:
     """An array of the native runtime."""
 
@@ -90,10 +99,36 @@ cdef class NDArrayBase:
         check(TVMArrayToDLPack(self.tensor, &managed))
         return PyCapsule_New(managed, "dltensor", delete_unused_capsule)
 
+    def _to_dlpack_versioned(self, uint64_t flags):
+        """The capsule of DLPack 1.0, by which consumers may write into the memory."""
+        cdef DLManagedTensor* managed
+        cdef ManagedTensorVersioned* versioned
+        if self.borrowed:
+            raise ValueError("an array that was borrowed for a call cannot be shared; copy it first")
+        check(TVMArrayToDLPack(self.tensor, &managed))
+        versioned = <ManagedTensorVersioned*>malloc(sizeof(ManagedTensorVersioned))
+        versioned.major = 1
+        versioned.minor = 0
+        versioned.manager_ctx = managed
+        versioned.deleter = delete_versioned
+        versioned.flags = flags
+        versioned.dl_tensor = managed.dl_tensor
+        return PyCapsule_New(versioned, "dltensor_versioned", delete_unused_versioned_capsule)
+
 
 cdef void delete_unused_capsule(object capsule) noexcept:
     if PyCapsule_IsValid(capsule, "dltensor"):
         TVMDLManagedTensorCallDeleter(<DLManagedTensor*>PyCapsule_GetPointer(capsule, "dltensor"))
+
+
+cdef void delete_versioned(ManagedTensorVersioned* versioned) noexcept:
+    TVMDLManagedTensorCallDeleter(<DLManagedTensor*>versioned.manager_ctx)
+    free(versioned)
+
+
+cdef void delete_unused_versioned_capsule(object capsule) noexcept:
+    if PyCapsule_IsValid(capsule, "dltensor_versioned"):
+        delete_versioned(<ManagedTensorVersioned*>PyCapsule_GetPointer(capsule, "dltensor_versioned"))
 
 
 cdef object make_ndarray(DLTensor* tensor, bint borrowed):
@@ -167,20 +202,32 @@ def ndarray_over_buffer(owner, tuple shape, dtype):
 def ndarray_from_dlpack(capsule):
     """An array that shares the memory of a DLPack capsule, which is used up."""
     cdef DLTensor* out
+    if PyCapsule_IsValid(capsule, "dltensor_versioned"):
+        array = array_over_versioned(<ManagedTensorVersioned*>PyCapsule_GetPointer(capsule, "dltensor_versioned"))
+        PyCapsule_SetName(capsule, "used_dltensor_versioned")
+        return array
     if not PyCapsule_IsValid(capsule, "dltensor"):
-        raise ValueError("from_dlpack needs a capsule that was not used before")
+        raise ValueError(f"from_dlpack needs a DLPack capsule that was not used before, got {capsule!r}")
     check(TVMArrayFromDLPack(<DLManagedTensor*>PyCapsule_GetPointer(capsule, "dltensor"), &out))
     PyCapsule_SetName(capsule, "used_dltensor")
     return make_ndarray(out, False)
 
 
-cdef struct ManagedTensorVersioned:
-    uint32_t major
-    uint32_t minor
-    void* manager_ctx
-    void (*deleter)(ManagedTensorVersioned*) noexcept
-    uint64_t flags
-    DLTensor dl_tensor
+cdef object array_over_versioned(ManagedTensorVersioned* versioned):
+    cdef DLManagedTensor* managed
+    cdef DLTensor* out
+    if versioned.major != 1:
+        raise BufferError(f"from_dlpack knows DLPack 1, got version {versioned.major}.{versioned.minor}")
+    managed = <DLManagedTensor*>malloc(sizeof(DLManagedTensor))
+    managed.dl_tensor = versioned.dl_tensor
+    managed.manager_ctx = versioned
+    managed.deleter = release_versioned
+    try:
+        check(TVMArrayFromDLPack(managed, &out))
+    except BaseException:
+        free(managed)
+        raise
+    return make_ndarray(out, False)
 
 
 # DLPack's table of functions for its own kind of object, with which no capsule is made
@@ -204,8 +251,6 @@ def ndarray_from_exchange(api, value):
     """An array that shares the memory of an object whose class has the table `api`; None if it cannot."""
     cdef ExchangeApi* table
     cdef ManagedTensorVersioned* versioned = NULL
-    cdef DLManagedTensor* managed
-    cdef DLTensor* out
     if not PyCapsule_IsValid(api, "dlpack_exchange_api"):
         return None
     table = <ExchangeApi*>PyCapsule_GetPointer(api, "dlpack_exchange_api")
@@ -216,16 +261,12 @@ def ndarray_from_exchange(api, value):
             return None
     except Exception:
         return None
-    managed = <DLManagedTensor*>malloc(sizeof(DLManagedTensor))
-    managed.dl_tensor = versioned.dl_tensor
-    managed.manager_ctx = versioned
-    managed.deleter = release_versioned
     try:
-        check(TVMArrayFromDLPack(managed, &out))
+        return array_over_versioned(versioned)
     except BaseException:
-        release_versioned(managed)
+        if versioned.deleter != NULL:
+            versioned.deleter(versioned)
         raise
-    return make_ndarray(out, False)
 
 
 def borrow_tensor(uintptr_t address, owner):

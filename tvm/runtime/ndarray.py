@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ from tvm.support.dtype import dtype as as_dtype
 
 AnyArray = npt.NDArray[Any]
 _ADDRESS = np.dtype("uint64")
+_DLPACK_IS_COPY = 2
 
 
 class NDArray(NDArrayBase, Object):
@@ -65,26 +66,13 @@ class NDArray(NDArrayBase, Object):
         dtype = self.dtype
         shape = self.shape if dtype.lanes == 1 else (*self.shape, dtype.lanes)
         result = np.empty(shape, _held_type(dtype))
-        if self.strides is not None:
-            result[...] = self._strided_view()
-        else:
-            self._copy_to_buffer(_plain(result))
+        self._copy_to_buffer(_plain(result))
         return result
 
     def asnumpy(self) -> AnyArray:
         """An older name of :meth:`numpy`."""
         warn_renamed("NDArray.asnumpy", "NDArray.numpy")
         return self.numpy()
-
-    def _strided_view(self) -> AnyArray:
-        if self.device.device_type != Device.kDLCPU:
-            raise ValueError("an array with strides can only be read on the CPU")
-        assert self.strides is not None
-        item = _held_type(self.dtype)
-        span = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
-        flat = _core.ndarray_over(self, self.data_address, (span,), self.dtype).numpy()
-        steps = tuple(s * item.itemsize for s in self.strides)
-        return np.lib.stride_tricks.as_strided(flat, self.shape, steps)
 
     def __dlpack__(
         self,
@@ -94,13 +82,20 @@ class NDArray(NDArrayBase, Object):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
+        if stream not in (None, -1):
+            raise ValueError(f"__dlpack__ needs stream=None on {self.device}, got {stream!r}")
+        source = self
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             if copy is False:
                 raise BufferError(
                     f"__dlpack__ cannot go from {self.device} to {dl_device} uncopied"
                 )
-            return self.copyto(Device(*dl_device)).to_dlpack()
-        return (self.copyto(self.device) if copy else self).to_dlpack()
+            source = self.copyto(Device(*dl_device))
+        elif copy:
+            source = self.copyto(self.device)
+        if max_version is None or max_version[0] < 1:
+            return source.to_dlpack()
+        return source._to_dlpack_versioned(0 if source is self else _DLPACK_IS_COPY)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device.device_type, self.device.device_id
@@ -110,11 +105,9 @@ class NDArray(NDArrayBase, Object):
         if isinstance(source_array, NDArray):
             source_array.copyto(self)
             return self
-        if self.strides is not None:
-            raise ValueError("copyfrom needs a compact target array, got one with strides")
         dtype = self.dtype
         shape = self.shape if dtype.lanes == 1 else (*self.shape, dtype.lanes)
-        source = np.asarray(source_array)
+        source = _as_numbers(source_array, "copyfrom")
         if source.shape != shape:
             raise ValueError(f"copyfrom needs shape {shape}, got {source.shape}")
         compact = np.ascontiguousarray(source, _held_type(dtype)).reshape(shape)
@@ -129,8 +122,6 @@ class NDArray(NDArrayBase, Object):
                     f"copyto needs shape {self.shape} and dtype {self.dtype}, "
                     f"got {target.shape} and {target.dtype}"
                 )
-            if self.strides is not None:
-                return target.copyfrom(self.numpy())
             return self._copyto(target)  # type: ignore[no-any-return]
         if isinstance(target, DeviceBase):
             copy = empty(
@@ -147,17 +138,28 @@ class NDArray(NDArrayBase, Object):
         self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0
     ) -> NDArray:
         element = as_dtype(dtype or self.dtype)
+        if relative_byte_offset < 0:
+            raise ValueError(f"a view begins at byte 0 or later, got {relative_byte_offset}")
         return super()._create_view(tuple(shape), element, relative_byte_offset)  # type: ignore[no-any-return]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Assign all of the array: ``a[:] = value``; ``a[()]`` and ``a[...]`` mean the same."""
         if not (index is Ellipsis or index == () or index == slice(None)):
-            raise ValueError("assignment to a part of an array is not supported, only a[:] = value")
+            raise ValueError(
+                "assignment to a part of an array is not supported, only a[:] = value; "
+                "change a part of a.numpy() and copy it back with a[:] = ..."
+            )
         if isinstance(value, NDArrayBase):
             if isinstance(value, NDArray) and not value.same_as(self):
                 value.copyto(self)
             return
-        self.copyfrom(np.broadcast_to(np.asarray(value), self.shape))
+        dtype = self.dtype
+        shape = self.shape if dtype.lanes == 1 else (*self.shape, dtype.lanes)
+        values = _as_numbers(value, "assignment")
+        try:
+            self.copyfrom(np.broadcast_to(values, shape))
+        except ValueError:
+            raise ValueError(f"assignment needs shape {shape}, got {values.shape}") from None
 
     def __len__(self) -> int:
         if not self.shape:
@@ -165,6 +167,8 @@ class NDArray(NDArrayBase, Object):
         return self.shape[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        if copy is False:
+            raise ValueError("numpy gets a copy; np.from_dlpack(array) shares the memory")
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 
@@ -181,7 +185,9 @@ _core.set_classes(ndarray=NDArray, numpy_bool=np.bool_)
 
 
 def _rebuild(values: AnyArray, dtype: str) -> NDArray:
-    return empty(values.shape, dtype).copyfrom(values)
+    element = as_dtype(dtype)
+    shape = values.shape if element.lanes == 1 else values.shape[:-1]
+    return empty(shape, element).copyfrom(values)
 
 
 def _held_type(dtype: DType) -> np.dtype[Any]:
@@ -228,10 +234,12 @@ def array(
     if isinstance(arr, NDArray):
         return arr.copyto(device, mem_scope)
     if not isinstance(arr, np.ndarray):
-        arr = np.asarray(arr)
+        if hasattr(arr, "__dlpack__"):
+            return from_dlpack(arr).copyto(device, mem_scope)
+        arr = _as_numbers(arr, "array")
     element = arr.dtype
     if element.kind not in "biufV" or element.names:
-        raise TypeError(f"array needs numbers, got elements of type {element}")
+        _fail_of_numbers("array", arr, element)
     result = empty(arr.shape, _dtype_of_numpy(element), device, mem_scope)
     if element.kind == "V" or not (element.isnative and arr.flags.c_contiguous):
         return result.copyfrom(arr)
@@ -252,13 +260,63 @@ def empty(
         warn_renamed("empty(ctx=...)", "empty(device=...)")
         device = ctx
     if mem_scope not in (None, "", "global"):
-        raise ValueError(f"memory scope {mem_scope!r} is not available on {device}")
-    extents = (int(shape),) if isinstance(shape, int) else tuple([int(n) for n in shape])
-    return _core.new_ndarray(extents, as_dtype(dtype), device)  # type: ignore[no-any-return]
+        raise ValueError(
+            f"memory scope {mem_scope!r} is not available on {device}; there is only 'global'"
+        )
+    element = as_dtype(dtype)
+    if element.is_void:
+        raise ValueError("empty needs a dtype with elements, got void")
+    if not isinstance(device, DeviceBase):
+        raise TypeError(
+            f"a Device is needed, got {type(device).__name__} {device!r}; "
+            'tvm.cpu() and tvm.device("cuda", 0) make one'
+        )
+    return _core.new_ndarray(_as_shape(shape), element, device)  # type: ignore[no-any-return]
+
+
+def _as_shape(shape: Any) -> tuple[int, ...]:
+    if isinstance(shape, (int, np.integer)):
+        return (int(shape),)
+    if isinstance(shape, str) or not isinstance(shape, Iterable):
+        raise TypeError(f"a shape is a tuple of integers, got {shape!r}")
+    return tuple([extent if type(extent) is int else _as_extent(extent) for extent in shape])
+
+
+def _as_extent(extent: Any) -> int:
+    try:
+        if (value := int(extent)) == extent or not isinstance(extent, (str, float, np.floating)):
+            return value
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"a shape needs integers, got {extent!r}")
+
+
+def _as_numbers(values: Any, who: str) -> AnyArray:
+    """The values as a numpy array of numbers."""
+    if isinstance(values, np.ndarray):
+        array = values
+    else:
+        try:
+            array = np.asarray(values)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"{who} needs numbers or nested lists of them: {error}") from None
+    if array.dtype.kind not in "biufV" or array.dtype.names:
+        _fail_of_numbers(who, values, array.dtype)
+    return array
+
+
+def _fail_of_numbers(who: str, values: Any, element: np.dtype[Any]) -> NoReturn:
+    raise TypeError(
+        f"{who} needs numbers, got {type(values).__name__} with elements of type {element}; "
+        "numpy arrays, NDArrays, nested lists of numbers and objects with __dlpack__ will do"
+    )
 
 
 def from_dlpack(dltensor: Any) -> NDArray:
-    """An array that shares the memory of a DLPack capsule or of an object with ``__dlpack__``."""
+    """An array that shares the memory of a DLPack capsule or of an object with ``__dlpack__``.
+
+    Memory that its owner may only read is shared too: do not write into such an array.
+    """
     api = getattr(type(dltensor), "__dlpack_c_exchange_api__", None)
     if api is not None and not getattr(dltensor, "requires_grad", False):
         shared = _core.ndarray_from_exchange(api, dltensor)
@@ -266,9 +324,17 @@ def from_dlpack(dltensor: Any) -> NDArray:
             return shared  # type: ignore[no-any-return]
     # the long way, which also explains why a tensor cannot be shared
     export = getattr(dltensor, "__dlpack__", None)
-    if export is None and type(dltensor).__name__ != "PyCapsule":
-        raise AttributeError(f"from_dlpack needs __dlpack__ or a capsule, got {type(dltensor)}")
-    return _core.ndarray_from_dlpack(export() if export else dltensor)  # type: ignore[no-any-return]
+    if export is None:
+        if type(dltensor).__name__ != "PyCapsule":
+            raise AttributeError(
+                f"from_dlpack needs __dlpack__ or a capsule, got {type(dltensor).__name__}"
+            )
+        return _core.ndarray_from_dlpack(dltensor)  # type: ignore[no-any-return]
+    try:
+        capsule = export(max_version=(1, 0))
+    except TypeError:  # a producer from before DLPack 1.0
+        capsule = export()
+    return _core.ndarray_from_dlpack(capsule)  # type: ignore[no-any-return]
 
 
 def share_numpy(values: AnyArray) -> NDArray:
