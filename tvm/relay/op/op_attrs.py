@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .algorithm import ArgsortAttrs, SearchSortedAttrs, SortAttrs, TopKAttrs
 from .creation import (
     ArangeAttrs,
     InitOpAttrs,
@@ -39,8 +40,9 @@ from .nn.activation import (
 from .nn.conv import (
     Conv1DAttrs,
     Conv2DAttrs,
-    Conv2DTransposeAttrs,
+    Conv3DAttrs,
 )
+from .nn.conv_transpose import Conv1DTransposeAttrs, Conv2DTransposeAttrs, Conv3DTransposeAttrs
 from .nn.dense import (
     BatchMatmulAttrs,
     DenseAttrs,
@@ -55,12 +57,16 @@ from .nn.normalization import (
     LayerNormAttrs,
 )
 from .nn.pooling import (
+    AdaptivePool1DAttrs,
     AdaptivePool2DAttrs,
+    AdaptivePool3DAttrs,
     AvgPool1DAttrs,
     AvgPool2DAttrs,
+    AvgPool3DAttrs,
     GlobalPool2DAttrs,
     MaxPool1DAttrs,
     MaxPool2DAttrs,
+    MaxPool3DAttrs,
 )
 from .reduce import (
     ArgReduceAttrs,
@@ -91,6 +97,10 @@ from .unary import (
 
 __all__ = [
     "AdaptivePool2DAttrs",
+    "AdaptivePool1DAttrs",
+    "AdaptivePool3DAttrs",
+    "AvgPool3DAttrs",
+    "MaxPool3DAttrs",
     "ArangeAttrs",
     "ArgReduceAttrs",
     "AvgPool1DAttrs",
@@ -103,7 +113,14 @@ __all__ = [
     "ConcatenateAttrs",
     "Conv1DAttrs",
     "Conv2DAttrs",
+    "Conv1DTransposeAttrs",
     "Conv2DTransposeAttrs",
+    "Conv3DAttrs",
+    "Conv3DTransposeAttrs",
+    "SortAttrs",
+    "ArgsortAttrs",
+    "TopKAttrs",
+    "SearchSortedAttrs",
     "DenseAttrs",
     "DensePackAttrs",
     "DropoutAttrs",

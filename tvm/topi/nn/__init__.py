@@ -10,10 +10,20 @@ from .conv2d.compute import (
     conv2d_nchw,
     conv2d_NCHWc,
     conv2d_nhwc,
+    conv3d_ncdhw,
+    conv3d_ndhwc,
     group_conv2d_nchw,
     group_conv2d_nhwc,
 )
-from .conv2d_transpose.compute import conv2d_transpose_nchw, group_conv2d_transpose_nchw
+from .conv2d_transpose.compute import (
+    conv1d_transpose_ncw,
+    conv2d_transpose_nchw,
+    conv3d_transpose_ncdhw,
+    conv_transpose,
+    group_conv1d_transpose_ncw,
+    group_conv2d_transpose_nchw,
+    group_conv3d_transpose_ncdhw,
+)
 from .dense.compute import dense, dense_pack, matmul
 from .depthwise_conv2d.compute import (
     depthwise_conv2d_nchw,
@@ -23,11 +33,28 @@ from .depthwise_conv2d.compute import (
 from .elemwise import leaky_relu, prelu, relu
 from .normalization.compute import batch_norm, layer_norm
 from .pad import mirror_pad, pad
-from .pooling.compute import adaptive_pool, global_pool, pool1d, pool2d
+from .pooling.compute import (
+    adaptive_pool,
+    adaptive_pool1d,
+    adaptive_pool3d,
+    global_pool,
+    pool1d,
+    pool2d,
+    pool3d,
+)
 from .softmax.compute import fast_softmax, log_softmax, softmax
 
 __all__ = [
+    "conv3d_ndhwc",
+    "conv3d_ncdhw",
+    "group_conv3d_transpose_ncdhw",
+    "group_conv1d_transpose_ncw",
+    "conv_transpose",
+    "conv3d_transpose_ncdhw",
+    "conv1d_transpose_ncw",
     "adaptive_pool",
+    "adaptive_pool1d",
+    "adaptive_pool3d",
     "batch_matmul",
     "batch_norm",
     "conv",
@@ -57,6 +84,7 @@ __all__ = [
     "pad",
     "pool1d",
     "pool2d",
+    "pool3d",
     "prelu",
     "relu",
     "softmax",

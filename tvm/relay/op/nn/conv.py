@@ -1,4 +1,4 @@
-"""Convolutions of one and two spatial axes, plain and in blocked layouts, and transposed ones."""
+"""Convolutions over one to three spatial axes, plain and in blocked layouts."""
 
 from __future__ import annotations
 
@@ -58,10 +58,19 @@ class Conv2DAttrs(Attrs, key="relay.attrs.Conv2DAttrs"):
     out_dtype: str = ""
 
 
-class Conv2DTransposeAttrs(Conv2DAttrs, key="relay.attrs.Conv2DTransposeAttrs"):
-    """A transposed convolution over two axes."""
+class Conv3DAttrs(Attrs, key="relay.attrs.Conv3DAttrs"):
+    """A convolution over three axes; padding is (front, top, left, back, bottom, right)."""
 
-    output_padding: tuple[int, ...] = (0, 0)
+    strides: tuple[int, ...] = (1, 1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
+    dilation: tuple[int, ...] = (1, 1, 1)
+    groups: int = 1
+    channels: int | None = None
+    kernel_size: tuple[int, ...] | None = None
+    data_layout: str = "NCDHW"
+    kernel_layout: str = "OIDHW"
+    out_layout: str = ""
+    out_dtype: str = ""
 
 
 def _window_count(extent: Dim, kernel: Dim, pad: int, stride: int, dilation: int) -> Dim:
@@ -137,7 +146,7 @@ def _check_kernel(
     )
 
 
-def _conv2d_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _conv_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     data, weight = inputs
     return [
         topi.nn.conv(
@@ -186,7 +195,7 @@ def _own_layouts(
     )
 
 
-def _schedule_conv2d(attrs: Attrs, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
+def schedule_plain_conv(attrs: Attrs, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
     return topi.x86.schedule_conv2d(outs)
 
 
@@ -196,10 +205,10 @@ CONV2D = define_op(
     inputs=("data", "weight"),
     infer_type=conv_type("nn.conv2d", "HW"),
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=_conv2d_compute,
+    compute=_conv_compute,
     schedules={
         "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": _schedule_conv2d,
+        "cpu": schedule_plain_conv,
     },
     alter_layout=_alter_conv2d,
     infer_layout=_own_layouts,
@@ -243,70 +252,28 @@ CONTRIB_DEPTHWISE_CONV2D_NCHWC = define_op(
     infer_layout=_own_layouts,
     precision=Precision.ALWAYS,
 )  # fmt: skip
+PLAIN_SCHEDULES = {
+    "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+    "cpu": schedule_plain_conv,
+}
 CONV1D = define_op(
     "nn.conv1d",
     Conv1DAttrs,
     inputs=("data", "weight"),
     infer_type=conv_type("nn.conv1d", "W"),
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=_conv2d_compute,
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": _schedule_conv2d,
-    },
+    compute=_conv_compute,
+    schedules=PLAIN_SCHEDULES,
     precision=Precision.ALWAYS,
 )
-
-
-def conv_transpose_type(who: str, spatial: str) -> TypeRelation:
-    """The type of a transposed convolution; the weight's layout names I before O."""
-
-    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-        data = expect_tensor(arg_types[0], who)
-        weight = expect_tensor(arg_types[1], who, "weight")
-        have = axes_extents(shape_of_type(data), attrs.data_layout, who)
-        kernel = axes_extents(shape_of_type(weight), attrs.kernel_layout, f"{who}'s weight")
-        expect_dim(kernel["I"], have["C"], who, "the weight's input channels")
-        rank = len(spatial)
-        pad = padding_pairs(attrs.padding, rank)
-        channels = apply(lambda o: o * attrs.groups, kernel["O"])
-        if attrs.channels is not None:
-            expect_dim(channels, attrs.channels, who, "the weight's output channels")
-        out: dict[str, Dim] = {"N": have["N"], "C": channels}
-        for i, axis in enumerate(spatial):
-            grow = attrs.output_padding[i] - pad[i] - pad[i + rank]
-            stride, dilation = attrs.strides[i], attrs.dilation[i]
-            out[axis] = apply(
-                lambda e, k, s=stride, d=dilation, g=grow: (e - 1) * s + (k - 1) * d + 1 + g,
-                have[axis],
-                kernel[axis],
-            )
-        shape = shape_in_layout(out, attrs.out_layout or attrs.data_layout)
-        return tensor(shape, attrs.out_dtype or data.dtype)
-
-    return relation
-
-
-CONV2D_TRANSPOSE = define_op(
-    "nn.conv2d_transpose",
-    Conv2DTransposeAttrs,
+CONV3D = define_op(
+    "nn.conv3d",
+    Conv3DAttrs,
     inputs=("data", "weight"),
-    infer_type=conv_transpose_type("nn.conv2d_transpose", "HW"),
+    infer_type=conv_type("nn.conv3d", "DHW"),
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.group_conv2d_transpose_nchw(
-            *inputs,
-            attrs.strides,
-            attrs.padding,
-            out_type.dtype,
-            attrs.output_padding,
-            attrs.groups,
-        )
-    ],
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": _schedule_conv2d,
-    },
+    compute=_conv_compute,
+    schedules=PLAIN_SCHEDULES,
     precision=Precision.ALWAYS,
 )
 
@@ -346,7 +313,7 @@ def conv2d(
     return CONV2D(
         data,
         weight,
-        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
         data_layout=data_layout,
         kernel_layout=kernel_layout,
         out_layout=out_layout,
@@ -354,7 +321,7 @@ def conv2d(
     )
 
 
-def _conv_attrs(
+def conv_attrs(
     strides: object,
     padding: object,
     dilation: object,
@@ -391,7 +358,7 @@ def contrib_conv2d_nchwc(
     return CONTRIB_CONV2D_NCHWC(
         data,
         kernel,
-        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
         data_layout=data_layout,
         kernel_layout=kernel_layout,
         out_layout=out_layout,
@@ -417,7 +384,7 @@ def contrib_depthwise_conv2d_nchwc(
     return CONTRIB_DEPTHWISE_CONV2D_NCHWC(
         data,
         kernel,
-        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
         data_layout=data_layout,
         kernel_layout=kernel_layout,
         out_layout=out_layout,
@@ -443,7 +410,7 @@ def conv1d(
     return CONV1D(
         data,
         weight,
-        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
+        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
         data_layout=data_layout,
         kernel_layout=kernel_layout,
         out_layout=out_layout,
@@ -451,35 +418,30 @@ def conv1d(
     )
 
 
-def conv2d_transpose(
+def conv3d(
     data: RelayExpr,
     weight: RelayExpr,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
+    strides: int | Sequence[int] = (1, 1, 1),
+    padding: int | Sequence[int] = (0, 0, 0),
+    dilation: int | Sequence[int] = (1, 1, 1),
     groups: int = 1,
     channels: int | None = None,
     kernel_size: int | Sequence[int] | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IOHW",
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "OIDHW",
     out_layout: str = "",
-    output_padding: int | Sequence[int] = (0, 0),
     out_dtype: str = "",
 ) -> RelayExpr:
-    """Transposed convolution over two spatial axes.
+    """Convolution over three spatial axes; parameters as in `conv2d`.
 
-    Parameters are those of `conv2d`, and
-
-    output_padding : int or sequence of int
-        Extra rows and columns at the end of the output.
+    Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.
     """
-    return CONV2D_TRANSPOSE(
+    return CONV3D(
         data,
         weight,
-        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
         data_layout=data_layout,
         kernel_layout=kernel_layout,
         out_layout=out_layout,
-        output_padding=spread(output_padding, 2),
         out_dtype=out_dtype or "",
     )

@@ -20,22 +20,38 @@ from .conv import (
     contrib_depthwise_conv2d_nchwc,
     conv1d,
     conv2d,
-    conv2d_transpose,
+    conv3d,
 )
+from .conv_transpose import conv1d_transpose, conv2d_transpose, conv3d_transpose
 from .dense import batch_matmul, contrib_dense_pack, dense, matmul
 from .normalization import batch_norm, group_norm, instance_norm, l2_normalize, layer_norm
 from .pooling import (
+    adaptive_avg_pool1d,
     adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
     adaptive_max_pool2d,
+    adaptive_max_pool3d,
     avg_pool1d,
     avg_pool2d,
+    avg_pool3d,
     global_avg_pool2d,
     global_max_pool2d,
     max_pool1d,
     max_pool2d,
+    max_pool3d,
 )
 
 __all__ = [
+    "conv3d_transpose",
+    "conv3d",
+    "conv1d_transpose",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool3d",
+    "avg_pool3d",
+    "max_pool3d",
     "adaptive_avg_pool2d",
     "adaptive_max_pool2d",
     "avg_pool1d",

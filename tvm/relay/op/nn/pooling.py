@@ -53,6 +53,24 @@ class AvgPool1DAttrs(MaxPool1DAttrs, key="relay.attrs.AvgPool1DAttrs"):
     count_include_pad: bool = False
 
 
+class MaxPool3DAttrs(Attrs, key="relay.attrs.MaxPool3DAttrs"):
+    """A window over three axes; padding is (front, top, left, back, bottom, right)."""
+
+    pool_size: tuple[int, ...]
+    strides: tuple[int, ...] = (1, 1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
+    dilation: tuple[int, ...] = (1, 1, 1)
+    layout: str = "NCDHW"
+    out_layout: str = ""
+    ceil_mode: bool = False
+
+
+class AvgPool3DAttrs(MaxPool3DAttrs, key="relay.attrs.AvgPool3DAttrs"):
+    """A window over three axes whose mean is taken."""
+
+    count_include_pad: bool = False
+
+
 class GlobalPool2DAttrs(Attrs, key="relay.attrs.GlobalPool2DAttrs"):
     """Pooling over the whole of two axes."""
 
@@ -65,6 +83,22 @@ class AdaptivePool2DAttrs(Attrs, key="relay.attrs.AdaptivePool2DAttrs"):
 
     output_size: tuple[int, ...] | None = None  # None: keep
     layout: str = "NCHW"
+    out_layout: str = ""
+
+
+class AdaptivePool1DAttrs(Attrs, key="relay.attrs.AdaptivePool1DAttrs"):
+    """Pooling of one axis to an output size."""
+
+    output_size: tuple[int, ...] | None = None  # None: keep
+    layout: str = "NCW"
+    out_layout: str = ""
+
+
+class AdaptivePool3DAttrs(Attrs, key="relay.attrs.AdaptivePool3DAttrs"):
+    """Pooling of three axes to an output size."""
+
+    output_size: tuple[int, ...] | None = None  # None: keep
+    layout: str = "NCDHW"
     out_layout: str = ""
 
 
@@ -110,7 +144,7 @@ def _sized_type(who: str, spatial: str) -> TypeRelation:
 
 
 def _sizes(attrs: Attrs, extents: dict[str, Dim], spatial: str) -> Sequence[Dim]:
-    if not isinstance(attrs, AdaptivePool2DAttrs):
+    if isinstance(attrs, GlobalPool2DAttrs):
         return (1,) * len(spatial)
     if attrs.output_size is None:
         return [extents[axis] for axis in spatial]
@@ -130,8 +164,11 @@ def _generic(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sche
     return topi.generic.default_schedule(outs, True)
 
 
+_SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+
+
 def _pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
-    function = topi.nn.pool1d if rank == 1 else topi.nn.pool2d
+    function = (topi.nn.pool1d, topi.nn.pool2d, topi.nn.pool3d)[rank - 1]
 
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
         return [
@@ -145,7 +182,7 @@ def _pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
         name,
         attrs_type,
         inputs=("data",),
-        infer_type=pool_type(name, "HW"[2 - rank :]),
+        infer_type=pool_type(name, _SPATIAL[rank]),
         fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
         compute=compute,
         schedules={"generic": _generic, "cpu": _schedule_pool},
@@ -153,19 +190,21 @@ def _pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
     )
 
 
-def _sized_pool(name: str, attrs_type: type[Attrs], kind: str) -> Op:
+def _sized_pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
+    spatial = _SPATIAL[rank]
+    function = (topi.nn.adaptive_pool1d, topi.nn.adaptive_pool, topi.nn.adaptive_pool3d)[rank - 1]
     schedules: dict[str, Schedule] = {"generic": _generic, "cpu": _schedule_adaptive}
 
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
         extents = axes_extents(topi.utils.dims(inputs[0].shape), attrs.layout, name)
-        sizes = _sizes(attrs, extents, "HW")
-        return [topi.nn.adaptive_pool(inputs[0], sizes, kind, attrs.layout)]
+        sizes = _sizes(attrs, extents, spatial)
+        return [function(inputs[0], sizes, kind, attrs.layout)]
 
     return define_op(
         name,
         attrs_type,
         inputs=("data",),
-        infer_type=_sized_type(name, "HW"),
+        infer_type=_sized_type(name, spatial),
         fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
         compute=compute,
         schedules=schedules,
@@ -177,10 +216,16 @@ MAX_POOL2D = _pool("nn.max_pool2d", MaxPool2DAttrs, 2, "max")
 AVG_POOL2D = _pool("nn.avg_pool2d", AvgPool2DAttrs, 2, "avg")
 MAX_POOL1D = _pool("nn.max_pool1d", MaxPool1DAttrs, 1, "max")
 AVG_POOL1D = _pool("nn.avg_pool1d", AvgPool1DAttrs, 1, "avg")
-GLOBAL_MAX_POOL2D = _sized_pool("nn.global_max_pool2d", GlobalPool2DAttrs, "max")
-GLOBAL_AVG_POOL2D = _sized_pool("nn.global_avg_pool2d", GlobalPool2DAttrs, "avg")
-ADAPTIVE_MAX_POOL2D = _sized_pool("nn.adaptive_max_pool2d", AdaptivePool2DAttrs, "max")
-ADAPTIVE_AVG_POOL2D = _sized_pool("nn.adaptive_avg_pool2d", AdaptivePool2DAttrs, "avg")
+MAX_POOL3D = _pool("nn.max_pool3d", MaxPool3DAttrs, 3, "max")
+AVG_POOL3D = _pool("nn.avg_pool3d", AvgPool3DAttrs, 3, "avg")
+GLOBAL_MAX_POOL2D = _sized_pool("nn.global_max_pool2d", GlobalPool2DAttrs, 2, "max")
+GLOBAL_AVG_POOL2D = _sized_pool("nn.global_avg_pool2d", GlobalPool2DAttrs, 2, "avg")
+ADAPTIVE_MAX_POOL1D = _sized_pool("nn.adaptive_max_pool1d", AdaptivePool1DAttrs, 1, "max")
+ADAPTIVE_AVG_POOL1D = _sized_pool("nn.adaptive_avg_pool1d", AdaptivePool1DAttrs, 1, "avg")
+ADAPTIVE_MAX_POOL2D = _sized_pool("nn.adaptive_max_pool2d", AdaptivePool2DAttrs, 2, "max")
+ADAPTIVE_AVG_POOL2D = _sized_pool("nn.adaptive_avg_pool2d", AdaptivePool2DAttrs, 2, "avg")
+ADAPTIVE_MAX_POOL3D = _sized_pool("nn.adaptive_max_pool3d", AdaptivePool3DAttrs, 3, "max")
+ADAPTIVE_AVG_POOL3D = _sized_pool("nn.adaptive_avg_pool3d", AdaptivePool3DAttrs, 3, "avg")
 
 
 def _window_attrs(
@@ -346,3 +391,92 @@ def adaptive_avg_pool2d(
     return ADAPTIVE_AVG_POOL2D(
         data, output_size=as_optional_ints(output_size), layout=layout, out_layout=out_layout
     )
+
+
+def max_pool3d(
+    data: RelayExpr,
+    pool_size: int | Sequence[int] = (1, 1, 1),
+    strides: int | Sequence[int] = (1, 1, 1),
+    dilation: int | Sequence[int] = (1, 1, 1),
+    padding: int | Sequence[int] = (0, 0, 0),
+    layout: str = "NCDHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> RelayExpr:
+    """The largest element of each window over three axes; parameters as in `max_pool2d`.
+
+    Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.
+    """
+    return MAX_POOL3D(
+        data,
+        **_window_attrs(pool_size, strides, dilation, padding, 3),
+        layout=layout,
+        out_layout=out_layout,
+        ceil_mode=bool(ceil_mode),
+    )
+
+
+def avg_pool3d(
+    data: RelayExpr,
+    pool_size: int | Sequence[int] = (1, 1, 1),
+    strides: int | Sequence[int] = (1, 1, 1),
+    dilation: int | Sequence[int] = (1, 1, 1),
+    padding: int | Sequence[int] = (0, 0, 0),
+    layout: str = "NCDHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> RelayExpr:
+    """The mean of each window over three axes; parameters as in `max_pool3d` and `avg_pool2d`."""
+    return AVG_POOL3D(
+        data,
+        **_window_attrs(pool_size, strides, dilation, padding, 3),
+        layout=layout,
+        out_layout=out_layout,
+        ceil_mode=bool(ceil_mode),
+        count_include_pad=bool(count_include_pad),
+    )
+
+
+def _adaptive(op: Op, data: RelayExpr, size: object, layout: str, out_layout: str) -> RelayExpr:
+    return op(data, output_size=as_optional_ints(size), layout=layout, out_layout=out_layout)  # type: ignore[no-any-return]
+
+
+def adaptive_max_pool1d(
+    data: RelayExpr,
+    output_size: int | Sequence[int] | None = None,
+    layout: str = "NCW",
+    out_layout: str = "",
+) -> RelayExpr:
+    """As `adaptive_max_pool2d`, along one axis."""
+    return _adaptive(ADAPTIVE_MAX_POOL1D, data, output_size, layout, out_layout)
+
+
+def adaptive_avg_pool1d(
+    data: RelayExpr,
+    output_size: int | Sequence[int] | None = None,
+    layout: str = "NCW",
+    out_layout: str = "",
+) -> RelayExpr:
+    """As `adaptive_avg_pool2d`, along one axis."""
+    return _adaptive(ADAPTIVE_AVG_POOL1D, data, output_size, layout, out_layout)
+
+
+def adaptive_max_pool3d(
+    data: RelayExpr,
+    output_size: int | Sequence[int] | None = None,
+    layout: str = "NCDHW",
+    out_layout: str = "",
+) -> RelayExpr:
+    """As `adaptive_max_pool2d`, over three axes."""
+    return _adaptive(ADAPTIVE_MAX_POOL3D, data, output_size, layout, out_layout)
+
+
+def adaptive_avg_pool3d(
+    data: RelayExpr,
+    output_size: int | Sequence[int] | None = None,
+    layout: str = "NCDHW",
+    out_layout: str = "",
+) -> RelayExpr:
+    """As `adaptive_avg_pool2d`, over three axes."""
+    return _adaptive(ADAPTIVE_AVG_POOL3D, data, output_size, layout, out_layout)

@@ -205,6 +205,32 @@ def conv1d(
     )
 
 
+def conv3d_ncdhw(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int = 1,
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Convolution of NCDHW data by an OIDHW kernel."""
+    return conv(Input, Filter, stride, padding, dilation, groups, "NCDHW", "OIDHW", out_dtype)
+
+
+def conv3d_ndhwc(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int = 1,
+    out_dtype: str | None = "float32",
+) -> te.Tensor:
+    """Convolution of NDHWC data by a DHWIO kernel."""
+    return conv(Input, Filter, stride, padding, dilation, groups, "NDHWC", "DHWIO", out_dtype)
+
+
 def conv2d_NCHWc(
     data: te.Tensor,
     kernel: te.Tensor,

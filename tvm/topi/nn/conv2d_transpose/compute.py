@@ -1,4 +1,7 @@
-"""Transposed convolution: spread the data with zeros, then convolve with the flipped kernel."""
+"""Transposed convolution over any number of spatial axes.
+
+out[n, f, y] = sum over c, k of data[n, c, r] * weight[c, f, k]    where r * s + k * d = y + pad
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,70 @@ from ..conv2d.compute import _as, _spread
 from ..utils import get_pad_tuple_generic
 
 
+def conv_transpose(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    output_padding: Any,
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Transposed convolution over the spatial axes that the data's layout names.
+
+    Parameters
+    ----------
+    data, kernel : te.Tensor
+        The data, and a kernel whose I are all input channels and whose O those of one group.
+    stride, padding, dilation, output_padding
+        One number, or one for each spatial axis; padding also two for each.
+    groups : int
+        The number of channel groups.
+    data_layout, kernel_layout : str
+        Such as "NCHW" and "IOHW".
+    out_dtype : str, optional
+        The dtype of the sums, the data's by default.
+    """
+    spatial = "".join([axis for axis in data_layout if axis not in "NC"])
+    rank = len(spatial)
+    have = dict(zip(data_layout, dims(data.shape), strict=True))
+    window = dict(zip(kernel_layout, dims(kernel.shape), strict=True))
+    strides, dilations, extra = [_spread(v, rank) for v in (stride, dilation, output_padding)]
+    pads = get_pad_tuple_generic(padding, [window[axis] for axis in spatial])
+    group_in, group_out = have["C"] // groups, window["O"]
+    out: dict[str, Any] = {"N": have["N"], "C": group_out * groups}
+    for i, axis in enumerate(spatial):
+        reach = (window[axis] - 1) * dilations[i] + 1 - pads[i] - pads[i + rank] + extra[i]
+        out[axis] = (have[axis] - 1) * strides[i] + reach
+    rc = te.reduce_axis((0, group_in), name="rc")
+    taps = [te.reduce_axis((0, window[axis]), name=f"r{axis.lower()}") for axis in spatial]
+    dtype = out_dtype or data.dtype
+
+    def element(*indices: Any) -> Any:
+        at = dict(zip(data_layout, indices, strict=True))
+        group = tir.indexdiv(at["C"], group_out) if groups > 1 else 0
+        where: dict[str, Any] = {"N": at["N"], "C": group * group_in + rc.var}
+        weight_at = {"I": where["C"], "O": tir.indexmod(at["C"], group_out)}
+        inside = []
+        for i, axis in enumerate(spatial):
+            position = at[axis] + pads[i] - taps[i].var * dilations[i]
+            where[axis] = tir.indexdiv(position, strides[i])
+            weight_at[axis] = taps[i].var
+            inside += [position >= 0, where[axis] < have[axis]]
+            if strides[i] > 1:
+                inside.append(tir.EQ(tir.indexmod(position, strides[i]), 0))
+        value = _as(data(*[where[axis] for axis in data_layout]), dtype)
+        taken = tir.if_then_else(tir.all(*inside), value, tir.const(0, dtype))
+        weight = _as(kernel(*[weight_at[axis] for axis in kernel_layout]), dtype)
+        return te.sum(taken * weight, axis=[rc, *taps])
+
+    name = f"conv{rank}d_transpose_{data_layout.lower()}"
+    return te.compute([out[axis] for axis in data_layout], element, name=name, tag=name)
+
+
 def group_conv2d_transpose_nchw(
     data: te.Tensor,
     kernel: te.Tensor,
@@ -21,37 +88,9 @@ def group_conv2d_transpose_nchw(
     groups: int,
 ) -> te.Tensor:
     """Transposed convolution of NCHW data by an (in, out / groups, kh, kw) kernel."""
-    n, channels, height, width = dims(data.shape)
-    _, group_out, kh, kw = dims(kernel.shape)
-    sh, sw = _spread(stride, 2)
-    pad_h, pad_w = _spread(output_padding, 2)
-    top, left, bottom, right = get_pad_tuple_generic(padding, (kh, kw))
-    group_in = channels // groups
-    oh = (height - 1) * sh + kh - top - bottom + pad_h
-    ow = (width - 1) * sw + kw - left - right + pad_w
-    rc = te.reduce_axis((0, group_in), name="rc")
-    ky = te.reduce_axis((0, kh), name="rh")
-    kx = te.reduce_axis((0, kw), name="rw")
-    dtype = out_dtype or data.dtype
-
-    def element(b: Any, f: Any, y: Any, x: Any) -> Any:
-        # output row y takes input row r through kernel row ky where r * stride + ky = y + top
-        row, column = y + top - ky.var, x + left - kx.var
-        group = tir.indexdiv(f, group_out)
-        r, c = tir.indexdiv(row, sh), tir.indexdiv(column, sw)
-        taken = tir.all(
-            row >= 0, column >= 0, r < height, c < width,
-            tir.EQ(tir.indexmod(row, sh), 0), tir.EQ(tir.indexmod(column, sw), 0),
-        )  # fmt: skip
-        channel = group * group_in + rc.var
-        value = tir.if_then_else(taken, _as(data(b, channel, r, c), dtype), tir.const(0, dtype))
-        weight = kernel(channel, tir.indexmod(f, group_out), ky.var, kx.var)
-        return te.sum(value * _as(weight, dtype), axis=[rc, ky, kx])
-
-    return te.compute(
-        (n, group_out * groups, oh, ow), element, name="conv2d_transpose_nchw",
-        tag="conv2d_transpose_nchw",
-    )  # fmt: skip
+    return conv_transpose(
+        data, kernel, stride, padding, 1, output_padding, groups, "NCHW", "IOHW", out_dtype
+    )
 
 
 def conv2d_transpose_nchw(
@@ -64,5 +103,61 @@ def conv2d_transpose_nchw(
 ) -> te.Tensor:
     """Transposed convolution of NCHW data by an (in, out, kh, kw) kernel."""
     return group_conv2d_transpose_nchw(
+        Input, Filter, strides, padding, out_dtype, output_padding, 1
+    )
+
+
+def group_conv1d_transpose_ncw(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    stride: Any,
+    padding: Any,
+    out_dtype: str | None,
+    output_padding: Any,
+    groups: int,
+) -> te.Tensor:
+    """Transposed convolution of NCW data by an (in, out / groups, kw) kernel."""
+    return conv_transpose(
+        data, kernel, stride, padding, 1, output_padding, groups, "NCW", "IOW", out_dtype
+    )
+
+
+def conv1d_transpose_ncw(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    stride: Any,
+    padding: Any,
+    out_dtype: str,
+    output_padding: Any,
+) -> te.Tensor:
+    """Transposed convolution of NCW data by an (in, out, kw) kernel."""
+    return group_conv1d_transpose_ncw(data, kernel, stride, padding, out_dtype, output_padding, 1)
+
+
+def group_conv3d_transpose_ncdhw(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    strides: Any,
+    padding: Any,
+    out_dtype: str | None,
+    output_padding: Any,
+    groups: int,
+) -> te.Tensor:
+    """Transposed convolution of NCDHW data by an (in, out / groups, kd, kh, kw) kernel."""
+    return conv_transpose(
+        data, kernel, strides, padding, 1, output_padding, groups, "NCDHW", "IODHW", out_dtype
+    )
+
+
+def conv3d_transpose_ncdhw(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    strides: Any,
+    padding: Any,
+    out_dtype: str,
+    output_padding: Any,
+) -> te.Tensor:
+    """Transposed convolution of NCDHW data by an (in, out, kd, kh, kw) kernel."""
+    return group_conv3d_transpose_ncdhw(
         Input, Filter, strides, padding, out_dtype, output_padding, 1
     )

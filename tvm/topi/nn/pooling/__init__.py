@@ -1,5 +1,23 @@
 """Pooling."""
 
-from .compute import adaptive_pool, global_pool, pool1d, pool2d, window_count
+from .compute import (
+    adaptive_pool,
+    adaptive_pool1d,
+    adaptive_pool3d,
+    global_pool,
+    pool1d,
+    pool2d,
+    pool3d,
+    window_count,
+)
 
-__all__ = ["adaptive_pool", "global_pool", "pool1d", "pool2d", "window_count"]
+__all__ = [
+    "adaptive_pool",
+    "adaptive_pool1d",
+    "adaptive_pool3d",
+    "global_pool",
+    "pool1d",
+    "pool2d",
+    "pool3d",
+    "window_count",
+]

@@ -50,17 +50,9 @@ def pool2d(
         Count padded elements in the mean.
     """
     return _pool(
-        data,
-        kernel,
-        stride,
-        dilation,
-        padding,
-        pool_type,
-        ceil_mode,
-        layout,
-        count_include_pad,
+        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad,
         "HW",
-    )
+    )  # fmt: skip
 
 
 def pool1d(
@@ -76,17 +68,27 @@ def pool1d(
 ) -> te.Tensor:
     """Pooling over windows of one axis; parameters as in `pool2d`."""
     return _pool(
-        data,
-        kernel,
-        stride,
-        dilation,
-        padding,
-        pool_type,
-        ceil_mode,
-        layout,
-        count_include_pad,
+        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad,
         "W",
-    )
+    )  # fmt: skip
+
+
+def pool3d(
+    data: te.Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCDHW",
+    count_include_pad: bool = True,
+) -> te.Tensor:
+    """Pooling over windows of three axes; parameters as in `pool2d`, padding front to right."""
+    return _pool(
+        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad,
+        "DHW",
+    )  # fmt: skip
 
 
 def axis_positions(layout: str, spatial: str) -> list[int]:
@@ -190,13 +192,34 @@ def adaptive_pool(
     data: te.Tensor, output_size: Sequence[int], pool_type: str, layout: str = "NCHW"
 ) -> te.Tensor:
     """Pooling to `output_size` nearly equal windows over two axes."""
-    at = axis_positions(layout, "HW")
+    return _adaptive_pool(data, output_size, pool_type, layout, "HW")
+
+
+def adaptive_pool1d(
+    data: te.Tensor, output_size: Sequence[int], pool_type: str, layout: str = "NCW"
+) -> te.Tensor:
+    """Pooling to `output_size` nearly equal windows over one axis."""
+    return _adaptive_pool(data, output_size, pool_type, layout, "W")
+
+
+def adaptive_pool3d(
+    data: te.Tensor, output_size: Sequence[int], pool_type: str, layout: str = "NCDHW"
+) -> te.Tensor:
+    """Pooling to `output_size` nearly equal windows over three axes."""
+    return _adaptive_pool(data, output_size, pool_type, layout, "DHW")
+
+
+def _adaptive_pool(
+    data: te.Tensor, output_size: Sequence[int], kind: str, layout: str, spatial: str
+) -> te.Tensor:
+    at = axis_positions(layout, spatial)
     extents = dims(data.shape)
     sizes = list(dims(output_size))
     if all(extents[axis] % size == 0 for axis, size in zip(at, sizes, strict=True)):
         steps = [extents[axis] // size for axis, size in zip(at, sizes, strict=True)]
-        return pool2d(data, steps, steps, (1, 1), (0, 0, 0, 0), pool_type, False, layout)
-    return _uneven_pool(data, at, sizes, pool_type)
+        ones, none = (1,) * len(at), (0,) * (2 * len(at))
+        return _pool(data, steps, steps, ones, none, kind, False, layout, True, spatial)
+    return _uneven_pool(data, at, sizes, kind)
 
 
 def _uneven_pool(data: te.Tensor, at: Sequence[int], sizes: Sequence[int], kind: str) -> te.Tensor:

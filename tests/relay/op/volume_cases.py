@@ -1,0 +1,109 @@
+"""Cases of convolution and pooling over one and three axes, with PyTorch as the reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from tvm import relay
+
+from .cases import Array, Case, floats
+
+
+def _torch(function: Any, **options: Any) -> Any:
+    return lambda *arrays: function(*[torch.from_numpy(a) for a in arrays], **options).numpy()
+
+
+def conv3d_cases() -> list[Case]:
+    rows: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+        ((1, 4, 5, 6, 7), (8, 4, 3, 3, 3), {"padding": 1}),
+        ((2, 6, 4, 8, 8), (4, 3, 1, 3, 2), {"groups": 2, "padding": (0, 1, 1)}),
+        ((1, 3, 9, 9, 16), (16, 3, 3, 3, 3), {"stride": 2, "dilation": (2, 1, 1)}),
+    ]
+    cases = []
+    for data, weight, options in rows:
+        attrs = {("strides" if k == "stride" else k): v for k, v in options.items()}
+        cases.append(
+            Case(
+                "nn.conv3d",
+                lambda x, w, a=attrs: relay.nn.conv3d(x, w, **a),
+                (floats(*data), floats(*weight)),
+                _torch(F.conv3d, **options),
+                1e-4,
+            )
+        )
+    cases.append(
+        Case(
+            "nn.conv3d",
+            lambda x, w: relay.nn.conv3d(x, w, data_layout="NDHWC", kernel_layout="DHWIO"),
+            (floats(1, 4, 5, 6, 3), floats(2, 2, 2, 3, 8)),
+            lambda x, w: (
+                _torch(F.conv3d)(x.transpose(0, 4, 1, 2, 3), w.transpose(4, 3, 0, 1, 2))
+            ).transpose(0, 2, 3, 4, 1),
+            1e-4,
+        )
+    )
+    return cases
+
+
+def transposed_cases() -> list[Case]:
+    functions = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
+    options: list[dict[str, Any]] = [
+        {},
+        {"stride": 2, "padding": 1, "output_padding": 1},
+        {"stride": 3, "groups": 2, "dilation": 2},
+    ]
+    cases = []
+    for rank, function in functions.items():
+        op = getattr(relay.nn, f"conv{rank}d_transpose")
+        for option in options:
+            attrs = {("strides" if k == "stride" else k): v for k, v in option.items()}
+            shape, window = (2, 4, *(5, 6, 7)[:rank]), (4, 3, *(3, 2, 3)[:rank])
+            cases.append(
+                Case(
+                    f"nn.conv{rank}d_transpose",
+                    lambda x, w, op=op, a=attrs: op(x, w, **a),
+                    (floats(*shape), floats(*window)),
+                    _torch(function, **option),
+                    1e-4,
+                )
+            )
+    return cases
+
+
+def _max_pool3d(x: Array) -> Array:
+    return _torch(F.max_pool3d, kernel_size=3, stride=2, padding=1)(x)
+
+
+def _avg_pool3d(x: Array) -> Array:
+    return _torch(F.avg_pool3d, kernel_size=3, stride=2, padding=1, count_include_pad=False)(x)
+
+
+def volume_pool_cases() -> list[Case]:
+    window = {"pool_size": 3, "strides": 2, "padding": 1}
+    data = (floats(1, 3, 6, 7, 9),)
+    cases = [
+        Case("nn.max_pool3d", lambda x: relay.nn.max_pool3d(x, **window), data, _max_pool3d),
+        Case("nn.avg_pool3d", lambda x: relay.nn.avg_pool3d(x, **window), data, _avg_pool3d, 1e-4),
+    ]
+    for kind in ("max", "avg"):
+        for rank, shape in ((1, (2, 3, 10)), (3, (1, 2, 7, 8, 9))):
+            for size in ((4, 3, 5)[:rank], (1,) * rank):
+                cases.append(
+                    Case(
+                        f"nn.adaptive_{kind}_pool{rank}d",
+                        lambda x, k=kind, r=rank, s=size: getattr(
+                            relay.nn, f"adaptive_{k}_pool{r}d"
+                        )(x, s),
+                        (floats(*shape),),
+                        _torch(getattr(F, f"adaptive_{kind}_pool{rank}d"), output_size=size),
+                        1e-4,
+                    )
+                )
+    return cases
+
+
+def volume_cases() -> list[Case]:
+    return conv3d_cases() + transposed_cases() + volume_pool_cases()
