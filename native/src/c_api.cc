@@ -50,7 +50,12 @@ int TVMFuncCall(TVMFunctionHandle handle, TVMValue* arg_values, int* type_codes,
     return func->direct(arg_values, type_codes, num_args, ret_val, ret_type_code, nullptr);
   }
   TVMRetValue rv;
-  func->caller(func, TVMArgs(arg_values, type_codes, num_args), &rv);
+  try {
+    func->caller(func, TVMArgs(arg_values, type_codes, num_args), &rv);
+  } catch (const ArgumentError& error) {
+    if (func->name.empty()) throw;
+    throw error.In(func->name);
+  }
   MoveToCaller(std::move(rv), ret_val, ret_type_code);
   TVM_API_END();
 }
@@ -81,6 +86,11 @@ int TVMFuncRegisterGlobal(const char* name, TVMFunctionHandle f, int override) {
   TVM_API_BEGIN();
   Registry::Set(name, PackedFunc(ObjectPtr<PackedFuncObj>(FromHandle<PackedFuncObj>(f))), override != 0);
   TVM_API_END();
+}
+
+int TVMFuncGetName(TVMFunctionHandle func, const char** out) {
+  *out = FromHandle<PackedFuncObj>(func)->name.c_str();
+  return 0;
 }
 
 int TVMFuncGetGlobal(const char* name, TVMFunctionHandle* out) {

@@ -14,9 +14,10 @@ namespace {
 struct TypeTable {
   std::mutex mutex;
   std::vector<std::string> keys;
+  std::vector<uint32_t> parents;  // of every index; a plain object's is its own
   std::map<std::string, uint32_t> indices;
 
-  TypeTable() : keys(kStaticIndexEnd) {
+  TypeTable() : keys(kStaticIndexEnd), parents(kStaticIndexEnd, kRuntimeObject) {
     Put(kRuntimeObject, "runtime.Object");
     Put(kRuntimeModule, "runtime.Module");
     Put(kRuntimeNDArray, "runtime.NDArray");
@@ -31,6 +32,14 @@ struct TypeTable {
     keys[index] = key;
     indices[key] = index;
   }
+  uint32_t Find(const std::string& key) {
+    auto [it, inserted] = indices.try_emplace(key, static_cast<uint32_t>(keys.size()));
+    if (inserted) {
+      keys.push_back(key);
+      parents.push_back(kRuntimeObject);
+    }
+    return it->second;
+  }
   static TypeTable& Global() {
     static auto* table = new TypeTable();
     return *table;
@@ -42,9 +51,37 @@ struct TypeTable {
 uint32_t Object::TypeKey2Index(const std::string& key) {
   TypeTable& table = TypeTable::Global();
   std::lock_guard<std::mutex> lock(table.mutex);
-  auto [it, inserted] = table.indices.try_emplace(key, static_cast<uint32_t>(table.keys.size()));
-  if (inserted) table.keys.push_back(key);
-  return it->second;
+  return table.Find(key);
+}
+
+uint32_t Object::DeclareType(const char* key, uint32_t parent) {
+  TypeTable& table = TypeTable::Global();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  uint32_t index = table.Find(key);
+  if (index != kRuntimeObject) table.parents[index] = parent;
+  return index;
+}
+
+bool Object::IsDerived(uint32_t index, uint32_t ancestor) {
+  TypeTable& table = TypeTable::Global();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  while (index != ancestor && index != kRuntimeObject && index < table.parents.size()) index = table.parents[index];
+  return index == ancestor;
+}
+
+namespace {
+std::atomic<const char* (*)(void*)> foreign_type_name{nullptr};
+}
+
+std::string ForeignTypeName(const Object* object) {
+  if (object == nullptr) return "None";
+  auto name = foreign_type_name.load();
+  if (object->type_index() != kRuntimeForeign || name == nullptr) return object->GetTypeKey();
+  return name(static_cast<const ForeignObj*>(object)->foreign);
+}
+
+void ThrowBadDowncast(const Object* found, uint32_t expected) {
+  ThrowTypeError("expected ", Object::TypeIndex2Key(expected), ", got ", ForeignTypeName(found));
 }
 
 std::string Object::TypeIndex2Key(uint32_t index) {
@@ -95,6 +132,11 @@ int TVMObjectWrapForeign(void* foreign, void (*fin)(void*), TVMObjectHandle* out
   TVM_API_BEGIN();
   *out = ObjectPtr<Object>(make_object<ForeignObj>(foreign, fin)).release();
   TVM_API_END();
+}
+
+int TVMObjectSetForeignNamer(const char* (*type_name)(void*)) {
+  foreign_type_name = type_name;
+  return 0;
 }
 
 void* TVMObjectUnwrapForeign(TVMObjectHandle obj, void (*fin)(void*)) {

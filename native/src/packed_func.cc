@@ -29,8 +29,10 @@ const char* ArgTypeCode2Str(int type_code) {
   }
 }
 
-void TVMArgValue::ThrowMismatch(const char* expected) const {
-  ThrowTypeError("expected ", expected, ", got ", ArgTypeCode2Str(type_code_));
+void TVMArgValue::ThrowMismatch(const std::string& expected) const {
+  std::string found = ArgTypeCode2Str(type_code_);
+  if (type_code_ == kTVMObjectHandle) found = ForeignTypeName(static_cast<Object*>(value_.v_handle));
+  throw ArgumentError(index_, Cat("expected ", expected, ", got ", found));
 }
 
 TVMArgValue::operator int64_t() const {
@@ -40,7 +42,9 @@ TVMArgValue::operator int64_t() const {
 
 TVMArgValue::operator int() const {
   int64_t value = operator int64_t();
-  if (value < INT_MIN || value > INT_MAX) ThrowValueError("expected a 32-bit integer, got ", value);
+  if (value < INT_MIN || value > INT_MAX) {
+    ThrowValueError(index_ < 0 ? "" : Cat("argument ", index_, ": "), "expected a 32-bit integer, got ", value);
+  }
   return static_cast<int>(value);
 }
 
@@ -120,8 +124,28 @@ TVMArgValue::operator Module() const {
 }
 
 TVMArgValue TVMArgs::operator[](int i) const {
-  if (i < 0 || i >= num_args) ThrowTypeError("argument ", i, " is missing: got ", num_args, " arguments");
-  return TVMArgValue(values[i], type_codes[i]);
+  if (i < 0 || i >= num_args) throw ArgumentError(i, Cat("it is missing, got ", num_args, " arguments"));
+  return TVMArgValue(values[i], type_codes[i], i);
+}
+
+namespace {
+
+// The code of a value that is some object, other than an array.
+int ObjectTypeCode(const Object* object) {
+  if (object == nullptr) return kTVMNullptr;
+  if (object->type_index() == kRuntimeModule) return kTVMModuleHandle;
+  return object->type_index() == kRuntimePackedFunc ? kTVMPackedFuncHandle : kTVMObjectHandle;
+}
+
+}  // namespace
+
+void TVMArgsSetter::operator()(size_t i, const ObjectRef& value) const {
+  const Object* object = value.get();
+  if (object != nullptr && object->type_index() == kRuntimeNDArray) {
+    Handle(i, &static_cast<NDArrayObj*>(value.get_mutable())->dl_tensor, kTVMNDArrayHandle);
+  } else {
+    Ref(i, value, ObjectTypeCode(object));
+  }
 }
 
 void TVMArgsSetter::operator()(size_t i, const Module& value) const { Ref(i, value, kTVMModuleHandle); }
@@ -156,7 +180,11 @@ TVMRetValue& TVMRetValue::operator=(PackedFunc value) {
 }
 
 TVMRetValue& TVMRetValue::operator=(const ObjectRef& value) {
-  SetObject(kTVMObjectHandle, ObjectPtr<Object>(value.get_mutable()));
+  const Object* object = value.get();
+  if (object != nullptr && object->type_index() == kRuntimeNDArray) {
+    return *this = NDArray(ObjectPtr<NDArrayObj>(static_cast<NDArrayObj*>(value.get_mutable())));
+  }
+  SetObject(ObjectTypeCode(object), ObjectPtr<Object>(value.get_mutable()));
   return *this;
 }
 

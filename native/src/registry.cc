@@ -2,6 +2,8 @@
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <mutex>
 #include <unordered_map>
 
@@ -18,7 +20,14 @@ struct Table {
   }
 };
 
+std::atomic<int (*)()> check_signals{nullptr};
+
 }  // namespace
+
+void EnvCheckSignals() {
+  auto check = check_signals.load();
+  if (check != nullptr && check() != 0) ThrowLastError();
+}
 
 void Registry::Set(const std::string& name, PackedFunc func, bool override) {
   Table& table = Table::Global();
@@ -29,7 +38,25 @@ void Registry::Set(const std::string& name, PackedFunc func, bool override) {
     ThrowValueError("global function '", name, "' is already registered; pass override=True to replace it");
   }
   previous = slot;
+  if (func.func()->name.empty()) func.func()->name = name;
   slot = std::move(func);
+}
+
+Registry& Registry::set_body(PackedFunc func) {
+  if (on_taken_ == OnTaken::kKeep && Find(name_).defined()) {
+    std::fprintf(stderr, "global function '%s' is already registered; that of the library being loaded is left out\n",
+                 name_.c_str());
+  } else {
+    Set(name_, std::move(func), on_taken_ == OnTaken::kReplace);
+  }
+  return *this;
+}
+
+const PackedFunc* Registry::Get(const std::string& name) {
+  Table& table = Table::Global();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  auto it = table.functions.find(name);
+  return it == table.functions.end() ? nullptr : &it->second;
 }
 
 PackedFunc Registry::Find(const std::string& name) {
@@ -61,3 +88,11 @@ std::vector<std::string> Registry::ListNames() {
 
 }  // namespace runtime
 }  // namespace tvm
+
+int TVMBackendRegisterEnvCAPI(const char* name, void* ptr) {
+  TVM_API_BEGIN();
+  using namespace tvm::runtime;
+  if (std::string(name) != "PyErr_CheckSignals") ThrowValueError("no function of the environment is called '", name, "'");
+  check_signals = reinterpret_cast<int (*)()>(ptr);
+  TVM_API_END();
+}

@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
   PackedFunc add = Registry::Find("demo.add");
   assert(int64_t(add(2, 40)) == 42);
   assert(error_of([&] { add(1); }) == "TypeError: demo.add takes 2 arguments, got 1");
-  assert(error_of([&] { add(1, "x"); }) == "TypeError: expected int, got str");
+  assert(error_of([&] { add(1, "x"); }) == "TypeError: demo.add: argument 1: expected int, got str");
   assert(!Registry::Find("demo.none").defined());
 
   NDArray array = NDArray::Empty({2, 2}, DLDataType{kDLFloat, 32, 1}, DLDevice{kDLCPU, 0});

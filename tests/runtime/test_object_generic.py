@@ -19,7 +19,7 @@ class Number(ObjectGeneric):
 
 def test_containers() -> None:
     array, mapping = convert([1, [2.5], "x"]), convert({"a": [1]})
-    assert isinstance(array, tvm.ir.Array) and array[-1] == "x" and array[:2] == (1, (2.5,))
+    assert isinstance(array, tvm.ir.Array) and array[-1] == "x" and array[:2] == [1, (2.5,)]
     assert isinstance(mapping, tvm.ir.Map) and mapping["a"] == (1,)
 
 

@@ -10,11 +10,20 @@ from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE, PyBuffer_Release
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport strlen
 
 from tvm.support.dtype import DType, dtype_from_code
 
 cdef extern from "Python.h" nogil:
     int Py_IsInitialized()
+
+cdef extern from "Python.h":
+    int PyErr_CheckSignals() except -1
+    const char* PyUnicode_AsUTF8AndSize(object, Py_ssize_t*) except NULL
+
+    ctypedef struct TypeObject "PyTypeObject":
+        const char* tp_name
+        object (*tp_new)(type, tuple, void*)
 
 
 include "c_api.pxi"
@@ -28,14 +37,17 @@ cdef object _module_class = None
 cdef object _device_class = None
 cdef object _error_from_text = None
 cdef object _object_class = ()
+cdef object _native_class = None
 cdef object _numpy_bool = ()
 
 
-def set_classes(*, object=None, ndarray=None, func=None, module=None, device=None, error=None,
+def set_classes(*, object=None, native=None, ndarray=None, func=None, module=None, device=None, error=None,
                 numpy_bool=None):
     """Tell which Python classes stand for native values; `error` makes an exception of a message."""
     global _object_class, _ndarray_class, _func_class, _module_class, _device_class, _error_from_text, _numpy_bool
+    global _native_class
     _object_class = object or _object_class
+    _native_class = native or _native_class
     _ndarray_class = ndarray or _ndarray_class
     _func_class = func or _func_class
     _module_class = module or _module_class
@@ -79,6 +91,30 @@ cdef void* wrap_python(object value) except NULL:
     Py_INCREF(value)
     TVMObjectWrapForeign(<void*>value, drop_python_reference, &handle)
     return handle
+
+
+cdef const char* python_type_name(void* obj) noexcept with gil:
+    cdef type kind = type(<object>obj)
+    return (<TypeObject*>kind).tp_name
+
+
+TVMObjectSetForeignNamer(python_type_name)
+
+
+cdef int check_python_signals() noexcept with gil:
+    try:
+        PyErr_CheckSignals()
+    except BaseException as error:
+        return set_python_error(error)
+    return 0
+
+
+TVMBackendRegisterEnvCAPI("PyErr_CheckSignals", <void*>check_python_signals)
+
+
+def raise_last_ffi_error():
+    """Raise the exception for the error that the last entry point set."""
+    raise_last_error()
 
 
 cdef int set_python_error(object error) noexcept:
@@ -172,31 +208,52 @@ DEF MAX_STACK_ARGS = 8
 cdef object call_packed(void* func, tuple args):
     cdef TVMValue stack_values[MAX_STACK_ARGS]
     cdef int stack_codes[MAX_STACK_ARGS]
-    cdef TVMValue* values = stack_values
-    cdef int* codes = stack_codes
+    cdef TVMValue* values
+    cdef Py_ssize_t count = len(args)
+    if count <= MAX_STACK_ARGS:
+        return call_with(func, args, count, stack_values, stack_codes)
+    values = <TVMValue*>malloc(count * (sizeof(TVMValue) + sizeof(int)))
+    try:
+        return call_with(func, args, count, values, <int*>(values + count))
+    finally:
+        free(values)
+
+
+cdef inline object call_with(void* func, tuple args, Py_ssize_t count, TVMValue* values, int* codes):
     cdef TVMValue ret
     cdef int ret_code = kTVMNullptr
-    cdef Py_ssize_t count = len(args)
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i = 0
     cdef int rc
     cdef list kept = None
-    if count > MAX_STACK_ARGS:
-        values = <TVMValue*>malloc(count * (sizeof(TVMValue) + sizeof(int)))
-        codes = <int*>(values + count)
     try:
         for i in range(count):
-            if kept is None and not isinstance(args[i], NDArrayBase):
-                kept = []
-            set_argument(args[i], &values[i], &codes[i], kept)
-        ret.v_int64 = 0
-        with nogil:
-            rc = TVMFuncCall(func, values, codes, <int>count, &ret, &ret_code)
-        if rc != 0:
-            raise_last_error()
-    finally:
-        if values != stack_values:
-            free(values)
-    return take_result(ret, ret_code)
+            arg = args[i]
+            if isinstance(arg, NDArrayBase):
+                values[i].v_handle = (<NDArrayBase>arg).tensor
+                codes[i] = kTVMDLTensorHandle if (<NDArrayBase>arg).borrowed else kTVMNDArrayHandle
+            elif not set_plain_argument(arg, &values[i], &codes[i]):
+                if kept is None:
+                    kept = []
+                set_rare_argument(arg, &values[i], &codes[i], kept)
+    except (OverflowError, ValueError, TypeError) as error:
+        raise refused_argument(func, i, args[i], error) from error
+    ret.v_int64 = 0
+    with nogil:
+        rc = TVMFuncCall(func, values, codes, <int>count, &ret, &ret_code)
+    if rc != 0:
+        raise_last_error()
+    return None if ret_code == kTVMNullptr else take_result(ret, ret_code)
+
+
+cdef object refused_argument(void* func, Py_ssize_t index, object arg, object error):
+    """The error again, with the function, the argument's place and its type."""
+    cdef const char* name = NULL
+    TVMFuncGetName(func, &name)
+    who = f"{name.decode()}: " if name[0] else ""
+    try:
+        return type(error)(f"{who}argument {index} of type {type(arg).__name__}: {error}")
+    except TypeError:  # a class with a constructor of its own, such as UnicodeEncodeError
+        return error
 
 
 # whether an object is being made around a native one; nobody else makes such objects, for their
@@ -214,7 +271,7 @@ cdef object wrapper(type kind):
     global _wraps_native
     _wraps_native = True
     try:
-        return kind.__new__(kind)
+        return (<TypeObject*>kind).tp_new(kind, (), NULL)
     finally:
         _wraps_native = False
 
@@ -245,6 +302,13 @@ cdef class PackedFuncBase:
     def handle(self):
         return ctypes.c_void_p(<uintptr_t>self.func)
 
+    @property
+    def name(self):
+        """The name it is registered under, empty if it is not."""
+        cdef const char* text = NULL
+        check(TVMFuncGetName(self.func, &text))
+        return text.decode()
+
 
 cdef object make_func(void* handle, bint is_global=False):
     cdef PackedFuncBase func = wrapper(_func_class)
@@ -257,12 +321,13 @@ cdef int call_python(TVMValue* args, int* codes, int count, void* ret, void* res
     cdef TVMValue value
     cdef int code
     cdef int i
-    cdef list kept = []
+    cdef list kept
     try:
-        arguments = [borrow_argument(args[i], codes[i]) for i in range(count)]
-        result = (<object>resource)(*arguments)
+        result = (<object>resource)(*[borrow_argument(args[i], codes[i]) for i in range(count)])
         if result is not None:
-            set_argument(result, &value, &code, kept)
+            if not set_plain_argument(result, &value, &code):
+                kept = []
+                set_rare_argument(result, &value, &code, kept)
             check(TVMCFuncSetReturn(ret, &value, &code, 1))
     except BaseException as error:
         return set_python_error(error)

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from tvm._ffi import _core
 from tvm._ffi._core import PackedFuncBase
+from tvm._ffi.native_object import stand_for_native
 from tvm.error import suggest
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -95,9 +96,45 @@ def extract_ext_funcs(finit: Callable[..., Any]) -> dict[str, PackedFuncBase]:
     return found
 
 
+# type indices of the classes that were registered by name
+_TYPE_INDICES: dict[type, int] = {}
+
+
+@overload
+def register_object(type_key: C) -> C: ...
+@overload
+def register_object(type_key: str | None = None) -> Callable[[C], C]: ...
+
+
 def register_object(type_key: Any = None) -> Any:
-    """Accepted for compatibility: Python classes need no registration, they cross as themselves."""
-    return type_key if isinstance(type_key, type) else lambda cls: cls
+    """Name the class of a kind of object; a decorator, with or without the name.
+
+    Objects that a C++ library declares under that type key arrive as instances of the class, which
+    must derive from :class:`tvm.runtime.Object`; their attributes are those that ``VisitAttrs`` shows.
+
+    Parameters
+    ----------
+    type_key : str, optional
+        The type key; the class's name by default.
+    """
+
+    def register(cls: C) -> C:
+        key = type_key if isinstance(type_key, str) else cls.__name__
+        _TYPE_INDICES[cls] = _core.type_index(key)
+        # IR nodes and slotted classes are Python's own and never native
+        if cls.__dictoffset__ and hasattr(cls, "same_as") and not hasattr(cls, "type_key"):
+            stand_for_native(cls, key)
+        return cls
+
+    return register(type_key) if isinstance(type_key, type) else register
+
+
+def get_object_type_index(cls: type) -> int | None:
+    """The type index of a class, None if it has no type key."""
+    found = _TYPE_INDICES.get(cls)
+    if found is None and isinstance(key := vars(cls).get("type_key"), str):
+        found = _TYPE_INDICES[cls] = _core.type_index(key)
+    return found
 
 
 def register_extension(cls: C, fcreate: Any = None) -> C:

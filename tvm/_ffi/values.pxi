@@ -50,20 +50,34 @@ cdef inline OwnedHandle own(void* handle):
     return owned
 
 
-cdef inline int set_argument(object arg, TVMValue* value, int* code, list kept) except -1:
-    if isinstance(arg, NDArrayBase):
-        value.v_handle = (<NDArrayBase>arg).tensor
-        code[0] = kTVMDLTensorHandle if (<NDArrayBase>arg).borrowed else kTVMNDArrayHandle
-    elif type(arg) is int:
+cdef inline bint set_plain_argument(object arg, TVMValue* value, int* code) except -1:
+    """Whether `arg` is of one of the kinds that need nothing to be kept for the call; sets it if so."""
+    cdef Py_ssize_t size
+    if type(arg) is int:
         value.v_int64 = arg
         code[0] = kTVMArgInt
     elif type(arg) is float:
         value.v_float64 = arg
         code[0] = kTVMArgFloat
+    elif type(arg) is str:
+        # the encoded form stays with the text, which lives as long as the call
+        value.v_str = PyUnicode_AsUTF8AndSize(arg, &size)
+        if <Py_ssize_t>strlen(value.v_str) != size:
+            raise ValueError("text with a NUL character cannot cross; pass bytes")
+        code[0] = kTVMStr
     elif arg is None:
         value.v_handle = NULL
         code[0] = kTVMNullptr
+    elif type(arg) is bool:
+        value.v_int64 = arg is True
+        code[0] = kTVMArgBool
     else:
+        return False
+    return True
+
+
+cdef inline int set_argument(object arg, TVMValue* value, int* code, list kept) except -1:
+    if not set_plain_argument(arg, value, code):
         set_rare_argument(arg, value, code, kept)
     return 0
 
@@ -72,18 +86,17 @@ cdef int set_rare_argument(object arg, TVMValue* value, int* code, list kept) ex
     cdef BytesArgument bytes_argument
     cdef Py_ssize_t size
     cdef char* data
-    if isinstance(arg, str):
+    if isinstance(arg, NDArrayBase):
+        value.v_handle = (<NDArrayBase>arg).tensor
+        code[0] = kTVMDLTensorHandle if (<NDArrayBase>arg).borrowed else kTVMNDArrayHandle
+    elif isinstance(arg, str):
         if type(arg) is DType:
             value.v_type = dtype_of(arg)
             code[0] = kTVMDataType
             return 0
-        encoded = arg.encode()
-        kept.append(encoded)
-        value.v_str = encoded
-        code[0] = kTVMStr
-    elif isinstance(arg, bool):
-        value.v_int64 = arg
-        code[0] = kTVMArgBool
+        text = str.__str__(arg)  # of a class of its own
+        kept.append(text)
+        set_plain_argument(text, value, code)
     elif isinstance(arg, PackedFuncBase):
         value.v_handle = (<PackedFuncBase>arg).func
         code[0] = kTVMPackedFuncHandle
@@ -102,11 +115,13 @@ cdef int set_rare_argument(object arg, TVMValue* value, int* code, list kept) ex
         kept.append(bytes_argument)
         value.v_handle = &bytes_argument.view
         code[0] = kTVMBytes
-    elif isinstance(arg, NativeObject):
-        value.v_handle = (<NativeObject>arg).native
-        code[0] = kTVMObjectHandle
     elif isinstance(arg, _object_class):
-        set_python_object(arg, value, code, kept)
+        native = arg._native
+        if native is None:
+            set_python_object(arg, value, code, kept)
+        else:
+            value.v_handle = (<NativeObject?>native).native
+            code[0] = kTVMObjectHandle
     elif isinstance(arg, ctypes.c_void_p):
         value.v_handle = <void*><uintptr_t>(arg.value or 0)
         code[0] = kTVMOpaqueHandle
@@ -183,22 +198,32 @@ cdef object borrow_argument(TVMValue value, int code):
         value.v_handle = (<void**>value.v_handle)[0]
         TVMObjectRetain(value.v_handle)
         code = kTVMObjectHandle
+    elif code == kTVMNullptr:
+        return None
     return take_result(value, code)
 
 
 cdef class NativeObject:
-    """An object of the native runtime that has no Python class of its own."""
+    """A reference to an object of the native runtime."""
 
     cdef void* native
 
+    def __cinit__(self):
+        require_native(self)
+
     def __dealloc__(self):
-        TVMObjectFree(self.native)
+        if self.native != NULL:
+            TVMObjectFree(self.native)
 
     def __eq__(self, other):
         return isinstance(other, NativeObject) and self.native == (<NativeObject>other).native
 
     def __hash__(self):
-        return <uintptr_t>self.native
+        return hash(<uintptr_t>self.native)
+
+    @property
+    def handle(self):
+        return ctypes.c_void_p(<uintptr_t>self.native)
 
     @property
     def type_index(self):
@@ -207,13 +232,46 @@ cdef class NativeObject:
         return index
 
 
+# the Python classes of native kinds of objects, by type index
+cdef dict _classes = {}
+
+
+def set_object_class(unsigned index, cls):
+    """Let native objects of that type index become instances of `cls`, with the attribute `_native`."""
+    _classes[index] = cls
+
+
+def type_index(str key):
+    """The index of a type key, given out now if it is new."""
+    cdef unsigned index
+    check(TVMObjectTypeKey2Index(key.encode(), &index))
+    return index
+
+
+def type_key(unsigned index):
+    """The type key of an index."""
+    cdef char* key
+    check(TVMObjectTypeIndex2Key(index, &key))
+    try:
+        return key.decode()
+    finally:
+        free(key)
+
+
 cdef object make_object(void* handle):
     cdef void* foreign = TVMObjectUnwrapForeign(handle, drop_python_reference)
     cdef NativeObject native
+    cdef unsigned index
     if foreign != NULL:
         result = <object>foreign
         TVMObjectFree(handle)
         return result
-    native = NativeObject.__new__(NativeObject)
+    native = wrapper(_native_class)
     native.native = handle
-    return native
+    check(TVMObjectGetTypeIndex(handle, &index))
+    cls = _classes.get(index)
+    if cls is None:
+        return native
+    result = cls.__new__(cls)
+    result._native = native
+    return result

@@ -1,7 +1,5 @@
-"""The containers of nodes: an ``Array`` is a tuple, a ``Map`` a dict."""
+"""The containers of nodes, under their classic names: see :mod:`tvm.runtime.container`."""
 
-from __future__ import annotations
+from tvm.runtime.container import Array, Map, getitem_helper
 
-# not aliases for the type checker: these names are for isinstance
-Array: type = tuple
-Map: type = dict
+__all__ = ["Array", "Map", "getitem_helper"]

@@ -3,6 +3,8 @@
 from tvm._ffi import base as _base
 from tvm._ffi.runtime_ctypes import DataType, DataTypeCode, Device
 from tvm.runtime import (
+    _ffi_api,
+    _ffi_node_api,
     container,
     module,
     name_transforms,
@@ -42,7 +44,7 @@ from tvm.runtime.module import (
 )
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.object import Object
-from tvm.runtime.object_generic import ObjectGeneric, convert, convert_to_object
+from tvm.runtime.object_generic import ObjectGeneric, const, convert, convert_to_object
 from tvm.runtime.packed_func import PackedFunc
 from tvm.runtime.params import (
     load_param_dict,

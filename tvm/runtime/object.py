@@ -5,12 +5,34 @@ It carries no data and needs no native library; the node kernel and the runtime 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 
 class Object:
-    """Base class of nodes and of runtime values."""
+    """Base class of nodes and of runtime values.
+
+    Most objects are Python's own. A class that :func:`tvm.register_object` names after a kind that a
+    C++ library declares has instances which stand for native objects: they hold the reference.
+    """
 
     __slots__ = ()
 
+    _native: Any = None
+
     def same_as(self, other: object) -> bool:
         """Whether both names refer to the very same object."""
-        return self is other
+        if self is other:
+            return True
+        native = self._native
+        return native is not None and native == getattr(other, "_native", None)
+
+    def __init_handle_by_constructor__(self, fconstructor: Callable[..., Any], *args: Any) -> None:
+        """Stand for the native object that ``fconstructor(*args)`` makes."""
+        made = fconstructor(*args)
+        native = getattr(made, "_native", None)
+        if native is None:
+            raise TypeError(
+                f"{type(self).__name__} needs a constructor of native objects, got {type(made).__name__}"
+            )
+        self._native = native

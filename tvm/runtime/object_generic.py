@@ -6,8 +6,10 @@ import numbers
 from typing import Any
 
 from tvm._ffi import _core
-from tvm._ffi._core import DeviceBase, PackedFuncBase
+from tvm._ffi._core import DeviceBase, ModuleBase, NDArrayBase, PackedFuncBase
+from tvm.runtime.container import Array, String, make_map
 from tvm.runtime.object import Object
+from tvm.support.dtype import DType
 
 
 class ObjectGeneric:
@@ -21,22 +23,36 @@ class ObjectGeneric:
         return self.asobject()
 
 
-def convert_to_object(value: Any) -> Any:
-    """The value as programs see it after it has crossed into the compiler.
+_READY = (Object, PackedFuncBase, NDArrayBase, ModuleBase, DeviceBase, DType)
 
-    Lists become tuples, functions packed functions; everything else is an object already.
+
+def convert_to_object(value: Any) -> Any:
+    """The value as an object.
+
+    Parameters
+    ----------
+    value : object
+        A list or tuple becomes an ``Array``, a dict a ``Map``, text a ``String``, a function a packed
+        function, a generic object what it stands for. Numbers, None and objects are what they are.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
     """
-    if isinstance(value, (Object, PackedFuncBase)):
+    if isinstance(value, _READY) or value is None:
         return value
+    if isinstance(value, str):
+        return String(value)
     if isinstance(value, ObjectGeneric):
         return value.asobject()
     if isinstance(value, (list, tuple)):
-        return tuple([convert_to_object(item) for item in value])
+        return Array([convert_to_object(item) for item in value])
     if isinstance(value, dict):
-        return {key: convert_to_object(item) for key, item in value.items()}
+        return make_map({key: convert_to_object(item) for key, item in value.items()})
     if callable(value) and not isinstance(value, type):
         return _core.make_function(value)
-    if value is None or isinstance(value, (str, bytes, bytearray, numbers.Number, DeviceBase)):
+    if isinstance(value, (bytes, bytearray, numbers.Number)):
         return value
     raise ValueError(f"convert needs numbers, text, containers or functions, got {type(value)}")
 
@@ -44,3 +60,21 @@ def convert_to_object(value: Any) -> Any:
 def convert(value: Any) -> Any:
     """A packed function for a Python function; other values as :func:`convert_to_object`."""
     return convert_to_object(value)
+
+
+def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
+    """A constant expression; needs the compiler.
+
+    Parameters
+    ----------
+    value : bool, int, float or numpy scalar
+        The value.
+    dtype : str, optional
+        Its type; derived from the value by default.
+    span : Span, optional
+        Its place in the source.
+    """
+    make = _core.get_global("node._const")
+    if make is None:
+        raise ValueError("const makes expressions, which need the compiler: import tvm.tir")
+    return make(value, dtype, span)

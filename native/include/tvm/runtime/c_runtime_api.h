@@ -84,6 +84,8 @@ TVM_DLL int TVMModFree(TVMModuleHandle mod);
 TVM_DLL int TVMFuncFree(TVMFunctionHandle func);
 TVM_DLL int TVMFuncCall(TVMFunctionHandle func, TVMValue* arg_values, int* type_codes, int num_args,
                         TVMValue* ret_val, int* ret_type_code);
+/* The name the function is registered under, "" if it is not; valid as long as the function. */
+TVM_DLL int TVMFuncGetName(TVMFunctionHandle func, const char** out);
 TVM_DLL int TVMCFuncSetReturn(TVMRetValueHandle ret, TVMValue* value, int* type_code, int num_ret);
 TVM_DLL int TVMCbArgToReturn(TVMValue* value, int* code);
 TVM_DLL int TVMFuncCreateFromCFunc(TVMPackedCFunc func, void* resource_handle,
@@ -128,6 +130,11 @@ TVM_DLL int TVMObjectFree(TVMObjectHandle obj);
 TVM_DLL int TVMByteArrayFree(TVMByteArray* arr);
 /* An object of another language, carried through native code; `fin` runs with the last reference. */
 TVM_DLL int TVMObjectWrapForeign(void* foreign, void (*fin)(void*), TVMObjectHandle* out);
+/* Gives native code a function of the surrounding language. "PyErr_CheckSignals": int(void), nonzero after
+ * it has set an error, which a signal handler raised. */
+TVM_DLL int TVMBackendRegisterEnvCAPI(const char* name, void* ptr);
+/* Tells how error messages learn the type of a wrapped object, in its own language's words. */
+TVM_DLL int TVMObjectSetForeignNamer(const char* (*type_name)(void*));
 /* The wrapped pointer, or NULL if `obj` does not wrap a foreign object with this finalizer. */
 TVM_DLL void* TVMObjectUnwrapForeign(TVMObjectHandle obj, void (*fin)(void*));
 

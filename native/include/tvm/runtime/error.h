@@ -24,6 +24,23 @@ class Error : public std::runtime_error {
   ObjectPtr<Object> foreign_;
 };
 
+// An argument of the wrong kind; the call names the function.
+class ArgumentError : public Error {
+ public:
+  ArgumentError(int index, std::string detail)
+      : Error("TypeError: " + Text(index, detail)), index_(index), detail_(std::move(detail)) {}
+  Error In(const std::string& function) const {
+    return Error("TypeError: " + function + ": " + Text(index_, detail_));
+  }
+
+ private:
+  static std::string Text(int index, const std::string& detail) {
+    return index < 0 ? detail : "argument " + std::to_string(index) + ": " + detail;
+  }
+  int index_;
+  std::string detail_;
+};
+
 template <class... Parts>
 std::string Cat(const Parts&... parts) {
   std::ostringstream os;
@@ -61,5 +78,8 @@ TVM_DLL int SetLastError(const std::exception& error);
   }
 
 }  // namespace runtime
+
+using runtime::Error;
+
 }  // namespace tvm
 #endif  // TVM_RUNTIME_ERROR_H_

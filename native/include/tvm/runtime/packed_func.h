@@ -7,6 +7,7 @@
 
 #include <tvm/runtime/c_backend_api.h>
 #include <tvm/runtime/error.h>
+#include <tvm/runtime/logging.h>
 #include <tvm/runtime/ndarray.h>
 
 #include <string>
@@ -18,8 +19,20 @@ namespace tvm {
 namespace runtime {
 
 class TVMRetValue;
+class PackedFunc;
 class Module;
 class ModuleNode;
+template <class Signature>
+class TypedPackedFunc;
+
+namespace detail {
+// Reference classes that values convert to by their kind alone.
+template <class T>
+using is_known_ref = std::disjunction<std::is_same<ObjectRef, T>, std::is_same<NDArray, T>,
+                                      std::is_same<PackedFunc, T>, std::is_same<Module, T>>;
+template <class T>
+using is_plain_ref = std::conjunction<std::negation<is_known_ref<T>>, std::is_base_of<ObjectRef, T>>;
+}  // namespace detail
 
 TVM_DLL const char* ArgTypeCode2Str(int type_code);
 
@@ -27,7 +40,8 @@ TVM_DLL const char* ArgTypeCode2Str(int type_code);
 class TVM_DLL TVMArgValue {
  public:
   TVMArgValue() : type_code_(kTVMNullptr) { value_.v_handle = nullptr; }
-  TVMArgValue(TVMValue value, int type_code) : value_(value), type_code_(type_code) {}
+  // `index` is the argument's place, for messages
+  TVMArgValue(TVMValue value, int type_code, int index = -1) : value_(value), type_code_(type_code), index_(index) {}
 
   const TVMValue& value() const { return value_; }
   int type_code() const { return type_code_; }
@@ -48,12 +62,30 @@ class TVM_DLL TVMArgValue {
   operator ObjectRef() const;
   operator class PackedFunc() const;
   operator Module() const;
+  template <class R, class... A>
+  operator TypedPackedFunc<R(A...)>() const;
+  // A reference to some kind of object.
+  template <class Ref, class = std::enable_if_t<detail::is_plain_ref<Ref>::value>>
+  operator Ref() const {
+    return AsObjectRef<Ref>();
+  }
+  template <class Ref>
+  Ref AsObjectRef() const;
+  template <class T>
+  bool IsObjectRef() const {
+    return is_null() || (IsObject() && operator ObjectRef().as<typename T::ContainerType>() != nullptr);
+  }
 
  protected:
-  [[noreturn]] void ThrowMismatch(const char* expected) const;
+  bool IsObject() const {
+    return type_code_ == kTVMObjectHandle || type_code_ == kTVMModuleHandle || type_code_ == kTVMPackedFuncHandle ||
+           type_code_ == kTVMNDArrayHandle || type_code_ == kTVMObjectRValueRefArg;
+  }
+  [[noreturn]] void ThrowMismatch(const std::string& expected) const;
 
   TVMValue value_;
   int type_code_;
+  int index_{-1};
 };
 
 class TVMArgs {
@@ -137,9 +169,12 @@ class TVM_DLL TVMRetValue : public TVMArgValue {
 class PackedFuncObj : public Object {
  public:
   static constexpr uint32_t kTypeIndex = kRuntimePackedFunc;
+  static constexpr const char* _type_key = "runtime.PackedFunc";
   using Caller = void (*)(PackedFuncObj*, TVMArgs, TVMRetValue*);
   virtual ~PackedFuncObj() = default;
 
+  // The name it is registered under, for messages.
+  std::string name;
   Caller caller{nullptr};
   // If set, a packed C function that does the same and may be called without a detour.
   TVMBackendPackedCFunc direct{nullptr};
@@ -147,6 +182,7 @@ class PackedFuncObj : public Object {
 
 class TVM_DLL PackedFunc : public ObjectRef {
  public:
+  using ContainerType = PackedFuncObj;
   PackedFunc() = default;
   PackedFunc(std::nullptr_t) {}
   explicit PackedFunc(ObjectPtr<PackedFuncObj> data) : ObjectRef(ObjectPtr<Object>(data)) {}
@@ -215,7 +251,7 @@ class TVMArgsSetter {
   }
   void operator()(size_t i, const PackedFunc& value) const { Ref(i, value, kTVMPackedFuncHandle); }
   TVM_DLL void operator()(size_t i, const Module& value) const;
-  void operator()(size_t i, const ObjectRef& value) const { Ref(i, value, kTVMObjectHandle); }
+  TVM_DLL void operator()(size_t i, const ObjectRef& value) const;
   void operator()(size_t i, const TVMArgValue& value) const {
     values_[i] = value.value();
     type_codes_[i] = value.type_code();
@@ -248,6 +284,16 @@ TVMRetValue PackedFunc::operator()(Args&&... args) const {
 
 namespace detail {
 
+template <class T>
+T ConvertArgument(const TVMArgs& args, int i, const std::string& name) {
+  try {
+    return static_cast<T>(args[i]);
+  } catch (const ArgumentError& error) {
+    throw error.In(name);
+  }
+}
+
+// The plain function type R(A...) of a function, a lambda or a function object.
 template <class F>
 struct Signature : Signature<decltype(&F::operator())> {};
 template <class R, class C, class... A>
@@ -258,12 +304,13 @@ template <class R, class... A>
 struct Signature<R (*)(A...)> : Signature<R(A...)> {};
 template <class R, class... A>
 struct Signature<R(A...)> {
+  using type = R(A...);
   template <class F, size_t... I>
-  static void Call(F& f, const TVMArgs& args, TVMRetValue* rv, std::index_sequence<I...>) {
+  static void Call(F& f, const std::string& name, const TVMArgs& args, TVMRetValue* rv, std::index_sequence<I...>) {
     if constexpr (std::is_void<R>::value) {
-      f(static_cast<std::decay_t<A>>(args[I])...);
+      f(ConvertArgument<std::decay_t<A>>(args, I, name)...);
     } else {
-      *rv = f(static_cast<std::decay_t<A>>(args[I])...);
+      *rv = f(ConvertArgument<std::decay_t<A>>(args, I, name)...);
     }
   }
   template <class F>
@@ -271,18 +318,57 @@ struct Signature<R(A...)> {
     if (args.num_args != static_cast<int>(sizeof...(A))) {
       ThrowTypeError(name, " takes ", sizeof...(A), " arguments, got ", args.num_args);
     }
-    Call(f, args, rv, std::index_sequence_for<A...>());
+    Call(f, name, args, rv, std::index_sequence_for<A...>());
   }
 };
 
 }  // namespace detail
 
-// A packed function from a lambda or function with typed parameters.
+// A packed function whose parameters and result have types.
+template <class R, class... A>
+class TypedPackedFunc<R(A...)> {
+ public:
+  TypedPackedFunc() = default;
+  TypedPackedFunc(std::nullptr_t) {}
+  TypedPackedFunc(PackedFunc packed) : packed_(std::move(packed)) {}
+  // From a function or lambda; `name` is for messages.
+  template <class F, class = std::enable_if_t<std::is_invocable<F&, A...>::value>>
+  TypedPackedFunc(F f, std::string name = "the function")
+      : packed_([f, name](TVMArgs args, TVMRetValue* rv) mutable {
+          detail::Signature<R(A...)>::Call(f, name, args, rv);
+        }) {}
+
+  R operator()(A... args) const {
+    TVMRetValue result = packed_(std::forward<A>(args)...);
+    if constexpr (!std::is_void<R>::value) return static_cast<std::decay_t<R>>(result);
+  }
+  const PackedFunc& packed() const { return packed_; }
+  operator PackedFunc() const { return packed_; }
+  bool operator==(std::nullptr_t) const { return packed_ == nullptr; }
+  bool operator!=(std::nullptr_t) const { return packed_ != nullptr; }
+
+ private:
+  PackedFunc packed_;
+};
+
 template <class F>
-PackedFunc TypedPackedFunc(F f, std::string name = "the function") {
-  return PackedFunc([f, name](TVMArgs args, TVMRetValue* rv) mutable {
-    detail::Signature<F>::Call(f, name, args, rv);
-  });
+TypedPackedFunc(F) -> TypedPackedFunc<typename detail::Signature<F>::type>;
+template <class F>
+TypedPackedFunc(F, std::string) -> TypedPackedFunc<typename detail::Signature<F>::type>;
+
+template <class R, class... A>
+TVMArgValue::operator TypedPackedFunc<R(A...)>() const {
+  return TypedPackedFunc<R(A...)>(operator PackedFunc());
+}
+
+template <class Ref>
+Ref TVMArgValue::AsObjectRef() const {
+  using T = typename Ref::ContainerType;
+  ObjectRef ref;
+  if (is_null() ? !Ref::_type_is_nullable : !IsObject()) ThrowMismatch(Object::TypeIndex2Key(TypeIndexOf<T>()));
+  ref = operator ObjectRef();
+  if (ref.defined() && !ref.get()->template IsInstance<T>()) ThrowMismatch(Object::TypeIndex2Key(TypeIndexOf<T>()));
+  return Ref(ObjectPtr<Object>(ref.get_mutable()));
 }
 
 // A packed function that calls compiled code, and keeps `owner` (its module) alive.
@@ -290,4 +376,6 @@ TVM_DLL PackedFunc WrapPackedCFunc(TVMBackendPackedCFunc address, ObjectPtr<Obje
 
 }  // namespace runtime
 }  // namespace tvm
+
+#include <tvm/runtime/dso_export.h>
 #endif  // TVM_RUNTIME_PACKED_FUNC_H_
