@@ -9,6 +9,7 @@ from tvm._ffi import get_global_func
 
 from .cpu import cpu_info
 from .host import host_name, host_triple
+from .kind import TargetError
 from .target import Target
 
 
@@ -82,4 +83,9 @@ def llvm_lookup_intrinsic_id(name: str) -> int:
 
 def llvm_get_intrinsic_name(intrin_id: int) -> str:
     """The name behind a number of :func:`llvm_lookup_intrinsic_id`."""
-    return _INTRINSIC_NAMES[int(intrin_id)]
+    found = _INTRINSIC_NAMES.get(int(intrin_id))
+    if found is None:
+        raise TargetError(
+            f"llvm_get_intrinsic_name requires a number from llvm_lookup_intrinsic_id, got {intrin_id}"
+        )
+    return found

@@ -3,7 +3,7 @@
 # what stands on the nodes
 from tvm.script import printer as _printer
 
-from . import generic, ir_builder, stmt_functor
+from . import fixed_point, generic, ir_builder, stmt_functor
 from .buffer import Buffer, DataProducer, decl_buffer
 from .builtin import *
 from .data_layout import BijectiveLayout, Layout, bijective_layout, layout

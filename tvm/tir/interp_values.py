@@ -167,9 +167,28 @@ def _clz(x: Any) -> Any:
 
 def _q_multiply_shift(x: Any, y: Any, q: Any, s: Any) -> Any:
     """``round(x * y * 2**(s - q))`` with halves rounded up, in exact integers."""
-    shift = int(q) - int(s)
-    exact = np.asarray(x).astype(object) * int(y)
-    return (exact + (1 << (shift - 1))) // (1 << shift) if shift > 0 else exact * (1 << -shift)
+    return _rounded_shift(x, y, _exact(q) - _exact(s))
+
+
+def _q_multiply_shift_per_axis(
+    x: Any, y: Any, left: Any, right: Any, q: Any, has_left: Any, has_right: Any
+) -> Any:
+    """The same after a shift to the left and before one to the right, each where it is required."""
+    moved = _exact(x) << np.where(has_left, _exact(left), 0)
+    return _rounded_shift(moved, y, _exact(q) + np.where(has_right, _exact(right), 0))
+
+
+def _exact(x: Any) -> Any:
+    return np.asarray(x).astype(object)
+
+
+def _rounded_shift(x: Any, y: Any, distance: Any) -> Any:
+    def shift(value: int, bits: int) -> int:
+        return (value + (1 << (bits - 1))) >> bits if bits > 0 else value << -bits
+
+    # a number of 32 bits stays as it is in arithmetic that wraps around
+    wrapped = np.vectorize(lambda v, d: (shift(v, int(d)) + (1 << 31)) % (1 << 32) - (1 << 31))
+    return wrapped(_exact(x) * _exact(y), distance).astype(np.int32)
 
 
 # computed in double precision and rounded once, so that the reference is the best of its type
@@ -192,7 +211,8 @@ _EXACT_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "bitwise_not": np.invert, "shift_left": np.left_shift, "shift_right": np.right_shift,
     "popcount": _popcount, "clz": _clz, "likely": lambda x: x, "assume": lambda x: x,
-    "q_multiply_shift": _q_multiply_shift, "isnullptr": lambda x: x is None,
+    "q_multiply_shift": _q_multiply_shift,
+    "q_multiply_shift_per_axis": _q_multiply_shift_per_axis, "isnullptr": lambda x: x is None,
     "tvm_thread_invariant": lambda x: x,
 }  # fmt: skip
 

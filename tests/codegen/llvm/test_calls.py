@@ -148,3 +148,70 @@ def test_generic_x86_code_has_no_avx() -> None:
 def test_unknown_processor_triple_is_an_error() -> None:
     with pytest.raises(TVMError, match="triple"):
         vector_add(target="llvm -mtriple=nothing-like-this")
+
+
+def returned(dtype: str, value: object) -> object:
+    """What compiled code sees when a Python function that it calls returns ``value``."""
+    tvm.register_func("test.codegen.answer", lambda: value, override=True)
+    out = tir.decl_buffer((1,), dtype, "out")
+    call = tir.Call(dtype, "tir.tvm_call_packed", ["test.codegen.answer"])
+    func = tvm.build(tir.PrimFunc([out], tir.BufferStore(out, call, [0])), target="llvm")
+    result = tvm.nd.array(np.zeros(1, dtype))
+    func(result)
+    return result.numpy()[0]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        ("float32", 2.5),
+        ("float16", 3),
+        ("int8", -3),
+        ("uint64", 7),
+        ("bool", True),
+        ("int32", True),
+    ],
+)
+def test_result_of_a_packed_call_is_converted(dtype: str, value: object) -> None:
+    assert returned(dtype, value) == value
+
+
+@pytest.mark.parametrize("value", [3.7, None, "text"])
+def test_result_of_another_kind_is_an_error(value: object) -> None:
+    with pytest.raises(TypeError, match="needs int32 from test.codegen.answer"):
+        returned("int32", value)
+
+
+def test_every_kind_of_argument_reaches_a_packed_function() -> None:
+    seen = []
+
+    @tvm.register_func("test.codegen.kinds", override=True)
+    def kinds(*args: object) -> str:
+        seen.extend(args)
+        return "ignored"
+
+    handle, n = tir.Var("handle", "handle"), tir.Var("n", "int64")
+    data = tir.decl_buffer((2, 3), "float16", "data")
+    call = tir.call_packed(
+        "test.codegen.kinds", True, tir.const(3, "uint8"), n, tir.const(1.5, "float16"),
+        tir.const(2.5, "bfloat16"), "text", data, handle,
+    )  # fmt: skip
+    func = tvm.build(tir.PrimFunc([handle, n, data], tir.Evaluate(call)), target="llvm")
+    func(None, 1 << 40, tvm.nd.array(np.ones((2, 3), "float16")))
+    *plain, array, pointer = seen
+    assert plain == [1, 3, 1 << 40, 1.5, 2.5, "text"]
+    assert array.shape == (2, 3) and array.dtype == "float16"
+    assert pointer is None or not pointer.value
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "float32", "float64"])
+def test_threads_add_atomically(dtype: str) -> None:
+    total = tir.decl_buffer((1,), dtype, "total")
+    i = tir.Var("i", "int32")
+    address = tir.address_of(tir.BufferLoad(total, [0]))
+    add = tir.Evaluate(tir.call_intrin(dtype, "tir.atomic_add", address, tir.const(1, dtype)))
+    body = tir.For(i, 0, 1000, tir.ForKind.PARALLEL, add)
+    func = tvm.build(tir.PrimFunc([total], body), target="llvm")
+    result = tvm.nd.array(np.zeros(1, dtype))
+    func(result)
+    assert result.numpy()[0] == 1000

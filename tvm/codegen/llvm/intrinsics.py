@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.error import LoweringError
 from tvm.support.dtype import DType
-from tvm.target.codegen import llvm_get_intrinsic_name
 from tvm.tir.expr import BufferLoad, Call, IntImm, StringImm
 
 from .narrow_float import narrow, widen
 from .packed import PACKED
-from .types import FLOAT32, INT32, TYPES, mask_type, quoted, splat
+from .processor_intrinsic import llvm_intrinsic
+from .types import FLOAT32, INT32, TYPES, mask_type, splat
 
 if TYPE_CHECKING:
     from .statements import FunctionWriter
@@ -346,25 +346,16 @@ def _extern(w: FunctionWriter, call: Call) -> str:
     return w.call_symbol(name.value, call, call.args[1:])
 
 
-def _llvm_intrinsic(w: FunctionWriter, call: Call) -> str:
-    """An LLVM intrinsic by name or number; LLVM's parser appends the types to the name."""
-    first, *rest = call.args
-    name = first.value if isinstance(first, StringImm) else llvm_get_intrinsic_name(_as_int(first))
-    # the classic form counts its signature arguments first
-    if rest and isinstance(rest[0], IntImm) and rest[0].dtype == "uint32":
-        if rest[0].value <= len(rest) - 1:
-            rest = rest[1:]
-    arguments = ", ".join([f"{TYPES[a.dtype].text} {w.visit(a)}" for a in rest])
-    result = TYPES[call.dtype].text
-    text = f"call {result} @{quoted(name)}({arguments})"
-    if result == "void":
-        w.code.do(text)
-        return "0"
-    return w.code.value(text)
-
-
-def _as_int(node: Any) -> int:
-    return int(node.value)
+def _vscale(w: FunctionWriter, call: Call) -> str:
+    """How many times 128 bits a scalable vector register has."""
+    if w.module.options.cpu.features.isdisjoint(("sve", "v")):
+        raise LoweringError(
+            "tir.vscale requires scalable vectors",
+            at=call,
+            hint="-mattr=+sve on AArch64, -mattr=+v on RISC-V",
+        )
+    text = TYPES[call.dtype].text
+    return w.code.pure(f"call {text} @llvm.vscale.{text}()")
 
 
 def _nothing(w: FunctionWriter, call: Call) -> str:
@@ -423,8 +414,9 @@ INTRINSICS: dict[str, Write] = {
     "tir.atomic_add": _atomic_add,
     "tir.call_extern": _extern,
     "tir.call_pure_extern": _extern,
-    "tir.call_llvm_intrin": _llvm_intrinsic,
-    "tir.call_llvm_pure_intrin": _llvm_intrinsic,
+    "tir.call_llvm_intrin": llvm_intrinsic,
+    "tir.call_llvm_pure_intrin": llvm_intrinsic,
+    "tir.vscale": _vscale,
     "tir.undef": _nothing,
     "tir.tvm_storage_sync": _nothing,
     "tir.start_profile_intrinsic": _nothing,

@@ -7,8 +7,10 @@ import re
 import struct
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from tvm._ffi.libinfo import find_lib_path
 from tvm.error import InternalError, LoweringError, TVMError
 from tvm.target import CpuInfo, Target
 from tvm.target.cpu import machine_cpu, machine_features
@@ -16,6 +18,7 @@ from tvm.target.host import host_triple
 from tvm.target.triple import runs_here
 
 from .processors import check_processor
+from .system_lib import REGISTER
 
 _SYMBOL_TABLE, _GLOBAL_SYMBOL = 2, 1
 
@@ -27,6 +30,9 @@ def _llvm() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
+    # the runtime is not among the libraries that are visible to the whole process
+    runtime = ctypes.CDLL(find_lib_path()[0])
+    llvm.add_symbol(REGISTER, ctypes.cast(getattr(runtime, REGISTER), ctypes.c_void_p).value)
     return llvm
 
 
@@ -76,11 +82,13 @@ class Machine:
         try:
             module = self._llvm.parse_assembly(text)
         except RuntimeError as error:
-            raise InternalError(
-                f"LLVM refuses generated code: {error}", hint=_line_of(str(error), text)
-            ) from None
+            raise _refused_text(str(error), text) from None
         for item in imports:
-            module.link_in(_import(self._llvm, item))
+            other = _import(self._llvm, item)
+            try:
+                module.link_in(other)
+            except RuntimeError as error:
+                raise LoweringError(f"import_llvm cannot link {_title(item)}: {error}") from None
         return module
 
     def optimize(self, module: Any) -> None:
@@ -101,18 +109,36 @@ class Machine:
         return str(self._machine.emit_assembly(module))
 
 
-def _line_of(error: str, text: str) -> str:
-    found = re.search(r":(\d+):\d+: error", error)
-    return text.splitlines()[int(found[1]) - 1].strip() if found else ""
+def _refused_text(error: str, text: str) -> TVMError:
+    """LLVM's complaint about a module; only calls of intrinsics are written as users wrote them."""
+    found = re.search(r":(\d+):\d+: error: (.*)", error)
+    line = text.splitlines()[int(found[1]) - 1].strip() if found else ""
+    if found and "intrinsic" in found[2]:
+        return LoweringError(
+            f"call_llvm_intrin requires an intrinsic of LLVM {llvm_version()} with arguments that fit: "
+            f"{found[2]}",
+            hint=line,
+        )
+    return InternalError(f"LLVM refuses generated code: {error}", hint=line)
 
 
 def _import(llvm: Any, item: str) -> Any:
     """LLVM text, or the name of a file with text or bitcode."""
-    if "\n" in item:
-        return llvm.parse_assembly(item)
-    with open(item, "rb") as file:
-        data = file.read()
-    return llvm.parse_bitcode(data) if data[:2] == b"BC" else llvm.parse_assembly(data.decode())
+    is_text = "\n" in item or "{" in item
+    try:
+        data = item.encode() if is_text else Path(item).read_bytes()
+        is_bitcode = data[:2] == b"BC"
+        return llvm.parse_bitcode(data) if is_bitcode else llvm.parse_assembly(data.decode())
+    except (OSError, UnicodeDecodeError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise LoweringError(
+            f"import_llvm requires LLVM text, or a file of text or bitcode, got {_title(item)}: {reason}"
+        ) from None
+
+
+def _title(item: str) -> str:
+    first = item.strip().splitlines()[0] if item.strip() else ""
+    return repr(first if len(first) < 80 else first[:77] + "...")
 
 
 class LoadedObject:

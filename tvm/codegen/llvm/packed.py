@@ -13,9 +13,11 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.expr import Call, IntImm, StringImm
+from tvm.tir.transform.abi import FLOAT64, ArgCode
 
+from .failure import write_report
 from .tensor_check import tensor_matches
-from .types import TENSOR, TYPES, quoted
+from .types import INT64, TENSOR, TYPES, quoted
 
 if TYPE_CHECKING:
     from .statements import FunctionWriter
@@ -33,6 +35,7 @@ _ARRAY_FIELDS = {
     9: (2, "i32"),  # device id
     10: (1, "i32"),  # device type
 }
+VOID = as_dtype("void")
 _ARRAY_ADDRESS, _VALUE = 0, 12
 _VALUE_BYTES = 8
 _STACK_ITEMS = {
@@ -130,7 +133,7 @@ def _call_packed(w: FunctionWriter, call: Call) -> str:
         f"ptr {result}, ptr {result_code})"
     )
     w.return_if_failed(status)
-    return _result(w, call, result)
+    return _result(w, call, result, result_code)
 
 
 def _call_cpacked(w: FunctionWriter, call: Call) -> str:
@@ -145,7 +148,7 @@ def _call_cpacked(w: FunctionWriter, call: Call) -> str:
         f"ptr {result_code}, ptr {handle})"
     )
     w.return_if_failed(status)
-    return _result(w, call, result)
+    return _result(w, call, result, result_code)
 
 
 def _packed_arguments(w: FunctionWriter, call: Call) -> tuple[str, str, int, str, str]:
@@ -166,17 +169,48 @@ def _int(node: PrimExpr) -> int:
     return node.value
 
 
-def _result(w: FunctionWriter, call: Call, address: str) -> str:
+def _result(w: FunctionWriter, call: Call, address: str, code_address: str) -> str:
+    """What a packed function returned, as the type that the call has; another kind is an error."""
     dtype = call.dtype
     if dtype.is_void:
         return "0"
-    carried = dtype
-    if dtype.is_int or dtype.is_uint:
-        carried = as_dtype("int64")
-    elif dtype.is_float:
-        carried = as_dtype("float64")
-    loaded = w.code.value(f"load {TYPES[carried].text}, ptr {address}, align 8")
-    return w.convert(loaded, carried, dtype)
+    if not (dtype.is_int or dtype.is_uint or dtype.is_bool or dtype.is_float):
+        return w.code.value(f"load {TYPES[dtype].text}, ptr {address}, align 8")
+    code = w.code.value(f"load i32, ptr {code_address}, align 4")
+    is_float = w.code.value(f"icmp eq i32 {code}, {int(ArgCode.FLOAT)}")
+    # truth values are integers, or have a code of their own
+    is_int = w.code.value(f"icmp eq i32 {code}, {int(ArgCode.INT)}")
+    is_bool = w.code.value(f"icmp eq i32 {code}, {int(ArgCode.BOOL)}")
+    is_whole = w.code.value(f"or i1 {is_int}, {is_bool}")
+    whole = w.code.value(f"load i64, ptr {address}, align 8")
+    if not dtype.is_float:
+        _require_kind(w, call, is_whole)
+        return w.convert(whole, INT64, dtype)
+    _require_kind(w, call, w.code.value(f"or i1 {is_float}, {is_whole}"))
+    fraction = w.code.value(f"load double, ptr {address}, align 8")
+    converted = w.code.value(f"sitofp i64 {whole} to double")
+    value = w.code.value(f"select i1 {is_float}, double {fraction}, double {converted}")
+    return w.convert(value, FLOAT64, dtype)
+
+
+def without_result(call: Call) -> Call:
+    """The call as a statement: what a packed function returns to nobody may be of any kind."""
+    return call.replace(dtype=VOID) if getattr(call.op, "name", "") in _PACKED_CALLS else call
+
+
+def _require_kind(w: FunctionWriter, call: Call, is_right: str) -> None:
+    code = w.code
+    passed, failed = code.new_label("passed"), code.new_label("failed")
+    code.branch(is_right, passed, failed, ", !prof !0")
+    code.start(failed)
+    name = call.args[0].value if isinstance(call.args[0], StringImm) else "a packed function"
+    text = (
+        f"TypeError: {w.name} needs {call.dtype} from {name}, which returned another kind of value"
+    )
+    with code.branch_scope():
+        write_report(w, StringImm(text))
+    w.fail()
+    code.start(passed)
 
 
 def _function_handle(w: FunctionWriter, name: str) -> str:
@@ -227,15 +261,18 @@ def _check_return(w: FunctionWriter, call: Call) -> str:
     return str(found)
 
 
+_PACKED_CALLS = {
+    "tir.tvm_call_packed_lowered": _call_packed,
+    "tir.tvm_call_trace_packed_lowered": _call_packed,
+    "tir.tvm_call_cpacked_lowered": _call_cpacked,
+}
 PACKED: dict[str, Callable[[Any, Call], str]] = {
     "tir.tvm_struct_get": _struct_get,
     "tir.tvm_struct_set": _struct_set,
     "tir.tvm_tensor_matches": tensor_matches,
     "tir.tvm_stack_alloca": _stack_alloca,
     "tir.tvm_throw_last_error": _throw,
-    "tir.tvm_call_packed_lowered": _call_packed,
-    "tir.tvm_call_trace_packed_lowered": _call_packed,
-    "tir.tvm_call_cpacked_lowered": _call_cpacked,
+    **_PACKED_CALLS,
     "tir.tvm_check_return": _check_return,
     "tir.TVMBackendAllocWorkspace": _runtime("TVMBackendAllocWorkspace"),
     "tir.TVMBackendFreeWorkspace": _runtime("TVMBackendFreeWorkspace"),

@@ -32,8 +32,9 @@ from .code import Code
 from .failure import write_report
 from .intrinsics import INTRINSICS
 from .memory import MemoryWriter
-from .packed import RUNTIME_FUNCTIONS, through_slot
+from .packed import RUNTIME_FUNCTIONS, through_slot, without_result
 from .parallel import ParallelRegion, partitioned, write_launch
+from .refused import refusal
 from .tensor_check import reports_itself
 from .types import TYPES, quoted
 
@@ -169,8 +170,9 @@ class FunctionWriter(MemoryWriter):
             self.visit(part)
 
     def visit_evaluate(self, stmt: Evaluate) -> None:
-        if type(stmt.value) is not IntImm:
-            self.visit(stmt.value)
+        value = stmt.value
+        if type(value) is not IntImm:
+            self.visit(without_result(value) if type(value) is Call else value)
 
     def visit_if_then_else(self, stmt: IfThenElse) -> None:
         code = self.code
@@ -311,10 +313,7 @@ class FunctionWriter(MemoryWriter):
             return self.call_symbol(call.op.name_hint, call, call.args)
         write = INTRINSICS.get(call.op.name)  # type: ignore[attr-defined]
         if write is None:
-            raise LoweringError(
-                f"target llvm has no code for the intrinsic {call.op.name}",  # type: ignore[attr-defined]
-                at=call,
-            )
+            raise refusal(call)
         return write(self, call)
 
     def call_symbol(self, name: str, call: Call, args: tuple[PrimExpr, ...]) -> str:
