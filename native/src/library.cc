@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <tvm/runtime/registry.h>
 
+#include <cstdio>
 #include <fstream>
 #include <map>
 
@@ -77,19 +78,64 @@ class SharedLibrary : public Library {
   void* handle_;
 };
 
-// Symbols that a static library has registered by itself.
+// The functions that compiled code calls through pointers of its own.
+struct ContextSlot {
+  const char* name;
+  void* (*function)();
+};
+#define CONTEXT_SLOT(Name) {"__" #Name, [] { return reinterpret_cast<void*>(Name); }}
+constexpr ContextSlot kContextSlots[] = {
+    CONTEXT_SLOT(TVMFuncCall),
+    CONTEXT_SLOT(TVMAPISetLastError),
+    CONTEXT_SLOT(TVMBackendGetFuncFromEnv),
+    CONTEXT_SLOT(TVMBackendAllocWorkspace),
+    CONTEXT_SLOT(TVMBackendFreeWorkspace),
+    CONTEXT_SLOT(TVMBackendParallelLaunch),
+    CONTEXT_SLOT(TVMBackendParallelBarrier),
+};
+#undef CONTEXT_SLOT
+
+// What libraries that are linked into the program have registered.
+class RegisteredSymbols {
+ public:
+  void Set(const std::string& name, void* address) {
+    // libraries that are loaded one after the other have a slot each, and only the last is remembered
+    for (const ContextSlot& slot : kContextSlots) {
+      if (name == slot.name) *static_cast<void**>(address) = slot.function();
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto [it, is_new] = symbols_.emplace(name, address);
+    if (!is_new && it->second != address && name.compare(0, 2, "__") != 0) {
+      std::fprintf(stderr, "the system library has two functions '%s'; give its models prefixes\n", name.c_str());
+    }
+    it->second = address;
+  }
+  void* Find(const std::string& name) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto it = symbols_.find(name);
+    return it == symbols_.end() ? nullptr : it->second;
+  }
+  static RegisteredSymbols& Global() {
+    static auto* symbols = new RegisteredSymbols();  // outlives every static destructor
+    return *symbols;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, void*> symbols_;
+};
+
+// Those whose names start with a prefix, found without it, and the others.
 class SystemLibrary : public Library {
  public:
+  explicit SystemLibrary(std::string prefix) : prefix_(std::move(prefix)) {}
   void* GetSymbol(const char* name) override {
-    auto it = symbols.find(name);
-    return it == symbols.end() ? nullptr : it->second;
+    void* own = prefix_.empty() ? nullptr : RegisteredSymbols::Global().Find(prefix_ + name);
+    return own != nullptr ? own : RegisteredSymbols::Global().Find(name);
   }
-  std::map<std::string, void*> symbols;
 
-  static const ObjectPtr<SystemLibrary>& Global() {
-    static auto* library = new ObjectPtr<SystemLibrary>(make_object<SystemLibrary>());
-    return *library;
-  }
+ private:
+  std::string prefix_;
 };
 
 // Code has one slot for its module, so all who load the same library share one module.
@@ -170,8 +216,8 @@ Module LoadModuleFromBinary(const std::string& type_key, ByteReader* reader) {
   return load(static_cast<void*>(static_cast<dmlc::Stream*>(reader)));
 }
 
-Module LoadEmbeddedModules(const char* blob, const Module& library_module, bool is_new) {
-  ByteReader reader(blob + 8, BlobSize(blob), "the library's module blob");
+Module LoadEmbeddedModules(const char* blob, const ObjectPtr<Library>& library, const Module& library_module, bool is_new) {
+  ByteReader reader(blob + 8, BlobSize(blob), "the library's module blob", ObjectPtr<Object>(library));
   uint64_t count = reader.Read<uint64_t>();
   std::vector<Module> modules;
   ImportTree tree;
@@ -213,32 +259,33 @@ PackedFunc FindInLibrary(const ObjectPtr<Library>& library, const std::string& n
 }
 
 void FillContext(Library* library, ModuleNode* module) {
-  auto fill = [&](const char* slot, void* value) {
-    if (auto* address = static_cast<void**>(library->GetSymbol(slot))) *address = value;
-  };
-  fill(symbol::tvm_module_ctx, static_cast<Object*>(module));
-  fill("__TVMFuncCall", reinterpret_cast<void*>(TVMFuncCall));
-  fill("__TVMAPISetLastError", reinterpret_cast<void*>(TVMAPISetLastError));
-  fill("__TVMBackendGetFuncFromEnv", reinterpret_cast<void*>(TVMBackendGetFuncFromEnv));
-  fill("__TVMBackendAllocWorkspace", reinterpret_cast<void*>(TVMBackendAllocWorkspace));
-  fill("__TVMBackendFreeWorkspace", reinterpret_cast<void*>(TVMBackendFreeWorkspace));
-  fill("__TVMBackendParallelLaunch", reinterpret_cast<void*>(TVMBackendParallelLaunch));
-  fill("__TVMBackendParallelBarrier", reinterpret_cast<void*>(TVMBackendParallelBarrier));
+  for (const ContextSlot& slot : kContextSlots) {
+    if (auto* address = static_cast<void**>(library->GetSymbol(slot.name))) *address = slot.function();
+  }
+  if (auto* context = static_cast<void**>(library->GetSymbol(symbol::tvm_module_ctx))) *context = static_cast<Object*>(module);
 }
 
 Module CreateModuleFromLibrary(ObjectPtr<Library> library) {
   bool is_new;
   Module module{ObjectPtr<ModuleNode>(LibraryModule::Of(library, &is_new))};
   auto* blob = static_cast<const char*>(library->GetSymbol(symbol::tvm_dev_mblob));
-  return blob == nullptr ? module : LoadEmbeddedModules(blob, module, is_new);
+  return blob == nullptr ? module : LoadEmbeddedModules(blob, library, module, is_new);
 }
 
 TVM_REGISTER_GLOBAL("runtime.module.loadfile_so").set_body([](TVMArgs args, TVMRetValue* rv) {
   *rv = CreateModuleFromLibrary(make_object<SharedLibrary>(std::string(args[0])));
 });
 
-TVM_REGISTER_GLOBAL("runtime.SystemLib").set_body([](TVMArgs, TVMRetValue* rv) {
-  *rv = CreateModuleFromLibrary(SystemLibrary::Global());
+// (prefix): one module for each prefix and what is embedded under it; the code has one slot for its module
+TVM_REGISTER_GLOBAL("runtime.SystemLib").set_body([](TVMArgs args, TVMRetValue* rv) {
+  static auto* mutex = new std::mutex();
+  static auto* modules = new std::map<std::pair<std::string, void*>, Module>();
+  std::string prefix = args.size() == 0 ? "" : std::string(args[0]);
+  auto library = make_object<SystemLibrary>(prefix);
+  std::lock_guard<std::mutex> lock(*mutex);
+  Module& module = (*modules)[{prefix, library->GetSymbol(symbol::tvm_dev_mblob)}];
+  if (!module.defined()) module = CreateModuleFromLibrary(library);
+  *rv = module;
 });
 
 }  // namespace runtime
@@ -246,6 +293,6 @@ TVM_REGISTER_GLOBAL("runtime.SystemLib").set_body([](TVMArgs, TVMRetValue* rv) {
 
 int TVMBackendRegisterSystemLibSymbol(const char* name, void* ptr) {
   TVM_API_BEGIN();
-  tvm::runtime::SystemLibrary::Global()->symbols[name] = ptr;
+  tvm::runtime::RegisteredSymbols::Global().Set(name, ptr);
   TVM_API_END();
 }

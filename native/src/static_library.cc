@@ -6,6 +6,8 @@
 #include <fstream>
 #include <vector>
 
+#include "bytes.h"
+
 namespace tvm {
 namespace runtime {
 namespace {
@@ -16,15 +18,15 @@ class StaticLibraryModule : public ModuleNode {
       : object_code_(std::move(object_code)), names_(std::move(names)) {}
 
   const char* type_key() const final { return "static_library"; }
-  int GetPropertyMask() const final { return kDSOExportable; }
-  std::string GetFormat() final { return "o"; }
-  bool ImplementsFunction(const std::string& name, bool query_imports) final {
+  int GetPropertyMask() const final { return kBinarySerializable | kDSOExportable; }
+  String GetFormat() final { return "o"; }
+  bool ImplementsFunction(const String& name, bool query_imports) final {
     return std::find(names_.begin(), names_.end(), name) != names_.end() ||
            ModuleNode::ImplementsFunction(name, query_imports);
   }
-  PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>&) final {
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
     if (name == "get_func_names") {
-      return PackedFunc([this](TVMArgs, TVMRetValue* rv) {
+      return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) {
         std::string all;
         for (const std::string& each : names_) all += (all.empty() ? "" : "\n") + each;
         *rv = all;
@@ -32,7 +34,16 @@ class StaticLibraryModule : public ModuleNode {
     }
     return PackedFunc();
   }
-  void SaveToFile(const std::string& path, const std::string&) final {
+  void SaveToBinary(dmlc::Stream* stream) final {
+    stream->Write(object_code_);
+    stream->Write(names_);
+  }
+  static Module LoadFromBinary(void* stream) {
+    ByteReader* reader = ByteReader::Of(stream);
+    std::string object_code = reader->ReadString();
+    return Module(ObjectPtr<ModuleNode>(make_object<StaticLibraryModule>(object_code, reader->ReadStrings())));
+  }
+  void SaveToFile(const String& path, const String&) final {
     std::ofstream file(path, std::ios::binary);
     file << object_code_;
     if (!file) ThrowError("cannot write ", path);
@@ -44,6 +55,8 @@ class StaticLibraryModule : public ModuleNode {
 };
 
 }  // namespace
+
+TVM_REGISTER_GLOBAL("runtime.module.loadbinary_static_library").set_body_typed(StaticLibraryModule::LoadFromBinary);
 
 // (object_code, name, name, ...)
 TVM_REGISTER_GLOBAL("runtime.ModuleFromObject").set_body([](TVMArgs args, TVMRetValue* rv) {

@@ -18,6 +18,7 @@ class SymbolLibrary : public Library {
     auto it = symbols_.find(name);
     return it == symbols_.end() ? nullptr : it->second;
   }
+  bool Names(const std::string& name) const { return symbols_.count(name) != 0; }
 
  private:
   std::unordered_map<std::string, void*> symbols_;
@@ -26,25 +27,37 @@ class SymbolLibrary : public Library {
 
 class SymbolModule : public ModuleNode {
  public:
-  SymbolModule(std::string type_key, ObjectPtr<Library> library, PackedFunc get_source, std::string object_code)
+  using Facts = std::unordered_map<std::string, TVMRetValue>;
+
+  SymbolModule(std::string type_key, ObjectPtr<SymbolLibrary> library, PackedFunc get_source, std::string object_code,
+               std::string foreign, Facts facts)
       : type_key_(std::move(type_key)),
         library_(std::move(library)),
         get_source_(std::move(get_source)),
-        object_code_(std::move(object_code)) {}
+        object_code_(std::move(object_code)),
+        foreign_(std::move(foreign)),
+        facts_(std::move(facts)) {}
 
   const char* type_key() const final { return type_key_.c_str(); }
-  int GetPropertyMask() const final { return kRunnable | kDSOExportable; }
-  std::string GetFormat() final { return "o"; }
-  PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>& self) final {
+  int GetPropertyMask() const final { return (foreign_.empty() ? kRunnable : 0) | kDSOExportable; }
+  String GetFormat() final { return "o"; }
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
     if (name == "__tvm_object_code__") {
       return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) {
         *rv = TVMByteArray{object_code_.data(), object_code_.size()};
       });
     }
+    auto fact = facts_.find(name);
+    if (fact != facts_.end()) return PackedFunc([self, value = &fact->second](TVMArgs, TVMRetValue* rv) { *rv = *value; });
+    if (!foreign_.empty() && library_->Names(name)) {
+      return PackedFunc([this, self, name](TVMArgs, TVMRetValue*) {
+        ThrowError("the function '", name, "' cannot be called: ", foreign_);
+      });
+    }
     return FindInLibrary(library_, name, self);
   }
-  std::string GetSource(const std::string& format) final { return get_source_(format); }
-  void SaveToFile(const std::string& path, const std::string& format) final {
+  String GetSource(const String& format) final { return get_source_(format); }
+  void SaveToFile(const String& path, const String& format) final {
     std::string content = format == "o" || format == "obj" || format.empty() ? object_code_ : GetSource(format);
     std::ofstream file(path, std::ios::binary);
     file << content;
@@ -53,21 +66,27 @@ class SymbolModule : public ModuleNode {
 
  private:
   std::string type_key_;
-  ObjectPtr<Library> library_;
+  ObjectPtr<SymbolLibrary> library_;
   PackedFunc get_source_;
   std::string object_code_;
+  std::string foreign_;  // why the code cannot run here, if it cannot
+  Facts facts_;  // what functions without arguments answer
 };
 
 }  // namespace
 
-// (type_key, object_code, get_source, keepalive, name, address, name, address, ...)
+// (type_key, object_code, get_source, keepalive, foreign, number of facts, name, fact, name, fact, ..., name, address, ...)
 TVM_REGISTER_GLOBAL("runtime.ModuleFromSymbols").set_body([](TVMArgs args, TVMRetValue* rv) {
+  constexpr int kFirst = 6;
+  int end_of_facts = kFirst + 2 * args[5].operator int();
+  SymbolModule::Facts facts;
+  for (int i = kFirst; i < end_of_facts; i += 2) facts[args[i]] = args[i + 1];
   std::unordered_map<std::string, void*> symbols;
-  for (int i = 4; i + 1 < args.num_args; i += 2) {
+  for (int i = end_of_facts; i + 1 < args.num_args; i += 2) {
     symbols[args[i]] = reinterpret_cast<void*>(static_cast<int64_t>(args[i + 1]));
   }
-  ObjectPtr<Library> library(make_object<SymbolLibrary>(std::move(symbols), ObjectRef(args[3])));
-  auto node = make_object<SymbolModule>(args[0], library, args[2], args[1]);
+  auto library = make_object<SymbolLibrary>(std::move(symbols), ObjectRef(args[3]));
+  auto node = make_object<SymbolModule>(args[0], library, args[2], args[1], args[4], std::move(facts));
   FillContext(library.get(), node.get());
   *rv = Module(ObjectPtr<ModuleNode>(node));
 });

@@ -120,6 +120,7 @@ TimingOptions ReadOptions(DLDevice device, TVMArgs args, int first) {
 TVM_REGISTER_GLOBAL("runtime.RPCTimeEvaluator").set_body([](TVMArgs args, TVMRetValue* rv) {
   Module module = args[0];
   std::string name = args[1];
+  if (module.defined() && name.empty()) name = symbol::tvm_module_main;
   PackedFunc func = module.defined() ? module.GetFunction(name, true) : Registry::Find(name);
   if (!func.defined()) ThrowValueError("time_evaluator: there is no function '", name, "'");
   DLDevice device{static_cast<DLDeviceType>(int(args[2])), int(args[3])};

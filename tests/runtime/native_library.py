@@ -7,6 +7,11 @@ from pathlib import Path
 from tvm._ffi import libinfo
 from tvm.contrib import cc
 
+_RUNTIME = Path(libinfo.find_lib_path()[0]).parent
+INCLUDES = [f"-I{path}" for path in libinfo.find_include_path()]
+# what links with the runtime
+RUNTIME_OPTIONS = [f"-L{_RUNTIME}", f"-Wl,-rpath,{_RUNTIME}", "-ltvm_runtime"]
+
 SOURCE = r"""
 #include <tvm/runtime/c_backend_api.h>
 #include <stdio.h>
@@ -135,6 +140,5 @@ def build(folder: Path) -> str:
     source = folder / "packed.cc"
     source.write_text(SOURCE)
     library = str(folder / "packed.so")
-    includes = [f"-I{path}" for path in libinfo.find_include_path()]
-    cc.create_shared(library, str(source), options=["-O1", *includes])
+    cc.create_shared(library, str(source), options=["-O1", *INCLUDES])
     return library

@@ -198,7 +198,11 @@ class _Linker:
         for name in [*self.imports, *(s.name for s in self.exports), *self._needed()]:
             offsets[name] = at
             at += len(name.encode()) + 1
-        entries = [struct.pack("<IBBHQQ", offsets[n], 0x10, 0, 0, 0, 0) for n in self.imports]
+        needed = {r.symbol.name for _, r in self._relocations() if not r.symbol.is_weak}
+        entries = [
+            struct.pack("<IBBHQQ", offsets[n], 0x10 if n in needed else 0x20, 0, 0, 0, 0)
+            for n in self.imports
+        ]
         entries += [
             struct.pack(
                 "<IBBHQQ", offsets[s.name], s.info, 0, index[id(s.section)], s.address, s.size

@@ -142,17 +142,20 @@ def build(
         For which machine; by default the current target, or else ``llvm``.
     target_host : str or Target, optional
         The machine of the host side, if it is another one.
-    runtime : optional
-        The runtime that will run the code; taken for compatibility.
+    runtime : relay.backend.Runtime, optional
+        The runtime that will run the code. The option ``system-lib`` makes the functions part of a
+        system library: linked into a program, they register themselves.
     name : str
         The function's name.
     binds : dict of Tensor to Buffer, optional
         Buffers for some of the tensors.
     """
-    del runtime  # modules run on the one runtime there is
+    library = system_lib_attrs(runtime)
     with compiling():
         by_target = {
-            kind.with_host(kind.host or target_host): lower(module, args, name, binds)
+            kind.with_host(kind.host or target_host): lower(module, args, name, binds).with_attrs(
+                library
+            )
             for kind, module in _by_target(inputs, target)
         }
         if not any(mod.functions for mod in by_target.values()):
@@ -162,6 +165,17 @@ def build(
     for other in others:
         main.import_module(other)
     return main
+
+
+def system_lib_attrs(runtime: Any) -> dict[str, str]:
+    """The attribute of modules that become part of a system library, if the runtime asks for one."""
+    if runtime is None:
+        return {}
+    if runtime.name != "cpp":
+        raise NotImplementedError(f'tvm.build has no runtime "{runtime.name}" yet, use "cpp"')
+    if not runtime.flag("system-lib"):
+        return {}
+    return {"system_lib_prefix": str(runtime.attrs.get("system-lib-prefix", ""))}
 
 
 def _by_target(inputs: Any, target: Any) -> list[tuple[Target, Any]]:

@@ -14,6 +14,7 @@ import numpy as np
 import tvm.runtime.ndarray as nd
 from tvm.codegen import build_module
 from tvm.driver import build_lowered
+from tvm.driver.build_module import system_lib_attrs
 from tvm.error import TVMError, suggest
 from tvm.ir.module import IRModule
 from tvm.relay.backend.executor import Executor
@@ -130,7 +131,9 @@ def optimize(
         return optimization()(_as_module(mod, params)), {}
 
 
-def _compile(mod: IRModule, target: Target, mod_name: str, step: Progress) -> Compiled:
+def _compile(
+    mod: IRModule, target: Target, runtime: Runtime, mod_name: str, step: Progress
+) -> Compiled:
     with target:
         step("optimizing the graph")
         mod = fusion()(optimization()(mod))
@@ -142,7 +145,7 @@ def _compile(mod: IRModule, target: Target, mod_name: str, step: Progress) -> Co
     lowered = codegen.run(main)
     step("planning memory")
     plan = plan_memory(lowered.graph)
-    kernels = compiler.module()
+    kernels = compiler.module().with_attrs(system_lib_attrs(runtime))
     step(f"compiling {len(compiler.kernels)} kernels")
     # a model may only hand on its inputs; its library is then empty
     lib = (build_lowered if compiler.kernels else build_module)(kernels, target)
@@ -186,13 +189,12 @@ def build(
     A factory: `graph_executor.GraphModule(lib["default"](dev))` runs the model.
     """
     executor = executor or Executor("graph")
-    _check_supported(
-        executor, runtime or Runtime("cpp"), workspace_memory_pools, constant_memory_pools
-    )
+    runtime = runtime or Runtime("cpp")
+    _check_supported(executor, runtime, workspace_memory_pools, constant_memory_pools)
     found = _host_target(target, target_host)
     mod = _as_module(ir_mod, params)
     with compiling(), progress() as step:
-        compiled = _compile(mod, found, mod_name, step)
+        compiled = _compile(mod, found, runtime, mod_name, step)
     metadata = {kernel.name_hint: func for kernel, func in compiled.kernels.functions.items()}
     return GraphExecutorFactoryModule(
         compiled.mod,

@@ -11,10 +11,11 @@ from tvm._ffi import _core
 from tvm._ffi._core import ModuleBase
 from tvm._ffi.registry import get_global_func
 from tvm._ffi.runtime_ctypes import Device
-from tvm.contrib import cc, elf_object
+from tvm.contrib import cc
 from tvm.contrib import tar as _tar
 from tvm.contrib import utils as _utils
 from tvm.runtime.benchmark import BenchmarkResult, make_time_evaluator
+from tvm.runtime.export import collect_modules, export
 from tvm.runtime.object import Object
 from tvm.runtime.packed_func import PackedFunc
 
@@ -105,6 +106,14 @@ class Module(ModuleBase, Object):
             _native("ModuleGetImport", self, i) for i in range(_native("ModuleImportsSize", self))
         ]
 
+    def _collect_from_import_tree(self, filter_func: Callable[[Module], bool]) -> list[Module]:
+        """This module and all that it imports, each once, as far as the filter holds."""
+        return [module for module in collect_modules(self) if filter_func(module)]
+
+    def _collect_dso_modules(self) -> list[Module]:
+        """The modules whose code is linked into a library."""
+        return self._collect_from_import_tree(lambda module: module.is_dso_exportable)
+
     def clear_imports(self) -> None:
         """Forget all imported modules."""
         _native("ModuleClearImports", self)
@@ -155,7 +164,7 @@ class Module(ModuleBase, Object):
         Parameters
         ----------
         func_name : str
-            The function to measure.
+            The function to measure; empty for the entry function.
         dev : Device
             Where it runs.
         number : int
@@ -182,7 +191,7 @@ class Module(ModuleBase, Object):
 
     def export_library(
         self,
-        file_name: str,
+        file_name: str | Path,
         *,
         fcompile: Callable[..., Any] | None = None,
         fpack_imports: Callable[..., str] | None = None,
@@ -195,9 +204,10 @@ class Module(ModuleBase, Object):
         Parameters
         ----------
         file_name : str
-            The library: ``.so``, or ``.o`` and ``.tar`` for objects to be linked later.
+            The library: ``.so``, or ``.o``, ``.a`` and ``.tar`` for objects to be linked later.
         fcompile : callable, optional
-            ``fcompile(file_name, files, **kwargs)`` links; the default calls the C++ compiler.
+            ``fcompile(file_name, files, **kwargs)`` links; the default calls the C++ compiler. Its
+            attribute ``object_format`` chooses the form of the code: ``"o"``, ``"s"``, ``"bc"``.
         fpack_imports : callable, optional
             ``fpack_imports(module, is_system_lib, prefix, folder)`` writes the imports to a file.
         addons : list of str, optional
@@ -207,13 +217,10 @@ class Module(ModuleBase, Object):
         kwargs : dict
             Passed to ``fcompile``, for example ``options`` and ``cc``.
         """
-        file_name = str(file_name)
         with _utils.kept_folder(Path(workspace_dir) if workspace_dir else None) as folder:
-            files = [*_write_objects(self, folder), *(addons or [])]
-            if any(not module.is_dso_exportable for module in collect_modules(self)):
-                pack = fpack_imports or _pack_imports
-                files.append(pack(self, False, "", str(folder)))
-            return (fcompile or _linker_for(file_name))(file_name, files, **kwargs)
+            return export(
+                self, str(file_name), folder, fcompile, fpack_imports, addons or [], kwargs
+            )
 
     def __repr__(self) -> str:
         return f"Module({self.type_key}, {self.handle.value or 0:#x})"
@@ -222,63 +229,14 @@ class Module(ModuleBase, Object):
 _core.set_classes(module=Module)
 
 
-def _linker_for(file_name: str) -> Callable[..., Any]:
-    if file_name.endswith(".tar"):
-        return _tar.tar
-    return cc.create_object if file_name.endswith(".o") else cc.create_shared
-
-
-def collect_modules(root: Module) -> list[Module]:
-    """The module and all that it imports, each once, in order of discovery."""
-    found: dict[Module, None] = {}
-    stack = [root]
-    while stack:
-        module = stack.pop()
-        if module not in found:
-            found[module] = None
-            stack.extend(reversed(module.imported_modules))
-    return list(found)
-
-
-def _write_objects(root: Module, folder: Path) -> list[str]:
-    files: list[str] = []
-    for module in collect_modules(root):
-        if module.is_dso_exportable:
-            path = folder / f"lib{len(files)}.{module.format or 'o'}"
-            module.save(str(path), module.format)
-            files.append(str(path))
-        elif not module.is_binary_serializable:
-            raise RuntimeError(f"a module of type {module.type_key!r} cannot be exported")
-    return files
-
-
-def _pack_imports(module: Module, _is_system_lib: bool, _prefix: str, folder: str) -> str:
-    """Write the modules that are not code as data that will be linked; the file's path."""
-    blob = _native("ModulePackImports", module)
-    data = len(blob).to_bytes(8, "little") + blob
-    objects = [p.read_bytes() for p in sorted(Path(folder).glob("lib*.o"))]
-    like = next((code for code in objects if elf_object.is_elf(code)), None)
-    if like is not None:
-        path = Path(folder) / "devc.o"
-        path.write_bytes(elf_object.data_object("__tvm_dev_mblob", data, like))
-        return str(path)
-    path = Path(folder) / "devc.c"
-    values = ",".join(map(str, data))
-    path.write_text(
-        '#ifdef __cplusplus\nextern "C" {\n#endif\n'
-        f"extern const unsigned char __tvm_dev_mblob[];\n"
-        f"const unsigned char __tvm_dev_mblob[] = {{{values}}};\n"
-        "#ifdef __cplusplus\n}\n#endif\n"
-    )
-    return str(path)
-
-
 def module_from_symbols(
     type_key: str,
     symbols: Mapping[str, int],
     *,
     object_code: bytes = b"",
-    get_source: Callable[[str], str] | None = None,
+    get_source: Callable[[str], str | bytes] | None = None,
+    facts: Mapping[str, object] | None = None,
+    foreign: str = "",
     keepalive: object = None,
 ) -> Module:
     """A module of code that is in this process's memory.
@@ -294,6 +252,10 @@ def module_from_symbols(
         The same code as an object file, for export.
     get_source : callable
         ``get_source(format)`` gives the code as text.
+    facts : mapping of str to object
+        What functions without arguments answer, such as ``"_get_target_string"``.
+    foreign : str
+        If the code cannot run here, why: what a call of one of the symbols says.
     keepalive : object
         What owns the memory of the code; the module keeps it.
     """
@@ -301,11 +263,12 @@ def module_from_symbols(
     def no_source(fmt: str) -> str:
         raise ValueError(f"the module has no source of format {fmt!r}")
 
-    flat = [part for pair in symbols.items() for part in pair]
+    answers = facts or {}
+    flat = [part for pair in (*answers.items(), *symbols.items()) for part in pair]
     source = _core.make_function(get_source or no_source)
     owner = _core.make_function(lambda: keepalive)
     return _native(  # type: ignore[no-any-return]
-        "ModuleFromSymbols", type_key, object_code, source, owner, *flat
+        "ModuleFromSymbols", type_key, object_code, source, owner, foreign, len(answers), *flat
     )
 
 

@@ -15,11 +15,13 @@ from tvm.ir.module import IRModule
 from tvm.runtime.module import Module, module_from_symbols
 from tvm.target import Target
 from tvm.target.cpu import machine_cpu, machine_features
+from tvm.target.host import host_triple
 from tvm.target.triple import runs_here
 
 from .machine import LoadedObject, Machine, llvm_version
 from .module import ModuleWriter, write_module
 from .options import CodegenOptions
+from .system_lib import system_lib_prefix
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,14 @@ class Compilation:
             store_object(self.key, found)
         return found
 
-    def source(self, fmt: str) -> str:
-        """The module as text: LLVM's optimised form, or assembly."""
+    def source(self, fmt: str) -> str | bytes:
+        """The module as text: LLVM's optimised form, or assembly; or LLVM's bitcode."""
         if fmt in ("", "ll"):
             return str(self.optimized)
         if fmt in ("asm", "s"):
             return self.machine.assembly(self.optimized)
+        if fmt == "bc":
+            return bytes(self.optimized.as_bitcode())
         if fmt == "unoptimized":
             return self.text
         raise TVMError(
@@ -60,7 +64,7 @@ class Compilation:
         )
 
 
-_FORMATS = ("ll", "asm", "unoptimized")
+_FORMATS = ("ll", "asm", "bc", "unoptimized")
 
 
 def compile_module(mod: IRModule, target: Target) -> tuple[ModuleWriter, Compilation]:
@@ -85,17 +89,26 @@ def build_llvm(mod: IRModule, target: Target) -> Module:
     """A runtime module of type ``llvm`` for lowered host functions."""
     writer, compilation = compile_module(mod, target)
     object_code = compilation.object_code()
-    loaded = None
-    symbols = {}
-    # code for another machine can be exported, not run
-    if runs_here(CodegenOptions.of(target).cpu.triple):
-        loaded = LoadedObject(object_code)
-        names = [*writer.symbols, *[slot[1:] for slot in writer.slots.values()], *writer.entries]
-        symbols = {name: loaded.address(name) for name in names}
+    triple = CodegenOptions.of(target).cpu.triple
+    names = writer.public_symbols()
+    if runs_here(triple):
+        foreign, loaded = "", LoadedObject(object_code)
+        symbols = {name: loaded.address(symbol) for name, symbol in names.items()}
+    else:  # it can be exported
+        foreign, loaded = f"it is for {triple}, and this machine is {host_triple()}", None
+        symbols = dict.fromkeys(names, 0)
+    prefix = system_lib_prefix(mod)
     return module_from_symbols(
         "llvm",
         symbols,
         object_code=object_code,
         get_source=compilation.source,
+        facts={
+            "get_func_names": writer.symbols,
+            "_get_target_string": str(target),
+            "__tvm_is_system_module": prefix is not None,
+            "__tvm_get_system_lib_prefix": prefix,
+        },
+        foreign=foreign,
         keepalive=loaded,
     )

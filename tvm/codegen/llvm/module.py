@@ -16,14 +16,17 @@ from .half_float import half_conversions
 from .math import write_math_function
 from .options import CodegenOptions
 from .statements import Frame, FunctionWriter
+from .system_lib import registration, system_lib_prefix
 from .types import TENSOR, TENSOR_FIELDS, TYPES, byte_string, quoted
 
 
 class ModuleWriter:
     """Collects the parts of a module while its functions are written."""
 
-    def __init__(self, options: CodegenOptions) -> None:
+    def __init__(self, options: CodegenOptions, library_prefix: str | None = None) -> None:
         self.options = options
+        self._library_prefix = library_prefix  # of a system library
+        self._own_prefix = library_prefix or ""
         self.definitions: list[str] = []
         self.symbols: list[str] = []  # functions that others may call by the packed convention
         self.entries: list[str] = []
@@ -58,7 +61,8 @@ class ModuleWriter:
             restrict = " noalias" if noalias and param.dtype.is_handle else ""
             params.append(f"{TYPES[param.dtype].text}{restrict} {operand}")
         result = self.results[name]
-        linkage = "" if attrs.get("global_symbol") else "internal "
+        is_exported = attrs.get("global_symbol") and name.startswith(self._own_prefix)
+        linkage = "" if is_exported else "internal "
         code = Code(f"define {linkage}{result} @{quoted(name)}({', '.join(params)}) #0")
         writer = FunctionWriter(self, name, Frame(code, values, result), noalias)
         for param in func.params:
@@ -76,9 +80,8 @@ class ModuleWriter:
     def _add_entry(self, name: str) -> None:
         self.entries.append("__tvm_main__")
         data = name.encode() + b"\0"
-        self._globals.append(
-            f"@__tvm_main__ = weak constant [{len(data)} x i8] {byte_string(data)}"
-        )
+        symbol = f"@{quoted(self._own_prefix + '__tvm_main__')}"
+        self._globals.append(f"{symbol} = weak constant [{len(data)} x i8] {byte_string(data)}")
 
     def math_function(self, name: str, lanes: int) -> str:
         """The symbol of a float32 math function on ``lanes`` lanes; written on first use."""
@@ -112,7 +115,7 @@ class ModuleWriter:
 
     def context(self) -> str:
         """The global pointer to the module itself, for looking up imported functions."""
-        symbol = "@__tvm_module_ctx"
+        symbol = f"@{quoted(self._own_prefix + '__tvm_module_ctx')}"
         if symbol not in self.slots.values():
             self.slots["module_ctx"] = symbol
             self._globals.append(f"{symbol} = weak global ptr null, align 8")
@@ -180,12 +183,25 @@ class ModuleWriter:
 
     # ---- the whole
 
+    def public_symbols(self) -> dict[str, str]:
+        """The symbols behind the names that the runtime looks for."""
+        prefix = self._own_prefix
+        own = [*self.symbols, *self.entries]
+        if "module_ctx" in self.slots:
+            own.append("__tvm_module_ctx")
+        slots = [symbol[1:] for key, symbol in self.slots.items() if key != "module_ctx"]
+        return {name: name if name.startswith(prefix) else prefix + name for name in own} | {
+            name: name for name in slots
+        }
+
     def text(self, layout: str) -> str:
         """The module."""
         cpu = self.options.cpu
         declared = [line for name, line in self._declared.items() if name not in self.results]
         definitions = [*self.definitions, *self._math.values()]
         definitions.append(half_conversions(cpu, definitions))
+        if self._library_prefix is not None:
+            definitions.append(registration(self, self._library_prefix))
         width = f' "prefer-vector-width"="{cpu.vector_bits}"'
         return "\n".join(
             [
@@ -205,7 +221,7 @@ class ModuleWriter:
 
 def write_module(mod: IRModule, options: CodegenOptions) -> ModuleWriter:
     """Write all functions of a lowered module."""
-    writer = ModuleWriter(options)
+    writer = ModuleWriter(options, system_lib_prefix(mod))
     functions = {
         str(func.attrs.get("global_symbol", gvar.name_hint)): func
         for gvar, func in mod.functions.items()

@@ -1,0 +1,108 @@
+"""Modules of a system library: they are linked into a program, and register themselves at its start.
+
+    start of the program -> TVMBackendRegisterSystemLibSymbol("model_add", &add), ...
+    tvm.runtime.system_lib("model_")["add"]
+
+A prefix keeps several models in one program apart: it stands before every name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+
+from .types import byte_string, quoted
+
+if TYPE_CHECKING:
+    from .module import ModuleWriter
+
+REGISTER = "TVMBackendRegisterSystemLibSymbol"
+_EMBEDDED_MODULES = "__tvm_dev_mblob"
+_OTHER_FORMATS = ("darwin", "macos", "ios", "windows", "wasm")  # than ELF
+
+
+def system_lib_prefix(mod: IRModule) -> str | None:
+    """The prefix of a module that is to be part of a system library; None if it is not to be."""
+    prefix = mod.get_attr("system_lib_prefix")
+    if prefix is None:
+        return None
+    if prefix and not str(prefix).isidentifier():
+        raise TVMError(f"a system_lib_prefix must be the beginning of a C name, got {prefix!r}")
+    return str(prefix)
+
+
+def registration(writer: ModuleWriter, prefix: str) -> str:
+    """The code that registers what the writer has written."""
+    # imported modules stand in an object of their own, if there are any
+    blob = f"@{quoted(prefix + _EMBEDDED_MODULES)}"
+    names = {
+        name if symbol in _shared(writer) else _full(name, prefix): symbol
+        for name, symbol in writer.public_symbols().items()
+    }
+    lines = [f"declare i32 @{REGISTER}(ptr, ptr)", f"{blob} = extern_weak global i8"]
+    calls = []
+    for number, (name, symbol) in enumerate(names.items()):
+        lines.append(_constant(number, name))
+        calls.append(f"  call i32 @{REGISTER}(ptr @.registered.{number}, ptr @{quoted(symbol)})")
+    lines.append(_constant(len(names), prefix + _EMBEDDED_MODULES))
+    register_modules = f"  call i32 @{REGISTER}(ptr @.registered.{len(names)}, ptr {blob})"
+    startup = f"@{quoted(prefix + '__tvm_module_startup')}"
+    return "\n".join(
+        [
+            *lines,
+            *_aliases(writer, prefix),
+            f"define internal void {startup}() #0 {{",
+            *calls,
+            f"  %has_modules = icmp ne ptr {blob}, null",
+            "  br i1 %has_modules, label %modules, label %done",
+            "modules:",
+            register_modules,
+            "  br label %done",
+            "done:",
+            "  ret void",
+            "}",
+            _run_at_start(startup, writer.options.cpu.triple),
+        ]
+    )
+
+
+def _full(name: str, prefix: str) -> str:
+    return name if name.startswith(prefix) else prefix + name
+
+
+def _shared(writer: ModuleWriter) -> set[str]:
+    """The pointers to functions of the runtime, which models may share."""
+    return {symbol[1:] for name, symbol in writer.slots.items() if name != "module_ctx"}
+
+
+def _constant(number: int, text: str) -> str:
+    data = text.encode() + b"\0"
+    return (
+        f"@.registered.{number} = private unnamed_addr constant "
+        f"[{len(data)} x i8] {byte_string(data)}"
+    )
+
+
+def _run_at_start(function: str, triple: str) -> str:
+    if any(word in triple for word in _OTHER_FORMATS):
+        return (
+            "@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] "
+            f"[{{ i32, ptr, ptr }} {{ i32 65535, ptr {function}, ptr null }}]"
+        )
+    # LLVM would write the section .ctors, which is out of use
+    return (
+        f'@.tvm_at_start = internal global ptr {function}, section ".init_array"\n'
+        '@llvm.used = appending global [1 x ptr] [ptr @.tvm_at_start], section "llvm.metadata"'
+    )
+
+
+def _aliases(writer: ModuleWriter, prefix: str) -> list[str]:
+    """The functions by their full names; the short ones may stand in another model too."""
+    parameters = "(ptr, ptr, i32, ptr, ptr, ptr)"
+    return [
+        f"@{quoted(prefix + name)} = alias {writer.results[name]} {parameters}, ptr @{quoted(name)}"
+        for name in writer.symbols
+        if not name.startswith(prefix)
+    ]
