@@ -9,7 +9,7 @@ NATIVE := $(shell find native -name '*.cc' -o -name '*.h' -o -name CMakeLists.tx
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: test demo bench lint install install-test clean
+.PHONY: test demo bench lint sanitize install install-test clean
 
 test: install-test lint
 	$(RUN) -m pytest -n 2
@@ -25,6 +25,10 @@ lint: install-test
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(RUN) tools/lint.py
+
+# the native tests under AddressSanitizer, UBSan and ThreadSanitizer
+sanitize: $(STAMPS)/build
+	$(RUN) tools/sanitize.py
 
 install: $(STAMPS)/package
 install-test: $(STAMPS)/package $(STAMPS)/test

@@ -5,8 +5,10 @@
 
 #include "check.h"
 
-// A child of fork() starts threads, which that sanitizer would not survive.
-extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
+#define SANITIZER_OPTIONS extern "C" __attribute__((visibility("default"))) const char*
+// Sanitizers end the program where memory cannot be had, and in a child of fork() that starts threads; tests do both.
+SANITIZER_OPTIONS __asan_default_options() { return "allocator_may_return_null=1"; }
+SANITIZER_OPTIONS __tsan_default_options() { return "allocator_may_return_null=1:die_after_fork=0"; }
 
 int main(int argc, char** argv) {
   int failed = 0;
