@@ -11,9 +11,13 @@ from tvm.ir.module import IRModule
 from tvm.runtime.module import Module
 from tvm.target import Target
 
+from .c import build_c
 from .llvm.build import build_llvm
 
-GENERATORS: dict[str, Callable[[IRModule, Target], Module]] = {"llvm": build_llvm}
+GENERATORS: dict[str, Callable[[IRModule, Target], Module]] = {
+    "llvm": build_llvm,
+    "c": build_c,
+}
 
 
 def build_module(mod: IRModule, target: Target) -> Module:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import knobs
+from tvm._ffi.libinfo import find_include_path
 from tvm.contrib import elf_link, tar, utils
 
 
@@ -106,10 +107,21 @@ def _link(
     names = [objects] if isinstance(objects, str) else list(objects)
     with utils.tempdir() as temp:
         files = tar.normalize_file_list_by_unpacking_tars(temp, names)
-        command = [compiler, "-o", str(output), *files, *options]
+        libraries = [] if "-r" in options else ["-lm"]
+        command = [compiler, "-o", str(output), *_as_c(files), *options, *libraries]
         if ccache_env is not None:
             command.insert(0, shutil.which("ccache") or "ccache")
         _run(command, cwd, ccache_env)
+
+
+def _as_c(files: Sequence[str]) -> list[str]:
+    """The files, with options by which a C++ compiler takes C sources for C, and optimises them."""
+    sources = [file for file in files if file.endswith(".c")]
+    if not sources:
+        return list(files)
+    others = [file for file in files if not file.endswith(".c")]
+    headers = [f"-I{path}" for path in find_include_path(optional=True)]
+    return ["-O2", "-fPIC", *headers, "-x", "c", *sources, "-x", "none", *others]
 
 
 def _link_without_compiler(

@@ -56,7 +56,7 @@ def _report_values(w: FunctionWriter, message: Call) -> None:
 
 def _text(w: FunctionWriter, part: PrimExpr) -> str:
     """A pointer to a text; one that depends on a number comes from a function the module shares."""
-    names, number = _choices(part)
+    names, number = text_choices(part)
     if number is None:
         return str(w.visit(part))
     *cases, (_, other) = names
@@ -65,7 +65,7 @@ def _text(w: FunctionWriter, part: PrimExpr) -> str:
     return w.code.value(f"call ptr @{symbol}(i64 {_as_int64(w, number)})")
 
 
-def _choices(part: PrimExpr) -> tuple[list[tuple[int | None, str]], PrimExpr | None]:
+def text_choices(part: PrimExpr) -> tuple[list[tuple[int | None, str]], PrimExpr | None]:
     """The texts of ``if_then_else(number == 3, "three", if_then_else(...))``, and the number."""
     names: list[tuple[int | None, str]] = []
     number: PrimExpr | None = None

@@ -29,6 +29,32 @@ if TYPE_CHECKING:
     from .statements import FunctionWriter
 
 MATCHES = "tvm.tensor_matches"
+# of a block that reports: its text, and the values in it behind the argument's name
+FAILURES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "bad_kind": ("TypeError: %s needs to be a tensor or a pointer, got %s", ("%kind",)),
+    "bad_null": ("TypeError: %s must not be null", ()),
+    "bad_rank": ("ValueError: %s needs %lld dimensions, got %lld", ("%rank", "%ndim")),
+    "bad_type": (
+        "TypeError: %s needs dtype %s, got %s%lld",
+        ("%type_needed", "%type_given", "%bits"),
+    ),
+    "bad_extent": (
+        "ValueError: %s needs shape[%lld] == %lld, got %lld",
+        ("%axis", "%extent", "%found"),
+    ),
+    "bad_offset": (
+        "ValueError: %s needs byte_offset == %lld, got %lld",
+        ("%offset", "%given_offset"),
+    ),
+    "bad_device": ("ValueError: %s needs %s, got %lld", ("%device_text", "%device_given")),
+    "bad_number": (
+        "ValueError: %s needs the device of the arguments before it, got %lld",
+        ("%number_given",),
+    ),
+    "bad_data": ("ValueError: %s has no data", ()),
+    "bad_alignment": ("ValueError: %s needs data aligned to %lld bytes", ("%alignment",)),
+    "bad_strides": ("ValueError: %s needs a compact layout (strides null or row-major)", ()),
+}
 
 
 def reports_itself(condition: PrimExpr) -> bool:
@@ -97,58 +123,7 @@ def _define_check(module: ModuleWriter) -> None:
     dtype_name = name_function(module, DTYPE_CODES, UNKNOWN_CODE)
     accepted = " ".join([f"i32 {int(code)}, label %pointer" for code in POINTER_CODES])
     failures = [
-        _failure(
-            module, "bad_kind", "TypeError: %s needs to be a tensor or a pointer, got %s", "%kind"
-        ),
-        _failure(module, "bad_null", "TypeError: %s must not be null"),
-        _failure(
-            module, "bad_rank", "ValueError: %s needs %lld dimensions, got %lld", "%rank", "%ndim"
-        ),
-        _failure(
-            module,
-            "bad_type",
-            "TypeError: %s needs dtype %s, got %s%lld",
-            "%type_needed",
-            "%type_given",
-            "%bits",
-        ),
-        _failure(
-            module,
-            "bad_extent",
-            "ValueError: %s needs shape[%lld] == %lld, got %lld",
-            "%axis",
-            "%extent",
-            "%found",
-        ),
-        _failure(
-            module,
-            "bad_offset",
-            "ValueError: %s needs byte_offset == %lld, got %lld",
-            "%offset",
-            "%given_offset",
-        ),
-        _failure(
-            module,
-            "bad_device",
-            "ValueError: %s needs %s, got %lld",
-            "%device_text",
-            "%device_given",
-        ),
-        _failure(
-            module,
-            "bad_number",
-            "ValueError: %s needs the device of the arguments before it, got %lld",
-            "%number_given",
-        ),
-        _failure(module, "bad_data", "ValueError: %s has no data"),
-        _failure(
-            module, "bad_alignment", "ValueError: %s needs data aligned to %lld bytes", "%alignment"
-        ),
-        _failure(
-            module,
-            "bad_strides",
-            "ValueError: %s needs a compact layout (strides null or row-major)",
-        ),
+        _failure(module, label, text, *values) for label, (text, values) in FAILURES.items()
     ]
     checks = _CHECKS.format(
         matches=MATCHES,

@@ -1,0 +1,33 @@
+"""Modules of C text: they are exported, compiled, and loaded again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm._ffi.registry import get_global_func, register_func
+from tvm.runtime.module import Module
+
+
+@register_func("runtime.CSourceModuleCreate", override=True)
+def csource_module(
+    code: str,
+    fmt: str = "c",
+    func_names: Sequence[str] = (),
+    const_vars: Sequence[str] = (),
+) -> Module:
+    """A module of C text.
+
+    Parameters
+    ----------
+    code : str
+        The text.
+    fmt : str
+        The suffix of the file it is written to: ``"c"``, ``"cc"``, ``"cu"`` ...
+    func_names : list of str
+        The functions in it that follow the packed calling convention.
+    const_vars : list of str
+        The constants that it needs from the module around it.
+    """
+    functions, constants = [str(n) for n in func_names], [str(n) for n in const_vars]
+    create = get_global_func("runtime.ModuleFromCSource")
+    return create(str(code), str(fmt), len(functions), *functions, *constants)  # type: ignore[no-any-return]
