@@ -8,8 +8,14 @@ from .creation import (
     InitOpAttrs,
     ShapeOfAttrs,
 )
-from .image.image import (
+from .image import (
+    AffineGridAttrs,
+    CropAndResizeAttrs,
+    Dilation2DAttrs,
+    GridSampleAttrs,
+    Resize1DAttrs,
     Resize2DAttrs,
+    Resize3DAttrs,
 )
 from .indexing import (
     GatherAttrs,
@@ -96,6 +102,12 @@ from .unary import (
 )
 
 __all__ = [
+    "AffineGridAttrs",
+    "CropAndResizeAttrs",
+    "Dilation2DAttrs",
+    "GridSampleAttrs",
+    "Resize1DAttrs",
+    "Resize3DAttrs",
     "AdaptivePool2DAttrs",
     "AdaptivePool1DAttrs",
     "AdaptivePool3DAttrs",

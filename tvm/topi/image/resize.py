@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from tvm import te, tir
@@ -11,22 +13,42 @@ from .. import tag
 from ..nn.pooling.compute import axis_positions
 from ..utils import dims
 
+COORDINATE_MODES = (
+    "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)  # fmt: skip
 
-def source_position(index: Any, have: int, want: int, mode: str, dtype: str = "float32") -> Any:
-    """Where an output index lies in the input, as a float."""
+
+def source_position(
+    index: Any,
+    have: int,
+    want: int,
+    mode: str,
+    dtype: str = "float32",
+    region: tuple[float, float] = (0.0, 1.0),
+) -> Any:
+    """Where an output index lies in the input, as a float; `region` is for tf_crop_and_resize."""
     x = index.astype(dtype)
     if mode == "asymmetric":
         return x * tir.const(have / want, dtype)
     if mode == "align_corners":
         return x * tir.const((have - 1) / (want - 1) if want > 1 else 0.0, dtype)
+    if mode == "tf_half_pixel_for_nn":
+        return (x + tir.const(0.5, dtype)) * tir.const(have / want, dtype)
+    if mode == "tf_crop_and_resize":
+        start, end = region
+        if want == 1:
+            return tir.const(0.5 * (start + end) * (have - 1), dtype)
+        step = (end - start) * (have - 1) / (want - 1)
+        return tir.const(start * (have - 1), dtype) + x * tir.const(step, dtype)
     centre = (x + tir.const(0.5, dtype)) * tir.const(have / want, dtype) - tir.const(0.5, dtype)
     if mode == "half_pixel":
         return centre
     if mode == "pytorch_half_pixel":
         return centre if want > 1 else tir.const(0.0, dtype)
     raise ValueError(
-        "resize requires a coordinate_transformation_mode of half_pixel, pytorch_half_pixel, "
-        f"align_corners or asymmetric, got {mode!r}"
+        f"resize requires a coordinate_transformation_mode of {', '.join(COORDINATE_MODES)}, "
+        f"got {mode!r}"
     )
 
 
@@ -57,9 +79,43 @@ def cubic_weights(t: Any, alpha: float) -> list[Any]:
     return [far(t + one), near(t), near(one - t), far(one - t + one)]
 
 
+@dataclass(frozen=True, slots=True)
+class Interpolation:
+    """How values between the elements are found."""
+
+    method: str = "linear"
+    mode: str = "half_pixel"  # how output indices map to input positions
+    rounding: str = ""  # of the nearest neighbour
+    alpha: float = -0.5  # the coefficient of cubic interpolation
+    exclude: bool = False  # leave elements outside out of cubic sums
+    extrapolation: float = 0.0  # the value outside, for tf_crop_and_resize
+
+
+def resize1d(
+    data: te.Tensor,
+    roi: Sequence[float] | None,
+    size: Sequence[int],
+    layout: str = "NCW",
+    method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel",
+    rounding_method: str = "",
+    bicubic_alpha: float = -0.5,
+    bicubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+    output_shape: Sequence[int] | None = None,
+) -> te.Tensor:
+    """Resize one axis to a size; parameters as in `resize2d`."""
+    how = Interpolation(
+        method, coordinate_transformation_mode, rounding_method, bicubic_alpha,
+        bool(bicubic_exclude), extrapolation_value,
+    )  # fmt: skip
+    return _resize(data, roi, output_shape or size, layout, "W", how, out_dtype)
+
+
 def resize2d(
     data: te.Tensor,
-    roi: Any,
+    roi: Sequence[float] | None,
     size: Sequence[int],
     layout: str = "NCHW",
     method: str = "linear",
@@ -69,7 +125,7 @@ def resize2d(
     bicubic_exclude: int = 0,
     extrapolation_value: float = 0.0,
     out_dtype: str | None = None,
-    output_shape: Any = None,
+    output_shape: Sequence[int] | None = None,
 ) -> te.Tensor:
     """Resize two axes to a size.
 
@@ -77,68 +133,215 @@ def resize2d(
     ----------
     data : te.Tensor
         The images.
+    roi : sequence of float, optional
+        The region that "tf_crop_and_resize" shows, in parts of the image: the starts along each
+        axis, then the ends.
     size : sequence of int
-        The new height and width.
+        The new extents.
     layout : str
         The layout, blocked channels included.
     method : str
         "nearest_neighbor", "linear" or "cubic".
     coordinate_transformation_mode, rounding_method : str
-        How output indices map to input positions.
+        How output indices map to input positions, and those to the nearest element.
     bicubic_alpha : float
         The coefficient of cubic interpolation.
+    bicubic_exclude : int
+        Not 0: elements outside have no part in cubic sums.
+    extrapolation_value : float
+        The value outside of the image, for "tf_crop_and_resize".
+    out_dtype : str, optional
+        The dtype of the result, the data's by default.
+    output_shape : sequence of int, optional
+        The new extents, in place of `size`.
     """
-    if bicubic_exclude:
-        raise ValueError("resize2d requires bicubic_exclude to be 0")
-    at = axis_positions(layout, "HW")
+    how = Interpolation(
+        method, coordinate_transformation_mode, rounding_method, bicubic_alpha,
+        bool(bicubic_exclude), extrapolation_value,
+    )  # fmt: skip
+    return _resize(data, roi, output_shape or size, layout, "HW", how, out_dtype)
+
+
+def resize3d(
+    data: te.Tensor,
+    roi: Sequence[float] | None,
+    size: Sequence[int],
+    layout: str = "NCDHW",
+    method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel",
+    rounding_method: str = "",
+    bicubic_alpha: float = -0.5,
+    bicubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+    output_shape: Sequence[int] | None = None,
+) -> te.Tensor:
+    """Resize three axes to a size; parameters as in `resize2d`."""
+    how = Interpolation(
+        method, coordinate_transformation_mode, rounding_method, bicubic_alpha,
+        bool(bicubic_exclude), extrapolation_value,
+    )  # fmt: skip
+    return _resize(data, roi, output_shape or size, layout, "DHW", how, out_dtype)
+
+
+def _resize(
+    data: te.Tensor,
+    roi: Sequence[float] | None,
+    size: Sequence[int],
+    layout: str,
+    spatial: str,
+    how: Interpolation,
+    out_dtype: str | None,
+) -> te.Tensor:
+    at, rank = axis_positions(layout, spatial), len(spatial)
     extents, want = dims(data.shape), dims(size)
     shape = list(extents)
     for axis, extent in zip(at, want, strict=True):
         shape[axis] = extent
-    dtype = out_dtype or data.dtype
-    mode = coordinate_transformation_mode
-    taps = _TAPS[method]
+    bounds = [float(v) for v in roi or (0.0,) * rank + (1.0,) * rank]
+    crops = how.mode == "tf_crop_and_resize"
 
     def element(*i: Any) -> Any:
-        along = [
-            taps(source_position(i[axis], extents[axis], extent, mode), mode, rounding_method, bicubic_alpha)
-            for axis, extent in zip(at, want, strict=True)
-        ]  # fmt: skip
-        total: Any = None
-        for row, row_weight in along[0]:
-            for column, column_weight in along[1]:
-                where = list(i)
-                for axis, index in zip(at, (row, column), strict=True):
-                    where[axis] = tir.max(tir.min(index, extents[axis] - 1), 0)
-                value = data(*where)
-                if row_weight is not None:
-                    value = value.astype("float32") * row_weight * column_weight
-                total = value if total is None else total + value
-        return total.astype(dtype)
+        positions = [
+            source_position(
+                i[axis], extents[axis], want[k], how.mode, region=(bounds[k], bounds[k + rank])
+            )
+            for k, axis in enumerate(at)
+        ]
+        value = interpolate(data, i, at, positions, how).astype(out_dtype or data.dtype)
+        if not crops:
+            return value
+        outside = [
+            tir.any(p < 0, p > extents[axis] - 1) for p, axis in zip(positions, at, strict=True)
+        ]
+        return tir.Select(tir.any(*outside), tir.const(how.extrapolation, value.dtype), value)
 
     return te.compute(shape, element, name="resize", tag=tag.INJECTIVE)
 
 
-def _nearest(position: Any, mode: str, rounding: str, alpha: float) -> list[tuple[Any, Any]]:
-    return [(nearest_index(position, rounding, mode), None)]
+def interpolate(
+    data: te.Tensor,
+    indices: Sequence[Any],
+    at: Sequence[int],
+    positions: Sequence[Any],
+    how: Interpolation,
+) -> Any:
+    """The value at fractional positions along the axes `at`; elements outside repeat the edge."""
+    extents = dims(data.shape)
+    along = [
+        _TAPS[how.method](position, extents[axis], how)
+        for axis, position in zip(at, positions, strict=True)
+    ]
+    total: Any = None
+    for taps in product(*along):
+        where = list(indices)
+        for axis, (index, _) in zip(at, taps, strict=True):
+            where[axis] = tir.max(tir.min(index, extents[axis] - 1), 0)
+        value = data(*where)
+        for _, weight in taps:
+            value = value if weight is None else value.astype("float32") * weight
+        total = value if total is None else total + value
+    return total
 
 
-def _linear(position: Any, mode: str, rounding: str, alpha: float) -> list[tuple[Any, Any]]:
+Taps = list[tuple[Any, Any]]
+
+
+def _nearest(position: Any, extent: int, how: Interpolation) -> Taps:
+    return [(nearest_index(position, how.rounding, how.mode), None)]
+
+
+def _linear(position: Any, extent: int, how: Interpolation) -> Taps:
     low = tir.floor(position)
     t = position - low
     index = low.astype("int32")
     return [(index, tir.const(1.0, t.dtype) - t), (index + 1, t)]
 
 
-def _cubic(position: Any, mode: str, rounding: str, alpha: float) -> list[tuple[Any, Any]]:
+def _cubic(position: Any, extent: int, how: Interpolation) -> Taps:
     low = tir.floor(position)
     index = low.astype("int32")
-    weights = cubic_weights(position - low, alpha)
-    return [(index + k - 1, weight) for k, weight in enumerate(weights)]
+    weights = cubic_weights(position - low, how.alpha)
+    if not how.exclude:
+        return [(index + k - 1, weight) for k, weight in enumerate(weights)]
+    places = [index + k - 1 for k in range(4)]
+    kept = [
+        tir.Select(tir.all(p >= 0, p < extent), w, tir.const(0.0, w.dtype))
+        for p, w in zip(places, weights, strict=True)
+    ]
+    total = kept[0] + kept[1] + kept[2] + kept[3]
+    return [(p, w / total) for p, w in zip(places, kept, strict=True)]
 
 
-_TAPS: dict[str, Callable[[Any, str, str, float], list[tuple[Any, Any]]]] = {
+_TAPS: dict[str, Callable[[Any, int, Interpolation], Taps]] = {
     "nearest_neighbor": _nearest,
     "linear": _linear,
     "cubic": _cubic,
 }
+
+
+def crop_and_resize(
+    data: te.Tensor,
+    boxes: te.Tensor,
+    box_indices: te.Tensor,
+    crop_size: Sequence[int],
+    layout: str = "NCHW",
+    method: str = "bilinear",
+    extrapolation_value: float | None = None,
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Cut boxes out of images and resize each to one size.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The images.
+    boxes : te.Tensor
+        (boxes, 4): top, left, bottom and right in parts of the image.
+    box_indices : te.Tensor
+        (boxes,): the image of each box.
+    crop_size : sequence of int
+        The height and width of the results.
+    layout : str
+        "NCHW" or "NHWC".
+    method : str
+        "bilinear" or "nearest_neighbor".
+    extrapolation_value : float, optional
+        The value outside of the image, 0 by default.
+    out_dtype : str, optional
+        The dtype of the result, the data's by default.
+    """
+    methods = {"bilinear": "linear", "nearest_neighbor": "nearest_neighbor"}
+    if method not in methods:
+        raise ValueError(
+            f"crop_and_resize requires a method of {', '.join(methods)}, got {method!r}"
+        )
+    at, batch = axis_positions(layout, "HW"), layout.index("N")
+    extents, want = dims(data.shape), dims(crop_size)
+    how = Interpolation(methods[method], rounding="round")
+    shape = list(extents)
+    shape[batch] = dims(boxes.shape)[0]
+    for axis, extent in zip(at, want, strict=True):
+        shape[axis] = extent
+
+    def position(index: Any, box: Any, k: int) -> Any:
+        low, high = boxes(box, k), boxes(box, k + 2)
+        room = tir.const(extents[at[k]] - 1, low.dtype)
+        if want[k] == 1:
+            return (low + high) * tir.const(0.5, low.dtype) * room
+        step = (high - low) * room / tir.const(want[k] - 1, low.dtype)
+        return low * room + index.astype(low.dtype) * step
+
+    def element(*i: Any) -> Any:
+        box = i[batch]
+        where = list(i)
+        where[batch] = box_indices(box)
+        positions = [position(i[axis], box, k) for k, axis in enumerate(at)]
+        value = interpolate(data, where, at, positions, how).astype(out_dtype or data.dtype)
+        outside = [
+            tir.any(p < 0, p > extents[axis] - 1) for p, axis in zip(positions, at, strict=True)
+        ]
+        beyond = tir.const(extrapolation_value or 0.0, value.dtype)
+        return tir.if_then_else(tir.any(*outside), beyond, value)
+
+    return te.compute(shape, element, name="crop_and_resize", tag=tag.INJECTIVE)

@@ -1,0 +1,221 @@
+"""Grids, sampling images by them, and dilation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.topi.image.grid_sample import METHODS, PADDING_MODES
+
+from ..attributes import as_ints, padding_pairs, spread
+from ..layout_shapes import axes_extents, shape_in_layout
+from ..registry import OpPattern, define_op
+from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+
+
+class AffineGridAttrs(Attrs, key="relay.attrs.AffineGridAttrs"):
+    """The height and width of the grids."""
+
+    target_shape: tuple[int, ...]
+
+
+class GridSampleAttrs(Attrs, key="relay.attrs.GridSampleAttrs"):
+    """The interpolation, and what lies outside."""
+
+    method: str = "bilinear"
+    layout: str = "NCHW"
+    padding_mode: str = "zeros"
+    align_corners: bool = True
+
+
+class Dilation2DAttrs(Attrs, key="relay.attrs.Dilation2DAttrs"):
+    """A window over two axes; padding is (top, left, bottom, right)."""
+
+    strides: tuple[int, ...] = (1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    dilations: tuple[int, ...] = (1, 1)
+    data_layout: str = "NCHW"
+    kernel_layout: str = "IHW"
+    out_dtype: str = ""
+
+
+def _affine_grid_type(attrs: AffineGridAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "image.affine_grid"
+    data = expect_tensor(arg_types[0], who, rank=3)
+    batch, rows, columns = shape_of_type(data)
+    expect_dim(rows, 2, who, "the rows of a map")
+    expect_dim(columns, 3, who, "the columns of a map")
+    expect(len(attrs.target_shape) == 2, f"{who} requires two extents, got {attrs.target_shape}")
+    return tensor((batch, 2, *attrs.target_shape), data.dtype)
+
+
+def _grid_sample_type(attrs: GridSampleAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "image.grid_sample"
+    expect(
+        attrs.layout in ("NCHW", "NCDHW"),
+        f"{who} requires a layout of NCHW or NCDHW, got {attrs.layout!r}",
+    )
+    rank = len(attrs.layout)
+    data = expect_tensor(arg_types[0], who, "data", rank)
+    grid = expect_tensor(arg_types[1], who, "grid", rank)
+    known = METHODS if rank == 4 else METHODS[:2]
+    expect(
+        attrs.method in known,
+        f"{who} requires a method of {', '.join(known)}, got {attrs.method!r}",
+    )
+    expect(
+        attrs.padding_mode in PADDING_MODES,
+        f"{who} requires a padding_mode of {', '.join(PADDING_MODES)}, got {attrs.padding_mode!r}",
+    )
+    have, places = shape_of_type(data), shape_of_type(grid)
+    expect_dim(places[0], have[0], who, "the batch of the grid")
+    expect_dim(places[1], rank - 2, who, "the coordinates of a place")
+    return tensor((*have[:2], *places[2:]), data.dtype)
+
+
+def _dilation2d_type(attrs: Dilation2DAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "image.dilation2d"
+    layouts = (attrs.data_layout, attrs.kernel_layout)
+    expect(
+        layouts in (("NCHW", "IHW"), ("NHWC", "HWI")),
+        f"{who} requires layouts NCHW with IHW or NHWC with HWI, got {' with '.join(layouts)}",
+    )
+    data = expect_tensor(arg_types[0], who)
+    weight = expect_tensor(arg_types[1], who, "weight", 3)
+    have = axes_extents(shape_of_type(data), attrs.data_layout, who)
+    kernel = axes_extents(shape_of_type(weight), attrs.kernel_layout, who)
+    expect_dim(kernel["I"], have["C"], who, "the weight's channels")
+    for i, axis in enumerate("HW"):
+        pad = attrs.padding[i] + attrs.padding[i + 2]
+        stride, spacing = attrs.strides[i], attrs.dilations[i]
+        have[axis] = apply(
+            lambda e, k, p=pad, s=stride, d=spacing: max((e + p - (k - 1) * d - 1) // s + 1, 0),
+            have[axis],
+            kernel[axis],
+        )
+    return tensor(shape_in_layout(have, attrs.data_layout), attrs.out_dtype or data.dtype)
+
+
+def _schedule_dilation(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.x86.schedule_pool(outs, attrs.data_layout)
+
+
+AFFINE_GRID = define_op(
+    "image.affine_grid",
+    AffineGridAttrs,
+    inputs=("data",),
+    infer_type=_affine_grid_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [topi.image.affine_grid(inputs[0], attrs.target_shape)],
+)
+GRID_SAMPLE = define_op(
+    "image.grid_sample",
+    GridSampleAttrs,
+    inputs=("data", "grid"),
+    infer_type=_grid_sample_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.image.grid_sample(
+            *inputs, attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners
+        )
+    ],
+)
+DILATION2D = define_op(
+    "image.dilation2d",
+    Dilation2DAttrs,
+    inputs=("data", "weight"),
+    infer_type=_dilation2d_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.image.dilation2d(
+            *inputs, attrs.strides, attrs.padding, attrs.dilations, attrs.data_layout,
+            attrs.kernel_layout, out_type.dtype,
+        )
+    ],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": _schedule_dilation,
+    },
+)  # fmt: skip
+
+
+def affine_grid(data: RelayExpr, target_shape: Sequence[int]) -> RelayExpr:
+    """The grids that affine maps make of a regular one.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        (batch, 2, 3): the maps from output to input coordinates, both in [-1, 1].
+    target_shape : sequence of int
+        The height and width of the grids.
+
+    Returns
+    -------
+    relay.Expr
+        (batch, 2, height, width): x, then y.
+    """
+    return AFFINE_GRID(data, target_shape=as_ints(target_shape))
+
+
+def grid_sample(
+    data: RelayExpr,
+    grid: RelayExpr,
+    method: str = "bilinear",
+    layout: str = "NCHW",
+    padding_mode: str = "zeros",
+    align_corners: bool = True,
+) -> RelayExpr:
+    """Sample images at the places of a grid.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The images, NCHW or NCDHW.
+    grid : relay.Expr
+        (batch, 2, height, width) or (batch, 3, depth, height, width): x, y (and z) in [-1, 1].
+    method : str
+        "bilinear", "nearest" or, for NCHW, "bicubic".
+    layout : str
+        "NCHW" or "NCDHW".
+    padding_mode : str
+        What lies outside: "zeros", the "border"'s elements, or a "reflection" of the inside.
+    align_corners : bool
+        Whether -1 and 1 are the centres of the corner elements, or their outer edges.
+    """
+    return GRID_SAMPLE(
+        data, grid, method=str(method), layout=str(layout), padding_mode=str(padding_mode),
+        align_corners=bool(align_corners),
+    )  # fmt: skip
+
+
+def dilation2d(
+    data: RelayExpr,
+    weight: RelayExpr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilations: int | Sequence[int] = (1, 1),
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IHW",
+    out_dtype: str = "",
+) -> RelayExpr:
+    """Grey-scale dilation: the greatest sum of data and kernel over a window.
+
+    Parameters
+    ----------
+    data, weight : relay.Expr
+        The images, and a kernel for each channel.
+    strides, padding, dilations : int or sequence of int
+        Steps; borders, as 1, 2 or 4 (top, left, bottom, right) numbers; spacing of the kernel.
+    data_layout, kernel_layout : str
+        "NCHW" with "IHW", or "NHWC" with "HWI".
+    out_dtype : str
+        The dtype of the result, the data's by default.
+    """
+    return DILATION2D(
+        data, weight, strides=spread(strides, 2), padding=padding_pairs(padding, 2),
+        dilations=spread(dilations, 2), data_layout=str(data_layout),
+        kernel_layout=str(kernel_layout), out_dtype=out_dtype or "",
+    )  # fmt: skip
