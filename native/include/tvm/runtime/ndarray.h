@@ -2,6 +2,7 @@
 #ifndef TVM_RUNTIME_NDARRAY_H_
 #define TVM_RUNTIME_NDARRAY_H_
 
+#include <tvm/runtime/container/shape_tuple.h>
 #include <tvm/runtime/data_type.h>
 #include <tvm/runtime/object.h>
 
@@ -71,5 +72,9 @@ class TVM_DLL NDArray : public ObjectRef {
 };
 
 }  // namespace runtime
+
+using Device = DLDevice;
+using runtime::NDArray;
+
 }  // namespace tvm
 #endif  // TVM_RUNTIME_NDARRAY_H_
