@@ -1,6 +1,8 @@
 // The calling thread's last error.
 #include <tvm/runtime/error.h>
 
+#include <new>
+
 namespace tvm {
 namespace runtime {
 namespace {
@@ -26,11 +28,14 @@ void ThrowLastError() {
 
 int SetLastError(const std::exception& error) {
   LastError& last = Last();
-  last.message = error.what();
+  bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  last.message = no_memory ? "MemoryError: the runtime is out of memory" : error.what();
   auto* ours = dynamic_cast<const Error*>(&error);
   last.foreign = ours ? ours->foreign() : nullptr;
   return -1;
 }
+
+int SetUnknownError() { return SetLastError(Error("TVMError: C++ code threw something that is no std::exception")); }
 
 }  // namespace runtime
 }  // namespace tvm

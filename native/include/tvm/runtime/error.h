@@ -68,13 +68,17 @@ template <class... Parts>
 [[noreturn]] TVM_DLL void ThrowLastError();
 // Sets the calling thread's error from the exception; returns -1. For the end of C entry points.
 TVM_DLL int SetLastError(const std::exception& error);
+TVM_DLL int SetUnknownError();
 
 #define TVM_API_BEGIN() try {
-#define TVM_API_END()                            \
-  return 0;                                      \
-  }                                              \
-  catch (const std::exception& error) {          \
-    return ::tvm::runtime::SetLastError(error);  \
+#define TVM_API_END()                           \
+  return 0;                                     \
+  }                                             \
+  catch (const std::exception& error) {         \
+    return ::tvm::runtime::SetLastError(error); \
+  }                                             \
+  catch (...) {                                 \
+    return ::tvm::runtime::SetUnknownError();   \
   }
 
 }  // namespace runtime

@@ -24,14 +24,16 @@ class InternalError : public Error {
 
 namespace detail {
 
-// Whether a text starts with the name of an error class: "ValueError: ...".
+// Whether a text starts with the name of an error class: "ValueError: ...", "tvm.error.OpNotImplemented: ...".
 inline bool NamesErrorClass(const std::string& text) {
   size_t colon = text.find(": ");
   if (colon == std::string::npos || colon < 5) return false;
+  size_t last = 0;
   for (size_t i = 0; i < colon; ++i) {
     if (!std::isalnum(static_cast<unsigned char>(text[i])) && text[i] != '_' && text[i] != '.') return false;
+    if (text[i] == '.') last = i + 1;
   }
-  return text.compare(colon - 5, 5, "Error") == 0;
+  return text.compare(colon - 5, 5, "Error") == 0 || text.compare(last, 2, "Op") == 0;
 }
 
 // Collects a text; throws it at the end of the statement.
