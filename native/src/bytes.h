@@ -17,9 +17,11 @@ class ByteReader : public dmlc::Stream {
  public:
   using dmlc::Stream::Read;
   using dmlc::Stream::Write;
-  // `what` names the data in error messages, "params blob"
-  ByteReader(const void* data, size_t size, std::string what)
-      : begin_(static_cast<const char*>(data)), pos_(begin_), end_(begin_ + size), what_(std::move(what)) {}
+  // `what` names the data in error messages, "params blob". With an `owner`, which keeps the data where it is, what is
+  // read may share it.
+  ByteReader(const void* data, size_t size, std::string what, ObjectPtr<Object> owner = nullptr)
+      : begin_(static_cast<const char*>(data)), pos_(begin_), end_(begin_ + size), what_(std::move(what)),
+        owner_(std::move(owner)) {}
 
   // The reader behind the stream that loaders of modules get.
   static ByteReader* Of(void* stream) {
@@ -37,6 +39,7 @@ class ByteReader : public dmlc::Stream {
 
   size_t left() const { return static_cast<size_t>(end_ - pos_); }
   const std::string& what() const { return what_; }
+  const ObjectPtr<Object>& owner() const { return owner_; }
 
   const char* Take(size_t size) {
     if (size > left()) {
@@ -82,6 +85,7 @@ class ByteReader : public dmlc::Stream {
   const char* pos_;
   const char* end_;
   std::string what_;
+  ObjectPtr<Object> owner_;
 };
 
 }  // namespace runtime

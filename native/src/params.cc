@@ -3,6 +3,9 @@
 
 #include <dmlc/memory_io.h>
 #include <tvm/runtime/registry.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 namespace tvm {
 namespace runtime {
@@ -25,13 +28,57 @@ bool IsKnownType(DLDataType dtype) {
   return dtype.lanes > 0 && dtype.bits > 0 && DLDataType2String(dtype).compare(0, 7, "unknown") != 0;
 }
 
+// Only counts what is written.
+class SizeStream : public dmlc::Stream {
+ public:
+  size_t Read(void*, size_t) override { return 0; }
+  void Write(const void*, size_t size) override { size_ += size; }
+  size_t size() const { return size_; }
+
+ private:
+  size_t size_{0};
+};
+
+class FileStream : public dmlc::Stream {
+ public:
+  explicit FileStream(int descriptor) : descriptor_(descriptor) {}
+  size_t Read(void*, size_t) override { return 0; }
+  void Write(const void* data, size_t size) override {
+    const char* at = static_cast<const char*>(data);
+    while (size > 0) {
+      ssize_t written = write(descriptor_, at, size);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) throw Error(Cat("OSError: cannot write the params: ", std::strerror(errno)));
+      at += written;
+      size -= static_cast<size_t>(written);
+    }
+  }
+
+ private:
+  int descriptor_;
+};
+
+// The arguments (name, array, name, array, ...) from number `first` on.
+NamedArrays ReadNamedArrays(TVMArgs args, int first) {
+  NamedArrays params;
+  for (int i = first; i + 1 < args.num_args; i += 2) {
+    params.emplace_back(args[i].operator std::string(), args[i + 1].operator NDArray());
+    if (!params.back().second.defined()) ThrowTypeError("parameter '", params.back().first, "' needs an NDArray, got None");
+  }
+  return params;
+}
+
+// What stands before the data of an array.
+size_t HeaderBytes(int ndim) { return 40 + sizeof(int64_t) * static_cast<size_t>(ndim); }
+
+bool IsAligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kDataAlignment == 0; }
+
 }  // namespace
 
 void SaveArray(dmlc::Stream* stream, const DLTensor& tensor) {
-  if (!IsContiguous(tensor)) ThrowValueError("only compact arrays can be saved, got one with strides");
   stream->Write<uint64_t>(kArrayMagic);
   stream->Write<uint64_t>(0);
-  // the data is written from the host, whatever device it comes from
+  // the data is written compact and from the host, whatever device it comes from
   stream->Write<int32_t>(kDLCPU);
   stream->Write<int32_t>(0);
   stream->Write<int32_t>(tensor.ndim);
@@ -41,7 +88,7 @@ void SaveArray(dmlc::Stream* stream, const DLTensor& tensor) {
   stream->Write(tensor.shape, sizeof(int64_t) * tensor.ndim);
   size_t nbytes = DataBytes(tensor);
   stream->Write<int64_t>(static_cast<int64_t>(nbytes));
-  if (tensor.device.device_type == kDLCPU) {
+  if (tensor.device.device_type == kDLCPU && IsContiguous(tensor)) {
     stream->Write(static_cast<char*>(tensor.data) + tensor.byte_offset, nbytes);
     return;
   }
@@ -49,6 +96,19 @@ void SaveArray(dmlc::Stream* stream, const DLTensor& tensor) {
   NDArray host = NDArray::Empty(shape, tensor.dtype, DLDevice{kDLCPU, 0});
   host.CopyFrom(&tensor);
   stream->Write(host->data, nbytes);
+}
+
+void SavePadding(dmlc::Stream* stream, size_t offset, int next_ndim) {
+  size_t data = offset + HeaderBytes(1) + HeaderBytes(next_ndim);
+  int64_t size = static_cast<int64_t>((kDataAlignment - data % kDataAlignment) % kDataAlignment);
+  const char zeros[kDataAlignment] = {};
+  DLTensor padding{};
+  padding.data = const_cast<char*>(zeros);
+  padding.device = DLDevice{kDLCPU, 0};
+  padding.ndim = 1;
+  padding.dtype = DLDataType{kDLUInt, 8, 1};
+  padding.shape = &size;
+  SaveArray(stream, padding);
 }
 
 NDArray LoadArray(ByteReader* reader) {
@@ -76,6 +136,9 @@ NDArray LoadArray(ByteReader* reader) {
                     DLDataType2String(dtype), " with ", nbytes, " bytes");
   }
   const char* data = reader->Take(static_cast<size_t>(nbytes));
+  if (reader->owner() != nullptr && IsAligned(data)) {
+    return NDArray::FromMemory(const_cast<char*>(data), shape, dtype, DLDevice{kDLCPU, 0}, reader->owner());
+  }
   NDArray array = NDArray::Empty(shape, dtype, DLDevice{kDLCPU, 0});
   array.CopyFromBytes(data, static_cast<size_t>(nbytes));
   return array;
@@ -103,22 +166,52 @@ NamedArrays LoadParams(ByteReader* reader) {
   return params;
 }
 
+ByteReader ReaderOfParams(const TVMArgValue& blob, bool share) {
+  const char* what = "the params blob";
+  if (blob.type_code() == kTVMBytes) {
+    auto* bytes = static_cast<TVMByteArray*>(blob.value().v_handle);
+    return ByteReader(bytes->data, bytes->size, what);
+  }
+  if (blob.type_code() != kTVMNDArrayHandle) ThrowTypeError("params must be bytes, got ", ArgTypeCode2Str(blob.type_code()));
+  NDArray array = blob;
+  bool is_bytes = array->device.device_type == kDLCPU && ElementBytes(array->dtype) == 1 && IsContiguous(*array.tensor());
+  if (!is_bytes) ThrowTypeError("params must be a compact array of bytes, got one of ", DLDataType2String(array->dtype));
+  ObjectPtr<Object> owner = share ? ObjectPtr<Object>(array.container()) : nullptr;
+  return ByteReader(static_cast<char*>(array->data) + array->byte_offset, DataBytes(*array.tensor()), what, owner);
+}
+
 // (name, array, name, array, ...) -> bytes
 TVM_REGISTER_GLOBAL("runtime.SaveParams").set_body([](TVMArgs args, TVMRetValue* rv) {
-  NamedArrays params;
-  for (int i = 0; i + 1 < args.num_args; i += 2) params.emplace_back(args[i].operator std::string(), args[i + 1].operator NDArray());
   std::string bytes;
   dmlc::MemoryStringStream stream(&bytes);
-  SaveParams(&stream, params);
+  SaveParams(&stream, ReadNamedArrays(args, 0));
   *rv = TVMByteArray{bytes.data(), bytes.size()};
 });
 
-// (bytes, callback): calls back with each name and array
+// (name, array, name, array, ...) -> how many bytes they take
+TVM_REGISTER_GLOBAL("runtime.ParamsSize").set_body([](TVMArgs args, TVMRetValue* rv) {
+  SizeStream stream;
+  SaveParams(&stream, ReadNamedArrays(args, 0));
+  *rv = static_cast<int64_t>(stream.size());
+});
+
+// (array of as many bytes, name, array, name, array, ...)
+TVM_REGISTER_GLOBAL("runtime.SaveParamsTo").set_body([](TVMArgs args, TVMRetValue*) {
+  NDArray target = args[0];
+  dmlc::MemoryFixedSizeStream stream(target->data, DataBytes(*target.tensor()));
+  SaveParams(&stream, ReadNamedArrays(args, 1));
+});
+
+// (descriptor of an open file, name, array, name, array, ...)
+TVM_REGISTER_GLOBAL("runtime.SaveParamsToFile").set_body([](TVMArgs args, TVMRetValue*) {
+  FileStream stream(args[0]);
+  SaveParams(&stream, ReadNamedArrays(args, 1));
+});
+
+// (bytes, callback, share): calls back with each name and array; shares the memory of an array of bytes
 TVM_REGISTER_GLOBAL("runtime.LoadParams").set_body([](TVMArgs args, TVMRetValue*) {
-  if (args[0].type_code() != kTVMBytes) ThrowTypeError("params must be bytes, got ", ArgTypeCode2Str(args[0].type_code()));
-  auto* bytes = static_cast<TVMByteArray*>(args[0].value().v_handle);
   PackedFunc add = args[1];
-  ByteReader reader(bytes->data, bytes->size, "the params blob");
+  ByteReader reader = ReaderOfParams(args[0], args.num_args > 2 && bool(args[2]));
   for (auto& param : LoadParams(&reader)) add(param.first, param.second);
 });
 

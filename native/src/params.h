@@ -6,6 +6,7 @@
 #define TVM_SRC_PARAMS_H_
 
 #include <tvm/runtime/ndarray.h>
+#include <tvm/runtime/packed_func.h>
 
 #include <string>
 #include <utility>
@@ -19,9 +20,14 @@ namespace runtime {
 using NamedArrays = std::vector<std::pair<std::string, NDArray>>;
 
 void SaveArray(dmlc::Stream* stream, const DLTensor& tensor);
+// An array of zeros that lets the data of the next one, of `next_ndim` dimensions, start at a multiple of kDataAlignment
+// if the padding itself is written at `offset`.
+void SavePadding(dmlc::Stream* stream, size_t offset, int next_ndim);
 NDArray LoadArray(ByteReader* reader);
 void SaveParams(dmlc::Stream* stream, const NamedArrays& params);
 NamedArrays LoadParams(ByteReader* reader);
+// Reads an argument that is bytes, or an array of them, whose memory is shared if `share` is set.
+ByteReader ReaderOfParams(const TVMArgValue& blob, bool share = false);
 
 }  // namespace runtime
 }  // namespace tvm

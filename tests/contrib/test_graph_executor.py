@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import mmap
 import subprocess
 import sys
 from contextlib import suppress
@@ -14,12 +15,20 @@ import numpy as np
 import pytest
 import torch
 
+import tvm
 import tvm.runtime.ndarray as nd
 from tests.runtime import native_library
+from tvm import te
 from tvm._ffi import get_global_func
 from tvm.contrib import cc, graph_executor
 from tvm.contrib.graph_executor import GraphModule
-from tvm.runtime import Module, load_module, module_from_symbols, save_param_dict
+from tvm.runtime import (
+    Module,
+    load_module,
+    module_from_symbols,
+    save_param_dict,
+    save_param_dict_to_file,
+)
 
 X = np.array([[1, 2], [3, 4]], "float32")
 W = np.array([[10, 20], [30, 40]], "float32")
@@ -258,6 +267,49 @@ def test_export_and_run_in_a_fresh_process(tmp_path: Path) -> None:
     archive = str(tmp_path / "model.tar")
     lib.export_library(archive)
     assert load_module(archive)["default"](nd.cpu()).type_key == "GraphExecutor"
+
+
+def test_large_parameters_are_used_in_the_library_itself(tmp_path: Path) -> None:
+    x = te.placeholder((4096,), name="x")
+    w = te.placeholder((4096,), name="w")
+    total = te.compute((4096,), lambda i: x[i] + w[i])
+    library = tvm.build(te.create_schedule(total.op), [x, w, total], "llvm", name="add")
+    text = json.loads(graph(heads=[[2, 0, 0]], node_row_ptr=[0, 1, 2, 3]))
+    text["nodes"] = text["nodes"][:3]
+    text["attrs"] = {
+        "dltype": ["list_str", ["float32"] * 3],
+        "storage_id": ["list_int", [0, 1, 2]],
+        "shape": ["list_shape", [[4096]] * 3],
+    }
+    values = np.arange(4096, dtype="float32")
+    create = get_global_func("tvm.graph_executor_factory.create")
+    lib = create(json.dumps(text), library, "default", "small", nd.array(X), "w", nd.array(values))
+    path = tmp_path / "model.so"
+    lib.export_library(path)
+    assert path.read_bytes().index(values.tobytes()) % 64 == 0
+    loaded = load_module(path)
+    first, second = (GraphModule(loaded["default"](nd.cpu())) for _ in range(2))
+    names: dict[str, nd.NDArray] = {}
+    loaded["get_params"](names.__setitem__)
+    assert sorted(names) == ["small", "w"]
+    del loaded, lib
+    gc.collect()
+    names["w"][:] = 0  # copies: the library cannot be written
+    first.get_input("w")[:] = 1
+    for executor, weights in ((first, np.ones(4096)), (second, values)):
+        executor.run(x=values)
+        np.testing.assert_array_equal(executor.get_output(0).numpy(), values + weights)
+    second.set_input("w", np.zeros(4096, "float32"))
+    second.run()
+    np.testing.assert_array_equal(second.get_output(0).numpy(), values)
+
+
+def test_parameters_from_a_mapped_file(module: GraphModule, tmp_path: Path) -> None:
+    save_param_dict_to_file({"w": W}, tmp_path / "model.params")
+    with (tmp_path / "model.params").open("rb") as file:
+        module.load_params(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    module.run(x=X)
+    np.testing.assert_array_equal(module.get_output(0).numpy(), 2 * (X + W))
 
 
 def test_errors_of_operators_come_out(library: Module) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import struct
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import tvm.runtime.ndarray as nd
+from tvm._ffi.registry import get_global_func
 from tvm.runtime import (
     load_param_dict,
     load_param_dict_from_file,
@@ -115,8 +117,92 @@ def test_random_damage_never_crashes() -> None:
             load_param_dict(damaged.tobytes())
 
 
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_any_buffer_is_read(kind: type) -> None:
+    blob = kind(save_param_dict({"w": VALUES}))
+    np.testing.assert_array_equal(load_param_dict(blob)["w"].numpy(), VALUES)
+
+
+def aligned_file(path: Path) -> bytes:
+    """A file whose second array starts at a multiple of 64 bytes, and what it holds."""
+    for size in range(64):
+        params = {"pad": np.zeros(size, "uint8"), "w": np.arange(1024, dtype="float32")}
+        blob = bytes(save_param_dict(params))
+        if (len(blob) - 4096) % 64 == 0:
+            save_param_dict_to_file(params, path)
+            return blob
+    raise AssertionError("no size of the first array aligns the second")
+
+
+def test_files_can_stay_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "model.params"
+    blob = aligned_file(path)
+    mapped = load_param_dict_from_file(path, memory_map=True)["w"]
+    own = load_param_dict_from_file(path)["w"]
+    # the pages of the file are shared until they are written
+    with path.open("r+b") as file:
+        file.seek(len(blob) - 4)
+        file.write(struct.pack("<f", -1.0))
+    assert mapped.numpy()[-1] == -1 and own.numpy()[-1] == 1023
+    mapped[:] = 5
+    assert path.read_bytes()[-4:] == struct.pack("<f", -1.0)
+    assert (mapped.numpy() == 5).all()
+
+
+def test_a_file_is_replaced_while_its_arrays_live(tmp_path: Path) -> None:
+    path = tmp_path / "model.params"
+    aligned_file(path)
+    params = load_param_dict_from_file(path, memory_map=True)
+    save_param_dict_to_file({"w": params["w"]}, path)
+    save_param_dict_to_file({}, path)
+    assert params["w"].numpy()[-1] == 1023
+    assert load_param_dict_from_file(path) == {}
+    assert [file.name for file in tmp_path.iterdir()] == ["model.params"]
+
+
+def test_files_that_cannot_be_written_or_read(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        save_param_dict_to_file({"w": VALUES}, tmp_path / "none" / "model.params")
+    with pytest.raises(OSError, match="cannot write the params: No space left on device"):
+        save_param_dict_to_file({"w": VALUES}, "/dev/full")
+    with pytest.raises(TypeError, match="parameters have names, got 1 as one"):
+        save_param_dict_to_file({1: VALUES}, tmp_path / "x")  # type: ignore[dict-item]
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileNotFoundError):
+        load_param_dict_from_file(tmp_path / "none")
+    (tmp_path / "empty").touch()
+    with pytest.raises(ValueError, match="truncated"):
+        load_param_dict_from_file(tmp_path / "empty")
+
+
+def test_arrays_of_more_than_2_gib(tmp_path: Path) -> None:
+    # zeros that nobody has written take no memory, and neither do the holes of a file
+    size = (2 << 30) + 4096
+    head = list_bytes(["w"], array_bytes((size,), 1, 8, b"", size=size))
+    path = tmp_path / "model.params"
+    with path.open("wb") as file:
+        file.write(head)
+        file.truncate(len(head) + size)
+    assert get_global_func("runtime.ParamsSize")("w", nd.empty((size,), "uint8")) == (
+        len(head) + size
+    )
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as blob,
+        pytest.raises(ValueError, match=f"truncated: {size} bytes wanted"),
+    ):
+        load_param_dict(memoryview(blob)[:-1])
+
+
+def test_strided_arrays_are_saved_compact() -> None:
+    array = nd.from_dlpack(np.arange(6, dtype="float32").reshape(2, 3).T)
+    loaded = load_param_dict(save_param_dict({"w": array}))
+    np.testing.assert_array_equal(loaded["w"].numpy(), array.numpy())
+
+
 def test_wrong_kinds() -> None:
-    with pytest.raises(TypeError):
-        load_param_dict(5)  # type: ignore[arg-type]
+    for blob in (5, "text", None, [1]):
+        with pytest.raises(TypeError, match="params must be bytes, got"):
+            load_param_dict(blob)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="array needs numbers"):
         save_param_dict({"x": "text"})

@@ -21,6 +21,7 @@ from tvm.runtime.benchmark import BenchmarkResult, time_function
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray, array, empty, share_numpy
 from tvm.runtime.packed_func import PackedFunc
+from tvm.runtime.params import BytesLike, share_bytes
 
 
 def create(graph_json_str: str, libmod: Module, device: Device | Sequence[Device]) -> GraphModule:
@@ -202,13 +203,13 @@ class GraphModule:
             "use tvm.contrib.debugger.debug_executor for intermediate results"
         )
 
-    def load_params(self, params_bytes: bytes | bytearray) -> None:
-        """Set the parameters that ``save_param_dict`` has written."""
-        self._load_params(bytearray(params_bytes))
+    def load_params(self, params_bytes: BytesLike) -> None:
+        """Set the parameters that ``save_param_dict`` has written; a mapped file will do."""
+        self._load_params(share_bytes(params_bytes))
 
-    def share_params(self, other: GraphModule, params_bytes: bytes | bytearray) -> None:
+    def share_params(self, other: GraphModule, params_bytes: BytesLike) -> None:
         """Use the parameters of another executor; the bytes tell which."""
-        self._share_params(other.module, bytearray(params_bytes))
+        self._share_params(other.module, share_bytes(params_bytes))
 
     def __getitem__(self, key: str) -> PackedFunc:
         """A function of the native executor."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tvm._ffi.registry import get_global_func
-from tvm.runtime.ndarray import NDArray, array
+from tvm.runtime.ndarray import NDArray, array, share_numpy
+
+BytesLike = bytes | bytearray | memoryview | mmap.mmap
 
 
 def save_param_dict(params: Mapping[str, Any]) -> bytearray:
@@ -18,27 +24,85 @@ def save_param_dict(params: Mapping[str, Any]) -> bytearray:
     params : mapping of str to NDArray or array_like
         The arrays by name.
     """
-    flat: list[Any] = []
-    for name, value in params.items():
-        flat += [name, value if isinstance(value, NDArray) else array(value)]
-    return get_global_func("runtime.SaveParams")(*flat)  # type: ignore[no-any-return]
+    named = _named_arrays(params)
+    blob = bytearray(get_global_func("runtime.ParamsSize")(*named))
+    get_global_func("runtime.SaveParamsTo")(share_bytes(blob), *named)
+    return blob
 
 
 def save_param_dict_to_file(params: Mapping[str, Any], path: str | Path) -> None:
-    """Write the parameters to a file."""
-    Path(path).write_bytes(save_param_dict(params))
+    """Write the parameters to a file, which is replaced at once when all is written.
+
+    Parameters
+    ----------
+    params : mapping of str to NDArray or array_like
+        The arrays by name.
+    path : str or Path
+        The file.
+    """
+    named = _named_arrays(params)
+    target = Path(path).resolve()
+    is_special = target.exists() and not target.is_file()  # a pipe, for example
+    partial = target if is_special else target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with partial.open("wb") as file:
+            get_global_func("runtime.SaveParamsToFile")(file.fileno(), *named)
+        if not is_special:
+            partial.replace(target)
+    except BaseException:
+        if not is_special:
+            partial.unlink(missing_ok=True)
+        raise
 
 
-def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, NDArray]:
-    """The parameters that :func:`save_param_dict` has written."""
-    if not isinstance(param_bytes, (bytes, bytearray)):
-        raise TypeError(f"load_param_dict needs bytes, got {type(param_bytes).__name__}")
-    load = get_global_func("runtime.LoadParams")
+def load_param_dict(param_bytes: BytesLike) -> dict[str, NDArray]:
+    """The parameters that :func:`save_param_dict` has written.
+
+    Parameters
+    ----------
+    param_bytes : bytes, bytearray or another buffer
+        The blob.
+    """
+    return _load(share_bytes(param_bytes), share=False)
+
+
+def load_param_dict_from_file(path: str | Path, *, memory_map: bool = False) -> dict[str, NDArray]:
+    """The parameters of a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    memory_map : bool
+        Let arrays that are aligned in the file live in its pages, which are read when they are
+        used, rather than in memory of their own. The file must not be changed while they live;
+        what is written into the arrays does not reach it.
+    """
+    with Path(path).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        blob: BytesLike = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if size else b""
+    return _load(share_bytes(blob), share=memory_map)
+
+
+def share_bytes(blob: BytesLike) -> NDArray:
+    """An array of bytes over the memory of a buffer."""
+    try:
+        values = np.frombuffer(blob, "uint8") if len(memoryview(blob)) else np.empty(0, "uint8")
+    except TypeError:
+        raise TypeError(f"params must be bytes, got {type(blob).__name__}") from None
+    return share_numpy(values)
+
+
+def _load(blob: NDArray, *, share: bool) -> dict[str, NDArray]:
     params: dict[str, NDArray] = {}
-    load(bytes(param_bytes), params.__setitem__)
+    get_global_func("runtime.LoadParams")(blob, params.__setitem__, share)
     return params
 
 
-def load_param_dict_from_file(path: str | Path) -> dict[str, NDArray]:
-    """The parameters of a file."""
-    return load_param_dict(Path(path).read_bytes())
+def _named_arrays(params: Mapping[str, Any]) -> list[Any]:
+    named: list[Any] = []
+    for name, value in params.items():
+        if not isinstance(name, str):
+            raise TypeError(f"parameters have names, got {name!r} as one")
+        named += [name, value if isinstance(value, NDArray) else array(value)]
+    return named

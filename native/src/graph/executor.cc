@@ -401,13 +401,12 @@ PackedFunc GraphExecutor::GetFunction(const std::string& name, const ObjectPtr<O
   if (name == "get_input_info_json") EXECUTOR_METHOD(*rv = InputInfo());
   if (name == "get_unset_inputs_json") EXECUTOR_METHOD(*rv = UnsetInputs());
   if (name == "load_params") {
-    EXECUTOR_METHOD(std::string bytes = args[0]; ByteReader reader(bytes.data(), bytes.size(), "the params blob");
-                    OwnParams(LoadParams(&reader)));
+    EXECUTOR_METHOD(ByteReader reader = ReaderOfParams(args[0]); OwnParams(LoadParams(&reader)));
   }
   if (name == "share_params") {
     EXECUTOR_METHOD(Module module = args[0]; auto* other = dynamic_cast<GraphExecutor*>(module.node());
                     if (other == nullptr) ThrowTypeError("share_params needs a GraphExecutor");
-                    std::string bytes = args[1]; ByteReader reader(bytes.data(), bytes.size(), "the params blob");
+                    ByteReader reader = ReaderOfParams(args[1]);
                     ShareParams(*other, LoadParams(&reader)));
   }
 #undef EXECUTOR_METHOD

@@ -1,4 +1,5 @@
 // The module that relay.build returns: graph, parameters and, imported, the library; it makes executors.
+#include <dmlc/memory_io.h>
 #include <tvm/runtime/registry.h>
 
 #include "../library.h"
@@ -7,6 +8,12 @@
 namespace tvm {
 namespace runtime {
 namespace {
+
+constexpr const char* kPaddingName = "";
+// what stands before the modules of a library
+constexpr size_t kLengthBytes = sizeof(uint64_t);
+
+bool IsLarge(const NDArray& array) { return DataBytes(*array.tensor()) >= 4096; }
 
 class GraphExecutorFactory : public ModuleNode {
  public:
@@ -44,19 +51,32 @@ class GraphExecutorFactory : public ModuleNode {
     if (name == "get_params") {  // calls back with each name and array
       return PackedFunc([this, self](TVMArgs args, TVMRetValue*) {
         PackedFunc add = args[0];
-        for (const auto& param : params_) add(param.first, param.second);
+        for (const auto& param : params_) {
+          // what lies in a library cannot be written
+          bool is_own = param.second.container()->base == nullptr;
+          add(param.first, is_own ? param.second : param.second.CopyTo(DLDevice{kDLCPU, 0}));
+        }
       });
     }
     return PackedFunc();
   }
 
+  // In a library, large arrays begin where they can be used in place: nameless ones, which every reader ignores, fill
+  // the gaps before them.
   void SaveToBinary(dmlc::Stream* stream) final {
+    auto* library = dynamic_cast<dmlc::MemoryStringStream*>(stream);
     std::vector<std::string> names;
-    for (const auto& param : params_) names.push_back(param.first);
+    for (const auto& param : params_) {
+      if (library != nullptr && IsLarge(param.second)) names.push_back(kPaddingName);
+      names.push_back(param.first);
+    }
     stream->Write(json_);
-    stream->Write<uint64_t>(params_.size());
+    stream->Write<uint64_t>(names.size());
     stream->Write(names);
-    for (const auto& param : params_) SaveArray(stream, *param.second.tensor());
+    for (const auto& param : params_) {
+      if (library != nullptr && IsLarge(param.second)) SavePadding(stream, kLengthBytes + library->Tell(), param.second->ndim);
+      SaveArray(stream, *param.second.tensor());
+    }
     stream->Write(module_name_);
   }
 
@@ -67,7 +87,10 @@ class GraphExecutorFactory : public ModuleNode {
     std::vector<std::string> names = reader->ReadStrings();
     if (names.size() != count) ThrowValueError(reader->what(), " is corrupt: ", names.size(), " names for ", count, " arrays");
     NamedArrays params;
-    for (std::string& name : names) params.emplace_back(std::move(name), LoadArray(reader));
+    for (std::string& name : names) {
+      NDArray array = LoadArray(reader);
+      if (name != kPaddingName) params.emplace_back(std::move(name), array);
+    }
     std::string module_name = reader->ReadString();
     return Module(ObjectPtr<ModuleNode>(make_object<GraphExecutorFactory>(json, params, module_name)));
   }
