@@ -31,6 +31,7 @@ class MemoryWriter(VectorWriter):
         type_ = TYPES[buffer.dtype.element]
         place = self._place(buffer, indices)
         pointer, is_declared = self._pointer(buffer)
+        self.read.add(buffer.data)
         if is_declared:
             item = f"{pointer}[{bare(place)}]"
         else:

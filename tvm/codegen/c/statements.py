@@ -58,6 +58,7 @@ class FunctionWriter(MemoryWriter):
         self.before = []
         self.values = {}
         self.used = set()
+        self.read = set()
         self.pointees = {}
         self.constants = set()
         self.restricted: set[Var] = set()
@@ -183,7 +184,7 @@ class FunctionWriter(MemoryWriter):
         count = max(size * stmt.dtype.lanes, 1)
         self.code.do(f"TVM_ALIGNED({ALIGNMENT}) {type_.memory} {name}[{count}]")
         self.visit(stmt.body)
-        if stmt.buffer_var not in self.used:
+        if stmt.buffer_var not in self.read:
             self.code.do(f"(void){name}")
 
     def visit_allocate_const(self, stmt: AllocateConst) -> None:

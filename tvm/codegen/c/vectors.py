@@ -32,6 +32,7 @@ class VectorWriter(ArithmeticWriter):
 
     values: dict[Var, str]
     used: set[Var]
+    read: set[Var]  # variables whose value or memory is read
     lane: str | None  # which lane is being written
     before: list[str]  # the block in front of the loop over lanes
 
@@ -40,6 +41,7 @@ class VectorWriter(ArithmeticWriter):
         if found is None:
             raise LoweringError(f"variable {var.name} is used but not defined")
         self.used.add(var)
+        self.read.add(var)
         return found if var.dtype.lanes == 1 else f"{found}[{self.lane}]"
 
     # ---- lanes
