@@ -55,6 +55,8 @@ from .nn.dense import (
     DensePackAttrs,
     MatmulAttrs,
 )
+from .nn.local import DilateAttrs, LRNAttrs
+from .nn.loss import NLLLossAttrs
 from .nn.normalization import (
     BatchNormAttrs,
     GroupNormAttrs,
@@ -74,6 +76,8 @@ from .nn.pooling import (
     MaxPool2DAttrs,
     MaxPool3DAttrs,
 )
+from .nn.rearrange import BatchToSpaceNDAttrs, SpaceToBatchNDAttrs, SubPixelAttrs
+from .nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs
 from .reduce import (
     ArgReduceAttrs,
     ReduceAttrs,
@@ -102,6 +106,14 @@ from .unary import (
 )
 
 __all__ = [
+    "UpSamplingAttrs",
+    "UpSampling3DAttrs",
+    "SubPixelAttrs",
+    "SpaceToBatchNDAttrs",
+    "BatchToSpaceNDAttrs",
+    "NLLLossAttrs",
+    "LRNAttrs",
+    "DilateAttrs",
     "AffineGridAttrs",
     "CropAndResizeAttrs",
     "Dilation2DAttrs",

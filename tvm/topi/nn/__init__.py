@@ -30,7 +30,9 @@ from .depthwise_conv2d.compute import (
     depthwise_conv2d_NCHWc,
     depthwise_conv2d_nhwc,
 )
+from .dilate import dilate
 from .elemwise import leaky_relu, prelu, relu
+from .local_response_norm import lrn
 from .normalization.compute import batch_norm, layer_norm
 from .pad import mirror_pad, pad
 from .pooling.compute import (
@@ -45,6 +47,8 @@ from .pooling.compute import (
 from .softmax.compute import fast_softmax, log_softmax, softmax
 
 __all__ = [
+    "lrn",
+    "dilate",
     "conv3d_ndhwc",
     "conv3d_ncdhw",
     "group_conv3d_transpose_ncdhw",

@@ -24,6 +24,8 @@ from .conv import (
 )
 from .conv_transpose import conv1d_transpose, conv2d_transpose, conv3d_transpose
 from .dense import batch_matmul, contrib_dense_pack, dense, matmul
+from .local import dilate, lrn
+from .loss import cross_entropy, cross_entropy_with_logits, nll_loss
 from .normalization import batch_norm, group_norm, instance_norm, l2_normalize, layer_norm
 from .pooling import (
     adaptive_avg_pool1d,
@@ -41,8 +43,21 @@ from .pooling import (
     max_pool2d,
     max_pool3d,
 )
+from .rearrange import batch_to_space_nd, depth_to_space, space_to_batch_nd, space_to_depth
+from .upsampling import upsampling, upsampling3d
 
 __all__ = [
+    "upsampling3d",
+    "upsampling",
+    "space_to_depth",
+    "space_to_batch_nd",
+    "depth_to_space",
+    "batch_to_space_nd",
+    "nll_loss",
+    "cross_entropy_with_logits",
+    "cross_entropy",
+    "lrn",
+    "dilate",
     "conv3d_transpose",
     "conv3d",
     "conv1d_transpose",

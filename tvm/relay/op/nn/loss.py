@@ -1,0 +1,151 @@
+"""Losses: what training compares predictions and targets by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.type import Type
+from tvm.relay.expr import Call, const
+
+from ..attributes import as_int
+from ..binary import DIVIDE, EQUAL, MULTIPLY
+from ..indexing import GATHER, TAKE, WHERE
+from ..reduce import SUM
+from ..registry import define_op
+from ..shaping import EXPAND_DIMS, SQUEEZE
+from ..types import (
+    expect,
+    expect_dim,
+    expect_same_dtype,
+    expect_tensor,
+    is_known,
+    shape_of_type,
+    tensor,
+)
+from ..unary import LOG, NEGATIVE
+
+
+class NLLLossAttrs(Attrs, key="relay.attrs.NLLLossAttrs"):
+    """How single losses are put together, and the target that has none."""
+
+    reduction: str = "mean"
+    ignore_index: int = -100
+
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _cross_entropy(name: str, is_log: bool) -> Op:
+    def infer_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        predictions = expect_tensor(arg_types[0], name, "predictions", 2)
+        targets = expect_tensor(arg_types[1], name, "targets", 2)
+        expect_same_dtype((predictions, targets), name)
+        for have, want in zip(shape_of_type(targets), shape_of_type(predictions), strict=True):
+            expect_dim(have, want, name, "the targets' extents")
+        return tensor((), predictions.dtype)
+
+    def composed(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
+        """-sum(log(p) * t) / batch"""
+        batch = shape_of_type(arg_types[0])[0]
+        if not is_known(batch):
+            return None
+        predictions, targets = call.args
+        logs = predictions if is_log else LOG(predictions)
+        total = SUM(MULTIPLY(logs, targets), axis=None)
+        dtype = arg_types[0].dtype  # type: ignore[attr-defined]
+        return MULTIPLY(total, const(-1.0 / batch, dtype=dtype))  # type: ignore[operator]
+
+    return define_op(
+        name, inputs=("predictions", "targets"), infer_type=infer_type, simplify=composed
+    )
+
+
+def _nll_loss_type(attrs: NLLLossAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.nll_loss"
+    predictions = expect_tensor(arg_types[0], who, "predictions")
+    targets = expect_tensor(arg_types[1], who, "targets")
+    weights = expect_tensor(arg_types[2], who, "weights", 1)
+    expect_same_dtype((predictions, weights), who)
+    have, want = shape_of_type(predictions), shape_of_type(targets)
+    expect(len(have) == len(want) + 1, f"{who} requires one target for each row of predictions")
+    expect_dim(shape_of_type(weights)[0], have[1], who, "the number of weights")
+    for extent, given in zip((have[0], *have[2:]), want, strict=True):
+        expect_dim(given, extent, who, "the targets' extents")
+    expect(
+        attrs.reduction in _REDUCTIONS,
+        f"{who} requires a reduction of {', '.join(_REDUCTIONS)}, got {attrs.reduction!r}",
+    )
+    return tensor(want if attrs.reduction == "none" else (), predictions.dtype)
+
+
+def _composed_nll_loss(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    """-weight[t] * prediction[t], for the targets that count."""
+    predictions, targets, weights = call.args
+    attrs = call.attrs
+    dtype, index_dtype = [ty.dtype for ty in arg_types[:2]]  # type: ignore[attr-defined]
+    ignored = EQUAL(targets, const(attrs.ignore_index, dtype=index_dtype))
+    safe = WHERE(ignored, const(0, dtype=index_dtype), targets)
+    picked = GATHER(predictions, EXPAND_DIMS(safe, axis=1, num_newaxis=1), axis=1)
+    weight = WHERE(ignored, const(0.0, dtype=dtype), TAKE(weights, safe, axis=0))
+    losses = NEGATIVE(MULTIPLY(SQUEEZE(picked, axis=(1,)), weight))
+    if attrs.reduction == "none":
+        return losses
+    total = SUM(losses, axis=None)
+    return total if attrs.reduction == "sum" else DIVIDE(total, SUM(weight, axis=None))
+
+
+CROSS_ENTROPY = _cross_entropy("nn.cross_entropy", False)
+CROSS_ENTROPY_WITH_LOGITS = _cross_entropy("nn.cross_entropy_with_logits", True)
+NLL_LOSS = define_op(
+    "nn.nll_loss",
+    NLLLossAttrs,
+    inputs=("predictions", "targets", "weights"),
+    infer_type=_nll_loss_type,
+    simplify=_composed_nll_loss,
+)
+
+
+def cross_entropy(predictions: RelayExpr, targets: RelayExpr) -> RelayExpr:
+    """The mean over the batch of -sum(targets * log(predictions)).
+
+    Parameters
+    ----------
+    predictions, targets : relay.Expr
+        Probabilities, (batch, classes).
+    """
+    return CROSS_ENTROPY(predictions, targets)
+
+
+def cross_entropy_with_logits(predictions: RelayExpr, targets: RelayExpr) -> RelayExpr:
+    """The mean over the batch of -sum(targets * predictions), with predictions as logarithms."""
+    return CROSS_ENTROPY_WITH_LOGITS(predictions, targets)
+
+
+def nll_loss(
+    predictions: RelayExpr,
+    targets: RelayExpr,
+    weights: RelayExpr,
+    reduction: str = "mean",
+    ignore_index: int = -100,
+) -> RelayExpr:
+    """The negative log likelihood of the target classes.
+
+    Parameters
+    ----------
+    predictions : relay.Expr
+        Logarithms of probabilities, (batch, classes, ...).
+    targets : relay.Expr
+        Classes, (batch, ...).
+    weights : relay.Expr
+        The weight of each class.
+    reduction : str
+        "none", "sum", or "mean": the sum over the sum of the weights.
+    ignore_index : int
+        The target that does not count.
+    """
+    return NLL_LOSS(
+        predictions, targets, weights, reduction=str(reduction), ignore_index=as_int(ignore_index)
+    )

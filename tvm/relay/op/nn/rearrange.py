@@ -1,0 +1,315 @@
+"""Operators that exchange batch, channels and space: moves of elements, told in simpler operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.relay.expr import Call, const
+
+from ..attributes import as_float, as_int, as_ints
+from ..indexing import STRIDED_SLICE
+from ..layout_shapes import axes_extents, shape_in_layout
+from ..registry import define_op
+from ..shaping import RESHAPE, TRANSPOSE
+from ..types import apply, expect, expect_tensor, product, shape_of_type, tensor
+from .activation import PAD
+
+
+class SubPixelAttrs(Attrs, key="relay.attrs.SubPixelAttrs"):
+    """The side of a block of pixels, and the order of its channels."""
+
+    block_size: int
+    layout: str = "NCHW"
+    mode: str = "DCR"
+
+
+class SpaceToBatchNDAttrs(Attrs, key="relay.attrs.SpaceToBatchNDAttrs"):
+    """The block's extents, and the border put around the data first."""
+
+    block_shape: tuple[int, ...]
+    paddings: tuple[tuple[int, ...], ...]
+    pad_value: float = 0.0
+
+
+class BatchToSpaceNDAttrs(Attrs, key="relay.attrs.BatchToSpaceNDAttrs"):
+    """The block's extents, and the border taken off at last."""
+
+    block_shape: tuple[int, ...]
+    crops: tuple[tuple[int, ...], ...]
+
+
+_MODES = ("DCR", "CRD")
+
+
+def _check_sub_pixel(attrs: SubPixelAttrs, who: str) -> None:
+    expect(attrs.block_size > 0, f"{who} requires a positive block size, got {attrs.block_size}")
+    expect(attrs.layout in ("NCHW", "NHWC"), f"{who} requires NCHW or NHWC, got {attrs.layout!r}")
+    expect(
+        attrs.mode in _MODES, f"{who} requires a mode of {', '.join(_MODES)}, got {attrs.mode!r}"
+    )
+
+
+def _depth_to_space_type(attrs: SubPixelAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.depth_to_space"
+    _check_sub_pixel(attrs, who)
+    data, block = expect_tensor(arg_types[0], who), attrs.block_size
+    extents = axes_extents(shape_of_type(data), attrs.layout, who)
+    channels = extents["C"]
+    expect(
+        not isinstance(channels, int) or channels % block**2 == 0,
+        f"{who} requires channels divisible by {block**2}, got {channels}",
+    )
+    extents["C"] = apply(lambda c: c // block**2, channels)
+    for axis in "HW":
+        extents[axis] = apply(lambda e: e * block, extents[axis])
+    return tensor(shape_in_layout(extents, attrs.layout), data.dtype)
+
+
+def _space_to_depth_type(attrs: SubPixelAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.space_to_depth"
+    _check_sub_pixel(attrs, who)
+    data, block = expect_tensor(arg_types[0], who), attrs.block_size
+    extents = axes_extents(shape_of_type(data), attrs.layout, who)
+    for axis in "HW":
+        expect(
+            not isinstance(extents[axis], int) or extents[axis] % block == 0,  # type: ignore[operator]
+            f"{who} requires extents divisible by {block}, got {axis} = {extents[axis]}",
+        )
+        extents[axis] = apply(lambda e: e // block, extents[axis])
+    extents["C"] = apply(lambda c: c * block**2, extents["C"])
+    return tensor(shape_in_layout(extents, attrs.layout), data.dtype)
+
+
+def _spread_depth(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    """(n, b, b, c, h, w) or (n, c, b, b, h, w) to (n, c, h, b, w, b); channels last alike."""
+    block, layout, mode = call.attrs.block_size, call.attrs.layout, call.attrs.mode
+    n, *rest = shape_of_type(arg_types[0])
+    is_first = layout == "NCHW"
+    c, h, w = rest if is_first else (rest[2], rest[0], rest[1])
+    depth = apply(lambda v: v // block**2, c)
+    parts = (block, block, depth) if mode == "DCR" else (depth, block, block)
+    if is_first:
+        order = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
+        split = RESHAPE(call.args[0], newshape=_dims((n, *parts, h, w)))
+        shape = (n, depth, apply(lambda v: v * block, h), apply(lambda v: v * block, w))
+    else:
+        order = (0, 1, 3, 2, 4, 5) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
+        split = RESHAPE(call.args[0], newshape=_dims((n, h, w, *parts)))
+        shape = (n, apply(lambda v: v * block, h), apply(lambda v: v * block, w), depth)
+    return RESHAPE(TRANSPOSE(split, axes=order), newshape=_dims(shape))
+
+
+def _gather_depth(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    """(n, c, h, b, w, b) to (n, b, b, c, h, w) or (n, c, b, b, h, w); channels last alike."""
+    block, layout, mode = call.attrs.block_size, call.attrs.layout, call.attrs.mode
+    n, *rest = shape_of_type(arg_types[0])
+    is_first = layout == "NCHW"
+    c, h, w = rest if is_first else (rest[2], rest[0], rest[1])
+    rows, columns = [apply(lambda v: v // block, e) for e in (h, w)]
+    depth = apply(lambda v: v * block**2, c)
+    if is_first:
+        split = RESHAPE(call.args[0], newshape=_dims((n, c, rows, block, columns, block)))
+        order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
+        shape = (n, depth, rows, columns)
+    else:
+        split = RESHAPE(call.args[0], newshape=_dims((n, rows, block, columns, block, c)))
+        order = (0, 1, 3, 2, 4, 5) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
+        shape = (n, rows, columns, depth)
+    return RESHAPE(TRANSPOSE(split, axes=order), newshape=_dims(shape))
+
+
+def _dims(shape: Sequence[object]) -> tuple[int, ...]:
+    """A new shape for `reshape`, in which one unknown extent may be left open."""
+    unknown = [d for d in shape if not isinstance(d, int)]
+    expect(len(unknown) <= 1, "only one extent may be unknown here")
+    return tuple([d if isinstance(d, int) else -1 for d in shape])
+
+
+def _space_to_batch_type(attrs: SpaceToBatchNDAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.space_to_batch_nd"
+    data = expect_tensor(arg_types[0], who)
+    shape, count = list(shape_of_type(data)), len(attrs.block_shape)
+    expect(
+        count == len(attrs.paddings) and count < len(shape),
+        f"{who} requires a pair of paddings for each of the {count} axes of the block",
+    )
+    for i, (block, pads) in enumerate(zip(attrs.block_shape, attrs.paddings, strict=True)):
+        room = apply(lambda e, p: e + p, shape[i + 1], sum(pads))
+        expect(
+            not isinstance(room, int) or room % block == 0,
+            f"{who} requires padded extents divisible by the block, got {room} for {block}",
+        )
+        shape[i + 1] = apply(lambda e, b: e // b, room, block)
+    shape[0] = apply(lambda n: n * product(attrs.block_shape), shape[0])  # type: ignore[arg-type,return-value]
+    return tensor(shape, data.dtype)
+
+
+def _batch_to_space_type(attrs: BatchToSpaceNDAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.batch_to_space_nd"
+    data = expect_tensor(arg_types[0], who)
+    shape, count = list(shape_of_type(data)), len(attrs.block_shape)
+    expect(
+        count == len(attrs.crops) and count < len(shape),
+        f"{who} requires a pair of crops for each of the {count} axes of the block",
+    )
+    for i, (block, crop) in enumerate(zip(attrs.block_shape, attrs.crops, strict=True)):
+        shape[i + 1] = apply(lambda e, b, c: e * b - c, shape[i + 1], block, sum(crop))
+    blocks = product(attrs.block_shape)
+    expect(
+        not isinstance(shape[0], int) or shape[0] % blocks == 0,  # type: ignore[operator]
+        f"{who} requires a batch divisible by {blocks}, got {shape[0]}",
+    )
+    shape[0] = apply(lambda n: n // blocks, shape[0])  # type: ignore[operator]
+    return tensor(shape, data.dtype)
+
+
+def _blocks_to_batch(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    """(n, h, b, w, b, c) to (b, b, n, h, w, c)"""
+    attrs, count = call.attrs, len(call.attrs.block_shape)
+    ty = arg_types[0]
+    rest = len(ty.shape) - count - 1  # type: ignore[attr-defined]
+    widths = ((0, 0), *attrs.paddings, *((0, 0),) * rest)
+    value = const(attrs.pad_value, dtype=ty.dtype)  # type: ignore[attr-defined]
+    padded = PAD(call.args[0], value, pad_width=widths, pad_mode="constant")
+    shape = shape_of_type(ty)
+    split: list[object] = [shape[0]]
+    for i, (block, pads) in enumerate(zip(attrs.block_shape, attrs.paddings, strict=True)):
+        split += [apply(lambda e, b, p: (e + p) // b, shape[i + 1], block, sum(pads)), block]
+    split += shape[count + 1 :]
+    inner = [2 * i + 2 for i in range(count)]
+    outer = [2 * i + 1 for i in range(count)]
+    order = (*inner, 0, *outer, *range(2 * count + 1, len(split)))
+    moved = TRANSPOSE(RESHAPE(padded, newshape=_dims(split)), axes=order)
+    return RESHAPE(moved, newshape=_dims(shape_of_type(_space_to_batch_type(attrs, arg_types))))
+
+
+def _batch_to_blocks(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    """(b, b, n, h, w, c) to (n, h, b, w, b, c)"""
+    attrs, count = call.attrs, len(call.attrs.block_shape)
+    shape = shape_of_type(arg_types[0])
+    blocks = product(attrs.block_shape)
+    batch = apply(lambda n: n // blocks, shape[0])  # type: ignore[operator]
+    split = [*attrs.block_shape, batch, *shape[1:]]
+    order = [count]
+    for i in range(count):
+        order += [count + 1 + i, i]
+    moved = TRANSPOSE(
+        RESHAPE(call.args[0], newshape=_dims(split)),
+        axes=(*order, *range(2 * count + 1, len(split))),
+    )
+    grown = [
+        apply(lambda e, b: e * b, e, b) for e, b in zip(shape[1:], attrs.block_shape, strict=False)
+    ]
+    whole = (batch, *grown, *shape[count + 1 :])
+    begin = [crop[0] for crop in attrs.crops]
+    end = [
+        apply(lambda e, c: e - c, e, crop[1]) for e, crop in zip(grown, attrs.crops, strict=True)
+    ]
+    expect(all(isinstance(e, int) for e in end), "crops of unknown extents are not known")
+    return STRIDED_SLICE(
+        RESHAPE(moved, newshape=_dims(whole)), begin=tuple(begin), end=tuple(end),
+        strides=(1,) * count, axes=tuple(range(1, count + 1)), slice_mode="end",
+    )  # fmt: skip
+
+
+DEPTH_TO_SPACE = define_op(
+    "nn.depth_to_space",
+    SubPixelAttrs,
+    inputs=("data",),
+    infer_type=_depth_to_space_type,
+    simplify=_spread_depth,
+)
+SPACE_TO_DEPTH = define_op(
+    "nn.space_to_depth",
+    SubPixelAttrs,
+    inputs=("data",),
+    infer_type=_space_to_depth_type,
+    simplify=_gather_depth,
+)
+SPACE_TO_BATCH_ND = define_op(
+    "nn.space_to_batch_nd",
+    SpaceToBatchNDAttrs,
+    inputs=("data",),
+    infer_type=_space_to_batch_type,
+    simplify=_blocks_to_batch,
+)
+BATCH_TO_SPACE_ND = define_op(
+    "nn.batch_to_space_nd",
+    BatchToSpaceNDAttrs,
+    inputs=("data",),
+    infer_type=_batch_to_space_type,
+    simplify=_batch_to_blocks,
+)
+
+
+def depth_to_space(
+    data: RelayExpr, block_size: int, layout: str = "NCHW", mode: str = "DCR"
+) -> RelayExpr:
+    """Spread channels over blocks of pixels.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The images.
+    block_size : int
+        The side of a block.
+    layout : str
+        "NCHW" or "NHWC".
+    mode : str
+        Channels count by the place in the block first ("DCR"), or by the depth first ("CRD").
+    """
+    return DEPTH_TO_SPACE(data, block_size=as_int(block_size), layout=str(layout), mode=str(mode))
+
+
+def space_to_depth(data: RelayExpr, block_size: int, layout: str = "NCHW") -> RelayExpr:
+    """Gather blocks of pixels in channels; the inverse of `depth_to_space`."""
+    return SPACE_TO_DEPTH(data, block_size=as_int(block_size), layout=str(layout))
+
+
+def space_to_batch_nd(
+    data: RelayExpr,
+    block_shape: Sequence[int],
+    paddings: Sequence[Sequence[int]],
+    pad_value: float = 0,
+) -> RelayExpr:
+    """Gather blocks of the axes behind the batch in the batch.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor, the batch first.
+    block_shape : sequence of int
+        The block's extents, for the axes from the second on.
+    paddings : sequence of pairs of int
+        The border put around each of these axes first.
+    pad_value : float
+        What the border holds.
+    """
+    return SPACE_TO_BATCH_ND(
+        data, block_shape=as_ints(block_shape), paddings=_pairs(paddings),
+        pad_value=as_float(pad_value),
+    )  # fmt: skip
+
+
+def batch_to_space_nd(
+    data: RelayExpr, block_shape: Sequence[int], crops: Sequence[Sequence[int]]
+) -> RelayExpr:
+    """Spread the batch over blocks of the axes behind it; the inverse of `space_to_batch_nd`.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor, the batch first.
+    block_shape : sequence of int
+        The block's extents, for the axes from the second on.
+    crops : sequence of pairs of int
+        The border taken off each of these axes at last.
+    """
+    return BATCH_TO_SPACE_ND(data, block_shape=as_ints(block_shape), crops=_pairs(crops))
+
+
+def _pairs(values: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple([as_ints(pair) for pair in values])

@@ -1,0 +1,171 @@
+"""Enlarging images by factors: resizing to the extents these give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.type import Type
+from tvm.relay.expr import Call
+
+from ..attributes import as_float
+from ..image.image import resize2d, resize3d
+from ..layout import layout_bound
+from ..layout_shapes import axes_extents, shape_in_layout
+from ..registry import Simplify, define_op
+from ..types import Dim, TypeRelation, apply, expect, expect_tensor, shape_of_type, tensor
+
+
+class UpSamplingAttrs(Attrs, key="relay.attrs.UpSamplingAttrs"):
+    """Factors of height and width, and the interpolation."""
+
+    scale_h: float = 1.0
+    scale_w: float = 1.0
+    layout: str = "NCHW"
+    method: str = "nearest_neighbor"
+    align_corners: bool = False
+
+
+class UpSampling3DAttrs(Attrs, key="relay.attrs.UpSampling3DAttrs"):
+    """Factors of depth, height and width, and the interpolation."""
+
+    scale_d: float = 1.0
+    scale_h: float = 1.0
+    scale_w: float = 1.0
+    layout: str = "NCDHW"
+    method: str = "nearest_neighbor"
+    coordinate_transformation_mode: str = "half_pixel"
+
+
+# the names for two and three axes, and that of resizing
+_METHODS = {
+    "nearest_neighbor": "nearest_neighbor",
+    "bilinear": "linear",
+    "trilinear": "linear",
+    "bicubic": "cubic",
+}
+
+
+def _scaled(attrs: Attrs, extents: dict[str, Dim], spatial: str) -> dict[str, Dim]:
+    """The extents of the spatial axes in the result."""
+    factors = {axis: getattr(attrs, f"scale_{axis.lower()}") for axis in spatial}
+    return {
+        axis: apply(lambda e, f=factor: round(e * f), extents[axis])
+        for axis, factor in factors.items()
+    }
+
+
+def _type(who: str, spatial: str) -> TypeRelation:
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        data = expect_tensor(arg_types[0], who)
+        expect(
+            attrs.method in _METHODS,
+            f"{who} requires a method of {', '.join(_METHODS)}, got {attrs.method!r}",
+        )
+        extents = axes_extents(shape_of_type(data), attrs.layout, who)
+        extents.update(_scaled(attrs, extents, spatial))
+        return tensor(shape_in_layout(extents, attrs.layout), data.dtype)
+
+    return relation
+
+
+def _size(call: Call, arg_types: Sequence[Type], spatial: str) -> list[Dim] | None:
+    extents = axes_extents(shape_of_type(arg_types[0]), call.attrs.layout, "upsampling")
+    size = list(_scaled(call.attrs, extents, spatial).values())
+    return size if all(isinstance(e, int) for e in size) else None
+
+
+def _resized2d(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
+    attrs = call.attrs
+    size = _size(call, arg_types, "HW")
+    mode = "align_corners" if attrs.align_corners else "asymmetric"
+    return None if size is None else resize2d(
+        call.args[0], size, layout=attrs.layout, method=_METHODS[attrs.method],  # type: ignore[arg-type]
+        coordinate_transformation_mode=mode,
+    )  # fmt: skip
+
+
+def _resized3d(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
+    attrs = call.attrs
+    size = _size(call, arg_types, "DHW")
+    return None if size is None else resize3d(
+        call.args[0], size, layout=attrs.layout, method=_METHODS[attrs.method],  # type: ignore[arg-type]
+        coordinate_transformation_mode=attrs.coordinate_transformation_mode,
+    )  # fmt: skip
+
+
+def _upsampling(name: str, attrs_type: type[Attrs], spatial: str, simplify: Simplify) -> Op:
+    return define_op(
+        name,
+        attrs_type,
+        inputs=("data",),
+        infer_type=_type(name, spatial),
+        simplify=simplify,
+        infer_layout=layout_bound,
+    )
+
+
+UPSAMPLING = _upsampling("nn.upsampling", UpSamplingAttrs, "HW", _resized2d)
+UPSAMPLING3D = _upsampling("nn.upsampling3d", UpSampling3DAttrs, "DHW", _resized3d)
+
+
+def upsampling(
+    data: RelayExpr,
+    scale_h: float = 1,
+    scale_w: float = 1,
+    layout: str = "NCHW",
+    method: str = "nearest_neighbor",
+    align_corners: bool = False,
+) -> RelayExpr:
+    """Enlarge images by factors.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The images.
+    scale_h, scale_w : float
+        The factors of height and width.
+    layout : str
+        The data's layout.
+    method : str
+        "nearest_neighbor", "bilinear" or "bicubic".
+    align_corners : bool
+        Whether the corner elements keep their values.
+    """
+    return UPSAMPLING(
+        data, scale_h=as_float(scale_h), scale_w=as_float(scale_w), layout=str(layout),
+        method=str(method), align_corners=bool(align_corners),
+    )  # fmt: skip
+
+
+def upsampling3d(
+    data: RelayExpr,
+    scale_d: float = 1,
+    scale_h: float = 1,
+    scale_w: float = 1,
+    layout: str = "NCDHW",
+    method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+) -> RelayExpr:
+    """Enlarge volumes by factors.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The volumes.
+    scale_d, scale_h, scale_w : float
+        The factors of depth, height and width.
+    layout : str
+        The data's layout.
+    method : str
+        "nearest_neighbor" or "trilinear".
+    coordinate_transformation_mode : str
+        As for `image.resize3d`.
+    """
+    return UPSAMPLING3D(
+        data, scale_d=as_float(scale_d), scale_h=as_float(scale_h), scale_w=as_float(scale_w),
+        layout=str(layout), method=str(method),
+        coordinate_transformation_mode=str(coordinate_transformation_mode),
+    )  # fmt: skip
