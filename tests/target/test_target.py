@@ -1,5 +1,6 @@
 """Targets from texts, dictionaries, tags and constructors; their text; current targets; errors."""
 
+import importlib
 import json
 import pickle
 
@@ -161,3 +162,43 @@ def test_features_of_a_processor() -> None:
     assert target.features.has_dotprod
     assert target.features.is_aarch64
     assert target.features.no_such_thing is None
+
+
+def test_classic_module_of_targets_has_class_and_constructors() -> None:
+    module = importlib.import_module("tvm.target.target")
+    assert module.Target is Target and module.arm_cpu("rasp4b").model == "bcm2711"
+    names = (
+        "adreno bifrost create cuda hexagon intel_graphics mali micro rasp riscv_cpu rocm stm32 vta"
+    )
+    assert all([callable(getattr(module, name)) for name in names.split()])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("-mattr=+avx222", "features of x86_64.*got 'avx222'"),
+        ("-mattr=avx2", r"\+ or - before them, got 'avx2'"),
+        ("-mabi=lp64", "an ABI of x86_64, got 'lp64'"),
+        ("-mtriple=riscv64-linux-gnu -mabi=lp65", "an ABI of riscv64, got 'lp65'"),
+        ("-opt-level=4", "-opt-level requires 0 to 3, got 4"),
+        ("-jit=other", "-jit requires mcjit or orcjit, got 'other'"),
+        ("-cl-opt=nonsense", "-cl-opt requires options like"),
+        ("-cl-opt=-unroll-treshold:uint=1", "(?s)an option of LLVM.*'unroll-threshold'"),
+    ],
+)
+def test_option_that_llvm_cannot_follow_is_refused(options: str, message: str) -> None:
+    func = tvm.tir.PrimFunc([], tvm.tir.Evaluate(0), attrs={"global_symbol": "f"})
+    triple = "" if "mtriple" in options else "-mtriple=x86_64-linux-gnu "
+    with pytest.raises(TargetError, match=message):
+        tvm.build(func, target=f"llvm {triple}{options}")
+
+
+def test_native_processor_takes_additional_features() -> None:
+    base = tvm.target.cpu_info(Target("llvm -mcpu=native"))
+    less = tvm.target.cpu_info(Target("llvm -mcpu=native -mattr=-sse4.2"))
+    assert base.name == less.name and "avx" not in less.features
+
+
+def test_features_imply_others() -> None:
+    features = tvm.target.cpu_info(Target("llvm -mattr=+avx512bw")).features
+    assert {"avx512f", "avx2", "fma", "sse4.1"} <= features

@@ -1,6 +1,6 @@
 """Targets: for which machines to compile, and what they can do."""
 
-from . import codegen, compilation_config, detect_target, tag, virtual_device, x86
+from . import codegen, compilation_config, datatype, detect_target, tag, virtual_device, x86
 from .constructors import (
     adreno,
     arm_cpu,
@@ -27,7 +27,7 @@ from .generic_func import (
 )
 from .kind import TargetError, TargetKind
 from .tag import list_tags, register_tag
-from .target import Target
+from .target_node import Target
 from .virtual_device import VirtualDevice
 
 __all__ = [

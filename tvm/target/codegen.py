@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tvm._ffi import get_global_func
+from tvm._ffi.registry import register_func
 
 from .cpu import cpu_info
-from .host import host_name, host_triple
+from .host import host_features, host_name, host_triple
 from .kind import TargetError
-from .target import Target
+from .llvm_tables import known_processors, known_targets
+from .target_node import Target
 
 
 def build_module(mod: Any, target: Any) -> Any:
@@ -36,6 +38,16 @@ def llvm_get_cpu_features(target: Any = None) -> dict[str, str]:
     return dict.fromkeys(sorted(cpu_info(Target.canon_target(target)).features), "")
 
 
+def llvm_get_targets() -> list[str]:
+    """The names of the back ends of LLVM."""
+    return list(known_targets())
+
+
+def llvm_get_cpu_archlist(target: Any = None) -> list[str]:
+    """The names of the processors that LLVM has for the target's triple."""
+    return list(known_processors(cpu_info(Target.canon_target(target)).triple))
+
+
 def llvm_get_system_triple() -> str:
     """The triple of this process."""
     return host_triple()
@@ -59,7 +71,7 @@ def llvm_get_system_x86_vendor() -> str:
 
 
 def llvm_version_major(allow_none: bool = False) -> int:
-    """The major version of LLVM."""
+    """The major version of LLVM; there always is one, so that ``allow_none`` makes no difference."""
     import llvmlite.binding as llvm
 
     del allow_none
@@ -89,3 +101,36 @@ def llvm_get_intrinsic_name(intrin_id: int) -> str:
             f"llvm_get_intrinsic_name requires a number from llvm_lookup_intrinsic_id, got {intrin_id}"
         )
     return found
+
+
+def _is_enabled(text: str) -> bool:
+    """Whether LLVM has a back end for the target."""
+    arch = cpu_info(Target(text)).triple.split("-")[0]
+    return arch.replace("_", "-") in known_targets() or arch.startswith(("arm", "thumb", "i"))
+
+
+_QUERIES: dict[str, Callable[..., Any]] = {
+    "codegen.llvm_target_enabled": _is_enabled,
+    "tvm.codegen.llvm.GetDefaultTargetTriple": host_triple,
+    "tvm.codegen.llvm.GetProcessTriple": host_triple,
+    "tvm.codegen.llvm.GetHostCPUName": host_name,
+    "tvm.codegen.llvm.GetHostCPUFeatures": lambda: {
+        feature[1:]: feature[0] == "+" for feature in host_features()
+    },
+    "target.target_has_feature": target_has_features,
+    "target.llvm_lookup_intrinsic_id": llvm_lookup_intrinsic_id,
+    "target.llvm_get_intrinsic_name": llvm_get_intrinsic_name,
+    "target.llvm_get_system_x86_vendor": llvm_get_system_x86_vendor,
+    "target.llvm_get_system_triple": llvm_get_system_triple,
+    "target.llvm_get_system_cpu": llvm_get_system_cpu,
+    "target.llvm_get_targets": llvm_get_targets,
+    "target.llvm_get_cpu_archlist": llvm_get_cpu_archlist,
+    "target.llvm_get_cpu_features": llvm_get_cpu_features,
+    "target.llvm_cpu_has_feature": llvm_cpu_has_features,
+    "target.llvm_get_vector_width": lambda target=None: (
+        cpu_info(Target.canon_target(target)).vector_bits
+    ),
+    "target.llvm_version_major": llvm_version_major,
+}
+for _name, _query in _QUERIES.items():
+    register_func(_name, _query, override=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .target import Target
+from .target_node import Target
 from .virtual_device import VirtualDevice
 
 

@@ -8,7 +8,7 @@ from tvm.support.deprecation import warn_renamed
 
 from .kind import TargetError
 from .parse import read_config
-from .target import Target
+from .target_node import Target
 
 
 def _merge(kind: str, fixed: list[str], options: Any) -> Target:

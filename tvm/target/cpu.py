@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from .cpu_features import ARM_CPUS, X86_CPUS, with_implied, without
 from .host import host_caches, host_cores, host_features, host_name
 from .kind import TargetError
-from .target import Target
+from .target_node import Target
 from .triple import runs_here, target_triple
 
 KB = 1024

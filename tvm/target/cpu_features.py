@@ -74,6 +74,33 @@ CHECKED = {
     "aarch64": ("dotprod", "fullfp16", "i8mm", "bf16", "sve", "sve2"),
 }  # fmt: skip
 
+# names that need not be looked up in LLVM's tables
+KNOWN_FEATURES = frozenset(
+    [
+        *_IMPLIED,
+        *[name for value in _IMPLIED.values() for name in value.split()],
+        *[name for value in X86_CPUS.values() for name in value.split()],
+        *[name for names in CHECKED.values() for name in names],
+        *[
+            "v7",
+            "vfp2",
+            "vfp3",
+            "vfp4",
+            "thumb2",
+            "thumb-mode",
+            "soft-float",
+            "m",
+            "a",
+            "f",
+            "d",
+            "c",
+            "v",
+            "zfh",
+            "simd128",
+        ],
+    ]
+)
+
 
 def with_implied(features: Iterable[str]) -> set[str]:
     """The features and all that they need."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .target import Target
+from .target_node import Target
 
 
 def detect_target_from_device(dev: Any) -> Target:

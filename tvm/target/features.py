@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .target import Target
+    from .target_node import Target
 
 # features that LLVM names, by the classic name
 _FROM_MATTR = {

@@ -14,7 +14,7 @@ from functools import wraps
 from typing import Any, Generic, TypeVar
 
 from .kind import TargetError
-from .target import Target
+from .target_node import Target
 
 F = TypeVar("F", bound=Callable[..., Any])
 

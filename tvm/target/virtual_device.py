@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm.ir.node import Node, leaf
 
-from .target import Target
+from .target_node import Target
 
 
 class VirtualDevice(Node, key="VirtualDevice"):

@@ -4,9 +4,9 @@ import pytest
 
 import tvm
 from tvm import te
-from tvm.codegen.llvm.processors import known_processors
 from tvm.target.cpu import named_processors
 from tvm.target.kind import TargetError
+from tvm.target.llvm_tables import known_processors
 
 
 def test_llvm_tells_its_processors() -> None:

@@ -15,10 +15,12 @@ from tvm.ir.module import IRModule
 from tvm.runtime.module import Module, module_from_symbols
 from tvm.target import Target
 from tvm.target.cpu import machine_cpu, machine_features
-from tvm.target.host import host_triple
-from tvm.target.triple import runs_here
 
-from .machine import LoadedObject, Machine, llvm_version
+from .apart import Results, compile_apart
+from .foreign import foreign_to
+from .library import llvm_version
+from .loaded import LoadedObject
+from .machine import Machine
 from .module import ModuleWriter, write_module
 from .options import CodegenOptions
 from .system_lib import system_lib_prefix
@@ -64,6 +66,32 @@ class Compilation:
         )
 
 
+@dataclass(frozen=True)
+class CompilationApart(Compilation):
+    """The same with options that LLVM has once for a whole process: another process compiles."""
+
+    target: Target
+    llvm_options: tuple[str, ...]
+
+    @cached_property
+    def optimized(self) -> Any:
+        return self.machine.parse(self._results.optimized)
+
+    @cached_property
+    def _results(self) -> Results:
+        return compile_apart(self.text, self.imports, str(self.target), self.llvm_options)
+
+    def object_code(self) -> bytes:
+        found = load_object(self.key)
+        if found is None:
+            found = self._results.object_code
+            store_object(self.key, found)
+        return found
+
+    def source(self, fmt: str) -> str | bytes:
+        return self._results.assembly if fmt in ("asm", "s") else super().source(fmt)
+
+
 _FORMATS = ("ll", "asm", "bc", "unoptimized")
 
 
@@ -79,24 +107,27 @@ def compile_module(mod: IRModule, target: Target) -> tuple[ModuleWriter, Compila
         machine_cpu(target),
         machine_features(target),
         f"O{options.opt_level}",
+        *options.llvm_options,
         llvm_version(),
         *writer.imports,
     )
-    return writer, Compilation(text, tuple(writer.imports), machine, key)
+    imports = tuple(writer.imports)
+    if options.llvm_options:
+        return writer, CompilationApart(text, imports, machine, key, target, options.llvm_options)
+    return writer, Compilation(text, imports, machine, key)
 
 
 def build_llvm(mod: IRModule, target: Target) -> Module:
     """A runtime module of type ``llvm`` for lowered host functions."""
     writer, compilation = compile_module(mod, target)
     object_code = compilation.object_code()
-    triple = CodegenOptions.of(target).cpu.triple
+    options = writer.options
     names = writer.public_symbols()
-    if runs_here(triple):
-        foreign, loaded = "", LoadedObject(object_code)
+    loaded, symbols = None, dict.fromkeys(names, 0)
+    foreign = foreign_to(options.cpu)
+    if not foreign:  # else it can be exported
+        loaded = LoadedObject(object_code, options.jit, names.values())
         symbols = {name: loaded.address(symbol) for name, symbol in names.items()}
-    else:  # it can be exported
-        foreign, loaded = f"it is for {triple}, and this machine is {host_triple()}", None
-        symbols = dict.fromkeys(names, 0)
     prefix = system_lib_prefix(mod)
     return module_from_symbols(
         "llvm",

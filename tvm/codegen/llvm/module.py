@@ -12,6 +12,7 @@ from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 
 from .code import Code
+from .foreign import features_note
 from .half_float import half_conversions
 from .math import write_math_function
 from .options import CodegenOptions
@@ -208,6 +209,7 @@ class ModuleWriter:
                 f'target datalayout = "{layout}"',
                 f'target triple = "{cpu.triple}"',
                 f"{TENSOR} = type {TENSOR_FIELDS}",
+                features_note(cpu),
                 *self._globals,
                 *declared,
                 *definitions,

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tvm.target import CpuInfo, Target, cpu_info
+from tvm.target.kind import TargetError
+
+from .apart import command_line_option
 
 # contraction only joins a multiplication with an addition, which makes results more exact;
 # the other flags change results, or their validity for NaN and infinity, and have to be asked for
 _FLAGS = ("nnan", "ninf", "nsz", "arcp", "contract", "reassoc")
+JITS = ("mcjit", "orcjit")  # LLVM's loaders of code into this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,8 @@ class CodegenOptions:
     fast_math: str = "contract"  # flags of floating-point instructions
     opt_level: int = 3
     pointer_bits: int = 64
+    jit: str = "mcjit"
+    llvm_options: tuple[str, ...] = ()  # LLVM's own, for a whole process
 
     @property
     def word(self) -> str:
@@ -39,4 +45,10 @@ class CodegenOptions:
         else:
             chosen = [f for f in _FLAGS if attrs.get(f"fast-math-{f}", f == "contract")]
             flags = " ".join(chosen)
-        return CodegenOptions(cpu_info(target), flags, int(attrs.get("opt-level", 3)))
+        opt_level, jit = int(attrs.get("opt-level", 3)), str(attrs.get("jit", JITS[0]))
+        if not 0 <= opt_level <= 3:
+            raise TargetError(f"-opt-level requires 0 to 3, got {opt_level}")
+        if jit not in JITS:
+            raise TargetError(f"-jit requires {' or '.join(JITS)}, got {jit!r}")
+        options = tuple([command_line_option(text) for text in attrs.get("cl-opt", ())])
+        return CodegenOptions(cpu_info(target), flags, opt_level, jit=jit, llvm_options=options)

@@ -1,24 +1,23 @@
-"""The processors LLVM knows for a triple; code for another name would end the process."""
+"""The processors and features LLVM knows for a triple; code for another name would end the process."""
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-from functools import cache
-
 from tvm.error import suggest
 from tvm.target.cpu import named_processors
+from tvm.target.cpu_features import KNOWN_FEATURES
 from tvm.target.host import host_name
 from tvm.target.kind import TargetError
+from tvm.target.llvm_tables import known_features, known_processors
 
-# LLVM only prints the list, to the error stream of its process
-_PRINT = """
-import sys
-import llvmlite.binding as llvm
-llvm.initialize_all_targets()
-llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu="help")
-"""
+_ABIS = {
+    "riscv32": ("ilp32", "ilp32f", "ilp32d", "ilp32e"),
+    "riscv64": ("lp64", "lp64f", "lp64d", "lp64e"),
+    "arm": ("aapcs", "aapcs-vfp", "aapcs16", "apcs-gnu", "aapcs-linux"),
+    "mips": ("o32", "n32", "n64"),
+    "powerpc": ("elfv1", "elfv2"),
+    "ppc": ("elfv1", "elfv2"),
+    "aarch64": ("aapcs", "darwinpcs"),
+}
 
 
 def check_processor(name: str, triple: str) -> None:
@@ -32,9 +31,30 @@ def check_processor(name: str, triple: str) -> None:
         )
 
 
-@cache  # a fact of the installed LLVM
-def known_processors(triple: str) -> tuple[str, ...]:
-    """LLVM's names of a triple's processors, empty if it does not tell."""
-    command = [sys.executable, "-c", _PRINT, triple]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    return tuple(re.findall(r"^  (\S+)\s+- Select the \S+ processor", found.stderr, re.MULTILINE))
+def check_attributes(mattr: list[str], triple: str) -> None:
+    """Refuse features that LLVM does not know; it would leave them out."""
+    for item in mattr:
+        if item[:1] not in ("+", "-"):
+            raise TargetError(
+                f"-mattr requires features with + or - before them, got {item!r}", hint=f"+{item}"
+            )
+    names = [item[1:] for item in mattr if item[1:] not in KNOWN_FEATURES]
+    if not names:
+        return
+    known = known_features(triple)
+    for name in names:
+        if known and name not in known:
+            raise TargetError(
+                f"-mattr requires features of {triple}, got {name!r}", hint=suggest(name, known)
+            )
+
+
+def check_abi(abi: str, triple: str) -> None:
+    """Refuse an ABI that the architecture has not."""
+    arch = triple.split("-")[0]
+    known = next((names for prefix, names in _ABIS.items() if arch.startswith(prefix)), ())
+    if abi and abi not in known:
+        raise TargetError(
+            f"-mabi requires an ABI of {arch}, got {abi!r}",
+            hint=f"ABIs: {', '.join(known)}" if known else "leave -mabi out",
+        )
