@@ -241,3 +241,12 @@ def test_proofs_from_many_facts_end_soon() -> None:
     analyzer.linear.bound = lambda form: looked_at.append(form) or bound(form)  # type: ignore[method-assign,func-returns-value]
     assert not analyzer.can_prove(total <= 101)
     assert 0 < len(looked_at) < 3000
+
+
+def test_the_range_of_a_loop_says_nothing_where_the_loop_does_not_run() -> None:
+    analyzer = Analyzer()
+    n, k = tir.SizeVar("n", "int32"), tir.Var("k", "int32")
+    steps = (n % 4 + 2) // 4
+    analyzer.bind(k, tir.Range.from_min_extent(n // 4, steps))
+    assert not analyzer.can_prove(steps >= 1)
+    assert analyzer.can_prove(k >= n // 4)

@@ -49,6 +49,40 @@ TENSORS: dict[str, tuple[Callable[[], Any], str]] = {
         "a reduction requires axes that te.reduce_axis made, got "
         'T.iter_var(i, T.Range(0, 8), "DataPar", "")',
     ),
+    "a number as name": (lambda: te.var(3), "var requires a text as its name, got 3"),
+    "a constant too large": (
+        lambda: te.const(300, "int8"),
+        "const requires a number in [-128, 127] for int8, got 300",
+    ),
+    "a text as constant": (lambda: te.const("a"), "const requires a number, got 'a'"),
+    "a number as domain": (
+        lambda: te.reduce_axis(3),
+        "reduce_axis requires (begin, end), got 3",
+    ),
+    "a domain that ends before it begins": (
+        lambda: te.reduce_axis((5, 0)),
+        "reduce_axis requires an end that is not before its begin, got (5, 0)",
+    ),
+    "threads of no kind": (
+        lambda: te.thread_axis("threadIdx.w"),
+        'thread_axis requires a known tag, got "threadIdx.w"',
+    ),
+    "a tag that is no text": (
+        lambda: te.compute((8,), lambda i: A[i, 0], name="X", tag=3),
+        "compute X requires a text as its tag, got 3",
+    ),
+    "no function": (
+        lambda: te.compute((8,), 3, name="X"),
+        "compute X requires a function of the indices, got a value of int",
+    ),
+    "a number as condition": (
+        lambda: te.sum(A[0, K], axis=K, where=A[0, K]),
+        "a reduction requires a condition as where, got float32",
+    ),
+    "a tensor as inputs": (
+        lambda: te.extern((8,), A, lambda i, o: None, name="X"),
+        "extern X: expect inputs to be a list of tensors, got tensor A",
+    ),
     "listed": (lambda: list(A), "tensor A is symbolic: its elements cannot be listed"),
 }
 
@@ -85,6 +119,60 @@ SCHEDULES: dict[str, tuple[Callable[[te.Schedule], Any], str]] = {
         "parallel requires a loop whose iterations are independent, got k, "
         "which comes from a reduction",
     ),
+    "vectorized reduction": (
+        lambda s: s[B].vectorize(K),
+        "vectorize requires a loop whose iterations are independent, got k, "
+        "which comes from a reduction",
+    ),
+    "unknown scope": (
+        lambda s: s.cache_read(A, "globl", [B]),
+        'cache_read requires a known storage scope, got "globl"',
+    ),
+    "number as scope": (
+        lambda s: s.cache_write(B, 3),
+        "cache_write requires the name of a storage scope, got a value of int",
+    ),
+    "misspelt pragma": (
+        lambda s: s[B].pragma(B.op.axis[0], "auto_unrol_max_step", 4),
+        'pragma requires a known name, got "auto_unrol_max_step"',
+    ),
+    "pragma of a wrong kind": (
+        lambda s: s[B].pragma(B.op.axis[0], "auto_unroll_max_step", "four"),
+        "pragma auto_unroll_max_step requires an integer, got 'four'",
+    ),
+    "bound twice": (
+        lambda s: _bound(s).bind(B.op.axis[0], te.thread_axis("threadIdx.y")),
+        "bind requires a loop, got i, which is bound to threadIdx.x",
+    ),
+    "vectorized threads": (
+        lambda s: _bound(s).vectorize(B.op.axis[0]),
+        "vectorize requires a loop, got i, which is bound to threadIdx.x",
+    ),
+    "threads that are taken": (
+        lambda s: _split_and_bound(s),
+        "bind requires threads that no loop of stage B has yet, got threadIdx.x, "
+        "which i.outer is bound to",
+    ),
+    "nobody reads the copy": (
+        lambda s: s.cache_read(A, "global", []),
+        "cache_read requires at least one reader of A, got none",
+    ),
+    "no condition": (
+        lambda s: s[B].set_store_predicate(3),
+        "set_store_predicate requires a condition, got 3 of int32",
+    ),
+    "aligned reduction": (
+        lambda s: s[B].storage_align(K, 2, 0),
+        "storage_align requires an axis of operation B, got k",
+    ),
+    "half an alignment": (
+        lambda s: s[B].storage_align(B.op.axis[0], 2.5, 0),
+        "storage_align requires integers as factor and offset, got 2.5",
+    ),
+    "prefetch of half a step": (
+        lambda s: s[B].prefetch(A, B.op.axis[0], 0.5),
+        "prefetch requires an integer as its offset, got 0.5",
+    ),
     "unnamed function": (
         lambda s: tvm.build(s, [A, B], "llvm", name=""),
         "a function needs a text that is not empty as its name, got ''",
@@ -98,6 +186,17 @@ SCHEDULES: dict[str, tuple[Callable[[te.Schedule], Any], str]] = {
         "Target requires a known kind, got 'lvm'",
     ),
 }
+
+
+def _bound(s: te.Schedule) -> te.Stage:
+    s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
+    return s[B]
+
+
+def _split_and_bound(s: te.Schedule) -> None:
+    thread = te.thread_axis("threadIdx.x")
+    for loop in s[B].split(B.op.axis[0], 4):
+        s[B].bind(loop, thread)
 
 
 @pytest.mark.parametrize("case", SCHEDULES)

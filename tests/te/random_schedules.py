@@ -1,4 +1,4 @@
-"""Random legal schedules of small operators, for comparing what they compute with the unscheduled.
+"""Random legal schedules of small programs, for comparing what they compute with the unscheduled.
 
     program = random_program(seed)
     program.schedule      # split, fused, reordered, attached, cached, annotated at random
@@ -12,13 +12,19 @@ The same seed gives the same program. Interpreter and code generators share it.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tvm import te, tir
+from tvm.arith import Analyzer
+from tvm.te.schedule.graph import attach_path
+from tvm.tir.stmt_functor import substitute
+
+from .random_programs import OPERATORS, Sizes
+
+__all__ = ["OPERATORS", "Program", "random_program"]
 
 
 @dataclass
@@ -29,145 +35,42 @@ class Program:
     args: list[te.Tensor]
     schedule: te.Schedule
     plain: te.Schedule
+    sizes: dict[tir.Var, int] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
 
-    def arrays(self, seed: int = 0) -> list[np.ndarray]:
-        """Random inputs and zeroed outputs."""
+    def arrays(self, seed: int = 0, unset: float = 0) -> list[np.ndarray]:
+        """Random inputs, and outputs full of one value."""
         source = np.random.default_rng(seed)
         result = []
         for tensor in self.args:
-            shape = [int(dim) for dim in tensor.shape]
+            shape = [self._value(dim) for dim in tensor.shape]
             if not isinstance(tensor.op, te.tensor.PlaceholderOp):
-                result.append(np.zeros(shape, tensor.dtype))
+                result.append(np.full(shape, unset, tensor.dtype))
             elif tensor.dtype.is_float:
                 result.append(source.uniform(-1, 1, shape).astype(tensor.dtype))
             else:
                 result.append(source.integers(0, 50, shape).astype(tensor.dtype))
         return result
 
-
-def matmul(rng: random.Random) -> list[te.Tensor]:
-    n, m, depth = [rng.randint(1, 9) for _ in range(3)]
-    a, b = te.placeholder((n, depth), name="A"), te.placeholder((depth, m), name="B")
-    k = te.reduce_axis((0, depth), name="k")
-    c = te.compute((n, m), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
-    if rng.random() < 0.5:
-        return [a, b, c]
-    bias = te.placeholder((m,), name="bias")
-    return [a, b, bias, te.compute((n, m), lambda i, j: c[i, j] + bias[j], name="D")]
-
-
-def conv2d(rng: random.Random) -> list[te.Tensor]:
-    channels, filters = rng.randint(1, 3), rng.randint(1, 3)
-    height, width, stride, pad = rng.randint(3, 5), rng.randint(3, 5), rng.randint(1, 2), 1
-    data = te.placeholder((channels, height, width), name="data")
-    kernel = te.placeholder((filters, channels, 3, 3), name="kernel")
-    inside = lambda y, x: te.all(y >= pad, y < height + pad, x >= pad, x < width + pad)  # noqa: E731
-    padded = te.compute(
-        (channels, height + 2 * pad, width + 2 * pad),
-        lambda c, y, x: te.if_then_else(inside(y, x), data[c, y - pad, x - pad], 0.0),
-        name="padded",
-    )
-    rc = te.reduce_axis((0, channels), name="rc")
-    ry, rx = te.reduce_axis((0, 3), name="ry"), te.reduce_axis((0, 3), name="rx")
-    out = te.compute(
-        (filters, (height - 1) // stride + 1, (width - 1) // stride + 1),
-        lambda f, y, x: te.sum(
-            padded[rc, y * stride + ry, x * stride + rx] * kernel[f, rc, ry, rx],
-            axis=[rc, ry, rx],
-        ),
-        name="conv",
-    )
-    zero = tir.const(0, "float32")
-    relu = te.compute(out.shape, lambda *i: te.max(out(*i), zero), name="relu")
-    return [data, kernel, relu]
-
-
-def stencil_chain(rng: random.Random) -> list[te.Tensor]:
-    n, m, count = rng.randint(1, 9), rng.randint(1, 9), rng.randint(1, 4)
-    index = rng.choice(["int32", "int64"])
-    a = te.placeholder((tir.const(n + 2 * count, index), tir.const(m, index)), name="A")
-    value, size = a, n + 2 * count
-    for number in range(count):
-        size -= 2
-        before, shape = value, (tir.const(size, index), tir.const(m, index))
-        body = _shifted_sum(before) if rng.random() < 0.5 else _mirrored(before, m)
-        value = te.compute(shape, body, name=f"S{number}")
-    return [a, value]
-
-
-def _shifted_sum(tensor: te.Tensor) -> Callable[..., Any]:
-    return lambda i, j: tensor[i, j] + tensor[i + 2, j] * 2.0
-
-
-def _mirrored(tensor: te.Tensor, width: int) -> Callable[..., Any]:
-    return lambda i, j: tensor[i + 1, width - 1 - j] - 1.0
-
-
-def normalize_rows(rng: random.Random) -> list[te.Tensor]:
-    n, m = rng.randint(1, 8), rng.randint(1, 9)
-    a = te.placeholder((n, m), name="A")
-    k, r = te.reduce_axis((0, m), name="k"), te.reduce_axis((0, m), name="r")
-    top = te.compute((n,), lambda i: te.max(a[i, k], axis=k), name="top")
-    shifted = te.compute((n, m), lambda i, j: a[i, j] - top[i], name="shifted")
-    total = te.compute((n,), lambda i: te.sum(shifted[i, r], axis=r), name="total")
-    out = te.compute((n, m), lambda i, j: shifted[i, j] * total[i], name="out")
-    return [a, out]
-
-
-def reduce_all(rng: random.Random) -> list[te.Tensor]:
-    n, m = rng.randint(0, 7), rng.randint(1, 7)
-    a = te.placeholder((n, m), name="A")
-    k, r = te.reduce_axis((0, n), name="k"), te.reduce_axis((0, m), name="r")
-    total = te.compute((), lambda: te.sum(a[k, r], axis=[k, r]), name="total")
-    return [a, te.compute((3,), lambda i: total() + i, name="out")]
-
-
-def argmax(rng: random.Random) -> list[te.Tensor]:
-    n, m = rng.randint(1, 7), rng.randint(1, 9)
-    a = te.placeholder((n, m), name="A")
-
-    def pick(x: Any, y: Any) -> Any:
-        first = tir.any(x[1] > y[1], tir.all(x[1].equal(y[1]), x[0] < y[0]))
-        return tir.Select(first, x[0], y[0]), tir.Select(first, x[1], y[1])
-
-    reducer = te.comm_reducer(
-        pick, lambda t0, t1: (tir.const(2**30, t0), te.min_value(t1)), name="argmax"
-    )
-    k = te.reduce_axis((0, m), name="k")
-    where, value = te.compute((n,), lambda i: reducer((k.var, a[i, k]), axis=k), name="best")
-    return [a, te.compute((n,), lambda i: value[i] + where[i].astype("float32"), name="out")]
-
-
-def transpose_reshape(rng: random.Random) -> list[te.Tensor]:
-    n, m = rng.randint(1, 6), rng.randint(1, 6)
-    a = te.placeholder((n, m), dtype="int32", name="A")
-    t = te.compute((m, n), lambda i, j: a[j, i] + i, name="T")
-    flat = te.compute((n * m,), lambda i: t[i // n, i % n] * 3, name="F")
-    return [a, te.compute((n * m,), lambda i: flat[n * m - 1 - i] + 1, name="R")]
-
-
-OPERATORS: dict[str, Callable[[random.Random], list[te.Tensor]]] = {
-    "matmul": matmul,
-    "conv2d": conv2d,
-    "stencil_chain": stencil_chain,
-    "normalize_rows": normalize_rows,
-    "reduce_all": reduce_all,
-    "argmax": argmax,
-    "transpose_reshape": transpose_reshape,
-}
+    def _value(self, dim: Any) -> int:
+        known: Any = {var: tir.const(value, var.dtype) for var, value in self.sizes.items()}
+        return int(Analyzer().simplify(substitute(dim, known)))
 
 
 def random_program(seed: int, operator: str | None = None) -> Program:
     """The program of a seed; of a random operator unless one is named."""
     rng = random.Random(seed)
     name = operator or rng.choice(list(OPERATORS))
-    args = OPERATORS[name](rng)
-    outputs = [t for t in args if not isinstance(t.op, te.tensor.PlaceholderOp)]
-    ops = [t.op for t in outputs]
-    program = Program(name, args, te.create_schedule(ops), te.create_schedule(ops))
+    sizes = Sizes(rng)
+    args = OPERATORS[name](rng, sizes)
+    ops = [t.op for t in args if not isinstance(t.op, te.tensor.PlaceholderOp)]
+    program = Program(name, args, te.create_schedule(ops), te.create_schedule(ops), sizes.values)
     _Scheduler(rng, program).run()
     return program
+
+
+def _is_input(stage: te.Stage) -> bool:
+    return isinstance(stage.op, te.tensor.PlaceholderOp)
 
 
 class _Scheduler:
@@ -181,99 +84,211 @@ class _Scheduler:
     def note(self, text: str) -> None:
         self.program.steps.append(text)
 
+    def happens(self, chance: float) -> bool:
+        return self.rng.random() < chance
+
     def run(self) -> None:
         self.add_caches()
         for stage in reversed(list(self.schedule.stages)):
-            if isinstance(stage.op, te.tensor.PlaceholderOp):
+            if _is_input(stage):
                 continue
             self.place(stage)
             if not stage.is_inlined:
+                self.store(stage)
                 self.transform(stage)
         self.bounds = te.schedule.InferBound(self.schedule.normalize())
         for stage in self.schedule.stages:
-            if not stage.is_inlined and not isinstance(stage.op, te.tensor.PlaceholderOp):
+            if not stage.is_inlined and not _is_input(stage):
                 self.annotate(stage)
+
+    # ---- new stages
 
     def add_caches(self) -> None:
         for stage in list(self.schedule.stages):
             op = stage.op
-            if isinstance(op, te.tensor.PlaceholderOp):
-                readers = [s.op for s in self.schedule.stages if op.output(0) in s.op.input_tensors]
-                if readers and self.rng.random() < 0.3:
-                    self.note(f"cache_read({op.name})")
-                    self.schedule.cache_read(op.output(0), "global", readers)
-            elif self.rng.random() < 0.3:
-                if op.num_outputs == 1 and self.rng.random() < 0.3 and op.axis:
-                    axis = self.rng.choice(op.axis)
-                    factor = self.rng.randint(1, 5)
-                    self.note(f"split({op.name}, {axis.var.name}, {factor}) before cache_write")
-                    stage.split(axis, factor=factor)
-                self.note(f"cache_write({op.name})")
-                self.schedule.cache_write(list(op.outputs), "global")
-            elif op.num_outputs == 1 and op.reduce_axis and self.rng.random() < 0.3:
+            if self.happens(0.25):
+                self.cache_read(stage)
+            if not isinstance(op, te.tensor.ComputeOp):
+                continue
+            if self.happens(0.25):
+                self.cache_write(stage)
+            elif op.reduce_axis and self.happens(0.35):
                 self.factor(stage)
 
+    def cache_read(self, stage: te.Stage) -> None:
+        tensor = self.rng.choice(stage.op.outputs)
+        readers = [s.op for s in self.schedule.stages if self._may_read_a_copy(s, tensor)]
+        if not readers:
+            return
+        if self.happens(0.3):
+            readers = self.rng.sample(readers, self.rng.randint(1, len(readers)))
+        scope = self.rng.choice(["global", "local"])
+        self.note(f"cache_read({tensor.name}, {scope}, {[op.name for op in readers]})")
+        self.schedule.cache_read(tensor, scope, readers)
+
+    def _may_read_a_copy(self, stage: te.Stage, tensor: te.Tensor) -> bool:
+        # the copy stands beside what it copies: not in the step of a scan that reads it
+        source = self.schedule[tensor]
+        is_compute = isinstance(stage.op, te.tensor.ComputeOp)
+        return is_compute and tensor in stage.op.input_tensors and stage.group is source.group
+
+    def cache_write(self, stage: te.Stage) -> None:
+        op = stage.op
+        if op.num_outputs == 1 and op.axis and self.happens(0.3):
+            axis = self.rng.choice(op.axis)
+            factor = self.rng.randint(1, 5)
+            self.note(f"split({op.name}, {axis.var.name}, {factor}) before cache_write")
+            stage.split(axis, factor=factor)
+        scope = self.rng.choice(["global", "local"])
+        self.note(f"cache_write({op.name}, {scope})")
+        self.schedule.cache_write(list(op.outputs), scope)
+
     def factor(self, stage: te.Stage) -> None:
-        axis = self.rng.choice(stage.op.reduce_axis)
-        outer, inner = stage.split(axis, factor=self.rng.randint(1, 4))
-        chosen = self.rng.choice([outer, inner])
-        position = self.rng.randint(0, len(stage.op.axis))
+        chosen = self.rng.choice(stage.op.reduce_axis)
+        if self.happens(0.8):
+            chosen = self.rng.choice(stage.split(chosen, factor=self.rng.randint(1, 4)))
+        position = self.rng.randint(-len(stage.op.axis) - 1, len(stage.op.axis))
         self.note(f"rfactor({stage.op.name}, {chosen.var.name}, {position})")
         self.schedule.rfactor(stage.op.output(0), chosen, position)
 
+    # ---- where a stage runs
+
     def place(self, stage: te.Stage) -> None:
-        if stage.is_output:
+        if stage.is_output or stage.is_state or not isinstance(stage.op, te.tensor.ComputeOp):
             return
-        readers = [
-            s for s in self.schedule.stages
-            if any(t in s.op.input_tensors for t in stage.op.outputs)
-        ]  # fmt: skip
-        if not stage.op.reduce_axis and self.rng.random() < 0.25:
+        readers = self.readers(stage)
+        in_memory = any(not isinstance(s.op, te.tensor.ComputeOp) for s in readers)
+        if not stage.op.reduce_axis and not in_memory and self.happens(0.25):
             self.note(f"compute_inline({stage.op.name})")
             stage.compute_inline()
-        elif len(readers) == 1 and not readers[0].is_inlined and self.rng.random() < 0.7:
-            loops = readers[0].leaf_iter_vars
-            if loops:
-                loop = self.rng.choice(loops)
-                self.note(f"compute_at({stage.op.name}, {readers[0].op.name}, {loop.var.name})")
-                stage.compute_at(readers[0], loop)
+        elif self.happens(0.7):
+            self.attach(stage, self.readers(stage))
+
+    def readers(self, stage: te.Stage) -> list[te.Stage]:
+        """The stages that read a stage in the end; those inlined stand for their own readers."""
+        found: list[te.Stage] = []
+        for other in self.schedule.stages:
+            if any(tensor in other.op.input_tensors for tensor in stage.op.outputs):
+                found += self.readers(other) if other.is_inlined else [other]
+        return list(dict.fromkeys(found))
+
+    def attach(self, stage: te.Stage, readers: list[te.Stage]) -> None:
+        """Compute a stage in a loop around all of its readers."""
+        if any(isinstance(reader.op, te.tensor.ScanOp) for reader in readers):
+            return
+        inside = [[*attach_path(reader), *reader.leaf_iter_vars] for reader in readers]
+        places = [
+            (other, loop)
+            for other in self.schedule.stages
+            if other.group is stage.group and isinstance(other.op, te.tensor.ComputeOp)
+            for loop in other.leaf_iter_vars
+            if all(any(loop is iv for iv in loops) for loops in inside)
+        ]
+        if places:
+            parent, loop = self.rng.choice(places)
+            self.note(f"compute_at({stage.op.name}, {parent.op.name}, {loop.var.name})")
+            stage.compute_at(parent, loop)
+
+    def store(self, stage: te.Stage) -> None:
+        op = stage.op
+        if stage.is_output or stage.is_state or not isinstance(op, te.tensor.ComputeOp):
+            return
+        if self.happens(0.1):
+            self.note(f"set_scope({op.name}, local)")
+            stage.set_scope("local")
+        if self.happens(0.1):
+            self.note(f"double_buffer({op.name})")
+            stage.double_buffer()
+        if op.axis and self.happens(0.1):
+            axis, factor = self.rng.choice(op.axis), self.rng.randint(1, 8)
+            offset = self.rng.randrange(factor)
+            self.note(f"storage_align({op.name}, {axis.var.name}, {factor}, {offset})")
+            stage.storage_align(axis, factor, offset)
+        elif op.axis and stage.attach_stage is None and self.happens(0.2):
+            self.lay_out(stage)
+
+    def lay_out(self, stage: te.Stage) -> None:
+        if self.program.name in ("conv2d", "shared_producers"):
+            return  # where readers look beyond the axes, behind a guard, the layout has no place
+        if self.happens(0.5):
+            self.note(f"transform_layout({stage.op.name}, reversed)")
+            stage.transform_layout(lambda *i: list(reversed(i)))
+            return
+        by = self.rng.randint(1, 4)
+        self.note(f"transform_layout({stage.op.name}, split by {by})")
+        stage.transform_layout(lambda *i: [i[0] // by, *i[1:], i[0] % by])
+
+    # ---- loops
 
     def transform(self, stage: te.Stage) -> None:
         for _ in range(self.rng.randint(0, 4)):
-            loops = list(stage.leaf_iter_vars)
-            if not loops:
+            loops = [iv for iv in stage.leaf_iter_vars if iv.iter_type is not tir.IterVar.Ordered]
+            if not loops or isinstance(stage.op, te.tensor.ScanOp):
                 return
-            kind = self.rng.choice(["split", "split", "nparts", "fuse", "reorder"])
-            loop = self.rng.choice(loops)
-            if kind in ("split", "nparts"):
-                amount = self.rng.randint(1, 5)
-                stage.split(loop, **{"factor" if kind == "split" else "nparts": amount})
-                self.note(f"{kind}({stage.op.name}, {loop.var.name}, {amount})")
-            elif kind == "fuse" and len(loops) > 1:
-                at = self.rng.randrange(len(loops) - 1)
-                stage.fuse(loops[at], loops[at + 1])
-                self.note(f"fuse({stage.op.name}, {loops[at].var.name}, {loops[at + 1].var.name})")
-            elif kind == "reorder":
-                order = self.rng.sample(loops, len(loops))
-                stage.reorder(*order)
-                self.note(f"reorder({stage.op.name}, {[iv.var.name for iv in order]})")
+            kind = self.rng.choice(["split", "split", "nparts", "fuse", "reorder", "tile"])
+            getattr(self, f"_{kind}")(stage, loops)
+
+    def _split(self, stage: te.Stage, loops: list[Any]) -> None:
+        loop, amount = self.rng.choice(loops), self.rng.randint(1, 5)
+        stage.split(loop, factor=amount)
+        self.note(f"split({stage.op.name}, {loop.var.name}, {amount})")
+
+    def _nparts(self, stage: te.Stage, loops: list[Any]) -> None:
+        loop, amount = self.rng.choice(loops), self.rng.randint(1, 5)
+        stage.split(loop, nparts=amount)
+        self.note(f"nparts({stage.op.name}, {loop.var.name}, {amount})")
+
+    def _fuse(self, stage: te.Stage, loops: list[Any]) -> None:
+        count = 0 if self.happens(0.1) else self.rng.randint(2, 3)
+        if len(loops) >= count:
+            at = self.rng.randint(0, len(loops) - count)
+            self.note(f"fuse({stage.op.name}, {[iv.var.name for iv in loops[at : at + count]]})")
+            stage.fuse(*loops[at : at + count])
+
+    def _reorder(self, stage: te.Stage, loops: list[Any]) -> None:
+        order = self.rng.sample(loops, self.rng.randint(1, len(loops)))
+        stage.reorder(*order)
+        self.note(f"reorder({stage.op.name}, {[iv.var.name for iv in order]})")
+
+    def _tile(self, stage: te.Stage, loops: list[Any]) -> None:
+        if len(loops) > 1:
+            x, y = self.rng.sample(loops, 2)
+            factors = self.rng.randint(1, 4), self.rng.randint(1, 4)
+            stage.tile(x, y, *factors)
+            self.note(f"tile({stage.op.name}, {x.var.name}, {y.var.name}, {factors})")
+
+    # ---- how loops run
 
     def annotate(self, stage: te.Stage) -> None:
         loops = stage.leaf_iter_vars
         if not loops:
             return
-        attached = [s.attach_ivar for s in self.schedule.stages if s.attach_stage is stage]
-        spatial = [iv for iv in loops if iv.iter_type == tir.IterVar.DataPar]
-        last, first = loops[-1], loops[0]
-        is_constant = isinstance(self.bounds[last].extent, tir.IntImm)
-        is_free = is_constant and not any(iv is last for iv in attached)
-        if is_free and any(iv is last for iv in spatial) and self.rng.random() < 0.3:
-            stage.vectorize(last)
-            self.note(f"vectorize({stage.op.name}, {last.var.name})")
-        elif is_constant and self.rng.random() < 0.3:
-            stage.unroll(last)
-            self.note(f"unroll({stage.op.name}, {last.var.name})")
-        is_root = stage.attach_stage is None and first is not last
-        if is_root and any(iv is first for iv in spatial) and self.rng.random() < 0.3:
+        self.annotate_last(stage, loops[-1])
+        first = loops[0]
+        is_root = stage.attach_spec().attach_stage is None and len(loops) > 1
+        if is_root and first.iter_type is tir.IterVar.DataPar and self.happens(0.3):
             stage.parallel(first)
             self.note(f"parallel({stage.op.name}, {first.var.name})")
+        if self.happens(0.15):
+            loop = self.rng.choice(loops)
+            key, value = self.rng.choice([("auto_unroll_max_step", 8), ("unroll_explicit", 1)])
+            stage.pragma(loop, key, value)
+            self.note(f"pragma({stage.op.name}, {loop.var.name}, {key})")
+        if stage.op.input_tensors and self.happens(0.1):
+            loop, tensor = self.rng.choice(loops), self.rng.choice(stage.op.input_tensors)
+            source = self.schedule[tensor]
+            if source.attach_stage is None and not source.is_state and not source.is_inlined:
+                stage.prefetch(tensor, loop, 1)
+                self.note(f"prefetch({stage.op.name}, {tensor.name}, {loop.var.name})")
+
+    def annotate_last(self, stage: te.Stage, last: Any) -> None:
+        if not isinstance(self.bounds[last].extent, tir.IntImm):
+            return
+        attached = any(s.attach_ivar is last for s in self.schedule.stages)
+        is_spatial = last.iter_type is tir.IterVar.DataPar
+        if is_spatial and not attached and self.happens(0.3):
+            stage.vectorize(last)
+            self.note(f"vectorize({stage.op.name}, {last.var.name})")
+        elif last.iter_type is not tir.IterVar.Ordered and self.happens(0.3):
+            stage.unroll(last)
+            self.note(f"unroll({stage.op.name}, {last.var.name})")

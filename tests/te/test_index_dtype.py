@@ -6,7 +6,8 @@ import pytest
 from tvm import te, tir
 from tvm.tir.interp import interpret
 
-from .random_schedules import OPERATORS, random_program
+from .random_programs import IN_BLOCKS
+from .random_schedules import random_program
 
 
 def dtypes_of_indices(func: tir.PrimFunc) -> set[str]:
@@ -24,7 +25,7 @@ def dtypes_of_indices(func: tir.PrimFunc) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", IN_BLOCKS)
 def test_all_indices_have_the_dtype(operator: str) -> None:
     program = random_program(1, operator)
     plain = te.create_prim_func(program.args)

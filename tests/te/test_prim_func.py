@@ -1,5 +1,3 @@
-import random
-
 import numpy as np
 import pytest
 
@@ -8,7 +6,8 @@ from tvm.error import LoweringError
 from tvm.tir.interp import interpret
 
 from .programs import matmul
-from .random_schedules import OPERATORS, Program
+from .random_programs import IN_BLOCKS
+from .random_schedules import random_program
 
 
 def _blocks(func: tir.PrimFunc) -> dict[str, tir.Block]:
@@ -64,16 +63,15 @@ def test_missing_inputs_are_named() -> None:
         te.create_prim_func([a, c])
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", IN_BLOCKS)
 @pytest.mark.parametrize("seed", range(4))
 def test_blocks_compute_what_the_schedule_does(operator: str, seed: int) -> None:
-    args = OPERATORS[operator](random.Random(seed))
-    schedule = te.create_schedule(args[-1].op)
-    program = Program(operator, args, schedule, schedule)
+    program = random_program(seed, operator)
     expected, actual = program.arrays(), program.arrays()
-    interpret(te.schedule.lower_schedule(schedule, args), *expected)
-    interpret(te.create_prim_func(args), *actual)
-    np.testing.assert_allclose(actual[-1], expected[-1], rtol=1e-5, atol=1e-5)
+    interpret(te.schedule.lower_schedule(program.plain, program.args), *expected)
+    interpret(te.create_prim_func(program.args), *actual)
+    for got, wanted in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_extern_primfunc_embeds_a_function() -> None:

@@ -201,9 +201,9 @@ class Analyzer:
         if low <= high:
             self.facts.set_bound(var, intersect_bounds(known, (low, high)))
         if start.terms:
-            self.facts.add_inequality(itself.plus(start, -1), everywhere=True)
+            self.facts.add_range_end(itself.plus(start, -1), var)
         if stop.terms:
-            self.facts.add_inequality(stop.plus(itself, -1).shifted(-1), everywhere=True)
+            self.facts.add_range_end(stop.plus(itself, -1).shifted(-1), var)
         self.bounds.memo.pop(id(var), None)
         self.rewriter.memo.pop(id(var), None)
         self.linear.memo.pop(id(var), None)

@@ -21,6 +21,22 @@ if TYPE_CHECKING:
     from .analyzer import Analyzer
 
 
+@dataclass(frozen=True, slots=True)
+class Inequality:
+    """A linear form that is not negative.
+
+    What the range of a variable says holds only where the variable has a value: a loop may run not
+    at all. Such a fact has the variable as ``owner`` and serves proofs about it alone.
+    """
+
+    form: Linear
+    owner: int | None = None
+
+    def applies_to(self, goal: Linear) -> bool:
+        """Whether a proof of ``goal`` may use the fact."""
+        return self.owner is None or self.owner in goal.terms
+
+
 @dataclass
 class Layer:
     """The facts of one scope, those of the enclosing ones included. Keys are ids of interned expressions."""
@@ -29,8 +45,7 @@ class Layer:
     bounds: dict[int, Bound] = field(default_factory=dict)
     residues: dict[int, Residue] = field(default_factory=dict)
     truths: dict[int, bool] = field(default_factory=dict)
-    # expressions that are not negative, as linear forms
-    inequalities: list[Linear] = field(default_factory=list)
+    inequalities: list[Inequality] = field(default_factory=list)
 
     def copy(self) -> Layer:
         return Layer(
@@ -65,7 +80,7 @@ class Facts:
         return self._top.truths.get(id(condition))
 
     @property
-    def inequalities(self) -> list[Linear]:
+    def inequalities(self) -> list[Inequality]:
         return self._top.inequalities
 
     # ---- news
@@ -83,7 +98,9 @@ class Facts:
         for layer in self.layers:
             for table in (layer.values, layer.bounds, layer.residues):
                 table.pop(id(var), None)
-            layer.inequalities = [f for f in layer.inequalities if id(var) not in f.terms]
+            layer.inequalities = [
+                fact for fact in layer.inequalities if id(var) not in fact.form.terms
+            ]
 
     def set_value(self, var: PrimExpr, value: PrimExpr) -> None:
         self._kept.append(var)
@@ -100,10 +117,10 @@ class Facts:
         for layer in self.layers:
             layer.residues[id(var)] = residue
 
-    def add_inequality(self, form: Linear, everywhere: bool = False) -> None:
-        """Note that the linear form is not negative."""
-        for layer in self.layers if everywhere else [self._top]:
-            layer.inequalities.append(form)
+    def add_range_end(self, form: Linear, var: PrimExpr) -> None:
+        """Note, in all layers, that the form, an end of the variable's range, is not negative."""
+        for layer in self.layers:
+            layer.inequalities.append(Inequality(form, id(var)))
 
     def assume(self, condition: Any, stable_only: bool = False) -> None:
         """Note a condition, simplified and interned, in the innermost layer."""
@@ -174,7 +191,7 @@ class Facts:
     def _not_negative(self, form: Linear) -> None:
         """c*x + d >= 0 bounds x; forms of several terms are kept for the prover."""
         if len(form.terms) > 1:
-            self._top.inequalities.append(form)
+            self._top.inequalities.append(Inequality(form))
             return
         for key, factor in form.terms.items():
             atom = self.analyzer.linear.atoms[key]

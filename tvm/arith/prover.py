@@ -119,7 +119,10 @@ class Prover:
         facts = self.analyzer.facts.inequalities
         if not facts:
             return False
-        for fact in reversed(facts):
+        for inequality in reversed(facts):
+            if not inequality.applies_to(form):
+                continue
+            fact = inequality.form
             for key, factor in form.terms.items():
                 known = fact.terms.get(key, 0)
                 if known * factor <= 0:

@@ -33,6 +33,7 @@ from tvm.tir.expr import (
 from tvm.tir.expr import const as _const
 from tvm.tir.stmt import Evaluate, Stmt
 
+from .marks import check_thread_tag
 from .tag import resolve_tag
 from .tensor import (
     ComputeOp,
@@ -56,6 +57,7 @@ def placeholder(shape: Any, dtype: Any = None, name: str = "placeholder") -> Ten
         By default float32.
     name : str, optional
     """
+    _as_name("placeholder", name)
     element = as_dtype("float32" if dtype is None else dtype)
     return PlaceholderOp(name, "", {}, _as_shape(shape, name), element).output(0)
 
@@ -99,8 +101,13 @@ def compute(
     -------
     Tensor, or a tuple of them
     """
-    tag = resolve_tag(tag)
+    tag = resolve_tag(_as_tag("compute", _as_name("compute", name), tag))
     dims = _as_shape(shape, name)
+    if not callable(fcompute):
+        raise TypeError(
+            f"compute {name} requires a function of the indices, "
+            f"got a value of {type(fcompute).__name__}"
+        )
     given = _named_axes(fcompute, len(dims))
     axis = spatial_axes(dims[:given], _axis_names(fcompute, given, name, varargs_names))
     result = fcompute(*[iv.var for iv in axis])
@@ -120,6 +127,12 @@ def compute(
             raise TVMError(f"compute {name} requires numbers as elements, got {value}")
     op = ComputeOp(name, tag, convert(dict(attrs or {})), axis, body)
     return op.outputs[0] if len(body) == 1 else op.outputs
+
+
+def _as_tag(what: str, name: str, tag: Any) -> str:
+    if not isinstance(tag, str):
+        raise TVMError(f"{what} {name} requires a text as its tag, got {tag!r}")
+    return tag
 
 
 def _named_axes(fcompute: Callable[..., Any], ndim: int) -> int:
@@ -204,7 +217,7 @@ def scan(
     -------
     Tensor, or a list of them
     """
-    tag = resolve_tag(tag)
+    tag = resolve_tag(_as_tag("scan", _as_name("scan", name), tag))
     starts, steps, states, reads = [
         _as_tensors(given, name)
         for given in (init, update, state_placeholder, () if inputs is None else inputs)
@@ -293,7 +306,11 @@ def extern(
     -------
     Tensor, or a list of them
     """
-    tag = resolve_tag(tag)
+    tag = resolve_tag(_as_tag("extern", _as_name("extern", name), tag))
+    if isinstance(inputs, Tensor):
+        raise ValueError(
+            f"extern {name}: expect inputs to be a list of tensors, got tensor {inputs.name}"
+        )
     for tensor in inputs:
         if not isinstance(tensor, Tensor):
             raise ValueError(f"extern {name}: expect inputs to be tensor, got {tensor!r}")
@@ -363,17 +380,31 @@ def _output_dtypes(dtype: Any, inputs: Sequence[Tensor], count: int, name: str) 
 
 def var(name: str = "tindex", dtype: Any = "int32", span: Any = None) -> Var:
     """A variable of the program, such as a dimension."""
-    return Var(name, dtype, span)
+    return Var(_as_name("var", name), dtype, span)
 
 
 def size_var(name: str = "size", dtype: Any = "int32", span: Any = None) -> SizeVar:
     """A variable that is never negative."""
-    found: SizeVar = SizeVar(name, dtype, span)
+    found: SizeVar = SizeVar(_as_name("size_var", name), dtype, span)
     return found
 
 
+def _as_name(what: str, name: Any) -> str:
+    if not isinstance(name, str):
+        raise TVMError(f"{what} requires a text as its name, got {name!r}")
+    return name
+
+
 def const(value: Any, dtype: Any = "int32", span: Any = None) -> PrimExpr:
-    """A constant."""
+    """A constant; a number that the dtype cannot hold is refused."""
+    if isinstance(value, str):
+        raise TVMError(f"const requires a number, got {value!r}")
+    kind = as_dtype(dtype)
+    if isinstance(value, Integral) and (kind.is_int or kind.is_uint) and not kind.is_bool:
+        low = -(1 << (kind.bits - 1)) if kind.is_int else 0
+        high = (1 << (kind.bits - kind.is_int)) - 1
+        if not low <= value <= high:
+            raise TVMError(f"const requires a number in [{low}, {high}] for {kind}, got {value}")
     return _const(value, dtype, span)
 
 
@@ -386,12 +417,13 @@ def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Any = None
         tag, dom = dom, None
     if not tag:
         raise ValueError("tag must be given as Positional or keyword argument")
+    tag = check_thread_tag(tag)
     name = name or tag
     if isinstance(dom, (Integral, PrimExpr)):
         dom = (0, dom)
     if dom is None:
         return IterVar(None, Var(name, INT32), IterVarType.ThreadIndex, tag, span)
-    return IterVar(_as_range(dom), name, IterVarType.ThreadIndex, tag, span)
+    return IterVar(_as_range("thread_axis", dom), name, IterVarType.ThreadIndex, tag, span)
 
 
 def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Any = None) -> IterVar:
@@ -402,8 +434,28 @@ def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Any = No
     dom : Range or pair
         ``(begin, end)``.
     """
-    return IterVar(_as_range(dom), name, IterVarType.CommReduce, thread_tag, span)
+    return IterVar(_as_range("reduce_axis", dom), name, IterVarType.CommReduce, thread_tag, span)
 
 
-def _as_range(dom: Any) -> Range:
-    return dom if isinstance(dom, Range) else Range(*dom)
+def _as_range(what: str, dom: Any) -> Range:
+    is_pair = isinstance(dom, (tuple, list)) and len(dom) == 2
+    if not (is_pair or isinstance(dom, Range)):
+        raise TVMError(
+            f"{what} requires (begin, end), got {dom!r}", hint=f"te.{what}((0, n)) runs from 0"
+        )
+    domain = dom if isinstance(dom, Range) else Range(*[_whole(end) for end in dom])
+    for end in (domain.min, domain.extent):
+        if not (end.dtype.is_int or end.dtype.is_uint):
+            raise TVMError(f"{what} requires integers as its ends, got {end} of {end.dtype}")
+    if isinstance(domain.extent, IntImm) and domain.extent.value < 0:
+        raise TVMError(f"{what} requires an end that is not before its begin, got {_pair(domain)}")
+    return domain
+
+
+def _whole(end: Any) -> Any:
+    """Numbers such as 3.0 are what dividing in Python gives."""
+    return int(end) if isinstance(end, float) and end.is_integer() else end
+
+
+def _pair(domain: Range) -> str:
+    return f"({domain.min}, {domain.min + domain.extent})"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+from tvm.error import TVMError
 from tvm.support.scope import Scoped
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,6 +22,8 @@ class TagScope:
     """A ``with`` block or decorator that tags operations; scopes do not nest."""
 
     def __init__(self, tag: str) -> None:
+        if not isinstance(tag, str):
+            raise TVMError(f"tag_scope requires a text as its tag, got {tag!r}")
         self.tag = tag
 
     @classmethod

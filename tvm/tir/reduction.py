@@ -59,6 +59,8 @@ def _make_reduce(
         if not isinstance(over, IterVar) or over.iter_type is IterVarType.DataPar:
             raise TypeError(f"a reduction requires axes that te.reduce_axis made, got {over}")
     condition = const(True, BOOL) if where is None else as_expr(where)
+    if not condition.dtype.is_bool:
+        raise TypeError(f"a reduction requires a condition as where, got {condition.dtype}")
     if not isinstance(expr, (tuple, list)):
         value = as_expr(expr)
         combiner = _combiner_of_one(fcombine, fidentity, value)

@@ -6,7 +6,7 @@ from tvm import te
 from tvm.error import ScheduleError
 
 from ..outline import expect, lowered
-from ..programs import chain, check_chain, check_matmul, matmul
+from ..programs import chain, check_chain, check_matmul, matmul, run
 
 
 def plane(rows: int = 8, cols: int = 6) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
@@ -131,3 +131,16 @@ def test_misuse_is_refused() -> None:
     with pytest.raises(ScheduleError, match="transform_layout requires a compute or placeholder"):
         s[out].transform_layout(lambda i, j: [j, i])
     assert a is not c
+
+
+def test_loops_of_a_layout_count_from_the_part_that_is_needed() -> None:
+    a = te.placeholder((8, 3), name="A")
+    b = te.compute((8, 3), lambda i, j: a[i, j] * 2, name="B")
+    c = te.compute((4, 3), lambda i, j: b[i + 3, j] + 1, name="C")
+    s = te.create_schedule(c.op)
+    copy = s.cache_read(a, "global", [b])
+    _, last = s[b].transform_layout(lambda i, j: [j, i])
+    s[copy].compute_at(s[b], last)
+    data = np.arange(24, dtype="float32").reshape(8, 3)
+    (result,) = run(s, [a, c], data)
+    np.testing.assert_array_equal(result, data[3:7] * 2 + 1)

@@ -40,3 +40,23 @@ def test_misuse_is_refused() -> None:
     with pytest.raises(ScheduleError, match="prefetch requires a loop in which A is read, got i"):
         te.schedule.lower_schedule(s, [a, c])
     assert b is not c
+
+
+def test_a_tensor_that_is_computed_inside_the_loop_cannot_be_prefetched() -> None:
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+    s[b].compute_at(s[c], c.op.axis[0])
+    s[c].prefetch(b, c.op.axis[0], 1)
+    with pytest.raises(ScheduleError, match="requires a tensor from outside the loop, got B"):
+        tvm.lower(s, [a, c])
+
+
+def test_prefetch_follows_tensors_that_inlining_replaces() -> None:
+    a = te.placeholder((10,), name="A")
+    b = te.compute((10,), lambda i: a[i] * 2, name="B")
+    c = te.compute((10,), lambda i: b[i] + 1, name="C")
+    d = te.compute((10,), lambda i: c[i] + 1, name="D")
+    s = te.create_schedule(d.op)
+    s[b].compute_inline()
+    s[d].prefetch(c, d.op.axis[0], 1)
+    assert "prefetch" in str(te.schedule.lower_schedule(s, [a, d]))

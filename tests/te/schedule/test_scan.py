@@ -193,3 +193,24 @@ def test_misuse_is_refused() -> None:
     other = te.placeholder((4, 3), name="other")
     with pytest.raises(ScheduleError, match="requires an update that reads a state, got plain"):
         te.create_schedule(te.scan(init, plain, other).op)
+
+
+def test_the_state_of_a_scan_can_be_prefetched() -> None:
+    m, n = 6, 10
+    x = te.placeholder((m, n), name="X")
+    state = te.placeholder((m, n), name="state")
+    init = te.compute((1, n), lambda _, i: x[0, i], name="init")
+    update = te.compute((m, n), lambda t, i: state[t - 1, i] + x[t, i], name="update")
+    total = te.scan(init, update, state, inputs=[x], name="S")
+    s = te.create_schedule(total.op)
+    s[update].prefetch(state, update.op.axis[1], 1)
+    (result,) = run(s, [x, total], X)
+    np.testing.assert_allclose(result, X.cumsum(0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("primitive", ["double_buffer", "compute_inline", "set_scope"])
+def test_parts_of_a_scan_have_no_memory_of_their_own(primitive: str) -> None:
+    _, update, total = cumulative()
+    s = te.create_schedule(total.op)
+    with pytest.raises(ScheduleError, match="requires a stage with memory of its own, got update"):
+        getattr(s[update], primitive)(*(["local"] if primitive == "set_scope" else []))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
-from tvm.tir.expr import IterVar, IterVarType, as_expr, convert
+from tvm.tir.expr import IntImm, IterVar, IterVarType, as_expr, convert
 
+from ..marks import check_pragma
 from ..tensor import ComputeOp, ScanOp, Tensor
 from ..tensor_intrin import TensorIntrin, TensorIntrinCall
 from .stage_data import IterVarAttr
 from .stage_state import StageState, index_of
 
+# loops of which an iteration needs what the one before has left
+_DEPENDENT = {IterVarType.CommReduce: "a reduction", IterVarType.Ordered: "the steps of a scan"}
 _PRAGMA_LOOPS = {"unroll": IterVarType.Unrolled, "vectorize": IterVarType.Vectorized}
 
 
@@ -36,11 +40,13 @@ class AnnotationPrimitives(StageState):
 
     def _set_kind(self, primitive: str, iv: IterVar, kind: IterVarType) -> None:
         self.find_leaf(primitive, iv)
-        if iv.iter_type is IterVarType.CommReduce and kind is IterVarType.Parallelized:
+        self.require_unbound(primitive, iv)
+        origin = _DEPENDENT.get(iv.iter_type)
+        if origin is not None and kind is not IterVarType.Unrolled:
             raise ScheduleError(
-                f"parallel requires a loop whose iterations are independent, got {iv.var.name}, "
-                "which comes from a reduction",
-                hint="parallelize a spatial axis, or rfactor the reduction first",
+                f"{primitive} requires a loop whose iterations are independent, "
+                f"got {iv.var.name}, which comes from {origin}",
+                hint=f"{primitive} a spatial axis, or rfactor the reduction first",
             ).add_context(f"stage {self.op.name}")
         self._update(iv, iter_type=kind)
 
@@ -65,7 +71,27 @@ class AnnotationPrimitives(StageState):
                 f"bind requires a thread axis, got {thread_ivar}",
                 hint='make one with te.thread_axis("threadIdx.x")',
             ).add_context(f"stage {self.op.name}, axis {ivar.var.name}")
+        self.require_unbound("bind", ivar)
+        self._require_free_thread(ivar, thread_ivar)
         self._update(ivar, bind_thread=thread_ivar)
+
+    def _require_free_thread(self, ivar: IterVar, thread: IterVar) -> None:
+        attr = self.attr_of(ivar)
+        if attr.iter_type is not IterVarType.DataPar:
+            raise ScheduleError(
+                f"bind requires a plain loop, got {ivar.var.name}, which is "
+                f"{attr.iter_type.name.lower()}",
+            ).add_context(f"stage {self.op.name}, axis {ivar.var.name}")
+        tag = thread.thread_tag
+        for other, said in self.iter_var_attrs.items():
+            bound = said.bind_thread
+            is_taken = bound is not None and bound.thread_tag == tag and "Idx." in tag
+            if is_taken and index_of(self.leaf_iter_vars, other) >= 0:
+                raise ScheduleError(
+                    f"bind requires threads that no loop of stage {self.op.name} has yet, "
+                    f"got {tag}, which {other.var.name} is bound to",
+                    hint="fuse both loops and bind the fused one, or take another dimension",
+                ).add_context(f"stage {self.op.name}, axis {ivar.var.name}")
 
     def env_threads(self, threads: Any) -> None:
         """Run all parts of a scan within the given threads.
@@ -75,7 +101,7 @@ class AnnotationPrimitives(StageState):
         threads : IterVar or list of IterVar
             From :func:`tvm.te.thread_axis`, with their extents; they become the outermost loops.
         """
-        given = (threads,) if isinstance(threads, IterVar) else tuple(threads)
+        given = tuple(threads) if isinstance(threads, (list, tuple)) else (threads,)
         if not isinstance(self.op, ScanOp):
             raise ScheduleError(
                 f"env_threads requires a scan, got {self.op.name}, a {type(self.op).__name__}",
@@ -86,9 +112,12 @@ class AnnotationPrimitives(StageState):
                 f"env_threads requires a stage that has none yet, got {self.op.name} again"
             ).add_context(f"stage {self.op.name}")
         for thread in given:
-            if thread.iter_type is not IterVarType.ThreadIndex or thread.dom is None:
+            is_thread = isinstance(thread, IterVar) and (
+                thread.iter_type is IterVarType.ThreadIndex and thread.dom is not None
+            )
+            if not is_thread:
                 raise ScheduleError(
-                    f"env_threads requires thread axes with extents, got {thread.var.name}",
+                    f"env_threads requires thread axes with extents, got {thread}",
                     hint='make one with te.thread_axis((0, 32), "threadIdx.x")',
                 ).add_context(f"stage {self.op.name}")
         self.threads = given
@@ -110,6 +139,7 @@ class AnnotationPrimitives(StageState):
             1 by default.
         """
         self.find_leaf("pragma", var)
+        check_pragma(pragma_type, pragma_value)
         if (kind := _PRAGMA_LOOPS.get(pragma_type)) is not None:
             self._set_kind("pragma", var, kind)
             return
@@ -142,11 +172,16 @@ class AnnotationPrimitives(StageState):
             raise ScheduleError(
                 f"prefetch requires a tensor, got a value of {type(tensor).__name__}"
             ).add_context(f"stage {self.op.name}, axis {var.var.name}")
+        ahead = as_expr(offset)
+        if not (ahead.dtype.is_int or ahead.dtype.is_uint):
+            raise ScheduleError(
+                f"prefetch requires an integer as its offset, got {offset!r}"
+            ).add_context(f"stage {self.op.name}, axis {var.var.name}")
         attr = self.attr_of(var)
         self._update(
             var,
             prefetch_data=(*attr.prefetch_data, tensor),
-            prefetch_offset=(*attr.prefetch_offset, as_expr(offset)),
+            prefetch_offset=(*attr.prefetch_offset, ahead),
         )
 
     def tensorize(self, var: IterVar, tensor_intrin: TensorIntrin | TensorIntrinCall) -> None:
@@ -194,13 +229,25 @@ class AnnotationPrimitives(StageState):
         factor, offset : int
             In elements.
         """
-        if index_of(self.op.root_iter_vars(), axis) < 0:
+        self.require_own_memory("storage_align")
+        axes = self.op.axis if isinstance(self.op, ComputeOp) else self.op.root_iter_vars()
+        if not isinstance(axis, IterVar) or index_of(axes, axis) < 0:
+            found = axis.var.name if isinstance(axis, IterVar) else repr(axis)
             raise ScheduleError(
-                f"storage_align requires an axis of operation {self.op.name}, got {axis.var.name}",
-                hint=f"its axes are {', '.join([iv.var.name for iv in self.op.root_iter_vars()])}",
+                f"storage_align requires an axis of operation {self.op.name}, got {found}",
+                hint=f"its axes are {', '.join([iv.var.name for iv in axes]) or 'none'}",
             ).add_context(f"stage {self.op.name}")
-        if int(factor) <= 0:
+        numbers = [self._integer("storage_align", what) for what in (factor, offset)]
+        if numbers[0] <= 0:
             raise ScheduleError(
                 f"storage_align requires a positive factor, got {factor}"
             ).add_context(f"stage {self.op.name}")
-        self._update(axis, dim_align_factor=int(factor), dim_align_offset=int(offset))
+        self._update(axis, dim_align_factor=numbers[0], dim_align_offset=numbers[1])
+
+    def _integer(self, primitive: str, number: Any) -> int:
+        value = number.value if isinstance(number, IntImm) else number
+        if not isinstance(value, Integral):
+            raise ScheduleError(
+                f"{primitive} requires integers as factor and offset, got {number!r}"
+            ).add_context(f"stage {self.op.name}")
+        return int(value)

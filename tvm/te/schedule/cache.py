@@ -14,6 +14,7 @@ from tvm.tir import op as tir_op
 from tvm.tir.expr import IterVar, IterVarType, Range, Reduce, Var, const
 from tvm.tir.stmt_functor import substitute
 
+from ..marks import check_scope
 from ..tensor import ComputeOp, Operation, Tensor, reduction_outputs, spatial_axes
 from .dataflow import replace_dataflow, replace_operation
 from .message_passing import bound_checks, pass_down_domain, pass_down_index, pass_up_index
@@ -30,6 +31,14 @@ def cache_read(
     schedule: Schedule, tensor: Tensor, scope: str, readers: Sequence[Operation]
 ) -> Tensor:
     """Put a stage that copies ``tensor`` between it and ``readers``."""
+    check_scope("cache_read", scope)
+    if not isinstance(tensor, Tensor):
+        raise ScheduleError(f"cache_read requires a tensor, got a value of {type(tensor).__name__}")
+    if not readers:
+        raise ScheduleError(
+            f"cache_read requires at least one reader of {tensor.op.name}, got none",
+            hint="pass the operations that shall read the copy",
+        ).add_context(f"stage {tensor.op.name}")
     source = schedule[tensor]
     # an earlier primitive may have replaced the operation
     tensor = source.op.output(tensor.value_index)
@@ -63,6 +72,7 @@ def _insert_stage(schedule: Schedule, source: Stage, after: int, op: Operation, 
 @deep
 def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> list[Tensor]:
     """Put a stage that computes ``tensors`` before their own, which becomes a copy."""
+    check_scope("cache_write", scope)
     if not tensors:
         raise ScheduleError("cache_write requires at least one tensor, got none")
     stage = schedule[tensors[0]]

@@ -120,6 +120,8 @@ def group_scan_bodies(schedule: Schedule) -> None:
         if not isinstance(op, ScanOp):
             continue
         body = dict.fromkeys(scan_get_body(op))
+        for tensor in (*op.init, *op.update):
+            schedule.stage_map[tensor.op].is_state = True
         for update, state in zip(op.update, op.state_placeholder, strict=True):
             if update.op not in body:
                 raise ScheduleError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
@@ -108,9 +108,8 @@ class Transform(Relation):
         return self.new
 
     def pass_down(self, ranges: Ranges, threaded: Mapping[IterVar, bool]) -> None:
-        region = map_region(self.forward, [ranges[iv] for iv in self.old], ranges.analyzer)
-        for iv, domain in zip(self.new, region, strict=True):
-            ranges.learn(iv, domain.min, domain.extent)
+        for iv, domain in zip(self.new, self._region(ranges), strict=True):
+            ranges.learn(iv, 0, domain.extent)
         if self._exceeds(ranges, ranges.analyzer) and any(
             not is_zero(ranges[iv].min) for iv in self.old
         ):
@@ -120,6 +119,17 @@ class Transform(Relation):
                 hint="compute the stage at the root",
             )
 
+    def _region(self, ranges: Mapping[IterVar, Range]) -> tuple[Range, ...]:
+        """Where the elements lie; the new loops count from its beginning."""
+        return map_region(self.forward, [ranges[iv] for iv in self.old], Analyzer())
+
+    def _old_values(self, ranges: Mapping[IterVar, Range], new: Sequence[PrimExpr]) -> Any:
+        """The values of the old loops where the new ones have these values."""
+        begins = [domain.min for domain in self._region(ranges)]
+        return self.back.map_indices(
+            [v if is_zero(begin) else v + begin for v, begin in zip(new, begins, strict=True)]
+        )
+
     def _exceeds(self, ranges: Mapping[IterVar, Range], analyzer: Analyzer) -> bool:
         """Whether the new loops have more iterations than there are elements."""
         sizes = [_product([ranges[iv].extent for iv in side]) for side in (self.old, self.new)]
@@ -127,15 +137,17 @@ class Transform(Relation):
 
     def pass_up_values(self, ranges: Mapping[IterVar, Range], values: Values) -> None:
         if all(iv in values for iv in self.new):
-            found = self.back.map_indices([values[iv] for iv in self.new])
+            found = self._old_values(ranges, [values[iv] for iv in self.new])
             for iv, value in zip(self.old, found, strict=True):
                 values[iv] = in_dtype(value, iv.var.dtype)
 
     def pass_down_values(self, ranges: Mapping[IterVar, Range], values: Values) -> None:
         if all(iv in values for iv in self.old):
             found = self.forward.map_indices([values[iv] for iv in self.old])
-            for iv, value in zip(self.new, found, strict=True):
-                values[iv] = in_dtype(value, iv.var.dtype)
+            region = self._region(ranges)
+            for iv, value, domain in zip(self.new, found, region, strict=True):
+                offset = value if is_zero(domain.min) else value - domain.min
+                values[iv] = in_dtype(offset, iv.var.dtype)
 
     def pass_up_sets(self, ranges: Mapping[IterVar, Range], sets: Sets, analyzer: Analyzer) -> None:
         known = [sets.get(iv) for iv in self.new]
@@ -143,7 +155,7 @@ class Transform(Relation):
             one.low for one in known if one is not None and one.low is not None and one.is_point
         ]
         if len(points) == len(self.new):
-            found = [point(value) for value in self.back.map_indices(points)]
+            found = [point(value) for value in self._old_values(ranges, points)]
         else:
             found = [from_range(ranges[iv]) for iv in self.old]
         sets.update(zip(self.old, found, strict=True))

@@ -85,12 +85,7 @@ class LoopPrimitives(StageState):
                 f"{primitive} requires a loop, got {iv.var.name}, "
                 f"an axis of type {iv.iter_type.name}"
             ).add_context(f"stage {self.op.name}")
-        if (attr := self.iter_var_attrs.get(iv)) is not None and attr.bind_thread is not None:
-            raise ScheduleError(
-                f"{primitive} requires a loop, got {iv.var.name}, which is bound to "
-                f"{attr.bind_thread.thread_tag}",
-                hint=f"{primitive} the axis first and bind the result",
-            ).add_context(f"stage {self.op.name}")
+        self.require_unbound(primitive, iv)
 
     def fuse(self, *args: IterVar) -> IterVar:
         """Replace consecutive loops by one; with no loops, make one of extent 1.

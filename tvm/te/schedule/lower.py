@@ -42,15 +42,7 @@ def lower_schedule(
     """
     normal = schedule.normalize()
     # tensors whose operation was replaced by a primitive stand for what replaced it
-    current = [_current(schedule, normal, arg) for arg in args]
-    buffers: Any = {_current(schedule, normal, t): b for t, b in (binds or {}).items()}
+    current = [normal.current(arg) if isinstance(arg, Tensor) else arg for arg in args]
+    buffers: Any = {normal.current(t): b for t, b in (binds or {}).items()}
     body = schedule_ops(normal, infer_ranges(normal))
     return to_prim_func(current, body, buffers, name, layouts_of(normal.stages))
-
-
-def _current(
-    schedule: Schedule, normal: Schedule, arg: Tensor | Buffer | Var
-) -> Tensor | Buffer | Var:
-    if isinstance(arg, Tensor) and (stage := normal.stage_map.get(arg.op)) is not None:
-        return stage.op.output(arg.value_index)
-    return arg

@@ -19,6 +19,7 @@ from tvm.tir.stmt import NO_OP, AttrStmt, ProducerStore, Stmt
 from ..tensor import ScanOp, Tensor
 from .loop_nest import guard, make_loop_nest
 from .lower_compute import Nester, find_checks
+from .prefetch import PREFETCH_SCOPE
 from .relations import Ranges
 from .stage import Stage
 
@@ -99,6 +100,9 @@ class _StateBinder(Rewriter):
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         attr = self.rewrite_children(attr)
+        if attr.attr_key == PREFETCH_SCOPE:
+            target = self._of(attr.node)
+            return attr if target is attr.node else attr.replace(node=target)
         if attr.attr_key != "buffer_bind_scope":
             return attr
         buffer, tensor = attr.node

@@ -6,6 +6,7 @@ C[i] = B[i] * 2               ->    C[i] = (A[i] + 1) * 2
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tvm.error import ScheduleError
@@ -32,6 +33,7 @@ def normalize(schedule: Schedule) -> Schedule:
     """A copy of the schedule in normal form."""
     new = schedule.copy()
     inject_inline(new)
+    _follow_prefetched(new)
     for stage in (*new.stages, *new.groups):
         legalize_attach(stage)
     rebase_loops(new)
@@ -98,6 +100,15 @@ class _Inliner(Rewriter):
         }
         # the value may read inlined tensors in turn
         return self.visit(substitute(op.body[tensor.value_index], values))  # type: ignore[no-any-return]
+
+
+def _follow_prefetched(schedule: Schedule) -> None:
+    """Let prefetches name what has replaced the tensors that they were written with."""
+    for stage in schedule.stages:
+        for iv, attr in stage.iter_var_attrs.items():
+            if attr.prefetch_data:
+                current = [schedule.current(tensor) for tensor in attr.prefetch_data]
+                stage.iter_var_attrs[iv] = replace(attr, prefetch_data=tuple(current))
 
 
 def legalize_attach(stage: Stage) -> None:

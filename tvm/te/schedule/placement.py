@@ -10,6 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IterVar, as_expr
 from tvm.tir.index_map import IndexMap
 
+from ..marks import check_scope
 from ..tensor import ComputeOp, PlaceholderOp
 from .layout import transform_loops
 from .stage_data import AttachType
@@ -35,7 +36,8 @@ class PlacementPrimitives(StageState):
         scope : IterVar
             The loop.
         """
-        self._require_computed("compute_at")
+        if not self.is_state:
+            self.require_own_memory("compute_at")
         if parent is self:
             raise ScheduleError(
                 f"compute_at requires another stage, got {self.op.name} itself"
@@ -67,16 +69,9 @@ class PlacementPrimitives(StageState):
                 hint="the stages of a scan's step cannot leave it; of a group, move the group",
             ).add_context(f"stage {self.op.name}")
 
-    def _require_computed(self, primitive: str) -> None:
-        if isinstance(self.op, PlaceholderOp):
-            raise ScheduleError(
-                f"{primitive} requires a computed stage, got placeholder {self.op.name}",
-                hint=f'cache_read({self.op.name}, "global", [consumer]) makes a stage of it',
-            ).add_context(f"stage {self.op.name}")
-
     def compute_inline(self) -> None:
         """Put the stage's expression wherever it is read."""
-        self._require_computed("compute_inline")
+        self.require_own_memory("compute_inline")
         if not isinstance(self.op, ComputeOp) or self.op.reduce_axis:
             kind = "a reduction" if isinstance(self.op, ComputeOp) else type(self.op).__name__
             raise ScheduleError(
@@ -98,6 +93,9 @@ class PlacementPrimitives(StageState):
 
     def set_scope(self, scope: str) -> None:
         """Keep the result in a storage scope such as ``shared`` or ``local``."""
+        check_scope("set_scope", scope)
+        if scope not in ("", "global"):
+            self.require_own_memory("set_scope")
         if self.is_output and scope not in ("", "global"):
             raise ScheduleError(
                 f"set_scope requires a stage that is kept inside, got output {self.op.name}",
@@ -108,10 +106,20 @@ class PlacementPrimitives(StageState):
     def set_store_predicate(self, predicate: Any) -> None:
         """Store only where ``predicate`` holds: threads of which one is enough."""
         expr: PrimExpr = as_expr(predicate)
+        if not expr.dtype.is_bool:
+            raise ScheduleError(
+                f"set_store_predicate requires a condition, got {expr} of {expr.dtype}"
+            ).add_context(f"stage {self.op.name}")
+        if not isinstance(self.op, ComputeOp):
+            raise ScheduleError(
+                f"set_store_predicate requires a compute, got {self.op.name}, "
+                f"a {type(self.op).__name__}"
+            ).add_context(f"stage {self.op.name}")
         self.store_predicate = expr
 
     def double_buffer(self) -> None:
         """Compute into one of two copies while the other one is read."""
+        self.require_own_memory("double_buffer")
         if self.is_output:
             raise ScheduleError(
                 f"double_buffer requires a stage that is kept inside, got output {self.op.name}"
@@ -147,6 +155,8 @@ class PlacementPrimitives(StageState):
                 f"transform_layout requires a compute or placeholder, got {self.op.name}, "
                 f"a {type(self.op).__name__}"
             ).add_context(f"stage {self.op.name}")
+        if self.is_state:
+            self.require_own_memory("transform_layout")
         tensor = self.op.output(0)
         ndim = len(self.layout.maps[-1].final_indices) if self.layout.maps else tensor.ndim
         dtype = tensor.shape[0].dtype if tensor.ndim else "int32"

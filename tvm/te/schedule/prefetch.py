@@ -15,7 +15,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.tir import op as tir_op
 from tvm.tir.expr import Let, ProducerLoad, Range, Var
-from tvm.tir.stmt import AttrStmt, For, LetStmt, Stmt
+from tvm.tir.stmt import AttrStmt, For, LetStmt, ProducerRealize, Stmt
 from tvm.tir.stmt_functor import substitute
 
 from ..tensor import Tensor
@@ -28,6 +28,12 @@ def prefetch_ahead(tensor: Tensor, var: Var, offset: PrimExpr, body: Stmt) -> St
     """The body of the loop over ``var`` after a prefetch for ``offset`` iterations later."""
     finder = _RegionFinder(tensor)
     finder.visit(body)
+    if finder.is_computed_inside:
+        raise ScheduleError(
+            f"prefetch requires a tensor from outside the loop, got {tensor.name}, which is "
+            f"computed inside {var.name}",
+            hint="prefetch in a loop further inside, or compute the tensor further outside",
+        )
     if finder.region is None:
         raise ScheduleError(
             f"prefetch requires a loop in which {tensor.name} is read, got {var.name}",
@@ -49,6 +55,11 @@ class _RegionFinder(Visitor):
         self.analyzer = Analyzer()
         self.domains: dict[Var, Interval] = {}
         self.region: list[Interval] | None = None
+        self.is_computed_inside = False
+
+    def visit_producer_realize(self, realize: ProducerRealize) -> None:
+        self.is_computed_inside |= realize.producer is self.tensor
+        self.visit_children(realize)
 
     def visit_for(self, loop: For) -> None:
         domain = Range.from_min_extent(loop.min, loop.extent)
@@ -72,7 +83,7 @@ class _RegionFinder(Visitor):
 
     def visit_producer_load(self, load: ProducerLoad) -> None:
         self.visit_children(load)
-        if load.producer != self.tensor:
+        if load.producer is not self.tensor:
             return
         evaluator = IntervalEvaluator(self.domains, self.analyzer)
         read = [evaluator.visit(index) for index in load.indices]

@@ -55,6 +55,11 @@ class Schedule(Object):
     def __repr__(self) -> str:
         return f"schedule({', '.join([stage.op.name for stage in self.stages])})"
 
+    def current(self, tensor: Tensor) -> Tensor:
+        """What has taken the place of a tensor whose operation a primitive replaced."""
+        stage = self.stage_map.get(tensor.op)
+        return tensor if stage is None else stage.op.output(tensor.value_index)
+
     def copy(self) -> Schedule:
         """A schedule of its own with the same stages."""
         new = Schedule.__new__(Schedule)

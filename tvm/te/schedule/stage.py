@@ -34,6 +34,7 @@ class Stage(LoopPrimitives, AnnotationPrimitives, PlacementPrimitives):
         new.is_double_buffered = self.is_double_buffered
         new.group = self.group
         new.is_output = self.is_output
+        new.is_state = self.is_state
         return new
 
     @property

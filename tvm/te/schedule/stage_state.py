@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.runtime.object import Object
 from tvm.tir.expr import IterVar, IterVarType
 
-from ..tensor import Operation
+from ..tensor import Operation, PlaceholderOp
 from .layout import Layout
 from .relations import Relation
 from .stage_data import NO_ATTR, AttachType, IterVarAttr
@@ -31,6 +31,7 @@ class StageState(Object):
         "group",
         "is_double_buffered",
         "is_output",
+        "is_state",
         "iter_var_attrs",
         "layout",
         "leaf_iter_vars",
@@ -59,6 +60,8 @@ class StageState(Object):
         self.is_double_buffered = False
         self.group: Any = None
         self.is_output = False
+        # whether the result lies in the memory of a scan that it begins or goes on with
+        self.is_state = False
 
     def attach_spec(self) -> StageState:
         """The stage that says where this one runs: itself, or a group that it belongs to."""
@@ -90,6 +93,29 @@ class StageState(Object):
             hint=f"its loops are {', '.join(loops) or 'none'}"
             + (f"; {near}" if not known and (near := suggest(name, loops)) else ""),
         ).add_context(f"stage {self.op.name}, axis {name}")
+
+    def require_unbound(self, primitive: str, iv: IterVar) -> None:
+        """Refuse a loop that threads run."""
+        if (attr := self.iter_var_attrs.get(iv)) is not None and attr.bind_thread is not None:
+            raise ScheduleError(
+                f"{primitive} requires a loop, got {iv.var.name}, which is bound to "
+                f"{attr.bind_thread.thread_tag}",
+                hint="bind a loop last, when nothing else is to be said of it",
+            ).add_context(f"stage {self.op.name}")
+
+    def require_own_memory(self, primitive: str) -> None:
+        """Refuse a stage that computes nothing, or whose result lies in memory of another one."""
+        if isinstance(self.op, PlaceholderOp):
+            raise ScheduleError(
+                f"{primitive} requires a computed stage, got placeholder {self.op.name}",
+                hint=f'cache_read({self.op.name}, "global", [consumer]) makes a stage of it',
+            ).add_context(f"stage {self.op.name}")
+        if self.is_state:
+            raise ScheduleError(
+                f"{primitive} requires a stage with memory of its own, got {self.op.name}, "
+                "whose result lies in that of a scan",
+                hint=f'cache_write({self.op.name}, "local") makes a stage that can have it',
+            ).add_context(f"stage {self.op.name}")
 
     def apply_relation(self, relation: Relation, created: Sequence[IterVar]) -> None:
         """Record how new axes come about."""
