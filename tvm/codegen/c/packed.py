@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.error import LoweringError
 from tvm.tir.expr import Call, IntImm, StringImm
-from tvm.tir.transform.abi import StructField
+from tvm.tir.transform.abi import ArgCode, StructField
 
 from .arithmetic import bare
-from .failure import tensor_matches
-from .types import INT32, TYPES, string_text
+from .failure import tensor_matches, write_report
+from .types import FLOAT64, INT32, INT64, TYPES, VOID, string_text
 
 if TYPE_CHECKING:
     from .statements import FunctionWriter
@@ -125,49 +125,72 @@ def _call_packed(w: FunctionWriter, call: Call) -> str:
     context = w.module.context()
     with w.code.block(f"if ({handle} == NULL)"):
         w.fail_if(f"{find}({context}, {string_text(name.value)}, &{handle}) != 0")
-    arguments, result = _packed_arguments(w, call)
+    arguments, result, code = _packed_arguments(w, call)
     w.fail_if(f"{w.module.slot('TVMFuncCall')}({handle}, {arguments}) != 0")
-    return _result(w, call, result)
+    return _result(w, call, result, code)
 
 
 def _call_cpacked(w: FunctionWriter, call: Call) -> str:
     """Call a packed function by its symbol."""
     name, resource = call.args[0], call.args[5] if len(call.args) > 5 else None
     assert isinstance(name, StringImm)
-    arguments, result = _packed_arguments(w, call)
+    arguments, result, code = _packed_arguments(w, call)
     symbol = w.module.declare(name.value, "int32_t", _PACKED_PARAMS)
     handle = "NULL" if resource is None else w.visit(resource)
     w.fail_if(f"{symbol}({arguments}, {handle}) != 0")
-    return _result(w, call, result)
+    return _result(w, call, result, code)
 
 
 _PACKED_PARAMS = ("void*", "int32_t*", "int32_t", "void*", "int32_t*", "void*")
 
 
-def _packed_arguments(w: FunctionWriter, call: Call) -> tuple[str, str]:
-    """Values, codes, their number, where the result goes and its code; and the result."""
+def _packed_arguments(w: FunctionWriter, call: Call) -> tuple[str, str, str]:
+    """Values, codes, their number, where the result goes and its code; the result, and its code."""
     values, codes = f"((TVMValue*){w.visit(call.args[1])})", f"((int32_t*){w.visit(call.args[2])})"
     begin, end = [number.value for number in call.args[3:5] if isinstance(number, IntImm)]
     return (
         f"{values} + {begin}, {codes} + {begin}, {end - begin}, {values} + {end}, {codes} + {end}",
         f"{values}[{end}]",
+        f"{codes}[{end}]",
     )
 
 
-def _result(w: FunctionWriter, call: Call, item: str) -> str:
+def _result(w: FunctionWriter, call: Call, item: str, code: str) -> str:
+    """What a packed function returned, as the type that the call has; another kind is an error."""
     dtype = call.dtype
     if dtype.is_void:
         return "0"
     type_ = TYPES[dtype]
-    member, _ = _member(type_.kind)
-    found = f"{item}.{member}"
-    if type_.kind == "bool":
-        found = f"{found} != 0"
-    elif type_.kind == "narrow":
-        found = w.narrow(f"(float){found}", dtype)
-    elif type_.kind != "pointer":
-        found = f"({type_.text}){found}"
-    return w.code.define(type_.text, "result", found)
+    if type_.kind == "pointer":
+        return w.code.define(type_.text, "result", f"{item}.v_handle")
+    is_float = f"{code} == {int(ArgCode.FLOAT)}"
+    # truth values are integers, or have a code of their own
+    is_whole = f"{code} == {int(ArgCode.INT)} || {code} == {int(ArgCode.BOOL)}"
+    if not dtype.is_float:
+        _require_kind(w, call, is_whole)
+        return w.named(w.convert(f"{item}.v_int64", INT64, dtype), dtype)
+    _require_kind(w, call, f"{is_float} || {is_whole}")
+    found = f"({is_float} ? {item}.v_float64 : (double){item}.v_int64)"
+    return w.named(w.convert(found, FLOAT64, dtype), dtype)
+
+
+def _require_kind(w: FunctionWriter, call: Call, is_right: str) -> None:
+    with w.code.block(f"if (!({is_right}))"):
+        write_report(w, StringImm(wrong_kind(w.name, call)))
+        w.fail()
+
+
+def wrong_kind(caller: str, call: Call) -> str:
+    """The text of an error: a packed function returned something else."""
+    name = call.args[0].value if isinstance(call.args[0], StringImm) else "a packed function"
+    return (
+        f"TypeError: {caller} needs {call.dtype} from {name}, which returned another kind of value"
+    )
+
+
+def without_result(call: Call) -> Call:
+    """The call as a statement: what a packed function returns to nobody may be of any kind."""
+    return call.replace(dtype=VOID) if getattr(call.op, "name", "") in _CALLS else call
 
 
 def runtime_call(w: FunctionWriter, symbol: str, call: Call, args: Any) -> str:
@@ -189,15 +212,18 @@ def _check_return(w: FunctionWriter, call: Call) -> str:
     return str(found)
 
 
+_CALLS: dict[str, Callable[[Any, Call], str]] = {
+    "tir.tvm_call_packed_lowered": _call_packed,
+    "tir.tvm_call_trace_packed_lowered": _call_packed,
+    "tir.tvm_call_cpacked_lowered": _call_cpacked,
+}
 PACKED: dict[str, Callable[[Any, Call], str]] = {
     "tir.tvm_struct_get": _struct_get,
     "tir.tvm_struct_set": _struct_set,
     "tir.tvm_tensor_matches": tensor_matches,
     "tir.tvm_stack_alloca": _stack_alloca,
     "tir.tvm_throw_last_error": _throw,
-    "tir.tvm_call_packed_lowered": _call_packed,
-    "tir.tvm_call_trace_packed_lowered": _call_packed,
-    "tir.tvm_call_cpacked_lowered": _call_cpacked,
+    **_CALLS,
     "tir.tvm_check_return": _check_return,
     "tir.TVMBackendAllocWorkspace": _runtime("TVMBackendAllocWorkspace"),
     "tir.TVMBackendFreeWorkspace": _runtime("TVMBackendFreeWorkspace"),

@@ -31,7 +31,7 @@ from .code import Code
 from .failure import write_report
 from .intrinsics import write_call
 from .memory import MemoryWriter
-from .packed import PACKED
+from .packed import without_result
 from .parallel import ParallelRegion, partitioned, write_launch
 from .types import TYPES, string_text
 from .vectors import is_lane_wise
@@ -211,7 +211,7 @@ class FunctionWriter(MemoryWriter):
             with self.lanes(value.dtype.lanes):
                 self.code.do(f"(void){self.visit(value)}")
             return
-        text = self.visit(value)
+        text = self.visit(without_result(value) if type(value) is Call else value)
         if text not in ("0", "NULL"):
             self.code.do(f"(void){text}")
 
@@ -316,4 +316,3 @@ class FunctionWriter(MemoryWriter):
 
 
 _FRESH_MEMORY = ("tir.TVMBackendAllocWorkspace", "tir.nd_mem_alloc_with_scope")
-__all__ = ["PACKED", "FunctionWriter"]

@@ -24,6 +24,7 @@ FLOAT32 = as_dtype("float32")
 FLOAT64 = as_dtype("float64")
 BOOL = as_dtype("bool")
 HANDLE = as_dtype("handle")
+VOID = as_dtype("void")
 
 
 @dataclass(frozen=True, slots=True)
