@@ -54,6 +54,11 @@ class Knob(Generic[T]):
 KNOBS: dict[str, Knob[object]] = {}
 
 
+def environment_text(name: str) -> str:
+    """The text of any variable, for callers that are given its name; empty if it is not set."""
+    return os.environ.get(name, "")
+
+
 def _switch(text: str) -> bool:
     truth = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
     if text.lower() not in truth:
@@ -67,6 +72,9 @@ def _default_cache() -> Path:
 
 
 DUMP_IR = Knob[Path | None]("TVM_DUMP_IR", Path, None, "folder for the text after each pass")
+DEBUG_INFO = Knob[Path | None](
+    "TVM_DEBUG_INFO", Path, None, "folder for the programs that compiled code's line numbers refer to"
+)
 TIME_PASSES = Knob("TVM_TIME_PASSES", _switch, False, "1 prints the time of each pass")
 STOP_AFTER = Knob("TVM_STOP_AFTER", str, "", "name of the pass after which lowering stops")
 RULE_STATS = Knob("TVM_RULE_STATS", _switch, False, "1 counts tries and hits of each rule")

@@ -18,6 +18,7 @@ class Code:
         self.entry: list[str] = []
         self.lines: list[str] = []
         self.label = "start"
+        self.location = ""  # what debug information appends to each instruction
         self._count = 0
         self._known: dict[str, str] = {}  # pure instructions whose results hold here
         self._order: list[str] = []
@@ -26,7 +27,7 @@ class Code:
         """An instruction with a result; the operand that names it."""
         self._count += 1
         name = f"%v{self._count}"
-        self.lines.append(f"  {name} = {text}")
+        self.lines.append(f"  {name} = {text}{self.location}")
         return name
 
     def pure(self, text: str) -> str:
@@ -36,7 +37,7 @@ class Code:
             self._count += 1
             found = self._known[text] = f"%v{self._count}"
             self._order.append(text)
-            self.lines.append(f"  {found} = {text}")
+            self.lines.append(f"  {found} = {text}{self.location}")
         return found
 
     @contextmanager
@@ -52,7 +53,7 @@ class Code:
 
     def do(self, text: str) -> None:
         """An instruction without a result."""
-        self.lines.append(f"  {text}")
+        self.lines.append(f"  {text}{self.location}")
 
     def new_label(self, hint: str) -> str:
         """A label for a block to come."""
@@ -65,10 +66,12 @@ class Code:
         self.label = label
 
     def jump(self, label: str) -> None:
-        self.lines.append(f"  br label %{label}")
+        self.lines.append(f"  br label %{label}{self.location}")
 
     def branch(self, condition: str, yes: str, no: str, metadata: str = "") -> None:
-        self.lines.append(f"  br i1 {condition}, label %{yes}, label %{no}{metadata}")
+        self.lines.append(
+            f"  br i1 {condition}, label %{yes}, label %{no}{metadata}{self.location}"
+        )
 
     def stack(self, item: str, count: int, align: int) -> str:
         """A pointer to stack memory for ``count`` items, reserved once per call of the function."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tvm import knobs
 from tvm.codegen.vector_math import FLOAT32_FUNCTIONS
 from tvm.ir.module import IRModule
 from tvm.ir.type import PrimType
@@ -12,6 +13,7 @@ from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 
 from .code import Code
+from .debug_info import DebugInfo, LocatedFunctionWriter
 from .foreign import features_note
 from .half_float import half_conversions
 from .math import write_math_function
@@ -47,6 +49,7 @@ class ModuleWriter:
         self._metadata_count = 2
         self._names: dict[str, int] = {}
         self._math: dict[str, str] = {}
+        self.debug_info: DebugInfo | None = None
 
     # ---- functions
 
@@ -65,7 +68,7 @@ class ModuleWriter:
         is_exported = attrs.get("global_symbol") and name.startswith(self._own_prefix)
         linkage = "" if is_exported else "internal "
         code = Code(f"define {linkage}{result} @{quoted(name)}({', '.join(params)}) #0")
-        writer = FunctionWriter(self, name, Frame(code, values, result), noalias)
+        writer = self._function_writer(name, Frame(code, values, result), noalias)
         for param in func.params:
             if noalias and param.dtype.is_handle and not is_packed:
                 writer.aliases.add(param)
@@ -77,6 +80,11 @@ class ModuleWriter:
             self.symbols.append(name)
             if attrs.get("tir.is_entry_func"):
                 self._add_entry(name)
+
+    def _function_writer(self, name: str, frame: Frame, noalias: bool) -> FunctionWriter:
+        if self.debug_info is None:
+            return FunctionWriter(self, name, frame, noalias)
+        return LocatedFunctionWriter(self, name, frame, noalias, self.debug_info)
 
     def _add_entry(self, name: str) -> None:
         self.entries.append("__tvm_main__")
@@ -172,6 +180,12 @@ class ModuleWriter:
         self._metadata_count += 1
         return self._metadata_count - 1
 
+    def add_metadata(self, text: str) -> int:
+        """The number of a metadata node."""
+        number = self.new_metadata()
+        self._metadata.append(f"!{number} = {text}")
+        return number
+
     def loop_metadata(self, *properties: str) -> int:
         """Metadata for one loop."""
         own = self.new_metadata()
@@ -203,6 +217,7 @@ class ModuleWriter:
         definitions.append(half_conversions(cpu, definitions))
         if self._library_prefix is not None:
             definitions.append(registration(self, self._library_prefix))
+        flags = [] if self.debug_info is None else self.debug_info.module_flags()
         width = f' "prefer-vector-width"="{cpu.vector_bits}"'
         return "\n".join(
             [
@@ -215,6 +230,7 @@ class ModuleWriter:
                 *definitions,
                 f"attributes #0 = {{ nounwind{width} }}",
                 f"attributes #1 = {{ alwaysinline nounwind{width} }}",
+                *flags,
                 *self._metadata,
                 "",
             ]
@@ -229,6 +245,8 @@ def write_module(mod: IRModule, options: CodegenOptions) -> ModuleWriter:
         for gvar, func in mod.functions.items()
         if isinstance(func, PrimFunc)
     }
+    if (folder := knobs.DEBUG_INFO.value) is not None:
+        writer.debug_info = DebugInfo(writer, functions, folder)
     for name, func in functions.items():
         # one without a result returns a status: 0 or, if a check failed, -1
         result = func.ret_type
