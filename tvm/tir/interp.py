@@ -193,7 +193,8 @@ class Interpreter(Visitor):
     def visit_ramp(self, node: e.Ramp) -> Any:
         base, stride = self.visit(node.base), self.visit(node.stride)
         steps = np.arange(node.lanes, dtype=node.dtype.numpy)
-        return np.add.outer(steps * stride, base).reshape(-1).astype(node.dtype.numpy)
+        strides = np.broadcast_to(stride, np.shape(base))  # of a vector base, one for each lane
+        return (np.multiply.outer(steps, strides) + base).reshape(-1).astype(node.dtype.numpy)
 
     def visit_broadcast(self, node: e.Broadcast) -> Any:
         value = as_numpy(self.visit(node.value), node.value.dtype)
