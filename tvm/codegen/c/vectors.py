@@ -124,7 +124,7 @@ class VectorWriter(ArithmeticWriter):
     def visit_shuffle(self, node: Shuffle) -> str:
         places = [(v, lane) for v in node.vectors for lane in range(v.dtype.lanes)]
         chosen = [places[_constant(index, node)] for index in node.indices]
-        arrays = {id(v): self.array_of(v) for v, _ in chosen}
+        arrays = {key: self.array_of(v) for key, v in {id(v): v for v, _ in chosen}.items()}
         items = [
             arrays[id(v)] if v.dtype.lanes == 1 else f"{arrays[id(v)]}[{lane}]"
             for v, lane in chosen
