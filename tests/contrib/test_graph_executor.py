@@ -7,10 +7,12 @@ import json
 import mmap
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
@@ -129,9 +131,15 @@ BAD_INPUTS = [
     (-1, X, "has 2 inputs, got index -1"),
     ("x", X[0], r"input 0 \('x'\) needs \(2, 2\) float32, got \(2,\) float32"),
     ("x", X.astype("int32"), r"needs \(2, 2\) float32, got \(2, 2\) int32"),
-    ("w", X.astype("float64"), r"input 1 \('w'\) needs \(2, 2\) float32, got \(2, 2\) float64"),
+    (
+        "w",
+        nd.array(X.astype("float64")),
+        r"input 1 \('w'\) needs \(2, 2\) float32, got \(2, 2\) float64",
+    ),
     ("x", nd.array(X.reshape(4, 1)), r"got \(4, 1\) float32"),
-    ("x", "text", "could not convert|numbers"),
+    ("x", "text", "input 'x' needs an array or numbers of type float32, got 'text'"),
+    ("x", object(), "input 'x' needs an array or numbers"),
+    ("x", [[1, 2], [3]], "input 'x' needs an array or numbers"),
     ("x", None, "input 'x' needs an array, got None"),
 ]
 
@@ -155,8 +163,56 @@ def test_unknown_names_in_run(module: GraphModule) -> None:
 def test_bad_outputs(module: GraphModule) -> None:
     with pytest.raises(ValueError, match="has 2 outputs, got index 2"):
         module.get_output(2)
-    with pytest.raises(ValueError, match="equal sizes"):
+    with pytest.raises(ValueError, match=r"output 0 needs \(2, 2\) float32, got \(3,\)"):
         module.get_output(0, nd.empty((3,)))
+    with pytest.raises(ValueError, match=r"for output 0 needs .* got \(2, 2\) int32"):
+        module.get_output(0, nd.empty((2, 2), "int32"))
+    with pytest.raises(ValueError, match="has no output 'sum'"):
+        module.get_output("sum")  # type: ignore[arg-type]
+
+
+def test_inputs_of_every_kind(module: GraphModule) -> None:
+    values = [
+        X.astype("float64"), X.astype("float16"), X[:, :], torch.tensor(X), jnp.asarray(X),
+        X.astype(">f4"), memoryview(X), nd.from_dlpack(np.asfortranarray(X)), torch.tensor(X.T).t(),
+    ]  # fmt: skip
+    for value in values:
+        module.set_input("x", np.zeros((2, 2)))
+        module.set_input("x", value)
+        np.testing.assert_array_equal(module.get_input("x").numpy(), X)
+
+
+def test_outputs_by_name(module: GraphModule) -> None:
+    module.run(x=X, w=W)
+    native = module.module
+    assert (native["get_output_index"]("flat"), native["get_output_index"]("sum")) == (1, -1)
+    np.testing.assert_array_equal(native["get_output"]("flat").numpy(), (X + W).ravel())
+    strided = np.zeros((2, 4), "float32")
+    module.get_output(0, nd.from_dlpack(strided[:, ::2]))
+    np.testing.assert_array_equal(strided[:, ::2], 2 * (X + W))
+
+
+def test_inputs_described_as_text(module: GraphModule) -> None:
+    assert json.loads(module.module["get_input_info"]()) == {
+        "shape": {"x": [2, 2], "w": [2, 2]},
+        "dtype": {"x": "float32", "w": "float32"},
+    }
+
+
+def test_many_executors_of_one_library_on_many_threads(library: Module) -> None:
+    lib = factory(library, w=W)
+
+    def work(number: int) -> bool:
+        executor = GraphModule(lib["default"](nd.cpu()))
+        for step in range(50):
+            x = X + number * 100 + step
+            executor.run(x=x)
+            if not np.array_equal(executor.get_output(0).numpy(), 2 * (x + W)):
+                return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(8)))
 
 
 def test_inputs_without_copy(module: GraphModule) -> None:
@@ -331,8 +387,14 @@ def test_flattened_arguments(library: Module) -> None:
 def test_benchmark(module: GraphModule) -> None:
     result = module.benchmark(nd.cpu(), repeat=3, number=2, x=X, w=W)
     assert len(result.results) == 3 and result.mean > 0
+    assert isinstance(str(result), str) and result.median > 0
     both = module.benchmark(nd.cpu(), repeat=2, number=2, end_to_end=True, x=X, w=W)
     assert len(both.results) == 2
+    np.testing.assert_array_equal(module.get_output(0).numpy(), 2 * (X + W))
+    module.benchmark(nd.cpu(), end_to_end=True, repeat=1, number=1, x=W, folded_away=X)
+    np.testing.assert_array_equal(module.get_output(0).numpy(), 2 * (W + W))
+    with pytest.raises(ValueError, match=r"needs \(2, 2\) float32, got \(2,\)"):
+        module.benchmark(nd.cpu(), end_to_end=True, x=X[0])
 
 
 def damaged(**changes: Any) -> str:

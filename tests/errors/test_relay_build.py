@@ -119,7 +119,12 @@ def test_control_flow_and_unknown_shapes() -> None:
         ("x", X[:1], "input 0 ('x') needs (2, 8) float32, got (1, 8) float32"),
         ("x", X.ravel(), "input 0 ('x') needs (2, 8) float32, got (16,) float32"),
         ("x", X.astype("int32"), "input 0 ('x') needs (2, 8) float32, got (2, 8) int32"),
-        ("x", X.astype("float64"), "input 0 ('x') needs (2, 8) float32, got (2, 8) float64"),
+        (
+            "x",
+            tvm.nd.array(X.astype("float64")),
+            "input 0 ('x') needs (2, 8) float32, got (2, 8) float64",
+        ),
+        ("x", "foo", "input 'x' needs an array or numbers of type float32, got 'foo'"),
         ("x", None, "input 'x' needs an array, got None"),
         (5, X, "the graph has 2 inputs, got index 5"),
     ],
@@ -132,7 +137,7 @@ def test_get_output(module: Any) -> None:
     assert_refused(lambda: module.get_output(3), "the graph has 1 outputs, got index 3")
     assert_refused(
         lambda: module.get_output(0, tvm.nd.empty((3, 4))),
-        "a copy needs equal sizes, got (2, 4) float32 to (3, 4) float32",
+        "the array for output 0 needs (2, 4) float32, got (3, 4) float32",
     )
 
 

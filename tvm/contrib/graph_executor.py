@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from tvm._ffi.registry import get_global_func
-from tvm._ffi.runtime_ctypes import Device
+from tvm._ffi.runtime_ctypes import RPC_SESS_MASK, Device
 from tvm.error import suggest
-from tvm.runtime.benchmark import BenchmarkResult, time_function
+from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.module import Module
-from tvm.runtime.ndarray import NDArray, array, empty, share_numpy
+from tvm.runtime.ndarray import NDArray, array, from_dlpack, share_numpy
 from tvm.runtime.packed_func import PackedFunc
 from tvm.runtime.params import BytesLike, share_bytes
+from tvm.support.dtype import dtype as as_dtype
 
 
 def create(graph_json_str: str, libmod: Module, device: Device | Sequence[Device]) -> GraphModule:
@@ -86,7 +87,9 @@ class GraphModule:
         self._get_input_index: PackedFunc = module["get_input_index"]
         self._load_params: PackedFunc = module["load_params"]
         self._share_params: PackedFunc = module["share_params"]
-        self._input_info = json.loads(module["get_input_info_json"]())
+        info = json.loads(module["get_input_info"]())
+        self._shapes = {name: tuple(shape) for name, shape in info["shape"].items()}
+        self._dtypes: dict[str, str] = info["dtype"]
 
     def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
         """Copy values into inputs.
@@ -96,7 +99,8 @@ class GraphModule:
         key : str or int, optional
             The input's name or number.
         value : NDArray or array_like
-            Its value, of exactly the input's shape and dtype; numbers and lists are converted.
+            Its value, of exactly the input's shape. Numbers, lists and numpy arrays of another width
+            are converted, as from float64 to float32; other arrays need the input's dtype.
         params : dict
             More inputs by name; names that the graph does not use are ignored, since compilation
             may have folded them away.
@@ -104,7 +108,7 @@ class GraphModule:
         if key is not None:
             self._set_input(self._check_key(key), self._as_tensor(key, value))
         for name, param in params.items():
-            if name in self._input_info:
+            if name in self._shapes:
                 self._set_input(name, self._as_tensor(name, param))
 
     def set_input_zero_copy(
@@ -121,43 +125,55 @@ class GraphModule:
         self._set_output_zero_copy(key, value)
 
     def _check_key(self, key: str | int) -> str | int:
-        if isinstance(key, str) and key not in self._input_info:
+        if isinstance(key, str) and key not in self._shapes:
             self._fail_unknown(key)
         return key
 
     def _fail_unknown(self, key: str) -> None:
-        hint = suggest(key, self._input_info)
+        hint = suggest(key, self._shapes)
         try:
             self._set_input(key, None)
         except ValueError as error:
             raise ValueError(f"{error}; {hint}" if hint else str(error)) from None
 
     def _as_tensor(self, key: str | int, value: Any) -> NDArray:
+        """The value as an array, without a copy where that is possible."""
         if isinstance(value, NDArray):
-            return value if value.strides is None else array(value.numpy())
+            return value
         if value is None:
             raise TypeError(f"input {key!r} needs an array, got None")
-        if isinstance(value, np.ndarray):
-            aligned = (
-                value.flags.c_contiguous and value.dtype.isnative and value.dtype.kind in "biuf"
-            )
-            return share_numpy(value) if aligned else array(value)
-        if hasattr(value, "__array__"):
-            return array(np.asarray(value))
-        dtype, _ = self._input_info[key] if isinstance(key, str) else self._input_at(key)
-        return array(np.asarray(value, dtype))
+        element = self._element_of(key)
+        if not isinstance(value, np.ndarray):
+            if hasattr(value, "__dlpack__"):
+                return from_dlpack(value)
+            value = self._as_numpy(key, value, element)
+        if value.dtype != element and value.dtype.kind == element.kind:
+            value = value.astype(element)
+        compact = value.flags.c_contiguous and value.dtype.isnative and value.dtype.kind in "biuf"
+        return share_numpy(value) if compact else array(value)
 
-    def _input_at(self, index: int) -> tuple[str, list[int]]:
-        entries = list(self._input_info.values())
-        if not 0 <= index < len(entries):
-            raise ValueError(f"the graph has {len(entries)} inputs, got index {index}")
-        return entries[index]  # type: ignore[no-any-return]
+    @staticmethod
+    def _as_numpy(key: str | int, value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        try:
+            return np.asarray(value, None if hasattr(value, "__array__") else element)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"input {key!r} needs an array or numbers of type {element}, got {value!r}"
+            ) from None
+
+    def _element_of(self, key: str | int) -> np.dtype[Any]:
+        if isinstance(key, str):
+            return as_dtype(self._dtypes[key]).numpy  # type: ignore[no-any-return]
+        dtypes = list(self._dtypes.values())
+        if not 0 <= key < len(dtypes):
+            raise ValueError(f"the graph has {len(dtypes)} inputs, got index {key}")
+        return as_dtype(dtypes[key]).numpy  # type: ignore[no-any-return]
 
     def run(self, **input_dict: Any) -> None:
         """Set the inputs, if any are given, and compute the outputs."""
         if input_dict:
             self.set_input(**input_dict)
-            unknown = [name for name in input_dict if name not in self._input_info]
+            unknown = [name for name in input_dict if name not in self._shapes]
             if unknown and self._unset_inputs():
                 self._fail_unknown(unknown[0])
         self._run()
@@ -186,9 +202,7 @@ class GraphModule:
 
     def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
         """The shapes and the dtypes of the inputs, by name."""
-        info = self._input_info
-        shapes = {name: tuple(shape) for name, (_, shape) in info.items()}
-        return shapes, {name: dtype for name, (dtype, _) in info.items()}
+        return dict(self._shapes), dict(self._dtypes)
 
     def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
         """An output: the executor's own array, which the next run overwrites, or a copy in ``out``."""
@@ -251,15 +265,11 @@ class GraphModule:
         self.set_input(**kwargs)
         if not end_to_end:
             return self.module.time_evaluator(func_name, device, number, repeat, *options)()
-        inputs = {name: self._as_tensor(name, value) for name, value in kwargs.items()}
-        outputs = [self.get_output(i) for i in range(self.get_num_outputs())]
-        copies = [empty(o.shape, o.dtype) for o in outputs]
-
-        def run_end_to_end() -> None:
-            for key, value in inputs.items():
-                self._set_input(key, value)
-            self._run()
-            for i, copy in enumerate(copies):
-                self._get_output(i, copy)
-
-        return time_function(run_end_to_end, device, number, repeat, *options)
+        inputs = [
+            part
+            for name, value in kwargs.items()
+            if name in self._shapes
+            for part in (name, self._as_tensor(name, value))
+        ]
+        measure = self.module.time_evaluator("run_from_inputs", device, number, repeat, *options)
+        return measure(device.device_type % RPC_SESS_MASK, device.device_id, *inputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numbers
+import operator
 
 from tvm._ffi.runtime_ctypes import Device
 from tvm.error import suggest
@@ -19,9 +19,12 @@ def device(dev_type: int | str, dev_id: int = 0) -> Device:
             hint = suggest(name, Device.DEVICE_NAME_TO_TYPE)
             raise ValueError(f"unknown device type {name!r}" + (f"; {hint}" if hint else ""))
         dev_type = Device.DEVICE_NAME_TO_TYPE[name]
-    elif not isinstance(dev_type, numbers.Integral):
-        raise TypeError(f"device needs the name or number of a kind of device, got {dev_type!r}")
-    return Device(dev_type, dev_id)
+    try:
+        return Device(operator.index(dev_type), dev_id)
+    except TypeError:
+        raise TypeError(
+            f"device needs the name or number of a kind of device, got {dev_type!r}"
+        ) from None
 
 
 def cpu(dev_id: int = 0) -> Device:

@@ -265,6 +265,30 @@ NDArray GraphExecutor::GetOutput(int index) {
   return arrays_[entry];
 }
 
+void GraphExecutor::CopyInput(int index, DLTensor* to) {
+  CheckTensor(*to, InputEntry(index), "the array for " + InputText(index));
+  GetInput(index).CopyTo(to);
+}
+
+void GraphExecutor::CopyOutput(int index, DLTensor* to) {
+  CheckTensor(*to, OutputEntry(index), Cat("the array for output ", index));
+  GetOutput(index).CopyTo(to);
+}
+
+void GraphExecutor::RunFromInputs(TVMArgs args) {
+  DLDevice device{static_cast<DLDeviceType>(int(args[0])), int(args[1])};
+  for (int i = 2; i + 1 < args.num_args; i += 2) SetInput(ParseIndex(args[i]), args[i + 1]);
+  Run();
+  output_copies_.resize(graph_.heads.size());
+  for (size_t i = 0; i < graph_.heads.size(); ++i) {
+    NDArray output = GetOutput(static_cast<int>(i));
+    NDArray& copy = output_copies_[i];
+    bool fits = copy.defined() && copy->device.device_type == device.device_type && copy->device.device_id == device.device_id;
+    if (!fits) copy = NDArray::Empty(output.Shape(), output.DataType(), device);
+    output.CopyTo(copy);
+  }
+}
+
 void GraphExecutor::Run() {
   if (!all_inputs_set_) FillUnsetInputs();
   for (OpCall& call : calls_) Call(&call);
@@ -320,6 +344,20 @@ int GraphExecutor::ParseIndex(const TVMArgValue& key) const {
   ThrowValueError("the graph has no input '", name, "'; its inputs are ", names.empty() ? "none" : names);
 }
 
+int GraphExecutor::OutputIndex(const std::string& name) const {
+  for (size_t i = 0; i < graph_.heads.size(); ++i) {
+    if (graph_.nodes[graph_.heads[i].node].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+int GraphExecutor::ParseOutputIndex(const TVMArgValue& key) const {
+  if (!key.is_str()) return key;
+  int index = OutputIndex(key);
+  if (index < 0) ThrowValueError("the graph has no output '", std::string(key), "'");
+  return index;
+}
+
 void GraphExecutor::CheckTensor(const DLTensor& value, uint32_t entry, const std::string& what) const {
   const std::vector<int64_t>& shape = graph_.shapes[entry];
   bool same_shape = value.ndim == static_cast<int>(shape.size()) && std::equal(shape.begin(), shape.end(), value.shape);
@@ -343,18 +381,18 @@ void GraphExecutor::CheckZeroCopy(const DLTensor& value, uint32_t entry, const s
   }
 }
 
-// {"name": ["dtype", [extents]], ...}
+// {"shape": {"name": [extents], ...}, "dtype": {"name": "dtype", ...}}
 std::string GraphExecutor::InputInfo() const {
-  std::string text = "{";
+  std::string shapes, dtypes;
   for (size_t i = 0; i < graph_.arg_nodes.size(); ++i) {
     uint32_t entry = InputEntry(static_cast<int>(i));
-    text += (i ? ", " : "") + Json::Quote(graph_.nodes[graph_.arg_nodes[i]].name) + ": [" +
-            Json::Quote(DLDataType2String(graph_.dtypes[entry])) + ", [";
-    const std::vector<int64_t>& shape = graph_.shapes[entry];
-    for (size_t k = 0; k < shape.size(); ++k) text += (k ? ", " : "") + std::to_string(shape[k]);
-    text += "]]";
+    std::string name = (i ? ", " : "") + Json::Quote(graph_.nodes[graph_.arg_nodes[i]].name) + ": ";
+    std::string extents;
+    for (int64_t extent : graph_.shapes[entry]) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+    shapes += name + "[" + extents + "]";
+    dtypes += name + Json::Quote(DLDataType2String(graph_.dtypes[entry]));
   }
-  return text + "}";
+  return "{\"shape\": {" + shapes + "}, \"dtype\": {" + dtypes + "}}";
 }
 
 // ["name", ...]
@@ -381,24 +419,26 @@ PackedFunc GraphExecutor::GetFunction(const std::string& name, const ObjectPtr<O
   if (name == "run") EXECUTOR_METHOD(Run());
   if (name == "set_input") EXECUTOR_METHOD(int index = ParseIndex(args[0]); SetInput(index, tensor(args[1])));
   if (name == "get_output") {
-    EXECUTOR_METHOD(NDArray output = GetOutput(args[0]);
-                    if (args.num_args > 1) output.CopyTo(tensor(args[1])); else *rv = output);
+    EXECUTOR_METHOD(int index = ParseOutputIndex(args[0]);
+                    if (args.num_args > 1) CopyOutput(index, tensor(args[1])); else *rv = GetOutput(index));
   }
   if (name == "get_input") {
     EXECUTOR_METHOD(if (args[0].is_str() && InputIndex(args[0]) < 0) return;
-                    NDArray input = GetInput(ParseIndex(args[0]));
-                    if (args.num_args > 1) input.CopyTo(tensor(args[1])); else *rv = input);
+                    int index = ParseIndex(args[0]);
+                    if (args.num_args > 1) CopyInput(index, tensor(args[1])); else *rv = GetInput(index));
   }
   if (name == "set_input_zero_copy") {
     EXECUTOR_METHOD(int index = ParseIndex(args[0]); SetInputZeroCopy(index, keep_array(args[1]), tensor(args[1])));
   }
   if (name == "set_output_zero_copy") {
-    EXECUTOR_METHOD(SetOutputZeroCopy(args[0], keep_array(args[1]), tensor(args[1])));
+    EXECUTOR_METHOD(SetOutputZeroCopy(ParseOutputIndex(args[0]), keep_array(args[1]), tensor(args[1])));
   }
   if (name == "get_num_outputs") EXECUTOR_METHOD(*rv = static_cast<int64_t>(graph_.heads.size()));
   if (name == "get_num_inputs") EXECUTOR_METHOD(*rv = static_cast<int64_t>(graph_.arg_nodes.size()));
   if (name == "get_input_index") EXECUTOR_METHOD(*rv = static_cast<int64_t>(InputIndex(args[0])));
-  if (name == "get_input_info_json") EXECUTOR_METHOD(*rv = InputInfo());
+  if (name == "get_output_index") EXECUTOR_METHOD(*rv = static_cast<int64_t>(OutputIndex(args[0])));
+  if (name == "run_from_inputs") EXECUTOR_METHOD(RunFromInputs(args));
+  if (name == "get_input_info") EXECUTOR_METHOD(*rv = InputInfo());
   if (name == "get_unset_inputs_json") EXECUTOR_METHOD(*rv = UnsetInputs());
   if (name == "load_params") {
     EXECUTOR_METHOD(ByteReader reader = ReaderOfParams(args[0]); OwnParams(LoadParams(&reader)));

@@ -36,7 +36,11 @@ class GraphExecutor : public ModuleNode {
   void SetOutputZeroCopy(int index, const NDArray& keep, const DLTensor* value);
   NDArray GetInput(int index);
   NDArray GetOutput(int index);
+  void CopyInput(int index, DLTensor* to);
+  void CopyOutput(int index, DLTensor* to);
   void Run();
+  // (device_type, device_id, key, value, key, value, ...): copies inputs from and outputs to the device too.
+  void RunFromInputs(TVMArgs args);
   std::string InputInfo() const;
   std::string UnsetInputs() const;
 
@@ -68,6 +72,8 @@ class GraphExecutor : public ModuleNode {
   uint32_t InputEntry(int index) const;
   uint32_t OutputEntry(int index) const;
   int ParseIndex(const TVMArgValue& key) const;
+  int OutputIndex(const std::string& name) const;  // -1 if there is none
+  int ParseOutputIndex(const TVMArgValue& key) const;
   std::string InputText(int index) const;
   void CheckTensor(const DLTensor& value, uint32_t entry, const std::string& what) const;
   void CheckZeroCopy(const DLTensor& value, uint32_t entry, const std::string& what) const;
@@ -80,6 +86,7 @@ class GraphExecutor : public ModuleNode {
   std::vector<std::vector<uint32_t>> aliases_;      // entries that reshape this one
   std::vector<InputState> input_states_;
   std::vector<NDArray> owned_inputs_;               // kept for the next copy
+  std::vector<NDArray> output_copies_;              // of RunFromInputs
   std::vector<bool> is_param_;                      // inputs that were set as parameters
   std::unordered_map<std::string, int> input_index_;
   std::vector<OpCall> calls_;
