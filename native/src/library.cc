@@ -1,5 +1,6 @@
 // Modules of compiled functions.
 #include "library.h"
+#include "processor.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -69,12 +70,22 @@ class SharedLibrary : public Library {
     if (MachineOf(path) != 0) CheckLength(path);
     handle_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (handle_ == nullptr) ThrowError("cannot load library ", path, ": ", dlerror());
+    CheckProcessor(path);
   }
   ~SharedLibrary() { dlclose(handle_); }
   void* GetSymbol(const char* name) override { return dlsym(handle_, name); }
   void* Identity() override { return handle_; }
 
  private:
+  // an instruction that the processor lacks would end the process
+  void CheckProcessor(const std::string& path) {
+    auto* note = static_cast<const char*>(dlsym(handle_, "__tvm_required_features"));
+    std::string missing = note == nullptr ? "" : MissingFeatures(note);
+    if (missing.empty()) return;
+    dlclose(handle_);
+    ThrowError("cannot load library ", path, ": it is for a processor with ", missing, ", which this one lacks");
+  }
+
   void* handle_;
 };
 

@@ -1,11 +1,14 @@
 """Every option of an llvm target acts on the code."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import tvm
 from tvm import te
 from tvm.error import TVMError
+from tvm.target import Target
 
 SIZE = 64
 
@@ -63,12 +66,39 @@ def test_vector_width_is_that_asked_for() -> None:
     assert "zmm" not in twice(f"{wide} -vector-width=256").get_source("asm")
 
 
+# of the processors that have all of this there is hardly one; where there is, its code must run
+RARE = "llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids"
+
+
+def is_lacking() -> bool:
+    return not tvm.target.codegen.llvm_cpu_has_features(["amx-tile", "avx512fp16"], Target("llvm"))
+
+
 def test_code_for_features_that_this_processor_lacks_is_refused_when_called() -> None:
-    module = twice("-mcpu=sapphirerapids" if _is_x86() else "-mattr=+sve2")
-    if not _is_x86() or "amx-tile" not in tvm.target.codegen.llvm_get_cpu_features():
+    module = twice(RARE.removeprefix("llvm "))
+    assert "zmm" in module.get_source("asm") or "ymm" in module.get_source("asm")
+    if is_lacking():
         with pytest.raises(TVMError, match="it is for a processor with .*which this one lacks"):
             result_of(module)
+    else:
+        np.testing.assert_array_equal(result_of(module), np.arange(SIZE) * 4)
 
 
-def _is_x86() -> bool:
-    return tvm.target.cpu_info().arch == "x86_64"
+def test_library_for_features_that_this_processor_lacks_is_refused_by_the_loader(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "twice.so"
+    twice(RARE.removeprefix("llvm ")).export_library(str(path))
+    if is_lacking():
+        with pytest.raises(TVMError, match="cannot load library .*a processor with .*amx-tile"):
+            tvm.runtime.load_module(str(path))
+    else:
+        assert result_of(tvm.runtime.load_module(str(path)))[1] == 4
+
+
+def test_object_names_the_features_it_uses(tmp_path: Path) -> None:
+    for mcpu, note in (("haswell", b"x86_64:sse4.1,sse4.2,popcnt,avx,avx2,fma"), ("x86-64", b"")):
+        path = tmp_path / f"{mcpu}.o"
+        twice(f"-mtriple=x86_64-linux-gnu -mcpu={mcpu}").save(str(path))
+        data = path.read_bytes()
+        assert (b"__tvm_required_features" in data) == bool(note) and note in data
