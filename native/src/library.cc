@@ -3,77 +3,34 @@
 #include "processor.h"
 
 #include <dlfcn.h>
-#include <elf.h>
+#include <link.h>
 #include <tvm/runtime/registry.h>
 
 #include <cstdio>
-#include <fstream>
 #include <map>
+
+#include "elf_check.h"
 
 namespace tvm {
 namespace runtime {
 namespace {
 
-// The processor in the header of an ELF file; 0 if it is none.
-int MachineOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  unsigned char header[20] = {};
-  file.read(reinterpret_cast<char*>(header), sizeof(header));
-  bool is_elf = file && header[0] == 0x7f && header[1] == 'E' && header[2] == 'L' && header[3] == 'F';
-  if (!is_elf) return 0;
-  return header[5] == 1 ? header[18] | header[19] << 8 : header[19] | header[18] << 8;
-}
-
-std::string MachineName(int machine) {
-  switch (machine) {
-    case 3: return "x86";
-    case 8: return "MIPS";
-    case 21: return "PowerPC";
-    case 40: return "Arm";
-    case 62: return "x86-64";
-    case 183: return "AArch64";
-    case 243: return "RISC-V";
-  }
-  return Cat("ELF machine ", machine);
-}
-
-// The loader's own text for a foreign library is that there is no such file.
-void CheckMachine(const std::string& path) {
-  int machine = MachineOf(path);
-  int ours = MachineOf("/proc/self/exe");
-  if (machine == 0 || ours == 0 || machine == ours) return;
-  ThrowError("cannot load library ", path, ": it is for ", MachineName(machine), ", and this machine is ", MachineName(ours));
-}
-
-// The loader maps the segments that the headers promise, and dies of reading past the end of a file
-// that was copied in part.
-void CheckLength(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  Elf64_Ehdr header;
-  bool is_read = static_cast<bool>(file.read(reinterpret_cast<char*>(&header), sizeof(header)));
-  if (!is_read || header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr)) return;
-  file.seekg(0, std::ios::end);
-  uint64_t length = file.tellg();
-  file.seekg(header.e_phoff);
-  for (int i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    bool is_whole = static_cast<bool>(file.read(reinterpret_cast<char*>(&segment), sizeof(segment)));
-    if (is_whole && (segment.p_type != PT_LOAD || (segment.p_offset <= length && segment.p_filesz <= length - segment.p_offset))) continue;
-    ThrowError("cannot load library ", path, ": the file is cut off after ", length, " bytes");
-  }
-}
-
 class SharedLibrary : public Library {
  public:
   explicit SharedLibrary(const std::string& path) {
-    CheckMachine(path);
-    if (MachineOf(path) != 0) CheckLength(path);
+    CheckLibrary(path);
     handle_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (handle_ == nullptr) ThrowError("cannot load library ", path, ": ", dlerror());
     CheckProcessor(path);
   }
   ~SharedLibrary() { dlclose(handle_); }
   void* GetSymbol(const char* name) override { return dlsym(handle_, name); }
+  uint64_t SizeAt(void* address) override {
+    Dl_info info;
+    ElfW(Sym)* symbol = nullptr;
+    bool is_found = dladdr1(address, &info, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) != 0 && info.dli_saddr == address;
+    return is_found && symbol != nullptr ? symbol->st_size : 0;
+  }
   void* Identity() override { return handle_; }
 
  private:
@@ -280,7 +237,12 @@ Module CreateModuleFromLibrary(ObjectPtr<Library> library) {
   bool is_new;
   Module module{ObjectPtr<ModuleNode>(LibraryModule::Of(library, &is_new))};
   auto* blob = static_cast<const char*>(library->GetSymbol(symbol::tvm_dev_mblob));
-  return blob == nullptr ? module : LoadEmbeddedModules(blob, library, module, is_new);
+  if (blob == nullptr) return module;
+  uint64_t known_size = library->SizeAt(const_cast<char*>(blob));
+  if (known_size != 0 && (known_size < 8 || BlobSize(blob) > known_size - 8)) {
+    ThrowError("the library's embedded modules are cut off: ", BlobSize(blob), " bytes announced, ", known_size, " there");
+  }
+  return LoadEmbeddedModules(blob, library, module, is_new);
 }
 
 TVM_REGISTER_GLOBAL("runtime.module.loadfile_so").set_body([](TVMArgs args, TVMRetValue* rv) {

@@ -16,6 +16,8 @@ class Library : public Object {
   static constexpr uint32_t kTypeIndex = kRuntimeObject;
   virtual ~Library() = default;
   virtual void* GetSymbol(const char* name) = 0;
+  // How many bytes the symbol at this address has; 0 if that is not known.
+  virtual uint64_t SizeAt(void* address) { return 0; }
   // Equal for two objects over the same code.
   virtual void* Identity() { return this; }
 };

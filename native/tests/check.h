@@ -1,6 +1,6 @@
 // Tests of the runtime in C++: a test is a block that returns, or throws what it found.
 //
-//     TEST(an_empty_array_has_an_address) { CHECK(NDArray::Empty(...)->data != nullptr); }
+//     TEST(an_empty_array_has_an_address) { EXPECT(NDArray::Empty(...)->data != nullptr); }
 #ifndef TVM_TESTS_CHECK_H_
 #define TVM_TESTS_CHECK_H_
 
@@ -32,10 +32,10 @@ struct Failure : std::runtime_error {
   }();                                                                  \
   static void name()
 
-#define CHECK(condition) \
+#define EXPECT(condition) \
   if (!(condition)) throw Failure(::tvm::runtime::Cat(__FILE__, ":", __LINE__, ": ", #condition))
 
-#define CHECK_EQ(left, right) CheckEqual(left, right, #left " == " #right, __FILE__, __LINE__)
+#define EXPECT_EQ(left, right) CheckEqual(left, right, #left " == " #right, __FILE__, __LINE__)
 
 template <class A, class B>
 void CheckEqual(const A& left, const B& right, const char* text, const char* file, int line) {
@@ -44,7 +44,7 @@ void CheckEqual(const A& left, const B& right, const char* text, const char* fil
 }
 
 // The statement raises an error whose text contains this.
-#define CHECK_RAISES(statement, expected) \
+#define EXPECT_RAISES(statement, expected) \
   CheckRaises([&] { statement; }, expected, __FILE__, __LINE__)
 
 template <class F>

@@ -46,12 +46,12 @@ std::vector<float> Run(const Module& executor, float x) {
 TEST(a_graph_runs) {
   Module executor = Executor();
   executor.GetFunction("set_input")("w", Floats({1, 2, 3, 4}));
-  CHECK(Run(executor, 10) == (std::vector<float>{-11, -12, -13, -14}));
+  EXPECT(Run(executor, 10) == (std::vector<float>{-11, -12, -13, -14}));
   NDArray output = executor.GetFunction("get_output")(0);
-  CHECK(output.Shape() == (std::vector<int64_t>{2, 2}));
-  CHECK(ValuesOf(executor.GetFunction("get_output")(1)) == (std::vector<float>{11, 12, 13, 14}));
-  CHECK_EQ(int64_t(executor.GetFunction("get_num_outputs")()), 2);
-  CHECK_EQ(int64_t(executor.GetFunction("get_input_index")("w")), 1);
+  EXPECT(output.Shape() == (std::vector<int64_t>{2, 2}));
+  EXPECT(ValuesOf(executor.GetFunction("get_output")(1)) == (std::vector<float>{11, 12, 13, 14}));
+  EXPECT_EQ(int64_t(executor.GetFunction("get_num_outputs")()), 2);
+  EXPECT_EQ(int64_t(executor.GetFunction("get_input_index")("w")), 1);
 }
 
 TEST(parameters_are_loaded) {
@@ -59,7 +59,7 @@ TEST(parameters_are_loaded) {
   TVMRetValue blob = Registry::Find("runtime.SaveParams")("w", Floats({1, 1, 1, 1}));
   std::string bytes = blob;
   executor.GetFunction("load_params")(TVMByteArray{bytes.data(), bytes.size()});
-  CHECK(Run(executor, 1) == (std::vector<float>{-2, -2, -2, -2}));
+  EXPECT(Run(executor, 1) == (std::vector<float>{-2, -2, -2, -2}));
 }
 
 TEST(inputs_and_outputs_without_copies) {
@@ -69,16 +69,16 @@ TEST(inputs_and_outputs_without_copies) {
   executor.GetFunction("set_input_zero_copy")("w", w);
   executor.GetFunction("set_output_zero_copy")(1, sum);
   executor.GetFunction("run")();
-  CHECK(ValuesOf(sum) == (std::vector<float>{2, 3, 4, 5}));
+  EXPECT(ValuesOf(sum) == (std::vector<float>{2, 3, 4, 5}));
 }
 
 TEST(wrong_inputs_are_named) {
   Module executor = Executor();
   PackedFunc set_input = executor.GetFunction("set_input");
-  CHECK_RAISES(set_input("y", Floats({1})), "no input 'y'");
-  CHECK_RAISES(set_input("x", Floats({1})), "input 0 ('x') needs (4,) float32, got (1,) float32");
-  CHECK_RAISES(set_input(9, Floats({1})), "2 inputs, got index 9");
-  CHECK_RAISES(executor.GetFunction("get_output")(2), "2 outputs, got index 2");
+  EXPECT_RAISES(set_input("y", Floats({1})), "no input 'y'");
+  EXPECT_RAISES(set_input("x", Floats({1})), "input 0 ('x') needs (4,) float32, got (1,) float32");
+  EXPECT_RAISES(set_input(9, Floats({1})), "2 inputs, got index 9");
+  EXPECT_RAISES(executor.GetFunction("get_output")(2), "2 outputs, got index 2");
 }
 
 TEST(executors_run_on_many_threads_at_once) {
@@ -97,7 +97,7 @@ TEST(executors_run_on_many_threads_at_once) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  CHECK_EQ(wrong.load(), 0);
+  EXPECT_EQ(wrong.load(), 0);
 }
 
 TEST(nodes_run_one_by_one) {
@@ -105,23 +105,23 @@ TEST(nodes_run_one_by_one) {
   executor.GetFunction("set_input")("x", Floats({1, 1, 1, 1}));
   executor.GetFunction("set_input")("w", Floats({2, 2, 2, 2}));
   executor.GetFunction("execute_node")(2);
-  CHECK(ValuesOf(executor.GetFunction("get_node_output")(2, 0)) == (std::vector<float>{3, 3, 3, 3}));
+  EXPECT(ValuesOf(executor.GetFunction("get_node_output")(2, 0)) == (std::vector<float>{3, 3, 3, 3}));
   TVMRetValue seconds = executor.GetFunction("run_timed")();
-  CHECK_EQ(std::string(seconds).size(), 6 * sizeof(double));
-  CHECK_RAISES(executor.GetFunction("execute_node")(5), "5 nodes, got index 5");
+  EXPECT_EQ(std::string(seconds).size(), 6 * sizeof(double));
+  EXPECT_RAISES(executor.GetFunction("execute_node")(5), "5 nodes, got index 5");
 }
 
 TEST(factories_make_executors) {
   Module factory = Registry::Find("tvm.graph_executor_factory.create")(kGraph, Compiled(), "default", "w", Floats({1, 1, 1, 1}));
   Module executor = factory.GetFunction("default")(kCpu);
-  CHECK(Run(executor, 0) == (std::vector<float>{-1, -1, -1, -1}));
-  CHECK_RAISES(factory.GetFunction("debug_create")("other", kCpu), "the model 'default', got 'other'");
+  EXPECT(Run(executor, 0) == (std::vector<float>{-1, -1, -1, -1}));
+  EXPECT_RAISES(factory.GetFunction("debug_create")("other", kCpu), "the model 'default', got 'other'");
 }
 
 TEST(functions_that_the_library_lacks_are_named) {
   std::string graph = kGraph;
   graph.replace(graph.find("negate"), 6, "absent");
-  CHECK_RAISES(Executor(graph), "no function 'absent', which the graph's node 'minus' calls");
+  EXPECT_RAISES(Executor(graph), "no function 'absent', which the graph's node 'minus' calls");
 }
 
 TEST(damaged_graphs_raise_or_run) {

@@ -43,20 +43,20 @@ WithThreads::~WithThreads() { Configure(0, 0); }
 
 TEST(each_task_runs_once_whatever_their_number) {
   WithThreads four(4);
-  for (int tasks = 1; tasks < 40; ++tasks) CHECK(RunsEachTask(tasks));
+  for (int tasks = 1; tasks < 40; ++tasks) EXPECT(RunsEachTask(tasks));
 }
 
 TEST(pools_grow_and_shrink) {
   for (int size : {1, 3, 2, 5, 1, 4}) {
     WithThreads some(size);
-    CHECK_EQ(NumThreads(), size);
+    EXPECT_EQ(NumThreads(), size);
     std::atomic<int> tasks{0};
     for (int i = 0; i < 100; ++i) {
       // one task a worker, or a single one where sharing does not pay
-      CHECK_EQ(Launch([&](int, TVMParallelGroupEnv* env) { tasks = env->num_task; return 0; }), 0);
-      CHECK(tasks == size || tasks == 1);
+      EXPECT_EQ(Launch([&](int, TVMParallelGroupEnv* env) { tasks = env->num_task; return 0; }), 0);
+      EXPECT(tasks == size || tasks == 1);
     }
-    CHECK(RunsEachTask(size));
+    EXPECT(RunsEachTask(size));
   }
 }
 
@@ -64,7 +64,7 @@ TEST(workers_wake_up_after_a_pause) {
   WithThreads four(4);
   for (int i = 0; i < 5; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    CHECK(RunsEachTask(4));
+    EXPECT(RunsEachTask(4));
   }
 }
 
@@ -75,8 +75,8 @@ TEST(launches_inside_tasks_run_on_the_same_thread) {
     auto outer = std::this_thread::get_id();
     return Launch([&](int, TVMParallelGroupEnv*) { wrong += std::this_thread::get_id() != outer; return 0; }, 3);
   }, 4);
-  CHECK_EQ(rc, 0);
-  CHECK_EQ(wrong.load(), 0);
+  EXPECT_EQ(rc, 0);
+  EXPECT_EQ(wrong.load(), 0);
 }
 
 TEST(an_error_of_any_task_reaches_the_caller) {
@@ -87,9 +87,9 @@ TEST(an_error_of_any_task_reaches_the_caller) {
       TVMAPISetLastError("ValueError: a task failed");
       return -1;
     }, 9);
-    CHECK_EQ(rc, -1);
-    CHECK_EQ(std::string(TVMGetLastError()), "ValueError: a task failed");
-    CHECK(RunsEachTask(9));
+    EXPECT_EQ(rc, -1);
+    EXPECT_EQ(std::string(TVMGetLastError()), "ValueError: a task failed");
+    EXPECT(RunsEachTask(9));
   }
 }
 
@@ -100,9 +100,9 @@ TEST(an_exception_of_any_task_reaches_the_caller) {
       if (task == bad) ThrowTypeError("task ", task);
       return 0;
     }, 4);
-    CHECK_EQ(rc, -1);
-    CHECK_EQ(std::string(TVMGetLastError()), Cat("TypeError: task ", bad));
-    CHECK(RunsEachTask(4));
+    EXPECT_EQ(rc, -1);
+    EXPECT_EQ(std::string(TVMGetLastError()), Cat("TypeError: task ", bad));
+    EXPECT(RunsEachTask(4));
   }
 }
 
@@ -111,9 +111,9 @@ TEST(an_exception_of_a_nested_task_reaches_the_caller) {
   int rc = Launch([&](int, TVMParallelGroupEnv*) {
     return Launch([&](int, TVMParallelGroupEnv*) -> int { ThrowTypeError("inner"); }, 2);
   }, 2);
-  CHECK_EQ(rc, -1);
-  CHECK_EQ(std::string(TVMGetLastError()), "TypeError: inner");
-  CHECK(RunsEachTask(4));
+  EXPECT_EQ(rc, -1);
+  EXPECT_EQ(std::string(TVMGetLastError()), "TypeError: inner");
+  EXPECT(RunsEachTask(4));
 }
 
 TEST(barriers_separate_phases) {
@@ -129,8 +129,8 @@ TEST(barriers_separate_phases) {
       }
       return 0;
     }, 4);
-    CHECK_EQ(rc, 0);
-    CHECK_EQ(wrong.load(), 0);
+    EXPECT_EQ(rc, 0);
+    EXPECT_EQ(wrong.load(), 0);
   }
 }
 
@@ -141,16 +141,16 @@ TEST(a_task_that_fails_before_a_barrier_does_not_hang_the_others) {
       if (task == bad) ThrowValueError("first");
       return TVMBackendParallelBarrier(task, env);
     }, 4);
-    CHECK_EQ(rc, -1);
-    CHECK_EQ(std::string(TVMGetLastError()), "ValueError: first");
+    EXPECT_EQ(rc, -1);
+    EXPECT_EQ(std::string(TVMGetLastError()), "ValueError: first");
   }
 }
 
 TEST(barriers_need_a_thread_for_each_task) {
   WithThreads two(2);
   int rc = Launch([](int task, TVMParallelGroupEnv* env) { return TVMBackendParallelBarrier(task, env); }, 5);
-  CHECK_EQ(rc, -1);
-  CHECK(std::string(TVMGetLastError()).find("a thread of its own") != std::string::npos);
+  EXPECT_EQ(rc, -1);
+  EXPECT(std::string(TVMGetLastError()).find("a thread of its own") != std::string::npos);
 }
 
 TEST(many_threads_launch_at_once) {
@@ -163,7 +163,7 @@ TEST(many_threads_launch_at_once) {
     });
   }
   for (std::thread& caller : callers) caller.join();
-  CHECK_EQ(wrong.load(), 0);
+  EXPECT_EQ(wrong.load(), 0);
 }
 
 TEST(the_pool_changes_while_others_launch) {
@@ -176,36 +176,36 @@ TEST(the_pool_changes_while_others_launch) {
   done = true;
   caller.join();
   Configure(0, 0);
-  CHECK_EQ(wrong.load(), 0);
+  EXPECT_EQ(wrong.load(), 0);
 }
 
 TEST(a_forked_child_has_threads_of_its_own) {
   WithThreads four(4);
-  CHECK(RunsEachTask(8));
+  EXPECT(RunsEachTask(8));
   pid_t child = fork();
   if (child == 0) _exit(RunsEachTask(8) ? 0 : 1);
   int status = 0;
   waitpid(child, &status, 0);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  CHECK(RunsEachTask(8));
+  EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT(RunsEachTask(8));
 }
 
 TEST(the_pool_cannot_change_inside_a_task) {
   WithThreads two(2);
   int rc = Launch([](int, TVMParallelGroupEnv*) { Configure(0, 3); return 0; }, 2);
-  CHECK_EQ(rc, -1);
-  CHECK(std::string(TVMGetLastError()).find("inside a parallel loop") != std::string::npos);
+  EXPECT_EQ(rc, -1);
+  EXPECT(std::string(TVMGetLastError()).find("inside a parallel loop") != std::string::npos);
 }
 
 TEST(wrong_configurations_are_refused) {
   PackedFunc configure = Registry::Find("runtime.config_threadpool");
-  CHECK_RAISES(configure(7, 2), "mode must be");
-  CHECK_RAISES(configure(0, -1), "between 0 (all) and 512 threads, got -1");
-  CHECK_RAISES(configure(0, 513), "got 513");
-  CHECK_RAISES(configure(-2, 2), "needs a list of CPUs");
-  CHECK_RAISES(configure(0, 2, "0"), "needs mode -2 or -3");
-  CHECK_RAISES(configure(-2, 2, "0,x"), "CPUs must be numbers");
-  CHECK_RAISES(configure(-2, 2, "1000"), "CPU 1000 is not among");
+  EXPECT_RAISES(configure(7, 2), "mode must be");
+  EXPECT_RAISES(configure(0, -1), "between 0 (all) and 512 threads, got -1");
+  EXPECT_RAISES(configure(0, 513), "got 513");
+  EXPECT_RAISES(configure(-2, 2), "needs a list of CPUs");
+  EXPECT_RAISES(configure(0, 2, "0"), "needs mode -2 or -3");
+  EXPECT_RAISES(configure(-2, 2, "0,x"), "CPUs must be numbers");
+  EXPECT_RAISES(configure(-2, 2, "1000"), "CPU 1000 is not among");
 }
 
 TEST(threads_are_bound_to_cpus_and_released) {
@@ -220,17 +220,17 @@ TEST(threads_are_bound_to_cpus_and_released) {
       wrong += CPU_COUNT(&set) != 1 || !CPU_ISSET(allowed.back(), &set);
       return 0;
     }, 2);
-    CHECK_EQ(wrong.load(), 0);
-    CHECK(AllowedCpus() == allowed);
+    EXPECT_EQ(wrong.load(), 0);
+    EXPECT(AllowedCpus() == allowed);
   }
   configure(0, 2);
   cpu_set_t set;
   sched_getaffinity(0, sizeof(set), &set);
-  CHECK_EQ(CPU_COUNT(&set), static_cast<int>(allowed.size()));
+  EXPECT_EQ(CPU_COUNT(&set), static_cast<int>(allowed.size()));
   configure(1, 0);
-  CHECK(NumThreads() >= 1);
+  EXPECT(NumThreads() >= 1);
   configure(0, 8, nullptr, 3);
-  CHECK_EQ(NumThreads(), 3);
+  EXPECT_EQ(NumThreads(), 3);
   configure(0, 0);
 }
 
@@ -239,32 +239,32 @@ TEST(quotas_of_control_groups_limit_the_threads) {
   const std::string root = mkdtemp(name);
   auto write = [&](const std::string& path, const std::string& text) {
     std::string folder = root + path.substr(0, path.rfind('/'));
-    CHECK_EQ(system(("mkdir -p " + folder).c_str()), 0);
+    EXPECT_EQ(system(("mkdir -p " + folder).c_str()), 0);
     std::ofstream(root + path) << text;
   };
   write("/groups", "0::/outer/inner\n");
-  CHECK_EQ(CgroupQuota(root + "/groups", root), 0.0);
+  EXPECT_EQ(CgroupQuota(root + "/groups", root), 0.0);
   write("/outer/inner/cpu.max", "max 100000\n");
-  CHECK_EQ(CgroupQuota(root + "/groups", root), 0.0);
+  EXPECT_EQ(CgroupQuota(root + "/groups", root), 0.0);
   write("/outer/cpu.max", "250000 100000\n");
-  CHECK_EQ(CgroupQuota(root + "/groups", root), 2.5);
+  EXPECT_EQ(CgroupQuota(root + "/groups", root), 2.5);
   write("/outer/inner/cpu.max", "150000 100000\n");
-  CHECK_EQ(CgroupQuota(root + "/groups", root), 1.5);
+  EXPECT_EQ(CgroupQuota(root + "/groups", root), 1.5);
   write("/groups", "4:cpu,cpuacct:/box\n0::/\n");
   write("/cpu/box/cpu.cfs_quota_us", "-1");
   write("/cpu/box/cpu.cfs_period_us", "100000");
-  CHECK_EQ(CgroupQuota(root + "/groups", root), 0.0);
+  EXPECT_EQ(CgroupQuota(root + "/groups", root), 0.0);
   write("/cpu/box/cpu.cfs_quota_us", "50000");
-  CHECK_EQ(CgroupQuota(root + "/groups", root), 0.5);
-  CHECK_EQ(system(("rm -r " + root).c_str()), 0);
+  EXPECT_EQ(CgroupQuota(root + "/groups", root), 0.5);
+  EXPECT_EQ(system(("rm -r " + root).c_str()), 0);
 }
 
 TEST(the_environment_names_the_number_of_threads) {
   std::string before = getenv("TVM_NUM_THREADS") ? getenv("TVM_NUM_THREADS") : "";
   setenv("TVM_NUM_THREADS", "3", 1);
-  CHECK_EQ(UsableThreads(), 3);
+  EXPECT_EQ(UsableThreads(), 3);
   setenv("TVM_NUM_THREADS", "no number", 1);
-  CHECK(UsableThreads() >= 1);
+  EXPECT(UsableThreads() >= 1);
   unsetenv("TVM_NUM_THREADS");
   if (!before.empty()) setenv("TVM_NUM_THREADS", before.c_str(), 1);
 }
@@ -273,6 +273,6 @@ TEST(what_runs_once_runs_once) {
   void* handle = nullptr;
   int runs = 0;
   auto count = [](void* data) { return ++*static_cast<int*>(data), 0; };
-  for (int i = 0; i < 3; ++i) CHECK_EQ(TVMBackendRunOnce(&handle, count, &runs, 0), 0);
-  CHECK_EQ(runs, 1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(TVMBackendRunOnce(&handle, count, &runs, 0), 0);
+  EXPECT_EQ(runs, 1);
 }

@@ -74,7 +74,10 @@ def export(
         given = options.get("options") or []
         given = [given] if isinstance(given, str) else list(given)
         options = {**options, "options": [*given, *(f"-I{path}" for path in find_include_path())]}
-    return link(file_name, files, **options)
+    result = link(file_name, files, **options)
+    if Path(file_name).is_file():  # a damaged copy will be refused
+        get_global_func("runtime.StampLibrary")(file_name)
+    return result
 
 
 def _linker_for(file_name: str) -> Callable[..., Any]:

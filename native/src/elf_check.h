@@ -1,0 +1,20 @@
+// Shared libraries before they are loaded: the system's loader trusts what they say and would end the process.
+#ifndef TVM_SRC_ELF_CHECK_H_
+#define TVM_SRC_ELF_CHECK_H_
+
+#include <cstdint>
+#include <string>
+
+namespace tvm {
+namespace runtime {
+
+// Raises, with the reason, unless the loader can be given the library. One with a stamp must have the bytes that it had
+// then; others are looked through for all that the loader follows.
+void CheckLibrary(const std::string& path);
+
+// Raises unless every table that the loader follows lies where it says and refers to what there is.
+void CheckElf(const char* data, uint64_t size);
+
+}  // namespace runtime
+}  // namespace tvm
+#endif  // TVM_SRC_ELF_CHECK_H_
