@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import knobs
 from tvm._ffi.libinfo import find_include_path
-from tvm.contrib import elf_link, tar, utils
+from tvm.contrib import elf_link, elf_object, tar, utils
 
 
 def get_cc() -> str | None:
@@ -30,7 +31,8 @@ def create_shared(
 ) -> None:
     """Link objects or sources into a shared library.
 
-    Objects alone need no compiler, on x86-64 and AArch64.
+    Objects alone need no compiler, on x86-64 and AArch64. Those for the other of the two machines
+    are linked without one too, unless ``cc`` names a cross compiler.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ def create_shared(
     ccache_env : dict, optional
         If given, ccache is used, with these variables.
     """
-    if cc is None and get_cc() is None:
+    if cc is None and (get_cc() is None or _are_foreign(objects)):
         _link_without_compiler(output, objects, options or [])
         return
     _link(output, objects, ["-shared", "-fPIC", *(options or [])], cc, cwd, ccache_env)
@@ -122,6 +124,13 @@ def _as_c(files: Sequence[str]) -> list[str]:
     others = [file for file in files if not file.endswith(".c")]
     headers = [f"-I{path}" for path in find_include_path(optional=True)]
     return ["-O2", "-fPIC", *headers, "-x", "c", *sources, "-x", "none", *others]
+
+
+def _are_foreign(objects: Sequence[str] | str) -> bool:
+    """Whether there is an object that the compiler of this machine cannot link, but we can."""
+    names = [objects] if isinstance(objects, str) else list(objects)
+    machines = {elf_object.machine_of(name) for name in names if str(name).endswith(".o")}
+    return bool(machines & elf_link.MACHINES.keys() - {elf_object.machine_of(sys.executable)})
 
 
 def _link_without_compiler(

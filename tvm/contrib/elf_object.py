@@ -32,6 +32,16 @@ def is_elf(code: bytes) -> bool:
     return code[:4] == MAGIC and len(code) >= 52
 
 
+def machine_of(path: str) -> int | None:
+    """The number of the machine that an ELF file is for; None if it is no such file."""
+    try:
+        with open(path, "rb") as file:
+            header = file.read(52)
+    except OSError:
+        return None
+    return _form_of(header).machine if is_elf(header) else None
+
+
 def data_object(symbol: str, data: bytes, like: bytes) -> bytes:
     """An object file that defines ``symbol`` as ``data``, for the machine of the object ``like``."""
     form = _form_of(like)

@@ -292,8 +292,6 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
             objects = sorted(str(file) for file in folder.iterdir())
             cc.create_shared(path + ".so", objects)
         path += ".so"
-    if "/" not in path:
-        path = f"./{path}"  # the loader would search its own folders for a bare name
     return _native("ModuleLoadFromFile", path, fmt)  # type: ignore[no-any-return]
 
 
