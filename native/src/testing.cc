@@ -42,9 +42,8 @@ TVM_REGISTER_GLOBAL("testing.test_check_eq_callback").set_body_typed([](std::str
   return TypedPackedFunc<void(int, int)>([text](int x, int y) { CHECK_EQ(x, y) << text; }).packed();
 });
 
-// (0: nothing, else an integer error; text is the whole message)
 TVM_REGISTER_GLOBAL("testing.ErrorTest").set_body_typed([](int x, int y) {
-  CHECK_EQ(x, y) << "expect x and y to be equal.";
+  CHECK_EQ(x, y) << "ValueError: expect x and y to be equal.";
   if (x == 1) LOG(FATAL) << "InternalError: cannot reach here";
 });
 

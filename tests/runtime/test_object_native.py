@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tvm
+import tvm.testing
 from tvm._ffi import libinfo
 from tvm.contrib import cc
 from tvm.runtime.packed_func import NativeValue
@@ -232,6 +233,17 @@ def test_copy_on_write_leaves_shared_objects_alone() -> None:
     assert (box.width, wider.width, wider.label) == (1, 2, "b")
 
 
+def test_moved_objects_change_in_place() -> None:
+    box = Box("b", 1)
+    address = box.handle.value
+    wider = call("widened", box._move())
+    assert (wider.handle.value, wider.width) == (address, 2)
+    assert box.handle.value is None and call("label", box) == "none"
+    with pytest.raises(TypeError, match="None has no attributes"):
+        box.width
+    assert tvm.testing.echo(tvm.tir.Var("x", "int32")._move()).name == "x"
+
+
 def test_objects_are_pickled_by_their_attributes() -> None:
     box = call("fill", Box("b", 7), None, Box("inner", 2), tvm.nd.array([1.0, 2.0]), None)
     again = pickle.loads(pickle.dumps(box))
@@ -318,7 +330,9 @@ def test_any_cpp_exception_arrives(kind: int, error: type[BaseException], messag
 
 
 def test_failed_checks_show_both_values() -> None:
-    with pytest.raises(tvm.error.InternalError, match=r"a == b.*1 vs\. 2 they differ"):
+    with pytest.raises(
+        tvm.error.InternalError, match=r"\(a == b\) is false: 1 vs\. 2: they differ"
+    ):
         call("check", 1, 2)
 
 

@@ -14,6 +14,7 @@ def set_classes(
     device: type | None = None,
     error: Callable[[str], BaseException] | None = None,
     numpy_bool: type | None = None,
+    rvalue: type | None = None,
 ) -> None: ...
 
 class DeviceBase:

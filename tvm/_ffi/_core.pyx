@@ -39,13 +39,15 @@ cdef object _error_from_text = None
 cdef object _object_class = ()
 cdef object _native_class = None
 cdef object _numpy_bool = ()
+cdef object _rvalue_class = ()
 
 
 def set_classes(*, object=None, native=None, ndarray=None, func=None, module=None, device=None, error=None,
-                numpy_bool=None):
+                numpy_bool=None, rvalue=None):
     """Tell which Python classes stand for native values; `error` makes an exception of a message."""
     global _object_class, _ndarray_class, _func_class, _module_class, _device_class, _error_from_text, _numpy_bool
-    global _native_class
+    global _native_class, _rvalue_class
+    _rvalue_class = rvalue or _rvalue_class
     _object_class = object or _object_class
     _native_class = native or _native_class
     _ndarray_class = ndarray or _ndarray_class
@@ -268,6 +270,7 @@ cdef int require_native(object self) except -1:
 
 
 cdef object wrapper(type kind):
+    assert kind is not None, "tvm.runtime is imported first"
     global _wraps_native
     _wraps_native = True
     try:

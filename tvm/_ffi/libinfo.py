@@ -11,6 +11,11 @@ __version__ = "0.18.0"
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
+def split_env_var(env_var: str, split: str) -> list[str]:
+    """The parts of an environment variable, stripped; none if it is not set."""
+    return [part.strip() for part in knobs.environment_text(env_var).split(split) if part.strip()]
+
+
 def get_dll_directories() -> list[str]:
     """The folders in which the native library is looked for."""
     first = [str(knobs.LIBRARY_PATH.value)] if knobs.LIBRARY_PATH.value else []

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from tvm._ffi import _core
 from tvm._ffi._core import DeviceBase
 from tvm.support.dtype import DType as DataType
+from tvm.support.rvalue import ObjectRValueRef
 
 RPC_SESS_MASK = 128
 
@@ -45,6 +46,41 @@ class DataTypeCode:
     BFLOAT = 4
     E4M3Float = 6
     E5M2Float = 7
+
+
+class TVMByteArray(ctypes.Structure):
+    """Bytes at the C border."""
+
+    _fields_ = (("data", ctypes.POINTER(ctypes.c_byte)), ("size", ctypes.c_size_t))
+
+
+class DLDevice(ctypes.Structure):
+    """A device at the C border."""
+
+    _fields_ = (("device_type", ctypes.c_int), ("device_id", ctypes.c_int))
+
+
+class DLDataType(ctypes.Structure):
+    """A data type at the C border."""
+
+    _fields_ = (("type_code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+
+
+class TVMArray(ctypes.Structure):
+    """A DLTensor, to which the ``handle`` of an array points."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", DLDevice),
+        ("ndim", ctypes.c_int),
+        ("dtype", DLDataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+TVMArrayHandle = ctypes.POINTER(TVMArray)
 
 
 class Device(DeviceBase):
@@ -199,6 +235,10 @@ class Device(DeviceBase):
         """Its free memory in bytes."""
         return self._attribute(15)  # type: ignore[no-any-return]
 
+    def texture_spatial_limit(self) -> int:
+        """The largest extent of an image in texture memory, which no device of this runtime has."""
+        raise ValueError(f"{self} has no texture memory")
+
     def create_raw_stream(self) -> ctypes.c_void_p | None:
         """A new stream of work; None where all work is done at once."""
         return _core.create_stream(self)
@@ -216,6 +256,6 @@ class Device(DeviceBase):
         _core.synchronize(self, stream)
 
 
-_core.set_classes(device=Device)
+_core.set_classes(device=Device, rvalue=ObjectRValueRef)
 
 __all__ = ["ArgTypeCode", "DataType", "DataTypeCode", "Device", "RPC_SESS_MASK"]

@@ -121,7 +121,14 @@ cdef int set_rare_argument(object arg, TVMValue* value, int* code, list kept) ex
             set_python_object(arg, value, code, kept)
         else:
             value.v_handle = (<NativeObject?>native).native
-            code[0] = kTVMObjectHandle
+            code[0] = kTVMNullptr if value.v_handle == NULL else kTVMObjectHandle
+    elif isinstance(arg, _rvalue_class):
+        native = arg.obj._native if isinstance(arg.obj, _object_class) else None
+        if native is None:
+            set_argument(arg.obj, value, code, kept)
+        else:
+            value.v_handle = &(<NativeObject?>native).native
+            code[0] = kTVMObjectRValueRefArg
     elif isinstance(arg, ctypes.c_void_p):
         value.v_handle = <void*><uintptr_t>(arg.value or 0)
         code[0] = kTVMOpaqueHandle
@@ -196,10 +203,10 @@ cdef object borrow_argument(TVMValue value, int code):
         TVMObjectRetain(value.v_handle)
     elif code == kTVMObjectRValueRefArg:
         value.v_handle = (<void**>value.v_handle)[0]
+        if value.v_handle == NULL:
+            return None
         TVMObjectRetain(value.v_handle)
         code = kTVMObjectHandle
-    elif code == kTVMNullptr:
-        return None
     return take_result(value, code)
 
 

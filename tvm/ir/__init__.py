@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from . import container, instrument, transform
+from . import container, global_functions, instrument, transform
 from .attrs import Attrs, DictAttrs, make_node
 from .container import Array, Map
 from .expr import BaseExpr, GlobalVar, PrimExpr, RelayExpr

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tvm.support.rvalue import ObjectRValueRef
+
 
 class Object:
     """Base class of nodes and of runtime values.
@@ -26,6 +28,17 @@ class Object:
             return True
         native = self._native
         return native is not None and native == getattr(other, "_native", None)
+
+    def legacy_repr(self) -> str:
+        """The text that ``str`` gives."""
+        return str(self)
+
+    def _move(self) -> Any:
+        """This object as an argument that the callee may take over and change in place.
+
+        An object that stands for a native one is empty afterwards.
+        """
+        return ObjectRValueRef(self)
 
     def __init_handle_by_constructor__(self, fconstructor: Callable[..., Any], *args: Any) -> None:
         """Stand for the native object that ``fconstructor(*args)`` makes."""

@@ -31,6 +31,18 @@ _NUMPY_NAMES = {
     "uint4": "uint8",
 }
 _PATTERN = re.compile(r"^(int|uint|bfloat|float|handle|bool)(\d*)(?:x(\d+))?$")
+# types of users: numbers whose arithmetic is calls of their functions
+FIRST_CUSTOM_CODE = 129
+_CUSTOM_PATTERN = re.compile(r"^(custom\[\w+\])(\d+)(?:x(\d+))?$")
+
+
+class ByteCount(int):
+    """A number of bytes; classic programs call it, ``DataType("int8").itemsize()``."""
+
+    __slots__ = ()
+
+    def __call__(self) -> int:
+        return int(self)
 
 
 class DType(str):
@@ -77,9 +89,14 @@ class DType(str):
         return TYPE_CODES[self.code]
 
     @property
-    def itemsize(self) -> int:
+    def is_custom(self) -> bool:
+        """Whether the type was registered by a user."""
+        return self.code.startswith("custom[")
+
+    @property
+    def itemsize(self) -> ByteCount:
         """Bytes of one value, all lanes together."""
-        return (self.bits * self.lanes + 7) // 8
+        return ByteCount((self.bits * self.lanes + 7) // 8)
 
     @property
     def numpy(self) -> Any:
@@ -100,6 +117,8 @@ def _numpy_type(element: DType) -> Any:
     import ml_dtypes
     import numpy
 
+    if element.is_custom:
+        return numpy.dtype(f"uint{element.bits}")
     name = _NUMPY_NAMES.get(element, str(element))
     return numpy.dtype(getattr(ml_dtypes, name, name) if "float" in name else name)
 
@@ -142,8 +161,32 @@ def _numpy_name(value: Any) -> str:
     return _FROM_NUMPY.get(name, name)
 
 
+def register_custom_code(name: str, code: int) -> None:
+    """Make ``custom[name]32`` and its like data types, with a code of 129 or more."""
+    if code < FIRST_CUSTOM_CODE or code > 255:
+        raise ValueError(f"a custom type requires a code from 129 to 255, got {code}")
+    key = f"custom[{name}]"
+    if TYPE_CODES.get(key, code) != code or CODE_NAMES.get(code, key) != key:
+        taken = CODE_NAMES.get(code, f"code {TYPE_CODES.get(key)}")
+        raise ValueError(f"custom type {name!r} cannot have code {code}, there is {taken}")
+    TYPE_CODES[key] = code
+    CODE_NAMES[code] = key
+
+
+def _parse_custom(text: str) -> DType:
+    match = _CUSTOM_PATTERN.match(text)
+    if match is None or match[1] not in TYPE_CODES:
+        known = [name for name in TYPE_CODES if name.startswith("custom[")]
+        raise ValueError(
+            f"dtype requires a registered type such as custom[name]32, got {text!r}, there are {known}"
+        )
+    return _intern(match[1], int(match[2]), int(match[3] or 1))
+
+
 def _parse(text: str) -> DType:
     text = _ALIASES.get(text, text)
+    if text.startswith("custom["):
+        return _parse_custom(text)
     if text == "void":
         return _intern("handle", 0, 0)
     element, _, lanes = text.partition("x") if text.startswith(("e4m3", "e5m2")) else ("", "", "")
@@ -180,7 +223,7 @@ def _intern(code: str, bits: int, lanes: int) -> DType:
     new.is_int = code == "int"
     new.is_bool = code == "bool"
     new.is_uint = code in ("uint", "bool")
-    new.is_float = "float" in code
+    new.is_float = "float" in code or code.startswith("custom[")
     new.is_void = bits == 0
     new.is_handle = code == "handle" and bits != 0
     new.is_vector = lanes > 1

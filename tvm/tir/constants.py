@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from tvm._ffi.registry import register_func
 from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, child, derived, leaf
@@ -148,6 +149,9 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
     if kind.is_int or kind.is_uint:
         return int_imm(kind, int(value))
     raise TVMError(f"const requires an integer, floating-point or bool dtype, got {kind}")
+
+
+register_func("node._const", const, override=True)
 
 
 def int_imm(dtype: DType, value: int) -> IntImm:

@@ -39,11 +39,12 @@ inline bool NamesErrorClass(const std::string& text) {
 // Collects a text; throws it at the end of the statement.
 class FatalMessage {
  public:
-  FatalMessage(const char* file, int line, const char* check) : file_(file), line_(line), check_(check) {}
+  FatalMessage(const char* file, int line, const char* check, std::string operands = "")
+      : file_(file), line_(line), check_(check), operands_(std::move(operands)) {}
   [[noreturn]] ~FatalMessage() noexcept(false) {
     std::string text = stream_.str();
     if (NamesErrorClass(text)) throw Error(text);
-    if (check_[0] != 0) text = Cat("Check failed: (", check_, ") is false", text.empty() ? "" : ": ", text);
+    if (check_[0] != 0) text = Cat("Check failed: (", check_, ") is false", operands_, text.empty() ? "" : ": ", text);
     throw InternalError(Cat(text, " (", file_, ":", line_, ")"));
   }
   std::ostringstream& stream() { return stream_; }
@@ -53,6 +54,7 @@ class FatalMessage {
   const char* file_;
   int line_;
   const char* check_;
+  std::string operands_;
 };
 
 // Collects a text; writes it as one line.
@@ -82,17 +84,19 @@ struct Voidify {
 #define LOG(level) TVM_LOG_##level##_
 #define LOG_IF(level, condition) !(condition) ? (void)0 : ::tvm::runtime::detail::Voidify() & LOG(level)
 
-#define TVM_CHECK_(condition, text) \
-  (condition) ? (void)0             \
+#define TVM_CHECK_(condition, text, ...) \
+  (condition) ? (void)0                  \
               : ::tvm::runtime::detail::Voidify() & \
-                    ::tvm::runtime::detail::FatalMessage(__FILE__, __LINE__, text).stream()
-#define ICHECK(condition) TVM_CHECK_(condition, #condition)
-#define ICHECK_EQ(a, b) TVM_CHECK_((a) == (b), #a " == " #b) << (a) << " vs. " << (b) << " "
-#define ICHECK_NE(a, b) TVM_CHECK_((a) != (b), #a " != " #b) << (a) << " vs. " << (b) << " "
-#define ICHECK_LT(a, b) TVM_CHECK_((a) < (b), #a " < " #b) << (a) << " vs. " << (b) << " "
-#define ICHECK_LE(a, b) TVM_CHECK_((a) <= (b), #a " <= " #b) << (a) << " vs. " << (b) << " "
-#define ICHECK_GT(a, b) TVM_CHECK_((a) > (b), #a " > " #b) << (a) << " vs. " << (b) << " "
-#define ICHECK_GE(a, b) TVM_CHECK_((a) >= (b), #a " >= " #b) << (a) << " vs. " << (b) << " "
+                    ::tvm::runtime::detail::FatalMessage(__FILE__, __LINE__, text, __VA_ARGS__).stream()
+#define TVM_COMPARE_(a, op, b) \
+  TVM_CHECK_((a)op(b), #a " " #op " " #b, ::tvm::runtime::Cat(": ", (a), " vs. ", (b)))
+#define ICHECK(condition) TVM_CHECK_(condition, #condition, "")
+#define ICHECK_EQ(a, b) TVM_COMPARE_(a, ==, b)
+#define ICHECK_NE(a, b) TVM_COMPARE_(a, !=, b)
+#define ICHECK_LT(a, b) TVM_COMPARE_(a, <, b)
+#define ICHECK_LE(a, b) TVM_COMPARE_(a, <=, b)
+#define ICHECK_GT(a, b) TVM_COMPARE_(a, >, b)
+#define ICHECK_GE(a, b) TVM_COMPARE_(a, >=, b)
 #define ICHECK_NOTNULL(value) ::tvm::runtime::detail::NotNull((value), #value, __FILE__, __LINE__)
 #define CHECK(condition) ICHECK(condition)
 #define CHECK_EQ(a, b) ICHECK_EQ(a, b)

@@ -71,6 +71,13 @@ class TVM_DLL TVMArgValue {
   }
   template <class Ref>
   Ref AsObjectRef() const;
+  // If the caller gave the object away: drops the caller's reference.
+  void ReleaseMoved() const {
+    if (type_code_ != kTVMObjectRValueRefArg) return;
+    auto** slot = static_cast<Object**>(value_.v_handle);
+    if (*slot != nullptr) (*slot)->DecRef();
+    *slot = nullptr;
+  }
   template <class T>
   bool IsObjectRef() const {
     return is_null() || (IsObject() && operator ObjectRef().as<typename T::ContainerType>() != nullptr);
@@ -287,7 +294,10 @@ namespace detail {
 template <class T>
 T ConvertArgument(const TVMArgs& args, int i, const std::string& name) {
   try {
-    return static_cast<T>(args[i]);
+    TVMArgValue value = args[i];
+    T argument = static_cast<T>(value);
+    if constexpr (std::is_base_of<ObjectRef, T>::value) value.ReleaseMoved();
+    return argument;
   } catch (const ArgumentError& error) {
     throw error.In(name);
   }

@@ -1,0 +1,5 @@
+"""Arrays of the binding."""
+
+from tvm._ffi._core import NDArrayBase
+
+__all__ = ["NDArrayBase"]

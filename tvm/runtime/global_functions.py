@@ -1,0 +1,90 @@
+"""Containers, objects and devices as global functions ``runtime.*``, under their classic names.
+
+Programs reach them as ``tvm.get_global_func("runtime.Array")`` or ``tvm.runtime._ffi_api.Array``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+from tvm._ffi.registry import register_func
+from tvm._ffi.runtime_ctypes import Device
+from tvm.runtime import ndarray
+from tvm.runtime.container import ADT, Array, Map, ShapeTuple, String, getitem_helper, make_map
+from tvm.runtime.name_transforms import sanitize_name
+from tvm.runtime.object import Object
+from tvm.runtime.packed_func import convert_to_tvm_func
+from tvm.support.dtype import dtype as as_dtype
+
+
+def _make_map(*keys_and_values: Any) -> Map:
+    if len(keys_and_values) % 2:
+        raise ValueError(f"Map needs keys and values in turn, got {len(keys_and_values)} arguments")
+    return make_map(dict(zip(keys_and_values[::2], keys_and_values[1::2], strict=True)))
+
+
+def _map_item(mapping: Any, key: Any) -> Any:
+    if key not in mapping:
+        raise KeyError(key)
+    return mapping[key]
+
+
+def _map_items(mapping: Any) -> Array:
+    return Array([part for item in mapping.items() for part in item])
+
+
+def _item(sequence: Any, index: int) -> Any:
+    return getitem_helper(sequence, type(sequence).__getitem__, len(sequence), index)
+
+
+def _pointer_hash(value: Any) -> int:
+    native = value._native if isinstance(value, Object) else None
+    return id(value) if native is None else int(native.handle.value or 0)
+
+
+def _set_stream(device_type: int, device_id: int, stream: Any) -> None:
+    address = stream.value if isinstance(stream, ctypes.c_void_p) else stream
+    Device(device_type, device_id).set_raw_stream(ctypes.c_void_p(address) if address else None)
+
+
+def _allocate(shape: Any, dtype: Any, device: Device, mem_scope: str | None) -> Any:
+    return ndarray.empty(tuple(shape), dtype, device, mem_scope)
+
+
+def _create_view(array: Any, shape: Any, dtype: Any, relative_byte_offset: int = 0) -> Any:
+    return array._create_view(tuple(shape), as_dtype(dtype), relative_byte_offset)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "Array": lambda *items: Array(items),
+    "ArrayGetItem": _item,
+    "ArraySize": len,
+    "Map": _make_map,
+    "MapSize": len,
+    "MapGetItem": _map_item,
+    "MapCount": lambda mapping, key: int(key in mapping),
+    "MapItems": _map_items,
+    "String": String,
+    "GetFFIString": str,
+    "ShapeTuple": lambda *extents: ShapeTuple(extents),
+    "GetShapeTupleSize": len,
+    "GetShapeTupleElem": _item,
+    "ADT": lambda tag, *fields: ADT(tag, fields),
+    "Tuple": lambda *fields: ADT(0, fields),
+    "GetADTTag": lambda adt: adt.tag,
+    "GetADTSize": len,
+    "GetADTFields": _item,
+    "BoxBool": bool,
+    "UnBoxBool": bool,
+    "ObjectPtrHash": _pointer_hash,
+    "SanitizeName": sanitize_name,
+    "TVMSetStream": _set_stream,
+    "TVMArrayAllocWithScope": _allocate,
+    "TVMArrayCreateView": _create_view,
+}
+
+for _name, _function in FUNCTIONS.items():
+    # a type is not called when it crosses, so it needs a function around it
+    register_func(f"runtime.{_name}", convert_to_tvm_func(_function), override=True)
