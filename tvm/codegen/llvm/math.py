@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tvm.codegen.vector_math import FLOAT32_FUNCTIONS, MathFunction
-from tvm.tir.expr import Var
+from tvm.codegen.vector_math import FLOAT32_FUNCTIONS, MathFunction, scaled_in_halves
+from tvm.tir.expr import Call, Var
+from tvm.tir.intrinsics import INTRINSICS
 
 from .code import Code
 from .statements import Frame, FunctionWriter
@@ -18,6 +19,9 @@ from .types import FLOAT32, TYPES, mask_type, quoted, splat
 
 if TYPE_CHECKING:
     from .module import ModuleWriter
+
+
+LDEXP = INTRINSICS["ldexp"]
 
 
 class MathWriter(FunctionWriter):
@@ -29,6 +33,15 @@ class MathWriter(FunctionWriter):
         self.no_wrap = ""
         self.exact_fma = module.options.cpu.has_fma
         self._written: dict[int, tuple[Any, str]] = {}
+
+    def visit_call(self, call: Call) -> Any:
+        if call.op is LDEXP and not self._scales(call.dtype.lanes):
+            return self.visit(scaled_in_halves(*call.args))
+        return super().visit_call(call)
+
+    def _scales(self, lanes: int) -> bool:
+        """Whether the processor multiplies vectors by powers of two in an instruction."""
+        return lanes > 1 and self.module.options.cpu.has_avx512f
 
     def visit(self, node: Any) -> Any:
         found = self._written.get(id(node))

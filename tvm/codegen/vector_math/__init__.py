@@ -4,6 +4,7 @@ Each is a range reduction and a polynomial, at most 2 units in the last place of
 infinities, NaN and denormals. They hold for any number of lanes.
 """
 
+from .bits import scaled_in_halves
 from .table import FLOAT32_FUNCTIONS, MathFunction
 
-__all__ = ["FLOAT32_FUNCTIONS", "MathFunction"]
+__all__ = ["FLOAT32_FUNCTIONS", "MathFunction", "scaled_in_halves"]

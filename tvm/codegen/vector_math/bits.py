@@ -95,6 +95,20 @@ def power_of_two(exponent: Lanes) -> Lanes:
     return from_bits((exponent + integer(exponent, 127)) << integer(exponent, 23))
 
 
+def scaled(x: Lanes, exponent: Lanes) -> Lanes:
+    """``x * 2.0**exponent``, rounded once."""
+    return builtin.intrinsic_call(x.dtype, "ldexp", (x, exponent))
+
+
+def scaled_in_halves(x: Lanes, exponent: Lanes) -> Lanes:
+    """:func:`scaled` by products, for processors without an instruction.
+
+    The first half cannot overflow or vanish, so that results among the denormals are rounded once.
+    """
+    half = exponent >> integer(x, 1)
+    return x * power_of_two(half) * power_of_two(exponent - half)
+
+
 def widen(x: Lanes) -> Lanes:
     """The same value in float64."""
     return Cast(FLOAT64.with_lanes(x.dtype.lanes), x)

@@ -1,8 +1,7 @@
 """exp, exp2, exp10, sinh, cosh, tanh, sigmoid.
 
 exp(x) = 2**n * exp(r) with n the integer nearest to x / ln 2, so that |r| <= ln 2 / 2. The product with r's
-two-part constant is exact in a fused multiply-add. The scale is applied in two halves: the first cannot
-overflow or vanish, so that results among the denormals are rounded once.
+two-part constant is exact in a fused multiply-add.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .bits import (
     integer,
     number,
     polynomial,
-    power_of_two,
+    scaled,
     select,
 )
 
@@ -47,11 +46,6 @@ def _nearest(x: Lanes, factor: float) -> tuple[Lanes, Lanes]:
     return shifted - number(x, ROUNDER), bits(shifted) - integer(x, ROUNDER_BITS)
 
 
-def _scaled(x: Lanes, exponent: Lanes) -> Lanes:
-    half = exponent >> integer(x, 1)
-    return x * power_of_two(half) * power_of_two(exponent - half)
-
-
 def _exp_of_rest(r: Lanes) -> Lanes:
     # adding 1 last keeps the error of the sum before it below a quarter of a unit
     return fma(r * r, polynomial(r, EXP), r) + number(r, 1.0)
@@ -62,21 +56,21 @@ def exp(x: Lanes, less: int = 0) -> Lanes:
     x = clamp(x, -104.5, 90.5)
     n, exponent = _nearest(x, LOG2_E)
     r = fma(n, -LN2[1], fma(n, -LN2[0], x))
-    return _scaled(_exp_of_rest(r), exponent - integer(x, less) if less else exponent)
+    return scaled(_exp_of_rest(r), exponent - integer(x, less) if less else exponent)
 
 
 def exp2(x: Lanes) -> Lanes:
     x = clamp(x, -151.0, 129.0)
     n, exponent = _nearest(x, 1.0)
     r = x - n
-    return _scaled(fma(polynomial(r, EXP2), r, 1.0), exponent)
+    return scaled(fma(polynomial(r, EXP2), r, 1.0), exponent)
 
 
 def exp10(x: Lanes) -> Lanes:
     x = clamp(x, -45.5, 39.0)
     n, exponent = _nearest(x, LN10 * LOG2_E)
     r = fma(n, -LOG10_2[1], fma(n, -LOG10_2[0], x))
-    return _scaled(_exp_of_rest(r * number(x, LN10)), exponent)
+    return scaled(_exp_of_rest(r * number(x, LN10)), exponent)
 
 
 def tanh(x: Lanes) -> Lanes:
