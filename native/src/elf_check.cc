@@ -1,6 +1,8 @@
 // What the loader and the look-up of symbols rely on, table by table.
 #include "elf_check.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -13,12 +15,18 @@ namespace {
 #if defined(__x86_64__)
 constexpr uint32_t kRelative = R_X86_64_RELATIVE;
 constexpr uint32_t kIndirect = R_X86_64_IRELATIVE;
+constexpr uint32_t kKnown[] = {R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_RELATIVE, R_X86_64_DTPMOD64,
+                               R_X86_64_DTPOFF64, R_X86_64_TPOFF64, R_X86_64_TLSDESC, R_X86_64_IRELATIVE};
 #elif defined(__aarch64__)
 constexpr uint32_t kRelative = R_AARCH64_RELATIVE;
 constexpr uint32_t kIndirect = R_AARCH64_IRELATIVE;
+constexpr uint32_t kKnown[] = {R_AARCH64_ABS64, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_AARCH64_RELATIVE,
+                               R_AARCH64_TLS_DTPMOD, R_AARCH64_TLS_DTPREL, R_AARCH64_TLS_TPREL, R_AARCH64_TLSDESC,
+                               R_AARCH64_IRELATIVE};
 #else
 constexpr uint32_t kRelative = ~0u;
 constexpr uint32_t kIndirect = ~0u;
+constexpr uint32_t kKnown[] = {kRelative};
 #endif
 
 constexpr uint64_t kMostMemory = uint64_t{1} << 40;
@@ -89,11 +97,12 @@ class ElfChecker {
     }
   }
 
-  // Sections say once more where the segments' bytes belong.
+  // Sections say once more where the segments' bytes belong, and what the dynamic entries tell.
   void CheckSections() {
     const ElfHeader& header = file_.header();
     if (header.e_shoff == 0 || header.e_shentsize != sizeof(ElfW(Shdr))) return;
     const char* table = file_.AtOffset(header.e_shoff, uint64_t{header.e_shnum} * sizeof(ElfW(Shdr)), "its section headers");
+    uint64_t relocations = 0;
     for (int i = 0; i < header.e_shnum; ++i) {
       ElfW(Shdr) section;
       std::memcpy(&section, table + i * sizeof(section), sizeof(section));
@@ -102,6 +111,20 @@ class ElfChecker {
           file_.AtOffset(section.sh_offset, section.sh_size, "a section")) {
         ElfFile::Fail("the section at address ", section.sh_addr, " is not where its segment is");
       }
+      relocations += section.sh_type == SHT_RELA ? section.sh_size : 0;
+      CheckSection(section);
+    }
+    if (relocations != file_.Value(DT_RELASZ) + file_.Value(DT_PLTRELSZ)) ElfFile::Fail("some relocations are missing");
+  }
+
+  void CheckSection(const ElfW(Shdr)& section) {
+    static const std::map<uint32_t, int64_t> tags = {
+        {SHT_DYNSYM, DT_SYMTAB}, {SHT_HASH, DT_HASH}, {SHT_GNU_HASH, DT_GNU_HASH}, {SHT_GNU_versym, DT_VERSYM},
+        {SHT_GNU_verneed, DT_VERNEED}, {SHT_GNU_verdef, DT_VERDEF}, {SHT_INIT_ARRAY, DT_INIT_ARRAY}, {SHT_FINI_ARRAY, DT_FINI_ARRAY},
+    };
+    auto found = tags.find(section.sh_type);
+    if (found != tags.end() && file_.Value(found->second) != section.sh_addr) {
+      ElfFile::Fail("the section at address ", section.sh_addr, " is not what the dynamic entry says");
     }
   }
 
@@ -110,6 +133,7 @@ class ElfChecker {
     if (file_.Value(DT_REL) != 0 || file_.Value(DT_RELRSZ_) % sizeof(ElfW(Addr)) != 0) ElfFile::Fail("its relocations are of an unknown form");
     for (const ElfEntry& entry : file_.dynamic()) {
       uint64_t value = entry.d_un.d_val;
+      if (entry.d_tag < 0 || entry.d_tag > DT_HIPROC) ElfFile::Fail("a dynamic entry is of the unknown kind ", entry.d_tag);
       switch (entry.d_tag) {
         case DT_NEEDED: needed_.insert(file_.Text(value, "a library that it needs")); break;
         case DT_SONAME:
@@ -242,6 +266,8 @@ class ElfChecker {
     uint64_t target = relocation.r_addend;
     if (!file_.IsWritable(relocation.r_offset, sizeof(ElfW(Addr)))) ElfFile::Fail("a relocation changes what is not writable");
     if (symbol != 0 && symbol >= file_.num_symbols()) ElfSymbolOutside(symbol);
+    bool is_known = kRelative == ~0u || std::find(std::begin(kKnown), std::end(kKnown), type) != std::end(kKnown);
+    if (!is_known) ElfFile::Fail("a relocation is of the unknown kind ", type);
     if (type == kIndirect && !file_.IsCode(target)) ElfFile::Fail("a function that the loader calls is no code");
     if (type == kRelative && file_.SegmentOf(target, 0) == nullptr) ElfFile::Fail("a relocation points to nothing");
     relocated_[relocation.r_offset] = type == kRelative ? target : 0;
