@@ -8,7 +8,9 @@ with target:
 from . import generic, image, nn, tag, utils, x86
 from .broadcast import *
 from .creation import *
+from .einsum import einsum, einsum_extents, einsum_letters
 from .indexing import *
+from .indexing import unravel as unravel_index
 from .joining import *
 from .layout import layout_transform
 from .math import *
@@ -17,6 +19,8 @@ from .reduction import *
 from .scan import cumprod, cumsum
 from .scatter import scatter_elements, scatter_nd
 from .searchsorted import searchsorted
+from .sequence import matrix_set_diag, reverse_sequence, sequence_mask, sliding_window
+from .setting import invert_permutation, sparse_to_dense, strided_set
 from .shaping import *
 from .slicing import strided_slice
 from .sort import argsort, sort, topk

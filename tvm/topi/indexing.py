@@ -77,6 +77,51 @@ def gather_nd(
     return te.compute(list(out), element, name="T_gather_nd", tag=tag.INJECTIVE)
 
 
+def adv_index(data: te.Tensor, indices: Sequence[te.Tensor]) -> te.Tensor:
+    """Pick elements by one index tensor for each of the leading axes; the indices broadcast."""
+    picked = _broadcast([dims(x.shape) for x in indices])
+
+    def element(*i: Any) -> Any:
+        at = []
+        for x, extent in zip(indices, dims(data.shape), strict=False):
+            own = dims(x.shape)
+            place = i[len(picked) - len(own) : len(picked)]
+            index = x(*[0 if e == 1 else v for v, e in zip(place, own, strict=True)])
+            at.append(tir.if_then_else(index < 0, index + extent, index))
+        return data(*at, *i[len(picked) :])
+
+    shape = [*picked, *data.shape[len(indices) :]]
+    return te.compute(shape, element, name="advanced_index", tag=tag.INJECTIVE)
+
+
+def _broadcast(shapes: Sequence[Sequence[Any]]) -> list[Any]:
+    """The shape that all of them broadcast to."""
+    rank = max([len(s) for s in shapes])
+    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
+    return [
+        next((e for e in extents if not (isinstance(e, int) and e == 1)), 1)
+        for extents in zip(*padded, strict=True)
+    ]
+
+
+def unravel(indices: te.Tensor, shape: te.Tensor) -> te.Tensor:
+    """The index in each dimension of row-major positions; dimensions run along a new first axis."""
+    rank = dims(shape.shape)[0]
+
+    def element(which: Any, *i: Any) -> Any:
+        rest = indices(*i)
+        found = tir.const(0, indices.dtype)
+        for axis in reversed(range(rank)):
+            extent = shape(axis).astype(indices.dtype)
+            # the leading index is what is left
+            part = tir.indexmod(rest, extent) if axis else rest
+            found = tir.Select(tir.EQ(which, axis), part, found)
+            rest = tir.indexdiv(rest, extent)
+        return found
+
+    return te.compute([rank, *indices.shape], element, name="T_unravel", tag=tag.INJECTIVE)
+
+
 def where(condition: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
     """Elements of `x` where the condition holds, of `y` elsewhere, with broadcasting."""
     shape = te.tensor_ops.broadcast_shape(x.shape, y.shape, "where")
@@ -126,6 +171,7 @@ def trilu(data: te.Tensor, k: Any, upper: bool) -> te.Tensor:
 
 
 __all__ = [
+    "adv_index",
     "gather",
     "gather_nd",
     "one_hot",

@@ -33,9 +33,9 @@ def nest(names: str, extents: Sequence[Any], body: Callable[[list[tir.Var]], tir
 
 def store(buffer: tir.Buffer, value: Any, indices: Sequence[Any]) -> tir.Stmt:
     """buffer[indices] = value"""
-    return tir.BufferStore(buffer, value, list(indices) or [0])
+    return tir.BufferStore(buffer, value, list(indices))
 
 
 def load(buffer: tir.Buffer, indices: Sequence[Any]) -> PrimExpr:
     """buffer[indices]"""
-    return tir.BufferLoad(buffer, list(indices) or [0])
+    return tir.BufferLoad(buffer, list(indices))

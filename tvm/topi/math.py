@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
@@ -105,7 +105,58 @@ def reinterpret(x: te.Tensor, dtype: str) -> te.Tensor:
     return elementwise(x, lambda v: tir.reinterpret(dtype, v), "T_reinterpret")
 
 
+def fixed_point_multiply(x: te.Tensor, multiplier: int, shift: int) -> te.Tensor:
+    """x * multiplier * 2**(shift - 31), rounded.
+
+    Parameters
+    ----------
+    x : te.Tensor
+        int32 numbers.
+    multiplier : int
+        A fixed-point number with 31 bits behind the point.
+    shift : int
+        An exponent of two.
+    """
+    m, q, s = [tir.const(value, "int32") for value in (multiplier, 31, shift)]
+    return elementwise(x, lambda v: tir.q_multiply_shift(v, m, q, s), "T_fixed_point_multiply")
+
+
+def fixed_point_multiply_per_axis(
+    x: te.Tensor,
+    y: te.Tensor,
+    lshift: te.Tensor,
+    rshift: te.Tensor,
+    is_lshift_required: int,
+    is_rshift_required: int,
+    axes: Sequence[int],
+) -> te.Tensor:
+    """As `fixed_point_multiply`, with a multiplier and shifts for each place along `axes`.
+
+    Parameters
+    ----------
+    x : te.Tensor
+        int32 numbers.
+    y, lshift, rshift : te.Tensor
+        Multipliers, shifts to the left before the product, shifts to the right after it.
+    is_lshift_required, is_rshift_required : int
+        Whether there is a shift that is not 0.
+    axes : sequence of int
+        The axes of `x` that the axes of `y` stand for.
+    """
+    flags = [tir.const(int(f), "bool") for f in (is_lshift_required, is_rshift_required)]
+
+    def element(*i: Any) -> PrimExpr:
+        at = [i[axis] for axis in axes]
+        return tir.q_multiply_shift_per_axis(
+            x(*i), y(*at), lshift(*at), rshift(*at), tir.const(31, "int32"), *flags
+        )
+
+    return te.compute(x.shape, element, name="T_fixed_point_multiply_per_axis", tag=tag.BROADCAST)
+
+
 __all__ = [
+    "fixed_point_multiply",
+    "fixed_point_multiply_per_axis",
     "abs",
     "acos",
     "acosh",

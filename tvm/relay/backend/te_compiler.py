@@ -175,8 +175,15 @@ def schedule_for(graph: ComputeGraph, target: Target) -> te.Schedule:
         sch = topi_generic.schedule_injective(graph.outputs)
     else:
         sch = make(graph.anchor.attrs, graph.outputs, target)
+    # what is no compute reads its inputs in memory
+    in_memory = {
+        id(tensor.op)
+        for stage in sch.stages
+        if not isinstance(stage.op, te.tensor.ComputeOp)
+        for tensor in stage.op.input_tensors
+    }
     for scalar in graph.scalars:
-        if scalar.op in sch.stage_map:
+        if scalar.op in sch.stage_map and id(scalar.op) not in in_memory:
             sch[scalar].compute_inline()
     return sch
 

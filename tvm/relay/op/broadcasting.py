@@ -91,6 +91,29 @@ COLLAPSE_SUM_LIKE = define_op(
 )
 
 
+class CollapseSumToAttrs(Attrs, key="relay.attrs.CollapseSumToAttrs"):
+    """The shape wanted."""
+
+    shape: tuple[int, ...]
+
+
+def _collapse_to_type(attrs: CollapseSumToAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "collapse_sum_to")
+    broadcast_shapes(shape_of_type(data), attrs.shape, "collapse_sum_to")
+    return tensor(attrs.shape, data.dtype)
+
+
+COLLAPSE_SUM_TO = define_op(
+    "collapse_sum_to",
+    CollapseSumToAttrs,
+    inputs=("data",),
+    infer_type=_collapse_to_type,
+    fuse=OpPattern.COMM_REDUCE,
+    compute=lambda attrs, inputs, out_type: [topi.collapse_sum(inputs[0], out_type.shape)],
+    schedules=COLLAPSE_SUM_LIKE.schedules,
+)
+
+
 def broadcast_to(data: RelayExpr, shape: Sequence[int] | RelayExpr) -> RelayExpr:
     """Repeat axes of extent 1 to reach a shape.
 
@@ -114,3 +137,16 @@ def broadcast_to_like(data: RelayExpr, broadcast_type: RelayExpr) -> RelayExpr:
 def collapse_sum_like(data: RelayExpr, collapse_type: RelayExpr) -> RelayExpr:
     """Sum over axes to reach another tensor's shape: the reverse of broadcasting."""
     return COLLAPSE_SUM_LIKE(data, collapse_type)
+
+
+def collapse_sum_to(data: RelayExpr, shape: Sequence[int] | RelayExpr) -> RelayExpr:
+    """Sum over axes to reach a shape: the reverse of broadcasting.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    shape : sequence of int
+        The shape wanted.
+    """
+    return COLLAPSE_SUM_TO(data, shape=as_ints(shape))

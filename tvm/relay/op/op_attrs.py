@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from .algorithm import ArgsortAttrs, SearchSortedAttrs, SortAttrs, TopKAttrs
+from .broadcasting import CollapseSumToAttrs
 from .creation import (
     ArangeAttrs,
     InitOpAttrs,
     ShapeOfAttrs,
 )
+from .fixed_point import FixedPointMultiplyAttrs, FixedPointMultiplyPerAxisAttrs
 from .image import (
     AffineGridAttrs,
     CropAndResizeAttrs,
@@ -90,6 +92,13 @@ from .scatter import (
     ScatterElementsAttrs,
     ScatterNDAttrs,
 )
+from .sequence import (
+    MatrixSetDiagAttrs,
+    ReverseSequenceAttrs,
+    SequenceMaskAttrs,
+    SlidingWindowAttrs,
+)
+from .setting import EinsumAttrs, SparseToDenseAttrs
 from .shaping import (
     ExpandDimsAttrs,
     LayoutTransformAttrs,
@@ -106,6 +115,15 @@ from .unary import (
 )
 
 __all__ = [
+    "SparseToDenseAttrs",
+    "EinsumAttrs",
+    "SlidingWindowAttrs",
+    "SequenceMaskAttrs",
+    "ReverseSequenceAttrs",
+    "MatrixSetDiagAttrs",
+    "FixedPointMultiplyPerAxisAttrs",
+    "FixedPointMultiplyAttrs",
+    "CollapseSumToAttrs",
     "UpSamplingAttrs",
     "UpSampling3DAttrs",
     "SubPixelAttrs",

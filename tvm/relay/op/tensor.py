@@ -36,10 +36,12 @@ from .creation import (
     shape_of,
     zeros,
 )
+from .fixed_point import fixed_point_multiply, fixed_point_multiply_per_axis
 from .joining import (
     concatenate,
     stack,
 )
+from .setting import einsum
 from .unary import (
     abs,
     acos,
@@ -56,6 +58,9 @@ from .unary import (
     cosh,
     erf,
     exp,
+    fast_erf,
+    fast_exp,
+    fast_tanh,
     floor,
     isfinite,
     isinf,
@@ -80,6 +85,12 @@ from .unary import (
 )
 
 __all__ = [
+    "fast_erf",
+    "fast_tanh",
+    "fast_exp",
+    "fixed_point_multiply_per_axis",
+    "fixed_point_multiply",
+    "einsum",
     "abs",
     "acos",
     "acosh",

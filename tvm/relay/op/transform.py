@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .broadcasting import broadcast_to, broadcast_to_like, collapse_sum_like
+from .broadcasting import broadcast_to, broadcast_to_like, collapse_sum_like, collapse_sum_to
 from .creation import arange, full, full_like
 from .indexing import (
     gather,
@@ -17,6 +17,14 @@ from .indexing import (
 from .joining import meshgrid, repeat, split, tile
 from .scan import cumprod, cumsum
 from .scatter import scatter_elements, scatter_nd
+from .sequence import matrix_set_diag, reverse_sequence, sequence_mask, sliding_window
+from .setting import (
+    adv_index,
+    invert_permutation,
+    sparse_to_dense,
+    strided_set,
+    unravel_index,
+)
 from .shaping import (
     expand_dims,
     layout_transform,
@@ -30,6 +38,16 @@ from .shaping import (
 from .unary import cast, cast_like, reinterpret
 
 __all__ = [
+    "collapse_sum_to",
+    "unravel_index",
+    "strided_set",
+    "sparse_to_dense",
+    "invert_permutation",
+    "adv_index",
+    "sliding_window",
+    "sequence_mask",
+    "reverse_sequence",
+    "matrix_set_diag",
     "arange",
     "broadcast_to",
     "broadcast_to_like",

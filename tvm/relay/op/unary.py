@@ -119,6 +119,12 @@ ZEROS_LIKE = unary("zeros_like", lambda x: topi.full_like(x, 0), np.zeros_like)
 ONES_LIKE = unary("ones_like", lambda x: topi.full_like(x, 1), np.ones_like)
 
 
+# the exact functions are vectorised and cost no more than classic approximations of them
+FAST_EXP = unary("fast_exp", topi.fast_exp, np.exp, precision=_FLOAT32)
+FAST_TANH = unary("fast_tanh", topi.fast_tanh, np.tanh, precision=_FLOAT32)
+FAST_ERF = unary("fast_erf", topi.fast_erf, precision=_FLOAT32)
+
+
 def _predicate(
     name: str, function: Callable[[te.Tensor], te.Tensor], fold: Callable[[np.ndarray], np.ndarray]
 ) -> Op:
@@ -319,3 +325,6 @@ ones_like = _public(ONES_LIKE, "Ones in the shape and dtype of a tensor.")
 isnan = _public(ISNAN, "Whether each element is not a number.")
 isfinite = _public(ISFINITE, "Whether each element is finite.")
 isinf = _public(ISINF, "Whether each element is infinite.")
+fast_exp = _public(FAST_EXP, "Exponential, element by element.")
+fast_tanh = _public(FAST_TANH, "Hyperbolic tangent, element by element.")
+fast_erf = _public(FAST_ERF, "Gauss error function, element by element.")

@@ -176,6 +176,21 @@ SOFTMAX = define_op(
     gradient=_softmax_gradient,
     precision=Precision.KEEP_FLOAT32,
 )
+FAST_SOFTMAX = define_op(
+    "nn.fast_softmax",
+    SoftmaxAttrs,
+    inputs=("data",),
+    infer_type=_softmax_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [topi.nn.fast_softmax(inputs[0], attrs.axis)],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.schedule_softmax(outs),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_softmax(outs),
+    },
+    fold=_numpy_softmax,
+    gradient=_softmax_gradient,
+    precision=Precision.KEEP_FLOAT32,
+)
 LOG_SOFTMAX = define_op(
     "nn.log_softmax",
     SoftmaxAttrs,
@@ -369,6 +384,11 @@ def softmax(data: RelayExpr, axis: int = -1) -> RelayExpr:
         The axis.
     """
     return SOFTMAX(data, axis=as_int(axis))
+
+
+def fast_softmax(data: RelayExpr, axis: int = -1) -> RelayExpr:
+    """`softmax` with the fast exponential."""
+    return FAST_SOFTMAX(data, axis=as_int(axis))
 
 
 def log_softmax(data: RelayExpr, axis: int = -1) -> RelayExpr:

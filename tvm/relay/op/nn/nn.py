@@ -7,6 +7,7 @@ from .activation import (
     bias_add,
     dropout,
     dropout_raw,
+    fast_softmax,
     leaky_relu,
     log_softmax,
     mirror_pad,
@@ -47,6 +48,7 @@ from .rearrange import batch_to_space_nd, depth_to_space, space_to_batch_nd, spa
 from .upsampling import upsampling, upsampling3d
 
 __all__ = [
+    "fast_softmax",
     "upsampling3d",
     "upsampling",
     "space_to_depth",

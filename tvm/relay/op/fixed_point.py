@@ -1,0 +1,102 @@
+"""Products of integers with fixed-point numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+
+from .attributes import as_int, as_ints
+from .registry import OpPattern, define_op
+from .types import expect, expect_tensor
+
+
+class FixedPointMultiplyAttrs(Attrs, key="relay.attrs.FixedPointMultiplyAttrs"):
+    """A multiplier with 31 bits behind the point, and an exponent of two."""
+
+    multiplier: int
+    shift: int
+
+
+class FixedPointMultiplyPerAxisAttrs(Attrs, key="relay.attrs.FixedPointMultiplyPerAxisAttrs"):
+    """Which shifts there are, and the axes along which multipliers change."""
+
+    is_lshift_required: bool = False
+    is_rshift_required: bool = False
+    axes: tuple[int, ...] = ()
+
+
+def _fixed_point_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "fixed_point_multiply", "x")
+    expect(data.dtype == "int32", f"fixed_point_multiply requires int32, got {data.dtype}")
+    return data
+
+
+FIXED_POINT_MULTIPLY = define_op(
+    "fixed_point_multiply",
+    FixedPointMultiplyAttrs,
+    inputs=("data",),
+    infer_type=_fixed_point_type,
+    fuse=OpPattern.ELEMWISE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.fixed_point_multiply(inputs[0], attrs.multiplier, attrs.shift)
+    ],
+)
+FIXED_POINT_MULTIPLY_PER_AXIS = define_op(
+    "fixed_point_multiply_per_axis",
+    FixedPointMultiplyPerAxisAttrs,
+    inputs=("x", "m", "lshift", "rshift"),
+    infer_type=_fixed_point_type,
+    fuse=OpPattern.BROADCAST,
+    compute=lambda attrs, inputs, out_type: [
+        topi.fixed_point_multiply_per_axis(
+            *inputs, attrs.is_lshift_required, attrs.is_rshift_required, attrs.axes
+        )
+    ],
+)
+
+
+def fixed_point_multiply(data: RelayExpr, multiplier: int, shift: int) -> RelayExpr:
+    """data * multiplier * 2**(shift - 31), rounded.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        int32 numbers.
+    multiplier : int
+        A fixed-point number with 31 bits behind the point.
+    shift : int
+        An exponent of two.
+    """
+    return FIXED_POINT_MULTIPLY(data, multiplier=as_int(multiplier), shift=as_int(shift))
+
+
+def fixed_point_multiply_per_axis(
+    x: RelayExpr,
+    y: RelayExpr,
+    lshift: RelayExpr,
+    rshift: RelayExpr,
+    is_lshift_required: bool,
+    is_rshift_required: bool,
+    axes: int | Sequence[int],
+) -> RelayExpr:
+    """As `fixed_point_multiply`, with a multiplier and shifts for each place along `axes`.
+
+    Parameters
+    ----------
+    x : relay.Expr
+        int32 numbers.
+    y, lshift, rshift : relay.Expr
+        Multipliers, shifts to the left before the product, shifts to the right after it.
+    is_lshift_required, is_rshift_required : bool
+        Whether there is a shift that is not 0.
+    axes : int or sequence of int
+        The axes of `x` that the axes of `y` stand for.
+    """
+    return FIXED_POINT_MULTIPLY_PER_AXIS(
+        x, y, lshift, rshift, is_lshift_required=bool(is_lshift_required),
+        is_rshift_required=bool(is_rshift_required), axes=as_ints(axes),
+    )  # fmt: skip

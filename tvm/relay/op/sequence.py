@@ -1,0 +1,252 @@
+"""Operators on rows of different lengths, windows that slide, and diagonals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+
+from .attributes import as_float, as_int, as_ints
+from .registry import OpPattern, define_op
+from .types import (
+    apply,
+    expect,
+    expect_dim,
+    expect_same_dtype,
+    expect_tensor,
+    positive_axis,
+    shape_of_type,
+    tensor,
+)
+
+
+class SequenceMaskAttrs(Attrs, key="relay.attrs.SequenceMaskAttrs"):
+    """What stands behind the end of a sequence, and the axis of its places."""
+
+    mask_value: float = 0.0
+    axis: int = 0
+
+
+class ReverseSequenceAttrs(Attrs, key="relay.attrs.ReverseSequenceAttrs"):
+    """The axes of places and of sequences."""
+
+    seq_axis: int = 1
+    batch_axis: int = 0
+
+
+class SlidingWindowAttrs(Attrs, key="relay.attrs.SlidingWindowAttrs"):
+    """The first axis that the window covers, its extents and its steps."""
+
+    axis: int
+    window_shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class MatrixSetDiagAttrs(Attrs, key="relay.attrs.MatrixSetDiagAttrs"):
+    """The lowest and the highest diagonal, and where shorter ones stand."""
+
+    k1: int = 0
+    k2: int = 0
+    super_diag_right_align: bool = True
+    sub_diag_right_align: bool = False
+
+
+def _sequence_mask_type(attrs: SequenceMaskAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "sequence_mask"
+    data = expect_tensor(arg_types[0], who)
+    lengths = expect_tensor(arg_types[1], who, "valid_length", 1)
+    expect(attrs.axis in (0, 1), f"{who} requires an axis of 0 or 1, got {attrs.axis}")
+    expect(len(data.shape) > 1, f"{who} requires data of rank 2 or more")
+    batch = shape_of_type(data)[1 - attrs.axis]
+    expect_dim(shape_of_type(lengths)[0], batch, who, "the number of lengths")
+    return data
+
+
+def _reverse_sequence_type(attrs: ReverseSequenceAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "reverse_sequence"
+    data = expect_tensor(arg_types[0], who)
+    lengths = expect_tensor(arg_types[1], who, "seq_lengths", 1)
+    positive_axis(attrs.seq_axis, len(data.shape), who)
+    batch = shape_of_type(data)[positive_axis(attrs.batch_axis, len(data.shape), who)]
+    expect_dim(shape_of_type(lengths)[0], batch, who, "the number of lengths")
+    return data
+
+
+def _sliding_window_type(attrs: SlidingWindowAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "sliding_window"
+    data = expect_tensor(arg_types[0], who)
+    shape = shape_of_type(data)
+    first = positive_axis(attrs.axis, len(shape), who)
+    covered = len(shape) - first
+    expect(
+        len(attrs.window_shape) == len(attrs.strides) == covered,
+        f"{who} requires an extent and a stride for each of the {covered} axes from {attrs.axis} on",
+    )
+    counts = []
+    for extent, window, stride in zip(
+        shape[first:], attrs.window_shape, attrs.strides, strict=True
+    ):
+        expect(
+            not isinstance(extent, int) or window <= extent,
+            f"{who} requires a window within the data, got {window} of {extent}",
+        )
+        counts.append(apply(lambda e, w, s: (e - w) // s + 1, extent, window, stride))
+    return tensor((*shape[:first], *counts, *attrs.window_shape), data.dtype)
+
+
+def _matrix_set_diag_type(attrs: MatrixSetDiagAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "matrix_set_diag"
+    data = expect_tensor(arg_types[0], who)
+    diagonal = expect_tensor(arg_types[1], who, "diagonal")
+    expect_same_dtype((data, diagonal), who)
+    expect(len(data.shape) >= 2, f"{who} requires matrices, got {data}")
+    expect(attrs.k1 <= attrs.k2, f"{who} requires k[0] <= k[1], got {attrs.k1} and {attrs.k2}")
+    is_one = attrs.k1 == attrs.k2
+    ranks = (len(data.shape) - 1,) if is_one else (len(data.shape),)
+    expect(
+        len(diagonal.shape) in ranks,
+        f"{who} requires diagonals of rank {ranks[0]}, got {diagonal}",
+    )
+    return data
+
+
+SEQUENCE_MASK = define_op(
+    "sequence_mask",
+    SequenceMaskAttrs,
+    inputs=("data", "valid_length"),
+    infer_type=_sequence_mask_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.sequence_mask(*inputs, attrs.mask_value, attrs.axis)
+    ],
+)
+REVERSE_SEQUENCE = define_op(
+    "reverse_sequence",
+    ReverseSequenceAttrs,
+    inputs=("data", "seq_lengths"),
+    infer_type=_reverse_sequence_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.reverse_sequence(*inputs, attrs.seq_axis, attrs.batch_axis)
+    ],
+)
+SLIDING_WINDOW = define_op(
+    "sliding_window",
+    SlidingWindowAttrs,
+    inputs=("data",),
+    infer_type=_sliding_window_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.sliding_window(inputs[0], attrs.axis, attrs.window_shape, attrs.strides)
+    ],
+)
+MATRIX_SET_DIAG = define_op(
+    "matrix_set_diag",
+    MatrixSetDiagAttrs,
+    inputs=("data", "diagonal"),
+    infer_type=_matrix_set_diag_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.matrix_set_diag(*inputs, (attrs.k1, attrs.k2), _alignment(attrs))
+    ],
+)
+
+
+def _alignment(attrs: MatrixSetDiagAttrs) -> str:
+    sides = (attrs.super_diag_right_align, attrs.sub_diag_right_align)
+    return "_".join(["RIGHT" if is_right else "LEFT" for is_right in sides])
+
+
+def sequence_mask(
+    data: RelayExpr, valid_length: RelayExpr, mask_value: float = 0, axis: int = 0
+) -> RelayExpr:
+    """Put one value behind the end of each sequence.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        (length, batch, ...), or (batch, length, ...) with axis 1.
+    valid_length : relay.Expr
+        The length of each sequence, (batch,).
+    mask_value : float
+        What stands behind the end.
+    axis : int
+        The axis of the places in the sequence, 0 or 1.
+    """
+    return SEQUENCE_MASK(data, valid_length, mask_value=as_float(mask_value), axis=as_int(axis))
+
+
+def reverse_sequence(
+    data: RelayExpr, seq_lengths: RelayExpr, seq_axis: int = 1, batch_axis: int = 0
+) -> RelayExpr:
+    """Reverse the beginning of each sequence.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The sequences.
+    seq_lengths : relay.Expr
+        How many elements of each sequence are reversed, (batch,).
+    seq_axis, batch_axis : int
+        The axes of places and of sequences.
+    """
+    return REVERSE_SEQUENCE(
+        data, seq_lengths, seq_axis=as_int(seq_axis), batch_axis=as_int(batch_axis)
+    )
+
+
+def sliding_window(
+    data: RelayExpr, axis: int, window_shape: Sequence[int], strides: Sequence[int]
+) -> RelayExpr:
+    """All places of a window over the axes from `axis` on.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    axis : int
+        The first axis that the window covers; it covers all that follow.
+    window_shape, strides : sequence of int
+        The window's extents and steps.
+
+    Returns
+    -------
+    relay.Expr
+        The shape before `axis`, the counts of places, the window's shape.
+    """
+    return SLIDING_WINDOW(
+        data, axis=as_int(axis), window_shape=as_ints(window_shape), strides=as_ints(strides)
+    )
+
+
+def matrix_set_diag(
+    data: RelayExpr,
+    diagonal: RelayExpr,
+    k: int | Sequence[int] = 0,
+    align: str = "RIGHT_LEFT",
+) -> RelayExpr:
+    """Replace diagonals of the last two axes.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        Matrices.
+    diagonal : relay.Expr
+        The new diagonals: (..., length), or (..., count, length) from the highest to the lowest.
+    k : int or pair of int
+        The diagonal, or the lowest and the highest; 0 is the main one, above it count positive.
+    align : str
+        Where shorter diagonals stand: those above the main one, then those below it, "LEFT" or
+        "RIGHT" each.
+    """
+    low, high = (as_ints(k) * 2)[:2]
+    sides = align.split("_")
+    if len(sides) != 2 or not set(sides) <= {"LEFT", "RIGHT"}:
+        raise ValueError(f"matrix_set_diag requires an align such as RIGHT_LEFT, got {align!r}")
+    return MATRIX_SET_DIAG(
+        data, diagonal, k1=low, k2=high, super_diag_right_align=sides[0] == "RIGHT",
+        sub_diag_right_align=sides[1] == "RIGHT",
+    )  # fmt: skip
