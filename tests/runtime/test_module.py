@@ -271,7 +271,9 @@ def test_a_library_that_was_copied_in_part(library_path: str, tmp_path: Path) ->
     code = Path(library_path).read_bytes()
     copy = tmp_path / "part.so"
     copy.write_bytes(code[: len(code) // 2])
-    with pytest.raises(RuntimeError, match=r"part\.so: the file is damaged: .* cut off after \d+ bytes"):
+    with pytest.raises(
+        RuntimeError, match=r"part\.so: the file is damaged: .* cut off after \d+ bytes"
+    ):
         load_module(copy)
 
 
