@@ -130,7 +130,8 @@ class _Scheduler:
         # the copy stands beside what it copies: not in the step of a scan that reads it
         source = self.schedule[tensor]
         is_compute = isinstance(stage.op, te.tensor.ComputeOp)
-        return is_compute and tensor in stage.op.input_tensors and stage.group is source.group
+        beside = stage.group is source.group or tensor.op.name == "state"
+        return is_compute and tensor in stage.op.input_tensors and beside
 
     def cache_write(self, stage: te.Stage) -> None:
         op = stage.op
@@ -204,12 +205,10 @@ class _Scheduler:
             offset = self.rng.randrange(factor)
             self.note(f"storage_align({op.name}, {axis.var.name}, {factor}, {offset})")
             stage.storage_align(axis, factor, offset)
-        elif op.axis and stage.attach_stage is None and self.happens(0.2):
+        elif op.axis and self.happens(0.1):
             self.lay_out(stage)
 
     def lay_out(self, stage: te.Stage) -> None:
-        if self.program.name in ("conv2d", "shared_producers"):
-            return  # where readers look beyond the axes, behind a guard, the layout has no place
         if self.happens(0.5):
             self.note(f"transform_layout({stage.op.name}, reversed)")
             stage.transform_layout(lambda *i: list(reversed(i)))

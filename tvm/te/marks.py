@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from tvm.error import ScheduleError, suggest
+from tvm.ir.expr import PrimExpr
 
 # a scope is one of these, or one of them with a suffix that names a special memory of a device
 STORAGE_SCOPES = ("global", "shared", "warp", "local", "wmma", "m16n8k8", "metal", "amx", "texture")
@@ -74,6 +75,8 @@ def check_pragma(name: Any, value: Any) -> str:
         raise ScheduleError(
             f'pragma requires a known name, got "{name}"', hint=f"did you mean {near[0]}?"
         )
+    if not (value is None or isinstance(value, (str, bool, PrimExpr)) or _is_whole(value)):
+        raise ScheduleError(f"pragma {name} requires a number or a text, got {value!r}")
     if name in _TEXTS and not isinstance(value, str):
         raise ScheduleError(f"pragma {name} requires a text, got {value!r}")
     if name in _NUMBERS and not (value is None or _is_whole(value)):

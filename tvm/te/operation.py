@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from tvm.error import TVMError
 from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
@@ -276,7 +278,7 @@ def _check_states(
 
 def extern(
     shape: Any,
-    inputs: Sequence[Tensor],
+    inputs: Any,
     fcompute: Callable[[list[Buffer], list[Buffer]], Any],
     name: str = "extern",
     dtype: Any = None,
@@ -400,7 +402,7 @@ def const(value: Any, dtype: Any = "int32", span: Any = None) -> PrimExpr:
     if isinstance(value, str):
         raise TVMError(f"const requires a number, got {value!r}")
     kind = as_dtype(dtype)
-    if isinstance(value, Integral) and (kind.is_int or kind.is_uint) and not kind.is_bool:
+    if isinstance(value, (int, np.integer)) and (kind.is_int or kind.is_uint) and not kind.is_bool:
         low = -(1 << (kind.bits - 1)) if kind.is_int else 0
         high = (1 << (kind.bits - kind.is_int)) - 1
         if not low <= value <= high:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,6 +36,9 @@ from .expr import (
 )  # fmt: skip
 from .index_map_inverse import NotInvertibleError, extents_of, invert
 from .stmt_functor import substitute
+
+# elements of which a map's places are listed, to see that they differ
+MAX_LISTED = 1 << 16
 
 
 class IndexMap(Node):
@@ -164,6 +168,22 @@ class IndexMap(Node):
             if size > extent:
                 outside.append(_op.greater_equal(index, extent))
         return IndexMap(tuple(new), tuple(old)), _op.any(*outside), reached
+
+    def is_injective(self, shape: Sequence[int]) -> bool:
+        """Whether no two elements of an array of constant shape come to one place.
+
+        Large arrays need a map that can be inverted.
+        """
+        try:
+            self._inverted(shape)
+        except ValueError:
+            size = math.prod(shape)
+            if size > MAX_LISTED:
+                return False
+            grid = np.indices(shape)
+            places = [self._evaluate(i, grid).ravel() for i in range(len(self.final_indices))]
+            return len(set(zip(*places, strict=True))) == size if places else size <= 1
+        return True
 
     def is_equivalent_to(self, other_map: IndexMap) -> bool:
         """Whether both maps have the same indices, up to the names of variables."""

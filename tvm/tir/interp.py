@@ -239,6 +239,10 @@ class Interpreter(Visitor):
         source = node.args[0]
         return reinterpret(as_numpy(self.visit(source), source.dtype), node.dtype)
 
+    def _call_prefetch(self, node: e.Call) -> Any:
+        """Has no effect on values; what it names may lie behind the end of the memory."""
+        return 0
+
     def _call_ret(self, node: e.Call) -> Any:
         raise _Return(self.visit(node.args[0]))
 

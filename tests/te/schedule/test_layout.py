@@ -124,8 +124,17 @@ def test_misuse_is_refused() -> None:
     a, b, c = plane()
     s = te.create_schedule(c.op)
 
-    with pytest.raises(ValueError, match="an index map of 2 dimensions is required, got 1"):
-        s[b].transform_layout(lambda i: [i])
+    for mapping, text in (
+        (lambda i: [i], "an index map of 2 dimensions is required, got 1"),
+        (
+            lambda i, j: [i // 2, j],
+            r"requires a place of its own for each element, got \[i // 2, j",
+        ),
+        (lambda i, j: [i + 1, j], "requires indices that begin with 0, got i . 1 for B"),
+        (None, "requires a function of 2 indices"),
+    ):
+        with pytest.raises(ScheduleError, match=text):
+            s[b].transform_layout(mapping)
     out = te.extern((8, 6), [b], lambda ins, outs: tvm.tir.Evaluate(0), name="E")
     s = te.create_schedule(out.op)
     with pytest.raises(ScheduleError, match="transform_layout requires a compute or placeholder"):
@@ -142,5 +151,16 @@ def test_loops_of_a_layout_count_from_the_part_that_is_needed() -> None:
     _, last = s[b].transform_layout(lambda i, j: [j, i])
     s[copy].compute_at(s[b], last)
     data = np.arange(24, dtype="float32").reshape(8, 3)
+    (result,) = run(s, [a, c], data)
+    np.testing.assert_array_equal(result, data[3:7] * 2 + 1)
+
+
+def test_a_layout_in_blocks_of_a_part_that_begins_inside_a_block() -> None:
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda i: a[i] * 2, name="B")
+    c = te.compute((4,), lambda i: b[i + 3] + 1, name="C")
+    s = te.create_schedule(c.op)
+    s[b].transform_layout(lambda i: [i // 4, i % 4])
+    data = np.arange(8, dtype="float32")
     (result,) = run(s, [a, c], data)
     np.testing.assert_array_equal(result, data[3:7] * 2 + 1)

@@ -214,3 +214,19 @@ def test_parts_of_a_scan_have_no_memory_of_their_own(primitive: str) -> None:
     s = te.create_schedule(total.op)
     with pytest.raises(ScheduleError, match="requires a stage with memory of its own, got update"):
         getattr(s[update], primitive)(*(["local"] if primitive == "set_scope" else []))
+
+
+def test_a_copy_of_the_state_is_made_in_each_step() -> None:
+    m, n = 6, 10
+    x = te.placeholder((m, n), name="X")
+    state = te.placeholder((m, n), name="state")
+    init = te.compute((1, n), lambda _, i: x[0, i], name="init")
+    update = te.compute((m, n), lambda t, i: state[t - 1, n - 1 - i] + x[t, i], name="update")
+    total = te.scan(init, update, state, inputs=[x], name="S")
+    s = te.create_schedule(total.op)
+    s.cache_read(state, "local", [update])
+    (result,) = run(s, [x, total], X)
+    expected = X.copy()
+    for t in range(1, m):
+        expected[t] += expected[t - 1][::-1]
+    np.testing.assert_allclose(result, expected, rtol=1e-5)

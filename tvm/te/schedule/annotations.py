@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any
+
+import numpy as np
 
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
@@ -172,8 +174,8 @@ class AnnotationPrimitives(StageState):
             raise ScheduleError(
                 f"prefetch requires a tensor, got a value of {type(tensor).__name__}"
             ).add_context(f"stage {self.op.name}, axis {var.var.name}")
-        ahead = as_expr(offset)
-        if not (ahead.dtype.is_int or ahead.dtype.is_uint):
+        ahead = as_expr(offset) if isinstance(offset, (Number, np.number, PrimExpr)) else None
+        if ahead is None or not (ahead.dtype.is_int or ahead.dtype.is_uint):
             raise ScheduleError(
                 f"prefetch requires an integer as its offset, got {offset!r}"
             ).add_context(f"stage {self.op.name}, axis {var.var.name}")

@@ -15,7 +15,7 @@ from tvm.tir.expr import IterVar, IterVarType, Range, Reduce, Var, const
 from tvm.tir.stmt_functor import substitute
 
 from ..marks import check_scope
-from ..tensor import ComputeOp, Operation, Tensor, reduction_outputs, spatial_axes
+from ..tensor import ComputeOp, Operation, ScanOp, Tensor, reduction_outputs, spatial_axes
 from .dataflow import replace_dataflow, replace_operation
 from .message_passing import bound_checks, pass_down_domain, pass_down_index, pass_up_index
 from .relations import Ranges, Values, is_one
@@ -57,7 +57,15 @@ def cache_read(
             ).add_context(f"stage {tensor.op.name}")
     replace_dataflow(schedule, {}, {op: {tensor: copy} for op in current})
     _insert_stage(schedule, source, 1, copy.op, scope)
+    if _is_state(schedule, tensor):
+        # what a step reads of the state is copied within the step
+        schedule[copy].group = schedule[current[0]].group
     return copy
+
+
+def _is_state(schedule: Schedule, tensor: Tensor) -> bool:
+    scans = [stage.op for stage in schedule.stages if isinstance(stage.op, ScanOp)]
+    return any(tensor in scan.state_placeholder for scan in scans)
 
 
 def _insert_stage(schedule: Schedule, source: Stage, after: int, op: Operation, scope: str) -> None:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from .stage_state import StageState
 
 
+# stands for a symbolic extent when elements are looked for that share a place
+SAMPLE = 29
+
+
 @dataclass(frozen=True)
 class Layout:
     """Where the elements of a tensor lie: maps, one after the other, and separators at last."""
@@ -37,6 +41,26 @@ class Layout:
     def then(self, index_map: IndexMap, separators: Sequence[int]) -> Layout:
         """The layout with one more map behind it."""
         return Layout((*self.maps, index_map), tuple(separators))
+
+    def check(self, name: str, shape: Sequence[PrimExpr], index_map: IndexMap) -> None:
+        """Refuse a further map that puts two elements into one place, or leaves a gap in front."""
+        region = self.region([Range(0, dim) for dim in shape])
+        for index, domain in zip(
+            index_map.final_indices, map_region(index_map, region, Analyzer()), strict=True
+        ):
+            if not Analyzer().can_prove_equal(domain.min, 0):
+                raise ScheduleError(
+                    f"transform_layout requires indices that begin with 0, got {index} for {name}, "
+                    f"which begins with {domain.min}"
+                )
+        extents = [dim.extent.value if isinstance(dim.extent, IntImm) else SAMPLE for dim in region]
+        if not index_map.is_injective(extents):
+            indices = ", ".join([str(index) for index in index_map.final_indices])
+            raise ScheduleError(
+                "transform_layout requires a place of its own for each element, "
+                f"got [{indices}] for {name}",
+                hint="keep what a division loses: [i // 4, i % 4] instead of [i // 4]",
+            )
 
     def indices(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
         """Where an element lies."""
@@ -84,6 +108,7 @@ class Transform(Relation):
     """``children = map(parents)``, and back by the inverse."""
 
     __slots__ = ("back", "forward", "new", "old")
+    may_fall_below = True
 
     def __init__(
         self,
@@ -110,14 +135,6 @@ class Transform(Relation):
     def pass_down(self, ranges: Ranges, threaded: Mapping[IterVar, bool]) -> None:
         for iv, domain in zip(self.new, self._region(ranges), strict=True):
             ranges.learn(iv, 0, domain.extent)
-        if self._exceeds(ranges, ranges.analyzer) and any(
-            not is_zero(ranges[iv].min) for iv in self.old
-        ):
-            raise ScheduleError(
-                "transform_layout requires whole axes or parts that the new loops fill, got "
-                f"{', '.join([f'{iv.var.name} in {ranges[iv]}' for iv in self.old])}",
-                hint="compute the stage at the root",
-            )
 
     def _region(self, ranges: Mapping[IterVar, Range]) -> tuple[Range, ...]:
         """Where the elements lie; the new loops count from its beginning."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
+
+import numpy as np
 
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
@@ -68,7 +71,8 @@ class LoopPrimitives(StageState):
 
     def _positive(self, primitive: str, amount: Any) -> PrimExpr:
         whole = isinstance(amount, float) and amount.is_integer()
-        expr = as_expr(int(amount) if whole else amount)
+        is_number = isinstance(amount, (Number, np.number, PrimExpr))
+        expr = as_expr(int(amount) if whole else amount if is_number else 0.0)
         if not (expr.dtype.is_int or expr.dtype.is_uint):
             raise ScheduleError(
                 f"{primitive} requires an integer as its factor, got {amount!r}"

@@ -85,10 +85,13 @@ def bound_checks(
     """
     analyzer = ranges.analyzer
     unchecked: Unchecked = {}
+    below: dict[IterVar, None] = {}
     for relation in reversed(stage.relations):
         # rfactor knows the ranges of the reduction loops alone
         if all([iv in ranges for iv in relation.children]):
             relation.pass_up_checks(ranges, unchecked, analyzer)
+            if relation.may_fall_below:
+                below.update(dict.fromkeys(relation.parents))
     checks = []
     for iv in stage.all_iter_vars:
         if iv in unchecked and iv not in skip:
@@ -96,6 +99,8 @@ def bound_checks(
             value = values[iv]
             offset = value if is_zero(domain.min) else tir_op.subtract(value, domain.min)
             checks.append((iv, tir_op.less(offset, domain.extent)))
+            if iv in below and not is_zero(domain.min):
+                checks.append((iv, tir_op.greater_equal(offset, 0)))
     if root_domains:
         for iv in stage.op.root_iter_vars():
             if iv not in skip:

@@ -160,9 +160,19 @@ class PlacementPrimitives(StageState):
         tensor = self.op.output(0)
         ndim = len(self.layout.maps[-1].final_indices) if self.layout.maps else tensor.ndim
         dtype = tensor.shape[0].dtype if tensor.ndim else "int32"
-        index_map, separators = IndexMap.from_func_with_separators(
-            mapping_function, ndim, index_dtype=dtype
-        )
+        try:
+            index_map, separators = IndexMap.from_func_with_separators(
+                mapping_function, ndim, index_dtype=dtype
+            )
+        except (ValueError, TypeError, IndexError) as error:
+            raise ScheduleError(
+                f"transform_layout requires a function of {ndim} indices, got {error}"
+            ).add_context(f"stage {self.op.name}") from error
+        try:
+            self.layout.check(tensor.name, tensor.shape, index_map)
+        except ScheduleError as error:
+            error.add_context(f"stage {self.op.name}")
+            raise
         is_first = not self.layout.maps
         self.layout = self.layout.then(index_map, separators)
         if not is_first or isinstance(self.op, PlaceholderOp):

@@ -12,6 +12,7 @@ parents the values of its children, their intervals, and whether the parents nee
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
@@ -65,6 +66,8 @@ class Relation(Object):
     """What axes made by one primitive have to do with those they replaced."""
 
     __slots__ = ()
+    # whether a loop over more than the parents may lead below the beginning of one
+    may_fall_below: ClassVar[bool] = False
 
     @property
     def parents(self) -> tuple[IterVar, ...]:

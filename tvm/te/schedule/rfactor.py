@@ -14,7 +14,7 @@ from tvm.tir.stmt_functor import substitute
 
 from ..tensor import ComputeOp, Tensor, reduction_outputs
 from .dataflow import replace_dataflow, replace_operation
-from .message_passing import bound_checks, pass_down_domain, pass_up_index
+from .message_passing import bound_checks, descend_from, pass_down_domain, pass_up_index
 from .relations import Ranges, Values, is_one
 from .stage import Stage
 
@@ -35,6 +35,18 @@ def rfactor(schedule: Schedule, tensor: Tensor, axis: IterVar, factor_axis: int 
     if axis.iter_type is not IterVarType.CommReduce:
         raise ScheduleError(
             f"rfactor requires a loop that comes from a reduction axis, got {axis.var.name}"
+        ).add_context(f"stage {op.name}")
+    mixed = descend_from(stage, op.axis)
+    for loop in stage.leaf_iter_vars:
+        if loop in mixed and loop.iter_type is IterVarType.CommReduce:
+            raise ScheduleError(
+                f"rfactor requires loops that come from reduction axes alone, got {loop.var.name}, "
+                "which was fused with a spatial one",
+                hint="call rfactor before fusing",
+            ).add_context(f"stage {op.name}")
+    if not isinstance(factor_axis, int):
+        raise ScheduleError(
+            f"rfactor requires an integer as factor_axis, got {factor_axis!r}"
         ).add_context(f"stage {op.name}")
     if not -len(op.axis) - 1 <= factor_axis <= len(op.axis):
         raise ScheduleError(

@@ -20,6 +20,10 @@ from .group import create_group, group_scan_bodies
 from .stage import Stage
 
 
+class ScheduleKeyError(ScheduleError, ValueError):
+    """A schedule has no stage for what was given."""
+
+
 class Schedule(Object):
     """Stages in the order of computation; ``s[tensor or operation]`` is one of them.
 
@@ -41,12 +45,12 @@ class Schedule(Object):
     def __getitem__(self, tensor: Tensor | Operation) -> Stage:
         op = tensor.op if isinstance(tensor, Tensor) else tensor
         if not isinstance(op, Operation):
-            raise ValueError(
+            raise ScheduleKeyError(
                 f"Expect schedule key to be Tensor or Operation, got {type(tensor).__name__}"
             )
         stage = self.stage_map.get(op)
         if stage is None:
-            raise ValueError(
+            raise ScheduleKeyError(
                 f"Cannot find the operation {op.name} in schedule; its stages are "
                 f"{', '.join([stage.op.name for stage in self.stages])}"
             )
@@ -97,7 +101,7 @@ class Schedule(Object):
         group : Stage
             For compute_at and compute_root.
         """
-        last, first = [[t] if isinstance(t, Tensor) else list(t) for t in (outputs, inputs)]
+        last, first = [_tensors("create_group", given) for given in (outputs, inputs)]
         return create_group(self, last, first, include_inputs)
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
@@ -140,9 +144,8 @@ class Schedule(Object):
         -------
         cache : Tensor or list of Tensor
         """
-        if isinstance(tensor, (list, tuple)):
-            return cache.cache_write(self, list(tensor), scope)
-        return cache.cache_write(self, [tensor], scope)[0]
+        caches = cache.cache_write(self, _tensors("cache_write", tensor), scope)
+        return caches if isinstance(tensor, (list, tuple)) else caches[0]
 
     def rfactor(self, tensor: Tensor, axis: Any, factor_axis: int = 0) -> Any:
         """Compute partial results of a reduction, one an iteration of ``axis``, then combine them.
@@ -169,7 +172,21 @@ class Schedule(Object):
 def _operations(readers: Any) -> list[Operation]:
     if isinstance(readers, (Tensor, Operation)):
         readers = [readers]
+    elif not isinstance(readers, (list, tuple)):
+        raise ScheduleError(
+            f"cache_read requires a list of readers, got a value of {type(readers).__name__}"
+        )
     return [reader.op if isinstance(reader, Tensor) else reader for reader in readers]
+
+
+def _tensors(primitive: str, given: Any) -> list[Tensor]:
+    tensors = list(given) if isinstance(given, (list, tuple)) else [given]
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise ScheduleError(
+                f"{primitive} requires tensors, got a value of {type(tensor).__name__}"
+            )
+    return tensors
 
 
 def create_schedule(ops: Any) -> Schedule:
