@@ -13,6 +13,7 @@ from tvm.target import Target
 
 from .c import build_c
 from .llvm.build import build_llvm
+from .llvm.load import load_llvm
 
 GENERATORS: dict[str, Callable[[IRModule, Target], Module]] = {
     "llvm": build_llvm,
@@ -36,5 +37,7 @@ def build_module(mod: IRModule, target: Target) -> Module:
 
 for _kind, _generate in GENERATORS.items():
     register_func(f"target.build.{_kind}", _generate, override=True)
+for _format in ("ll", "bc"):
+    register_func(f"runtime.module.loadfile_{_format}", load_llvm, override=True)
 
 __all__ = ["GENERATORS", "build_module"]

@@ -154,7 +154,8 @@ def _link_without_compiler(
             ) from None
 
 
-def _run(command: list[str], cwd: str | None = None, env: dict[str, str] | None = None) -> None:
+def _run(command: list[str], cwd: str | None = None, env: dict[str, str] | None = None) -> str:
+    """What the program prints."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, cwd=cwd, env=env, check=False
@@ -164,6 +165,29 @@ def _run(command: list[str], cwd: str | None = None, env: dict[str, str] | None 
     if done.returncode != 0:
         output = (done.stdout + done.stderr).strip()
         raise RuntimeError(f"{command[0]} failed: {' '.join(command)}\n{output}")
+    return done.stdout
+
+
+def get_global_symbol_section_map(path: str, *, nm: str | None = None) -> dict[str, str]:
+    """The global symbols that a library or object defines, with the letters of their sections.
+
+    Parameters
+    ----------
+    path : str
+        The library.
+    nm : str, optional
+        The program that lists symbols.
+
+    Returns
+    -------
+    sections : dict of str to str
+        For example ``{"main": "T"}``.
+    """
+    command = [nm or shutil.which("nm") or "nm", "-g", "--defined-only", str(path)]
+    # a stripped library has the table of the loader only
+    lines = _run(command).splitlines() or _run([*command, "-D"]).splitlines()
+    fields = [line.split() for line in lines]
+    return {field[-1].partition("@")[0]: field[-2] for field in fields if len(field) >= 3}
 
 
 def get_target_by_dump_machine(compiler: str) -> Callable[[], str | None]:

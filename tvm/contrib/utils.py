@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
+
+_KEEP_FOR_DEBUG: ContextVar[bool] = ContextVar("keep_for_debug", default=False)
+
+
+class DirectoryCreatedPastAtExit(Exception):
+    """A temporary folder was wanted when the interpreter was about to end."""
 
 
 class TempDirectory:
@@ -23,9 +31,23 @@ class TempDirectory:
     """
 
     def __init__(self, custom_path: str | None = None, keep_for_debug: bool | None = None) -> None:
+        if sys.is_finalizing():
+            raise DirectoryCreatedPastAtExit("nobody would delete the folder any more")
+        if keep_for_debug is None:
+            keep_for_debug = _KEEP_FOR_DEBUG.get()
         self.temp_dir = custom_path or tempfile.mkdtemp(prefix="tvm-")
-        self._keep = bool(custom_path or keep_for_debug)
+        self._keep = bool(custom_path) or keep_for_debug
         Path(self.temp_dir).mkdir(parents=True, exist_ok=True)
+
+    @classmethod
+    @contextmanager
+    def set_keep_for_debug(cls, set_to: bool = True) -> Iterator[None]:
+        """Keep the folders that are made meanwhile."""
+        before = _KEEP_FOR_DEBUG.set(set_to)
+        try:
+            yield
+        finally:
+            _KEEP_FOR_DEBUG.reset(before)
 
     @property
     def path(self) -> Path:

@@ -1,0 +1,102 @@
+"""Linking functions, and what they tell about libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tvm
+from tests.system_tools import needs_tool
+from tvm import te
+from tvm.contrib import cc, tar, utils
+from tvm.runtime import Module, load_module
+
+
+def build(target: str = "llvm", name: str = "f") -> Module:
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: a[i] + 1, name="B")
+    return tvm.build(te.create_schedule(b.op), [a, b], target, name=name)
+
+
+@needs_tool("nm")
+@pytest.mark.parametrize("suffix", ["o", "so"])
+def test_symbols_of_a_library_with_their_sections(suffix: str, tmp_path: Path) -> None:
+    path = str(tmp_path / f"f.{suffix}")
+    build().export_library(path)
+    sections = cc.get_global_symbol_section_map(path)
+    assert (
+        sections["f"] == "T" and "__TVMAPISetLastError" in sections and "snprintf" not in sections
+    )
+
+
+@needs_tool("nm")
+def test_symbols_of_a_library_without_a_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nm = utils.which("nm")
+    monkeypatch.setenv("PATH", "")
+    build().export_library(tmp_path / "f.so")
+    assert cc.get_global_symbol_section_map(str(tmp_path / "f.so"), nm=nm)["f"] == "T"
+
+
+@needs_tool("ar", "nm")
+def test_static_libraries_hold_all_objects(tmp_path: Path) -> None:
+    for name in ("f", "g"):
+        build(name=name).save(str(tmp_path / f"{name}.o"))
+    tar.tar(str(tmp_path / "g.tar"), [str(tmp_path / "g.o")])
+    cc.create_staticlib(str(tmp_path / "l.a"), [str(tmp_path / "f.o"), str(tmp_path / "g.tar")])
+    assert cc.get_global_symbol_section_map(str(tmp_path / "l.a")).keys() >= {"f", "g"}
+
+
+@needs_tool("aarch64-linux-gnu-g++")
+def test_a_cross_compiler_knows_its_machine(tmp_path: Path) -> None:
+    link = cc.cross_compiler("aarch64-linux-gnu-g++", options=["-O1"], output_format="so")
+    assert (link.output_format, link.get_target_triple()) == ("so", "aarch64-linux-gnu")
+    module = build("llvm -mtriple=aarch64-linux-gnu")
+    module.export_library(tmp_path / "f.so", fcompile=link, options=["-g"])
+    with pytest.raises(tvm.TVMError, match="it is for AArch64"):
+        load_module(tmp_path / "f.so")
+
+
+def test_a_linking_function_chooses_the_form_of_the_code(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def link(output: str, files: list[str], **_options: object) -> None:
+        seen.extend(Path(file).name for file in files)
+        assert "define" in Path(files[-1]).read_text()
+
+    link.object_format = "ll"  # type: ignore[attr-defined]
+    build().export_library(tmp_path / "f.so", fcompile=link, addons=["more.o"])
+    assert seen == ["more.o", "lib0.ll"]
+
+
+def test_cross_compilers_add_options_and_files(tmp_path: Path) -> None:
+    calls = []
+
+    def link(output: str, files: list[str], **options: object) -> None:
+        calls.append((Path(output).name, files[-1], options))
+
+    link.output_format = "dylib"  # type: ignore[attr-defined]
+    wrapped = cc.cross_compiler(link, options=["-a"], add_files=["crt.o"])
+    assert wrapped.output_format == "dylib" and wrapped.get_target_triple is None
+    build().export_library(tmp_path / "f.so", fcompile=wrapped, options=["-b"], cc="mine")
+    assert calls == [("f.so", "crt.o", {"options": ["-a", "-b"], "cc": "mine"})]
+
+
+def test_temporary_folders_vanish_unless_they_are_kept() -> None:
+    folder = utils.tempdir()
+    Path(folder.relpath("file")).write_text("")
+    path = folder.path
+    assert folder.listdir() == ["file"]
+    del folder
+    assert not path.exists()
+    with utils.TempDirectory.set_keep_for_debug():
+        kept = utils.tempdir()
+        path = kept.path
+        del kept
+        assert path.exists()
+        changed_mind = utils.tempdir(keep_for_debug=False)
+        changed_mind.remove()
+        assert not changed_mind.path.exists()
+    path.rmdir()
