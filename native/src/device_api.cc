@@ -1,5 +1,6 @@
 // The table of device kinds, and the processor itself.
 #include <tvm/runtime/device_api.h>
+#include <sys/mman.h>
 #include <tvm/runtime/registry.h>
 
 #include <cstdlib>
@@ -12,6 +13,7 @@ namespace tvm {
 namespace runtime {
 namespace {
 
+constexpr size_t kLargePage = size_t{2} << 20;
 constexpr int kMaxDeviceTypes = 64;
 // remote devices carry the number of their session above this
 constexpr int kSessionMask = 128;
@@ -24,10 +26,16 @@ class CPUDeviceAPI : public DeviceAPI {
 
   void* AllocDataSpace(DLDevice, size_t nbytes, size_t alignment, DLDataType) override {
     void* ptr = nullptr;
+    // large arrays in large pages: a hundredth of the page faults, and fewer misses of the TLB
+    bool is_large = nbytes >= 2 * kLargePage;
+    if (is_large) alignment = kLargePage;
     // one unit even for an empty array: its address must be valid and distinct
     if (posix_memalign(&ptr, alignment, nbytes == 0 ? alignment : nbytes) != 0) {
       ThrowError("out of memory: cannot allocate ", nbytes, " bytes on cpu");
     }
+#ifdef MADV_HUGEPAGE
+    if (is_large) madvise(ptr, nbytes, MADV_HUGEPAGE);
+#endif
     return ptr;
   }
 

@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tvm
 import tvm.runtime.ndarray as nd
 from tests.contrib.test_graph_executor import W, X, factory, graph
+from tvm import relay
 from tvm.contrib.debugger import debug_executor
 from tvm.contrib.debugger.debug_executor import GraphModuleDebug
-from tvm.runtime import Module, load_param_dict, profiling
+from tvm.contrib.graph_executor import GraphModule
+from tvm.runtime import Module, load_param_dict, load_param_dict_from_file, profiling
 
 
 def shared_storage() -> str:
@@ -107,3 +110,49 @@ def test_factories_make_debugging_executors(library: Module) -> None:
     assert not folder.exists()
     with pytest.raises(ValueError, match="holds the model 'default', got 'other'"):
         factory(library)["debug_create"]("other", nd.cpu())
+
+
+def test_nodes_share_no_memory(module: GraphModuleDebug) -> None:
+    for _ in range(5):
+        module.execute_next_node()
+    outputs = [module.get_node_output(i) for i in range(4)]
+    assert len({output.data_address for output in outputs}) == 4
+    for output, expected in zip(outputs, (X, W, X + W, 2 * (X + W)), strict=True):
+        np.testing.assert_array_equal(output.numpy(), expected)
+
+
+def test_every_output_of_a_node_with_several(tmp_path: Path) -> None:
+    x = relay.var("x", shape=(4, 2))
+    parts = relay.split(x, 2, axis=0)
+    body = relay.Tuple([relay.nn.relu(parts[0]), parts[1]])
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function([x], body)), "llvm")
+    module = debug_executor.create(
+        lib.get_graph_json(), lib.get_lib(), tvm.cpu(), dump_root=str(tmp_path)
+    )
+    values = np.arange(8, dtype="float32").reshape(4, 2) - 4
+    plain = GraphModule(lib["default"](tvm.cpu()))
+    plain.run(x=values)
+    module.run(number=1, min_repeat_ms=0, x=values)
+    for i in range(2):
+        np.testing.assert_array_equal(
+            module.get_output(i).numpy(), plain.get_output(i).numpy(), strict=True
+        )
+    dumped = load_param_dict_from_file(module._dump_path / "output_tensors.params")
+    assert any(name.endswith("output-num:1") for name in dumped)
+    module.exit()
+
+
+def test_what_the_debugging_executor_refuses(module: GraphModuleDebug, library: Module) -> None:
+    with pytest.raises(RuntimeError, match="needs a node's index or name, got float"):
+        module.debug_get_output(1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="the node has 1 outputs, got index 3"):
+        module.get_node_output(2, 3)
+    with pytest.raises(ValueError, match="number >= 1, got 0"):
+        module.run_individual_node(2, number=0)
+    with pytest.raises(RuntimeError, match=r"no support for device cuda\(0\)"):
+        debug_executor.create(graph(), library, nd.cuda())
+
+
+def test_parameters_are_shared_with_executors_only(module: GraphModuleDebug) -> None:
+    with pytest.raises(TypeError, match="share_params needs a GraphModule, got dict"):
+        module.share_params({}, b"")  # type: ignore[arg-type]

@@ -223,6 +223,8 @@ class GraphModule:
 
     def share_params(self, other: GraphModule, params_bytes: BytesLike) -> None:
         """Use the parameters of another executor; the bytes tell which."""
+        if not isinstance(other, GraphModule):
+            raise TypeError(f"share_params needs a GraphModule, got {type(other).__name__}")
         self._share_params(other.module, share_bytes(params_bytes))
 
     def __getitem__(self, key: str) -> PackedFunc:

@@ -20,11 +20,12 @@ def device(dev_type: int | str, dev_id: int = 0) -> Device:
             raise ValueError(f"unknown device type {name!r}" + (f"; {hint}" if hint else ""))
         dev_type = Device.DEVICE_NAME_TO_TYPE[name]
     try:
-        return Device(operator.index(dev_type), dev_id)
+        kind = operator.index(dev_type)
     except TypeError:
         raise TypeError(
             f"device needs the name or number of a kind of device, got {dev_type!r}"
         ) from None
+    return Device(kind, dev_id)
 
 
 def cpu(dev_id: int = 0) -> Device:

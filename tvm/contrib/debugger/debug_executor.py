@@ -216,7 +216,9 @@ class GraphModuleDebug(graph_executor.GraphModule):
                 raise AttributeError(f"could not find a node named {node!r} in this graph")
             node = names.index(node)
         if not isinstance(node, int):
-            raise RuntimeError(f"debug_get_output needs an index or a name, got {type(node)}")
+            raise RuntimeError(
+                f"debug_get_output needs a node's index or name, got {type(node).__name__}"
+            )
         get = self.module["debug_get_output"]
         if out is None:
             return get(node)  # type: ignore[no-any-return]
