@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from .statements import FunctionWriter
 
 
+CHECK = "tvm_tensor_matches"
+
+
 def write_report(w: FunctionWriter, message: PrimExpr) -> None:
     """Set the runtime's last error."""
     if not isinstance(message, Call):
@@ -87,7 +90,7 @@ def tensor_matches(w: FunctionWriter, call: Call) -> str:
         string_text(name.value), w.visit(code), f"(const DLTensor*){w.visit(array)}",
         bare(w.visit(device)), f"&{row}",
     ]  # fmt: skip
-    return f"tvm_tensor_matches({', '.join(given)})"
+    return f"{CHECK}({', '.join(given)})"
 
 
 def _failure(label: str, *values: str) -> str:

@@ -281,8 +281,21 @@ def _is_null(w: FunctionWriter, call: Call) -> str:
 
 
 def _prefetch(w: FunctionWriter, call: Call) -> str:
-    address, write, locality, _ = [w.visit(arg) for arg in call.args]
-    w.code.do(f"TVM_PREFETCH({bare(address)}, {write}, {locality})")
+    write, locality = [w.visit(arg) for arg in call.args[1:3]]
+    address = call.args[0]
+    if isinstance(address, Call) and getattr(address.op, "name", "") == "tir.address_of":
+        load = address.args[0]
+        assert isinstance(load, BufferLoad)
+        # the last tile's place may lie outside of the array, where no pointer may point
+        type_ = TYPES[load.buffer.dtype.element].memory
+        place = w.convert(w.visit(load.indices[0]), load.indices[0].dtype, INT64)
+        step = f"(uintptr_t)(sizeof({type_}) * {load.buffer.dtype.lanes})"
+        text = (
+            f"(const void*)((uintptr_t){w.visit(load.buffer.data)} + (uintptr_t){place} * {step})"
+        )
+    else:
+        text = bare(w.visit(address))
+    w.code.do(f"TVM_PREFETCH({text}, {write}, {locality})")
     return "0"
 
 

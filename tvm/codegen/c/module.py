@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tvm.error import LoweringError
 from tvm.ir.module import IRModule
 from tvm.ir.type import PrimType
 from tvm.support import UniqueNames
@@ -12,8 +13,9 @@ from tvm.support.dtype import DType
 from tvm.tir.function import PrimFunc
 
 from .code import Code
+from .failure import CHECK
 from .helpers import HELPERS
-from .names import DECLARED, identifier, is_plain
+from .names import DECLARED, identifier, is_plain, is_symbol
 from .statements import FunctionWriter
 from .types import TYPES, float_text, integer_text, string_text
 
@@ -132,6 +134,11 @@ class ModuleWriter:
         for name, func in functions.items():
             result = func.ret_type
             # one without a result returns a status: 0 or, if a check failed, -1
+            if name in HELPERS or name == CHECK or not is_symbol(name):
+                raise LoweringError(
+                    f"target c cannot give a function the name {name!r}",
+                    hint="names have letters, digits and underscores",
+                )
             is_typed = isinstance(result, PrimType)
             self.results[name] = TYPES[result.dtype].text if is_typed else "int32_t"  # type: ignore[union-attr]
             if is_plain(name):
@@ -208,7 +215,7 @@ class ModuleWriter:
         """The name of a definition; equal ones are written once."""
         found = self._shared.get(before + after)
         if found is None:
-            found = self._shared[before + after] = f"{name}_{len(self._shared)}"
+            found = self._shared[before + after] = self._names.fresh(name)
             self.functions.append(f"{before}{found}{after}")
         return found
 

@@ -36,13 +36,19 @@ DECLARED = MATH_FUNCTIONS | set(_LIBRARY.split())
 RESERVED = DECLARED | set(_KEYWORDS.split()) | set(_MORE_MATH.split())
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
+_SYMBOL = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$]*\Z", re.ASCII)
 _OWN = re.compile(r"(tvm|TVM|DL|kTVM|kDL|u?int(8|16|32|64|ptr)_t|_)", re.ASCII)
 
 
 def is_plain(name: str) -> bool:
     """Whether a function can have that name in C as it is."""
-    is_ours = name.startswith(("tvm_", "TVM", "DL")) and not name.startswith("tvmgen_")
+    is_ours = name.startswith(("TVM", "DL"))
     return bool(_IDENTIFIER.match(name)) and name not in RESERVED and not is_ours
+
+
+def is_symbol(name: str) -> bool:
+    """Whether assemblers take the name."""
+    return bool(_SYMBOL.match(name))
 
 
 def identifier(name: str) -> str:

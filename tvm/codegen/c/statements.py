@@ -28,7 +28,7 @@ from tvm.tir.stmt import (
 
 from .arithmetic import bare
 from .code import Code
-from .failure import write_report
+from .failure import CHECK, write_report
 from .intrinsics import write_call
 from .memory import MemoryWriter
 from .packed import without_result
@@ -85,6 +85,9 @@ class FunctionWriter(MemoryWriter):
                 self.pointees.setdefault(var, TYPES[annotation.element_type.dtype.element].memory)
             if self.pointees.get(var) == "void":
                 del self.pointees[var]
+        # an unrolled body defines the same variable again
+        self.used.discard(var)
+        self.read.discard(var)
         name = self.values[var] = self.code.name(var.name)
         return name
 
@@ -276,7 +279,7 @@ class FunctionWriter(MemoryWriter):
     def visit_assert_stmt(self, stmt: AssertStmt) -> None:
         condition = self.visit(stmt.condition)
         with self.code.block(f"if (!{condition})"):
-            if not condition.startswith("tvm_tensor_matches"):  # it has reported
+            if not condition.startswith(CHECK):  # it has reported
                 write_report(self, stmt.message)
             self.fail()
         self.visit(stmt.body)
