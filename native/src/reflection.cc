@@ -77,6 +77,7 @@ class Writer : public AttrVisitor {
   void Visit(const char* key, NDArray* value) final { *value = Give(key).operator NDArray(); }
   void Visit(const char* key, ObjectRef* value) final {
     ObjectRef given = Give(key);
+    if (expected_ == kRuntimeArray || expected_ == kRuntimeMap) given = AsNativeContainer(given);
     if (given.defined() && !Object::IsDerived(given.get()->type_index(), expected_)) {
       ThrowBadDowncast(given.get(), expected_);
     }

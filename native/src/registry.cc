@@ -30,6 +30,7 @@ void EnvCheckSignals() {
 }
 
 void Registry::Set(const std::string& name, PackedFunc func, bool override) {
+  if (!func.defined()) ThrowValueError("global function '", name, "' needs a function, got none");
   Table& table = Table::Global();
   PackedFunc previous;  // dropped after the lock: its finalizer may run foreign code
   std::lock_guard<std::mutex> lock(table.mutex);

@@ -16,10 +16,14 @@ import tvm
 import tvm.testing
 from tvm._ffi import libinfo
 from tvm.contrib import cc
+from tvm.runtime import convert
+from tvm.runtime.container import Array, Map
 from tvm.runtime.packed_func import NativeValue
 
 SOURCE = r"""
 #include <tvm/node/reflection.h>
+#include <tvm/runtime/container/array.h>
+#include <tvm/runtime/container/map.h>
 #include <tvm/runtime/logging.h>
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
@@ -49,6 +53,7 @@ class BoxNode : public ShapeNode {
   PackedFunc callback;
   Shape inner;
   ObjectRef extra;
+  Array<int64_t> sizes;
 
   void VisitAttrs(AttrVisitor* v) {
     ShapeNode::VisitAttrs(v);
@@ -60,6 +65,7 @@ class BoxNode : public ShapeNode {
     v->Visit("callback", &callback);
     v->Visit("inner", &inner);
     v->Visit("extra", &extra);
+    v->Visit("sizes", &sizes);
   }
   int64_t Area(int64_t height) const { return width * height; }
   static constexpr const char* _type_key = "demo.Box";
@@ -123,6 +129,31 @@ TVM_REGISTER_GLOBAL("demo.lib.retry").set_body_typed([](PackedFunc f) {
     return std::string(error.what());
   }
   return std::string("no error");
+});
+TVM_REGISTER_GLOBAL("demo.lib.total").set_body_typed([](Array<Array<int64_t>> rows) {
+  int64_t total = 0;
+  for (Array<int64_t> row : rows) {
+    for (int64_t item : row) total += item;
+  }
+  return total;
+});
+TVM_REGISTER_GLOBAL("demo.lib.split").set_body_typed([](std::string text, int64_t at) {
+  Array<std::string> parts{text.substr(0, at), text.substr(at)};
+  Array<std::string> more = parts;
+  more.push_back("end");
+  return Array<Array<std::string>>{parts, more};
+});
+TVM_REGISTER_GLOBAL("demo.lib.look_up").set_body_typed([](Map<std::string, Array<int64_t>> map, std::string key, int64_t i) {
+  return map.at(key)[i];
+});
+TVM_REGISTER_GLOBAL("demo.lib.by_object").set_body_typed([](Map<ObjectRef, int64_t> map, ObjectRef key) {
+  return map.Get(key, -1);
+});
+TVM_REGISTER_GLOBAL("demo.lib.grow").set_body_typed([](Map<std::string, ObjectRef> map, std::string key, ObjectRef value) {
+  Map<std::string, ObjectRef> grown = map;
+  grown.Set(key, value);
+  ICHECK_EQ(grown.items().size(), grown.size());
+  return grown;
 });
 TVM_REGISTER_GLOBAL("testing.nop").set_body([](TVMArgs, TVMRetValue* rv) { *rv = "taken over"; });
 """
@@ -266,7 +297,39 @@ def test_attributes_are_checked() -> None:
         make("demo.Box", *[part for item in state.items() for part in item])
 
 
-FIELDS = ["label", "width", "weight", "open", "dtype", "data", "callback", "inner", "extra"]
+FIELDS = [
+    "label", "width", "weight", "open", "dtype", "data", "callback", "inner", "extra", "sizes",
+]  # fmt: skip
+
+
+def test_lists_become_arrays_of_cpp_code() -> None:
+    assert call("total", [[1, 2], (3,), convert([4]), []]) == 10
+    parts = call("split", "abcd", 1)
+    assert isinstance(parts, tvm.ir.Array) and type(parts[0]) is Array
+    assert list(parts[0]) == ["a", "bcd"] and list(parts[1]) == ["a", "bcd", "end"]
+    with pytest.raises(TypeError, match=r"Array: argument 1: expected int, got str"):
+        call("total", [[1, "x"]])
+    with pytest.raises(TypeError, match=r"demo.lib.total: argument 0: expected Array, got dict"):
+        call("total", {})
+    box = Box("b", 1)
+    assert list(box.sizes) == []
+    state = {name: getattr(box, name) for name in FIELDS} | {"sizes": [2, 3]}
+    made = tvm.get_global_func("runtime.MakeNode")(
+        "demo.Box", *[v for i in state.items() for v in i]
+    )
+    assert list(made.sizes) == [2, 3]
+
+
+def test_dicts_become_maps_of_cpp_code() -> None:
+    assert call("look_up", {"a": [1, 2], "b": [3]}, "a", -0) == 1
+    with pytest.raises(KeyError, match="the map has no such key"):
+        call("look_up", {"a": [1]}, "z", 0)
+    with pytest.raises(IndexError, match="index 5 is out of range: there are 1 elements"):
+        call("look_up", {"a": [1]}, "a", 5)
+    x, y = tvm.tir.Var("x", "int32"), tvm.tir.Var("y", "int32")
+    assert call("by_object", {x: 1, y: 2}, y) == 2 and call("by_object", {x: 1}, y) == -1
+    grown = call("grow", {"a": x}, "b", y)
+    assert type(grown) is Map and list(grown) == ["a", "b"] and grown["b"] is y
 
 
 def test_kinds_without_a_class_are_plain_objects() -> None:

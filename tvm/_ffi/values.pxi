@@ -243,6 +243,15 @@ cdef class NativeObject:
 cdef dict _classes = {}
 
 
+# functions that make Python values of native containers, by type index
+cdef dict _converters = {}
+
+
+def set_object_converter(unsigned index, convert):
+    """Let native objects of that type index become what `convert` makes of them."""
+    _converters[index] = convert
+
+
 def set_object_class(unsigned index, cls):
     """Let native objects of that type index become instances of `cls`, with the attribute `_native`."""
     _classes[index] = cls
@@ -276,6 +285,9 @@ cdef object make_object(void* handle):
     native = wrapper(_native_class)
     native.native = handle
     check(TVMObjectGetTypeIndex(handle, &index))
+    convert = _converters.get(index)
+    if convert is not None:
+        return convert(native)
     cls = _classes.get(index)
     if cls is None:
         return native

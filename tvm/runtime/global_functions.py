@@ -9,13 +9,14 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from tvm._ffi.registry import register_func
+from tvm._ffi import _core
+from tvm._ffi.registry import get_global_func, register_func
 from tvm._ffi.runtime_ctypes import Device
 from tvm.runtime import ndarray
 from tvm.runtime.container import ADT, Array, Map, ShapeTuple, String, getitem_helper, make_map
 from tvm.runtime.name_transforms import sanitize_name
 from tvm.runtime.object import Object
-from tvm.runtime.packed_func import convert_to_tvm_func
+from tvm.runtime.packed_func import NativeValue, PackedFunc, convert_to_tvm_func
 from tvm.support.dtype import dtype as as_dtype
 
 
@@ -57,6 +58,29 @@ def _create_view(array: Any, shape: Any, dtype: Any, relative_byte_offset: int =
     return array._create_view(tuple(shape), as_dtype(dtype), relative_byte_offset)
 
 
+def _spread_container(value: Any, make_array: PackedFunc, make_map: PackedFunc) -> None:
+    """Give the items of a container to the function that makes the native one."""
+    if isinstance(value, Map):
+        make_map(*_map_items(value))
+    elif isinstance(value, (Array, ShapeTuple)):
+        make_array(*value)
+
+
+def _native_items(native: NativeValue) -> list[Any]:
+    item = get_global_func("runtime.NativeItem")
+    return [item(native, i) for i in range(get_global_func("runtime.NativeSize")(native))]
+
+
+def _array_of_native(native: NativeValue) -> Array:
+    return Array(_native_items(native))
+
+
+def _map_of_native(native: NativeValue) -> Map:
+    count = 2 * get_global_func("runtime.NativeSize")(native)
+    item = get_global_func("runtime.NativeItem")
+    return Map({item(native, i): item(native, i + 1) for i in range(0, count, 2)})
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Array": lambda *items: Array(items),
     "ArrayGetItem": _item,
@@ -66,6 +90,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "MapGetItem": _map_item,
     "MapCount": lambda mapping, key: int(key in mapping),
     "MapItems": _map_items,
+    "SpreadContainer": _spread_container,
     "String": String,
     "GetFFIString": str,
     "ShapeTuple": lambda *extents: ShapeTuple(extents),
@@ -88,3 +113,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 for _name, _function in FUNCTIONS.items():
     # a type is not called when it crosses, so it needs a function around it
     register_func(f"runtime.{_name}", convert_to_tvm_func(_function), override=True)
+
+_core.set_object_converter(_core.type_index("Array"), _array_of_native)
+_core.set_object_converter(_core.type_index("Map"), _map_of_native)

@@ -292,9 +292,8 @@ TVMRetValue PackedFunc::operator()(Args&&... args) const {
 namespace detail {
 
 template <class T>
-T ConvertArgument(const TVMArgs& args, int i, const std::string& name) {
+T ConvertArgument(const TVMArgValue& value, const std::string& name) {
   try {
-    TVMArgValue value = args[i];
     T argument = static_cast<T>(value);
     if constexpr (std::is_base_of<ObjectRef, T>::value) value.ReleaseMoved();
     return argument;
@@ -318,9 +317,9 @@ struct Signature<R(A...)> {
   template <class F, size_t... I>
   static void Call(F& f, const std::string& name, const TVMArgs& args, TVMRetValue* rv, std::index_sequence<I...>) {
     if constexpr (std::is_void<R>::value) {
-      f(ConvertArgument<std::decay_t<A>>(args, I, name)...);
+      f(ConvertArgument<std::decay_t<A>>(args[I], name)...);
     } else {
-      *rv = f(ConvertArgument<std::decay_t<A>>(args, I, name)...);
+      *rv = f(ConvertArgument<std::decay_t<A>>(args[I], name)...);
     }
   }
   template <class F>
@@ -371,12 +370,18 @@ TVMArgValue::operator TypedPackedFunc<R(A...)>() const {
   return TypedPackedFunc<R(A...)>(operator PackedFunc());
 }
 
+// The array or map with the contents of a container of another language; anything else as it is.
+TVM_DLL ObjectRef AsNativeContainer(const ObjectRef& foreign);
+
 template <class Ref>
 Ref TVMArgValue::AsObjectRef() const {
   using T = typename Ref::ContainerType;
   ObjectRef ref;
   if (is_null() ? !Ref::_type_is_nullable : !IsObject()) ThrowMismatch(Object::TypeIndex2Key(TypeIndexOf<T>()));
   ref = operator ObjectRef();
+  if constexpr (T::kTypeIndex == kRuntimeArray || T::kTypeIndex == kRuntimeMap) {
+    if (ref.defined() && ref.get()->type_index() == kRuntimeForeign) ref = AsNativeContainer(ref);
+  }
   if (ref.defined() && !ref.get()->template IsInstance<T>()) ThrowMismatch(Object::TypeIndex2Key(TypeIndexOf<T>()));
   return Ref(ObjectPtr<Object>(ref.get_mutable()));
 }
