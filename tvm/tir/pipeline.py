@@ -33,6 +33,7 @@ register_pass_config("tir.debug_keep_trivial_loop", bool)
 
 # Phase 1: from stages and blocks to flat memory.
 FLATTEN = (
+    tir.InjectRollingBuffer(),
     tir.InjectPrefetch(),
     tir.StorageFlatten(64),
     tir.LowerInitBlock(),

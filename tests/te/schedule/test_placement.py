@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tvm import te
-from tvm.error import OpNotImplemented, ScheduleError
+from tvm.error import ScheduleError
 
 from ..outline import expect, lowered
 from ..programs import chain, check_chain, check_matmul, matmul, run
@@ -272,10 +272,3 @@ def test_attaching_in_a_circle_is_refused() -> None:
     s[c].compute_at(s[b], b.op.axis[0])
     with pytest.raises(ScheduleError, match="compute_at requires stages without a cycle"):
         te.schedule.lower_schedule(s, [a, d])
-
-
-def test_rolling_buffer_is_refused() -> None:
-    _, b, c = chain()
-    s = te.create_schedule(c.op)
-    with pytest.raises(OpNotImplemented, match="rolling_buffer of stage B"):
-        s[b].rolling_buffer()

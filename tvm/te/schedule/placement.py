@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tvm.error import OpNotImplemented, ScheduleError
+from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IterVar, as_expr
 from tvm.tir.index_map import IndexMap
@@ -127,11 +127,25 @@ class PlacementPrimitives(StageState):
         self.is_double_buffered = True
 
     def rolling_buffer(self) -> None:
-        """Keep what neighbouring iterations share; lowering has no such storage, so it is refused."""
-        raise OpNotImplemented(
-            f"rolling_buffer of stage {self.op.name} is not supported",
-            hint="leave it out: each iteration then computes what it reads",
-        )
+        """Keep what neighbouring iterations share, and compute what is new in each.
+
+            for y:                                    for y:
+                B[y : y + 3] = ...              ->        B[(y + 2) % 3] = ...
+                C[y] = B[y] + B[y + 2]                    C[y] = B[y % 3] + B[(y + 2) % 3]
+
+        The stage is placed by ``compute_at`` in a loop that moves what its reader reads by a
+        constant step; the first iteration computes all of it.
+        """
+        self.require_own_memory("rolling_buffer")
+        if self.is_output:
+            raise ScheduleError(
+                f"rolling_buffer requires a stage that is kept inside, got output {self.op.name}"
+            ).add_context(f"stage {self.op.name}")
+        if not isinstance(self.op, ComputeOp):
+            raise ScheduleError(
+                f"rolling_buffer requires a compute, got {self.op.name}, a {type(self.op).__name__}"
+            ).add_context(f"stage {self.op.name}")
+        self.is_rolling = True
 
     def transform_layout(self, mapping_function: Callable[..., Any]) -> list[IterVar] | None:
         """Change where the elements of the result lie in memory; of an argument, its shape too.

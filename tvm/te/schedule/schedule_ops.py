@@ -105,6 +105,13 @@ class _Builder:
     def pipeline(self, stage: Stage, consumer: Stmt, threads: Collection[IterVar]) -> Stmt:
         """Compute a stage, then run what uses it."""
         body = self.provide(stage, threads)
+        if stage.is_rolling:
+            if stage.attach_spec().attach_type is not AttachType.Scope:
+                raise ScheduleError(
+                    f"rolling_buffer requires a stage inside a loop, got {stage.op.name} outside",
+                    hint=f"s[{stage.op.name}].compute_at(s[consumer], axis)",
+                ).add_context(f"stage {stage.op.name}")
+            body = AttrStmt(stage.op, "rolling_buffer_scope", const(1), body)
         if stage.is_double_buffered:
             body = AttrStmt(stage.op, "double_buffer_scope", const(1), body)
         return self.realize(stage, seq([body, consumer]))

@@ -32,6 +32,7 @@ class Stage(LoopPrimitives, AnnotationPrimitives, PlacementPrimitives):
         new.attach_stage = self.attach_stage
         new.layout = self.layout
         new.is_double_buffered = self.is_double_buffered
+        new.is_rolling = self.is_rolling
         new.group = self.group
         new.is_output = self.is_output
         new.is_state = self.is_state

@@ -31,6 +31,7 @@ class StageState(Object):
         "group",
         "is_double_buffered",
         "is_output",
+        "is_rolling",
         "is_state",
         "iter_var_attrs",
         "layout",
@@ -58,6 +59,7 @@ class StageState(Object):
         self.attach_stage: Any = None
         self.layout = Layout()
         self.is_double_buffered = False
+        self.is_rolling = False
         self.group: Any = None
         self.is_output = False
         # whether the result lies in the memory of a scan that it begins or goes on with

@@ -12,6 +12,7 @@ from .functions import AnnotateEntryFunc, Apply, BindTarget, Filter
 from .hoist_if_then_else import HoistIfThenElse
 from .inject_double_buffer import InjectDoubleBuffer
 from .inject_prefetch import InjectPrefetch
+from .inject_rolling_buffer import InjectRollingBuffer
 from .inject_virtual_thread import InjectVirtualThread
 from .instrument_bound_checkers import InstrumentBoundCheckers
 from .loop_partition import LoopPartition
@@ -41,7 +42,7 @@ __all__ = [
     "AnnotateDeviceRegions", "AnnotateEntryFunc", "Apply", "BindTarget", "CombineContextCall",
     "CompactBufferAllocation", "ConvertBlocksToOpaque", "ConvertSSA", "Filter",
     "FlattenBuffer", "ForceNarrowIndexToInt32", "HoistIfThenElse", "InjectDoubleBuffer",
-    "InjectPrefetch", "InjectVirtualThread", "InstrumentBoundCheckers", "LoopPartition", "LowerInitBlock", "LowerIntrin",
+    "InjectPrefetch", "InjectRollingBuffer", "InjectVirtualThread", "InstrumentBoundCheckers", "LoopPartition", "LowerInitBlock", "LowerIntrin",
     "LowerMatchBuffer", "LowerOpaqueBlock", "LowerTVMBuiltin", "MakePackedAPI",
     "MakeUnpackedAPI", "NarrowDataType", "PlanAndUpdateBufferAllocationLocation",
     "PrimFuncPass", "RemoveNoOp", "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify",

@@ -1,0 +1,226 @@
+"""Keep what neighbouring iterations share in a buffer that rolls, rather than compute it again.
+
+    for y in range(8):                        realize B[0 : 3]:
+        realize B[y : y + 3]:           ->        for y in range(8):
+            attr rolling_buffer_scope:                for i in range(3):
+                for i in range(3):                        if y == 0 or i >= 2:
+                    B[y + i] = f(y + i)                       B[(y + i) % 3] = f(y + i)
+            C[y] = B[y] + B[y + 2]                    C[y] = B[y % 3] + B[(y + 2) % 3]
+
+The buffer rolls along the innermost loop that moves its region, which has to do so by a constant
+step in one dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.arith import Analyzer, detect_linear_equation
+from tvm.error import LoweringError
+from tvm.ir.expr import PrimExpr
+from tvm.ir.visitor import Rewriter, Visitor
+from tvm.tir import op
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, IntImm, Range, Var, const
+from tvm.tir.function import PrimFunc
+from tvm.tir.stmt import (
+    AttrStmt,
+    BufferRealize,
+    BufferStore,
+    For,
+    ForKind,
+    IfThenElse,
+    Stmt,
+)
+from tvm.tir.transform.common import prim_func_pass
+
+ROLLING_SCOPE = "rolling_buffer_scope"
+
+
+@dataclass(frozen=True)
+class Roll:
+    """How a buffer rolls: along which loop, in which dimension, by how much of which extent."""
+
+    realize: BufferRealize
+    loop: For
+    axis: int
+    step: int
+    extent: int
+
+    @property
+    def region(self) -> tuple[Range, ...]:
+        """What is kept in memory: of the rolling dimension, as much as one iteration needs."""
+        bounds = list(self.realize.bounds)
+        low = const(0, bounds[self.axis].min.dtype)
+        bounds[self.axis] = Range.from_min_extent(low, bounds[self.axis].extent)
+        return tuple(bounds)
+
+    def place(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+        """Where an element lies."""
+        index = indices[self.axis]
+        rolled = op.floormod(index, const(self.extent, index.dtype))
+        return (*indices[: self.axis], rolled, *indices[self.axis + 1 :])
+
+    def is_new(self, indices: Sequence[PrimExpr]) -> PrimExpr:
+        """Whether an element was not computed in the iteration before."""
+        offset = op.subtract(indices[self.axis], self.realize.bounds[self.axis].min)
+        is_first = op.equal(self.loop.loop_var, self.loop.min)
+        return op.any(is_first, op.greater_equal(offset, self.extent - self.step))
+
+
+class _RollFinder(Visitor):
+    """Finds the marked buffers and the loops along which they roll."""
+
+    def __init__(self) -> None:
+        self.rolls: dict[Buffer, Roll] = {}
+        self.around: list[For | IfThenElse | BufferRealize] = []
+
+    def _inside(self, stmt: For | IfThenElse | BufferRealize) -> None:
+        self.around.append(stmt)
+        self.visit_children(stmt)
+        self.around.pop()
+
+    def visit_for(self, loop: For) -> None:
+        self._inside(loop)
+
+    def visit_if_then_else(self, stmt: IfThenElse) -> None:
+        self._inside(stmt)
+
+    def visit_buffer_realize(self, realize: BufferRealize) -> None:
+        self._inside(realize)
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> None:
+        if attr.attr_key == ROLLING_SCOPE:
+            realize = self._realize_of(attr.node)
+            if (roll := self._find(realize)) is not None:
+                self.rolls[realize.buffer] = roll
+        self.visit_children(attr)
+
+    def _realize_of(self, data: Any) -> BufferRealize:
+        for stmt in reversed(self.around):
+            if isinstance(stmt, BufferRealize) and stmt.buffer.data is data:
+                return stmt
+        raise LoweringError(f"rolling_buffer requires memory that is realized around, got {data}")
+
+    def _find(self, realize: BufferRealize) -> Roll | None:
+        """The roll of a buffer; None if one iteration shares nothing with the next."""
+        position = next(i for i, stmt in enumerate(self.around) if stmt is realize)
+        for stmt in reversed(self.around[:position]):
+            if isinstance(stmt, IfThenElse):
+                raise _refusal(realize, "loops without a condition in between", stmt.condition)
+            if isinstance(stmt, For):
+                moved = [i for i, r in enumerate(realize.bounds) if _uses(r, stmt.loop_var)]
+                if moved:
+                    return _roll_along(realize, stmt, moved)
+        raise _refusal(realize, "a loop that moves what is computed", "none")
+
+
+def _roll_along(realize: BufferRealize, loop: For, moved: Sequence[int]) -> Roll | None:
+    if loop.kind not in (ForKind.SERIAL, ForKind.UNROLLED):
+        raise _refusal(realize, "a loop that runs in order", f"{loop.loop_var}, {loop.kind.name}")
+    axis = moved[0]
+    domain = realize.bounds[axis]
+    found = detect_linear_equation(domain.min, [loop.loop_var])
+    step = found[0] if found else None
+    is_constant = isinstance(step, IntImm) and isinstance(domain.extent, IntImm)
+    if len(moved) > 1 or not is_constant or step.value <= 0:  # type: ignore[union-attr]
+        raise _refusal(
+            realize, "a region that moves by a constant step in one dimension", f"from {domain.min}"
+        )
+    if step.value >= domain.extent.value:  # type: ignore[union-attr]
+        return None
+    return Roll(realize, loop, axis, step.value, domain.extent.value)  # type: ignore[union-attr]
+
+
+def _refusal(realize: BufferRealize, required: str, found: object) -> LoweringError:
+    return LoweringError(
+        f"rolling_buffer of {realize.buffer.name} requires {required}, got {found}",
+        hint="compute_at the stage inside the loop along which neighbours overlap",
+    )
+
+
+class _Uses(Visitor):
+    def __init__(self, var: Var) -> None:
+        self.var, self.found = var, False
+
+    def visit_var(self, var: Var) -> None:
+        self.found |= var is self.var
+
+
+def _uses(domain: Range, var: Var) -> bool:
+    finder = _Uses(var)
+    finder.visit(domain.min)
+    finder.visit(domain.extent)
+    return finder.found
+
+
+class RollingBufferInjector(Rewriter):
+    """Moves the memory out of the loops, and the accesses into what is kept."""
+
+    def __init__(self, rolls: dict[Buffer, Roll]) -> None:
+        self.rolls = rolls
+        self.pointers = {buffer.data: buffer for buffer in rolls}
+        self.by_loop: dict[For, list[Roll]] = {}
+        for roll in rolls.values():
+            self.by_loop.setdefault(roll.loop, []).append(roll)
+
+    def visit_for(self, loop: For) -> Stmt:
+        new: Stmt = self.rewrite_children(loop)
+        for roll in self.by_loop.get(loop, ()):
+            realize = roll.realize
+            new = BufferRealize(realize.buffer, roll.region, realize.condition, new)
+        return new
+
+    def visit_buffer_realize(self, realize: BufferRealize) -> Stmt:
+        if realize.buffer in self.rolls:
+            return self.visit(realize.body)  # type: ignore[no-any-return]
+        return self.rewrite_children(realize)  # type: ignore[no-any-return]
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
+        if attr.attr_key == ROLLING_SCOPE:
+            return self.visit(attr.body)  # type: ignore[no-any-return]
+        # marks of the memory name its pointer without a use of it
+        value, body = self.visit(attr.value), self.visit(attr.body)
+        if value is attr.value and body is attr.body:
+            return attr
+        return attr.replace(value=value, body=body)
+
+    def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
+        roll = self.rolls.get(load.buffer)
+        indices = tuple([self.visit(index) for index in load.indices])
+        if roll is not None:
+            return BufferLoad(load.buffer, roll.place(indices), load.predicate, load.span)
+        return load.replace(indices=indices) if _differ(indices, load.indices) else load
+
+    def visit_buffer_store(self, store: BufferStore) -> Stmt:
+        roll = self.rolls.get(store.buffer)
+        if roll is None:
+            return self.rewrite_children(store)  # type: ignore[no-any-return]
+        value = self.visit(store.value)
+        indices = tuple([self.visit(index) for index in store.indices])
+        new = BufferStore(store.buffer, value, roll.place(indices), store.predicate)
+        return IfThenElse(Analyzer().simplify(roll.is_new(indices)), new, None)
+
+    def visit_var(self, var: Var) -> PrimExpr:
+        if (buffer := self.pointers.get(var)) is not None:
+            raise _refusal(
+                self.rolls[buffer].realize, "accesses by indices", "a use of its pointer"
+            )
+        return var
+
+
+def _differ(new: Sequence[PrimExpr], old: Sequence[PrimExpr]) -> bool:
+    return any(a is not b for a, b in zip(new, old, strict=True))
+
+
+@prim_func_pass("tir.InjectRollingBuffer")
+def inject_rolling_buffer(func: PrimFunc) -> PrimFunc:
+    """Let marked buffers roll."""
+    finder = _RollFinder()
+    finder.visit(func.body)
+    return func.with_body(RollingBufferInjector(finder.rolls).visit(func.body))
+
+
+InjectRollingBuffer = inject_rolling_buffer.factory
