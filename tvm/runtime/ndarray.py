@@ -240,7 +240,7 @@ def array(
     element = arr.dtype
     if element.kind not in "biufV" or element.names:
         _fail_of_numbers("array", arr, element)
-    result = empty(arr.shape, _dtype_of_numpy(element), device, mem_scope)
+    result = _allocate(arr.shape, _dtype_of_numpy(element), device, mem_scope)
     if element.kind == "V" or not (element.isnative and arr.flags.c_contiguous):
         return result.copyfrom(arr)
     result._copy_from_buffer(arr)
@@ -259,32 +259,40 @@ def empty(
     if ctx is not None:
         warn_renamed("empty(ctx=...)", "empty(device=...)")
         device = ctx
-    if mem_scope not in (None, "", "global"):
-        raise ValueError(
-            f"memory scope {mem_scope!r} is not available on {device}; there is only 'global'"
-        )
     element = as_dtype(dtype)
     if element.is_void:
         raise ValueError("empty needs a dtype with elements, got void")
+    return _allocate(_as_shape(shape), element, device, mem_scope)
+
+
+def _allocate(
+    shape: tuple[int, ...], element: DType, device: Device, mem_scope: str | None
+) -> NDArray:
+    if mem_scope and mem_scope != "global":
+        raise ValueError(
+            f"memory scope {mem_scope!r} is not available on {device}; there is only 'global'"
+        )
     if not isinstance(device, DeviceBase):
         raise TypeError(
             f"a Device is needed, got {type(device).__name__} {device!r}; "
             'tvm.cpu() and tvm.device("cuda", 0) make one'
         )
-    return _core.new_ndarray(_as_shape(shape), element, device)  # type: ignore[no-any-return]
+    return _core.new_ndarray(shape, element, device)  # type: ignore[no-any-return]
 
 
 def _as_shape(shape: Any) -> tuple[int, ...]:
-    if isinstance(shape, (int, np.integer)):
-        return (int(shape),)
-    if isinstance(shape, str) or not isinstance(shape, Iterable):
-        raise TypeError(f"a shape is a tuple of integers, got {shape!r}")
+    if type(shape) is not tuple:
+        if isinstance(shape, (int, np.integer)):
+            return (int(shape),)
+        if isinstance(shape, str) or not isinstance(shape, Iterable):
+            raise TypeError(f"a shape is a tuple of integers, got {shape!r}")
     return tuple([extent if type(extent) is int else _as_extent(extent) for extent in shape])
 
 
 def _as_extent(extent: Any) -> int:
     try:
-        if (value := int(extent)) == extent or not isinstance(extent, (str, float, np.floating)):
+        value = int(extent)
+        if not isinstance(extent, (str, float, np.floating)) or value == extent:
             return value
     except (TypeError, ValueError):
         pass
