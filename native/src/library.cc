@@ -1,6 +1,5 @@
 // Modules of compiled functions.
 #include "library.h"
-#include "processor.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -10,6 +9,7 @@
 #include <map>
 
 #include "elf_check.h"
+#include "processor.h"
 
 namespace tvm {
 namespace runtime {
@@ -19,7 +19,10 @@ class SharedLibrary : public Library {
  public:
   explicit SharedLibrary(const std::string& path) {
     CheckLibrary(path);
-    handle_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    // a bare name would be looked for in the loader's own folders
+    std::string place = path.find('/') == std::string::npos ? "./" + path : path;
+    // a name that nobody defines is an error here, not the end of the process at its first call
+    handle_ = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) ThrowError("cannot load library ", path, ": ", dlerror());
     CheckProcessor(path);
   }

@@ -113,6 +113,30 @@ def test_a_tree_of_modules_comes_back_as_it_was(make: Any, tmp_path: Path) -> No
     assert loaded.get_function("d", query_imports=True)() == 3
 
 
+def test_imports_may_be_packed_by_the_user(make: Any, tmp_path: Path) -> None:
+    code = add_one()
+    code.import_module(make("nested", "a", 1))
+
+    def pack(root: Module, is_system_lib: bool, prefix: str, folder: str) -> str:
+        assert root == code and (is_system_lib, prefix) == (False, "")
+        assert Path(folder, "lib0.o").is_file()
+        Path(folder, "mine.c").write_text("int packed_by_me = 7;")
+        return str(Path(folder, "mine.c"))
+
+    code.export_library(tmp_path / "lib.so", fpack_imports=pack)
+    library = ctypes.CDLL(str(tmp_path / "lib.so"))
+    assert ctypes.c_int.in_dll(library, "packed_by_me").value == 7
+
+
+def test_modules_whose_code_is_exported(make: Any) -> None:
+    root, code, other = make("nested", "a", 1), add_one(), add_one("other")
+    root.import_module(code)
+    code.import_module(other)
+    root.import_module(other)
+    assert root._collect_dso_modules() == [code, other]
+    assert root._collect_from_import_tree(lambda m: not m.is_dso_exportable) == [root]
+
+
 def test_modules_that_cannot_be_saved_are_named(make: Any, tmp_path: Path) -> None:
     code = add_one()
     code.import_module(make("count"))

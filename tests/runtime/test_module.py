@@ -6,6 +6,7 @@ import ctypes
 import gc
 import subprocess
 import sys
+import time
 import weakref
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.runtime import native_library
 from tvm._ffi import register_func
 from tvm.contrib import cc
 from tvm.runtime import (
+    BenchmarkResult,
     Module,
     enabled,
     load_module,
@@ -277,6 +279,15 @@ def test_a_library_that_was_copied_in_part(library_path: str, tmp_path: Path) ->
         load_module(copy)
 
 
+def test_a_library_that_misses_a_function(tmp_path: Path) -> None:
+    (tmp_path / "f.c").write_text(
+        "int missing_function(void); int f(void) { return missing_function(); }"
+    )
+    cc.create_shared(str(tmp_path / "f.so"), str(tmp_path / "f.c"))
+    with pytest.raises(RuntimeError, match=r"cannot load library .*f\.so.*missing_function"):
+        load_module(tmp_path / "f.so")
+
+
 def test_time_evaluator(library: Module) -> None:
     a = nd.array(np.ones(8, "float32"))
     result = library.time_evaluator("add", nd.cpu(), number=3, repeat=4)(a, a, a)
@@ -290,6 +301,40 @@ def test_time_evaluator(library: Module) -> None:
         cooldown_interval_ms=1,
     )  # fmt: skip
     assert flush(a, a, a).mean > 0
+
+
+def test_the_entry_function_is_measured_if_no_name_is_given(library: Module) -> None:
+    a = nd.array(np.ones(8, "float32"))
+    for name in ("", library.entry_name):
+        assert library.time_evaluator(name, nd.cpu(), number=1)(a, a, a).mean > 0
+
+
+def test_statistics_of_measurements() -> None:
+    seconds = [0.3, 0.1, 0.2, 0.4]
+    result = BenchmarkResult(seconds)
+    assert (result.mean, result.median, result.min, result.max) == (0.25, 0.25, 0.1, 0.4)
+    assert result.std == pytest.approx(np.std(seconds)) and result.results == tuple(seconds)
+    assert repr(result).startswith("BenchmarkResult(min=0.1, mean=0.25, median=0.25, max=0.4, std=")
+
+
+def test_time_evaluator_calls_its_preprocessor_before_each_repeat(library: Module) -> None:
+    seen = []
+    register_func("test.preprocess", lambda *args: seen.append(len(args)), override=True)
+    a = nd.array(np.ones(8, "float32"))
+    library.time_evaluator("add", nd.cpu(), number=5, repeat=3, f_preproc="test.preprocess")(
+        a, a, a
+    )
+    assert seen == [3, 3, 3]
+
+
+def test_time_evaluator_rests_between_repeats(library: Module) -> None:
+    a = nd.array(np.ones(8, "float32"))
+    evaluator = library.time_evaluator(
+        "add", nd.cpu(), number=1, repeat=4, cooldown_interval_ms=30, repeats_to_cooldown=2
+    )
+    start = time.perf_counter()
+    evaluator(a, a, a)
+    assert time.perf_counter() - start > 0.06, "after the second and the fourth"
 
 
 def test_time_evaluator_errors(library: Module) -> None:
