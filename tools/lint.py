@@ -42,7 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 FACADES = {"tvm", "tvm.tir"}
 # contrib files that only need the runtime stand beside it
 LOW_CONTRIB = {
-    "tvm.contrib.utils", "tvm.contrib.cc", "tvm.contrib.tar", "tvm.contrib.elf_link",
+    "tvm.contrib.utils", "tvm.contrib.cc", "tvm.contrib.clang", "tvm.contrib.tar", "tvm.contrib.elf_link",
     "tvm.contrib.elf_object", "tvm.contrib.elf_read", "tvm.contrib.elf_relocate",
 }  # fmt: skip
 # heavy packages of others, imported where they are used

@@ -61,11 +61,23 @@ def create_llvm(
         raise ValueError(f"create_llvm needs one file or text, got {len(texts)}")
     with utils.tempdir() as temp:
         source = _file_of(texts[0], temp)
-        path = Path(output) if output else temp / "output.ll"
-        form = ["-emit-llvm"] if path.suffix == ".bc" else ["-S", "-emit-llvm"]
-        command = [compiler, *form, "-O3", *(options or []), source, "-c", "-o", str(path)]
-        _run(command)
-        return str(path) if path.suffix == ".bc" else path.read_text()
+        bitcode = temp / "output.bc"
+        flags = ["-c", "-emit-llvm", "-O3", *(options or [])]
+        _run([compiler, *flags, source, "-o", str(bitcode)])
+        if output and Path(output).suffix == ".bc":
+            shutil.copyfile(bitcode, output)
+            return str(output)
+        text = _as_text(bitcode.read_bytes())
+    if output:
+        Path(output).write_text(text)
+    return text
+
+
+def _as_text(bitcode: bytes) -> str:
+    """The text of our own LLVM, which is newer than most clangs and does not read all their texts."""
+    import llvmlite.binding as llvm
+
+    return str(llvm.parse_bitcode(bitcode))
 
 
 def _file_of(given: str, temp: utils.TempDirectory) -> str:

@@ -188,17 +188,6 @@ static inline int32_t tvm_bit_length(uint64_t x) {
 """),
 }
 
-_FIXED_POINT = {
-    # round(x * y * 2**-shift), halves upwards
-    "tvm_multiply_shift": Helper("""\
-static inline int32_t tvm_multiply_shift(int64_t x, int64_t y, int32_t shift) {
-  const int64_t product = x * y;
-  if (shift <= 0) return (int32_t)((uint64_t)product << -shift);
-  return (int32_t)((product + ((int64_t)1 << (shift - 1))) >> shift);
-}
-"""),
-}
-
 
 def _atomic(name: str, type_: str) -> dict[str, Helper]:
     return {
@@ -240,7 +229,6 @@ HELPERS: dict[str, Helper] = {
     **{name: helper for type_ in _SCALARS for name, helper in _access(type_).items()},
     **_NARROW,
     **_BIT_COUNTS,
-    **_FIXED_POINT,
     **{n: h for t in _SCALARS for n, h in _atomic(t.removesuffix("_t"), t).items()},
     **_REPORTS,
 }

@@ -156,18 +156,6 @@ def _clz(w: FunctionWriter, call: Call) -> str:
     return w.convert(f"({call.args[0].dtype.bits} - {length})", INT32, call.dtype)
 
 
-def _fixed_point(w: FunctionWriter, call: Call) -> str:
-    x, y, q, s = [w.visit(arg) for arg in call.args]
-    return w.helper("tvm_multiply_shift", bare(x), bare(y), f"{q} - {s}")
-
-
-def _fixed_point_per_axis(w: FunctionWriter, call: Call) -> str:
-    """The left shift comes before the product and the right shift after it."""
-    x, y, left, right, q, shifts_left, _ = [w.visit(arg) for arg in call.args]
-    shifted = f"({shifts_left} ? (int64_t)((uint64_t)(int64_t){x} << {left}) : (int64_t){x})"
-    return w.helper("tvm_multiply_shift", shifted, bare(y), f"{q} + {right}")
-
-
 def _large_uint(w: FunctionWriter, call: Call) -> str:
     low, high = [arg.value for arg in call.args if isinstance(arg, IntImm)]
     return f"{high << 32 | low}ULL"
@@ -393,8 +381,6 @@ INTRINSICS: dict[str, Write] = {
     "tir.bitwise_not": _bitwise_not,
     "tir.shift_left": _shift("<<"),
     "tir.shift_right": _shift(">>"),
-    "tir.q_multiply_shift": _fixed_point,
-    "tir.q_multiply_shift_per_axis": _fixed_point_per_axis,
     "tir.if_then_else": _if_then_else,
     "tir.likely": _likely,
     "tir.assume": _nothing,

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tvm.contrib.clang import create_llvm
 from tvm.error import LoweringError
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DType
@@ -120,6 +121,8 @@ class FunctionWriter(MemoryWriter):
             return
         elif key == "pragma_import_llvm" and isinstance(stmt.value, StringImm):
             self.module.imports.append(stmt.value.value)
+        elif key == "pragma_import_c" and isinstance(stmt.value, StringImm):
+            self.module.imports.append(create_llvm(stmt.value.value, options=["-x", "c"]))
         elif key in ("thread_extent", "virtual_thread"):
             raise LoweringError(
                 f"target llvm has no {key}, got an axis bound to {getattr(stmt.node, 'thread_tag', stmt.node)}",
