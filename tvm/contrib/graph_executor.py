@@ -87,7 +87,7 @@ class GraphModule:
         self._get_input_index: PackedFunc = module["get_input_index"]
         self._load_params: PackedFunc = module["load_params"]
         self._share_params: PackedFunc = module["share_params"]
-        info = json.loads(module["get_input_info"]())
+        info = json.loads(module["get_input_info_json"]())
         self._shapes = {name: tuple(shape) for name, shape in info["shape"].items()}
         self._dtypes: dict[str, str] = info["dtype"]
 

@@ -381,8 +381,20 @@ void GraphExecutor::CheckZeroCopy(const DLTensor& value, uint32_t entry, const s
   }
 }
 
+Map<std::string, ObjectRef> GraphExecutor::InputInfo() const {
+  Map<std::string, Array<int64_t>> shapes;
+  Map<std::string, std::string> dtypes;
+  for (size_t i = 0; i < graph_.arg_nodes.size(); ++i) {
+    uint32_t entry = InputEntry(static_cast<int>(i));
+    const std::string& name = graph_.nodes[graph_.arg_nodes[i]].name;
+    shapes.Set(name, Array<int64_t>(graph_.shapes[entry]));
+    dtypes.Set(name, DLDataType2String(graph_.dtypes[entry]));
+  }
+  return {{"shape", shapes}, {"dtype", dtypes}};
+}
+
 // {"shape": {"name": [extents], ...}, "dtype": {"name": "dtype", ...}}
-std::string GraphExecutor::InputInfo() const {
+std::string GraphExecutor::InputInfoText() const {
   std::string shapes, dtypes;
   for (size_t i = 0; i < graph_.arg_nodes.size(); ++i) {
     uint32_t entry = InputEntry(static_cast<int>(i));
@@ -439,6 +451,7 @@ PackedFunc GraphExecutor::GetFunction(const std::string& name, const ObjectPtr<O
   if (name == "get_output_index") EXECUTOR_METHOD(*rv = static_cast<int64_t>(OutputIndex(args[0])));
   if (name == "run_from_inputs") EXECUTOR_METHOD(RunFromInputs(args));
   if (name == "get_input_info") EXECUTOR_METHOD(*rv = InputInfo());
+  if (name == "get_input_info_json") EXECUTOR_METHOD(*rv = InputInfoText());
   if (name == "get_unset_inputs_json") EXECUTOR_METHOD(*rv = UnsetInputs());
   if (name == "load_params") {
     EXECUTOR_METHOD(ByteReader reader = ReaderOfParams(args[0]); OwnParams(LoadParams(&reader)));

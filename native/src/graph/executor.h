@@ -2,6 +2,8 @@
 #ifndef TVM_SRC_GRAPH_EXECUTOR_H_
 #define TVM_SRC_GRAPH_EXECUTOR_H_
 
+#include <tvm/runtime/container/array.h>
+#include <tvm/runtime/container/map.h>
 #include <tvm/runtime/module.h>
 
 #include <map>
@@ -41,7 +43,9 @@ class GraphExecutor : public ModuleNode {
   void Run();
   // (device_type, device_id, key, value, key, value, ...): copies inputs from and outputs to the device too.
   void RunFromInputs(TVMArgs args);
-  std::string InputInfo() const;
+  // {"shape": {name: extents}, "dtype": {name: dtype}}, and the same as text, which crosses any border.
+  Map<std::string, ObjectRef> InputInfo() const;
+  std::string InputInfoText() const;
   std::string UnsetInputs() const;
 
  protected:
