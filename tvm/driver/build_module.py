@@ -118,7 +118,21 @@ def _as_module(
         return IRModule({name: _exposed(inp, name)})
     if isinstance(inp, Schedule):
         return schedule_to_module(inp, args, name, binds)
+    if isinstance(inp, (list, tuple)) and inp:
+        return _joined([_as_module(item, args, name, binds) for item in inp])
     raise ValueError(f"a te.Schedule, PrimFunc or IRModule is required, got {type(inp).__name__}")
+
+
+def _joined(modules: Sequence[IRModule]) -> IRModule:
+    """The functions of several modules in one."""
+    first, *others = modules
+    joined = first.clone()
+    for module in others:
+        for gvar, func in module.functions.items():
+            if gvar.name_hint in joined:
+                raise ValueError(f"modules are joined by names, got two of {gvar.name_hint!r}")
+            joined[gvar] = func
+    return joined
 
 
 def build(
@@ -134,7 +148,7 @@ def build(
 
     Parameters
     ----------
-    inputs : te.Schedule, PrimFunc, IRModule or dict of target to IRModule
+    inputs : te.Schedule, PrimFunc, IRModule, list of them, or dict of target to any of these
         What to compile.
     args : list of Buffer, Tensor or Var, optional
         The arguments of a schedule's function.

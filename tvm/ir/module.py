@@ -46,6 +46,10 @@ class IRModule(Scriptable, Node, key="IRModule"):
         attrs: Mapping[str, Any] | DictAttrs | None = None,
         global_infos: Mapping[str, Any] | None = None,
     ) -> None:
+        if not isinstance(functions or {}, Mapping):
+            raise TypeError(
+                f"IRModule requires a dictionary of functions by name, got {type(functions).__name__}"
+            )
         self._init(
             {}, dict(type_definitions or {}), as_dict_attrs(attrs), dict(global_infos or {}), {}
         )

@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 # key -> a type, or a frozen dataclass with the options of a pass
 _CONFIG_TYPES: dict[str, Any] = {}
+# key -> why it has no effect here
+_UNSUPPORTED: dict[str, str] = {}
 
 
 def unsupported_option(default: Any, reason: str) -> Any:
@@ -22,7 +24,7 @@ def unsupported_option(default: Any, reason: str) -> Any:
     return field(default=default, metadata={"unsupported": reason})
 
 
-def register_pass_config(key: str, value_type: Any) -> None:
+def register_pass_config(key: str, value_type: Any, unsupported: str | None = None) -> None:
     """Allow ``key`` in ``PassContext(config=...)``.
 
     Parameters
@@ -31,8 +33,12 @@ def register_pass_config(key: str, value_type: Any) -> None:
         Such as ``"tir.UnrollLoop"``.
     value_type : type or dataclass
         bool, int, str, list; or a dataclass, given by users as a dictionary of its fields.
+    unsupported : str, optional
+        Why the key takes only the value that changes nothing: False, 0, or nothing at all.
     """
     _CONFIG_TYPES[key] = value_type
+    if unsupported is not None:
+        _UNSUPPORTED[key] = unsupported
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,8 @@ class PassContext:
         self.required_pass = _names(required_pass, "required_pass")
         self.disabled_pass = _names(disabled_pass, "disabled_pass")
         self.instruments = list(instruments or [])
+        if not isinstance(config or {}, Mapping):
+            raise TypeError(f"PassContext requires a dictionary for config, got {config!r}")
         self.config = {key: _checked(key, value) for key, value in (config or {}).items()}
 
     def __repr__(self) -> str:
@@ -181,6 +189,8 @@ def _checked(key: str, value: Any) -> Any:
             hint=suggest(key, _CONFIG_TYPES) or "PassContext.list_configs() has them all",
         )
     kind = _CONFIG_TYPES[key]
+    if key in _UNSUPPORTED and getattr(value, "value", value):
+        raise TVMError(f"config key {key} cannot be {value!r}", hint=_UNSUPPORTED[key])
     if is_dataclass(kind):
         return _options_record(key, kind, value)
     value = getattr(value, "value", value)

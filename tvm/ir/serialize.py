@@ -15,6 +15,7 @@ import json
 import math
 from collections.abc import Callable
 from enum import Enum
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,11 @@ from .node import NODE_TYPES, Role
 from .op import Op
 
 FORMAT_VERSION = "0.18.0"
+
+# what reading damaged text raises; the last two come from numpy's headers
+_DAMAGE = (
+    ValueError, LookupError, TypeError, AttributeError, RecursionError, SyntaxError, TokenError,
+)  # fmt: skip
 
 # how a runtime array is rebuilt from a numpy array; the runtime's module sets it
 _ARRAY_MAKERS: list[Callable[[Any], Any]] = []
@@ -63,13 +69,13 @@ def load_json(json_str: str) -> Any:
         If the text is no such JSON, or names unknown classes or fields.
     """
     try:
-        document = json.loads(json_str)
+        document = _document(json_str)
         arrays = [_decode_array(text) for text in document["arrays"]]
         reader = _Reader(arrays)
         for item in document["nodes"]:
             reader.add(item)
         return reader.value(document["root"])
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+    except _DAMAGE as error:
         raise TVMError(f"load_json requires text that save_json wrote: {error}") from error
 
 
@@ -127,6 +133,15 @@ class _Writer:
         return index
 
 
+def _document(json_str: str) -> dict[str, Any]:
+    document = json.loads(json_str)
+    missing = [key for key in ("root", "nodes", "arrays") if key not in document]
+    if not isinstance(document, dict) or missing:
+        kind = "an object" if isinstance(document, dict) else type(document).__name__
+        raise ValueError(f"{kind} without {', '.join(missing) or 'nodes'}")
+    return document
+
+
 class _Reader:
     def __init__(self, arrays: list[Any]) -> None:
         self.arrays = arrays
@@ -161,11 +176,21 @@ class _Reader:
             return float(content)
         if tag == "enum":
             module, name, member = content
-            return getattr(getattr(importlib.import_module(module), name), member)
+            return _enumeration(module, name)[member]
         if tag == "array":
             array = self.arrays[content]
             return _ARRAY_MAKERS[0](array) if _ARRAY_MAKERS else array
         raise ValueError(f"unknown tag {tag!r}")
+
+
+def _enumeration(module: str, name: str) -> type[Enum]:
+    try:
+        found = getattr(importlib.import_module(module), name) if module[:4] == "tvm." else None
+    except ImportError:
+        found = None
+    if not (isinstance(found, type) and issubclass(found, Enum)):
+        raise ValueError(f"there is no enumeration {module}.{name}")
+    return found
 
 
 def _encode_array(array: Any) -> str:
@@ -178,5 +203,13 @@ def _encode_array(array: Any) -> str:
 
 def _decode_array(text: str) -> Any:
     name, _, data = text.partition(":")
-    array = np.load(io.BytesIO(base64.b64decode(data)), allow_pickle=False)
+    stream = io.BytesIO(base64.b64decode(data))
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("an array in an unknown form")
+    shape, is_fortran, kind = np.lib.format.read_array_header_1_0(stream)
+    content = stream.read()
+    # the shape may be wrong: it must not decide how much memory is taken
+    if kind.hasobject or len(content) != math.prod(shape) * kind.itemsize:
+        raise ValueError(f"an array of shape {shape} with {len(content)} bytes")
+    array = np.frombuffer(bytearray(content), kind).reshape(shape, order="F" if is_fortran else "C")
     return array if str(array.dtype) == name else array.view(np.dtype(name))

@@ -183,6 +183,8 @@ def fold_cast(value: PrimExpr, dtype: DType) -> PrimExpr | None:
         return int_imm(dtype, value.value) if dtype.is_int or dtype.is_uint else None
     if type(value) is not FloatImm:
         return None
+    if value.dtype.is_custom:
+        return None
     number = round_float(value.value, value.dtype)
     if dtype.is_float:
         return float_imm(dtype, number)

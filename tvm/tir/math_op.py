@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tvm._ffi.registry import get_global_func
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
@@ -282,9 +283,24 @@ _FLOAT_LIMITS = {
 }
 
 
+def _custom_limit(which: str, kind: DType) -> PrimExpr:
+    """What the function registered for a custom type says of its numbers."""
+    name = kind.code[len("custom[") : -1]
+    limit = get_global_func(f"tvm.datatype.{which}.{name}", allow_missing=True)
+    if limit is None:
+        raise TypeError(
+            f"{which}_value requires a function for the type {kind}: "
+            "tvm.target.datatype.register_min_func(func, type_name)"
+        )
+    found: PrimExpr = limit(kind.bits)
+    return found
+
+
 def max_value(dtype: Any, span: Span | None = None) -> PrimExpr:
     """The largest finite value of a dtype."""
     kind = as_dtype(dtype)
+    if kind.is_custom:
+        return _custom_limit("max", kind)
     if kind.is_float:
         return const(_FLOAT_LIMITS[kind.element], kind, span)
     if kind.is_bool:
@@ -295,6 +311,8 @@ def max_value(dtype: Any, span: Span | None = None) -> PrimExpr:
 def min_value(dtype: Any, span: Span | None = None) -> PrimExpr:
     """The smallest (most negative) finite value of a dtype."""
     kind = as_dtype(dtype)
+    if kind.is_custom:
+        return _custom_limit("min", kind)
     if kind.is_float:
         return const(-_FLOAT_LIMITS[kind.element], kind, span)
     return const(-(1 << kind.bits - 1) if kind.is_int else 0, kind, span)

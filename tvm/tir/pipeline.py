@@ -20,16 +20,32 @@ from tvm.tir import transform as tir
 register_pass_config("tir.add_lower_pass", list)  # [(phase, pass or function)], run within lower
 register_pass_config("tir.disable_vectorize", bool)  # vectorized loops become serial ones
 register_pass_config("tir.disable_storage_rewrite", bool)  # allocations stay apart and in place
-register_pass_config("tir.disable_cse_tir", bool)  # accepted: the code generator does it
-register_pass_config("tir.enable_equiv_terms_in_cse_tir", bool)  # accepted
+# common subexpressions are left to the code generator, unless one of these is given
+register_pass_config("tir.disable_cse_tir", bool)  # False: bind them before
+register_pass_config(
+    "tir.enable_equiv_terms_in_cse_tir", bool
+)  # True: also what is equal by algebra
 register_pass_config("tir.noalias", bool)  # arguments of a function do not overlap
 register_pass_config("tir.disable_assert", bool)  # compile no assertions
 register_pass_config("tir.instrument_bound_checkers", bool)  # check every access while running
-register_pass_config("tir.enable_debug", bool)
-register_pass_config("tir.enable_buffer_level_predication", bool)
-register_pass_config("tir.is_entry_func", bool)
-register_pass_config("tir.detect_global_barrier", bool)
-register_pass_config("tir.debug_keep_trivial_loop", bool)
+register_pass_config(
+    "tir.enable_debug", bool, "TVM_DUMP_IR=folder writes the text of the program after each pass"
+)
+register_pass_config("tir.instrument_lwp", bool)  # mark loops for the light-weight profiler
+register_pass_config("tir.vtcm_capacity", int)  # bytes of fast memory that functions may allocate
+register_pass_config(
+    "tir.enable_buffer_level_predication",
+    bool,
+    "predicated vectors are for targets of scalable vectors, masks are written as conditions here",
+)
+register_pass_config("tir.is_entry_func", bool, "the entry is the only function, or main")
+for _key in ("detect_global_barrier", "use_async_copy", "ptx_ldg32"):
+    register_pass_config(f"tir.{_key}", bool, "it is for the CUDA back end, which is not built in")
+register_pass_config(
+    "tir.experimental_dma_bypass_cache",
+    bool,
+    "it is for the Hexagon back end, which is not built in",
+)
 
 # Phase 1: from stages and blocks to flat memory.
 FLATTEN = (
@@ -70,11 +86,13 @@ CONVENTION = (
     tir.AnnotateDeviceRegions(),
     tir.SplitHostDevice(),
     tir.MakePackedAPI(),
+    tir.LowerDeviceKernelLaunch(),
 )
 
 # Build, on functions of the host: what the code generator knows.
 HOST = (
     tir.LowerTVMBuiltin(),
+    tir.LowerCustomDatatypes(),
     tir.LowerIntrin(),
     tir.CombineContextCall(),
 )
@@ -82,6 +100,7 @@ HOST = (
 # Build, on kernels.
 DEVICE = (
     tir.Simplify(),
+    tir.LowerCustomDatatypes(),
     tir.LowerIntrin(),
 )
 
@@ -98,9 +117,32 @@ def lower_passes(simple_mode: bool = False) -> list[Pass]:
         *UNROLL,
     ]
     third: list[Pass] = [*CLEAN]
+    equivalent = context.get("tir.enable_equiv_terms_in_cse_tir", False)
+    if not context.get("tir.disable_cse_tir", not equivalent):
+        third.append(tir.CommonSubexprElimTIR(identify_equiv_terms=equivalent))
+    if context.get("tir.vtcm_capacity", 0):
+        third.append(tir.VerifyVTCMLimit())
+    if context.get("tir.instrument_lwp", False):
+        third.append(tir.InstrumentProfileIntrinsics())
     if context.get("tir.instrument_bound_checkers", False):
         third.append(tir.InstrumentBoundCheckers())
     return [*own[0], *FLATTEN, *own[1], *second, *own[2], *third, *own[3]]
+
+
+def get_vtcm_compaction_passes() -> list[Pass]:
+    """The passes after which the allocations of a block program are as small as they get."""
+    return [
+        tir.LowerInitBlock(),
+        tir.PlanAndUpdateBufferAllocationLocation(),
+        tir.ConvertBlocksToOpaque(),
+        tir.CompactBufferAllocation(),
+        tir.LowerMatchBuffer(),
+        tir.LowerOpaqueBlock(),
+        tir.FlattenBuffer(),
+        tir.Simplify(),
+        *VECTORIZE,
+        *REUSE,
+    ]
 
 
 def lower_module(mod: IRModule, simple_mode: bool = False) -> IRModule:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from tvm import tir
+from tvm.ir.transform import PassContext
 from tvm.tir.stmt import NO_OP, Allocate, DeclBuffer, Evaluate, IfThenElse, LetStmt, SeqStmt
 from tvm.tir.transform import RemoveNoOp
 
@@ -43,3 +44,25 @@ def test_calls_with_effects_stay() -> None:
 def test_pure_calls_go() -> None:
     before = function([A], Evaluate(tir.exp(tir.const(1.0, "float32"))))
     assert apply(RemoveNoOp(), before).body is NO_OP
+
+
+def test_a_store_that_is_overwritten_goes_when_told_to() -> None:
+    def filled(value: float) -> tir.Stmt:
+        return loop(8, lambda i: store(B, i, value))
+
+    before = function([A, B], SeqStmt([filled(1.0), store(A, 0, 2.0), filled(3.0)]))
+    after = function([A, B], SeqStmt([store(A, 0, 2.0), filled(3.0)]))
+    assert_unchanged(RemoveNoOp(), before)
+    with PassContext(config={"tir.RemoveNoOp": {"use_dataflow_analysis": True}}):
+        assert_transforms(RemoveNoOp(), before, after)
+
+
+def test_a_store_that_is_read_in_between_stays() -> None:
+    def filled(value: float) -> tir.Stmt:
+        return loop(8, lambda i: store(B, i, value))
+
+    between = function([A, B], SeqStmt([filled(1.0), store(A, 0, B[0]), filled(3.0)]))
+    shifted = loop(7, lambda i: store(B, i + 1, 3.0))
+    with PassContext(config={"tir.RemoveNoOp": {"use_dataflow_analysis": True}}):
+        assert_unchanged(RemoveNoOp(), between)
+        assert_unchanged(RemoveNoOp(), function([A, B], SeqStmt([filled(1.0), shifted])))

@@ -1,21 +1,46 @@
 """Transformations of loop-level programs: one pass a file, under their classic names."""
 
+from .absent_backends import (
+    CoProcSync,
+    InjectPermutedLayout,
+    InjectPTXAsyncCopy,
+    LowerAutoCopy,
+    LowerDeviceStorageAccessInfo,
+    LowerThreadAllreduce,
+    LowerWarpMemory,
+    TextureFlatten,
+    TransformMmaBufferLayout,
+)
+from .apply_layout_transforms import ApplyLayoutTransforms
 from .combine_context_call import CombineContextCall
 from .common import PrimFuncPass
+from .common_subexpr_elim import CommonSubexprElimTIR
 from .compact_buffer_allocation import CompactBufferAllocation
+from .compute_legalize import BF16ComputeLegalize, FP8ComputeLegalize
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
+from .convert_for_loops_to_serial import ConvertForLoopsToSerial
 from .convert_ssa import ConvertSSA
+from .decorate_device_scope import DecorateDeviceScope
+from .extract_constants import ExtractPrimFuncConstants
 from .flatten_buffer import FlattenBuffer
 from .force_narrow_index_to_int32 import ForceNarrowIndexToInt32
 from .function_pass import prim_func_pass
 from .functions import AnnotateEntryFunc, Apply, BindTarget, Filter
+from .hoist_expression import HoistedConditionals, HoistedLetBindings, HoistExpression
 from .hoist_if_then_else import HoistIfThenElse
+from .infer_fragment import InferFragment
+from .inject_copy_intrin import InjectCopyIntrin
 from .inject_double_buffer import InjectDoubleBuffer
 from .inject_prefetch import InjectPrefetch
 from .inject_rolling_buffer import InjectRollingBuffer
 from .inject_virtual_thread import InjectVirtualThread
+from .inline_private_functions import InlinePrivateFunctions
 from .instrument_bound_checkers import InstrumentBoundCheckers
+from .instrument_profile import InstrumentProfileIntrinsics
+from .lift_attr_scope import LiftAttrScope
 from .loop_partition import LoopPartition
+from .lower_custom_datatypes import LowerCustomDatatypes
+from .lower_device_kernel_launch import LowerDeviceKernelLaunch
 from .lower_init_block import LowerInitBlock
 from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
@@ -23,29 +48,43 @@ from .lower_opaque_block import LowerOpaqueBlock
 from .lower_tvm_builtin import LowerTVMBuiltin
 from .make_packed_api import MakePackedAPI
 from .make_unpacked_api import MakeUnpackedAPI
+from .merge_shared_memory import MergeSharedMemoryAllocations
 from .narrow_data_type import NarrowDataType
 from .plan_buffer_location import PlanAndUpdateBufferAllocationLocation
+from .remove_assume import RemoveAssume
 from .remove_no_op import RemoveNoOp
+from .remove_store_undef import RemoveStoreUndef
 from .renormalize_split_pattern import RenormalizeSplitPattern
 from .rewrite_unsafe_select import RewriteUnsafeSelect
 from .simplify import Simplify
 from .skip_assert import SkipAssert
 from .split_host_device import AnnotateDeviceRegions, SplitHostDevice
 from .storage_flatten import StorageFlatten
+from .storage_legalize import BF16StorageLegalize, FP8StorageLegalize
 from .storage_rewrite import StorageRewrite
 from .unify_thread_binding import UnifyThreadBinding
 from .unroll_loop import UnrollLoop
 from .vectorize_loop import VectorizeLoop
 from .verify_memory import VerifyMemory
+from .verify_vtcm_limit import VerifyVTCMLimit
 
 __all__ = [
-    "AnnotateDeviceRegions", "AnnotateEntryFunc", "Apply", "BindTarget", "CombineContextCall",
-    "CompactBufferAllocation", "ConvertBlocksToOpaque", "ConvertSSA", "Filter",
-    "FlattenBuffer", "ForceNarrowIndexToInt32", "HoistIfThenElse", "InjectDoubleBuffer",
-    "InjectPrefetch", "InjectRollingBuffer", "InjectVirtualThread", "InstrumentBoundCheckers", "LoopPartition", "LowerInitBlock", "LowerIntrin",
-    "LowerMatchBuffer", "LowerOpaqueBlock", "LowerTVMBuiltin", "MakePackedAPI",
-    "MakeUnpackedAPI", "NarrowDataType", "PlanAndUpdateBufferAllocationLocation",
-    "PrimFuncPass", "RemoveNoOp", "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify",
+    "CoProcSync", "InjectPTXAsyncCopy", "InjectPermutedLayout", "InstrumentProfileIntrinsics",
+    "LowerAutoCopy", "LowerDeviceStorageAccessInfo", "LowerThreadAllreduce", "LowerWarpMemory",
+    "MergeSharedMemoryAllocations", "TextureFlatten", "TransformMmaBufferLayout",
+    "AnnotateDeviceRegions", "AnnotateEntryFunc", "Apply", "ApplyLayoutTransforms",
+    "BF16ComputeLegalize", "BF16StorageLegalize", "BindTarget", "CombineContextCall",
+    "CommonSubexprElimTIR", "CompactBufferAllocation", "ConvertBlocksToOpaque",
+    "ConvertForLoopsToSerial", "ConvertSSA", "DecorateDeviceScope", "ExtractPrimFuncConstants",
+    "FP8ComputeLegalize", "FP8StorageLegalize", "Filter", "FlattenBuffer",
+    "ForceNarrowIndexToInt32", "HoistExpression", "HoistIfThenElse", "HoistedConditionals",
+    "HoistedLetBindings", "InferFragment", "InjectCopyIntrin", "InjectDoubleBuffer",
+    "InjectPrefetch", "InjectRollingBuffer", "InjectVirtualThread", "InlinePrivateFunctions",
+    "InstrumentBoundCheckers", "LiftAttrScope", "LoopPartition", "LowerCustomDatatypes",
+    "LowerDeviceKernelLaunch", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer",
+    "LowerOpaqueBlock", "LowerTVMBuiltin", "MakePackedAPI", "MakeUnpackedAPI", "NarrowDataType",
+    "PlanAndUpdateBufferAllocationLocation", "PrimFuncPass", "RemoveAssume", "RemoveNoOp",
+    "RemoveStoreUndef", "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify",
     "SkipAssert", "SplitHostDevice", "StorageFlatten", "StorageRewrite", "UnifyThreadBinding",
-    "UnrollLoop", "VectorizeLoop", "VerifyMemory", "prim_func_pass",
+    "UnrollLoop", "VectorizeLoop", "VerifyMemory", "VerifyVTCMLimit", "prim_func_pass",
 ]  # fmt: skip

@@ -3,62 +3,96 @@
 for i in range(8):           ->    if n > 4:
     if n > 4:                          for i in range(8):
         B[i] = A[i]                        B[i] = A[i]
+    else:                          else:
+        B[i] = 0                       for i in range(8):
+                                           B[i] = 0
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tvm.ir.pass_context import unsupported_option
+from tvm.error import TVMError
+from tvm.ir.transform import Pass
 from tvm.ir.visitor import Rewriter
 from tvm.tir.analysis.safety import is_safe_anywhere
+from tvm.tir.expr import IterVar
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
 from tvm.tir.transform.common import prim_func_pass, variables_of
+from tvm.tir.transform.convert_ssa import separate_definitions
 
 
 @dataclass(frozen=True)
 class HoistIfThenElseConfig:
     """How far conditions move."""
 
-    support_block_scope_hosting: bool = unsupported_option(
-        False, "conditions stay inside thread-bound regions"
-    )
+    support_block_scope_hosting: bool = False  # also out of regions that bind threads
 
 
 class ConditionHoister(Rewriter):
     """Works from the inside out, so that a condition passes several loops."""
 
+    def __init__(self, config: HoistIfThenElseConfig) -> None:
+        self.config = config
+        self.copied = False
+
     def visit_for(self, loop: For) -> Stmt:
         loop = self.rewrite_children(loop)
-        inner = loop.body
-        if loop.kind is ForKind.THREAD_BINDING or not is_hoistable(inner):
+        if loop.kind is ForKind.THREAD_BINDING:
             return loop
-        assert isinstance(inner, IfThenElse)
-        if loop.loop_var in variables_of(inner.condition):
+        inner = hoistable(loop.body)
+        if inner is None or loop.loop_var in variables_of(inner.condition):
             return loop
-        return IfThenElse(inner.condition, loop.replace(body=inner.then_case))
+        return self._outside(inner, loop)
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         attr = self.rewrite_children(attr)
-        inner = attr.body
-        if not attr.attr_key.startswith("pragma_") or not is_hoistable(inner):
+        inner = hoistable(attr.body)
+        if inner is None or not self._is_passed(attr, inner):
             return attr
-        assert isinstance(inner, IfThenElse)
-        return inner.replace(then_case=attr.replace(body=inner.then_case))
+        return self._outside(inner, attr)
+
+    def _is_passed(self, attr: AttrStmt, inner: IfThenElse) -> bool:
+        if attr.attr_key.startswith("pragma_"):
+            return True
+        if not self.config.support_block_scope_hosting or not isinstance(attr.node, IterVar):
+            return False
+        return attr.node.var not in variables_of(inner.condition)
+
+    def _outside(self, inner: IfThenElse, outer: For | AttrStmt) -> Stmt:
+        no = inner.else_case
+        if no is not None:
+            self.copied = True
+            no = outer.replace(body=no)
+        return IfThenElse(inner.condition, outer.replace(body=inner.then_case), no)
 
 
-def is_hoistable(stmt: Stmt) -> bool:
-    """Whether a statement is a condition that can be evaluated earlier, with nothing beside it."""
-    return (
-        isinstance(stmt, IfThenElse) and stmt.else_case is None and is_safe_anywhere(stmt.condition)
-    )
+def hoistable(stmt: Stmt) -> IfThenElse | None:
+    """A statement that is a condition which can be evaluated earlier, with nothing beside it."""
+    if isinstance(stmt, IfThenElse) and is_safe_anywhere(stmt.condition):
+        return stmt
+    return None
 
 
 @prim_func_pass("tir.HoistIfThenElse", HoistIfThenElseConfig)
 def hoist_if_then_else(func: PrimFunc, config: HoistIfThenElseConfig) -> PrimFunc:
     """Hoist loop-invariant conditions."""
-    return func.with_body(ConditionHoister().visit(func.body))
+    hoister = ConditionHoister(config)
+    body = hoister.visit(func.body)
+    return func.with_body(separate_definitions(body, func.params) if hoister.copied else body)
 
 
-HoistIfThenElse = hoist_if_then_else.factory
+def HoistIfThenElse(variant: str | None = None) -> Pass:
+    """The pass.
+
+    Parameters
+    ----------
+    variant : str, optional
+        ``"basic"``: conditions stay in regions that bind threads, whatever the options say.
+    """
+    if variant == "basic":
+        return hoist_if_then_else.factory(support_block_scope_hosting=False)
+    if variant is not None:
+        raise TVMError(f'HoistIfThenElse takes the variant "basic" or None, got {variant!r}')
+    return hoist_if_then_else.factory()

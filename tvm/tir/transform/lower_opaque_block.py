@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.pass_context import PassContext
 from tvm.tir.expr import IterVar, Range, StringImm, Var, as_expr
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import (
@@ -25,6 +26,7 @@ from tvm.tir.stmt import (
 )
 from tvm.tir.stmt_functor import Substituter
 from tvm.tir.transform.common import TRUE, comes_from_te, is_const, prim_func_pass
+from tvm.tir.transform.simplify import KEEP_LOOPS
 
 
 class OpaqueBlockLowerer(Substituter):
@@ -32,6 +34,7 @@ class OpaqueBlockLowerer(Substituter):
 
     def __init__(self) -> None:
         self.values: dict[Var, PrimExpr] = {}
+        self.keeps_loops = PassContext.current().get(KEEP_LOOPS, False)
         super().__init__(self.values)
 
     def visit_block_realize(self, realize: BlockRealize) -> Stmt:
@@ -47,7 +50,8 @@ class OpaqueBlockLowerer(Substituter):
 
     def visit_for(self, loop: For) -> Stmt:
         start, extent = self.visit(loop.min), self.visit(loop.extent)
-        if is_const(extent, 1) and not loop.annotations and loop.kind is not ForKind.THREAD_BINDING:
+        opens = loop.kind is not ForKind.THREAD_BINDING and not self.keeps_loops
+        if is_const(extent, 1) and opens and not loop.annotations:
             self.values[loop.loop_var] = start
             body: Stmt = self.visit(loop.body)
             return body

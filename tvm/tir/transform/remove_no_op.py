@@ -8,11 +8,15 @@ B[0] = 1
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from tvm.ir.expr import PrimExpr
+from tvm.ir.pass_context import unsupported_option
 from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Rewriter
 from tvm.tir.analysis.side_effect import is_pure
-from tvm.tir.expr import BufferLoad, Not
+from tvm.tir.expr import BufferLoad, Call, Not, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import (
     NO_OP,
@@ -30,7 +34,15 @@ from tvm.tir.stmt import (
     is_no_op,
     seq,
 )
-from tvm.tir.transform.common import constant_extent, prim_func_pass
+from tvm.tir.transform.common import constant_extent, contains, prim_func_pass
+
+
+@dataclass(frozen=True)
+class RemoveNoOpConfig:
+    """What is found to have no effect."""
+
+    use_dataflow_analysis: bool = False  # also stores that are overwritten before they are read
+    max_simplification_steps: int = unsupported_option(0, "the analysis asks no such questions")
 
 
 class NoOpRemover(Rewriter):
@@ -117,10 +129,71 @@ def stores_what_is_there(store: BufferStore) -> bool:
     return all([structural_equal(i, j) for i, j in zip(value.indices, store.indices, strict=True)])
 
 
-@prim_func_pass("tir.RemoveNoOp")
-def remove_no_op(func: PrimFunc) -> PrimFunc:
+class OverwrittenStoreRemover(Rewriter):
+    """Drops a store whose cells the next statements write again before anyone reads the buffer."""
+
+    def visit_seq_stmt(self, block: SeqStmt) -> Stmt:
+        block = self.rewrite_children(block)
+        kept = [
+            stmt
+            for position, stmt in enumerate(block.seq)
+            if not is_overwritten(stmt, block.seq[position + 1 :])
+        ]
+        return block if len(kept) == len(block.seq) else seq(kept)
+
+
+def is_overwritten(stmt: Stmt, following: Sequence[Stmt]) -> bool:
+    """Whether all that a statement stores is stored anew, at the same indices in the same loops, first."""
+    store = stored(stmt)
+    if store is None or not is_pure(store.value):
+        return False
+    for other in following:
+        later = stored(other)
+        if later is None or reads_pointer(other, store.buffer.data):
+            return False
+        if later.buffer is store.buffer and same_cells(stmt, other):
+            return True
+    return False
+
+
+def stored(stmt: Stmt) -> BufferStore | None:
+    """The store that a statement consists of, within loops."""
+    while type(stmt) is For:
+        stmt = stmt.body
+    return stmt if isinstance(stmt, BufferStore) and stmt.predicate is None else None
+
+
+def same_cells(stmt: Stmt, other: Stmt) -> bool:
+    """Whether two stores in loops run over the same indices."""
+    return structural_equal(without_value(stmt), without_value(other))
+
+
+def without_value(stmt: Stmt) -> Stmt:
+    """A store in loops, with 0 as its value."""
+    if isinstance(stmt, For):
+        return stmt.replace(body=without_value(stmt.body), annotations={})
+    assert isinstance(stmt, BufferStore)
+    return stmt.replace(value=const(0, stmt.value.dtype))
+
+
+def reads_pointer(stmt: Stmt, pointer: Var) -> bool:
+    """Whether a statement may read the memory at a pointer."""
+
+    def reads(node: object) -> bool:
+        if isinstance(node, BufferLoad):
+            return node.buffer.data is pointer
+        return node is pointer or (isinstance(node, Call) and not is_pure(node))
+
+    return contains(stmt, reads)
+
+
+@prim_func_pass("tir.RemoveNoOp", RemoveNoOpConfig)
+def remove_no_op(func: PrimFunc, config: RemoveNoOpConfig) -> PrimFunc:
     """Remove statements without effect."""
-    return func.with_body(NoOpRemover().visit(func.body))
+    body = func.body
+    if config.use_dataflow_analysis:
+        body = OverwrittenStoreRemover().visit(body)
+    return func.with_body(NoOpRemover().visit(body))
 
 
 RemoveNoOp = remove_no_op.factory

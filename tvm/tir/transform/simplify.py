@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.visitor import Rewriter
 from tvm.tir.expr import (
     Call,
@@ -36,6 +37,9 @@ from tvm.tir.stmt import (
 from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform.common import LIKELY, constant_extent, is_const, prim_func_pass
 
+KEEP_LOOPS = "tir.debug_keep_trivial_loop"
+register_pass_config(KEEP_LOOPS, bool)  # loops of one iteration stay loops
+
 
 @dataclass(frozen=True)
 class SimplifyConfig:
@@ -53,6 +57,7 @@ class StmtSimplifier(Rewriter):
 
     def __init__(self) -> None:
         self.analyzer = Analyzer()
+        self.keeps_loops = PassContext.current().get(KEEP_LOOPS, False)
 
     def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
         return self.analyzer.simplify(e)
@@ -74,7 +79,8 @@ class StmtSimplifier(Rewriter):
         if constant_extent(loop) == 0 or is_const(extent, 0):
             return NO_OP
         self.analyzer.bind(loop.loop_var, Range.from_min_extent(start, extent), True)
-        if is_const(extent, 1) and loop.kind is not ForKind.THREAD_BINDING and not loop.annotations:
+        opens = loop.kind is not ForKind.THREAD_BINDING and not self.keeps_loops
+        if is_const(extent, 1) and opens and not loop.annotations:
             body: Stmt = self.visit(loop.body)
             return substitute(body, {loop.loop_var: start})  # type: ignore[no-any-return]
         body = self.visit(loop.body)

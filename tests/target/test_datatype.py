@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import ctypes
+import struct
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import te
+from tvm.error import LoweringError, TVMError
+from tvm.support.dtype import dtype
+from tvm.target import datatype
+
+# a float32 whose bits are turned around; its functions are C
+SOURCE = """
+#include <stdint.h>
+#include <string.h>
+static uint32_t turned(uint32_t x) { return ~x; }
+uint32_t TurnedFromFloat(float x) { uint32_t b; memcpy(&b, &x, 4); return turned(b); }
+float TurnedToFloat(uint32_t x) { float f; x = turned(x); memcpy(&f, &x, 4); return f; }
+uint32_t TurnedAdd(uint32_t a, uint32_t b) { return TurnedFromFloat(TurnedToFloat(a) + TurnedToFloat(b)); }
+uint32_t TurnedSqrt(uint32_t a) { return TurnedFromFloat(__builtin_sqrtf(TurnedToFloat(a))); }
+uint32_t TurnedMin(void) { return TurnedFromFloat(-1e30f); }
+"""
+TURNED = "custom[turned]32"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def turned(tmp_path_factory: pytest.TempPathFactory) -> None:
+    from tvm.contrib import cc
+
+    folder = tmp_path_factory.mktemp("turned")
+    (folder / "turned.c").write_text(SOURCE)
+    library = str(folder / "turned.so")
+    cc.create_shared(library, [str(folder / "turned.c")], ["-O2"])
+    ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
+    datatype.register("turned", 151)
+    lower = datatype.create_lower_func
+    datatype.register_op(lower({(32, 32): "TurnedFromFloat"}), "Cast", "llvm", "float", "turned")
+    datatype.register_op(lower({(32, 32): "TurnedToFloat"}), "Cast", "llvm", "turned", "float")
+    datatype.register_op(lower({32: "TurnedAdd"}), "Add", "llvm", "turned")
+    datatype.register_op(lower({32: "TurnedFromFloat"}), "FloatImm", "llvm", "turned")
+    datatype.register_op(
+        lower({32: "TurnedSqrt"}), "Call", "llvm", "turned", intrinsic_name="tir.sqrt"
+    )
+    datatype.register_op(
+        datatype.lower_ite, "Call", "llvm", "turned", intrinsic_name="tir.if_then_else"
+    )
+    datatype.register_op(
+        datatype.lower_call_pure_extern,
+        "Call",
+        "llvm",
+        "turned",
+        intrinsic_name="tir.call_pure_extern",
+    )
+    datatype.register_min_func(
+        datatype.create_min_lower_func({32: "TurnedMin"}, "turned"), "turned"
+    )
+
+
+def test_names_and_codes_are_known() -> None:
+    assert datatype.get_type_code("turned") == 151
+    assert datatype.get_type_name(151) == "turned"
+    assert datatype.get_type_registered(151) and not datatype.get_type_registered(152)
+    assert datatype.get_type_code("float") == 2
+    assert (dtype(TURNED).bits, dtype(TURNED).type_code) == (32, 151)
+    assert str(dtype(TURNED).with_lanes(4)) == "custom[turned]32x4"
+
+
+def test_codes_of_others_are_refused() -> None:
+    with pytest.raises(ValueError, match="a code from 129 to 255, got 5"):
+        datatype.register("other", 5)
+    with pytest.raises(ValueError, match="cannot have code 151"):
+        datatype.register("other", 151)
+    with pytest.raises(TVMError, match="no data type is registered as 'turnd'"):
+        datatype.get_type_code("turnd")
+    with pytest.raises(ValueError, match=r"got 'custom\[nothing\]32'"):
+        dtype("custom[nothing]32")
+
+
+def run(compute: object) -> np.ndarray:
+    a = te.placeholder((4,), name="a")
+    b = te.compute((4,), lambda i: compute(a[i].astype(TURNED)).astype("float32"), name="b")
+    f = tvm.build(te.create_schedule(b.op), [a, b], "llvm")
+    out = tvm.nd.empty((4,))
+    f(tvm.nd.array(np.array([1, 4, 9, 16], "float32")), out)
+    return out.numpy()
+
+
+def test_operations_are_calls_of_the_functions() -> None:
+    np.testing.assert_array_equal(run(lambda x: x + x), [2, 8, 18, 32])
+    np.testing.assert_array_equal(
+        run(lambda x: x + tvm.tir.const(1.5, TURNED)), [2.5, 5.5, 10.5, 17.5]
+    )
+    np.testing.assert_array_equal(run(te.sqrt), [1, 2, 3, 4])
+    np.testing.assert_array_equal(
+        run(lambda x: x + te.min_value(TURNED)), np.full(4, -1e30, "float32")
+    )
+
+
+def test_values_are_kept_in_memory() -> None:
+    a = te.placeholder((8,), name="a")
+    middle = te.compute((8,), lambda i: a[i].astype(TURNED) + a[i].astype(TURNED), name="middle")
+    chosen = te.compute(
+        (8,), lambda i: te.if_then_else(i < 4, middle[i], middle[7 - i]).astype("float32")
+    )
+    f = tvm.build(te.create_schedule(chosen.op), [a, chosen], "llvm")
+    x, out = np.arange(8, dtype="float32"), tvm.nd.empty((8,))
+    f(tvm.nd.array(x), out)
+    np.testing.assert_array_equal(out.numpy(), [0, 2, 4, 6, 6, 4, 2, 0])
+
+
+def test_arguments_of_custom_types_are_bits() -> None:
+    a = te.placeholder((2,), TURNED, name="a")
+    b = te.compute((2,), lambda i: (a[i] + a[i]).astype("float32"), name="b")
+    s = te.create_schedule(b.op)
+    f = tvm.build(s, [a, b], "llvm")
+    bits = [~struct.unpack("I", struct.pack("f", x))[0] & 0xFFFFFFFF for x in (1.5, 2.5)]
+    given = tvm.nd.empty((2,), TURNED)
+    given._copy_from_buffer(np.array(bits, "uint32"))
+    out = tvm.nd.empty((2,))
+    f(given, out)
+    np.testing.assert_array_equal(out.numpy(), [3, 5])
+
+
+def test_an_operation_without_a_function_is_refused() -> None:
+    with pytest.raises(LoweringError, match="Mul of turned needs a function for target llvm"):
+        run(lambda x: x * x)

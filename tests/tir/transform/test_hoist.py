@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import pytest
+
+from tvm import tir
+from tvm.error import TVMError
+from tvm.ir.transform import PassContext
+from tvm.tir.stmt import For, IfThenElse, LetStmt, SeqStmt
+from tvm.tir.transform import (
+    HoistedConditionals,
+    HoistedLetBindings,
+    HoistExpression,
+    HoistIfThenElse,
+)
+
+from .programs import (
+    apply,
+    assert_same_results,
+    assert_transforms,
+    assert_unchanged,
+    function,
+    loop,
+    store,
+)
+
+A = tir.decl_buffer((8,), name="A")
+B = tir.decl_buffer((8,), name="B")
+N = tir.decl_buffer((1,), "int32", "N")
+n = tir.Var("n")
+
+
+def guarded(no: bool = False) -> tir.PrimFunc:
+    def body(i: tir.Var) -> tir.Stmt:
+        return IfThenElse(n > 4, store(B, i, A[i]), store(B, i, 0.0) if no else None)
+
+    return function([A, B, n], loop(8, body))
+
+
+def test_a_condition_is_hoisted_out_of_its_loop() -> None:
+    after = IfThenElse(n > 4, loop(8, lambda i: store(B, i, A[i])))
+    assert_transforms(HoistIfThenElse(), guarded(), function([A, B, n], after))
+
+
+def test_both_branches_get_a_loop() -> None:
+    yes, no = loop(8, lambda i: store(B, i, A[i])), loop(8, lambda i: store(B, i, 0.0))
+    after = function([A, B, n], IfThenElse(n > 4, yes, no))
+    assert_transforms(HoistIfThenElse(), guarded(True), after)
+    assert_transforms(HoistIfThenElse("basic"), guarded(True), after)
+
+
+def test_only_known_variants_are_taken() -> None:
+    with pytest.raises(TVMError, match='the variant "basic" or None'):
+        HoistIfThenElse("fast")
+
+
+def bound_to_thread() -> tir.PrimFunc:
+    axis = tir.IterVar((0, 8), "tx", tir.IterVar.ThreadIndex, "threadIdx.x")
+    inner = IfThenElse(n > 4, store(B, axis.var, 1.0))
+    return function([B, n], tir.AttrStmt(axis, "thread_extent", 8, inner))
+
+
+def test_conditions_leave_regions_of_threads_only_when_told_to() -> None:
+    assert_unchanged(HoistIfThenElse(), bound_to_thread())
+    with PassContext(config={"tir.HoistIfThenElse": {"support_block_scope_hosting": True}}):
+        assert isinstance(apply(HoistIfThenElse(), bound_to_thread()).body, IfThenElse)
+        assert_unchanged(HoistIfThenElse("basic"), bound_to_thread())
+
+
+def beside() -> tir.PrimFunc:
+    return function(
+        [A, B, n],
+        loop(8, lambda i: SeqStmt([store(A, i, 1.0), IfThenElse(n > 4, store(B, i, A[i]))])),
+    )
+
+
+def test_a_condition_beside_other_statements_is_hoisted() -> None:
+    body = apply(HoistExpression(), beside()).body
+    assert isinstance(body, IfThenElse)
+    assert isinstance(body.then_case, For) and isinstance(body.else_case, For)
+    assert isinstance(body.then_case.body, SeqStmt)
+
+
+def test_nothing_is_hoisted_when_no_kind_is_wanted() -> None:
+    nothing = {"hoisted_conditionals": HoistedConditionals.Never.value, "hoisted_let_bindings": 0}
+    with PassContext(config={"tir.HoistExpression": nothing}):
+        assert_unchanged(HoistExpression(), beside())
+
+
+@pytest.mark.parametrize("kinds", [HoistedConditionals.IfElseStmt, HoistedConditionals.IfElseExpr])
+def test_conditions_of_expressions_are_a_kind_of_their_own(kinds: HoistedConditionals) -> None:
+    func = function([A, B, n], loop(8, lambda i: store(B, i, tir.if_then_else(n > 4, A[i], 0.0))))
+    with PassContext(config={"tir.HoistExpression": {"hoisted_conditionals": kinds.value}}):
+        body = apply(HoistExpression(), func).body
+    assert isinstance(body, IfThenElse) is (kinds is HoistedConditionals.IfElseExpr)
+
+
+def test_bindings_leave_loops_that_do_not_change_them() -> None:
+    x = tir.Var("x")
+    func = function(
+        [B, n], loop(8, lambda i: LetStmt(x, n * 3, store(B, i, tir.Cast("float32", x))))
+    )
+    assert isinstance(apply(HoistExpression(), func).body, LetStmt)
+    with PassContext(config={"tir.HoistExpression": {"hoisted_let_bindings": 0}}):
+        assert_unchanged(HoistExpression(), func)
+
+
+def test_a_binding_that_a_condition_needs_is_hoisted_with_it() -> None:
+    x, y = tir.Var("x"), tir.Var("y")
+
+    def body(i: tir.Var) -> tir.Stmt:
+        unused = LetStmt(y, n * 5, store(B, i, tir.Cast("float32", y)))
+        return LetStmt(x, n * 3, IfThenElse(x > 4, unused))
+
+    required = HoistedLetBindings.RequiredByConditional.value
+    with PassContext(config={"tir.HoistExpression": {"hoisted_let_bindings": required}}):
+        result = apply(HoistExpression(), function([B, n], loop(8, body))).body
+    assert isinstance(result, LetStmt) and isinstance(result.body, IfThenElse)
+    assert isinstance(result.body.then_case, For)
+
+
+def test_hoisting_keeps_results() -> None:
+    def body(i: tir.Var) -> tir.Stmt:
+        first = IfThenElse(N[0] > 4, store(B, i, A[i]), store(B, i, -A[i]))
+        return SeqStmt([first, IfThenElse(i < 4, store(A, i, B[i] * 2.0))])
+
+    func = function([A, B, N], loop(8, body))
+    assert_same_results(func, apply(HoistExpression(), func), 8, 8, 1)

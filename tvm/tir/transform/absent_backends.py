@@ -1,0 +1,96 @@
+"""Passes for hardware that no built-in code generator is for.
+
+Programs without what such a pass is about are left as they are; the others are refused, by the name of
+the back end that is missing, rather than compiled wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm.error import LoweringError
+from tvm.ir.transform import Pass
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import Call, Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.intrinsics import INTRINSICS
+from tvm.tir.stmt import Allocate, AttrStmt, Block, BufferRealize, For
+from tvm.tir.transform.common import contains, prim_func_pass
+
+Question = Callable[[Any], bool]
+
+
+def scoped(*prefixes: str) -> Question:
+    """Whether a node allocates memory of such a scope."""
+
+    def asks(node: Any) -> bool:
+        if isinstance(node, Block):
+            return any([asks(buffer) for buffer in node.alloc_buffers])
+        if isinstance(node, Allocate):
+            return asks(node.buffer_var)
+        if isinstance(node, BufferRealize):
+            return asks(node.buffer)
+        if isinstance(node, Buffer):
+            return node.scope().startswith(prefixes)
+        scope = getattr(node.type_annotation, "storage_scope", "") if isinstance(node, Var) else ""
+        return bool(scope) and scope.startswith(prefixes)
+
+    return asks
+
+
+def marked(*keys: str) -> Question:
+    """Whether a node has such an attribute or annotation."""
+
+    def asks(node: Any) -> bool:
+        if isinstance(node, AttrStmt):
+            return node.attr_key in keys
+        return isinstance(node, (Block, For)) and any([key in node.annotations for key in keys])
+
+    return asks
+
+
+def calls(*names: str) -> Question:
+    """Whether a node calls such an intrinsic."""
+    wanted = [INTRINSICS[name] for name in names]
+    return lambda node: isinstance(node, Call) and node.op in wanted
+
+
+def refusing(name: str, about: Question, what: str, backend: str) -> Callable[..., Pass]:
+    """The constructor of a pass that takes only programs without ``what``."""
+
+    @prim_func_pass(f"tir.{name}")
+    def refuse(func: PrimFunc) -> PrimFunc:
+        if contains(func.body, about):
+            raise LoweringError(
+                f"{name} needs the {backend} back end for {what}, which is not built in"
+            )
+        return func
+
+    return refuse.factory
+
+
+CoProcSync = refusing(
+    "CoProcSync", marked("coproc_scope", "coproc_uop_scope"), "co-processor scopes", "VTA"
+)
+InjectPermutedLayout = refusing(
+    "InjectPermutedLayout", marked("permuted_layout"), "permuted shared memory", "CUDA"
+)
+InjectPTXAsyncCopy = refusing(
+    "InjectPTXAsyncCopy", marked("async_scope"), "asynchronous copies", "CUDA"
+)
+LowerAutoCopy = refusing("LowerAutoCopy", marked("auto_copy"), "automatic copies", "CUDA")
+LowerDeviceStorageAccessInfo = refusing(
+    "LowerDeviceStorageAccessInfo",
+    scoped("local.", "global.acc", "global.inp", "global.wgt", "global.out"),
+    "memory of special units",
+    "VTA",
+)
+LowerThreadAllreduce = refusing(
+    "LowerThreadAllreduce", calls("tvm_thread_allreduce"), "reductions over threads", "GPU"
+)
+LowerWarpMemory = refusing("LowerWarpMemory", scoped("warp"), "memory of warps", "GPU")
+TextureFlatten = refusing("TextureFlatten", scoped("global.texture"), "textures", "OpenCL")
+TransformMmaBufferLayout = refusing(
+    "TransformMmaBufferLayout", scoped("m16n8k8"), "fragments of mma instructions", "CUDA"
+)
