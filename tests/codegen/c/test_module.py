@@ -314,6 +314,33 @@ def test_llvm_code_is_refused() -> None:
         tvm.build(schedule, args, "c")
 
 
+def test_system_libraries_are_refused() -> None:
+    mod = tvm.lower(*doubling()).with_attr("system_lib_prefix", "model_")
+    with pytest.raises(TVMError, match="target c makes no system libraries"):
+        tvm.build(mod, target="c")
+
+
+def test_deep_expressions_are_computed_in_steps() -> None:
+    def body(a: tir.Buffer, b: tir.Buffer) -> tir.Stmt:
+        value: tir.PrimExpr = a[0]
+        for number in range(1000):
+            value = tir.Mul(value, a[0]) if number % 2 else tir.Add(a[1], value)
+        return tir.BufferStore(b, value, [0])
+
+    func = build_c(flat_function(body, *[tir.decl_buffer((2,), "int32", n) for n in "AB"]), "clang")
+    x, y = tvm.nd.array(np.array([3, 2], "int32")), tvm.nd.array(np.zeros(2, "int32"))
+    func(x, y)
+    expected = 3
+    for number in range(1000):
+        expected = expected * 3 if number % 2 else expected + 2
+    assert y.numpy()[0] == np.array(expected % 2**32, "uint32").view("int32")
+
+
+def test_bad_alignment_is_refused() -> None:
+    with pytest.raises(TVMError, match="power of two as -constants-byte-alignment, got 24"):
+        built(target="c -constants-byte-alignment=24")
+
+
 def test_constants_are_aligned_as_the_target_says() -> None:
     data = tir.Var("data", tvm.ir.PointerType(tvm.ir.PrimType("float32")))
     table = tir.decl_buffer((2,), "float32", "table", data=data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tvm.error import LoweringError
@@ -72,11 +73,19 @@ _PRELUDE = """\
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """At multiples of how many bytes memory starts."""
+
+    constants: int = 64
+    memory: int = 64
+
+
 class ModuleWriter:
     """Collects the parts of a module while its functions are written."""
 
-    def __init__(self, constants_alignment: int = 64) -> None:
-        self.constants_alignment = constants_alignment
+    def __init__(self, alignment: Alignment) -> None:
+        self.alignment = alignment
         self.functions: list[str] = []  # of our own, for all functions of the module
         self.definitions: list[str] = []
         self.symbols: list[str] = []  # functions that others may call by the packed convention
@@ -234,7 +243,7 @@ class ModuleWriter:
         lines = [", ".join(items[i : i + 12]) for i in range(0, len(items), 12)] or ["0"]
         text = ",\n  ".join(lines)
         self._constants.append(
-            f"static const TVM_ALIGNED({self.constants_alignment}) {type_.memory} {name}[] = {{\n"
+            f"static const TVM_ALIGNED({self.alignment.constants}) {type_.memory} {name}[] = {{\n"
             f"  {text}\n}};\n"
         )
         return name
@@ -270,9 +279,9 @@ class ModuleWriter:
 _UINT8 = DType("uint8")
 
 
-def write_module(mod: IRModule, constants_alignment: int = 64) -> ModuleWriter:
+def write_module(mod: IRModule, alignment: Alignment) -> ModuleWriter:
     """Write all functions of a lowered module."""
-    writer = ModuleWriter(constants_alignment)
+    writer = ModuleWriter(alignment)
     functions = {
         str(func.attrs.get("global_symbol", gvar.name_hint)): func
         for gvar, func in mod.functions.items()

@@ -148,8 +148,9 @@ def _packed_arguments(w: FunctionWriter, call: Call) -> tuple[str, str, str]:
     """Values, codes, their number, where the result goes and its code; the result, and its code."""
     values, codes = f"((TVMValue*){w.visit(call.args[1])})", f"((int32_t*){w.visit(call.args[2])})"
     begin, end = [number.value for number in call.args[3:5] if isinstance(number, IntImm)]
+    first = f"{values} + {begin}, {codes} + {begin}" if begin else f"{values}, {codes}"
     return (
-        f"{values} + {begin}, {codes} + {begin}, {end - begin}, {values} + {end}, {codes} + {end}",
+        f"{first}, {end - begin}, {values} + {end}, {codes} + {end}",
         f"{values}[{end}]",
         f"{codes}[{end}]",
     )

@@ -39,9 +39,6 @@ from .vectors import is_lane_wise
 if TYPE_CHECKING:
     from .module import ModuleWriter
 
-# memory of our own starts at multiples of this many bytes
-ALIGNMENT = 64
-
 
 class FunctionWriter(MemoryWriter):
     """Writes the body of one PrimFunc, and the functions its parallel loops become."""
@@ -185,7 +182,7 @@ class FunctionWriter(MemoryWriter):
         self.pointees[stmt.buffer_var] = type_.memory
         name = self.define(stmt.buffer_var)
         count = max(size * stmt.dtype.lanes, 1)
-        self.code.do(f"TVM_ALIGNED({ALIGNMENT}) {type_.memory} {name}[{count}]")
+        self.code.do(f"TVM_ALIGNED({self.module.alignment.memory}) {type_.memory} {name}[{count}]")
         self.visit(stmt.body)
         if stmt.buffer_var not in self.read:
             self.code.do(f"(void){name}")
