@@ -36,6 +36,7 @@ from .runtime.object import Object
 from .runtime.object_generic import convert
 from .runtime.packed_func import PackedFunc
 from .support import DType as DataType
+from .support.excepthook import tvm_wrap_excepthook
 from .tir.expr import const
 
 # imported at the first use of the name: `import tvm` alone stays quick

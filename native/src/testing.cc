@@ -1,12 +1,41 @@
 // Functions for tests of the calling convention, under the classic names.
+#include <tvm/runtime/container/array.h>
+#include <tvm/runtime/container/map.h>
 #include <tvm/runtime/logging.h>
+#include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
 
 #include <chrono>
 #include <thread>
+#include <unordered_map>
 
 namespace tvm {
 namespace runtime {
+namespace {
+
+// Functions that were added one by one, by __add_function(name, func).
+class FrontendTestModule : public ModuleNode {
+ public:
+  const char* type_key() const final { return "frontend_test"; }
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
+    if (name == "__add_function") {
+      return TypedPackedFunc<void(String, PackedFunc)>(
+                 [this, self](String name, PackedFunc func) { functions_[name] = func; })
+          .packed();
+    }
+    auto it = functions_.find(name);
+    return it == functions_.end() ? PackedFunc() : it->second;
+  }
+
+ private:
+  std::unordered_map<std::string, PackedFunc> functions_;
+};
+
+}  // namespace
+
+TVM_REGISTER_GLOBAL("testing.FrontendTestModule").set_body_typed([] {
+  return Module(ObjectPtr<ModuleNode>(make_object<FrontendTestModule>()));
+});
 
 TVM_REGISTER_GLOBAL("testing.nop").set_body([](TVMArgs, TVMRetValue*) {});
 
@@ -54,6 +83,12 @@ TVM_REGISTER_GLOBAL("testing.object_use_count").set_body([](TVMArgs args, TVMRet
 TVM_REGISTER_GLOBAL("testing.AcceptsBool").set_body_typed([](bool value) { return value; });
 TVM_REGISTER_GLOBAL("testing.AcceptsInt").set_body_typed([](int value) { return value; });
 TVM_REGISTER_GLOBAL("testing.AcceptsObjectRef").set_body_typed([](ObjectRef value) { return value; });
+
+TVM_REGISTER_GLOBAL("testing.AcceptsObjectRefArray").set_body_typed([](Array<ObjectRef> items) { return items[0]; });
+TVM_REGISTER_GLOBAL("testing.AcceptsMapReturnsValue").set_body_typed([](Map<ObjectRef, ObjectRef> map, ObjectRef key) {
+  return map[key];
+});
+TVM_REGISTER_GLOBAL("testing.AcceptsMapReturnsMap").set_body_typed([](Map<ObjectRef, ObjectRef> map) { return map; });
 
 TVM_REGISTER_GLOBAL("testing.check_signals").set_body_typed([] { EnvCheckSignals(); });
 

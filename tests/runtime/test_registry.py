@@ -234,3 +234,60 @@ def test_global_functions_of_nodes() -> None:
     with pytest.raises(ValueError):
         api.StructuralEqual(x + 1, x + 2, True, False)
     assert (x + 1).legacy_repr() == str(x + 1)
+
+
+def test_functions_and_modules_are_made_of_handles() -> None:
+    again = tvm.runtime.PackedFunc(tvm.testing.echo.handle, True)
+    assert again(3) == 3 and again == tvm.testing.echo and again.is_global
+    for kind in (tvm.runtime.PackedFunc, tvm.runtime.Module):
+        for handle in (None, ctypes.c_void_p(0), 5):
+            with pytest.raises(TypeError, match=f"{kind.__name__} has no constructor"):
+                kind(handle)
+
+
+class HalfFunction(tvm.runtime.PackedFunc):
+    def __init__(self) -> None: ...
+
+
+class HalfModule(tvm.runtime.Module):
+    def __init__(self) -> None: ...
+
+
+def test_objects_that_were_never_made_are_refused() -> None:
+    func, module = HalfFunction(), HalfModule()
+    with pytest.raises(TypeError, match="this packed function was never made"):
+        func()
+    with pytest.raises(TypeError, match="this module was never made"):
+        module.get_function("f")
+    assert func.name == "" and tvm.testing.echo(func) is None and tvm.testing.echo(module) is None
+
+
+def test_modules_of_python_functions() -> None:
+    module = tvm.support.FrontendTestModule("twice")
+    module.add_function("twice", lambda x: 2 * x)
+    module.add_function("none", lambda: None)
+    assert isinstance(module, tvm.runtime.Module) and module(4) == 8 and module["none"]() is None
+    assert module.type_key == "frontend_test"
+    with pytest.raises(AttributeError):
+        module["three"]
+    parent = tvm.support.FrontendTestModule()
+    parent.import_module(module)
+    assert parent.get_function("twice", query_imports=True)(5) == 10
+
+
+def test_containers_of_cpp_functions() -> None:
+    x = tvm.tir.Var("x", "int32")
+    call = tvm.get_global_func
+    assert call("testing.AcceptsObjectRefArray")([x, x]) is x
+    assert call("testing.AcceptsMapReturnsValue")({x: [1]}, x) == [1]
+    assert dict(call("testing.AcceptsMapReturnsMap")({x: x})) == {x: x}
+
+
+def test_child_processes_end_with_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+    child = types.SimpleNamespace(terminate=lambda: ended.append("child"))
+    children = types.SimpleNamespace(active_children=lambda: [child])
+    monkeypatch.setitem(sys.modules, "multiprocessing", children)
+    hook = tvm.tvm_wrap_excepthook(lambda kind, value, trace: ended.append(kind.__name__))
+    hook(ValueError, ValueError(), None)
+    assert ended == ["ValueError", "child"]

@@ -269,6 +269,18 @@ cdef int require_native(object self) except -1:
     return 0
 
 
+cdef void* retained(object self, object handle, void* previous) except? NULL:
+    """The object at the address in a `ctypes.c_void_p`, with a reference of its own."""
+    cdef void* address
+    if not isinstance(handle, ctypes.c_void_p) or not handle.value:
+        raise TypeError(f"{type(self).__name__} has no constructor: the runtime makes its objects")
+    address = <void*><uintptr_t>handle.value
+    TVMObjectRetain(address)
+    if previous != NULL:
+        TVMObjectFree(previous)
+    return address
+
+
 cdef object wrapper(type kind):
     assert kind is not None, "tvm.runtime is imported first"
     global _wraps_native
@@ -285,14 +297,21 @@ cdef class PackedFuncBase:
     cdef void* func
     cdef readonly bint is_global
 
-    def __cinit__(self):
-        require_native(self)
+    def __cinit__(self, *args, **_kwargs):
+        if type(self).__init__ is PackedFuncBase.__init__ and not args:
+            require_native(self)
+
+    def __init__(self, handle=None, bint is_global=False):
+        self.func = retained(self, handle, self.func)
+        self.is_global = is_global
 
     def __dealloc__(self):
         if self.func != NULL:
             TVMObjectFree(self.func)
 
     def __call__(self, *args):
+        if self.func == NULL:
+            raise TypeError("this packed function was never made: call its constructor with a handle")
         return call_packed(self.func, args)
 
     def __eq__(self, other):
@@ -308,8 +327,9 @@ cdef class PackedFuncBase:
     @property
     def name(self):
         """The name it is registered under, empty if it is not."""
-        cdef const char* text = NULL
-        check(TVMFuncGetName(self.func, &text))
+        cdef const char* text = ""
+        if self.func != NULL:
+            check(TVMFuncGetName(self.func, &text))
         return text.decode()
 
 
@@ -382,8 +402,12 @@ cdef class ModuleBase:
 
     cdef void* module
 
-    def __cinit__(self):
-        require_native(self)
+    def __cinit__(self, *args, **_kwargs):
+        if type(self).__init__ is ModuleBase.__init__ and not args:
+            require_native(self)
+
+    def __init__(self, handle=None):
+        self.module = retained(self, handle, self.module)
 
     def __dealloc__(self):
         if self.module != NULL:
@@ -402,10 +426,14 @@ cdef class ModuleBase:
     def _find_function(self, str name, bint query_imports):
         """The function, or None."""
         cdef void* handle
+        if self.module == NULL:
+            raise TypeError("this module was never made: call its constructor with a handle")
         check(TVMModGetFunction(self.module, name.encode(), query_imports, &handle))
         return None if handle == NULL else make_func(handle)
 
     def _import(self, ModuleBase other not None):
+        if self.module == NULL or other.module == NULL:
+            raise TypeError("this module was never made: call its constructor with a handle")
         check(TVMModImport(self.module, other.module))
 
 

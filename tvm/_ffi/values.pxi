@@ -99,10 +99,10 @@ cdef int set_rare_argument(object arg, TVMValue* value, int* code, list kept) ex
         set_plain_argument(text, value, code)
     elif isinstance(arg, PackedFuncBase):
         value.v_handle = (<PackedFuncBase>arg).func
-        code[0] = kTVMPackedFuncHandle
+        code[0] = kTVMNullptr if value.v_handle == NULL else kTVMPackedFuncHandle
     elif isinstance(arg, ModuleBase):
         value.v_handle = (<ModuleBase>arg).module
-        code[0] = kTVMModuleHandle
+        code[0] = kTVMNullptr if value.v_handle == NULL else kTVMModuleHandle
     elif isinstance(arg, DeviceBase):
         value.v_device = (<DeviceBase>arg).device
         code[0] = kDLDevice

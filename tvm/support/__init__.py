@@ -23,4 +23,6 @@ def __getattr__(name: str) -> _Any:
     # reading the metadata of packages costs 20 ms, which `import tvm` need not pay
     if name in ("describe", "libinfo"):
         return getattr(_importlib.import_module(".report", __name__), name)
+    if name == "FrontendTestModule":  # its classic place; modules are above this layer
+        return _importlib.import_module("tvm.runtime.frontend_module").FrontendTestModule
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
