@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import base64
+import json
 import subprocess
 import sys
 
 import pytest
 
 from tvm import tir
+from tvm.error import TVMError
 from tvm.ir import (
     FuncType,
     GlobalVar,
@@ -127,10 +130,19 @@ def test_json_of_special_floats() -> None:
 
 @pytest.mark.parametrize(
     "text", ["", "{}", "[1, 2]", '{"root": {"node": 3}, "nodes": [], "arrays": []}',
-             '{"root": 0, "nodes": [{"type_key": "tir.Nope", "attrs": {}}], "arrays": []}']
+             '{"root": 0, "nodes": [{"type_key": "tir.Nope", "attrs": {}}], "arrays": []}',
+             '{"root": {"enum": ["tvm.nowhere", "A", "B"]}, "nodes": [], "arrays": []}',
+             '{"root": {"enum": ["tvm.error", "TVMError", "mro"]}, "nodes": [], "arrays": []}',
+             "[" * 100_000]
 )  # fmt: skip
 def test_broken_json_gives_one_error(text: str) -> None:
-    from tvm.error import TVMError
-
     with pytest.raises(TVMError, match="load_json"):
         load_json(text)
+
+
+def test_an_array_of_a_false_shape_takes_no_memory() -> None:
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (100000000000000,), }\n"
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+    text = f"float32:{base64.b64encode(content).decode()}"
+    with pytest.raises(TVMError, match="an array of shape"):
+        load_json(json.dumps({"root": {"array": 0}, "nodes": [], "arrays": [text]}))
