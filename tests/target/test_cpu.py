@@ -32,3 +32,19 @@ def test_extensions_of_named_processors() -> None:
 def test_options_set_width_and_cores() -> None:
     info = cpu_info(Target("llvm -num-cores=3 -vector-width=256"))
     assert (info.cores, info.fp32_lanes) == (3, 8)
+
+
+@pytest.mark.parametrize(
+    ("target", "has_fma"),
+    [
+        ("-mtriple=x86_64-linux-gnu -mcpu=haswell", True),
+        ("-mtriple=x86_64-linux-gnu -mcpu=x86-64", False),
+        ("-mtriple=aarch64-linux-gnu", True),
+        ("-mtriple=armv7l-linux-gnueabihf -mattr=+neon", False),
+        ("-mtriple=armv7l-linux-gnueabihf -mattr=+neon,+vfp4", True),
+        ("-mtriple=riscv64-linux-gnu -mattr=+f,+d", True),
+        ("-mtriple=wasm32-unknown-unknown", False),
+    ],
+)
+def test_fused_multiply_add_of_processors(target: str, has_fma: bool) -> None:
+    assert cpu_info(Target(f"llvm {target}")).has_fma is has_fma

@@ -50,7 +50,14 @@ class CpuInfo:
 
     @property
     def has_fma(self) -> bool:
-        return "fma" in self.features or not self.arch.startswith(("x86", "i")) or self.has_avx512f
+        arch, features = self.arch, self.features
+        if arch.startswith(("x86", "i")):
+            return "fma" in features
+        if arch.startswith(("arm", "thumb")) and not arch.startswith("arm64"):
+            return "vfp4" in features
+        if arch.startswith("riscv"):
+            return "f" in features
+        return arch.startswith(("aarch64", "arm64", "ppc", "powerpc"))
 
     @property
     def fp32_lanes(self) -> int:

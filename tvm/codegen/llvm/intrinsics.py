@@ -93,8 +93,8 @@ def math_call(w: FunctionWriter, name: str, libm: str, dtype: DType, operands: l
     if type_.bits == 16:
         widened = [w.convert(o, dtype, wide) for o in operands]
         return w.convert(math_call(w, name, libm, wide, widened), wide, dtype)
-    if type_.bits == 32 and w.module.has_math(name):
-        symbol = w.module.math_function(name, dtype.lanes)
+    if w.module.has_math(name, dtype):
+        symbol = w.module.math_function(name, dtype)
         arguments = ", ".join([f"{type_.text} {o}" for o in operands])
         return w.code.pure(f"call {type_.text} @{symbol}({arguments})")
     return _libm(w, libm + ("f" if type_.bits == 32 else ""), dtype, operands)
@@ -119,22 +119,35 @@ def _libm(w: FunctionWriter, name: str, dtype: DType, operands: list[str]) -> st
 
 
 def _sigmoid(w: FunctionWriter, call: Call) -> str:
-    if TYPES[call.dtype].bits != 64:
-        return math_call(w, "sigmoid", "sigmoid", call.dtype, [w.visit(call.args[0])])
-    type_ = TYPES[call.dtype]
-    one = splat(type_, "0x3FF0000000000000")
-    minus = w.code.pure(f"fneg {type_.text} {w.visit(call.args[0])}")
-    power = math_call(w, "exp", "exp", call.dtype, [minus])
+    operand, dtype = w.visit(call.args[0]), call.dtype
+    if TYPES[dtype].bits != 64 or w.module.has_math("sigmoid", dtype):
+        return math_call(w, "sigmoid", "sigmoid", dtype, [operand])
+    # by way of exp(-|x|), which cannot overflow
+    type_ = TYPES[dtype]
+    one, zero = splat(type_, "0x3FF0000000000000"), splat(type_, "0x0")
+    size = w.intrinsic("llvm.fabs", dtype, operand)
+    power = math_call(w, "exp", "exp", dtype, [w.code.pure(f"fneg {type_.text} {size}")])
     below = w.code.pure(f"fadd {type_.text} {power}, {one}")
-    return w.code.pure(f"fdiv {type_.text} {one}, {below}")
+    is_negative = w.code.pure(f"fcmp olt {type_.text} {operand}, {zero}")
+    mask = mask_type(type_.lanes)
+    above = w.code.pure(f"select {mask} {is_negative}, {type_.text} {power}, {type_.text} {one}")
+    return w.code.pure(f"fdiv {type_.text} {above}, {below}")
 
 
 def _rsqrt(w: FunctionWriter, call: Call) -> str:
-    root = w.intrinsic("llvm.sqrt", call.dtype, w.visit(call.args[0]))
-    type_ = TYPES[call.dtype]
+    return _reciprocal_root(w, call.dtype, w.visit(call.args[0]))
+
+
+def _reciprocal_root(w: FunctionWriter, dtype: DType, operand: str) -> str:
+    type_ = TYPES[dtype]
+    wide = FLOAT32.with_lanes(dtype.lanes)
     if type_.kind == "narrow":
-        return w.narrow_operation("fdiv", call.dtype, splat(type_, str(0x3F80)), root)
-    one = splat(type_, "0xH3C00" if type_.bits == 16 else "0x3FF0000000000000")
+        found = _reciprocal_root(w, wide, widen(w.code, operand, dtype))
+        return narrow(w.code, found, dtype)
+    if type_.bits == 16:
+        return w.convert(_reciprocal_root(w, wide, w.convert(operand, dtype, wide)), wide, dtype)
+    root = w.intrinsic("llvm.sqrt", dtype, operand)
+    one = splat(type_, "0x3FF0000000000000")
     return w.code.pure(f"fdiv {type_.text} {one}, {root}")
 
 
@@ -155,11 +168,6 @@ def _ldexp(w: FunctionWriter, call: Call) -> str:
         f"call {type_.text} @llvm.ldexp({type_.text} {w.visit(call.args[0])}, "
         f"{TYPES[ints].text} {exponent})"
     )
-
-
-def _fma(w: FunctionWriter, call: Call) -> str:
-    name = "llvm.fma" if w.exact_fma else "llvm.fmuladd"
-    return w.intrinsic(name, call.dtype, *[w.visit(arg) for arg in call.args])
 
 
 def _fmod(w: FunctionWriter, call: Call) -> str:
@@ -379,7 +387,7 @@ INTRINSICS: dict[str, Write] = {
     "tir.round": _llvm("llvm.rint"),  # halves to even, as numpy's round
     "tir.nearbyint": _llvm("llvm.rint"),
     "tir.copysign": _llvm("llvm.copysign"),
-    "tir.fma": _fma,
+    "tir.fma": _llvm("llvm.fma"),
     "tir.fabs": _absolute,
     "tir.abs": _absolute,
     "tir.fmod": _fmod,

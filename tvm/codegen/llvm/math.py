@@ -7,9 +7,18 @@ They are always inlined, so that constants move out of loops; LLVM vectorises lo
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from tvm.codegen.vector_math import FLOAT32_FUNCTIONS, MathFunction, scaled_in_halves
+from tvm.codegen.vector_math import (
+    FLOAT32_FUNCTIONS,
+    FLOAT64_FUNCTIONS,
+    MathFunction,
+    scaled_in_halves,
+    without_fma,
+)
+from tvm.support.dtype import DType
+from tvm.target import CpuInfo
 from tvm.tir.expr import Call, Var
 from tvm.tir.intrinsics import INTRINSICS
 
@@ -31,7 +40,6 @@ class MathWriter(FunctionWriter):
         super().__init__(module, name, frame, noalias=False)
         self.fast = ""  # error-free steps must stay as they are
         self.no_wrap = ""
-        self.exact_fma = module.options.cpu.has_fma
         self._written: dict[int, tuple[Any, str]] = {}
 
     def visit_call(self, call: Call) -> Any:
@@ -50,10 +58,18 @@ class MathWriter(FunctionWriter):
         return found[1]
 
 
-def write_math_function(module: ModuleWriter, name: str, symbol: str, lanes: int) -> str:
-    """The definition of a math function on ``lanes`` float32 lanes."""
-    function = FLOAT32_FUNCTIONS[name]
-    dtype = FLOAT32.with_lanes(lanes)
+def find_math_function(name: str, dtype: DType, cpu: CpuInfo) -> MathFunction | None:
+    """The polynomial for a type, if there is one that suits the processor."""
+    if dtype.bits == 64:
+        return FLOAT64_FUNCTIONS.get(name) if cpu.has_fma else None
+    return FLOAT32_FUNCTIONS.get(name)
+
+
+def write_math_function(module: ModuleWriter, name: str, symbol: str, dtype: DType) -> str:
+    """The definition of a math function on the lanes of a vector type."""
+    cpu = module.options.cpu
+    function = find_math_function(name, dtype, cpu)
+    assert function is not None
     text = TYPES[dtype].text
     params = [Var(f"x{i}", dtype) for i in range(function.arity)]
     operands = [f"%p{i}" for i in range(function.arity)]
@@ -62,8 +78,10 @@ def write_math_function(module: ModuleWriter, name: str, symbol: str, lanes: int
     values = dict(zip(params, operands, strict=True))
     writer = MathWriter(module, symbol, Frame(code, values, text))
     if function.limit is not None:
-        _call_library_beyond(writer, function, lanes, operands)
-    code.do(f"ret {text} {writer.visit(function.build(*params))}")
+        _call_library_beyond(writer, function, dtype.lanes, operands)
+    with nullcontext() if cpu.has_fma else without_fma():
+        value = function.build(*params)
+    code.do(f"ret {text} {writer.visit(value)}")
     return code.text()
 
 

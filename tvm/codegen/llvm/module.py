@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import knobs
-from tvm.codegen.vector_math import FLOAT32_FUNCTIONS
 from tvm.ir.module import IRModule
 from tvm.ir.type import PrimType
+from tvm.support.dtype import DType
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 
@@ -16,7 +16,7 @@ from .code import Code
 from .debug_info import DebugInfo, LocatedFunctionWriter
 from .foreign import features_note
 from .half_float import half_conversions
-from .math import write_math_function
+from .math import find_math_function, write_math_function
 from .options import CodegenOptions
 from .statements import Frame, FunctionWriter
 from .system_lib import registration, system_lib_prefix
@@ -92,17 +92,17 @@ class ModuleWriter:
         symbol = f"@{quoted(self._own_prefix + '__tvm_main__')}"
         self._globals.append(f"{symbol} = weak constant [{len(data)} x i8] {byte_string(data)}")
 
-    def math_function(self, name: str, lanes: int) -> str:
-        """The symbol of a float32 math function on ``lanes`` lanes; written on first use."""
-        symbol = f"tvm.{name}.v{lanes}f32"
+    def math_function(self, name: str, dtype: DType) -> str:
+        """The symbol of a math function on the lanes of a type; written on first use."""
+        symbol = f"tvm.{name}.v{dtype.lanes}f{dtype.bits}"
         if symbol not in self._math:
             self._math[symbol] = ""
-            self._math[symbol] = write_math_function(self, name, symbol, lanes)
+            self._math[symbol] = write_math_function(self, name, symbol, dtype)
         return symbol
 
-    def has_math(self, name: str) -> bool:
-        """Whether there is a float32 function of our own."""
-        return name in FLOAT32_FUNCTIONS
+    def has_math(self, name: str, dtype: DType) -> bool:
+        """Whether there is a function of our own."""
+        return find_math_function(name, dtype, self.options.cpu) is not None
 
     def declare(self, name: str, result: str, params: Sequence[str], attributes: str = "") -> None:
         """Declare a C function."""

@@ -65,7 +65,6 @@ class FunctionWriter(MemoryWriter):
         self.name = name
         self.fast = f" {module.options.fast_math}" if module.options.fast_math else ""
         self.no_wrap = " nsw"
-        self.exact_fma = True
         self.noalias = noalias
         self.alignment = {}
         self.aliases = AliasScopes(module.new_metadata, name)

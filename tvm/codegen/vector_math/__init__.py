@@ -1,10 +1,16 @@
-"""Mathematical functions of float32 vectors as TIR expressions.
+"""Mathematical functions of float vectors as TIR expressions.
 
 Each is a range reduction and a polynomial, at most 2 units in the last place off (pow 4), and right for
-infinities, NaN and denormals. They hold for any number of lanes.
+infinities, NaN and denormals. They hold for any number of lanes. ``docs/vector_math.md`` has the errors.
 """
 
-from .bits import scaled_in_halves
-from .table import FLOAT32_FUNCTIONS, MathFunction
+from .bits import scaled_in_halves, without_fma
+from .table import FLOAT32_FUNCTIONS, FLOAT64_FUNCTIONS, MathFunction
 
-__all__ = ["FLOAT32_FUNCTIONS", "MathFunction", "scaled_in_halves"]
+__all__ = [
+    "FLOAT32_FUNCTIONS",
+    "FLOAT64_FUNCTIONS",
+    "MathFunction",
+    "scaled_in_halves",
+    "without_fma",
+]

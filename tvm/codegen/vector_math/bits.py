@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 from tvm.support.dtype import dtype as as_dtype
+from tvm.support.scope import Scoped
 from tvm.tir import builtin, math_op
 from tvm.tir.expr import Broadcast, Cast, FloatImm, IntImm, Select
 
 INT32 = as_dtype("int32")
+INT64 = as_dtype("int64")
 FLOAT32 = as_dtype("float32")
 FLOAT64 = as_dtype("float64")
 
@@ -33,11 +36,29 @@ def integer(x: Lanes, value: int) -> Lanes:
     return constant if x.dtype.lanes == 1 else Broadcast(constant, x.dtype.lanes)
 
 
+_HAS_FMA: Scoped[bool] = Scoped("fused multiply-add")
+
+
+def without_fma() -> AbstractContextManager[None]:
+    """Inside, functions are built for a processor that has no fused multiply-add."""
+    return _HAS_FMA.scope(False)
+
+
 def fma(a: Lanes, b: Lanes | float, c: Lanes | float) -> Lanes:
-    """``a * b + c``, rounded once."""
+    """``a * b + c``, rounded once where the processor can."""
     b = number(a, b) if isinstance(b, float) else b
     c = number(a, c) if isinstance(c, float) else c
+    if _HAS_FMA.current() is False:
+        return a * b + c
     return builtin.intrinsic_call(a.dtype, "fma", (a, b, c))
+
+
+def exact_fma(a: Lanes, b: Lanes | float, c: Lanes | float) -> Lanes:
+    """``a * b + c`` of floats where a rounded product would lose the result: a range reduction."""
+    if _HAS_FMA.current() is not False:
+        return fma(a, b, c)
+    b = number(a, b) if isinstance(b, float) else b
+    return narrow(widen(a) * widen(b) + widen(c))
 
 
 def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
@@ -95,6 +116,15 @@ def power_of_two(exponent: Lanes) -> Lanes:
     return from_bits((exponent + integer(exponent, 127)) << integer(exponent, 23))
 
 
+def double_power_of_two(exponent: Lanes) -> Lanes:
+    """``2.0**exponent`` as a float64 for an int32 exponent from -1022 to 1023."""
+    lanes = exponent.dtype.lanes
+    wide = Cast(INT64.with_lanes(lanes), exponent + integer(exponent, 1023))
+    shift = IntImm(INT64, 52)
+    pattern = wide << (shift if lanes == 1 else Broadcast(shift, lanes))
+    return math_op.reinterpret(FLOAT64.with_lanes(lanes), pattern)
+
+
 def scaled(x: Lanes, exponent: Lanes) -> Lanes:
     """``x * 2.0**exponent``, rounded once."""
     return builtin.intrinsic_call(x.dtype, "ldexp", (x, exponent))
@@ -106,7 +136,8 @@ def scaled_in_halves(x: Lanes, exponent: Lanes) -> Lanes:
     The first half cannot overflow or vanish, so that results among the denormals are rounded once.
     """
     half = exponent >> integer(x, 1)
-    return x * power_of_two(half) * power_of_two(exponent - half)
+    power = power_of_two if x.dtype.bits == 32 else double_power_of_two
+    return x * power(half) * power(exponent - half)
 
 
 def widen(x: Lanes) -> Lanes:

@@ -13,6 +13,7 @@ from .bits import (
     bits,
     clamp,
     copysign,
+    exact_fma,
     fabs,
     fma,
     integer,
@@ -55,7 +56,7 @@ def exp(x: Lanes, less: int = 0) -> Lanes:
     """``exp(x) / 2**less``"""
     x = clamp(x, -104.5, 90.5)
     n, exponent = _nearest(x, LOG2_E)
-    r = fma(n, -LN2[1], fma(n, -LN2[0], x))
+    r = exact_fma(n, -LN2[1], exact_fma(n, -LN2[0], x))
     return scaled(_exp_of_rest(r), exponent - integer(x, less) if less else exponent)
 
 
@@ -69,7 +70,7 @@ def exp2(x: Lanes) -> Lanes:
 def exp10(x: Lanes) -> Lanes:
     x = clamp(x, -45.5, 39.0)
     n, exponent = _nearest(x, LN10 * LOG2_E)
-    r = fma(n, -LOG10_2[1], fma(n, -LOG10_2[0], x))
+    r = exact_fma(n, -LOG10_2[1], exact_fma(n, -LOG10_2[0], x))
     return scaled(_exp_of_rest(r * number(x, LN10)), exponent)
 
 
@@ -89,14 +90,18 @@ def sigmoid(x: Lanes) -> Lanes:
 
     The quotient is corrected by its remainder over the exact sum 1 + e = sum + lost.
     """
+    return sigmoid_from(x, exp(-fabs(x)))
+
+
+def sigmoid_from(x: Lanes, power: Lanes) -> Lanes:
+    """The sigmoid for ``power`` = exp(-|x|)."""
     one = number(x, 1.0)
-    power = exp(-fabs(x))
     above = select(x < number(x, 0.0), power, one)
     total = one + power
     lost = power - (total - one)
     inverse = one / total
     quotient = above * inverse
-    remainder = fma(-quotient, lost, fma(-quotient, total, above))
+    remainder = fma(-quotient, lost, exact_fma(-quotient, total, above))
     return fma(remainder, inverse, quotient)
 
 

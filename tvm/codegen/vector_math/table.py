@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tvm.tir.expr import FloatImm
 
-from . import erf, exponential, logarithm, power, trigonometric
+from . import double, erf, exponential, logarithm, power, trigonometric
 from .bits import Lanes
 
 
@@ -53,3 +53,9 @@ _ALL = (
     MathFunction("hypot", power.hypot, arity=2),
 )
 FLOAT32_FUNCTIONS = {function.name: function for function in _ALL}
+_DOUBLE = (
+    MathFunction("exp", double.exp),
+    MathFunction("tanh", double.tanh),
+    MathFunction("sigmoid", double.sigmoid),
+)
+FLOAT64_FUNCTIONS = {function.name: function for function in _DOUBLE}

@@ -11,6 +11,7 @@ from .bits import (
     Lanes,
     bits,
     copysign,
+    exact_fma,
     fabs,
     fma,
     from_bits,
@@ -47,7 +48,8 @@ def _reduced(x: Lanes) -> tuple[Lanes, Lanes]:
     """r, and the number of the quadrant in the low bits of an integer."""
     shifted = fma(x, TWO_OVER_PI, ROUNDER)
     n = shifted - number(x, ROUNDER)
-    r = fma(n, -HALF_PI[2], fma(n, -HALF_PI[1], fma(n, -HALF_PI[0], x)))
+    r = exact_fma(n, -HALF_PI[0], x)
+    r = exact_fma(n, -HALF_PI[2], exact_fma(n, -HALF_PI[1], r))
     return r, bits(shifted)
 
 
@@ -88,7 +90,7 @@ def tan(x: Lanes) -> Lanes:
     tangent = r + rest
     lost = rest - (tangent - r)
     inverse = number(x, 1.0) / tangent
-    missing = fma(-inverse, lost, fma(-inverse, tangent, 1.0))
+    missing = fma(-inverse, lost, exact_fma(-inverse, tangent, number(x, 1.0)))
     cotangent = select(fabs(inverse) < number(x, 1e30), fma(inverse, missing, inverse), inverse)
     return _at_zero(x, select(_is_odd(quadrant), -cotangent, tangent))
 

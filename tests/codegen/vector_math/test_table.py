@@ -1,0 +1,37 @@
+"""Samples of the table in docs/vector_math.md: every function on every type, with and without FMA."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.vector_math import BINARY, DTYPES, LIMIT, PAGE, UNARY, USUAL_LIMIT, Row, measure
+
+BASELINE = "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64"
+
+
+def require_bounds(rows: list[Row]) -> None:
+    far = [row for row in rows if not row.error <= LIMIT.get(row.name, USUAL_LIMIT)]
+    assert not far, far
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_function_keeps_its_bound(dtype: str) -> None:
+    require_bounds(measure(UNARY + BINARY, [dtype], 1 << 16))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bounds_hold_without_fused_multiply_add(dtype: str) -> None:
+    names = [name for name in UNARY + BINARY if (name, dtype) != ("tanh", "float64")]
+    require_bounds(measure(names, [dtype], 1 << 16, BASELINE))
+
+
+def test_page_lists_every_function_within_its_bound() -> None:
+    rows = re.findall(r"^\| (\w+) \| (.*) \|$", Path(PAGE).read_text(), re.MULTILINE)
+    found = {
+        name: [float(e) for e in re.findall(r"([\d.]+|inf) at", cells)] for name, cells in rows
+    }
+    found.pop("function", None)
+    assert set(found) == set(UNARY + BINARY)
+    for name, values in found.items():
+        assert len(values) == len(DTYPES) and max(values) <= LIMIT.get(name, USUAL_LIMIT), name

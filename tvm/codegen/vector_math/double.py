@@ -1,0 +1,46 @@
+"""Functions of float64 as those of float32, with longer polynomials.
+
+A processor needs a fused multiply-add for them; without one the C library's functions serve.
+"""
+
+from __future__ import annotations
+
+from tvm.tir.expr import Cast
+
+from .bits import INT32, Lanes, clamp, copysign, fabs, fma, number, polynomial, scaled, select
+from .exponential import sigmoid_from
+
+ROUNDER = 6755399441055744.0  # 1.5 * 2**52
+LN2 = (0.6931471805599453, 2.3190468138462996e-17)
+LOG2_E = 1.4426950408889634
+# (exp(r) - 1 - r) / r**2 on |r| <= ln 2 / 2
+EXP = (0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333326141, 0.0013888888888883752,
+       0.00019841269874800493, 2.4801587325533363e-05, 2.7557255425746435e-06,
+       2.7557273661348637e-07, 2.510520637395701e-08, 2.0914679376583935e-09)  # fmt: skip
+# (tanh(x) / x - 1) / x**2 in x**2, on |x| <= 0.55
+TANH = (-0.3333333333333333, 0.13333333333332714, -0.053968253967434016, 0.021869488493666944,
+        -0.008863234397814355, 0.003592110378689024, -0.001455661830100716,
+        0.0005889360520074057, -0.0002346347410887237, 8.511313685577672e-05,
+        -2.060276537636634e-05)  # fmt: skip
+
+
+def exp(x: Lanes) -> Lanes:
+    x = clamp(x, -746.0, 710.0)
+    n = fma(x, LOG2_E, ROUNDER) - number(x, ROUNDER)
+    r = fma(n, -LN2[1], fma(n, -LN2[0], x))
+    value = fma(r * r, polynomial(r, EXP), r) + number(x, 1.0)
+    return scaled(value, Cast(INT32.with_lanes(x.dtype.lanes), n))
+
+
+def tanh(x: Lanes) -> Lanes:
+    """A polynomial near zero, elsewhere 1 - 2 / (exp(2|x|) + 1)."""
+    size = fabs(x)
+    square = x * x
+    small = fma(x * square, polynomial(square, TANH), x)
+    power = exp(clamp(size + size, 0.0, 40.0))
+    large = number(x, 1.0) - number(x, 2.0) / (power + number(x, 1.0))
+    return copysign(select(size < number(x, 0.55), small, large), x)
+
+
+def sigmoid(x: Lanes) -> Lanes:
+    return sigmoid_from(x, exp(-fabs(x)))
