@@ -1,7 +1,9 @@
 // Type keys of objects, and the C interface to references.
 #include <tvm/runtime/error.h>
 #include <tvm/runtime/object.h>
+#include <tvm/runtime/registry.h>
 
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -95,6 +97,21 @@ std::string Object::TypeIndex2Key(uint32_t index) {
 
 using namespace tvm::runtime;
 
+// One line on stderr for every kind that has at least `min_children` kinds right below it.
+TVM_REGISTER_GLOBAL("runtime.DumpTypeTable").set_body_typed([](int64_t min_children) {
+  TypeTable& table = TypeTable::Global();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  std::vector<int64_t> children(table.keys.size());
+  for (size_t i = 0; i < table.keys.size(); ++i) {
+    if (!table.keys[i].empty() && i != kRuntimeObject) ++children[table.parents[i]];
+  }
+  for (size_t i = 0; i < table.keys.size(); ++i) {
+    if (table.keys[i].empty() || children[i] < min_children) continue;
+    std::fprintf(stderr, "[%zu] %s parent=%s children=%lld\n", i, table.keys[i].c_str(),
+                 table.keys[table.parents[i]].c_str(), static_cast<long long>(children[i]));
+  }
+});
+
 int TVMObjectGetTypeIndex(TVMObjectHandle obj, unsigned* out_tindex) {
   TVM_API_BEGIN();
   if (obj == nullptr) ThrowValueError("the object is null");
@@ -113,6 +130,12 @@ int TVMObjectTypeIndex2Key(unsigned tindex, char** out_type_key) {
   std::string key = Object::TypeIndex2Key(tindex);
   if (key.empty()) ThrowValueError("no object type has index ", tindex);
   *out_type_key = strdup(key.c_str());
+  TVM_API_END();
+}
+
+int TVMObjectDerivedFrom(uint32_t child_type_index, uint32_t parent_type_index, int* is_derived) {
+  TVM_API_BEGIN();
+  *is_derived = child_type_index == parent_type_index || Object::IsDerived(child_type_index, parent_type_index);
   TVM_API_END();
 }
 

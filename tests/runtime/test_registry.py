@@ -291,3 +291,23 @@ def test_child_processes_end_with_an_exception(monkeypatch: pytest.MonkeyPatch) 
     hook = tvm.tvm_wrap_excepthook(lambda kind, value, trace: ended.append(kind.__name__))
     hook(ValueError, ValueError(), None)
     assert ended == ["ValueError", "child"]
+
+
+def test_values_become_expressions() -> None:
+    call = tvm.get_global_func
+    assert call("testing.AcceptsPrimExpr")(3).dtype == "int32"
+    assert [e.dtype for e in call("testing.AcceptsArrayOfPrimExpr")([1, 2.5])] == [
+        "int32",
+        "float32",
+    ]
+    assert call("testing.AcceptsMapOfPrimExpr")({"a": 1})["a"].value == 1
+    func, number = call("testing.AcceptsArrayOfVariant")([convert(len), 1])
+    assert isinstance(func, tvm.runtime.PackedFunc) and number.value == 1
+    assert call("testing.AcceptsVariant")("x") == "runtime.String"
+    assert call("testing.AcceptsVariant")(17) == "IntImm"
+    assert call("testing.ReturnsVariant")(4).value == 2
+    assert call("testing.ReturnsVariant")(5) == "argument was odd"
+    with pytest.raises(TypeError, match="an expression is required, got list"):
+        call("testing.AcceptsPrimExpr")([1])
+    with pytest.raises(TypeError, match="AcceptsArrayOfPrimExpr needs an Array, got int"):
+        call("testing.AcceptsArrayOfPrimExpr")(1)
