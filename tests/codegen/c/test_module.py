@@ -352,3 +352,20 @@ def test_constants_are_aligned_as_the_target_says() -> None:
     func = flat_function(body, tir.decl_buffer((4,), "float32", "B"))
     text = tvm.build(func, target="c -constants-byte-alignment=16").get_source()
     assert "static const TVM_ALIGNED(16) float constant[] = {\n  1.0f, 1.0f\n};" in text
+
+
+def test_data_wraps_around_in_conditions_and_bindings() -> None:
+    x = tir.Var("x", "int32")
+
+    def body(a: tir.Buffer, b: tir.Buffer) -> tir.Stmt:
+        store = tir.IfThenElse(
+            tir.BufferLoad(a, [0]) + tir.BufferLoad(a, [1]) < 0, tir.BufferStore(b, x, [0])
+        )
+        return tir.LetStmt(x, tir.BufferLoad(a, [0]) * 3, store)
+
+    buffers = [tir.decl_buffer((2,), "int32", name) for name in "AB"]
+    trap = ["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
+    func = build_c(flat_function(body, *buffers), options=trap)
+    given = [tvm.nd.array(np.array(v, "int32")) for v in ([2**31 - 1, 1], [0, 0])]
+    func(*given)
+    assert given[1].numpy()[0] == 2**31 - 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
@@ -44,8 +46,7 @@ class MemoryWriter(VectorWriter):
         index = flat_index(store.buffer, store.indices)
         lanes = max(dtype.lanes, index.dtype.lanes * store.buffer.dtype.lanes)
         if lanes == 1:
-            with self.wrapping(True):
-                value = self.visit(store.value)
+            value = self.visit(store.value)
             self._store(store, self._place(store.buffer, store.indices), value)
             return
         if self._overlaps(store, index):
@@ -54,8 +55,7 @@ class MemoryWriter(VectorWriter):
         with self.lanes(lanes):
             mask = None if store.predicate is None else self.visit(store.predicate)
             with self.code.collected() as steps:
-                with self.wrapping(True):
-                    value = self.visit(store.value)
+                value = self.visit(store.value)
                 self._store(store, self._place(store.buffer, store.indices), value)
             self._masked(mask, steps)
 
@@ -68,8 +68,7 @@ class MemoryWriter(VectorWriter):
 
     def _store_at_end(self, store: BufferStore, index: PrimExpr, lanes: int) -> None:
         """Store a vector that is computed from the memory it goes to."""
-        with self.wrapping(True):
-            value = self.array_of(store.value)
+        value = self.array_of(store.value)
         place = None if is_free_of_loads(index) else self.array_of(index)
         mask = None if store.predicate is None else self.array_of(store.predicate)
         scalar = store.value.dtype.lanes == 1
@@ -152,7 +151,8 @@ def flat_index(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
 
 def loads_in(node: PrimExpr) -> list[BufferLoad]:
     """All loads in an expression."""
-    found, pending = [], [node]
+    found: list[BufferLoad] = []
+    pending: list[Any] = [node]
     while pending:
         current = pending.pop()
         if type(current) is BufferLoad:

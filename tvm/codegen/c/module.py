@@ -49,6 +49,7 @@ _PRELUDE = """\
 #endif
 #if defined(__GNUC__)
 #define TVM_WEAK __attribute__((weak))
+#define TVM_UNUSED __attribute__((unused))
 #define TVM_RESTRICT __restrict__
 #define TVM_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define TVM_LIKELY(x) (__builtin_expect(!!(x), 1) != 0)
@@ -58,6 +59,7 @@ _PRELUDE = """\
 #define TVM_SYMBOL(name) __asm__(TVM_PREFIXED(__USER_LABEL_PREFIX__, name))
 #else
 #define TVM_WEAK
+#define TVM_UNUSED
 #define TVM_RESTRICT
 #define TVM_ALIGNED(bytes)
 #define TVM_LIKELY(x) (x)
@@ -122,7 +124,7 @@ class ModuleWriter:
             f"{writer.declared_type(p).removeprefix('const ')} {n}"
             for p, n in zip(func.params, names, strict=True)
         ]
-        linkage = "TVM_DLL" if attrs.get("global_symbol") else "static"
+        linkage = "TVM_DLL" if attrs.get("global_symbol") else "static TVM_UNUSED"
         head = f"{result} {self._symbols[name]}({', '.join(params) or 'void'})"
         label = "" if self._symbols[name] == name else f" TVM_SYMBOL({string_text(name)})"
         self._declared[name] = f"{linkage} {head}{label};"
@@ -143,13 +145,13 @@ class ModuleWriter:
         for name, func in functions.items():
             result = func.ret_type
             # one without a result returns a status: 0 or, if a check failed, -1
+            typed = TYPES[result.dtype].text if isinstance(result, PrimType) else None
             if name in HELPERS or name == CHECK or not is_symbol(name):
                 raise LoweringError(
                     f"target c cannot give a function the name {name!r}",
                     hint="names have letters, digits and underscores",
                 )
-            is_typed = isinstance(result, PrimType)
-            self.results[name] = TYPES[result.dtype].text if is_typed else "int32_t"  # type: ignore[union-attr]
+            self.results[name] = typed or "int32_t"
             if is_plain(name):
                 self._names.reserve(name)
                 self._symbols[name] = name

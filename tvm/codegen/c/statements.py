@@ -30,7 +30,7 @@ from .arithmetic import bare
 from .code import Code
 from .failure import CHECK, write_report
 from .intrinsics import write_call
-from .memory import MemoryWriter
+from .memory import MemoryWriter, loads_in
 from .packed import without_result
 from .parallel import ParallelRegion, partitioned, write_launch
 from .types import TYPES, string_text
@@ -50,7 +50,7 @@ class FunctionWriter(MemoryWriter):
         self.result = result  # C's type of the function's result
         self.parallel: ParallelRegion | None = None
         self.noalias = False
-        self.wraps = False
+        self.wraps = True
         self.lane = None
         self.before = []
         self.values = {}
@@ -216,7 +216,9 @@ class FunctionWriter(MemoryWriter):
             self.code.do(f"(void){text}")
 
     def visit_if_then_else(self, stmt: IfThenElse) -> None:
-        test = bare(self.visit(stmt.condition))
+        # indices do not overflow; data may
+        with self.wrapping(bool(loads_in(stmt.condition))):
+            test = bare(self.visit(stmt.condition))
         with self.code.block(f"if ({test})"):
             self.visit(stmt.then_case)
         if stmt.else_case is not None:
@@ -243,20 +245,21 @@ class FunctionWriter(MemoryWriter):
             partitioned(self, loop, self.parallel)
 
     def _serial(self, loop: For) -> None:
-        begin, extent = loop.min, loop.extent
-        type_ = TYPES[loop.loop_var.dtype].text
+        begin, extent, dtype = loop.min, loop.extent, loop.loop_var.dtype
+        counter = "int64_t" if dtype.bits < 32 else TYPES[dtype].text
         if isinstance(begin, IntImm) and isinstance(extent, IntImm):
-            end = begin.value + extent.value
+            last = begin.value + extent.value
+            if last > _LARGEST_INT32:
+                counter = "int64_t"
             if extent.value >= 1:
-                wide = end > (1 << 31) - 1 or loop.loop_var.dtype.bits < 32
-                text = f"{end}LL" if wide else str(end)
-                self.counted(loop, str(begin.value), text, "1", "int64_t" if wide else type_)
+                suffix = "LL" if counter == "int64_t" else ""
+                self.counted(loop, str(begin.value), f"{last}{suffix}", "1", counter)
             return
-        first, count = self.operand(begin), self.visit(extent)
-        starts_at_zero = isinstance(begin, IntImm) and begin.value == 0
-        end = self.named(count if starts_at_zero else f"({first} + {count})", extent.dtype)
-        wide = loop.loop_var.dtype.bits < 32
-        self.counted(loop, first, end, "1", "int64_t" if wide else type_)
+        with self.wrapping(False):
+            first, count = self.operand(begin), self.visit(extent)
+            starts_at_zero = isinstance(begin, IntImm) and begin.value == 0
+            end = self.named(count if starts_at_zero else f"({first} + {count})", extent.dtype)
+        self.counted(loop, first, end, "1", counter)
 
     def counted(self, loop: For, begin: str, end: str, step: str, counter: str) -> None:
         """A loop from ``begin`` to ``end``, counted in the type ``counter``."""
@@ -315,4 +318,5 @@ class FunctionWriter(MemoryWriter):
         )
 
 
+_LARGEST_INT32 = (1 << 31) - 1
 _FRESH_MEMORY = ("tir.TVMBackendAllocWorkspace", "tir.nd_mem_alloc_with_scope")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
@@ -150,7 +151,7 @@ class VectorWriter(ArithmeticWriter):
 
 def is_lane_wise(node: PrimExpr) -> bool:
     """Whether an expression may be evaluated once for each lane, where that lane is used."""
-    pending: list[PrimExpr] = [node]
+    pending: list[Any] = [node]
     while pending:
         current = pending.pop()
         kind = type(current)
