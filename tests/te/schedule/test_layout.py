@@ -164,3 +164,16 @@ def test_a_layout_in_blocks_of_a_part_that_begins_inside_a_block() -> None:
     data = np.arange(8, dtype="float32")
     (result,) = run(s, [a, c], data)
     np.testing.assert_array_equal(result, data[3:7] * 2 + 1)
+
+
+def test_a_layout_of_a_part_of_an_array_with_wide_indices() -> None:
+    rows = tvm.tir.const(8, "int64")
+    a = te.placeholder((rows,), name="A")
+    b = te.compute((rows,), lambda i: a[i] * 2, name="B")
+    c = te.compute((tvm.tir.const(4, "int64"),), lambda i: b[i + 3] + 1, name="C")
+    s = te.create_schedule(c.op)
+    for axis in s[b].transform_layout(lambda i: [i // 4, i % 4]):
+        assert axis.var.dtype == "int64"
+    out = tvm.nd.empty((4,))
+    tvm.build(s, [a, c], "llvm")(tvm.nd.array(np.arange(8, dtype="float32")), out)
+    np.testing.assert_array_equal(out.numpy(), np.arange(3, 7) * 2 + 1)

@@ -16,7 +16,7 @@ from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import IntImm, IterVar, Range
+from tvm.tir.expr import IntImm, IterVar, Range, Var
 from tvm.tir.index_map import IndexMap
 
 from ..tensor import Tensor
@@ -143,9 +143,8 @@ class Transform(Relation):
     def _old_values(self, ranges: Mapping[IterVar, Range], new: Sequence[PrimExpr]) -> Any:
         """The values of the old loops where the new ones have these values."""
         begins = [domain.min for domain in self._region(ranges)]
-        return self.back.map_indices(
-            [v if is_zero(begin) else v + begin for v, begin in zip(new, begins, strict=True)]
-        )
+        values = [v if is_zero(begin) else v + begin for v, begin in zip(new, begins, strict=True)]
+        return _mapped(self.back, values)
 
     def _exceeds(self, ranges: Mapping[IterVar, Range], analyzer: Analyzer) -> bool:
         """Whether the new loops have more iterations than there are elements."""
@@ -160,7 +159,7 @@ class Transform(Relation):
 
     def pass_down_values(self, ranges: Mapping[IterVar, Range], values: Values) -> None:
         if all(iv in values for iv in self.old):
-            found = self.forward.map_indices([values[iv] for iv in self.old])
+            found = _mapped(self.forward, [values[iv] for iv in self.old])
             region = self._region(ranges)
             for iv, value, domain in zip(self.new, found, region, strict=True):
                 offset = value if is_zero(domain.min) else value - domain.min
@@ -187,6 +186,14 @@ class Transform(Relation):
             unchecked.update(dict.fromkeys(self.old))
 
 
+def _mapped(index_map: IndexMap, values: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """The map of values, which may be of another dtype than its variables."""
+    variables = index_map.initial_indices
+    return index_map.map_indices(
+        [in_dtype(value, var.dtype) for value, var in zip(values, variables, strict=True)]
+    )
+
+
 def _product(extents: Sequence[PrimExpr]) -> PrimExpr:
     total: PrimExpr = IntImm("int32", 1)
     for extent in extents:
@@ -210,7 +217,10 @@ def transform_loops(stage: StageState, index_map: IndexMap) -> list[IterVar] | N
         back, _ = index_map.non_surjective_inverse(shape)
     except ValueError:
         return None
-    new = [IterVar(None, f"axis{k}", axes[0].iter_type) for k in range(len(back.initial_indices))]
+    new = [
+        IterVar(None, Var(f"axis{k}", var.dtype), axes[0].iter_type)
+        for k, var in enumerate(back.initial_indices)
+    ]
     stage.apply_relation(Transform(axes, new, index_map, back), new)
     stage.leaf_iter_vars[places[0] : places[0] + len(axes)] = new
     return new
