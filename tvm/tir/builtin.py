@@ -69,11 +69,11 @@ def call_llvm_pure_intrin(
 def _packed(name: str, args: tuple[Any, ...], span: Span | None) -> PrimExpr:
     if not args or not isinstance(args[0], (str, StringImm)):
         raise TypeError(f"{name} requires the name of a function as its first argument")
-    packed = [_described(arg) if hasattr(arg, "data_alignment") else arg for arg in args]
+    packed = [described(arg) if hasattr(arg, "data_alignment") else arg for arg in args]
     return intrinsic_call(INT32, name, packed, span)
 
 
-def _described(buffer: Any) -> PrimExpr:
+def described(buffer: Any) -> PrimExpr:
     """A buffer as an argument of a packed call: an array's description on the stack."""
     shape = tvm_stack_make_shape(*buffer.shape)
     strides = tvm_stack_make_shape(*buffer.strides) if buffer.strides else const(0, INT32)

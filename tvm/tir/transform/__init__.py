@@ -2,12 +2,17 @@
 
 from .absent_backends import (
     CoProcSync,
+    DefaultGPUSchedule,
     InjectPermutedLayout,
     InjectPTXAsyncCopy,
+    InjectSoftwarePipeline,
+    LiftThreadBinding,
     LowerAutoCopy,
+    LowerCrossThreadReduction,
     LowerDeviceStorageAccessInfo,
     LowerThreadAllreduce,
     LowerWarpMemory,
+    ManifestSharedMemoryLocalStage,
     TextureFlatten,
     TransformMmaBufferLayout,
 )
@@ -37,6 +42,7 @@ from .inject_virtual_thread import InjectVirtualThread
 from .inline_private_functions import InlinePrivateFunctions
 from .instrument_bound_checkers import InstrumentBoundCheckers
 from .instrument_profile import InstrumentProfileIntrinsics
+from .legalize_packed_calls import LegalizePackedCalls
 from .lift_attr_scope import LiftAttrScope
 from .loop_partition import LoopPartition
 from .lower_custom_datatypes import LowerCustomDatatypes
@@ -51,9 +57,12 @@ from .make_unpacked_api import MakeUnpackedAPI
 from .merge_shared_memory import MergeSharedMemoryAllocations
 from .narrow_data_type import NarrowDataType
 from .plan_buffer_location import PlanAndUpdateBufferAllocationLocation
+from .pointer_value_type import PointerValueTypeRewrite
+from .reduce_branching import ReduceBranchingThroughOvercompute
 from .remove_assume import RemoveAssume
 from .remove_no_op import RemoveNoOp
 from .remove_store_undef import RemoveStoreUndef
+from .remove_weight_layout_rewrite import RemoveWeightLayoutRewriteBlock
 from .renormalize_split_pattern import RenormalizeSplitPattern
 from .rewrite_unsafe_select import RewriteUnsafeSelect
 from .simplify import Simplify
@@ -62,13 +71,18 @@ from .split_host_device import AnnotateDeviceRegions, SplitHostDevice
 from .storage_flatten import StorageFlatten
 from .storage_legalize import BF16StorageLegalize, FP8StorageLegalize
 from .storage_rewrite import StorageRewrite
+from .thread_sync import ThreadSync
 from .unify_thread_binding import UnifyThreadBinding
 from .unroll_loop import UnrollLoop
+from .use_assume import UseAssumeToReduceBranches
 from .vectorize_loop import VectorizeLoop
 from .verify_memory import VerifyMemory
 from .verify_vtcm_limit import VerifyVTCMLimit
 
 __all__ = [
+    "DefaultGPUSchedule", "InjectSoftwarePipeline", "LegalizePackedCalls", "LiftThreadBinding", "LowerCrossThreadReduction",
+    "ManifestSharedMemoryLocalStage", "PointerValueTypeRewrite", "ReduceBranchingThroughOvercompute",
+    "RemoveWeightLayoutRewriteBlock", "ThreadSync", "UseAssumeToReduceBranches",
     "CoProcSync", "InjectPTXAsyncCopy", "InjectPermutedLayout", "InstrumentProfileIntrinsics",
     "LowerAutoCopy", "LowerDeviceStorageAccessInfo", "LowerThreadAllreduce", "LowerWarpMemory",
     "MergeSharedMemoryAllocations", "TextureFlatten", "TransformMmaBufferLayout",

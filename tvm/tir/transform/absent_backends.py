@@ -12,11 +12,11 @@ from typing import Any
 from tvm.error import LoweringError
 from tvm.ir.transform import Pass
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import Call, Var
+from tvm.tir.expr import Call, IterVar, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
-from tvm.tir.stmt import Allocate, AttrStmt, Block, BufferRealize, For
-from tvm.tir.transform.common import contains, prim_func_pass
+from tvm.tir.stmt import Allocate, AttrStmt, Block, BlockRealize, BufferRealize, For, ForKind
+from tvm.tir.transform.common import contains, prim_func_pass, variables_of
 
 Question = Callable[[Any], bool]
 
@@ -54,6 +54,25 @@ def calls(*names: str) -> Question:
     """Whether a node calls such an intrinsic."""
     wanted = [INTRINSICS[name] for name in names]
     return lambda node: isinstance(node, Call) and node.op in wanted
+
+
+def bound_to_threads(node: Any) -> bool:
+    """Whether a node is a loop over threads."""
+    return isinstance(node, For) and node.kind is ForKind.THREAD_BINDING
+
+
+def reduces_over_threads(node: Any) -> bool:
+    """Whether a node is a loop over threads by which a block in it reduces."""
+    if not bound_to_threads(node):
+        return False
+
+    def reduces(inner: Any) -> bool:
+        return isinstance(inner, BlockRealize) and any([
+            axis.iter_type is IterVar.CommReduce and node.loop_var in variables_of(value)
+            for axis, value in zip(inner.block.iter_vars, inner.iter_values, strict=True)
+        ])  # fmt: skip
+
+    return contains(node.body, reduces)
 
 
 def refusing(name: str, about: Question, what: str, backend: str) -> Callable[..., Pass]:
@@ -94,3 +113,35 @@ TextureFlatten = refusing("TextureFlatten", scoped("global.texture"), "textures"
 TransformMmaBufferLayout = refusing(
     "TransformMmaBufferLayout", scoped("m16n8k8"), "fragments of mma instructions", "CUDA"
 )
+InjectSoftwarePipeline = refusing(
+    "InjectSoftwarePipeline",
+    marked("software_pipeline_stage", "software_pipeline_order"),
+    "loops of overlapping stages",
+    "CUDA",
+)
+LiftThreadBinding = refusing("LiftThreadBinding", bound_to_threads, "loops over threads", "GPU")
+LowerCrossThreadReduction = refusing(
+    "LowerCrossThreadReduction", reduces_over_threads, "reductions over threads", "GPU"
+)
+ManifestSharedMemoryLocalStage = refusing(
+    "ManifestSharedMemoryLocalStage",
+    marked("tir.manifest_shared_memory_local_stage"),
+    "stages of shared memory",
+    "CUDA",
+)
+
+
+def DefaultGPUSchedule() -> Pass:
+    """Refuse functions for a GPU: kernels need their loops bound to threads."""
+
+    @prim_func_pass("tir.DefaultGPUSchedule")
+    def default_gpu_schedule(func: PrimFunc) -> PrimFunc:
+        target = func.get_attr("target")
+        if target is None or "gpu" not in target.keys or contains(func.body, bound_to_threads):
+            return func
+        raise LoweringError(
+            f"DefaultGPUSchedule needs the {target.kind.name} back end, which is not built in",
+            hint="bind the loops of a te schedule: s[op].bind(axis, te.thread_axis('threadIdx.x'))",
+        )
+
+    return default_gpu_schedule.factory()
