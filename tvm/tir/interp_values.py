@@ -205,7 +205,7 @@ _FLOAT_FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 _EXACT_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint,
-    "nearbyint": np.rint, "fabs": np.abs, "copysign": np.copysign, "nextafter": np.nextafter,
+    "nearbyint": np.rint, "fabs": np.abs, "abs": np.abs, "copysign": np.copysign, "nextafter": np.nextafter,
     "ldexp": lambda x, n: np.ldexp(x, np.asarray(n, np.int32)), "isnan": np.isnan,
     "isfinite": np.isfinite, "isinf": np.isinf,
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,

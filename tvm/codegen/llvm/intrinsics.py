@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tvm.codegen.vector_math import next_short_float
 from tvm.error import LoweringError
 from tvm.support.dtype import DType
 from tvm.tir.expr import BufferLoad, Call, IntImm, StringImm
@@ -161,13 +162,21 @@ def _exp10(w: FunctionWriter, call: Call) -> str:
 
 def _ldexp(w: FunctionWriter, call: Call) -> str:
     """x * 2**n, with n of any integer type."""
-    type_ = TYPES[call.dtype]
-    ints = INT32.with_lanes(call.dtype.lanes)
+    dtype = call.dtype
+    ints = INT32.with_lanes(dtype.lanes)
     exponent = w.convert(w.visit(call.args[1]), call.args[1].dtype, ints)
-    return w.code.pure(
-        f"call {type_.text} @llvm.ldexp({type_.text} {w.visit(call.args[0])}, "
-        f"{TYPES[ints].text} {exponent})"
-    )
+    # 16-bit floats go through float32, which holds all results exactly before the rounding
+    wide = dtype if dtype.bits >= 32 else FLOAT32.with_lanes(dtype.lanes)
+    text = TYPES[wide].text
+    operand = w.convert(w.visit(call.args[0]), dtype, wide)
+    found = w.code.pure(f"call {text} @llvm.ldexp({text} {operand}, {TYPES[ints].text} {exponent})")
+    return w.convert(found, wide, dtype)
+
+
+def _nextafter(w: FunctionWriter, call: Call) -> str:
+    if call.dtype.bits == 16:
+        return str(w.visit(next_short_float(*call.args)))
+    return _math("nextafter")(w, call)
 
 
 def _fmod(w: FunctionWriter, call: Call) -> str:
@@ -372,12 +381,13 @@ def _nothing(w: FunctionWriter, call: Call) -> str:
 
 _LIBM = (
     "exp exp2 log log2 log10 log1p tanh erf sin cos tan sinh cosh asin acos atan asinh acosh atanh "
-    "pow atan2 hypot nextafter"
+    "pow atan2 hypot"
 )
 
 INTRINSICS: dict[str, Write] = {
     **{f"tir.{name}": _math(name) for name in _LIBM.split()},
     "tir.exp10": _exp10,
+    "tir.nextafter": _nextafter,
     "tir.sigmoid": _sigmoid,
     "tir.rsqrt": _rsqrt,
     "tir.sqrt": _llvm("llvm.sqrt"),

@@ -5,12 +5,14 @@ infinities, NaN and denormals. They hold for any number of lanes. ``docs/vector_
 """
 
 from .bits import scaled_in_halves, without_fma
+from .neighbour import next_short_float
 from .table import FLOAT32_FUNCTIONS, FLOAT64_FUNCTIONS, MathFunction
 
 __all__ = [
     "FLOAT32_FUNCTIONS",
     "FLOAT64_FUNCTIONS",
     "MathFunction",
+    "next_short_float",
     "scaled_in_halves",
     "without_fma",
 ]
