@@ -13,6 +13,7 @@ import importlib
 import io
 import json
 import math
+import re
 from collections.abc import Callable
 from enum import Enum
 from tokenize import TokenError
@@ -33,6 +34,10 @@ FORMAT_VERSION = "0.18.0"
 _DAMAGE = (
     ValueError, LookupError, TypeError, AttributeError, RecursionError, SyntaxError, TokenError,
 )  # fmt: skip
+
+# what is written is nested by tuples in tuples alone, since nodes refer to each other by number
+_DEEPEST = 500
+_BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
 
 # how a runtime array is rebuilt from a numpy array; the runtime's module sets it
 _ARRAY_MAKERS: list[Callable[[Any], Any]] = []
@@ -134,12 +139,24 @@ class _Writer:
 
 
 def _document(json_str: str) -> dict[str, Any]:
+    if (
+        _nesting(json_str) > _DEEPEST
+    ):  # the parser's own recursion is of C, which no limit guards here
+        raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
     document = json.loads(json_str)
     missing = [key for key in ("root", "nodes", "arrays") if key not in document]
     if not isinstance(document, dict) or missing:
         kind = "an object" if isinstance(document, dict) else type(document).__name__
         raise ValueError(f"{kind} without {', '.join(missing) or 'nodes'}")
     return document
+
+
+def _nesting(json_str: str) -> int:
+    depth = deepest = 0
+    for sign in _BRACKETS.findall(json_str):
+        depth += (sign in ("[", "{")) - (sign in ("]", "}"))
+        deepest = max(deepest, depth)
+    return deepest
 
 
 class _Reader:
