@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <tvm/runtime/registry.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -41,31 +42,53 @@ class CPUDeviceAPI : public DeviceAPI {
 
   void FreeDataSpace(DLDevice, void* ptr) override { free(ptr); }
 
-  void CopyDataFromTo(const DLTensor* from, DLTensor* to, TVMStreamHandle) override {
-    size_t nbytes = DataBytes(*from);
-    if (nbytes == 0) return;
-    std::memmove(static_cast<char*>(to->data) + to->byte_offset,
-                 static_cast<const char*>(from->data) + from->byte_offset, nbytes);
-  }
-
   void StreamSync(DLDevice, TVMStreamHandle) override {}
 
   void* AllocWorkspace(DLDevice, size_t nbytes, DLDataType) override {
     return WorkspacePool::ThreadLocal().Alloc(nbytes);
   }
   void FreeWorkspace(DLDevice, void* ptr) override { WorkspacePool::ThreadLocal().Free(ptr); }
+
+ protected:
+  void CopyDataFromTo(const void* from, size_t from_offset, void* to, size_t to_offset, size_t num_bytes, DLDevice, DLDevice,
+                      DLDataType, TVMStreamHandle) override {
+    if (num_bytes == 0) return;
+    std::memmove(static_cast<char*>(to) + to_offset, static_cast<const char*>(from) + from_offset, num_bytes);
+  }
 };
 
-DeviceAPI** Table() {
-  static DeviceAPI** table = [] {
-    auto** apis = new DeviceAPI*[kMaxDeviceTypes]();
+std::atomic<DeviceAPI*>* Table() {
+  static std::atomic<DeviceAPI*>* table = [] {
+    auto* apis = new std::atomic<DeviceAPI*>[kMaxDeviceTypes]();
     apis[kDLCPU] = new CPUDeviceAPI();
     return apis;
   }();
   return table;
 }
 
+// The interface that somebody has registered for a kind of device; null if nobody has.
+DeviceAPI* FindRegistered(int type) {
+  PackedFunc create = Registry::Find(Cat("device_api.", DeviceName(type)));
+  if (!create.defined()) return nullptr;
+  auto* api = static_cast<DeviceAPI*>(create().operator void*());
+  if (api != nullptr) Table()[type] = api;
+  return api;
+}
+
 }  // namespace
+
+void DeviceAPI::CopyDataFromTo(DLTensor* from, DLTensor* to, TVMStreamHandle stream) {
+  size_t nbytes = DataBytes(*from);
+  if (nbytes != DataBytes(*to)) ThrowValueError("a copy needs arrays of one size, got ", nbytes, " and ", DataBytes(*to), " bytes");
+  if (!IsContiguous(*from) || !IsContiguous(*to)) ThrowValueError("a copy needs contiguous arrays, got one with strides");
+  CopyDataFromTo(from->data, from->byte_offset, to->data, to->byte_offset, nbytes, from->device, to->device, from->dtype,
+                 stream);
+}
+
+void DeviceAPI::CopyDataFromTo(const void*, size_t, void*, size_t, size_t, DLDevice from, DLDevice to, DLDataType,
+                               TVMStreamHandle) {
+  ThrowError("this kind of device cannot copy from ", DeviceText(from), " to ", DeviceText(to));
+}
 
 void* DeviceAPI::AllocWorkspace(DLDevice device, size_t nbytes, DLDataType hint) {
   return AllocDataSpace(device, nbytes, kAllocAlignment, hint);
@@ -75,18 +98,13 @@ void DeviceAPI::FreeWorkspace(DLDevice device, void* ptr) { FreeDataSpace(device
 
 DeviceAPI* DeviceAPI::Get(DLDevice device, bool allow_missing) {
   int type = device.device_type;
-  DeviceAPI* api = type >= 0 && type < kMaxDeviceTypes ? Table()[type] : nullptr;
+  bool is_known = type >= 0 && type < kMaxDeviceTypes;
+  DeviceAPI* api = is_known ? Table()[type].load() : nullptr;
+  if (api == nullptr && is_known) api = FindRegistered(type);
   if (api == nullptr && !allow_missing) {
     ThrowError("this runtime has no support for device ", DeviceText(device));
   }
   return api;
-}
-
-void DeviceAPI::Register(int device_type, DeviceAPI* api) {
-  if (device_type < 0 || device_type >= kMaxDeviceTypes) {
-    ThrowValueError("device type must be between 0 and ", kMaxDeviceTypes - 1, ", got ", device_type);
-  }
-  Table()[device_type] = api;
 }
 
 const char* DeviceName(int device_type) {
@@ -167,6 +185,18 @@ int TVMStreamStreamSynchronize(int device_type, int device_id, TVMStreamHandle s
 int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDataType type_hint, void** out_data) {
   TVM_API_BEGIN();
   *out_data = DeviceAPI::Get(dev)->AllocDataSpace(dev, nbytes, alignment, type_hint);
+  TVM_API_END();
+}
+
+int TVMDeviceAllocDataSpaceWithScope(DLDevice dev, int ndim, const int64_t* shape, DLDataType dtype, const char* mem_scope,
+                                     void** out_data) {
+  TVM_API_BEGIN();
+  if (mem_scope != nullptr && *mem_scope != 0 && std::strcmp(mem_scope, "global") != 0) {
+    ThrowValueError(DeviceText(dev), " has no memory of scope '", mem_scope, "'");
+  }
+  size_t nbytes = ElementBytes(dtype);
+  for (int i = 0; i < ndim; ++i) nbytes *= static_cast<size_t>(shape[i]);
+  *out_data = DeviceAPI::Get(dev)->AllocDataSpace(dev, nbytes, kAllocAlignment, dtype);
   TVM_API_END();
 }
 

@@ -280,7 +280,7 @@ void NDArray::CopyFromTo(const DLTensor* from, DLTensor* to) {
   }
   if (!IsContiguous(*from) || !IsContiguous(*to)) return CopyStrided(*from, *to);
   DLDevice device = from->device.device_type != kDLCPU ? from->device : to->device;
-  DeviceAPI::Get(device)->CopyDataFromTo(from, to, nullptr);
+  DeviceAPI::Get(device)->CopyDataFromTo(const_cast<DLTensor*>(from), to, nullptr);
 }
 
 void NDArray::CopyFromBytes(const void* data, size_t nbytes) { CopyBytesToTensor(data, nbytes, tensor()); }

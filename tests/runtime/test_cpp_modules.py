@@ -179,6 +179,20 @@ def test_functions_that_a_library_exports(user_library: str) -> None:
         library["sub_one"]("a")
 
 
+def test_a_device_of_a_user(make: Any) -> None:
+    device = tvm.ext_dev(0)
+    assert device.exist and not tvm.ext_dev(5).exist and device.device_name == "counting 0"
+    assert tvm.runtime.enabled("ext_dev")
+    values = np.arange(6, dtype="float32").reshape(2, 3)
+    array = tvm.nd.array(values, device)
+    assert array.device == device and make("in_use") == 1
+    np.testing.assert_array_equal(array.numpy(), values)
+    np.testing.assert_array_equal(array.copyto(tvm.cpu()).numpy(), values)
+    assert make("copied") == 3 * values.nbytes
+    del array
+    assert make("in_use") == 0
+
+
 def double_model(folder: Path) -> str:
     x = relay.var("x", shape=(2, 2), dtype="float32")
     module = tvm.IRModule.from_expr(relay.Function([x], x + x))

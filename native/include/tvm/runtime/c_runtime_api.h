@@ -118,6 +118,8 @@ TVM_DLL int TVMStreamStreamSynchronize(int device_type, int device_id, TVMStream
                                        TVMStreamHandle dst);
 TVM_DLL int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment,
                                     DLDataType type_hint, void** out_data);
+TVM_DLL int TVMDeviceAllocDataSpaceWithScope(DLDevice dev, int ndim, const int64_t* shape, DLDataType dtype,
+                                             const char* mem_scope, void** out_data);
 TVM_DLL int TVMDeviceFreeDataSpace(DLDevice dev, void* ptr);
 TVM_DLL int TVMDeviceCopyDataFromTo(DLTensor* from, DLTensor* to, TVMStreamHandle stream);
 
@@ -125,6 +127,8 @@ TVM_DLL int TVMDeviceCopyDataFromTo(DLTensor* from, DLTensor* to, TVMStreamHandl
 TVM_DLL int TVMObjectGetTypeIndex(TVMObjectHandle obj, unsigned* out_tindex);
 TVM_DLL int TVMObjectTypeKey2Index(const char* type_key, unsigned* out_tindex);
 TVM_DLL int TVMObjectTypeIndex2Key(unsigned tindex, char** out_type_key);
+/* Whether the kind of the first index is the second one or below it. */
+TVM_DLL int TVMObjectDerivedFrom(uint32_t child_type_index, uint32_t parent_type_index, int* is_derived);
 TVM_DLL int TVMObjectRetain(TVMObjectHandle obj);
 TVM_DLL int TVMObjectFree(TVMObjectHandle obj);
 TVM_DLL int TVMByteArrayFree(TVMByteArray* arr);

@@ -28,24 +28,37 @@ enum DeviceAttrKind : int {
   kAvailableGlobalMemory = 15,
 };
 
+// A kind of device of one's own:
+//
+//     class MyDevice : public DeviceAPI { ... };
+//     TVM_REGISTER_GLOBAL("device_api.ext_dev").set_body([](TVMArgs args, TVMRetValue* rv) {
+//       static MyDevice api;
+//       *rv = static_cast<void*>(&api);
+//     });
 class TVM_DLL DeviceAPI {
  public:
   virtual ~DeviceAPI() = default;
-  virtual void GetAttr(DLDevice device, DeviceAttrKind kind, TVMRetValue* rv) = 0;
-  virtual void* AllocDataSpace(DLDevice device, size_t nbytes, size_t alignment, DLDataType hint) = 0;
-  virtual void FreeDataSpace(DLDevice device, void* ptr) = 0;
-  virtual void CopyDataFromTo(const DLTensor* from, DLTensor* to, TVMStreamHandle stream) = 0;
-  virtual void StreamSync(DLDevice device, TVMStreamHandle stream) = 0;
-  virtual TVMStreamHandle CreateStream(DLDevice) { return nullptr; }
-  virtual void FreeStream(DLDevice, TVMStreamHandle) {}
-  virtual void SetStream(DLDevice, TVMStreamHandle) {}
-  virtual void* AllocWorkspace(DLDevice device, size_t nbytes, DLDataType hint);
-  virtual void FreeWorkspace(DLDevice device, void* ptr);
+  // Makes the device the calling thread's current one, where a kind of device has such a notion.
+  virtual void SetDevice(Device dev) {}
+  virtual void GetAttr(Device dev, DeviceAttrKind kind, TVMRetValue* rv) = 0;
+  virtual void* AllocDataSpace(Device dev, size_t nbytes, size_t alignment, DLDataType type_hint) = 0;
+  virtual void FreeDataSpace(Device dev, void* ptr) = 0;
+  // Between arrays of the same size; by default the bytes are handed to the function below.
+  virtual void CopyDataFromTo(DLTensor* from, DLTensor* to, TVMStreamHandle stream);
+  virtual TVMStreamHandle CreateStream(Device dev) { return nullptr; }
+  virtual void FreeStream(Device dev, TVMStreamHandle stream) {}
+  virtual void StreamSync(Device dev, TVMStreamHandle stream) = 0;
+  virtual void SetStream(Device dev, TVMStreamHandle stream) {}
+  virtual TVMStreamHandle GetCurrentStream(Device dev) { return nullptr; }
+  virtual void* AllocWorkspace(Device dev, size_t nbytes, DLDataType type_hint = {});
+  virtual void FreeWorkspace(Device dev, void* ptr);
 
-  // The interface of a device; raises if this runtime has none for it.
-  static DeviceAPI* Get(DLDevice device, bool allow_missing = false);
-  // A new kind registers itself; the object lives for ever.
-  static void Register(int device_type, DeviceAPI* api);
+  // The interface of a device, from `device_api.<name>` at its first use; raises if there is none.
+  static DeviceAPI* Get(Device dev, bool allow_missing = false);
+
+ protected:
+  virtual void CopyDataFromTo(const void* from, size_t from_offset, void* to, size_t to_offset, size_t num_bytes,
+                              Device dev_from, Device dev_to, DLDataType type_hint, TVMStreamHandle stream);
 };
 
 TVM_DLL const char* DeviceName(int device_type);
