@@ -81,7 +81,11 @@ def export(
 
 
 def _linker_for(file_name: str) -> Callable[..., Any]:
-    by_suffix = {".tar": tar.tar, ".o": cc.create_object, ".a": cc.create_staticlib}
+    by_suffix: dict[str, Callable[..., Any]] = {
+        ".tar": tar.tar,
+        ".o": cc.create_object,
+        ".a": cc.create_staticlib,
+    }
     return by_suffix.get(Path(file_name).suffix, cc.create_shared)
 
 
