@@ -255,3 +255,34 @@ def test_float16_is_rounded_once_with_and_without_instructions(mcpu: str, source
     np.testing.assert_array_equal(got[0].numpy(), expected)
     np.testing.assert_array_equal(got[1].numpy(), expected.astype("float32"))
     np.testing.assert_array_equal(np.signbit(got[0].numpy()), np.signbit(values))
+
+
+CPU_TAGS = [name for name, config in tvm.target.list_tags().items() if config["kind"] == "llvm"]
+BOARDS = (
+    "unknown",
+    "pixel2",
+    "rasp3b",
+    "rasp4b",
+    "rasp4b64",
+    "rk3399",
+    "pynq",
+    "beagleai",
+    "graviton3",
+)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *[tvm.target.Target(tag) for tag in CPU_TAGS],
+        *[tvm.target.arm_cpu(board) for board in BOARDS],
+        tvm.target.riscv_cpu(),
+        tvm.target.rasp(),
+        tvm.target.Target.from_device("cpu"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_code_can_be_made_for_every_board_and_tag(target: tvm.target.Target) -> None:
+    func = elementwise("vector_exp", te.exp, "float32", lanes=4)
+    code = tvm.build(tvm.IRModule({"vector_exp": func}), target=target)
+    assert "vector_exp" in code.get_source("asm")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from tvm.error import suggest
 from tvm.target.cpu import named_processors
 from tvm.target.cpu_features import KNOWN_FEATURES
-from tvm.target.host import host_name
+from tvm.target.host import host_features, host_name
 from tvm.target.kind import TargetError
 from tvm.target.llvm_tables import known_features, known_processors
+from tvm.target.triple import runs_here
 
 _ABIS = {
     "riscv32": ("ilp32", "ilp32f", "ilp32d", "ilp32e"),
@@ -38,7 +39,9 @@ def check_attributes(mattr: list[str], triple: str) -> None:
             raise TargetError(
                 f"-mattr requires features with + or - before them, got {item!r}", hint=f"+{item}"
             )
-    names = [item[1:] for item in mattr if item[1:] not in KNOWN_FEATURES]
+    # those of this machine need not be looked up either
+    ours = {feature[1:] for feature in host_features()} if runs_here(triple) else set()
+    names = [item[1:] for item in mattr if item[1:] not in KNOWN_FEATURES | ours]
     if not names:
         return
     known = known_features(triple)
