@@ -63,3 +63,11 @@ def test_undefined_variables_are_listed_in_order() -> None:
     found = undefined_vars(n + m * n)
     assert found[0] is n and found[1] is m and len(found) == 2
     assert undefined_vars(n + m, [n])[0] is m
+
+
+def test_a_pragma_stands_around_the_loop_of_its_axis() -> None:
+    axis = tir.IterVar((0, 8), "i", tir.IterVar.DataPar)
+    buffer = tir.decl_buffer((8,), name="B")
+    loop = tir.For(axis.var, 0, 8, 0, tir.BufferStore(buffer, 1.0, [axis.var]))
+    func = tir.PrimFunc([buffer], tir.AttrStmt(axis, "pragma_unroll_explicit", 1, loop))
+    assert verify_well_formed(func)

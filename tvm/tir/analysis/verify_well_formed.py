@@ -139,7 +139,9 @@ class ScopeChecker(Visitor):
     def visit_attr_stmt(self, attr: AttrStmt) -> None:
         self.visit(attr.value)
         axis = attr.node
-        if isinstance(axis, IterVar) and axis.var not in self.scope:
+        # other attributes of an axis, such as pragmas, stand around the loop that defines it
+        opens = attr.attr_key in ("thread_extent", "virtual_thread")
+        if opens and isinstance(axis, IterVar) and axis.var not in self.scope:
             self._inside([axis.var], attr.body)
         else:
             self.visit(attr.body)
