@@ -261,6 +261,16 @@ def test_pragma_brings_c_code_of_the_user() -> None:
     np.testing.assert_array_equal(y.numpy(), x.numpy() + 7)
 
 
+def test_variables_do_not_hide_functions_that_are_called() -> None:
+    schedule, args = doubling()
+    a = args[0]
+    b = te.compute((8,), lambda twice: tir.call_pure_extern("float32", "twice", a[twice]), name="B")
+    schedule = te.create_schedule(b.op)
+    schedule[b].parallel(b.op.axis[0])
+    schedule[b].pragma(b.op.axis[0], "import_c", "static float twice(float x) { return 2 * x; }")
+    check_doubles(build_c(tvm.lower(schedule, [a, b], name="call")))
+
+
 @pytest.mark.parametrize("name", ["fabsf", "labs", "cbrtf"])
 def test_functions_of_the_c_library_are_called(name: str) -> None:
     dtype = "int64" if name == "labs" else "float32"
@@ -351,7 +361,7 @@ def test_constants_are_aligned_as_the_target_says() -> None:
 
     func = flat_function(body, tir.decl_buffer((4,), "float32", "B"))
     text = tvm.build(func, target="c -constants-byte-alignment=16").get_source()
-    assert "static const TVM_ALIGNED(16) float constant[] = {\n  1.0f, 1.0f\n};" in text
+    assert "static const TVM_ALIGNED(16) float tvm_constant[] = {\n  1.0f, 1.0f\n};" in text
 
 
 def test_data_wraps_around_in_conditions_and_bindings() -> None:

@@ -9,8 +9,10 @@ from typing import Any
 from tvm.error import LoweringError
 from tvm.ir.module import IRModule
 from tvm.ir.type import PrimType
+from tvm.ir.visitor import Visitor
 from tvm.support import UniqueNames
 from tvm.support.dtype import DType
+from tvm.tir.expr import Call
 from tvm.tir.function import PrimFunc
 
 from .code import Code
@@ -113,9 +115,12 @@ class ModuleWriter:
         is_packed = int(attrs.get("calling_conv", 0)) == 1
         result = self.results[name]
         code = Code("")
-        for reserved in ("lane", *self._symbols.values()):
+        called = CalledNames()
+        called.visit(func.body)
+        taken = ["lane", *self._symbols.values(), *called.found]
+        for reserved in taken:
             code.reserve(reserved)
-        writer = FunctionWriter(self, name, code, result)
+        writer = FunctionWriter(self, name, code, result, taken)
         writer.noalias = bool(attrs.get("tir.noalias", False))
         if writer.noalias and not is_packed:
             writer.restricted.update([p for p in func.params if p.dtype.is_handle])
@@ -178,6 +183,10 @@ class ModuleWriter:
         """A name that nothing else in the file has."""
         return self._names.fresh(identifier(wish))
 
+    def _static_name(self, wish: str) -> str:
+        """A name of the file that no local variable has."""
+        return self._names.fresh(f"tvm_{identifier(wish)}")
+
     def add_import(self, text: str) -> None:
         """C text of the user, to stand before all functions."""
         self._imports[text] = None
@@ -212,13 +221,13 @@ class ModuleWriter:
     def function_slot(self, name: str) -> str:
         """A cache for the handle of a packed function."""
         if name not in self._handles:
-            self._handles[name] = self.new_name(f"{name}_packed")
+            self._handles[name] = self._static_name(f"packed_{name}")
             self._statics[f"static TVMFunctionHandle {self._handles[name]} = NULL;"] = None
         return self._handles[name]
 
     def static_handle(self, name: str) -> str:
         """A pointer that lives as long as the library."""
-        found = self.new_name(f"{name}_handle")
+        found = self._static_name(f"handle_{name}")
         self._statics[f"static void* {found} = NULL;"] = None
         return found
 
@@ -233,7 +242,7 @@ class ModuleWriter:
     def constant_array(self, data: Any, dtype: DType) -> str:
         """Constant data in memory."""
         type_ = TYPES[dtype.element]
-        name = self.new_name("constant")
+        name = self._static_name("constant")
         values = data.numpy().reshape(-1)
         if type_.kind == "float":
             items = [float_text(dtype, float(value)) for value in values]
@@ -279,6 +288,18 @@ class ModuleWriter:
 
 
 _UINT8 = DType("uint8")
+
+
+class CalledNames(Visitor):
+    """The names of C functions that a body calls: variables must not hide them."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, None] = {}
+
+    def visit_call(self, call: Call) -> None:
+        if getattr(call.op, "name", "") in ("tir.call_extern", "tir.call_pure_extern"):
+            self.found[str(getattr(call.args[0], "value", ""))] = None
+        self.visit_children(call)
 
 
 def write_module(mod: IRModule, alignment: Alignment) -> ModuleWriter:

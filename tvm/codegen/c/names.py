@@ -8,7 +8,7 @@ _KEYWORDS = """
 auto bool break case char const continue default do double else enum extern false float for goto if inline
 int long main NULL register restrict return short signed sizeof static struct switch true typedef union
 unsigned void volatile while NAN INFINITY alignas alignof and and_eq asm bitand bitor catch char8_t char16_t
-char32_t class compl concept consteval constexpr constinit const_cast co_await co_return co_yield decltype
+char32_t class compl concept consteval constexpr constinit const_cast co_await co_return co_yield decltype I
 delete dynamic_cast explicit export friend mutable namespace new noexcept not not_eq nullptr operator or or_eq
 private protected public reinterpret_cast requires static_assert static_cast template this thread_local throw
 try typeid typename using virtual wchar_t xor xor_eq linux unix errno stdin stdout stderr
@@ -54,9 +54,7 @@ def is_symbol(name: str) -> bool:
 def identifier(name: str) -> str:
     """A C identifier that resembles the name and is none of the reserved ones."""
     text = re.sub(r"[^A-Za-z0-9_]", "_", name, flags=re.ASCII) or "v"
-    if text[0].isdigit() or text in RESERVED or _OWN.match(text) or text.isupper():
-        # capital letters alone could be a macro, except for the usual names of tensors
-        return (
-            text if text.isupper() and len(text) <= 2 and text not in ("I", "DL") else f"v_{text}"
-        )
+    could_be_macro = text.isupper() and len(text) > 2
+    if text[0].isdigit() or text in RESERVED or _OWN.match(text) or could_be_macro:
+        return f"v_{text}"
     return text

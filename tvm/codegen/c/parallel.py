@@ -42,7 +42,7 @@ def write_launch(w: FunctionWriter, body: Stmt) -> None:
     if fields:
         module.definitions.append(f"struct {name}_closure {{\n{''.join(fields)}}};\n")
     code = Code(f"static int {name}(int task_id, TVMParallelGroupEnv* env, void* closure)")
-    for reserved in ("lane", "task_id", "env", "closure", *[w.values[var] for var in captured]):
+    for reserved in (*w.taken, "task_id", "env", "closure", *[w.values[var] for var in captured]):
         code.reserve(reserved)
     for var in captured:
         value = f"((struct {name}_closure*)closure)->{w.values[var]}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -43,10 +43,13 @@ if TYPE_CHECKING:
 class FunctionWriter(MemoryWriter):
     """Writes the body of one PrimFunc, and the functions its parallel loops become."""
 
-    def __init__(self, module: ModuleWriter, name: str, code: Code, result: str) -> None:
+    def __init__(
+        self, module: ModuleWriter, name: str, code: Code, result: str, taken: Sequence[str]
+    ) -> None:
         self.module = module
         self.name = name
         self.code = code
+        self.taken = taken  # names that variables must not have
         self.result = result  # C's type of the function's result
         self.parallel: ParallelRegion | None = None
         self.noalias = False
