@@ -9,11 +9,12 @@ import pytest
 
 import tvm
 from tests.codegen.llvm.helpers import flat_function
+from tests.system_tools import needs_tool
 from tvm import te, tir
 from tvm.error import TVMError
 from tvm.script import tir as T
 
-from .compiled import build_c, compiled
+from .compiled import STRICT, build_c, compiled
 
 
 def doubling(name: str = "double_it", size: int = 8) -> tuple[te.Schedule, list[te.Tensor]]:
@@ -88,6 +89,13 @@ def test_text_is_cplusplus_too(tmp_path: Path) -> None:
     options = ["-Wall", "-Wextra", "-Werror", *include]
     tvm.contrib.cc.create_shared(str(tmp_path / "lib.so"), str(source), options, cc="g++")
     check_doubles(tvm.runtime.load_module(tmp_path / "lib.so"))
+
+
+@needs_tool("arm-linux-gnueabihf-gcc")
+def test_text_is_compiled_for_a_32_bit_processor(tmp_path: Path) -> None:
+    compile_ = tvm.contrib.cc.cross_compiler("arm-linux-gnueabihf-gcc", options=STRICT)
+    built().export_library(tmp_path / "lib.so", fcompile=compile_)
+    assert (tmp_path / "lib.so").read_bytes()[18:20] == bytes([40, 0])  # Arm
 
 
 def test_text_does_not_run_before_it_is_compiled() -> None:
