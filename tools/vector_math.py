@@ -91,12 +91,12 @@ def measure(
 
 def compile_all(names: list[str], dtypes: list[str], target: str) -> LoadedObject:
     """A module with a loop for each function and type."""
-    functions = {f"{name}_{dtype}": _loop(name, dtype) for name in names for dtype in dtypes}
+    functions = {f"{name}_{dtype}": loop_over(name, dtype) for name in names for dtype in dtypes}
     _, compilation = compile_module(IRModule(functions), Target(target))
     return LoadedObject(compilation.object_code())
 
 
-def _loop(name: str, dtype: str) -> tir.PrimFunc:
+def loop_over(name: str, dtype: str) -> tir.PrimFunc:
     """out[i] = name(a[i], b[i]) for ``count`` vectors."""
     a, b, out = [tir.decl_buffer((LANES,), dtype, n) for n in ("a", "b", "out")]
     i, count = tir.Var("i", "int32"), tir.Var("count", "int32")

@@ -5,7 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from tools.vector_math import BINARY, DTYPES, LIMIT, PAGE, UNARY, USUAL_LIMIT, Row, measure
+from tools.vector_math import (
+    BINARY,
+    DTYPES,
+    LIMIT,
+    PAGE,
+    UNARY,
+    USUAL_LIMIT,
+    Row,
+    loop_over,
+    measure,
+)
+from tvm.codegen.llvm.build import compile_module
+from tvm.codegen.llvm.loaded import undefined_symbols
+from tvm.codegen.vector_math import FLOAT32_FUNCTIONS, FLOAT64_FUNCTIONS, MathFunction
+from tvm.ir.module import IRModule
+from tvm.target import Target
 
 BASELINE = "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64"
 
@@ -35,3 +50,16 @@ def test_page_lists_every_function_within_its_bound() -> None:
     assert set(found) == set(UNARY + BINARY)
     for name, values in found.items():
         assert len(values) == len(DTYPES) and max(values) <= LIMIT.get(name, USUAL_LIMIT), name
+
+
+@pytest.mark.parametrize(
+    ("dtype", "functions"), [("float32", FLOAT32_FUNCTIONS), ("float64", FLOAT64_FUNCTIONS)]
+)
+def test_vectors_call_no_function_of_the_c_library(
+    dtype: str, functions: dict[str, MathFunction]
+) -> None:
+    names = [name for name, function in functions.items() if function.limit is None]
+    machine = "llvm -mtriple=x86_64-linux-gnu -mcpu=skylake-avx512"
+    mod = IRModule({f"{name}_{dtype}": loop_over(name, dtype) for name in names})
+    _, compilation = compile_module(mod, Target(machine))
+    assert undefined_symbols(compilation.object_code()) in ([], ["_GLOBAL_OFFSET_TABLE_"])

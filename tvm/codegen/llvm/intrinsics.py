@@ -154,7 +154,7 @@ def _reciprocal_root(w: FunctionWriter, dtype: DType, operand: str) -> str:
 
 def _exp10(w: FunctionWriter, call: Call) -> str:
     """10**x through pow: the C library's exp10 is an extension."""
-    if TYPES[call.dtype].bits != 64:
+    if TYPES[call.dtype].bits != 64 or w.module.has_math("exp10", call.dtype):
         return math_call(w, "exp10", "exp10", call.dtype, [w.visit(call.args[0])])
     ten = splat(TYPES[call.dtype], "0x4024000000000000")
     return math_call(w, "pow", "pow", call.dtype, [ten, w.visit(call.args[0])])

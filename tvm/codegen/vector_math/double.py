@@ -1,4 +1,4 @@
-"""Functions of float64 as those of float32, with longer polynomials.
+"""Exponential functions of float64: as those of float32, with longer polynomials.
 
 A processor needs a fused multiply-add for them; without one the C library's functions serve.
 """
@@ -12,11 +12,18 @@ from .exponential import sigmoid_from
 
 ROUNDER = 6755399441055744.0  # 1.5 * 2**52
 LN2 = (0.6931471805599453, 2.3190468138462996e-17)
+LOG10_2 = (0.3010299956639812, -2.8037281277851704e-18)
 LOG2_E = 1.4426950408889634
+LN10 = 2.302585092994046
 # (exp(r) - 1 - r) / r**2 on |r| <= ln 2 / 2
 EXP = (0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333326141, 0.0013888888888883752,
        0.00019841269874800493, 2.4801587325533363e-05, 2.7557255425746435e-06,
        2.7557273661348637e-07, 2.510520637395701e-08, 2.0914679376583935e-09)  # fmt: skip
+# (2**r - 1) / r on |r| <= 1/2
+EXP2 = (0.6931471805599453, 0.24022650695910072, 0.055504108664821625, 0.00961812910762848,
+        0.001333355814640647, 0.00015403530393370734, 1.5252733841556773e-05,
+        1.3215486808705563e-06, 1.0178057087733941e-07, 7.0548973041554995e-09,
+        4.4558179083360645e-10, 2.5729324177362305e-11)  # fmt: skip
 # (tanh(x) / x - 1) / x**2 in x**2, on |x| <= 0.55
 TANH = (-0.3333333333333333, 0.13333333333332714, -0.053968253967434016, 0.021869488493666944,
         -0.008863234397814355, 0.003592110378689024, -0.001455661830100716,
@@ -24,12 +31,37 @@ TANH = (-0.3333333333333333, 0.13333333333332714, -0.053968253967434016, 0.02186
         -2.060276537636634e-05)  # fmt: skip
 
 
+def _nearest(x: Lanes, factor: float) -> Lanes:
+    """The integer nearest to ``x * factor``."""
+    return fma(x, factor, ROUNDER) - number(x, ROUNDER)
+
+
+def _exp_of_rest(r: Lanes) -> Lanes:
+    return fma(r * r, polynomial(r, EXP), r) + number(r, 1.0)
+
+
+def _scaled(x: Lanes, exponent: Lanes) -> Lanes:
+    return scaled(x, Cast(INT32.with_lanes(x.dtype.lanes), exponent))
+
+
 def exp(x: Lanes) -> Lanes:
     x = clamp(x, -746.0, 710.0)
-    n = fma(x, LOG2_E, ROUNDER) - number(x, ROUNDER)
-    r = fma(n, -LN2[1], fma(n, -LN2[0], x))
-    value = fma(r * r, polynomial(r, EXP), r) + number(x, 1.0)
-    return scaled(value, Cast(INT32.with_lanes(x.dtype.lanes), n))
+    n = _nearest(x, LOG2_E)
+    return _scaled(_exp_of_rest(fma(n, -LN2[1], fma(n, -LN2[0], x))), n)
+
+
+def exp2(x: Lanes) -> Lanes:
+    x = clamp(x, -1076.0, 1025.0)
+    n = _nearest(x, 1.0)
+    r = x - n
+    return _scaled(fma(polynomial(r, EXP2), r, 1.0), n)
+
+
+def exp10(x: Lanes) -> Lanes:
+    x = clamp(x, -325.0, 309.0)
+    n = _nearest(x, LN10 * LOG2_E)
+    r = fma(n, -LOG10_2[1], fma(n, -LOG10_2[0], x))
+    return _scaled(_exp_of_rest(r * number(x, LN10)), n)
 
 
 def tanh(x: Lanes) -> Lanes:

@@ -54,7 +54,7 @@ def _tail(f: Lanes) -> Lanes:
     return fma(square * f, polynomial(f, LOG), square * number(f, -0.5))
 
 
-def _with_limits(x: Lanes, value: Lanes) -> Lanes:
+def with_limits(x: Lanes, value: Lanes) -> Lanes:
     """``value`` for positive finite ``x``; what a logarithm is elsewhere."""
     value = select(x < number(x, INFINITY), value, x)  # infinity, NaN
     value = select(x < number(x, 0.0), NAN, value)
@@ -64,7 +64,7 @@ def _with_limits(x: Lanes, value: Lanes) -> Lanes:
 def log(x: Lanes) -> Lanes:
     k, f = _split(x)
     value = fma(k, LN2[0], f + fma(k, LN2[1], _tail(f)))
-    return _with_limits(x, value)
+    return with_limits(x, value)
 
 
 def log2(x: Lanes) -> Lanes:
@@ -81,7 +81,7 @@ def _other_base(x: Lanes, factor: tuple[float, float], of_two: tuple[float, floa
     rest = fma(_tail(f), factor[0], f * number(x, factor[1]))
     if of_two[1]:
         rest = fma(k, of_two[1], rest)
-    return _with_limits(x, fma(k, of_two[0], fma(f, factor[0], rest)))
+    return with_limits(x, fma(k, of_two[0], fma(f, factor[0], rest)))
 
 
 def log1p(x: Lanes) -> Lanes:
@@ -92,7 +92,7 @@ def log1p(x: Lanes) -> Lanes:
     lost = select(x < one, x - (u - one), one - (u - x))
     k, f = _split(u)
     value = fma(k, LN2[0], f + fma(k, LN2[1], _tail(f) + lost / u))
-    value = _with_limits(u, value)
+    value = with_limits(u, value)
     return select(fabs(x) < number(x, 5.9604645e-08), x, value)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tvm.tir.expr import FloatImm
 
-from . import double, erf, exponential, logarithm, power, trigonometric
+from . import double, double_logarithm, erf, exponential, logarithm, power, trigonometric
 from .bits import Lanes
 
 
@@ -55,6 +55,12 @@ _ALL = (
 FLOAT32_FUNCTIONS = {function.name: function for function in _ALL}
 _DOUBLE = (
     MathFunction("exp", double.exp),
+    MathFunction("exp2", double.exp2),
+    MathFunction("exp10", double.exp10),
+    MathFunction("log", double_logarithm.log),
+    MathFunction("log2", double_logarithm.log2),
+    MathFunction("log10", double_logarithm.log10),
+    MathFunction("log1p", double_logarithm.log1p),
     MathFunction("tanh", double.tanh),
     MathFunction("sigmoid", double.sigmoid),
 )

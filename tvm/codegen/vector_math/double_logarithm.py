@@ -1,0 +1,80 @@
+"""log, log2, log10, log1p of float64.
+
+x = 2**k * (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and s = f / (2 + f), so that
+log(1 + f) = log((1 + s) / (1 - s)) = f - f**2/2 + s * (f**2/2 + s**2 R(s**2)).
+"""
+
+from __future__ import annotations
+
+from tvm.tir import math_op
+from tvm.tir.expr import Broadcast, Cast, IntImm
+
+from .bits import INT32, INT64, Lanes, fabs, fma, number, polynomial, select
+from .double import LN2, LOG10_2
+from .logarithm import with_limits
+
+SMALLEST_NORMAL = 2.2250738585072014e-308
+SQRT_HALF = 0x3FE6A09E667F3BCD
+# (log((1 + s) / (1 - s)) / s - 2) / s**2 in s**2, on |s| <= 0.1716
+LOG = (0.6666666666666666, 0.40000000000000885, 0.28571428570799784, 0.22222222392581045,
+       0.18181795547521137, 0.15386244737621665, 0.13268638369266825, 0.13088034850927555)  # fmt: skip
+LOG2_E = (1.4426950408889634, 2.0355273740931033e-17)
+LOG10_E = (0.4342944819032518, 1.098319650216765e-17)
+
+
+def _long(x: Lanes, value: int) -> Lanes:
+    constant = IntImm(INT64, value)
+    return constant if x.dtype.lanes == 1 else Broadcast(constant, x.dtype.lanes)
+
+
+def _split(x: Lanes) -> tuple[Lanes, Lanes]:
+    """k and f of a positive finite number; denormals are scaled up first."""
+    lanes = x.dtype.lanes
+    tiny = x < number(x, SMALLEST_NORMAL)
+    pattern = math_op.reinterpret(INT64.with_lanes(lanes), select(tiny, x * number(x, 2.0**54), x))
+    exponent = (pattern - _long(x, SQRT_HALF)) >> _long(x, 52)
+    f = math_op.reinterpret(x.dtype, pattern - (exponent << _long(x, 52))) - number(x, 1.0)
+    # k fits int32, which converts faster
+    k = Cast(x.dtype, Cast(INT32.with_lanes(lanes), exponent))
+    return select(tiny, k - number(x, 54.0), k), f
+
+
+def _tail(f: Lanes) -> Lanes:
+    """log(1 + f) - f"""
+    s = f / (f + number(f, 2.0))
+    square = s * s
+    half = f * f * number(f, 0.5)
+    return fma(s, fma(square, polynomial(square, LOG), half), -half)
+
+
+def log(x: Lanes) -> Lanes:
+    k, f = _split(x)
+    return with_limits(x, fma(k, LN2[0], f + fma(k, LN2[1], _tail(f))))
+
+
+def log2(x: Lanes) -> Lanes:
+    return _other_base(x, LOG2_E, (1.0, 0.0))
+
+
+def log10(x: Lanes) -> Lanes:
+    return _other_base(x, LOG10_E, LOG10_2)
+
+
+def _other_base(x: Lanes, factor: tuple[float, float], of_two: tuple[float, float]) -> Lanes:
+    """log(x) times a constant in two parts: the large part meets f itself, which is exact."""
+    k, f = _split(x)
+    rest = fma(_tail(f), factor[0], f * number(x, factor[1]))
+    if of_two[1]:
+        rest = fma(k, of_two[1], rest)
+    return with_limits(x, fma(k, of_two[0], fma(f, factor[0], rest)))
+
+
+def log1p(x: Lanes) -> Lanes:
+    """log(u) for u = 1 + x rounded, corrected by what the rounding lost over u."""
+    one = number(x, 1.0)
+    u = one + x
+    # the larger of 1 and x is subtracted first: that is exact
+    lost = select(x < one, x - (u - one), one - (u - x))
+    k, f = _split(u)
+    value = with_limits(u, fma(k, LN2[0], f + fma(k, LN2[1], _tail(f) + lost / u)))
+    return select(fabs(x) < number(x, 2.0**-53), x, value)
