@@ -251,3 +251,53 @@ def test_arguments_are_checked() -> None:
         te.hybrid.HybridError, match="requires b to be a tensor, a scalar or a list"
     ):
         outer_product(te.placeholder((8,)), object())
+
+
+@te.hybrid.script
+def _doubled(x):
+    out = output_tensor((6,), "float32")
+    for i in range(6):
+        out[i] = x[i] * 2.0
+    return out
+
+
+@te.hybrid.script
+def _both_ends(x):
+    low = output_tensor((3,), "float32")
+    high = output_tensor((3,), "float32")
+    for i in range(3):
+        low[i] = x[i]
+        high[i] = x[i + 3]
+    return low, high
+
+
+@te.hybrid.script
+def _folded(x):
+    twice = _doubled(x)
+    again = _doubled(twice)
+    low, high = _both_ends(again)
+    out = output_tensor((3,), "float32")
+    for i in range(3):
+        out[i] = low[i] + high[i]
+    return out
+
+
+@te.hybrid.script
+def _endless(x):
+    out = _endless(x)
+    return out  # noqa: RET504
+
+
+def test_scripts_may_call_scripts() -> None:
+    x = te.placeholder((6,), name="x")
+    y = _folded(x)
+    data = np.arange(6, dtype="float32")
+    result = tvm.nd.empty((3,))
+    tvm.build(te.create_schedule(y.op), [x, y], "llvm")(tvm.nd.array(data), result)
+    np.testing.assert_array_equal(result.numpy(), 4 * (data[:3] + data[3:]))
+    np.testing.assert_array_equal(_folded(data), result.numpy())
+
+
+def test_scripts_that_call_themselves_are_refused() -> None:
+    with pytest.raises(te.hybrid.HybridError, match="scripts that do not call themselves"):
+        _endless(te.placeholder((6,), name="x"))

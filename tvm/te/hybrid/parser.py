@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tvm.error import TVMError, suggest
@@ -61,11 +62,18 @@ COMPARE: dict[type, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def parse_function(
-    function: ast.FunctionDef, args: Sequence[Any], around: dict[str, Any], offset: int
-) -> tuple[Tensor, ...]:
+@dataclass(frozen=True)
+class Source:
+    """A function, the names around it, and the lines before it in its file."""
+
+    function: ast.FunctionDef
+    around: dict[str, Any]
+    offset: int
+
+
+def parse_function(source: Source, args: Sequence[Any]) -> tuple[Tensor, ...]:
     """The outputs of the operation that a function describes, called with ``args``."""
-    return _Parser(function, args, around, offset).run()
+    return _Parser(source, args).run()
 
 
 class _Scalar:
@@ -79,11 +87,10 @@ class _Scalar:
 
 
 class _Parser:
-    def __init__(
-        self, function: ast.FunctionDef, args: Sequence[Any], around: dict[str, Any], offset: int
-    ) -> None:
-        self.function, self.offset = function, offset
-        self.names: dict[str, Any] = dict(around)
+    def __init__(self, source: Source, args: Sequence[Any], callers: tuple[str, ...] = ()) -> None:
+        function = self.function = source.function
+        self.offset, self.callers = source.offset, callers
+        self.names: dict[str, Any] = dict(source.around)
         self.inputs: list[tuple[Tensor, Buffer]] = []
         self.outputs: dict[str, Buffer] = {}
         self.axes: list[IterVar] = []
@@ -109,8 +116,10 @@ class _Parser:
             return buffer
         if isinstance(arg, (list, tuple)):
             return tuple([self._argument(f"{name}{k}", item) for k, item in enumerate(arg)])
-        if isinstance(arg, (PrimExpr, int, float, str)):
+        if isinstance(arg, (PrimExpr, int, float, str, Buffer)):
             return arg
+        if isinstance(arg, _Scalar):
+            return arg.load()
         return self.refuse(
             self.function, f"{name} to be a tensor, a scalar or a list", type(arg).__name__
         )
@@ -138,19 +147,21 @@ class _Parser:
             if made is None:
                 done.append(self.statement(node))
                 continue
-            buffer, first = made
+            buffers, first = made
             body = seq([*first, self.block(statements[position + 1 :])])
-            if buffer is not None:
+            for buffer in buffers:
                 bounds = tuple([Range(0, dim) for dim in buffer.shape])
                 body = BufferRealize(buffer, bounds, const(True, BOOL), body)
             return seq([*done, body])
         return seq(done)
 
-    def _new_memory(self, node: ast.stmt) -> tuple[Buffer | None, list[Stmt]] | None:
-        """The buffer that an assignment makes, and the store into it; None for other statements."""
+    def _new_memory(self, node: ast.stmt) -> tuple[list[Buffer], list[Stmt]] | None:
+        """The buffers that an assignment makes, and the store into it; None for other statements."""
         if not isinstance(node, ast.Assign) or len(node.targets) != 1:
             return None
         target, value = node.targets[0], node.value
+        if (source := self._script_called(value)) is not None:
+            return self._inner_script(node, source)
         if not isinstance(target, ast.Name):
             return None
         called = _called(value)
@@ -159,18 +170,45 @@ class _Parser:
             self.names[target.id] = buffer
             if called == "output_tensor":
                 self.outputs[target.id] = buffer
-                return None, []
-            return buffer, []
+                return [], []
+            return [buffer], []
         if isinstance(self.names.get(target.id), _Scalar):
             return None
         initial = self.expression(value)
         if isinstance(initial, (tuple, Buffer)):
             self.names[target.id] = initial
-            return None, []
+            return [], []
         expr = as_expr(initial)
         buffer = decl_buffer((1,), expr.dtype, target.id)
         self.names[target.id] = _Scalar(buffer)
-        return buffer, [BufferStore(buffer, expr, (const(0, INT32),))]
+        return [buffer], [BufferStore(buffer, expr, (const(0, INT32),))]
+
+    def _script_called(self, value: ast.expr) -> Source | None:
+        """The script that an expression calls, if it does."""
+        name = _called(value)
+        find = getattr(self.names.get(name or ""), "__hybrid_source__", None)
+        return None if find is None else find()
+
+    def _inner_script(self, node: ast.Assign, source: Source) -> tuple[list[Buffer], list[Stmt]]:
+        """What another script computes, in memory of this one."""
+        call, target = node.value, node.targets[0]
+        assert isinstance(call, ast.Call)
+        name = source.function.name
+        callers = (*self.callers, self.function.name)
+        if name in callers:
+            self.refuse(node, "scripts that do not call themselves", f"{name} in {callers[-1]}")
+        inner = _Parser(source, [self.expression(arg) for arg in call.args], callers)
+        body = inner.block(source.function.body)
+        if inner.returned is None:
+            inner.refuse(source.function, "a return of its output tensors at the end", "none")
+        outputs = [inner.outputs[output] for output in inner.returned or ()]
+        parts = target.elts if isinstance(target, ast.Tuple) else [target]
+        names = [part.id for part in parts if isinstance(part, ast.Name)]
+        if len(names) != len(outputs) or len(names) != len(parts):
+            self.refuse(node, f"{len(outputs)} names for what {name} returns", ast.unparse(target))
+        self.names.update(zip(names, outputs, strict=True))
+        self.axes += inner.axes
+        return outputs, [body]
 
     def _allocated(self, node: ast.Call, name: str, function: str) -> Buffer:
         given = dict(
@@ -181,7 +219,7 @@ class _Parser:
             self.refuse(node, f"a shape for {function}", "none")
         shape, dtype = given["shape"], str(given.get("dtype", "float32"))
         shape = shape if isinstance(shape, tuple) else (shape,)
-        if function == "output_tensor":
+        if function == "output_tensor" and not self.callers:
             offset = Var("elem_offset", INT32)
             return decl_buffer(shape, dtype, name, elem_offset=offset)
         return decl_buffer(shape, dtype, name, scope=str(given.get("scope", "global")))

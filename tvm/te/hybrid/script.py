@@ -16,7 +16,7 @@ from tvm.tir.expr import IterVar
 
 from ..tensor import Tensor
 from .error import HybridError
-from .parser import parse_function
+from .parser import Source, parse_function
 from .runtime import PYTHON_NAMES
 
 __all__ = ["HybridError", "script"]
@@ -31,7 +31,8 @@ def script(pyfunc: Callable[..., Any]) -> Callable[..., Any]:
     ``bind`` and ``const_range``; ``allocate`` and ``output_tensor``; assignments to elements and to
     scalars, augmented ones too; ``if``/``else``, conditional expressions, ``assert``; arithmetic,
     comparisons, ``and``, ``or``, ``not``; ``max``, ``min``, ``len`` and mathematical functions; casts
-    such as ``float32(x)``; numbers and tuples of them from around the function.
+    such as ``float32(x)``; numbers and tuples of them from around the function; calls of other
+    scripts, assigned to names.
     """
 
     @wraps(pyfunc)
@@ -40,6 +41,8 @@ def script(pyfunc: Callable[..., Any]) -> Callable[..., Any]:
             return _build(pyfunc, args)
         return _in_python(pyfunc)(*args)
 
+    # by which other scripts find what to put in place of a call
+    wrapper.__hybrid_source__ = lambda: _source(pyfunc)  # type: ignore[attr-defined]
     return wrapper
 
 
@@ -51,13 +54,17 @@ def _is_symbolic(arg: Any) -> bool:
 
 @deep
 def _build(pyfunc: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    outputs = parse_function(_source(pyfunc), args)
+    return outputs[0] if len(outputs) == 1 else list(outputs)
+
+
+def _source(pyfunc: Callable[..., Any]) -> Source:
     lines, first = inspect.getsourcelines(pyfunc)
     tree = ast.parse(textwrap.dedent("".join(lines)))
     function = tree.body[0]
     if not isinstance(function, ast.FunctionDef):
         raise HybridError(pyfunc.__name__, first, "a function", "no def")
-    outputs = parse_function(function, args, _names_around(pyfunc), first - 1)
-    return outputs[0] if len(outputs) == 1 else list(outputs)
+    return Source(function, _names_around(pyfunc), first - 1)
 
 
 def _names_around(pyfunc: Callable[..., Any]) -> dict[str, Any]:

@@ -123,15 +123,16 @@ def _roll_along(realize: BufferRealize, loop: For, moved: Sequence[int]) -> Roll
     axis = moved[0]
     domain = realize.bounds[axis]
     found = detect_linear_equation(domain.min, [loop.loop_var])
-    step = found[0] if found else None
-    is_constant = isinstance(step, IntImm) and isinstance(domain.extent, IntImm)
-    if len(moved) > 1 or not is_constant or step.value <= 0:  # type: ignore[union-attr]
+    step: Any = found[0] if found else None
+    extent: Any = domain.extent
+    is_constant = isinstance(step, IntImm) and isinstance(extent, IntImm)
+    if len(moved) > 1 or not is_constant or step.value <= 0:
         raise _refusal(
             realize, "a region that moves by a constant step in one dimension", f"from {domain.min}"
         )
-    if step.value >= domain.extent.value:  # type: ignore[union-attr]
+    if step.value >= extent.value:
         return None
-    return Roll(realize, loop, axis, step.value, domain.extent.value)  # type: ignore[union-attr]
+    return Roll(realize, loop, axis, step.value, extent.value)
 
 
 def _refusal(realize: BufferRealize, required: str, found: object) -> LoweringError:
@@ -176,7 +177,7 @@ class RollingBufferInjector(Rewriter):
     def visit_buffer_realize(self, realize: BufferRealize) -> Stmt:
         if realize.buffer in self.rolls:
             return self.visit(realize.body)  # type: ignore[no-any-return]
-        return self.rewrite_children(realize)  # type: ignore[no-any-return]
+        return self.rewrite_children(realize)
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         if attr.attr_key == ROLLING_SCOPE:
@@ -191,13 +192,13 @@ class RollingBufferInjector(Rewriter):
         roll = self.rolls.get(load.buffer)
         indices = tuple([self.visit(index) for index in load.indices])
         if roll is not None:
-            return BufferLoad(load.buffer, roll.place(indices), load.predicate, load.span)
+            return BufferLoad(load.buffer, roll.place(indices), load.predicate)
         return load.replace(indices=indices) if _differ(indices, load.indices) else load
 
     def visit_buffer_store(self, store: BufferStore) -> Stmt:
         roll = self.rolls.get(store.buffer)
         if roll is None:
-            return self.rewrite_children(store)  # type: ignore[no-any-return]
+            return self.rewrite_children(store)
         value = self.visit(store.value)
         indices = tuple([self.visit(index) for index in store.indices])
         new = BufferStore(store.buffer, value, roll.place(indices), store.predicate)
