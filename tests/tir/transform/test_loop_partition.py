@@ -84,3 +84,42 @@ def test_partition_keeps_memory_allocated_inside() -> None:
     a, b = np.arange(64, dtype="float32"), np.zeros(64, "float32")
     interpret(result, a, b, 10)
     np.testing.assert_array_equal(b[:10], [1, 2, 3, 4, 1, 2, 3, 4, 1, 2])
+
+
+def partitioned(condition: object, hint: bool = False) -> tuple[tir.PrimFunc, tir.PrimFunc]:
+    source, target = (tir.decl_buffer((16,), name=name) for name in "ST")
+    i, j = tir.Var("i"), tir.Var("j")
+    value = tir.if_then_else(tir.likely(condition(i, j)), source[i * 4 + j], 1.0)
+    inner = tir.For(j, 0, 4, 0, tir.BufferStore(target, value, [i * 4 + j]))
+    nest: tir.Stmt = tir.For(i, 0, 4, 0, inner)
+    if hint:
+        axis = tir.IterVar((0, 4), i, tir.IterVar.DataPar)
+        nest = tir.AttrStmt(axis, "pragma_loop_partition_hint", 1, nest)
+    before = function([source, target], nest)
+    with PassContext(config={"tir.LoopPartition": {"partition_const_loop": not hint}}):
+        return before, apply(LoopPartition(), before)
+
+
+@pytest.mark.parametrize(
+    ("condition", "loops"),
+    [
+        (lambda i, j: i * 4 + j >= 5, [2, 2]),
+        (lambda i, j: i * 4 + j > 3, [1, 3]),
+        (lambda i, j: tir.all(i * 4 + j >= 3, i * 4 + j < 13), [1, 2, 1]),
+        (lambda i, j: tir.all(i * 4 + j >= 8, i * 4 + j < 4), []),
+        (lambda i, j: i * 4 + j < 11, [2, 2]),
+        (lambda i, j: 30 - i * 4 > j, [4]),
+    ],
+)
+def test_partition_at_both_ends_of_a_condition(condition: object, loops: list[int]) -> None:
+    before, after = partitioned(condition)
+    parts = after.body.seq if isinstance(after.body, tir.SeqStmt) else [after.body]
+    if loops:
+        assert [int(part.extent) for part in parts] == loops
+    assert_same_results(before, after, 16, 16)
+
+
+def test_partition_obeys_the_hint_of_a_pragma() -> None:
+    before, after = partitioned(lambda i, j: i * 4 + j >= 5, hint=True)
+    assert isinstance(after.body, tir.SeqStmt) and "pragma" not in str(after)
+    assert_same_results(before, after, 16, 16)

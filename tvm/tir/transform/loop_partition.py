@@ -7,30 +7,35 @@
                                                          for j in range(4):
                                                              if likely(...): ...
 
-Only loops of variable extent are split, or others when asked to: a constant tail is a mask of a vector.
+A condition may also begin to hold, or be a conjunction. Only loops of variable extent are split, or others
+when asked to, by the options or the pragma ``loop_partition_hint``: a constant tail is a mask of a vector.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.pass_context import unsupported_option
 from tvm.ir.visitor import Rewriter, Visitor
 from tvm.tir import op
-from tvm.tir.expr import LE, LT, Call, IntImm, Range, Var, const
+from tvm.tir.expr import GE, GT, LE, LT, And, Call, IntImm, IterVar, Range, Var, const
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import BufferStore, For, ForKind, Stmt, seq
+from tvm.tir.stmt import AttrStmt, BufferStore, For, ForKind, Stmt, seq
 from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform.common import (
     LIKELY,
     constant_extent,
     fresh,
+    is_const,
     prim_func_pass,
     variables_of,
 )
 from tvm.tir.transform.convert_ssa import DefinitionSeparator
+
+HINT = "pragma_loop_partition_hint"
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,23 @@ class LoopPartitionConfig:
     unroll_loop_with_partition_hint_no_interval: bool = unsupported_option(
         False, "mark the loop with unroll instead"
     )
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Values from ``start`` on and below ``limit``; None where there is no bound."""
+
+    start: PrimExpr | None
+    limit: PrimExpr | None
+
+    def intersect(self, other: Interval) -> Interval:
+        """The values in both."""
+        starts = [i.start for i in (self, other) if i.start is not None]
+        limits = [i.limit for i in (self, other) if i.limit is not None]
+        return Interval(
+            reduce(op.maximum, starts) if starts else None,
+            reduce(op.minimum, limits) if limits else None,
+        )
 
 
 class ConditionFinder(Visitor):
@@ -84,6 +106,7 @@ class LoopPartitioner(DefinitionSeparator):
         super().__init__(defined)
         self.config = config
         self.analyzer = Analyzer()
+        self.hinted: dict[Var, None] = {}
 
     def visit_for(self, loop: For) -> Stmt:
         if self._is_candidate(loop) and (bounds := self._always_true(loop)):
@@ -93,33 +116,54 @@ class LoopPartitioner(DefinitionSeparator):
         self.analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent), True)
         return super().visit_for(loop)
 
+    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
+        if attr.attr_key != HINT:
+            return super().visit_attr_stmt(attr)
+        if isinstance(attr.node, IterVar) and not is_const(attr.value, 0):
+            self.hinted[attr.node.var] = None
+        body: Stmt = self.visit(attr.body)
+        return body
+
     def _is_candidate(self, loop: For) -> bool:
         if loop.kind not in (ForKind.SERIAL, ForKind.PARALLEL, ForKind.UNROLLED):
             return False
-        return self.config.partition_const_loop or constant_extent(loop) is None
+        if self.config.partition_const_loop or loop.loop_var in self.hinted:
+            return True
+        return constant_extent(loop) is None
 
-    def _always_true(self, loop: For) -> list[tuple[PrimExpr, PrimExpr]]:
-        """For each condition that the loop decides: the condition, and below which value it holds."""
+    def _always_true(self, loop: For) -> list[tuple[PrimExpr, Interval]]:
+        """The conditions that the loop decides, and for which of its values they hold."""
         finder = ConditionFinder()
         finder.visit(loop.body)
         found = []
         for condition in finder.conditions:
-            limit = self._limit(condition, loop, finder.inner)
-            if limit is not None:
-                found.append((condition, limit))
+            interval = self._interval(condition, loop, finder.inner)
+            if interval is not None:
+                found.append((condition, interval))
         return found
 
-    def _limit(self, condition: PrimExpr, loop: For, inner: dict[Var, For]) -> PrimExpr | None:
-        """The first value of the loop variable for which ``a < b`` may fail: with its greatest inner part,
-        a = c*var + rest, so var < ceil((b - rest) / c)."""
+    def _interval(self, condition: PrimExpr, loop: For, inner: dict[Var, For]) -> Interval | None:
+        """The values of the loop variable for which a condition holds, whatever the loops inside do."""
+        if isinstance(condition, And):
+            left = self._interval(condition.a, loop, inner)
+            right = self._interval(condition.b, loop, inner)
+            return None if left is None or right is None else left.intersect(right)
+        if isinstance(condition, (GT, GE)):
+            swapped = LT if isinstance(condition, GT) else LE
+            condition = swapped(condition.b, condition.a)
         if not isinstance(condition, (LT, LE)):
             return None
+        return self._comparison(condition, loop, inner)
+
+    def _comparison(self, condition: LT | LE, loop: For, inner: dict[Var, For]) -> Interval | None:
+        """``a < b`` with its least slack inside: b - a = rest - c*var, so var < ceil(rest / c); with a
+        growing slack, b - a = rest + c*var, so var > floor(-rest / c)."""
         var = loop.loop_var
         slack = condition.b - condition.a
         step = self.analyzer.simplify(slack - substitute(slack, {var: var + 1}))
-        if not isinstance(step, IntImm) or step.value <= 0:
+        if not isinstance(step, IntImm) or step.value == 0:
             return None
-        rest = substitute(slack, {var: const(0, var.dtype)})
+        rest: PrimExpr = substitute(slack, {var: const(0, var.dtype)})
         for inner_var, inner_loop in reversed(list(inner.items())):
             worst = self._least_over(rest, inner_var, inner_loop)
             if worst is None:
@@ -129,7 +173,12 @@ class LoopPartitioner(DefinitionSeparator):
             return None
         if isinstance(condition, LE):
             rest = rest + 1
-        return self.analyzer.simplify(op.floordiv(rest + (step.value - 1), step))
+        size = abs(step.value)
+        if step.value > 0:
+            limit = op.floordiv(rest + (size - 1), const(size, rest.dtype))
+            return Interval(None, self.analyzer.simplify(limit))
+        start = op.floordiv(op.negative(rest), const(size, rest.dtype)) + 1
+        return Interval(self.analyzer.simplify(start), None)
 
     def _least_over(self, e: PrimExpr, var: Var, loop: For) -> PrimExpr | None:
         """The least value of a linear expression over the range of an inner loop."""
@@ -141,25 +190,39 @@ class LoopPartitioner(DefinitionSeparator):
         at = loop.min if step.value >= 0 else loop.min + loop.extent - 1
         return self.analyzer.simplify(substitute(e, {var: at}))
 
-    def _split(self, loop: For, bounds: list[tuple[PrimExpr, PrimExpr]]) -> list[For] | None:
+    def _split(self, loop: For, bounds: list[tuple[PrimExpr, Interval]]) -> list[For] | None:
+        """The part before all conditions hold, the part where they do, and the part behind."""
         stop = loop.min + loop.extent
-        middle = stop
-        for _, limit in bounds:
-            middle = (
-                op.minimum(middle, limit) if not self.analyzer.can_prove(limit >= stop) else middle
-            )
-        middle = self.analyzer.simplify(op.maximum(middle, loop.min))
-        if middle is loop.min or self.analyzer.can_prove_equal(middle, loop.min):
+        begin, end = loop.min, stop
+        for _, interval in bounds:
+            if interval.start is not None and not self._is_known(interval.start <= loop.min):
+                begin = op.maximum(begin, interval.start)
+            if interval.limit is not None and not self._is_known(interval.limit >= stop):
+                end = op.minimum(end, interval.limit)
+        if begin is not loop.min:
+            begin = self.analyzer.simplify(op.minimum(begin, stop))
+        end = self.analyzer.simplify(op.maximum(end, begin))
+        if end is begin or self.analyzer.can_prove_equal(end, begin):
             return None
         known = {id(condition): None for condition, _ in bounds}
         body = ConditionRemover(known).visit(loop.body)
-        main = loop.replace(extent=self.analyzer.simplify(middle - loop.min), body=body)
-        if self.analyzer.can_prove_equal(middle, stop):
-            return [main]
-        rest = fresh(loop.loop_var)
-        tail_body = substitute(loop.body, {loop.loop_var: rest})
-        extent = self.analyzer.simplify(stop - middle)
-        return [main, loop.replace(loop_var=rest, min=middle, extent=extent, body=tail_body)]
+        parts = [self._part(loop, begin, end, body)]
+        if not self.analyzer.can_prove_equal(begin, loop.min):
+            parts.insert(0, self._part(loop, loop.min, begin, loop.body))
+        if not self.analyzer.can_prove_equal(end, stop):
+            parts.append(self._part(loop, end, stop, loop.body))
+        return parts
+
+    def _part(self, loop: For, begin: PrimExpr, end: PrimExpr, body: Stmt) -> For:
+        extent = self.analyzer.simplify(end - begin)
+        if begin is loop.min:
+            return loop.replace(extent=extent, body=body)
+        var = fresh(loop.loop_var)
+        moved = substitute(body, {loop.loop_var: var})
+        return loop.replace(loop_var=var, min=begin, extent=extent, body=moved)
+
+    def _is_known(self, condition: PrimExpr) -> bool:
+        return bool(self.analyzer.can_prove(condition))
 
 
 @prim_func_pass("tir.LoopPartition", LoopPartitionConfig)
