@@ -55,6 +55,21 @@ def test_functions_of_a_prefix_become_attributes(monkeypatch: pytest.MonkeyPatch
     assert module.answer.is_global and "deep" not in vars(module)
 
 
+def test_decorators_replace_what_was_registered() -> None:
+    for number in (1, 2):
+
+        @register_func("sample.replaced", override=True)
+        def answer(number: int = number) -> int:
+            return number
+
+        assert answer() == number and tvm.get_global_func("sample.replaced")() == number
+    register_func("sample.same", tvm.get_global_func("sample.replaced"), override=True)
+    assert tvm.get_global_func("sample.same").name == "sample.replaced"
+    for name in ("sample.replaced", "sample.same"):
+        tvm._ffi.registry.remove_global_func(name)
+        assert name not in tvm._ffi.registry.list_global_func_names()
+
+
 def test_functions_have_the_name_they_are_registered_under() -> None:
     func = tvm.get_global_func("testing.echo")
     assert func.name == "testing.echo" and repr(func) == "PackedFunc(testing.echo)"

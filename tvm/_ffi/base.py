@@ -41,7 +41,7 @@ __version__ = "0.18.0"
 
 _LIB_NAME = "libtvm_runtime.so"
 # the entry points of c_runtime_api.h; the library that the binding uses, not a second copy
-_LIB = ctypes.CDLL(libinfo.find_lib_path()[0], ctypes.RTLD_GLOBAL)
+_LIB = ctypes.CDLL(str(libinfo.PACKAGE / _LIB_NAME), ctypes.RTLD_GLOBAL)
 _LIB.TVMGetLastError.restype = ctypes.c_char_p
 
 F = TypeVar("F", bound=Callable[..., Any])

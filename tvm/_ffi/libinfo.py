@@ -8,7 +8,7 @@ from tvm import knobs
 
 __version__ = "0.18.0"
 
-_PACKAGE = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def split_env_var(env_var: str, split: str) -> list[str]:
@@ -19,7 +19,7 @@ def split_env_var(env_var: str, split: str) -> list[str]:
 def get_dll_directories() -> list[str]:
     """The folders in which the native library is looked for."""
     first = [str(knobs.LIBRARY_PATH.value)] if knobs.LIBRARY_PATH.value else []
-    return [*first, str(_PACKAGE)]
+    return [*first, str(PACKAGE)]
 
 
 def find_lib_path(
@@ -38,7 +38,7 @@ def find_include_path(
     name: str | None = None, search_path: str | None = None, optional: bool = False
 ) -> list[str]:
     """The folders with the C and C++ headers of the runtime."""
-    candidates = [_PACKAGE / "include", _PACKAGE.parent / "native" / "include"]
+    candidates = [PACKAGE / "include", PACKAGE.parent / "native" / "include"]
     if search_path:
         candidates.insert(0, Path(search_path))
     found = [str(path) for path in candidates if path.is_dir()]
