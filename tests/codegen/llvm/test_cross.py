@@ -11,6 +11,8 @@ import pytest
 import tvm
 from tests.system_tools import needs_tool
 from tvm import te, tir
+from tvm.target.cpu_features import X86_CPUS, missing_here
+from tvm.target.triple import runs_here
 
 from .cross import PLATFORMS, run_calls
 
@@ -150,6 +152,14 @@ def expected(mod: tvm.IRModule) -> dict[str, np.ndarray]:
     return results
 
 
+def require_close(kernel: str, found: np.ndarray, expected: np.ndarray) -> None:
+    tolerance = {2: 1e-2, 4: 4e-6}.get(found.itemsize, 1e-12)
+    np.testing.assert_allclose(
+        found.astype("float64"), expected.astype("float64"),
+        rtol=tolerance, atol=tolerance, err_msg=kernel,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -165,13 +175,21 @@ def test_kernels_give_the_same_numbers_on(
     results, printed = run_calls(PLATFORMS[name], mod, [*calls, ("matmul", wrong)], tmp_path)
     for (kernel, _), (status, after) in zip(calls, results, strict=False):
         assert status == 0, (kernel, printed)
-        tolerance = {2: 1e-2, 4: 4e-6}.get(after[-1].itemsize, 1e-12)
-        np.testing.assert_allclose(
-            after[-1].astype("float64"), expected[kernel].astype("float64"),
-            rtol=tolerance, atol=tolerance, err_msg=kernel,
-        )  # fmt: skip
+        require_close(kernel, after[-1], expected[kernel])
     assert results[-1][0] == -1
     assert "matmul: argument 1 (buffer b) needs shape[0] == 40, got 24" in printed
+
+
+@pytest.mark.parametrize("mcpu", ["x86-64", "x86-64-v2", "haswell", "skylake-avx512"])
+def test_generations_of_x86_give_the_same_numbers(
+    mcpu: str, mod: tvm.IRModule, expected: dict[str, np.ndarray]
+) -> None:
+    library = tvm.build(mod, target=f"llvm -mtriple=x86_64-linux-gnu -mcpu={mcpu}")
+    if runs_here("x86_64-linux-gnu") and not missing_here(X86_CPUS.get(mcpu, "").split()):
+        for name, arrays in arguments().items():
+            given = [tvm.nd.array(a) for a in arrays]
+            library[name](*given)
+            require_close(name, given[-1].numpy(), expected[name])
 
 
 @pytest.mark.parametrize(
