@@ -162,6 +162,9 @@ def test_features_of_a_processor() -> None:
     assert target.features.has_dotprod
     assert target.features.is_aarch64
     assert target.features.no_such_thing is None
+    server = Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1")
+    assert server.features.has_sve and server.features.has_matmul_i8 and server.features.has_asimd
+    assert not Target("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72").features.has_dotprod
 
 
 def test_classic_module_of_targets_has_class_and_constructors() -> None:

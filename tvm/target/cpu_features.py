@@ -33,7 +33,7 @@ X86_CPUS = {
 _V8_2 = "neon fullfp16 dotprod"
 ARM_CPUS = {
     **dict.fromkeys(("cortex-a55", "cortex-a75", "cortex-a76", "cortex-a77", "cortex-a78"), _V8_2),
-    "neoverse-n1": _V8_2,
+    **dict.fromkeys(("cortex-x1", "neoverse-n1", "neoverse-e1"), _V8_2),
     **dict.fromkeys(("neoverse-v1", "neoverse-512tvb"), f"{_V8_2} sve i8mm bf16"),
     **dict.fromkeys(("neoverse-n2", "neoverse-v2"), f"{_V8_2} sve sve2 i8mm bf16"),
 }

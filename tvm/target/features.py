@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .cpu_features import ARM_CPUS, with_implied
+
 if TYPE_CHECKING:
     from .target_node import Target
 
@@ -18,7 +20,6 @@ _FROM_MATTR = {
     "has_mve": "mve",
     "has_dsp": "dsp",
 }
-_WITH_DOTPROD = ("cortex-a55", "cortex-a75", "cortex-a76", "cortex-a77", "cortex-a78", "neoverse")
 
 
 class TargetFeatures:
@@ -36,10 +37,7 @@ class TargetFeatures:
             return str(target.attrs.get("mtriple", "")).startswith(("aarch64", "arm64"))
         if (feature := _FROM_MATTR.get(name)) is None:
             return None
-        return f"+{feature}" in target.mattr or _implied(name, target)
-
-
-def _implied(name: str, target: Target) -> bool:
-    if name == "has_asimd":
-        return bool(target.features.is_aarch64)
-    return name == "has_dotprod" and target.mcpu.startswith(_WITH_DOTPROD)
+        given = [item[1:] for item in target.mattr if item.startswith("+")]
+        if feature in with_implied([*given, *ARM_CPUS.get(target.mcpu, "").split()]):
+            return True
+        return name == "has_asimd" and bool(self.is_aarch64)
