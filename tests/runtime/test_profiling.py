@@ -89,3 +89,40 @@ def test_collectors_measure_a_function(library: Module) -> None:
     ones = nd.array(np.ones(3, "float32"))
     assert profile(ones, ones, out) == {"Cycles": Count(5)}
     assert out.numpy().tolist() == [2, 2, 2] and counter.devices == [Device(1, 0)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"calls": [1], "device_metrics": {}, "configuration": {}}',
+             '{"calls": [{"a": {"pounds": 1}}], "device_metrics": {}, "configuration": {}}']
+)  # fmt: skip
+def test_json_of_no_report_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"from_json needs what Report\.json wrote"):
+        Report.from_json(text)
+
+
+def test_the_kernel_counts_events(library: Module) -> None:
+    collector = profiling.PerfEventCollector(["task-clock", "page-faults"])
+    size = 1 << 20
+    ones, out = nd.array(np.ones(size, "float32")), nd.empty((size,))
+    profile = profiling.profile_function(library, "cpu", [collector], "add", warmup_iters=0)
+    found = profile(ones, ones, out)
+    assert list(found) == ["task-clock", "page-faults"]
+    assert isinstance(found["task-clock"], Duration) and found["task-clock"].value > 10
+    assert isinstance(found["page-faults"], Count) and found["page-faults"].value > 0
+
+
+def test_events_that_no_machine_counts_are_named() -> None:
+    with pytest.raises(ValueError, match=r"no perf event 'cicles'; known are cycles, instructions"):
+        profiling.PerfEventCollector(["cicles"])
+    with pytest.raises(ValueError, match="needs the name of an event"):
+        profiling.PerfEventCollector([])
+
+
+def test_events_by_their_names_in_papi() -> None:
+    cpu = profiling.DeviceWrapper(Device(1, 0))
+    collector = profiling.PAPIMetricCollector({cpu: ["perf::TASK-CLOCK", "perf::PAGE-FAULTS"]})
+    assert collector.events == ("task-clock", "page-faults")
+    with pytest.raises(ValueError, match=r"PAPI_TOT_CYC.*got 'PAPI_FLOPS'"):
+        profiling.PAPIMetricCollector({cpu: ["PAPI_FLOPS"]})
+    with pytest.raises(ValueError, match=r"counts on cpu, got cuda"):
+        profiling.PAPIMetricCollector({profiling.DeviceWrapper(Device(2, 0)): ["PAPI_TOT_CYC"]})

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 
+import tvm
 import tvm.runtime.ndarray as nd
 from tvm._ffi import get_global_func, libinfo
 from tvm.runtime import Module, convert, num_threads
+from tvm.script import tir as T
 
 LAMBDA = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -135,6 +139,63 @@ def test_number_of_threads_from_the_environment() -> None:
             check=True,
         )
         assert done.stdout.strip() == wanted
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_a_python_error_inside_a_task_reaches_the_caller() -> None:
+    @tvm.register_func("tests.fails_in_parallel", override=True)
+    def fail(i: int) -> None:
+        if i == 13:
+            raise KeyError("of task 13")
+
+    @T.prim_func
+    def loop(a: T.Buffer((64,), "int32")):
+        for i in T.parallel(64):
+            T.evaluate(T.call_packed("tests.fails_in_parallel", i))
+            a[i] = i
+
+    module = tvm.build(loop, target="llvm")
+    with pytest.raises(KeyError, match="of task 13"):
+        module(nd.array(np.zeros(64, "int32")))
+
+
+def test_a_child_of_multiprocessing_runs_parallel_loops(library: Module) -> None:
+    expect_filled(library)
+    child = multiprocessing.get_context("fork").Process(target=expect_filled, args=(library,))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+
+
+def test_threads_of_an_affinity_mask() -> None:
+    code = (
+        "import os; os.sched_setaffinity(0, {0}); import tvm.runtime as r; print(r.num_threads())"
+    )
+    unset = ("TVM_NUM_THREADS", "OMP_NUM_THREADS")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "1"
+
+
+def test_threads_are_bound_to_the_cpus_of_a_list() -> None:
+    configure = get_global_func("runtime.config_threadpool")
+    allowed = os.sched_getaffinity(0)
+    last = max(allowed)
+    try:
+        configure(-2, 1, str(last))
+        assert os.sched_getaffinity(0) == {last}
+    finally:
+        configure(0, 0)
+    assert os.sched_getaffinity(0) == allowed
+
+
+def test_idle_threads_sleep(library: Module) -> None:
+    expect_filled(library)
+    before = time.process_time()
+    time.sleep(0.2)
+    assert time.process_time() - before < 0.05
 
 
 def test_python_errors_in_workers() -> None:

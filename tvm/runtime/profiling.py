@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tvm._ffi.registry import get_global_func
 from tvm._ffi.runtime_ctypes import Device
 from tvm.runtime.device import device as find_device
 from tvm.runtime.module import Module
@@ -162,12 +164,15 @@ class Report(Object):
     @classmethod
     def from_json(cls, s: str) -> Report:
         """The report that :meth:`json` wrote."""
-        content = json.loads(s)
-        return cls(
-            [_from_json(call) for call in content["calls"]],
-            {name: _from_json(m) for name, m in content["device_metrics"].items()},
-            _from_json(content["configuration"]),
-        )
+        try:
+            content = json.loads(s)
+            return cls(
+                [_from_json(call) for call in content["calls"]],
+                {name: _from_json(m) for name, m in content["device_metrics"].items()},
+                _from_json(content["configuration"]),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"from_json needs what Report.json wrote: {error!r}") from None
 
     def __str__(self) -> str:
         return self.table()
@@ -274,6 +279,91 @@ class MetricCollector(Object):
     def stop(self, started: Any) -> Mapping[str, Metric]:
         """Called after it: the metrics by name."""
         return {}
+
+
+class PerfEventCollector(MetricCollector):
+    """Counts events of the processor and of the kernel, in all threads of the process; on Linux.
+
+    Parameters
+    ----------
+    events : list of str
+        Names such as ``cycles``, ``instructions``, ``cache-misses``, ``task-clock``, ``page-faults``.
+    """
+
+    def __init__(self, events: Sequence[str] = ("cycles", "instructions", "cache-misses")) -> None:
+        self.events = tuple(events)
+        if not self.events:
+            raise ValueError("PerfEventCollector needs the name of an event")
+        self._open()  # says at once what this machine cannot count
+        self._read: Callable[[], bytes] | None = None
+
+    def _open(self) -> Callable[[], bytes]:
+        return get_global_func("runtime.profiling.PerfEvents")(*self.events)  # type: ignore[no-any-return]
+
+    def init(self, devs: Sequence[DeviceWrapper]) -> None:
+        """Begin to count, in the threads that there are now."""
+        self._read = self._open()
+
+    def start(self, dev: Device) -> tuple[int, ...] | None:
+        """The counts before a call; None on devices that are no processors."""
+        return self._counts() if dev.device_type == Device.kDLCPU else None
+
+    def stop(self, started: tuple[int, ...]) -> Mapping[str, Metric]:
+        """What the call has added."""
+        differences = [after - n for n, after in zip(started, self._counts(), strict=True)]
+        return {
+            # the clock counts nanoseconds
+            name: Duration(added / 1000) if name == "task-clock" else Count(added)
+            for name, added in zip(self.events, differences, strict=True)
+        }
+
+    def _counts(self) -> tuple[int, ...]:
+        if self._read is None:
+            self._read = self._open()
+        return struct.unpack(f"@{len(self.events)}q", self._read())
+
+
+# what the PAPI library calls the events that are counted here
+_PAPI_EVENTS = {
+    "PAPI_TOT_CYC": "cycles",
+    "PAPI_TOT_INS": "instructions",
+    "PAPI_L1_DCM": "l1-dcache-load-misses",
+    "PAPI_L3_TCA": "cache-references",
+    "PAPI_L3_TCM": "cache-misses",
+    "PAPI_TLB_DM": "dtlb-load-misses",
+    "PAPI_BR_INS": "branches",
+    "PAPI_BR_MSP": "branch-misses",
+    "PAPI_STL_ICY": "stalled-cycles-frontend",
+    "PAPI_RES_STL": "stalled-cycles-backend",
+}
+
+
+class PAPIMetricCollector(PerfEventCollector):
+    """Counts what PAPI's names say, without that library: ``PAPI_TOT_CYC``, ``perf::CYCLES``.
+
+    Parameters
+    ----------
+    metric_names : dict of DeviceWrapper to list of str, optional
+        The names for each device; only processors have such counters.
+    """
+
+    def __init__(self, metric_names: Mapping[DeviceWrapper, Sequence[str]] | None = None) -> None:
+        if metric_names is None:
+            super().__init__()
+            return
+        for wrapper in metric_names:
+            if wrapper.device.device_type != Device.kDLCPU:
+                raise ValueError(f"PAPIMetricCollector counts on cpu, got {wrapper.device}")
+        names = dict.fromkeys(name for each in metric_names.values() for name in each)
+        super().__init__([_event_of_papi(name) for name in names])
+
+
+def _event_of_papi(name: str) -> str:
+    if name in _PAPI_EVENTS:
+        return _PAPI_EVENTS[name]
+    if name.startswith("PAPI_"):
+        raise ValueError(f"PAPIMetricCollector counts {', '.join(_PAPI_EVENTS)}; got {name!r}")
+    return name.removeprefix("perf::").lower().replace("_", "-")
 
 
 def device_name(dev: Device) -> str:
