@@ -215,3 +215,12 @@ def test_threads_add_atomically(dtype: str) -> None:
     result = tvm.nd.array(np.zeros(1, dtype))
     func(result)
     assert result.numpy()[0] == 1000
+
+
+def test_c_function_gets_pointers() -> None:
+    a, b = [tir.decl_buffer((16,), "float32", name) for name in "ab"]
+    call = tir.call_extern("handle", "memmove", b.data, a.data, tir.const(64, "uint64"))
+    func = tvm.build(tir.PrimFunc([a, b], tir.Evaluate(call)), target="llvm")
+    x, y = arrays((16,), (16,))
+    func(x, y)
+    np.testing.assert_array_equal(y.numpy(), x.numpy())

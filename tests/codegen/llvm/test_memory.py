@@ -124,3 +124,27 @@ def test_known_factor_of_indices() -> None:
     assert known_factor(i * 16 + j * 64) == 16
     assert known_factor(i * 16 + j) == 1
     assert known_factor(tir.const(0)) == 0
+
+
+@pytest.mark.parametrize("lanes", [6, 8])
+def test_lanes_beyond_the_limit_are_neither_read_nor_written(lanes: int) -> None:
+    a, b = tir.decl_buffer((64,), "float32", "a"), tir.decl_buffer((64,), "float32", "b")
+    count = tir.Var("count", "int32")
+    zero = tir.const(0, "int32")
+    mask = tir.Call(f"uint1x{lanes}", "tir.get_active_lane_mask", [zero, count])
+    doubled = a.vload([0], f"float32x{lanes}", predicate=mask) * 2.0
+    store = tir.BufferStore(b, doubled, [tir.Ramp(0, 1, lanes)], mask)
+    func = tvm.build(tir.PrimFunc([a, b, count], store), target="llvm")
+    x, out = np.arange(1, 65, dtype="float32"), tvm.nd.array(np.zeros(64, "float32"))
+    func(tvm.nd.array(x), out, 5)
+    np.testing.assert_array_equal(out.numpy(), np.where(np.arange(64) < 5, x * 2, 0))
+
+
+def test_step_of_a_ramp_may_be_a_variable() -> None:
+    a, b = tir.decl_buffer((64,), "float32", "a"), tir.decl_buffer((8,), "float32", "b")
+    n = tir.Var("n", "int32")
+    store = tir.BufferStore(b, tir.BufferLoad(a, [tir.Ramp(n, n, 8)]), [tir.Ramp(0, 1, 8)])
+    func = tvm.build(tir.PrimFunc([a, b, n], store), target="llvm")
+    x, out = np.arange(64, dtype="float32"), tvm.nd.array(np.zeros(8, "float32"))
+    func(tvm.nd.array(x), out, 3)
+    np.testing.assert_array_equal(out.numpy(), x[3::3][:8])
