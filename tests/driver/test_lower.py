@@ -188,6 +188,7 @@ def test_instruments_see_the_passes(capsys: pytest.CaptureFixture[str]) -> None:
         (lambda: PassContext(config=3), TypeError, "requires a dictionary for config, got 3"),
         (lambda: tvm.ir.load_json("{}"), TVMError, "an object without root, nodes, arrays"),
         (lambda: tvm.ir.load_json("[]"), TVMError, "list without root, nodes, arrays"),
+        (lambda: PassContext(num_evals=3), TVMError, "only the default of num_evals, got 3"),
         (lambda: tvm.build([]), ValueError, "IRModule is required, got list"),
     ],
 )

@@ -73,6 +73,8 @@ class PassContext:
         Watch each pass.
     config : dict
         Options by key; unknown keys and wrong types are errors.
+    trace, trace_stack, make_traceable, num_evals, tuning_api_database
+        Of relax's search among passes, which is not there: only their defaults are taken.
 
     Raises
     ------
@@ -87,7 +89,16 @@ class PassContext:
         disabled_pass: Iterable[str] | None = None,
         instruments: Iterable[Any] | None = None,
         config: Mapping[str, Any] | None = None,
+        trace: Any = None,
+        trace_stack: Any = None,
+        make_traceable: Any = None,
+        num_evals: int = 0,
+        tuning_api_database: Any = None,
     ) -> None:
+        _refuse_tracing(
+            trace=trace, trace_stack=trace_stack, make_traceable=make_traceable,
+            num_evals=num_evals, tuning_api_database=tuning_api_database,
+        )  # fmt: skip
         self.opt_level = int(opt_level)
         self.required_pass = _names(required_pass, "required_pass")
         self.disabled_pass = _names(disabled_pass, "disabled_pass")
@@ -163,6 +174,16 @@ class PassContext:
     def list_configs() -> dict[str, dict[str, str]]:
         """All keys with the types of their values."""
         return {key: {"type": _type_name(kind)} for key, kind in sorted(_CONFIG_TYPES.items())}
+
+
+def _refuse_tracing(**given: Any) -> None:
+    for name, value in given.items():
+        if value:
+            raise TVMError(
+                f"PassContext takes only the default of {name}, got {value!r}",
+                hint="it belongs to relax's search among passes; "
+                "instruments=[PassTimingInstrument()] tells what passes ran",
+            )
 
 
 def _names(names: Iterable[str] | None, parameter: str) -> tuple[str, ...]:

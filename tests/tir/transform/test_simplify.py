@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
 from tvm import tir
+from tvm.error import TVMError
+from tvm.ir import assert_structural_equal
+from tvm.ir.transform import PassContext
 from tvm.tir.stmt import NO_OP, AssertStmt, For, ForKind, IfThenElse, LetStmt
 from tvm.tir.transform import Simplify
 
@@ -73,3 +78,16 @@ def test_marks_of_loops_stay() -> None:
     before = function([A, B], loop(8, lambda i: store(B, i + 0, A[i * 1]), VECTORIZED))
     result = apply(Simplify(), before)
     assert isinstance(result.body, For) and result.body.kind is ForKind.VECTORIZED
+
+
+def test_the_second_operand_is_simplified_where_the_first_holds_when_told_to() -> None:
+    x, y = tir.Var("x"), tir.Var("y")
+    target = tir.decl_buffer((8,), name="T")
+    condition = tir.all(x < 5, tir.any(x < 6, y < 2))
+    func = function([target, x, y], IfThenElse(condition, store(target, 0, 1.0)))
+    assert_unchanged(Simplify(), func)
+    with PassContext(config={"tir.Simplify": {"apply_constraints_to_boolean_branches": True}}):
+        result = apply(Simplify(), func)
+    assert_structural_equal(result.body.condition, x < 5, True)
+    with pytest.raises(TVMError, match="option propagate_knowns_to_prove_conditional"):
+        PassContext(config={"tir.Simplify": {"propagate_knowns_to_prove_conditional": True}})

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
-from tvm.ir.pass_context import PassContext, register_pass_config
+from tvm.ir.pass_context import PassContext, register_pass_config, unsupported_option
 from tvm.ir.visitor import Rewriter
 from tvm.tir.expr import (
+    And,
     Call,
     FloatImm,
     IntImm,
     IterVar,
+    Or,
     Range,
     StringImm,
     Var,
@@ -41,26 +43,46 @@ KEEP_LOOPS = "tir.debug_keep_trivial_loop"
 register_pass_config(KEEP_LOOPS, bool)  # loops of one iteration stay loops
 
 
+KNOWNS = "values in memory are not followed; UseAssumeToReduceBranches takes assumptions"
+
+
 @dataclass(frozen=True)
 class SimplifyConfig:
-    """Classic switches; the simplifier has no costly extensions to switch on."""
+    """What is tried beyond the rules of arithmetic."""
 
-    transitively_prove_inequalities: bool = False
-    propagate_knowns_to_prove_conditional: bool = False
-    propagate_knowns_to_simplify_expressions: bool = False
-    convert_boolean_to_and_of_ors: bool = False
-    apply_constraints_to_boolean_branches: bool = False
+    transitively_prove_inequalities: bool = False  # accepted: they always are
+    propagate_knowns_to_prove_conditional: bool = unsupported_option(False, KNOWNS)
+    propagate_knowns_to_simplify_expressions: bool = unsupported_option(False, KNOWNS)
+    convert_boolean_to_and_of_ors: bool = unsupported_option(
+        False, "conditions keep the form that they are written in"
+    )
+    apply_constraints_to_boolean_branches: bool = False  # ``a and b``: b where a holds
 
 
 class StmtSimplifier(Rewriter):
     """Keeps the analyzer informed on the way down, and asks it at each expression."""
 
-    def __init__(self) -> None:
+    def __init__(self, constrains_branches: bool = False) -> None:
         self.analyzer = Analyzer()
+        self.constrains_branches = constrains_branches
         self.keeps_loops = PassContext.current().get(KEEP_LOOPS, False)
 
     def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
         return self.analyzer.simplify(e)
+
+    def visit_and(self, e: And) -> PrimExpr:
+        return self._branches(e, e.a)
+
+    def visit_or(self, e: Or) -> PrimExpr:
+        return self._branches(e, logical_not(e.a))
+
+    def _branches(self, e: And | Or, known: PrimExpr) -> PrimExpr:
+        """The second operand matters only where the first does not decide."""
+        if not self.constrains_branches:
+            return self.analyzer.simplify(e)
+        with self.analyzer.constraint_scope(known):
+            b = self.visit(e.b)
+        return self.analyzer.simplify(type(e)(self.visit(e.a), b))
 
     def visit_var(self, var: Var) -> PrimExpr:
         return self.analyzer.simplify(var)
@@ -150,7 +172,8 @@ def without_likely(condition: PrimExpr) -> PrimExpr:
 @prim_func_pass("tir.Simplify", SimplifyConfig)
 def simplify(func: PrimFunc, config: SimplifyConfig) -> PrimFunc:
     """Simplify all expressions, and drop what is found not to happen."""
-    return func.with_body(StmtSimplifier().visit(func.body))
+    simplifier = StmtSimplifier(config.apply_constraints_to_boolean_branches)
+    return func.with_body(simplifier.visit(func.body))
 
 
 Simplify = simplify.factory
