@@ -73,7 +73,10 @@ def _default_cache() -> Path:
 
 DUMP_IR = Knob[Path | None]("TVM_DUMP_IR", Path, None, "folder for the text after each pass")
 DEBUG_INFO = Knob[Path | None](
-    "TVM_DEBUG_INFO", Path, None, "folder for the programs that compiled code's line numbers refer to"
+    "TVM_DEBUG_INFO",
+    Path,
+    None,
+    "folder for the programs that compiled code's line numbers refer to",
 )
 TIME_PASSES = Knob("TVM_TIME_PASSES", _switch, False, "1 prints the time of each pass")
 STOP_AFTER = Knob("TVM_STOP_AFTER", str, "", "name of the pass after which lowering stops")
