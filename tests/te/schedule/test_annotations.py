@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 
+import tvm
 from tvm import te
 from tvm.error import ScheduleError
 
@@ -146,3 +148,21 @@ def test_misuse_is_refused(misuse, message) -> None:
     with pytest.raises(ScheduleError) as error:
         misuse(s[c], c.op.axis[0], c.op.reduce_axis[0])
     assert message in str(error.value) and "stage C" in str(error.value)
+
+
+def test_double_buffers_are_read_under_the_masks_of_vectors() -> None:
+    a = te.placeholder((4, 6), name="A")
+    b = te.compute((4, 6), lambda i, j: a[i, j] * 2, name="B")
+    inside = lambda j: te.all(j >= 1, j < 7)  # noqa: E731
+    c = te.compute((4, 8), lambda i, j: te.if_then_else(inside(j), b[i, j - 1], 0.0), name="C")
+    s = te.create_schedule(c.op)
+    s[b].set_scope("local")
+    s[b].compute_at(s[c], c.op.axis[0])
+    s[b].double_buffer()
+    s[c].vectorize(c.op.axis[1])
+    x = np.random.default_rng(0).random((4, 6), "float32")
+    out = tvm.nd.empty((4, 8))
+    tvm.build(s, [a, c], "llvm")(tvm.nd.array(x), out)
+    np.testing.assert_array_equal(out.numpy(), np.pad(x * 2, ((0, 0), (1, 1))))
+    text = str(tvm.lower(s, [a, c]))
+    assert "vload" in text and "predicate=" in text
