@@ -10,6 +10,7 @@
 // There is one pool. It grows when it is configured and never shrinks: threads that are too many sleep.
 #include <pthread.h>
 #include <tvm/runtime/c_backend_api.h>
+#include <tvm/runtime/container/array.h>
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
@@ -357,10 +358,19 @@ int RunAlone(FTVMParallelLambda lambda, void* data, int num_task) {
   return rc;
 }
 
-// (mode, number of threads or 0, CPUs, most threads): the last two may be missing. CPUs are text, "0,2,3".
+// CPUs are text, "0,2,3", or an array of such texts.
+std::string ListedCpus(const TVMArgValue& cpus) {
+  if (cpus.is_str()) return cpus;
+  std::string text;
+  auto list = detail::ConvertArgument<Array<std::string>>(cpus, "config_threadpool");
+  for (const std::string& each : list) text += (text.empty() ? "" : ",") + each;
+  return text;
+}
+
+// (mode, number of threads or 0, CPUs, most threads): the last two may be missing
 TVM_REGISTER_GLOBAL("runtime.config_threadpool").set_body([](TVMArgs args, TVMRetValue*) {
   CpuSet cpus;
-  if (args.num_args > 2 && !args[2].is_null()) cpus = ParseCpus(args[2]);
+  if (args.num_args > 2 && !args[2].is_null()) cpus = ParseCpus(ListedCpus(args[2]));
   Configure(static_cast<AffinityMode>(int(args[0])), args.num_args > 1 ? int(args[1]) : 0, cpus,
             args.num_args > 3 ? int(args[3]) : 0);
 });

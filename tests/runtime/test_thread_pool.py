@@ -184,7 +184,7 @@ def test_threads_are_bound_to_the_cpus_of_a_list() -> None:
     allowed = os.sched_getaffinity(0)
     last = max(allowed)
     try:
-        configure(-2, 1, str(last))
+        configure(-2, 1, [str(last)])
         assert os.sched_getaffinity(0) == {last}
     finally:
         configure(0, 0)
