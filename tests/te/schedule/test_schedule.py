@@ -1,7 +1,7 @@
 import pytest
 
 from tvm import te, tir
-from tvm.error import LoweringError, ScheduleError
+from tvm.error import LoweringError, OpNotImplemented, ScheduleError
 
 from ..outline import expect, lowered, outline
 from ..programs import chain, matmul
@@ -159,3 +159,18 @@ def test_building_twice_gives_the_same_text() -> None:
         s[c].tile(*c.op.axis, 4, 4)
         texts.append(lowered(s, [a, b, c]))
     assert texts[0] == texts[1]
+
+
+def test_marks_for_tensor_cores_are_refused_and_other_programs_stay() -> None:
+    a, b, c = chain()
+    s = te.create_schedule(c.op)
+
+    def rewritten() -> object:
+        normal = s.normalize()
+        stmt = te.schedule.ScheduleOps(normal, te.schedule.InferBound(normal))
+        return te.schedule.SchedulePostProcRewriteForTensorCore(stmt, normal, {}) is stmt
+
+    assert rewritten()
+    s[c].pragma(c.op.axis[0], "tensor_core")
+    with pytest.raises(OpNotImplemented, match="tensor_core requires a GPU"):
+        rewritten()

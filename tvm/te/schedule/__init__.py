@@ -19,11 +19,12 @@ from .schedule_ops import schedule_ops as ScheduleOps
 from .specialized_condition import SpecializedCondition
 from .stage import Stage
 from .stage_data import AttachType, IterVarAttr
+from .tensor_core import rewrite_for_tensor_core as SchedulePostProcRewriteForTensorCore
 from .to_prim_func import to_prim_func as SchedulePostProcToPrimFunc
 
 __all__ = [
     "AttachType", "AutoInlineBroadcast", "AutoInlineElemWise", "AutoInlineInjective",
     "CreateAttachPath", "CreateFeedGraph", "CreateReadGraph", "Fuse", "InferBound", "IterVarAttr",
-    "PostDFSOrder", "Rebase", "ScanFixPointAnalysis", "ScanGetBody", "Schedule", "ScheduleOps", "SchedulePostProcToPrimFunc", "Singleton",
+    "PostDFSOrder", "Rebase", "ScanFixPointAnalysis", "ScanGetBody", "Schedule", "ScheduleOps", "SchedulePostProcRewriteForTensorCore", "SchedulePostProcToPrimFunc", "Singleton",
     "SpecializedCondition", "Split", "Stage", "create_schedule", "lower_schedule",
 ]  # fmt: skip
