@@ -78,6 +78,22 @@ class RPCSessionTimeoutError(RPCError, TimeoutError):
     """The remote side did not answer in time."""
 
 
+class RuntimeValueError(TVMError, ValueError):
+    """The runtime or compiled code was given a value that does not fit."""
+
+
+class RuntimeTypeError(TVMError, TypeError):
+    """The runtime or compiled code was given something of another type."""
+
+
+class RuntimeIndexError(TVMError, IndexError):
+    """The runtime was given an index out of range."""
+
+
+class RuntimeAttributeError(TVMError, AttributeError):
+    """The runtime was asked for a name that is not there."""
+
+
 class OpError(TVMError):
     """An operator cannot be handled."""
 

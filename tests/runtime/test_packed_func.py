@@ -233,3 +233,10 @@ def test_borrowed_tensors_cannot_be_kept_as_dlpack() -> None:
 
 def test_device_argument_is_a_device(echo: PackedFunc) -> None:
     assert isinstance(echo(nd.cuda(1)), Device)
+
+
+def test_errors_of_native_code_are_tvm_errors_and_pythons_kind() -> None:
+    with pytest.raises(tvm.TVMError):
+        tvm.runtime.load_param_dict(b"abc")
+    with pytest.raises(ValueError, match="truncated"):
+        tvm.runtime.load_param_dict(b"abc")

@@ -11,7 +11,15 @@ from typing import Any, NoReturn, TypeVar
 
 import tvm.error
 from tvm._ffi import _core, libinfo
-from tvm.error import ERROR_TYPE, TVMError, register_error
+from tvm.error import (
+    ERROR_TYPE,
+    RuntimeAttributeError,
+    RuntimeIndexError,
+    RuntimeTypeError,
+    RuntimeValueError,
+    TVMError,
+    register_error,
+)
 
 string_types = (str,)
 integer_types = (int,)
@@ -94,6 +102,15 @@ def find_error_class(name: str) -> type[BaseException] | None:
     return found if isinstance(found, type) and issubclass(found, BaseException) else None
 
 
+# errors of these kinds that native code raises are caught as Python's class and as TVMError alike
+_OF_RUNTIME: dict[type[BaseException], type[TVMError]] = {
+    ValueError: RuntimeValueError,
+    TypeError: RuntimeTypeError,
+    IndexError: RuntimeIndexError,
+    AttributeError: RuntimeAttributeError,
+}
+
+
 def c2pyerror(err_msg: str) -> BaseException:
     """The exception for an error text such as ``TypeError: expected int, got str``."""
     name, separator, text = err_msg.partition(": ")
@@ -102,7 +119,7 @@ def c2pyerror(err_msg: str) -> BaseException:
     if error_class is None:
         return TVMError(err_msg)
     try:
-        return error_class(text)
+        return _OF_RUNTIME.get(error_class, error_class)(text)
     except TypeError:  # its constructor needs more than a message
         return TVMError(err_msg)
 
