@@ -177,3 +177,14 @@ def test_a_layout_of_a_part_of_an_array_with_wide_indices() -> None:
     out = tvm.nd.empty((4,))
     tvm.build(s, [a, c], "llvm")(tvm.nd.array(np.arange(8, dtype="float32")), out)
     np.testing.assert_array_equal(out.numpy(), np.arange(3, 7) * 2 + 1)
+
+
+def test_a_layout_of_a_part_in_front_of_the_first_element() -> None:
+    a = te.placeholder((1,), name="A")
+    c = te.compute((1,), lambda i: te.if_then_else(i > 0, a[i - 1], 5.0), name="C")
+    s = te.create_schedule(c.op)
+    copy = s.cache_read(a, "global", [c])
+    s[copy].compute_at(s[c], c.op.axis[0])
+    s[copy].transform_layout(lambda i: [i // 2, i % 2])
+    (result,) = run(s, [a, c], np.ones(1, "float32"))
+    np.testing.assert_array_equal(result, [5])

@@ -151,6 +151,16 @@ class Transform(Relation):
         sizes = [_product([ranges[iv].extent for iv in side]) for side in (self.old, self.new)]
         return not analyzer.can_prove_equal(*sizes)
 
+    def _leaves_axes(self, ranges: Mapping[IterVar, Range], analyzer: Analyzer) -> bool:
+        """Whether a part reaches beyond the axes: the way back knows of no such elements."""
+        for iv in self.old:
+            assert iv.dom is not None
+            end = ranges[iv].min + ranges[iv].extent
+            below = ranges[iv].min >= iv.dom.min
+            if not (analyzer.can_prove(below) and analyzer.can_prove(end <= iv.dom.extent)):
+                return True
+        return False
+
     def pass_up_values(self, ranges: Mapping[IterVar, Range], values: Values) -> None:
         if all(iv in values for iv in self.new):
             found = self._old_values(ranges, [values[iv] for iv in self.new])
@@ -182,7 +192,7 @@ class Transform(Relation):
         inside = [iv for iv in self.new if iv in unchecked]
         for iv in inside:
             del unchecked[iv]
-        if inside or self._exceeds(ranges, analyzer):
+        if inside or self._exceeds(ranges, analyzer) or self._leaves_axes(ranges, analyzer):
             unchecked.update(dict.fromkeys(self.old))
 
 
