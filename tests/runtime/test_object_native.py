@@ -376,7 +376,7 @@ def test_fatal_messages_name_their_class(
 ) -> None:
     with pytest.raises(kind, match=message) as caught:
         call("fail", text)
-    assert type(caught.value) is kind
+    assert isinstance(caught.value, kind)
 
 
 @pytest.mark.parametrize(
