@@ -11,7 +11,12 @@ from .conv2d import (
     schedule_conv2d_NCHWc,
     schedule_conv2d_nhwc,
 )
-from .dense import schedule_dense_nopack, schedule_dense_pack
+from .dense import (
+    matmul_pack,
+    schedule_dense_nopack,
+    schedule_dense_pack,
+    schedule_matmul_pack,
+)
 from .injective import (
     schedule_broadcast,
     schedule_concatenate,
@@ -24,6 +29,7 @@ from .reduction import schedule_reduce
 __all__ = [
     "conv2d",
     "dense",
+    "matmul_pack",
     "schedule_adaptive_pool",
     "schedule_batch_matmul",
     "schedule_broadcast",
@@ -39,6 +45,7 @@ __all__ = [
     "schedule_injective",
     "schedule_injective_from_existing",
     "schedule_layer_norm",
+    "schedule_matmul_pack",
     "schedule_pool",
     "schedule_reduce",
     "schedule_softmax",

@@ -9,11 +9,21 @@ from ..nn.dense.x86 import (
     schedule_dense_nopack,
     schedule_dense_pack,
 )
+from ..nn.dense.x86_pack import (
+    PackedMatmulConfig,
+    choose_matmul_pack,
+    matmul_pack,
+    schedule_matmul_pack,
+)
 
 __all__ = [
     "MatmulConfig",
+    "PackedMatmulConfig",
     "choose_matmul",
+    "choose_matmul_pack",
+    "matmul_pack",
     "packed_columns",
     "schedule_dense_nopack",
     "schedule_dense_pack",
+    "schedule_matmul_pack",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tvm import topi
+from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
@@ -152,16 +152,26 @@ def _packed(call: Call, weight: RelayExpr, block: int, units: int | None) -> Rel
     return Call(CONTRIB_DENSE_PACK, (call.args[0], packed), attrs)
 
 
+def _product(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    """On processors, large matrices are packed while the kernel runs."""
+    matmul = topi.x86.matmul_pack if topi.utils.is_target("cpu") else topi.nn.matmul
+    transpose_a, transpose_b = (
+        (attrs.transpose_a, attrs.transpose_b) if isinstance(attrs, MatmulAttrs) else (False, True)
+    )
+    dtype = out_type.dtype  # type: ignore[attr-defined]
+    return [matmul(*inputs, None, dtype, transpose_a, transpose_b)]
+
+
 DENSE = define_op(
     "nn.dense",
     DenseAttrs,
     inputs=("data", "weight"),
     infer_type=_dense_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [topi.nn.dense(*inputs, None, out_type.dtype)],
+    compute=_product,
     schedules={
         "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_dense_nopack(outs),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_matmul_pack(outs),
     },
     fold=lambda attrs, arrays, out_type: [_numpy_product(arrays[0], arrays[1].T, out_type.dtype)],
     gradient=_dense_gradient,
@@ -174,12 +184,10 @@ MATMUL = define_op(
     inputs=("tensor_a", "tensor_b"),
     infer_type=_matmul_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.matmul(*inputs, None, out_type.dtype, attrs.transpose_a, attrs.transpose_b)
-    ],
+    compute=_product,
     schedules={
         "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_dense_nopack(outs),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_matmul_pack(outs),
     },
     fold=_fold_matmul,
     precision=Precision.ALWAYS,

@@ -1,0 +1,313 @@
+"""Large matrix products on x86 whose operands are packed while the program runs.
+
+for block in parallel(...):                      # rows of A that stay in the second-level cache
+    for depth in ...:                            # a stretch of k
+        A' = the block, a tile's rows together
+        for panel of B':                         # columns of B that stay near
+            for tile in block:
+                acc[6][4][0:16] = 0
+                for k: acc[y][v] += broadcast(A'[tile, k, y]) * B'[panel, k, v * 16 : v * 16 + 16]
+                C[tile, panel] += acc            # tiles that reach beyond C are masked here
+
+Rows and columns that fill the last tiles are zeros of A' and B', so that every tile is a whole one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tvm import te, tir
+from tvm.support.dtype import dtype as as_dtype
+from tvm.target.cpu import CpuInfo
+
+from ...generic.schedules import as_outputs
+from ...utils import ceil_div, dims, operations_above
+from ...x86.common import fuse_and_parallel, lanes_of, processor
+from .compute import matmul
+from .x86 import inline_injective_but, schedule_dense_nopack
+
+SUM = "matmul_pack"
+TILE = "matmul_pack.tile"
+LEFT = "matmul_pack.left"
+RIGHT = "matmul_pack.right"
+# packing costs more than it saves below
+LEAST_ROWS = 32
+LEAST_OPERATIONS = 64**3
+# steps of k whose sums stay in registers
+MOST_DEPTH = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PackedMatmulConfig:
+    """The tile in registers, and the blocks of the operands that stay in caches."""
+
+    rows: int  # of the tile
+    columns: int  # of the tile: whole vectors
+    lanes: int
+    depth: int  # steps of k between two visits of a tile
+    segment: int  # neighbours along k of a packed row of A
+    block_rows: int  # rows of A packed at a time: whole tiles
+
+
+def choose_matmul_pack(
+    rows: Any, columns: Any, inner: Any, dtype: str, info: CpuInfo
+) -> PackedMatmulConfig | None:
+    """The tile with the least padding and the fewest loads; None where packing does not pay."""
+    if not all(isinstance(d, int) for d in (rows, columns, inner)):
+        return None
+    lanes = lanes_of(dtype, info)
+    # narrower numbers have kernels of their own
+    if as_dtype(dtype).bits < 32 or lanes < 4:
+        return None
+    if rows < LEAST_ROWS or columns < 2 * lanes or inner < lanes:
+        return None
+    if rows * columns * inner < LEAST_OPERATIONS:
+        return None
+    height, vectors = min(
+        _tiles(info), key=lambda tile: _tile_cost(rows, columns, tile[0], tile[1], lanes)
+    )
+    stretches = ceil_div(inner, MOST_DEPTH)
+    segment = next((n for n in (lanes, lanes // 2) if inner % (n * stretches) == 0), lanes)
+    depth = ceil_div(ceil_div(inner, stretches), segment) * segment
+    room = info.l2 // 2 // (depth * as_dtype(dtype).bits // 8)
+    block = _block_tiles(ceil_div(rows, height), max(room // height, 1), info.cores)
+    return PackedMatmulConfig(height, vectors * lanes, lanes, depth, segment, block * height)
+
+
+def _tiles(info: CpuInfo) -> list[tuple[int, int]]:
+    """Rows and vectors of the tiles that fit the registers beside a row of B and an element of A."""
+    room = info.vector_registers - 1
+    return [(h, v) for h in range(2, 15) for v in range(1, 9) if h * v + v < room]
+
+
+def _tile_cost(rows: int, columns: int, height: int, vectors: int, lanes: int) -> float:
+    accumulators = height * vectors
+    loads = (height + vectors) / accumulators
+    # two chains of multiplications run at once, four steps long
+    speed = max(8 / accumulators, 1.0) * max(1.0, loads) + 0.25 * loads
+    width = vectors * lanes
+    covered = ceil_div(rows, height) * height * ceil_div(columns, width) * width
+    return float(speed * covered / (rows * columns))
+
+
+def _block_tiles(tiles: int, most: int, cores: int) -> int:
+    """Tiles of a block: all cores get as many, and a panel of B serves many."""
+
+    def cost(count: int) -> float:
+        rounds = ceil_div(ceil_div(tiles, count), cores)
+        return float(rounds * count * (1 + 0.2 / count))
+
+    return min(range(1, max(min(most, tiles), 1) + 1), key=cost)
+
+
+def matmul_pack(
+    tensor_a: te.Tensor,
+    tensor_b: te.Tensor,
+    bias: te.Tensor | None = None,
+    out_dtype: str | None = None,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    config: PackedMatmulConfig | None = None,
+) -> te.Tensor:
+    """A product of two matrices that packs both; a plain one where that does not pay.
+
+    Parameters
+    ----------
+    tensor_a, tensor_b : te.Tensor
+        The matrices.
+    bias : te.Tensor, optional
+        Added to every row.
+    out_dtype : str, optional
+        The dtype of the sums, the operands' by default.
+    transpose_a, transpose_b : bool
+        Whether an operand comes transposed.
+    config : PackedMatmulConfig, optional
+        Tiles and blocks; chosen for the current target's processor by default.
+    """
+    dtype = str(out_dtype or tensor_a.dtype)
+    if len(tensor_a.shape) == len(tensor_b.shape) == 2:
+        inner, rows = dims(tensor_a.shape) if transpose_a else dims(tensor_a.shape)[::-1]
+        columns = dims(tensor_b.shape)[0 if transpose_b else 1]
+        config = config or choose_matmul_pack(rows, columns, inner, dtype, processor())
+    if config is None:
+        return matmul(tensor_a, tensor_b, bias, dtype, transpose_a, transpose_b)
+    left = _pack_left(tensor_a, transpose_a, config)
+    right = _pack_right(tensor_b, transpose_b, config)
+    product = _product(left, right, (rows, columns), dtype, config)
+    if bias is None:
+        return product
+    return te.compute(
+        product.shape,
+        lambda i, j: product[i, j] + bias[j].astype(dtype),
+        name="T_add",
+        tag="broadcast",
+    )
+
+
+def _pack_left(a: te.Tensor, is_transposed: bool, config: PackedMatmulConfig) -> te.Tensor:
+    """[stretch of k, tile, segment of k, row, k]"""
+    inner, rows = dims(a.shape) if is_transposed else dims(a.shape)[::-1]
+    height, depth = config.rows, config.depth
+    segment = 1 if is_transposed else config.segment
+
+    def element(stretch: Any, tile: Any, far: Any, y: Any, near: Any) -> Any:
+        row, k = tile * height + y, stretch * depth + far * segment + near
+        value = a[k, row] if is_transposed else a[row, k]
+        return _or_zero(value, (row, rows, height), (k, inner, depth))
+
+    shape = (ceil_div(inner, depth), ceil_div(rows, height), depth // segment, height, segment)
+    return te.compute(shape, element, name="T_pack_left", tag=LEFT)
+
+
+def _pack_right(b: te.Tensor, is_transposed: bool, config: PackedMatmulConfig) -> te.Tensor:
+    """[stretch of k, panel, k, column]"""
+    columns, inner = dims(b.shape) if is_transposed else dims(b.shape)[::-1]
+    width, depth = config.columns, config.depth
+
+    def element(stretch: Any, panel: Any, step: Any, x: Any) -> Any:
+        column, k = panel * width + x, stretch * depth + step
+        value = b[column, k] if is_transposed else b[k, column]
+        return _or_zero(value, (column, columns, width), (k, inner, depth))
+
+    shape = (ceil_div(inner, depth), ceil_div(columns, width), depth, width)
+    return te.compute(shape, element, name="T_pack_right", tag=RIGHT)
+
+
+def _or_zero(value: Any, *bounds: tuple[Any, int, int]) -> Any:
+    """A value at indices that may reach beyond their extents where blocks do not divide these."""
+    within = [index < extent for index, extent, block in bounds if extent % block]
+    if not within:
+        return value
+    return tir.if_then_else(tir.all(*within), value, tir.const(0, value.dtype))
+
+
+def _product(
+    left: te.Tensor,
+    right: te.Tensor,
+    shape: tuple[int, int],
+    dtype: str,
+    config: PackedMatmulConfig,
+) -> te.Tensor:
+    """The sum of the products of the stretches."""
+    stretches, tiles, segments, height, segment = dims(left.shape)
+    _, panels, _, width = dims(right.shape)
+    far = te.reduce_axis((0, segments), name="k_outer")
+    near = te.reduce_axis((0, segment), name="k_inner")
+
+    def element(stretch: Any, i: Any, j: Any) -> Any:
+        a = left[stretch, tir.indexdiv(i, height), far.var, tir.indexmod(i, height), near.var]
+        b = right[stretch, tir.indexdiv(j, width), far * segment + near, tir.indexmod(j, width)]
+        return te.sum(a.astype(dtype) * b.astype(dtype), axis=[far, near])
+
+    whole = (stretches, tiles * height, panels * width)
+    tile = te.compute(whole, element, name="T_matmul_tile", tag=TILE)
+    attrs = asdict(config)
+    if stretches == 1:
+        return te.compute(
+            shape, lambda i, j: tile[0, i, j], name="T_matmul_pack", tag=SUM, attrs=attrs
+        )
+    over = te.reduce_axis((0, stretches), name="k_stretch")
+    return te.compute(
+        shape,
+        lambda i, j: te.sum(tile[over.var, i, j], axis=over),
+        name="T_matmul_pack",
+        tag=SUM,
+        attrs=attrs,
+    )
+
+
+def schedule_matmul_pack(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
+    """Schedule a product of `matmul_pack`, and what is fused behind it."""
+    output = as_outputs(outs)[0]
+    ops = operations_above(output.op)
+    anchor = next((op for op in ops if op.tag == SUM), None)
+    if anchor is None:
+        return schedule_dense_nopack(outs)
+    s = te.create_schedule([x.op for x in as_outputs(outs)])
+    config = PackedMatmulConfig(**{name: int(value) for name, value in anchor.attrs.items()})
+    inline_injective_but(s, ops, anchor, output)
+    product = anchor.output(0)
+    if dims(output.shape) != dims(product.shape):
+        _schedule_blocks(s, product, product, config)
+        fuse_and_parallel(s, output, list(s[output].op.axis), 1 << 30)
+        return s
+    _schedule_blocks(s, output, product, config)
+    return s
+
+
+def _schedule_blocks(
+    s: te.Schedule, output: te.Tensor, product: te.Tensor, config: PackedMatmulConfig
+) -> None:
+    """A block of rows a task; the sums of several stretches are added up in the product's block."""
+    summed = product.op
+    tile = summed.input_tensors[0]
+    block, y, x = _split_rows(s, output, config)
+    s[output].parallel(block)
+    if output.op is summed or not summed.reduce_axis:
+        if output.op is not summed:
+            s[product].compute_inline()
+        place = _schedule_tiles(s, output, y, x, tile, config)
+    else:
+        _, lane = s[output].split(x, factor=config.lanes)
+        s[output].vectorize(lane)
+        s[product].compute_at(s[output], block)
+        y, x = s[product].op.axis
+        place = _schedule_tiles(s, product, y, x, tile, config)
+    left, right = tile.op.input_tensors
+    _schedule_left(s, left, (output, block) if place is None else place)
+    _schedule_right(s, right, config)
+
+
+def _split_rows(
+    s: te.Schedule, output: te.Tensor, config: PackedMatmulConfig
+) -> tuple[tir.IterVar, tir.IterVar, tir.IterVar]:
+    y, x = s[output].op.axis
+    block, y = s[output].split(y, factor=config.block_rows)
+    return block, y, x
+
+
+def _schedule_tiles(
+    s: te.Schedule,
+    final: te.Tensor,
+    y: tir.IterVar,
+    x: tir.IterVar,
+    tile: te.Tensor,
+    config: PackedMatmulConfig,
+) -> tuple[te.Tensor, tir.IterVar] | None:
+    """Whole tiles below panels; returns the loop over stretches of k, if there is one."""
+    stretches = list(s[final].op.reduce_axis)
+    tiles, y = s[final].split(y, factor=config.rows)
+    panels, x = s[final].split(x, factor=config.columns)
+    s[final].reorder(*stretches, panels, tiles, y, x)
+    s[final].unroll(y)
+    _vectorize(s, final, x, config)
+    s[tile].compute_at(s[final], tiles)
+    _, y, x = s[tile].op.axis
+    s[tile].reorder(*s[tile].op.reduce_axis, y, x)
+    s[tile].unroll(y)
+    _vectorize(s, tile, x, config)
+    return (final, stretches[0]) if stretches else None
+
+
+def _vectorize(
+    s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, config: PackedMatmulConfig
+) -> None:
+    """Unrolled vectors of a tile's row."""
+    vectors, lane = s[stage].split(axis, factor=config.lanes)
+    s[stage].unroll(vectors)
+    s[stage].vectorize(lane)
+
+
+def _schedule_left(s: te.Schedule, left: te.Tensor, place: tuple[te.Tensor, tir.IterVar]) -> None:
+    s[left].compute_at(s[place[0]], place[1])
+    *_, rows, segment = s[left].op.axis
+    is_transposed = dims(left.shape)[-1] == 1
+    s[left].vectorize(rows if is_transposed else segment)
+
+
+def _schedule_right(s: te.Schedule, right: te.Tensor, config: PackedMatmulConfig) -> None:
+    stretch, panel, _, x = s[right].op.axis
+    s[right].parallel(s[right].fuse(stretch, panel))
+    _vectorize(s, right, x, config)
