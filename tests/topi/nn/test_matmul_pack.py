@@ -85,7 +85,7 @@ def test_small_products_are_not_packed() -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_padding_is_small_and_cores_get_equal_shares(target: str) -> None:
     info = cpu_info(tvm.target.Target(f"{target} -num-cores=2"))
-    for size in (100, 512, 777, 1000, 1024, 2048, 4000):
+    for size in (200, 512, 777, 1000, 1024, 2048, 4000):
         config = choose_matmul_pack(size, size, size, "float32", info)
         assert config is not None
         tiles = -(-size // config.rows), -(-size // config.columns)
@@ -97,7 +97,7 @@ def test_padding_is_small_and_cores_get_equal_shares(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["llvm -mcpu=core-avx2", "llvm -mcpu=skylake-avx512"])
-@pytest.mark.parametrize("size", [512, 1000])
+@pytest.mark.parametrize("size", [100, 512, 1000])
 def test_inner_loops_keep_their_sums_in_registers(size: int, target: str) -> None:
     a, b = operands(size, size, size)
     with tvm.target.Target(target):

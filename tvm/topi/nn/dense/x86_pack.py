@@ -65,9 +65,9 @@ def choose_matmul_pack(
         return None
     if rows * columns * inner < LEAST_OPERATIONS:
         return None
-    height, vectors = min(
-        _tiles(info), key=lambda tile: _tile_cost(rows, columns, tile[0], tile[1], lanes)
-    )
+    # a single panel has the columns there are, whole vectors or not
+    fitting = [(h, v) for h, v in _tiles(info) if v * lanes <= columns]
+    height, vectors = min(fitting, key=lambda tile: _tile_cost(rows, columns, *tile, lanes))
     stretches = ceil_div(inner, MOST_DEPTH)
     segment = next((n for n in (lanes, lanes // 2) if inner % (n * stretches) == 0), lanes)
     depth = ceil_div(ceil_div(inner, stretches), segment) * segment
@@ -85,8 +85,8 @@ def _tiles(info: CpuInfo) -> list[tuple[int, int]]:
 def _tile_cost(rows: int, columns: int, height: int, vectors: int, lanes: int) -> float:
     accumulators = height * vectors
     loads = (height + vectors) / accumulators
-    # two chains of multiplications run at once, four steps long
-    speed = max(8 / accumulators, 1.0) * max(1.0, loads) + 0.25 * loads
+    # two multiplications start each cycle and take four; rows of B come from the second cache
+    speed = max(8 / accumulators, 4.5 / height, 1.0) * max(1.0, loads) + 0.25 * loads
     width = vectors * lanes
     covered = ceil_div(rows, height) * height * ceil_div(columns, width) * width
     return float(speed * covered / (rows * columns))
