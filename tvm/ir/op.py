@@ -21,6 +21,8 @@ _CLASSIC_NAMES = {
     "FTVMCompute": "compute",
     "FTVMStrategy": "strategy",
     "FTVMLegalize": "legalize",
+    "FTVMQnnLegalize": "qnn_legalize",
+    "FTVMQnnCanonicalize": "qnn_canonicalize",
     "FTVMAlterOpLayout": "alter_layout",
     "FInferCorrectLayout": "infer_layout",
     "FPrimalGradient": "gradient",
@@ -54,6 +56,8 @@ class Op(RelayExpr):
     gradient: Callable[..., Any] | None = ignored(default=None)
     layout: Any = ignored(default=None)
     legalize: Callable[..., Any] | None = ignored(default=None)
+    qnn_legalize: Callable[..., Any] | None = ignored(default=None)
+    qnn_canonicalize: Callable[..., Any] | None = ignored(default=None)
     shape_func: Callable[..., Any] | None = ignored(default=None)
     precision: Any = ignored(default=None)
     simplify: Callable[..., Any] | None = ignored(default=None)

@@ -57,6 +57,7 @@ from .ty import (
 # the operators' package has modules of these names too
 op = _import_module("tvm.relay.op")
 transform = _import_module("tvm.relay.transform")
+qnn = _import_module("tvm.relay.qnn")
 frontend = _import_module("tvm.relay.frontend")
 
 

@@ -6,6 +6,7 @@ Each pass runs from its own level of `PassContext(opt_level=...)` on.
 from __future__ import annotations
 
 from tvm.ir.transform import Pass, Sequential
+from tvm.relay import qnn
 from tvm.relay.transform import (
     AlterOpLayout,
     CanonicalizeOps,
@@ -34,6 +35,8 @@ def graph_passes() -> list[Pass]:
         InferType(),
         Inline(),
         ToGraphNormalForm(),  # fusion and the executors work on graphs
+        qnn.transform.Legalize(),
+        qnn.transform.CanonicalizeOps(),
         SimplifyInference(),  # before folding: it opens up batch normalisation
         FoldConstant(),
         EliminateCommonSubexpr(),

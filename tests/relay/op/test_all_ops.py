@@ -17,6 +17,7 @@ from .algorithm_cases import algorithm_cases
 from .cases import Case, binary_cases, moving_cases, reduce_cases, unary_cases
 from .image_cases import image_cases
 from .nn_cases import nn_cases
+from .qnn_cases import qnn_cases
 from .setting_cases import setting_cases
 from .space_cases import space_cases
 from .volume_cases import volume_cases
@@ -24,6 +25,7 @@ from .volume_cases import volume_cases
 CASES = [
     *unary_cases(), *binary_cases(), *reduce_cases(), *moving_cases(), *nn_cases(),
     *algorithm_cases(), *volume_cases(), *image_cases(), *space_cases(), *setting_cases(),
+    *qnn_cases(),
 ]  # fmt: skip
 
 # reached through others: the blocked forms through AlterOpLayout

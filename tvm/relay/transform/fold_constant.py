@@ -57,6 +57,8 @@ class ConstantFolder:
         if not self._is_foldable(new):
             return new
         assert isinstance(op, Op)
+        if op.qnn_canonicalize is not None:
+            return self.fold(_in_ordinary_operators(op, new))
         key = _call_key(new)
         found = self._results.get(key)
         if found is None:
@@ -75,7 +77,8 @@ class ConstantFolder:
             return False
         if op.name.startswith("qnn.") and not self.fold_qnn:
             return False
-        return op.fold is not None or op.compute is not None
+        facets = (op.fold, op.compute, op.qnn_canonicalize)
+        return any(facet is not None for facet in facets)
 
 
 def _fold_shape(old: Call, new: Call) -> RelayExpr:
@@ -83,6 +86,14 @@ def _fold_shape(old: Call, new: Call) -> RelayExpr:
     assert isinstance(old.op, Op) and old.op.simplify is not None
     known = old.op.simplify(new, [infer_type_of(old.args[0])])
     return new if known is None else known
+
+
+def _in_ordinary_operators(op: Op, call: Call) -> RelayExpr:
+    assert op.qnn_canonicalize is not None
+    types = [*[infer_type_of(a) for a in call.args], infer_type_of(call)]
+    result = op.qnn_canonicalize(call.attrs, list(call.args), types)
+    infer_type_of(result)
+    return result
 
 
 def _is_value(expr: RelayExpr) -> bool:

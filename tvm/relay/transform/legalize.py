@@ -19,11 +19,16 @@ from tvm.relay.traverse import rewrite_post_order
 
 def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
     """The pass; another attribute than the usual one may hold the rewrites."""
+    return rewriting_pass(legalize_map_attr_name, "Legalize", 1)
+
+
+def rewriting_pass(attr_name: str, name: str, opt_level: int) -> Pass:
+    """A pass of that name that applies the rewrites of one attribute."""
 
     def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if not isinstance(old, Call) or not isinstance(new, Call) or not isinstance(old.op, Op):
             return new
-        legalize = old.op.get_attr(legalize_map_attr_name)
+        legalize = old.op.get_attr(attr_name)
         if legalize is None:
             return new
         types = [*[infer_type_of(a) for a in old.args], infer_type_of(old)]
@@ -37,4 +42,4 @@ def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
         assert isinstance(result, Function)
         return result
 
-    return FunctionPass(run, PassInfo(1, "Legalize"))
+    return FunctionPass(run, PassInfo(opt_level, name))

@@ -44,6 +44,12 @@ from .pooling.compute import (
     pool2d,
     pool3d,
 )
+from .qnn import (
+    SQNN_CODE_TO_DTYPE,
+    SQNN_DTYPE_TO_CODE,
+    simulated_dequantize,
+    simulated_quantize,
+)
 from .softmax.compute import fast_softmax, log_softmax, softmax
 
 __all__ = [
@@ -91,5 +97,9 @@ __all__ = [
     "pool3d",
     "prelu",
     "relu",
+    "SQNN_CODE_TO_DTYPE",
+    "SQNN_DTYPE_TO_CODE",
+    "simulated_dequantize",
+    "simulated_quantize",
     "softmax",
 ]

@@ -72,7 +72,7 @@ def _product_type(
 ) -> Type:
     lhs = expect_tensor(a, who, "tensor_a")
     rhs = expect_tensor(b, who, "tensor_b", rank=2)
-    dtype = expect_same_dtype((lhs, rhs), who)
+    dtype = attrs.out_dtype or expect_same_dtype((lhs, rhs), who)
     expect(len(lhs.shape) >= 1, f"{who} requires at least one dimension for tensor_a")
     left = shape_of_type(lhs)
     left = _swapped(left, transpose_a) if len(left) > 1 else left
@@ -84,7 +84,7 @@ def _product_type(
     )
     if attrs.units is not None:
         expect_dim(right[1], attrs.units, who, "the weight's units")
-    return tensor((*left[:-1], right[1]), attrs.out_dtype or dtype)
+    return tensor((*left[:-1], right[1]), dtype)
 
 
 def _matmul_type(attrs: MatmulAttrs, arg_types: Sequence[Type]) -> Type:

@@ -1,0 +1,253 @@
+"""Between real numbers and quantised ones, and simulations of that in real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tvm import topi
+from tvm.error import OpAttributeInvalid
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.relay.expr import const
+from tvm.relay.op.attributes import as_int
+from tvm.relay.op.binary import DIVIDE, MULTIPLY
+from tvm.relay.op.registry import OpPattern, define_op
+from tvm.relay.op.types import expect, expect_tensor, shape_of_type, tensor
+from tvm.relay.op.unary import CAST, CLIP, ROUND
+
+from .common import (
+    add_zero_point,
+    along_axis,
+    cast,
+    expect_dtype,
+    expect_scale,
+    expect_zero_point,
+    integer_range,
+    subtract_zero_point,
+    type_of,
+)
+
+_QUANTIZED = ("int8", "uint8", "int16", "uint16", "int32")
+
+
+class QuantizeAttrs(Attrs, key="relay.attrs.QuantizeAttrs"):
+    """The dtype of the result, and the axis of vector parameters."""
+
+    out_dtype: str = "int8"
+    axis: int = -1
+
+
+class DequantizeAttrs(Attrs, key="relay.attrs.DequantizeAttrs"):
+    """The dtype of the result, and the axis of vector parameters."""
+
+    out_dtype: str = "float32"
+    axis: int = -1
+
+
+class SimulatedQuantizeAttrs(Attrs, key="relay.attrs.SimulatedQuantizeAttrs"):
+    """The axis of vector parameters."""
+
+    axis: int = -1
+
+
+def _quantize_type(attrs: QuantizeAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "qnn.quantize"
+    data = expect_dtype(arg_types[0], ("float32", "float16", "int32"), who, "data")
+    expect_scale(arg_types[1], who, "output_scale", data, attrs.axis)
+    expect_zero_point(arg_types[2], who, "output_zero_point", data, attrs.axis)
+    expect(
+        attrs.out_dtype in _QUANTIZED,
+        f"{who} requires out_dtype of {', '.join(_QUANTIZED)}, got {attrs.out_dtype!r}",
+    )
+    return tensor(shape_of_type(data), attrs.out_dtype)
+
+
+def quantized(
+    data: RelayExpr, scale: RelayExpr, zero_point: RelayExpr, out_dtype: str, axis: int = -1
+) -> RelayExpr:
+    """clip(round(data / scale) + zero_point), halves to even."""
+    rank = len(type_of(data).shape)
+    ratio = DIVIDE(cast(data, "float32"), along_axis(scale, rank, axis))
+    shifted = add_zero_point(ROUND(ratio), along_axis(zero_point, rank, axis))
+    low, high = integer_range(out_dtype)
+    if out_dtype == "int32":
+        high = float(np.nextafter(np.float32(high), np.float32(0)))  # 2**31 itself has no int32
+    return CAST(CLIP(shifted, a_min=low, a_max=high), dtype=out_dtype)
+
+
+QUANTIZE = define_op(
+    "qnn.quantize",
+    QuantizeAttrs,
+    inputs=("data", "output_scale", "output_zero_point"),
+    infer_type=_quantize_type,
+    qnn_canonicalize=lambda attrs, inputs, types: quantized(*inputs, attrs.out_dtype, attrs.axis),
+)
+
+
+def _dequantize_type(attrs: DequantizeAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "qnn.dequantize"
+    data = expect_dtype(arg_types[0], (*_QUANTIZED, "float16", "float32"), who, "data")
+    expect_scale(arg_types[1], who, "input_scale", data, attrs.axis)
+    expect_zero_point(arg_types[2], who, "input_zero_point", data, attrs.axis)
+    allowed = ("float32", "float16")
+    expect(
+        attrs.out_dtype in allowed,
+        f"{who} requires out_dtype of {', '.join(allowed)}, got {attrs.out_dtype!r}",
+    )
+    return tensor(shape_of_type(data), attrs.out_dtype)
+
+
+def dequantized(
+    data: RelayExpr,
+    scale: RelayExpr,
+    zero_point: RelayExpr,
+    out_dtype: str = "float32",
+    axis: int = -1,
+) -> RelayExpr:
+    """(data - zero_point) * scale"""
+    rank = len(type_of(data).shape)
+    wide = data if type_of(data).dtype.is_float else cast(data, "int32")  # type: ignore[attr-defined]
+    shifted = subtract_zero_point(wide, along_axis(zero_point, rank, axis))
+    product = MULTIPLY(cast(shifted, "float32"), along_axis(scale, rank, axis))
+    return cast(product, out_dtype)
+
+
+DEQUANTIZE = define_op(
+    "qnn.dequantize",
+    DequantizeAttrs,
+    inputs=("data", "input_scale", "input_zero_point"),
+    infer_type=_dequantize_type,
+    qnn_canonicalize=lambda attrs, inputs, types: dequantized(*inputs, attrs.out_dtype, attrs.axis),
+)
+
+
+def _simulated_type(attrs: SimulatedQuantizeAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "qnn.simulated_quantize"
+    data = expect_dtype(arg_types[0], ("float32",), who, "data")
+    expect_dtype(arg_types[1], ("int32",), who, "dtype")
+    expect_scale(arg_types[2], who, "scale", data, attrs.axis)
+    expect_zero_point(arg_types[3], who, "zero_point", data, attrs.axis)
+    return expect_tensor(data, who)
+
+
+SIMULATED_QUANTIZE = define_op(
+    "qnn.simulated_quantize",
+    SimulatedQuantizeAttrs,
+    inputs=("data", "out_dtype", "output_scale", "output_zero_point"),
+    infer_type=_simulated_type,
+    fuse=OpPattern.ELEMWISE,
+    compute=lambda attrs, inputs, out_type: [topi.nn.simulated_quantize(*inputs, attrs.axis)],
+)
+SIMULATED_DEQUANTIZE = define_op(
+    "qnn.simulated_dequantize",
+    SimulatedQuantizeAttrs,
+    inputs=("data", "in_dtype", "input_scale", "input_zero_point"),
+    infer_type=_simulated_type,
+    fuse=OpPattern.ELEMWISE,
+    compute=lambda attrs, inputs, out_type: [topi.nn.simulated_dequantize(*inputs, attrs.axis)],
+)
+
+
+def quantize(
+    data: RelayExpr,
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+    axis: int = -1,
+    out_dtype: str = "int8",
+) -> RelayExpr:
+    """Quantise real numbers: clip(round(data / scale) + zero_point).
+
+    Parameters
+    ----------
+    data : relay.Expr
+        float32 numbers.
+    output_scale, output_zero_point : relay.Expr
+        A float32 scale and an int32 zero point: scalars, or vectors along `axis`.
+    axis : int
+        The axis of the vectors.
+    out_dtype : str
+        "int8", "uint8", "int16", "uint16" or "int32".
+    """
+    return QUANTIZE(
+        data, output_scale, output_zero_point, out_dtype=str(out_dtype), axis=as_int(axis)
+    )
+
+
+def dequantize(
+    data: RelayExpr,
+    input_scale: RelayExpr,
+    input_zero_point: RelayExpr,
+    axis: int = -1,
+    out_dtype: str = "float32",
+) -> RelayExpr:
+    """The real numbers of quantised ones: (data - zero_point) * scale.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        Integers.
+    input_scale, input_zero_point : relay.Expr
+        A float32 scale and an int32 zero point: scalars, or vectors along `axis`.
+    axis : int
+        The axis of the vectors.
+    out_dtype : str
+        "float32" or "float16".
+    """
+    return DEQUANTIZE(
+        data, input_scale, input_zero_point, out_dtype=str(out_dtype), axis=as_int(axis)
+    )
+
+
+def _dtype_code(dtype: object) -> RelayExpr:
+    if isinstance(dtype, RelayExpr):
+        return dtype
+    codes = topi.nn.SQNN_DTYPE_TO_CODE
+    if dtype not in codes:
+        raise OpAttributeInvalid(
+            f"simulated quantisation requires a dtype of {', '.join(codes)}, got {dtype!r}"
+        )
+    return const(codes[dtype], "int32")
+
+
+def simulated_quantize(
+    data: RelayExpr,
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+    axis: int = -1,
+    out_dtype: str | RelayExpr = "int8",
+) -> RelayExpr:
+    """Quantise, keeping the numbers in float32; the dtype may be chosen at run time.
+
+    Parameters
+    ----------
+    data, output_scale, output_zero_point, axis
+        As in `quantize`.
+    out_dtype : str or relay.Expr
+        "int8", "uint8", "int32" or "disable" (the data is passed on), or an int32 scalar with
+        their code of `topi.nn.SQNN_DTYPE_TO_CODE`.
+    """
+    code = _dtype_code(out_dtype)
+    return SIMULATED_QUANTIZE(data, code, output_scale, output_zero_point, axis=as_int(axis))
+
+
+def simulated_dequantize(
+    data: RelayExpr,
+    input_scale: RelayExpr,
+    input_zero_point: RelayExpr,
+    axis: int = -1,
+    in_dtype: str | RelayExpr = "int8",
+) -> RelayExpr:
+    """Undo `simulated_quantize`.
+
+    Parameters
+    ----------
+    data, input_scale, input_zero_point, axis
+        As in `dequantize`.
+    in_dtype : str or relay.Expr
+        As `out_dtype` of `simulated_quantize`.
+    """
+    code = _dtype_code(in_dtype)
+    return SIMULATED_DEQUANTIZE(data, code, input_scale, input_zero_point, axis=as_int(axis))

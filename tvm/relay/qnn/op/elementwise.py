@@ -1,0 +1,293 @@
+"""Sums, differences and products of quantised tensors, and their concatenation.
+
+Operands are brought to the output's scale and zero point in 32 bits first:
+q_c = q_a' + q_b' - zero_c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.relay.expr import Call, Tuple, TupleGetItem, TupleWrapper, const
+from tvm.relay.op.attributes import as_int
+from tvm.relay.op.binary import ADD, MULTIPLY, SUBTRACT, broadcast_type
+from tvm.relay.op.joining import CONCATENATE, ConcatenateAttrs
+from tvm.relay.op.registry import define_op
+from tvm.relay.op.types import expect, expect_tuple
+from tvm.relay.op.types import tensor as tensor_type
+
+from .common import (
+    add_zero_point,
+    along_axis,
+    are_equal,
+    cast,
+    constant_array,
+    expect_dtype,
+    expect_scale,
+    expect_zero_point,
+    saturate,
+    subtract_zero_point,
+    type_of,
+)
+from .requantize import requantized
+
+_DTYPES = ("int8", "uint8", "int16", "int32")
+
+
+class BroadcastAttrs(Attrs, key="relay.attrs.BroadcastAttrs"):
+    """The axes of the operands' vector parameters."""
+
+    lhs_axis: int = -1
+    rhs_axis: int = -1
+
+
+def _binary_type(who: str) -> Callable[[BroadcastAttrs, Sequence[Type]], Type]:
+    def relation(attrs: BroadcastAttrs, arg_types: Sequence[Type]) -> Type:
+        sides = (("lhs", attrs.lhs_axis), ("rhs", attrs.rhs_axis))
+        for i, (side, axis) in enumerate(sides):
+            data = expect_dtype(arg_types[i], _DTYPES, who, side)
+            expect_scale(arg_types[2 + 2 * i], who, f"{side}_scale", data, axis)
+            expect_zero_point(arg_types[3 + 2 * i], who, f"{side}_zero_point", data, axis)
+        expect_scale(arg_types[6], who, "output_scale")
+        expect_zero_point(arg_types[7], who, "output_zero_point")
+        return broadcast_type(who)(attrs, arg_types[:2])
+
+    return relation
+
+
+def _operands(attrs: BroadcastAttrs, inputs: Sequence[RelayExpr]) -> list[RelayExpr]:
+    """Both operands on the output's scale and zero point, in 32 bits."""
+    out_scale, out_zero = inputs[6:]
+    axes = (attrs.lhs_axis, attrs.rhs_axis)
+    return [
+        requantized(inputs[i], *inputs[2 + 2 * i : 4 + 2 * i], out_scale, out_zero, "int32", axis)
+        for i, axis in enumerate(axes)
+    ]
+
+
+def _canonicalize_add(
+    attrs: BroadcastAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+) -> RelayExpr:
+    total = subtract_zero_point(ADD(*_operands(attrs, inputs)), inputs[7])
+    return saturate(total, types[0].dtype)  # type: ignore[attr-defined]
+
+
+def _canonicalize_subtract(
+    attrs: BroadcastAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+) -> RelayExpr:
+    difference = add_zero_point(SUBTRACT(*_operands(attrs, inputs)), inputs[7])
+    return saturate(difference, types[0].dtype)  # type: ignore[attr-defined]
+
+
+def _canonicalize_mul(
+    attrs: BroadcastAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+) -> RelayExpr:
+    """(q_a - zero_a) * (q_b - zero_b) has the scale scale_a * scale_b and no zero point."""
+    lhs, rhs, lhs_scale, lhs_zero, rhs_scale, rhs_zero, out_scale, out_zero = inputs
+    shifted = [
+        subtract_zero_point(cast(data, "int32"), along_axis(zero, len(type_of(data).shape), axis))
+        for data, zero, axis in ((lhs, lhs_zero, attrs.lhs_axis), (rhs, rhs_zero, attrs.rhs_axis))
+    ]
+    rank = len(types[-1].shape)  # type: ignore[attr-defined]
+    scale, axis = _product_of_scales(lhs_scale, rhs_scale, attrs, rank)
+    return requantized(
+        MULTIPLY(*shifted), scale, const(0), out_scale, out_zero, types[0].dtype, axis  # type: ignore[attr-defined]
+    )  # fmt: skip
+
+
+def _product_of_scales(
+    a: RelayExpr, b: RelayExpr, attrs: BroadcastAttrs, rank: int
+) -> tuple[RelayExpr, int]:
+    left, right = constant_array(a), constant_array(b)
+    # only one of them is a vector, unless both are along the same axis
+    axis = attrs.lhs_axis if len(type_of(a).shape) else attrs.rhs_axis
+    if left is None or right is None:
+        return MULTIPLY(a, b), axis
+    return const(np.squeeze(left * right).astype("float32")), axis
+
+
+ADD_QUANTIZED = define_op(
+    "qnn.add",
+    BroadcastAttrs,
+    inputs=(
+        "lhs", "rhs", "lhs_scale", "lhs_zero_point", "rhs_scale", "rhs_zero_point",
+        "output_scale", "output_zero_point",
+    ),
+    infer_type=_binary_type("qnn.add"),
+    qnn_canonicalize=_canonicalize_add,
+)  # fmt: skip
+SUBTRACT_QUANTIZED = define_op(
+    "qnn.subtract",
+    BroadcastAttrs,
+    inputs=(
+        "lhs", "rhs", "lhs_scale", "lhs_zero_point", "rhs_scale", "rhs_zero_point",
+        "output_scale", "output_zero_point",
+    ),
+    infer_type=_binary_type("qnn.subtract"),
+    qnn_canonicalize=_canonicalize_subtract,
+)  # fmt: skip
+MUL_QUANTIZED = define_op(
+    "qnn.mul",
+    BroadcastAttrs,
+    inputs=(
+        "lhs", "rhs", "lhs_scale", "lhs_zero_point", "rhs_scale", "rhs_zero_point",
+        "output_scale", "output_zero_point",
+    ),
+    infer_type=_binary_type("qnn.mul"),
+    qnn_canonicalize=_canonicalize_mul,
+)  # fmt: skip
+
+
+def _concatenate_type(attrs: ConcatenateAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "qnn.concatenate"
+    fields = expect_tuple(arg_types[0], who)
+    scales, zeros = [expect_tuple(ty, who, "the parameters") for ty in arg_types[1:3]]
+    expect(
+        len(scales) == len(zeros) == len(fields),
+        f"{who} requires a scale and a zero point for each of the {len(fields)} tensors, "
+        f"got {len(scales)} and {len(zeros)}",
+    )
+    for field, scale, zero in zip(fields, scales, zeros, strict=True):
+        expect_dtype(field, _DTYPES, who, "data")
+        expect_scale(scale, who, "input_scales")
+        expect_zero_point(zero, who, "input_zero_points")
+    expect_scale(arg_types[3], who, "output_scale")
+    expect_zero_point(arg_types[4], who, "output_zero_point")
+    assert CONCATENATE.infer_type is not None
+    joined = CONCATENATE.infer_type(attrs, [arg_types[0]])
+    return tensor_type(joined.shape, joined.dtype)
+
+
+def _canonicalize_concatenate(
+    attrs: ConcatenateAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+) -> RelayExpr:
+    count = len(types[0].fields)  # type: ignore[attr-defined]
+    data, scales, zeros = [_fields(value, count) for value in inputs[:3]]
+    parts = []
+    for field, scale, zero in zip(data, scales, zeros, strict=True):
+        if not (are_equal(scale, inputs[3]) and are_equal(zero, inputs[4])):
+            field = requantized(field, scale, zero, *inputs[3:], types[-1].dtype)  # type: ignore[attr-defined]
+        parts.append(field)
+    return Call(CONCATENATE, [Tuple(parts)], attrs)
+
+
+def _fields(value: RelayExpr, count: int) -> list[RelayExpr]:
+    if isinstance(value, Tuple):
+        return list(value.fields)
+    return [TupleGetItem(value, i) for i in range(count)]
+
+
+CONCATENATE_QUANTIZED = define_op(
+    "qnn.concatenate",
+    ConcatenateAttrs,
+    inputs=("data", "input_scales", "input_zero_points", "output_scale", "output_zero_point"),
+    infer_type=_concatenate_type,
+    qnn_canonicalize=_canonicalize_concatenate,
+)
+
+
+def add(
+    lhs: RelayExpr,
+    rhs: RelayExpr,
+    lhs_scale: RelayExpr,
+    lhs_zero_point: RelayExpr,
+    rhs_scale: RelayExpr,
+    rhs_zero_point: RelayExpr,
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+    lhs_axis: int = -1,
+    rhs_axis: int = -1,
+) -> RelayExpr:
+    """The sum of quantised tensors, with numpy's broadcasting.
+
+    Parameters
+    ----------
+    lhs, rhs : relay.Expr
+        Integers of one dtype, also the result's.
+    lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point : relay.Expr
+        The operands' parameters: scalars, or vectors along the axes.
+    output_scale, output_zero_point : relay.Expr
+        The result's parameters, scalars.
+    lhs_axis, rhs_axis : int
+        The axes of the vectors.
+    """
+    return ADD_QUANTIZED(
+        lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale,
+        output_zero_point, lhs_axis=as_int(lhs_axis), rhs_axis=as_int(rhs_axis),
+    )  # fmt: skip
+
+
+def subtract(
+    lhs: RelayExpr,
+    rhs: RelayExpr,
+    lhs_scale: RelayExpr,
+    lhs_zero_point: RelayExpr,
+    rhs_scale: RelayExpr,
+    rhs_zero_point: RelayExpr,
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+    lhs_axis: int = -1,
+    rhs_axis: int = -1,
+) -> RelayExpr:
+    """The difference of quantised tensors; parameters as in `add`."""
+    return SUBTRACT_QUANTIZED(
+        lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale,
+        output_zero_point, lhs_axis=as_int(lhs_axis), rhs_axis=as_int(rhs_axis),
+    )  # fmt: skip
+
+
+def mul(
+    lhs: RelayExpr,
+    rhs: RelayExpr,
+    lhs_scale: RelayExpr,
+    lhs_zero_point: RelayExpr,
+    rhs_scale: RelayExpr,
+    rhs_zero_point: RelayExpr,
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+    lhs_axis: int = -1,
+    rhs_axis: int = -1,
+) -> RelayExpr:
+    """The product of quantised tensors; parameters as in `add`."""
+    return MUL_QUANTIZED(
+        lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale,
+        output_zero_point, lhs_axis=as_int(lhs_axis), rhs_axis=as_int(rhs_axis),
+    )  # fmt: skip
+
+
+def concatenate(
+    data: RelayExpr | Sequence[RelayExpr],
+    input_scales: Sequence[RelayExpr],
+    input_zero_points: Sequence[RelayExpr],
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+    axis: int,
+) -> RelayExpr:
+    """Join quantised tensors along an axis.
+
+    Parameters
+    ----------
+    data : relay.Expr or sequence of relay.Expr
+        The tensors, or a tuple of them.
+    input_scales, input_zero_points : sequence of relay.Expr
+        One scalar for each tensor.
+    output_scale, output_zero_point : relay.Expr
+        The result's parameters, scalars.
+    axis : int
+        The axis.
+    """
+    return CONCATENATE_QUANTIZED(
+        _as_tuple(data), _as_tuple(input_scales), _as_tuple(input_zero_points),
+        output_scale, output_zero_point, axis=as_int(axis),
+    )  # fmt: skip
+
+
+def _as_tuple(values: RelayExpr | Sequence[RelayExpr]) -> RelayExpr:
+    if isinstance(values, TupleWrapper):
+        return values.astuple()
+    return values if isinstance(values, RelayExpr) else Tuple(list(values))

@@ -1,0 +1,283 @@
+"""Functions of quantised numbers: tables of 256 entries for 8 bits, real arithmetic otherwise.
+
+qnn.tanh(%x, ...)    ->    take(table, reinterpret(%x, dtype="uint8"))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.type import Type
+from tvm.relay.expr import const
+from tvm.relay.op.attributes import as_float, as_int
+from tvm.relay.op.binary import (
+    ADD,
+    DIVIDE,
+    LEFT_SHIFT,
+    LESS,
+    MAXIMUM,
+    MULTIPLY,
+    RIGHT_SHIFT,
+    SUBTRACT,
+)
+from tvm.relay.op.fixed_point import FIXED_POINT_MULTIPLY
+from tvm.relay.op.indexing import TAKE, WHERE
+from tvm.relay.op.nn.activation import LeakyReluAttrs, SoftmaxAttrs
+from tvm.relay.op.reduce import MAX, SUM
+from tvm.relay.op.registry import define_op
+from tvm.relay.op.unary import (
+    ABS,
+    CLIP,
+    ERF,
+    EXP,
+    LOG,
+    REINTERPRET,
+    RSQRT,
+    SIGMOID,
+    SQRT,
+    TANH,
+)
+
+from .affine import dequantized, quantized
+from .common import cast, constant_array, like_data, saturate, subtract_zero_point
+from .requantize import multiplier_and_shift, requantized
+
+_DTYPES = ("int8", "uint8", "int16", "int32")
+_INPUTS = ("x", "scale", "zero_point", "output_scale", "output_zero_point")
+
+
+def integer_lookup_table(
+    function: Callable[[np.ndarray], np.ndarray],
+    parameters: Sequence[np.ndarray],
+    in_dtype: str,
+    out_dtype: str,
+) -> np.ndarray:
+    """The results for all 256 inputs, in the order of their bits read as uint8.
+
+    `parameters` are the scale and zero point of the input, then those of the output.
+    """
+    in_scale, in_zero, out_scale, out_zero = [p.reshape(-1)[0] for p in parameters]
+    codes = np.arange(256, dtype="uint8").view(in_dtype).astype("int32")
+    with np.errstate(all="ignore"):
+        result = function((codes - in_zero).astype("float32") * np.float32(in_scale))
+        ratio = np.rint(result.astype("float32") / np.float32(out_scale)) + np.float32(out_zero)
+    limits = np.iinfo(out_dtype)
+    # what is no number has no code of its own: the zero point stands for it
+    ratio = np.where(np.isnan(ratio), np.float32(out_zero), ratio)
+    return np.clip(ratio, limits.min, limits.max).astype(out_dtype)
+
+
+def _legalize_with(function: Callable[[np.ndarray], np.ndarray]) -> Callable[..., RelayExpr | None]:
+    def legalize(
+        attrs: object, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    ) -> RelayExpr | None:
+        parameters = [constant_array(value) for value in inputs[1:]]
+        dtype = types[0].dtype  # type: ignore[attr-defined]
+        known = [p for p in parameters if p is not None and p.size == 1]
+        if dtype not in ("int8", "uint8") or len(known) != 4:
+            return None
+        table = const(integer_lookup_table(function, known, dtype, dtype))
+        index = inputs[0] if dtype == "uint8" else REINTERPRET(inputs[0], dtype="uint8")
+        return TAKE(table, index, axis=0, mode="fast")
+
+    return legalize
+
+
+def _canonicalize_with(function: Callable[[RelayExpr], RelayExpr]) -> Callable[..., RelayExpr]:
+    def canonicalize(
+        attrs: object, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    ) -> RelayExpr:
+        x, scale, zero, out_scale, out_zero = inputs
+        real = function(dequantized(x, scale, zero))
+        return quantized(real, out_scale, out_zero, types[0].dtype)  # type: ignore[attr-defined]
+
+    return canonicalize
+
+
+def _unary(
+    name: str,
+    on_arrays: Callable[[np.ndarray], np.ndarray],
+    on_expressions: Callable[[RelayExpr], RelayExpr],
+) -> Op:
+    """One row: the function of arrays fills tables, the other one serves wider integers."""
+    return define_op(
+        name,
+        inputs=_INPUTS,
+        infer_type=like_data(name, _DTYPES),
+        qnn_legalize=_legalize_with(on_arrays),
+        qnn_canonicalize=_canonicalize_with(on_expressions),
+    )
+
+
+def _hardswish(x: np.ndarray) -> np.ndarray:
+    return x * np.clip(x + 3, 0, 6) / 6
+
+
+def _hardswish_of(x: RelayExpr) -> RelayExpr:
+    gate = CLIP(ADD(x, const(3.0)), a_min=0.0, a_max=6.0)
+    return DIVIDE(MULTIPLY(x, gate), const(6.0))
+
+
+_erf = np.vectorize(math.erf, otypes=["float32"])
+
+TANH_QUANTIZED = _unary("qnn.tanh", np.tanh, TANH)
+EXP_QUANTIZED = _unary("qnn.exp", np.exp, EXP)
+SQRT_QUANTIZED = _unary("qnn.sqrt", np.sqrt, SQRT)
+RSQRT_QUANTIZED = _unary("qnn.rsqrt", lambda x: 1 / np.sqrt(x), RSQRT)
+ERF_QUANTIZED = _unary("qnn.erf", _erf, ERF)
+SIGMOID_QUANTIZED = _unary("qnn.sigmoid", lambda x: 1 / (1 + np.exp(-x)), SIGMOID)
+HARDSWISH_QUANTIZED = _unary("qnn.hardswish", _hardswish, _hardswish_of)
+LOG_QUANTIZED = _unary("qnn.log", np.log, LOG)
+ABS_QUANTIZED = _unary("qnn.abs", np.abs, ABS)
+
+
+def _canonicalize_leaky_relu(
+    attrs: LeakyReluAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+) -> RelayExpr:
+    """q below the zero point z becomes alpha * q + (1 - alpha) * z, after requantisation."""
+    out_zero = cast(inputs[4], "int32")
+    q = requantized(*inputs, "int32")
+    slope, rest = [multiplier_and_shift(a) for a in (attrs.alpha, 1 - attrs.alpha)]
+    below = ADD(
+        FIXED_POINT_MULTIPLY(q, multiplier=slope[0], shift=slope[1]),
+        FIXED_POINT_MULTIPLY(out_zero, multiplier=rest[0], shift=rest[1]),
+    )
+    chosen = WHERE(LESS(q, out_zero), below, q)
+    return saturate(chosen, types[0].dtype)  # type: ignore[attr-defined]
+
+
+LEAKY_RELU_QUANTIZED = define_op(
+    "qnn.leaky_relu",
+    LeakyReluAttrs,
+    inputs=("x", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
+    infer_type=like_data("qnn.leaky_relu", _DTYPES),
+    qnn_canonicalize=_canonicalize_leaky_relu,
+)
+
+_QUOTIENT_BITS = 30
+_RESULT_BITS = 8
+_EXPONENT_BITS = 8
+
+
+def _canonicalize_softmax(
+    attrs: SoftmaxAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+) -> RelayExpr:
+    """Exponentials by shifts: exp(x) = 2**(x + x/2 - x/16), the fraction linear in between."""
+    x, scale, zero, out_scale, out_zero = inputs
+    dtype = types[0].dtype  # type: ignore[attr-defined]
+    value = constant_array(scale)
+    one = 0 if value is None else round(1 / float(value.reshape(-1)[0]))
+    if not 1 <= one < 1 << (31 - _EXPONENT_BITS - 2):
+        # a step of the input is too coarse, too fine or unknown for shifts
+        real = dequantized(x, scale, zero)
+        return quantized(Op.get("nn.softmax")(real, axis=attrs.axis), out_scale, out_zero, dtype)
+    wide = subtract_zero_point(cast(x, "int32"), zero)
+    low = SUBTRACT(wide, MAX(wide, axis=(attrs.axis,), keepdims=True))
+    # 2**-n is the least exponential that n bits can tell from zero
+    low = MAXIMUM(low, const(-one * _EXPONENT_BITS * 16 // 23, "int32"))
+    power = SUBTRACT(ADD(low, RIGHT_SHIFT(low, const(1))), RIGHT_SHIFT(low, const(4)))
+    whole = DIVIDE(power, const(-one))
+    part = ADD(power, MULTIPLY(whole, const(one)))
+    mantissa = ADD(RIGHT_SHIFT(part, const(1)), const(one))
+    exps = LEFT_SHIFT(mantissa, SUBTRACT(const(_EXPONENT_BITS), whole))
+    total = SUM(exps, axis=(attrs.axis,), keepdims=True)
+    share = MULTIPLY(DIVIDE(const(1 << _QUOTIENT_BITS), total), exps)
+    result = RIGHT_SHIFT(share, const(_QUOTIENT_BITS - (_RESULT_BITS - 1)))
+    step = const(1.0 / (1 << (_RESULT_BITS - 1)), "float32")
+    return requantized(result, step, const(0), out_scale, out_zero, dtype)
+
+
+SOFTMAX_QUANTIZED = define_op(
+    "qnn.softmax",
+    SoftmaxAttrs,
+    inputs=_INPUTS,
+    infer_type=like_data("qnn.softmax", ("int8", "uint8")),
+    qnn_canonicalize=_canonicalize_softmax,
+)
+
+UnaryFunction = Callable[[RelayExpr, RelayExpr, RelayExpr, RelayExpr, RelayExpr], RelayExpr]
+
+
+def _public(op: Op, summary: str) -> UnaryFunction:
+    """The public function of one row."""
+
+    def function(
+        x: RelayExpr,
+        scale: RelayExpr,
+        zero_point: RelayExpr,
+        output_scale: RelayExpr,
+        output_zero_point: RelayExpr,
+    ) -> RelayExpr:
+        return op(x, scale, zero_point, output_scale, output_zero_point)
+
+    function.__name__ = function.__qualname__ = op.name.removeprefix("qnn.")
+    function.__doc__ = (
+        f"{summary} of a quantised tensor.\n\nParameters\n----------\nx : relay.Expr\n"
+        "    Integers, of the result's dtype.\n"
+        "scale, zero_point, output_scale, output_zero_point : relay.Expr\n    Scalars."
+    )
+    return function
+
+
+tanh = _public(TANH_QUANTIZED, "Hyperbolic tangent")
+exp = _public(EXP_QUANTIZED, "Exponential")
+sqrt = _public(SQRT_QUANTIZED, "Square root")
+rsqrt = _public(RSQRT_QUANTIZED, "One over the square root")
+erf = _public(ERF_QUANTIZED, "Gauss error function")
+sigmoid = _public(SIGMOID_QUANTIZED, "Logistic function")
+hardswish = _public(HARDSWISH_QUANTIZED, "x * clip(x + 3, 0, 6) / 6")
+log = _public(LOG_QUANTIZED, "Natural logarithm")
+abs = _public(ABS_QUANTIZED, "Absolute value")
+
+
+def leaky_relu(
+    x: RelayExpr,
+    alpha: float,
+    input_scale: RelayExpr,
+    input_zero_point: RelayExpr,
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+) -> RelayExpr:
+    """Leaky rectifier of a quantised tensor.
+
+    Parameters
+    ----------
+    x : relay.Expr
+        Integers, of the result's dtype.
+    alpha : float
+        The slope below zero.
+    input_scale, input_zero_point, output_scale, output_zero_point : relay.Expr
+        Scalars.
+    """
+    return LEAKY_RELU_QUANTIZED(
+        x, input_scale, input_zero_point, output_scale, output_zero_point, alpha=as_float(alpha)
+    )
+
+
+def softmax(
+    x: RelayExpr,
+    scale: RelayExpr,
+    zero_point: RelayExpr,
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+    axis: int = -1,
+) -> RelayExpr:
+    """Normalised exponentials of a quantised tensor, in integer arithmetic.
+
+    Parameters
+    ----------
+    x : relay.Expr
+        Integers of 8 bits.
+    scale, zero_point, output_scale, output_zero_point : relay.Expr
+        Scalars.
+    axis : int
+        The axis of the distributions.
+    """
+    return SOFTMAX_QUANTIZED(
+        x, scale, zero_point, output_scale, output_zero_point, axis=as_int(axis)
+    )

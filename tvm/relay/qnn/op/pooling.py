@@ -1,0 +1,83 @@
+"""Means of windows of quantised tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.relay.expr import Call, const
+from tvm.relay.op.attributes import padding_pairs, spread
+from tvm.relay.op.nn.pooling import AVG_POOL2D, AvgPool2DAttrs
+from tvm.relay.op.registry import define_op
+
+from .common import cast, expect_dtype, expect_scale, expect_zero_point, subtract_zero_point
+from .requantize import requantized
+
+_INPUTS = ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point")
+
+
+def _avg_pool2d_type(attrs: AvgPool2DAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "qnn.avg_pool2d"
+    expect_dtype(arg_types[0], ("int8", "uint8", "int16", "int32"), who, "data")
+    for i, side in enumerate(("input", "output")):
+        expect_scale(arg_types[1 + 2 * i], who, f"{side}_scale")
+        expect_zero_point(arg_types[2 + 2 * i], who, f"{side}_zero_point")
+    assert AVG_POOL2D.infer_type is not None
+    return AVG_POOL2D.infer_type(attrs, arg_types[:1])  # type: ignore[no-any-return]
+
+
+def _canonicalize_avg_pool2d(
+    attrs: AvgPool2DAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+) -> RelayExpr:
+    data, scale, zero, out_scale, out_zero = inputs
+    wide = cast(data, "int32")
+    if any(attrs.padding) and attrs.count_include_pad:
+        # the border stands for zero, so the mean is taken of what has no zero point
+        wide = subtract_zero_point(wide, zero)
+        zero = const(0)
+    mean = Call(AVG_POOL2D, [wide], attrs)
+    return requantized(mean, scale, zero, out_scale, out_zero, types[0].dtype)  # type: ignore[attr-defined]
+
+
+AVG_POOL2D_QUANTIZED = define_op(
+    "qnn.avg_pool2d",
+    AvgPool2DAttrs,
+    inputs=_INPUTS,
+    infer_type=_avg_pool2d_type,
+    qnn_canonicalize=_canonicalize_avg_pool2d,
+)
+
+
+def avg_pool2d(
+    data: RelayExpr,
+    input_scale: RelayExpr,
+    input_zero_point: RelayExpr,
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+    pool_size: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    layout: str = "NHWC",
+    out_layout: str = "",
+) -> RelayExpr:
+    """The mean of windows of a quantised tensor, truncated to an integer.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        Integers, of the result's dtype.
+    input_scale, input_zero_point, output_scale, output_zero_point : relay.Expr
+        Scalars.
+    pool_size, strides, padding, dilation, ceil_mode, count_include_pad, layout, out_layout
+        As in `relay.nn.avg_pool2d`.
+    """
+    return AVG_POOL2D_QUANTIZED(
+        data, input_scale, input_zero_point, output_scale, output_zero_point,
+        pool_size=spread(pool_size, 2), strides=spread(strides, 2),
+        padding=padding_pairs(padding, 2), dilation=spread(dilation, 2), layout=layout,
+        out_layout=out_layout, ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad),
+    )  # fmt: skip
