@@ -20,12 +20,14 @@ from .nn_cases import nn_cases
 from .qnn_cases import qnn_cases
 from .setting_cases import setting_cases
 from .space_cases import space_cases
+from .vision_cases import vision_cases
 from .volume_cases import volume_cases
 
 CASES = [
     *unary_cases(), *binary_cases(), *reduce_cases(), *moving_cases(), *nn_cases(),
     *algorithm_cases(), *volume_cases(), *image_cases(), *space_cases(), *setting_cases(),
     *qnn_cases(),
+    *vision_cases(),
 ]  # fmt: skip
 
 # reached through others: the blocked forms through AlterOpLayout

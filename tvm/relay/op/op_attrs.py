@@ -113,8 +113,30 @@ from .unary import (
     CastAttrs,
     ClipAttrs,
 )
+from .vision import (
+    AllClassNonMaximumSuppressionAttrs,
+    GetValidCountsAttrs,
+    MultiBoxPriorAttrs,
+    MultiBoxTransformLocAttrs,
+    NonMaximumSuppressionAttrs,
+    ProposalAttrs,
+    RegularNonMaximumSuppressionAttrs,
+    ROIAlignAttrs,
+    ROIPoolAttrs,
+    YoloReorgAttrs,
+)
 
 __all__ = [
+    "AllClassNonMaximumSuppressionAttrs",
+    "GetValidCountsAttrs",
+    "MultiBoxPriorAttrs",
+    "MultiBoxTransformLocAttrs",
+    "NonMaximumSuppressionAttrs",
+    "ProposalAttrs",
+    "ROIAlignAttrs",
+    "ROIPoolAttrs",
+    "RegularNonMaximumSuppressionAttrs",
+    "YoloReorgAttrs",
     "SparseToDenseAttrs",
     "EinsumAttrs",
     "SlidingWindowAttrs",

@@ -25,12 +25,15 @@ def default_schedule(outs: te.Tensor | Sequence[te.Tensor], auto_inline: bool) -
 
 
 def inline_injective(s: te.Schedule, outputs: Sequence[te.Tensor]) -> None:
-    """Inline every injective operation that is not an output."""
-    final = {id(x.op) for x in outputs}
-    for x in outputs:
-        for op in operations_above(x.op):
-            if is_injective(op.tag) and id(op) not in final:
-                s[op].compute_inline()
+    """Inline every injective operation that is not an output and that computes alone read."""
+    above = [op for x in outputs for op in operations_above(x.op)]
+    in_memory = {id(x.op) for x in outputs}
+    for op in above:
+        if not isinstance(op, te.tensor.ComputeOp):
+            in_memory.update([id(x.op) for x in op.input_tensors])
+    for op in above:
+        if is_injective(op.tag) and id(op) not in in_memory:
+            s[op].compute_inline()
 
 
 def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Schedule:

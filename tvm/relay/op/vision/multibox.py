@@ -1,0 +1,164 @@
+"""Prior boxes, and detections from what a network says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TupleType, Type
+from tvm.relay.expr import TupleWrapper
+
+from ..attributes import as_float
+from ..registry import OpPattern, define_op
+from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+
+
+class MultiBoxPriorAttrs(Attrs, key="relay.attrs.MultiBoxPriorAttrs"):
+    """The boxes around a place, and where places lie."""
+
+    sizes: tuple[float, ...] = (1.0,)
+    ratios: tuple[float, ...] = (1.0,)
+    steps: tuple[float, ...] = (-1.0, -1.0)
+    offsets: tuple[float, ...] = (0.5, 0.5)
+    clip: bool = False
+
+
+class MultiBoxTransformLocAttrs(Attrs, key="relay.attrs.MultiBoxTransformLocAttrs"):
+    """What counts as background, and how predictions move boxes."""
+
+    clip: bool = True
+    threshold: float = 0.01
+    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2)
+    keep_background: bool = False
+
+
+def _prior_type(attrs: MultiBoxPriorAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "vision.multibox_prior"
+    data = expect_tensor(arg_types[0], who, rank=4)
+    expect(len(attrs.sizes) > 0, f"{who} requires at least one size")
+    expect(len(attrs.ratios) > 0, f"{who} requires at least one ratio")
+    expect(len(attrs.steps) == 2, f"{who} requires two steps, got {attrs.steps}")
+    expect(len(attrs.offsets) == 2, f"{who} requires two offsets, got {attrs.offsets}")
+    _, _, height, width = shape_of_type(data)
+    boxes = len(attrs.sizes) + len(attrs.ratios) - 1
+    return tensor((1, apply(lambda h, w: h * w * boxes, height, width), 4), data.dtype)
+
+
+def _transform_type(attrs: MultiBoxTransformLocAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "vision.multibox_transform_loc"
+    scores = expect_tensor(arg_types[0], who, "cls_prob", 3)
+    moves = expect_tensor(arg_types[1], who, "loc_pred", 2)
+    priors = expect_tensor(arg_types[2], who, "anchor", 3)
+    batch, _, anchors = shape_of_type(scores)
+    expect_dim(shape_of_type(moves)[0], batch, who, "the batch of loc_pred")
+    wanted = apply(lambda n: 4 * n, anchors)
+    expect_dim(shape_of_type(moves)[1], wanted, who, "the second dimension of loc_pred")
+    for value, extent in zip(shape_of_type(priors), (1, anchors, 4), strict=True):
+        expect_dim(value, extent, who, "a dimension of anchor")
+    expect(len(attrs.variances) == 4, f"{who} requires four variances, got {attrs.variances}")
+    return TupleType((tensor((batch, anchors, 6), scores.dtype), tensor((batch,), "int32")))
+
+
+def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.generic.schedule_multibox_transform_loc(outs)
+
+
+MULTIBOX_PRIOR = define_op(
+    "vision.multibox_prior",
+    MultiBoxPriorAttrs,
+    inputs=("data",),
+    infer_type=_prior_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.vision.multibox_prior(
+            inputs[0], attrs.sizes, attrs.ratios, attrs.steps, attrs.offsets, attrs.clip
+        )
+    ],
+)
+MULTIBOX_TRANSFORM_LOC = define_op(
+    "vision.multibox_transform_loc",
+    MultiBoxTransformLocAttrs,
+    inputs=("cls_prob", "loc_pred", "anchor"),
+    infer_type=_transform_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: topi.vision.multibox_transform_loc(
+        *inputs, attrs.clip, attrs.threshold, attrs.variances, attrs.keep_background
+    ),
+    schedules={"generic": _schedule, "cpu": _schedule},
+)
+
+
+def _floats(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple([as_float(value) for value in values])
+
+
+def multibox_prior(
+    data: RelayExpr,
+    sizes: Sequence[float] = (1.0,),
+    ratios: Sequence[float] = (1.0,),
+    steps: Sequence[float] = (-1.0, -1.0),
+    offsets: Sequence[float] = (0.5, 0.5),
+    clip: bool = False,
+) -> RelayExpr:
+    """Boxes around every place of a map: each size with the first ratio, then the other ratios.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        (batch, channels, height, width); only the extents count.
+    sizes, ratios : sequence of float
+        Heights of boxes in parts of the image, and widths over heights.
+    steps : pair of float
+        Distances of places along y and x; negative: the map covers the image.
+    offsets : pair of float
+        Where in its step a place lies.
+    clip : bool
+        Cut off what lies outside of the image.
+    """
+    return MULTIBOX_PRIOR(
+        data, sizes=_floats(sizes), ratios=_floats(ratios), steps=_floats(steps),
+        offsets=_floats(offsets), clip=bool(clip),
+    )  # fmt: skip
+
+
+def multibox_transform_loc(
+    cls_prob: RelayExpr,
+    loc_pred: RelayExpr,
+    anchor: RelayExpr,
+    clip: bool = True,
+    threshold: float = 0.01,
+    variances: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
+    keep_background: bool = False,
+) -> TupleWrapper:
+    """Boxes with class and score from what a network says of anchors.
+
+    Parameters
+    ----------
+    cls_prob : relay.Expr
+        (batch, classes, anchors); class 0 is background.
+    loc_pred : relay.Expr
+        (batch, 4 * anchors): how each anchor moves.
+    anchor : relay.Expr
+        (1, anchors, 4).
+    clip : bool
+        Cut off what lies outside of the image.
+    threshold : float
+        Boxes of a lower score are background.
+    variances : sequence of float
+        The factors of the moves.
+    keep_background : bool
+        Whether background competes, is kept, and counts as class 0.
+
+    Returns
+    -------
+    tuple of relay.Expr
+        (batch, anchors, 6): class, score, left, top, right and bottom, those that count first, then
+        -1; and how many count.
+    """
+    call = MULTIBOX_TRANSFORM_LOC(
+        cls_prob, loc_pred, anchor, clip=bool(clip), threshold=as_float(threshold),
+        variances=_floats(variances), keep_background=bool(keep_background),
+    )  # fmt: skip
+    return TupleWrapper(call, 2)

@@ -1,0 +1,354 @@
+"""Suppressing boxes that overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TupleType, Type
+from tvm.relay.expr import TupleWrapper, const
+
+from ..attributes import as_float, as_int
+from ..registry import OpPattern, define_op
+from ..types import apply, expect, expect_dim, expect_tensor, product, shape_of_type, tensor
+
+
+class GetValidCountsAttrs(Attrs, key="relay.attrs.GetValidCountsAttrs"):
+    """Where a box has its class and its score."""
+
+    id_index: int = 0
+    score_index: int = 1
+
+
+class NonMaximumSuppressionAttrs(Attrs, key="relay.attrs.NonMaximumSuppressionAttrs"):
+    """What a box consists of, which boxes compete, and what is returned."""
+
+    force_suppress: bool = False
+    top_k: int = -1
+    coord_start: int = 2
+    score_index: int = 1
+    id_index: int = 0
+    return_indices: bool = True
+    invalid_to_bottom: bool = False
+
+
+class AllClassNonMaximumSuppressionAttrs(
+    Attrs, key="relay.attrs.AllClassNonMaximumSuppressionAttrs"
+):
+    """The framework whose results are given."""
+
+    output_format: str = "onnx"
+
+
+class RegularNonMaximumSuppressionAttrs(Attrs, key="relay.attrs.RegularNonMaximumSuppressionAttrs"):
+    """How many boxes are kept, and the thresholds."""
+
+    max_detections_per_class: int
+    max_detections: int
+    num_classes: int
+    iou_threshold: float
+    score_threshold: float
+
+
+def _valid_counts_type(attrs: GetValidCountsAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "vision.get_valid_counts", rank=3)
+    batch, boxes, _ = shape_of_type(data)
+    return TupleType(
+        (tensor((batch,), "int32"), data, tensor((batch, boxes), "int32"))
+    )  # fmt: skip
+
+
+def _nms_type(attrs: NonMaximumSuppressionAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "vision.non_max_suppression"
+    data = expect_tensor(arg_types[0], who, rank=3)
+    counts = expect_tensor(arg_types[1], who, "valid_count", 1)
+    batch, boxes, _ = shape_of_type(data)
+    expect_dim(shape_of_type(counts)[0], batch, who, "the number of valid counts")
+    _expect_numbers(arg_types[3:], who, ("max_output_size", "iou_threshold"))
+    if not attrs.return_indices:
+        return data
+    indices = expect_tensor(arg_types[2], who, "indices", 2)
+    expect_dim(shape_of_type(indices)[1], boxes, who, "the number of indices")
+    return TupleType((tensor((batch, boxes), "int32"), tensor((batch, 1), "int32")))
+
+
+def _all_class_type(attrs: AllClassNonMaximumSuppressionAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "vision.all_class_non_max_suppression"
+    boxes = expect_tensor(arg_types[0], who, "boxes", 3)
+    scores = expect_tensor(arg_types[1], who, "scores", 3)
+    batch, count, corners = shape_of_type(boxes)
+    expect_dim(corners, 4, who, "the numbers of a box")
+    expect_dim(shape_of_type(scores)[0], batch, who, "the batch of scores")
+    expect_dim(shape_of_type(scores)[2], count, who, "the number of scores")
+    _expect_numbers(
+        arg_types[2:], who, ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
+    )
+    classes = shape_of_type(scores)[1]
+    if attrs.output_format == "onnx":
+        rows = product((batch, classes, count))
+        return TupleType((tensor((rows, 3), "int64"), tensor((1,), "int64")))
+    expect(
+        attrs.output_format == "tensorflow",
+        f"{who} requires an output_format of onnx or tensorflow, got {attrs.output_format!r}",
+    )
+    rows = apply(lambda a, b: a * b, classes, count)
+    return TupleType(
+        (
+            tensor((batch, rows, 2), "int64"),
+            tensor((batch, rows), scores.dtype),
+            tensor((batch,), "int64"),
+        )
+    )
+
+
+def _regular_type(attrs: RegularNonMaximumSuppressionAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "vision.regular_non_max_suppression"
+    boxes = expect_tensor(arg_types[0], who, "boxes", 3)
+    scores = expect_tensor(arg_types[1], who, "scores", 3)
+    batch, count, corners = shape_of_type(boxes)
+    expect_dim(corners, 4, who, "the numbers of a box")
+    expect_dim(shape_of_type(scores)[0], batch, who, "the batch of scores")
+    expect_dim(shape_of_type(scores)[1], count, who, "the number of scores")
+    columns = shape_of_type(scores)[2]
+    expect(
+        not isinstance(columns, int) or attrs.num_classes <= columns,
+        f"{who} requires scores of {attrs.num_classes} classes, got {columns}",
+    )
+    most = attrs.max_detections
+    return TupleType(
+        (
+            tensor((batch, most, 4), boxes.dtype),
+            tensor((batch, most), boxes.dtype),
+            tensor((batch, most), boxes.dtype),
+            tensor((batch,), boxes.dtype),
+        )
+    )
+
+
+def _expect_numbers(arg_types: Sequence[Type], who: str, names: Sequence[str]) -> None:
+    for ty, name in zip(arg_types, names, strict=True):
+        shape = shape_of_type(expect_tensor(ty, who, name))
+        expect(shape in ((), (1,)), f"{who} requires one number for {name}, got {ty}")
+
+
+def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.generic.schedule_nms(outs)
+
+
+def _compute_nms(
+    attrs: NonMaximumSuppressionAttrs, inputs: Sequence[te.Tensor], out_type: Type
+) -> list[te.Tensor]:
+    found = topi.vision.non_max_suppression(
+        *inputs, attrs.force_suppress, attrs.top_k, attrs.coord_start, attrs.score_index,
+        attrs.id_index, attrs.return_indices, attrs.invalid_to_bottom,
+    )  # fmt: skip
+    return found if isinstance(found, list) else [found]
+
+
+_SCHEDULES = {"generic": _schedule, "cpu": _schedule}
+
+GET_VALID_COUNTS = define_op(
+    "vision.get_valid_counts",
+    GetValidCountsAttrs,
+    inputs=("data", "score_threshold"),
+    infer_type=_valid_counts_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: topi.vision.get_valid_counts(
+        inputs[0], inputs[1], attrs.id_index, attrs.score_index
+    ),
+    schedules=_SCHEDULES,
+)
+NON_MAX_SUPPRESSION = define_op(
+    "vision.non_max_suppression",
+    NonMaximumSuppressionAttrs,
+    inputs=("data", "valid_count", "indices", "max_output_size", "iou_threshold"),
+    infer_type=_nms_type,
+    fuse=OpPattern.OPAQUE,
+    compute=_compute_nms,
+    schedules=_SCHEDULES,
+)
+ALL_CLASS_NON_MAX_SUPPRESSION = define_op(
+    "vision.all_class_non_max_suppression",
+    AllClassNonMaximumSuppressionAttrs,
+    inputs=("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold"),
+    infer_type=_all_class_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: topi.vision.all_class_non_max_suppression(
+        *inputs, attrs.output_format
+    ),
+    schedules=_SCHEDULES,
+)
+REGULAR_NON_MAX_SUPPRESSION = define_op(
+    "vision.regular_non_max_suppression",
+    RegularNonMaximumSuppressionAttrs,
+    inputs=("boxes", "scores"),
+    infer_type=_regular_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: topi.vision.regular_non_max_suppression(
+        *inputs, attrs.max_detections_per_class, attrs.max_detections, attrs.num_classes,
+        attrs.iou_threshold, attrs.score_threshold,
+    ),
+    schedules=_SCHEDULES,
+)  # fmt: skip
+
+
+def _number(value: Any, dtype: str) -> RelayExpr:
+    return value if isinstance(value, RelayExpr) else const(value, dtype)
+
+
+def get_valid_counts(
+    data: RelayExpr, score_threshold: Any, id_index: int = 0, score_index: int = 1
+) -> TupleWrapper:
+    """Move the boxes above a score to the front.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        (batch, boxes, numbers of a box).
+    score_threshold : float or relay.Expr
+        The score that a box must exceed.
+    id_index : int
+        Where a box has its class, or a negative number; boxes of a negative class do not count.
+    score_index : int
+        Where a box has its score.
+
+    Returns
+    -------
+    tuple of relay.Expr
+        How many count, (batch,); the boxes, those that count first, then -1; their indices, then -1.
+    """
+    call = GET_VALID_COUNTS(
+        data, _number(score_threshold, "float32"), id_index=as_int(id_index),
+        score_index=as_int(score_index),
+    )  # fmt: skip
+    return TupleWrapper(call, 3)
+
+
+def non_max_suppression(
+    data: RelayExpr,
+    valid_count: RelayExpr,
+    indices: RelayExpr,
+    max_output_size: Any = -1,
+    iou_threshold: Any = 0.5,
+    force_suppress: bool = False,
+    top_k: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = 0,
+    return_indices: bool = True,
+    invalid_to_bottom: bool = False,
+) -> RelayExpr | TupleWrapper:
+    """Drop the boxes that overlap one of a higher score.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        (batch, boxes, numbers of a box).
+    valid_count : relay.Expr
+        How many boxes count, (batch,).
+    indices : relay.Expr
+        What to return for each box, (batch, boxes); with `return_indices`.
+    max_output_size : int or relay.Expr
+        How many boxes are kept at most; a negative number: all.
+    iou_threshold : float or relay.Expr
+        The intersection over union from which on a box is dropped; at most 0: none is.
+    force_suppress : bool
+        Whether boxes of other classes count too.
+    top_k : int
+        How many boxes of the highest scores take part; a number below 1: all.
+    coord_start, score_index, id_index : int
+        Where a box has its corners, its score and its class (negative: it has no class).
+    return_indices : bool
+        Return indices (batch, boxes) and their number (batch, 1), or the boxes.
+    invalid_to_bottom : bool
+        Move dropped boxes, which are all -1, behind the others.
+    """
+    call = NON_MAX_SUPPRESSION(
+        data, valid_count, indices, _number(max_output_size, "int32"),
+        _number(iou_threshold, "float32"), force_suppress=bool(force_suppress),
+        top_k=as_int(top_k), coord_start=as_int(coord_start), score_index=as_int(score_index),
+        id_index=as_int(id_index), return_indices=bool(return_indices),
+        invalid_to_bottom=bool(invalid_to_bottom),
+    )  # fmt: skip
+    return TupleWrapper(call, 2) if return_indices else call
+
+
+def all_class_non_max_suppression(
+    boxes: RelayExpr,
+    scores: RelayExpr,
+    max_output_boxes_per_class: Any = -1,
+    iou_threshold: Any = -1.0,
+    score_threshold: Any = -1.0,
+    output_format: str = "onnx",
+) -> TupleWrapper:
+    """Drop, in each class, the boxes that overlap one of a higher score.
+
+    Parameters
+    ----------
+    boxes : relay.Expr
+        (batch, boxes, 4): opposite corners.
+    scores : relay.Expr
+        (batch, classes, boxes).
+    max_output_boxes_per_class : int or relay.Expr
+        How many boxes a class keeps at most; a negative number: all.
+    iou_threshold : float or relay.Expr
+        The intersection over union above which a box is dropped.
+    score_threshold : float or relay.Expr
+        The score that a box must exceed.
+    output_format : str
+        "onnx" or "tensorflow".
+
+    Returns
+    -------
+    tuple of relay.Expr
+        "onnx": rows (batch, class, box), those that count first, and their number (1,).
+        "tensorflow": for each batch rows (class, box), the scores, and their number.
+    """
+    call = ALL_CLASS_NON_MAX_SUPPRESSION(
+        boxes, scores, _number(max_output_boxes_per_class, "int32"),
+        _number(iou_threshold, "float32"), _number(score_threshold, "float32"),
+        output_format=str(output_format),
+    )  # fmt: skip
+    return TupleWrapper(call, 2 if output_format == "onnx" else 3)
+
+
+def regular_non_max_suppression(
+    boxes: RelayExpr,
+    scores: RelayExpr,
+    max_detections_per_class: int,
+    max_detections: int,
+    num_classes: int,
+    iou_threshold: float,
+    score_threshold: float,
+) -> TupleWrapper:
+    """The best boxes over all classes, after suppression in each (TensorFlow Lite's regular form).
+
+    Parameters
+    ----------
+    boxes : relay.Expr
+        (batch, boxes, 4): opposite corners.
+    scores : relay.Expr
+        (batch, boxes, classes); the last `num_classes` count, those before are background.
+    max_detections_per_class, max_detections : int
+        How many boxes are kept in each class, and in all.
+    num_classes : int
+        The number of classes without background.
+    iou_threshold : float
+        The intersection over union above which a box is dropped.
+    score_threshold : float
+        The least score.
+
+    Returns
+    -------
+    tuple of relay.Expr
+        The boxes, their classes, their scores, and their numbers.
+    """
+    call = REGULAR_NON_MAX_SUPPRESSION(
+        boxes, scores, max_detections_per_class=as_int(max_detections_per_class),
+        max_detections=as_int(max_detections), num_classes=as_int(num_classes),
+        iou_threshold=as_float(iou_threshold), score_threshold=as_float(score_threshold),
+    )  # fmt: skip
+    return TupleWrapper(call, 4)

@@ -1,0 +1,243 @@
+"""Pooling of regions, and the regions that a network proposes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+
+from ..attributes import as_float, as_int, spread
+from ..layout_shapes import axes_extents, shape_in_layout
+from ..registry import OpPattern, define_op
+from ..types import TypeRelation, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+
+
+class ROIPoolAttrs(Attrs, key="relay.attrs.ROIPoolAttrs"):
+    """The extents of the results, and the factor from regions to maps."""
+
+    pooled_size: tuple[int, ...]
+    spatial_scale: float
+    layout: str = "NCHW"
+
+
+class ROIAlignAttrs(ROIPoolAttrs, key="relay.attrs.ROIAlignAttrs"):
+    """As `ROIPoolAttrs`; how many samples an axis of a bin has, and what is made of them."""
+
+    sample_ratio: int = -1
+    mode: str = "avg"
+
+
+class ProposalAttrs(Attrs, key="relay.attrs.ProposalAttrs"):
+    """The anchors, and how regions are sorted out."""
+
+    scales: tuple[float, ...]
+    ratios: tuple[float, ...]
+    feature_stride: int
+    threshold: float
+    rpn_pre_nms_top_n: int
+    rpn_post_nms_top_n: int
+    rpn_min_size: int
+    iou_loss: bool
+
+
+def _regions_type(who: str) -> TypeRelation:
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        data = expect_tensor(arg_types[0], who, rank=4)
+        regions = expect_tensor(arg_types[1], who, "rois", 2)
+        count, numbers = shape_of_type(regions)
+        expect_dim(numbers, 5, who, "the numbers of a region")
+        expect(
+            attrs.layout in ("NCHW", "NHWC"),
+            f"{who} requires a layout of NCHW or NHWC, got {attrs.layout!r}",
+        )
+        expect(
+            getattr(attrs, "mode", "avg") in ("avg", "max"),
+            f"{who} requires a mode of avg or max, got {getattr(attrs, 'mode', '')!r}",
+        )
+        extents = axes_extents(shape_of_type(data), attrs.layout, who)
+        extents["N"] = count
+        extents.update(zip("HW", attrs.pooled_size, strict=True))
+        return tensor(shape_in_layout(extents, attrs.layout), data.dtype)
+
+    return relation
+
+
+def _proposal_type(attrs: ProposalAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "vision.proposal"
+    scores = expect_tensor(arg_types[0], who, "cls_prob", 4)
+    moves = expect_tensor(arg_types[1], who, "bbox_pred", 4)
+    image = expect_tensor(arg_types[2], who, "im_info", 2)
+    anchors = len(attrs.scales) * len(attrs.ratios)
+    batch, channels, height, width = shape_of_type(scores)
+    expect_dim(channels, 2 * anchors, who, "the channels of cls_prob")
+    for value, wanted in zip(
+        shape_of_type(moves), (batch, 4 * anchors, height, width), strict=True
+    ):
+        expect_dim(value, wanted, who, "a dimension of bbox_pred")
+    expect_dim(shape_of_type(image)[0], batch, who, "the batch of im_info")
+    expect_dim(shape_of_type(image)[1], 3, who, "the second dimension of im_info")
+    expect(attrs.rpn_post_nms_top_n > 0, f"{who} requires a positive rpn_post_nms_top_n")
+    return tensor((apply(lambda b: b * attrs.rpn_post_nms_top_n, batch), 5), scores.dtype)
+
+
+def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.generic.schedule_roi_align(outs)
+
+
+_SCHEDULES = {"generic": _schedule, "cpu": _schedule}
+_ALIGN = {"NCHW": topi.vision.roi_align_nchw, "NHWC": topi.vision.roi_align_nhwc}
+_POOL = {"NCHW": topi.vision.roi_pool_nchw, "NHWC": topi.vision.roi_pool_nhwc}
+
+ROI_ALIGN = define_op(
+    "vision.roi_align",
+    ROIAlignAttrs,
+    inputs=("data", "rois"),
+    infer_type=_regions_type("vision.roi_align"),
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [
+        _ALIGN[attrs.layout](
+            *inputs, attrs.pooled_size, attrs.spatial_scale, attrs.mode, attrs.sample_ratio
+        )
+    ],
+    schedules=_SCHEDULES,
+)
+ROI_POOL = define_op(
+    "vision.roi_pool",
+    ROIPoolAttrs,
+    inputs=("data", "rois"),
+    infer_type=_regions_type("vision.roi_pool"),
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [
+        _POOL[attrs.layout](*inputs, attrs.pooled_size, attrs.spatial_scale)
+    ],
+    schedules=_SCHEDULES,
+)
+PROPOSAL = define_op(
+    "vision.proposal",
+    ProposalAttrs,
+    inputs=("cls_prob", "bbox_pred", "im_info"),
+    infer_type=_proposal_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.vision.proposal(
+            *inputs, attrs.scales, attrs.ratios, attrs.feature_stride, attrs.threshold,
+            attrs.rpn_pre_nms_top_n, attrs.rpn_post_nms_top_n, attrs.rpn_min_size, attrs.iou_loss,
+        )
+    ],
+    schedules=_SCHEDULES,
+)  # fmt: skip
+
+
+def roi_align(
+    data: RelayExpr,
+    rois: RelayExpr,
+    pooled_size: int | Sequence[int],
+    spatial_scale: float,
+    sample_ratio: int = -1,
+    layout: str = "NCHW",
+    mode: str = "avg",
+) -> RelayExpr:
+    """Pool regions of maps by interpolated samples.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The maps.
+    rois : relay.Expr
+        (regions, 5): the batch's index, left, top, right and bottom.
+    pooled_size : int or pair of int
+        The height and width of the results.
+    spatial_scale : float
+        The factor from the regions' coordinates to the maps'.
+    sample_ratio : int
+        Samples along each axis of a bin; below 1: as many as the bin is wide, rounded up.
+    layout : str
+        "NCHW" or "NHWC".
+    mode : str
+        "avg" or "max".
+    """
+    return ROI_ALIGN(
+        data, rois, pooled_size=spread(pooled_size, 2), spatial_scale=as_float(spatial_scale),
+        sample_ratio=as_int(sample_ratio), layout=str(layout), mode=str(mode),
+    )  # fmt: skip
+
+
+def roi_pool(
+    data: RelayExpr,
+    rois: RelayExpr,
+    pooled_size: int | Sequence[int],
+    spatial_scale: float,
+    layout: str = "NCHW",
+) -> RelayExpr:
+    """The greatest element in each bin of each region; 0 in empty bins.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The maps.
+    rois : relay.Expr
+        (regions, 5): the batch's index, left, top, right and bottom.
+    pooled_size : int or pair of int
+        The height and width of the results.
+    spatial_scale : float
+        The factor from the regions' coordinates to the maps'.
+    layout : str
+        "NCHW" or "NHWC".
+    """
+    return ROI_POOL(
+        data, rois, pooled_size=spread(pooled_size, 2), spatial_scale=as_float(spatial_scale),
+        layout=str(layout),
+    )  # fmt: skip
+
+
+def proposal(
+    cls_prob: RelayExpr,
+    bbox_pred: RelayExpr,
+    im_info: RelayExpr,
+    scales: Sequence[float],
+    ratios: Sequence[float],
+    feature_stride: int,
+    threshold: float,
+    rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int,
+    rpn_min_size: int,
+    iou_loss: bool,
+) -> RelayExpr:
+    """The regions of the highest scores that do not overlap much.
+
+    Parameters
+    ----------
+    cls_prob : relay.Expr
+        (batch, 2 * anchors, height, width): background, then foreground.
+    bbox_pred : relay.Expr
+        (batch, 4 * anchors, height, width): how each anchor moves.
+    im_info : relay.Expr
+        (batch, 3): the image's height, width and scale.
+    scales, ratios : sequence of float
+        Of the anchors.
+    feature_stride : int
+        The distance of anchors in the image.
+    threshold : float
+        The intersection over union above which a region is dropped.
+    rpn_pre_nms_top_n, rpn_post_nms_top_n : int
+        How many regions take part in the suppression, and how many are wanted.
+    rpn_min_size : int
+        The least extent of a region.
+    iou_loss : bool
+        Whether the predictions move corners, rather than the center and extents.
+
+    Returns
+    -------
+    relay.Expr
+        (batch * rpn_post_nms_top_n, 5): the batch's index and the corners.
+    """
+    return PROPOSAL(
+        cls_prob, bbox_pred, im_info, scales=tuple([as_float(s) for s in scales]),
+        ratios=tuple([as_float(r) for r in ratios]), feature_stride=as_int(feature_stride),
+        threshold=as_float(threshold), rpn_pre_nms_top_n=as_int(rpn_pre_nms_top_n),
+        rpn_post_nms_top_n=as_int(rpn_post_nms_top_n), rpn_min_size=as_int(rpn_min_size),
+        iou_loss=bool(iou_loss),
+    )  # fmt: skip

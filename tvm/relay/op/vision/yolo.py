@@ -1,0 +1,64 @@
+"""Darknet's reorganisation of feature maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+
+from ..attributes import as_int
+from ..registry import OpPattern, define_op
+from ..types import Dim, apply, expect, expect_tensor, shape_of_type, tensor
+
+
+class YoloReorgAttrs(Attrs, key="relay.attrs.YoloReorgAttrs"):
+    """The extent of patches."""
+
+    stride: int = 1
+
+
+def _reorg_type(attrs: YoloReorgAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "vision.yolo_reorg"
+    data = expect_tensor(arg_types[0], who, rank=4)
+    batch, channels, height, width = shape_of_type(data)
+    expect(attrs.stride > 0, f"{who} requires a positive stride, got {attrs.stride}")
+    square = attrs.stride**2
+    for extent, divisor, what in (
+        (channels, square, "channels"), (height, attrs.stride, "rows"), (width, attrs.stride, "columns"),
+    ):  # fmt: skip
+        expect(
+            not isinstance(extent, int) or extent % divisor == 0,
+            f"{who} requires {what} divisible by {divisor}, got {extent}",
+        )
+
+    def part(extent: Dim) -> Dim:
+        return apply(lambda e: e // attrs.stride, extent)
+
+    shape = (batch, apply(lambda c: c * square, channels), part(height), part(width))
+    return tensor(shape, data.dtype)
+
+
+YOLO_REORG = define_op(
+    "vision.yolo_reorg",
+    YoloReorgAttrs,
+    inputs=("data",),
+    infer_type=_reorg_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [topi.vision.reorg(inputs[0], attrs.stride)],
+)
+
+
+def yolo_reorg(data: RelayExpr, stride: int) -> RelayExpr:
+    """Move each `stride` x `stride` patch of places to channels, in Darknet's order.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        (batch, channels, height, width); channels divisible by the stride's square.
+    stride : int
+        The extent of patches.
+    """
+    return YOLO_REORG(data, stride=as_int(stride))

@@ -1,0 +1,14 @@
+"""Darknet's reorganisation in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def reorg_python(a_np: np.ndarray, stride: int) -> np.ndarray:
+    """Move each `stride` x `stride` patch of places to channels, in Darknet's order."""
+    batch, channels, height, width = a_np.shape
+    depth = channels // stride**2
+    wide = a_np.reshape(batch, depth, height, stride, width, stride)
+    moved = wide.transpose(0, 3, 5, 1, 2, 4)
+    return moved.reshape(batch, channels * stride**2, height // stride, width // stride)

@@ -1,0 +1,161 @@
+"""Averages (or maxima) of interpolated samples in a grid over each region."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tvm import te, tir
+from tvm.ir.expr import PrimExpr
+from tvm.tir.ir_builder import IRBuilder
+
+from ...utils import dims
+
+
+class _Side(NamedTuple):
+    """How one axis of a sample is interpolated: two places, and the weight of the second."""
+
+    low: PrimExpr
+    high: PrimExpr
+    weight: PrimExpr
+    is_inside: PrimExpr
+
+
+def roi_align_nchw(
+    data: te.Tensor,
+    rois: te.Tensor,
+    pooled_size: int | Sequence[int],
+    spatial_scale: float,
+    mode: Any = "avg",
+    sample_ratio: int = -1,
+) -> te.Tensor:
+    """Pool regions of maps by interpolated samples.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        (batch, channels, height, width).
+    rois : te.Tensor
+        (regions, 5): the batch's index, left, top, right and bottom.
+    pooled_size : int or pair of int
+        The height and width of the results.
+    spatial_scale : float
+        The factor from the regions' coordinates to the maps'.
+    mode : str
+        "avg" or "max".
+    sample_ratio : int
+        Samples along each axis of a bin; below 1: as many as the bin is wide, rounded up.
+    """
+    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NCHW")
+
+
+def roi_align_nhwc(
+    data: te.Tensor,
+    rois: te.Tensor,
+    pooled_size: int | Sequence[int],
+    spatial_scale: float,
+    mode: Any = "avg",
+    sample_ratio: int = -1,
+) -> te.Tensor:
+    """As `roi_align_nchw`, of maps with channels last."""
+    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NHWC")
+
+
+def _roi_align(
+    data: te.Tensor,
+    rois: te.Tensor,
+    pooled_size: int | Sequence[int],
+    scale: float,
+    mode: Any,
+    sample_ratio: int,
+    layout: str,
+) -> te.Tensor:
+    name = mode.decode() if isinstance(mode, bytes) else str(mode)
+    if name not in ("avg", "max"):
+        raise ValueError(f"roi_align requires a mode of avg or max, got {mode!r}")
+    pooled = (pooled_size, pooled_size) if isinstance(pooled_size, int) else tuple(pooled_size)
+    arranged = arrangement(layout)
+    extents = dict(zip(layout, dims(data.shape), strict=True))
+    regions = dims(rois.shape)[0]
+    shape = arranged(regions, extents["C"], *pooled)
+
+    def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
+        ib = tir.ir_builder.create()
+        maps, boxes, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
+        start = 0.0 if name == "avg" else tir.min_value(data.dtype)
+        with ib.for_range(0, regions, "r", kind="parallel") as r:
+            b = ib.let("b", boxes[r, 0].astype("int32"))
+            # the regions' own dtype: coordinates of half precision would be too coarse in maps
+            top, height, rows = _bins(ib, boxes[r, 2], boxes[r, 4], scale, pooled[0], sample_ratio)
+            left, width, columns = _bins(
+                ib, boxes[r, 1], boxes[r, 3], scale, pooled[1], sample_ratio
+            )
+            share = ib.let("share", 1.0 / tir.max(rows * columns, 1).astype("float32"))
+            with ib.for_range(0, pooled[0], "py") as py, ib.for_range(0, pooled[1], "px") as px:
+                with ib.for_range(0, extents["C"], "c") as c:
+                    out[arranged(r, c, py, px)] = tir.cast(start, data.dtype)
+                with ib.for_range(0, rows, "sy") as sy, ib.for_range(0, columns, "sx") as sx:
+                    y = _side(ib, _sample(top, height, rows, py, sy), extents["H"], "y")
+                    x = _side(ib, _sample(left, width, columns, px, sx), extents["W"], "x")
+                    with ib.for_range(0, extents["C"], "c") as c:
+                        value = _interpolate(lambda v, u: maps[arranged(b, c, v, u)], y, x)
+                        place = arranged(r, c, py, px)
+                        if name == "max":
+                            out[place] = tir.max(out[place], value.astype(data.dtype))
+                        else:
+                            out[place] = out[place] + (value * share).astype(data.dtype)
+        return ib.get()
+
+    return te.extern([shape], [data, rois], body, dtype=data.dtype, name="roi_align")
+
+
+def arrangement(layout: str) -> Callable[[Any, Any, Any, Any], tuple[Any, ...]]:
+    """Indices (or extents) of batch, channel, row and column in a layout."""
+
+    def arranged(n: Any, c: Any, y: Any, x: Any) -> tuple[Any, ...]:
+        at = {"N": n, "C": c, "H": y, "W": x}
+        return tuple([at[axis] for axis in layout])
+
+    return arranged
+
+
+def _bins(
+    ib: IRBuilder, low: PrimExpr, high: PrimExpr, scale: float, pooled: int, ratio: int
+) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
+    """Along one axis: where the region starts, the width of a bin, the samples in a bin."""
+    start = ib.let("start", low.astype("float32") * tir.const(scale, "float32"))
+    extent = high.astype("float32") * tir.const(scale, "float32") - start
+    width = ib.let("width", tir.max(extent, 1.0) / tir.const(pooled, "float32"))
+    if ratio > 0:
+        return start, width, tir.const(ratio, "int32")
+    return start, width, ib.let("samples", tir.ceil(width).astype("int32"))
+
+
+def _sample(start: PrimExpr, width: PrimExpr, count: PrimExpr, at: Any, n: Any) -> PrimExpr:
+    return (
+        start
+        + at.astype("float32") * width
+        + (n.astype("float32") + 0.5) * width / count.astype("float32")
+    )
+
+
+def _side(ib: IRBuilder, place: PrimExpr, extent: Any, name: str) -> _Side:
+    """The neighbours of a sample along one axis; samples beyond one element outside count as 0."""
+    raw = ib.let(f"{name}_raw", place)
+    last = tir.const(extent - 1, "int32") if isinstance(extent, int) else extent - 1
+    is_inside = ib.let(f"{name}_inside", tir.all(raw >= -1.0, raw <= (last + 1).astype("float32")))
+    held = ib.let(name, tir.min(tir.max(raw, 0.0), last.astype("float32")))
+    low = ib.let(f"{name}_low", tir.floor(held).astype("int32"))
+    high = ib.let(f"{name}_high", tir.min(low + 1, last))
+    weight = ib.let(f"{name}_weight", held - low.astype("float32"))
+    return _Side(low, high, weight, is_inside)
+
+
+def _interpolate(value: Callable[[Any, Any], PrimExpr], y: _Side, x: _Side) -> PrimExpr:
+    def at(v: PrimExpr, u: PrimExpr) -> PrimExpr:
+        return value(v, u).astype("float32")
+
+    upper = at(y.low, x.low) * (1.0 - x.weight) + at(y.low, x.high) * x.weight
+    lower = at(y.high, x.low) * (1.0 - x.weight) + at(y.high, x.high) * x.weight
+    mixed = upper * (1.0 - y.weight) + lower * y.weight
+    return tir.Select(tir.all(y.is_inside, x.is_inside), mixed, tir.const(0.0, "float32"))

@@ -1,0 +1,5 @@
+"""Operators of single-shot detectors."""
+
+from .multibox import multibox_detection, multibox_prior, multibox_transform_loc
+
+__all__ = ["multibox_detection", "multibox_prior", "multibox_transform_loc"]
