@@ -1,6 +1,6 @@
 """The ONNX importer."""
 
-from . import math, movement, nn, recurrent, reduction
-from .importer import from_onnx
+from . import control, math, movement, nn, quantized, recurrent, reduction, sequences
+from .model import from_onnx
 
 __all__ = ["from_onnx"]

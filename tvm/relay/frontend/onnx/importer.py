@@ -1,161 +1,116 @@
-"""From an ONNX graph to a relay function."""
+"""From an ONNX graph to relay expressions: names, inputs, nodes, functions."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from tvm.error import TVMError, suggest
-from tvm.ir.expr import RelayExpr
-from tvm.ir.module import IRModule
-from tvm.relay.analysis import free_vars
-from tvm.relay.expr import Tuple, Var, var
-from tvm.relay.frontend.common import (
-    ExprFolder,
-    Unsupported,
-    as_exprs,
-    constant,
-    infer_type,
-    refuse,
-)
-from tvm.relay.function import Function
+from tvm.relay.expr import Var, var
+from tvm.relay.frontend.common import ExprFolder, as_exprs, constant, infer_type
 from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import ndarray as nd
 
-from .registry import CONVERTERS, OnnxNode
+from .functions import Attributes, function_of, type_proto_of
+from .registry import CONVERTERS, Items, Nothing, OnnxNode, Value
+from .tensors import attribute_value, tensor_array, tensor_dtype
 
-_HINT = "export with another opset, or simplify the model so that these operators go away"
-
-
-def from_onnx(
-    model: Any,
-    shape: Mapping[str, Sequence[int]] | None = None,
-    dtype: str | Mapping[str, str] = "float32",
-    opset: int | None = None,
-    freeze_params: bool = True,
-    convert_config: Mapping[str, Any] | None = None,
-    export_node_renamed_model_path: str | None = None,
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """Import an ONNX model.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto or str
-        The model or the path of its file.
-    shape : dict of str to tuple, optional
-        Input shapes, where the model leaves dimensions open.
-    dtype : str or dict of str to str
-        Element types of inputs that the model has no type for.
-    opset : int, optional
-        Overrides the model's opset.
-    freeze_params : bool
-        Make weights constants of the function; otherwise they are parameters, returned as dict.
-    convert_config, export_node_renamed_model_path
-        Have to be left out: there are no options, and nodes keep their names.
-
-    Returns
-    -------
-    (IRModule, dict of str to NDArray)
-        The module, and the values of its parameters (none if they are frozen).
-
-    Raises
-    ------
-    OpNotImplemented
-        With a list of all nodes whose operators are not supported.
-    """
-    if convert_config or export_node_renamed_model_path:
-        raise TVMError("from_onnx has no convert_config and renames no nodes, leave them out")
-    model = _load(model)
-    opsets = {entry.domain: entry.version for entry in model.opset_import}
-    version = opset or opsets.get("", opsets.get("ai.onnx", 1))
-    importer = GraphImporter(dict(shape or {}), dtype, version, freeze_params)
-    importer.check_operators(model)
-    outputs = importer.run(model.graph)
-    body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
-    used = free_vars(body)
-    names = {v.name_hint for v in used}
-    inputs = [v for name, v in importer.inputs.items() if isinstance(v, Var)]
-    weights = [v for v in used if v.name_hint in importer.params]
-    params = {name: value for name, value in importer.params.items() if name in names}
-    return IRModule.from_expr(Function([*inputs, *weights], body)), params
-
-
-def _load(model: Any) -> Any:
-    try:
-        import onnx
-    except ImportError:
-        raise TVMError(
-            "from_onnx requires the onnx package", hint="pip install pytvm[onnx]"
-        ) from None
-    if isinstance(model, onnx.ModelProto):
-        return model
-    if not isinstance(model, (str, bytes)) and not hasattr(model, "__fspath__"):
-        raise TypeError(f"from_onnx requires a ModelProto or a path, got {type(model).__name__}")
-    try:
-        return onnx.load(model)
-    except Exception as error:
-        if isinstance(error, OSError):
-            raise
-        raise TVMError(f"from_onnx requires an ONNX file, {model!r} is none: {error}") from error
+Opsets = Mapping[str, int]
 
 
 class GraphImporter:
-    """Names of an ONNX graph and the expressions they stand for."""
+    """Names of an ONNX graph and the values they stand for.
+
+    Parameters
+    ----------
+    shapes, dtype : of inputs that the model leaves open.
+    opsets : the version of each domain.
+    freeze : make weights constants rather than parameters.
+    functions : the model's own, by domain and name.
+    bound : values of inputs that become constants.
+    like : values (arrays, lists of arrays, None) that inputs are shaped like.
+    """
 
     def __init__(
         self,
-        shapes: dict[str, Sequence[int]],
+        shapes: Mapping[str, Sequence[int]],
         dtype: str | Mapping[str, str],
-        opset: int,
-        freeze: bool,
+        opsets: Opsets,
+        freeze: bool = True,
+        functions: Mapping[tuple[str, str], Any] | None = None,
+        bound: Mapping[str, Any] | None = None,
+        like: Mapping[str, Any] | None = None,
+        folder_of: str = "",
     ) -> None:
         self.shapes = shapes
         self.dtype = dtype
-        self.opset = opset
+        self.opsets = opsets
         self.freeze = freeze
-        self.values: dict[str, RelayExpr] = {}
-        self.inputs: dict[str, RelayExpr] = {}
+        self.functions = functions or {}
+        self.bound = bound or {}
+        self.like = like or {}
+        self.folder_of = folder_of  # the folder of external data
+        self.values: dict[str, Value] = {}
+        self.inputs: dict[str, Value] = {}
         self.params: dict[str, nd.NDArray] = {}
         self.folder = ExprFolder()
+        self.attributes: Attributes = {}  # of the function that is being imported
+        self.names: dict[int, str] = {}
 
-    def check_operators(self, model: Any) -> None:
-        """Refuse the model with one error if operators are unknown."""
-        unknown = [node for node in _all_nodes(model.graph) if _key(node) not in CONVERTERS]
-        if unknown:
-            shapes = _known_shapes(model)
-            raise refuse("ONNX", [
-                Unsupported(_key(n), n.name or n.output[0], [shapes.get(i, i) for i in n.input])
-                for n in unknown
-            ], _HINT)  # fmt: skip
-
-    def run(self, graph: Any) -> list[RelayExpr]:
-        """The outputs of the graph as expressions."""
+    def run(self, graph: Any) -> list[Value]:
+        """The outputs of the graph."""
         self._add_initializers(graph)
         self._add_inputs(graph)
-        self._convert_nodes(graph)
+        self._convert_nodes(graph.node)
         return [self._named(output.name) for output in graph.output]
 
-    def subgraph(self, graph: Any, bound: Mapping[str, RelayExpr]) -> list[RelayExpr]:
+    def subgraph(self, graph: Any, bound: Mapping[str, Value]) -> list[Value]:
         """The outputs of a subgraph; names of the outer graph stay visible."""
-        outer = dict(self.values)
-        self.values.update(bound)
-        self._add_initializers(graph)
-        self._convert_nodes(graph)
-        outputs = [self._named(output.name) for output in graph.output]
-        self.values = outer
-        return outputs
+        with self._scope({**self.values, **bound}):
+            self._add_initializers(graph)
+            self._convert_nodes(graph.node)
+            return [self._named(output.name) for output in graph.output]
 
-    def _named(self, name: str) -> RelayExpr:
+    def _call(self, function: Any, view: OnnxNode) -> list[Value]:
+        """The outputs of a function's body; of the outer graph it sees its inputs alone."""
+        absent = [None] * (len(function.input) - len(view.inputs))
+        inputs = zip(function.input, [*view.inputs, *absent], strict=False)
+        opsets = {entry.domain: entry.version for entry in function.opset_import}
+        defaults = {a.name: attribute_value(a) for a in function.attribute_proto}
+        outer = self.opsets, self.attributes
+        with self._scope({name: value for name, value in inputs if value is not None}):
+            self.opsets = {**self.opsets, **opsets}
+            self.attributes = {**defaults, **view.attrs}
+            self._convert_nodes(function.node)
+            results = [self.values.get(name, Nothing()) for name in function.output]
+        self.opsets, self.attributes = outer
+        return results
+
+    @contextmanager
+    def _scope(self, values: dict[str, Value]) -> Iterator[None]:
+        outer, self.values = self.values, values
+        try:
+            yield
+        finally:
+            self.values = outer
+
+    def _named(self, name: str) -> Value:
         if name not in self.values:
             raise TVMError(f"the ONNX graph uses {name!r} before anything computes it")
         return self.values[name]
 
-    def _add_initializers(self, graph: Any) -> None:
-        from onnx import numpy_helper
+    def _optional(self, name: str) -> Value | None:
+        """An input of a node: None if it is left out, or left out of the function around."""
+        if not name or (name not in self.values and self.attributes is not None):
+            return None
+        return self._named(name)
 
+    def _add_initializers(self, graph: Any) -> None:
         for tensor in graph.initializer:
-            array = numpy_helper.to_array(tensor)
+            array = tensor_array(tensor, self.folder_of)
             if self.freeze or array.dtype.kind not in "fV":
                 self.values[tensor.name] = constant(array)
             else:
@@ -172,11 +127,32 @@ class GraphImporter:
                     hint=suggest(name, names),
                 )
         for value in declared:
-            self.values[value.name] = self.inputs[value.name] = self._input_var(value)
+            self.values[value.name] = self.inputs[value.name] = self._input(value)
+
+    def _input(self, value: Any) -> Value:
+        if value.name in self.bound:
+            return _bound(self.bound[value.name])
+        kind = value.type.WhichOneof("value")
+        if value.name in self.like:
+            return self._input_like(value.name, self.like[value.name])
+        if kind not in ("tensor_type", None):
+            raise TVMError(
+                f"from_onnx requires tensors as inputs, {value.name!r} is a {kind[:-5]}",
+                hint="its length has to be known: run it by tvm.contrib.onnx_backend",
+            )
+        return self._input_var(value)
+
+    def _input_like(self, name: str, example: Any) -> Value:
+        if example is None:
+            return Nothing()
+        if isinstance(example, (list, tuple)):
+            return Items(tuple([
+                self._input_like(f"{name}.{i}", item) for i, item in enumerate(example)
+            ]))  # fmt: skip
+        found = nd.array(np.zeros((), example.dtype)).dtype
+        return var(name, shape=example.shape, dtype=found)
 
     def _input_var(self, value: Any) -> Var:
-        import onnx
-
         tensor = value.type.tensor_type
         dims = [
             d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else AnyDim()
@@ -189,74 +165,81 @@ class GraphImporter:
                 f"got the shape {tuple(shape)}"
             )
         if tensor.elem_type:
-            dtype = str(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+            dtype = tensor_dtype(tensor.elem_type)
         else:
             dtype = self.dtype if isinstance(self.dtype, str) else self.dtype[value.name]
         return var(value.name, shape=shape, dtype=dtype)
 
-    def _convert_nodes(self, graph: Any) -> None:
-        for node in graph.node:
+    def _convert_nodes(self, nodes: Any) -> None:
+        for node in nodes:
             outputs = self._convert(node)
-            for name, expr in zip(node.output, outputs, strict=False):
-                if name:
-                    self.values[name] = expr
+            for name, value in zip(node.output, outputs, strict=False):
+                if name and not (isinstance(value, Nothing) and node.op_type not in _OPTIONALS):
+                    self.values[name] = value
 
-    def _convert(self, node: Any) -> list[RelayExpr]:
-        view = OnnxNode(
+    def _view(self, node: Any) -> OnnxNode:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        attrs = {}
+        for attr in node.attribute:
+            if not attr.ref_attr_name:
+                attrs[attr.name] = attribute_value(attr)
+            elif attr.ref_attr_name in self.attributes:
+                attrs[attr.name] = self.attributes[attr.ref_attr_name]
+        return OnnxNode(
             op_type=node.op_type,
-            name=node.name or (node.output[0] if node.output else ""),
-            inputs=[self._named(name) if name else None for name in node.input],
-            attrs={attr.name: _attribute(attr) for attr in node.attribute},
-            opset=self.opset,
+            name=node.name or next((name for name in node.output if name), ""),
+            inputs=[self._optional(name) for name in node.input],
+            attrs=attrs,
+            opset=self.opsets.get(domain, self.opsets.get("ai.onnx", 1) if not domain else 1),
             output_count=len(node.output),
             values=self.params,
             import_graph=self.subgraph,
+            domain=domain,
         )
+
+    def _convert(self, node: Any) -> list[Value]:
+        view = self._view(node)
         try:
-            results = [self.folder.fold(e) for e in as_exprs(CONVERTERS[_key(node)](view))]
-            for result in results:
-                infer_type(result)
-            return results
+            local = self.functions.get((node.domain, node.op_type))
+            if local is not None:
+                return self._call(local, view)
+            if convert := CONVERTERS.get(node_key(node)):
+                return [self._settled(value) for value in as_values(convert(view))]
+            inputs = [type_proto_of(value) for value in view.inputs]
+            return self._call(function_of(node, view, inputs, self.attributes), view)
         except TVMError as error:
             raise error.add_context(f"ONNX node {view.name} ({node.op_type})") from None
 
+    def _settled(self, value: Value) -> Value:
+        """Constant parts computed, and the type inferred."""
+        if isinstance(value, Items):
+            return Items(tuple([self._settled(field) for field in value.fields]))
+        if isinstance(value, Nothing):
+            return value
+        result = self.folder.fold(value)
+        infer_type(result)
+        return result
 
-def _key(node: Any) -> str:
+
+# operators whose result may be an optional without a value
+_OPTIONALS = ("Optional", "Identity", "If", "Loop")
+
+
+def node_key(node: Any) -> str:
+    """The name of a node's operator, with the domain if it is not ONNX's own."""
     return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
 
 
-def _all_nodes(graph: Any) -> Iterator[Any]:
-    """Nodes of a graph and of the graphs in their attributes."""
-    for node in graph.node:
-        yield node
-        for attr in node.attribute:
-            for inner in [attr.g, *attr.graphs] if attr.HasField("g") else attr.graphs:
-                yield from _all_nodes(inner)
+def as_values(result: Any) -> list[Value]:
+    """The outputs of a converter."""
+    if isinstance(result, (Items, Nothing)):
+        return [result]
+    return as_exprs(result)
 
 
-def _known_shapes(model: Any) -> dict[str, str]:
-    """Texts such as ``x: float32[1, 3]``, by name, as far as ONNX can infer them."""
-    import onnx
-
-    with contextlib.suppress(Exception):
-        model = onnx.shape_inference.infer_shapes(model)
-    graph = model.graph
-    texts = {t.name: f"{t.name}: {list(t.dims)}" for t in graph.initializer}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        dims = [d.dim_value or d.dim_param or "?" for d in value.type.tensor_type.shape.dim]
-        texts[value.name] = f"{value.name}: [{', '.join(str(d) for d in dims)}]"
-    return texts
-
-
-def _attribute(attr: Any) -> Any:
-    """An attribute's value; texts decoded, tensors as arrays, graphs as they are."""
-    import onnx
-
-    value = onnx.helper.get_attribute_value(attr)
-    if isinstance(value, bytes):
-        return value.decode("utf8", errors="replace")
-    if isinstance(value, onnx.TensorProto):
-        return onnx.numpy_helper.to_array(value)
-    if isinstance(value, (list, tuple)) or type(value).__name__.startswith("Repeated"):
-        return [v.decode("utf8") if isinstance(v, bytes) else v for v in value]
-    return value
+def _bound(value: Any) -> Value:
+    if value is None:
+        return Nothing()
+    if isinstance(value, (list, tuple)):
+        return Items(tuple([_bound(item) for item in value]))
+    return constant(value)

@@ -13,7 +13,8 @@ from tvm.relay.expr import const
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
 
-from .registry import CONVERTERS, OnnxNode, onnx_op
+from .registry import CONVERTERS, Nothing, OnnxNode, Value, onnx_op
+from .tensors import tensor_dtype
 
 _UNARY = {
     "Abs": _op.abs, "Acos": _op.acos, "Acosh": _op.acosh, "Asin": _op.asin, "Asinh": _op.asinh,
@@ -37,8 +38,13 @@ for _name, _function in _BINARY.items():
     CONVERTERS[_name] = lambda node, f=_function: f(node[0], node[1])  # type: ignore[misc]
 
 
-@onnx_op("Identity", "Dropout")
-def _identity(node: OnnxNode) -> list[RelayExpr]:
+@onnx_op("Identity")
+def _identity(node: OnnxNode) -> Value:
+    return Nothing() if node.inputs[0] is None else node.inputs[0]
+
+
+@onnx_op("Dropout")
+def _dropout(node: OnnxNode) -> list[RelayExpr]:
     mask = _op.ones_like(node[0]).astype("bool") if node.output_count > 1 else None
     return [node[0]] if mask is None else [node[0], mask]
 
@@ -104,11 +110,8 @@ def _where(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("Cast", "CastLike")
 def _cast(node: OnnxNode) -> RelayExpr:
-    from onnx.helper import tensor_dtype_to_np_dtype
-
-    if node.op_type == "CastLike":
-        return _op.cast(node[0], node.dtype(1))
-    return _op.cast(node[0], str(tensor_dtype_to_np_dtype(node.attr("to"))))
+    dtype = node.dtype(1) if node.op_type == "CastLike" else tensor_dtype(node.attr("to"))
+    return _op.cast(node[0], dtype)
 
 
 @onnx_op("BitShift")
@@ -261,10 +264,8 @@ def _constant_of_shape(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("EyeLike")
 def _eye_like(node: OnnxNode) -> RelayExpr:
-    from onnx.helper import tensor_dtype_to_np_dtype
-
     given = node.attr("dtype")
-    dtype = str(tensor_dtype_to_np_dtype(given)) if given else node.dtype(0)
+    dtype = tensor_dtype(given) if given else node.dtype(0)
     return constant(np.eye(*node.shape(0), k=node.attr("k", 0)), dtype)
 
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.expr import Constant, If, Tuple, TupleGetItem
+from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 
 from .registry import OnnxNode, onnx_op
@@ -252,20 +251,3 @@ def _cumulative(node: OnnxNode) -> RelayExpr:
     if node.attr("reverse", 0):
         return _op.reverse(scan(_op.reverse(node[0], axis), axis, exclusive=exclusive), axis)
     return scan(node[0], axis, exclusive=exclusive)
-
-
-@onnx_op("If")
-def _if(node: OnnxNode) -> list[RelayExpr]:
-    """A constant condition chooses the branch here; another becomes a relay ``If``."""
-    chosen = node.value(0)
-    branches = [node.attr("then_branch"), node.attr("else_branch")]
-    if chosen is not None:
-        return node.import_graph(branches[0 if chosen.reshape(()) else 1], {})
-    then, other = [node.import_graph(branch, {}) for branch in branches]
-    condition = node[0] if not node.shape(0) else _op.squeeze(node[0])
-    if len(then) != len(other):
-        raise TVMError(f"If {node.name} requires branches with as many outputs as each other")
-    if len(then) == 1:
-        return [If(condition, then[0], other[0])]
-    result = If(condition, Tuple(then), Tuple(other))
-    return [TupleGetItem(result, i) for i in range(len(then))]

@@ -38,16 +38,23 @@ def _with_bias(node: OnnxNode, result: RelayExpr) -> RelayExpr:
 
 @onnx_op("Conv")
 def _conv(node: OnnxNode) -> RelayExpr:
-    weight = node.shape(1)
-    kernel = list(node.attr("kernel_shape", weight[2:]))
+    return _with_bias(node, convolve(node, node[0], node[1]))
+
+
+_CONVOLUTIONS = {1: _op.nn.conv1d, 2: _op.nn.conv2d, 3: _op.nn.conv3d}
+
+
+def convolve(node: OnnxNode, x: RelayExpr, weight: RelayExpr) -> RelayExpr:
+    """A convolution by the attributes of ``node``."""
+    shape = infer_shape(weight)
+    kernel = list(node.attr("kernel_shape", shape[2:]))
     strides, padding, dilations = _window(node, kernel)
-    convolve = {1: _op.nn.conv1d, 2: _op.nn.conv2d}.get(len(kernel))
-    if convolve is None:
+    if len(kernel) not in _CONVOLUTIONS:
         raise node.unsupported(f"{len(kernel)}-dimensional convolution")
-    return _with_bias(node, convolve(
-        node[0], node[1], strides=tuple(strides), padding=padding, dilation=tuple(dilations),
-        groups=node.attr("group", 1), channels=weight[0], kernel_size=tuple(kernel),
-    ))  # fmt: skip
+    return _CONVOLUTIONS[len(kernel)](
+        x, weight, strides=tuple(strides), padding=padding, dilation=tuple(dilations),
+        groups=node.attr("group", 1), channels=shape[0], kernel_size=tuple(kernel),
+    )  # fmt: skip
 
 
 @onnx_op("ConvTranspose")

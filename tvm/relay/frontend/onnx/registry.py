@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tvm.error import OpAttributeUnImplemented
+from tvm.error import OpAttributeInvalid, OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
+from tvm.relay.analysis import free_vars
 from tvm.relay.frontend.common import infer_dtype, infer_shape, infer_value
+
+Shape = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Items:
+    """A sequence: how many tensors it has is known at import."""
+
+    fields: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """An optional without a value."""
+
+
+# what a name of an ONNX graph stands for
+Value = RelayExpr | Items | Nothing
+
+
+class ValueRequired(OpAttributeUnImplemented):
+    """A converter needs a value at import; ``inputs`` are those of the graph that it depends on."""
+
+    def __init__(self, message: str, value: RelayExpr) -> None:
+        super().__init__(
+            message, hint="give the shapes of the inputs with from_onnx(model, shape={...})"
+        )
+        self.inputs = [v.name_hint for v in free_vars(value)]
 
 
 @dataclass
@@ -19,18 +48,32 @@ class OnnxNode:
 
     op_type: str
     name: str
-    inputs: list[RelayExpr | None]
+    inputs: list[Any]  # a Value each
     attrs: dict[str, Any]
     opset: int
     output_count: int
     values: dict[str, Any]  # of named parameters
-    import_graph: Callable[..., list[RelayExpr]]  # a subgraph attribute, with more names bound
+    # the outputs of a subgraph attribute, with more names bound
+    import_graph: Callable[[Any, Mapping[str, Any]], list[Any]]
+    domain: str = ""
 
     def __getitem__(self, index: int) -> RelayExpr:
         found = self.inputs[index] if index < len(self.inputs) else None
-        if found is None:
-            raise ValueError(f"{self.op_type} {self.name} requires an input {index}")
+        if not isinstance(found, RelayExpr):
+            kind = "nothing" if found is None else type(found).__name__.lower()
+            raise OpAttributeInvalid(
+                f"{self.op_type} {self.name} requires a tensor as input {index}, got {kind}"
+            )
         return found
+
+    def items(self, index: int) -> tuple[RelayExpr, ...]:
+        """The tensors of an input that is a sequence."""
+        found = self.inputs[index] if index < len(self.inputs) else None
+        if not isinstance(found, Items):
+            raise OpAttributeInvalid(
+                f"{self.op_type} {self.name} requires a sequence as input {index}"
+            )
+        return found.fields
 
     def has(self, index: int) -> bool:
         """Whether an optional input is given."""
@@ -60,12 +103,26 @@ class OnnxNode:
         """The numpy value of an input that has to be constant."""
         value = self.value(index)
         if value is None:
-            raise OpAttributeUnImplemented(
+            raise ValueRequired(
                 f"{self.op_type} {self.name} requires a constant for {what}, "
                 "got a value known only at run time",
-                hint="give the shapes of the inputs with from_onnx(model, shape={...})",
+                self[index],
             )
         return np.asarray(value)
+
+    def require_scalar(self, index: int, what: str) -> Any:
+        """The Python number of an input that has to be constant and to have one element."""
+        return self.require_value(index, what).reshape(-1)[0].item()
+
+    def static_shape(self, index: int = 0) -> tuple[int, ...]:
+        """The shape of an input, all of it known."""
+        shape = self.shape(index)
+        if not all(isinstance(dim, int) for dim in shape):
+            raise ValueRequired(
+                f"{self.op_type} {self.name} requires the shape of input {index} at import, "
+                f"got {shape}", self[index],
+            )  # fmt: skip
+        return shape
 
     def ints(self, name: str, index: int, default: Any = None) -> list[int] | Any:
         """Integers that older opsets have as attribute and newer ones as input."""
@@ -82,6 +139,11 @@ class OnnxNode:
 Converter = Callable[[OnnxNode], "RelayExpr | Sequence[RelayExpr] | Any"]
 
 CONVERTERS: dict[str, Converter] = {}
+
+
+def static_ints(values: Any) -> list[int]:
+    """All elements as Python integers."""
+    return [int(v) for v in np.asarray(values).reshape(-1)]
 
 
 def onnx_op(*names: str) -> Callable[[Converter], Converter]:

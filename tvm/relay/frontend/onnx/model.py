@@ -1,0 +1,182 @@
+"""From an ONNX model, or its file, to a relay module."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.error import TVMError
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.relay.analysis import free_vars
+from tvm.relay.expr import Tuple, Var
+from tvm.relay.frontend.common import Unsupported, refuse
+from tvm.relay.function import Function
+from tvm.runtime import ndarray as nd
+
+from .functions import has_function
+from .importer import GraphImporter, node_key
+from .registry import CONVERTERS, Items, Nothing, Value
+
+_HINT = "export with another opset, or simplify the model so that these operators go away"
+
+
+def from_onnx(
+    model: Any,
+    shape: Mapping[str, Sequence[int]] | None = None,
+    dtype: str | Mapping[str, str] = "float32",
+    opset: int | None = None,
+    freeze_params: bool = True,
+    convert_config: Mapping[str, Any] | None = None,
+    export_node_renamed_model_path: str | None = None,
+) -> tuple[IRModule, dict[str, nd.NDArray]]:
+    """Import an ONNX model.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto or str
+        The model or the path of its file.
+    shape : dict of str to tuple, optional
+        Input shapes, where the model leaves dimensions open.
+    dtype : str or dict of str to str
+        Element types of inputs that the model has no type for.
+    opset : int, optional
+        Overrides the model's opset.
+    freeze_params : bool
+        Make weights constants of the function; otherwise they are parameters, returned as dict.
+    convert_config, export_node_renamed_model_path
+        Have to be left out: there are no options, and nodes keep their names.
+
+    Returns
+    -------
+    (IRModule, dict of str to NDArray)
+        The module, and the values of its parameters (none if they are frozen).
+
+    Raises
+    ------
+    OpNotImplemented
+        With a list of all nodes whose operators are not supported.
+    """
+    if convert_config or export_node_renamed_model_path:
+        raise TVMError("from_onnx has no convert_config and renames no nodes, leave them out")
+    imported = import_model(model, shape, dtype, opset, freeze_params)
+    return imported.mod, imported.params
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A module, the values of its parameters, and what its outputs are."""
+
+    mod: IRModule
+    params: dict[str, nd.NDArray]
+    outputs: list[Value]
+
+
+def import_model(
+    model: Any,
+    shape: Mapping[str, Sequence[int]] | None = None,
+    dtype: str | Mapping[str, str] = "float32",
+    opset: int | None = None,
+    freeze_params: bool = True,
+    bound: Mapping[str, Any] | None = None,
+    like: Mapping[str, Any] | None = None,
+) -> Imported:
+    """Import a model; ``bound`` gives values of inputs, ``like`` examples of others."""
+    model, folder = _load(model)
+    opsets = {entry.domain: entry.version for entry in model.opset_import}
+    if opset is not None:
+        opsets[""] = opset
+    _check_operators(model, opsets)
+    importer = GraphImporter(
+        dict(shape or {}), dtype, opsets, freeze_params,
+        {(f.domain, f.name): f for f in model.functions}, bound, like, folder,
+    )  # fmt: skip
+    outputs = importer.run(model.graph)
+    exprs = [_as_expr(value) for value in outputs]
+    body = exprs[0] if len(exprs) == 1 else Tuple(exprs)
+    used = free_vars(body)
+    names = {v.name_hint for v in used}
+    inputs = [v for value in importer.inputs.values() for v in _variables(value)]
+    weights = [v for v in used if v.name_hint in importer.params]
+    params = {name: value for name, value in importer.params.items() if name in names}
+    return Imported(IRModule.from_expr(Function([*inputs, *weights], body)), params, outputs)
+
+
+def _as_expr(value: Value) -> RelayExpr:
+    if isinstance(value, Items):
+        return Tuple([_as_expr(field) for field in value.fields])
+    return Tuple([]) if isinstance(value, Nothing) else value
+
+
+def _variables(value: Value) -> list[Var]:
+    if isinstance(value, Items):
+        return [v for field in value.fields for v in _variables(field)]
+    return [value] if isinstance(value, Var) else []
+
+
+def _load(model: Any) -> tuple[Any, str]:
+    """The model, and the folder where its external data lies."""
+    try:
+        import onnx
+    except ImportError:
+        raise TVMError(
+            "from_onnx requires the onnx package", hint="pip install pytvm[onnx]"
+        ) from None
+    if isinstance(model, onnx.ModelProto):
+        return model, ""
+    if not isinstance(model, (str, bytes)) and not hasattr(model, "__fspath__"):
+        raise TypeError(f"from_onnx requires a ModelProto or a path, got {type(model).__name__}")
+    try:
+        # the importer reads external data tensor by tensor: never two copies of all of it
+        found = onnx.load(model, load_external_data=False)
+    except Exception as error:
+        if isinstance(error, OSError):
+            raise
+        raise TVMError(f"from_onnx requires an ONNX file, {model!r} is none: {error}") from error
+    return found, os.path.dirname(os.path.abspath(os.fsdecode(model)))
+
+
+def _check_operators(model: Any, opsets: Mapping[str, int]) -> None:
+    """Refuse the model with one error if operators are unknown."""
+    local = {(f.domain, f.name) for f in model.functions}
+
+    def is_known(node: Any) -> bool:
+        if (node.domain, node.op_type) in local or node_key(node) in CONVERTERS:
+            return True
+        return has_function(node.op_type, node.domain, opsets.get(node.domain, 1))
+
+    nodes = [node for part in (model.graph, *model.functions) for node in _all_nodes(part)]
+    unknown = [node for node in nodes if not is_known(node)]
+    if not unknown:
+        return
+    shapes = _known_shapes(model)
+    raise refuse("ONNX", [
+        Unsupported(node_key(n), n.name or n.output[0], [shapes.get(i, i) for i in n.input])
+        for n in unknown
+    ], _HINT)  # fmt: skip
+
+
+def _all_nodes(graph: Any) -> Iterator[Any]:
+    """Nodes of a graph and of the graphs in their attributes."""
+    for node in graph.node:
+        yield node
+        for attr in node.attribute:
+            for inner in [attr.g, *attr.graphs] if attr.HasField("g") else attr.graphs:
+                yield from _all_nodes(inner)
+
+
+def _known_shapes(model: Any) -> dict[str, str]:
+    """Texts such as ``x: float32[1, 3]``, by name, as far as ONNX can infer them."""
+    import onnx
+
+    with contextlib.suppress(Exception):
+        model = onnx.shape_inference.infer_shapes(model)
+    graph = model.graph
+    texts = {t.name: f"{t.name}: {list(t.dims)}" for t in graph.initializer}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        dims = [d.dim_value or d.dim_param or "?" for d in value.type.tensor_type.shape.dim]
+        texts[value.name] = f"{value.name}: [{', '.join(str(d) for d in dims)}]"
+    return texts

@@ -1,0 +1,272 @@
+"""ONNX operators of quantised models, as QDQ pairs and as integer operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+
+from .math import matmul
+from .nn import convolve
+from .registry import OnnxNode, onnx_op
+from .tensors import tensor_dtype
+
+
+def limits(dtype: str) -> tuple[int, int]:
+    """The least and the greatest value of an integer type."""
+    bits = int("".join([c for c in dtype if c.isdigit()]))
+    return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def along(values: RelayExpr, shape: tuple[Any, ...], axis: int, block: int = 0) -> RelayExpr:
+    """Values of one tensor, of each slice of ``axis`` or of each block of it, to broadcast."""
+    have = infer_shape(values)
+    if not have or (have == (1,) and not block):
+        return _op.reshape(values, ()) if have else values
+    if len(have) == 1 and not block:
+        return _op.reshape(values, [-1 if i == axis else 1 for i in range(len(shape))])
+    repeated = _op.repeat(values, block, axis)
+    if infer_shape(repeated)[axis] == shape[axis]:
+        return repeated
+    end = [shape[axis] if i == axis else dim for i, dim in enumerate(infer_shape(repeated))]
+    return _op.strided_slice(repeated, [0] * len(shape), end, [1] * len(shape))
+
+
+def quantize(x: RelayExpr, zero: RelayExpr | None, dtype: str) -> RelayExpr:
+    """Rounded to even, moved by the zero point, and saturated; ``x`` is scaled already."""
+    rounded = _op.round(x)
+    if zero is not None:
+        rounded = rounded + _op.cast(zero, infer_dtype(x))
+    low, high = limits(dtype)
+    return _op.cast(_op.clip(rounded, float(low), float(high)), dtype)
+
+
+@onnx_op("QuantizeLinear", "com.microsoft.QuantizeLinear")
+def _quantize_linear(node: OnnxNode) -> RelayExpr:
+    shape = node.shape(0)
+    axis = node.attr("axis", 1) % max(len(shape), 1)
+    block = node.attr("block_size", 0)
+    given = node.attr("output_dtype", 0)
+    dtype = tensor_dtype(given) if given else node.dtype(2) if node.has(2) else "uint8"
+    scale = along(node[1], shape, axis, block)
+    zero = along(node[2], shape, axis, block) if node.has(2) else None
+    x = node[0] if node.dtype(0).startswith("float") else _op.cast(node[0], "float32")
+    work = "float32" if node.dtype(1) == "float16" else node.dtype(1)
+    scaled = _op.cast(x, work) / _op.cast(scale, work)
+    if "float" not in dtype:
+        return quantize(scaled, zero, dtype)
+    return saturated(scaled, dtype) if node.attr("saturate", 1) else _op.cast(scaled, dtype)
+
+
+def saturated(x: RelayExpr, dtype: str) -> RelayExpr:
+    """As a narrow float: what is too large becomes the largest finite value."""
+    most = {"e4m3_float8": 448.0, "e5m2_float8": 57344.0}[dtype]
+    bounded = _op.clip(x, -most, most)
+    return _op.cast(_op.where(_op.isnan(x), x, bounded), dtype)
+
+
+@onnx_op("DequantizeLinear", "com.microsoft.DequantizeLinear")
+def _dequantize_linear(node: OnnxNode) -> RelayExpr:
+    shape = node.shape(0)
+    axis = node.attr("axis", 1) % max(len(shape), 1)
+    block = node.attr("block_size", 0)
+    given = node.attr("output_dtype", 0)
+    dtype = tensor_dtype(given) if given else node.dtype(1)
+    scale = along(node[1], shape, axis, block)
+    exact = "float32" if "float" in node.dtype(0) else "int32"
+    x = _op.cast(node[0], exact)
+    if node.has(2) and exact != "float32":
+        x = x - _op.cast(along(node[2], shape, axis, block), exact)
+    work = "float32" if dtype == "float16" else dtype
+    return _op.cast(_op.cast(x, work) * _op.cast(scale, work), dtype)
+
+
+@onnx_op("DynamicQuantizeLinear")
+def _dynamic_quantize(node: OnnxNode) -> list[RelayExpr]:
+    """To uint8 by the range of the data, zero always within it."""
+    x, zero = node[0], scalar_like(0.0, node[0])
+    low, high = _op.minimum(_op.min(x), zero), _op.maximum(_op.max(x), zero)
+    scale = (high - low) / scalar_like(255.0, x)
+    safe = _op.where(_op.equal(scale, zero), scalar_like(1.0, x), scale)
+    point = quantize(_op.negative(low) / safe, None, "uint8")
+    return [quantize(x / safe, point, "uint8"), scale, point]
+
+
+def _moved(node: OnnxNode, index: int, zero_index: int, row: bool = False) -> RelayExpr:
+    """An integer input less its zero point, as int32."""
+    x = _op.cast(node[index], "int32")
+    if not node.has(zero_index):
+        return x
+    zero = _op.cast(node[zero_index], "int32")
+    if row and len(infer_shape(zero)) == 1 and infer_shape(zero) != (1,):
+        zero = _op.expand_dims(zero, 1)
+    return x - zero
+
+
+def _requantized(total: RelayExpr, scale: RelayExpr, zero: RelayExpr, dtype: str) -> RelayExpr:
+    return quantize(_op.cast(total, "float32") * scale, zero, dtype)
+
+
+@onnx_op("MatMulInteger")
+def _matmul_integer(node: OnnxNode) -> RelayExpr:
+    return matmul(_moved(node, 0, 2, row=True), _moved(node, 1, 3))
+
+
+@onnx_op("com.microsoft.MatMulIntegerToFloat")
+def _matmul_integer_to_float(node: OnnxNode) -> RelayExpr:
+    total = matmul(_moved(node, 0, 4, row=True), _moved(node, 1, 5))
+    result = _op.cast(total, "float32") * (node[2] * node[3])
+    return result + node[6] if node.has(6) else result
+
+
+@onnx_op("com.microsoft.DynamicQuantizeMatMul")
+def _dynamic_quantize_matmul(node: OnnxNode) -> RelayExpr:
+    view = OnnxNode(**{**vars(node), "inputs": node.inputs[:1]})
+    a, scale, zero = _dynamic_quantize(view)
+    b = _op.cast(node[1], "int32")
+    if node.has(3):
+        b = b - _op.cast(node[3], "int32")
+    total = matmul(_op.cast(a, "int32") - _op.cast(zero, "int32"), b)
+    result = _op.cast(total, "float32") * (scale * node[2])
+    return result + node[4] if node.has(4) else result
+
+
+@onnx_op("QLinearMatMul")
+def _qlinear_matmul(node: OnnxNode) -> RelayExpr:
+    """Inputs a, its scale and zero point, b, its scale and zero point, and those of the result."""
+    total = matmul(_moved(node, 0, 2, row=True), _moved(node, 3, 5))
+    a_scale, y_scale = node[1], node[6]
+    if len(infer_shape(a_scale)) == 1 and infer_shape(a_scale) != (1,):
+        a_scale = _op.expand_dims(a_scale, 1)
+    scale = _op.cast(a_scale * node[4] / y_scale, "float32")
+    return _requantized(total, scale, node[7], node.dtype(7))
+
+
+@onnx_op("ConvInteger")
+def _conv_integer(node: OnnxNode) -> RelayExpr:
+    x = _moved(node, 0, 2)
+    return convolve(node, x, _weight_moved(node, 1, 3))
+
+
+def _weight_moved(node: OnnxNode, index: int, zero_index: int) -> RelayExpr:
+    """A convolution's weight less its zero points, of all or of each output channel."""
+    w = _op.cast(node[index], "int32")
+    if not node.has(zero_index):
+        return w
+    return w - along(_op.cast(node[zero_index], "int32"), infer_shape(w), 0)
+
+
+@onnx_op("QLinearConv")
+def _qlinear_conv(node: OnnxNode) -> RelayExpr:
+    """x, its scale and zero point, w, its scale and zero point, those of the result, bias."""
+    x, w = _moved(node, 0, 2), _weight_moved(node, 3, 5)
+    total = convolve(node, x, w)
+    if node.has(8):
+        total = _op.nn.bias_add(total, node[8])
+    shape = infer_shape(total)
+    scale = along(node[1] * node[4] / node[6], shape, 1)
+    return _requantized(total, scale, node[7], node.dtype(7))
+
+
+# ---- com.microsoft: operators over quantised values
+
+
+def _real(node: OnnxNode, index: int) -> RelayExpr:
+    """The float32 value of a quantised input followed by its scale and zero point."""
+    x = _op.cast(node[index], "int32")
+    if node.has(index + 2):
+        x = x - _op.cast(node[index + 2], "int32")
+    return _op.cast(x, "float32") * node[index + 1]
+
+
+def _quantized(node: OnnxNode, x: RelayExpr, index: int) -> RelayExpr:
+    """``x`` by the scale and zero point that are inputs ``index`` and ``index + 1``."""
+    zero = node[index + 1] if node.has(index + 1) else None
+    return quantize(x / node[index], zero, node.dtype(0))
+
+
+@onnx_op("com.microsoft.QLinearAdd", "com.microsoft.QLinearMul")
+def _qlinear_binary(node: OnnxNode) -> RelayExpr:
+    combine = _op.add if node.op_type == "QLinearAdd" else _op.multiply
+    return _quantized(node, combine(_real(node, 0), _real(node, 3)), 6)
+
+
+@onnx_op("com.microsoft.QLinearSigmoid", "com.microsoft.QLinearLeakyRelu")
+def _qlinear_unary(node: OnnxNode) -> RelayExpr:
+    x = _real(node, 0)
+    if node.op_type == "QLinearSigmoid":
+        return _quantized(node, _op.sigmoid(x), 3)
+    return _quantized(node, _op.nn.leaky_relu(x, float(node.attr("alpha", 0.01))), 3)
+
+
+@onnx_op("com.microsoft.QLinearSoftmax")
+def _qlinear_softmax(node: OnnxNode) -> RelayExpr:
+    axis = node.attr("axis", -1)
+    return _quantized(node, _op.nn.softmax(_real(node, 0), axis=axis), 3)
+
+
+@onnx_op("com.microsoft.QLinearGlobalAveragePool")
+def _qlinear_global_average_pool(node: OnnxNode) -> RelayExpr:
+    rank = len(node.shape(0))
+    axes = list(range(1, rank - 1)) if node.attr("channels_last", 0) else list(range(2, rank))
+    return _quantized(node, _op.mean(_real(node, 0), axes, True), 3)
+
+
+@onnx_op("com.microsoft.QLinearConcat")
+def _qlinear_concat(node: OnnxNode) -> RelayExpr:
+    """Scale and zero point of the result come first, then each input with its own."""
+    parts = [_real(node, i) for i in range(2, len(node.inputs), 3)]
+    joined = _op.concatenate(parts, node.attr("axis"))
+    return quantize(joined / node[0], node[1], node.dtype(1))
+
+
+@onnx_op("com.microsoft.QGemm")
+def _qgemm(node: OnnxNode) -> RelayExpr:
+    a, b = _moved(node, 0, 2), _moved(node, 3, 5)
+    a = _op.transpose(a, (1, 0)) if node.attr("transA", 0) else a
+    b = _op.transpose(b, (1, 0)) if node.attr("transB", 0) else b
+    total = matmul(a, b)
+    total = total + node[6] if node.has(6) else total
+    scale = node[1] * node[4] * constant(node.attr("alpha", 1.0), "float32")
+    real = _op.cast(total, "float32") * scale
+    return quantize(real / node[7], node[8], node.dtype(8)) if node.has(7) else real
+
+
+@onnx_op("com.microsoft.MatMulNBits")
+def _matmul_nbits(node: OnnxNode) -> RelayExpr:
+    """A product with a weight of few bits, scaled by blocks along its inputs."""
+    weight = _unpacked(node)
+    result = _op.nn.dense(_op.reshape(node[0], (-1, node.attr("K"))), weight)
+    if node.has(5):
+        result = result + node[5]
+    return _op.reshape(result, (*node.shape(0)[:-1], node.attr("N")))
+
+
+def _unpacked(node: OnnxNode) -> RelayExpr:
+    """The weight (N, K) in floating point; folded, as all that it is made of is constant."""
+    rows, columns, bits = node.attr("N"), node.attr("K"), node.attr("bits", 4)
+    block = node.attr("block_size")
+    blocks = -(-columns // block)
+    packed = node.require_value(1, "the weight").reshape(rows, blocks, -1)
+    codes = _low_bits(packed, bits)[..., :block].astype("float32")
+    points = np.full((rows, blocks), 2.0 ** (bits - 1), "float32")
+    if node.has(3):
+        zeros = node.require_value(3, "the zero points")
+        if zeros.dtype == np.uint8:
+            zeros = _low_bits(zeros.reshape(rows, -1), bits)[:, :blocks]
+        points = zeros.reshape(rows, blocks).astype("float32")
+    scales = node.require_value(2, "the scales").reshape(rows, blocks).astype("float32")
+    weight = (codes - points[..., None]) * scales[..., None]
+    return constant(weight.reshape(rows, -1)[:, :columns], node.dtype(0))
+
+
+def _low_bits(packed: np.ndarray, bits: int) -> np.ndarray:
+    """The codes of bytes that hold several, the lowest bits first."""
+    if bits == 8:
+        return packed
+    parts = [(packed >> shift) & (2**bits - 1) for shift in range(0, 8, bits)]
+    return np.stack(parts, -1).reshape(*packed.shape[:-1], -1)

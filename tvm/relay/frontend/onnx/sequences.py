@@ -1,0 +1,103 @@
+"""ONNX sequences and optionals: what they hold is known at import, the tensors are not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tvm.error import OpAttributeInvalid
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant
+
+from .registry import Items, Nothing, OnnxNode, Value, onnx_op, static_ints
+
+
+@onnx_op("SequenceConstruct")
+def _construct(node: OnnxNode) -> Items:
+    return Items(tuple(node.given()))
+
+
+@onnx_op("SequenceEmpty")
+def _empty(node: OnnxNode) -> Items:
+    return Items(())
+
+
+def _position(node: OnnxNode, index: int, length: int) -> int:
+    """A place in a sequence; negative ones count from the end."""
+    place = int(node.require_scalar(index, "the position"))
+    if not -length <= place < length:
+        raise OpAttributeInvalid(
+            f"{node.op_type} {node.name} requires a position within {length} tensors, got {place}"
+        )
+    return place % length
+
+
+@onnx_op("SequenceAt")
+def _at(node: OnnxNode) -> RelayExpr:
+    items = node.items(0)
+    return items[_position(node, 1, len(items))]
+
+
+@onnx_op("SequenceErase")
+def _erase(node: OnnxNode) -> Items:
+    items = node.items(0)
+    place = _position(node, 1, len(items)) if node.has(1) else len(items) - 1
+    return Items((*items[:place], *items[place + 1 :]))
+
+
+@onnx_op("SequenceInsert")
+def _insert(node: OnnxNode) -> Items:
+    items = node.items(0)
+    place = len(items)
+    if node.has(2):
+        given = int(node.require_scalar(2, "the position"))
+        place = given if given == len(items) else _position(node, 2, len(items))
+    return Items((*items[:place], node[1], *items[place:]))
+
+
+@onnx_op("SequenceLength")
+def _length(node: OnnxNode) -> RelayExpr:
+    return constant(np.array(len(node.items(0)), "int64"))
+
+
+@onnx_op("SplitToSequence")
+def _split(node: OnnxNode) -> Items:
+    axis, x = node.attr("axis", 0), node[0]
+    extent = node.static_shape(0)[axis]
+    if not node.has(1):
+        parts = [constant(i, "int64") for i in range(extent)]
+        if node.attr("keepdims", 1):
+            parts = [_op.expand_dims(i, 0) for i in parts]
+        return Items(tuple([_op.take(x, i, axis) for i in parts]))
+    sizes = node.require_value(1, "split")
+    if sizes.ndim == 0:
+        size = int(sizes)
+        ends = list(range(size, extent, size))
+    else:
+        ends = np.cumsum(static_ints(sizes))[:-1].tolist()
+    return Items(tuple(_op.split(x, tuple(ends), axis)) if ends else (x,))
+
+
+@onnx_op("ConcatFromSequence")
+def _concat(node: OnnxNode) -> RelayExpr:
+    items, axis = list(node.items(0)), node.attr("axis")
+    return _op.stack(items, axis) if node.attr("new_axis", 0) else _op.concatenate(items, axis)
+
+
+@onnx_op("Optional")
+def _optional(node: OnnxNode) -> Value:
+    return node.inputs[0] if node.inputs and node.inputs[0] is not None else Nothing()
+
+
+@onnx_op("OptionalGetElement")
+def _get_element(node: OnnxNode) -> Value:
+    found = node.inputs[0]
+    if found is None or isinstance(found, Nothing):
+        raise OpAttributeInvalid(f"OptionalGetElement {node.name} requires a value, got none")
+    return found  # type: ignore[no-any-return]
+
+
+@onnx_op("OptionalHasElement")
+def _has_element(node: OnnxNode) -> RelayExpr:
+    found = node.inputs[0] if node.inputs else None
+    return constant(not (found is None or isinstance(found, Nothing)), "bool")

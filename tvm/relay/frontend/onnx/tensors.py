@@ -1,0 +1,59 @@
+"""ONNX tensors, element types and attributes as ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm.error import OpAttributeUnImplemented
+from tvm.support import dtype as as_dtype
+
+# ours have other names, or numpy's differ
+_NAMES = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8"}
+
+
+def tensor_dtype(element_type: int) -> str:
+    """The name of an ONNX element type."""
+    from onnx.helper import tensor_dtype_to_np_dtype
+
+    name = str(tensor_dtype_to_np_dtype(element_type))
+    name = _NAMES.get(name, name)
+    try:
+        as_dtype(name)
+    except Exception:
+        from onnx import TensorProto
+
+        kind = "string" if name == "object" else TensorProto.DataType.Name(element_type).lower()
+        raise OpAttributeUnImplemented(f"tensors of {kind} have no type in relay") from None
+    if name == "object":
+        raise OpAttributeUnImplemented("tensors of strings have no type in relay")
+    return name
+
+
+def tensor_array(tensor: Any, folder: str = "") -> np.ndarray[Any, Any]:
+    """The values of a TensorProto."""
+    from onnx import numpy_helper
+
+    return numpy_helper.to_array(tensor, folder)
+
+
+def attribute_value(attr: Any) -> Any:
+    """An attribute's value; texts decoded, tensors as arrays, graphs as they are."""
+    import onnx
+
+    value = onnx.helper.get_attribute_value(attr)
+    if isinstance(value, bytes):
+        return value.decode("utf8", errors="replace")
+    if isinstance(value, onnx.TensorProto):
+        return onnx.numpy_helper.to_array(value)
+    if isinstance(value, (list, tuple)) or type(value).__name__.startswith("Repeated"):
+        return [v.decode("utf8") if isinstance(v, bytes) else v for v in value]
+    return value
+
+
+def element_type(dtype: str) -> int:
+    """ONNX's number of one of our element types."""
+    from onnx.helper import np_dtype_to_tensor_dtype
+
+    return np_dtype_to_tensor_dtype(np.dtype(as_dtype(dtype).numpy))
