@@ -42,7 +42,14 @@ def getitem_helper(obj: Any, elem_getter: Callable[[Any, int], Any], length: int
     return elem_getter(obj, idx % length)
 
 
-class String(str, Object):
+class _StringMeta(type):
+    """``isinstance(text, String)`` holds for any text."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, str)
+
+
+class String(str, Object, metaclass=_StringMeta):
     """Text; an ordinary ``str``."""
 
     __slots__ = ()
@@ -55,6 +62,14 @@ class ShapeTuple(tuple[int, ...], Object):
 
     def __new__(cls, shape: Iterable[int]) -> ShapeTuple:
         return super().__new__(cls, [int(extent) for extent in shape])
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, (list, tuple)) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
 
 
 class _ArrayMeta(type):

@@ -71,7 +71,16 @@ from .operation import (
 from .prim_func import create_prim_func, extern_primfunc
 from .schedule import Schedule, SpecializedCondition, Stage, create_schedule
 from .tag import tag_scope
-from .tensor import Tensor, TensorSlice
+from .tensor import (
+    ComputeOp,
+    ExternOp,
+    HybridOp,
+    PlaceholderOp,
+    ScanOp,
+    Tensor,
+    TensorComputeOp,
+    TensorSlice,
+)
 from .tensor_intrin import decl_tensor_intrin
 
 AXIS_SEPARATOR = _IndexMap.AXIS_SEPARATOR

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import IterVar
+
 from .auto_inline import auto_inline_broadcast as AutoInlineBroadcast
 from .auto_inline import auto_inline_elem_wise as AutoInlineElemWise
 from .auto_inline import auto_inline_injective as AutoInlineInjective
@@ -23,6 +26,7 @@ from .tensor_core import rewrite_for_tensor_core as SchedulePostProcRewriteForTe
 from .to_prim_func import to_prim_func as SchedulePostProcToPrimFunc
 
 __all__ = [
+    "Buffer", "IterVar",
     "AttachType", "AutoInlineBroadcast", "AutoInlineElemWise", "AutoInlineInjective",
     "CreateAttachPath", "CreateFeedGraph", "CreateReadGraph", "Fuse", "InferBound", "IterVarAttr",
     "PostDFSOrder", "Rebase", "ScanFixPointAnalysis", "ScanGetBody", "Schedule", "ScheduleOps", "SchedulePostProcRewriteForTensorCore", "SchedulePostProcToPrimFunc", "Singleton",

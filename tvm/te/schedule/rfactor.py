@@ -80,7 +80,9 @@ def _partial_results(
         ranges[iv] = iv.dom  # type: ignore[assignment]
     pass_down_domain(stage, ranges, allow_missing=True)
     values: Values = {}
-    reduced: list[IterVar] = []
+    # axes that no primitive touched come first
+    untouched: list[IterVar] = []
+    derived: list[IterVar] = []
     factor = IterVar(ranges[axis], Var(axis.var.name, axis.var.dtype), IterVarType.DataPar)
     for loop in stage.leaf_iter_vars:
         if loop not in ranges:
@@ -88,9 +90,11 @@ def _partial_results(
         if loop is axis:
             values[loop] = factor.var
         else:
-            new = IterVar(ranges[loop], Var(loop.var.name, loop.var.dtype), IterVarType.CommReduce)
-            reduced.append(new)
+            is_own = any(loop is iv for iv in op.reduce_axis)
+            new = loop if is_own else IterVar(ranges[loop], loop.var, IterVarType.CommReduce)
+            (untouched if is_own else derived).append(new)
             values[loop] = ranges[loop].min if is_one(ranges[loop].extent) else new.var
+    reduced = [*untouched, *derived]
     pass_up_index(stage, ranges, values)
     skip = [iv for iv in stage.all_iter_vars if iv not in values]
     checks = bound_checks(stage, ranges, values, skip, root_domains=False)
