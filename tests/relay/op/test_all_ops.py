@@ -33,6 +33,8 @@ CASES = [
 # reached through others: the blocked forms through AlterOpLayout
 THROUGH_OTHERS = {
     "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc", "nn.contrib_dense_pack",
+    "nn.contrib_conv2d_winograd_without_weight_transform",
+    "nn.contrib_conv2d_winograd_weight_transform",
 }  # fmt: skip
 
 

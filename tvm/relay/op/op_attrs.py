@@ -80,6 +80,7 @@ from .nn.pooling import (
 )
 from .nn.rearrange import BatchToSpaceNDAttrs, SpaceToBatchNDAttrs, SubPixelAttrs
 from .nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs
+from .nn.winograd import Conv2DWinogradAttrs, ConvWinogradWeightTransformAttrs
 from .reduce import (
     ArgReduceAttrs,
     ReduceAttrs,
@@ -179,7 +180,9 @@ __all__ = [
     "Conv2DAttrs",
     "Conv1DTransposeAttrs",
     "Conv2DTransposeAttrs",
+    "Conv2DWinogradAttrs",
     "Conv3DAttrs",
+    "ConvWinogradWeightTransformAttrs",
     "Conv3DTransposeAttrs",
     "SortAttrs",
     "ArgsortAttrs",

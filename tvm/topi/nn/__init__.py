@@ -15,6 +15,11 @@ from .conv2d.compute import (
     group_conv2d_nchw,
     group_conv2d_nhwc,
 )
+from .conv2d.winograd import (
+    conv2d_winograd_nchw_without_weight_transform,
+    conv2d_winograd_weight_transform,
+    winograd_weights,
+)
 from .conv2d_transpose.compute import (
     conv1d_transpose_ncw,
     conv2d_transpose_nchw,
@@ -53,6 +58,7 @@ from .qnn import (
 from .softmax.compute import fast_softmax, log_softmax, softmax
 
 __all__ = [
+    "winograd_weights",
     "lrn",
     "dilate",
     "conv3d_ndhwc",
@@ -75,6 +81,8 @@ __all__ = [
     "conv2d_nchw",
     "conv2d_nhwc",
     "conv2d_transpose_nchw",
+    "conv2d_winograd_nchw_without_weight_transform",
+    "conv2d_winograd_weight_transform",
     "dense",
     "dense_pack",
     "depthwise_conv2d_NCHWc",

@@ -9,6 +9,7 @@ from .conv2d import (
     schedule_conv2d,
     schedule_conv2d_nchw,
     schedule_conv2d_NCHWc,
+    schedule_conv2d_NCHWc_winograd,
     schedule_conv2d_nhwc,
 )
 from .dense import (
@@ -36,6 +37,7 @@ __all__ = [
     "schedule_concatenate",
     "schedule_conv2d",
     "schedule_conv2d_NCHWc",
+    "schedule_conv2d_NCHWc_winograd",
     "schedule_conv2d_nchw",
     "schedule_conv2d_nhwc",
     "schedule_dense_nopack",

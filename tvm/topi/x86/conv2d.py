@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from ..nn.conv2d.winograd_x86 import (
+    WinogradConfig,
+    choose_winograd,
+    conv2d_NCHWc_winograd,
+    schedule_conv2d_NCHWc_winograd,
+    winograd_tile,
+)
 from ..nn.conv2d.x86 import (
     Conv2dConfig,
     channel_blocks,
@@ -15,10 +22,15 @@ schedule_conv2d_nhwc = schedule_conv2d
 
 __all__ = [
     "Conv2dConfig",
+    "WinogradConfig",
     "channel_blocks",
     "choose_conv2d",
+    "choose_winograd",
+    "conv2d_NCHWc_winograd",
     "schedule_conv2d",
     "schedule_conv2d_NCHWc",
+    "schedule_conv2d_NCHWc_winograd",
     "schedule_conv2d_nchw",
     "schedule_conv2d_nhwc",
+    "winograd_tile",
 ]

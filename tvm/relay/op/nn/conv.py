@@ -8,7 +8,7 @@ from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
-from tvm.relay.expr import Call
+from tvm.relay.expr import Call, Constant
 from tvm.target import Target
 
 from ..attributes import as_int, padding_pairs, spread
@@ -25,6 +25,11 @@ from ..types import (
     shape_of_type,
     show,
     tensor,
+)
+from .winograd import WEIGHT_LAYOUT as WINOGRAD_WEIGHT_LAYOUT
+from .winograd import (
+    contrib_conv2d_winograd_weight_transform,
+    contrib_conv2d_winograd_without_weight_transform,
 )
 
 
@@ -172,6 +177,9 @@ def _alter_conv2d(
     if attrs.groups == 1:
         weight_layout = f"OIHW{inner}i{outer}o"
         op = CONTRIB_CONV2D_NCHWC
+        tile = _winograd_tile(call, arg_types, blocks, target)
+        if tile:
+            return _by_winograd(call, tile, blocks)
     elif attrs.groups == channels == out_channels:
         inner, weight_layout = outer, f"OIHW1i{outer}o"
         op = CONTRIB_DEPTHWISE_CONV2D_NCHWC
@@ -183,6 +191,45 @@ def _alter_conv2d(
     data = layout_transform(call.args[0], "NCHW", altered.data_layout)
     weight = layout_transform(call.args[1], "OIHW", weight_layout)
     return layout_transform(Call(op, (data, weight), altered), altered.out_layout, "NCHW")
+
+
+def _winograd_tile(
+    call: Call, arg_types: Sequence[Type], blocks: tuple[int, int], target: Target
+) -> int:
+    """The tile of Winograd's convolution where that is faster; else 0."""
+    attrs = call.attrs
+    data, weight = [shape_of_type(t) for t in arg_types]
+    fits = weight[2:] == (3, 3) and {*attrs.strides, *attrs.dilation} == {1}
+    # weights that are not known yet would be transformed in every run
+    if not fits or not isinstance(call.args[1], Constant) or attrs.out_dtype not in ("", "float32"):
+        return 0
+    return topi.x86.conv2d.winograd_tile(
+        data, weight[0], padding_pairs(attrs.padding, 2), blocks, arg_types[0].dtype, target
+    )
+
+
+def _by_winograd(call: Call, tile: int, blocks: tuple[int, int]) -> RelayExpr:
+    """The convolution with its weights transformed, channels in blocks."""
+    attrs = call.attrs
+    inner, outer = blocks
+    data_layout, out_layout = f"NCHW{inner}c", f"NCHW{outer}c"
+    kernel_layout = f"{WINOGRAD_WEIGHT_LAYOUT}{inner}i{outer}o"
+    data = layout_transform(call.args[0], "NCHW", data_layout)
+    weight = contrib_conv2d_winograd_weight_transform(call.args[1], tile)
+    weight = layout_transform(weight, WINOGRAD_WEIGHT_LAYOUT, kernel_layout)
+    out = contrib_conv2d_winograd_without_weight_transform(
+        data,
+        weight,
+        tile,
+        padding=attrs.padding,
+        channels=attrs.channels,
+        kernel_size=attrs.kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=attrs.out_dtype,
+    )
+    return layout_transform(out, out_layout, "NCHW")
 
 
 def _own_layouts(

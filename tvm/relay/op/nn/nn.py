@@ -46,6 +46,10 @@ from .pooling import (
 )
 from .rearrange import batch_to_space_nd, depth_to_space, space_to_batch_nd, space_to_depth
 from .upsampling import upsampling, upsampling3d
+from .winograd import (
+    contrib_conv2d_winograd_weight_transform,
+    contrib_conv2d_winograd_without_weight_transform,
+)
 
 __all__ = [
     "fast_softmax",
@@ -78,6 +82,8 @@ __all__ = [
     "batch_norm",
     "bias_add",
     "contrib_conv2d_nchwc",
+    "contrib_conv2d_winograd_weight_transform",
+    "contrib_conv2d_winograd_without_weight_transform",
     "contrib_dense_pack",
     "contrib_depthwise_conv2d_nchwc",
     "conv1d",

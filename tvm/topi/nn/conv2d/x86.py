@@ -128,13 +128,13 @@ def schedule_conv2d_NCHWc(
     fuse_and_parallel(s, final, [batch, co_outer, y_outer], 1 << 30)
     for axis in (y_inner, co_inner, x_inner):
         s[final].unroll(axis)
-    _vectorize_block(s, final, ci, block, info)
+    vectorize_block(s, final, ci, info)
     _, co, y, x, ci = s[acc].op.axis
     ico, ky, kx, ici = s[acc].op.reduce_axis
     s[acc].reorder(ico, ky, kx, ici, y, co, x, ci)
     for axis in (y, co, x):
         s[acc].unroll(axis)
-    _vectorize_block(s, acc, ci, block, info)
+    vectorize_block(s, acc, ci, info)
     return s
 
 
@@ -171,9 +171,9 @@ def schedule_padding(
         s[data].vectorize(inner)
 
 
-def _vectorize_block(
-    s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, block: int, info: CpuInfo
-) -> None:
+def vectorize_block(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, info: CpuInfo) -> None:
+    """A block of channels as vectors after one another."""
+    block = dims(stage.shape)[-1]
     lanes = lanes_of(stage.dtype, info)
     if block > lanes and block % lanes == 0:
         outer, axis = s[stage].split(axis, factor=lanes)

@@ -1,0 +1,202 @@
+"""Convolution by transformed weights: Winograd's minimal filtering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tvm import te, tir, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+
+from ..attributes import as_int, padding_pairs, spread
+from ..layout_shapes import axes_extents, shape_in_layout
+from ..registry import LayoutChoice, OpPattern, Precision, define_op
+from ..types import Dim, apply, expect, expect_tensor, shape_of_type, tensor
+
+WEIGHT_LAYOUT = "HWOI"
+
+
+class Conv2DWinogradAttrs(Attrs, key="relay.attrs.Conv2DWinogradAttrs"):
+    """A convolution whose weights are transformed for tiles of tile_size x tile_size outputs."""
+
+    tile_size: int
+    strides: tuple[int, ...] = (1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    dilation: tuple[int, ...] = (1, 1)
+    groups: int = 1
+    channels: int | None = None
+    kernel_size: tuple[int, ...] | None = None
+    data_layout: str = "NCHW"
+    kernel_layout: str = "OIHW"
+    out_layout: str = ""
+    out_dtype: str = ""
+
+
+class ConvWinogradWeightTransformAttrs(Attrs, key="relay.attrs.ConvWinogradWeightTransformAttrs"):
+    """The outputs of a tile along an axis."""
+
+    tile_size: int
+
+
+def _conv_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.contrib_conv2d_winograd_without_weight_transform"
+    data, weight = expect_tensor(arg_types[0], who), expect_tensor(arg_types[1], who, "weight")
+    is_plain = attrs.groups == 1 and {*attrs.strides, *attrs.dilation} == {1}
+    expect(is_plain, f"{who} requires stride 1, dilation 1 and one group, got {attrs}")
+    have = axes_extents(shape_of_type(data), attrs.data_layout, who)
+    shape = shape_of_type(weight)
+    # weights that are not packed have one layout, whatever the plain kernel's was
+    layout = WEIGHT_LAYOUT if len(shape) == 4 else attrs.kernel_layout
+    kernel = axes_extents(shape, layout, f"{who}'s weight")
+    reach = attrs.tile_size + 2
+    for axis in "HW":
+        expect(
+            not isinstance(kernel[axis], int) or kernel[axis] == reach,
+            f"{who} requires weights of {reach} along {axis} for tiles of {attrs.tile_size}, "
+            f"got {kernel[axis]}",
+        )
+    expect(
+        not (isinstance(have["C"], int) and isinstance(kernel["I"], int))
+        or have["C"] == kernel["I"],
+        f"{who} requires weights of {have['C']} input channels, got {kernel['I']}",
+    )
+    top, left, bottom, right = padding_pairs(attrs.padding, 2)
+    out: dict[str, Dim] = {"N": have["N"], "C": kernel["O"]}
+    out["H"] = apply(lambda extent: extent + top + bottom - 2, have["H"])
+    out["W"] = apply(lambda extent: extent + left + right - 2, have["W"])
+    return tensor(
+        shape_in_layout(out, attrs.out_layout or attrs.data_layout), attrs.out_dtype or data.dtype
+    )
+
+
+def _weight_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.contrib_conv2d_winograd_weight_transform"
+    weight = expect_tensor(arg_types[0], who, "weight")
+    expect(len(weight.shape) == 4, f"{who} requires weights of 4 dimensions, got {weight}")
+    expect(attrs.tile_size in (2, 4), f"{who} requires tile_size 2 or 4, got {attrs.tile_size}")
+    out_channels, channels, height, width = shape_of_type(weight)
+    expect((height, width) == (3, 3), f"{who} requires 3x3 windows, got {height}x{width}")
+    reach = attrs.tile_size + 2
+    return tensor((reach, reach, out_channels, channels), weight.dtype)
+
+
+def _conv_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    data, weight = inputs
+    out_layout = attrs.out_layout or attrs.data_layout
+    dtype = out_type.dtype  # type: ignore[attr-defined]
+    if len(data.shape) == 4:
+        return [
+            topi.nn.conv2d_winograd_nchw_without_weight_transform(
+                data, weight, attrs.strides, attrs.padding, attrs.dilation, dtype
+            )
+        ]
+    return [
+        topi.x86.conv2d.conv2d_NCHWc_winograd(
+            data, weight, attrs.padding, attrs.tile_size, attrs.data_layout, out_layout, dtype
+        )
+    ]
+
+
+def _fold_weight(attrs: Attrs, inputs: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+    return [topi.nn.winograd_weights(inputs[0], attrs.tile_size)]
+
+
+def _own_layouts(
+    attrs: Attrs, in_layouts: Sequence[tir.Layout | None], arg_types: Sequence[Type]
+) -> LayoutChoice:
+    weight = tir.layout(attrs.kernel_layout) if len(shape_of_type(arg_types[1])) > 4 else None
+    return LayoutChoice(
+        (tir.layout(attrs.data_layout), weight),
+        (tir.layout(attrs.out_layout or attrs.data_layout),),
+    )
+
+
+CONTRIB_CONV2D_WINOGRAD_WITHOUT_WEIGHT_TRANSFORM = define_op(
+    "nn.contrib_conv2d_winograd_without_weight_transform",
+    Conv2DWinogradAttrs,
+    inputs=("data", "weight"),
+    infer_type=_conv_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=_conv_compute,
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_conv2d_NCHWc_winograd(outs),
+    },
+    infer_layout=_own_layouts,
+    precision=Precision.KEEP_FLOAT32,
+)
+CONTRIB_CONV2D_WINOGRAD_WEIGHT_TRANSFORM = define_op(
+    "nn.contrib_conv2d_winograd_weight_transform",
+    ConvWinogradWeightTransformAttrs,
+    inputs=("weight",),
+    infer_type=_weight_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.conv2d_winograd_weight_transform(inputs[0], attrs.tile_size)
+    ],
+    schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False)},
+    fold=_fold_weight,
+    precision=Precision.KEEP_FLOAT32,
+)
+
+
+def contrib_conv2d_winograd_without_weight_transform(
+    data: RelayExpr,
+    weight: RelayExpr,
+    tile_size: int,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> RelayExpr:
+    """Convolution of 3x3 windows by transformed weights.
+
+    Parameters
+    ----------
+    data, weight : relay.Expr
+        The input, and what `contrib_conv2d_winograd_weight_transform` gives.
+    tile_size : int
+        Outputs of a tile along an axis, 2 or 4.
+    strides, padding, dilation, groups, channels, kernel_size
+        As in `conv2d`; strides, dilation and groups are 1.
+    data_layout, kernel_layout, out_layout, out_dtype : str
+        As in `conv2d`; the weight is laid out (tile_size + 2, tile_size + 2, O, I) unless
+        the kernel's layout has blocks.
+    """
+    return CONTRIB_CONV2D_WINOGRAD_WITHOUT_WEIGHT_TRANSFORM(
+        data,
+        weight,
+        tile_size=as_int(tile_size),
+        strides=spread(strides, 2),
+        padding=padding_pairs(padding, 2),
+        dilation=spread(dilation, 2),
+        groups=as_int(groups),
+        channels=None if channels is None else as_int(channels),
+        kernel_size=None if kernel_size is None else spread(kernel_size, 2),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype or "",
+    )
+
+
+def contrib_conv2d_winograd_weight_transform(weight: RelayExpr, tile_size: int) -> RelayExpr:
+    """Weights (O, I, 3, 3) as (tile_size + 2, tile_size + 2, O, I) for Winograd's convolution.
+
+    Parameters
+    ----------
+    weight : relay.Expr
+        The weights of 3x3 windows.
+    tile_size : int
+        Outputs of a tile along an axis, 2 or 4.
+    """
+    return CONTRIB_CONV2D_WINOGRAD_WEIGHT_TRANSFORM(weight, tile_size=as_int(tile_size))
