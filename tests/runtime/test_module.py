@@ -388,3 +388,11 @@ def test_an_archive_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "bad.tar").write_bytes(b"no archive")
     with pytest.raises(ValueError, match=r"bad.tar is no tar archive"):
         load_module(tmp_path / "bad.tar")
+
+
+def test_benchmark_measures_the_entry_function(library: Module) -> None:
+    a, out = nd.array(np.ones(3, "float32")), nd.empty((3,))
+    result = library.benchmark(nd.cpu(), a, a, out, repeat=3, number=2)
+    assert len(result.results) == 3
+    assert result.min <= result.mean <= result.max
+    assert (out.numpy() == 2).all()

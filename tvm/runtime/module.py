@@ -189,6 +189,38 @@ class Module(ModuleBase, Object):
             cooldown_interval_ms, repeats_to_cooldown, cache_flush_bytes, f_preproc,
         )  # fmt: skip
 
+    def benchmark(
+        self,
+        device: Device,
+        *args: Any,
+        func_name: str = "",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: int = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+    ) -> BenchmarkResult:
+        """Measure one function with the given arguments.
+
+        Parameters
+        ----------
+        device : Device
+            Where it runs.
+        args : tuple
+            The function's arguments.
+        func_name : str
+            The function; empty for the entry function.
+        repeat, number, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms,
+        repeats_to_cooldown : int
+            As for :meth:`time_evaluator`.
+        """
+        measure = self.time_evaluator(
+            func_name, device, number, repeat, min_repeat_ms, limit_zero_time_iterations,
+            cooldown_interval_ms, repeats_to_cooldown,
+        )  # fmt: skip
+        return measure(*args)
+
     def export_library(
         self,
         file_name: str | Path,
