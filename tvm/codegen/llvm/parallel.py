@@ -36,15 +36,15 @@ class ParallelRegion:
 def write_launch(writer: FunctionWriter, body: Stmt) -> None:
     """Move ``body`` to a function of its own and let all threads run it."""
     module, outer = writer.module, writer.code
-    captured = _captured(writer, body)
+    used = captured(writer, body)
     name = module.new_symbol(f"{writer.name}_task")
     code = Code(f"define internal i32 @{quoted(name)}(i32 %task, ptr %env, ptr %closure) #0")
-    fields = [TYPES[var.dtype].text for var in captured]
+    fields = [TYPES[var.dtype].text for var in used]
     closure_type = f"{{ {', '.join(fields)} }}"
     tasks_at = code.value("getelementptr inbounds { ptr, i32 }, ptr %env, i64 0, i32 1")
     tasks = code.value(f"load i32, ptr {tasks_at}, align 8")
     values = {var: operand for var, operand in writer.values.items() if is_constant(operand)}
-    for number, (var, field) in enumerate(zip(captured, fields, strict=True)):
+    for number, (var, field) in enumerate(zip(used, fields, strict=True)):
         at = code.value(f"getelementptr inbounds {closure_type}, ptr %closure, i64 0, i32 {number}")
         values[var] = code.value(f"load {field}, ptr {at}")
     region = ParallelRegion("%task", tasks, "%env")
@@ -52,7 +52,7 @@ def write_launch(writer: FunctionWriter, body: Stmt) -> None:
         writer.visit(body)
         code.do("ret i32 0")
     module.definitions.append(code.text())
-    _call_launch(writer, outer, name, closure_type, captured, fields)
+    _call_launch(writer, outer, name, closure_type, used, fields)
 
 
 def _call_launch(
@@ -60,11 +60,11 @@ def _call_launch(
     code: Code,
     name: str,
     closure_type: str,
-    captured: list[Var],
+    used: list[Var],
     fields: list[str],
 ) -> None:
-    closure = code.stack(closure_type, 1, 8) if captured else "null"
-    for number, (var, field) in enumerate(zip(captured, fields, strict=True)):
+    closure = code.stack(closure_type, 1, 8) if used else "null"
+    for number, (var, field) in enumerate(zip(used, fields, strict=True)):
         at = code.value(
             f"getelementptr inbounds {closure_type}, ptr {closure}, i64 0, i32 {number}"
         )
@@ -101,12 +101,16 @@ def _bounded(code: Code, value: str, limit: str) -> str:
     return code.pure(f"call i64 @llvm.smin(i64 {value}, i64 {limit})")
 
 
-def _captured(writer: FunctionWriter, body: Stmt) -> list[Var]:
+def captured(writer: FunctionWriter, body: Stmt) -> list[Var]:
     """Variables of the outer function that the body uses, in order of use."""
     uses = UsedVars()
     uses.visit(body)
     outer = writer.values
-    return [var for var in uses.found if var in outer and not is_constant(outer[var])]
+    return [
+        var
+        for var in uses.found
+        if var in outer and var not in uses.loops and not is_constant(outer[var])
+    ]
 
 
 class UsedVars(Visitor):
@@ -114,6 +118,11 @@ class UsedVars(Visitor):
 
     def __init__(self) -> None:
         self.found: dict[Var, None] = {}
+        self.loops: dict[Var, None] = {}  # their variables
+
+    def visit_for(self, loop: For) -> None:
+        self.loops[loop.loop_var] = None
+        self.visit_children(loop)
 
     def visit_var(self, var: Var) -> None:
         self.found[var] = None

@@ -32,6 +32,7 @@ from .alias import AliasScopes
 from .code import Code
 from .failure import write_report
 from .intrinsics import INTRINSICS
+from .long_sequences import loop_groups, parts_of, write_group
 from .memory import MemoryWriter
 from .packed import RUNTIME_FUNCTIONS, through_slot, without_result
 from .parallel import ParallelRegion, partitioned, write_launch
@@ -168,8 +169,13 @@ class FunctionWriter(MemoryWriter):
     # ---- control
 
     def visit_seq_stmt(self, stmt: SeqStmt) -> None:
-        for part in stmt.seq:
-            self.visit(part)
+        parts = parts_of(stmt)
+        groups = loop_groups(parts) if self.frame.parallel is None else []
+        for group in groups:
+            write_group(self, group)
+        if not groups:
+            for part in parts:
+                self.visit(part)
 
     def visit_evaluate(self, stmt: Evaluate) -> None:
         value = stmt.value
