@@ -81,6 +81,12 @@ from .nn.pooling import (
 from .nn.rearrange import BatchToSpaceNDAttrs, SpaceToBatchNDAttrs, SubPixelAttrs
 from .nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs
 from .nn.winograd import Conv2DWinogradAttrs, ConvWinogradWeightTransformAttrs
+from .random import (
+    MultinomialAttrs,
+    NormalAttrs,
+    ThreefryGenerateAttrs,
+    UniformAttrs,
+)
 from .reduce import (
     ArgReduceAttrs,
     ReduceAttrs,
@@ -128,6 +134,10 @@ from .vision import (
 )
 
 __all__ = [
+    "MultinomialAttrs",
+    "NormalAttrs",
+    "ThreefryGenerateAttrs",
+    "UniformAttrs",
     "AllClassNonMaximumSuppressionAttrs",
     "GetValidCountsAttrs",
     "MultiBoxPriorAttrs",
