@@ -59,6 +59,7 @@ class Op(RelayExpr):
     qnn_legalize: Callable[..., Any] | None = ignored(default=None)
     qnn_canonicalize: Callable[..., Any] | None = ignored(default=None)
     shape_func: Callable[..., Any] | None = ignored(default=None)
+    make_static: Callable[..., Any] | None = ignored(default=None)
     precision: Any = ignored(default=None)
     simplify: Callable[..., Any] | None = ignored(default=None)
     fold: Callable[..., Any] | None = ignored(default=None)

@@ -11,6 +11,7 @@ from tvm.relay.transform import (
     AlterOpLayout,
     CanonicalizeOps,
     DeadCodeElimination,
+    DynamicToStatic,
     EliminateCommonSubexpr,
     FoldConstant,
     FoldScaleAxis,
@@ -35,6 +36,7 @@ def graph_passes() -> list[Pass]:
         InferType(),
         Inline(),
         ToGraphNormalForm(),  # fusion and the executors work on graphs
+        DynamicToStatic(),
         qnn.transform.Legalize(),
         qnn.transform.CanonicalizeOps(),
         SimplifyInference(),  # before folding: it opens up batch normalisation

@@ -174,6 +174,10 @@ class Interpreter(Executor):
         op = call.op
         assert isinstance(op, Op)
         arrays = [array for arg in args for array in _flat(arg)]
+        if op.make_static is not None:
+            static = op.make_static(call.replace(args=tuple([Constant(a) for a in arrays])))
+            infer_type_of(static)
+            return self._evaluate(static, Frame())
         typed = call.replace(args=tuple([_typed_var(arg) for arg in args]))
         out_type = infer_type_of(typed)
         is_tuple = isinstance(out_type, TupleType)
@@ -183,16 +187,18 @@ class Interpreter(Executor):
                 return _packed([nd.array(np.asarray(f)) for f in folded], is_tuple)
         if op.compute is not None:
             return _packed(self._kernel(typed, arrays)(arrays), is_tuple)
-        simpler = (
-            None
-            if op.simplify is None
-            else op.simplify(typed, [infer_type_of(a) for a in typed.args])
-        )
+        types = [infer_type_of(a) for a in typed.args]
+        simpler = None
+        if op.simplify is not None:
+            simpler = op.simplify(typed, types)
+        elif op.qnn_canonicalize is not None:
+            simpler = op.qnn_canonicalize(typed.attrs, list(typed.args), [*types, out_type])
         if simpler is None:
             raise TVMError(f"the interpreter cannot evaluate {op.name}: it has no compute facet")
         frame = Frame()
         for variable, arg in zip(typed.args, args, strict=True):
             frame.values[id(variable)] = arg
+        infer_type_of(simpler)
         return self._evaluate(simpler, frame)
 
     def _kernel(self, call: Call, arrays: Sequence[NDArray]) -> Kernel:

@@ -10,10 +10,11 @@ import numpy as np
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
-from .attributes import as_int
+from .attributes import as_int, is_run_time
 from .registry import OpPattern, define_op
 from .types import (
     expect,
@@ -239,7 +240,7 @@ def topk(
     ----------
     data : relay.Expr
         The tensor.
-    k : int
+    k : int or relay.Expr
         How many; all of them if it is below 1.
     axis : int
         The axis.
@@ -250,6 +251,12 @@ def topk(
     dtype : str
         The indices' dtype: int32, int64, float32 or float64.
     """
+    if is_run_time(k):
+        call = Op.get("dyn.topk")(
+            data, k, axis=as_int(axis), ret_type=str(ret_type), is_ascend=bool(is_ascend),
+            dtype=str(dtype),
+        )  # fmt: skip
+        return TupleWrapper(call, 2) if ret_type == "both" else call
     call = TOPK(
         data, k=as_int(k), axis=as_int(axis), ret_type=str(ret_type),
         is_ascend=bool(is_ascend), dtype=str(dtype),

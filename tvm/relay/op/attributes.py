@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tvm.error import OpAttributeInvalid
-from tvm.relay.expr import Constant
+from tvm.ir.expr import RelayExpr
+from tvm.relay.expr import Constant, const
 from tvm.tir import FloatImm, IntImm
 
 
@@ -34,6 +35,16 @@ def as_ints(values: object) -> tuple[int, ...]:
     if isinstance(values, Iterable):
         return tuple([as_int(v) for v in values])
     return (as_int(values),)
+
+
+def is_run_time(value: object) -> bool:
+    """Whether only the run knows the value: an expression that is no constant."""
+    return isinstance(value, RelayExpr) and not isinstance(value, Constant)
+
+
+def run_time_vector(value: object) -> RelayExpr:
+    """Integers as an expression, whether the caller wrote one or a sequence."""
+    return value if isinstance(value, RelayExpr) else const(list(as_ints(value)), "int64")
 
 
 def as_optional_ints(values: object) -> tuple[int, ...] | None:

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from tvm import topi
-from tvm.error import OpNotImplemented
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.expr import Constant
 
-from .attributes import as_ints
+from .attributes import as_ints, is_run_time
 from .registry import OpPattern, define_op
 from .types import broadcast_shapes, expect, expect_tensor, may_equal, shape_of_type, show, tensor
 
@@ -124,8 +123,8 @@ def broadcast_to(data: RelayExpr, shape: Sequence[int] | RelayExpr) -> RelayExpr
     shape : sequence of int
         The shape wanted.
     """
-    if isinstance(shape, RelayExpr) and not isinstance(shape, Constant):
-        raise OpNotImplemented("broadcast_to requires a constant shape, got an expression")
+    if is_run_time(shape):
+        return Op.get("dyn.broadcast_to")(data, shape)
     return BROADCAST_TO(data, shape=as_ints(shape))
 
 

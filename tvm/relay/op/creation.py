@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tvm import te, topi
-from tvm.error import OpNotImplemented
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Constant, const
 
-from .attributes import as_ints
+from .attributes import as_ints, is_run_time
 from .broadcasting import BroadcastAttrs as InitOpAttrs
 from .registry import OpPattern, define_op
 from .types import expect_tensor, is_known, shape_of_type, tensor, unknown
@@ -168,25 +168,23 @@ NDARRAY_SIZE = define_op(
 )
 
 
-def _constant_shape(shape: object, who: str) -> tuple[int, ...]:
-    if isinstance(shape, RelayExpr) and not isinstance(shape, Constant):
-        raise OpNotImplemented(f"{who} requires a constant shape, got an expression")
-    return as_ints(shape)
-
-
-def full(fill_value: RelayExpr, shape: Sequence[int] = (), dtype: str = "") -> RelayExpr:
+def full(
+    fill_value: RelayExpr, shape: Sequence[int] | RelayExpr = (), dtype: str = ""
+) -> RelayExpr:
     """A tensor filled with one value.
 
     Parameters
     ----------
     fill_value : relay.Expr
         A scalar.
-    shape : sequence of int
+    shape : sequence of int or relay.Expr
         The shape.
     dtype : str
         The dtype, the fill value's by default.
     """
-    return FULL(fill_value, shape=_constant_shape(shape, "full"), dtype=str(dtype))
+    if is_run_time(shape):
+        return Op.get("dyn.full")(fill_value, shape, dtype=str(dtype))
+    return FULL(fill_value, shape=as_ints(shape), dtype=str(dtype))
 
 
 def full_like(data: RelayExpr, fill_value: RelayExpr) -> RelayExpr:
@@ -202,22 +200,26 @@ def full_like(data: RelayExpr, fill_value: RelayExpr) -> RelayExpr:
     return FULL_LIKE(data, fill_value)
 
 
-def zeros(shape: Sequence[int], dtype: str) -> RelayExpr:
+def zeros(shape: Sequence[int] | RelayExpr, dtype: str) -> RelayExpr:
     """A tensor of zeros.
 
     Parameters
     ----------
-    shape : sequence of int
+    shape : sequence of int or relay.Expr
         The shape.
     dtype : str
         The dtype.
     """
-    return ZEROS(shape=_constant_shape(shape, "zeros"), dtype=str(dtype))
+    if is_run_time(shape):
+        return Op.get("dyn.zeros")(shape, dtype=str(dtype))
+    return ZEROS(shape=as_ints(shape), dtype=str(dtype))
 
 
-def ones(shape: Sequence[int], dtype: str) -> RelayExpr:
+def ones(shape: Sequence[int] | RelayExpr, dtype: str) -> RelayExpr:
     """A tensor of ones; parameters as in `zeros`."""
-    return ONES(shape=_constant_shape(shape, "ones"), dtype=str(dtype))
+    if is_run_time(shape):
+        return Op.get("dyn.ones")(shape, dtype=str(dtype))
+    return ONES(shape=as_ints(shape), dtype=str(dtype))
 
 
 def arange(

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tvm import te, topi
-from tvm.error import OpNotImplemented
+from tvm.error import OpAttributeInvalid
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.expr import Constant
 
-from .attributes import as_int, as_ints, as_optional_ints
+from .attributes import as_int, as_ints, as_optional_ints, is_run_time, run_time_vector
 from .registry import OpPattern, define_op
 from .types import (
     Dim,
@@ -28,7 +28,7 @@ from .types import (
     tensor,
     unknown,
 )
-from .unary import numpy_dtype
+from .unary import ONES_LIKE, numpy_dtype
 
 
 class TakeAttrs(Attrs, key="relay.attrs.TakeAttrs"):
@@ -485,9 +485,8 @@ def strided_slice(
     slice_mode : str
         "end", or "size" if `end` holds sizes (-1: all that is left).
     """
-    for name, values in (("begin", begin), ("end", end), ("strides", strides)):
-        if isinstance(values, RelayExpr) and not isinstance(values, Constant):
-            raise OpNotImplemented(f"strided_slice requires a constant {name}, got an expression")
+    if any([is_run_time(values) for values in (begin, end, strides)]):
+        return _slice_at_run_time(data, begin, end, strides, axes, slice_mode)
     return STRIDED_SLICE(
         data,
         begin=as_ints(begin),
@@ -496,6 +495,17 @@ def strided_slice(
         axes=as_optional_ints(axes),
         slice_mode=str(slice_mode),
     )
+
+
+def _slice_at_run_time(
+    data: RelayExpr, begin: object, end: object, strides: object, axes: object, slice_mode: str
+) -> RelayExpr:
+    if axes is not None:
+        raise OpAttributeInvalid("strided_slice by expressions slices the leading axes, got axes")
+    bounds = [run_time_vector(values) for values in (begin, end)]
+    steps = ONES_LIKE(bounds[0]) if strides is None else run_time_vector(strides)
+    attrs = {"begin": (), "end": (), "strides": (), "slice_mode": str(slice_mode)}
+    return Op.get("dyn.strided_slice")(data, *bounds, steps, **attrs)
 
 
 def slice_like(
@@ -545,6 +555,9 @@ def one_hot(
     dtype : str
         The dtype of the result.
     """
+    if is_run_time(depth):
+        attrs = {"depth": 0, "axis": as_int(axis), "dtype": str(dtype)}
+        return Op.get("dyn.one_hot")(indices, on_value, off_value, depth, **attrs)
     return ONE_HOT(
         indices, on_value, off_value, depth=as_int(depth), axis=as_int(axis), dtype=str(dtype)
     )

@@ -10,10 +10,11 @@ import numpy as np
 from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call, Tuple, TupleWrapper
 
-from .attributes import as_int, as_ints
+from .attributes import as_int, as_ints, is_run_time
 from .layout import layout_concatenate
 from .registry import OpPattern, define_op
 from .types import (
@@ -341,16 +342,18 @@ def repeat(data: RelayExpr, repeats: int, axis: int) -> RelayExpr:
     return REPEAT(data, repeats=as_int(repeats), axis=as_int(axis))
 
 
-def tile(data: RelayExpr, reps: Sequence[int]) -> RelayExpr:
+def tile(data: RelayExpr, reps: Sequence[int] | RelayExpr) -> RelayExpr:
     """Repeat a tensor as a whole along its axes.
 
     Parameters
     ----------
     data : relay.Expr
         The tensor.
-    reps : sequence of int
+    reps : sequence of int or relay.Expr
         How often along each axis.
     """
+    if is_run_time(reps):
+        return Op.get("dyn.tile")(data, reps, reps=())
     return TILE(data, reps=as_ints(reps))
 
 

@@ -30,6 +30,9 @@ Schedule: TypeAlias = Callable[[Attrs, Sequence["te.Tensor"], Target], "te.Sched
 Fold: TypeAlias = Callable[[Attrs, Sequence[np.ndarray], Type], "list[np.ndarray]"]
 Gradient: TypeAlias = Callable[[Call, RelayExpr], "list[RelayExpr]"]
 Simplify: TypeAlias = Callable[[Call, Sequence[Type]], "RelayExpr | None"]
+# from shapes (vectors of int64) and values of the arguments to the shapes of the results
+ShapeFunc: TypeAlias = Callable[[Attrs, Sequence["te.Tensor"], Sequence[object]], "list[te.Tensor]"]
+MakeStatic: TypeAlias = Callable[[Call], "RelayExpr | None"]
 AlterLayout: TypeAlias = Callable[[Call, Sequence[Type], Type, Target], "RelayExpr | None"]
 
 
@@ -79,7 +82,9 @@ def define_op(
     legalize: Callable[..., RelayExpr | None] | None = None,
     qnn_legalize: Callable[..., RelayExpr | None] | None = None,
     qnn_canonicalize: Callable[..., RelayExpr | None] | None = None,
-    shape_func: Callable[..., object] | None = None,
+    shape_func: ShapeFunc | None = None,
+    shape_reads: Sequence[int] = (),
+    make_static: MakeStatic | None = None,
     precision: Precision = Precision.FOLLOW,
     simplify: Simplify | None = None,
     fold: Fold | None = None,
@@ -87,7 +92,11 @@ def define_op(
     infer_layout: InferLayout | None = None,
     description: str = "",
 ) -> Op:
-    """Declare an operator; every facet it lacks is visible as None in its record."""
+    """Declare an operator; every facet it lacks is visible as None in its record.
+
+    `shape_reads` are the positions of the arguments whose values the shape function gets; of the
+    others it gets the shapes.
+    """
     op = register_op(name)
     op.set_facets(
         attrs_type=attrs_type,
@@ -102,6 +111,7 @@ def define_op(
         qnn_legalize=qnn_legalize,
         qnn_canonicalize=qnn_canonicalize,
         shape_func=shape_func,
+        make_static=make_static,
         precision=precision,
         simplify=simplify,
         fold=fold,
@@ -109,6 +119,9 @@ def define_op(
         infer_layout=infer_layout,
         description=description,
     )
+    if shape_func is not None:
+        reads = [int(i in shape_reads) for i in range(len(inputs))]
+        op.set_attr("TShapeDataDependent", reads)
     op.extra["call"] = _build_call
     _DECLARED[name] = op
     return op

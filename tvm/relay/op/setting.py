@@ -10,10 +10,11 @@ import numpy as np
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Tuple, const
 
-from .attributes import as_ints
+from .attributes import as_ints, is_run_time
 from .registry import OpPattern, define_op
 from .types import (
     broadcast_shapes,
@@ -216,6 +217,10 @@ def sparse_to_dense(
         What stands elsewhere.
     """
     default = default_value if isinstance(default_value, RelayExpr) else const(default_value)
+    if is_run_time(output_shape):
+        return Op.get("dyn.sparse_to_dense")(
+            sparse_indices, output_shape, sparse_values, default, output_shape=()
+        )
     return SPARSE_TO_DENSE(
         sparse_indices, sparse_values, default, output_shape=as_ints(output_shape)
     )

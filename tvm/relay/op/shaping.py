@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from tvm import te, topi
-from tvm.error import OpNotImplemented, TypeCheckError
+from tvm.error import TypeCheckError
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, Constant
+from tvm.relay.expr import Call
 
-from .attributes import as_int, as_ints, as_optional_ints
+from .attributes import as_int, as_ints, as_optional_ints, is_run_time
 from .layout_shapes import axes_extents, shape_in_layout
 from .registry import OpPattern, define_op
 from .types import (
@@ -429,14 +430,14 @@ def reshape(
     ----------
     data : relay.Expr
         The tensor.
-    newshape : int or sequence of int
+    newshape : int, sequence of int or relay.Expr
         The shape; 0 copies a dimension, -1 takes what is left, -2 copies all that remain,
         -3 merges two dimensions, -4 splits one into the two numbers that follow.
     allowzero : bool
         Read 0 as the extent 0.
     """
-    if isinstance(newshape, RelayExpr) and not isinstance(newshape, Constant):
-        raise OpNotImplemented("reshape requires a constant newshape, got an expression")
+    if is_run_time(newshape):
+        return Op.get("dyn.reshape")(data, newshape, newshape=(), allowzero=bool(allowzero))
     return RESHAPE(data, newshape=as_ints(newshape), allowzero=bool(allowzero))
 
 
@@ -491,7 +492,7 @@ def transpose(data: RelayExpr, axes: Sequence[int] | None = None) -> RelayExpr:
     return TRANSPOSE(data, axes=as_optional_ints(axes))
 
 
-def expand_dims(data: RelayExpr, axis: int, num_newaxis: int = 1) -> RelayExpr:
+def expand_dims(data: RelayExpr, axis: int | RelayExpr, num_newaxis: int = 1) -> RelayExpr:
     """Insert axes of extent 1.
 
     Parameters
@@ -503,10 +504,12 @@ def expand_dims(data: RelayExpr, axis: int, num_newaxis: int = 1) -> RelayExpr:
     num_newaxis : int
         How many.
     """
+    if is_run_time(axis):
+        return Op.get("dyn.expand_dims")(data, axis, num_newaxis=as_int(num_newaxis))
     return EXPAND_DIMS(data, axis=as_int(axis), num_newaxis=as_int(num_newaxis))
 
 
-def squeeze(data: RelayExpr, axis: int | Sequence[int] | None = None) -> RelayExpr:
+def squeeze(data: RelayExpr, axis: int | Sequence[int] | RelayExpr | None = None) -> RelayExpr:
     """Remove axes of extent 1.
 
     Parameters
@@ -516,6 +519,8 @@ def squeeze(data: RelayExpr, axis: int | Sequence[int] | None = None) -> RelayEx
     axis : int or sequence of int, optional
         Which; all by default.
     """
+    if is_run_time(axis):
+        return Op.get("dyn.squeeze")(data, axis)
     return SQUEEZE(data, axis=as_optional_ints(axis))
 
 

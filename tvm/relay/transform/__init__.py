@@ -16,6 +16,7 @@ from .common_subexpr import EliminateCommonSubexpr
 from .convert_layout import ConvertLayout
 from .dead_code import DeadCodeElimination
 from .defuse_ops import DefuseOps
+from .dynamic_to_static import DynamicToStatic
 from .fast_math import FastMath
 from .fold_constant import FoldConstant, FoldConstantExpr
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis

@@ -21,8 +21,8 @@ COORDINATE_MODES = (
 
 def source_position(
     index: Any,
-    have: int,
-    want: int,
+    have: Any,
+    want: Any,
     mode: str,
     dtype: str = "float32",
     region: tuple[float, float] = (0.0, 1.0),
@@ -30,26 +30,45 @@ def source_position(
     """Where an output index lies in the input, as a float; `region` is for tf_crop_and_resize."""
     x = index.astype(dtype)
     if mode == "asymmetric":
-        return x * tir.const(have / want, dtype)
+        return x * _ratio(have, want, dtype)
     if mode == "align_corners":
-        return x * tir.const((have - 1) / (want - 1) if want > 1 else 0.0, dtype)
+        return x * _unless_one(want, lambda: _ratio(have - 1, want - 1, dtype), 0.0, dtype)
     if mode == "tf_half_pixel_for_nn":
-        return (x + tir.const(0.5, dtype)) * tir.const(have / want, dtype)
+        return (x + tir.const(0.5, dtype)) * _ratio(have, want, dtype)
     if mode == "tf_crop_and_resize":
         start, end = region
         if want == 1:
             return tir.const(0.5 * (start + end) * (have - 1), dtype)
         step = (end - start) * (have - 1) / (want - 1)
         return tir.const(start * (have - 1), dtype) + x * tir.const(step, dtype)
-    centre = (x + tir.const(0.5, dtype)) * tir.const(have / want, dtype) - tir.const(0.5, dtype)
+    half = tir.const(0.5, dtype)
+    centre = (x + half) * _ratio(have, want, dtype) - half
     if mode == "half_pixel":
         return centre
     if mode == "pytorch_half_pixel":
-        return centre if want > 1 else tir.const(0.0, dtype)
+        return _unless_one(want, lambda: centre, 0.0, dtype)
     raise ValueError(
         f"resize requires a coordinate_transformation_mode of {', '.join(COORDINATE_MODES)}, "
         f"got {mode!r}"
     )
+
+
+def _ratio(have: Any, want: Any, dtype: str) -> Any:
+    """The quotient of two extents, which may be known at run time only."""
+    if isinstance(have, int) and isinstance(want, int):
+        return tir.const(have / want, dtype)
+    over, under = [
+        tir.const(e, dtype) if isinstance(e, int) else e.astype(dtype) for e in (have, want)
+    ]
+    return over / under
+
+
+def _unless_one(want: Any, value: Callable[[], Any], otherwise: float, dtype: str) -> Any:
+    """A value that has no meaning for an extent of 1."""
+    constant = tir.const(otherwise, dtype)
+    if isinstance(want, int):
+        return value() if want > 1 else constant
+    return tir.Select(want > 1, value(), constant)
 
 
 def nearest_index(position: Any, rounding: str, mode: str) -> Any:

@@ -9,9 +9,10 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
+from tvm.relay.expr import const
 from tvm.topi.image.resize import COORDINATE_MODES
 
-from ..attributes import as_float, as_int, as_ints, spread
+from ..attributes import as_float, as_int, as_ints, is_run_time, run_time_vector, spread
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import OpPattern, define_op
@@ -211,6 +212,15 @@ def resize2d(
     out_dtype : str, optional
         The dtype of the result, the data's by default.
     """
+    if is_run_time(size) or is_run_time(roi):
+        region = roi if isinstance(roi, RelayExpr) else const(list(roi or ()), "float32")
+        return Op.get("dyn.image.resize2d")(
+            data, run_time_vector(size), region, size=(), layout=str(layout), method=str(method),
+            coordinate_transformation_mode=str(coordinate_transformation_mode),
+            rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
+            cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
+            out_dtype=out_dtype or "",
+        )  # fmt: skip
     return RESIZE2D(
         data, size=spread(size, 2), roi=_region(roi), layout=str(layout), method=str(method),
         coordinate_transformation_mode=str(coordinate_transformation_mode),

@@ -9,10 +9,11 @@ import numpy as np
 from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 
-from ..attributes import as_float, as_int, as_ints
+from ..attributes import as_float, as_int, as_ints, is_run_time
 from ..binary import ADD, GREATER, MULTIPLY
 from ..indexing import WHERE
 from ..layout import layout_any
@@ -434,6 +435,8 @@ def pad(
         "constant", "edge" or "reflect".
     """
     value = pad_value if isinstance(pad_value, RelayExpr) else const(as_float(pad_value))
+    if is_run_time(pad_width):
+        return Op.get("dyn.nn.pad")(data, pad_width, value, pad_width=(), pad_mode=str(pad_mode))
     return PAD(data, value, pad_width=_widths(pad_width), pad_mode=str(pad_mode))
 
 

@@ -8,9 +8,9 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.expr import Call
+from tvm.relay.expr import Call, const
 
-from ..attributes import as_float
+from ..attributes import as_float, is_run_time
 from ..image.image import resize2d, resize3d
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
@@ -40,7 +40,7 @@ class UpSampling3DAttrs(Attrs, key="relay.attrs.UpSampling3DAttrs"):
 
 
 # the names for two and three axes, and that of resizing
-_METHODS = {
+RESIZE_METHODS = {
     "nearest_neighbor": "nearest_neighbor",
     "bilinear": "linear",
     "trilinear": "linear",
@@ -61,8 +61,8 @@ def _type(who: str, spatial: str) -> TypeRelation:
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
         data = expect_tensor(arg_types[0], who)
         expect(
-            attrs.method in _METHODS,
-            f"{who} requires a method of {', '.join(_METHODS)}, got {attrs.method!r}",
+            attrs.method in RESIZE_METHODS,
+            f"{who} requires a method of {', '.join(RESIZE_METHODS)}, got {attrs.method!r}",
         )
         extents = axes_extents(shape_of_type(data), attrs.layout, who)
         extents.update(_scaled(attrs, extents, spatial))
@@ -82,7 +82,7 @@ def _resized2d(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
     size = _size(call, arg_types, "HW")
     mode = "align_corners" if attrs.align_corners else "asymmetric"
     return None if size is None else resize2d(
-        call.args[0], size, layout=attrs.layout, method=_METHODS[attrs.method],  # type: ignore[arg-type]
+        call.args[0], size, layout=attrs.layout, method=RESIZE_METHODS[attrs.method],  # type: ignore[arg-type]
         coordinate_transformation_mode=mode,
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ def _resized3d(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
     attrs = call.attrs
     size = _size(call, arg_types, "DHW")
     return None if size is None else resize3d(
-        call.args[0], size, layout=attrs.layout, method=_METHODS[attrs.method],  # type: ignore[arg-type]
+        call.args[0], size, layout=attrs.layout, method=RESIZE_METHODS[attrs.method],  # type: ignore[arg-type]
         coordinate_transformation_mode=attrs.coordinate_transformation_mode,
     )  # fmt: skip
 
@@ -134,10 +134,19 @@ def upsampling(
     align_corners : bool
         Whether the corner elements keep their values.
     """
+    if any([is_run_time(scale) for scale in (scale_h, scale_w)]):
+        return Op.get("dyn.nn.upsampling")(
+            data, *_factors(scale_h, scale_w), layout=str(layout), method=str(method),
+            align_corners=bool(align_corners),
+        )  # fmt: skip
     return UPSAMPLING(
         data, scale_h=as_float(scale_h), scale_w=as_float(scale_w), layout=str(layout),
         method=str(method), align_corners=bool(align_corners),
     )  # fmt: skip
+
+
+def _factors(*scales: object) -> list[RelayExpr]:
+    return [s if isinstance(s, RelayExpr) else const(as_float(s), "float64") for s in scales]
 
 
 def upsampling3d(
@@ -164,6 +173,11 @@ def upsampling3d(
     coordinate_transformation_mode : str
         As for `image.resize3d`.
     """
+    if any([is_run_time(scale) for scale in (scale_d, scale_h, scale_w)]):
+        return Op.get("dyn.nn.upsampling3d")(
+            data, *_factors(scale_d, scale_h, scale_w), layout=str(layout), method=str(method),
+            coordinate_transformation_mode=str(coordinate_transformation_mode),
+        )  # fmt: skip
     return UPSAMPLING3D(
         data, scale_d=as_float(scale_d), scale_h=as_float(scale_h), scale_w=as_float(scale_w),
         layout=str(layout), method=str(method),

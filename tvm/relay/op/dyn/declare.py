@@ -1,0 +1,105 @@
+"""What operators have in common whose shape is a value: `dyn.reshape(%x, %newshape)` and so on.
+
+The type of such a call says the rank of its result; the shape function computes the shape when
+the program runs. Where the value is a constant, `make_static` gives the operator with attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from tvm import te, tir
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import PrimExpr, RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.type import Type
+from tvm.relay.expr import Call, Constant
+
+from ..registry import Compute, OpPattern, Schedule, ShapeFunc, define_op
+from ..types import TypeRelation, expect, expect_tensor, shape_of_type, unknown
+
+Static = Callable[[Call, "list[np.ndarray]"], "RelayExpr | None"]
+
+
+def dynamic(
+    name: str,
+    attrs_type: type[Attrs] | None,
+    inputs: Sequence[str],
+    reads: Sequence[int],
+    infer_type: TypeRelation,
+    compute: Compute,
+    shape_func: ShapeFunc,
+    static: Static,
+    fuse: OpPattern = OpPattern.INJECTIVE,
+    schedules: Mapping[str, Schedule] | None = None,
+) -> Op:
+    """Declare one; `reads` are the positions of the arguments that decide about the shape."""
+
+    def make_static(call: Call) -> RelayExpr | None:
+        deciding = [call.args[i] for i in reads]
+        if not all(isinstance(arg, Constant) for arg in deciding):
+            return None
+        return static(call, [arg.data.numpy() for arg in deciding])  # type: ignore[attr-defined]
+
+    return define_op(
+        name,
+        attrs_type,
+        inputs=inputs,
+        infer_type=infer_type,
+        fuse=fuse,
+        compute=compute,
+        schedules=schedules,
+        shape_func=shape_func,
+        shape_reads=reads,
+        make_static=make_static,
+    )
+
+
+def unknowns(rank: int) -> list[PrimExpr]:
+    """A shape of which only the rank is known."""
+    return [unknown() for _ in range(rank)]
+
+
+def vector_length(ty: Type, who: str, argument: str) -> int:
+    """The extent of a vector of integers, which decides about a rank."""
+    vector = expect_tensor(ty, who, argument, rank=1)
+    extent = shape_of_type(vector)[0]
+    expect(
+        isinstance(extent, int),
+        f"{who} requires a vector of known length for {argument}, since the result's rank follows",
+    )
+    expect(
+        vector.dtype in ("int32", "int64"),
+        f"{who} requires {argument} of dtype int32 or int64, got {vector.dtype}",
+    )
+    return int(extent)  # type: ignore[arg-type]
+
+
+def shape_tensor(dims: Sequence[PrimExpr | int]) -> te.Tensor:
+    """A shape as a vector of int64."""
+    values = [tir.const(d, "int64") if isinstance(d, int) else d.astype("int64") for d in dims]
+
+    def element(i: PrimExpr) -> PrimExpr:
+        chosen = values[-1] if values else tir.const(0, "int64")
+        for k in reversed(range(len(values) - 1)):
+            chosen = tir.if_then_else(tir.EQ(i, tir.const(k, "int32")), values[k], chosen)
+        return chosen
+
+    return te.compute((len(values),), element, name="shape")
+
+
+def entries(vector: te.Tensor) -> list[PrimExpr]:
+    """The elements of a vector of known length, as int64."""
+    return [vector(i).astype("int64") for i in range(int(vector.shape[0]))]
+
+
+def scalar(value: te.Tensor) -> PrimExpr:
+    """The element of a scalar, or of a vector of one."""
+    return value(*[0] * len(value.shape))
+
+
+def number(value: int) -> PrimExpr:
+    """An int64 constant."""
+    return tir.const(value, "int64")

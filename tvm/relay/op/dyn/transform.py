@@ -1,0 +1,375 @@
+"""Moving elements into shapes that the run decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm import te, tir, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import PrimExpr, RelayExpr
+from tvm.ir.type import Type
+from tvm.relay.expr import Call
+
+from ..attributes import as_ints
+from ..broadcasting import BROADCAST_TO
+from ..creation import InitOpAttrs
+from ..indexing import ONE_HOT, STRIDED_SLICE, OneHotAttrs, StridedSliceAttrs
+from ..joining import TILE, TileAttrs
+from ..setting import SPARSE_TO_DENSE, SparseToDenseAttrs
+from ..shaping import (
+    EXPAND_DIMS,
+    RESHAPE,
+    SQUEEZE,
+    ReshapeAttrs,
+    SqueezeAttrs,
+)
+from ..types import expect, expect_tensor, shape_of_type, tensor
+from .declare import (
+    dynamic,
+    entries,
+    number,
+    scalar,
+    shape_tensor,
+    unknowns,
+    vector_length,
+)
+
+
+def _of_rank(who: str, argument: str) -> Any:
+    """The type of results whose rank is the length of the second argument."""
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        data = expect_tensor(arg_types[0], who)
+        return tensor(unknowns(vector_length(arg_types[1], who, argument)), data.dtype)
+
+    return relation
+
+
+def _reshaped(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    return [topi.reshape(inputs[0], out_type.shape)]  # type: ignore[attr-defined]
+
+
+def _reshape_shape(
+    attrs: ReshapeAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+) -> list[te.Tensor]:
+    """0 copies a dimension (unless it is allowed as an extent), -1 takes what is left."""
+    have, wanted = entries(inputs[0]), entries(inputs[1])
+    total, known, dims = number(1), number(1), []
+    for extent in have:
+        total = total * extent
+    for i, value in enumerate(wanted):
+        copies = value.equal(0) if not attrs.allowzero and i < len(have) else None
+        dim = value if copies is None else tir.Select(copies, have[i], value)
+        known = known * tir.Select(dim < 0, number(1), dim)
+        dims.append(dim)
+    left = tir.indexdiv(total, tir.max(known, number(1)))
+    return [shape_tensor([tir.Select(dim < 0, left, dim) for dim in dims])]
+
+
+DYN_RESHAPE = dynamic(
+    "dyn.reshape",
+    ReshapeAttrs,
+    inputs=("data", "newshape"),
+    reads=(1,),
+    infer_type=_of_rank("dyn.reshape", "newshape"),
+    compute=_reshaped,
+    shape_func=_reshape_shape,
+    static=lambda call, values: RESHAPE(
+        call.args[0], newshape=as_ints(values[0]), allowzero=call.attrs.allowzero
+    ),
+)
+
+
+def _broadcast_to_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "dyn.broadcast_to"
+    data = expect_tensor(arg_types[0], who)
+    rank = vector_length(arg_types[1], who, "shape")
+    expect(rank >= len(data.shape), f"{who} requires a rank of at least {len(data.shape)}")
+    return tensor(unknowns(rank), data.dtype)
+
+
+DYN_BROADCAST_TO = dynamic(
+    "dyn.broadcast_to",
+    InitOpAttrs,
+    inputs=("data", "shape"),
+    reads=(1,),
+    infer_type=_broadcast_to_type,
+    compute=lambda attrs, inputs, out_type: [topi.broadcast_to(inputs[0], out_type.shape)],
+    shape_func=lambda attrs, inputs, out_ndims: [shape_tensor(entries(inputs[1]))],
+    static=lambda call, values: BROADCAST_TO(call.args[0], shape=as_ints(values[0])),
+)
+
+
+class DynExpandDimsAttrs(Attrs, key="relay.attrs.DynExpandDimsAttrs"):
+    """How many axes of extent 1 come in."""
+
+    num_newaxis: int = 1
+
+
+def _expand_dims_type(attrs: DynExpandDimsAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "dyn.expand_dims")
+    expect_tensor(arg_types[1], "dyn.expand_dims", "axis")
+    return tensor(unknowns(len(data.shape) + attrs.num_newaxis), data.dtype)
+
+
+def _expand_dims_shape(
+    attrs: DynExpandDimsAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+) -> list[te.Tensor]:
+    have, count = entries(inputs[0]), attrs.num_newaxis
+    axis = scalar(inputs[1]).astype("int64")
+    axis = tir.Select(axis < 0, axis + (len(have) + 1), axis)
+    dims: list[PrimExpr] = []
+    for i in range(len(have) + count):
+        before = have[i] if i < len(have) else number(1)
+        behind = have[i - count] if i >= count else number(1)
+        new = tir.all(axis <= i, axis + count > i)
+        dims.append(tir.Select(new, number(1), tir.Select(axis > i, before, behind)))
+    return [shape_tensor(dims)]
+
+
+DYN_EXPAND_DIMS = dynamic(
+    "dyn.expand_dims",
+    DynExpandDimsAttrs,
+    inputs=("data", "axis"),
+    reads=(1,),
+    infer_type=_expand_dims_type,
+    compute=_reshaped,
+    shape_func=_expand_dims_shape,
+    static=lambda call, values: EXPAND_DIMS(
+        call.args[0], axis=int(values[0].reshape(-1)[0]), num_newaxis=call.attrs.num_newaxis
+    ),
+)
+
+
+def _squeeze_type(attrs: SqueezeAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "dyn.squeeze")
+    count = vector_length(arg_types[1], "dyn.squeeze", "axis")
+    expect(
+        0 < count <= len(data.shape),
+        f"dyn.squeeze requires 1 to {len(data.shape)} axes, got {count}",
+    )
+    return tensor(unknowns(len(data.shape) - count), data.dtype)
+
+
+def _squeeze_shape(
+    attrs: SqueezeAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+) -> list[te.Tensor]:
+    have = entries(inputs[0])
+    axes = [tir.Select(a < 0, a + len(have), a) for a in entries(inputs[1])]
+    # a dimension stays at the place that the count of those kept before it gives
+    dims: list[PrimExpr] = [number(1)] * (len(have) - len(axes))
+    place = number(0)
+    for i, extent in enumerate(have):
+        gone = tir.any(*[a.equal(i) for a in axes])
+        for k in range(len(dims)):
+            dims[k] = tir.Select(tir.all(tir.Not(gone), place.equal(k)), extent, dims[k])
+        place = place + tir.Select(gone, number(0), number(1))
+    return [shape_tensor(dims)]
+
+
+DYN_SQUEEZE = dynamic(
+    "dyn.squeeze",
+    SqueezeAttrs,
+    inputs=("data", "axis"),
+    reads=(1,),
+    infer_type=_squeeze_type,
+    compute=_reshaped,
+    shape_func=_squeeze_shape,
+    static=lambda call, values: SQUEEZE(call.args[0], axis=as_ints(values[0])),
+)
+
+
+def _tile_type(attrs: TileAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "dyn.tile")
+    count = vector_length(arg_types[1], "dyn.tile", "reps")
+    return tensor(unknowns(max(len(data.shape), count)), data.dtype)
+
+
+def _tile_compute(attrs: TileAttrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    data = inputs[0]
+    shape = list(out_type.shape)  # type: ignore[attr-defined]
+    lead = len(shape) - len(data.shape)
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        return data(*[tir.indexmod(k, d) for k, d in zip(i[lead:], data.shape, strict=True)])
+
+    return [te.compute(shape, element, name="T_tile", tag="broadcast")]
+
+
+def _tile_shape(
+    attrs: TileAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+) -> list[te.Tensor]:
+    have, times = entries(inputs[0]), entries(inputs[1])
+    rank = max(len(have), len(times))
+    have = [number(1)] * (rank - len(have)) + have
+    times = [number(1)] * (rank - len(times)) + times
+    return [shape_tensor([a * b for a, b in zip(have, times, strict=True)])]
+
+
+DYN_TILE = dynamic(
+    "dyn.tile",
+    TileAttrs,
+    inputs=("data", "reps"),
+    reads=(1,),
+    infer_type=_tile_type,
+    compute=_tile_compute,
+    shape_func=_tile_shape,
+    static=lambda call, values: TILE(call.args[0], reps=as_ints(values[0])),
+)
+
+
+def _strided_slice_type(attrs: StridedSliceAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "dyn.strided_slice"
+    data = expect_tensor(arg_types[0], who)
+    shape = shape_of_type(data)
+    counts = [
+        vector_length(ty, who, argument)
+        for ty, argument in zip(arg_types[1:], ("begin", "end", "strides"), strict=True)
+    ]
+    expect(max(counts) <= len(shape), f"{who} requires at most {len(shape)} begins, got {counts}")
+    return tensor([*unknowns(counts[0]), *shape[counts[0] :]], data.dtype)
+
+
+def _bounds(
+    attrs: StridedSliceAttrs, extent: PrimExpr, begin: PrimExpr, end: PrimExpr, stride: PrimExpr
+) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
+    """The first index, the number of elements and the step; numpy's rules."""
+    zero, one = number(0), number(1)
+    if attrs.slice_mode == "size":
+        first = tir.min(tir.Select(begin < 0, begin + extent, begin), extent)
+        size = tir.Select(end < 0, extent - first, tir.min(end, extent - first))
+        return first, size, one
+    is_up = stride > 0
+    low, high = tir.Select(is_up, zero, number(-1)), tir.Select(is_up, extent, extent - 1)
+    first = tir.max(tir.min(tir.Select(begin < 0, begin + extent, begin), high), low)
+    last = tir.max(tir.min(tir.Select(end < 0, end + extent, end), high), low)
+    distance = tir.Select(is_up, last - first, first - last)
+    step = tir.max(tir.Select(is_up, stride, zero - stride), one)
+    return first, tir.max(tir.truncdiv(distance + step - 1, step), zero), stride
+
+
+def _parameters(inputs: Sequence[te.Tensor], position: int) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
+    """The begin, end and stride at one axis; what is left out reaches to the end by ones."""
+    found = []
+    for values, default in zip(inputs[1:], (0, 2**31 - 1, 1), strict=True):
+        at = position if int(values.shape[0]) > 1 or default != 1 else 0
+        has = at < int(values.shape[0])
+        found.append(values(at).astype("int64") if has else number(default))
+    return found[0], found[1], found[2]
+
+
+def _strided_slice_shape(
+    attrs: StridedSliceAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+) -> list[te.Tensor]:
+    dims = entries(inputs[0])
+    for axis in range(int(inputs[1].shape[0])):
+        dims[axis] = _bounds(attrs, dims[axis], *_parameters(inputs, axis))[1]
+    return [shape_tensor(dims)]
+
+
+def _strided_slice_compute(
+    attrs: StridedSliceAttrs, inputs: Sequence[te.Tensor], out_type: Type
+) -> list[te.Tensor]:
+    data, count = inputs[0], int(inputs[1].shape[0])
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        at = list(i)
+        for axis in range(count):
+            extent = data.shape[axis].astype("int64")
+            first, _, stride = _bounds(attrs, extent, *_parameters(inputs, axis))
+            at[axis] = (first + i[axis].astype("int64") * stride).astype(i[axis].dtype)
+        return data(*at)
+
+    shape = list(out_type.shape)  # type: ignore[attr-defined]
+    return [te.compute(shape, element, name="T_strided_slice", tag="injective")]
+
+
+DYN_STRIDED_SLICE = dynamic(
+    "dyn.strided_slice",
+    StridedSliceAttrs,
+    inputs=("data", "begin", "end", "strides"),
+    reads=(1, 2, 3),
+    infer_type=_strided_slice_type,
+    compute=_strided_slice_compute,
+    shape_func=_strided_slice_shape,
+    static=lambda call, values: STRIDED_SLICE(
+        call.args[0], begin=as_ints(values[0]), end=as_ints(values[1]),
+        strides=as_ints(values[2]), slice_mode=call.attrs.slice_mode,
+    ),
+)  # fmt: skip
+
+
+def _one_hot_type(attrs: OneHotAttrs, arg_types: Sequence[Type]) -> Type:
+    shape = shape_of_type(expect_tensor(arg_types[0], "dyn.one_hot", "indices"))
+    axis = len(shape) if attrs.axis == -1 else attrs.axis
+    expect(
+        0 <= axis <= len(shape), f"dyn.one_hot requires an axis in [-1, {len(shape)}], got {axis}"
+    )
+    return tensor((*shape[:axis], *unknowns(1), *shape[axis:]), attrs.dtype)
+
+
+def _one_hot_compute(
+    attrs: OneHotAttrs, inputs: Sequence[te.Tensor], out_type: Type
+) -> list[te.Tensor]:
+    indices, on, off, _ = inputs
+    axis = len(indices.shape) if attrs.axis == -1 else attrs.axis
+    depth = out_type.shape[axis]  # type: ignore[attr-defined]
+    return [topi.one_hot(indices, on(), off(), depth, attrs.axis, attrs.dtype)]
+
+
+def _one_hot_shape(
+    attrs: OneHotAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+) -> list[te.Tensor]:
+    dims = entries(inputs[0])
+    axis = len(dims) if attrs.axis == -1 else attrs.axis
+    return [shape_tensor([*dims[:axis], scalar(inputs[3]), *dims[axis:]])]
+
+
+def _static_one_hot(call: Call, values: list[np.ndarray]) -> RelayExpr:
+    attrs = call.attrs.replace(depth=int(values[0].reshape(-1)[0]))
+    return Call(ONE_HOT, call.args[:3], attrs)
+
+
+DYN_ONE_HOT = dynamic(
+    "dyn.one_hot",
+    OneHotAttrs,
+    inputs=("indices", "on_value", "off_value", "depth"),
+    reads=(3,),
+    infer_type=_one_hot_type,
+    compute=_one_hot_compute,
+    shape_func=_one_hot_shape,
+    static=_static_one_hot,
+)
+
+
+def _sparse_to_dense_type(attrs: SparseToDenseAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "dyn.sparse_to_dense"
+    expect_tensor(arg_types[0], who, "sparse_indices")
+    rank = vector_length(arg_types[1], who, "output_shape")
+    values = expect_tensor(arg_types[2], who, "sparse_values")
+    expect_tensor(arg_types[3], who, "default_value", rank=0)
+    return tensor(unknowns(rank), values.dtype)
+
+
+def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.generic.schedule_extern(outs)
+
+
+DYN_SPARSE_TO_DENSE = dynamic(
+    "dyn.sparse_to_dense",
+    SparseToDenseAttrs,
+    inputs=("sparse_indices", "output_shape", "sparse_values", "default_value"),
+    reads=(1,),
+    infer_type=_sparse_to_dense_type,
+    compute=lambda attrs, inputs, out_type: [
+        topi.sparse_to_dense(inputs[0], out_type.shape, inputs[2], inputs[3])
+    ],
+    shape_func=lambda attrs, inputs, out_ndims: [shape_tensor(entries(inputs[1]))],
+    static=lambda call, values: SPARSE_TO_DENSE(
+        call.args[0], call.args[2], call.args[3], output_shape=as_ints(values[0])
+    ),
+    schedules={"generic": _schedule, "cpu": _schedule},
+)

@@ -1,0 +1,51 @@
+"""Replace operators on shapes of the run by those on shapes of attributes, where these are known.
+
+dyn.reshape(%x, shape_of(%y))    ->    reshape(%x, newshape=[2, 3])    where %y is (2, 3)
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call
+from tvm.relay.function import Function
+from tvm.relay.transform.common import relay_pass
+from tvm.relay.transform.fold_constant import ConstantFolder
+from tvm.relay.traverse import post_order, rewrite_post_order
+
+
+@relay_pass("DynamicToStatic", opt_level=0)
+def dynamic_to_static(func: Function, mod: IRModule, context: PassContext) -> Function:
+    """Apply the `make_static` facets, from the inside out: one may make the next one known."""
+    if not any([_is_dynamic(node) for node in post_order(func)]):
+        return func
+    folder = ConstantFolder(fold_qnn=True)
+
+    def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if not _is_dynamic(new):
+            return new
+        infer_type_of(new)
+        # the data is no part of the decision: it stays as it is
+        args = [folder.fold(arg) if _decides(new, i) else arg for i, arg in enumerate(new.args)]
+        static = new.op.make_static(new.replace(args=tuple(args)))
+        if static is not None:
+            infer_type_of(static)
+        return new if static is None else static
+
+    result = rewrite_post_order(func, rewrite)
+    assert isinstance(result, Function)
+    return result
+
+
+def _is_dynamic(node: RelayExpr) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.make_static is not None
+
+
+def _decides(call: Call, position: int) -> bool:
+    return bool(call.op.get_attr("TShapeDataDependent")[position])
+
+
+DynamicToStatic = dynamic_to_static.factory
