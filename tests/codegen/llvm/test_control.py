@@ -128,3 +128,15 @@ def test_gpu_thread_axis_is_refused_on_a_cpu() -> None:
     schedule[out].bind(out.op.axis[0], te.thread_axis("threadIdx.x"))
     with pytest.raises(TVMError):
         tvm.build(schedule, [data, out], "llvm")
+
+
+def test_short_rows_of_a_block_become_vectors() -> None:
+    a = te.placeholder((64, 64), name="a")
+    b = te.placeholder((64, 64), name="b")
+    k = te.reduce_axis((0, 64), "k")
+    c = te.compute((64, 64), lambda i, j: te.sum(a[i, k] * b[k, j], k), name="c")
+    s = te.create_schedule(c.op)
+    io, jo, ii, ji = s[c].tile(*c.op.axis, 32, 32)
+    s[c].reorder(io, jo, k, ii, ji)
+    assembly = tvm.build(s, [a, b, c], "llvm -mcpu=skylake-avx512").get_source("asm")
+    assert "vfmadd" in assembly and "vgather" not in assembly

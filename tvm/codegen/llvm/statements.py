@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tvm.arith import detect_linear_equation
 from tvm.contrib.clang import create_llvm
 from tvm.error import LoweringError
 from tvm.ir.expr import GlobalVar, PrimExpr
@@ -17,6 +18,7 @@ from tvm.tir.stmt import (
     AllocateConst,
     AssertStmt,
     AttrStmt,
+    BufferStore,
     DeclBuffer,
     Evaluate,
     For,
@@ -279,6 +281,8 @@ class FunctionWriter(MemoryWriter):
     def _loop_metadata(self, loop: For) -> str:
         if loop.kind is ForKind.UNROLLED:
             return f", !llvm.loop !{self.module.loop_metadata('llvm.loop.unroll.enable')}"
+        if _is_row(loop):
+            return f", !llvm.loop !{self.module.loop_metadata('llvm.loop.unroll.disable')}"
         return ""
 
     # ---- failure
@@ -349,6 +353,17 @@ class FunctionWriter(MemoryWriter):
         raise LoweringError(
             f"{type(node).__name__} must be lowered before code generation", at=node
         )
+
+
+def _is_row(loop: For) -> bool:
+    """Whether a short loop stores neighbouring elements: vectors, unless LLVM opens it before."""
+    store, extent = loop.body, loop.extent
+    if type(extent) is not IntImm or type(store) is not BufferStore:
+        return False
+    if not 16 <= extent.value <= 64 or len(store.indices) != 1:
+        return False
+    step = detect_linear_equation(store.indices[0], [loop.loop_var])
+    return bool(step) and type(step[0]) is IntImm and step[0].value == 1
 
 
 USUALLY_FIRST = ", !prof !0"
