@@ -6,6 +6,7 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 
 from . import adt, analysis, base, dataflow_pattern, expr, expr_functor, function, scope_builder, ty
+from .backend import vm as _vm
 from .backend.executor import Executor
 from .backend.runtime import Runtime
 from .base import SequentialSpan, SourceName, Span, astext, pretty_print
@@ -59,6 +60,7 @@ op = _import_module("tvm.relay.op")
 transform = _import_module("tvm.relay.transform")
 qnn = _import_module("tvm.relay.qnn")
 frontend = _import_module("tvm.relay.frontend")
+vm = _vm  # the machine's operators have that name in `relay.op`
 
 
 def __getattr__(name: str) -> object:

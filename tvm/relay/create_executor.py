@@ -11,6 +11,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.debug_interpreter import Interpreter
 from tvm.relay.backend.interpreter import Executor, as_array, nested
 from tvm.relay.backend.te_compiler import flat_types
+from tvm.relay.backend.vm import VMExecutor
 from tvm.relay.build_module import bind_params_by_name, build
 from tvm.relay.function import Function
 from tvm.runtime.device import cpu
@@ -43,8 +44,8 @@ class GraphExecutor(Executor):
         return run
 
 
-_KINDS = {"graph": GraphExecutor, "debug": Interpreter}
-_LATER = ("vm", "aot")
+_KINDS = {"graph": GraphExecutor, "debug": Interpreter, "vm": VMExecutor}
+_LATER = ("aot",)
 
 
 def create_executor(
@@ -59,8 +60,9 @@ def create_executor(
 
     Parameters
     ----------
-    kind : "graph" builds for the graph executor; "debug" interprets, and runs control flow,
-        recursion, data types and values of dynamic shape as well.
+    kind : "graph" builds for the graph executor; "vm" compiles for the virtual machine, which
+        runs control flow, recursion, data types and values of dynamic shape as well; "debug"
+        interprets all of that.
     mod : the module with the functions that expressions may call.
     device, target : where to run.
     params : values of parameters of `main`.

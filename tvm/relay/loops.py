@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TupleType
 from tvm.relay.expr import If, Let, Tuple, Var
 from tvm.relay.function import Function
 
@@ -27,4 +28,6 @@ def while_loop(
     condition = cond(*fresh)
     again = loop(*loop_bodies(*fresh))
     body = If(condition, again, Tuple(fresh))
-    return Let(loop, Function(fresh, body), loop)
+    types = [v.type_annotation for v in fresh]
+    result = None if any(t is None for t in types) else TupleType(types)  # type: ignore[arg-type]
+    return Let(loop, Function(fresh, body, result), loop)

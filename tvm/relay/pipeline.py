@@ -5,8 +5,11 @@ Each pass runs from its own level of `PassContext(opt_level=...)` on.
 
 from __future__ import annotations
 
+from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, Sequential
 from tvm.relay import qnn
+from tvm.relay.expr import RefCreate, RefRead, RefWrite
+from tvm.relay.function import Function
 from tvm.relay.transform import (
     AlterOpLayout,
     CanonicalizeOps,
@@ -18,15 +21,20 @@ from tvm.relay.transform import (
     FuseOps,
     InferType,
     Inline,
+    LambdaLift,
     Legalize,
+    ManifestAlloc,
+    ManifestLifetimes,
     RemoveUnusedFunctions,
     SeparateOps,
     SimplifyExpr,
     SimplifyInference,
     SinkReshapes,
+    ToANormalForm,
     ToGraphNormalForm,
     WidenDense,
 )
+from tvm.relay.traverse import post_order
 
 
 def graph_passes() -> list[Pass]:
@@ -57,6 +65,36 @@ def graph_passes() -> list[Pass]:
         SimplifyExpr(),
         DeadCodeElimination(),
     ]
+
+
+def vm_optimization(mod: IRModule) -> list[Pass]:
+    """Passes from an imported program to kernels, for the virtual machine."""
+    # what reads and writes references happens in the order of the lets
+    passes = graph_passes()
+    if has_references(mod):
+        passes = [p for p in passes if p is not ToGraphNormalForm()]
+    return [*passes, FuseOps(), SeparateOps(), InferType()]
+
+
+def memory_passes() -> list[Pass]:
+    """Passes that leave what the virtual machine's code is made from."""
+    return [
+        ToANormalForm(),
+        LambdaLift(),
+        ManifestAlloc(),
+        ManifestLifetimes(),
+        RemoveUnusedFunctions(),
+    ]
+
+
+def has_references(mod: IRModule) -> bool:
+    """Whether a function of the module makes, reads or writes a reference."""
+    return any(
+        isinstance(node, (RefCreate, RefRead, RefWrite))
+        for func in mod.functions.values()
+        if isinstance(func, Function)
+        for node in post_order(func)
+    )
 
 
 def optimization() -> Sequential:

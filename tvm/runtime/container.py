@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn
 
+from tvm._ffi.registry import get_global_func
 from tvm.runtime.object import Object
 
 
@@ -130,23 +131,42 @@ class ADT(Object):
         The values.
     """
 
-    __slots__ = ("_fields", "tag")
+    __slots__ = ("_fields", "_native", "tag")
 
     def __init__(self, tag: int, fields: Iterable[Any]) -> None:
         self.tag = int(tag)
-        self._fields = tuple(fields)
+        self._native = None
+        self._fields: tuple[Any, ...] | None = tuple(fields)
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """The values; those of a native object are fetched when they are first asked for."""
+        if self._fields is None:
+            size = get_global_func("runtime.NativeADTSize")
+            field = get_global_func("runtime.NativeADTField")
+            self._fields = tuple([field(self, i) for i in range(size(self))])
+        return self._fields
 
     def __len__(self) -> int:
-        return len(self._fields)
+        return len(self.fields)
 
     def __getitem__(self, index: Any) -> Any:
-        return getitem_helper(self._fields, tuple.__getitem__, len(self._fields), index)
+        return getitem_helper(self.fields, tuple.__getitem__, len(self), index)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._fields)
+        return iter(self.fields)
 
     def __repr__(self) -> str:
-        return f"ADT(tag={self.tag}, fields={list(self._fields)})"
+        return f"ADT(tag={self.tag}, fields={list(self.fields)})"
+
+
+def adt_of_native(native: Any) -> ADT:
+    """The Python side of a native tuple."""
+    adt = ADT.__new__(ADT)
+    adt._native = native
+    adt._fields = None
+    adt.tag = get_global_func("runtime.NativeADTTag")(adt)
+    return adt
 
 
 def tuple_object(fields: Iterable[Any] | None = None) -> ADT:

@@ -13,7 +13,16 @@ from tvm._ffi import _core
 from tvm._ffi.registry import get_global_func, register_func
 from tvm._ffi.runtime_ctypes import Device
 from tvm.runtime import ndarray
-from tvm.runtime.container import ADT, Array, Map, ShapeTuple, String, getitem_helper, make_map
+from tvm.runtime.container import (
+    ADT,
+    Array,
+    Map,
+    ShapeTuple,
+    String,
+    adt_of_native,
+    getitem_helper,
+    make_map,
+)
 from tvm.runtime.name_transforms import sanitize_name
 from tvm.runtime.object import Object
 from tvm.runtime.packed_func import NativeValue, PackedFunc, convert_to_tvm_func
@@ -116,3 +125,4 @@ for _name, _function in FUNCTIONS.items():
 
 _core.set_object_converter(_core.type_index("Array"), _array_of_native)
 _core.set_object_converter(_core.type_index("Map"), _map_of_native)
+_core.set_object_converter(_core.type_index("runtime.ADT"), adt_of_native)

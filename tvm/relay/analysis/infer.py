@@ -15,7 +15,15 @@ from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type, TypeCall
+from tvm.ir.type import (
+    FuncType,
+    IncompleteType,
+    RelayRefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+)
 from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.analysis.argument_types import fill_argument_types
 from tvm.relay.analysis.unify import Binding, instantiate, join, unify
@@ -261,6 +269,8 @@ class TypeInferencer:
                     f"argument {i} of the call must be {type_text(expected)}, got {type_text(found)}",
                     call,
                 )
+        for parameter in callee.type_params:
+            binding.setdefault(id(parameter), IncompleteType())  # only the use can tell it
         return instantiate(callee.ret_type, binding)
 
     def _constructor_type(self, constructor: Constructor) -> FuncType:

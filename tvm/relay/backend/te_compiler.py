@@ -193,9 +193,19 @@ def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:
     with target:
         graph = _ComputeBuilder(func).build()
         sch = schedule_for(graph, target)
-        mod = lower(sch, [*graph.inputs, *graph.outputs], name=name)
+        args = [*graph.inputs, *graph.outputs]
+        mod = lower(sch, args, name=name, binds=_compact_buffers(args))
     prim_func = mod[name].with_attr("target", target)
     return LoweredKernel(name, prim_func, func, sch)
+
+
+def _compact_buffers(args: Sequence[te.Tensor]) -> dict[te.Tensor, tir.Buffer]:
+    """Buffers for the tensors whose shape only the run knows; they never broadcast by strides."""
+    return {
+        t: tir.decl_buffer(t.shape, t.dtype, t.op.name)
+        for t in args
+        if not all(isinstance(dim, tir.IntImm) for dim in t.shape)
+    }
 
 
 class TECompiler:

@@ -2,7 +2,21 @@
 
 from tvm.ir.op import Op
 
-from . import algorithm, dyn, image, nn, op, op_attrs, random, reduce, tensor, transform, vision
+from . import (
+    algorithm,
+    dyn,
+    image,
+    memory,
+    nn,
+    op,
+    op_attrs,
+    random,
+    reduce,
+    tensor,
+    transform,
+    vision,
+    vm,
+)
 from .algorithm import argsort, searchsorted, sort, topk
 from .op import (
     OpPattern,

@@ -1,15 +1,21 @@
 """Type relations' vocabulary: dimensions that may be unknown, broadcasting, checks with clear texts.
 
-A dimension is an `int` when it is known and an expression otherwise (`Any`, or a variable).
-Arithmetic on an unknown dimension is unknown; a check of an unknown dimension passes.
+A dimension is an `int` when it is known and an expression otherwise: `Any`, of which nothing is
+known, or an expression over variables. Arithmetic on `Any` gives `Any`, on variables it gives
+expressions. A check that cannot be decided passes; `undecided` gathers what it would have tested,
+so that the shape functions of the virtual machine test it when the program runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeAlias
 
-from tvm.error import TypeCheckError
+from tvm import tir
+from tvm.arith import Analyzer
+from tvm.error import TVMError, TypeCheckError
 from tvm.ir import structural_equal
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr
@@ -50,21 +56,55 @@ def is_any(value: Dim) -> bool:
 
 def apply(function: Callable[..., int], *values: Dim) -> Dim:
     """`function` of dimensions: unknown as soon as one is."""
-    return function(*values) if is_known(*values) else unknown()
+    if is_known(*values):
+        return function(*values)
+    if any(is_any(v) for v in values):
+        return unknown()
+    try:
+        return simplified(function(*values))
+    except (TypeError, ValueError, TVMError):
+        return unknown()  # a function that only numbers have, such as `round`
+
+
+def simplified(value: object) -> Dim:
+    """A dimension in its shortest form, so that equal ones look equal."""
+    if isinstance(value, PrimExpr):
+        return as_dim(Analyzer().simplify(value))
+    return as_dim(value)
 
 
 def product(values: Sequence[Dim]) -> Dim:
     """The number of elements; a zero makes it known."""
-    total = 1
-    complete = True
+    if any(isinstance(v, int) and v == 0 for v in values):
+        return 0
+    total: Dim = 1
     for value in values:
-        if not isinstance(value, int):
-            complete = False
-        elif value == 0:
-            return 0
-        else:
-            total *= value
-    return total if complete else unknown()
+        if is_any(value):
+            return unknown()
+        total = total * value
+    return simplified(total)
+
+
+Conditions: TypeAlias = "list[tuple[PrimExpr, str]]"
+_UNDECIDED: ContextVar[Conditions | None] = ContextVar("undecided", default=None)
+
+
+@contextmanager
+def undecided() -> Iterator[Conditions]:
+    """Gather the checks of variable dimensions, with the messages of those that fail."""
+    conditions: Conditions = []
+    token = _UNDECIDED.set(conditions)
+    try:
+        yield conditions
+    finally:
+        _UNDECIDED.reset(token)
+
+
+def leave_to_run(condition: Callable[[], PrimExpr], message: str, *dims: Dim) -> None:
+    """Note a condition on dimensions of which at least one is variable."""
+    conditions = _UNDECIDED.get()
+    if conditions is not None and not any(is_any(d) for d in dims):
+        conditions.append((condition(), message))
 
 
 def may_equal(a: Dim, b: Dim) -> bool:
@@ -126,6 +166,9 @@ def expect_dim(value: Dim, wanted: Dim, who: str, what: str) -> None:
     """Check one dimension against another."""
     if not may_equal(value, wanted):
         raise TypeCheckError(f"{who} requires {what} to be {wanted}, got {value}")
+    if not is_known(value, wanted) and not same_dim(value, wanted):
+        message = f"{who} requires {what} to be {wanted}"
+        leave_to_run(lambda: tir.EQ(value, wanted), message, value, wanted)
 
 
 def expect_same_dtype(types: Sequence[Type], who: str) -> str:
@@ -172,11 +215,19 @@ def _broadcast_dims(x: Dim, y: Dim, a: Shape, b: Shape, who: str) -> Dim:
         raise TypeCheckError(
             f"{who} requires shapes that broadcast to each other, got {show(a)} and {show(b)}"
         )
+    message = f"{who} requires shapes that broadcast to each other"
     if isinstance(x, int):
-        return y if x == 1 else x
+        x, y = y, x
     if isinstance(y, int):
+        if y != 1:
+            leave_to_run(lambda: tir.Or(tir.EQ(x, 1), tir.EQ(x, y)), message, x)
         return x if y == 1 else y
-    return x if same_dim(x, y) else unknown()
+    if same_dim(x, y):
+        return x
+    if is_any(x) or is_any(y):
+        return unknown()
+    leave_to_run(lambda: tir.Or(tir.EQ(x, y), tir.Or(tir.EQ(x, 1), tir.EQ(y, 1))), message)
+    return tir.Select(tir.EQ(x, 1), y, x)
 
 
 def same_as_input(who: str) -> TypeRelation:

@@ -23,7 +23,10 @@ from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldSc
 from .fuse_ops import FuseOps, SeparateOps
 from .infer_type import InferType, InferTypeLocal
 from .inline import Inline, RemoveUnusedFunctions
+from .lambda_lift import LambdaLift
 from .legalize import Legalize
+from .manifest_alloc import ManifestAlloc
+from .manifest_lifetimes import ManifestLifetimes
 from .merge_compiler_regions import MergeCompilerRegions
 from .merge_composite import MergeComposite
 from .mixed_precision import ToMixedPrecision

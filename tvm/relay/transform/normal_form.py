@@ -8,16 +8,19 @@ ToANormalForm:                                 ToGraphNormalForm:
 
 from __future__ import annotations
 
+from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.relay.expr import Call, Constant, If, Let, Var
+from tvm.relay.adt import Clause, Match
+from tvm.relay.analysis.scopes import Scope, ScopeTree
+from tvm.relay.expr import Constant, If, Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.traverse import operands, with_operands
 
-_ATOMS = (Var, GlobalVar, Op, Constant)
+_ATOMS = (Var, GlobalVar, Op, Constant, Constructor)
 
 
 @relay_pass("ToGraphNormalForm", opt_level=1)
@@ -55,79 +58,71 @@ def _inline_lets(func: RelayExpr) -> RelayExpr:
 
 
 class _Binder:
-    """Names every intermediate value of one block."""
+    """Names every intermediate value of each block."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: RelayExpr) -> None:
+        self.tree = ScopeTree(root)
         self.count = 0
-        self.values: dict[int, RelayExpr] = {}
+        self.atoms: dict[int, RelayExpr] = {}  # what stands for an expression
+        self.bound: dict[int, RelayExpr] = {}  # the values of variables
+        self.kept_names: dict[int, Var] = {}  # of functions, which may call themselves
 
-    def block(self, body: RelayExpr) -> RelayExpr:
-        """The block of `body` as lets."""
+    def run(self) -> RelayExpr:
+        """The whole as lets."""
+        return self._block(self.tree.root)
+
+    def _block(self, scope: Scope) -> RelayExpr:
+        lets = [node for node in scope.nodes if isinstance(node, Let)]
+        for let in lets:
+            if isinstance(let.value, Function) and not is_primitive(let.value):
+                self.kept_names.setdefault(id(let.value), let.var)
+            self.bound[id(let.var)] = let.value
         bindings: list[tuple[Var, RelayExpr]] = []
-        outer = dict(self.values)
-        result = self._flatten(body, bindings)
-        self.values = outer  # what a block names is not visible outside of it
+        for node in scope.nodes:
+            if not isinstance(node, (*_ATOMS, Let)) and not is_primitive(node):
+                bindings.append((self._name(node), self._rebuilt(node)))
+        result = self._atom(scope.body)
         for variable, value in reversed(bindings):
             result = Let(variable, value, result)
         return result
 
-    def _flatten(self, body: RelayExpr, bindings: list[tuple[Var, RelayExpr]]) -> RelayExpr:
-        stack: list[tuple[RelayExpr, int]] = [(body, 0)]
-        while stack:
-            node, stage = stack.pop()
-            if id(node) in self.values:
-                continue
-            if isinstance(node, _ATOMS):
-                self.values[id(node)] = node
-            elif isinstance(node, Let):
-                if stage == 0:
-                    stack += [(node, 1), (node.value, 0)]
-                elif stage == 1:
-                    self.values[id(node.var)] = self.values[id(node.value)]
-                    stack += [(node, 2), (node.body, 0)]
-                else:
-                    self.values[id(node)] = self.values[id(node.body)]
-            elif stage == 0:
-                stack.append((node, 1))
-                stack.extend([(n, 0) for n in reversed(_strict_operands(node))])
+    def _name(self, node: RelayExpr) -> Var:
+        name = self.kept_names.get(id(node))
+        if name is None:
+            name = Var(f"x{self.count}")
+            self.count += 1
+        self.atoms[id(node)] = name
+        return name
+
+    def _atom(self, node: RelayExpr) -> RelayExpr:
+        """The variable or constant that an expression's value goes by."""
+        while isinstance(node, Let) or id(node) in self.bound:
+            if id(node) in self.bound:
+                value = self.bound[id(node)]
+                if id(value) in self.kept_names:
+                    return self.kept_names[id(value)]
+                node = value
             else:
-                variable = Var(f"x{self.count}")
-                self.count += 1
-                bindings.append((variable, self._rebuilt(node)))
-                self.values[id(node)] = variable
-        return self.values[id(body)]
+                node = node.body  # type: ignore[attr-defined]
+        return self.atoms.get(id(node), node)
 
     def _rebuilt(self, node: RelayExpr) -> RelayExpr:
+        blocks = [self._block(inner) for inner in self.tree.inner.get(id(node), ())]
         if isinstance(node, Function):
-            return node if is_primitive(node) else node.replace(body=self.block(node.body))
+            return node.replace(body=blocks[0])
         if isinstance(node, If):
-            return If(
-                self.values[id(node.cond)],
-                self.block(node.true_branch),
-                self.block(node.false_branch),
-            )
-        if isinstance(node, Call) and isinstance(node.op, Function):
-            args = [self.values[id(a)] for a in node.args]
-            return node.replace(op=self._rebuilt(node.op), args=tuple(args))
-        return with_operands(node, [self.values[id(n)] for n in operands(node)])
-
-
-def _strict_operands(node: RelayExpr) -> tuple[RelayExpr, ...]:
-    """What must be evaluated before the node."""
-    if isinstance(node, Function):
-        return ()
-    if isinstance(node, If):
-        return (node.cond,)
-    if isinstance(node, Call) and isinstance(node.op, Function):
-        return node.args
-    return operands(node)
+            return If(self._atom(node.cond), *blocks)
+        if isinstance(node, Match):
+            clauses = [Clause(c.lhs, b) for c, b in zip(node.clauses, blocks, strict=True)]
+            return node.replace(data=self._atom(node.data), clauses=tuple(clauses))
+        return with_operands(node, [self._atom(n) for n in operands(node)])
 
 
 def ToANormalFormExpr(e: RelayExpr) -> RelayExpr:
     """One expression with every intermediate value named."""
     if isinstance(e, Function):
-        return e.replace(body=_Binder().block(e.body))
-    return _Binder().block(e)
+        return e.replace(body=_Binder(e.body).run())
+    return _Binder(e).run()
 
 
 @relay_pass("ToANormalForm", opt_level=1)
@@ -135,7 +130,7 @@ def to_a_normal_form(func: Function, mod: IRModule, context: PassContext) -> Fun
     """Name every intermediate value with a let."""
     if is_primitive(func):
         return func
-    return func.replace(body=_Binder().block(func.body))
+    return func.replace(body=_Binder(func.body).run())
 
 
 ToGraphNormalForm = to_graph_normal_form.factory

@@ -1,0 +1,87 @@
+// The virtual machine for profiling: notes the time of each kernel.
+#include <tvm/runtime/registry.h>
+
+#include <chrono>
+
+#include "../json.h"
+#include "machine.h"
+
+namespace tvm {
+namespace runtime {
+namespace vm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class DebugMachine : public Machine {
+ public:
+  using Machine::Machine;
+  const char* type_key() const final { return "VirtualMachineDebug"; }
+
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
+    if (name == "reset") {
+      return PackedFunc([this, self](TVMArgs, TVMRetValue*) { calls_.clear(); });
+    }
+    if (name == "get_calls") {  // JSON: [[kernel, seconds, [shape and dtype of each argument]], ...]
+      return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = CallsText(); });
+    }
+    if (name == "observe") {  // (before, after): called around each kernel; None for neither
+      return PackedFunc([this, self](TVMArgs args, TVMRetValue*) {
+        before_ = args[0].is_null() ? PackedFunc() : args[0].operator PackedFunc();
+        after_ = args[1].is_null() ? PackedFunc() : args[1].operator PackedFunc();
+      });
+    }
+    return Machine::GetFunction(name, self);
+  }
+
+ protected:
+  void CallKernel(int64_t index, const KernelArgs& args) final {
+    if (before_.defined()) before_();
+    auto start = Clock::now();
+    Machine::CallKernel(index, args);
+    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (after_.defined()) after_();
+    Call call{index, seconds, {}};
+    for (const TVMValue& value : args.values) {
+      auto* tensor = static_cast<DLTensor*>(value.v_handle);
+      std::string shape = "[";
+      for (int i = 0; i < tensor->ndim; ++i) shape += (i ? ", " : "") + std::to_string(tensor->shape[i]);
+      call.args.push_back(DLDataType2String(tensor->dtype) + shape + "]");
+    }
+    calls_.push_back(std::move(call));
+  }
+
+ private:
+  struct Call {
+    int64_t kernel;
+    double seconds;
+    std::vector<std::string> args;
+  };
+
+  std::string CallsText() const {
+    std::string text = "[";
+    for (const Call& call : calls_) {
+      text += Cat(text.size() > 1 ? ", [" : "[", Json::Quote(exec_->kernels[call.kernel]), ", ", call.seconds, ", [");
+      for (size_t i = 0; i < call.args.size(); ++i) text += (i ? ", " : "") + Json::Quote(call.args[i]);
+      text += "]]";
+    }
+    return text + "]";
+  }
+
+  std::vector<Call> calls_;
+  PackedFunc before_;
+  PackedFunc after_;
+};
+
+}  // namespace
+
+Module CreateDebugMachine(const Module& executable) { return Module(ObjectPtr<ModuleNode>(make_object<DebugMachine>(executable))); }
+
+TVM_REGISTER_GLOBAL("runtime._VirtualMachineDebug").set_body_typed([](Module executable) {
+  if (!executable.defined()) ThrowTypeError("the virtual machine needs an executable, got None");
+  return CreateDebugMachine(executable);
+});
+
+}  // namespace vm
+}  // namespace runtime
+}  // namespace tvm

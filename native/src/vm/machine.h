@@ -1,0 +1,100 @@
+// The virtual machine: runs the functions of an executable.
+#ifndef TVM_SRC_VM_MACHINE_H_
+#define TVM_SRC_VM_MACHINE_H_
+
+#include <tvm/runtime/container/adt.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "executable.h"
+#include "memory.h"
+
+namespace tvm {
+namespace runtime {
+namespace vm {
+
+// A function with the values that it took from where it was made.
+class ClosureObj : public Object {
+ public:
+  int64_t function{0};
+  std::vector<ObjectRef> captured;
+  static constexpr const char* _type_key = "vm.Closure";
+  TVM_DECLARE_FINAL_OBJECT_INFO(ClosureObj, Object);
+};
+
+struct Kernel {
+  PackedFunc func;
+  TVMBackendPackedCFunc direct{nullptr};
+};
+
+// The arguments of one call of a kernel, tuples taken apart.
+struct KernelArgs {
+  std::vector<TVMValue> values;
+  std::vector<int> codes;
+};
+
+class Machine : public ModuleNode {
+ public:
+  explicit Machine(const Module& executable);
+
+  const char* type_key() const override { return "VirtualMachine"; }
+  int GetPropertyMask() const final { return kRunnable; }
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) override;
+
+  // One device and kind of allocator after the other; must be called before the first run.
+  void Init(const std::vector<DLDevice>& devices, const std::vector<AllocatorType>& kinds);
+  ObjectRef Run(const std::string& name, const std::vector<ObjectRef>& args);
+
+ protected:
+  struct Frame {
+    const Function* func;
+    size_t pc;
+    size_t base;       // of its registers
+    int64_t result;    // the caller's register
+  };
+  struct State {
+    std::vector<ObjectRef> registers;
+    std::vector<Frame> frames;
+    KernelArgs args;
+  };
+
+  virtual void CallKernel(int64_t index, const KernelArgs& args);
+
+  ObjectRef Execute(int64_t function, const std::vector<ObjectRef>& args);
+  void Enter(State* state, int64_t function, std::vector<ObjectRef> args, int64_t result, bool is_tail);
+  void InvokeClosure(State* state, const Instruction& call, const ObjectRef* registers);
+  void InvokePacked(State* state, const Instruction& call, const ObjectRef* registers);
+  // Instructions that only compute the value of one register.
+  ObjectRef Value(const Instruction& instruction, const ObjectRef* registers);
+  ObjectRef AllocStorage(const Instruction& instruction, const ObjectRef* registers);
+  ObjectRef AllocTensor(StorageObj* storage, int64_t offset, const std::vector<int64_t>& shape, DLDataType dtype) const;
+  ObjectRef Constant(int64_t index);
+
+  DLDevice DeviceOf(int64_t index) const { return devices_.at(index); }
+  ObjectRef OnDevice(const TVMArgValue& value, int64_t device, const std::string& what) const;
+  void SetInput(const std::string& name, TVMArgs args, int first);
+  void SetOneInput(TVMArgs args);
+  ObjectRef Invoke(const std::string& name);
+  std::vector<NDArray> Outputs() const;
+
+  Module executable_;
+  Executable* exec_;
+  std::vector<Kernel> kernels_;
+  std::vector<DLDevice> devices_;
+  std::vector<std::shared_ptr<Allocator>> allocators_;
+  std::vector<ObjectRef> constants_;
+  std::unordered_map<std::string, std::vector<ObjectRef>> inputs_;
+  std::unordered_map<std::string, std::vector<NDArray>> outputs_;
+  ObjectRef result_;
+};
+
+// The tensors of a value, those of tuples in order.
+void Flatten(const ObjectRef& value, std::vector<NDArray>* tensors);
+
+}  // namespace vm
+}  // namespace runtime
+}  // namespace tvm
+#endif  // TVM_SRC_VM_MACHINE_H_

@@ -1,0 +1,185 @@
+// The virtual machine as a module: inputs, runs and results by name.
+#include <tvm/runtime/registry.h>
+
+#include <algorithm>
+
+#include "machine.h"
+
+namespace tvm {
+namespace runtime {
+namespace vm {
+namespace {
+
+bool IsUsable(const DLTensor& tensor, DLDevice device) {
+  auto address = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;
+  return tensor.device.device_type == device.device_type && tensor.device.device_id == device.device_id && IsContiguous(tensor) &&
+         address % kDataAlignment == 0;
+}
+
+}  // namespace
+
+// The value where compiled code can read it: tensors elsewhere, or placed badly, are copied.
+ObjectRef Machine::OnDevice(const TVMArgValue& value, int64_t device, const std::string& what) const {
+  DLDevice wanted = DeviceOf(device);
+  if (value.type_code() == kTVMDLTensorHandle || value.type_code() == kTVMNDArrayHandle) {
+    auto* tensor = static_cast<DLTensor*>(value.value().v_handle);
+    if (value.type_code() == kTVMNDArrayHandle && IsUsable(*tensor, wanted)) return value.operator NDArray();
+    NDArray copy = NDArray::Empty(std::vector<int64_t>(tensor->shape, tensor->shape + tensor->ndim), tensor->dtype, wanted);
+    copy.CopyFrom(tensor);
+    return copy;
+  }
+  ObjectRef object = value.type_code() == kTVMObjectHandle ? value.operator ObjectRef() : ObjectRef();
+  if (!object.as<ADTObj>() && !object.as<ClosureObj>()) {
+    ThrowTypeError(what, " needs a tensor, a tuple or a value of a data type, got ",
+                   object.defined() ? ForeignTypeName(object.get()) : ArgTypeCode2Str(value.type_code()));
+  }
+  return object;
+}
+
+void Machine::SetInput(const std::string& name, TVMArgs args, int first) {
+  const Function& func = exec_->FindFunction(name);
+  size_t given = static_cast<size_t>(args.num_args - first);
+  if (given != func.params.size()) ThrowValueError("'", name, "' takes ", func.params.size(), " inputs, got ", given);
+  std::vector<ObjectRef> values;
+  for (size_t i = 0; i < given; ++i) {
+    values.push_back(OnDevice(args[first + static_cast<int>(i)], func.param_devices.at(i), Cat("input ", i, " ('", func.params[i], "')")));
+  }
+  inputs_[name] = std::move(values);
+}
+
+// (function, input's number or name, value)
+void Machine::SetOneInput(TVMArgs args) {
+  if (args.num_args != 3) ThrowTypeError("set_one_input takes a function, an input and its value, got ", args.num_args, " arguments");
+  std::string name = args[0];
+  const Function& func = exec_->FindFunction(name);
+  int64_t index = -1;
+  if (args[1].is_str()) {
+    auto it = std::find(func.params.begin(), func.params.end(), std::string(args[1]));
+    if (it == func.params.end()) ThrowValueError("'", name, "' has no input '", std::string(args[1]), "'");
+    index = it - func.params.begin();
+  } else {
+    index = args[1];
+  }
+  if (index < 0 || index >= static_cast<int64_t>(func.params.size())) {
+    ThrowValueError("'", name, "' takes ", func.params.size(), " inputs, got index ", index);
+  }
+  std::vector<ObjectRef>& values = inputs_[name];
+  values.resize(func.params.size());
+  values[index] = OnDevice(args[2], func.param_devices.at(index), Cat("input ", index, " ('", func.params[index], "')"));
+}
+
+ObjectRef Machine::Invoke(const std::string& name) {
+  const Function& func = exec_->FindFunction(name);
+  const std::vector<ObjectRef>& values = inputs_[name];
+  for (size_t i = 0; i < func.params.size(); ++i) {
+    if (i >= values.size() || !values[i].defined()) ThrowValueError("input ", i, " ('", func.params[i], "') of '", name, "' is not set");
+  }
+  ObjectRef result = Run(name, values);
+  auto given = outputs_.find(name);
+  if (given != outputs_.end()) {
+    std::vector<NDArray> found;
+    Flatten(result, &found);
+    if (found.size() != given->second.size()) {
+      ThrowValueError("'", name, "' has ", found.size(), " outputs, set_outputs was given ", given->second.size());
+    }
+    for (size_t i = 0; i < found.size(); ++i) {
+      bool fits = found[i].Shape() == given->second[i].Shape() && TypeEqual(found[i].DataType(), given->second[i].DataType());
+      if (!fits) {
+        ThrowValueError("output ", i, " of '", name, "' is ", DLDataType2String(found[i].DataType()), " of shape ",
+                        ShapeText(found[i]->shape, found[i]->ndim), ", the array given is ", DLDataType2String(given->second[i].DataType()),
+                        " of shape ", ShapeText(given->second[i]->shape, given->second[i]->ndim));
+      }
+      given->second[i].CopyFrom(found[i]);
+    }
+    outputs_.erase(given);
+  }
+  return result;
+}
+
+std::vector<NDArray> Machine::Outputs() const {
+  if (!result_.defined()) ThrowValueError("there are no outputs yet: call invoke_stateful first");
+  std::vector<NDArray> tensors;
+  Flatten(result_, &tensors);
+  return tensors;
+}
+
+PackedFunc Machine::GetFunction(const String& name, const ObjectPtr<Object>& self) {
+  if (name == "init") {  // (device kind, device number, allocator, ...)
+    return PackedFunc([this, self](TVMArgs args, TVMRetValue*) {
+      if (args.num_args % 3 != 0 || args.num_args == 0) ThrowTypeError("init takes kind, number and allocator of each device");
+      std::vector<DLDevice> devices;
+      std::vector<AllocatorType> kinds;
+      for (int i = 0; i < args.num_args; i += 3) {
+        devices.push_back(DLDevice{static_cast<DLDeviceType>(int(args[i])), int(args[i + 1])});
+        kinds.push_back(static_cast<AllocatorType>(int(args[i + 2])));
+      }
+      Init(devices, kinds);
+    });
+  }
+  if (name == "set_input") {
+    return PackedFunc([this, self](TVMArgs args, TVMRetValue*) { SetInput(args[0], args, 1); });
+  }
+  if (name == "set_one_input") {
+    return PackedFunc([this, self](TVMArgs args, TVMRetValue*) { SetOneInput(args); });
+  }
+  if (name == "set_outputs") {  // (function, array, ...): where the next run of the function leaves its results
+    return PackedFunc([this, self](TVMArgs args, TVMRetValue*) {
+      std::vector<NDArray> arrays;
+      for (int i = 1; i < args.num_args; ++i) arrays.push_back(args[i]);
+      exec_->FindFunction(args[0]);
+      outputs_[args[0]] = std::move(arrays);
+    });
+  }
+  if (name == "invoke") return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) { *rv = Invoke(args[0]); });
+  if (name == "invoke_stateful") {
+    return PackedFunc([this, self](TVMArgs args, TVMRetValue*) { result_ = Invoke(args[0]); });
+  }
+  if (name == "invoke_return_to_device") {  // (function, device kind, device number)
+    return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+      DLDevice device{static_cast<DLDeviceType>(int(args[1])), int(args[2])};
+      std::vector<ObjectRef> copies;
+      std::vector<NDArray> found;
+      ObjectRef result = Invoke(args[0]);
+      Flatten(result, &found);
+      for (const NDArray& array : found) copies.push_back(array.CopyTo(device));
+      *rv = result.as<ADTObj>() ? ObjectRef(ADT::Tuple(copies)) : copies.at(0);
+    });
+  }
+  if (name == "get_output") {
+    return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+      std::vector<NDArray> outputs = Outputs();
+      int64_t i = args[0];
+      if (i < 0 || i >= static_cast<int64_t>(outputs.size())) ThrowValueError("there are ", outputs.size(), " outputs, got index ", i);
+      *rv = outputs[i];
+    });
+  }
+  if (name == "get_num_outputs") {
+    return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = static_cast<int64_t>(Outputs().size()); });
+  }
+  if (name == "get_input_index") {  // (input, function): -1 if there is none
+    return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+      const Function& func = exec_->FindFunction(args[1]);
+      auto it = std::find(func.params.begin(), func.params.end(), std::string(args[0]));
+      *rv = it == func.params.end() ? int64_t{-1} : static_cast<int64_t>(it - func.params.begin());
+    });
+  }
+  if (name == "load_late_bound_consts" || name == "load_late_bound_consts_from_map") {
+    PackedFunc load = executable_.GetFunction(name);
+    return PackedFunc([this, self, load](TVMArgs args, TVMRetValue* rv) {
+      load.CallPacked(args, rv);
+      constants_.assign(exec_->constants.size(), ObjectRef());
+    });
+  }
+  return nullptr;
+}
+
+Module CreateMachine(const Module& executable) { return Module(ObjectPtr<ModuleNode>(make_object<Machine>(executable))); }
+
+TVM_REGISTER_GLOBAL("runtime._VirtualMachine").set_body_typed([](Module executable) {
+  if (!executable.defined()) ThrowTypeError("the virtual machine needs an executable, got None");
+  return CreateMachine(executable);
+});
+
+}  // namespace vm
+}  // namespace runtime
+}  // namespace tvm

@@ -1,0 +1,104 @@
+"""Where each expression of a graph is to be evaluated.
+
+A graph says what is computed from what, not when. An expression belongs to the innermost block
+(a function's body, a branch of an `if`, a clause of a `match`) that contains all its uses, so that
+it is evaluated once, and only if it is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay.adt import Match
+from tvm.relay.expr import If, Let
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.traverse import operands
+
+
+@dataclass(eq=False)
+class Scope:
+    """One block, and the expressions that are evaluated in it, operands first."""
+
+    body: RelayExpr
+    outer: Scope | None = None
+    depth: int = 0
+    nodes: list[RelayExpr] = field(default_factory=list)
+
+
+def common_scope(a: Scope, b: Scope) -> Scope:
+    """The innermost block around two blocks."""
+    while a is not b:
+        if a.depth >= b.depth and a.outer is not None:
+            a = a.outer
+        elif b.outer is not None:
+            b = b.outer
+    return a
+
+
+class ScopeTree:
+    """The blocks of a function, or of an expression, by the node that opens them."""
+
+    def __init__(self, root: RelayExpr) -> None:
+        self.root = Scope(root)
+        self.inner: dict[int, list[Scope]] = {}  # of an if, a match or a function
+        self._scope_of: dict[int, Scope] = {id(root): self.root}
+        order = evaluation_order(root)
+        for node in reversed(order):  # users before what they use
+            self._place_operands(node, self._scope_of[id(node)])
+        for node in order:
+            self._scope_of[id(node)].nodes.append(node)
+
+    def _place_operands(self, node: RelayExpr, scope: Scope) -> None:
+        for operand in _strict_operands(node):
+            self._use(operand, scope)
+        blocks = [Scope(body, scope, scope.depth + 1) for body in inner_blocks(node)]
+        if blocks:
+            self.inner[id(node)] = blocks
+        for block in blocks:
+            self._use(block.body, block)
+
+    def _use(self, operand: RelayExpr, scope: Scope) -> None:
+        known = self._scope_of.get(id(operand))
+        self._scope_of[id(operand)] = scope if known is None else common_scope(known, scope)
+
+
+def inner_blocks(node: RelayExpr) -> list[RelayExpr]:
+    """The expressions below a node that are evaluated later, or not at all."""
+    if isinstance(node, If):
+        return [node.true_branch, node.false_branch]
+    if isinstance(node, Match):
+        return [clause.rhs for clause in node.clauses]
+    if isinstance(node, Function) and not is_primitive(node):
+        return [node.body]
+    return []
+
+
+def _strict_operands(node: RelayExpr) -> tuple[RelayExpr, ...]:
+    """What must be evaluated before the node."""
+    if isinstance(node, Function):
+        return ()
+    if isinstance(node, If):
+        return (node.cond,)
+    if isinstance(node, Match):
+        return (node.data,)
+    if isinstance(node, Let):
+        return (node.value, node.body)
+    return operands(node)
+
+
+def evaluation_order(root: RelayExpr) -> list[RelayExpr]:
+    """Post-order that stays outside of primitive functions, let values before let bodies."""
+    order: list[RelayExpr] = []
+    seen: set[int] = set()
+    stack: list[tuple[RelayExpr, bool]] = [(root, False)]
+    while stack:
+        node, is_expanded = stack.pop()
+        if is_expanded:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            below = (*_strict_operands(node), *inner_blocks(node))
+            stack.extend([(n, False) for n in reversed(below)])
+    return order

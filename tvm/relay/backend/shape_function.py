@@ -1,0 +1,114 @@
+"""Kernels that compute the shapes of other kernels' results.
+
+Their arguments are one tensor for each input, its extents as int64 or its values, then for each
+result its extents, then for each result its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, tir
+from tvm.driver import lower
+from tvm.ir.expr import PrimExpr
+from tvm.ir.type import TensorType
+from tvm.relay.analysis.symbolic import SymbolicKernel, takes_shape_of_data, variables_of
+from tvm.relay.backend.te_compiler import flat_types
+from tvm.relay.expr import Call
+from tvm.relay.transform.manifest_alloc import bytes_of_element
+from tvm.target import Target
+from tvm.tir import PrimFunc, Stmt
+from tvm.ir.visitor import Rewriter
+
+
+def lower_shape_function(kernel: SymbolicKernel, name: str, target: Target) -> PrimFunc:
+    """The loops of the shape function of a kernel."""
+    with target:
+        own = kernel.shape_op
+        make = _derived if own is None else _declared
+        inputs, outputs = make(kernel, name)
+        sch = te.create_schedule([out.op for out in outputs])
+        mod = lower(sch, [*inputs, *outputs], name=name)
+    return mod[name].with_attr("target", target)
+
+
+Stages = tuple[list[te.Tensor], list[te.Tensor]]
+
+
+def _derived(kernel: SymbolicKernel, name: str) -> Stages:
+    """From the expressions that the type relations gave."""
+    types = [ty for p in kernel.func.params for ty in flat_types(p.checked_type)]
+    results = flat_types(kernel.func.body.checked_type)
+    inputs = [te.placeholder((len(ty.shape),), "int64", f"shape{i}") for i, ty in enumerate(types)]
+    shapes: list[tuple[int, ...]] = [(len(ty.shape),) for ty in results]
+    places = variables_of(types)
+
+    def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> Stmt:
+        wide = _Wide({v: ins[i][axis] for v, (i, axis) in places.items()})
+        statements = _stores(results, outs, wide)
+        for condition, message in reversed(kernel.conditions):
+            check = tir.AssertStmt(wide.visit(condition), tir.StringImm(message), tir.Evaluate(0))
+            statements.insert(0, check)
+        return tir.SeqStmt(statements) if len(statements) > 1 else statements[0]
+
+    shapes += [()] * len(results)
+    made = te.extern(shapes, inputs, body, name=name, dtype=["int64"] * len(shapes))
+    return inputs, made if isinstance(made, list) else [made]
+
+
+def _stores(results: Sequence[TensorType], outs: Sequence[tir.Buffer], wide: _Wide) -> list[Stmt]:
+    statements: list[Stmt] = []
+    for ty, shape, size in zip(results, outs, outs[len(results) :], strict=False):
+        total: PrimExpr = tir.IntImm("int64", bytes_of_element(ty))
+        for axis, dim in enumerate(ty.shape):
+            extent = wide.visit(dim)
+            statements.append(tir.BufferStore(shape, extent, [axis]))
+            total = total * extent
+        statements.append(tir.BufferStore(size, total, []))
+    return statements
+
+
+class _Wide(Rewriter):
+    """Dimensions in 64 bits, variables read from where they are found."""
+
+    def __init__(self, values: dict[tir.Var, PrimExpr]) -> None:
+        self.values = values
+
+    def visit_var(self, var: tir.Var) -> PrimExpr:
+        return self.values[var]
+
+    def visit_int_imm(self, number: tir.IntImm) -> PrimExpr:
+        return tir.IntImm("int64", number.value) if number.dtype == "int32" else number
+
+
+def _declared(kernel: SymbolicKernel, name: str) -> Stages:
+    """From the shape function that the operator declares."""
+    call = kernel.shape_op
+    assert isinstance(call, Call) and call.op.shape_func is not None
+    types = [ty for p in kernel.func.params for ty in flat_types(p.checked_type)]
+    results = flat_types(kernel.func.body.checked_type)
+    flags = takes_shape_of_data(call)
+    flags += [flags[-1]] * (len(types) - len(flags))
+    inputs = [
+        te.placeholder(ty.shape, ty.dtype, f"data{i}")
+        if flag
+        else te.placeholder((len(ty.shape),), "int64", f"shape{i}")
+        for i, (ty, flag) in enumerate(zip(types, flags, strict=True))
+    ]
+    ranks = [tir.IntImm("int32", len(ty.shape)) for ty in results]
+    shapes = list(call.op.shape_func(call.attrs, inputs, ranks))
+    sizes = [
+        te.compute((), _bytes_in(shape, ty), name=f"size{i}")
+        for i, (shape, ty) in enumerate(zip(shapes, results, strict=True))
+    ]
+    return inputs, [*shapes, *sizes]
+
+
+def _bytes_in(shape: te.Tensor, ty: TensorType):  # type: ignore[no-untyped-def]
+    def total() -> PrimExpr:
+        value: PrimExpr = tir.IntImm("int64", bytes_of_element(ty))
+        for axis in range(len(ty.shape)):
+            value = value * shape[axis]
+        return value
+
+    return total

@@ -1,0 +1,226 @@
+"""The compiler for the virtual machine: `relay.vm.compile`.
+
+optimise the graph -> fuse -> A-normal form -> global functions only -> explicit memory -> code
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tvm._ffi import get_global_func
+from tvm.codegen import build_module
+from tvm.driver import build_lowered
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.ir.transform import Sequential
+from tvm.relay.analysis.symbolic import (
+    DimensionPool,
+    SymbolicKernel,
+    is_dynamic_kernel,
+    symbolic_kernel,
+)
+from tvm.relay.backend.external import compile_external, external_functions
+from tvm.relay.backend.interpreter import Executor, as_array
+from tvm.relay.backend.shape_function import lower_shape_function
+from tvm.relay.backend.te_compiler import TECompiler
+from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, flat_code
+from tvm.relay.build_module import Params, _as_module, _host_target
+from tvm.relay.function import Function
+from tvm.relay.pipeline import memory_passes, vm_optimization
+from tvm.runtime.device import Device
+from tvm.runtime.module import Module
+from tvm.runtime.ndarray import NDArray
+from tvm.runtime.vm import Executable, VirtualMachine
+from tvm.support.scope import compiling
+from tvm.target import Target
+from tvm.tir import PrimFunc
+
+
+def compile(
+    mod: IRModule | Function,
+    target: Any = None,
+    target_host: Any = None,
+    params: Params | None = None,
+) -> Executable:
+    """Compile a module for the virtual machine.
+
+    Parameters
+    ----------
+    mod : the module; `main` is its entry, and its other functions can be invoked too.
+    target : the machine; by default the current target.
+    target_host : the machine of the host code, if it is another one.
+    params : values of parameters of `main`, by name.
+    """
+    compiler = VMCompiler()
+    if params:
+        compiler.set_params(params)
+    compiler.lower(mod, target, target_host)
+    compiler.codegen()
+    return compiler.get_exec()
+
+
+class VMCompiler:
+    """The steps of :func:`compile`, one by one."""
+
+    def __init__(self) -> None:
+        self._params: dict[str, Any] = {}
+        self._lowered: _Lowered | None = None
+        self._executable: Executable | None = None
+
+    def set_params(self, params: Params) -> None:
+        """Set values of parameters of `main`, by name."""
+        self._params = dict(params)
+
+    def get_params(self) -> dict[str, NDArray]:
+        """The values that were set, as arrays."""
+        return {name: as_array(value) for name, value in self._params.items()}
+
+    def optimize(
+        self,
+        mod: IRModule | Function,
+        target: Any = None,
+        target_host: Any = None,
+        params: Params | None = None,
+    ) -> tuple[IRModule, dict[str, NDArray]]:
+        """Run the passes only; the module, and the parameters that are not inside of it."""
+        if params:
+            self.set_params(params)
+        return _optimized(mod, self._params, _host_target(target, target_host)), {}
+
+    def lower(self, mod: IRModule | Function, target: Any = None, target_host: Any = None) -> None:
+        """Optimise a module, and find its instructions and kernels."""
+        found = _host_target(target, target_host)
+        optimized = _optimized(mod, self._params, found)
+        with compiling():
+            self._lowered = _Lowered(optimized, found)
+        self._executable = None
+
+    def codegen(self) -> None:
+        """Compile the kernels."""
+        if self._lowered is None:
+            raise TVMError("nothing was lowered yet: call lower first")
+        with compiling():
+            self._executable = self._lowered.executable()
+
+    def get_exec(self) -> Executable:
+        """The program."""
+        if self._executable is None:
+            raise TVMError("nothing was compiled yet: call lower and codegen first")
+        return self._executable
+
+
+def _optimized(mod: IRModule | Function, params: Params, target: Target) -> IRModule:
+    with compiling(), target:
+        module = _as_module(mod, params)
+        module = Sequential(vm_optimization(module), name="relay.vm")(module)
+        for lower in memory_passes():  # at every optimisation level
+            module = lower(module)
+        return module
+
+
+class _Lowered:
+    """The instructions of a module, and the loops of its kernels."""
+
+    def __init__(self, mod: IRModule, target: Target) -> None:
+        self.mod = mod
+        self.target = target
+        self.compiler = TECompiler(target, prefix="vm_mod_")
+        self.pool = DimensionPool()
+        self._names: dict[int, str] = {}
+        self._symbolic: dict[str, SymbolicKernel] = {}
+        self._shape_functions: dict[str, PrimFunc] = {}
+        functions = {
+            gvar.name_hint: func
+            for gvar, func in mod.functions.items()
+            if isinstance(func, Function) and not func.attrs.get("Compiler")
+        }
+        numbers = {name: i for i, name in enumerate(functions)}
+        self.tables = Tables(mod, numbers, self._kernel_name, self._shape_name)
+        self.functions: list[VMFunction] = [
+            FunctionCompiler(self.tables).run(name, func) for name, func in functions.items()
+        ]
+
+    def _kernel_name(self, func: Function) -> str:
+        name = self._names.get(id(func))
+        if name is None:
+            if is_dynamic_kernel(func):
+                symbolic = symbolic_kernel(func, self.pool)
+                name = self.compiler.lower(symbolic.func).name
+                self._symbolic.setdefault(name, symbolic)
+            else:
+                name = self.compiler.lower(func).name
+            self._names[id(func)] = name
+        return name
+
+    def _shape_name(self, func: Function) -> str:
+        if func.attrs.get("relay.reshape_only"):
+            symbolic = symbolic_kernel(func, self.pool)
+            kernel = f"reshape{len(self._shape_functions)}"
+        else:
+            kernel = self._kernel_name(func)
+            symbolic = self._symbolic[kernel]
+        name = f"shape_func_{kernel}"
+        if name not in self._shape_functions:
+            self._shape_functions[name] = lower_shape_function(symbolic, name, self.target)
+        return name
+
+    def executable(self) -> Executable:
+        """The program with its library."""
+        kernels = self.compiler.module()
+        for name, func in self._shape_functions.items():
+            kernels[name] = func
+        # a program may need no kernel; its library is then empty
+        lib = (build_lowered if kernels.functions else build_module)(kernels, self.target)
+        for external in external_functions(self.mod).values():
+            lib.import_module(compile_external(external))
+        return Executable(self._native(lib))
+
+    def _native(self, lib: Module) -> Module:
+        tables = self.tables
+        description = {
+            "devices": [[self.target.get_target_device_type(), 0]],
+            "kernels": list(tables.kernels),
+            "kernel_attrs": [{} for _ in tables.kernels],
+            "constant_devices": [0] * len(tables.constants),
+            "functions": [
+                {
+                    "name": f.name,
+                    "params": f.params,
+                    "registers": f.registers,
+                    "count": len(f.code),
+                }
+                for f in self.functions
+            ],
+        }
+        create = get_global_func("vm.CreateExecutable")
+        return create(lib, json.dumps(description), flat_code(self.functions), *tables.constants)  # type: ignore[no-any-return]
+
+
+class VMExecutor(Executor):
+    """Compiles functions for the virtual machine and calls them.
+
+    Parameters
+    ----------
+    mod : the module with the functions that expressions may call.
+    device, target : where to run.
+    """
+
+    def __init__(self, mod: IRModule, device: Device, target: Any) -> None:
+        self.mod = mod
+        self.device = device
+        self.target = target
+        self.executable: Executable | None = None
+        self.vm: VirtualMachine | None = None
+
+    def _make_executor(self, func: Function) -> Callable[..., Any]:
+        mod = self.mod.with_functions(self.mod.functions).clone()
+        mod["main"] = func
+        self.executable = compile(mod, self.target)
+        machine = self.vm = VirtualMachine(self.executable, self.device)
+
+        def run(*args: Any) -> Any:
+            return machine.run(*args)
+
+        return run

@@ -1,0 +1,160 @@
+"""Blocks of memory, tensors in them, and the end of values' lives; for the virtual machine.
+
+let %storage = memory.alloc_storage(4096, 64);
+let %out = memory.alloc_tensor(%storage, 0, [32, 32]);
+...
+let %_ = memory.kill(%out);
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import tvm.runtime.ndarray as nd
+from tvm.error import TypeCheckError
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import register_op
+from tvm.ir.type import GlobalTypeVar, TensorType, TupleType, Type, TypeCall
+from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, const
+from tvm.relay.op.registry import OpPattern
+from tvm.relay.op.types import tensor, unknown
+from tvm.runtime.device import Device, cpu
+
+_STORAGE = TypeCall(GlobalTypeVar("Storage"), ())
+EMPTY = TupleType(())
+
+
+class AllocStorageAttrs(Attrs, key="relay.attrs.AllocStorageAttrs"):
+    """What the block will mostly hold, and where it is."""
+
+    dtype: str = "float32"
+    device_type: int = 1
+    device_id: int = 0
+
+
+class AllocTensorAttrs(Attrs, key="relay.attrs.AllocTensorAttrs"):
+    """The tensor's dtype, and its shape where that is known."""
+
+    dtype: str = "float32"
+    const_shape: tuple[int, ...] | None = None
+    assert_shape: tuple[int, ...] | None = None
+
+
+def _alloc_tensor_type(attrs: AllocTensorAttrs, arg_types: Sequence[Type]) -> Type:
+    known = attrs.const_shape if attrs.const_shape is not None else attrs.assert_shape
+    if known is not None:
+        return tensor(known, attrs.dtype)
+    shape = arg_types[2]
+    assert isinstance(shape, TensorType)
+    return tensor([unknown() for _ in range(int(shape.shape[0]))], attrs.dtype)
+
+
+# no `define_op`: the virtual machine runs them, no kernel does
+ALLOC_STORAGE = register_op("memory.alloc_storage").set_facets(
+    attrs_type=AllocStorageAttrs,
+    num_inputs=2,
+    arguments=[("size", "Expr", ""), ("alignment", "Expr", "")],
+    infer_type=lambda attrs, arg_types: _STORAGE,
+    fuse=OpPattern.OPAQUE,
+)
+ALLOC_TENSOR = register_op("memory.alloc_tensor").set_facets(
+    attrs_type=AllocTensorAttrs,
+    num_inputs=3,
+    arguments=[("storage", "Expr", ""), ("offset", "Expr", ""), ("shape", "Expr", "")],
+    infer_type=_alloc_tensor_type,
+    fuse=OpPattern.OPAQUE,
+)
+KILL = register_op("memory.kill").set_facets(
+    num_inputs=1,
+    arguments=[("value", "Expr", "")],
+    infer_type=lambda attrs, arg_types: EMPTY,
+    fuse=OpPattern.OPAQUE,
+)
+
+
+def alloc_storage(
+    size: RelayExpr, alignment: RelayExpr, device: Device | None = None, dtype_hint: str = "float32"
+) -> Call:
+    """A block of memory.
+
+    Parameters
+    ----------
+    size : the bytes, an int64 scalar.
+    alignment : of its start, an int64 scalar.
+    device : where it is; the host by default.
+    dtype_hint : what it will mostly hold.
+    """
+    place = device if isinstance(device, Device) else cpu(0)
+    attrs = AllocStorageAttrs(dtype_hint, place.device_type, place.device_id)
+    return Call(ALLOC_STORAGE, (size, alignment), attrs)
+
+
+def alloc_tensor(
+    storage: RelayExpr,
+    offset: RelayExpr,
+    shape: RelayExpr | Sequence[int],
+    dtype: str = "float32",
+    assert_shape: Sequence[int] | None = None,
+) -> Call:
+    """A tensor in a block of memory.
+
+    Parameters
+    ----------
+    storage, offset : the block, and the byte in it at which the tensor starts.
+    shape : extents, or an expression of them.
+    dtype : the tensor's.
+    assert_shape : the static shape, if `shape` is an expression.
+    """
+    known: tuple[int, ...] | None = None
+    if isinstance(shape, Constant):
+        known = tuple([int(e) for e in shape.data.numpy()])
+    elif not isinstance(shape, RelayExpr):
+        known = tuple([int(e) for e in shape])
+        shape = const(nd.array(np.array(known, "int64")))
+    asserted = None if assert_shape is None else tuple([int(e) for e in assert_shape])
+    return Call(ALLOC_TENSOR, (storage, offset, shape), AllocTensorAttrs(dtype, known, asserted))
+
+
+def kill(value: RelayExpr) -> Call:
+    """Say that nobody reads a value any more."""
+    return Call(KILL, (value,))
+
+
+def flatten_tuple_type(ty: Type) -> list[TensorType]:
+    """The tensor types in a type, those of nested tuples in order."""
+    if isinstance(ty, TensorType):
+        return [ty]
+    if not isinstance(ty, TupleType):
+        raise TypeCheckError(f"flatten_tuple_type requires tensors and tuples, got {ty}")
+    return [tensor_type for field in ty.fields for tensor_type in flatten_tuple_type(field)]
+
+
+def from_tuple_type(ty: Type, expr: RelayExpr) -> list[RelayExpr]:
+    """The tensors in a value of a type, in order."""
+    if not isinstance(ty, TupleType):
+        return [expr]
+    return [
+        part
+        for i, field in enumerate(ty.fields)
+        for part in from_tuple_type(field, TupleGetItem(expr, i))
+    ]
+
+
+def to_tuple_type(ty: Type, exprs: Sequence[RelayExpr]) -> RelayExpr:
+    """The value of a type that consists of the tensors."""
+    rest = list(exprs)
+    value = _take(ty, rest)
+    if rest:
+        raise TypeCheckError(
+            f"to_tuple_type requires as many tensors as {ty} has, got {len(exprs)}"
+        )
+    return value
+
+
+def _take(ty: Type, rest: list[RelayExpr]) -> RelayExpr:
+    if isinstance(ty, TupleType):
+        return Tuple([_take(field, rest) for field in ty.fields])
+    return rest.pop(0)

@@ -1,0 +1,103 @@
+"""Make every local function a global one.
+
+def @main(%x) {                           def @lambda_0(%x) { fn (%y) { add(%x, %y) } }   (Closure=1)
+  let %f = fn (%y) { add(%x, %y) };  ->   def @main(%x) {
+  %f(1f)                                    let %f = @lambda_0(%x);
+}                                           %f(1f)
+                                          }
+
+A function that uses nothing of where it stands becomes a global function itself.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
+from tvm.relay.expr import Call, Let, Var
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.transform.infer_type import infer_types
+from tvm.relay.traverse import free_vars, rewrite_post_order, substitute
+from tvm.support import UniqueNames
+
+CLOSURE = "Closure"
+
+
+def lambda_lift(mod: IRModule) -> IRModule:
+    """The module with local functions lifted; typed."""
+    names = UniqueNames()
+    for gvar in mod.functions:
+        names.reserve(gvar.name_hint)
+    functions = dict(mod.functions)
+    for gvar, func in mod.functions.items():
+        if isinstance(func, Function) and not _is_kept(func):
+            lifter = _Lifter(gvar.name_hint, names)
+            functions[gvar] = lifter.lift_inside(func)
+            functions.update(lifter.lifted)
+    if len(functions) == len(mod.functions):
+        return mod
+    return infer_types(mod.with_functions(functions))
+
+
+def _is_kept(func: Function) -> bool:
+    return is_primitive(func) or bool(func.attrs.get("Compiler"))
+
+
+class _Lifter:
+    """Innermost functions first."""
+
+    def __init__(self, owner: str, names: UniqueNames) -> None:
+        self.owner = owner
+        self.names = names
+        self.lifted: dict[GlobalVar, Function] = {}
+        self.own_name: dict[int, Var] = {}  # of functions bound by a let, which may call themselves
+
+    def lift_inside(self, func: Function) -> Function:
+        """`func` whose local functions are calls of lifted ones."""
+
+        def lift(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+            if not isinstance(new, Function) or old is func or is_primitive(new):
+                return new
+            return self._lift(new, self.own_name.get(id(old)))
+
+        for node in _lets(func):
+            if isinstance(node.value, Function):
+                self.own_name[id(node.value)] = node.var
+        result = rewrite_post_order(func, lift)
+        assert isinstance(result, Function)
+        return result
+
+    def _lift(self, func: Function, own_name: Var | None) -> RelayExpr:
+        captured = [v for v in free_vars(func) if v is not own_name]
+        gvar = GlobalVar(self.names.fresh(f"{self.owner}_lambda"))
+        value: RelayExpr = Call(gvar, captured) if captured else gvar
+        if own_name is not None:
+            func = substitute(func, {own_name: value})  # type: ignore[assignment]
+        if not captured:
+            self.lifted[gvar] = func
+            return gvar
+        params = [Var(v.name_hint, v.checked_type) for v in captured]
+        inner = substitute(func, dict(zip(captured, params, strict=True)))
+        self.lifted[gvar] = Function(params, inner, func.checked_type, (), {CLOSURE: 1})
+        return value
+
+
+def _lets(func: Function) -> list[Let]:
+    from_order: list[Let] = []
+
+    def note(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if isinstance(old, Let):
+            from_order.append(old)
+        return new
+
+    rewrite_post_order(func, note)
+    return from_order
+
+
+def LambdaLift() -> Pass:
+    """The pass."""
+
+    def run(mod: IRModule, _: PassContext) -> IRModule:
+        return lambda_lift(infer_types(mod))
+
+    return ModulePass(run, PassInfo(1, "LambdaLift"))

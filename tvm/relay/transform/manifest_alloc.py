@@ -1,0 +1,184 @@
+"""Make the memory of results explicit, for the virtual machine.
+
+let %y = fn (%p0, Primitive=1) { exp(%p0) }(%x);
+    ->
+let %storage = memory.alloc_storage(512, 64);
+let %out = memory.alloc_tensor(%storage, 0, [128]);
+let %_ = vm.invoke_tvm_op(fn (%p0, Primitive=1) { exp(%p0) }, (%x,), (%out,));
+
+A result whose shape only the run knows is preceded by its shape function, which gives extents and
+bytes. The program must be in A-normal form.
+"""
+
+from __future__ import annotations
+
+
+from math import prod
+
+import numpy as np
+
+import tvm.runtime.ndarray as nd
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import Pass, PassContext, PassInfo
+from tvm.ir.type import TensorType
+from tvm.relay.adt import Clause, Match
+from tvm.relay.analysis.symbolic import (
+    DimensionPool,
+    is_dynamic_kernel,
+    symbolic_kernel,
+    takes_shape_of_data,
+)
+from tvm.relay.expr import Call, Constant, If, Let, Tuple, Var, const
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.memory.memory import (
+    alloc_storage,
+    alloc_tensor,
+    flatten_tuple_type,
+    from_tuple_type,
+    to_tuple_type,
+)
+from tvm.relay.op.vm.vm import invoke_tvm_op, reshape_tensor, shape_func, shape_of
+from tvm.relay.transform.common import FunctionPass
+from tvm.relay.ty import is_dynamic
+
+ALIGNMENT = 64
+
+
+def numbers(values: object, dtype: str = "int64") -> Constant:
+    """A constant of integers."""
+    return const(nd.array(np.array(values, dtype)))
+
+
+class _Block:
+    """The bindings of one block, in order."""
+
+    def __init__(self) -> None:
+        self.bindings: list[tuple[Var, RelayExpr]] = []
+
+    def bind(self, name: str, value: RelayExpr) -> Var:
+        variable = Var(name)
+        self.bindings.append((variable, value))
+        return variable
+
+    def around(self, result: RelayExpr) -> RelayExpr:
+        for variable, value in reversed(self.bindings):
+            result = Let(variable, value, result)
+        return result
+
+
+class _Manifester:
+    """Rewrites the lets of one function."""
+
+    def __init__(self, mod: IRModule) -> None:
+        self.mod = mod
+        self.pool = DimensionPool()
+
+    def block(self, body: RelayExpr) -> RelayExpr:
+        out = _Block()
+        while isinstance(body, Let):
+            out.bindings.append((body.var, self._value(body.value, out)))
+            body = body.body
+        return out.around(self._value(body, out))
+
+    def _value(self, value: RelayExpr, out: _Block) -> RelayExpr:
+        if isinstance(value, If):
+            return If(value.cond, self.block(value.true_branch), self.block(value.false_branch))
+        if isinstance(value, Match):
+            clauses = [Clause(c.lhs, self.block(c.rhs)) for c in value.clauses]
+            return Match(value.data, clauses, value.complete)
+        if isinstance(value, Function) and not is_primitive(value):
+            return value.replace(body=self.block(value.body))
+        if isinstance(value, Call) and (is_primitive(value.op) or self._is_external(value.op)):
+            return self._kernel_call(value, out)
+        return value
+
+    def _is_external(self, callee: RelayExpr) -> bool:
+        if not isinstance(callee, GlobalVar):
+            return False
+        func = self.mod[callee]
+        return isinstance(func, Function) and bool(func.attrs.get("Compiler"))
+
+    def _kernel_call(self, call: Call, out: _Block) -> RelayExpr:
+        inputs = [tensor for arg in call.args for tensor in from_tuple_type(arg.checked_type, arg)]
+        inputs = [t if isinstance(t, (Var, Constant)) else out.bind("field", t) for t in inputs]
+        types = flatten_tuple_type(call.checked_type)
+        is_view = isinstance(call.op, Function) and bool(call.op.attrs.get("relay.reshape_only"))
+        if isinstance(call.op, Function) and is_dynamic_kernel(call.op):
+            return self._dynamic_call(call, inputs, types, is_view, out)
+        if is_view:
+            shape = numbers(types[0].concrete_shape)
+            return reshape_tensor(inputs[0], shape, types[0].shape)
+        outputs = [self._static_tensor(ty, out) for ty in types]
+        out.bind("done", invoke_tvm_op(call.op, Tuple(inputs), Tuple(outputs)))
+        return to_tuple_type(call.checked_type, outputs)
+
+    def _static_tensor(self, ty: TensorType, out: _Block) -> RelayExpr:
+        nbytes = prod(ty.concrete_shape) * bytes_of_element(ty)
+        storage = out.bind(
+            "storage", alloc_storage(numbers(nbytes), numbers(ALIGNMENT), None, ty.dtype)
+        )
+        return out.bind("out", alloc_tensor(storage, numbers(0), ty.concrete_shape, ty.dtype))
+
+    def _dynamic_call(
+        self,
+        call: Call,
+        inputs: list[RelayExpr],
+        types: list[TensorType],
+        is_view: bool,
+        out: _Block,
+    ) -> RelayExpr:
+        kernel = symbolic_kernel(call.op, self.pool)  # type: ignore[arg-type]
+        if not is_dynamic(call.checked_type) and not kernel.conditions and not is_view:
+            outputs = [self._static_tensor(ty, out) for ty in types]
+        else:
+            own = kernel.shape_op
+            flags = [False] * len(inputs) if own is None else takes_shape_of_data(own)
+            shapes, sizes = self._shapes(call, inputs, types, flags, out)
+            if is_view:
+                return reshape_tensor(inputs[0], shapes[0], types[0].shape)
+            outputs = []
+            for shape, size, ty in zip(shapes, sizes, types, strict=True):
+                storage = out.bind(
+                    "storage", alloc_storage(size, numbers(ALIGNMENT), None, ty.dtype)
+                )
+                outputs.append(out.bind("out", alloc_tensor(storage, numbers(0), shape, ty.dtype)))
+        out.bind("done", invoke_tvm_op(call.op, Tuple(inputs), Tuple(outputs)))
+        return to_tuple_type(call.checked_type, outputs)
+
+    def _shapes(
+        self,
+        call: Call,
+        inputs: list[RelayExpr],
+        types: list[TensorType],
+        flags: list[bool],
+        out: _Block,
+    ) -> tuple[list[RelayExpr], list[RelayExpr]]:
+        """The extents and the bytes of the results, found when the program runs."""
+        flags = [*flags, *[flags[-1]] * (len(inputs) - len(flags))]  # of the fields of a tuple
+        given = [
+            tensor if flag else out.bind("shape", shape_of(tensor))
+            for tensor, flag in zip(inputs, flags, strict=True)
+        ]
+        shapes: list[RelayExpr] = [self._index_tensor((len(ty.shape),), out) for ty in types]
+        sizes: list[RelayExpr] = [self._index_tensor((), out) for _ in types]
+        found = shape_func(call.op, Tuple(given), Tuple([*shapes, *sizes]), [int(f) for f in flags])
+        out.bind("done", found)
+        return shapes, sizes
+
+    def _index_tensor(self, shape: tuple[int, ...], out: _Block) -> RelayExpr:
+        return self._static_tensor(TensorType(shape, "int64"), out)
+
+
+def bytes_of_element(ty: TensorType) -> int:
+    """Bytes that an element takes in memory."""
+    return max(1, (ty.dtype.bits + 7) // 8) * int(ty.dtype.lanes)
+
+
+def ManifestAlloc() -> Pass:
+    """The pass."""
+
+    def run(func: Function, mod: IRModule, _: PassContext) -> Function:
+        return func if is_primitive(func) else func.replace(body=_Manifester(mod).block(func.body))
+
+    return FunctionPass(run, PassInfo(0, "ManifestAlloc"))

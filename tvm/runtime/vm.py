@@ -1,0 +1,364 @@
+"""The virtual machine of relay: programs with control flow, data types and dynamic shapes.
+
+exe = relay.vm.compile(mod, target="llvm", params=params)
+machine = VirtualMachine(exe, tvm.cpu())
+result = machine.run(data)                      # of "main"
+
+code, lib = exe.save()                          # or exe.mod.export_library("model.so")
+machine = VirtualMachine(Executable.load_exec(code, lib), tvm.cpu())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm._ffi.registry import get_global_func
+from tvm._ffi.runtime_ctypes import RPC_SESS_MASK, Device
+from tvm.runtime.benchmark import BenchmarkResult, time_function
+from tvm.runtime.container import ADT
+from tvm.runtime.module import Module
+from tvm.runtime.ndarray import NDArray, array, empty
+from tvm.runtime.object import Object
+
+
+def convert(args: Iterable[Any]) -> list[Any]:
+    """Values as the machine takes them: arrays of numbers, tuples of lists, native data types."""
+    return [_convert(arg) for arg in args]
+
+
+def _convert(arg: Any) -> Any:
+    if isinstance(arg, NDArray):
+        return arg
+    if isinstance(arg, (list, tuple)):
+        return _native_adt(0, arg)
+    if isinstance(arg, ADT):
+        return arg if arg._native is not None else _native_adt(arg.tag, arg.fields)
+    if isinstance(arg, (bool, int, float, np.ndarray, np.generic)):
+        return array(_typed(arg))
+    if isinstance(arg, Object) or hasattr(arg, "handle"):
+        return arg
+    if hasattr(arg, "__dlpack__"):
+        return array(np.from_dlpack(arg))
+    raise TypeError(
+        f"the virtual machine takes arrays, numbers, tuples and data types, got {type(arg).__name__}"
+    )
+
+
+def _native_adt(tag: int, fields: Iterable[Any]) -> ADT:
+    return get_global_func("runtime.NativeADT")(tag, *convert(fields))  # type: ignore[no-any-return]
+
+
+def _typed(arg: Any) -> np.ndarray:
+    """Python's numbers in the types that programs mean by them."""
+    if type(arg) is float:
+        return np.array(arg, "float32")
+    if type(arg) is int:
+        return np.array(arg, "int32")
+    return np.asarray(arg)
+
+
+class Executable:
+    """A compiled program: code, constants and kernels.
+
+    Parameters
+    ----------
+    mod : Module
+        The native executable, as :func:`tvm.relay.vm.compile` makes it.
+    """
+
+    def __init__(self, mod: Module) -> None:
+        if not isinstance(mod, Module) or mod.type_key != "VMExecutable":
+            found = mod.type_key if isinstance(mod, Module) else type(mod).__name__
+            raise TypeError(f"Executable needs a module of type VMExecutable, got {found}")
+        self.mod = mod
+        self._function_params: dict[str, list[str]] = {}
+
+    def save(self) -> tuple[bytearray, Module]:
+        """The program as bytes, and the library with its kernels."""
+        return self.mod["save"](), self.lib
+
+    @staticmethod
+    def load_exec(bytecode: bytes | bytearray, lib: Module | None) -> Executable:
+        """The executable that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        bytecode : bytes
+            The program.
+        lib : Module
+            The library, which may have been exported and loaded again.
+        """
+        if not isinstance(bytecode, (bytes, bytearray)):
+            raise TypeError(f"load_exec needs the program as bytes, got {type(bytecode).__name__}")
+        if lib is not None and not isinstance(lib, Module):
+            raise TypeError(f"load_exec needs the library as a Module, got {type(lib).__name__}")
+        return Executable(get_global_func("runtime.Load_Executable")(bytes(bytecode), lib))
+
+    @property
+    def lib(self) -> Module:
+        """The library with the kernels."""
+        return self.mod["get_lib"]()  # type: ignore[no-any-return]
+
+    @property
+    def module(self) -> Module:
+        """The native module."""
+        return self.mod
+
+    @property
+    def stats(self) -> str:
+        """How many constants, functions and kernels there are."""
+        return self.mod["get_stats"]()  # type: ignore[no-any-return]
+
+    @property
+    def bytecode(self) -> str:
+        """The instructions as text."""
+        return self.mod["get_bytecode"]()  # type: ignore[no-any-return]
+
+    @property
+    def constants(self) -> str:
+        """The constants' shapes and dtypes as text."""
+        return self.mod["get_constants"]()  # type: ignore[no-any-return]
+
+    @property
+    def virtual_devices(self) -> str:
+        """The devices as text."""
+        return self.mod["get_virtual_devices"]()  # type: ignore[no-any-return]
+
+    @property
+    def primitives(self) -> str:
+        """The kernels as text."""
+        return self.mod["get_primitives"]()  # type: ignore[no-any-return]
+
+    @property
+    def primitive_ops(self) -> list[str]:
+        """The names of the kernels."""
+        name = self.mod["get_primitive_name"]
+        return [name(i) for i in range(self.mod["get_num_primitives"]())]
+
+    @property
+    def globals(self) -> list[str]:
+        """The names of the functions."""
+        name = self.mod["get_function_name"]
+        return [name(i) for i in range(self.mod["get_num_functions"]())]
+
+    def get_function_params(self, func_name: str) -> list[str]:
+        """The names of a function's parameters."""
+        if func_name not in self._function_params:
+            count, name = (
+                self.mod["get_function_arity"](func_name),
+                self.mod["get_function_param_name"],
+            )
+            self._function_params[func_name] = [name(func_name, i) for i in range(count)]
+        return self._function_params[func_name]
+
+    def move_late_bound_consts(self, path: str, byte_limit: int) -> None:
+        """Move constants of at least that many bytes to a file, from which they are loaded later."""
+        self.mod["move_late_bound_consts"](str(path), byte_limit)
+
+    def get_late_bound_consts(self, byte_limit: int) -> dict[str, NDArray]:
+        """The constants of at least that many bytes, by name."""
+        found: dict[str, NDArray] = {}
+        self.mod["get_late_bound_consts"](byte_limit, found.__setitem__)
+        return found
+
+    def load_late_bound_consts(self, path: str) -> None:
+        """Load the constants that :meth:`move_late_bound_consts` moved."""
+        self.mod["load_late_bound_consts"](str(path))
+
+    def load_late_bound_consts_from_map(self, map: Mapping[str, NDArray]) -> None:
+        """Set late-bound constants by name."""
+        self.mod["load_late_bound_consts_from_map"](
+            *[part for item in map.items() for part in item]
+        )
+
+
+class VirtualMachine:
+    """Runs an executable.
+
+    Parameters
+    ----------
+    exe : Executable or Module
+        The program.
+    device : Device or list of Device
+        Where it runs.
+    memory_cfg : str or dict of Device to str, optional
+        "pooled" (the default) keeps freed memory for the next tensors, "naive" does not.
+    """
+
+    NAIVE_ALLOCATOR = 1
+    POOLED_ALLOCATOR = 2
+    _create = "runtime._VirtualMachine"
+
+    def __init__(
+        self,
+        exe: Executable | Module,
+        device: Device | Sequence[Device],
+        memory_cfg: str | Mapping[Device, str] | None = None,
+    ) -> None:
+        if not isinstance(exe, (Executable, Module)):
+            raise TypeError(f"VirtualMachine needs an Executable, got {type(exe).__name__}")
+        if isinstance(exe, Module):
+            exe = Executable(exe)
+        self._exec = exe
+        self.module: Module = get_global_func(self._create)(exe.mod)
+        self._init = self.module["init"]
+        self._invoke = self.module["invoke"]
+        self._invoke_stateful = self.module["invoke_stateful"]
+        self._get_output = self.module["get_output"]
+        self._get_num_outputs = self.module["get_num_outputs"]
+        self._get_input_index = self.module["get_input_index"]
+        self._set_input = self.module["set_input"]
+        self._set_one_input = self.module["set_one_input"]
+        self._set_outputs = self.module["set_outputs"]
+        self._setup_device(device, memory_cfg)
+
+    def _setup_device(
+        self, device: Device | Sequence[Device], memory_cfg: str | Mapping[Device, str] | None
+    ) -> None:
+        devices = [device] if isinstance(device, Device) else list(device)
+        for item in devices:
+            if not isinstance(item, Device):
+                raise TypeError(f"VirtualMachine needs a Device, got {type(item).__name__}")
+        if all(item.device_type % RPC_SESS_MASK != Device.kDLCPU for item in devices):
+            devices.append(Device(Device.kDLCPU, 0))  # shapes are computed on the host
+        init: list[int] = []
+        for item in devices:
+            kind = memory_cfg.get(item) if isinstance(memory_cfg, Mapping) else memory_cfg
+            init += [item.device_type % RPC_SESS_MASK, item.device_id, self._allocator(kind)]
+        self._init(*init)
+
+    def _allocator(self, kind: str | None) -> int:
+        kinds = {
+            None: self.POOLED_ALLOCATOR,
+            "pooled": self.POOLED_ALLOCATOR,
+            "naive": self.NAIVE_ALLOCATOR,
+        }
+        if kind not in kinds:
+            raise ValueError(f'memory_cfg must be "naive" or "pooled", got {kind!r}')
+        return kinds[kind]
+
+    def _ordered(self, func_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The arguments in the order of the function's parameters."""
+        if not kwargs:
+            return list(args)
+        params = self._exec.get_function_params(func_name)
+        if unknown := [name for name in kwargs if name not in params]:
+            raise ValueError(f"{func_name!r} has the parameters {params}, got also {unknown}")
+        rest = [name for name in params if name not in kwargs]
+        if len(args) != len(rest):
+            raise ValueError(
+                f"{func_name!r} requires values for {rest} besides {list(kwargs)}, got {len(args)}"
+            )
+        values = dict(zip(rest, args, strict=True))
+        return [kwargs[name] if name in kwargs else values[name] for name in params]
+
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Set all inputs of a function, by position or name."""
+        self._set_input(func_name, *convert(self._ordered(func_name, args, kwargs)))
+
+    def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Set one input: ``set_one_input("main", 0, value)`` or ``set_one_input("main", x=value)``."""
+        if len(kwargs) + len(args) // 2 != 1 or len(args) % 2:
+            raise ValueError("set_one_input takes one input and its value")
+        key, value = args if args else next(iter(kwargs.items()))
+        self._set_one_input(func_name, key, *convert([value]))
+
+    def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
+        """Run a function; its result, an array or an :class:`ADT` of results.
+
+        Without arguments, those of :meth:`set_input` are used.
+        """
+        if args or kwargs:
+            self.set_input(func_name, *args, **kwargs)
+        return self._invoke(func_name)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Run ``main``."""
+        return self.invoke("main", *args, **kwargs)
+
+    def invoke_stateful(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Run a function and keep its result for :meth:`get_outputs`."""
+        if args or kwargs:
+            self.set_input(func_name, *args, **kwargs)
+        self._invoke_stateful(func_name)
+
+    def invoke_with_outputs(
+        self,
+        func_name: str,
+        input_args: Mapping[str, Any] | Sequence[Any],
+        output_args: Sequence[NDArray],
+    ) -> None:
+        """Run a function whose results are left in the given arrays."""
+        if input_args:
+            given = input_args if isinstance(input_args, Mapping) else {}
+            rest = () if isinstance(input_args, Mapping) else input_args
+            self.set_input(func_name, *rest, **given)
+        self.set_outputs(func_name, *output_args)
+        self._invoke(func_name)
+
+    def set_outputs(self, func_name: str, *args: NDArray) -> None:
+        """Let the next run of a function leave its results in these arrays."""
+        self._set_outputs(func_name, *args)
+
+    def get_outputs(self) -> list[NDArray]:
+        """The results of :meth:`invoke_stateful`, tuples taken apart."""
+        return [self._get_output(i) for i in range(self._get_num_outputs())]
+
+    def get_input_index(self, input_name: str, func_name: str = "main") -> int:
+        """The place of an input among a function's parameters, -1 if there is none."""
+        return self._get_input_index(input_name, func_name)  # type: ignore[no-any-return]
+
+    def benchmark(
+        self,
+        device: Device,
+        *args: Any,
+        func_name: str = "main",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: int | None = None,
+        limit_zero_time_iterations: int = 100,
+        end_to_end: bool = False,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        **kwargs: Any,
+    ) -> BenchmarkResult:
+        """Measure a function.
+
+        Parameters
+        ----------
+        device : Device
+            Where it runs.
+        args, kwargs : values
+            Its inputs.
+        func_name : str
+            The function.
+        repeat, number, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown :
+            As of :meth:`tvm.runtime.Module.time_evaluator`.
+        end_to_end : bool
+            Whether copies of inputs to the device and of results back to the host count.
+        """
+        given = self._ordered(func_name, args, kwargs)
+        options = (number, repeat, min_repeat_ms or 0, limit_zero_time_iterations,
+                   cooldown_interval_ms, repeats_to_cooldown)  # fmt: skip
+        self.set_input(func_name, *given)
+        if end_to_end:
+            return self._benchmark_end_to_end(device, func_name, given, options)
+        return self.module.time_evaluator("invoke", device, *options)(func_name)
+
+    def _benchmark_end_to_end(
+        self, device: Device, func_name: str, given: Sequence[Any], options: Sequence[int]
+    ) -> BenchmarkResult:
+        """Arrays are copied to new ones on the device, and results to new ones on the host."""
+        native = convert(given)
+
+        def once() -> None:
+            copies = [a.copyto(device) if isinstance(a, NDArray) else a for a in native]
+            self._set_input(func_name, *copies)
+            self._invoke_stateful(func_name)
+            for output in self.get_outputs():
+                output.copyto(empty(output.shape, output.dtype))
+
+        return time_function(once, device, *options)
