@@ -12,13 +12,13 @@ from tvm import te, tir
 from tvm.driver import lower
 from tvm.ir.expr import PrimExpr
 from tvm.ir.type import TensorType
+from tvm.ir.visitor import Rewriter
 from tvm.relay.analysis.symbolic import SymbolicKernel, takes_shape_of_data, variables_of
 from tvm.relay.backend.te_compiler import flat_types
 from tvm.relay.expr import Call
 from tvm.relay.transform.manifest_alloc import bytes_of_element
 from tvm.target import Target
 from tvm.tir import PrimFunc, Stmt
-from tvm.ir.visitor import Rewriter
 
 
 def lower_shape_function(kernel: SymbolicKernel, name: str, target: Target) -> PrimFunc:

@@ -12,7 +12,6 @@ bytes. The program must be in A-normal form.
 
 from __future__ import annotations
 
-
 from math import prod
 
 import numpy as np
