@@ -6,6 +6,7 @@ with target:
 """
 
 from . import generic, image, nn, random, tag, testing, utils, vision, x86
+from .argwhere import argwhere
 from .broadcast import *
 from .creation import *
 from .einsum import einsum, einsum_extents, einsum_letters
@@ -22,5 +23,8 @@ from .searchsorted import searchsorted
 from .sequence import matrix_set_diag, reverse_sequence, sequence_mask, sliding_window
 from .setting import invert_permutation, sparse_to_dense, strided_set
 from .shaping import *
+from .signal import dft, stft
 from .slicing import strided_slice
 from .sort import argsort, sort, topk
+from .sparse_rows import sparse_fill_empty_rows, sparse_reshape
+from .unique import unique

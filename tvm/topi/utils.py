@@ -120,7 +120,7 @@ def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
     """The indices of a position in row-major order."""
     indices: list[Any] = []
     for extent in reversed(dims(shape)):
-        if isinstance(extent, int) and extent == 1:
+        if isinstance(extent, int) and extent <= 1:  # no element of an empty axis is asked for
             indices.append(0)
             continue
         indices.append(tir.indexmod(idx, extent))

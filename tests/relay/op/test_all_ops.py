@@ -15,6 +15,7 @@ from tvm.relay.op.registry import all_ops
 
 from .algorithm_cases import algorithm_cases
 from .cases import Case, binary_cases, moving_cases, reduce_cases, unary_cases
+from .finding_cases import finding_cases
 from .image_cases import image_cases
 from .nn_cases import nn_cases
 from .qnn_cases import qnn_cases
@@ -28,7 +29,7 @@ CASES = [
     *unary_cases(), *binary_cases(), *reduce_cases(), *moving_cases(), *nn_cases(),
     *algorithm_cases(), *volume_cases(), *image_cases(), *space_cases(), *setting_cases(),
     *qnn_cases(),
-    *vision_cases(), *random_cases(),
+    *vision_cases(), *random_cases(), *finding_cases(),
 ]  # fmt: skip
 
 # reached through others: the blocked forms through AlterOpLayout
@@ -36,6 +37,7 @@ THROUGH_OTHERS = {
     "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc", "nn.contrib_dense_pack",
     "nn.contrib_conv2d_winograd_without_weight_transform",
     "nn.contrib_conv2d_winograd_weight_transform",
+    "argwhere", "sparse_fill_empty_rows",  # their shapes depend on data: test_data_shapes.py
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from .creation import (
     InitOpAttrs,
     ShapeOfAttrs,
 )
+from .distinct import UniqueAttrs
 from .fixed_point import FixedPointMultiplyAttrs, FixedPointMultiplyPerAxisAttrs
 from .image import (
     AffineGridAttrs,
@@ -116,6 +117,7 @@ from .shaping import (
     SqueezeAttrs,
     TransposeAttrs,
 )
+from .signal import DFTAttrs, STFTAttrs
 from .unary import (
     CastAttrs,
     ClipAttrs,
@@ -134,6 +136,9 @@ from .vision import (
 )
 
 __all__ = [
+    "UniqueAttrs",
+    "DFTAttrs",
+    "STFTAttrs",
     "MultinomialAttrs",
     "NormalAttrs",
     "ThreefryGenerateAttrs",

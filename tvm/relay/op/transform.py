@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .broadcasting import broadcast_to, broadcast_to_like, collapse_sum_like, collapse_sum_to
 from .creation import arange, full, full_like
+from .distinct import argwhere, unique
 from .indexing import (
     gather,
     gather_nd,
@@ -35,9 +36,17 @@ from .shaping import (
     squeeze,
     transpose,
 )
+from .signal import dft, stft
+from .sparse import sparse_fill_empty_rows, sparse_reshape
 from .unary import cast, cast_like, reinterpret
 
 __all__ = [
+    "argwhere",
+    "unique",
+    "dft",
+    "stft",
+    "sparse_fill_empty_rows",
+    "sparse_reshape",
     "collapse_sum_to",
     "unravel_index",
     "strided_set",

@@ -1,0 +1,126 @@
+"""Operators that find elements: where they are not zero, and which are distinct."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TupleType, Type
+from tvm.relay.expr import TupleWrapper
+from tvm.topi.argwhere import count_nonzero
+
+from .registry import OpPattern, define_op
+from .types import expect_tensor, shape_of_type, tensor, unknown
+
+
+class UniqueAttrs(Attrs, key="relay.attrs.UniqueAttrs"):
+    """The order, and whether counts are given."""
+
+    sorted: bool = True
+    return_counts: bool = False
+
+
+def _argwhere_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    condition = expect_tensor(arg_types[0], "argwhere", "condition")
+    return tensor((unknown(), len(condition.shape)), "int32")
+
+
+def _unique_type(attrs: UniqueAttrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "unique", rank=1)
+    places = tensor(shape_of_type(data), "int32")
+    fields = [data, places, places, tensor((1,), "int32")]
+    return TupleType((*fields, places) if attrs.return_counts else tuple(fields))
+
+
+def _fold_unique(
+    attrs: UniqueAttrs, arrays: Sequence[np.ndarray], out_type: Type
+) -> list[np.ndarray]:
+    data = arrays[0]
+    values, first, inverse, counts = np.unique(
+        data, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    order = np.arange(len(values)) if attrs.sorted else np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    padding = (0, len(data) - len(values))
+    number = np.array([len(values)])
+    found = [
+        np.pad(values[order], padding), np.pad(first[order], padding), rank[inverse], number,
+        np.pad(counts[order], padding),
+    ]  # fmt: skip
+    places = [array.astype("int32") for array in found[1:]]
+    return [found[0], *(places if attrs.return_counts else places[:-1])]
+
+
+def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.generic.schedule_argwhere(outs)
+
+
+_SCHEDULES = {"generic": _schedule, "cpu": _schedule}
+
+ARGWHERE = define_op(
+    "argwhere",
+    inputs=("condition",),
+    infer_type=_argwhere_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [topi.argwhere(out_type.shape, inputs[0])],
+    schedules=_SCHEDULES,
+    shape_func=lambda attrs, inputs, out_ranks: [count_nonzero(inputs[0], len(inputs[0].shape))],
+    shape_of_data=True,
+    fold=lambda attrs, arrays, out_type: [np.argwhere(arrays[0]).astype("int32")],
+)
+UNIQUE = define_op(
+    "unique",
+    UniqueAttrs,
+    inputs=("data",),
+    infer_type=_unique_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: topi.unique(
+        inputs[0], attrs.sorted, attrs.return_counts
+    ),
+    schedules=_SCHEDULES,
+    fold=_fold_unique,
+)
+
+
+def argwhere(condition: RelayExpr) -> RelayExpr:
+    """The indices of the elements that are not zero.
+
+    Parameters
+    ----------
+    condition : relay.Expr
+        Any tensor.
+
+    Returns
+    -------
+    relay.Expr
+        One row of int32 for each element found, in row-major order.
+    """
+    return ARGWHERE(condition)
+
+
+def unique(data: RelayExpr, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
+    """The distinct elements of a row, where they are first, and which each element is.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        A tensor of rank 1.
+    is_sorted : bool
+        In ascending order, or in that of their first places.
+    return_counts : bool
+        Tell how often each occurs.
+
+    Returns
+    -------
+    tuple of relay.Expr
+        The distinct elements, their first places, each element's number among them, how many there
+        are (1,), and with `return_counts` their counts. All but the number are as long as the data;
+        zeros fill them.
+    """
+    call = UNIQUE(data, sorted=bool(is_sorted), return_counts=bool(return_counts))
+    return TupleWrapper(call, 5 if return_counts else 4)

@@ -1,0 +1,153 @@
+"""Sparse tensors given by the indices of their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TupleType, Type
+from tvm.relay.expr import TupleWrapper
+from tvm.topi.sparse_rows import sparse_fill_empty_rows_shapes
+
+from .registry import OpPattern, define_op
+from .types import expect, expect_dim, expect_tensor, shape_of_type, tensor, unknown
+
+
+def _fill_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    who = "sparse_fill_empty_rows"
+    indices = expect_tensor(arg_types[0], who, "sparse_indices", 2)
+    values = expect_tensor(arg_types[1], who, "sparse_values", 1)
+    extents = expect_tensor(arg_types[2], who, "dense_shape", 1)
+    default = expect_tensor(arg_types[3], who, "default_value")
+    count, rank = shape_of_type(indices)
+    expect_dim(shape_of_type(values)[0], count, who, "the number of values")
+    expect_dim(shape_of_type(extents)[0], rank, who, "the number of extents")
+    expect(
+        shape_of_type(default) in ((), (1,)),
+        f"{who} requires one number for default_value, got {default}",
+    )
+    return TupleType(
+        (
+            tensor((unknown(), rank), indices.dtype),
+            tensor((unknown(),), values.dtype),
+            tensor((unknown(),), "bool"),
+        )
+    )
+
+
+def _reshape_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    who = "sparse_reshape"
+    indices = expect_tensor(arg_types[0], who, "sparse_indices", 2)
+    before = expect_tensor(arg_types[1], who, "prev_shape", 1)
+    after = expect_tensor(arg_types[2], who, "new_shape", 1)
+    count, rank = shape_of_type(indices)
+    expect_dim(shape_of_type(before)[0], rank, who, "the number of extents")
+    new_rank = shape_of_type(after)[0]
+    return TupleType((tensor((count, new_rank), indices.dtype), after))
+
+
+def _fold_fill(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+    indices, values, extents, default = arrays
+    rows = int(extents[0])
+    is_empty = np.bincount(indices[:, 0], minlength=rows)[:rows] == 0
+    if not rows:
+        return [indices[:0], values[:0], is_empty]
+    added = np.zeros((int(is_empty.sum()), indices.shape[1]), indices.dtype)
+    added[:, 0] = np.flatnonzero(is_empty)
+    everywhere = np.concatenate([indices, added])
+    filled = np.concatenate([values, np.full(len(added), default.reshape(()), values.dtype)])
+    order = np.argsort(everywhere[:, 0], kind="stable")
+    return [everywhere[order], filled[order], is_empty]
+
+
+def _fold_reshape(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+    indices, before, after = arrays
+    total, known = int(np.prod(before)), int(np.prod(after[after >= 0]))
+    shape = [int(n) if n >= 0 else total // max(known, 1) for n in after]
+    if 0 in shape:
+        return [np.zeros((len(indices), len(shape)), indices.dtype), np.array(shape, after.dtype)]
+    flat = np.ravel_multi_index(tuple(indices.T), tuple(before)) if len(indices) else []
+    found = np.stack(np.unravel_index(np.asarray(flat, "int64"), shape), -1)
+    return [found.astype(indices.dtype), np.array(shape, after.dtype)]
+
+
+def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.generic.schedule_extern(outs)
+
+
+_SCHEDULES = {"generic": _schedule, "cpu": _schedule}
+
+SPARSE_FILL_EMPTY_ROWS = define_op(
+    "sparse_fill_empty_rows",
+    inputs=("sparse_indices", "sparse_values", "dense_shape", "default_value"),
+    infer_type=_fill_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: topi.sparse_fill_empty_rows(
+        *inputs, *[field.shape for field in out_type.fields]
+    ),
+    schedules=_SCHEDULES,
+    shape_func=lambda attrs, inputs, out_ranks: sparse_fill_empty_rows_shapes(inputs[0], inputs[2]),
+    shape_of_data=True,
+    fold=_fold_fill,
+)
+SPARSE_RESHAPE = define_op(
+    "sparse_reshape",
+    inputs=("sparse_indices", "prev_shape", "new_shape"),
+    infer_type=_reshape_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: topi.sparse_reshape(
+        *inputs, *[field.shape for field in out_type.fields]
+    ),
+    schedules=_SCHEDULES,
+    fold=_fold_reshape,
+)
+
+
+def sparse_fill_empty_rows(
+    sparse_indices: RelayExpr,
+    sparse_values: RelayExpr,
+    dense_shape: RelayExpr,
+    default_value: RelayExpr,
+) -> TupleWrapper:
+    """Give each row of a sparse matrix that has no element one, at its beginning.
+
+    Parameters
+    ----------
+    sparse_indices, sparse_values : relay.Expr
+        (elements, rank) and (elements,).
+    dense_shape : relay.Expr
+        (rank,).
+    default_value : relay.Expr
+        The new elements' value, of one element.
+
+    Returns
+    -------
+    tuple of relay.Expr
+        The new indices and values in the order of rows, and which rows had no element.
+    """
+    call = SPARSE_FILL_EMPTY_ROWS(sparse_indices, sparse_values, dense_shape, default_value)
+    return TupleWrapper(call, 3)
+
+
+def sparse_reshape(
+    sparse_indices: RelayExpr, prev_shape: RelayExpr, new_shape: RelayExpr
+) -> TupleWrapper:
+    """The indices of a sparse tensor's elements in another shape.
+
+    Parameters
+    ----------
+    sparse_indices : relay.Expr
+        (elements, rank).
+    prev_shape, new_shape : relay.Expr
+        The dense shapes before and after; one extent of the new one may be -1.
+
+    Returns
+    -------
+    tuple of relay.Expr
+        The new indices, and the new shape without -1.
+    """
+    return TupleWrapper(SPARSE_RESHAPE(sparse_indices, prev_shape, new_shape), 2)
