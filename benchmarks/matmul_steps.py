@@ -135,7 +135,7 @@ def write_cache(a: te.Tensor, b: te.Tensor) -> Program:
     packed, c = packed_product(a, b)
     s = te.create_schedule(c.op)
     cached = s.cache_write(c, "global")
-    mo, no, _, _ = s[c].tile(*c.op.axis, BLOCK, BLOCK)
+    _, no, _, _ = s[c].tile(*c.op.axis, BLOCK, BLOCK)
     s[cached].compute_at(s[c], no)
     mc, nc = s[cached].op.axis
     ko, ki = s[cached].split(cached.op.reduce_axis[0], factor=STEPS_OF_K)

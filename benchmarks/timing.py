@@ -14,8 +14,34 @@ def alternate(
     times: dict[str, list[float]] = {name: [] for name in functions}
     for round_ in range(warmup + repeat):
         for name, function in functions.items():
-            start = time.perf_counter()
-            function()
+            seconds = seconds_of(function)
             if round_ >= warmup:
-                times[name].append(time.perf_counter() - start)
+                times[name].append(seconds)
+    return _medians(times)
+
+
+def alternate_stretches(
+    functions: Mapping[str, Callable[[], object]], repeat: int, stretch: int, pause: float
+) -> dict[str, float]:
+    """Median seconds of each function; in each round every one runs several times, behind a pause.
+
+    In the pause the threads of the one before stop waiting for more to do.
+    """
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(repeat):
+        for name, function in functions.items():
+            time.sleep(pause)
+            function()
+            times[name] += [seconds_of(function) for _ in range(stretch)]
+    return _medians(times)
+
+
+def seconds_of(function: Callable[[], object]) -> float:
+    """What one call takes."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def _medians(times: Mapping[str, list[float]]) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in times.items()}
