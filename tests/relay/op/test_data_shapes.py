@@ -26,14 +26,22 @@ def _filled(outs: Sequence[te.Tensor], inputs: Sequence[te.Tensor], arrays: Any)
 def _run(name: str, arrays: Sequence[Array]) -> list[Array]:
     """What an operator computes in the shapes that its shape function finds."""
     op = Op.get(name)
-    assert op.extra["TShapeDataDependent"]
+    reads = op.get_attr("TShapeDataDependent")
     inputs = [te.placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
     types = relay.transform.InferTypeLocal(
         op.extra["call"](op, *[relay.var(f"x{i}", shape=a.shape, dtype=str(a.dtype)) for i, a in enumerate(arrays)])
     )  # fmt: skip
     fields = list(types.fields) if isinstance(types, TupleType) else [types]
-    shapes = op.shape_func(None, inputs, [len(f.shape) for f in fields])
-    extents = _filled(shapes, inputs, arrays)
+    read = [
+        x if by_value else te.placeholder((len(x.shape),), "int64", f"shape{i}")
+        for i, (x, by_value) in enumerate(zip(inputs, reads, strict=True))
+    ]
+    shapes = op.shape_func(None, read, [len(f.shape) for f in fields])
+    values = [
+        a if by_value else np.array(a.shape, "int64")
+        for a, by_value in zip(arrays, reads, strict=True)
+    ]
+    extents = _filled(shapes, read, values)
     known = [TensorType(tuple(e.tolist()), f.dtype) for e, f in zip(extents, fields, strict=True)]
     out_type = TupleType(tuple(known)) if isinstance(types, TupleType) else known[0]
     return _filled(op.compute(None, inputs, out_type), inputs, arrays)

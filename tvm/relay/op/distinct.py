@@ -70,7 +70,7 @@ ARGWHERE = define_op(
     compute=lambda attrs, inputs, out_type: [topi.argwhere(out_type.shape, inputs[0])],
     schedules=_SCHEDULES,
     shape_func=lambda attrs, inputs, out_ranks: [count_nonzero(inputs[0], len(inputs[0].shape))],
-    shape_of_data=True,
+    shape_reads=(0,),
     fold=lambda attrs, arrays, out_type: [np.argwhere(arrays[0]).astype("int32")],
 )
 UNIQUE = define_op(

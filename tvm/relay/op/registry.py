@@ -33,7 +33,6 @@ Simplify: TypeAlias = Callable[[Call, Sequence[Type]], "RelayExpr | None"]
 # from shapes (vectors of int64) and values of the arguments to the shapes of the results
 ShapeFunc: TypeAlias = Callable[[Attrs, Sequence["te.Tensor"], Sequence[object]], "list[te.Tensor]"]
 MakeStatic: TypeAlias = Callable[[Call], "RelayExpr | None"]
-ShapeFunc: TypeAlias = "Callable[[Attrs, Sequence[te.Tensor], Sequence[int]], Sequence[te.Tensor]]"
 AlterLayout: TypeAlias = Callable[[Call, Sequence[Type], Type, Target], "RelayExpr | None"]
 
 
@@ -86,7 +85,6 @@ def define_op(
     shape_func: ShapeFunc | None = None,
     shape_reads: Sequence[int] = (),
     make_static: MakeStatic | None = None,
-    shape_of_data: bool | Sequence[bool] = False,
     precision: Precision = Precision.FOLLOW,
     simplify: Simplify | None = None,
     fold: Fold | None = None,
@@ -98,11 +96,6 @@ def define_op(
 
     `shape_reads` are the positions of the arguments whose values the shape function gets; of the
     others it gets the shapes.
-    The virtual machine finds shapes that are only known at run time through `infer_type`, whose
-    dimensions may be expressions. What that cannot express, a shape that depends on the values of
-    arguments, needs `shape_func(attrs, inputs, out_ranks)`: from te tensors to one int64 te tensor
-    of extents a result. Its inputs are the arguments' shapes, or the arguments themselves where
-    `shape_of_data` says so (for all of them, or one by one).
     """
     op = register_op(name)
     op.set_facets(
@@ -129,7 +122,6 @@ def define_op(
     if shape_func is not None:
         reads = [int(i in shape_reads) for i in range(len(inputs))]
         op.set_attr("TShapeDataDependent", reads)
-        op.extra["TShapeDataDependent"] = shape_of_data
     op.extra["call"] = _build_call
     _DECLARED[name] = op
     return op

@@ -91,7 +91,7 @@ SPARSE_FILL_EMPTY_ROWS = define_op(
     ),
     schedules=_SCHEDULES,
     shape_func=lambda attrs, inputs, out_ranks: sparse_fill_empty_rows_shapes(inputs[0], inputs[2]),
-    shape_of_data=True,
+    shape_reads=(0, 2),
     fold=_fold_fill,
 )
 SPARSE_RESHAPE = define_op(
