@@ -5,6 +5,6 @@ The frameworks themselves are imported at the first use of their importer.
 
 from . import common
 from .onnx import from_onnx
-from .pytorch import from_pytorch
+from .pytorch import from_exported_program, from_pytorch
 
-__all__ = ["common", "from_onnx", "from_pytorch"]
+__all__ = ["common", "from_exported_program", "from_onnx", "from_pytorch"]

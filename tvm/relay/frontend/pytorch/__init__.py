@@ -1,6 +1,24 @@
-"""The PyTorch (TorchScript) importer."""
+"""The PyTorch importers: of TorchScript, and of programs of torch.export."""
 
-from . import attention, composed, creation, movement, nn, pointwise, recurrent, reduction
+from . import (
+    attention,
+    composed,
+    creation,
+    movement,
+    nn,
+    pointwise,
+    pooling,
+    rare,
+    recurrent,
+    reduction,
+    sorting,
+    special,
+)
+from .exported import from_exported_program
 from .importer import from_pytorch
+from .registry import CONVERTERS
+from .scalars import accept_scalars
 
-__all__ = ["from_pytorch"]
+accept_scalars(CONVERTERS)
+
+__all__ = ["from_exported_program", "from_pytorch"]

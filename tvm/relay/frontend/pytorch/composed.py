@@ -11,12 +11,11 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
-from tvm.relay.frontend.onnx.math import matmul
 
-from .movement import _gather, _scatter, _stack
-from .nn import _addmm
+from .movement import _gather, _permute, _scatter, _stack
+from .nn import _matmul
 from .reduction import _var_mean
-from .registry import as_dtype, as_float, as_ints, as_number, axes_of, promoted, torch_op
+from .registry import as_dtype, as_float, as_ints, as_number, promoted, torch_op
 
 
 @torch_op("einsum")
@@ -32,26 +31,42 @@ def _outer(a: RelayExpr, b: RelayExpr) -> RelayExpr:
 
 @torch_op("addmv")
 def _addmv(x: RelayExpr, matrix: RelayExpr, vector: RelayExpr, *factors: Any) -> RelayExpr:
-    column = _addmm(_op.expand_dims(x, 1), matrix, _op.expand_dims(vector, 1), *factors)
-    return _op.squeeze(column, [1])
+    return _weighed_sum(x, _matmul(matrix, vector), *factors)
 
 
 @torch_op("addr")
-def _addr(x: RelayExpr, a: RelayExpr, b: RelayExpr, beta: Any = 1, alpha: Any = 1) -> RelayExpr:
-    return _addmm(x, _op.expand_dims(a, 1), _op.expand_dims(b, 0), beta, alpha)
+def _addr(x: RelayExpr, a: RelayExpr, b: RelayExpr, *factors: Any) -> RelayExpr:
+    return _weighed_sum(x, _outer(a, b), *factors)
+
+
+@torch_op("addbmm")
+def _addbmm(x: RelayExpr, a: RelayExpr, b: RelayExpr, *factors: Any) -> RelayExpr:
+    return _weighed_sum(x, _op.sum(_matmul(a, b), axis=[0]), *factors)
+
+
+def _weighed_sum(x: RelayExpr, product: RelayExpr, beta: Any = 1, alpha: Any = 1) -> RelayExpr:
+    """``beta * x + alpha * product``; with a beta of 0, NaN in ``x`` does not count."""
+    if as_number(alpha) != 1:
+        product = product * scalar_like(as_number(alpha), product)
+    if as_number(beta) == 0:
+        return product
+    return (x if as_number(beta) == 1 else x * scalar_like(as_number(beta), x)) + product
 
 
 @torch_op("tensordot")
 def _tensordot(a: RelayExpr, b: RelayExpr, a_axes: Any, b_axes: Any, *_: Any) -> RelayExpr:
     a_shape, b_shape = infer_shape(a), infer_shape(b)
-    inner, other = axes_of(a_axes, len(a_shape)), axes_of(b_axes, len(b_shape))
+    inner = [axis % len(a_shape) for axis in as_ints(a_axes)]
+    other = [axis % len(b_shape) for axis in as_ints(b_axes)]
     rows = [axis for axis in range(len(a_shape)) if axis not in inner]
     columns = [axis for axis in range(len(b_shape)) if axis not in other]
     count = math.prod([a_shape[axis] for axis in inner])
-    left = _op.reshape(_op.transpose(a, [*rows, *inner]), (-1, count))
-    right = _op.reshape(_op.transpose(b, [*other, *columns]), (count, -1))
+    above = math.prod([a_shape[axis] for axis in rows])
+    beside = math.prod([b_shape[axis] for axis in columns])
+    left = _op.reshape(_permute(a, [*rows, *inner]), (above, count))
+    right = _op.reshape(_permute(b, [*other, *columns]), (count, beside))
     shape = [a_shape[axis] for axis in rows] + [b_shape[axis] for axis in columns]
-    return _op.reshape(matmul(left, right), shape)
+    return _op.reshape(_matmul(left, right), shape)
 
 
 @torch_op("mT", "mH", "adjoint")
@@ -104,7 +119,9 @@ def _trace(x: RelayExpr) -> RelayExpr:
 def _unfold(x: RelayExpr, dim: int, size: int, step: int) -> RelayExpr:
     """Windows along an axis, their elements along a new last one."""
     shape = infer_shape(x)
-    axis = dim % len(shape) if shape else 0
+    if not shape:
+        return _op.reshape(x, (size,))
+    axis = dim % len(shape)
     starts = np.arange(0, shape[axis] - size + 1, step)
     picked = _op.take(x, constant(starts[:, None] + np.arange(size), "int64"), axis)
     order = [i for i in range(len(shape) + 1) if i != axis + 1]
@@ -151,7 +168,13 @@ def _channel_shuffle(x: RelayExpr, groups: int) -> RelayExpr:
 def _take_along_dim(x: RelayExpr, index: RelayExpr, dim: Any = None) -> RelayExpr:
     if dim is None:
         return _op.take(_op.reshape(x, (-1,)), _op.reshape(index, (-1,)), 0)
-    return _gather(x, dim, index)
+    axis = dim % len(infer_shape(x))
+    x_shape, index_shape = list(infer_shape(x)), list(infer_shape(index))
+    x_shape[axis] = index_shape[axis] = 1
+    together = list(np.broadcast_shapes(x_shape, index_shape))
+    data, places = list(together), list(together)
+    data[axis], places[axis] = infer_shape(x)[axis], infer_shape(index)[axis]
+    return _gather(_op.broadcast_to(x, data), axis, _op.broadcast_to(index, places))
 
 
 def _whole_slices(x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr) -> RelayExpr:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
@@ -74,15 +75,32 @@ def _prim_device(x: RelayExpr) -> str:
 
 
 @torch_op(
-    "contiguous", "clone", "detach", "dropout", "feature_dropout", "alpha_dropout", "lift_fresh",
-    "lift_fresh_copy", "lift", "requires_grad_", "positive", "view_as_real_copy", "cpu", "alias",
-    "resolve_conj", "resolve_neg", "native_dropout",
+    "contiguous", "clone", "detach", "lift_fresh", "lift_fresh_copy", "lift", "requires_grad_",
+    "positive", "cpu", "alias", "alias_copy", "resolve_conj", "resolve_neg", "conj",
+    "conj_physical", "real",
 )  # fmt: skip
 def _same(x: Any, *_: Any) -> Any:
     return x
 
 
-@torch_op("copy_")
+@torch_op("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
+def _dropout(x: RelayExpr, p: Any = 0.5, train: Any = False) -> RelayExpr:
+    """The identity, as in inference; a model in training mode is refused."""
+    if not as_number(train) or as_number(p) == 0:
+        return x
+    if as_number(p) == 1:
+        return _op.zeros_like(x)
+    raise OpAttributeUnImplemented(
+        "dropout requires a model in inference mode", hint="call model.eval() before tracing"
+    )
+
+
+@torch_op("native_dropout")
+def _native_dropout(x: RelayExpr, p: Any, train: Any) -> list[RelayExpr]:
+    return [_dropout(x, p, train), _op.ones_like(as_dtype(x, "bool"))]
+
+
+@torch_op("copy", "copy_")
 def _copy(x: RelayExpr, source: Any, *_: Any) -> RelayExpr:
     return _op.broadcast_to(as_dtype(source, infer_dtype(x)), infer_shape(x))
 
@@ -159,8 +177,15 @@ def _arange(*args: Any) -> RelayExpr:
 
 @torch_op("linspace")
 def _linspace(start: Any, end: Any, steps: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    points = np.linspace(as_number(start), as_number(end), as_number(steps))
-    return constant(points.astype(torch_dtype(dtype)))
+    first, last, count = as_number(start), as_number(end), as_number(steps)
+    element = torch_dtype(dtype)
+    if not is_tensor(first) and not is_tensor(last):
+        return constant(np.linspace(first, last, count).astype(element))
+    begin, finish = as_dtype(first, "float64"), as_dtype(last, "float64")
+    if count == 1:
+        return as_dtype(_op.reshape(begin, (1,)), element)
+    points = constant(np.linspace(0, 1, count), "float64")
+    return as_dtype(begin + points * (finish - begin), element)
 
 
 @torch_op("eye")

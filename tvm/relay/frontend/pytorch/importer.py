@@ -7,16 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import TVMError
+from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.module import IRModule
+from tvm.ir.type import TensorType
 from tvm.relay.analysis import free_vars
 from tvm.relay.expr import Tuple, TupleWrapper, Var, var
-from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, infer_type, refuse
+from tvm.relay.frontend.common import (
+    ExprFolder,
+    Unsupported,
+    constant,
+    infer_shape,
+    infer_type,
+    refuse,
+)
 from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
 
-from .registry import CONVERTERS, Converter, as_number, is_tensor
+from .decomposition import Decomposer
+from .fx import to_numpy
+from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
 from .views import Stale, View, as_written, put_same, views_of
 
 _STRUCTURE = {
@@ -70,11 +80,12 @@ def from_pytorch(
             "preserve_pytorch_scopes, leave them out"
         )
     graph = _inlined_graph(script_module)
-    converters = {**CONVERTERS, **_custom(custom_convert_map)}
+    converters = {**CONVERTERS, **adapted(custom_convert_map)}
     importer = GraphImporter(converters, "_" if use_parser_friendly_name else ".")
     importer.check_operators(graph)
     inputs = importer.bind_inputs(graph, script_module, input_infos, default_dtype)
     importer.run_block(graph)
+    importer.refuse_unknown()
     outputs = [importer.output(value) for value in graph.outputs()]
     body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
     weights = [v for v in free_vars(body) if v.name_hint in importer.params]
@@ -92,19 +103,6 @@ def _inlined_graph(script_module: Any) -> Any:
     return graph
 
 
-def _custom(converters: Mapping[str, Callable[..., Any]] | None) -> dict[str, Converter]:
-    def adapt(convert: Callable[..., Any]) -> Converter:
-        return lambda *args: convert(list(args), [_type_name(arg) for arg in args])
-
-    return {name: adapt(convert) for name, convert in (converters or {}).items()}
-
-
-def _type_name(value: Any) -> str:
-    return (
-        str(value.checked_type.dtype) if hasattr(value, "_checked_type_") else type(value).__name__
-    )
-
-
 class GraphImporter:
     """Names of a TorchScript graph and the values they stand for."""
 
@@ -116,23 +114,39 @@ class GraphImporter:
         self.params: dict[str, nd.NDArray] = {}
         self._weights: dict[str, Var] = {}
         self.folder = ExprFolder()
+        self.unknown: list[Any] = []  # nodes that nothing is known to convert
+        self.decomposer = Decomposer(converters, self.folder)
         self.views: dict[str, View] = {}  # by the name of the value that shares memory
         self.derived: dict[str, list[str]] = {}  # names of views by what they share memory with
 
     def check_operators(self, graph: Any) -> None:
-        """Refuse the graph with one error if operators are unknown."""
-        unknown = [node for node in _all_nodes(graph) if self.find(node.kind()) is None]
-        if unknown:
+        """Note the nodes of unknown operators, and refuse a graph without shapes at once."""
+        self.unknown = [node for node in _all_nodes(graph) if not self.knows(node)]
+        if any(_stand_ins(node) is None for node in self.unknown):
+            self.refuse_unknown()
+
+    def refuse_unknown(self) -> None:
+        """One error for all nodes that were found to be unknown."""
+        if self.unknown:
             raise refuse("PyTorch", [
                 Unsupported(n.kind(), _node_name(n), [_type_text(v) for v in n.inputs()])
-                for n in unknown
+                for n in self.unknown
             ], _HINT)  # fmt: skip
 
-    def find(self, kind: str) -> Converter | str | None:
-        """The converter of an operator; in-place ones use that of the plain operator."""
+    def knows(self, node: Any) -> bool:
+        """Whether a node has a converter, or torch can decompose it."""
+        if self.find(node) is not None:
+            return True
+        overload = overload_of(node)
+        return overload is not None and self.decomposer.knows(overload)
+
+    def find(self, node: Any) -> Converter | str | None:
+        """The converter of an overload, of an operator, or of it without writing in place."""
+        kind = node.kind()
         if kind in _STRUCTURE:
             return kind
-        found = self.converters.get(kind)
+        overload = node.schema().partition("(")[0]
+        found = self.converters.get(overload) or self.converters.get(kind)
         if found is None and kind.endswith("_") and not kind.endswith("__"):
             found = self.converters.get(kind[:-1])
         return found
@@ -197,12 +211,17 @@ class GraphImporter:
         return found
 
     def _convert(self, node: Any, kind: str, args: list[Any]) -> list[Any]:
-        convert = self.find(kind)
-        assert callable(convert)
+        if any(node is known for known in self.unknown):
+            return _stand_ins(node) or []
         try:
-            results = self._fold(convert(*args), node.outputsSize())
+            results = self._fold(self._apply(node, args), node.outputsSize())
             for result in _tensors(results):
                 infer_type(result)
+        except OpNotImplemented as error:
+            if (stand_ins := _stand_ins(node)) is None:
+                raise error.add_context(f"PyTorch node {_node_name(node)} ({kind})") from None
+            self.unknown.append(node)
+            return stand_ins
         except TVMError as error:
             raise error.add_context(f"PyTorch node {_node_name(node)} ({kind})") from None
         except TypeError as error:
@@ -212,6 +231,15 @@ class GraphImporter:
             results = [self.folder.fold(as_written(args[0], results[0]))]
             self._write(next(iter(node.inputs())).debugName(), results[0])
         return results
+
+    def _apply(self, node: Any, args: Sequence[Any]) -> Any:
+        if (empty := _empty_results(node, args)) is not None:
+            return empty
+        convert = self.find(node)
+        if convert is None:
+            return self.decomposer.apply(overload_of(node), args)
+        assert callable(convert)
+        return convert(*args)
 
     def _write(self, name: str, value: RelayExpr) -> None:
         """An in-place result: the new value of the input and of all that shares its memory."""
@@ -242,9 +270,7 @@ class GraphImporter:
             elif view.put is put_same or isinstance(source, Stale):
                 self.values[derived] = source
             else:
-                convert = self.find(node.kind())
-                assert callable(convert)
-                self.values[derived] = self._fold(convert(*inputs), node.outputsSize())[0]
+                self.values[derived] = self._fold(self._apply(node, inputs), node.outputsSize())[0]
             self._refresh(derived, written)
 
     def _note_views(self, node: Any) -> None:
@@ -287,9 +313,9 @@ class GraphImporter:
 
     def _weight(self, path: str, tensor: Any) -> RelayExpr:
         if tensor.dim() == 0:
-            return constant(_to_numpy(tensor))
+            return constant(to_numpy(tensor))
         if path not in self._weights:
-            value = self.params[path] = nd.array(_to_numpy(tensor))
+            value = self.params[path] = nd.array(to_numpy(tensor))
             self._weights[path] = var(path, shape=value.shape, dtype=value.dtype)
         return self._weights[path]
 
@@ -358,6 +384,58 @@ def _all_nodes(block: Any) -> Iterator[Any]:
             yield from _all_nodes(inner)
 
 
+def _stand_ins(node: Any) -> list[RelayExpr] | None:
+    """Variables for the results of a node, so that the import goes on to find more faults."""
+    types = [(_traced_shape(v), v.type()) for v in node.outputs()]
+    if any(shape is None or kind.scalarType() not in _SCALAR_TYPES for shape, kind in types):
+        return None
+    return [
+        var("unknown", shape=shape, dtype=_SCALAR_TYPES[kind.scalarType()]) for shape, kind in types
+    ]
+
+
+def _empty_results(node: Any, args: Sequence[Any]) -> list[RelayExpr] | None:
+    """Results without elements, of arguments without; the trace knows their shapes."""
+    if not any(0 in infer_shape(arg) for arg in _tensors(args) if _is_array(arg)):
+        return None
+    for value, arg in zip(node.inputs(), args, strict=True):
+        if is_tensor(arg) and _traced_shape(value) not in (None, infer_shape(arg)):
+            return None
+    results = []
+    for value in node.outputs():
+        shape = _traced_shape(value)
+        if shape is None or 0 not in shape or value.type().scalarType() not in _SCALAR_TYPES:
+            return None
+        results.append(constant(np.zeros(shape), _SCALAR_TYPES[value.type().scalarType()]))
+    return results
+
+
+def _is_array(value: RelayExpr) -> bool:
+    return isinstance(infer_type(value), TensorType)
+
+
+def _traced_shape(value: Any) -> tuple[int, ...] | None:
+    kind = value.type()
+    sizes = kind.sizes() if kind.kind() == "TensorType" else None
+    return None if sizes is None or None in sizes else tuple(sizes)
+
+
+def overload_of(node: Any) -> Any:
+    """The operator of torch that a node calls, None if it is none of ATen."""
+    import torch
+
+    text = node.schema()
+    if text == "(no schema)":
+        return None
+    schema = torch._C.parse_schema(text)
+    library, name = schema.name.split("::")
+    packet = getattr(getattr(torch.ops, library), name.removesuffix("_"), None)
+    if name.startswith("__") or not name.endswith("_"):
+        packet = getattr(getattr(torch.ops, library), name, None)
+    found = schema.overload_name or "default"
+    return getattr(packet, found, None) or getattr(packet, "default", None)
+
+
 def _node_name(node: Any) -> str:
     return next((f"%{value.debugName()}" for value in node.outputs()), node.kind())
 
@@ -414,20 +492,8 @@ def _dtype_text(dtype: Any) -> str:
             "int": "int32"}.get(text, text)  # fmt: skip
 
 
-def _to_numpy(tensor: Any) -> np.ndarray[Any, Any]:
-    import torch
-
-    tensor = tensor.detach().cpu().contiguous()
-    if tensor.dtype == torch.bfloat16:
-        import ml_dtypes
-
-        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    array: np.ndarray[Any, Any] = tensor.numpy()
-    return array
-
-
 def _tensor_constant(tensor: Any) -> Any:
-    return constant(_to_numpy(tensor))
+    return constant(to_numpy(tensor))
 
 
 def _ivalue(value: Any) -> Any:

@@ -87,12 +87,16 @@ def _unflatten(x: RelayExpr, dim: int, sizes: Any) -> RelayExpr:
 @torch_op("permute")
 def _permute(x: RelayExpr, dims: Any) -> RelayExpr:
     rank = len(infer_shape(x))
+    if not rank:
+        return x
     return _op.transpose(x, [axis % rank for axis in as_ints(dims)])
 
 
 @torch_op("transpose", "swapaxes", "swapdims")
 def _transpose(x: RelayExpr, a: int, b: int) -> RelayExpr:
     axes = list(range(len(infer_shape(x))))
+    if not axes:
+        return x
     axes[a], axes[b] = axes[b], axes[a]
     return _op.transpose(x, axes)
 
@@ -119,6 +123,8 @@ def _unsqueeze(x: RelayExpr, dim: int) -> RelayExpr:
 @torch_op("squeeze")
 def _squeeze(x: RelayExpr, dim: Any = None) -> RelayExpr:
     shape = infer_shape(x)
+    if isinstance(dim, (list, tuple)) and not dim:
+        return x
     axes = [axis for axis in axes_of(dim, len(shape)) if shape[axis] == 1]
     return _op.squeeze(x, axes) if axes else x
 
@@ -214,9 +220,14 @@ def _slice(x: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any =
     return _op.strided_slice(x, begin, finish, stride)
 
 
-@torch_op("narrow")
+@torch_op("narrow", "narrow_copy")
 def _narrow(x: RelayExpr, dim: int, start: Any, length: Any) -> RelayExpr:
-    return _slice(x, dim, as_number(start), as_number(start) + as_number(length))
+    if is_tensor(first := as_number(start)):
+        count = constant(np.arange(as_number(length)), "int64")
+        place = _from_front(_op.cast(first, "int64"), infer_shape(x)[dim])
+        return _op.take(x, place + count, dim)
+    begin = first % max(infer_shape(x)[dim], 1)
+    return _slice(x, dim, begin, begin + as_number(length))
 
 
 @torch_op("select")
@@ -346,8 +357,8 @@ def _integer_index(index: RelayExpr) -> RelayExpr:
 
 @torch_op("flip")
 def _flip(x: RelayExpr, dims: Any) -> RelayExpr:
-    for axis in axes_of(dims, len(infer_shape(x))):
-        x = _op.reverse(x, axis)
+    for axis in as_ints(dims):
+        x = _op.reverse(x, axis % len(infer_shape(x)))
     return x
 
 
@@ -358,7 +369,7 @@ def _roll(x: RelayExpr, shifts: Any, dims: Any) -> RelayExpr:
     flat = x if axes else _op.reshape(x, (-1,))
     for shift, axis in zip(as_ints(shifts), axes or [0], strict=True):
         extent = infer_shape(flat)[axis]
-        if shift % extent:
+        if extent and shift % extent:
             tail, head = _pieces(flat, [extent - shift % extent, shift % extent], axis)
             flat = _op.concatenate([head, tail], axis)
     return flat if axes else _op.reshape(flat, shape)

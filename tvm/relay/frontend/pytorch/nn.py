@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from tvm.error import OpAttributeUnImplemented
+import numpy as np
+
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.onnx.math import matmul
-from tvm.relay.frontend.onnx.nn import conv_transpose, within_data
 from tvm.relay.frontend.resize import is_exact, resize_axes
 
 from .registry import as_ints, as_number, promoted, spread, torch_op
@@ -21,7 +20,16 @@ from .registry import as_ints, as_number, promoted, spread, torch_op
 def _matmul(a: RelayExpr, b: RelayExpr, *_: Any) -> RelayExpr:
     if len(infer_shape(a)) == len(infer_shape(b)) == 1:
         return _op.sum(a * b)
-    return matmul(*promoted(a, b))
+    left, right = promoted(a, b)
+    if infer_shape(left)[-1] == 0:
+        return _empty_product(left, right)
+    return matmul(left, right)
+
+
+def _empty_product(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+    """Zeros: sums of no products."""
+    shape = np.matmul(np.empty(infer_shape(a)), np.empty(infer_shape(b))).shape
+    return constant(np.zeros(shape), infer_dtype(a))
 
 
 @torch_op("linear")
@@ -35,7 +43,7 @@ def _linear(x: RelayExpr, weight: RelayExpr, bias: Any = None) -> RelayExpr:
 
 @torch_op("addmm")
 def _addmm(bias: RelayExpr, a: RelayExpr, b: RelayExpr, beta: Any = 1, alpha: Any = 1) -> RelayExpr:
-    product = matmul(a, b)
+    product = _matmul(a, b)
     if as_number(alpha) != 1:
         product = product * scalar_like(as_number(alpha), product)
     if as_number(beta) != 1:
@@ -60,13 +68,21 @@ def _convolution(
     shape = infer_shape(weight)
     rank = len(shape) - 2
     steps, pads, spacing = [spread(v, rank) for v in (strides, padding, dilation)]
-    if transposed and rank in (1, 2):
+    if len(infer_shape(x)) == rank + 1:
+        alone = _convolution(
+            _op.expand_dims(x, 0), weight, bias, strides, padding, dilation, transposed,
+            output_padding, groups,
+        )  # fmt: skip
+        return _op.squeeze(alone, [0])
+    if transposed:
         extra = spread(output_padding, rank)
-        result = conv_transpose(x, weight, steps, pads, spacing, groups, extra)
+        turned = (_op.nn.conv1d_transpose, _op.nn.conv2d_transpose, _op.nn.conv3d_transpose)
+        result = turned[rank - 1](
+            x, weight, strides=steps, padding=pads, dilation=spacing, groups=groups,
+            channels=shape[1] * groups, kernel_size=tuple(shape[2:]), output_padding=extra,
+        )  # fmt: skip
     else:
-        apply = {1: _op.nn.conv1d, 2: _op.nn.conv2d}.get(rank)
-        if apply is None or transposed:
-            raise OpAttributeUnImplemented(f"{rank}-dimensional convolution is not supported")
+        apply = {1: _op.nn.conv1d, 2: _op.nn.conv2d, 3: _op.nn.conv3d}[rank]
         result = apply(
             x, weight, strides=steps, padding=pads, dilation=spacing, groups=groups,
             channels=shape[0], kernel_size=tuple(shape[2:]),
@@ -74,7 +90,7 @@ def _convolution(
     return result if bias is None else _op.nn.bias_add(result, bias)
 
 
-@torch_op("conv_transpose1d", "conv_transpose2d")
+@torch_op("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 def _conv_transpose(
     x: RelayExpr, weight: RelayExpr, bias: Any = None, strides: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -106,87 +122,6 @@ def _named_padding(name: str, kernel: tuple[int, ...], dilation: Any) -> list[in
     steps = spread(dilation, len(kernel))
     total = [(k - 1) * step for k, step in zip(kernel, steps, strict=True)]
     return [t // 2 for t in total] + [t - t // 2 for t in total]
-
-
-@torch_op("max_pool1d", "max_pool2d")
-def _max_pool(
-    x: RelayExpr, kernel: Any, strides: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> RelayExpr:  # fmt: skip
-    rank = _window_rank(x, kernel)
-    size = spread(kernel, rank)
-    pool = (_op.nn.max_pool1d, _op.nn.max_pool2d)[rank - 1]
-    steps, pads = spread(strides, rank, size), spread(padding, rank)
-    return _batched(x, rank, lambda data: within_data(data, pool(
-        data, pool_size=size, strides=steps, padding=pads, dilation=spread(dilation, rank),
-        ceil_mode=bool(ceil_mode),
-    ), steps, pads))  # fmt: skip
-
-
-@torch_op("avg_pool1d", "avg_pool2d")
-def _avg_pool(
-    x: RelayExpr, kernel: Any, strides: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor: Any = None,
-) -> RelayExpr:  # fmt: skip
-    if divisor is not None:
-        raise OpAttributeUnImplemented("avg_pool2d does not support divisor_override")
-    rank = _window_rank(x, kernel)
-    size = spread(kernel, rank)
-    pool = (_op.nn.avg_pool1d, _op.nn.avg_pool2d)[rank - 1]
-    steps, pads = spread(strides, rank, size), spread(padding, rank)
-    return _batched(x, rank, lambda data: within_data(data, pool(
-        data, pool_size=size, strides=steps, padding=pads,
-        ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad),
-    ), steps, pads))  # fmt: skip
-
-
-def _window_rank(x: RelayExpr, kernel: Any) -> int:
-    """The number of pooled axes: torch gives lists as long as that to all operators."""
-    count = len(as_ints(kernel))
-    return count if isinstance(kernel, (list, tuple)) else len(infer_shape(x)) - 2 or count
-
-
-def _batched(x: RelayExpr, rank: int, apply: Callable[[RelayExpr], RelayExpr]) -> RelayExpr:
-    """Images without a batch axis get one for the operator."""
-    if len(infer_shape(x)) == rank + 1:
-        return _op.squeeze(apply(_op.expand_dims(x, 0)), [0])
-    return apply(x)
-
-
-@torch_op("adaptive_avg_pool2d")
-def _adaptive_avg_pool2d(x: RelayExpr, size: Any) -> RelayExpr:
-    wanted = _adaptive_size(x, size)
-    apply = _op.nn.global_avg_pool2d if wanted == (1, 1) else partial(
-        _op.nn.adaptive_avg_pool2d, output_size=wanted
-    )  # fmt: skip
-    return _batched(x, 2, apply)
-
-
-@torch_op("adaptive_avg_pool1d")
-def _adaptive_avg_pool1d(x: RelayExpr, size: Any) -> RelayExpr:
-    image = _op.expand_dims(x, len(infer_shape(x)) - 1)
-    return _op.squeeze(_adaptive_avg_pool2d(image, [1, *as_ints(size)]), [-2])
-
-
-@torch_op("adaptive_max_pool1d")
-def _adaptive_max_pool1d(x: RelayExpr, size: Any) -> RelayExpr:
-    image = _op.expand_dims(x, len(infer_shape(x)) - 1)
-    return _op.squeeze(_adaptive_max_pool2d(image, [1, *as_ints(size)]), [-2])
-
-
-@torch_op("adaptive_max_pool2d")
-def _adaptive_max_pool2d(x: RelayExpr, size: Any) -> RelayExpr:
-    wanted = _adaptive_size(x, size)
-    return _batched(x, 2, partial(_op.nn.adaptive_max_pool2d, output_size=wanted))
-
-
-def _adaptive_size(x: RelayExpr, size: Any) -> tuple[int, ...]:
-    spatial = infer_shape(x)[-2:]
-    items = size if isinstance(size, (list, tuple)) else [size] * 2
-    wanted = [
-        dim if item is None else as_ints(item)[0] for dim, item in zip(spatial, items, strict=True)
-    ]
-    return tuple(wanted)
 
 
 @torch_op("upsample_nearest2d")

@@ -36,7 +36,7 @@ _FLOAT_UNARY = {
 }  # fmt: skip
 _UNARY = {
     "abs": _op.abs, "neg": _op.negative, "floor": _op.floor, "ceil": _op.ceil,
-    "round": _op.round, "trunc": _op.trunc, "sign": _op.sign, "sgn": _op.sign, "relu": _op.nn.relu,
+    "trunc": _op.trunc, "sign": _op.sign, "sgn": _op.sign, "relu": _op.nn.relu,
     "isnan": _op.isnan, "isinf": _op.isinf, "isfinite": _op.isfinite,
 }  # fmt: skip
 _ON_NUMBERS: dict[str, Callable[..., Any]] = {
@@ -78,12 +78,25 @@ for _names, _function, _python in (
     ("mul multiply", _op.multiply, operator.mul),
     ("maximum max.other", _op.maximum, max), ("minimum min.other", _op.minimum, min),
     ("remainder", _op.floor_mod, operator.mod), ("fmod", _op.mod, math.fmod),
-    ("logical_xor __xor__ bitwise_xor", _op.bitwise_xor, operator.xor),
+    ("__xor__ bitwise_xor", _op.bitwise_xor, operator.xor),
     ("__lshift__ bitwise_left_shift", _op.left_shift, operator.lshift),
     ("__rshift__ bitwise_right_shift", _op.right_shift, operator.rshift),
 ):  # fmt: skip
     for _name in _names.split():
         CONVERTERS[f"aten::{_name}"] = _binary(_function, _python)
+
+
+@torch_op("round")
+def _round(x: Any, decimals: Any = 0) -> Any:
+    if not is_tensor(x):
+        return round(x)
+    places = as_number(decimals)
+    if not places:
+        return _op.round(x)
+    factor = scalar_like(10.0 ** abs(places), x)
+    if places > 0:
+        return _op.round(x * factor) / factor
+    return _op.round(x / factor) * factor
 
 
 def _scaled(x: Any, alpha: Any) -> Any:
@@ -265,7 +278,34 @@ def _as_bool(x: Any) -> RelayExpr:
     return as_dtype(x, "bool")
 
 
-@torch_op("__and__", "bitwise_and", "logical_and")
+@torch_op("logical_and")
+def _logical_and(a: Any, b: Any) -> RelayExpr:
+    return _op.logical_and(_truth(a), _truth(b))
+
+
+@torch_op("logical_or")
+def _logical_or(a: Any, b: Any) -> RelayExpr:
+    return _op.logical_or(_truth(a), _truth(b))
+
+
+@torch_op("logical_xor")
+def _logical_xor(a: Any, b: Any) -> RelayExpr:
+    return _op.not_equal(_truth(a), _truth(b))
+
+
+@torch_op("logical_not")
+def _logical_not(x: Any) -> RelayExpr:
+    return _op.logical_not(_truth(x))
+
+
+def _truth(x: Any) -> RelayExpr:
+    """Whether elements are not zero; NaN is true."""
+    if not is_tensor(x):
+        return as_dtype(bool(x), "bool")
+    return x if infer_dtype(x) == "bool" else _op.not_equal(x, scalar_like(0, x))
+
+
+@torch_op("__and__", "bitwise_and")
 def _and(a: Any, b: Any) -> Any:
     if not is_tensor(a) and not is_tensor(b):
         return a and b if isinstance(a, bool) else a & b
@@ -274,7 +314,7 @@ def _and(a: Any, b: Any) -> Any:
     return both(left, right)
 
 
-@torch_op("__or__", "bitwise_or", "logical_or")
+@torch_op("__or__", "bitwise_or")
 def _or(a: Any, b: Any) -> Any:
     if not is_tensor(a) and not is_tensor(b):
         return a or b if isinstance(a, bool) else a | b
@@ -283,7 +323,7 @@ def _or(a: Any, b: Any) -> Any:
     return either(left, right)
 
 
-@torch_op("bitwise_not", "logical_not", "__not__")
+@torch_op("bitwise_not", "__not__")
 def _not(x: Any) -> Any:
     if not is_tensor(x):
         return not x
@@ -352,7 +392,7 @@ def _leaky_relu(x: RelayExpr, slope: float = 0.01) -> RelayExpr:
 
 @torch_op("prelu")
 def _prelu(x: RelayExpr, weight: RelayExpr) -> RelayExpr:
-    rank, count = len(infer_shape(x)), infer_shape(weight)[0]
+    rank, count = len(infer_shape(x)), int(np.prod(infer_shape(weight)))
     if count > 1 and rank > 2:
         weight = _op.reshape(weight, (count, *[1] * (rank - 2)))
     return _op.where(_op.less(x, scalar_like(0.0, x)), x * weight, x)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
@@ -15,6 +14,7 @@ from .registry import (
     as_dtype,
     as_float,
     as_ints,
+    as_number,
     axes_of,
     category,
     is_tensor,
@@ -115,9 +115,9 @@ def _moments(root: bool) -> Callable[..., RelayExpr]:
         count = 1
         for axis in axes:
             count *= shape[axis]
-        ddof = 1 if correction is None else int(correction)
+        ddof = 1 if correction is None else as_number(correction)
         total = _op.sum(centred * centred, axis=axes, keepdims=bool(keepdim))
-        variance = total / scalar_like(count - ddof, x)
+        variance = total / scalar_like(float(max(count - ddof, 0)), x)
         return _op.sqrt(variance) if root else variance
 
     return convert
@@ -137,7 +137,13 @@ def _var_mean(x: RelayExpr, *args: Any) -> list[RelayExpr]:
 @torch_op("norm", "linalg_vector_norm", "frobenius_norm")
 def _norm(x: RelayExpr, p: Any = 2, dims: Any = None, keepdim: bool = False, *_: Any) -> RelayExpr:
     axes = axes_of(dims, len(infer_shape(x)))
-    order = 2 if p is None or isinstance(p, list) else float(p)
+    order = 2 if p is None or isinstance(p, (list, str)) else float(as_number(p))
+    x = as_float(x)
+    if order == 0:
+        counted = as_dtype(_op.not_equal(x, scalar_like(0.0, x)), infer_dtype(x))
+        return _op.sum(counted, axis=axes, keepdims=keepdim)
+    if order == float("-inf"):
+        return _op.min(_op.abs(x), axis=axes, keepdims=keepdim)
     if order == 1:
         return _op.sum(_op.abs(x), axis=axes, keepdims=keepdim)
     if order == 2:
@@ -210,12 +216,22 @@ def _batch_norm(
     momentum: float = 0.1, eps: float = 1e-5, *_: Any,
 ) -> RelayExpr:  # fmt: skip
     if training or mean is None or variance is None:
-        raise OpAttributeUnImplemented(
-            "batch_norm requires running statistics", hint="call model.eval() before tracing"
-        )
+        return _normalized_by_batch(x, weight, bias, eps)
     gamma = _op.ones_like(mean) if weight is None else weight
     beta = _op.zeros_like(mean) if bias is None else bias
     return _op.nn.batch_norm(x, gamma, beta, mean, variance, epsilon=eps)[0]
+
+
+def _normalized_by_batch(x: RelayExpr, weight: Any, bias: Any, eps: float) -> RelayExpr:
+    """With the statistics of the batch itself."""
+    shape = infer_shape(x)
+    axes = [axis for axis in range(len(shape)) if axis != 1]
+    centred = x - _op.mean(x, axis=axes, keepdims=True)
+    variance = _op.mean(centred * centred, axis=axes, keepdims=True)
+    result = centred / _op.sqrt(variance + scalar_like(eps, x))
+    per_channel = (shape[1], *[1] * (len(shape) - 2))
+    result = result if weight is None else result * _op.reshape(weight, per_channel)
+    return result if bias is None else result + _op.reshape(bias, per_channel)
 
 
 @torch_op("instance_norm")

@@ -6,7 +6,7 @@ numbers that tracing derives from shapes stay Python numbers throughout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm.error import OpAttributeUnImplemented
@@ -51,6 +51,21 @@ def torch_op(*names: str) -> Callable[[Converter], Converter]:
     return register
 
 
+def adapted(converters: Mapping[str, Callable[..., Any]] | None) -> dict[str, Converter]:
+    """Converters of users, ``f(inputs, input_types)``, as our own."""
+
+    def adapt(convert: Callable[..., Any]) -> Converter:
+        return lambda *args: convert(list(args), [_type_name(arg) for arg in args])
+
+    return {name: adapt(convert) for name, convert in (converters or {}).items()}
+
+
+def _type_name(value: Any) -> str:
+    return (
+        str(value.checked_type.dtype) if hasattr(value, "_checked_type_") else type(value).__name__
+    )
+
+
 def is_tensor(value: Any) -> bool:
     """Whether an argument is a tensor rather than a Python value."""
     return isinstance(value, RelayExpr)
@@ -63,6 +78,15 @@ def torch_dtype(number: int | None, default: str = "float32") -> str:
     if number not in TORCH_DTYPES:
         raise OpAttributeUnImplemented(f"element type number {number} of torch is not supported")
     return TORCH_DTYPES[number]
+
+
+def dtype_number(dtype: Any) -> int:
+    """Torch's number for one of its element types."""
+    name = str(dtype).removeprefix("torch.")
+    for number, known in TORCH_DTYPES.items():
+        if known == name:
+            return number
+    raise OpAttributeUnImplemented(f"element type {dtype} is not supported")
 
 
 def category(dtype: str) -> int:

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tvm import relay
+from tvm.error import OpNotImplemented, TVMError
+
+from .running import assert_close, run
+
+torch.manual_seed(0)
+
+
+def check(model: torch.nn.Module, *inputs: torch.Tensor) -> None:
+    """Export a model, import it and compare all outputs."""
+    program = torch.export.export(model.eval(), inputs)
+    mod, params = relay.frontend.from_exported_program(program)
+    names = [v.name_hint for v in mod["main"].params if v.name_hint not in params]
+    arrays = {name: t.numpy() for name, t in zip(names, inputs, strict=True)}
+    with torch.no_grad():
+        expected = model(*inputs)
+    wanted = [expected] if isinstance(expected, torch.Tensor) else list(expected)
+    for actual, tensor in zip(run(mod, params, arrays), wanted, strict=True):
+        assert_close(actual, tensor.numpy())
+
+
+def test_convolutions_and_norms() -> None:
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.SiLU(),
+        torch.nn.MaxPool2d(2), torch.nn.GroupNorm(2, 8), torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(), torch.nn.Linear(8, 4), torch.nn.LayerNorm(4),
+    )  # fmt: skip
+    check(model, torch.randn(2, 3, 8, 8))
+
+
+def test_attention() -> None:
+    check(torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), torch.randn(1, 5, 16))
+
+
+def test_recurrent_layers() -> None:
+    check(torch.nn.GRU(4, 5), torch.randn(3, 2, 4))
+
+
+class _Several(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("table", torch.arange(6.0).reshape(3, 2))
+
+    def forward(self, x, index):
+        values, places = x.topk(2, dim=1)
+        return values, places, self.table[index], torch.tensor([1.0, 2.0]) + x[:, :2]
+
+
+def test_several_outputs_buffers_and_constants() -> None:
+    check(_Several(), torch.randn(3, 4), torch.tensor([2, 0]))
+
+
+def test_weights_keep_their_names() -> None:
+    program = torch.export.export(torch.nn.Linear(3, 2), (torch.randn(1, 3),))
+    _, params = relay.frontend.from_exported_program(program)
+    assert set(params) == {"weight", "bias"}
+
+
+def test_unknown_operators_are_listed() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return torch.linalg.svdvals(x) + torch.special.airy_ai(x)[0]
+
+    program = torch.export.export(Model(), (torch.randn(3, 3),))
+    with pytest.raises(OpNotImplemented) as info:
+        relay.frontend.from_exported_program(program)
+    assert "_linalg_svd" in str(info.value) and "airy_ai" in str(info.value)
+
+
+def test_converters_of_users_are_used() -> None:
+    program = torch.export.export(torch.nn.ReLU(), (torch.randn(2),))
+    converters = {"aten::relu": lambda inputs, types: relay.negative(inputs[0])}
+    mod, _ = relay.frontend.from_exported_program(program, converters)
+    assert "negative" in str(mod)
+
+
+def test_open_shapes_and_other_objects_are_refused() -> None:
+    dynamic = {"input": {0: torch.export.Dim("batch")}}
+    program = torch.export.export(torch.nn.ReLU(), (torch.randn(2),), dynamic_shapes=dynamic)
+    with pytest.raises(TVMError, match="static shapes"):
+        relay.frontend.from_exported_program(program)
+    with pytest.raises(TypeError, match=r"torch\.export"):
+        relay.frontend.from_exported_program(torch.nn.ReLU())

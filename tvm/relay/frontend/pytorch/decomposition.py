@@ -1,0 +1,128 @@
+"""Operators without a converter, written in simpler ones as torch itself decomposes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.error import OpNotImplemented, TVMError
+from tvm.relay.expr import Constant
+from tvm.relay.frontend.common import ExprFolder, infer_dtype, infer_shape
+
+from .fx import FxRunner, find_converter, kind_of
+from .registry import Converter, as_number, is_tensor, torch_dtype
+
+
+class Decomposer:
+    """Traces torch's decompositions of operators for the shapes at hand."""
+
+    def __init__(self, converters: Mapping[str, Converter], folder: ExprFolder) -> None:
+        self.converters = converters
+        self.runner = FxRunner(converters, self.apply, folder, self.knows)
+        self._open: list[str] = []  # the operators being decomposed
+        self._rules: dict[Any, Any] | None = None
+
+    def knows(self, overload: Any) -> bool:
+        """Whether torch can write an operator in simpler ones."""
+        return overload in self.rules() or overload._can_decompose()
+
+    def rules(self) -> dict[Any, Any]:
+        """Torch's decompositions of the operators that have no converter."""
+        if self._rules is None:
+            from torch._decomp import decomposition_table
+
+            self._rules = {
+                op: rule
+                for op, rule in decomposition_table.items()
+                if hasattr(op, "_schema") and find_converter(self.converters, op) is None
+            }
+        return self._rules
+
+    def apply(self, overload: Any, arguments: Sequence[Any]) -> Any:
+        """The results of an operator on expressions and numbers."""
+        name = str(overload)
+        if name in self._open or not self.knows(overload):
+            raise OpNotImplemented(
+                f"the PyTorch importer requires operators it knows, got {kind_of(overload)}",
+                hint="pass custom_convert_map={name: function(inputs, types) -> expr}",
+            )
+        self._open.append(name)
+        try:
+            module, tensors = self._traced(overload, arguments)
+            return self.runner.run(module, tensors)
+        finally:
+            self._open.pop()
+
+    def _traced(self, overload: Any, arguments: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """The decomposition as a graph of the tensors among the arguments."""
+        import torch
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.fx.experimental.proxy_tensor import make_fx
+        from torch.utils import _pytree
+
+        schema = overload._schema.arguments
+        given = [_argument(a, value) for a, value in zip(schema, arguments, strict=False)]
+        leaves, spec = _pytree.tree_flatten(given)
+        places = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+
+        def call(*tensors: Any) -> Any:
+            filled = list(leaves)
+            for place, tensor in zip(places, tensors, strict=True):
+                filled[place] = tensor
+            values = _pytree.tree_unflatten(filled, spec)
+            count = sum(not a.kwarg_only for a in schema)
+            keywords = {a.name: v for a, v in zip(schema, values, strict=False) if a.kwarg_only}
+            return overload(*values[:count], **{k: v for k, v in keywords.items() if v is not None})
+
+        tensors = [leaves[i] for i in places]
+        try:
+            with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
+                fakes = [_fake(mode, tensor) for tensor in tensors]
+                module = make_fx(call, decomposition_table=self.rules())(*fakes)
+        except TVMError:
+            raise
+        except Exception as error:
+            text = (str(error).strip().splitlines() or [""])[0]
+            raise OpNotImplemented(
+                f"{kind_of(overload)} has no converter, and torch cannot write it in simpler "
+                f"operators here: {type(error).__name__}: {text}"
+            ) from error
+        return module, tensors
+
+
+def _argument(argument: Any, value: Any) -> Any:
+    """Numbers where the schema has numbers, element types where it has types."""
+    kind = str(argument.type)
+    if value is None:
+        return None
+    if "Tensor" not in kind:
+        value = _numbers(value)
+    if argument.name == "dtype" and isinstance(value, int):
+        return _torch_type(value)
+    return value
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_numbers(item) for item in value]
+    return as_number(value)
+
+
+def _torch_type(number: int) -> Any:
+    import torch
+
+    return getattr(torch, torch_dtype(number))
+
+
+def _fake(mode: Any, tensor: Any) -> Any:
+    import torch
+
+    dtype = infer_dtype(tensor)
+    if isinstance(tensor, Constant) and dtype == "float64" and not infer_shape(tensor):
+        dtype = "float32"  # tracing writes numbers so
+    shape = infer_shape(tensor)
+    if any(not isinstance(dim, (int, np.integer)) for dim in shape):
+        raise TVMError(f"a static shape is required to decompose an operator, got {shape}")
+    return torch.empty(shape, dtype=getattr(torch, dtype))

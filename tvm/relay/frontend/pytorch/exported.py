@@ -1,0 +1,117 @@
+"""From a program of torch.export to a relay function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tvm.error import TVMError
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.relay.analysis import free_vars
+from tvm.relay.expr import Tuple, Var, var
+from tvm.relay.frontend.common import ExprFolder, constant
+from tvm.relay.function import Function
+from tvm.runtime import ndarray as nd
+
+from .decomposition import Decomposer
+from .fx import FxRunner, to_numpy
+from .registry import CONVERTERS, adapted, is_tensor
+
+
+def from_exported_program(
+    exported_program: Any,
+    custom_convert_map: Mapping[str, Callable[..., Any]] | None = None,
+    run_ep_decomposition: bool = True,
+) -> tuple[IRModule, dict[str, nd.NDArray]]:
+    """Import a program that ``torch.export.export`` made.
+
+    Parameters
+    ----------
+    exported_program : torch.export.ExportedProgram
+        The program; its shapes have to be static.
+    custom_convert_map : dict, optional
+        More converters by operator name, ``f(inputs, input_types) -> expr``.
+    run_ep_decomposition : bool
+        Write the program in core ATen operators first.
+
+    Returns
+    -------
+    (IRModule, dict of str to NDArray)
+        The module, and the weights by their names in the state dict. Values that the program
+        writes into buffers and inputs are its first outputs, in the order of its signature.
+
+    Raises
+    ------
+    OpNotImplemented
+        With a list of all nodes whose operators are not supported.
+    """
+    if not hasattr(exported_program, "graph_signature"):
+        raise TypeError(
+            "from_exported_program requires a torch.export.ExportedProgram, got "
+            f"{type(exported_program).__name__}; hint: torch.export.export(model, example_inputs)"
+        )
+    program = exported_program.run_decompositions() if run_ep_decomposition else exported_program
+    inputs, params = _inputs(program)
+    converters = {**CONVERTERS, **adapted(custom_convert_map)}
+    outputs = run_fx(program.graph_module, inputs, converters)
+    body = as_expr(outputs[0] if len(outputs) == 1 else outputs)
+    used = {v.name_hint for v in free_vars(body)}
+    variables = [value for value in inputs if isinstance(value, Var)]
+    data = [v for v in variables if v.name_hint not in params]
+    weights = [v for v in variables if v.name_hint in params and v.name_hint in used]
+    mod = IRModule.from_expr(Function([*data, *weights], body))
+    return mod, {v.name_hint: params[v.name_hint] for v in weights}
+
+
+def run_fx(module: Any, inputs: Sequence[Any], converters: Mapping[str, Any]) -> Any:
+    """The outputs of a graph module of ATen operators for expressions as inputs."""
+    folder = ExprFolder()
+    decomposer = Decomposer(converters, folder)
+    return FxRunner(converters, decomposer.apply, folder, decomposer.knows).run(module, inputs)
+
+
+def as_expr(value: Any) -> RelayExpr:
+    """Nested lists as tuples, numbers as constants."""
+    if isinstance(value, (list, tuple)):
+        return Tuple([as_expr(item) for item in value if item is not None])
+    return value if is_tensor(value) else constant(value)
+
+
+def _inputs(program: Any) -> tuple[list[Any], dict[str, nd.NDArray]]:
+    """A value for each placeholder: variables for weights and inputs, constants as they are."""
+    values: list[Any] = []
+    params: dict[str, nd.NDArray] = {}
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    for spec, node in zip(program.graph_signature.input_specs, placeholders, strict=True):
+        kind = spec.kind.name
+        if kind in ("PARAMETER", "BUFFER"):
+            params[spec.target] = nd.array(to_numpy(_weight(program, spec.target)))
+            array = params[spec.target]
+            values.append(var(spec.target, shape=array.shape, dtype=array.dtype))
+        elif kind == "CONSTANT_TENSOR":
+            values.append(constant(to_numpy(program.constants[spec.target])))
+        elif kind == "USER_INPUT":
+            values.append(_user_input(node))
+        else:
+            values.append(None)
+    return values, params
+
+
+def _weight(program: Any, target: str) -> Any:
+    found = program.state_dict.get(target)
+    return program.constants[target] if found is None else found
+
+
+def _user_input(node: Any) -> Any:
+    meta = node.meta.get("val")
+    if not hasattr(meta, "shape"):
+        return meta
+    if dynamic := [str(dim) for dim in meta.shape if type(dim) is not int]:
+        raise TVMError(
+            f"from_exported_program requires static shapes, input {node.name} has the dimensions "
+            f"{', '.join(dynamic)}",
+            hint="export without dynamic_shapes, once for each shape",
+        )
+    dtype = str(meta.dtype).removeprefix("torch.")
+    return var(node.name, shape=tuple(meta.shape), dtype=dtype)

@@ -1,0 +1,193 @@
+"""Running an FX graph of ATen operators with the converters: each node's value as an expression."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tvm.error import TVMError
+from tvm.ir.expr import RelayExpr
+from tvm.relay.expr import TupleWrapper
+from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, infer_type, refuse
+
+from .registry import Converter, dtype_number, is_tensor
+
+_HINT = "pass custom_convert_map={name: function(inputs, types) -> expr}"
+# from an operator of torch without a converter and its arguments: its results
+Decompose = Callable[[Any, Sequence[Any]], Any]
+
+
+def kind_of(overload: Any) -> str:
+    """The name of an operator without its overload: ``aten::add``."""
+    return str(overload._schema.name)
+
+
+def find_converter(converters: Mapping[str, Converter], overload: Any) -> Converter | None:
+    """The converter of an overload, or that of all overloads; views and copies are the same."""
+    kind = kind_of(overload)
+    name = overload._schema.overload_name
+    for candidate in (f"{kind}.{name}", kind, kind.removesuffix("_copy"), f"{kind}_"):
+        if candidate in converters:
+            return converters[candidate]
+    if kind.endswith("_") and not kind.endswith("__"):
+        return converters.get(kind[:-1])
+    return None
+
+
+def full_arguments(overload: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """All arguments in the order of the schema, defaults filled in, as converters take them."""
+    result = []
+    for index, argument in enumerate(overload._schema.arguments):
+        if index < len(args) and not argument.kwarg_only:
+            value = args[index]
+        elif argument.name in kwargs:
+            value = kwargs[argument.name]
+        else:
+            value = argument.default_value if argument.has_default_value() else None
+        result.append(_plain(value))
+    return result
+
+
+def _plain(value: Any) -> Any:
+    """Element types as torch's numbers; what says nothing about values is None."""
+    if is_tensor(value) or value is None:
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    kind = type(value)
+    if kind.__module__.startswith("torch") and kind.__name__ in ("layout", "memory_format"):
+        return None
+    if kind.__name__ == "device":
+        return None
+    return dtype_number(value) if kind.__name__ == "dtype" else value
+
+
+class FxRunner:
+    """Values of the nodes of FX graphs."""
+
+    def __init__(
+        self,
+        converters: Mapping[str, Converter],
+        decompose: Decompose | None = None,
+        folder: ExprFolder | None = None,
+        knows: Callable[[Any], bool] = lambda overload: False,
+    ) -> None:
+        self.converters = converters
+        self.decompose = decompose
+        self.knows = knows  # what decompose takes
+        self.folder = folder or ExprFolder()
+
+    def run(self, module: Any, inputs: Sequence[Any]) -> Any:
+        """The outputs of a graph module, nested as it nests them."""
+        self._check(module.graph)
+        values: dict[Any, Any] = {}
+        remaining = iter(inputs)
+        for node in module.graph.nodes:
+            if node.op == "placeholder":
+                values[node] = next(remaining)
+            elif node.op == "get_attr":
+                values[node] = self._attribute(module, node.target)
+            elif node.op == "output":
+                return _mapped(node.args[0], values)
+            else:
+                values[node] = self._call(node, values)
+        return None
+
+    def _check(self, graph: Any) -> None:
+        """Refuse the graph with one error if operators are unknown."""
+        unknown = [
+            node for node in graph.nodes
+            if node.op == "call_function" and _is_overload(node.target)
+            and find_converter(self.converters, node.target) is None
+            and not self.knows(node.target)
+        ]  # fmt: skip
+        if unknown:
+            raise refuse("PyTorch", [
+                Unsupported(kind_of(n.target), n.name, [_input_text(a) for a in n.all_input_nodes])
+                for n in unknown
+            ], _HINT)  # fmt: skip
+
+    def _attribute(self, module: Any, target: str) -> Any:
+        found = module
+        for part in target.split("."):
+            found = getattr(found, part)
+        return as_constant(found) if hasattr(found, "detach") else found
+
+    def _call(self, node: Any, values: Mapping[Any, Any]) -> Any:
+        args, kwargs = _mapped(node.args, values), _mapped(node.kwargs, values)
+        if not _is_overload(node.target):
+            return _python_call(node, args, kwargs)
+        try:
+            arguments = full_arguments(node.target, args, kwargs)
+            return self.settle(self.convert(node.target, arguments))
+        except TVMError as error:
+            raise error.add_context(f"PyTorch node {node.name} ({node.target})") from None
+
+    def convert(self, overload: Any, arguments: Sequence[Any]) -> Any:
+        """The results of an operator."""
+        found = find_converter(self.converters, overload)
+        if found is not None:
+            return found(*arguments)
+        assert self.decompose is not None
+        return self.decompose(overload, arguments)
+
+    def settle(self, result: Any) -> Any:
+        """Constant parts computed, types inferred, tuples as lists."""
+        if isinstance(result, TupleWrapper):
+            result = [result[i] for i in range(result.size)]
+        if isinstance(result, (list, tuple)):
+            return [self.settle(item) for item in result]
+        if not is_tensor(result):
+            return result
+        folded = self.folder.fold(result)
+        infer_type(folded)
+        return folded
+
+
+def as_constant(tensor: Any) -> RelayExpr:
+    """A tensor of torch as a constant."""
+    return constant(to_numpy(tensor))
+
+
+def to_numpy(tensor: Any) -> Any:
+    """The values of a tensor; bfloat16 through its bits."""
+    import torch
+
+    tensor = tensor.detach().cpu().contiguous()
+    if tensor.dtype == torch.bfloat16:
+        import ml_dtypes
+
+        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.resolve_conj().resolve_neg().numpy()
+
+
+def _is_overload(target: Any) -> bool:
+    return hasattr(target, "_schema")
+
+
+def _python_call(node: Any, args: Any, kwargs: Any) -> Any:
+    """Python's own functions: items of lists, and arithmetic on sizes."""
+    if node.op != "call_function":
+        raise TVMError(
+            f"node {node.name} is a {node.op} of {node.target}, an ATen operator is required",
+            hint="export the model with torch.export.export",
+        )
+    if node.target is operator.getitem or not any(is_tensor(a) for a in args):
+        return node.target(*args, **kwargs)
+    raise TVMError(f"node {node.name} calls {node.target} on a tensor, an operator is required")
+
+
+def _mapped(value: Any, values: Mapping[Any, Any]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_mapped(item, values) for item in value]
+    if isinstance(value, dict):
+        return {key: _mapped(item, values) for key, item in value.items()}
+    if isinstance(value, slice):
+        return slice(*[_mapped(v, values) for v in (value.start, value.stop, value.step)])
+    return values[value] if type(value).__name__ == "Node" else value
+
+
+def _input_text(node: Any) -> str:
+    found = node.meta.get("val")
+    return f"{found.dtype}{list(found.shape)}" if hasattr(found, "shape") else node.name

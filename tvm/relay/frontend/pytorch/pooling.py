@@ -1,0 +1,207 @@
+"""PyTorch pooling: means and maxima of windows, with the places of the maxima."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.onnx.nn import within_data
+
+from .registry import as_ints, as_number, spread, torch_op
+
+_MAX = (_op.nn.max_pool1d, _op.nn.max_pool2d, _op.nn.max_pool3d)
+_AVG = (_op.nn.avg_pool1d, _op.nn.avg_pool2d, _op.nn.avg_pool3d)
+_ADAPTIVE_AVG = (
+    _op.nn.adaptive_avg_pool1d, _op.nn.adaptive_avg_pool2d, _op.nn.adaptive_avg_pool3d,
+)  # fmt: skip
+_ADAPTIVE_MAX = (
+    _op.nn.adaptive_max_pool1d, _op.nn.adaptive_max_pool2d, _op.nn.adaptive_max_pool3d,
+)  # fmt: skip
+
+
+def _window_rank(x: RelayExpr, kernel: Any) -> int:
+    """The number of pooled axes: torch gives lists as long as that to all operators."""
+    count = len(as_ints(kernel))
+    return count if isinstance(kernel, (list, tuple)) else len(infer_shape(x)) - 2 or count
+
+
+def batched(x: RelayExpr, rank: int, apply: Callable[[RelayExpr], Any]) -> Any:
+    """Images without a batch axis get one for the operator."""
+    if len(infer_shape(x)) != rank + 1:
+        return apply(x)
+    result = apply(_op.expand_dims(x, 0))
+    if isinstance(result, list):
+        return [_op.squeeze(item, [0]) for item in result]
+    return _op.squeeze(result, [0])
+
+
+@torch_op("max_pool1d", "max_pool2d", "max_pool3d")
+def _max_pool(
+    x: RelayExpr, kernel: Any, strides: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> RelayExpr:  # fmt: skip
+    rank = _window_rank(x, kernel)
+    size = spread(kernel, rank)
+    steps, pads = spread(strides, rank, size), spread(padding, rank)
+    return batched(x, rank, lambda data: within_data(data, _MAX[rank - 1](
+        data, pool_size=size, strides=steps, padding=pads, dilation=spread(dilation, rank),
+        ceil_mode=bool(ceil_mode),
+    ), steps, pads))  # fmt: skip
+
+
+@torch_op("avg_pool1d", "avg_pool2d", "avg_pool3d")
+def _avg_pool(
+    x: RelayExpr, kernel: Any, strides: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor: Any = None,
+) -> RelayExpr:  # fmt: skip
+    rank = _window_rank(x, kernel)
+    size = spread(kernel, rank)
+    steps, pads = spread(strides, rank, size), spread(padding, rank)
+    if divisor is not None:
+        return batched(x, rank, lambda data: _sums(data, size, steps, pads, ceil_mode) / scalar_like(
+            float(as_number(divisor)), data))  # fmt: skip
+    return batched(x, rank, lambda data: within_data(data, _AVG[rank - 1](
+        data, pool_size=size, strides=steps, padding=pads,
+        ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad),
+    ), steps, pads))  # fmt: skip
+
+
+def _sums(
+    x: RelayExpr, size: Sequence[int], steps: Sequence[int], pads: Sequence[int], ceil_mode: bool
+) -> RelayExpr:
+    picked, inside = _windows(x, _strided(x, size, steps, pads, [1] * len(size), ceil_mode))
+    return _op.sum(_op.where(inside, picked, scalar_like(0.0, x)), axis=[-1])
+
+
+def _strided(
+    x: RelayExpr, size: Sequence[int], steps: Sequence[int], pads: Sequence[int],
+    spacing: Sequence[int], ceil_mode: bool,
+) -> list[np.ndarray[Any, Any]]:  # fmt: skip
+    """For each pooled axis, the places that each window looks at; some are outside."""
+    tables = []
+    for extent, k, step, pad, gap in zip(
+        infer_shape(x)[-len(size) :], size, steps, pads, spacing, strict=True
+    ):
+        room = extent + 2 * pad - gap * (k - 1) - 1
+        count = (-(-room // step) if ceil_mode else room // step) + 1
+        if ceil_mode and (count - 1) * step >= extent + pad:
+            count -= 1  # the last window starts inside the data
+        tables.append(np.arange(count)[:, None] * step - pad + np.arange(k) * gap)
+    return tables
+
+
+def _adaptive(x: RelayExpr, size: Sequence[int]) -> list[np.ndarray[Any, Any]]:
+    """Windows of nearly equal size that cover each axis; short ones end outside."""
+    tables = []
+    for extent, count in zip(infer_shape(x)[-len(size) :], size, strict=True):
+        starts = np.arange(count) * extent // count
+        ends = -(-(np.arange(count) + 1) * extent // count)
+        places = starts[:, None] + np.arange(max(1, (ends - starts).max(initial=1)))
+        tables.append(np.where(places < ends[:, None], places, -1))
+    return tables
+
+
+def _windows(x: RelayExpr, tables: Sequence[np.ndarray[Any, Any]]) -> tuple[RelayExpr, RelayExpr]:
+    """The elements of each window along a new last axis, and which of them are inside."""
+    shape, rank = infer_shape(x), len(tables)
+    spatial = shape[-rank:]
+    flat = _op.reshape(x, (*shape[:-rank], math.prod(spatial)))
+    index, inside = _flat_places(tables, spatial)
+    picked = _op.take(flat, constant(np.where(inside, index, 0), "int64"), len(shape) - rank)
+    return picked, constant(inside)
+
+
+def _flat_places(
+    tables: Sequence[np.ndarray[Any, Any]], spatial: Sequence[int]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """(outputs..., window) tables of places in flattened images, and which are inside."""
+    rank = len(tables)
+    index, inside = np.zeros((1,) * 2 * rank, "int64"), np.ones((1,) * 2 * rank, bool)
+    for axis, (table, extent) in enumerate(zip(tables, spatial, strict=True)):
+        form = [1] * 2 * rank
+        form[axis], form[rank + axis] = table.shape
+        places = table.reshape(form)
+        index = index * extent + places
+        inside = inside & (places >= 0) & (places < extent)
+    counts = [table.shape[0] for table in tables]
+    together = np.broadcast_shapes(index.shape, inside.shape)
+    index, inside = np.broadcast_to(index, together), np.broadcast_to(inside, together)
+    return index.reshape(*counts, -1), inside.reshape(*counts, -1)
+
+
+def _places_of_maxima(x: RelayExpr, tables: Sequence[np.ndarray[Any, Any]]) -> RelayExpr:
+    """Where the maxima of windows are in the flattened image."""
+    picked, inside = _windows(x, tables)
+    lowest = scalar_like(-math.inf, x) if "float" in infer_dtype(x) else scalar_like(
+        int(np.iinfo(infer_dtype(x)).min), x
+    )  # fmt: skip
+    known = _op.where(inside, picked, lowest)
+    rank = len(infer_shape(known)) - 1
+    chosen = _op.argmax(known, axis=rank, keepdims=True)
+    index, _ = _flat_places(tables, infer_shape(x)[-len(tables) :])
+    table = _op.broadcast_to(constant(index, "int64"), infer_shape(known))
+    return _op.squeeze(_op.gather(table, rank, _op.cast(chosen, "int64")), [rank])
+
+
+@torch_op(
+    "max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool3d_with_indices",
+)  # fmt: skip
+def _max_pool_with_indices(
+    x: RelayExpr, kernel: Any, strides: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> list[RelayExpr]:  # fmt: skip
+    rank = _window_rank(x, kernel)
+    size = spread(kernel, rank)
+    steps, pads = spread(strides, rank, size), spread(padding, rank)
+    tables = _strided(x, size, steps, pads, spread(dilation, rank), bool(ceil_mode))
+    maxima = _max_pool(x, kernel, strides, padding, dilation, ceil_mode)
+    return [maxima, _places_of_maxima(x, tables)]
+
+
+@torch_op("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
+def _adaptive_max_pool(x: RelayExpr, size: Any) -> list[RelayExpr]:
+    wanted = _adaptive_size(x, size)
+    apply = _ADAPTIVE_MAX[len(wanted) - 1]
+    maxima = batched(x, len(wanted), lambda data: apply(data, output_size=wanted))
+    return [maxima, _places_of_maxima(x, _adaptive(x, wanted))]
+
+
+@torch_op(
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_avg_pool2d",
+    "_adaptive_avg_pool3d",
+)  # fmt: skip
+def _adaptive_avg_pool(x: RelayExpr, size: Any) -> RelayExpr:
+    wanted = _adaptive_size(x, size)
+    if wanted == (1, 1):
+        return batched(x, 2, _op.nn.global_avg_pool2d)
+    apply = _ADAPTIVE_AVG[len(wanted) - 1]
+    return batched(x, len(wanted), lambda data: apply(data, output_size=wanted))
+
+
+def _adaptive_size(x: RelayExpr, size: Any) -> tuple[int, ...]:
+    """The wanted extents; None keeps one."""
+    items = size if isinstance(size, (list, tuple)) else [size] * max(len(infer_shape(x)) - 2, 1)
+    spatial = infer_shape(x)[-len(items) :]
+    return tuple([
+        dim if item is None else as_ints(item)[0] for dim, item in zip(spatial, items, strict=True)
+    ])  # fmt: skip
+
+
+@torch_op("max_unpool2d", "max_unpool3d")
+def _max_unpool(x: RelayExpr, places: RelayExpr, size: Any, *_: Any) -> RelayExpr:
+    """Zeros with the elements at their places."""
+    wanted = as_ints(size)
+    shape = infer_shape(x)
+    leading = shape[: -len(wanted)]
+    zeros = constant(np.zeros((*leading, math.prod(wanted))), infer_dtype(x))
+    flat = (*leading, math.prod(shape[-len(wanted) :]))
+    filled = _op.scatter_elements(
+        zeros, _op.reshape(places, flat), _op.reshape(x, flat), len(leading), "update"
+    )
+    return _op.reshape(filled, (*leading, *wanted))

@@ -1,0 +1,409 @@
+"""PyTorch's primitives that decompositions end in, and operators of few models."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from tvm.error import OpAttributeUnImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+
+from .movement import _from_front, _index, _scatter
+from .nn import _matmul
+from .pointwise import _add
+from .registry import (
+    CONVERTERS,
+    as_dtype,
+    as_float,
+    as_ints,
+    as_number,
+    category,
+    promoted,
+    torch_dtype,
+    torch_op,
+)
+
+
+@torch_op("prims::convert_element_type")
+def _convert_element_type(x: RelayExpr, dtype: int) -> RelayExpr:
+    return as_dtype(x, torch_dtype(dtype))
+
+
+@torch_op("signbit", "prims::signbit")
+def _signbit(x: RelayExpr) -> RelayExpr:
+    dtype = infer_dtype(x)
+    if category(dtype) < 2:
+        return _op.less(x, scalar_like(0, x)) if dtype != "bool" else _op.zeros_like(x)
+    bits = {"float32": "int32", "float64": "int64", "float16": "int16", "bfloat16": "int16"}
+    pattern = _op.reinterpret(x, bits[dtype])
+    return _op.less(pattern, scalar_like(0, pattern))
+
+
+@torch_op("copysign")
+def _copysign(a: Any, b: Any) -> RelayExpr:
+    size, sign = [as_float(v) for v in promoted(a, b)]
+    size = _op.abs(size)
+    return _op.where(_signbit(sign), _op.negative(size), size)
+
+
+@torch_op("fmax", "prims::fmax")
+def _fmax(a: Any, b: Any) -> RelayExpr:
+    left, right = promoted(a, b)
+    chosen = _op.where(_op.isnan(left), right, _op.maximum(left, right))
+    return _op.where(_op.isnan(right), left, chosen)
+
+
+@torch_op("fmin", "prims::fmin")
+def _fmin(a: Any, b: Any) -> RelayExpr:
+    left, right = promoted(a, b)
+    chosen = _op.where(_op.isnan(left), right, _op.minimum(left, right))
+    return _op.where(_op.isnan(right), left, chosen)
+
+
+@torch_op("atan2", "arctan2", "prims::atan2")
+def _atan2(a: Any, b: Any) -> RelayExpr:
+    """The angle of (b, a), by the arc tangent of the smaller over the larger."""
+    y, x = [as_float(v) for v in promoted(a, b)]
+    zero, pi = scalar_like(0.0, x), scalar_like(math.pi, x)
+    steep = _op.greater(_op.abs(y), _op.abs(x))
+    low, high = _op.where(steep, _op.abs(x), _op.abs(y)), _op.where(steep, _op.abs(y), _op.abs(x))
+    endless = _op.logical_and(_op.isinf(low), _op.isinf(high))
+    none = _op.equal(high, zero)
+    ratio = low / _op.where(none, scalar_like(1.0, x), high)
+    ratio = _op.where(endless, scalar_like(1.0, x), ratio)
+    angle = _op.atan(ratio)
+    angle = _op.where(steep, scalar_like(math.pi / 2, x) - angle, angle)
+    angle = _op.where(_signbit(x), pi - angle, angle)
+    angle = _op.where(_signbit(y), _op.negative(angle), angle)
+    return _op.where(_op.logical_or(_op.isnan(x), _op.isnan(y)), x + y, angle)
+
+
+@torch_op("angle")
+def _angle(x: RelayExpr) -> RelayExpr:
+    value = as_float(x)
+    turned = _op.where(_op.less(value, scalar_like(0.0, value)), scalar_like(math.pi, value),
+                       scalar_like(0.0, value))  # fmt: skip
+    return _op.where(_op.isnan(value), value, turned)
+
+
+@torch_op("frexp", "prims::frexp")
+def _frexp(x: RelayExpr) -> list[RelayExpr]:
+    """The fraction in [1/2, 1) and the power of two of float32, from the bits."""
+    if infer_dtype(x) != "float32":
+        raise OpAttributeUnImplemented(f"frexp requires float32, got {infer_dtype(x)}")
+    tiny = _op.less(_op.abs(x), scalar_like(2.0**-126, x))
+    value = _op.where(tiny, x * scalar_like(2.0**32, x), x)
+    bits = _op.reinterpret(value, "int32")
+    raw = _op.bitwise_and(_op.right_shift(bits, constant(23, "int32")), constant(255, "int32"))
+    exponent = raw - constant(126, "int32")
+    kept = _op.bitwise_and(bits, constant(-2139095041, "int64").astype("int32"))
+    mantissa = _op.reinterpret(_op.bitwise_or(kept, constant(126 << 23, "int32")), "float32")
+    exponent = _op.where(tiny, exponent - constant(32, "int32"), exponent)
+    plain = _op.logical_and(_op.isfinite(x), _op.not_equal(x, scalar_like(0.0, x)))
+    return [
+        _op.where(plain, mantissa, x),
+        _op.where(plain, exponent, constant(0, "int32")),
+    ]
+
+
+@torch_op("nextafter", "prims::nextafter")
+def _nextafter(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+    """One step of the bit pattern towards the other number."""
+    x, target = promoted(a, b)
+    if infer_dtype(x) != "float32":
+        raise OpAttributeUnImplemented(f"nextafter requires float32, got {infer_dtype(x)}")
+    zero, one = scalar_like(0.0, x), constant(1, "int32")
+    bits = _op.reinterpret(x, "int32")
+    away = _op.equal(_op.greater(target, x), _op.greater(x, zero))
+    moved = _op.reinterpret(_op.where(away, bits + one, bits - one), "float32")
+    smallest = scalar_like(float(np.float32(1e-45)), x)
+    from_zero = _op.where(_op.greater(target, zero), smallest, _op.negative(smallest))
+    result = _op.where(_op.equal(x, zero), from_zero, moved)
+    result = _op.where(_op.equal(x, target), target, result)
+    return _op.where(_op.logical_or(_op.isnan(x), _op.isnan(target)), x + target, result)
+
+
+# ---- copies of views share the converters of the views
+
+for _name in (
+    "diagonal", "expand", "permute", "split_with_sizes", "split", "squeeze", "t", "transpose",
+    "unbind", "unfold", "unsqueeze", "view", "slice", "select", "detach",
+):  # fmt: skip
+    CONVERTERS[f"aten::{_name}_copy"] = CONVERTERS[f"aten::{_name}"]
+
+
+@torch_op("as_strided")
+def _as_strided(x: RelayExpr, sizes: Any, strides: Any, offset: Any = None) -> RelayExpr:
+    """Elements of a tensor that lies in memory in order, by their addresses."""
+    extents, steps = as_ints(sizes), as_ints(strides)
+    index = np.full([1] * len(extents), as_number(offset) or 0)
+    for axis, (extent, step) in enumerate(zip(extents, steps, strict=True)):
+        form = [1] * len(extents)
+        form[axis] = extent
+        index = index + (np.arange(extent) * step).reshape(form)
+    count = math.prod(infer_shape(x))
+    if index.size and index.max() >= count:
+        raise OpAttributeUnImplemented(
+            f"as_strided reads element {index.max()} of a tensor of {count} elements",
+            hint="give it a tensor that is no view of another",
+        )
+    return _op.take(_op.reshape(x, (count,)), constant(index, "int64"), 0)
+
+
+# ---- indices
+
+
+@torch_op("take")
+def _take(x: RelayExpr, index: RelayExpr) -> RelayExpr:
+    flat = _op.reshape(x, (-1,))
+    return _op.take(flat, _from_front(index, infer_shape(flat)[0]), 0)
+
+
+@torch_op("put")
+def _put(x: RelayExpr, index: RelayExpr, source: RelayExpr, accumulate: bool = False) -> RelayExpr:
+    shape = infer_shape(x)
+    flat = _op.reshape(x, (-1,))
+    places = _op.reshape(_from_front(index, infer_shape(flat)[0]), (-1,))
+    written = _scatter(flat, 0, places, _op.reshape(source, (-1,)), "add" if accumulate else None)
+    return _op.reshape(written, shape)
+
+
+_REDUCE = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean": "add"}
+
+
+@torch_op("scatter_reduce")
+def _scatter_reduce(
+    x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr, reduce: str,
+    include_self: bool = True,
+) -> RelayExpr:  # fmt: skip
+    axis, dtype = dim % len(infer_shape(x)), infer_dtype(x)
+    extents = infer_shape(index)
+    if infer_shape(source) != extents:
+        source = _op.strided_slice(source, [0] * len(extents), extents, [1] * len(extents))
+    ones = constant(np.ones(extents), dtype)
+    zeros = _op.zeros_like(x)
+    hits = _op.scatter_elements(zeros, index, ones, axis, "add")
+    missed = _op.equal(hits, scalar_like(0, x))
+    start = x if include_self else _op.where(missed, x, scalar_like(_neutral(reduce, dtype), x))
+    result = _op.scatter_elements(start, index, source, axis, _REDUCE[reduce])
+    if reduce != "mean":
+        return result
+    count = hits + scalar_like(1, x) if include_self else _op.maximum(hits, scalar_like(1, x))
+    return result / count if category(dtype) == 2 else _op.floor_divide(result, count)
+
+
+def _neutral(reduce: str, dtype: str) -> Any:
+    limits: Any = np.finfo(dtype) if category(dtype) == 2 else np.iinfo(dtype)
+    low, high = (-math.inf, math.inf) if category(dtype) == 2 else (limits.min, limits.max)
+    return {"sum": 0, "mean": 0, "prod": 1, "amax": low, "amin": high}[reduce]
+
+
+@torch_op("index_reduce")
+def _index_reduce(
+    x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr, reduce: str,
+    include_self: bool = True,
+) -> RelayExpr:  # fmt: skip
+    shape = infer_shape(source)
+    along = [1] * len(shape)
+    along[dim] = -1
+    whole = _op.broadcast_to(_op.reshape(index, along), shape)
+    return _scatter_reduce(x, dim, whole, source, _FULL_NAMES.get(reduce, reduce), include_self)
+
+
+_FULL_NAMES = {"multiply": "prod"}
+
+
+@torch_op("_unsafe_index")
+def _unsafe_index(x: RelayExpr, indices: list[Any]) -> RelayExpr:
+    return _index(x, indices)
+
+
+@torch_op("masked_scatter")
+def _masked_scatter(x: RelayExpr, mask: RelayExpr, source: RelayExpr) -> RelayExpr:
+    """The k-th element of the mask takes the k-th of the source."""
+    shape = np.broadcast_shapes(infer_shape(x), infer_shape(mask))
+    chosen = _op.reshape(_op.broadcast_to(mask, shape), (-1,))
+    data = _op.reshape(_op.broadcast_to(x, shape), (-1,))
+    rank = _op.cumsum(_op.cast(chosen, "int64"), axis=0) - constant(1, "int64")
+    picked = _op.take(_op.reshape(source, (-1,)), _op.maximum(rank, constant(0, "int64")), 0)
+    return _op.reshape(_op.where(chosen, picked, data), shape)
+
+
+@torch_op("tensor_split.tensor_indices_or_sections")
+def _tensor_split_by_tensor(x: RelayExpr, sections: Any, dim: int = 0) -> Any:
+    return CONVERTERS["aten::tensor_split"](x, sections, dim)
+
+
+# ---- products, distances
+
+
+@torch_op("_trilinear")
+def _trilinear(
+    a: RelayExpr, b: RelayExpr, c: RelayExpr, spread_a: Any, spread_b: Any, spread_c: Any,
+    summed: Any, *_: Any,
+) -> RelayExpr:  # fmt: skip
+    operands = []
+    for x, axes in ((a, spread_a), (b, spread_b), (c, spread_c)):
+        for axis in as_ints(axes):
+            x = _op.expand_dims(x, axis)
+        operands.append(x)
+    product = operands[0] * operands[1] * operands[2]
+    return _op.sum(product, axis=as_ints(summed))
+
+
+def _distances(difference: RelayExpr, p: float) -> RelayExpr:
+    """The p-norm along the last axis."""
+    size = _op.abs(difference)
+    if p == 0:
+        return _op.sum(_op.cast(_op.not_equal(size, scalar_like(0.0, size)),
+                                infer_dtype(size)), axis=[-1])  # fmt: skip
+    if p == 1:
+        return _op.sum(size, axis=[-1])
+    if p == 2:
+        return _op.sqrt(_op.sum(size * size, axis=[-1]))
+    if p == math.inf:
+        return _op.max(size, axis=[-1])
+    power = _op.power(size, scalar_like(p, size))
+    return _op.power(_op.sum(power, axis=[-1]), scalar_like(1 / p, size))
+
+
+@torch_op("cdist", "_cdist_forward")
+def _cdist(a: RelayExpr, b: RelayExpr, p: Any = 2.0, *_: Any) -> RelayExpr:
+    rank = len(infer_shape(a))
+    difference = _op.expand_dims(a, rank - 1) - _op.expand_dims(b, len(infer_shape(b)) - 2)
+    return _distances(difference, float(as_number(p)))
+
+
+@torch_op("pdist", "_pdist_forward")
+def _pdist(x: RelayExpr, p: Any = 2.0) -> RelayExpr:
+    rows, columns = np.triu_indices(infer_shape(x)[0], 1)
+    left, right = [_op.take(x, constant(i, "int64"), 0) for i in (rows, columns)]
+    return _distances(left - right, float(as_number(p)))
+
+
+@torch_op("combinations")
+def _combinations(x: RelayExpr, count: int = 2, repeats: bool = False) -> RelayExpr:
+    pick = itertools.combinations_with_replacement if repeats else itertools.combinations
+    rows = list(pick(range(infer_shape(x)[0]), count))
+    return _op.take(x, constant(np.array(rows).reshape(len(rows), count), "int64"), 0)
+
+
+@torch_op("cov")
+def _cov(x: RelayExpr, correction: int = 1, counts: Any = None, weights: Any = None) -> RelayExpr:
+    """The covariance of the rows; the columns may be counted and weighed."""
+    rows = _op.reshape(x, (1, -1)) if len(infer_shape(x)) < 2 else x
+    columns, dtype = infer_shape(rows)[1], infer_dtype(x)
+    frequency = constant(np.ones(columns), dtype) if counts is None else as_dtype(counts, dtype)
+    weight = frequency if weights is None else frequency * as_dtype(weights, dtype)
+    total = _op.sum(weight)
+    mean = _op.sum(rows * weight, axis=[1], keepdims=True) / total
+    centred = rows - mean
+    lost = scalar_like(float(correction), x)
+    if weights is not None:
+        lost = lost * _op.sum(weight * as_dtype(weights, dtype)) / total
+    free = _op.maximum(total - lost, scalar_like(0.0, x))
+    product = _matmul(centred * weight, _op.transpose(centred)) / free
+    return _op.reshape(product, ()) if infer_shape(product) == (1, 1) else product
+
+
+@torch_op("corrcoef")
+def _corrcoef(x: RelayExpr) -> RelayExpr:
+    covariance = _cov(x)
+    size = len(infer_shape(covariance))
+    if not size:
+        return covariance / covariance
+    index = constant(np.arange(infer_shape(covariance)[0])[None].repeat(2, 0), "int64")
+    spread = _op.sqrt(_op.gather_nd(covariance, index))
+    result = covariance / _op.expand_dims(spread, 1) / _op.expand_dims(spread, 0)
+    return _op.clip(result, -1.0, 1.0)
+
+
+@torch_op("linalg_matrix_exp", "matrix_exp")
+def _matrix_exp(x: RelayExpr) -> RelayExpr:
+    """Taylor's series of the matrix over 2^12 in float64, squared twelve times."""
+    size, squarings = infer_shape(x)[-1], 12
+    wide = _op.cast(x, "float64") * constant(2.0**-squarings, "float64")
+    result = term = constant(np.eye(size), "float64")
+    for k in range(1, 13):
+        term = _matmul(term, wide) * constant(1.0 / k, "float64")
+        result = result + term
+    for _ in range(squarings):
+        result = _matmul(result, result)
+    return _op.cast(_op.broadcast_to(result, infer_shape(x)), infer_dtype(x))
+
+
+# ---- images
+
+
+@torch_op("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
+def _grid_sampler(x: RelayExpr, grid: RelayExpr, mode: int, padding: int, align: Any) -> RelayExpr:
+    rank = len(infer_shape(x)) - 2
+    axes = (0, rank + 1, *range(1, rank + 1))
+    return _op.image.grid_sample(
+        x, _op.transpose(grid, axes),
+        method=("bilinear", "nearest", "bicubic")[mode],
+        layout=("NCHW", "NCDHW")[rank - 2],
+        padding_mode=("zeros", "border", "reflection")[padding], align_corners=bool(align),
+    )  # fmt: skip
+
+
+@torch_op("_upsample_bilinear2d_aa")
+def _upsample_smoothed(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
+    """Resizing with filters as wide as the pixels they make: two products with weights."""
+    if size is None:
+        factors = scales[0]
+        wanted = [int(d * f) for d, f in zip(infer_shape(x)[2:], factors, strict=True)]
+    else:
+        wanted, factors = as_ints(size), scales
+    for axis, extent in enumerate(wanted):
+        have = infer_shape(x)[2 + axis]
+        given = as_number(factors[axis]) if len(factors) > axis else None
+        weights = constant(_smoothing(have, extent, align, given), infer_dtype(x))
+        moved = _op.transpose(x, (0, 1, 3, 2)) if axis == 0 else x
+        moved = _matmul(moved, _op.transpose(weights))
+        x = _op.transpose(moved, (0, 1, 3, 2)) if axis == 0 else moved
+    return x
+
+
+def _smoothing(have: int, want: int, align: bool, factor: Any) -> np.ndarray[Any, Any]:
+    """(want, have) triangles around the centres of new pixels."""
+    if align:
+        step = (have - 1) / (want - 1) if want > 1 else 0.0
+    else:
+        step = 1 / factor if factor else have / want
+    reach = max(step, 1.0)
+    weights = np.zeros((want, have))
+    for i in range(want):
+        centre = step * (i + 0.5)
+        first, last = max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), have)
+        places = np.arange(first, last)
+        row = np.maximum(0, 1 - np.abs((places - centre + 0.5) / reach))
+        weights[i, first:last] = row / row.sum()
+    return weights
+
+
+@torch_op("_weight_norm_interface")
+def _weight_norm_interface(direction: RelayExpr, length: RelayExpr, dim: int = 0) -> list[Any]:
+    return [CONVERTERS["aten::_weight_norm"](direction, length, dim), None]
+
+
+@torch_op("sum_to_size")
+def _sum_to_size(x: RelayExpr, size: Any) -> RelayExpr:
+    wanted = as_ints(size)
+    shape = infer_shape(x)
+    extra = len(shape) - len(wanted)
+    axes = [
+        axis for axis in range(len(shape))
+        if axis < extra or (wanted[axis - extra] == 1 and shape[axis] != 1)
+    ]  # fmt: skip
+    return _op.reshape(_op.sum(x, axis=axes), wanted) if axes else x
+
+
+@torch_op("_add_relu")
+def _add_relu(a: Any, b: Any, alpha: Any = 1) -> RelayExpr:
+    return _op.nn.relu(_add(a, b, alpha))
