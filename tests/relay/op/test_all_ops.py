@@ -16,6 +16,7 @@ from tvm.relay.op.registry import all_ops
 from .algorithm_cases import algorithm_cases
 from .cases import Case, binary_cases, moving_cases, reduce_cases, unary_cases
 from .finding_cases import finding_cases
+from .gradient_cases import gradient_cases
 from .image_cases import image_cases
 from .nn_cases import nn_cases
 from .qnn_cases import qnn_cases
@@ -30,6 +31,7 @@ CASES = [
     *algorithm_cases(), *volume_cases(), *image_cases(), *space_cases(), *setting_cases(),
     *qnn_cases(),
     *vision_cases(), *random_cases(), *finding_cases(),
+    *gradient_cases(),
 ]  # fmt: skip
 
 # reached through others: the blocked forms through AlterOpLayout

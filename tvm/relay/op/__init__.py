@@ -5,6 +5,7 @@ from tvm.ir.op import Op
 from . import (
     algorithm,
     dyn,
+    gradients,
     image,
     memory,
     nn,

@@ -83,6 +83,8 @@ def _collapsed(function: _BinaryGradient) -> Callable[[Call, RelayExpr], list[Re
         lhs, rhs = call.args
         collapse = Op.get("collapse_sum_like")
         to_lhs, to_rhs = function(lhs, rhs, call, grad)
+        if function is _flat:
+            return [to_lhs, to_rhs]
         return [collapse(to_lhs, lhs), collapse(to_rhs, rhs)]
 
     return gradient
@@ -99,6 +101,11 @@ def _truncated_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where((a < 0) != (b < 0), -quotient, quotient)
 
 
+def _flat(a: RelayExpr, b: RelayExpr, y: RelayExpr, g: RelayExpr) -> tuple[RelayExpr, RelayExpr]:
+    """Where a function has a derivative, it is zero."""
+    return ZEROS_LIKE(a), ZEROS_LIKE(b)
+
+
 def _select(condition: RelayExpr, grad: RelayExpr) -> RelayExpr:
     return Op.get("where")(condition, grad, ZEROS_LIKE(grad))
 
@@ -109,9 +116,11 @@ MULTIPLY = binary("multiply", topi.multiply, np.multiply, lambda a, b, y, g: (g 
 DIVIDE = binary(
     "divide", topi.divide, _numpy_divide, lambda a, b, y, g: (g / b, NEGATIVE(g * y / b))
 )
-FLOOR_DIVIDE = binary("floor_divide", topi.floor_divide, np.floor_divide)
+FLOOR_DIVIDE = binary("floor_divide", topi.floor_divide, np.floor_divide, _flat)
 TRUNC_DIVIDE = binary("trunc_divide", topi.trunc_divide, _truncated_divide)
-FLOOR_MOD = binary("floor_mod", topi.floor_mod, np.mod)
+FLOOR_MOD = binary(
+    "floor_mod", topi.floor_mod, np.mod, lambda a, b, y, g: (g, NEGATIVE(g * FLOOR_DIVIDE(a, b)))
+)
 TRUNC_MOD = binary("trunc_mod", topi.trunc_mod, np.fmod)
 MOD = binary("mod", topi.mod, np.fmod)
 POWER = binary(
@@ -133,16 +142,16 @@ MINIMUM = binary(
     np.minimum,
     lambda a, b, y, g: (_select(LESS_EQUAL(a, b), g), _select(GREATER(a, b), g)),
 )
-LEFT_SHIFT = binary("left_shift", topi.left_shift, np.left_shift)
-RIGHT_SHIFT = binary("right_shift", topi.right_shift, np.right_shift)
-EQUAL = binary("equal", topi.equal, np.equal, dtype="bool")
-NOT_EQUAL = binary("not_equal", topi.not_equal, np.not_equal, dtype="bool")
-LESS = binary("less", topi.less, np.less, dtype="bool")
-LESS_EQUAL = binary("less_equal", topi.less_equal, np.less_equal, dtype="bool")
-GREATER = binary("greater", topi.greater, np.greater, dtype="bool")
-GREATER_EQUAL = binary("greater_equal", topi.greater_equal, np.greater_equal, dtype="bool")
-LOGICAL_AND = binary("logical_and", topi.logical_and, np.logical_and)
-LOGICAL_OR = binary("logical_or", topi.logical_or, np.logical_or)
+LEFT_SHIFT = binary("left_shift", topi.left_shift, np.left_shift, _flat)
+RIGHT_SHIFT = binary("right_shift", topi.right_shift, np.right_shift, _flat)
+EQUAL = binary("equal", topi.equal, np.equal, _flat, dtype="bool")
+NOT_EQUAL = binary("not_equal", topi.not_equal, np.not_equal, _flat, dtype="bool")
+LESS = binary("less", topi.less, np.less, _flat, dtype="bool")
+LESS_EQUAL = binary("less_equal", topi.less_equal, np.less_equal, _flat, dtype="bool")
+GREATER = binary("greater", topi.greater, np.greater, _flat, dtype="bool")
+GREATER_EQUAL = binary("greater_equal", topi.greater_equal, np.greater_equal, _flat, dtype="bool")
+LOGICAL_AND = binary("logical_and", topi.logical_and, np.logical_and, _flat)
+LOGICAL_OR = binary("logical_or", topi.logical_or, np.logical_or, _flat)
 LOGICAL_XOR = binary("logical_xor", topi.logical_xor, np.logical_xor)
 BITWISE_AND = binary("bitwise_and", topi.bitwise_and, np.bitwise_and)
 BITWISE_OR = binary("bitwise_or", topi.bitwise_or, np.bitwise_or)

@@ -11,11 +11,21 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, Tuple
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, Tuple, const
 
 from .attributes import as_optional_ints
 from .registry import OpPattern, Precision, define_op
-from .types import Dim, TypeRelation, expect, expect_tensor, positive_axes, shape_of_type, tensor
+from .types import (
+    Dim,
+    TypeRelation,
+    expect,
+    expect_tensor,
+    positive_axes,
+    product,
+    shape_of_type,
+    tensor,
+)
 from .unary import EXP, LOG, SQRT
 
 
@@ -114,10 +124,37 @@ def reduction(
 def _expanded(call: Call, grad: RelayExpr) -> RelayExpr:
     """The gradient of a reduction's result, spread over its input's shape."""
     data, attrs = call.args[0], call.attrs
-    if not attrs.keepdims and attrs.axis is not None and not attrs.exclude:
-        for axis in sorted(attrs.axis):
+    if not attrs.keepdims:
+        for axis in reduced_axes(attrs, len(infer_type_of(data).shape)):
             grad = Op.get("expand_dims")(grad, axis=axis, num_newaxis=1)
     return Op.get("broadcast_to_like")(grad, data)
+
+
+def _reduced_count(call: Call) -> RelayExpr:
+    """How many elements a reduction joins, as a scalar of the data's dtype."""
+    shape = shape_of_type(infer_type_of(call.args[0]))
+    count = product([shape[axis] for axis in reduced_axes(call.attrs, len(shape))])
+    if isinstance(count, int):
+        size: RelayExpr = const(count, "int64")
+    else:
+        data, one = Op.get("ndarray_size")(call.args[0]), Op.get("ndarray_size")(call)
+        size = Op.get("floor_divide")(data, one)
+    return Op.get("cast_like")(size, call.args[0])
+
+
+def _mean_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    return [_expanded(call, grad) / _reduced_count(call)]
+
+
+def _variance_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    # of sum((x - m)^2) / n, with m an argument of its own
+    data, mean_of_data = call.args
+    count = _reduced_count(call)
+    if call.attrs.unbiased:
+        count = count - Op.get("ones_like")(count)
+    twice = (data - mean_of_data) / count
+    to_data = _expanded(call, grad) * (twice + twice)
+    return [to_data, Op.get("negative")(Op.get("collapse_sum_like")(to_data, mean_of_data))]
 
 
 def _sum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
@@ -148,7 +185,7 @@ MAX = reduction("max", topi.max, np.max, _extremum_gradient)
 MIN = reduction("min", topi.min, np.min, _extremum_gradient)
 ALL = reduction("all", topi.all, np.all, dtype="bool")
 ANY = reduction("any", topi.any, np.any, dtype="bool")
-MEAN = reduction("mean", _mean, _numpy_mean)
+MEAN = reduction("mean", _mean, _numpy_mean, _mean_gradient)
 
 
 def _arg_reduction(
@@ -222,6 +259,7 @@ VARIANCE = define_op(
     compute=_variance_compute,
     schedules={"generic": _schedule, "cpu": _schedule_cpu},
     fold=_variance_fold,
+    gradient=_variance_gradient,
     precision=Precision.KEEP_FLOAT32,
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -67,21 +68,32 @@ def _numpy_rsqrt(x: np.ndarray) -> np.ndarray:
     return 1 / np.sqrt(x)
 
 
+def _like(value: float, x: RelayExpr) -> RelayExpr:
+    """A number in the dtype of a tensor."""
+    return Op.get("cast_like")(const(value, "float64"), x)
+
+
 _FLOAT32 = Precision.KEEP_FLOAT32
 
 LOG = unary("log", topi.log, np.log, lambda x, y, g: g / x, precision=_FLOAT32)
-LOG2 = unary("log2", topi.log2, np.log2, precision=_FLOAT32)
-LOG10 = unary("log10", topi.log10, np.log10, precision=_FLOAT32)
+LOG2 = unary(
+    "log2", topi.log2, np.log2, lambda x, y, g: g / (x * _like(math.log(2), x)), precision=_FLOAT32
+)
+LOG10 = unary(
+    "log10", topi.log10, np.log10, lambda x, y, g: g / (x * _like(math.log(10), x)),
+    precision=_FLOAT32,
+)  # fmt: skip
 EXP = unary("exp", topi.exp, np.exp, lambda x, y, g: g * y, precision=_FLOAT32)
 SQRT = unary("sqrt", topi.sqrt, np.sqrt, lambda x, y, g: g / (y + y))
-RSQRT = unary("rsqrt", topi.rsqrt, _numpy_rsqrt, lambda x, y, g: g * const(-0.5) * y / x)
+RSQRT = unary("rsqrt", topi.rsqrt, _numpy_rsqrt, lambda x, y, g: g * _like(-0.5, x) * y / x)
 SIGMOID = unary(
     "sigmoid", topi.sigmoid, _numpy_sigmoid, lambda x, y, g: g * y * (ONES_LIKE(y) - y)
 )  # fmt: skip
 TANH = unary("tanh", topi.tanh, np.tanh, lambda x, y, g: g * (ONES_LIKE(y) - y * y))
 ERF = unary(
     "erf", topi.erf, None,
-    lambda x, y, g: g * const(1.1283791670955126) * EXP(NEGATIVE(x * x)), precision=_FLOAT32,
+    lambda x, y, g: g * _like(2 / math.sqrt(math.pi), x) * EXP(NEGATIVE(x * x)),
+    precision=_FLOAT32,
 )  # fmt: skip
 SIN = unary("sin", topi.sin, np.sin, lambda x, y, g: g * COS(x), precision=_FLOAT32)
 COS = unary("cos", topi.cos, np.cos, lambda x, y, g: NEGATIVE(g * SIN(x)), precision=_FLOAT32)
@@ -102,9 +114,18 @@ ACOS = unary(
 ATAN = unary(
     "atan", topi.atan, np.arctan, lambda x, y, g: g / (ONES_LIKE(y) + x * x), precision=_FLOAT32
 )
-ASINH = unary("asinh", topi.asinh, np.arcsinh, precision=_FLOAT32)
-ACOSH = unary("acosh", topi.acosh, np.arccosh, precision=_FLOAT32)
-ATANH = unary("atanh", topi.atanh, np.arctanh, precision=_FLOAT32)
+ASINH = unary(
+    "asinh", topi.asinh, np.arcsinh, lambda x, y, g: g * RSQRT(x * x + ONES_LIKE(x)),
+    precision=_FLOAT32,
+)  # fmt: skip
+ACOSH = unary(
+    "acosh", topi.acosh, np.arccosh, lambda x, y, g: g * RSQRT(x * x - ONES_LIKE(x)),
+    precision=_FLOAT32,
+)  # fmt: skip
+ATANH = unary(
+    "atanh", topi.atanh, np.arctanh, lambda x, y, g: g / (ONES_LIKE(x) - x * x),
+    precision=_FLOAT32,
+)  # fmt: skip
 FLOOR = unary("floor", topi.floor, np.floor, lambda x, y, g: ZEROS_LIKE(x))
 CEIL = unary("ceil", topi.ceil, np.ceil, lambda x, y, g: ZEROS_LIKE(x))
 TRUNC = unary("trunc", topi.trunc, np.trunc, lambda x, y, g: ZEROS_LIKE(x))
@@ -115,8 +136,12 @@ NEGATIVE = unary("negative", topi.negative, np.negative, lambda x, y, g: NEGATIV
 LOGICAL_NOT = unary("logical_not", topi.logical_not, np.logical_not)
 BITWISE_NOT = unary("bitwise_not", topi.bitwise_not, np.bitwise_not)
 COPY = unary("copy", topi.identity, np.copy, lambda x, y, g: g)
-ZEROS_LIKE = unary("zeros_like", lambda x: topi.full_like(x, 0), np.zeros_like)
-ONES_LIKE = unary("ones_like", lambda x: topi.full_like(x, 1), np.ones_like)
+ZEROS_LIKE = unary(
+    "zeros_like", lambda x: topi.full_like(x, 0), np.zeros_like, lambda x, y, g: ZEROS_LIKE(x)
+)
+ONES_LIKE = unary(
+    "ones_like", lambda x: topi.full_like(x, 1), np.ones_like, lambda x, y, g: ZEROS_LIKE(x)
+)
 
 
 # the exact functions are vectorised and cost no more than classic approximations of them
@@ -153,9 +178,8 @@ class ClipAttrs(Attrs, key="relay.attrs.ClipAttrs"):
 
 def _clip_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     x, attrs = call.args[0], call.attrs
-    inside = Op.get("logical_and")(
-        Op.get("less_equal")(const(attrs.a_min), x), Op.get("less_equal")(x, const(attrs.a_max))
-    )
+    below = Op.get("less_equal")(_like(attrs.a_min, x), x)
+    inside = Op.get("logical_and")(below, Op.get("less_equal")(x, _like(attrs.a_max, x)))
     return [Op.get("where")(inside, grad, ZEROS_LIKE(grad))]
 
 

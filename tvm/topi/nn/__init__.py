@@ -15,6 +15,7 @@ from .conv2d.compute import (
     group_conv2d_nchw,
     group_conv2d_nhwc,
 )
+from .conv2d.gradient import conv2d_backward_weight
 from .conv2d.winograd import (
     conv2d_winograd_nchw_without_weight_transform,
     conv2d_winograd_weight_transform,
@@ -49,6 +50,7 @@ from .pooling.compute import (
     pool2d,
     pool3d,
 )
+from .pooling.gradient import pool_grad
 from .qnn import (
     SQNN_CODE_TO_DTYPE,
     SQNN_DTYPE_TO_CODE,
@@ -103,6 +105,8 @@ __all__ = [
     "pool1d",
     "pool2d",
     "pool3d",
+    "pool_grad",
+    "conv2d_backward_weight",
     "prelu",
     "relu",
     "SQNN_CODE_TO_DTYPE",

@@ -26,6 +26,7 @@ from .common import (
     vector_lanes,
     vectorize_inner,
 )
+from .injective import schedule_injective
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ def schedule_reduce(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     final = outputs[0]
     ops = operations_above(final.op)
     reductions = [op for op in ops if isinstance(op, te.tensor.ComputeOp) and op.reduce_axis]
+    if not reductions:  # over no axis at all
+        return schedule_injective(outputs)
     for op in ops:
         if not op.reduce_axis and op is not final.op:
             if is_injective(op.tag) or _feeds_only_final(op, final):

@@ -23,6 +23,7 @@ from .conv import (
     conv2d,
     conv3d,
 )
+from .conv_gradient import conv2d_backward_weight
 from .conv_transpose import conv1d_transpose, conv2d_transpose, conv3d_transpose
 from .dense import batch_matmul, contrib_dense_pack, dense, matmul
 from .local import dilate, lrn
@@ -44,6 +45,7 @@ from .pooling import (
     max_pool2d,
     max_pool3d,
 )
+from .pooling_gradient import avg_pool2d_grad, max_pool2d_grad
 from .rearrange import batch_to_space_nd, depth_to_space, space_to_batch_nd, space_to_depth
 from .upsampling import upsampling, upsampling3d
 from .winograd import (
@@ -52,6 +54,9 @@ from .winograd import (
 )
 
 __all__ = [
+    "conv2d_backward_weight",
+    "avg_pool2d_grad",
+    "max_pool2d_grad",
     "fast_softmax",
     "upsampling3d",
     "upsampling",

@@ -10,6 +10,7 @@ from .compute import (
     pool3d,
     window_count,
 )
+from .gradient import pool_grad
 
 __all__ = [
     "adaptive_pool",
@@ -19,5 +20,6 @@ __all__ = [
     "pool1d",
     "pool2d",
     "pool3d",
+    "pool_grad",
     "window_count",
 ]

@@ -143,7 +143,7 @@ def _pool(
     )
 
     def mean(*i: Any) -> Any:
-        count = _window_size(
+        count = window_size(
             i, at, extents, kernel, stride, dilation, padding, count_include_pad, ceil_mode
         )
         if isinstance(count, int):
@@ -157,7 +157,7 @@ def _pool(
     return te.compute(shape, mean, name="pool_avg", tag="elemwise,pool_avg")
 
 
-def _window_size(
+def window_size(
     indices: Sequence[Any],
     at: Sequence[int],
     extents: Sequence[int],
