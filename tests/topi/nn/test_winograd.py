@@ -9,7 +9,12 @@ import tvm
 from tvm import relay, te, topi
 from tvm.contrib import graph_executor
 from tvm.target.cpu import cpu_info
-from tvm.topi.x86.conv2d import choose_winograd, conv2d_NCHWc_winograd, winograd_tile
+from tvm.topi.x86.conv2d import (
+    WinogradShape,
+    choose_winograd,
+    conv2d_NCHWc_winograd,
+    winograd_tile,
+)
 
 TARGETS = ["llvm -mcpu=core-avx2", "llvm"]
 Pads = tuple[int, int, int, int]
@@ -29,13 +34,13 @@ def _blocked(array: np.ndarray, block: int) -> np.ndarray:
 
 
 def _packed(weight: np.ndarray, tile: int, blocks: tuple[int, int]) -> np.ndarray:
-    """OIHW weights transformed, as HWOI{i}i{o}o."""
+    """OIHW weights transformed, as OHWI{i}i{o}o."""
     inner, outer = blocks
     reach, out_channels, channels = tile + 2, *weight.shape[:2]
     moved = topi.nn.winograd_weights(weight, tile).reshape(
         reach, reach, out_channels // outer, outer, channels // inner, inner
     )
-    return moved.transpose(0, 1, 2, 4, 5, 3)
+    return moved.transpose(2, 0, 1, 4, 5, 3)
 
 
 def _error(
@@ -45,6 +50,7 @@ def _error(
     blocks: tuple[int, int],
     pads: Pads,
     target: str = "llvm",
+    group: int = 1,
 ) -> float:
     """The largest difference from numpy, as a share of the largest output."""
     rng = np.random.default_rng(0)
@@ -52,7 +58,7 @@ def _error(
     weight = rng.uniform(-1, 1, (out_channels, shape[1], 3, 3)).astype("float32")
     bias = rng.uniform(-1, 1, (1, out_channels, 1, 1)).astype("float32")
     inputs = [
-        _blocked(data, blocks[0]), _packed(weight, tile, blocks), _blocked(bias, blocks[1])
+        _blocked(data, blocks[0]), _packed(weight, tile, (blocks[0], group * blocks[1])), _blocked(bias, blocks[1])
     ]  # fmt: skip
     holders = [te.placeholder(x.shape, name=f"in{i}") for i, x in enumerate(inputs)]
     where = tvm.target.Target(target)
@@ -94,6 +100,11 @@ def test_winograd_convolution_agrees_with_numpy(
     assert _error(tile, shape, out_channels, blocks, pads, target) < 1e-4
 
 
+@pytest.mark.parametrize("group", [2, 4])
+def test_groups_of_channels_lie_side_by_side(group: int) -> None:
+    assert _error(4, (1, 16, 14, 11), 64, (16, 16), (1, 1, 1, 1), group=group) < 1e-4
+
+
 def test_many_channels_keep_the_error_small() -> None:
     assert _error(4, (1, 1024, 9, 9), 16, (16, 16), (1, 1, 1, 1)) < 1e-4
 
@@ -104,23 +115,27 @@ def test_groups_of_tiles_fit_the_registers() -> None:
         lanes = info.fp32_lanes
         for grid in [(1, 1), (2, 2), (4, 4), (7, 7), (13, 17), (14, 14), (56, 56)]:
             for chunks in [(1, 1), (2, 3), (4, 8), (32, 32)]:
-                blocks = (lanes, lanes)
-                found, _ = choose_winograd(grid, 1, chunks, blocks, 6, "float32", info)
+                shape = WinogradShape(4, 1, grid, chunks, (lanes, lanes))
+                found, _ = choose_winograd(shape, info)
                 held = found.channel_blocks * (found.rows * found.columns + 1)
                 assert held < info.vector_registers
                 assert chunks[1] % found.channel_blocks == 0
 
 
 def test_choice_follows_the_shape() -> None:
+    def chosen(data_shape: tuple[int, ...], channels: int, dtype: str = "float32") -> int:
+        blocks = (min(data_shape[1], 16), 16)
+        found = winograd_tile(data_shape, channels, (1, 1, 1, 1), blocks, dtype)
+        return 0 if found is None else found[0]
+
     with tvm.target.Target("llvm -mcpu=x86-64-v4"):
-        blocks, pads = (16, 16), (1, 1, 1, 1)
-        assert winograd_tile((1, 64, 56, 56), 64, pads, blocks, "float32") == 4
-        assert winograd_tile((1, 64, 3, 3), 64, (0, 0, 0, 0), blocks, "float32") == 0
-        assert winograd_tile((1, 3, 224, 224), 64, pads, (3, 16), "float32") == 0
-        assert winograd_tile((1, 64, 56, 56), 64, pads, blocks, "float16") == 0
+        assert chosen((1, 64, 56, 56), 64) == 4
+        assert chosen((1, 64, 1, 1), 64) == 0
+        assert chosen((1, 3, 224, 224), 64) == 0
+        assert chosen((1, 64, 56, 56), 64, "float16") == 0
         # weights of 512 x 512 channels come from memory: the larger tile pays for many images
-        assert winograd_tile((1, 512, 7, 7), 512, pads, blocks, "float32") < 4
-        assert winograd_tile((32, 512, 7, 7), 512, pads, blocks, "float32") == 4
+        assert chosen((1, 512, 7, 7), 512) < 4
+        assert chosen((32, 512, 7, 7), 512) == 4
 
 
 @pytest.mark.parametrize("tile", [2, 4])

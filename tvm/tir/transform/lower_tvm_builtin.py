@@ -61,8 +61,11 @@ from tvm.tir.transform.abi import (
     struct_set,
 )
 from tvm.tir.transform.common import is_const, prim_func_pass
+from tvm.tir.transform.storage_rewrite import storage_scope
 
 MAX_STACK_BYTES = 1024
+# what a schedule puts in the scope "local" is meant for registers, where only the stack leads
+MAX_LOCAL_BYTES = 16384
 LOWERED = {
     INTRINSICS["tvm_call_packed"]: INTRINSICS["tvm_call_packed_lowered"],
     INTRINSICS["tvm_call_cpacked"]: INTRINSICS["tvm_call_cpacked_lowered"],
@@ -288,7 +291,9 @@ class BuiltinLowerer(Rewriter):
     def visit_allocate(self, alloc: Allocate) -> Stmt:
         body = self.visit(alloc.body)
         size = alloc.constant_size()
-        if size is not None and size * alloc.dtype.itemsize <= MAX_STACK_BYTES and self._on_cpu():
+        is_local = storage_scope(alloc.buffer_var) == "local"
+        most = MAX_LOCAL_BYTES if is_local else MAX_STACK_BYTES
+        if size is not None and size * alloc.dtype.itemsize <= most and self._on_cpu():
             return alloc if body is alloc.body else alloc.replace(body=body)
         count: PrimExpr = const(alloc.dtype.itemsize, "uint64")
         for extent in alloc.extents:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..nn.conv2d.winograd_x86 import (
     WinogradConfig,
+    WinogradShape,
     choose_winograd,
     conv2d_NCHWc_winograd,
     schedule_conv2d_NCHWc_winograd,
@@ -23,6 +24,7 @@ schedule_conv2d_nhwc = schedule_conv2d
 __all__ = [
     "Conv2dConfig",
     "WinogradConfig",
+    "WinogradShape",
     "channel_blocks",
     "choose_conv2d",
     "choose_winograd",

@@ -178,8 +178,8 @@ def _alter_conv2d(
         weight_layout = f"OIHW{inner}i{outer}o"
         op = CONTRIB_CONV2D_NCHWC
         tile = _winograd_tile(call, arg_types, blocks, target)
-        if tile:
-            return _by_winograd(call, tile, blocks)
+        if tile is not None:
+            return _by_winograd(call, *tile, blocks)
     elif attrs.groups == channels == out_channels:
         inner, weight_layout = outer, f"OIHW1i{outer}o"
         op = CONTRIB_DEPTHWISE_CONV2D_NCHWC
@@ -195,25 +195,25 @@ def _alter_conv2d(
 
 def _winograd_tile(
     call: Call, arg_types: Sequence[Type], blocks: tuple[int, int], target: Target
-) -> int:
-    """The tile of Winograd's convolution where that is faster; else 0."""
+) -> tuple[int, int] | None:
+    """The tile and the group of channels of Winograd's convolution where that is faster."""
     attrs = call.attrs
     data, weight = [shape_of_type(t) for t in arg_types]
     fits = weight[2:] == (3, 3) and {*attrs.strides, *attrs.dilation} == {1}
     # weights that are not known yet would be transformed in every run
     if not fits or not isinstance(call.args[1], Constant) or attrs.out_dtype not in ("", "float32"):
-        return 0
+        return None
     return topi.x86.conv2d.winograd_tile(
         data, weight[0], padding_pairs(attrs.padding, 2), blocks, arg_types[0].dtype, target
     )
 
 
-def _by_winograd(call: Call, tile: int, blocks: tuple[int, int]) -> RelayExpr:
+def _by_winograd(call: Call, tile: int, group: int, blocks: tuple[int, int]) -> RelayExpr:
     """The convolution with its weights transformed, channels in blocks."""
     attrs = call.attrs
     inner, outer = blocks
     data_layout, out_layout = f"NCHW{inner}c", f"NCHW{outer}c"
-    kernel_layout = f"{WINOGRAD_WEIGHT_LAYOUT}{inner}i{outer}o"
+    kernel_layout = f"OHWI{inner}i{group}o"
     data = layout_transform(call.args[0], "NCHW", data_layout)
     weight = contrib_conv2d_winograd_weight_transform(call.args[1], tile)
     weight = layout_transform(weight, WINOGRAD_WEIGHT_LAYOUT, kernel_layout)

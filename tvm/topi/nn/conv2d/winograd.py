@@ -143,7 +143,8 @@ def conv2d_NCHWc_winograd(
     data : te.Tensor
         (n, ic chunk, h, w, ic block)
     kernel : te.Tensor
-        (m + 2, m + 2, oc chunk, ic chunk, ic block, oc block)
+        (oc group, m + 2, m + 2, ic chunk, ic block, channels of the group): the weights of
+        some blocks of output channels lie side by side, in the order they are read
     tile_size : int
         m, the outputs of a tile along an axis: 2 or 4.
     layout, out_layout : str
@@ -152,14 +153,16 @@ def conv2d_NCHWc_winograd(
         The rows and columns of tiles are rounded up to multiples of these.
     """
     n, _, height, width, _ = dims(data.shape)
-    reach, _, oc_chunk, kernel_ic, _, oc_block = dims(kernel.shape)
+    groups, reach, _, kernel_ic, _, group = dims(kernel.shape)
+    oc_block = block_size(out_layout)
     check_tile(tile_size, (WINDOW, WINDOW))
     if reach != tile_size + WINDOW - 1 or kernel_ic != dims(data.shape)[1]:
         raise ValueError(
             f"conv2d_NCHWc_winograd: kernel {dims(kernel.shape)} does not fit {layout}"
         )
-    if block_size(out_layout) not in (0, oc_block):
-        raise ValueError(f"conv2d_NCHWc_winograd: blocks of {oc_block} are not {out_layout}")
+    if oc_block == 0 or group % oc_block != 0:
+        raise ValueError(f"conv2d_NCHWc_winograd: groups of {group} are not blocks of {out_layout}")
+    oc_chunk = groups * (group // oc_block)
     top, left, bottom, right = get_pad_tuple_generic(padding, (WINDOW, WINDOW))
     oh, ow = height + top + bottom - WINDOW + 1, width + left + right - WINDOW + 1
     dtype = out_dtype or data.dtype
@@ -178,7 +181,7 @@ def conv2d_NCHWc_winograd(
         name="data_pad",
     )  # fmt: skip
     tiles = _transformed_data(source, rows, columns, tile_size, dtype)
-    products = _products(tiles, kernel, dtype)
+    products = _products(tiles, kernel, oc_chunk, dtype)
     result = _transformed_products(products, tile_size)
 
     def element(b: Any, oco: Any, y: Any, x: Any, oci: Any) -> Any:
@@ -223,8 +226,8 @@ def conv2d_winograd_nchw_without_weight_transform(
         (*dims(data.shape), 1), lambda n, c, y, x, _: data(n, c, y, x), tag="injective"
     )
     kernel = te.compute(
-        (reach, reach, out_channels, channels, 1, 1),
-        lambda eps, nu, o, i, *_: weight(eps, nu, o, i),
+        (out_channels, reach, reach, channels, 1, 1),
+        lambda o, eps, nu, i, *_: weight(eps, nu, o, i),
         tag="injective",
     )
     found = conv2d_NCHWc_winograd(
@@ -252,16 +255,19 @@ def _transformed_data(source: te.Tensor, rows: int, columns: int, m: int, dtype:
     return te.compute(shape, _along_second(half, reach, input_line, m), name="data_transform")
 
 
-def _products(tiles: te.Tensor, kernel: te.Tensor, dtype: str) -> te.Tensor:
+def _products(tiles: te.Tensor, kernel: te.Tensor, oc_chunk: int, dtype: str) -> te.Tensor:
     """The matrix products over the channels, one for each place of a tile."""
     reach, _, n, ic_chunk, rows, columns, ic_block = dims(tiles.shape)
-    oc_chunk, oc_block = dims(kernel.shape)[2], dims(kernel.shape)[5]
+    groups, group = dims(kernel.shape)[0], dims(kernel.shape)[5]
+    in_group = oc_chunk // groups
+    oc_block = group // in_group
     ico = te.reduce_axis((0, ic_chunk), name="ic_outer")
     ici = te.reduce_axis((0, ic_block), name="ic_inner")
 
     def element(eps: Any, nu: Any, b: Any, c: Any, ty: Any, tx: Any, ci: Any) -> Any:
         value = tiles(eps, nu, b, ico.var, ty, tx, ici.var)
-        weight = _as(kernel(eps, nu, c, ico.var, ici.var, ci), dtype)
+        oc, place = tir.indexdiv(c, in_group), tir.indexmod(c, in_group) * oc_block + ci
+        weight = _as(kernel(oc, eps, nu, ico.var, ici.var, place), dtype)
         return te.sum(value * weight, axis=[ico, ici])
 
     shape = (reach, reach, n, oc_chunk, rows, columns, oc_block)

@@ -27,9 +27,9 @@ from tvm.target.cpu import CpuInfo
 from ...generic.schedules import as_outputs
 from ...utils import dims, divisors, operations_above
 from ...x86.common import fuse_and_parallel, processor
-from .winograd import KERNEL_MATRICES
+from .winograd import KERNEL_MATRICES, WINDOW
 from .winograd import conv2d_NCHWc_winograd as compute_winograd
-from .x86 import inline_around, schedule_padding, vectorize_block
+from .x86 import inline_around, prefetch_weights, schedule_padding, vectorize_block
 
 # fewer channels than these do not pay for the transforms
 MIN_CHANNELS = 16
@@ -39,6 +39,12 @@ PLAIN_CYCLES = 0.52
 LINE_CYCLES = {2: 40, 4: 110}
 # that come from memory in one cycle
 MEMORY_BYTES = 8
+# that come from the second or third cache in one cycle
+SHARED_BYTES = 24
+# groups in registers, of those that multiply fastest, for which blocks are tried
+MOST_TILES = 24
+# of a load beside multiplications
+LOAD_CYCLES = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,57 +59,137 @@ class WinogradConfig:
     is_split_by_tiles: bool  # threads take blocks of tiles, else blocks of output channels
 
 
+@dataclass(frozen=True, slots=True)
+class WinogradShape:
+    """What the grouping of tiles depends on."""
+
+    tile: int
+    batch: int
+    grid: tuple[int, int]  # rows and columns of tiles
+    chunks: tuple[int, int]  # blocks of input and of output channels
+    blocks: tuple[int, int]  # their sizes
+    dtype: str = "float32"
+
+    @property
+    def places(self) -> int:
+        """Values of a tile's data."""
+        return (self.tile + WINDOW - 1) ** 2
+
+    @property
+    def weight_bytes(self) -> int:
+        return self.places * self._column_bytes * self.chunks[1] * self.blocks[1]
+
+    @property
+    def data_bytes(self) -> int:
+        """Of the transformed data of one tile."""
+        return self.places * self._column_bytes
+
+    def product_bytes(self, group: int) -> int:
+        """Of the products of one tile and a group of blocks of output channels."""
+        return self.places * group * self.blocks[1] * as_dtype(self.dtype).bits // 8
+
+    @property
+    def _column_bytes(self) -> int:
+        return self.chunks[0] * self.blocks[0] * as_dtype(self.dtype).bits // 8
+
+
 def choose_winograd(
-    grid: tuple[int, int],
-    batch: int,
-    chunks: tuple[int, int],
-    blocks: tuple[int, int],
-    reach: int,
-    dtype: str,
+    shape: WinogradShape,
     info: CpuInfo,
+    channel_blocks: int | None = None,
+    is_rounded: bool = False,
 ) -> tuple[WinogradConfig, float]:
     """The grouping that takes the fewest cycles for the products, and those cycles.
 
     Parameters
     ----------
-    grid : tuple of int
-        Rows and columns of tiles.
-    chunks, blocks : tuple of int
-        The number and size of the blocks of input and of output channels.
-    reach : int
-        The extent of a tile's data.
+    shape : WinogradShape
+        The convolution.
+    channel_blocks : int, optional
+        Blocks of output channels that the weights have side by side.
+    is_rounded : bool
+        The grid is final: groups have to divide it.
     """
-    vectors = max(blocks[1] * as_dtype(dtype).bits // info.vector_bits, 1)
-    best: tuple[float, int, int, int] | None = None
-    for group in [g for g in divisors(chunks[1]) if g * vectors <= 4]:
-        weights = group * vectors
-        most = (info.vector_registers - 1 - weights) // weights
-        for columns in range(1, min(grid[1], most) + 1):
-            for rows in range(1, min(grid[0], most // columns) + 1):
-                area = _rounded(grid[0], rows) * _rounded(grid[1], columns)
-                held = rows * columns
-                # two multiplications a cycle; chains of four cycles; two loads a cycle
-                loads = (weights + held) / 2
-                cycles = max(weights * held / 2, 4.0, loads) / held * area * chunks[1] / group
-                cycles *= 1 + 0.1 * (1 / held + 1 / weights)
-                if best is None or cycles < best[0]:
-                    best = cycles, group, rows, columns
-    assert best is not None
-    cycles, group, rows, columns = best
-    size = as_dtype(dtype).bits // 8
-    for_tile = reach * reach * size * chunks[0] * blocks[0]
-    room = max(info.l2 // 2 // (for_tile * rows * columns), 1)
-    across, down = -(-grid[1] // columns), -(-grid[0] // rows)
-    block_columns = max([d for d in divisors(across) if d <= room])
-    down_room = room // block_columns if block_columns == across else 1
-    block_rows = max([d for d in divisors(down) if d <= max(down_room, 1)])
-    places = batch * (across // block_columns) * (down // block_rows)
-    while places % info.cores and places < 4 * info.cores and block_rows > 1:
-        block_rows = max([d for d in divisors(block_rows) if d < block_rows])
-        places = batch * (across // block_columns) * (down // block_rows)
-    by_tiles = places % info.cores == 0 or places >= 4 * info.cores
-    config = WinogradConfig(group, rows, columns, block_rows, block_columns, by_tiles)
-    return config, cycles * batch * reach * reach * chunks[0] * blocks[0]
+    vectors = max(shape.blocks[1] * as_dtype(shape.dtype).bits // info.vector_bits, 1)
+    groups = [g for g in divisors(shape.chunks[1]) if g * vectors <= 4] or [1]
+    found = [
+        (_product_cycles(shape, group, vectors, rows, columns, info), group, rows, columns)
+        for group in ([channel_blocks] if channel_blocks else groups)
+        for rows, columns in _register_tiles(shape.grid, group * vectors, info)
+        if not is_rounded or (shape.grid[0] % rows == 0 and shape.grid[1] % columns == 0)
+    ]
+    options = [
+        _with_blocks(shape, cycles, (group, rows, columns), by_tiles, info)
+        for cycles, group, rows, columns in sorted(found)[:MOST_TILES]
+        for by_tiles in (False, True)
+    ]
+    cycles, config = min(options, key=lambda option: option[0])
+    return config, cycles
+
+
+def _with_blocks(
+    shape: WinogradShape,
+    cycles: float,
+    registers: tuple[int, int, int],
+    by_tiles: bool,
+    info: CpuInfo,
+) -> tuple[float, WinogradConfig]:
+    """The blocks that fit the second cache, and all cycles with uneven shares and traffic."""
+    group, rows, columns = registers
+    down, across = -(-shape.grid[0] // rows), -(-shape.grid[1] // columns)
+    held = shape.product_bytes(group) + shape.data_bytes * by_tiles
+    block = _block_of(down, across, info.l2 // 2 // (held * rows * columns))
+    places = shape.batch * (down // block[0]) * (across // block[1])
+    units = places if by_tiles else places * (shape.chunks[1] // group)
+    tiles = places * rows * columns * block[0] * block[1]
+    moved = _moved_bytes(shape, group, places, tiles, by_tiles, info)
+    uneven = -(-units // info.cores) * info.cores / units
+    config = WinogradConfig(*registers, *block, by_tiles)
+    return cycles * uneven + moved / SHARED_BYTES, config
+
+
+def _register_tiles(grid: tuple[int, int], weights: int, info: CpuInfo) -> list[tuple[int, int]]:
+    """Rows and columns of tiles whose products fit the registers, some left for the operands."""
+    most = max((info.vector_registers * 7 // 8 - weights) // weights, 1)
+    return [
+        (rows, columns)
+        for columns in range(1, min(grid[1], most) + 1)
+        for rows in range(1, min(grid[0], most // columns) + 1)
+    ]
+
+
+def _product_cycles(
+    shape: WinogradShape, group: int, vectors: int, rows: int, columns: int, info: CpuInfo
+) -> float:
+    """Cycles of all products: two multiplications a cycle, chains of four, loads that collide."""
+    weights, held = group * vectors, rows * columns
+    area = _rounded(shape.grid[0], rows) * _rounded(shape.grid[1], columns)
+    depth = shape.chunks[0] * shape.blocks[0]
+    step = max(weights * held / 2, 4.0, LOAD_CYCLES * (weights + held))
+    if depth * weights * info.vector_bits // 8 > info.l1d * 3 // 4:
+        step = max(step, weights * info.vector_bits / 8 / SHARED_BYTES)
+    step *= 1 + 0.1 * (1 / held + 1 / weights)
+    return step * area / held * shape.chunks[1] / group * shape.batch * shape.places * depth
+
+
+def _block_of(down: int, across: int, room: int) -> tuple[int, int]:
+    """Rows and columns of groups of tiles that fit a cache, whole rows first."""
+    columns = max([d for d in divisors(across) if d <= max(room, 1)])
+    left = room // columns if columns == across else 1
+    return max([d for d in divisors(down) if d <= max(left, 1)]), columns
+
+
+def _moved_bytes(
+    shape: WinogradShape, group: int, places: int, tiles: int, by_tiles: bool, info: CpuInfo
+) -> int:
+    """Bytes that pass between the second cache and what is behind it."""
+    groups = shape.chunks[1] // group
+    if by_tiles:
+        return shape.weight_bytes * (places if shape.weight_bytes > info.l2 // 2 else 1)
+    data = tiles * shape.data_bytes
+    again = shape.weight_bytes // groups > info.l2 // 2
+    weights = shape.weight_bytes * (places if again else 1)
+    return weights + data * (2 + groups if data > info.l2 // 2 else 1)
 
 
 def winograd_tile(
@@ -113,8 +199,9 @@ def winograd_tile(
     blocks: tuple[int, int],
     dtype: str,
     target: Target | None = None,
-) -> int:
-    """The tile of the fastest Winograd convolution of 3x3 windows; 0 if the plain one is faster.
+) -> tuple[int, int] | None:
+    """The tile of the fastest Winograd convolution of 3x3 windows and the output channels whose
+    weights lie side by side; None if the plain convolution is faster.
 
     Parameters
     ----------
@@ -129,21 +216,21 @@ def winograd_tile(
     batch, channels, height, width = data_shape
     out = (height + padding[0] + padding[2] - 2, width + padding[1] + padding[3] - 2)
     if as_dtype(dtype) != "float32" or min(out) < 2 or min(channels, out_channels) < MIN_CHANNELS:
-        return 0
-    size, lanes = as_dtype(dtype).bits // 8, info.fp32_lanes
+        return None
+    lanes = info.fp32_lanes
     chunks = (channels // blocks[0], out_channels // blocks[1])
-    places = batch * out[0] * out[1] * channels * 9 * out_channels
-    weights = channels * out_channels * size
-    best, best_cycles = 0, _total(places / lanes * PLAIN_CYCLES, weights * 9, info)
+    weights = channels * out_channels * 9
+    plain = batch * out[0] * out[1] * weights / lanes * PLAIN_CYCLES
+    best, best_cycles = None, _total(plain, 4 * weights, info)
     for m in KERNEL_MATRICES:
         grid = (-(-out[0] // m), -(-out[1] // m))
-        _, cycles = choose_winograd(grid, batch, chunks, blocks, m + 2, dtype, info)
-        tiles = batch * grid[0] * grid[1]
+        shape = WinogradShape(m, batch, grid, chunks, blocks)
+        config, cycles = choose_winograd(shape, info)
         vectors = channels / min(blocks[0], lanes) + out_channels / min(blocks[1], lanes)
-        cycles += tiles * vectors * LINE_CYCLES[m]
-        total = _total(cycles, weights * (m + 2) ** 2, info)
+        cycles += batch * grid[0] * grid[1] * vectors * LINE_CYCLES[m]
+        total = _total(cycles, shape.weight_bytes, info)
         if total < best_cycles:
-            best, best_cycles = m, total
+            best, best_cycles = (m, config.channel_blocks * blocks[1]), total
     return best
 
 
@@ -164,7 +251,7 @@ def conv2d_NCHWc_winograd(
 ) -> te.Tensor:
     """Winograd's convolution, its grid of tiles rounded up to whole groups in registers."""
     args = (data, kernel, padding, tile_size, layout, out_layout, out_dtype)
-    config = _grouping(_parts(compute_winograd(*args).op), processor())
+    config = _grouping(_parts(compute_winograd(*args).op), processor(), is_rounded=False)
     return compute_winograd(*args, grid_step=(config.rows, config.columns))
 
 
@@ -185,7 +272,7 @@ def schedule_conv2d_NCHWc_winograd(outs: te.Tensor | Sequence[te.Tensor]) -> te.
     if final.op is not anchor:
         s[anchor].compute_inline()
     info = processor()
-    config = _grouping(parts, info)
+    config = _grouping(parts, info, is_rounded=True)
     m = int(anchor.attrs["tile_size"])
     b, co, y, x, ci = s[final].op.axis
     co, co_inner = s[final].split(co, factor=config.channel_blocks)
@@ -204,6 +291,7 @@ def schedule_conv2d_NCHWc_winograd(outs: te.Tensor | Sequence[te.Tensor]) -> te.
         s[final].unroll(axis)
     vectorize_block(s, final, ci, info)
     for stage in (parts.inverse, parts.product_lines):
+        s[stage].set_scope("local")
         s[stage].compute_at(s[final], tx)
         _unroll_lines(s, stage, info)
     _schedule_products(s, parts.products, config, info).compute_at(s[final], co)
@@ -230,12 +318,20 @@ def _parts(anchor: te.tensor.Operation) -> _Parts:
     return _Parts(*found)
 
 
-def _grouping(parts: _Parts, info: CpuInfo) -> WinogradConfig:
+def _grouping(parts: _Parts, info: CpuInfo, is_rounded: bool) -> WinogradConfig:
     reach, _, batch, ic_chunk, rows, columns, ic_block = dims(parts.tiles.shape)
     oc_chunk, oc_block = dims(parts.products.shape)[3], dims(parts.products.shape)[6]
-    chunks, blocks = (ic_chunk, oc_chunk), (ic_block, oc_block)
-    dtype = parts.products.dtype
-    return choose_winograd((rows, columns), batch, chunks, blocks, reach, dtype, info)[0]
+    shape = WinogradShape(
+        reach - WINDOW + 1,
+        batch,
+        (rows, columns),
+        (ic_chunk, oc_chunk),
+        (ic_block, oc_block),
+        parts.products.dtype,
+    )
+    kernel = parts.products.op.input_tensors[1]
+    group = dims(kernel.shape)[5] // oc_block
+    return choose_winograd(shape, info, group, is_rounded)[0]
 
 
 def _unroll_lines(s: te.Schedule, stage: te.Tensor, info: CpuInfo) -> None:
@@ -265,6 +361,7 @@ def _schedule_products(
     for axis in (co, ty, tx):
         s[acc].unroll(axis)
     vectorize_block(s, acc, ci, info)
+    prefetch_weights(s, acc, ici, info)
     return stage
 
 
@@ -274,6 +371,7 @@ def _schedule_tiles(s: te.Schedule, parts: _Parts, config: WinogradConfig, info:
     if not config.is_split_by_tiles:
         c = fuse_and_parallel(s, parts.tiles, [b, c], 1 << 30)
     _unroll_lines(s, parts.tiles, info)
+    s[parts.tile_lines].set_scope("local")
     s[parts.tile_lines].compute_at(s[parts.tiles], tx)
     _unroll_lines(s, parts.tile_lines, info)
     schedule_padding(s, parts.source, (parts.tiles, c))

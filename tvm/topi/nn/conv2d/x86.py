@@ -24,6 +24,9 @@ from ...tag import is_injective
 from ...utils import dims, divisors, largest_divisor, operations_above, prod
 from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes
 
+# how far ahead of their use weights are asked for
+PREFETCH_BYTES = 8192
+
 
 @dataclass(frozen=True, slots=True)
 class Conv2dConfig:
@@ -117,7 +120,8 @@ def schedule_conv2d_NCHWc(
     inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis])
     tile = config or choose_conv2d(oc_chunk, rows, columns, vectors, inner, info)
     schedule_padding(s, anchor.input_tensors[0], None)
-    acc = s.cache_write(conv, "global") if output.op is anchor else conv
+    acc = s.cache_write(conv, "local") if output.op is anchor else conv
+    s[acc].set_scope("local")
     final = s.outputs[0].output(0) if output.op is anchor else output
     batch, co, y, x, ci = s[final].op.axis
     co_outer, co_inner = s[final].split(co, factor=tile.channel_blocks)
@@ -135,6 +139,7 @@ def schedule_conv2d_NCHWc(
     for axis in (y, co, x):
         s[acc].unroll(axis)
     vectorize_block(s, acc, ci, info)
+    prefetch_weights(s, acc, ici, info)
     return s
 
 
@@ -169,6 +174,15 @@ def schedule_padding(
     if lanes > 1:
         _, inner = s[data].split(inner, factor=lanes)
         s[data].vectorize(inner)
+
+
+def prefetch_weights(s: te.Schedule, acc: te.Tensor, channel: tir.IterVar, info: CpuInfo) -> None:
+    """Ask for the weights of later input channels where all of them do not stay in a cache."""
+    weights = s[acc].op.input_tensors[1]
+    size = as_dtype(weights.dtype).bits // 8
+    shape = dims(weights.shape)
+    if prod(shape) * size > info.l2 // 2:
+        s[acc].prefetch(weights, channel, PREFETCH_BYTES // (shape[-1] * size))
 
 
 def vectorize_block(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, info: CpuInfo) -> None:

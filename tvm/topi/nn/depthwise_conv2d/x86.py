@@ -53,7 +53,8 @@ def schedule_depthwise_conv2d_NCHWc(
         return s
     window = [dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis]
     tile = config or choose_depthwise(columns, window[0] * window[1], info)
-    acc = s.cache_write(conv, "global") if output.op is anchor else conv
+    acc = s.cache_write(conv, "local") if output.op is anchor else conv
+    s[acc].set_scope("local")
     final = s.outputs[0].output(0) if output.op is anchor else output
     batch, co, y, x, ci = s[final].op.axis
     x_outer, x_inner = s[final].split(x, factor=tile.columns)

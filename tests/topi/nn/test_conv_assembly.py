@@ -1,0 +1,67 @@
+"""The inner loops of convolutions: multiplications on registers, nothing on the stack."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tvm
+from tvm import te, topi
+from tvm.topi.x86.conv2d import conv2d_NCHWc_winograd
+
+# a loop without another one in it: its label, its body, the jump back
+LOOP = re.compile(r"^(\.L\w+):(?:(?!^\.L)[\s\S])*?^\s+j\w+\s+\1$", re.MULTILINE)
+
+
+def _inner_loops(outputs: list[te.Tensor], schedule: object, target: str) -> list[str]:
+    """The innermost loops that multiply and add."""
+    with tvm.target.Target(target):
+        s = schedule([outputs[-1]])  # type: ignore[operator]
+        text = tvm.build(s, outputs, target).get_source("asm")
+    return [loop[0] for loop in LOOP.finditer(text) if loop[0].count("vfmadd") >= 8]
+
+
+def _blocked(channels: int, out_channels: int, size: int, lanes: int) -> list[te.Tensor]:
+    data = te.placeholder((1, channels // lanes, size, size, lanes))
+    weight = te.placeholder((out_channels // lanes, channels // lanes, 3, 3, lanes, lanes))
+    layout = f"NCHW{lanes}c"
+    out = topi.nn.relu(topi.nn.conv2d_NCHWc(data, weight, 1, 1, 1, layout, layout))
+    return [data, weight, out]
+
+
+@pytest.mark.parametrize("target, lanes", [("llvm -mcpu=x86-64-v4", 16), ("llvm -mcpu=haswell", 8)])
+@pytest.mark.parametrize(
+    "channels, out_channels, size", [(64, 64, 56), (512, 512, 7), (512, 64, 14)]
+)
+def test_plain_convolution_keeps_its_sums_in_registers(
+    channels: int, out_channels: int, size: int, target: str, lanes: int
+) -> None:
+    tensors = _blocked(channels, out_channels, size, lanes)
+    loops = _inner_loops(tensors, topi.x86.schedule_conv2d_NCHWc, target)
+    assert loops
+    for loop in loops:
+        _assert_on_registers(loop)
+
+
+@pytest.mark.parametrize("channels, size, tile", [(64, 56, 4), (128, 28, 4), (256, 14, 2)])
+def test_winograd_convolution_keeps_its_sums_in_registers(
+    channels: int, size: int, tile: int
+) -> None:
+    target = "llvm -mcpu=x86-64-v4"
+    chunks = channels // 16
+    data = te.placeholder((1, chunks, size, size, 16))
+    weight = te.placeholder((chunks // 2, tile + 2, tile + 2, chunks, 16, 32))
+    with tvm.target.Target(target):
+        out = conv2d_NCHWc_winograd(data, weight, 1, tile, "NCHW16c", "NCHW16c")
+    schedule = topi.x86.schedule_conv2d_NCHWc_winograd
+    loops = _inner_loops([data, weight, topi.nn.relu(out)], schedule, target)
+    products = [loop for loop in loops if "{1to16}" in loop or "vbroadcastss" in loop]
+    assert products
+    for loop in products:
+        _assert_on_registers(loop)
+
+
+def _assert_on_registers(loop: str) -> None:
+    assert "(%rsp" not in loop
+    assert not re.search(r"vmovu?a?ps\s+%[zy]mm\d+, .*\(", loop), "sums are stored in the loop"
