@@ -18,6 +18,7 @@ from .cases import Case, binary_cases, moving_cases, reduce_cases, unary_cases
 from .finding_cases import finding_cases
 from .gradient_cases import gradient_cases
 from .image_cases import image_cases
+from .mark_cases import mark_cases
 from .nn_cases import nn_cases
 from .qnn_cases import qnn_cases
 from .random_cases import random_cases
@@ -32,6 +33,7 @@ CASES = [
     *qnn_cases(),
     *vision_cases(), *random_cases(), *finding_cases(),
     *gradient_cases(),
+    *vision_cases(), *random_cases(), *finding_cases(), *mark_cases(),
 ]  # fmt: skip
 
 # reached through others: the blocked forms through AlterOpLayout

@@ -4,6 +4,7 @@ from tvm.ir.op import Op
 
 from . import (
     algorithm,
+    annotation,
     dyn,
     gradients,
     image,
@@ -19,6 +20,7 @@ from . import (
     vm,
 )
 from .algorithm import argsort, searchsorted, sort, topk
+from .marks import debug
 from .op import (
     OpPattern,
     get,

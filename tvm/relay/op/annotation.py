@@ -1,4 +1,4 @@
-"""Marks on values that enter and leave regions for an external compiler."""
+"""Marks on values: hints, places, and where regions for an external compiler begin and end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,28 @@ from tvm.ir.op import register_op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
+from .marks import (
+    bitpack_end,
+    bitpack_start,
+    cast_hint,
+    checkpoint,
+    function_on_device,
+    on_device,
+    stop_fusion,
+)
 from .registry import OpPattern, Precision
+
+__all__ = [
+    "bitpack_end",
+    "bitpack_start",
+    "cast_hint",
+    "checkpoint",
+    "compiler_begin",
+    "compiler_end",
+    "function_on_device",
+    "on_device",
+    "stop_fusion",
+]
 
 
 class CompilerAttrs(Attrs, key="relay.attrs.CompilerAttrs"):

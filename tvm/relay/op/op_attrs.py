@@ -37,6 +37,7 @@ from .joining import (
     StackAttrs,
     TileAttrs,
 )
+from .marks import CastHintAttrs, DebugAttrs, DeviceCopyAttrs, OnDeviceAttrs
 from .nn.activation import (
     BiasAddAttrs,
     DropoutAttrs,
@@ -136,6 +137,10 @@ from .vision import (
 )
 
 __all__ = [
+    "CastHintAttrs",
+    "DebugAttrs",
+    "DeviceCopyAttrs",
+    "OnDeviceAttrs",
     "UniqueAttrs",
     "DFTAttrs",
     "STFTAttrs",

@@ -41,6 +41,7 @@ from .joining import (
     concatenate,
     stack,
 )
+from .marks import device_copy
 from .setting import einsum
 from .unary import (
     abs,
@@ -85,6 +86,7 @@ from .unary import (
 )
 
 __all__ = [
+    "device_copy",
     "fast_erf",
     "fast_tanh",
     "fast_exp",

@@ -1,0 +1,33 @@
+"""Cases of operators that change no value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tvm
+from tvm import relay
+
+from .cases import Case, floats
+
+_HINTS = ("stop_fusion", "checkpoint", "bitpack_start", "bitpack_end")
+
+
+def mark_cases() -> list[Case]:
+    marks = relay.annotation
+    builds: list[tuple[str, Any]] = [
+        *[(f"annotation.{name}", getattr(marks, name)) for name in _HINTS],
+        ("annotation.cast_hint", lambda a: marks.cast_hint(a, "int8")),
+        ("on_device", lambda a: marks.on_device(a, tvm.cpu())),
+        ("device_copy", lambda a: relay.device_copy(a, tvm.cpu(0), "cpu")),
+        ("debug", relay.debug),
+    ]
+    return [
+        Case(name, lambda a, f=build: relay.add(f(relay.exp(a)), a), (floats(2, 3),), _expected)
+        for name, build in builds
+    ]
+
+
+def _expected(a: Any) -> Any:
+    return np.exp(a) + a
