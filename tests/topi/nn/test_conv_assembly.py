@@ -13,6 +13,9 @@ from tvm.topi.x86.conv2d import conv2d_NCHWc_winograd
 # a loop without another one in it: its label, its body, the jump back
 LOOP = re.compile(r"^(\.L\w+):(?:(?!^\.L)[\s\S])*?^\s+j\w+\s+\1$", re.MULTILINE)
 
+# one value of the data in all lanes; constants of the transforms lie beside the code
+SPREAD = re.compile(r"vbroadcastss\s+\S*\(%r(?!ip|sp)|\(%r(?!ip|sp)[^)]*\)\{1to16\}")
+
 
 def _inner_loops(outputs: list[te.Tensor], schedule: object, target: str) -> list[str]:
     """The innermost loops that multiply and add."""
@@ -56,7 +59,7 @@ def test_winograd_convolution_keeps_its_sums_in_registers(
         out = conv2d_NCHWc_winograd(data, weight, 1, tile, "NCHW16c", "NCHW16c")
     schedule = topi.x86.schedule_conv2d_NCHWc_winograd
     loops = _inner_loops([data, weight, topi.nn.relu(out)], schedule, target)
-    products = [loop for loop in loops if "{1to16}" in loop or "vbroadcastss" in loop]
+    products = [loop for loop in loops if SPREAD.search(loop)]
     assert products
     for loop in products:
         _assert_on_registers(loop)
