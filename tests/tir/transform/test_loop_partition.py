@@ -6,7 +6,7 @@ import pytest
 from tvm import tir
 from tvm.ir.transform import PassContext
 from tvm.tir.interp import interpret
-from tvm.tir.stmt import Allocate, DeclBuffer, For, IfThenElse, SeqStmt, Stmt
+from tvm.tir.stmt import Allocate, AttrStmt, DeclBuffer, For, IfThenElse, SeqStmt, Stmt
 from tvm.tir.transform import LoopPartition, Simplify
 from tvm.tir.verify import Stage, problems
 
@@ -123,3 +123,45 @@ def test_partition_obeys_the_hint_of_a_pragma() -> None:
     before, after = partitioned(lambda i, j: i * 4 + j >= 5, hint=True)
     assert isinstance(after.body, tir.SeqStmt) and "pragma" not in str(after)
     assert_same_results(before, after, 16, 16)
+
+
+def test_partition_leaves_loops_whose_inner_loops_end_where_they_say() -> None:
+    n = tir.Var("n")
+
+    def body(i: tir.Var) -> Stmt:
+        def inner(j: tir.Var) -> Stmt:
+            return IfThenElse(tir.likely(i + j < n), store(B, i, A[j]))
+
+        return loop(i % 3 + 1, inner, name="j")
+
+    before = function([A, B, n], loop(n, body))
+    result = apply(LoopPartition(), before)
+    assert problems(result, Stage.FLAT) == []
+    assert isinstance(result.body, For)
+
+
+def test_partition_leaves_conditions_on_threads_inside() -> None:
+    n = tir.Var("n")
+    thread = tir.IterVar((0, 4), tir.Var("v"), tir.IterVar.ThreadIndex, "vthread")
+
+    def body(i: tir.Var) -> Stmt:
+        at = i * 4 + thread.var
+        part = IfThenElse(tir.likely(at < n), store(B, at, A[at]))
+        return AttrStmt(thread, "virtual_thread", tir.const(4), part)
+
+    before = function([A, B, n], loop((n + 3) // 4, body))
+    assert_unchanged(LoopPartition(), before)
+
+
+def test_parts_at_the_edges_are_not_split_on() -> None:
+    n = tir.Var("n")
+
+    def body(i: tir.Var) -> Stmt:
+        def inner(j: tir.Var) -> Stmt:
+            both = tir.all(i * 2 + 1 < n, j * 2 + 1 < n)
+            return IfThenElse(tir.likely(both), store(B, i, A[j]))
+
+        return loop((n + 1) // 2, inner, name="j")
+
+    result = apply(LoopPartition(), function([A, B, n], loop((n + 1) // 2, body)))
+    assert repr(result).count("for ") <= 6

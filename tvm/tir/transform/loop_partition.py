@@ -21,9 +21,9 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.pass_context import unsupported_option
 from tvm.ir.visitor import Rewriter, Visitor
 from tvm.tir import op
-from tvm.tir.expr import GE, GT, LE, LT, And, Call, IntImm, IterVar, Range, Var, const
+from tvm.tir.expr import GE, GT, LE, LT, And, Call, IntImm, IterVar, Let, Range, Var, const
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import AttrStmt, BufferStore, For, ForKind, Stmt, seq
+from tvm.tir.stmt import AttrStmt, BufferStore, For, ForKind, LetStmt, Stmt, seq
 from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform.common import (
     LIKELY,
@@ -72,10 +72,24 @@ class ConditionFinder(Visitor):
     def __init__(self) -> None:
         self.conditions: list[PrimExpr] = []
         self.inner: dict[Var, For] = {}
+        self.defined: dict[Var, None] = {}  # by other statements inside
 
     def visit_for(self, loop: For) -> None:
         self.inner[loop.loop_var] = loop
         self.visit(loop.body)
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> None:
+        if isinstance(attr.node, IterVar):
+            self.defined[attr.node.var] = None
+        self.visit(attr.body)
+
+    def visit_let_stmt(self, stmt: LetStmt) -> None:
+        self.defined[stmt.var] = None
+        self.visit_children(stmt)
+
+    def visit_let(self, let: Let) -> None:
+        self.defined[let.var] = None
+        self.visit_children(let)
 
     def visit_call(self, call: Call) -> None:
         if call.op is LIKELY:
@@ -100,21 +114,31 @@ class ConditionRemover(Rewriter):
 
 
 class LoopPartitioner(DefinitionSeparator):
-    """Splits loops from the outside in; the parts are looked into as well."""
+    """Splits loops from the outside in, and those of the main part as well.
+
+    The parts at the edges keep their conditions: splitting on would triple the code at each level.
+    """
 
     def __init__(self, config: LoopPartitionConfig, defined: tuple[Var, ...]) -> None:
         super().__init__(defined)
         self.config = config
         self.analyzer = Analyzer()
         self.hinted: dict[Var, None] = {}
+        self.in_edge = False
 
     def visit_for(self, loop: For) -> Stmt:
-        if self._is_candidate(loop) and (bounds := self._always_true(loop)):
+        if not self.in_edge and self._is_candidate(loop) and (bounds := self._always_true(loop)):
             parts = self._split(loop, bounds)
             if parts is not None:
-                return seq([super(LoopPartitioner, self).visit_for(part) for part in parts])
+                return seq([self._visit_part(part, is_edge) for part, is_edge in parts])
         self.analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent), True)
         return super().visit_for(loop)
+
+    def _visit_part(self, part: For, is_edge: bool) -> Stmt:
+        self.in_edge = is_edge
+        new: Stmt = super().visit_for(part)
+        self.in_edge = False
+        return new
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         if attr.attr_key != HINT:
@@ -137,25 +161,25 @@ class LoopPartitioner(DefinitionSeparator):
         finder.visit(loop.body)
         found = []
         for condition in finder.conditions:
-            interval = self._interval(condition, loop, finder.inner)
+            interval = self._interval(condition, loop, finder)
             if interval is not None:
                 found.append((condition, interval))
         return found
 
-    def _interval(self, condition: PrimExpr, loop: For, inner: dict[Var, For]) -> Interval | None:
+    def _interval(self, condition: PrimExpr, loop: For, body: ConditionFinder) -> Interval | None:
         """The values of the loop variable for which a condition holds, whatever the loops inside do."""
         if isinstance(condition, And):
-            left = self._interval(condition.a, loop, inner)
-            right = self._interval(condition.b, loop, inner)
+            left = self._interval(condition.a, loop, body)
+            right = self._interval(condition.b, loop, body)
             return None if left is None or right is None else left.intersect(right)
         if isinstance(condition, (GT, GE)):
             swapped = LT if isinstance(condition, GT) else LE
             condition = swapped(condition.b, condition.a)
         if not isinstance(condition, (LT, LE)):
             return None
-        return self._comparison(condition, loop, inner)
+        return self._comparison(condition, loop, body)
 
-    def _comparison(self, condition: LT | LE, loop: For, inner: dict[Var, For]) -> Interval | None:
+    def _comparison(self, condition: LT | LE, loop: For, body: ConditionFinder) -> Interval | None:
         """``a < b`` with its least slack inside: b - a = rest - c*var, so var < ceil(rest / c); with a
         growing slack, b - a = rest + c*var, so var > floor(-rest / c)."""
         var = loop.loop_var
@@ -164,12 +188,14 @@ class LoopPartitioner(DefinitionSeparator):
         if not isinstance(step, IntImm) or step.value == 0:
             return None
         rest: PrimExpr = substitute(slack, {var: const(0, var.dtype)})
-        for inner_var, inner_loop in reversed(list(inner.items())):
+        for inner_var, inner_loop in reversed(list(body.inner.items())):
             worst = self._least_over(rest, inner_var, inner_loop)
             if worst is None:
                 return None
             rest = worst
-        if any([name in inner for name in variables_of(rest)]):
+        # the ends of loops inside may depend on this one, and on each other
+        unknown = {var, *body.inner, *body.defined}
+        if any([name in unknown for name in variables_of(rest)]):
             return None
         if isinstance(condition, LE):
             rest = rest + 1
@@ -190,8 +216,11 @@ class LoopPartitioner(DefinitionSeparator):
         at = loop.min if step.value >= 0 else loop.min + loop.extent - 1
         return self.analyzer.simplify(substitute(e, {var: at}))
 
-    def _split(self, loop: For, bounds: list[tuple[PrimExpr, Interval]]) -> list[For] | None:
-        """The part before all conditions hold, the part where they do, and the part behind."""
+    def _split(
+        self, loop: For, bounds: list[tuple[PrimExpr, Interval]]
+    ) -> list[tuple[For, bool]] | None:
+        """The part before all conditions hold, the part where they do, and the part behind; which
+        of them are edges."""
         stop = loop.min + loop.extent
         begin, end = loop.min, stop
         for _, interval in bounds:
@@ -206,11 +235,11 @@ class LoopPartitioner(DefinitionSeparator):
             return None
         known = {id(condition): None for condition, _ in bounds}
         body = ConditionRemover(known).visit(loop.body)
-        parts = [self._part(loop, begin, end, body)]
+        parts = [(self._part(loop, begin, end, body), False)]
         if not self.analyzer.can_prove_equal(begin, loop.min):
-            parts.insert(0, self._part(loop, loop.min, begin, loop.body))
+            parts.insert(0, (self._part(loop, loop.min, begin, loop.body), True))
         if not self.analyzer.can_prove_equal(end, stop):
-            parts.append(self._part(loop, end, stop, loop.body))
+            parts.append((self._part(loop, end, stop, loop.body), True))
         return parts
 
     def _part(self, loop: For, begin: PrimExpr, end: PrimExpr, body: Stmt) -> For:
