@@ -272,3 +272,35 @@ def test_attaching_in_a_circle_is_refused() -> None:
     s[c].compute_at(s[b], b.op.axis[0])
     with pytest.raises(ScheduleError, match="compute_at requires stages without a cycle"):
         te.schedule.lower_schedule(s, [a, d])
+
+
+def test_threads_that_run_only_inside_are_provided_for() -> None:
+    a, b, c = chain(12)
+    s = te.create_schedule(c.op)
+    outer, inner = s[c].split(c.op.axis[0], factor=4)
+    s[c].bind(outer, te.thread_axis("threadIdx.y"))
+    s[c].bind(inner, te.thread_axis("threadIdx.x"))
+    s[b].compute_at(s[c], outer)
+    assert lowered(s, [a, c]) == expect("""
+        attr threadIdx.y thread_extent = 3
+          realize B[4] in local
+            for i in serial(4)
+              store B
+            attr threadIdx.x thread_extent = 4
+              store C
+    """)
+    x = np.arange(12, dtype="float32")
+    np.testing.assert_array_equal(run(s, [a, c], x)[0], x * 2 + 1)
+
+
+def test_threads_do_not_share_memory_of_their_own() -> None:
+    a, b, c = chain(12)
+    s = te.create_schedule(c.op)
+    s[b].set_scope("local")
+    s[b].bind(b.op.axis[0], te.thread_axis("threadIdx.x"))
+    with pytest.raises(ScheduleError) as error:
+        lowered(s, [a, c])
+    assert str(error.value).splitlines()[0] == (
+        "bind of i requires memory that threadIdx.x shares, as i runs over 12 elements, "
+        "got scope local"
+    )

@@ -144,14 +144,18 @@ def _effective_rank(stage: Stage, context: BoundContext) -> int:
     return StorageRank.SHARED if max(around) == 0 else StorageRank.LOCAL
 
 
-def _needs_relax(iv: IterVar, inside: bool, rank: int, context: BoundContext) -> bool:
+def _needs_relax(iv: IterVar, inside: bool, stage: Stage, rank: int, context: BoundContext) -> bool:
     """Whether the stage must provide for all iterations of a loop around its reader.
 
-    Those are the loops inside the attach point, and those over threads that share the storage.
+    Those are the loops inside the attach point, and those over threads that share the storage or
+    that do not run yet where the stage is computed.
     """
-    tag = context.threads.get(iv, iv).thread_tag
+    thread = context.threads.get(iv, iv)
+    tag = thread.thread_tag
     if not tag or tag == "pipeline":
         return inside
+    if inside and all(stage.thread_of(leaf) is not thread for leaf in stage.leaf_iter_vars):
+        return True
     if rank == StorageRank.WARP and tag == "threadIdx.x":
         return True
     return rank <= thread_rank(tag)
@@ -166,7 +170,7 @@ def _add_needs(
     around: list[IterVar] = []
     for iv in context.paths[consumer.op]:
         inside = inside and not _is_attach_point(stage, iv, context)
-        if _needs_relax(iv, inside, rank, context):
+        if _needs_relax(iv, inside, stage, rank, context):
             around.append(iv)
     relaxed: dict[Var, Interval] = {}
     for iv in reversed(around):  # outer loops first: the range of an inner one may depend on them
@@ -210,7 +214,7 @@ def _loop_sets(
         domain = context.ranges[iv]
         if is_one(domain.extent):
             sets[iv] = point(domain.min)
-        elif _needs_relax(iv, inside, rank, context):
+        elif _needs_relax(iv, inside, stage, rank, context):
             sets[iv] = from_range(domain)
         else:
             sets[iv] = point(context.threads.get(iv, iv).var)

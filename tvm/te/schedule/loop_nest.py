@@ -16,7 +16,7 @@ from tvm.tir.transform.simplify import KEEP_LOOPS
 
 from ..tensor import Tensor
 from .intervals import in_dtype
-from .message_passing import pass_up_index
+from .message_passing import descend_from, pass_up_index
 from .prefetch import prefetch_ahead
 from .relations import Ranges, Values, is_one, is_zero
 from .stage import Stage
@@ -224,5 +224,19 @@ def _thread_value(
         and storage_rank(stage.scope) > thread_rank(thread.thread_tag)
     )
     if own and storage_rank(stage.scope) != StorageRank.WARP:
+        _require_own_elements(stage, iv, thread, ranges)
         return const(0, dtype)
     return in_dtype(thread.var, dtype)
+
+
+def _require_own_elements(stage: Stage, iv: IterVar, thread: IterVar, ranges: Ranges) -> None:
+    """A thread with memory of its own has to compute all that is needed there."""
+    for root in stage.op.root_iter_vars():
+        extent = ranges[root].extent
+        if not is_one(extent) and (iv is root or iv in descend_from(stage, [root])):
+            raise ScheduleError(
+                f"bind of {iv.var.name} requires memory that {thread.thread_tag} shares, as "
+                f"{root.var.name} runs over {extent} elements, got scope {stage.scope}",
+                hint=f"compute_at {stage.op.name} inside the loop bound to {thread.thread_tag}, "
+                "or set_scope a shared memory",
+            ).add_context(f"stage {stage.op.name}")
