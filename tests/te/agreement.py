@@ -1,8 +1,10 @@
-"""Whether random schedules compute what the unscheduled programs do, in the interpreter and in LLVM.
+"""Whether random schedules compute what the unscheduled programs do, in the interpreter, LLVM and C.
 
     python -m tests.te.agreement --count 50000 --seed 1      # a long run, with progress
 
 Programs are compiled many at a time: starting the code generator costs more than a small program.
+Those whose loops are bound to threads of a device run in the interpreter alone, thread after thread:
+no host can compile them.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,12 +20,20 @@ import numpy as np
 
 import tvm
 from tvm import tir
+from tvm.driver.build_module import build_lowered
+from tvm.runtime import Module
+from tvm.target import Target
 from tvm.te.schedule import lower_schedule
 from tvm.tir.interp import interpret
 
+from ..codegen.c.compiled import compiled
 from .random_schedules import Program, random_program
 
 BATCH = 50
+BUILDERS: dict[str, Callable[[tvm.IRModule], Module]] = {
+    "llvm": lambda module: build_lowered(module, Target("llvm")),
+    "c": lambda module: compiled(build_lowered(module, Target("c")), options=["-O0"]),
+}
 UNSET = 77
 
 
@@ -65,10 +76,13 @@ class Case:
                 self.fail(f"{what} gives {got.ravel()[:8]}, not {wanted.ravel()[:8]}")
 
 
-def disagreements(seeds: range, target: str = "llvm") -> list[str]:
+def disagreements(seeds: range, targets: Sequence[str] = ("llvm",)) -> list[str]:
     """What is wrong with the programs of some seeds; nothing, one hopes."""
     cases = [_interpreted(seed) for seed in seeds]
-    _run_compiled([case for case in cases if not case.failure], target)
+    on_host = [case for case in cases if not (case.failure or case.program.needs_device)]
+    modules = _lowered(on_host)
+    for target in targets:
+        _run_compiled([case for case in on_host if not case.failure], modules, target)
     return [case.failure for case in cases if case.failure]
 
 
@@ -90,22 +104,27 @@ def _interpreted(seed: int) -> Case:
     return case
 
 
-def _run_compiled(cases: list[Case], target: str) -> None:
-    lowered = tvm.IRModule({})
+def _lowered(cases: list[Case]) -> dict[str, tvm.IRModule]:
+    """What ``tvm.lower`` makes of each program."""
+    found = {}
     for case in cases:
         single = tvm.IRModule({case.name: case.func})
-        module = case.attempt("tvm.lower", lambda single=single: tvm.lower(single))
-        if module is not None:
-            lowered.update(module)
-    cases = [case for case in cases if not case.failure]
+        found[case.name] = case.attempt("tvm.lower", lambda single=single: tvm.lower(single))
+    return found
+
+
+def _run_compiled(cases: list[Case], modules: dict[str, tvm.IRModule], target: str) -> None:
+    together = tvm.IRModule({})
+    for case in cases:
+        together.update(modules[case.name])
     try:
-        library = tvm.build(lowered, target=target)
+        library = BUILDERS[target](together)
     except Exception:
         if len(cases) == 1:
-            cases[0].attempt("tvm.build", lambda: tvm.build(lowered, target=target))
+            cases[0].attempt(f"target {target}", lambda: BUILDERS[target](together))
             return
         for case in cases:
-            _run_compiled([case], target)
+            _run_compiled([case], modules, target)
         return
     for case in cases:
         given = [tvm.nd.array(array) for array in case.arrays()]
@@ -118,12 +137,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--target", default="llvm")
+    parser.add_argument("--targets", nargs="*", choices=BUILDERS, default=list(BUILDERS))
     given = parser.parse_args()
     start, failures = time.monotonic(), 0
     for first in range(given.seed, given.seed + given.count, BATCH):
         last = min(first + BATCH, given.seed + given.count)
-        for text in disagreements(range(first, last), given.target):
+        for text in disagreements(range(first, last), given.targets):
             failures += 1
             print(text, flush=True)
         done, seconds = last - given.seed, time.monotonic() - start

@@ -206,8 +206,12 @@ def cumulative(rng: random.Random, sizes: Sizes) -> list[te.Tensor]:
     state = te.placeholder((steps, n), name="state")
     init = te.compute((1, n), lambda _, i: x[0, i], name="init")
     doubled = te.compute((steps, n), lambda t, i: state[t - 1, i] * 0.5, name="doubled")
-    other = (lambda i: i) if rng.random() < 0.5 else (lambda i: n - 1 - i)
-    update = te.compute((steps, n), lambda t, i: doubled[t, other(i)] + x[t, i], name="update")
+    is_straight = rng.random() < 0.5
+    other = (lambda i: i) if is_straight else (lambda i: n - 1 - i)
+    update = te.compute(
+        (steps, n), lambda t, i: doubled[t, other(i)] + x[t, i],
+        name="update", tag="by column" if is_straight else "",
+    )  # fmt: skip
     total = te.scan(init, update, state, inputs=[x], name="S")
     if rng.random() < 0.5:
         return [a, total]

@@ -17,10 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from tvm import te, tir
+from tvm import IRModule, TVMError, te, tir
 from tvm.arith import Analyzer
-from tvm.te.schedule.graph import attach_path
+from tvm.te.schedule import lower_schedule
+from tvm.te.schedule.graph import attach_path, sub_graph
+from tvm.te.schedule.group import GroupOp
 from tvm.tir.stmt_functor import substitute
+from tvm.tir.transform import InjectRollingBuffer
 
 from .random_programs import OPERATORS, Sizes
 
@@ -37,6 +40,8 @@ class Program:
     plain: te.Schedule
     sizes: dict[tir.Var, int] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
+    needs_device: bool = False
+    """Whether loops are bound to threads of a device, which the interpreter runs in turn."""
 
     def arrays(self, seed: int = 0, unset: float = 0) -> list[np.ndarray]:
         """Random inputs, and outputs full of one value."""
@@ -73,6 +78,15 @@ def _is_input(stage: te.Stage) -> bool:
     return isinstance(stage.op, te.tensor.PlaceholderOp)
 
 
+def _ancestors(op: te.tensor.Operation) -> list[te.Tensor]:
+    """The tensors that an operation needs, directly or not."""
+    found: dict[te.Tensor, None] = {}
+    for tensor in op.input_tensors:
+        found[tensor] = None
+        found.update(dict.fromkeys(_ancestors(tensor.op)))
+    return list(found)
+
+
 class _Scheduler:
     """Applies random primitives; consumers before producers, so that attach points stay."""
 
@@ -80,6 +94,9 @@ class _Scheduler:
         self.rng = rng
         self.program = program
         self.schedule = program.schedule
+        self.placed: dict[te.Stage, None] = {}
+        self.in_threads: dict[te.Stage, None] = {}
+        self.binds = rng.random() < 0.06
 
     def note(self, text: str) -> None:
         self.program.steps.append(text)
@@ -89,17 +106,27 @@ class _Scheduler:
 
     def run(self) -> None:
         self.add_caches()
-        for stage in reversed(list(self.schedule.stages)):
-            if _is_input(stage):
-                continue
-            self.place(stage)
-            if not stage.is_inlined:
-                self.store(stage)
-                self.transform(stage)
-        self.bounds = te.schedule.InferBound(self.schedule.normalize())
         for stage in self.schedule.stages:
-            if not stage.is_inlined and not _is_input(stage):
+            if isinstance(stage.op, te.tensor.ScanOp) and self.happens(0.15):
+                self.surround(stage)
+        for stage in reversed(list(self.schedule.stages)):
+            if not _is_input(stage):
+                self.settle(stage)
+            self.placed[stage] = None
+        self.bounds = te.schedule.InferBound(self.schedule.normalize())
+        for stage in reversed(self.schedule.stages):
+            if not stage.is_inlined and not _is_input(stage) and stage not in self.in_threads:
                 self.annotate(stage)
+        self.withdraw_rolls()
+
+    def settle(self, stage: te.Stage) -> None:
+        """Where a stage runs and in which loops; those that share threads stay as they are."""
+        if stage not in self.in_threads:
+            self.place(stage)
+        if not stage.is_inlined:
+            self.store(stage)
+            if stage not in self.in_threads:
+                self.transform(stage)
 
     # ---- new stages
 
@@ -136,7 +163,8 @@ class _Scheduler:
     def cache_write(self, stage: te.Stage) -> None:
         op = stage.op
         if op.num_outputs == 1 and op.axis and self.happens(0.3):
-            axis = self.rng.choice(op.axis)
+            # parts of steps that lie before the first one would read what is not there
+            axis = self.rng.choice(op.axis[1:] if stage.is_state else op.axis)
             factor = self.rng.randint(1, 5)
             self.note(f"split({op.name}, {axis.var.name}, {factor}) before cache_write")
             stage.split(axis, factor=factor)
@@ -154,10 +182,57 @@ class _Scheduler:
 
     # ---- where a stage runs
 
+    def surround(self, scan: te.Stage) -> None:
+        """Run a scan within threads, each of which has a column to itself."""
+        op = scan.op
+        width = op.output(0).shape[1]
+        init, update = self.schedule[op.init[0]], self.schedule[op.update[0]]
+        body = [s for s in self.schedule.stages if s.attach_spec().attach_stage is scan]
+        is_whole = all(s.op.axis[1] in s.leaf_iter_vars for s in (init, *body))
+        if not (update.op.tag == "by column" and is_whole and isinstance(width, tir.IntImm)):
+            return
+        if int(width) == 0:
+            return
+        thread = te.thread_axis((0, int(width)), "threadIdx.x")
+        scan.env_threads([thread])
+        init.bind(init.op.axis[1], thread)
+        update.bind(update.op.axis[1], thread)
+        for stage in body:
+            if stage is not update:
+                stage.compute_at(update, update.op.axis[1])
+        self.in_threads.update(dict.fromkeys([init, *body]))
+        self.program.needs_device = True
+        self.note(f"env_threads({op.name}), with all of its step")
+
+    def gather(self, stage: te.Stage) -> bool:
+        """Compute a stage and some of those before it as a group in a loop of their readers."""
+        before = [t for t in _ancestors(stage.op) if not isinstance(t.op, te.tensor.PlaceholderOp)]
+        start = self.rng.choice(before or list(stage.op.input_tensors) or [None])
+        if start is None:
+            return False
+        ends, with_start = [stage.op.output(0)], bool(before) and self.happens(0.5)
+        members = [self.schedule.stage_map[o] for o in sub_graph(ends, [start], with_start)]
+        readers = [r for member in members for r in self.readers(member) if r not in members]
+        is_free = all(
+            isinstance(m.op, te.tensor.ComputeOp)
+            and m.group is None
+            and not (m.is_output or m.is_state or m in self.in_threads)
+            and m.attach_stage is None
+            for m in members
+        )
+        if not (members and readers and is_free and all(r in self.placed for r in readers)):
+            return False
+        group = self.schedule.create_group(ends, [start], with_start)
+        self.note(f"create_group({stage.op.name}, {start.op.name}, {with_start})")
+        self.attach(group, list(dict.fromkeys(readers)))
+        return True
+
     def place(self, stage: te.Stage) -> None:
         if stage.is_output or stage.is_state or not isinstance(stage.op, te.tensor.ComputeOp):
             return
         readers = self.readers(stage)
+        if self.happens(0.08) and self.gather(stage):
+            return
         in_memory = any(not isinstance(s.op, te.tensor.ComputeOp) for s in readers)
         if not stage.op.reduce_axis and not in_memory and self.happens(0.25):
             self.note(f"compute_inline({stage.op.name})")
@@ -189,6 +264,26 @@ class _Scheduler:
             parent, loop = self.rng.choice(places)
             self.note(f"compute_at({stage.op.name}, {parent.op.name}, {loop.var.name})")
             stage.compute_at(parent, loop)
+            if not isinstance(stage.op, GroupOp) and self.happens(0.15):
+                stage.rolling_buffer()
+                self.note(f"rolling_buffer({stage.op.name})")
+
+    def withdraw_rolls(self) -> None:
+        """Keep no buffer rolling if one cannot: that depends on all loops around, known at last."""
+        rolling = [stage for stage in self.schedule.stages if stage.is_rolling]
+        if not rolling:
+            return
+        try:
+            InjectRollingBuffer()(IRModule({"main": self.lowered()}))
+        except TVMError as error:
+            if "rolling_buffer of" not in str(error):
+                raise
+            for stage in rolling:
+                stage.is_rolling = False
+            self.note("no rolling_buffer")
+
+    def lowered(self) -> tir.PrimFunc:
+        return lower_schedule(self.schedule, self.program.args)
 
     def store(self, stage: te.Stage) -> None:
         op = stage.op
@@ -200,6 +295,10 @@ class _Scheduler:
         if self.happens(0.1):
             self.note(f"double_buffer({op.name})")
             stage.double_buffer()
+        if op.axis and self.happens(0.1):
+            axis = self.rng.choice(op.axis)
+            stage.set_store_predicate(axis.var < axis.dom.min + axis.dom.extent)
+            self.note(f"set_store_predicate({op.name}, {axis.var.name} within its domain)")
         if op.axis and self.happens(0.1):
             axis, factor = self.rng.choice(op.axis), self.rng.randint(1, 8)
             offset = self.rng.randrange(factor)
@@ -264,8 +363,14 @@ class _Scheduler:
             return
         self.annotate_last(stage, loops[-1])
         first = loops[0]
+        if self.happens(0.08):
+            self.divide_among_virtual_threads(stage)
+        elif self.binds:
+            self.bind(stage)
         is_root = stage.attach_spec().attach_stage is None and len(loops) > 1
-        if is_root and first.iter_type is tir.IterVar.DataPar and self.happens(0.3):
+        is_plain = stage.attr_of(first).bind_thread is None
+        is_plain = is_plain and first.iter_type is tir.IterVar.DataPar
+        if is_root and is_plain and self.happens(0.3):
             stage.parallel(first)
             self.note(f"parallel({stage.op.name}, {first.var.name})")
         if self.happens(0.15):
@@ -276,12 +381,50 @@ class _Scheduler:
         if stage.op.input_tensors and self.happens(0.1):
             loop, tensor = self.rng.choice(loops), self.rng.choice(stage.op.input_tensors)
             source = self.schedule[tensor]
-            if source.attach_stage is None and not source.is_state and not source.is_inlined:
+            is_outside = source.attach_stage is None and source.group is None
+            if is_outside and not source.is_state and not source.is_inlined:
                 stage.prefetch(tensor, loop, 1)
                 self.note(f"prefetch({stage.op.name}, {tensor.name}, {loop.var.name})")
 
+    def free_loops(self, stage: te.Stage) -> list[Any]:
+        """The loops of constant extent that threads may share."""
+        return [
+            iv
+            for iv in stage.leaf_iter_vars
+            if iv.iter_type is tir.IterVar.DataPar
+            and stage.attr_of(iv).iter_type is tir.IterVar.DataPar
+            and stage.attr_of(iv).bind_thread is None
+            and isinstance(self.bounds[iv].extent, tir.IntImm)
+            and int(self.bounds[iv].extent) > 0
+            and isinstance(self.bounds[iv].min, tir.IntImm)
+            and int(self.bounds[iv].min) == 0
+        ]
+
+    def divide_among_virtual_threads(self, stage: te.Stage) -> None:
+        loops = self.free_loops(stage)
+        if loops:
+            loop = self.rng.choice(loops)
+            stage.bind(loop, te.thread_axis("vthread"))
+            self.note(f"bind({stage.op.name}, {loop.var.name}, vthread)")
+            self.bounds = te.schedule.InferBound(self.schedule.normalize())
+
+    def bind(self, stage: te.Stage) -> None:
+        """Bind loops of a stage that is a kernel of its own."""
+        is_compute = isinstance(stage.op, te.tensor.ComputeOp)
+        is_apart = stage.group is None and stage.attach_stage is None
+        if not (is_compute and is_apart and stage.scope in ("", "global")):
+            return
+        loops = self.free_loops(stage)
+        tags = self.rng.sample(["blockIdx.x", "threadIdx.x", "threadIdx.y"], min(len(loops), 2))
+        for tag, loop in zip(tags, self.rng.sample(loops, len(tags)), strict=True):
+            stage.bind(loop, te.thread_axis(tag))
+            self.program.needs_device = True
+            self.note(f"bind({stage.op.name}, {loop.var.name}, {tag})")
+        self.bounds = te.schedule.InferBound(self.schedule.normalize())
+
     def annotate_last(self, stage: te.Stage, last: Any) -> None:
-        if not isinstance(self.bounds[last].extent, tir.IntImm):
+        is_bound = stage.attr_of(last).bind_thread is not None
+        if is_bound or not isinstance(self.bounds[last].extent, tir.IntImm):
             return
         attached = any(s.attach_ivar is last for s in self.schedule.stages)
         is_spatial = last.iter_type is tir.IterVar.DataPar
