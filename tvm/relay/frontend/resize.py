@@ -1,11 +1,12 @@
 """Resizing by a factor that the extents do not tell: each axis by tables of indices and weights.
 
-out[i] = x[low[i]] * (1 - t[i]) + x[low[i] + 1] * t[i]
+out[i] = sum of x[index[i, k]] * weight[i, k] over k
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,12 +14,27 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
+Array = np.ndarray
+
 _ROUNDING = {
     "floor": np.floor,
     "ceil": np.ceil,
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
     "round_prefer_ceil": lambda x: np.floor(x + 0.5),
 }
+
+
+@dataclass(frozen=True)
+class Resizing:
+    """How an axis is resized."""
+
+    method: str  # nearest_neighbor, linear or cubic
+    coordinates: str
+    rounding: str = "floor"  # of the nearest neighbour
+    alpha: float = -0.75  # the coefficient of cubic interpolation
+    antialias: bool = False  # when shrinking, an element is made of all that it covers
+    exclude_outside: bool = False  # what lies outside has no weight
+    extrapolation: float = 0.0  # the value outside of a crop
 
 
 def is_exact(have: Sequence[int], want: Sequence[int], factors: Sequence[float]) -> bool:
@@ -36,55 +52,101 @@ def resize_axes(
     method: str, coordinates: str, rounding: str = "floor", alpha: float = -0.75,
 ) -> RelayExpr:  # fmt: skip
     """Resize axes one after the other; the options are those of ``image.resize2d``."""
+    how = Resizing(method, coordinates, rounding, alpha)
     for axis, size, factor in zip(axes, want, factors, strict=True):
-        have = infer_shape(x)[axis]
-        at = source_positions(have, size, factor, coordinates)
-        if method == "nearest_neighbor":
-            index = _ROUNDING[rounding](at)
-            x = _op.take(x, _indices(index, have), axis)
-        else:
-            x = _interpolated(x, axis, at, method, alpha)
+        x = resize_axis(x, axis, size, factor, how)
     return x
 
 
-def source_positions(have: int, want: int, factor: float, coordinates: str) -> np.ndarray:
+def resize_axis(
+    x: RelayExpr, axis: int, want: int, factor: float, how: Resizing,
+    region: tuple[float, float] = (0.0, 1.0),
+) -> RelayExpr:  # fmt: skip
+    """Resize one axis; ``region`` is the part that "tf_crop_and_resize" shows."""
+    have = infer_shape(x)[axis]
+    at = source_positions(have, want, factor, how.coordinates, region)
+    if how.method == "nearest_neighbor":
+        result = _op.take(x, _indices(_ROUNDING[how.rounding](at), have), axis)
+    else:
+        result = _interpolated(x, axis, at, factor, how)
+    outside = (at < 0) | (at > have - 1)
+    if how.coordinates != "tf_crop_and_resize" or not outside.any():
+        return result
+    along = [-1 if i == axis else 1 for i in range(len(infer_shape(x)))]
+    return _op.where(
+        constant(outside.reshape(along)), constant(how.extrapolation, infer_dtype(x)), result
+    )
+
+
+def source_positions(
+    have: int, want: int, factor: float, coordinates: str,
+    region: tuple[float, float] = (0.0, 1.0),
+) -> Array:  # fmt: skip
     """Where the output's elements lie in the input."""
-    out, factor = np.arange(want, dtype="float32"), np.float32(factor)
+    out, scale = np.arange(want, dtype="float32"), np.float32(factor)
     if coordinates == "align_corners":
-        return out * np.float32((have - 1) / max(want - 1, 1))
+        # the extent by the factor, which may be a fraction, not the rounded one
+        room = have * factor - 1
+        return out * np.float32((have - 1) / room if room > 0 and want > 1 else 0)
     if coordinates == "asymmetric":
-        return out / factor
+        return out / scale
+    if coordinates == "tf_half_pixel_for_nn":
+        return (out + np.float32(0.5)) / scale
+    if coordinates == "tf_crop_and_resize":
+        start, end = region
+        if want == 1:
+            return np.full(1, 0.5 * (start + end) * (have - 1), "float32")
+        step = (end - start) * (have - 1) / (want - 1)
+        return np.asarray(start * (have - 1) + out * step, "float32")
     if coordinates == "pytorch_half_pixel" and want == 1:
-        return np.zeros(1, "float32")
+        return np.full(1, 0.0, "float32")
     # divided, as halves have to stay halves: they are rounded
-    return (out + np.float32(0.5)) / factor - np.float32(0.5)
+    at = (out + np.float32(0.5)) / scale - np.float32(0.5)
+    if coordinates == "half_pixel_symmetric":
+        at = at + np.float32(have / 2 * (1 - want / (have * factor)))
+    return at
 
 
-def _interpolated(x: RelayExpr, axis: int, at: np.ndarray, method: str, alpha: float) -> RelayExpr:
+def _interpolated(x: RelayExpr, axis: int, at: Array, factor: float, how: Resizing) -> RelayExpr:
     shape = infer_shape(x)
-    low, dtype = np.floor(at), infer_dtype(x)
-    t = at - low
-    taps = [(0, 1 - t), (1, t)] if method == "linear" else _cubic_taps(t, alpha)
+    places, weights = _taps(at, factor if how.antialias else 1.0, how)
+    if how.exclude_outside:
+        weights = np.where((places >= 0) & (places < shape[axis]), weights, 0)
+        weights = weights / weights.sum(1, keepdims=True)
     total = None
-    for offset, weight in taps:
-        picked = _op.take(x, _indices(low + offset, shape[axis]), axis)
+    for place, weight in zip(places.T, weights.T, strict=True):
+        picked = _op.take(x, _indices(place, shape[axis]), axis)
         along = [1] * len(shape)
         along[axis] = len(at)
-        part = picked * constant(weight.reshape(along), dtype)
+        part = picked * constant(weight.reshape(along), infer_dtype(x))
         total = part if total is None else total + part
     assert total is not None
     return total
 
 
-def _cubic_taps(t: np.ndarray, alpha: float) -> list[tuple[int, np.ndarray]]:
-    def near(d: np.ndarray) -> np.ndarray:
-        return ((alpha + 2) * d - (alpha + 3)) * d * d + 1
+def _taps(at: Array, factor: float, how: Resizing) -> tuple[Array, Array]:
+    """For each output the elements it is made of and their weights, (outputs, taps) both."""
+    scale = min(factor, 1.0)
+    reach = 1 if how.method == "linear" else 2
+    start = int(np.floor(-reach / scale)) + 1
+    offsets = np.arange(start, 2 - start if how.method == "cubic" or scale < 1 else 2)
+    low = np.floor(at)
+    distance = np.abs(offsets - (at - low)[:, None]) * scale
+    if how.method == "linear":
+        weights = np.clip(1 - distance, 0, 1)
+    else:
+        weights = _cubic(distance, how.alpha)
+    if scale < 1:
+        weights = weights / weights.sum(1, keepdims=True)
+    return low[:, None] + offsets, weights
 
-    def far(d: np.ndarray) -> np.ndarray:
-        return ((alpha * d - 5 * alpha) * d + 8 * alpha) * d - 4 * alpha
 
-    return [(-1, far(t + 1)), (0, near(t)), (1, near(1 - t)), (2, far(2 - t))]
+def _cubic(d: Array, alpha: float) -> Array:
+    """The cubic convolution kernel at distance ``d``."""
+    near = ((alpha + 2) * d - (alpha + 3)) * d * d + 1
+    far = ((alpha * d - 5 * alpha) * d + 8 * alpha) * d - 4 * alpha
+    return np.where(d <= 1, near, np.where(d < 2, far, 0))
 
 
-def _indices(values: np.ndarray, extent: int) -> RelayExpr:
+def _indices(values: Array, extent: int) -> RelayExpr:
     return constant(np.clip(values, 0, extent - 1).astype("int64"))

@@ -1,6 +1,20 @@
 """The ONNX importer."""
 
-from . import control, math, movement, nn, quantized, recurrent, reduction, sequences
+from . import (
+    control,
+    math,
+    movement,
+    nn,
+    pooling,
+    quantized,
+    recurrent,
+    reduction,
+    resampling,
+    search,
+    sequences,
+    signals,
+    training,
+)
 from .model import from_onnx
 
 __all__ = ["from_onnx"]

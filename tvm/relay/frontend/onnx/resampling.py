@@ -1,0 +1,191 @@
+"""ONNX operators that sample images at other places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.resize import Resizing, has_ties, is_exact, resize_axis
+
+from .registry import OnnxNode, onnx_op
+
+
+@onnx_op("Resize", "Upsample")
+def _resize(node: OnnxNode) -> RelayExpr:
+    """Whole images by one operator where it does exactly the same, else axis by axis."""
+    shape = node.static_shape(0)
+    given = _factors(node, shape)
+    size = _resized(node, shape, given)
+    factors = given or _sized_factors(node, shape, size)
+    how = _resizing(node)
+    if _is_plain(shape, size, given, how):
+        return _op.image.resize2d(
+            node[0], size[2:], layout="NCHW", method=how.method,
+            coordinate_transformation_mode=how.coordinates, rounding_method=how.rounding,
+            cubic_alpha=how.alpha,
+        )  # fmt: skip
+    regions = _regions(node, len(shape)) if how.coordinates == "tf_crop_and_resize" else {}
+    is_float = node.dtype(0).startswith("float")
+    x = node[0] if is_float or how.method == "nearest_neighbor" else node[0].astype("float32")
+    for axis, (want, factor) in enumerate(zip(size, factors, strict=True)):
+        if want != shape[axis] or factor != 1 or axis in regions:
+            x = resize_axis(x, axis, want, factor, how, regions.get(axis, (0.0, 1.0)))
+    return x if infer_dtype(x) == node.dtype(0) else _op.round(x).astype(node.dtype(0))
+
+
+_COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+
+
+def _is_plain(
+    shape: tuple[int, ...], size: list[int], given: list[float] | None, how: Resizing
+) -> bool:
+    """Whether ``image.resize2d`` does the same."""
+    if len(shape) != 4 or size[:2] != list(shape[:2]) or how.coordinates not in _COORDINATES:
+        return False
+    if how.antialias or how.exclude_outside or (given and not is_exact(shape, size, given)):
+        return False
+    return not (how.method == "nearest_neighbor" and has_ties(shape, size))
+
+
+def _resizing(node: OnnxNode) -> Resizing:
+    method = {"nearest": "nearest_neighbor", "bilinear": "linear"}.get(
+        mode := node.attr("mode", "nearest"), mode
+    )
+    if node.op_type == "Upsample" or node.opset < 11:
+        return Resizing(method, "asymmetric", "floor")
+    return Resizing(
+        method,
+        node.attr("coordinate_transformation_mode", "half_pixel"),
+        node.attr("nearest_mode", "round_prefer_floor"),
+        node.attr("cubic_coeff_a", -0.75),
+        bool(node.attr("antialias", 0)) and method != "nearest_neighbor",
+        bool(node.attr("exclude_outside", 0)),
+        node.attr("extrapolation_value", 0.0),
+    )
+
+
+def _axes(node: OnnxNode, rank: int) -> list[int]:
+    return [axis % rank for axis in node.attr("axes", range(rank))]
+
+
+def _regions(node: OnnxNode, rank: int) -> dict[int, tuple[float, float]]:
+    """The part of each axis that is shown."""
+    axes = _axes(node, rank)
+    roi = [float(v) for v in node.require_value(1, "roi")]
+    parts = zip(roi[: len(axes)], roi[len(axes) :], strict=True)
+    return {
+        axis: part for axis, part in zip(axes, parts, strict=True) if part != (0.0, 1.0)
+    }
+
+
+def _factors(node: OnnxNode, shape: tuple[int, ...]) -> list[float] | None:
+    """The factors of all axes, if the node states them."""
+    values: Any = node.attr("scales")
+    if values is None and node.attr("height_scale") is not None:
+        values = [1.0, 1.0, node.attr("height_scale"), node.attr("width_scale")]
+    if values is None:
+        index = 1 if node.opset < 11 else 2
+        values = node.require_value(index, "scales") if node.has(index) else None
+    if values is None or not np.size(values):
+        return None
+    result = [1.0] * len(shape)
+    for axis, factor in zip(_axes(node, len(shape)), values, strict=True):
+        result[axis] = float(factor)
+    return result
+
+
+def _resized(node: OnnxNode, shape: tuple[int, ...], factors: list[float] | None) -> list[int]:
+    """The extents wanted, from sizes or scales, of all axes."""
+    if factors is not None:
+        return [int(np.floor(dim * f)) for dim, f in zip(shape, factors, strict=True)]
+    result = list(shape)
+    sizes = [int(size) for size in node.require_value(3, "sizes")]
+    axes = _axes(node, len(shape))
+    if (ratio := _kept_ratio(node, shape, sizes)) is not None:
+        sizes = [int(np.floor(ratio * shape[axis] + 0.5)) for axis in axes]
+    for axis, size in zip(axes, sizes, strict=True):
+        result[axis] = size
+    return result
+
+
+def _kept_ratio(node: OnnxNode, shape: tuple[int, ...], sizes: Sequence[int]) -> float | None:
+    """The factor of all axes, if the policy is to keep their ratio."""
+    policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return None
+    axes = _axes(node, len(shape))
+    ratios = [size / shape[axis] for axis, size in zip(axes, sizes, strict=True)]
+    return min(ratios) if policy == "not_larger" else max(ratios)
+
+
+def _sized_factors(node: OnnxNode, shape: tuple[int, ...], size: list[int]) -> list[float]:
+    sizes = [int(size) for size in node.require_value(3, "sizes")]
+    if (ratio := _kept_ratio(node, shape, sizes)) is not None:
+        axes = _axes(node, len(shape))
+        return [ratio if axis in axes else 1.0 for axis in range(len(shape))]
+    return [want / have if have else 1.0 for have, want in zip(shape, size, strict=True)]
+
+
+@onnx_op("GridSample")
+def _grid_sample(node: OnnxNode) -> RelayExpr:
+    rank = len(node.shape(0))
+    if rank not in (4, 5):
+        raise node.unsupported(f"data of {rank} dimensions")
+    mode = node.attr("mode", "linear" if node.opset >= 20 else "bilinear")
+    method = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
+    grid = _op.transpose(node[1], (0, rank - 1, *range(1, rank - 1)))
+    return _op.image.grid_sample(
+        node[0], grid, method, "NCHW" if rank == 4 else "NCDHW", node.attr("padding_mode", "zeros"),
+        bool(node.attr("align_corners", 0)),
+    )  # fmt: skip
+
+
+@onnx_op("DeformConv")
+def _deform_conv(node: OnnxNode) -> RelayExpr:
+    """Each place of the kernel samples the image with its own offsets; then a product."""
+    x, weight = node[0], node[1]
+    (batch, channels, height, width), (outputs, _, *kernel) = (
+        node.static_shape(0), node.static_shape(1)
+    )  # fmt: skip
+    rows, columns = node.static_shape(2)[2:]
+    groups, parts = node.attr("offset_group", 1), node.attr("group", 1)
+    count = kernel[0] * kernel[1]
+    offsets = _op.reshape(node[2], (batch * groups, count, 2, rows, columns))
+    base = _kernel_places(node, kernel, rows, columns)
+    at = offsets + constant(base[None], infer_dtype(x))
+    # the grid holds x before y, in the coordinates of grid_sample with aligned corners
+    scale = np.array([max(height - 1, 1), max(width - 1, 1)]).reshape(1, 1, 2, 1, 1) / 2
+    grid = at / constant(scale, infer_dtype(x)) - scalar_like(1.0, x)
+    grid = _op.reverse(_op.transpose(grid, (0, 2, 1, 3, 4)), 1)
+    grid = _op.reshape(grid, (batch * groups, 2, count * rows, columns))
+    image = _op.reshape(x, (batch * groups, channels // groups, height, width))
+    seen = _op.image.grid_sample(image, grid, "bilinear", "NCHW", "zeros", True)
+    seen = _op.reshape(seen, (batch, groups, channels // groups, count, rows, columns))
+    if node.has(4):
+        seen = seen * _op.reshape(node[4], (batch, groups, 1, count, rows, columns))
+    seen = _op.reshape(seen, (batch * parts, channels // parts * count, rows * columns))
+    matrix = _op.reshape(weight, (1, parts, outputs // parts, -1))
+    matrix = _op.broadcast_to(matrix, (batch, *infer_shape(matrix)[1:]))
+    matrix = _op.reshape(matrix, (batch * parts, outputs // parts, -1))
+    product = _op.nn.batch_matmul(matrix, seen, transpose_a=False, transpose_b=False)
+    result = _op.reshape(product, (batch, outputs, rows, columns))
+    return _op.nn.bias_add(result, node[3]) if node.has(3) else result
+
+
+def _kernel_places(
+    node: OnnxNode, kernel: Sequence[int], rows: int, columns: int
+) -> np.ndarray[Any, Any]:
+    """Row and column of each place of the kernel for each output, without the offsets."""
+    strides, dilations = node.attr("strides", [1, 1]), node.attr("dilations", [1, 1])
+    pads = node.attr("pads", [0] * 4)
+    place = np.indices(kernel).reshape(2, -1).T  # (count, 2)
+    start = np.stack(np.meshgrid(
+        np.arange(rows) * strides[0] - pads[0], np.arange(columns) * strides[1] - pads[1],
+        indexing="ij",
+    ))  # fmt: skip
+    return (place * np.array(dilations))[:, :, None, None] + start[None]

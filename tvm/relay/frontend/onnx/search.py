@@ -1,0 +1,108 @@
+"""ONNX operators that sort, search and select; some give as many elements as they find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+
+from .registry import OnnxNode, onnx_op
+from .tensors import tensor_dtype
+
+
+@onnx_op("TopK")
+def _topk(node: OnnxNode) -> Any:
+    k = int(node.require_scalar(1, "k")) if node.opset >= 10 else node.attr("k")
+    return _op.topk(
+        node[0], k, node.attr("axis", -1), "both", not node.attr("largest", 1), "int64"
+    )
+
+
+@onnx_op("ReverseSequence")
+def _reverse_sequence(node: OnnxNode) -> RelayExpr:
+    return _op.reverse_sequence(
+        node[0], node[1], node.attr("time_axis", 0), node.attr("batch_axis", 1)
+    )
+
+
+@onnx_op("Compress")
+def _compress(node: OnnxNode) -> RelayExpr:
+    chosen = np.flatnonzero(node.require_value(1, "the condition"))
+    axis = node.attr("axis")
+    x = _op.reshape(node[0], (-1,)) if axis is None else node[0]
+    return _op.take(x, constant(chosen, "int64"), axis or 0)
+
+
+@onnx_op("NonZero")
+def _non_zero(node: OnnxNode) -> RelayExpr:
+    return constant(np.array(np.nonzero(node.require_value(0, "the data"))), "int64")
+
+
+@onnx_op("Unique")
+def _unique(node: OnnxNode) -> list[RelayExpr]:
+    """Distinct slices, where each is first, which one each slice is, and how many there are."""
+    data, axis = node.require_value(0, "the data"), node.attr("axis")
+    plain = data.astype("float32") if data.dtype.kind == "V" else data
+    found, first, which, counts = np.unique(
+        plain, return_index=True, return_inverse=True, return_counts=True, axis=axis
+    )
+    if not node.attr("sorted", 1):
+        order = np.argsort(first)
+        found = np.take(found, order, axis or 0)
+        which = np.argsort(order)[which.reshape(-1)]
+        first, counts = first[order], counts[order]
+    integers = [constant(part.reshape(-1), "int64") for part in (first, which, counts)]
+    return [constant(found.astype(data.dtype)), *integers][: node.output_count]
+
+
+@onnx_op("BitCast")
+def _bit_cast(node: OnnxNode) -> RelayExpr:
+    return _op.reinterpret(node[0], tensor_dtype(node.attr("to")))
+
+
+@onnx_op("TensorScatter")
+def _tensor_scatter(node: OnnxNode) -> RelayExpr:
+    """Each batch's update goes to its own place along an axis, as in caches of attention."""
+    shape, update = node.static_shape(0), node.static_shape(1)
+    axis = node.attr("axis", -2) % len(shape)
+    along = [-1 if i == axis else 1 for i in range(len(shape))]
+    steps: RelayExpr = constant(np.arange(update[axis]).reshape(along), "int64")
+    if node.has(2):
+        starts = _op.reshape(node[2].astype("int64"), (-1, *[1] * (len(shape) - 1)))
+        steps = steps + starts
+    if node.attr("mode", "linear") == "circular":
+        steps = _op.floor_mod(steps, constant(shape[axis], "int64"))
+    places = _op.broadcast_to(steps, update)
+    return _op.scatter_elements(node[0], places, node[1], axis)
+
+
+@onnx_op("Det")
+def _det(node: OnnxNode) -> RelayExpr:
+    """Determinants by elimination: the largest element of a column is its pivot."""
+    shape = node.static_shape(0)
+    size, rest = shape[-1], _op.reshape(node[0], (-1, shape[-1], shape[-1]))
+    one, zero = scalar_like(1.0, rest), scalar_like(0.0, rest)
+    result: RelayExpr = one
+    for step in range(size):
+        batch, left = infer_shape(rest)[0], size - step
+        column = _op.strided_slice(rest, [0, 0, 0], [batch, left, 1], [1, 1, 1])
+        at = _op.argmax(_op.abs(_op.squeeze(column, [2])), axis=1)
+        chosen = _op.expand_dims(_op.one_hot(at, one, zero, left, -1, node.dtype(0)), 2)
+        row = _op.sum(chosen * rest, [1], True)
+        first = _op.strided_slice(rest, [0, 0, 0], [batch, 1, left], [1, 1, 1])
+        swapped = rest + chosen * (first - row)
+        pivot = _op.strided_slice(row, [0, 0, 0], [batch, 1, 1], [1, 1, 1])
+        sign = _op.where(_op.equal(at, scalar_like(0, at)), one, _op.negative(one))
+        result = result * _op.reshape(pivot, (batch,)) * sign
+        if left == 1:
+            break
+        below = _op.strided_slice(swapped, [0, 1, 0], [batch, left, 1], [1, 1, 1])
+        inner = _op.strided_slice(swapped, [0, 1, 1], [batch, left, left], [1, 1, 1])
+        tail = _op.strided_slice(row, [0, 0, 1], [batch, 1, left], [1, 1, 1])
+        safe = _op.where(_op.equal(pivot, zero), one, pivot)
+        rest = inner - below / safe * tail
+    return _op.reshape(result, shape[:-2])

@@ -1,0 +1,137 @@
+"""ONNX signal processing: Fourier transforms as products with matrices of roots of unity."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+
+from .math import matmul
+from .registry import OnnxNode, onnx_op
+from .tensors import tensor_dtype
+
+
+def fourier(
+    real: RelayExpr, imaginary: RelayExpr | None, length: int, inverse: bool, bins: int
+) -> tuple[RelayExpr, RelayExpr]:
+    """The first ``bins`` values of the transform of the last axis, cut or filled to ``length``."""
+    extent, dtype = infer_shape(real)[-1], infer_dtype(real)
+    rows = min(extent, length)
+    angle = 2 * math.pi * np.outer(np.arange(rows), np.arange(bins)) / length
+    angle = angle if inverse else -angle
+    scale = 1 / length if inverse else 1.0
+    cosine, sine = constant(np.cos(angle) * scale, dtype), constant(np.sin(angle) * scale, dtype)
+    real = _first(real, rows)
+    if imaginary is None:
+        return matmul(real, cosine), matmul(real, sine)
+    imaginary = _first(imaginary, rows)
+    return (
+        matmul(real, cosine) - matmul(imaginary, sine),
+        matmul(real, sine) + matmul(imaginary, cosine),
+    )
+
+
+def _first(x: RelayExpr, count: int) -> RelayExpr:
+    shape = infer_shape(x)
+    if shape[-1] == count:
+        return x
+    return _op.strided_slice(x, [0] * len(shape), [*shape[:-1], count], [1] * len(shape))
+
+
+def _parts(x: RelayExpr) -> tuple[RelayExpr, RelayExpr | None]:
+    """The real and the imaginary numbers of the last axis."""
+    last = len(infer_shape(x)) - 1
+    if infer_shape(x)[-1] == 1:
+        return _op.squeeze(x, [last]), None
+    real, imaginary = _op.split(x, 2, last)
+    return _op.squeeze(real, [last]), _op.squeeze(imaginary, [last])
+
+
+@onnx_op("DFT")
+def _dft(node: OnnxNode) -> RelayExpr:
+    rank = len(node.static_shape(0))
+    if node.opset >= 20:
+        axis = int(node.require_scalar(2, "the axis")) if node.has(2) else -2
+    else:
+        axis = node.attr("axis", 1)
+    axis %= rank
+    inverse, onesided = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
+    real, imaginary = _parts(node[0])
+    extent = node.static_shape(0)[axis]
+    half_given = inverse and onesided
+    length = 2 * (extent - 1) if half_given else extent
+    if node.has(1):
+        length = int(node.require_scalar(1, "the length"))
+    order = [i for i in range(rank - 1) if i != axis] + [axis]
+    back = [order.index(i) for i in range(rank - 1)]
+    real = _op.transpose(real, order)
+    imaginary = None if imaginary is None else _op.transpose(imaginary, order)
+    if half_given and imaginary is not None:
+        real, imaginary = _mirrored(real, imaginary, length)
+    bins = length // 2 + 1 if onesided and not inverse else length
+    result = [_op.transpose(x, back) for x in fourier(real, imaginary, length, inverse, bins)]
+    return _op.expand_dims(result[0], rank - 1) if half_given else _op.stack(result, rank - 1)
+
+
+def _mirrored(
+    real: RelayExpr, imaginary: RelayExpr, length: int
+) -> tuple[RelayExpr, RelayExpr]:
+    """The other half of the spectrum of a real signal: conjugates in reverse order."""
+    have = infer_shape(real)[-1]
+    axis = len(infer_shape(real)) - 1
+    places = constant(np.arange(length - have, 0, -1), "int64")
+    return (
+        _op.concatenate([real, _op.take(real, places, axis)], axis),
+        _op.concatenate([imaginary, _op.negative(_op.take(imaginary, places, axis))], axis),
+    )
+
+
+@onnx_op("STFT")
+def _stft(node: OnnxNode) -> RelayExpr:
+    """Transforms of overlapping frames."""
+    step = int(node.require_scalar(1, "the step"))
+    if node.has(3):
+        length = int(node.require_scalar(3, "the length of frames"))
+    elif node.has(2):
+        length = node.static_shape(2)[0]
+    else:
+        raise node.unsupported("neither a window nor a length of frames")
+    extent = node.static_shape(0)[1]
+    starts = np.arange((extent - length) // step + 1) * step
+    places = constant(starts[:, None] + np.arange(length), "int64")
+    parts = [None if x is None else _op.take(x, places, 1) for x in _parts(node[0])]
+    if node.has(2):
+        parts = [None if x is None else x * node[2] for x in parts]
+    bins = length // 2 + 1 if node.attr("onesided", 1) else length
+    assert parts[0] is not None
+    return _op.stack(list(fourier(parts[0], parts[1], length, False, bins)), 3)
+
+
+@onnx_op("MelWeightMatrix")
+def _mel_weight_matrix(node: OnnxNode) -> RelayExpr:
+    """Triangles over the bins of a spectrum, evenly spaced in mels."""
+    names = ("num_mel_bins", "dft_length", "sample_rate", "lower edge", "upper edge")
+    bands, length, rate, low, high = [node.require_scalar(i, n) for i, n in enumerate(names)]
+    # the standard takes the edges from evenly spaced mels without the end point
+    mels = _mel(low) + np.arange(bands + 2) * ((_mel(high) - _mel(low)) / (bands + 2))
+    edges = np.floor((length + 1) * 700 * (10 ** (mels / 2595) - 1) / rate).astype(int)
+    result = np.zeros((length // 2 + 1, bands))
+    for band in range(bands):
+        lower, centre, upper = edges[band : band + 3]
+        if lower == centre:
+            result[centre, band] = 1
+        for i in range(lower, centre + 1):
+            if centre != lower:
+                result[i, band] = (i - lower) / (centre - lower)
+        for i in range(centre, upper):
+            if upper != centre:
+                result[i, band] = (upper - i) / (upper - centre)
+    return constant(result, tensor_dtype(node.attr("output_datatype", 1)))
+
+
+def _mel(hertz: float) -> float:
+    return 2595 * math.log10(1 + hertz / 700)
