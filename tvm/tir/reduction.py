@@ -8,10 +8,11 @@ from functools import reduce
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
+from tvm.support import dtype as as_dtype
 
 from . import op as _op
 from .expr import BOOL, CommReducer, IterVar, IterVarType, Reduce, Var, as_expr, const
-from .math_op import max_value, min_value
+from .math_op import infinity, max_value, min_value
 
 
 def comm_reducer(
@@ -105,8 +106,22 @@ def _parameter_names(fcombine: Callable[..., Any]) -> list[str]:
     return names if len(names) == 2 else ["lhs", "rhs"]
 
 
+def _greatest(dtype: str) -> PrimExpr:
+    """What no value exceeds: infinity where the type has one."""
+    return infinity(dtype) if _has_infinity(dtype) else max_value(dtype)
+
+
+def _least(dtype: str) -> PrimExpr:
+    return -infinity(dtype) if _has_infinity(dtype) else min_value(dtype)
+
+
+def _has_infinity(dtype: str) -> bool:
+    kind = as_dtype(dtype)
+    return kind.is_float and not kind.is_custom and kind.code != "e4m3_float"
+
+
 sum = comm_reducer(lambda x, y: _op.add(x, y), lambda t: const(0, t), name="sum")
-min = comm_reducer(lambda x, y: _op.minimum(x, y), lambda t: max_value(t), name="min")
-max = comm_reducer(lambda x, y: _op.maximum(x, y), lambda t: min_value(t), name="max")
+min = comm_reducer(lambda x, y: _op.minimum(x, y), _greatest, name="min")
+max = comm_reducer(lambda x, y: _op.maximum(x, y), _least, name="max")
 
 __all__ = ["comm_reducer", "max", "min", "sum"]

@@ -9,6 +9,8 @@ Only what comes out of a layer is treated: other reshapes cost nothing where the
 
 from __future__ import annotations
 
+import math
+
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -52,7 +54,7 @@ class _Sinker:
     def _sunk(self, call: Call, ty: object) -> RelayExpr | None:
         outer = static_shape(ty)
         inner = next((s for a in call.args if (s := self._shape_before(a)) is not None), None)
-        if outer is None or inner is None:
+        if outer is None or inner is None or math.prod(outer) != math.prod(inner):
             return None
         args = [_in_shape(arg, outer, inner) for arg in call.args]
         if any(arg is None for arg in args):

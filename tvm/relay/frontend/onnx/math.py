@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import const
@@ -61,8 +62,15 @@ def _div(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("Mod")
 def _mod(node: OnnxNode) -> RelayExpr:
-    mod = _op.mod if node.attr("fmod", 0) else _op.floor_mod
-    return mod(node[0], node[1])
+    if node.attr("fmod", 0):
+        return _op.mod(node[0], node[1])
+    if not node.dtype(0).startswith("float"):
+        return _op.floor_mod(node[0], node[1])
+    # of infinite divisors too the remainder takes the sign
+    rest, zero = _op.mod(node[0], node[1]), scalar_like(0.0, node[0])
+    wrong = _op.not_equal(_op.less(rest, zero), _op.less(node[1], zero))
+    wrong = _op.logical_and(wrong, _op.not_equal(rest, zero))
+    return _op.where(wrong, rest + node[1], rest)
 
 
 @onnx_op("Pow")
@@ -111,13 +119,37 @@ def _where(node: OnnxNode) -> RelayExpr:
 @onnx_op("Cast", "CastLike")
 def _cast(node: OnnxNode) -> RelayExpr:
     dtype = node.dtype(1) if node.op_type == "CastLike" else tensor_dtype(node.attr("to"))
+    if dtype in NARROW_FLOATS and node.attr("saturate", 1):
+        return saturated(node[0], dtype)
     return _op.cast(node[0], dtype)
+
+
+# the largest finite value of each
+NARROW_FLOATS = {"e4m3_float8": 448.0, "e5m2_float8": 57344.0}
+
+
+def saturated(x: RelayExpr, dtype: str) -> RelayExpr:
+    """As a narrow float: what is too large becomes the largest finite value."""
+    most = NARROW_FLOATS[dtype]
+    bounded = _op.clip(x, -most, most)
+    return _op.cast(_op.where(_op.isnan(x), x, bounded), dtype)
 
 
 @onnx_op("BitShift")
 def _bit_shift(node: OnnxNode) -> RelayExpr:
-    shift = _op.left_shift if node.attr("direction") == "LEFT" else _op.right_shift
-    return shift(node[0], node[1])
+    """Shifts by the width or more, and negative ones, leave nothing of the value but its sign."""
+    x, count = node[0], node[1]
+    is_left = node.attr("direction") == "LEFT"
+    dtype = node.dtype(0)
+    bits = int("".join([c for c in dtype if c.isdigit()]))
+    zero, most = scalar_like(0, x), scalar_like(bits - 1, x)
+    fits = _op.less_equal(count, most)
+    if dtype.startswith("int"):
+        fits = _op.logical_and(fits, _op.greater_equal(count, zero))
+    shifted = (_op.left_shift if is_left else _op.right_shift)(x, _op.where(fits, count, most))
+    if is_left or not dtype.startswith("int"):
+        return _op.where(fits, shifted, zero)
+    return shifted
 
 
 @onnx_op("IsInf")
@@ -326,7 +358,10 @@ def _swap_last(x: RelayExpr) -> RelayExpr:
 
 @onnx_op("Einsum")
 def _einsum(node: OnnxNode) -> RelayExpr:
-    return einsum(node.attr("equation"), node.given())
+    try:
+        return einsum(node.attr("equation"), node.given())
+    except OpAttributeUnImplemented:  # diagonals
+        return _op.einsum(node.given(), node.attr("equation"))
 
 
 @onnx_op("Gemm")

@@ -187,8 +187,9 @@ def _pad(node: OnnxNode) -> RelayExpr:
     begins, ends = [0] * rank, [0] * rank
     for i, axis in enumerate(axes):
         begins[axis], ends[axis] = pads[i], pads[i + len(axes)]
-    value = node.value(2) if node.opset >= 11 else node.attr("value", 0.0)
-    fill = 0.0 if value is None else float(np.asarray(value).reshape(()))
+    fill: Any = float(node.attr("value", 0.0))
+    if node.has(2):
+        fill = node[2] if node.shape(2) == () else _op.reshape(node[2], ())
     x = node[0]
     if any(pad < 0 for pad in (*begins, *ends)):
         cut = [max(0, -pad) for pad in begins]
@@ -196,9 +197,21 @@ def _pad(node: OnnxNode) -> RelayExpr:
         x = _op.strided_slice(x, cut, stop, [1] * rank)
     width = [(max(0, b), max(0, e)) for b, e in zip(begins, ends, strict=True)]
     mode = node.attr("mode", "constant")
+    if mode == "wrap":
+        return _wrapped(x, width)
     if mode not in ("constant", "edge", "reflect"):
         raise node.unsupported(f"mode {mode!r}")
     return _op.nn.pad(x, width, fill, mode)
+
+
+def _wrapped(x: RelayExpr, width: list[tuple[int, int]]) -> RelayExpr:
+    """Each axis goes on with its other end."""
+    for axis, (before, after) in enumerate(width):
+        if before or after:
+            extent = infer_shape(x)[axis]
+            places = np.arange(-before, extent + after) % extent
+            x = _op.take(x, constant(places, "int64"), axis)
+    return x
 
 
 @onnx_op("DepthToSpace")

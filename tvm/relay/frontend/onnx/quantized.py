@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .math import matmul
+from .math import matmul, saturated
 from .nn import convolve
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
@@ -60,13 +60,6 @@ def _quantize_linear(node: OnnxNode) -> RelayExpr:
     if "float" not in dtype:
         return quantize(scaled, zero, dtype)
     return saturated(scaled, dtype) if node.attr("saturate", 1) else _op.cast(scaled, dtype)
-
-
-def saturated(x: RelayExpr, dtype: str) -> RelayExpr:
-    """As a narrow float: what is too large becomes the largest finite value."""
-    most = {"e4m3_float8": 448.0, "e5m2_float8": 57344.0}[dtype]
-    bounded = _op.clip(x, -most, most)
-    return _op.cast(_op.where(_op.isnan(x), x, bounded), dtype)
 
 
 @onnx_op("DequantizeLinear", "com.microsoft.DequantizeLinear")

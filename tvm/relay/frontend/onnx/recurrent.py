@@ -6,34 +6,92 @@ from collections.abc import Callable
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, scalar_like
+from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 
+from .math import elu, softplus
 from .registry import OnnxNode, onnx_op
 
-_ACTIVATIONS: dict[str, Callable[[RelayExpr], RelayExpr]] = {
-    "Sigmoid": _op.sigmoid,
-    "Tanh": _op.tanh,
-    "Relu": _op.nn.relu,
-}
+Activation = Callable[[RelayExpr], RelayExpr]
+
+
+def _activations(node: OnnxNode, alpha: float | None, beta: float | None) -> dict[str, Activation]:
+    """The functions by name, with their own parameters where they have some."""
+
+    def scaled(x: RelayExpr, by: float | None, default: float) -> RelayExpr:
+        return x * scalar_like(default if by is None else by, x)
+
+    def shifted(x: RelayExpr, by: float | None, default: float) -> RelayExpr:
+        return x + scalar_like(default if by is None else by, x)
+
+    return {
+        "Sigmoid": _op.sigmoid,
+        "Tanh": _op.tanh,
+        "Relu": _op.nn.relu,
+        "Affine": lambda x: shifted(scaled(x, alpha, 1.0), beta, 0.0),
+        "LeakyRelu": lambda x: _op.nn.leaky_relu(x, 0.01 if alpha is None else alpha),
+        "ThresholdedRelu": lambda x: _op.where(
+            _op.greater(x, scalar_like(1.0 if alpha is None else alpha, x)), x, _op.zeros_like(x)
+        ),
+        "ScaledTanh": lambda x: scaled(_op.tanh(scaled(x, beta, 1.0)), alpha, 1.0),
+        "HardSigmoid": lambda x: _op.clip(shifted(scaled(x, alpha, 0.2), beta, 0.5), 0.0, 1.0),
+        "Elu": lambda x: elu(x, 1.0 if alpha is None else alpha),
+        "Softsign": lambda x: x / (scalar_like(1.0, x) + _op.abs(x)),
+        "Softplus": softplus,
+    }
 
 
 @onnx_op("LSTM", "GRU", "RNN")
 def _recurrent(node: OnnxNode) -> list[RelayExpr]:
     """Outputs ``Y`` (steps, directions, batch, hidden) and the last states."""
-    if node.attr("layout", 0) or node.has(4) or node.has(7) or node.attr("clip"):
-        raise node.unsupported("layout 1, sequence lengths, peepholes or clipping")
-    _, batch, _ = node.shape(0)
+    if node.attr("layout", 0):
+        return _batch_first(node)
+    _, batch, _ = node.static_shape(0)
     direction = node.attr("direction", "forward")
     passes = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
-    run = {"LSTM": _run_lstm, "GRU": _run_gru, "RNN": _run_rnn}[node.op_type]
+    cell = {"LSTM": _lstm_cell, "GRU": _gru_cell, "RNN": _rnn_cell}[node.op_type]
     sequences, states = [], []
     for index, backwards in enumerate(passes):
-        outputs, state = run(node, index, backwards, batch)
+        project, step, state = cell(node, index, batch)
+        outputs = []
+        for time, x in enumerate(_projected(node, *project, backwards)):
+            new = step(x, state)
+            output = new[0]
+            if node.has(4):
+                steps = node.static_shape(0)[0]
+                runs = _is_running(node, steps - 1 - time if backwards else time, new[0])
+                output = _op.where(runs, new[0], _op.zeros_like(new[0]))
+                new = [_op.where(runs, n, old) for n, old in zip(new, state, strict=True)]
+            state = new
+            outputs.append(output)
         sequences.append(_op.stack(outputs[::-1] if backwards else outputs, 0))
         states.append(state)
     result = [_op.stack(sequences, 1)]
     result += [_op.stack(list(kind), 0) for kind in zip(*states, strict=True)]
     return result[: max(node.output_count, 1)]
+
+
+def _batch_first(node: OnnxNode) -> list[RelayExpr]:
+    """Layout 1: the batch is the first axis of all."""
+    inputs = list(node.inputs)
+    for i in (0, 5, 6):
+        if node.has(i):
+            inputs[i] = _op.transpose(inputs[i], (1, 0, 2))
+    attrs = {**node.attrs, "layout": 0}
+    results = _recurrent(OnnxNode(**{**vars(node), "inputs": inputs, "attrs": attrs}))
+    first = _op.transpose(results[0], (2, 0, 1, 3))
+    return [first, *[_op.transpose(state, (1, 0, 2)) for state in results[1:]]]
+
+
+def _is_running(node: OnnxNode, time: int, like: RelayExpr) -> RelayExpr:
+    """Which sequences of the batch have a step ``time``."""
+    mask = _op.greater(node[4], scalar_like(time, node[4]))
+    return _op.broadcast_to(_op.expand_dims(mask, 1), infer_shape(like))
+
+
+def _clipped(node: OnnxNode, x: RelayExpr) -> RelayExpr:
+    """What goes into activations, kept within bounds if the node says so."""
+    bound = node.attr("clip")
+    return _op.clip(x, -bound, bound) if bound else x
 
 
 def _weights(
@@ -54,7 +112,7 @@ def _projected(
     node: OnnxNode, weight: RelayExpr, bias: RelayExpr, backwards: bool
 ) -> list[RelayExpr]:
     """The inputs' part of the gates, in the order of the steps: one product for all of them."""
-    steps, batch, size = node.shape(0)
+    steps, batch, size = node.static_shape(0)
     rows = _op.reshape(node[0], (steps * batch, size))
     gates = _op.reshape(_op.nn.dense(rows, weight) + bias, (steps, batch, -1))
     found = [_op.squeeze(x, [0]) for x in _op.split(gates, steps, 0)]
@@ -70,60 +128,77 @@ def _initial(node: OnnxNode, input_index: int, index: int, batch: int) -> RelayE
 def _functions(
     node: OnnxNode, index: int, defaults: list[str]
 ) -> list[Callable[[RelayExpr], RelayExpr]]:
-    names = node.attr("activations") or defaults * 2
-    chosen = names[index * len(defaults) : (index + 1) * len(defaults)]
-    if unknown := [name for name in chosen if name not in _ACTIVATIONS]:
-        raise node.unsupported(f"activations {unknown}")
-    return [_ACTIVATIONS[name] for name in chosen]
+    names = list(node.attr("activations") or defaults * 2)
+    first = index * len(defaults)
+    chosen, found = names[first : first + len(defaults)], []
+    alphas, betas = list(node.attr("activation_alpha", [])), list(node.attr("activation_beta", []))
+    for place, name in enumerate(chosen, first):
+        alpha = alphas[place] if place < len(alphas) else None
+        beta = betas[place] if place < len(betas) else None
+        known = _activations(node, alpha, beta)
+        if name not in known:
+            raise node.unsupported(f"the activation {name!r}")
+        found.append(known[name])
+    return found
 
 
-def _run_lstm(
-    node: OnnxNode, index: int, backwards: bool, batch: int
-) -> tuple[list[RelayExpr], list[RelayExpr]]:
+Project = tuple[RelayExpr, RelayExpr]
+Step = Callable[[RelayExpr, list[RelayExpr]], list[RelayExpr]]
+Cell = tuple[Project, Step, list[RelayExpr]]
+
+
+def _lstm_cell(node: OnnxNode, index: int, batch: int) -> Cell:
     w, r, wb, rb = _weights(node, index, 4)
-    h, c = _initial(node, 5, index, batch), _initial(node, 6, index, batch)
     f, g, k = _functions(node, index, ["Sigmoid", "Tanh", "Tanh"])
-    outputs = []
-    for x in _projected(node, w, wb + rb, backwards):
-        gates = x + _op.nn.dense(h, r)
-        i, o, forget, cell = _op.split(gates, 4, 1)
-        c = f(forget) * c + f(i) * g(cell)
-        h = f(o) * k(c)
-        outputs.append(h)
-    return outputs, [h, c]
+    peepholes = [None] * 3
+    if node.has(7):
+        peepholes = list(_op.split(_op.take(node[7], constant(index, "int64"), 0), 3, 0))
+
+    def seen(gate: RelayExpr, cell: RelayExpr, peephole: RelayExpr | None) -> RelayExpr:
+        """A gate that looks at the cell too."""
+        return _clipped(node, gate if peephole is None else gate + peephole * cell)
+
+    def step(x: RelayExpr, state: list[RelayExpr]) -> list[RelayExpr]:
+        h, c = state
+        i, o, forget, cell = _op.split(x + _op.nn.dense(h, r), 4, 1)
+        if node.attr("input_forget", 0):  # the gates sum up to one
+            opened = f(seen(i, c, peepholes[0]))
+            kept = scalar_like(1.0, opened) - opened
+        else:
+            opened, kept = f(seen(i, c, peepholes[0])), f(seen(forget, c, peepholes[2]))
+        c = kept * c + opened * g(_clipped(node, cell))
+        return [f(seen(o, c, peepholes[1])) * k(c), c]
+
+    state = [_initial(node, 5, index, batch), _initial(node, 6, index, batch)]
+    return (w, wb + rb), step, state
 
 
-def _run_gru(
-    node: OnnxNode, index: int, backwards: bool, batch: int
-) -> tuple[list[RelayExpr], list[RelayExpr]]:
+def _gru_cell(node: OnnxNode, index: int, batch: int) -> Cell:
     w, r, wb, rb = _weights(node, index, 3)
-    h = _initial(node, 5, index, batch)
     f, g = _functions(node, index, ["Sigmoid", "Tanh"])
     one = scalar_like(1.0, node[0])
     rz, rr, rh = _op.split(r, 3, 0)
     rbz, rbr, rbh = _op.split(rb, 3, 0)
-    outputs = []
-    for x in _projected(node, w, wb, backwards):
+
+    def step(x: RelayExpr, state: list[RelayExpr]) -> list[RelayExpr]:
+        h = state[0]
         xz, xr, xh = _op.split(x, 3, 1)
-        z = f(xz + _op.nn.dense(h, rz) + rbz)
-        reset = f(xr + _op.nn.dense(h, rr) + rbr)
+        z = f(_clipped(node, xz + _op.nn.dense(h, rz) + rbz))
+        reset = f(_clipped(node, xr + _op.nn.dense(h, rr) + rbr))
         if node.attr("linear_before_reset", 0):
-            candidate = g(xh + reset * (_op.nn.dense(h, rh) + rbh))
+            candidate = xh + reset * (_op.nn.dense(h, rh) + rbh)
         else:
-            candidate = g(xh + _op.nn.dense(reset * h, rh) + rbh)
-        h = (one - z) * candidate + z * h
-        outputs.append(h)
-    return outputs, [h]
+            candidate = xh + _op.nn.dense(reset * h, rh) + rbh
+        return [(one - z) * g(_clipped(node, candidate)) + z * h]
+
+    return (w, wb), step, [_initial(node, 5, index, batch)]
 
 
-def _run_rnn(
-    node: OnnxNode, index: int, backwards: bool, batch: int
-) -> tuple[list[RelayExpr], list[RelayExpr]]:
+def _rnn_cell(node: OnnxNode, index: int, batch: int) -> Cell:
     w, r, wb, rb = _weights(node, index, 1)
-    h = _initial(node, 5, index, batch)
     (f,) = _functions(node, index, ["Tanh"])
-    outputs = []
-    for x in _projected(node, w, wb + rb, backwards):
-        h = f(x + _op.nn.dense(h, r))
-        outputs.append(h)
-    return outputs, [h]
+
+    def step(x: RelayExpr, state: list[RelayExpr]) -> list[RelayExpr]:
+        return [f(_clipped(node, x + _op.nn.dense(state[0], r)))]
+
+    return (w, wb + rb), step, [_initial(node, 5, index, batch)]

@@ -148,10 +148,32 @@ def _mean_variance_norm(node: OnnxNode) -> RelayExpr:
 
 
 @onnx_op("BatchNormalization")
-def _batch_norm(node: OnnxNode) -> RelayExpr:
-    return _op.nn.batch_norm(
+def _batch_norm(node: OnnxNode) -> list[RelayExpr]:
+    if node.attr("training_mode", 0):
+        return _trained_batch_norm(node)
+    return [_op.nn.batch_norm(
         node[0], node[1], node[2], node[3], node[4], epsilon=node.attr("epsilon", 1e-5)
-    )[0]
+    )[0]]  # fmt: skip
+
+
+def _trained_batch_norm(node: OnnxNode) -> list[RelayExpr]:
+    """By the mean and variance of the batch; the running ones follow them."""
+    x, rank = node[0], len(node.shape(0))
+    axes = [axis for axis in range(rank) if axis != 1]
+    mean = _op.mean(x, axes, True)
+    centred = x - mean
+    variance = _op.mean(centred * centred, axes, True)
+    momentum = scalar_like(node.attr("momentum", 0.9), x)
+    rest = scalar_like(1.0, x) - momentum
+    along = [-1 if axis == 1 else 1 for axis in range(rank)]
+    scale, shift = _op.reshape(node[1], along), _op.reshape(node[2], along)
+    deviation = _op.sqrt(variance + scalar_like(node.attr("epsilon", 1e-5), x))
+    means, variances = _op.squeeze(mean, axes), _op.squeeze(variance, axes)
+    return [
+        centred / deviation * scale + shift,
+        node[3] * momentum + means * rest,
+        node[4] * momentum + variances * rest,
+    ]
 
 
 @onnx_op("LpNormalization")

@@ -78,9 +78,7 @@ def _regions(node: OnnxNode, rank: int) -> dict[int, tuple[float, float]]:
     axes = _axes(node, rank)
     roi = [float(v) for v in node.require_value(1, "roi")]
     parts = zip(roi[: len(axes)], roi[len(axes) :], strict=True)
-    return {
-        axis: part for axis, part in zip(axes, parts, strict=True) if part != (0.0, 1.0)
-    }
+    return {axis: part for axis, part in zip(axes, parts, strict=True) if part != (0.0, 1.0)}
 
 
 def _factors(node: OnnxNode, shape: tuple[int, ...]) -> list[float] | None:
@@ -143,6 +141,31 @@ def _grid_sample(node: OnnxNode) -> RelayExpr:
         node[0], grid, method, "NCHW" if rank == 4 else "NCDHW", node.attr("padding_mode", "zeros"),
         bool(node.attr("align_corners", 0)),
     )  # fmt: skip
+
+
+@onnx_op("RoiAlign")
+def _roi_align(node: OnnxNode) -> RelayExpr:
+    """Regions of images by interpolated samples."""
+    rois = node[1]
+    mode = node.attr("coordinate_transformation_mode", "half_pixel")
+    if node.opset >= 16 and mode == "half_pixel":
+        # half a pixel of the map to the left and up
+        half = 0.5 / node.attr("spatial_scale", 1.0)
+        rois = rois - scalar_like(half, rois)
+    batches = _op.expand_dims(node[2].astype(node.dtype(1)), 1)
+    return _op.vision.roi_align(
+        node[0], _op.concatenate([batches, rois], 1),
+        (node.attr("output_height", 1), node.attr("output_width", 1)),
+        node.attr("spatial_scale", 1.0), node.attr("sampling_ratio", 0) or -1, "NCHW",
+        node.attr("mode", "avg"),
+    )  # fmt: skip
+
+
+@onnx_op("MaxRoiPool")
+def _max_roi_pool(node: OnnxNode) -> RelayExpr:
+    return _op.vision.roi_pool(
+        node[0], node[1], tuple(node.attr("pooled_shape")), node.attr("spatial_scale", 1.0)
+    )
 
 
 @onnx_op("DeformConv")

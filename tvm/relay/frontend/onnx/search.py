@@ -17,9 +17,7 @@ from .tensors import tensor_dtype
 @onnx_op("TopK")
 def _topk(node: OnnxNode) -> Any:
     k = int(node.require_scalar(1, "k")) if node.opset >= 10 else node.attr("k")
-    return _op.topk(
-        node[0], k, node.attr("axis", -1), "both", not node.attr("largest", 1), "int64"
-    )
+    return _op.topk(node[0], k, node.attr("axis", -1), "both", not node.attr("largest", 1), "int64")
 
 
 @onnx_op("ReverseSequence")
@@ -61,7 +59,32 @@ def _unique(node: OnnxNode) -> list[RelayExpr]:
 
 @onnx_op("BitCast")
 def _bit_cast(node: OnnxNode) -> RelayExpr:
-    return _op.reinterpret(node[0], tensor_dtype(node.attr("to")))
+    dtype = tensor_dtype(node.attr("to"))
+    if node.dtype(0) == "bool":  # a byte each, 0 or 1
+        return _op.reinterpret(node[0].astype("uint8"), dtype)
+    return _op.reinterpret(node[0], dtype)
+
+
+@onnx_op("NonMaxSuppression")
+def _non_max_suppression(node: OnnxNode) -> RelayExpr:
+    """Rows (batch, class, box), as many as there are."""
+    boxes = node[0]
+    if node.attr("center_point_box", 0):
+        x, y, width, height = _op.split(boxes, 4, 2)
+        half = scalar_like(0.5, boxes)
+        corners = [y - height * half, x - width * half, y + height * half, x + width * half]
+        boxes = _op.concatenate(corners, 2)
+    limits = [
+        node.require_scalar(i, name) if node.has(i) else default
+        for i, name, default in ((2, "the most boxes", 0), (3, "the overlap", 0.0),
+                                 (4, "the score", -np.inf))
+    ]  # fmt: skip
+    rows, count = _op.vision.all_class_non_max_suppression(boxes, node[1], *limits)
+    three = constant(np.array([3]), "int64")
+    end = _op.concatenate([_op.reshape(count, (1,)).astype("int64"), three], 0)
+    return _op.strided_slice(
+        rows, constant(np.zeros(2), "int64"), end, constant(np.ones(2), "int64")
+    ).astype("int64")
 
 
 @onnx_op("TensorScatter")

@@ -77,9 +77,7 @@ def _dft(node: OnnxNode) -> RelayExpr:
     return _op.expand_dims(result[0], rank - 1) if half_given else _op.stack(result, rank - 1)
 
 
-def _mirrored(
-    real: RelayExpr, imaginary: RelayExpr, length: int
-) -> tuple[RelayExpr, RelayExpr]:
+def _mirrored(real: RelayExpr, imaginary: RelayExpr, length: int) -> tuple[RelayExpr, RelayExpr]:
     """The other half of the spectrum of a real signal: conjugates in reverse order."""
     have = infer_shape(real)[-1]
     axis = len(infer_shape(real)) - 1
