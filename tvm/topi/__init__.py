@@ -5,7 +5,7 @@ with target:
     s = topi.x86.schedule_conv2d_nchw([C])
 """
 
-from . import generic, image, nn, random, tag, testing, utils, vision, x86
+from . import generic, image, nn, random, sparse, tag, testing, utils, vision, x86
 from .argwhere import argwhere
 from .broadcast import *
 from .creation import *

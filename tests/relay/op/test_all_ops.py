@@ -24,6 +24,7 @@ from .qnn_cases import qnn_cases
 from .random_cases import random_cases
 from .setting_cases import setting_cases
 from .space_cases import space_cases
+from .sparse_cases import sparse_cases
 from .vision_cases import vision_cases
 from .volume_cases import volume_cases
 
@@ -33,7 +34,7 @@ CASES = [
     *qnn_cases(),
     *vision_cases(), *random_cases(), *finding_cases(),
     *gradient_cases(),
-    *vision_cases(), *random_cases(), *finding_cases(), *mark_cases(),
+    *vision_cases(), *random_cases(), *finding_cases(), *mark_cases(), *sparse_cases(),
 ]  # fmt: skip
 
 # reached through others: the blocked forms through AlterOpLayout

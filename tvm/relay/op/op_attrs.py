@@ -81,6 +81,7 @@ from .nn.pooling import (
     MaxPool3DAttrs,
 )
 from .nn.rearrange import BatchToSpaceNDAttrs, SpaceToBatchNDAttrs, SubPixelAttrs
+from .nn.sparse import SparseConv2DAttrs, SparseDenseAttrs
 from .nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs
 from .nn.winograd import Conv2DWinogradAttrs, ConvWinogradWeightTransformAttrs
 from .random import (
@@ -137,6 +138,8 @@ from .vision import (
 )
 
 __all__ = [
+    "SparseConv2DAttrs",
+    "SparseDenseAttrs",
     "CastHintAttrs",
     "DebugAttrs",
     "DeviceCopyAttrs",

@@ -115,3 +115,11 @@ __all__ = [
     "simulated_quantize",
     "softmax",
 ]
+from .sparse import (
+    sparse_add,
+    sparse_conv2d,
+    sparse_dense,
+    sparse_dense_sp_lhs,
+    sparse_dense_sp_rhs,
+    sparse_transpose,
+)

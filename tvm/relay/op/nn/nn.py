@@ -47,6 +47,7 @@ from .pooling import (
 )
 from .pooling_gradient import avg_pool2d_grad, max_pool2d_grad
 from .rearrange import batch_to_space_nd, depth_to_space, space_to_batch_nd, space_to_depth
+from .sparse import sparse_add, sparse_conv2d, sparse_dense, sparse_transpose
 from .upsampling import upsampling, upsampling3d
 from .winograd import (
     contrib_conv2d_winograd_weight_transform,
@@ -54,6 +55,10 @@ from .winograd import (
 )
 
 __all__ = [
+    "sparse_add",
+    "sparse_conv2d",
+    "sparse_dense",
+    "sparse_transpose",
     "conv2d_backward_weight",
     "avg_pool2d_grad",
     "max_pool2d_grad",

@@ -1,0 +1,205 @@
+"""Operators on sparse matrices, given by rows (CSR) or by rows of blocks (BSR)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TensorType, TupleType, Type
+from tvm.relay.expr import TupleWrapper, const
+
+from ..attributes import as_ints
+from ..layout_shapes import axes_extents, shape_in_layout
+from ..registry import OpPattern, define_op
+from ..types import Dim, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+
+
+class SparseDenseAttrs(Attrs, key="relay.attrs.SparseDenseAttrs"):
+    """Which side is sparse."""
+
+    sparse_lhs: bool = False
+
+
+class SparseConv2DAttrs(Attrs, key="relay.attrs.SparseConv2DAttrs"):
+    """The data's layout and the window's extents."""
+
+    layout: str = "NHWC"
+    kernel_size: tuple[int, ...] = (1, 1)
+
+
+def _sparse_rows(arg_types: Sequence[Type], who: str, has_blocks: bool = True) -> Dim:
+    """The rows of a sparse matrix; checks its three parts."""
+    data = expect_tensor(arg_types[0], who, "the sparse data")
+    indices = expect_tensor(arg_types[1], who, "the sparse indices", 1)
+    indptr = expect_tensor(arg_types[2], who, "the sparse indptr", 1)
+    shape = shape_of_type(data)
+    ranks = (1, 3) if has_blocks else (1,)
+    expect(
+        len(shape) in ranks,
+        f"{who} requires sparse data of rank {' or '.join(map(str, ranks))}, got {data}",
+    )
+    expect_dim(shape_of_type(indices)[0], shape[0], who, "the number of sparse indices")
+    height = 1 if len(shape) == 1 else shape[1]
+    return apply(lambda n, h: (n - 1) * h, shape_of_type(indptr)[0], height)
+
+
+def _dense_type(attrs: SparseDenseAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.sparse_dense"
+    dense = expect_tensor(arg_types[0], who, "dense_mat", 2)
+    rows = _sparse_rows(arg_types[1:], who)
+    count = shape_of_type(dense)[0]
+    return tensor((rows, count) if attrs.sparse_lhs else (count, rows), dense.dtype)
+
+
+def _add_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.sparse_add"
+    dense = expect_tensor(arg_types[0], who, "dense_mat", 2)
+    rows = _sparse_rows(arg_types[1:], who, has_blocks=False)
+    expect_dim(rows, shape_of_type(dense)[0], who, "the rows of the sparse matrix")
+    sparse = arg_types[1]
+    assert isinstance(sparse, TensorType)
+    expect(sparse.dtype == dense.dtype, f"{who} requires one dtype, got {dense} and {sparse}")
+    return dense
+
+
+def _transpose_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    _sparse_rows(arg_types, "nn.sparse_transpose", has_blocks=False)
+    return TupleType(tuple(arg_types))
+
+
+def _conv2d_type(attrs: SparseConv2DAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.sparse_conv2d"
+    data = expect_tensor(arg_types[0], who, rank=4)
+    expect(
+        attrs.layout in ("NHWC", "NCHW"),
+        f"{who} requires a layout of NHWC or NCHW, got {attrs.layout!r}",
+    )
+    expect(
+        attrs.kernel_size in ((1, 1), (3, 3)),
+        f"{who} requires a kernel_size of 1 or 3, got {attrs.kernel_size}",
+    )
+    extents = axes_extents(shape_of_type(data), attrs.layout, who)
+    extents["C"] = _sparse_rows(arg_types[1:], who)
+    return tensor(shape_in_layout(extents, attrs.layout), data.dtype)
+
+
+def _scheduled(name: str) -> dict[str, Callable[..., te.Schedule]]:
+    make = getattr(topi.generic, name)
+    return {key: lambda attrs, outs, target: make(outs) for key in ("generic", "cpu")}
+
+
+_SPARSE = ("sparse_data", "sparse_indices", "sparse_indptr")
+
+SPARSE_DENSE = define_op(
+    "nn.sparse_dense",
+    SparseDenseAttrs,
+    inputs=("dense_mat", *_SPARSE),
+    infer_type=_dense_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_dense(*inputs, attrs.sparse_lhs)],
+    schedules=_scheduled("schedule_sparse_dense"),
+)
+SPARSE_ADD = define_op(
+    "nn.sparse_add",
+    inputs=("dense_mat", *_SPARSE),
+    infer_type=_add_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_add(*inputs)],
+    schedules=_scheduled("schedule_extern"),
+)
+SPARSE_TRANSPOSE = define_op(
+    "nn.sparse_transpose",
+    inputs=_SPARSE,
+    infer_type=_transpose_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: topi.nn.sparse_transpose(*inputs),
+    schedules=_scheduled("schedule_sparse_transpose"),
+)
+SPARSE_CONV2D = define_op(
+    "nn.sparse_conv2d",
+    SparseConv2DAttrs,
+    inputs=("dense_mat", *_SPARSE),
+    infer_type=_conv2d_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.sparse_conv2d(*inputs, attrs.layout, attrs.kernel_size[0])
+    ],
+    schedules=_scheduled("schedule_sparse_conv2d"),
+)
+
+
+def _parts(matrix: Any) -> list[RelayExpr]:
+    """The data, indices and indptr of a matrix: fields of these names, or three elements."""
+    if hasattr(matrix, "indptr"):
+        matrix = (matrix.data, matrix.indices, matrix.indptr)
+    return [part if isinstance(part, RelayExpr) else const(part) for part in matrix]
+
+
+def sparse_dense(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> RelayExpr:
+    """A product of a dense and a sparse matrix: dense @ sparse.T, or sparse @ dense.T.
+
+    Parameters
+    ----------
+    dense_mat : relay.Expr
+        A matrix.
+    sparse_mat : tuple, or object with the fields data, indices and indptr
+        A sparse matrix with as many columns, by rows or by rows of blocks.
+    sparse_lhs : bool
+        The sparse matrix stands on the left.
+    """
+    return SPARSE_DENSE(dense_mat, *_parts(sparse_mat), sparse_lhs=bool(sparse_lhs))
+
+
+def sparse_transpose(x: Any) -> TupleWrapper:
+    """The transpose of a square sparse matrix by rows (CSR): its data, indices and indptr.
+
+    Parameters
+    ----------
+    x : tuple, or object with the fields data, indices and indptr
+        The matrix.
+    """
+    return TupleWrapper(SPARSE_TRANSPOSE(*_parts(x)), 3)
+
+
+def sparse_add(dense_mat: RelayExpr, sparse_mat: Any) -> RelayExpr:
+    """The sum of a dense and a sparse matrix.
+
+    Parameters
+    ----------
+    dense_mat : relay.Expr
+        A matrix.
+    sparse_mat : tuple, or object with the fields data, indices and indptr
+        A sparse matrix by rows (CSR), of the same shape.
+    """
+    return SPARSE_ADD(dense_mat, *_parts(sparse_mat))
+
+
+def sparse_conv2d(
+    dense_mat: RelayExpr,
+    sparse_mat: Any,
+    layout: str = "NHWC",
+    kernel_size: int | Sequence[int] = (1, 1),
+) -> RelayExpr:
+    """A convolution of stride 1 whose result is as large as its data, with a sparse weight.
+
+    Parameters
+    ----------
+    dense_mat : relay.Expr
+        Images.
+    sparse_mat : tuple, or object with the fields data, indices and indptr
+        A sparse matrix with a row for each output channel. Its columns are (y, x, channel) for
+        "NHWC" and (channel, y, x) for "NCHW".
+    layout : str
+        "NHWC" or "NCHW".
+    kernel_size : int or pair of int
+        The window's extents, 1 or 3.
+    """
+    return SPARSE_CONV2D(
+        dense_mat,
+        *_parts(sparse_mat),
+        layout=str(layout),
+        kernel_size=(as_ints(kernel_size) * 2)[:2],
+    )
