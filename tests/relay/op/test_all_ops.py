@@ -25,16 +25,16 @@ from .random_cases import random_cases
 from .setting_cases import setting_cases
 from .space_cases import space_cases
 from .sparse_cases import sparse_cases
+from .special_cases import special_cases
 from .vision_cases import vision_cases
 from .volume_cases import volume_cases
 
 CASES = [
-    *unary_cases(), *binary_cases(), *reduce_cases(), *moving_cases(), *nn_cases(),
-    *algorithm_cases(), *volume_cases(), *image_cases(), *space_cases(), *setting_cases(),
-    *qnn_cases(),
-    *vision_cases(), *random_cases(), *finding_cases(),
-    *gradient_cases(),
-    *vision_cases(), *random_cases(), *finding_cases(), *mark_cases(), *sparse_cases(),
+    *unary_cases(), *binary_cases(), *reduce_cases(), *moving_cases(),
+    *nn_cases(), *algorithm_cases(), *volume_cases(), *image_cases(),
+    *space_cases(), *setting_cases(), *qnn_cases(), *vision_cases(),
+    *random_cases(), *finding_cases(), *gradient_cases(), *mark_cases(),
+    *sparse_cases(), *special_cases(),
 ]  # fmt: skip
 
 # reached through others: the blocked forms through AlterOpLayout

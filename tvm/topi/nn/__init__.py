@@ -2,6 +2,15 @@
 
 from ..shaping import flatten
 from .batch_matmul.compute import batch_matmul
+from .bitserial import (
+    binarize_pack,
+    binary_dense,
+    binary_op_multiplier,
+    bitpack,
+    bitserial_conv2d_nchw,
+    bitserial_conv2d_nhwc,
+    bitserial_dense,
+)
 from .conv2d.compute import (
     conv,
     conv1d,
@@ -30,6 +39,8 @@ from .conv2d_transpose.compute import (
     group_conv2d_transpose_nchw,
     group_conv3d_transpose_ncdhw,
 )
+from .correlation import correlation_extents, correlation_nchw
+from .deformable_conv2d import deformable_conv2d_nchw, deformable_conv2d_nhwc
 from .dense.compute import dense, dense_pack, matmul
 from .depthwise_conv2d.compute import (
     depthwise_conv2d_nchw,
@@ -38,6 +49,7 @@ from .depthwise_conv2d.compute import (
 )
 from .dilate import dilate
 from .elemwise import leaky_relu, prelu, relu
+from .fifo_buffer import fifo_buffer
 from .local_response_norm import lrn
 from .normalization.compute import batch_norm, layer_norm
 from .pad import mirror_pad, pad
@@ -60,6 +72,18 @@ from .qnn import (
 from .softmax.compute import fast_softmax, log_softmax, softmax
 
 __all__ = [
+    "binarize_pack",
+    "binary_dense",
+    "binary_op_multiplier",
+    "bitpack",
+    "bitserial_conv2d_nchw",
+    "bitserial_conv2d_nhwc",
+    "bitserial_dense",
+    "correlation_extents",
+    "correlation_nchw",
+    "deformable_conv2d_nchw",
+    "deformable_conv2d_nhwc",
+    "fifo_buffer",
     "winograd_weights",
     "lrn",
     "dilate",

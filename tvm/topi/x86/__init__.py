@@ -2,7 +2,7 @@
 
 from ..nn.batch_matmul.x86 import schedule_batch_matmul
 from ..nn.depthwise_conv2d.x86 import schedule_depthwise_conv2d_NCHWc
-from ..nn.pooling.x86 import schedule_adaptive_pool, schedule_pool, schedule_pool_grad
+from ..nn.pooling.x86 import schedule_adaptive_pool, schedule_pool
 from ..nn.softmax.x86 import schedule_layer_norm, schedule_softmax
 from . import conv2d, dense
 from .conv2d import (
@@ -26,6 +26,7 @@ from .injective import (
     schedule_injective_from_existing,
 )
 from .reduction import schedule_reduce
+from .steps import schedule_steps
 
 __all__ = [
     "conv2d",
@@ -49,7 +50,7 @@ __all__ = [
     "schedule_layer_norm",
     "schedule_matmul_pack",
     "schedule_pool",
-    "schedule_pool_grad",
+    "schedule_steps",
     "schedule_reduce",
     "schedule_softmax",
 ]

@@ -16,6 +16,7 @@ from .activation import (
     relu,
     softmax,
 )
+from .bitserial import bitpack, bitserial_conv2d, bitserial_dense
 from .conv import (
     contrib_conv2d_nchwc,
     contrib_depthwise_conv2d_nchwc,
@@ -48,6 +49,7 @@ from .pooling import (
 from .pooling_gradient import avg_pool2d_grad, max_pool2d_grad
 from .rearrange import batch_to_space_nd, depth_to_space, space_to_batch_nd, space_to_depth
 from .sparse import sparse_add, sparse_conv2d, sparse_dense, sparse_transpose
+from .special import correlation, deformable_conv2d, fifo_buffer
 from .upsampling import upsampling, upsampling3d
 from .winograd import (
     contrib_conv2d_winograd_weight_transform,
@@ -59,6 +61,12 @@ __all__ = [
     "sparse_conv2d",
     "sparse_dense",
     "sparse_transpose",
+    "bitpack",
+    "bitserial_conv2d",
+    "bitserial_dense",
+    "correlation",
+    "deformable_conv2d",
+    "fifo_buffer",
     "conv2d_backward_weight",
     "avg_pool2d_grad",
     "max_pool2d_grad",

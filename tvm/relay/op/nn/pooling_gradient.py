@@ -42,7 +42,7 @@ def _pool_gradient(name: str, attrs_type: type[Attrs], kind: str) -> Op:
         compute=compute,
         schedules={
             "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-            "cpu": lambda attrs, outs, target: topi.x86.schedule_pool_grad(outs),
+            "cpu": lambda attrs, outs, target: topi.x86.schedule_steps(outs),
         },
     )
 

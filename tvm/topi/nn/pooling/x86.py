@@ -48,15 +48,3 @@ def schedule_adaptive_pool(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule
     """Schedule adaptive and global pooling; a rank above four tells blocked channels."""
     output = as_outputs(outs)[0]
     return schedule_pool(outs, "NCHWc" if len(output.shape) > 4 else "NCHW")
-
-
-def schedule_pool_grad(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
-    """Schedule the gradient of pooling: the steps one after another, each in parallel."""
-    outputs = as_outputs(outs)
-    s = te.create_schedule([x.op for x in outputs])
-    for op in dict.fromkeys([op for x in outputs for op in operations_above(x.op)]):
-        if not isinstance(op, te.tensor.ComputeOp):
-            continue
-        stage = op.output(0)
-        fuse_and_parallel(s, stage, list(s[stage].op.axis)[:-1], element_count(stage))
-    return s

@@ -1,0 +1,254 @@
+"""Operators of special networks: correlation, deformable convolution, moving windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+
+from ..attributes import as_int, padding_pairs
+from ..layout_shapes import axes_extents, shape_in_layout
+from ..registry import OpPattern, define_op
+from ..types import (
+    expect,
+    expect_dim,
+    expect_same_dtype,
+    expect_tensor,
+    is_known,
+    positive_axis,
+    shape_of_type,
+    tensor,
+    unknown,
+)
+from .conv import Conv2DAttrs, conv_attrs, conv_type
+
+
+class CorrelationAttrs(Attrs, key="relay.attrs.CorrelationAttrs"):
+    """Patches, displacements and their steps; padding is (top, left, bottom, right)."""
+
+    kernel_size: int = 1
+    max_displacement: int = 1
+    stride1: int = 1
+    stride2: int = 1
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    is_multiply: bool = True
+    layout: str = "NCHW"
+
+
+class DeformableConv2DAttrs(Conv2DAttrs, key="relay.attrs.DeformableConv2DAttrs"):
+    """A convolution, and the number of channel groups that have offsets of their own."""
+
+    deformable_groups: int = 1
+
+
+class FIFOBufferAttrs(Attrs, key="relay.attrs.FIFOBufferAttrs"):
+    """The axis of time."""
+
+    axis: int = 0
+
+
+def _correlation_type(attrs: CorrelationAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.correlation"
+    first = expect_tensor(arg_types[0], who, "data1", rank=4)
+    second = expect_tensor(arg_types[1], who, "data2", rank=4)
+    dtype = expect_same_dtype((first, second), who)
+    expect(attrs.layout == "NCHW", f"{who} requires the layout NCHW, got {attrs.layout!r}")
+    expect(attrs.kernel_size % 2 == 1, f"{who} requires an odd kernel_size")
+    shape = shape_of_type(first)
+    for have, want in zip(shape_of_type(second), shape, strict=True):
+        expect_dim(have, want, who, "the extents of data2")
+    if not is_known(*shape[2:]):
+        return tensor((shape[0], *[unknown() for _ in range(3)]), dtype)
+    extents = topi.nn.correlation_extents(
+        *shape[2:], attrs.kernel_size, attrs.max_displacement, attrs.stride1, attrs.stride2,
+        attrs.padding,
+    )  # fmt: skip
+    expect(
+        min(extents) > 0, f"{who} requires maps that leave a place between the borders, got {first}"
+    )
+    return tensor((shape[0], *extents), dtype)
+
+
+def _generic(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.generic.default_schedule(outs, True)
+
+
+def _in_steps(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.x86.schedule_steps(outs)
+
+
+_SCHEDULES = {"generic": _generic, "cpu": _in_steps}
+
+CORRELATION = define_op(
+    "nn.correlation",
+    CorrelationAttrs,
+    inputs=("data1", "data2"),
+    infer_type=_correlation_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.correlation_nchw(
+            *inputs, attrs.kernel_size, attrs.max_displacement, attrs.stride1, attrs.stride2,
+            attrs.padding, attrs.is_multiply,
+        )
+    ],
+    schedules=_SCHEDULES,
+)  # fmt: skip
+
+
+def _deformable_type(attrs: DeformableConv2DAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.deformable_conv2d"
+    layouts = (attrs.data_layout, attrs.kernel_layout)
+    expect(
+        layouts in (("NCHW", "OIHW"), ("NHWC", "HWIO")),
+        f"{who} requires layouts NCHW and OIHW or NHWC and HWIO, got {' and '.join(layouts)}",
+    )
+    out = conv_type(who, "HW")(attrs, [arg_types[0], arg_types[2]])
+    offset = expect_tensor(arg_types[1], who, "offset", rank=4)
+    extents = axes_extents(shape_of_type(out), attrs.data_layout, who)
+    window = axes_extents(shape_of_type(arg_types[2]), attrs.kernel_layout, who)
+    if is_known(window["H"], window["W"]):
+        extents["C"] = 2 * attrs.deformable_groups * window["H"] * window["W"]  # type: ignore[operator]
+        wanted = shape_in_layout(extents, attrs.data_layout)
+        for have, want in zip(shape_of_type(offset), wanted, strict=True):
+            expect_dim(have, want, who, "the offset's extents")
+    return out
+
+
+def _deformable_compute(
+    attrs: DeformableConv2DAttrs, inputs: Sequence[te.Tensor], out_type: Type
+) -> list[te.Tensor]:
+    is_first = attrs.data_layout == "NCHW"
+    function = topi.nn.deformable_conv2d_nchw if is_first else topi.nn.deformable_conv2d_nhwc
+    return [
+        function(
+            *inputs, attrs.strides, attrs.padding, attrs.dilation, attrs.deformable_groups,
+            attrs.groups, out_type.dtype,  # type: ignore[attr-defined]
+        )
+    ]  # fmt: skip
+
+
+DEFORMABLE_CONV2D = define_op(
+    "nn.deformable_conv2d",
+    DeformableConv2DAttrs,
+    inputs=("data", "offset", "weight"),
+    infer_type=_deformable_type,
+    fuse=OpPattern.OPAQUE,
+    compute=_deformable_compute,
+    schedules=_SCHEDULES,
+)
+
+
+def _fifo_type(attrs: FIFOBufferAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.fifo_buffer"
+    data, buffer = [expect_tensor(t, who, n) for t, n in zip(arg_types, ("data", "buffer"), strict=True)]  # fmt: skip
+    expect_same_dtype((data, buffer), who)
+    have, kept = shape_of_type(data), shape_of_type(buffer)
+    expect(len(have) == len(kept), f"{who} requires data and buffer of one rank")
+    axis = positive_axis(attrs.axis, len(kept), who)
+    for i, (new, old) in enumerate(zip(have, kept, strict=True)):
+        if i != axis:
+            expect_dim(new, old, who, f"the data's extent along axis {i}")
+        elif is_known(new, old):
+            expect(new <= old, f"{who} requires a buffer longer than the data along axis {axis}")  # type: ignore[operator]
+    return buffer
+
+
+FIFO_BUFFER = define_op(
+    "nn.fifo_buffer",
+    FIFOBufferAttrs,
+    inputs=("data", "buffer"),
+    infer_type=_fifo_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [topi.nn.fifo_buffer(*inputs, attrs.axis)],
+)
+
+
+def correlation(
+    data1: RelayExpr,
+    data2: RelayExpr,
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: int | Sequence[int],
+    is_multiply: bool,
+    layout: str,
+) -> RelayExpr:
+    """The correlation of two feature maps over displacements of the second.
+
+    Parameters
+    ----------
+    data1, data2 : relay.Expr
+        The maps.
+    kernel_size : int
+        The side of the patches that are compared, odd.
+    max_displacement : int
+        How far the second map is moved.
+    stride1, stride2 : int
+        Steps of the place, and of the displacement.
+    padding : int or sequence of int
+        Zeros around the maps: 1, 2 or 4 numbers.
+    is_multiply : bool
+        Products of elements, or absolute differences.
+    layout : str
+        "NCHW".
+    """
+    return CORRELATION(
+        data1, data2, kernel_size=as_int(kernel_size), max_displacement=as_int(max_displacement),
+        stride1=as_int(stride1), stride2=as_int(stride2), padding=padding_pairs(padding, 2),
+        is_multiply=bool(is_multiply), layout=str(layout),
+    )  # fmt: skip
+
+
+def deformable_conv2d(
+    data: RelayExpr,
+    offset: RelayExpr,
+    weight: RelayExpr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    deformable_groups: int = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> RelayExpr:
+    """Convolution with a window whose places are moved by data.
+
+    Parameters
+    ----------
+    data, weight : relay.Expr
+        The input and the kernel.
+    offset : relay.Expr
+        For each group and place of the window how far down and right it moves, along the channels.
+    deformable_groups : int
+        The number of channel groups that have offsets of their own.
+    strides, padding, dilation, groups, channels, kernel_size, data_layout, kernel_layout, \
+out_layout, out_dtype
+        As in `conv2d`.
+    """
+    return DEFORMABLE_CONV2D(
+        data, offset, weight,
+        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        deformable_groups=as_int(deformable_groups), data_layout=data_layout,
+        kernel_layout=kernel_layout, out_layout=out_layout, out_dtype=out_dtype or "",
+    )  # fmt: skip
+
+
+def fifo_buffer(data: RelayExpr, buffer: RelayExpr, axis: int) -> RelayExpr:
+    """The buffer without its oldest entries, the data behind: a window that moves in time.
+
+    Parameters
+    ----------
+    data, buffer : relay.Expr
+        The new entries, and those before.
+    axis : int
+        The axis of time.
+    """
+    return FIFO_BUFFER(data, buffer, axis=as_int(axis))
