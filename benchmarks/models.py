@@ -1,25 +1,41 @@
-"""Latency and compile time of real models beside ONNX Runtime's, alternating in one run.
+"""Latency and compile time of models beside ONNX Runtime's and OpenVINO's, alternating in one run.
 
 usage: python -m benchmarks.models [MODEL ...] [--threads N] [--repeat N] [--importer onnx|pytorch]
 
-Ratios are peer over ours: above 1 we are faster. Outputs are compared with PyTorch's first.
+A model is a name in benchmarks/zoo.py or an ONNX file. Ratios are the faster peer over ours: above 1 we are
+faster. Outputs are compared first, with PyTorch's, or ONNX Runtime's for a file. All compute in float32.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 MODELS_DIR = Path(tempfile.gettempdir()) / "pytvm-bench-models"
 
 
+@dataclass(frozen=True)
+class Subject:
+    """A model, what goes into it and, where it is known, what comes out."""
+
+    path: Path
+    feeds: dict[str, np.ndarray]
+    expected: np.ndarray | None
+    example: tuple[Any, Any] | None  # the PyTorch module and its inputs
+
+
 def main() -> None:
     arguments = parse_arguments()
-    # both runtimes read their number of threads before they start
+    # the runtimes read their number of threads before they start
     os.environ["TVM_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
     from rich.console import Console
     from rich.table import Table
@@ -27,17 +43,23 @@ def main() -> None:
     from benchmarks.zoo import MAIN_MODELS
 
     table = Table(
-        "model", "ours ms", "ONNX Runtime ms", "ratio", "compile s", "import s", "max error",
-        title=f"{arguments.threads} threads, batch 1, importer {arguments.importer}",
+        "model", "ours", "ONNX Runtime", "OpenVINO", "ratio", "compile s", "import s", "max error",
+        title=f"milliseconds, {arguments.threads} threads, importer {arguments.importer}",
     )  # fmt: skip
+    ratios = []
     for name in arguments.models or MAIN_MODELS:
-        table.add_row(name, *measure(name, arguments))
-    Console().print(table)
+        ratio, row = measure(name, arguments)
+        ratios.append(ratio)
+        table.add_row(Path(name).stem, *row)
+    table.add_row("geometric mean", "", "", "", f"{statistics.geometric_mean(ratios):.2f}")
+    Console(width=100).print(table)
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", help="names in benchmarks/zoo.py (default: the main)")
+    parser.add_argument(
+        "models", nargs="*", help="of benchmarks/zoo.py (default: the main), or files"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--repeat", type=int, default=30, help="rounds of one run each")
     parser.add_argument("--importer", choices=["onnx", "pytorch"], default="onnx")
@@ -45,38 +67,77 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(name: str, arguments: argparse.Namespace) -> list[str]:
-    """One row of the table."""
-    import numpy as np
+def measure(name: str, arguments: argparse.Namespace) -> tuple[float, list[str]]:
+    """The ratio, and one row of the table."""
+    from benchmarks.timing import alternate
+
+    subject = subject_of(name, arguments.threads)
+    module, import_seconds, build_seconds = compile_ours(subject, arguments)
+    for key, array in subject.feeds.items():
+        module.set_input(key, array)
+    module.run()
+    session = onnxruntime_session(subject.path, subject.feeds, arguments.threads)
+    expected = session()[0] if subject.expected is None else subject.expected
+    error = np.abs(module.get_output(0).numpy() - expected).max() / np.abs(expected).max()
+    openvino = openvino_request(subject.path, subject.feeds, arguments.threads)
+    times = alternate(
+        {"ours": module.run, "onnxruntime": session, "openvino": openvino}, arguments.repeat
+    )
+    ratio = min(times["onnxruntime"], times["openvino"]) / times["ours"]
+    return ratio, [
+        *[f"{1e3 * seconds:.2f}" for seconds in times.values()], f"{ratio:.2f}",
+        f"{build_seconds:.1f}", f"{import_seconds:.1f}", f"{error:.1e}",
+    ]  # fmt: skip
+
+
+def subject_of(name: str, threads: int) -> Subject:
+    """A model of the zoo, or a file with inputs made up."""
+    if Path(name).suffix == ".onnx":
+        return Subject(Path(name), made_up_inputs(Path(name)), None, None)
     import torch
 
-    from benchmarks.timing import alternate
     from benchmarks.zoo import build, export_onnx
 
-    torch.set_num_threads(arguments.threads)
+    torch.set_num_threads(threads)
     model, inputs = build(name)
     with torch.no_grad():
         expected = model(*inputs).numpy()
     path = export_onnx(name, MODELS_DIR)
-    arrays = {f"in{i}": x.numpy() for i, x in enumerate(inputs)}
-    module, import_seconds, build_seconds = compile_ours(model, inputs, path, arguments)
-    for key, array in arrays.items():
-        module.set_input(key, array)
-    module.run()
-    error = np.abs(module.get_output(0).numpy() - expected).max() / np.abs(expected).max()
-    session = open_session(path, arguments.threads)
-    feeds = {i.name: arrays[i.name] for i in session.get_inputs()}
-    times = alternate(
-        {"ours": module.run, "peer": lambda: session.run(None, feeds)}, arguments.repeat
-    )
-    ours, peer = 1e3 * times["ours"], 1e3 * times["peer"]
-    return [f"{ours:.2f}", f"{peer:.2f}", f"{peer / ours:.2f}", f"{build_seconds:.1f}",
-            f"{import_seconds:.1f}", f"{error:.1e}"]  # fmt: skip
+    feeds = {f"in{i}": x.numpy() for i, x in enumerate(inputs)}
+    wanted = {value.name for value in graph_inputs(path)}
+    feeds = {key: array for key, array in feeds.items() if key in wanted}
+    return Subject(path, feeds, expected, (model, inputs))
 
 
-def compile_ours(
-    model: Any, inputs: Any, path: Path, arguments: argparse.Namespace
-) -> tuple[Any, float, float]:
+def graph_inputs(path: Path) -> list[Any]:
+    """The inputs of an ONNX file that are no weights."""
+    import onnx
+
+    graph = onnx.load(path, load_external_data=False).graph
+    weights = {tensor.name for tensor in graph.initializer}
+    return [value for value in graph.input if value.name not in weights]
+
+
+def made_up_inputs(path: Path) -> dict[str, np.ndarray]:
+    """Normal numbers, or small integers as indices; masks of ones; batches of 1 where open."""
+    import onnx
+
+    rng = np.random.default_rng(0)
+    feeds = {}
+    for value in graph_inputs(path):
+        tensor = value.type.tensor_type
+        shape = [dim.dim_value or 1 for dim in tensor.shape.dim]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+        if "mask" in value.name:
+            feeds[value.name] = np.ones(shape, dtype)
+        elif np.issubdtype(dtype, np.integer):
+            feeds[value.name] = rng.integers(0, 1000, shape).astype(dtype)
+        else:
+            feeds[value.name] = rng.normal(size=shape).astype(dtype)
+    return feeds
+
+
+def compile_ours(subject: Subject, arguments: argparse.Namespace) -> tuple[Any, float, float]:
     """The compiled model, and the seconds of importing and of building it."""
     import onnx
 
@@ -86,10 +147,12 @@ def compile_ours(
     from tvm.contrib import graph_executor
 
     start = time.perf_counter()
-    if arguments.importer == "onnx":
-        mod, params = relay.frontend.from_onnx(onnx.load(path))
-    else:
+    if arguments.importer == "pytorch" and subject.example is not None:
+        model, inputs = subject.example
         mod, params = relay.frontend.from_pytorch(trace(model, inputs), input_infos(inputs))
+    else:
+        shapes = {name: array.shape for name, array in subject.feeds.items()}
+        mod, params = relay.frontend.from_onnx(onnx.load(subject.path), shapes)
     imported = time.perf_counter()
     with tvm.transform.PassContext(opt_level=3):
         lib = relay.build(mod, target=arguments.target, params=params)
@@ -98,16 +161,39 @@ def compile_ours(
     return module, imported - start, built - imported
 
 
-def open_session(path: Path, threads: int) -> Any:
+def onnxruntime_session(
+    path: Path, feeds: dict[str, np.ndarray], threads: int
+) -> Callable[[], Any]:
     """The peer, with all its optimisations."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    # its threads spin while it runs, but not on our side's turns
+    # its threads spin while it runs, but not on the other sides' turns
     options.add_session_config_entry("session.force_spinning_stop", "1")
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, feeds)
+
+
+def openvino_request(path: Path, feeds: dict[str, np.ndarray], threads: int) -> Callable[[], Any]:
+    """The peer, tuned for the latency of one request; it would take bfloat16 by itself."""
+    import openvino
+
+    core = openvino.Core()
+    model = core.read_model(path)
+    model.reshape({name: list(array.shape) for name, array in feeds.items()})
+    compiled = core.compile_model(
+        model,
+        "CPU",
+        {
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_NUM_THREADS": threads,
+            "INFERENCE_PRECISION_HINT": "f32",
+        },
+    )
+    request = compiled.create_infer_request()
+    return lambda: request.infer(feeds, share_inputs=True, share_outputs=True)
 
 
 if __name__ == "__main__":
