@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 from tvm import tir
 from tvm.error import TVMError
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of, set_type
-from tvm.relay.expr import Call, Var
+from tvm.relay.expr import Call, Tuple, Var
 from tvm.relay.function import Function
 from tvm.relay.op.types import Conditions, undecided
 from tvm.relay.traverse import post_order, substitute
@@ -53,13 +53,31 @@ class SymbolicKernel:
         return body if has_own else None  # type: ignore[return-value]
 
 
-def takes_shape_of_data(call: Call) -> list[bool]:
-    """For each tensor argument, whether the operator's shape function reads its values."""
+def shape_operands(call: Call) -> list[tuple[RelayExpr, bool]]:
+    """The tensors in the arguments, and whether the operator's shape function reads their values."""
     assert isinstance(call.op, Op)
-    flags = call.op.extra.get("TShapeDataDependent", False)
+    flags = call.op.get_attr("TShapeDataDependent") or False
     if isinstance(flags, (bool, int)):
-        return [bool(flags)] * len(call.args)
-    return [bool(f) for f in flags]
+        flags = [flags] * len(call.args)
+    return [
+        (tensor, bool(flag))
+        for arg, flag in zip(call.args, flags, strict=False)
+        for tensor in (arg.fields if isinstance(arg, Tuple) else (arg,))
+    ]
+
+
+def reads_values(kernel: SymbolicKernel) -> list[bool]:
+    """For each parameter of the kernel, whether its shape function reads the values."""
+    call = kernel.shape_op
+    read = {id(t) for t, flag in shape_operands(call) if flag} if call is not None else set()
+    return [id(p) in read for p in kernel.func.params for _ in flat_tensors(p.checked_type)]
+
+
+def flat_tensors(ty: Type) -> list[TensorType]:
+    """The tensors in a type."""
+    if isinstance(ty, TupleType):
+        return [tensor for f in ty.fields for tensor in flat_tensors(f)]
+    return [ty]  # type: ignore[list-item]
 
 
 def is_dynamic_kernel(func: Function) -> bool:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm import te, tir
+from tvm import te, tir, topi
 from tvm.driver import lower
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.type import TensorType
 from tvm.ir.visitor import Rewriter
-from tvm.relay.analysis.symbolic import SymbolicKernel, takes_shape_of_data, variables_of
+from tvm.relay.analysis.symbolic import SymbolicKernel, reads_values, shape_operands, variables_of
 from tvm.relay.backend.te_compiler import flat_types
-from tvm.relay.expr import Call
+from tvm.relay.expr import Call, Constant
 from tvm.relay.transform.manifest_alloc import bytes_of_element
 from tvm.target import Target
 from tvm.tir import PrimFunc, Stmt
@@ -85,23 +85,40 @@ def _declared(kernel: SymbolicKernel, name: str) -> Stages:
     """From the shape function that the operator declares."""
     call = kernel.shape_op
     assert isinstance(call, Call) and call.op.shape_func is not None
-    types = [ty for p in kernel.func.params for ty in flat_types(p.checked_type)]
     results = flat_types(kernel.func.body.checked_type)
-    flags = takes_shape_of_data(call)
-    flags += [flags[-1]] * (len(types) - len(flags))
-    inputs = [
-        te.placeholder(ty.shape, ty.dtype, f"data{i}")
-        if flag
-        else te.placeholder((len(ty.shape),), "int64", f"shape{i}")
-        for i, (ty, flag) in enumerate(zip(types, flags, strict=True))
+    inputs: dict[int, te.Tensor] = {}
+    whole: set[int] = set()  # of which the values are given
+    for param, is_read in zip(kernel.func.params, reads_values(kernel), strict=True):
+        ty = param.checked_type
+        shape = ty.shape if is_read else (len(ty.shape),)
+        dtype = ty.dtype if is_read else "int64"
+        inputs[id(param)] = te.placeholder(shape, dtype, f"p{len(inputs)}")
+        whole |= {id(param)} if is_read else set()
+    given = [
+        _shape_vector(inputs[id(tensor)])
+        if id(tensor) in whole and not flag
+        else inputs.get(id(tensor)) or _constant(tensor)
+        for tensor, flag in shape_operands(call)
     ]
     ranks = [tir.IntImm("int32", len(ty.shape)) for ty in results]
-    shapes = list(call.op.shape_func(call.attrs, inputs, ranks))
+    shapes = list(call.op.shape_func(call.attrs, given, ranks))
     sizes = [
         te.compute((), _bytes_in(shape, ty), name=f"size{i}")
         for i, (shape, ty) in enumerate(zip(shapes, results, strict=True))
     ]
-    return inputs, [*shapes, *sizes]
+    return list(inputs.values()), [*shapes, *sizes]
+
+
+def _constant(tensor: RelayExpr) -> te.Tensor | None:
+    """A scalar inside the kernel."""
+    if not isinstance(tensor, Constant):
+        return None
+    value, dtype = tensor.data.numpy().item(), str(tensor.data.dtype)
+    return te.compute((), lambda: tir.const(value, dtype), name="constant")
+
+
+def _shape_vector(tensor: te.Tensor) -> te.Tensor:
+    return topi.shape(tensor, "int64")
 
 
 def _bytes_in(shape: te.Tensor, ty: TensorType):  # type: ignore[no-untyped-def]

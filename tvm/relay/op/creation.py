@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tvm import te, topi
+from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
@@ -107,10 +107,23 @@ def _arange_compute(
     return [topi.creation.ramp(start, step, out_type.shape[0], attrs.dtype)]  # type: ignore[attr-defined]
 
 
+def _arange_shape(
+    attrs: ArangeAttrs, inputs: Sequence[te.Tensor], out_ranks: Sequence[object]
+) -> list[te.Tensor]:
+    def count(_: object) -> tir.PrimExpr:
+        start, stop, step = [t().astype("float64") for t in inputs]
+        wanted = tir.ceil((stop - start) / step).astype("int64")
+        return tir.max(wanted, tir.const(0, "int64"))
+
+    return [te.compute((1,), count, name="shape")]
+
+
 ARANGE = define_op(
     "arange",
     ArangeAttrs,
     inputs=("start", "stop", "step"),
+    shape_func=_arange_shape,
+    shape_reads=(0, 1, 2),
     infer_type=_arange_type,
     fuse=OpPattern.INJECTIVE,
     compute=_arange_compute,

@@ -22,9 +22,13 @@ from .types import (
     expect,
     expect_same_dtype,
     expect_tensor,
+    is_any,
+    largest,
     positive_axis,
     shape_of_type,
     show,
+    simplified,
+    smallest,
     tensor,
     unknown,
 )
@@ -192,9 +196,9 @@ class StridedSliceAttrs(Attrs, key="relay.attrs.StridedSliceAttrs"):
     axes: tuple[int, ...] | None = None
 
 
-def slice_ranges(attrs: StridedSliceAttrs, shape: Shape) -> list[tuple[int, Dim, int]]:
+def slice_ranges(attrs: StridedSliceAttrs, shape: Shape) -> list[tuple[Dim, Dim, int]]:
     """(begin, extent, stride) along each axis, begins counted from the front and clipped."""
-    ranges: list[tuple[int, Dim, int]] = [(0, extent, 1) for extent in shape]
+    ranges: list[tuple[Dim, Dim, int]] = [(0, extent, 1) for extent in shape]
     axes = range(len(attrs.begin)) if attrs.axes is None else attrs.axes
     expect(
         len(attrs.begin) <= len(shape),
@@ -217,28 +221,28 @@ def _stride(attrs: StridedSliceAttrs, position: int) -> int:
 
 def _slice_range(
     attrs: StridedSliceAttrs, position: int, extent: Dim, stride: int
-) -> tuple[int, Dim, int]:
+) -> tuple[Dim, Dim, int]:
     begin = attrs.begin[position]
-    if not isinstance(extent, int):
+    if is_any(extent):
         known = attrs.slice_mode == "size" and attrs.end[position] >= 0
         expect(
             begin >= 0, "strided_slice requires a begin from the front where the extent is unknown"
         )
         return begin, attrs.end[position] if known else unknown(), stride
     low, high = (0, extent) if stride > 0 else (-1, extent - 1)
-    first = min(max(begin + extent if begin < 0 else begin, low), high)
+    first = smallest(largest(begin + extent if begin < 0 else begin, low), high)
     if attrs.slice_mode == "size":
         size = attrs.end[position]
-        last = extent if size < 0 else min(first + size, extent)
+        last = extent if size < 0 else smallest(first + size, extent)
     elif position >= len(attrs.end):
         last = extent if stride > 0 else -1
     else:
         end = attrs.end[position]
-        last = min(max(end + extent if end < 0 else end, low), high if stride > 0 else extent - 1)
-        if stride < 0 and end < -extent:
+        last = smallest(largest(end + extent if end < 0 else end, low), high)
+        if stride < 0 and isinstance(extent, int) and end < -extent:
             last = -1
     count = (last - first + stride - (1 if stride > 0 else -1)) // stride
-    return first, max(count, 0), stride
+    return simplified(first), simplified(largest(count, 0)), stride
 
 
 def _strided_slice_type(attrs: StridedSliceAttrs, arg_types: Sequence[Type]) -> Type:

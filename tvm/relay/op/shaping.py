@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tvm import te, topi
+from tvm import te, tir, topi
 from tvm.error import TypeCheckError
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
@@ -23,15 +23,17 @@ from .types import (
     apply,
     expect,
     expect_tensor,
+    is_any,
     is_known,
+    leave_to_run,
     may_equal,
     positive_axes,
     positive_axis,
     product,
+    same_dim,
     shape_of_type,
     show,
     tensor,
-    unknown,
 )
 
 
@@ -120,15 +122,19 @@ def _left_over(shape: Shape, out: Sequence[Dim], newshape: Sequence[int]) -> Dim
 
 def _shared_unknown(shape: Shape, out: Sequence[Dim]) -> Dim:
     """What -1 stands for once the unknown dimensions that are copied cancel out."""
-    rest = [d for d in shape if isinstance(d, int)]
-    copied = [d for d in out if isinstance(d, int)]
-    unknown_in = [d for d in shape if not isinstance(d, int)]
-    unknown_out = [d for d in out if not isinstance(d, int)]
-    if len(unknown_in) != len(unknown_out) or any(
-        a is not b for a, b in zip(unknown_in, unknown_out, strict=True)
-    ):
-        return unknown()
-    return int(np.prod(rest)) // max(int(np.prod(copied)), 1)
+    rest, copied = list(shape), list(out)
+    for dim in out:
+        shared = [d for d in rest if not isinstance(d, int) and (d is dim or same_dim(d, dim))]
+        if shared:
+            rest = [d for d in rest if d is not shared[0]]
+            copied = [d for d in copied if d is not dim]
+    total, divisor = product(rest), product(copied)
+    if isinstance(divisor, int) and divisor == 0:
+        return 0
+    if not is_any(total) and not is_any(divisor) and not is_known(total, divisor):
+        message = "reshape leaves a remainder"
+        leave_to_run(lambda: tir.EQ(tir.floormod(total, divisor), 0), message, total, divisor)
+    return apply(lambda a, b: a // b, total, divisor)
 
 
 def _expect_same_size(shape: Shape, out: Sequence[Dim], newshape: Sequence[int]) -> None:

@@ -73,6 +73,16 @@ def simplified(value: object) -> Dim:
     return as_dim(value)
 
 
+def largest(a: Dim, b: Dim) -> Dim:
+    """The larger of two dimensions, as an expression if one is."""
+    return max(a, b) if is_known(a, b) else tir.max(a, b)
+
+
+def smallest(a: Dim, b: Dim) -> Dim:
+    """The smaller of two dimensions, as an expression if one is."""
+    return min(a, b) if is_known(a, b) else tir.min(a, b)
+
+
 def product(values: Sequence[Dim]) -> Dim:
     """The number of elements; a zero makes it known."""
     if any(isinstance(v, int) and v == 0 for v in values):
@@ -108,8 +118,12 @@ def leave_to_run(condition: Callable[[], PrimExpr], message: str, *dims: Dim) ->
 
 
 def may_equal(a: Dim, b: Dim) -> bool:
-    """False only if two dimensions certainly differ."""
-    return a == b if isinstance(a, int) and isinstance(b, int) else True
+    """Whether two dimensions that must be equal can be; False only if they certainly differ."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    if not same_dim(a, b):
+        leave_to_run(lambda: tir.EQ(a, b), "the shapes of the arguments must fit", a, b)
+    return True
 
 
 def same_dim(a: Dim, b: Dim) -> bool:
@@ -166,9 +180,6 @@ def expect_dim(value: Dim, wanted: Dim, who: str, what: str) -> None:
     """Check one dimension against another."""
     if not may_equal(value, wanted):
         raise TypeCheckError(f"{who} requires {what} to be {wanted}, got {value}")
-    if not is_known(value, wanted) and not same_dim(value, wanted):
-        message = f"{who} requires {what} to be {wanted}"
-        leave_to_run(lambda: tir.EQ(value, wanted), message, value, wanted)
 
 
 def expect_same_dtype(types: Sequence[Type], who: str) -> str:

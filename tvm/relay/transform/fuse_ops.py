@@ -86,7 +86,9 @@ def _graph_nodes(func: Function, order: list[RelayExpr], link_params: bool) -> l
 
 def _pattern(expr: RelayExpr, link_params: bool) -> OpPattern:
     if type(expr) is Call and isinstance(expr.op, Op):
-        if is_dynamic(expr.checked_type) or expr.op.fuse is None:
+        # a shape that depends on values is found between kernels
+        is_alone = is_dynamic(expr.checked_type) and expr.op.shape_func is not None
+        if is_alone or expr.op.fuse is None:
             return OpPattern.OPAQUE
         return OpPattern(expr.op.fuse)
     if type(expr) is Constant:

@@ -25,8 +25,8 @@ from tvm.relay.adt import Clause, Match
 from tvm.relay.analysis.symbolic import (
     DimensionPool,
     is_dynamic_kernel,
+    reads_values,
     symbolic_kernel,
-    takes_shape_of_data,
 )
 from tvm.relay.expr import Call, Constant, If, Let, Tuple, Var, const
 from tvm.relay.function import Function, is_primitive
@@ -131,9 +131,7 @@ class _Manifester:
         if not is_dynamic(call.checked_type) and not kernel.conditions and not is_view:
             outputs = [self._static_tensor(ty, out) for ty in types]
         else:
-            own = kernel.shape_op
-            flags = [False] * len(inputs) if own is None else takes_shape_of_data(own)
-            shapes, sizes = self._shapes(call, inputs, types, flags, out)
+            shapes, sizes = self._shapes(call, inputs, types, reads_values(kernel), out)
             if is_view:
                 return reshape_tensor(inputs[0], shapes[0], types[0].shape)
             outputs = []
@@ -154,7 +152,6 @@ class _Manifester:
         out: _Block,
     ) -> tuple[list[RelayExpr], list[RelayExpr]]:
         """The extents and the bytes of the results, found when the program runs."""
-        flags = [*flags, *[flags[-1]] * (len(inputs) - len(flags))]  # of the fields of a tuple
         given = [
             tensor if flag else out.bind("shape", shape_of(tensor))
             for tensor, flag in zip(inputs, flags, strict=True)

@@ -22,6 +22,7 @@ from ..types import (
     expect,
     expect_dim,
     expect_tensor,
+    largest,
     shape_of_type,
     show,
     tensor,
@@ -81,7 +82,9 @@ class Conv3DAttrs(Attrs, key="relay.attrs.Conv3DAttrs"):
 def _window_count(extent: Dim, kernel: Dim, pad: int, stride: int, dilation: int) -> Dim:
     """How many places a window has along an axis."""
     return apply(
-        lambda e, k: max((e + pad - ((k - 1) * dilation + 1)) // stride + 1, 0), extent, kernel
+        lambda e, k: largest((e + pad - ((k - 1) * dilation + 1)) // stride + 1, 0),
+        extent,
+        kernel,
     )
 
 

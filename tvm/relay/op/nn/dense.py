@@ -230,7 +230,8 @@ def _batch_matmul_type(attrs: BatchMatmulAttrs, arg_types: Sequence[Type]) -> Ty
     a = _swapped(shape_of_type(lhs), attrs.transpose_a)
     b = _swapped(shape_of_type(rhs), attrs.transpose_b)
     text = f"{show(shape_of_type(lhs))} and {show(shape_of_type(rhs))}"
-    expect(may_equal(a[0], b[0]) or 1 in (a[0], b[0]), f"{who} requires equal batches, got {text}")
+    is_shared = any(isinstance(d, int) and d == 1 for d in (a[0], b[0]))
+    expect(is_shared or may_equal(a[0], b[0]), f"{who} requires equal batches, got {text}")
     expect(may_equal(a[2], b[1]), f"{who} requires equal inner dimensions, got {text}")
     batch = b[0] if a[0] == 1 and isinstance(a[0], int) else refine(a[0], b[0])
     return tensor((batch, a[1], b[2]), attrs.out_dtype or dtype)

@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.ir.expr import PrimExpr
 
 from ...utils import dims
 from ..pad import pad
 
+Dim = int | PrimExpr
+
 
 def window_count(
-    extent: int, window: int, stride: int, dilation: int, padding: int, ceil_mode: bool
-) -> int:
+    extent: Dim, window: int, stride: int, dilation: int, padding: int, ceil_mode: bool
+) -> Dim:
     """How many windows there are along an axis; the last one starts inside data or left border."""
     room = extent + padding - ((window - 1) * dilation + 1)
     if ceil_mode:
         room += stride - 1
-    return max(room // stride + 1, 0)
+    count = room // stride + 1
+    return max(count, 0) if isinstance(count, int) else tir.max(count, 0)
 
 
 def pool2d(
@@ -121,7 +125,11 @@ def _pool(
         )
         reach = (shape[axis] - 1) * stride[i] + (kernel[i] - 1) * dilation[i] + 1
         before[axis] = padding[i]
-        after[axis] = max(reach - extents[axis] - padding[i], 0)
+        # of an extent that only the run knows, the last window may lie short of the border
+        missing = reach - extents[axis] - padding[i]
+        is_known = isinstance(missing, int)
+        behind = padding[i + rank] + (stride[i] - 1 if ceil_mode else 0)
+        after[axis] = max(missing, 0) if is_known else behind
     lowest = tir.min_value(data.dtype) if kind == "max" else tir.const(0, data.dtype)
     source = pad(data, before, after, lowest, name="pad_temp") if any(before + after) else data
     windows = [
