@@ -120,3 +120,9 @@ def layout_parts(layout: str) -> list[tuple[str, int]]:
             found.append((char, size))
             size = 0
     return found
+
+
+def axis_positions(layout: str, spatial: str) -> list[int]:
+    """The positions of spatial axes in a layout, block sizes aside."""
+    letters = [c for c in layout if c.isalpha()]
+    return [letters.index(axis) for axis in spatial]

@@ -10,7 +10,7 @@ from typing import Any
 from tvm import te, tir
 
 from .. import tag
-from ..nn.pooling.compute import axis_positions
+from ..layout import axis_positions
 from ..utils import dims
 
 COORDINATE_MODES = (

@@ -11,6 +11,7 @@ from .bitserial import (
     bitserial_conv2d_nhwc,
     bitserial_dense,
 )
+from .conv1d import conv1d_ncw, conv1d_nwc, group_conv1d_ncw, group_conv1d_nwc
 from .conv2d.compute import (
     conv,
     conv1d,
@@ -23,6 +24,7 @@ from .conv2d.compute import (
     conv3d_ndhwc,
     group_conv2d_nchw,
     group_conv2d_nhwc,
+    unpack_NCHWc_to_nchw,
 )
 from .conv2d.gradient import conv2d_backward_weight
 from .conv2d.winograd import (
@@ -51,7 +53,9 @@ from .dilate import dilate
 from .elemwise import leaky_relu, prelu, relu
 from .fifo_buffer import fifo_buffer
 from .local_response_norm import lrn
-from .normalization.compute import batch_norm, layer_norm
+from .loss import nll_loss
+from .mapping import scale_shift_nchw, scale_shift_nchwc, scale_shift_nhwc
+from .normalization.compute import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from .pad import mirror_pad, pad
 from .pooling.compute import (
     adaptive_pool,
@@ -69,9 +73,46 @@ from .qnn import (
     simulated_dequantize,
     simulated_quantize,
 )
-from .softmax.compute import fast_softmax, log_softmax, softmax
+from .rearrange import batch_to_space_nd, depth_to_space, space_to_batch_nd, space_to_depth
+from .softmax.compute import fast_softmax, log_softmax, softmax, softmax_common
+from .upsampling import upsampling, upsampling3d
+from .utils import (
+    get_pad_tuple,
+    get_pad_tuple1d,
+    get_pad_tuple3d,
+    get_pad_tuple_generic,
+    infer_pad,
+    infer_pad3d,
+    infer_stride,
+)
 
 __all__ = [
+    "conv1d_ncw",
+    "conv1d_nwc",
+    "group_conv1d_ncw",
+    "group_conv1d_nwc",
+    "unpack_NCHWc_to_nchw",
+    "nll_loss",
+    "scale_shift_nchw",
+    "scale_shift_nchwc",
+    "scale_shift_nhwc",
+    "group_norm",
+    "instance_norm",
+    "rms_norm",
+    "batch_to_space_nd",
+    "depth_to_space",
+    "space_to_batch_nd",
+    "space_to_depth",
+    "softmax_common",
+    "upsampling",
+    "upsampling3d",
+    "get_pad_tuple",
+    "get_pad_tuple1d",
+    "get_pad_tuple3d",
+    "get_pad_tuple_generic",
+    "infer_pad",
+    "infer_pad3d",
+    "infer_stride",
     "binarize_pack",
     "binary_dense",
     "binary_op_multiplier",

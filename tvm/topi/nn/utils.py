@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..utils import get_const_int
+from tvm import te
+
+from ..utils import dims, get_const_int
 
 
 def get_pad_tuple(padding: Any, kernel: Any) -> tuple[int, int, int, int]:
@@ -36,3 +38,31 @@ def get_pad_tuple_generic(padding: Any, kernel: Any) -> tuple[int, ...]:
     if len(numbers) != 2 * rank:
         raise ValueError(f"padding requires 1, {rank} or {2 * rank} numbers, got {padding}")
     return tuple(numbers)
+
+
+def get_pad_tuple3d(padding: Any, kernel: Any) -> tuple[int, int, int, int, int, int]:
+    """(front, top, left, back, down, right) from a number, 3 or 6 numbers, "VALID" or "SAME"."""
+    return get_pad_tuple_generic(padding, kernel)  # type: ignore[return-value]
+
+
+def infer_pad(data: te.Tensor, data_pad: te.Tensor | None) -> tuple[int, int]:
+    """The (symmetric) border of NCHW data that was padded."""
+    if data_pad is None:
+        return 0, 0
+    have, wide = dims(data.shape), dims(data_pad.shape)
+    return (wide[2] - have[2]) // 2, (wide[3] - have[3]) // 2
+
+
+def infer_pad3d(data: te.Tensor, data_pad: te.Tensor | None, layout: str) -> tuple[int, ...]:
+    """The (symmetric) border of NCDHW or NDHWC data that was padded."""
+    if data_pad is None:
+        return 0, 0, 0
+    have, wide = dims(data.shape), dims(data_pad.shape)
+    return tuple([(wide[layout.index(a)] - have[layout.index(a)]) // 2 for a in "DHW"])
+
+
+def infer_stride(data: te.Tensor, kernel: te.Tensor, out: te.Tensor) -> tuple[int, int]:
+    """The steps of an NCHW convolution, from the (padded) data, the kernel and the result."""
+    have, window, result = dims(data.shape), dims(kernel.shape), dims(out.shape)
+    steps = [(have[k] - window[k]) // (result[k] - 1) if result[k] > 1 else 1 for k in (2, 3)]
+    return steps[0], steps[1]

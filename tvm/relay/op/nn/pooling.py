@@ -480,3 +480,23 @@ def adaptive_avg_pool3d(
 ) -> RelayExpr:
     """As `adaptive_avg_pool2d`, over three axes."""
     return _adaptive(ADAPTIVE_AVG_POOL3D, data, output_size, layout, out_layout)
+
+
+def global_max_pool1d(data: RelayExpr, layout: str = "NCW", out_layout: str = "") -> RelayExpr:
+    """As `global_max_pool2d`, along one axis."""
+    return _adaptive(ADAPTIVE_MAX_POOL1D, data, 1, layout, out_layout)
+
+
+def global_avg_pool1d(data: RelayExpr, layout: str = "NCW", out_layout: str = "") -> RelayExpr:
+    """As `global_avg_pool2d`, along one axis."""
+    return _adaptive(ADAPTIVE_AVG_POOL1D, data, 1, layout, out_layout)
+
+
+def global_max_pool3d(data: RelayExpr, layout: str = "NCDHW", out_layout: str = "") -> RelayExpr:
+    """As `global_max_pool2d`, over three axes."""
+    return _adaptive(ADAPTIVE_MAX_POOL3D, data, (1, 1, 1), layout, out_layout)
+
+
+def global_avg_pool3d(data: RelayExpr, layout: str = "NCDHW", out_layout: str = "") -> RelayExpr:
+    """As `global_avg_pool2d`, over three axes."""
+    return _adaptive(ADAPTIVE_AVG_POOL3D, data, (1, 1, 1), layout, out_layout)

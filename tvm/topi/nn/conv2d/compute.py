@@ -286,3 +286,16 @@ def block_size(layout: str) -> int:
     """The channel block of a layout; 0 if channels are not blocked."""
     found = re.search(r"(\d+)c", layout)
     return int(found.group(1)) if found else 0
+
+
+def unpack_NCHWc_to_nchw(packed_out: te.Tensor, out_dtype: str) -> te.Tensor:
+    """Channels in blocks to channels in a row."""
+    n, chunks, height, width, block = dims(packed_out.shape)
+
+    def element(b: Any, c: Any, y: Any, x: Any) -> Any:
+        value = packed_out(b, tir.indexdiv(c, block), y, x, tir.indexmod(c, block))
+        return _as(value, out_dtype)
+
+    return te.compute(
+        (n, chunks * block, height, width), element, name="output_unpack", tag="injective"
+    )

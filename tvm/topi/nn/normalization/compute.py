@@ -7,6 +7,8 @@ from typing import Any
 
 from tvm import te, tir
 
+from ...reduction import sum as sum_of
+from ...shaping import reshape
 from ...utils import cast_scalar, dims, prod
 
 
@@ -99,3 +101,103 @@ def batch_norm(
         moving_mean,
         moving_var,
     ]
+
+
+def instance_norm(
+    data: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    axis: Sequence[int],
+    epsilon: float = 1e-5,
+) -> te.Tensor:
+    """Normalise along the spatial axes of NC..., then scale and shift each channel.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    gamma, beta : te.Tensor
+        One factor and summand for each channel.
+    axis : sequence of int
+        The spatial axes.
+    epsilon : float
+        Added to the variance.
+    """
+    return _scaled_channels(layer_norm(data, None, None, axis, epsilon), gamma, beta, 1)
+
+
+def group_norm(
+    data: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    num_groups: int,
+    channel_axis: int,
+    axes: Sequence[int],
+    epsilon: float = 1e-5,
+) -> te.Tensor:
+    """Normalise groups of channels, then scale and shift each channel.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    gamma, beta : te.Tensor
+        One factor and summand for each channel.
+    num_groups : int
+        The number of groups.
+    channel_axis : int
+        The axis of channels.
+    axes : sequence of int
+        The axes that are normalised besides the channels of a group.
+    epsilon : float
+        Added to the variance.
+    """
+    shape = list(dims(data.shape))
+    rank = len(shape)
+    at = channel_axis % rank
+    grouped = reshape(data, [*shape[:at], num_groups, shape[at] // num_groups, *shape[at + 1 :]])
+    inner = [a % rank + (a % rank > at) for a in axes if a % rank != at]
+    normal = layer_norm(grouped, None, None, [at + 1, *inner], epsilon)
+    return _scaled_channels(reshape(normal, shape), gamma, beta, at)
+
+
+def _scaled_channels(
+    data: te.Tensor, gamma: te.Tensor | None, beta: te.Tensor | None, axis: int
+) -> te.Tensor:
+    def element(*i: Any) -> Any:
+        value = data(*i) if gamma is None else data(*i) * gamma(i[axis])
+        return value if beta is None else value + beta(i[axis])
+
+    return te.compute(data.shape, element, name="T_scaled_channels", tag="broadcast")
+
+
+def rms_norm(
+    data: te.Tensor, weight: te.Tensor, axis: Sequence[int], epsilon: float = 1e-5
+) -> te.Tensor:
+    """Divide by the root of the mean square along axes, then scale.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    weight : te.Tensor
+        Factors, of the shape of the axes.
+    axis : sequence of int
+        The axes.
+    epsilon : float
+        Added to the mean square.
+    """
+    rank = len(data.shape)
+    axes = sorted([a % rank for a in ([axis] if isinstance(axis, int) else axis)])
+    count = cast_scalar(prod(dims([data.shape[a] for a in axes])), data.dtype)
+    squares = te.compute(
+        data.shape, lambda *i: data(*i) * data(*i), name="T_squares", tag="elemwise"
+    )
+    total = sum_of(squares, axes, keepdims=True)
+
+    def element(*i: Any) -> Any:
+        row = [0 if k in axes else i[k] for k in range(rank)]
+        scale = tir.rsqrt(total(*row) / count + tir.const(epsilon, data.dtype))
+        return data(*i) * scale * weight(*[i[k] for k in axes])
+
+    return te.compute(data.shape, element, name="T_rms_norm", tag="rms_norm")

@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 
+from ...layout import axis_positions
 from ...utils import dims
 from ..pad import pad
 
@@ -93,12 +94,6 @@ def pool3d(
         data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad,
         "DHW",
     )  # fmt: skip
-
-
-def axis_positions(layout: str, spatial: str) -> list[int]:
-    """The positions of spatial axes in a layout, block sizes aside."""
-    letters = [c for c in layout if c.isalpha()]
-    return [letters.index(axis) for axis in spatial]
 
 
 def _pool(

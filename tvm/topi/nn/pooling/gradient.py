@@ -7,8 +7,9 @@ from typing import Any
 
 from tvm import te, tir
 
+from ...layout import axis_positions
 from ...utils import dims
-from .compute import axis_positions, window_size
+from .compute import window_size
 
 
 def pool_grad(

@@ -58,3 +58,8 @@ def log_softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
 
 
 fast_softmax = softmax
+
+
+def softmax_common(x: te.Tensor, axis: int, use_fast_exp: bool) -> te.Tensor:
+    """Normalised exponentials along an axis; a fast exponential may be less exact."""
+    return fast_softmax(x, axis) if use_fast_exp else softmax(x, axis)
