@@ -81,3 +81,11 @@ def test_accumulators_fit_the_registers() -> None:
                 vectors = tile.columns // tile.lanes
                 assert vectors * (tile.rows + 1) < info.vector_registers
                 assert rows % tile.rows == 0 and columns % tile.columns == 0
+
+
+def test_panels_of_a_deep_weight_stay_in_the_second_cache() -> None:
+    info = cpu_info(tvm.target.Target("llvm"))
+    for inner in (768, 3072, 8192):
+        block = topi.x86.dense.packed_columns(128, 3072, inner, "float32")
+        assert block is not None
+        assert block * inner * 4 <= info.l2 // 2 or block <= 2 * info.fp32_lanes

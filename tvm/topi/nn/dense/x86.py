@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tvm import te, tir
+from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
@@ -33,14 +34,21 @@ class MatmulConfig:
     lanes: int
 
 
-def choose_matmul(rows: int, columns: int, dtype: str, info: CpuInfo) -> MatmulConfig | None:
-    """The tile with the fewest loads for each multiplication; None without vectors of columns."""
+def choose_matmul(
+    rows: int, columns: int, dtype: str, info: CpuInfo, inner: int = 0
+) -> MatmulConfig | None:
+    """The tile with the fewest loads for each multiplication; None without vectors of columns.
+
+    With `inner`, a panel of that many rows should stay in the second-level cache.
+    """
     lanes = vector_lanes(columns, dtype, info)
     if lanes < 4:
         return None
     room = info.vector_registers - 1
     best, best_cost = MatmulConfig(1, lanes, lanes), float("inf")
-    for vectors in [v for v in divisors(columns // lanes) if v <= 16]:
+    room_in_cache = info.l2 // 2 // max(inner * lanes * as_dtype(dtype).bits // 8, 1)
+    widest = max(min(room_in_cache, 16), 2) if inner else 16
+    for vectors in [v for v in divisors(columns // lanes) if v <= widest]:
         for height in [h for h in divisors(rows) if h <= 32]:
             accumulators = vectors * height
             if accumulators + vectors + 1 > room:
@@ -56,7 +64,7 @@ def packed_columns(
     rows: int, units: int, inner: int, dtype: str, target: Target | None = None
 ) -> int | None:
     """The panel width for a packed weight; None if packing is not worth it."""
-    config = choose_matmul(padded_rows(rows), units, dtype, processor(target))
+    config = choose_matmul(padded_rows(rows), units, dtype, processor(target), inner)
     return None if config is None else config.columns
 
 
