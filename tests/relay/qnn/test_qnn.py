@@ -166,3 +166,33 @@ def test_unknown_rounding_is_refused() -> None:
     x = relay.var("x", shape=(2,), dtype="int32")
     with pytest.raises(AttributeError, match="rounding of UPWARD, TONEAREST"):
         OPS.requantize(x, scale(1), zero(0), scale(2), zero(0), rounding="down")
+
+
+def test_layouts_pass_through_quantised_operators() -> None:
+    x = relay.var("x", shape=(1, 4, 6, 6), dtype="uint8")
+    weight = relay.const(codes(8, 4, 3, 3))
+    y = OPS.conv2d(x, weight, zero(3), zero(0), scale(1), scale(1), (3, 3), 8, padding=1)
+    y = OPS.requantize(y, scale(np.arange(1, 9)), zero(0), scale(30), zero(5), 1, out_dtype="uint8")
+    y = OPS.add(y, y, scale(1), zero(0), scale(1), zero(0), scale(2), zero(1))
+    func = relay.Function([x], y)
+    mod = _typed(func)
+    desired = {"qnn.conv2d": ["NHWC", "default"]}
+    converted = relay.transform.ConvertLayout(desired)(mod)
+    names = _operators(converted)
+    assert names.count("layout_transform") == 3  # the data, the weight, and the result
+    assert names[-1] == "layout_transform"
+    data = codes(1, 4, 6, 6, dtype="uint8")
+    np.testing.assert_array_equal(_run(converted["main"], x=data), _run(func, x=data))
+
+
+def test_users_may_give_their_operators_tables() -> None:
+    legalize = OPS.legalizations.register_qnn_unary_op_legalize
+    before = tvm.ir.Op.get("qnn.exp").qnn_legalize
+    try:
+        legalize("qnn.exp", OPS.legalizations.hardswish_func)
+        x = relay.var("x", shape=(5,), dtype="int8")
+        y = OPS.exp(x, scale(1), zero(0), scale(1), zero(0))
+        found = _run(relay.Function([x], y), x=np.array([-4, -3, 0, 3, 9], "int8"))
+        np.testing.assert_array_equal(found, [0, 0, 0, 3, 9])
+    finally:
+        tvm.ir.Op.get("qnn.exp").set_facets(qnn_legalize=before)

@@ -36,7 +36,7 @@ from .nn.pooling import AVG_POOL2D, GLOBAL_AVG_POOL2D, MAX_POOL2D
 from .nn.pooling_gradient import AVG_POOL2D_GRAD, MAX_POOL2D_GRAD
 from .reduce import SUM
 from .scatter import SCATTER_ND
-from .shaping import RESHAPE, RESHAPE_LIKE, REVERSE, SQUEEZE, TRANSPOSE
+from .shaping import RESHAPE, RESHAPE_LIKE, REVERSE, REVERSE_RESHAPE, SQUEEZE, TRANSPOSE
 from .types import Dim, is_known, shape_of_type
 from .unary import CAST_LIKE, CLIP, LOG, NEGATIVE, ONES_LIKE, ZEROS_LIKE
 
@@ -269,6 +269,7 @@ for _op, _gradient in (
     (DYN_ZEROS, _filled_gradient),
     (DYN_ONES, _filled_gradient),
     (SHAPE_OF, _filled_gradient),
+    (REVERSE_RESHAPE, lambda call, grad: [RESHAPE_LIKE(grad, call.args[0])]),
     (RESHAPE_LIKE, _reshape_like_gradient),
     (DYN_RESHAPE, _reshape_like_gradient),
 ):

@@ -10,6 +10,7 @@ from .creation import (
     ShapeOfAttrs,
 )
 from .distinct import UniqueAttrs
+from .dyn.transform import DynExpandDimsAttrs
 from .fixed_point import FixedPointMultiplyAttrs, FixedPointMultiplyPerAxisAttrs
 from .image import (
     AffineGridAttrs,
@@ -47,6 +48,7 @@ from .nn.activation import (
     PReluAttrs,
     SoftmaxAttrs,
 )
+from .nn.bitserial import BinaryConv2DAttrs, BinaryDenseAttrs, BitPackAttrs
 from .nn.conv import (
     Conv1DAttrs,
     Conv2DAttrs,
@@ -82,6 +84,7 @@ from .nn.pooling import (
 )
 from .nn.rearrange import BatchToSpaceNDAttrs, SpaceToBatchNDAttrs, SubPixelAttrs
 from .nn.sparse import SparseConv2DAttrs, SparseDenseAttrs
+from .nn.special import CorrelationAttrs, DeformableConv2DAttrs, FIFOBufferAttrs
 from .nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs
 from .nn.winograd import Conv2DWinogradAttrs, ConvWinogradWeightTransformAttrs
 from .random import (
@@ -138,6 +141,13 @@ from .vision import (
 )
 
 __all__ = [
+    "BinaryConv2DAttrs",
+    "BinaryDenseAttrs",
+    "BitPackAttrs",
+    "CorrelationAttrs",
+    "DeformableConv2DAttrs",
+    "FIFOBufferAttrs",
+    "DynExpandDimsAttrs",
     "SparseConv2DAttrs",
     "SparseDenseAttrs",
     "CastHintAttrs",

@@ -33,7 +33,12 @@ _KERNELS = {
     "NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI",
     "NCW": "OIW", "NWC": "WIO", "NCDHW": "OIDHW", "NDHWC": "DHWIO",
 }  # fmt: skip
-_WITH_AXIS = {"nn.bias_add", "nn.softmax", "nn.log_softmax", "nn.prelu", "concatenate"}
+_WITH_AXIS = {
+    "nn.bias_add", "nn.softmax", "nn.log_softmax", "nn.prelu", "concatenate",
+    "qnn.quantize", "qnn.dequantize", "qnn.requantize", "qnn.softmax",
+}  # fmt: skip
+# two tensors of one rank, each with an axis for its vector parameters
+_WITH_TWO_AXES = {"qnn.add", "qnn.subtract", "qnn.mul"}
 _NORMALISATIONS = {"nn.batch_norm"}
 
 
@@ -124,6 +129,8 @@ class _Converter:
             return self._bound(call, first.new)
         if name in _WITH_AXIS:
             return self._with_axis(call, first.old, first.new)
+        if name in _WITH_TWO_AXES:
+            return self._with_two_axes(call, first.old, first.new)
         if name in _NORMALISATIONS and self._moved[id(call.args[0])].new is not None:
             return self._normalisation(call, first.old, first.new)
         is_simple = call.op.fuse is not None and call.op.fuse <= OpPattern.BROADCAST
@@ -156,6 +163,17 @@ class _Converter:
             return _made(call.replace(args=(fields,), attrs=attrs), old, new)
         args = [self._in(call.args[0], old, new), *[self._plain(a) for a in call.args[1:]]]
         return _made(call.replace(args=tuple(args), attrs=attrs), old, new)
+
+    def _with_two_axes(self, call: Call, old: str, new: str) -> _Moved | None:
+        if any([_rank(data) != len(old) for data in call.args[:2]]):
+            return None
+        axes = {
+            name: new.index(old[call.attrs[name] % len(old)]) for name in ("lhs_axis", "rhs_axis")
+        }
+        data = [self._in(arg, old, new) for arg in call.args[:2]]
+        rest = [self._plain(arg) for arg in call.args[2:]]
+        value = call.replace(args=(*data, *rest), attrs=call.attrs.replace(**axes))
+        return _made(value, old, new)
 
     def _normalisation(self, call: Call, old: str, new: str) -> _Moved:
         axis = new.index(old[call.attrs["axis"] % len(old)])

@@ -72,7 +72,7 @@ def integer_lookup_table(
     return np.clip(ratio, limits.min, limits.max).astype(out_dtype)
 
 
-def _legalize_with(function: Callable[[np.ndarray], np.ndarray]) -> Callable[..., RelayExpr | None]:
+def legalize_with(function: Callable[[np.ndarray], np.ndarray]) -> Callable[..., RelayExpr | None]:
     def legalize(
         attrs: object, inputs: Sequence[RelayExpr], types: Sequence[Type]
     ) -> RelayExpr | None:
@@ -109,12 +109,12 @@ def _unary(
         name,
         inputs=_INPUTS,
         infer_type=like_data(name, _DTYPES),
-        qnn_legalize=_legalize_with(on_arrays),
+        qnn_legalize=legalize_with(on_arrays),
         qnn_canonicalize=_canonicalize_with(on_expressions),
     )
 
 
-def _hardswish(x: np.ndarray) -> np.ndarray:
+def hardswish_of_arrays(x: np.ndarray) -> np.ndarray:
     return x * np.clip(x + 3, 0, 6) / 6
 
 
@@ -131,7 +131,7 @@ SQRT_QUANTIZED = _unary("qnn.sqrt", np.sqrt, SQRT)
 RSQRT_QUANTIZED = _unary("qnn.rsqrt", lambda x: 1 / np.sqrt(x), RSQRT)
 ERF_QUANTIZED = _unary("qnn.erf", _erf, ERF)
 SIGMOID_QUANTIZED = _unary("qnn.sigmoid", lambda x: 1 / (1 + np.exp(-x)), SIGMOID)
-HARDSWISH_QUANTIZED = _unary("qnn.hardswish", _hardswish, _hardswish_of)
+HARDSWISH_QUANTIZED = _unary("qnn.hardswish", hardswish_of_arrays, _hardswish_of)
 LOG_QUANTIZED = _unary("qnn.log", np.log, LOG)
 ABS_QUANTIZED = _unary("qnn.abs", np.abs, ABS)
 
