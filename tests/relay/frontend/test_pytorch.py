@@ -408,3 +408,79 @@ def test_wrong_inputs_are_refused() -> None:
         relay.frontend.from_pytorch(torch.nn.ReLU(), [("x", (2, 3, 4))])
     with pytest.raises(TypeError, match="input_info is"):
         relay.frontend.from_pytorch(script, ["x", "y"])
+
+
+def check_scripted(module: torch.nn.Module, *examples: torch.Tensor) -> None:
+    """Import a scripted module and run it in the interpreter, for each example."""
+    script = torch.jit.script(module)
+    mod, params = relay.frontend.from_pytorch(script, [("x", tuple(examples[0].shape))])
+    function = relay.create_executor("debug", mod=mod).evaluate()
+    for example in examples:
+        actual, expected = function(example.numpy(), **params), script(example)
+        actual = [actual] if isinstance(expected, torch.Tensor) else actual
+        expected = [expected] if isinstance(expected, torch.Tensor) else expected
+        for ours, theirs in zip(actual, expected, strict=True):
+            assert_close(ours.numpy(), np.asarray(theirs))
+
+
+class Branch(torch.nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            y, n = x * 2, 1
+        else:
+            y, n = x - 1, 0
+        return y, n
+
+
+class UntilLarge(torch.nn.Module):
+    def forward(self, x):
+        n = 0
+        while bool(x.sum() < 100):
+            x = x * 2
+            n += 1
+        return x, n
+
+
+class AsOftenAsSaid(torch.nn.Module):
+    def forward(self, x):
+        for i in range(int(x[0, 0])):
+            x = x + i
+        return x
+
+
+class InPlaceBranch(torch.nn.Module):
+    def forward(self, x):
+        y = x + 1
+        if x.sum() > 0:
+            y[0] = 0.0
+        return y
+
+
+def test_branches_on_data() -> None:
+    check_scripted(Branch(), torch.ones(2, 3), -torch.ones(2, 3))
+
+
+def test_loops_until_data_says_so() -> None:
+    check_scripted(UntilLarge(), torch.ones(2, 3), torch.ones(2, 3) * 1000)
+
+
+def test_loops_as_often_as_data_says() -> None:
+    check_scripted(AsOftenAsSaid(), torch.ones(2, 3) * 3, -torch.ones(2, 3))
+
+
+def test_writes_in_branches_on_data_are_refused() -> None:
+    script = torch.jit.script(InPlaceBranch())
+    with pytest.raises(TVMError, match="writes to tensors in place"):
+        relay.frontend.from_pytorch(script, [("x", (2, 3))])
+
+
+def test_unsupported_operators_can_run_in_torch() -> None:
+    def function(x):
+        values, vectors = torch.linalg.eigh(x @ x.transpose(1, 2))
+        return torch.special.airy_ai(x).sum() + values, vectors.abs()
+
+    script = torch.jit.trace(function, X)
+    with pytest.warns(UserWarning, match="eigh runs in PyTorch"):
+        mod, params = relay.frontend.from_pytorch(script, [("x", (2, 3, 4))], fallback=True)
+    for actual, expected in zip(run(mod, params, {"x": X.numpy()}), function(X), strict=True):
+        assert_close(actual, expected.numpy())

@@ -32,6 +32,11 @@ from tvm import relay
 from .running import run
 
 SECONDS_EACH = 100
+# operators that draw random numbers; the database gives them a seed of their own
+RANDOM = {
+    "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal",
+    "normal_in_place", "normal_number_mean", "rand_like", "randint_like", "randn_like", "uniform",
+}  # fmt: skip
 RELATIVE = 2e-4
 
 
@@ -85,7 +90,7 @@ def examine(op: Any, limit: int | None = None, seconds: int = SECONDS_EACH) -> O
             warnings.simplefilter("ignore")
             for sample in _samples(op, limit):
                 try:
-                    _check(SampleCall(op.op, sample))
+                    _check(SampleCall(op.op, sample), name in RANDOM)
                 except Untraceable as error:
                     untraced = untraced or _first_line(error)
                     continue
@@ -113,9 +118,10 @@ def _samples(op: Any, limit: int | None) -> Iterator[Any]:
         yield ((sample.input, *sample.args), sample.kwargs)
 
 
-def _check(call: SampleCall) -> None:
+def _check(call: SampleCall, draws: bool) -> None:
     """Trace, import, run, compare."""
     expected, random = _eager(call)
+    random = random or draws
     if not call.tensors:
         raise Untraceable("a sample without tensors")
     try:

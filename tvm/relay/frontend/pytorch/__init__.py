@@ -8,6 +8,7 @@ from . import (
     nn,
     pointwise,
     pooling,
+    random,
     rare,
     recurrent,
     reduction,

@@ -100,6 +100,21 @@ def _diagonal(x: RelayExpr, offset: int = 0, first: int = 0, second: int = 1) ->
     return _op.transpose(picked, [*range(1, len(rest) + 1), 0])
 
 
+@torch_op("diagonal_scatter")
+def _diagonal_scatter(
+    x: RelayExpr, source: RelayExpr, offset: int = 0, first: int = 0, second: int = 1
+) -> RelayExpr:
+    """``x`` with another diagonal."""
+    shape = infer_shape(x)
+    rows, columns = first % len(shape), second % len(shape)
+    places = np.arange(math.prod(shape)).reshape(shape).diagonal(offset, rows, columns)
+    flat = _op.scatter_elements(
+        _op.reshape(x, (math.prod(shape),)), constant(places.reshape(-1), "int64"),
+        _op.reshape(source, (places.size,)), 0, "update",
+    )  # fmt: skip
+    return _op.reshape(flat, shape)
+
+
 @torch_op("diag")
 def _diag(x: RelayExpr, offset: int = 0) -> RelayExpr:
     if len(infer_shape(x)) == 2:

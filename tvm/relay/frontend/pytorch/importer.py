@@ -24,7 +24,9 @@ from tvm.relay.frontend.common import (
 from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
 
+from .control import choice, recursion
 from .decomposition import Decomposer
+from .fallback import torch_call
 from .fx import to_numpy
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
 from .views import Stale, View, as_written, put_same, views_of
@@ -46,6 +48,7 @@ def from_pytorch(
     keep_quantized_weight: bool = False,
     export_renamed_c_graph_path: str | None = None,
     preserve_pytorch_scopes: bool = False,
+    fallback: bool = False,
 ) -> tuple[IRModule, dict[str, nd.NDArray]]:
     """Import a traced or scripted PyTorch module.
 
@@ -63,6 +66,10 @@ def from_pytorch(
         Replace dots in the names of weights by underscores.
     keep_quantized_weight, export_renamed_c_graph_path, preserve_pytorch_scopes
         Have to be left at their defaults.
+
+    fallback : bool
+        Let PyTorch compute operators that are not supported, with a warning for each. The compiled
+        model then needs PyTorch and this process.
 
     Returns
     -------
@@ -82,6 +89,7 @@ def from_pytorch(
     graph = _inlined_graph(script_module)
     converters = {**CONVERTERS, **adapted(custom_convert_map)}
     importer = GraphImporter(converters, "_" if use_parser_friendly_name else ".")
+    importer.fallback = fallback
     importer.check_operators(graph)
     inputs = importer.bind_inputs(graph, script_module, input_infos, default_dtype)
     importer.run_block(graph)
@@ -114,6 +122,7 @@ class GraphImporter:
         self.params: dict[str, nd.NDArray] = {}
         self._weights: dict[str, Var] = {}
         self.folder = ExprFolder()
+        self.fallback = False  # whether torch computes what is unknown
         self.unknown: list[Any] = []  # nodes that nothing is known to convert
         self.decomposer = Decomposer(converters, self.folder)
         self.views: dict[str, View] = {}  # by the name of the value that shares memory
@@ -127,10 +136,11 @@ class GraphImporter:
 
     def refuse_unknown(self) -> None:
         """One error for all nodes that were found to be unknown."""
-        if self.unknown:
+        unknown = [n for n in self.unknown if not self.fallback or overload_of(n) is None]
+        if unknown:
             raise refuse("PyTorch", [
                 Unsupported(n.kind(), _node_name(n), [_type_text(v) for v in n.inputs()])
-                for n in self.unknown
+                for n in unknown
             ], _HINT)  # fmt: skip
 
     def knows(self, node: Any) -> bool:
@@ -212,16 +222,16 @@ class GraphImporter:
 
     def _convert(self, node: Any, kind: str, args: list[Any]) -> list[Any]:
         if any(node is known for known in self.unknown):
-            return _stand_ins(node) or []
+            return self._replaced(node, args)
         try:
             results = self._fold(self._apply(node, args), node.outputsSize())
             for result in _tensors(results):
                 infer_type(result)
         except OpNotImplemented as error:
-            if (stand_ins := _stand_ins(node)) is None:
+            if _stand_ins(node) is None:
                 raise error.add_context(f"PyTorch node {_node_name(node)} ({kind})") from None
             self.unknown.append(node)
-            return stand_ins
+            return self._replaced(node, args)
         except TVMError as error:
             raise error.add_context(f"PyTorch node {_node_name(node)} ({kind})") from None
         except TypeError as error:
@@ -231,6 +241,15 @@ class GraphImporter:
             results = [self.folder.fold(as_written(args[0], results[0]))]
             self._write(next(iter(node.inputs())).debugName(), results[0])
         return results
+
+    def _replaced(self, node: Any, args: Sequence[Any]) -> list[Any]:
+        """The results of an unknown operator: torch's, or variables while faults are sought."""
+        stand_ins = _stand_ins(node) or []
+        overload = overload_of(node)
+        if not self.fallback or overload is None:
+            return list(stand_ins)
+        types = [(infer_shape(v), infer_type(v).dtype) for v in stand_ins]
+        return list(torch_call(overload, [as_number(arg) for arg in args], types))
 
     def _apply(self, node: Any, args: Sequence[Any]) -> Any:
         if (empty := _empty_results(node, args)) is not None:
@@ -346,35 +365,64 @@ class GraphImporter:
     _prim_Print = _prim_SetAttr = _prim_RaiseException
 
     def _prim_If(self, node: Any, args: list[Any]) -> list[Any]:
-        """Only a condition known at import is decided; the other branch is not looked at."""
+        """A condition known at import decides; the other branch is not looked at then."""
         condition = as_number(args[0])
-        if is_tensor(condition):
-            raise TVMError(
-                f"prim::If {_node_name(node)} depends on data",
-                hint="trace the model, or give the condition as a constant",
-            )
-        block = list(node.blocks())[0 if condition else 1]
+        blocks = list(node.blocks())
+        if not is_tensor(condition):
+            return self._block_results(blocks[0 if condition else 1])
+        before, branches = dict(self.values), []
+        for block in blocks:
+            branches.append(self._block_results(block))
+            self._refuse_writes(node, before)
+        return choice(condition, *branches)
+
+    def _block_results(self, block: Any) -> list[Any]:
         self.run_block(block)
-        return [self.values[value.debugName()] for value in block.outputs()]
+        return [self._read(value) for value in block.outputs()]
+
+    def _refuse_writes(self, node: Any, before: dict[str, Any]) -> None:
+        """What a branch or loop writes in place is not seen outside."""
+        if any(self.values[name] is not value for name, value in before.items()):
+            raise TVMError(
+                f"{node.kind()} {_node_name(node)} depends on data and writes to tensors in place",
+                hint="write the model without in-place operators there",
+            )
 
     def _prim_Loop(self, node: Any, args: list[Any]) -> list[Any]:
-        """Loops whose trip count and condition are known at import are unrolled."""
+        """Loops are unrolled while trip count and condition are known at import."""
         trip_count, condition, *carried = [as_number(arg) for arg in args[:2]] + args[2:]
         (block,) = node.blocks()
-        names = [value.debugName() for value in block.inputs()]
+        if is_tensor(trip_count):
+            return self._open_loop(node, trip_count, condition, carried)
         step = 0
-        while step < trip_count and condition:
-            if is_tensor(trip_count) or is_tensor(condition):
-                raise TVMError(
-                    f"prim::Loop {_node_name(node)} depends on data",
-                    hint="trace the model with example inputs instead of scripting it",
-                )
-            self.values.update(zip(names, [step, *carried], strict=True))
-            self.run_block(block)
-            condition, *carried = [self.values[v.debugName()] for v in block.outputs()]
-            condition = as_number(condition)
+        while step < trip_count and (is_tensor(condition) or condition):
+            if is_tensor(condition):
+                return self._open_loop(node, trip_count - step, condition, carried, step)
+            condition, *carried = self._iteration(block, step, carried)
             step += 1
         return carried
+
+    def _iteration(self, block: Any, step: Any, carried: list[Any]) -> list[Any]:
+        names = [value.debugName() for value in block.inputs()]
+        self.values.update(zip(names, [step, *carried], strict=True))
+        self.run_block(block)
+        condition, *carried = [self._read(value) for value in block.outputs()]
+        return [as_number(condition), *carried]
+
+    def _open_loop(
+        self, node: Any, trip_count: Any, condition: Any, carried: list[Any], first: int = 0
+    ) -> list[Any]:
+        """A recursive function; data that a condition depends on decides when it ends."""
+        (block,) = node.blocks()
+        before = dict(self.values)
+        names = {value.debugName() for value in block.inputs()}
+
+        def step(index: Any, values: list[Any]) -> list[Any]:
+            result = self._iteration(block, index, values)
+            self._refuse_writes(node, {n: v for n, v in before.items() if n not in names})
+            return result
+
+        return recursion(step, trip_count, condition, carried, first)
 
 
 def _all_nodes(block: Any) -> Iterator[Any]:

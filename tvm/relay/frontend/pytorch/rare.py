@@ -137,7 +137,7 @@ for _name in (
     CONVERTERS[f"aten::{_name}_copy"] = CONVERTERS[f"aten::{_name}"]
 
 
-@torch_op("as_strided")
+@torch_op("as_strided", "as_strided_copy")
 def _as_strided(x: RelayExpr, sizes: Any, strides: Any, offset: Any = None) -> RelayExpr:
     """Elements of a tensor that lies in memory in order, by their addresses."""
     extents, steps = as_ints(sizes), as_ints(strides)

@@ -19,8 +19,8 @@ _AXIS_OPERATORS = {
         "var_mean", "std_mean", "norm", "linalg_vector_norm", "logsumexp", "softmax", "_softmax",
         "log_softmax", "_log_softmax", "cosine_similarity", "sort", "argsort", "topk", "kthvalue",
         "median", "nanmedian", "mode", "index_select", "index_add", "index_copy", "index_fill",
-        "index_reduce", "scatter", "scatter_add", "scatter_reduce", "flip", "roll", "diff", "take",
-        "put", "glu", "count_nonzero",
+        "index_reduce", "scatter", "scatter_add", "scatter_reduce", "flip", "roll", "diff", "put",
+        "glu", "count_nonzero",
     ), 0),
     **dict.fromkeys(("gather", "take_along_dim"), 2),
 }  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.op.annotation import stop_fusion
 
 from .registry import CONVERTERS, as_dtype, as_number, category, promoted, torch_op
 
@@ -165,7 +166,8 @@ def _running(compare: Callable[..., RelayExpr]) -> Callable[..., list[RelayExpr]
                 unordered = _op.logical_and(_op.isnan(earlier), _op.logical_not(_op.isnan(values)))
                 better = _op.logical_or(better, unordered)
             values = _op.where(better, earlier, values)
-            index = _op.where(better, earlier_index, index)
+            index = stop_fusion(_op.where(better, earlier_index, index))
+            values = stop_fusion(values)
             distance *= 2
         return [values, index]
 
@@ -224,7 +226,7 @@ def _logcumsumexp(x: RelayExpr, dim: int) -> RelayExpr:
         high, low = _op.maximum(x, earlier), _op.minimum(x, earlier)
         gap = _op.where(_op.equal(high, low), scalar_like(0.0, x), low - high)
         joined = high + _op.log(scalar_like(1.0, x) + _op.exp(gap))
-        x = _op.where(_op.equal(high, absent), high, joined)
+        x = stop_fusion(_op.where(_op.equal(high, absent), high, joined))
         distance *= 2
     return x
 

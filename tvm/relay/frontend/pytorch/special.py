@@ -12,8 +12,11 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.op.annotation import stop_fusion
 
 from .registry import CONVERTERS, as_float, as_number, is_tensor, promoted, torch_op
+
+_TOGETHER = 8  # steps of a series that become one kernel, which repeats what it uses twice
 
 
 def _number(value: float, like: RelayExpr) -> RelayExpr:
@@ -44,12 +47,12 @@ def _lgamma(x: RelayExpr) -> RelayExpr:
     half, one = _number(0.5, x), _number(1.0, x)
     reflected = _op.less(x, half)
     y = _op.where(reflected, one - x, x)
-    product = one
-    shift = y
-    for _ in range(8):
-        small = _op.less(shift, _number(8.0, x))
-        product = _op.where(small, product * shift, product)
-        shift = _op.where(small, shift + one, shift)
+    small = _op.less(y, _number(8.0, x))
+    rising = y
+    for k in range(1, 8):
+        rising = rising * (y + _number(float(k), x))
+    product = stop_fusion(_op.where(small, rising, one))
+    shift = stop_fusion(_op.where(small, y + _number(8.0, x), y))
     inverse = one / shift
     series = inverse * _horner(
         inverse * inverse, [-1 / 1680, 1 / 1260, -1 / 360, 1 / 12]
@@ -67,11 +70,12 @@ def _digamma(x: RelayExpr) -> RelayExpr:
     zero, one = _number(0.0, x), _number(1.0, x)
     reflected = _op.less(x, zero)
     y = _op.where(reflected, one - x, x)
-    total, shift = zero, y
-    for _ in range(10):
-        small = _op.less(shift, _number(10.0, x))
-        total = _op.where(small, total - one / shift, total)
-        shift = _op.where(small, shift + one, shift)
+    small = _op.less(y, _number(10.0, x))
+    steps = zero
+    for k in range(10):
+        steps = steps - one / (y + _number(float(k), x))
+    total = stop_fusion(_op.where(small, steps, zero))
+    shift = stop_fusion(_op.where(small, y + _number(10.0, x), y))
     inverse = one / (shift * shift)
     series = inverse * _horner(inverse, [1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12])
     result = total + _op.log(shift) - _number(0.5, x) / shift - series
@@ -100,7 +104,7 @@ def _zeta(s: RelayExpr, q: RelayExpr) -> RelayExpr:
     for k, bernoulli in enumerate(_BERNOULLI):
         total = total + _number(bernoulli / math.factorial(2 * k + 2), s) * factor * weight
         factor = factor * (s + _number(2.0 * k + 1, s)) * (s + _number(2.0 * k + 2, s))
-        weight = weight / (edge * edge)
+        factor, weight = stop_fusion(factor), stop_fusion(weight / (edge * edge))
     pole = _op.logical_and(_op.less_equal(q, _number(0.0, s)), _op.equal(q, _op.floor(q)))
     total = _op.where(pole, _number(math.inf, s), total)
     uneven = _op.logical_not(_op.equal(s, _op.floor(s)))
@@ -127,6 +131,8 @@ def _gamma_below(a: RelayExpr, x: RelayExpr) -> RelayExpr:
     for k in range(1, 120):
         term = term * x / (a + _number(float(k), x))
         total = total + term
+        if k % _TOGETHER == 0:
+            term, total = stop_fusion(term), stop_fusion(total)
     below = total * scale
     tiny = _number(1e-300, x)
     b = x + one - a
@@ -138,6 +144,8 @@ def _gamma_below(a: RelayExpr, x: RelayExpr) -> RelayExpr:
         d = one / (step * d + b)
         c = b + step / c
         fraction = fraction * d * c
+        if k % _TOGETHER == 0:
+            b, c, d, fraction = [stop_fusion(v) for v in (b, c, d, fraction)]
     above = one - fraction * scale
     result = _op.where(_op.less(x, a + one), below, above)
     result = _op.where(_op.equal(x, zero), zero, result)
@@ -169,10 +177,11 @@ def _ndtri(p: RelayExpr) -> RelayExpr:
                     6.680131188771972e01, -1.328068155288572e01, 1.0]))  # fmt: skip
     signed = _op.where(_op.less(p, half), outer, _op.negative(outer))
     x = _op.where(_op.less(tail, low), signed, inner)
+    x = stop_fusion(x)
     for _ in range(2):
         miss = half * (one + _op.erf(x * _number(math.sqrt(0.5), p))) - p
         slope = miss * _number(math.sqrt(2 * math.pi), p) * _op.exp(x * x * half)
-        x = x - slope / (one + x * slope * half)
+        x = stop_fusion(x - slope / (one + x * slope * half))
     x = _op.where(_op.equal(p, zero), _number(-math.inf, p), x)
     x = _op.where(_op.equal(p, one), _number(math.inf, p), x)
     bad = _op.logical_or(_op.less(p, zero), _op.greater(p, one))
@@ -333,7 +342,7 @@ def _polynomial(first: tuple[float, float], recurrence: _Recurrence) -> Callable
         for degree in range(1, _HIGHEST_DEGREE):
             a, b, c = recurrence(degree)
             following = (_number(a, x) * x + _number(b, x)) * now - _number(c, x) * before
-            before, now = now, following
+            before, now = now, stop_fusion(following)
             result = _op.where(_op.greater_equal(n, _number(degree + 1.0, x)), now, result)
         unknown = _op.greater_equal(n, _number(_HIGHEST_DEGREE + 1.0, x))
         result = _op.where(unknown, _number(math.nan, x), result)

@@ -1,0 +1,229 @@
+"""Many architectures, small and with random weights, through the PyTorch importers.
+
+python -m tests.e2e.model_zoo [NAME ...] [--exported] [--list]
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import tvm
+from benchmarks.zoo import _calibrate, input_infos, trace, vision
+from tests.e2e.small_models import SMALL_MODELS
+from tvm import relay
+from tvm.contrib import graph_executor
+
+RELATIVE = 1e-4
+SECONDS_EACH = 240
+Example = tuple[nn.Module, tuple[torch.Tensor, ...]]
+
+
+def _image(name: str, size: int = 64, **options: Any) -> Callable[[], Example]:
+    return lambda: (
+        getattr(vision, name)(weights=None, **options), (torch.randn(1, 3, size, size),)
+    )  # fmt: skip
+
+
+class FirstOutput(nn.Module):
+    """The tensor that a model returns under a name."""
+
+    def __init__(self, model: nn.Module, name: str) -> None:
+        super().__init__()
+        self.model = model
+        self.name = name
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        result = self.model(*inputs)
+        return result[self.name] if isinstance(result, dict) else getattr(result, self.name)
+
+
+def _segmentation(name: str) -> Callable[[], Example]:
+    def make() -> Example:
+        model = getattr(vision.segmentation, name)(
+            weights=None, weights_backbone=None, num_classes=5
+        )
+        return FirstOutput(model, "out"), (torch.randn(1, 3, 64, 64),)
+
+    return make
+
+
+def _video(name: str, frames: int, size: int) -> Callable[[], Example]:
+    return lambda: (
+        getattr(vision.video, name)(weights=None), (torch.randn(1, 3, frames, size, size),)
+    )  # fmt: skip
+
+
+_VISION: dict[str, Callable[[], Example]] = {
+    **{name: _image(name) for name in (
+        "alexnet", "convnext_tiny", "densenet121", "efficientnet_b0", "efficientnet_b1",
+        "efficientnet_v2_s", "mnasnet0_5", "mnasnet1_0", "mobilenet_v2", "mobilenet_v3_large",
+        "mobilenet_v3_small", "regnet_x_400mf", "regnet_y_400mf", "resnet18", "resnet34",
+        "resnet50", "resnext50_32x4d", "wide_resnet50_2", "shufflenet_v2_x0_5",
+        "shufflenet_v2_x1_0", "squeezenet1_0", "squeezenet1_1", "swin_t", "swin_v2_t", "vgg11",
+        "vgg11_bn", "vgg16",
+    )},
+    "googlenet": _image("googlenet", aux_logits=False, init_weights=False),
+    "inception_v3": _image("inception_v3", 96, aux_logits=False, init_weights=False),
+    "vit_b_32": _image("vit_b_32", image_size=64),
+    "maxvit_t": _image("maxvit_t", 224),
+    **{name: _segmentation(name) for name in (
+        "fcn_resnet50", "deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large",
+    )},
+    "r3d_18": _video("r3d_18", 4, 32),
+    "mc3_18": _video("mc3_18", 4, 32),
+    "r2plus1d_18": _video("r2plus1d_18", 4, 32),
+}  # fmt: skip
+
+_SIZES = {
+    "vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "intermediate_size": 64, "max_position_embeddings": 64,
+}  # fmt: skip
+_KEYS = {**_SIZES, "num_key_value_heads": 2, "pad_token_id": 0, "head_dim": 8}
+_VIT = {
+    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64,
+    "image_size": 32, "patch_size": 8,
+}  # fmt: skip
+# architecture: name of the class of its configuration, options, kind of input
+_TRANSFORMERS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "bert": ("Bert", _SIZES, "ids"),
+    "roberta": ("Roberta", _SIZES, "ids"),
+    "electra": ("Electra", {**_SIZES, "embedding_size": 16}, "ids"),
+    "albert": ("Albert", {**_SIZES, "embedding_size": 16}, "ids"),
+    "mpnet": ("MPNet", _SIZES, "ids"),
+    "distilbert": (
+        "DistilBert", {"vocab_size": 100, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64},
+        "ids",
+    ),
+    "gpt2": ("GPT2", {"vocab_size": 100, "n_embd": 32, "n_layer": 2, "n_head": 4}, "ids"),
+    "gpt_neox": ("GPTNeoX", _SIZES, "ids"),
+    "llama": ("Llama", _KEYS, "ids"),
+    "mistral": ("Mistral", _KEYS, "ids"),
+    "qwen2": ("Qwen2", _KEYS, "ids"),
+    "gemma": ("Gemma", _KEYS, "ids"),
+    "phi": ("Phi", {**_SIZES, "pad_token_id": 0}, "ids"),
+    "opt": ("OPT", {**_SIZES, "ffn_dim": 64, "word_embed_proj_dim": 32}, "ids"),
+    "bloom": ("Bloom", {"vocab_size": 100, "hidden_size": 32, "n_layer": 2, "n_head": 4}, "ids"),
+    "bart": ("Bart", {
+        "vocab_size": 100, "d_model": 32, "encoder_layers": 1, "decoder_layers": 1,
+        "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 64,
+        "decoder_ffn_dim": 64, "max_position_embeddings": 64,
+    }, "ids"),
+    "vit": ("ViT", _VIT, "image"),
+    "deit": ("DeiT", _VIT, "image"),
+    "dinov2": ("Dinov2", _VIT, "image"),
+    "clip_text": ("CLIPText", _SIZES, "ids"),
+}  # fmt: skip
+
+
+def _transformer(prefix: str, options: dict[str, Any], kind: str) -> Callable[[], Example]:
+    def make() -> Example:
+        import transformers
+
+        config = getattr(transformers, f"{prefix}Config")(**options)
+        config.use_cache = False
+        config.return_dict = True
+        model = getattr(transformers, f"{prefix}Model")(config)
+        data = torch.randint(3, 99, (1, 12)) if kind == "ids" else torch.randn(1, 3, 32, 32)
+        return FirstOutput(model, "last_hidden_state"), (data,)
+
+    return make
+
+
+MODELS: dict[str, Callable[[], Example]] = {
+    **_VISION,
+    **{name: _transformer(*spec) for name, spec in _TRANSFORMERS.items()},
+    **SMALL_MODELS,
+}
+
+
+def build(name: str) -> Example:
+    """A model in evaluation mode and its inputs, the same at each call."""
+    torch.manual_seed(0)
+    model, inputs = MODELS[name]()
+    for parameter in model.parameters():  # a head that starts at zero would check nothing
+        if parameter.dim() > 1 and not parameter.any():
+            nn.init.normal_(parameter, std=0.02)
+    if name in _VISION and inputs[0].dim() == 4 and name != "inception_v3":
+        _calibrate(model, inputs)
+    return model.eval(), inputs
+
+
+def difference(name: str, exported: bool = False) -> float:
+    """How far the compiled model's outputs are from PyTorch's, relative to the largest."""
+    model, inputs = build(name)
+    with torch.no_grad():
+        expected = model(*inputs)
+    mod, params = _imported(model, inputs, exported)
+    with tvm.transform.PassContext(opt_level=3):
+        lib = relay.build(mod, target="llvm", params=params)
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    used = module.get_input_info()[0]
+    names = [v.name_hint for v in mod["main"].params if v.name_hint not in params]
+    for input_name, tensor in zip(names, inputs, strict=True):
+        if input_name in used:
+            module.set_input(input_name, tensor.numpy())
+    module.run()
+    wanted = [expected] if isinstance(expected, torch.Tensor) else list(expected)
+    return max(
+        _relative(module.get_output(i).numpy(), tensor.numpy()) for i, tensor in enumerate(wanted)
+    )
+
+
+def _imported(model: nn.Module, inputs: tuple[torch.Tensor, ...], exported: bool) -> Any:
+    if exported:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return relay.frontend.from_exported_program(torch.export.export(model, inputs))
+    return relay.frontend.from_pytorch(trace(model, inputs), input_infos(inputs))
+
+
+def _relative(actual: np.ndarray, expected: np.ndarray) -> float:
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return float("inf")
+    scale = max(float(np.abs(expected).max(initial=0)), 1e-6)
+    return float(np.abs(actual.astype("float64") - expected).max(initial=0)) / scale
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Command line: which models; the status is the number of those that differ."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="models, all by default")
+    parser.add_argument("--exported", action="store_true", help="through torch.export")
+    parser.add_argument("--list", action="store_true", help="print the names")
+    options = parser.parse_args(arguments)
+    if options.list:
+        print("\n".join(MODELS))
+        return 0
+    failed = 0
+    for name in options.names or MODELS:
+        start = time.perf_counter()
+        signal.alarm(SECONDS_EACH)
+        try:
+            worst = difference(name, options.exported)
+            text = f"{worst:.1e}"
+        except Exception as error:
+            worst, text = float("inf"), (str(error).splitlines() or [repr(error)])[0][:200]
+        signal.alarm(0)
+        failed += not worst <= RELATIVE
+        verdict = "ok  " if worst <= RELATIVE else "FAIL"
+        print(f"{verdict} {name:30} {time.perf_counter() - start:6.1f} s  {text}", flush=True)
+    return failed
+
+
+def _stop(*_: Any) -> None:
+    raise TimeoutError(f"more than {SECONDS_EACH} s")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGALRM, _stop)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,190 @@
+"""PyTorch's random numbers: a counter-based generator with a key of its own for each node.
+
+The numbers are those of this generator, not PyTorch's, and the same in each run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+
+from .registry import (
+    as_dtype,
+    as_ints,
+    as_number,
+    promoted,
+    torch_dtype,
+    torch_op,
+)
+
+_SEEDS = itertools.count(1)
+
+
+def _key() -> RelayExpr:
+    return _op.random.threefry_key(next(_SEEDS))
+
+
+def _uniform(shape: Any, dtype: str, low: float = 0.0, high: float = 1.0) -> RelayExpr:
+    """Numbers of [low, high); float64 and float32 are drawn, others cast."""
+    drawn = dtype if dtype == "float64" else "float32"
+    numbers = _op.random.uniform(_key(), as_ints(list(shape)) or (1,), drawn, low, high)[1]
+    return as_dtype(_shaped(numbers, shape), dtype)
+
+
+def _normal(shape: Any, dtype: str) -> RelayExpr:
+    drawn = dtype if dtype == "float64" else "float32"
+    numbers = _op.random.normal(_key(), as_ints(list(shape)) or (1,), drawn)[1]
+    return as_dtype(_shaped(numbers, shape), dtype)
+
+
+def _shaped(numbers: RelayExpr, shape: Any) -> RelayExpr:
+    return numbers if len(shape) else _op.reshape(numbers, ())
+
+
+@torch_op("rand")
+def _rand(shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _uniform(shape, torch_dtype(dtype))
+
+
+@torch_op("randn")
+def _randn(shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _normal(shape, torch_dtype(dtype))
+
+
+@torch_op("rand_like")
+def _rand_like(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _uniform(infer_shape(x), torch_dtype(dtype, infer_dtype(x)))
+
+
+@torch_op("randn_like")
+def _randn_like(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _normal(infer_shape(x), torch_dtype(dtype, infer_dtype(x)))
+
+
+def _whole(shape: Any, low: Any, high: Any, dtype: str) -> RelayExpr:
+    """Whole numbers of [low, high)."""
+    first, end = as_number(low), as_number(high)
+    numbers = _op.floor(_uniform(shape, "float64", first, end))
+    return as_dtype(_op.minimum(numbers, constant(float(end - 1))), dtype)
+
+
+@torch_op("randint")
+def _randint(high: Any, shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _whole(shape, 0, high, torch_dtype(dtype, "int64"))
+
+
+@torch_op("randint.low")
+def _randint_low(low: Any, high: Any, shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _whole(shape, low, high, torch_dtype(dtype, "int64"))
+
+
+@torch_op("randint_like")
+def _randint_like(x: RelayExpr, high: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _whole(infer_shape(x), 0, high, torch_dtype(dtype, infer_dtype(x)))
+
+
+@torch_op("randint_like.low_dtype")
+def _randint_like_low(x: RelayExpr, low: Any, high: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _whole(infer_shape(x), low, high, torch_dtype(dtype, infer_dtype(x)))
+
+
+@torch_op("bernoulli")
+def _bernoulli(x: RelayExpr, p: Any = None, *_: Any) -> RelayExpr:
+    """Ones with the probabilities of the tensor, or all with that given."""
+    given = p is not None and not hasattr(p, "initial_seed")
+    chance = as_dtype(as_number(p), "float32") if given else x
+    drawn = _uniform(infer_shape(x), "float32")
+    return as_dtype(_op.less(drawn, as_dtype(chance, "float32")), infer_dtype(x))
+
+
+@torch_op("uniform", "prims::uniform")
+def _uniform_like(x: RelayExpr, low: Any = 0.0, high: Any = 1.0, *_: Any) -> RelayExpr:
+    first, last = as_number(low), as_number(high)
+    return _uniform(infer_shape(x), infer_dtype(x), float(first), float(last))
+
+
+@torch_op("normal", "normal_functional")
+def _normal_of(mean: Any, deviation: Any = 1.0, *_: Any) -> RelayExpr:
+    """The shape is that of mean and deviation together."""
+    centre, spread = promoted(mean, deviation)
+    total = centre + spread
+    drawn = _normal(infer_shape(total), infer_dtype(total))
+    return centre + spread * drawn
+
+
+@torch_op("normal.float_float")
+def _normal_of_shape(
+    mean: Any, deviation: Any, shape: Any, generator: Any = None, dtype: Any = None, *_: Any
+) -> RelayExpr:
+    drawn = _normal(as_ints(shape), torch_dtype(dtype))
+    kind = infer_dtype(drawn)
+    return as_dtype(mean, kind) + as_dtype(deviation, kind) * drawn
+
+
+@torch_op("normal_")
+def _normal_like(x: RelayExpr, mean: Any = 0.0, deviation: Any = 1.0, *_: Any) -> RelayExpr:
+    kind = infer_dtype(x)
+    drawn = _normal(infer_shape(x), kind)
+    return as_dtype(as_number(mean), kind) + as_dtype(as_number(deviation), kind) * drawn
+
+
+@torch_op("log_normal")
+def _log_normal(x: RelayExpr, mean: Any = 1.0, deviation: Any = 2.0, *_: Any) -> RelayExpr:
+    return _op.exp(_normal_like(x, mean, deviation))
+
+
+def _open_uniform(x: RelayExpr) -> RelayExpr:
+    """Numbers between 0 and 1, neither of them."""
+    tiny = 2.0**-24
+    return _op.clip(_uniform(infer_shape(x), infer_dtype(x)), tiny, 1 - tiny)
+
+
+@torch_op("exponential")
+def _exponential(x: RelayExpr, rate: Any = 1.0, *_: Any) -> RelayExpr:
+    return _op.negative(_op.log(_open_uniform(x))) / as_dtype(as_number(rate), infer_dtype(x))
+
+
+@torch_op("cauchy")
+def _cauchy(x: RelayExpr, median: Any = 0.0, scale: Any = 1.0, *_: Any) -> RelayExpr:
+    kind = infer_dtype(x)
+    angle = (_open_uniform(x) - constant(0.5, kind)) * constant(math.pi, kind)
+    return as_dtype(as_number(median), kind) + as_dtype(as_number(scale), kind) * _op.tan(angle)
+
+
+@torch_op("geometric")
+def _geometric(x: RelayExpr, p: Any, *_: Any) -> RelayExpr:
+    rate = constant(math.log1p(-float(as_number(p))), infer_dtype(x))
+    return _op.ceil(_op.log(_open_uniform(x)) / rate)
+
+
+@torch_op("multinomial")
+def _multinomial(
+    probabilities: RelayExpr, count: Any, replacement: bool = False, *_: Any
+) -> RelayExpr:
+    """Indices by the ranks of exponential races without replacement, by thresholds with it."""
+    shape = infer_shape(probabilities)
+    number, axis = as_number(count), len(shape) - 1
+    kind = infer_dtype(probabilities)
+    if not replacement:
+        race = _op.log(_open_uniform(probabilities)) / _op.maximum(
+            probabilities, constant(1e-30, kind)
+        )
+        order = _op.argsort(race, axis, False, "int64")
+        return _op.strided_slice(order, [0], [number], [1], [axis])
+    total = _op.cumsum(probabilities, axis=axis)
+    whole = _op.sum(probabilities, axis=[axis], keepdims=True)
+    drawn = _uniform((*shape[:-1], number), kind) * whole
+    passed = _op.less_equal(_op.expand_dims(total, axis), _op.expand_dims(drawn, axis + 1))
+    index = _op.sum(_op.cast(passed, "int64"), axis=[axis + 1])
+    return _op.minimum(index, constant(shape[axis] - 1, "int64"))
+
+
+@torch_op("randperm")
+def _randperm(count: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    order = _op.argsort(_uniform((as_number(count),), "float32"), 0, True, "int64")
+    return as_dtype(order, torch_dtype(dtype, "int64"))
