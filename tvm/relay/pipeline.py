@@ -30,6 +30,7 @@ from tvm.relay.transform import (
     SimplifyExpr,
     SimplifyInference,
     SinkReshapes,
+    SymbolicShapes,
     ToANormalForm,
     ToGraphNormalForm,
     WidenDense,
@@ -73,7 +74,7 @@ def vm_optimization(mod: IRModule) -> list[Pass]:
     passes = graph_passes()
     if has_references(mod):
         passes = [p for p in passes if p is not ToGraphNormalForm()]
-    return [*passes, FuseOps(), SeparateOps(), InferType()]
+    return [SymbolicShapes(), *passes, FuseOps(), SeparateOps(), InferType()]
 
 
 def memory_passes() -> list[Pass]:

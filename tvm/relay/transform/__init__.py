@@ -35,3 +35,4 @@ from .partition_graph import PartitionGraph
 from .simplify_expr import SimplifyExpr
 from .simplify_inference import SimplifyInference
 from .sink_reshapes import SinkReshapes
+from .symbolic_shapes import SymbolicShapes

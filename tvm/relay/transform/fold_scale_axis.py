@@ -26,6 +26,7 @@ from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import FoldConstant
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import operands, post_order, rewrite_post_order
+from tvm.tir import IntImm
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,11 @@ def _aligned(values: RelayExpr, rank: int, axis: int) -> RelayExpr:
 def channel_values(expr: RelayExpr, ty: TensorType, axis: int) -> RelayExpr | None:
     """The vector behind a tensor that varies along `axis` of a tensor of type `ty` only."""
     found = infer_type_of(expr)
-    if not isinstance(found, TensorType) or found.is_dynamic or ty.is_dynamic:
+    extent = ty.shape[axis]
+    if not isinstance(found, TensorType) or found.is_dynamic or not isinstance(extent, IntImm):
         return None
     shape = found.concrete_shape
-    rank, length = len(ty.shape), ty.concrete_shape[axis]
+    rank, length = len(ty.shape), int(extent.value)
     padded = (1,) * (rank - len(shape)) + shape
     if len(padded) != rank or padded[axis] != length:
         return None

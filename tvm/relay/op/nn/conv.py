@@ -22,6 +22,7 @@ from ..types import (
     expect,
     expect_dim,
     expect_tensor,
+    is_known,
     largest,
     shape_of_type,
     show,
@@ -172,7 +173,8 @@ def _alter_conv2d(
     if "cpu" not in target.keys or attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW":
         return None
     shapes = [shape_of_type(t) for t in arg_types]
-    if any(not isinstance(d, int) for shape in shapes for d in shape):
+    # only the batch may be left to the run
+    if not is_known(*shapes[0][1:], *shapes[1]):
         return None
     channels, out_channels = shapes[0][1], shapes[1][0]
     blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, arg_types[0].dtype, target)
@@ -206,8 +208,14 @@ def _winograd_tile(
     # weights that are not known yet would be transformed in every run
     if not fits or not isinstance(call.args[1], Constant) or attrs.out_dtype not in ("", "float32"):
         return None
+    batch = data[0] if is_known(data[0]) else 1
     return topi.x86.conv2d.winograd_tile(
-        data, weight[0], padding_pairs(attrs.padding, 2), blocks, arg_types[0].dtype, target
+        (batch, *data[1:]),
+        weight[0],
+        padding_pairs(attrs.padding, 2),
+        blocks,
+        arg_types[0].dtype,
+        target,
     )
 
 

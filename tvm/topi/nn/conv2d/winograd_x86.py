@@ -320,6 +320,7 @@ def _parts(anchor: te.tensor.Operation) -> _Parts:
 
 def _grouping(parts: _Parts, info: CpuInfo, is_rounded: bool) -> WinogradConfig:
     reach, _, batch, ic_chunk, rows, columns, ic_block = dims(parts.tiles.shape)
+    batch = batch if isinstance(batch, int) else 1  # where only the run knows it
     oc_chunk, oc_block = dims(parts.products.shape)[3], dims(parts.products.shape)[6]
     shape = WinogradShape(
         reach - WINDOW + 1,
