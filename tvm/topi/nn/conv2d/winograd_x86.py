@@ -358,8 +358,8 @@ def _schedule_products(
     vectorize_block(s, products, ci, info)
     *_, co, ty, tx, ci = s[acc].op.axis
     ico, ici = s[acc].op.reduce_axis
-    s[acc].reorder(ico, ici, co, ty, tx, ci)
-    for axis in (co, ty, tx):
+    s[acc].reorder(ico, ici, ty, tx, co, ci)
+    for axis in (ty, tx, co):
         s[acc].unroll(axis)
     vectorize_block(s, acc, ci, info)
     prefetch_weights(s, acc, ici, info)

@@ -67,7 +67,7 @@ def choose_conv2d(
     for blocks in [b for b in divisors(oc_chunk) if b * vectors <= 4]:
         weights = blocks * vectors
         panel = inner * weights * info.vector_bits // 8
-        for places in divisors(columns):
+        for places in reversed(divisors(columns)):
             if weights * (places + 1) > room:
                 continue
             height = _height(weights, places, rows, room)
@@ -119,7 +119,8 @@ def schedule_conv2d_NCHWc(
     vectors = max(block * as_dtype(conv.dtype).bits // info.vector_bits, 1)
     inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis])
     tile = config or choose_conv2d(oc_chunk, rows, columns, vectors, inner, info)
-    schedule_padding(s, anchor.input_tensors[0], None)
+    row_parts = _row_parts(anchor, rows // tile.rows, info)
+    schedule_padding(s, anchor.input_tensors[0], None, row_parts > 0)
     acc = s.cache_write(conv, "local") if output.op is anchor else conv
     s[acc].set_scope("local")
     final = s.outputs[0].output(0) if output.op is anchor else output
@@ -127,20 +128,43 @@ def schedule_conv2d_NCHWc(
     co_outer, co_inner = s[final].split(co, factor=tile.channel_blocks)
     x_outer, x_inner = s[final].split(x, factor=tile.columns)
     y_outer, y_inner = s[final].split(y, factor=tile.rows)
-    s[final].reorder(batch, co_outer, y_outer, x_outer, y_inner, co_inner, x_inner, ci)
+    shared = [batch, co_outer, y_outer]
+    if row_parts:
+        part, y_outer = s[final].split(y_outer, nparts=row_parts)
+        shared = [batch, part, co_outer, y_outer]
+    s[final].reorder(*shared, x_outer, y_inner, co_inner, x_inner, ci)
     s[acc].compute_at(s[final], x_outer)
-    fuse_and_parallel(s, final, [batch, co_outer, y_outer], 1 << 30)
+    fuse_and_parallel(s, final, shared[:2] if row_parts else shared, 1 << 30)
     for axis in (y_inner, co_inner, x_inner):
         s[final].unroll(axis)
     vectorize_block(s, final, ci, info)
     _, co, y, x, ci = s[acc].op.axis
     ico, ky, kx, ici = s[acc].op.reduce_axis
-    s[acc].reorder(ico, ky, kx, ici, y, co, x, ci)
-    for axis in (y, co, x):
+    # channels inside, so that a value of the data is used up before the next one is loaded
+    s[acc].reorder(ico, ky, kx, ici, y, x, co, ci)
+    for axis in (y, x, co):
         s[acc].unroll(axis)
     vectorize_block(s, acc, ci, info)
     prefetch_weights(s, acc, ici, info)
     return s
+
+
+def _row_parts(anchor: te.tensor.Operation, rows: int, info: CpuInfo) -> int:
+    """Into how many bands of rows the threads share the output; 0 if they share the channels.
+
+    What one core wrote is slow to read for another. Bands keep the data of a network on its
+    core, at the price that every core reads all weights.
+    """
+    data, weights = anchor.input_tensors
+    out = anchor.output(0)
+    batch = dims(out.shape)[0]
+    moved = max(prod(dims(data.shape)), prod(dims(out.shape)))
+    if batch % info.cores == 0 or prod(dims(weights.shape)) > 2 * moved:
+        return 0
+    size = as_dtype(data.dtype).bits // 8
+    wanted = max(prod(dims(data.shape)) * size // (info.l2 // 2), 1)
+    parts = [d for d in divisors(rows) if d % info.cores == 0]
+    return next((d for d in parts if d >= wanted), parts[-1]) if parts else 0
 
 
 def inline_around(
@@ -159,7 +183,10 @@ def inline_around(
 
 
 def schedule_padding(
-    s: te.Schedule, data: te.Tensor, place: tuple[te.Tensor, tir.IterVar] | None
+    s: te.Schedule,
+    data: te.Tensor,
+    place: tuple[te.Tensor, tir.IterVar] | None,
+    by_rows: bool = False,
 ) -> None:
     """Copy the data with its border, at a place or in loops of its own."""
     if data.op.name != "data_pad":
@@ -167,7 +194,11 @@ def schedule_padding(
     info = processor()
     lanes = vector_lanes(dims(data.shape)[-1], data.dtype, info)
     *outer, inner = s[data].op.axis
-    if place is None:
+    if place is None and by_rows:
+        batch, channels, y, x = outer
+        s[data].reorder(batch, y, channels, x)
+        fuse_and_parallel(s, data, [batch, y], 1 << 30)
+    elif place is None:
         fuse_and_parallel(s, data, outer[:3], 1 << 30)
     else:
         s[data].compute_at(s[place[0]], place[1])
