@@ -4,6 +4,13 @@ from .analyzer import Analyzer, Extension, ProofStrength
 from .bound import deduce_bound
 from .const_int_bound import ConstIntBound
 from .int_set import IntervalSet, IntSet, PresburgerSet, neg_inf, pos_inf
+from .int_solver import (
+    IntConstraints,
+    IntConstraintsTransform,
+    IntGroupBounds,
+    solve_linear_equations,
+    solve_linear_inequalities,
+)
 from .iter_affine_map import (
     detect_iter_map,
     inverse_affine_iter_map,
@@ -34,6 +41,9 @@ __all__ = [
     "Analyzer",
     "ConstIntBound",
     "Extension",
+    "IntConstraints",
+    "IntConstraintsTransform",
+    "IntGroupBounds",
     "IntSet",
     "IntervalSet",
     "IterMapExpr",
@@ -60,6 +70,8 @@ __all__ = [
     "normalize_iter_map_to_expr",
     "normalize_to_iter_sum",
     "pos_inf",
+    "solve_linear_equations",
+    "solve_linear_inequalities",
     "subspace_divide",
     "union_lower_bound",
 ]
