@@ -5,6 +5,7 @@ import pytest
 from tvm import tir
 from tvm.error import ScheduleError
 from tvm.ir.transform import PassContext
+from tvm.tir.analysis import verify_ssa
 from tvm.tir.stmt import AttrStmt, For, ForKind, SeqStmt
 from tvm.tir.transform import UnrollLoop
 
@@ -81,3 +82,14 @@ def test_unroll_refuses_variable_extent() -> None:
 def test_unroll_rejects_unknown_option() -> None:
     with pytest.raises(TypeError, match="auto_max_steps"):
         UnrollLoop(auto_max_steps=2)
+
+
+def test_copies_of_a_body_define_their_own_memory() -> None:
+    def body(i: tir.Var) -> tir.Stmt:
+        cache = tir.decl_buffer((1,), name="cache")
+        parts = tir.stmt.seq([store(cache, 0, A[i]), store(B, i, cache[0])])
+        return tir.Allocate(cache.data, "float32", [1], tir.const(True, "bool"), parts)
+
+    result = apply(UnrollLoop(), function([A, B], loop(3, body, ForKind.UNROLLED)))
+    assert isinstance(result.body, SeqStmt) and len(result.body) == 3
+    assert verify_ssa(result)

@@ -19,6 +19,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt, seq
 from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform.common import constant_extent, prim_func_pass, schedule_error
+from tvm.tir.transform.convert_ssa import separate_definitions
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,11 @@ def trip_count(loop: For) -> int:
 @prim_func_pass("tir.UnrollLoop", UnrollLoopConfig)
 def unroll_loop(func: PrimFunc, config: UnrollLoopConfig) -> PrimFunc:
     """Unroll marked loops, and others as the options say."""
-    return func.with_body(LoopUnroller(config).visit(func.body))
+    body = LoopUnroller(config).visit(func.body)
+    if body is func.body:
+        return func
+    # the copies of a body define what is inside it once more
+    return func.with_body(separate_definitions(body, func.params))
 
 
 UnrollLoop = unroll_loop.factory
