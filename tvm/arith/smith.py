@@ -38,11 +38,12 @@ class DiagonalForm:
         """Take an equation as a row of the matrix."""
         if isinstance(relation, EQ) and self.variables:
             difference = self.simplify(op.subtract(relation.a, relation.b))
-            *row, rest = detect_linear_equation(difference, self.variables) or (None,)
-            if all(isinstance(factor, IntImm) for factor in row) and rest is not None:
-                self.matrix.append([factor.value for factor in row])
-                self.values.append(self.simplify(op.negative(rest)))
-                return
+            if found := detect_linear_equation(difference, self.variables):
+                row = [factor.value for factor in found[:-1] if isinstance(factor, IntImm)]
+                if len(row) == len(self.variables):
+                    self.matrix.append(row)
+                    self.values.append(self.simplify(op.negative(found[-1])))
+                    return
         self.conditions.append(relation)
 
     def _diagonalize(self) -> None:
@@ -66,8 +67,8 @@ class DiagonalForm:
         rows = [i for i in range(at, len(self.matrix)) if self.matrix[i][at]]
         if rows:
             best = min(rows, key=lambda i: abs(self.matrix[i][at]))
-            for lines in (self.matrix, self.values):
-                lines[at], lines[best] = lines[best], lines[at]  # type: ignore[index]
+            self.matrix[at], self.matrix[best] = self.matrix[best], self.matrix[at]
+            self.values[at], self.values[best] = self.values[best], self.values[at]
             return
         for j in range(at + 1, len(self.variables)):
             if self.matrix[at][j]:
