@@ -24,6 +24,7 @@ from tvm.driver.build_module import build_lowered
 from tvm.runtime import Module
 from tvm.target import Target
 from tvm.te.schedule import lower_schedule
+from tvm.tir.analysis import verify_ssa
 from tvm.tir.interp import interpret
 
 from ..codegen.c.compiled import compiled
@@ -109,7 +110,10 @@ def _lowered(cases: list[Case]) -> dict[str, tvm.IRModule]:
     found = {}
     for case in cases:
         single = tvm.IRModule({case.name: case.func})
-        found[case.name] = case.attempt("tvm.lower", lambda single=single: tvm.lower(single))
+        module = case.attempt("tvm.lower", lambda single=single: tvm.lower(single))
+        if module is not None and not verify_ssa(module[case.name]):
+            case.fail("tvm.lower defines a variable twice")
+        found[case.name] = module
     return found
 
 

@@ -31,6 +31,15 @@ def test_prefetch_of_a_stage_kept_inside() -> None:
     check_chain(s, a, c)
 
 
+def test_prefetch_outside_of_virtual_threads() -> None:
+    a, _, c = chain()
+    s = te.create_schedule(c.op)
+    outer, inner = s[c].split(c.op.axis[0], factor=4)
+    s[c].bind(inner, te.thread_axis("vthread"))
+    s[c].prefetch(s[c].op.input_tensors[0], outer, 1)
+    check_chain(s, a, c)
+
+
 def test_misuse_is_refused() -> None:
     a, b, c = chain()
     s = te.create_schedule(c.op)

@@ -14,7 +14,7 @@ from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.tir import op as tir_op
-from tvm.tir.expr import Let, ProducerLoad, Range, Var
+from tvm.tir.expr import IterVar, Let, ProducerLoad, Range, Var, const
 from tvm.tir.stmt import AttrStmt, For, LetStmt, ProducerRealize, Stmt
 from tvm.tir.stmt_functor import substitute
 
@@ -62,9 +62,18 @@ class _RegionFinder(Visitor):
         self.visit_children(realize)
 
     def visit_for(self, loop: For) -> None:
-        domain = Range.from_min_extent(loop.min, loop.extent)
-        self.domains[loop.loop_var] = self._values(from_range(domain))
-        self.visit(loop.body)
+        self._visit_over(loop.loop_var, Range.from_min_extent(loop.min, loop.extent), loop.body)
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> None:
+        if isinstance(attr.node, IterVar) and attr.attr_key in ("thread_extent", "virtual_thread"):
+            domain = Range.from_min_extent(const(0, attr.value.dtype), attr.value)
+            self._visit_over(attr.node.var, domain, attr.body)
+        else:
+            self.visit_children(attr)
+
+    def _visit_over(self, var: Var, domain: Range, body: Stmt) -> None:
+        self.domains[var] = self._values(from_range(domain))
+        self.visit(body)
 
     def _values(self, interval: Interval) -> Interval:
         evaluator = IntervalEvaluator(self.domains, self.analyzer)
