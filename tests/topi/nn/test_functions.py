@@ -142,3 +142,43 @@ def test_padding_and_stride_are_inferred() -> None:
     wide = te.placeholder((1, 6, 8, 8, 3))
     assert topi.nn.infer_pad3d(te.placeholder((1, 4, 8, 6, 3)), wide, "NDHWC") == (1, 0, 1)
     assert topi.nn.get_pad_tuple3d("SAME", (3, 3, 3)) == (1,) * 6
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_gradients_of_depthwise_convolution(stride: int) -> None:
+    x, w = floats(2, 3, 7, 6), floats(6, 1, 3, 3)
+    data, kernel = [torch.from_numpy(a).requires_grad_() for a in (x, w)]
+    out = F.conv2d(data, kernel, stride=stride, padding=1, groups=3)
+    grad = floats(*out.shape)
+    out.backward(torch.from_numpy(grad))
+    last = [np.ascontiguousarray(a.transpose(0, 2, 3, 1)) for a in (x, grad)]
+    weight = np.ascontiguousarray(w.reshape(3, 2, 3, 3).transpose(2, 3, 0, 1))
+    shapes = last[1].shape, last[0].shape, weight.shape
+    found = evaluated(lambda f, g: topi.nn.depthwise_conv2d_backward_input_nhwc(f, g, shapes[0], shapes[1], stride, 1), weight, last[1])  # fmt: skip
+    _assert_close(found.transpose(0, 3, 1, 2), data.grad.numpy())
+    found = evaluated(lambda a, g: topi.nn.depthwise_conv2d_backward_weight_nhwc(a, g, shapes[0], shapes[2], stride, 1), last[0], last[1])  # fmt: skip
+    _assert_close(found.transpose(2, 3, 0, 1).reshape(6, 1, 3, 3), kernel.grad.numpy())
+
+
+@pytest.mark.parametrize("projected", [0, 2])
+def test_lstm_over_a_sequence(projected: int) -> None:
+    layer = torch.nn.LSTM(3, 4, proj_size=projected)
+    names = ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"]
+    weights = [getattr(layer, name).detach().numpy() for name in names]
+    more = [layer.weight_hr_l0.detach().numpy()] if projected else []
+    x, h, c = floats(5, 2, 3), floats(1, 2, projected or 4), floats(1, 2, 4)
+
+    def build(*tensors: te.Tensor) -> te.Tensor:
+        states = topi.nn.lstm(*tensors[:5], tensors[5], tensors[6], *tensors[7:])
+        return states[0]
+
+    found = evaluated(build, x, *weights, h[0], c[0], *more)
+    arrays = [torch.from_numpy(a) for a in (x, h, c)]
+    _assert_close(found, layer(arrays[0], (arrays[1], arrays[2]))[0].detach().numpy())
+
+
+def test_lstm_from_the_end_gives_the_states_in_its_own_order() -> None:
+    x, wi, wh = floats(4, 2, 3), floats(8, 3), floats(8, 2)
+    backwards = evaluated(lambda a, b, c: topi.nn.lstm(a, b, c, reverse=True)[0], x, wi, wh)
+    forwards = evaluated(lambda a, b, c: topi.nn.lstm(a, b, c)[0], x[::-1].copy(), wi, wh)
+    _assert_close(backwards, forwards)

@@ -49,11 +49,16 @@ from .depthwise_conv2d.compute import (
     depthwise_conv2d_NCHWc,
     depthwise_conv2d_nhwc,
 )
+from .depthwise_conv2d.gradient import (
+    depthwise_conv2d_backward_input_nhwc,
+    depthwise_conv2d_backward_weight_nhwc,
+)
 from .dilate import dilate
 from .elemwise import leaky_relu, prelu, relu
 from .fifo_buffer import fifo_buffer
 from .local_response_norm import lrn
 from .loss import nll_loss
+from .lstm import lstm
 from .mapping import scale_shift_nchw, scale_shift_nchwc, scale_shift_nhwc
 from .normalization.compute import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from .pad import mirror_pad, pad
@@ -87,6 +92,9 @@ from .utils import (
 )
 
 __all__ = [
+    "depthwise_conv2d_backward_input_nhwc",
+    "depthwise_conv2d_backward_weight_nhwc",
+    "lstm",
     "conv1d_ncw",
     "conv1d_nwc",
     "group_conv1d_ncw",

@@ -1,0 +1,129 @@
+"""The recurrence of an LSTM over a sequence, as a scan.
+
+i, f, o = sigmoid of (x Wi + h Wh + biases), g = tanh of the same
+c' = f * c + i * g
+h' = o * tanh(c'), projected if there is a projection
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm import te, tir
+
+from ..utils import dims
+
+_ORDERS = "IFGO"
+
+
+def lstm(
+    Xs: te.Tensor,
+    Wi: te.Tensor,
+    Wh: te.Tensor,
+    Bi: te.Tensor | None = None,
+    Bh: te.Tensor | None = None,
+    h_init: te.Tensor | None = None,
+    c_init: te.Tensor | None = None,
+    proj: te.Tensor | None = None,
+    p_i: te.Tensor | None = None,
+    p_f: te.Tensor | None = None,
+    p_o: te.Tensor | None = None,
+    f_act: Callable[[Any], Any] = tir.sigmoid,
+    g_act: Callable[[Any], Any] = tir.tanh,
+    h_act: Callable[[Any], Any] = tir.tanh,
+    reverse: bool = False,
+    weight_layout: str = "IFGO",
+) -> tuple[te.Tensor, te.Tensor]:
+    """Hidden states (length, batch, hidden or projected) and cell states of all steps.
+
+    Parameters
+    ----------
+    Xs : te.Tensor
+        (length, batch, inputs)
+    Wi, Wh : te.Tensor
+        (4 * hidden, inputs) and (4 * hidden, hidden or projected)
+    Bi, Bh : te.Tensor, optional
+        Biases, (4 * hidden,).
+    h_init, c_init : te.Tensor, optional
+        States before the first step, zeros by default.
+    proj : te.Tensor, optional
+        (projected, hidden)
+    p_i, p_f, p_o : te.Tensor, optional
+        Peepholes from the cell to the gates, (hidden,).
+    f_act, g_act, h_act : callable
+        The activations of gates, of the candidate and of the cell.
+    reverse : bool
+        Go through the sequence from its end.
+    weight_layout : str
+        The order of the gates in the weights, a permutation of "IFGO".
+    """
+    if sorted(weight_layout) != sorted(_ORDERS):
+        raise ValueError(
+            f"lstm requires a weight_layout of the letters IFGO, got {weight_layout!r}"
+        )
+    length, batch, inputs = dims(Xs.shape)
+    hidden, carried, dtype = dims(Wi.shape)[0] // 4, dims(Wh.shape)[1], Xs.dtype
+    zero = tir.const(0, dtype)
+    first = {gate: weight_layout.index(gate) * hidden for gate in _ORDERS}
+    k_in = te.reduce_axis((0, inputs), name="k")
+    from_inputs = te.compute(
+        (length, batch, 4 * hidden),
+        lambda t, b, g: te.sum(Xs(t, b, k_in.var) * Wi(g, k_in.var), axis=k_in),
+        name="from_inputs",
+    )
+
+    # step 0 of the states is what was before the first step of the sequence
+    h_state = te.placeholder((length + 1, batch, carried), dtype, name="h_state")
+    c_state = te.placeholder((length + 1, batch, hidden), dtype, name="c_state")
+    h_first = te.compute((1, batch, carried), lambda _, b, j: zero if h_init is None else h_init(b, j), name="h_init")  # fmt: skip
+    c_first = te.compute((1, batch, hidden), lambda _, b, j: zero if c_init is None else c_init(b, j), name="c_init")  # fmt: skip
+    k_h = te.reduce_axis((0, carried), name="k")
+    from_hidden = te.compute(
+        (length + 1, batch, 4 * hidden),
+        lambda t, b, g: te.sum(h_state(t - 1, b, k_h.var) * Wh(g, k_h.var), axis=k_h),
+        name="from_hidden",
+    )
+
+    def gate(t: Any, b: Any, j: Any, letter: str) -> Any:
+        g = first[letter] + j
+        value = from_inputs(length - t if reverse else t - 1, b, g) + from_hidden(t, b, g)
+        for bias in (Bi, Bh):
+            value = value if bias is None else value + bias(g)
+        return value
+
+    def peep(value: Any, weight: te.Tensor | None, cell: Any, j: Any) -> Any:
+        return value if weight is None else value + weight(j) * cell
+
+    def next_cell(t: Any, b: Any, j: Any) -> Any:
+        before = c_state(t - 1, b, j)
+        forget = f_act(peep(gate(t, b, j, "F"), p_f, before, j))
+        take = f_act(peep(gate(t, b, j, "I"), p_i, before, j))
+        return forget * before + take * g_act(gate(t, b, j, "G"))
+
+    c_next = te.compute((length + 1, batch, hidden), next_cell, name="c_next")
+
+    def output(t: Any, b: Any, j: Any) -> Any:
+        cell = c_next(t, b, j)
+        return f_act(peep(gate(t, b, j, "O"), p_o, cell, j)) * h_act(cell)
+
+    h_next = te.compute((length + 1, batch, hidden), output, name="h_next")
+    if proj is not None:
+        h_next = _projected(h_next, proj)
+    h_all, c_all = te.scan([h_first, c_first], [h_next, c_next], [h_state, c_state], name="lstm")
+    return _without_first(h_all, "hidden"), _without_first(c_all, "cell")
+
+
+def _projected(h: te.Tensor, proj: te.Tensor) -> te.Tensor:
+    steps, batch, hidden = dims(h.shape)
+    k = te.reduce_axis((0, hidden), name="k")
+    return te.compute(
+        (steps, batch, dims(proj.shape)[0]),
+        lambda t, b, j: te.sum(h(t, b, k.var) * proj(j, k.var), axis=k),
+        name="h_projected",
+    )
+
+
+def _without_first(states: te.Tensor, name: str) -> te.Tensor:
+    steps, batch, width = dims(states.shape)
+    return te.compute((steps - 1, batch, width), lambda t, b, j: states(t + 1, b, j), name=name)
