@@ -9,6 +9,7 @@ and the others go on.
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import re
 import threading
@@ -106,11 +107,11 @@ def _serve(pipe: Any, cases: dict[str, Any], level: int) -> None:
 
 
 def run_all(
-    cases: dict[str, Any], names: list[str], level: int = 3, jobs: int = 2
+    cases: dict[str, Any], names: list[str], level: int = 3, jobs: int = 2, log: str = ""
 ) -> dict[str, str]:
-    """The result of each test."""
-    results: dict[str, str] = {}
-    rest = iter(names)
+    """The result of each test; those in ``log`` are done, others are added to it."""
+    results: dict[str, str] = _logged(log)
+    rest = iter([name for name in names if name not in results])
     lock = threading.Lock()
 
     def work() -> None:
@@ -121,6 +122,9 @@ def run_all(
             if name is None:
                 return worker.close()
             results[name] = worker.run(name)
+            if log:
+                with lock, open(log, "a", encoding="utf8") as file:
+                    file.write(json.dumps([name, results[name]]) + "\n")
 
     threads = [threading.Thread(target=work) for _ in range(jobs)]
     for thread in threads:
@@ -128,6 +132,12 @@ def run_all(
     for thread in threads:
         thread.join()
     return {name: results[name] for name in names}
+
+
+def _logged(log: str) -> dict[str, str]:
+    if not log or not Path(log).exists():
+        return {}
+    return dict([json.loads(line) for line in Path(log).read_text(encoding="utf8").splitlines()])
 
 
 def report(results: dict[str, str]) -> Iterator[str]:
@@ -152,11 +162,12 @@ def main() -> None:
     parser.add_argument("pattern", nargs="?", default="")
     parser.add_argument("--write", action="store_true", help="write docs/onnx_support.md")
     parser.add_argument("--level", type=int, default=3, help="the optimisation level")
+    parser.add_argument("--log", default="", help="a file of results, to go on after a break")
     parser.add_argument("--jobs", type=int, default=2, help="worker processes")
     options = parser.parse_args()
     cases = load_cases()
     names = [name for name in cases if re.search(options.pattern, name)]
-    results = run_all(cases, names, options.level, options.jobs)
+    results = run_all(cases, names, options.level, options.jobs, options.log)
     for name, reason in results.items():
         if reason != PASSED:
             print(f"{name}: {reason}")

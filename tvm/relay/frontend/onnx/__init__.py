@@ -3,6 +3,7 @@
 from . import (
     control,
     math,
+    microsoft,
     movement,
     nn,
     pooling,

@@ -1,0 +1,121 @@
+"""Operators of com.microsoft beside ONNX Runtime, and quantised operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import helper, numpy_helper
+
+from tvm.contrib import onnx_backend
+
+RNG = np.random.default_rng(0)
+
+
+def f32(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype("float32")
+
+
+def u8(*shape: int) -> np.ndarray:
+    return RNG.integers(0, 255, shape).astype("uint8")
+
+
+def check(
+    op: str, inputs: list[Any], constants: dict[int, Any] | None = None, outputs: int = 1,
+    domain: str = "com.microsoft", step: float = 0.0, **attrs: Any,
+) -> None:  # fmt: skip
+    """Compare one node with ONNX Runtime; inputs are None where they are left out."""
+    values = {**dict(enumerate(inputs)), **(constants or {})}
+    names = [f"x{i}" if values[i] is not None else "" for i in range(len(values))]
+    results = [f"y{i}" for i in range(outputs)]
+    graph = helper.make_graph(
+        [helper.make_node(op, names, results, domain=domain, **attrs)], "test",
+        [helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
+         for i, v in enumerate(inputs) if v is not None],
+        [onnx.ValueInfoProto(name=name) for name in results],
+        [numpy_helper.from_array(v, f"x{i}") for i, v in (constants or {}).items()
+         if v is not None],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    feed = {f"x{i}": v for i, v in enumerate(inputs) if v is not None}
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    actual = onnx_backend.run_model(model, feed)
+    for ours, theirs in zip(actual, session.run(None, feed), strict=True):
+        assert ours.dtype == theirs.dtype
+        if theirs.dtype.kind in "iu":
+            assert np.abs(ours.astype(int) - theirs.astype(int)).max() <= step
+        else:
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=2e-4)
+
+
+def test_activations() -> None:
+    check("QuickGelu", [f32(2, 8)])
+    check("BiasGelu", [f32(2, 8), f32(8)])
+    check("FastGelu", [f32(2, 8), f32(8)])
+
+
+def test_products_with_epilogues() -> None:
+    check("FusedMatMul", [f32(2, 4, 3), f32(2, 4, 5)], transA=1, alpha=0.5)
+    weight, bias = f32(4, 3, 3, 3), f32(4)
+    check("FusedConv", [f32(1, 3, 6, 6)], {1: weight, 2: bias}, activation="Relu")
+
+
+def test_normalisation_of_sums() -> None:
+    x = f32(2, 3, 8)
+    check("SkipLayerNormalization", [x, f32(2, 3, 8), f32(8), f32(8), f32(8)], epsilon=1e-5)
+    check("SkipSimplifiedLayerNormalization", [x, f32(2, 3, 8), f32(8)], epsilon=1e-5)
+
+
+def test_embeddings() -> None:
+    ids, segments = np.array([[1, 3, 2]], "int32"), np.array([[0, 1, 1]], "int32")
+    tables = [f32(5, 8), f32(4, 8), f32(2, 8), f32(8), f32(8)]
+    check("EmbedLayerNormalization", [ids, segments, *tables], outputs=2, epsilon=1e-5)
+
+
+@pytest.mark.parametrize("unidirectional", [0, 1])
+def test_attention(unidirectional: int) -> None:
+    check("Attention", [f32(2, 5, 8), f32(8, 24), f32(24)], num_heads=2,
+          unidirectional=unidirectional)  # fmt: skip
+    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], "int32")
+    check("Attention", [f32(2, 5, 8), f32(8, 24), f32(24), mask], num_heads=2)
+
+
+def test_attention_of_many_heads() -> None:
+    check("MultiHeadAttention", [f32(2, 3, 8), f32(2, 5, 8), f32(2, 5, 8), f32(24)], num_heads=2)
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_rotary_embedding(interleaved: int) -> None:
+    positions = np.array([[0, 2, 1]])
+    check("RotaryEmbedding", [f32(1, 2, 3, 8), positions, f32(4, 4), f32(4, 4)],
+          interleaved=interleaved)  # fmt: skip
+
+
+def test_weights_of_four_bits() -> None:
+    packed, scales = u8(6, 2, 8), np.abs(f32(12)) + 0.1
+    check("MatMulNBits", [f32(3, 32)], {1: packed, 2: scales}, K=32, N=6, bits=4, block_size=16)
+
+
+def test_quantised_products() -> None:
+    scale, zero = np.array(0.1, "float32"), np.array(120, "uint8")
+    check("MatMulInteger", [u8(3, 4), u8(4, 5), zero, zero], domain="")
+    check("DynamicQuantizeMatMul", [f32(3, 4)], {1: u8(4, 5), 2: scale, 3: zero})
+    a, w = u8(1, 3, 6, 6), RNG.integers(-127, 127, (4, 3, 3, 3)).astype("int8")
+    none = np.zeros(4, "int8")
+    scales, bias = np.abs(f32(4)) * 0.01 + 0.001, RNG.integers(-99, 99, 4).astype("int32")
+    values = {1: scale, 2: zero, 3: w, 4: scales, 5: none, 6: scale, 7: zero, 8: bias}
+    check("QLinearConv", [a], values, domain="", step=1)
+
+
+def test_quantised_arithmetic() -> None:
+    scale, zero = np.array(0.1, "float32"), np.array(120, "uint8")
+    x = [u8(3, 4), scale, zero, u8(3, 4), scale, zero, scale, zero]
+    check("QLinearAdd", x[:1] + x[1:], step=1)
+    check("QuantizeLinear", [f32(3, 4) * 5, scale, zero], domain="", step=0)
+    check("DequantizeLinear", [u8(3, 4), scale, zero], domain="")
