@@ -119,8 +119,8 @@ def schedule_conv2d_NCHWc(
     vectors = max(block * as_dtype(conv.dtype).bits // info.vector_bits, 1)
     inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis])
     tile = config or choose_conv2d(oc_chunk, rows, columns, vectors, inner, info)
-    row_parts = _row_parts(anchor, rows // tile.rows, info)
-    schedule_padding(s, anchor.input_tensors[0], None, row_parts > 0)
+    parts = row_parts(anchor, rows // tile.rows, info)
+    schedule_padding(s, anchor.input_tensors[0], None, parts > 0)
     acc = s.cache_write(conv, "local") if output.op is anchor else conv
     s[acc].set_scope("local")
     final = s.outputs[0].output(0) if output.op is anchor else output
@@ -129,12 +129,12 @@ def schedule_conv2d_NCHWc(
     x_outer, x_inner = s[final].split(x, factor=tile.columns)
     y_outer, y_inner = s[final].split(y, factor=tile.rows)
     shared = [batch, co_outer, y_outer]
-    if row_parts:
-        part, y_outer = s[final].split(y_outer, nparts=row_parts)
+    if parts:
+        part, y_outer = s[final].split(y_outer, nparts=parts)
         shared = [batch, part, co_outer, y_outer]
     s[final].reorder(*shared, x_outer, y_inner, co_inner, x_inner, ci)
     s[acc].compute_at(s[final], x_outer)
-    fuse_and_parallel(s, final, shared[:2] if row_parts else shared, 1 << 30)
+    fuse_and_parallel(s, final, shared[:2] if parts else shared, 1 << 30)
     for axis in (y_inner, co_inner, x_inner):
         s[final].unroll(axis)
     vectorize_block(s, final, ci, info)
@@ -149,7 +149,7 @@ def schedule_conv2d_NCHWc(
     return s
 
 
-def _row_parts(anchor: te.tensor.Operation, rows: int, info: CpuInfo) -> int:
+def row_parts(anchor: te.tensor.Operation, rows: int, info: CpuInfo) -> int:
     """Into how many bands of rows the threads share the output; 0 if they share the channels.
 
     What one core wrote is slow to read for another. Bands keep the data of a network on its

@@ -20,7 +20,7 @@ from tvm.target.cpu import CpuInfo
 from ...generic.schedules import as_outputs
 from ...utils import dims, largest_divisor, operations_above
 from ...x86.common import fuse_and_parallel, processor
-from ..conv2d.x86 import inline_around, schedule_padding
+from ..conv2d.x86 import inline_around, row_parts, schedule_padding
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def schedule_depthwise_conv2d_NCHWc(
     conv = anchor.output(0)
     info = processor()
     inline_around(s, ops, anchor, output)
-    _, chunks, _, columns, block = dims(conv.shape)
+    _, chunks, rows, columns, block = dims(conv.shape)
     if dims(output.shape) != dims(conv.shape):
         return s
     window = [dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis]
@@ -59,9 +59,15 @@ def schedule_depthwise_conv2d_NCHWc(
     batch, co, y, x, ci = s[final].op.axis
     x_outer, x_inner = s[final].split(x, factor=tile.columns)
     few = dims(conv.shape)[0] * chunks < 2 * info.cores
-    place = fuse_and_parallel(s, final, [batch, co, y] if few else [batch, co], 1 << 30)
-    assert place is not None
-    schedule_padding(s, anchor.input_tensors[0], None if few else (final, place))
+    if parts := row_parts(anchor, rows, info):
+        part, y = s[final].split(y, nparts=parts)
+        s[final].reorder(batch, part, co, y, x_outer)
+        fuse_and_parallel(s, final, [batch, part], 1 << 30)
+        schedule_padding(s, anchor.input_tensors[0], (final, co))
+    else:
+        place = fuse_and_parallel(s, final, [batch, co, y] if few else [batch, co], 1 << 30)
+        assert place is not None
+        schedule_padding(s, anchor.input_tensors[0], None if few else (final, place))
     s[acc].compute_at(s[final], x_outer)
     s[final].unroll(x_inner)
     if block > 1:
