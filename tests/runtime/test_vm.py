@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tvm
+from tests.runtime.native_library import INCLUDES, RUNTIME_OPTIONS
 from tvm import relay
+from tvm.contrib import cc
 from tvm.runtime import profiler_vm
 from tvm.runtime.vm import Executable, VirtualMachine
 
@@ -174,6 +177,20 @@ def test_large_constants_are_kept_beside_the_program(tmp_path: Path) -> None:
     loaded.load_late_bound_consts(str(tmp_path / "consts"))
     found = VirtualMachine(loaded, tvm.cpu()).run(weight)
     np.testing.assert_allclose(found.numpy(), weight * weight)
+
+
+def test_a_program_runs_without_python(tmp_path: Path) -> None:
+    x = relay.var("x", shape=(relay.Any(), 3))
+    relay.vm.compile(relay.Function([x], relay.sum(x, axis=1)), "llvm").mod.export_library(
+        tmp_path / "program.so"
+    )
+    source = Path(__file__).parent / "cpp" / "run_vm.cc"
+    options = ["-std=c++17", "-O0", "-Wall", "-Werror", *INCLUDES, *RUNTIME_OPTIONS]
+    cc.create_executable(str(tmp_path / "run"), [str(source)], options=options, cc="g++")
+    done = subprocess.run(
+        [tmp_path / "run", tmp_path / "program.so"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "all is well\n"), done.stderr
 
 
 def test_runs_are_measured(machine: VirtualMachine) -> None:

@@ -89,8 +89,9 @@ def schedule_dense_pack(
     inline_injective_but(s, ops, anchor, output)
     rows = dims(product.shape)[-2]
     block = dims(anchor.input_tensors[1].shape)[2]
-    if not isinstance(rows, int) or not is_whole_output(output, product):
+    if not is_whole_output(output, product):
         return s
+    rows = rows if isinstance(rows, int) else 1  # a tile of one row fits any number of them
     chosen = config or _tile_for_panel(rows, block, product.dtype, info)
     schedule_tile(s, output, product, chosen)
     return s
