@@ -210,3 +210,11 @@ def test_vector_of_unknown_length_is_refused() -> None:
     body = relay.reshape(relay.var("x", shape=(2, 6)), shape)
     with pytest.raises(tvm.error.DiagnosticError, match="vector of known length for newshape"):
         relay.transform.InferType()(tvm.IRModule.from_expr(body))
+
+
+@pytest.mark.parametrize("case", {c.name: c for c in CASES}.values(), ids=str)
+def test_virtual_machine_runs_values_of_the_run(case: Case) -> None:
+    mod = tvm.IRModule.from_expr(_function(case))
+    run = relay.create_executor("vm", mod=mod, device=tvm.cpu(), target="llvm").evaluate()
+    found = run(*[np.asarray(a) for a in case.inputs])
+    np.testing.assert_allclose(found.numpy(), case.expected, rtol=1e-4, atol=1e-4)
