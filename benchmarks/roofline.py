@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
-REPEAT = 15
+REPEAT = 30
 
 
 @dataclass(frozen=True)
