@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tvm.error import TVMError
+from tvm.error import TVMError, suggest
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relay.analysis import free_vars
@@ -153,10 +153,14 @@ def _check_operators(model: Any, opsets: Mapping[str, int]) -> None:
     if not unknown:
         return
     shapes = _known_shapes(model)
+    near = {suggest(node_key(n), CONVERTERS) for n in unknown} - {""}
     raise refuse("ONNX", [
-        Unsupported(node_key(n), n.name or n.output[0], [shapes.get(i, i) for i in n.input])
+        Unsupported(
+            f"{node_key(n)} of opset {opsets.get(n.domain, 1)}", n.name or n.output[0],
+            [shapes.get(i, i) for i in n.input],
+        )
         for n in unknown
-    ], _HINT)  # fmt: skip
+    ], "; ".join([_HINT, *sorted(near)]))  # fmt: skip
 
 
 def _all_nodes(graph: Any) -> Iterator[Any]:
