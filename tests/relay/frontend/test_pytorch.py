@@ -484,3 +484,41 @@ def test_unsupported_operators_can_run_in_torch() -> None:
         mod, params = relay.frontend.from_pytorch(script, [("x", (2, 3, 4))], fallback=True)
     for actual, expected in zip(run(mod, params, {"x": X.numpy()}), function(X), strict=True):
         assert_close(actual, expected.numpy())
+
+
+class Small(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.leave = (
+            torch.ao.quantization.QuantStub(),
+            torch.ao.quantization.DeQuantStub(),
+        )
+        self.first = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU())
+        self.second = torch.nn.Conv2d(8, 8, 3, padding=1, groups=2)
+        self.add = torch.ao.nn.quantized.FloatFunctional()
+        self.head = torch.nn.Linear(8, 5)
+
+    def forward(self, x):
+        x = torch.nn.functional.max_pool2d(self.first(self.enter(x)), 2)
+        x = self.add.add_relu(self.second(x), x)
+        x = torch.nn.functional.adaptive_avg_pool2d(x, 1).flatten(1)
+        return self.leave(self.head(x))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_quantised_modules_agree_within_a_step() -> None:
+    torch.manual_seed(0)
+    torch.backends.quantized.engine = "fbgemm"
+    model = Small().eval()
+    torch.ao.quantization.fuse_modules(model, [["first.0", "first.1"]], inplace=True)
+    model.qconfig = torch.ao.quantization.get_default_qconfig("fbgemm")
+    torch.ao.quantization.prepare(model, inplace=True)
+    for _ in range(4):
+        model(torch.randn(2, 3, 8, 8))
+    torch.ao.quantization.convert(model, inplace=True)
+    x = torch.randn(2, 3, 8, 8)
+    script = torch.jit.trace(model, x)
+    mod, params = relay.frontend.from_pytorch(script, [("x", tuple(x.shape))])
+    assert "qnn.conv2d" in str(mod) and "qnn.dense" in str(mod)
+    actual, expected = run(mod, params, {"x": x.numpy()})[0], model(x).numpy()
+    assert np.abs(actual - expected).max() <= 1.01 * model.head.scale

@@ -8,6 +8,7 @@ from . import (
     nn,
     pointwise,
     pooling,
+    quantized,
     random,
     rare,
     recurrent,

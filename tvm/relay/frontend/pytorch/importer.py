@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from .control import choice, recursion
 from .decomposition import Decomposer
 from .fallback import torch_call
 from .fx import to_numpy
+from .quantized import AWARE, Quantized, has_quantized, on_quantized
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
 from .views import Stale, View, as_written, put_same, views_of
 
@@ -258,6 +260,8 @@ class GraphImporter:
         if convert is None:
             return self.decomposer.apply(overload_of(node), args)
         assert callable(convert)
+        if node.kind() not in AWARE and has_quantized(args):
+            return on_quantized(node.kind(), convert, args)
         return convert(*args)
 
     def _write(self, name: str, value: RelayExpr) -> None:
@@ -302,6 +306,8 @@ class GraphImporter:
             result = [result[i] for i in range(result.size)]
         if is_tensor(result):
             return [self.folder.fold(result)]
+        if isinstance(result, Quantized):
+            return [replace(result, data=self.folder.fold(result.data))]
         if isinstance(result, (list, tuple)):
             items = [self.folder.fold(r) if is_tensor(r) else r for r in result]
             return items if count > 1 else [items]
