@@ -522,3 +522,28 @@ def test_quantised_modules_agree_within_a_step() -> None:
     assert "qnn.conv2d" in str(mod) and "qnn.dense" in str(mod)
     actual, expected = run(mod, params, {"x": x.numpy()})[0], model(x).numpy()
     assert np.abs(actual - expected).max() <= 1.01 * model.head.scale
+
+
+def test_strided_views_of_views_are_refused() -> None:
+    def strided(x):
+        return x.transpose(0, 2).as_strided((2, 2), (2, 1))
+
+    script = torch.jit.trace(strided, X)
+    with pytest.raises(TVMError, match="no view of another"):
+        relay.frontend.from_pytorch(script, [("x", (2, 3, 4))])
+    check(lambda x: x.as_strided((2, 2), (2, 1), 1), X)
+
+
+def test_random_numbers_have_their_distribution() -> None:
+    script = torch.jit.trace(lambda x: (torch.rand_like(x), torch.randn_like(x)), torch.empty(4000))
+    mod, params = relay.frontend.from_pytorch(script, [("x", (4000,))])
+    even, normal = run(mod, params, {"x": np.zeros(4000, "float32")})
+    assert even.min() >= 0 and even.max() < 1 and abs(even.mean() - 0.5) < 0.05
+    assert abs(normal.mean()) < 0.1 and abs(normal.std() - 1) < 0.1
+    assert np.unique(even).size > 3000
+
+
+def test_dropout_in_training_is_refused() -> None:
+    script = torch.jit.trace(lambda x: torch.dropout(x, 0.5, True), X, check_trace=False)
+    with pytest.raises(TVMError, match=r"model\.eval"):
+        relay.frontend.from_pytorch(script, [("x", (2, 3, 4))])

@@ -23,6 +23,11 @@ def attention(
     is_causal: bool = False, scale: Any = None, enable_gqa: bool = False,
 ) -> RelayExpr:  # fmt: skip
     """``softmax(Q K^T * scale + mask) V``; a bool mask keeps where it is true."""
+    if as_number(dropout):
+        raise OpAttributeUnImplemented(
+            f"scaled_dot_product_attention requires a dropout of 0, got {as_number(dropout)}",
+            hint="call model.eval() before tracing",
+        )
     if enable_gqa:
         groups = infer_shape(query)[-3] // infer_shape(key)[-3]
         key, value = _op.repeat(key, groups, -3), _op.repeat(value, groups, -3)

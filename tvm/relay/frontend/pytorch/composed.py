@@ -235,6 +235,8 @@ def _aminmax(x: RelayExpr, dim: Any = None, keepdim: bool = False) -> list[Relay
 
 @torch_op("cosine_similarity")
 def _cosine_similarity(a: RelayExpr, b: RelayExpr, dim: int = 1, eps: float = 1e-8) -> RelayExpr:
+    a, b = _broadcast_tensors(promoted(a, b))
+
     def norm(x: RelayExpr) -> RelayExpr:
         length = _op.sqrt(_op.sum(x * x, axis=dim, keepdims=True))
         return x / _op.maximum(length, scalar_like(eps, x))

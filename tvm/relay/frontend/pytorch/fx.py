@@ -118,6 +118,8 @@ class FxRunner:
         args, kwargs = _mapped(node.args, values), _mapped(node.kwargs, values)
         if not _is_overload(node.target):
             return _python_call(node, args, kwargs)
+        if kind_of(node.target) == "aten::as_strided":
+            _refuse_strided_view(node)
         try:
             arguments = full_arguments(node.target, args, kwargs)
             return self.settle(self.convert(node.target, arguments))
@@ -164,6 +166,16 @@ def to_numpy(tensor: Any) -> Any:
 
 def _is_overload(target: Any) -> bool:
     return hasattr(target, "_schema")
+
+
+def _refuse_strided_view(node: Any) -> None:
+    """Where elements lie in memory is known for tensors of their own only."""
+    data = node.args[0].meta.get("val")
+    if data is None or data.storage_offset() or not data.is_contiguous():
+        raise TVMError(
+            f"node {node.name} ({node.target}) requires a tensor that is no view of another",
+            hint="call clone or contiguous before it",
+        )
 
 
 def _python_call(node: Any, args: Any, kwargs: Any) -> Any:

@@ -31,7 +31,7 @@ from .fallback import torch_call
 from .fx import to_numpy
 from .quantized import AWARE, Quantized, has_quantized, on_quantized
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
-from .views import Stale, View, as_written, put_same, views_of
+from .views import Stale, View, as_written, is_contiguous, put_same, views_of
 
 _STRUCTURE = {
     "prim::Constant", "prim::GetAttr", "prim::ListConstruct", "prim::TupleConstruct",
@@ -253,9 +253,21 @@ class GraphImporter:
         types = [(infer_shape(v), infer_type(v).dtype) for v in stand_ins]
         return list(torch_call(overload, [as_number(arg) for arg in args], types))
 
+    def _refuse_strided_view(self, node: Any) -> None:
+        """Where elements lie in memory is known for tensors of their own only."""
+        data = next(iter(node.inputs()))
+        view = self.views.get(data.debugName())
+        if (view is not None and view.put is not put_same) or not is_contiguous(data):
+            raise TVMError(
+                "as_strided requires a tensor that is no view of another",
+                hint="call clone or contiguous before it",
+            )
+
     def _apply(self, node: Any, args: Sequence[Any]) -> Any:
         if (empty := _empty_results(node, args)) is not None:
             return empty
+        if node.kind() == "aten::as_strided":
+            self._refuse_strided_view(node)
         convert = self.find(node)
         if convert is None:
             return self.decomposer.apply(overload_of(node), args)

@@ -199,7 +199,9 @@ def _erfc(x: RelayExpr) -> RelayExpr:
 @torch_op("logaddexp")
 def _logaddexp(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     left, right = promoted(a, b)
-    spread = _op.exp(_op.negative(_op.abs(left - right)))
+    same = _op.equal(left, right)  # also two infinities, whose difference is no number
+    gap = _op.where(same, _op.zeros_like(left - right), left - right)
+    spread = _op.exp(_op.negative(_op.abs(gap)))
     return _op.maximum(left, right) + _op.log(spread + scalar_like(1.0, spread))
 
 

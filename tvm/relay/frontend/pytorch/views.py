@@ -57,7 +57,7 @@ def views_of(node: Any) -> dict[str, View]:
 def _put_of(kind: str, node: Any, base: Any) -> Put | None:
     if kind.endswith("_") and not kind.endswith("__"):
         return put_same
-    if kind in _COPIES_IF_STRIDED and not _is_contiguous(base):
+    if kind in _COPIES_IF_STRIDED and not is_contiguous(base):
         return None
     if kind in _SAME_IF_TYPE and _scalar(base) != _scalar(node.output()):
         return None
@@ -74,7 +74,8 @@ def as_written(old: Any, new: RelayExpr) -> RelayExpr:
     return new if infer_shape(new) == shape else _op.broadcast_to(new, shape)
 
 
-def _is_contiguous(value: Any) -> bool:
+def is_contiguous(value: Any) -> bool:
+    """Whether the trace says nothing else than that elements lie in order."""
     kind = value.type()
     strides = kind.strides() if kind.kind() == "TensorType" else None
     sizes = kind.sizes() if strides is not None else None
