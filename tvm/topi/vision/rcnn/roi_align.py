@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -74,39 +75,66 @@ def _roi_align(
     if name not in ("avg", "max"):
         raise ValueError(f"roi_align requires a mode of avg or max, got {mode!r}")
     pooled = (pooled_size, pooled_size) if isinstance(pooled_size, int) else tuple(pooled_size)
-    arranged = arrangement(layout)
     extents = dict(zip(layout, dims(data.shape), strict=True))
-    regions = dims(rois.shape)[0]
-    shape = arranged(regions, extents["C"], *pooled)
+    channels, regions = extents["C"], dims(rois.shape)[0]
+    # every sample takes the same places of all channels: these are neighbours in memory
+    source = data if layout == "NHWC" else _channels_last(data)
+    arranged = arrangement(layout)
 
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
         ib = tir.ir_builder.create()
         maps, boxes, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
-        start = 0.0 if name == "avg" else tir.min_value(data.dtype)
+        start = tir.const(0.0, "float32") if name == "avg" else tir.min_value("float32")
         with ib.for_range(0, regions, "r", kind="parallel") as r:
+            total = ib.allocate("float32", (pooled[0], pooled[1], channels), "total")
             b = ib.let("b", boxes[r, 0].astype("int32"))
-            # the regions' own dtype: coordinates of half precision would be too coarse in maps
             top, height, rows = _bins(ib, boxes[r, 2], boxes[r, 4], scale, pooled[0], sample_ratio)
             left, width, columns = _bins(
                 ib, boxes[r, 1], boxes[r, 3], scale, pooled[1], sample_ratio
             )
             share = ib.let("share", 1.0 / tir.max(rows * columns, 1).astype("float32"))
             with ib.for_range(0, pooled[0], "py") as py, ib.for_range(0, pooled[1], "px") as px:
-                with ib.for_range(0, extents["C"], "c") as c:
-                    out[arranged(r, c, py, px)] = tir.cast(start, data.dtype)
+                with ib.for_range(0, channels, "c") as c:
+                    total[py, px, c] = start
                 with ib.for_range(0, rows, "sy") as sy, ib.for_range(0, columns, "sx") as sx:
                     y = _side(ib, _sample(top, height, rows, py, sy), extents["H"], "y")
                     x = _side(ib, _sample(left, width, columns, px, sx), extents["W"], "x")
-                    with ib.for_range(0, extents["C"], "c") as c:
-                        value = _interpolate(lambda v, u: maps[arranged(b, c, v, u)], y, x)
-                        place = arranged(r, c, py, px)
-                        if name == "max":
-                            out[place] = tir.max(out[place], value.astype(data.dtype))
-                        else:
-                            out[place] = out[place] + (value * share).astype(data.dtype)
+                    with ib.for_range(0, channels, "c") as c:
+                        value = _interpolate(lambda v, u: maps[b, v, u, c], y, x)
+                        before = total[py, px, c]
+                        total[py, px, c] = (
+                            tir.max(before, value) if name == "max" else before + value * share
+                        )
+            names = {"C": "c", "H": "py", "W": "px"}
+            sizes = {"C": channels, "H": pooled[0], "W": pooled[1]}
+            with contextlib.ExitStack() as loops:
+                at = {
+                    axis: loops.enter_context(ib.for_range(0, sizes[axis], names[axis]))
+                    for axis in layout[1:]
+                }
+                value = total[at["H"], at["W"], at["C"]].astype(data.dtype)
+                out[arranged(r, at["C"], at["H"], at["W"])] = value
         return ib.get()
 
-    return te.extern([shape], [data, rois], body, dtype=data.dtype, name="roi_align")
+    shape = arranged(regions, channels, *pooled)
+    return te.extern([shape], [source, rois], body, dtype=data.dtype, name="roi_align")
+
+
+def _channels_last(data: te.Tensor) -> te.Tensor:
+    """(batch, channels, height, width) as (batch, height, width, channels)."""
+    batch, channels, height, width = dims(data.shape)
+
+    def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
+        ib = tir.ir_builder.create()
+        source, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, batch * height, "row", kind="parallel") as row:
+            b, y = tir.indexdiv(row, height), tir.indexmod(row, height)
+            with ib.for_range(0, channels, "c") as c, ib.for_range(0, width, "x") as x:
+                out[b, y, x, c] = source[b, c, y, x]
+        return ib.get()
+
+    shape = (batch, height, width, channels)
+    return te.extern([shape], [data], body, dtype=data.dtype, name="channels_last")
 
 
 def arrangement(layout: str) -> Callable[[Any, Any, Any, Any], tuple[Any, ...]]:
