@@ -104,10 +104,10 @@ def searchsorted_ref(sorted_sequence: Array, values: Array, right: bool, out_dty
     side: Any = "right" if right else "left"
     if sorted_sequence.ndim == 1:
         return np.searchsorted(sorted_sequence, values, side).astype(out_dtype)
-    rows = sorted_sequence.reshape(-1, sorted_sequence.shape[-1])
-    wanted = values.reshape(-1, values.shape[-1])
-    found = [np.searchsorted(r, v, side) for r, v in zip(rows, wanted, strict=True)]
-    return np.array(found).reshape(values.shape).astype(out_dtype)
+    found = np.zeros(values.shape, out_dtype)
+    for row in np.ndindex(*values.shape[:-1]):
+        found[row] = np.searchsorted(sorted_sequence[row], values[row], side)
+    return found
 
 
 def depth_to_space_python(data: Array, block_size: int, mode: str = "DCR") -> Array:
