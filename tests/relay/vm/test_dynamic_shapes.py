@@ -224,3 +224,17 @@ def test_kernels_serve_all_equal_layers() -> None:
         value = relay.nn.relu(relay.nn.dense(value, relay.const(rand(8, 8))))
     exe = relay.vm.compile(as_module(relay.Function([x], value)), "llvm")
     assert sum("dense" in name and "shape_func" not in name for name in exe.primitive_ops) == 1
+
+
+def test_blocked_convolutions_take_any_batch() -> None:
+    x = tensor("x", ANY, 16, 8, 8)
+    w = rand(16, 16, 3, 3)
+    conv = relay.nn.conv2d(x, relay.const(w), padding=(1, 1))
+    with tvm.transform.PassContext(opt_level=3):
+        exe = relay.vm.compile(as_module(relay.Function([x], relay.add(conv, x))), "llvm")
+    assert any("contrib_conv2d" in name for name in exe.primitive_ops)
+    fixed = relay.var("x", shape=(3, 16, 8, 8))
+    program = relay.Function([fixed], relay.nn.conv2d(fixed, relay.const(w), padding=(1, 1)))
+    expected = relay.create_executor("debug").evaluate(program)(rand(3, 16, 8, 8)).numpy()
+    found = VirtualMachine(exe, tvm.cpu()).run(rand(3, 16, 8, 8))
+    same(plain(found), expected + rand(3, 16, 8, 8))

@@ -158,6 +158,8 @@ def row_parts(anchor: te.tensor.Operation, rows: int, info: CpuInfo) -> int:
     data, weights = anchor.input_tensors
     out = anchor.output(0)
     batch = dims(out.shape)[0]
+    if not isinstance(batch, int):
+        return 0  # left to the run, it may be large
     moved = max(prod(dims(data.shape)), prod(dims(out.shape)))
     if batch % info.cores == 0 or prod(dims(weights.shape)) > 2 * moved:
         return 0
