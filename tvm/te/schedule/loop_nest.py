@@ -15,7 +15,7 @@ from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
 from tvm.tir.transform.simplify import KEEP_LOOPS
 
 from ..tensor import Tensor
-from .intervals import in_dtype
+from .intervals import in_dtype, simple
 from .message_passing import descend_from, pass_up_index
 from .prefetch import prefetch_ahead
 from .relations import Ranges, Values, is_one, is_zero
@@ -197,15 +197,16 @@ def _make_thread(
     is_virtual = thread.thread_tag in ("vthread", "cthread") or thread.thread_tag.startswith(
         "vthread"
     )
-    if is_virtual and not isinstance(domain.extent, IntImm):
+    extent = simple(ranges[thread].extent, ranges.analyzer)
+    if is_virtual and not isinstance(extent, IntImm):
         raise ScheduleError(
-            f"{thread.thread_tag} requires a constant extent, got {domain.extent}"
+            f"{thread.thread_tag} requires a constant extent, got {extent}"
         ).add_context(f"stage {stage.op.name}, axis {iv.var.name}")
     level = Level(iv, thread=thread)
     if thread not in opened:
         key = "virtual_thread" if is_virtual else "thread_extent"
-        extent = in_dtype(ranges[thread].extent, thread.var.dtype)
-        level.wrappers.append(lambda body: AttrStmt(thread, key, extent, body))
+        count = in_dtype(extent, thread.var.dtype)
+        level.wrappers.append(lambda body: AttrStmt(thread, key, count, body))
     values[iv] = _thread_value(stage, iv, thread, ranges, is_virtual)
     return level
 
