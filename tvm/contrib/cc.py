@@ -110,20 +110,21 @@ def _link(
     with utils.tempdir() as temp:
         files = tar.normalize_file_list_by_unpacking_tars(temp, names)
         libraries = [] if "-r" in options else ["-lm"]
-        command = [compiler, "-o", str(output), *_as_c(files), *options, *libraries]
+        command = [compiler, "-o", str(output), *_with_headers(files), *options, *libraries]
         if ccache_env is not None:
             command.insert(0, shutil.which("ccache") or "ccache")
         _run(command, cwd, ccache_env)
 
 
-def _as_c(files: Sequence[str]) -> list[str]:
-    """The files, with options by which a C++ compiler takes C sources for C, and optimises them."""
-    sources = [file for file in files if file.endswith(".c")]
-    if not sources:
+def _with_headers(files: Sequence[str]) -> list[str]:
+    """The files; C sources among them are optimised and find the runtime's headers.
+
+    A C++ compiler takes them for C++, as generated code of users with `extern "C"` wants it.
+    """
+    if not any(file.endswith(".c") for file in files):
         return list(files)
-    others = [file for file in files if not file.endswith(".c")]
     headers = [f"-I{path}" for path in find_include_path(optional=True)]
-    return ["-O2", "-fPIC", *headers, "-x", "c", *sources, "-x", "none", *others]
+    return ["-O2", "-fPIC", *headers, *files]
 
 
 def _are_foreign(objects: Sequence[str] | str) -> bool:
