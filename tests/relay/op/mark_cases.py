@@ -14,18 +14,22 @@ from .cases import Case, floats
 _HINTS = ("stop_fusion", "checkpoint", "bitpack_start", "bitpack_end")
 
 
-def mark_cases() -> list[Case]:
-    marks = relay.annotation
-    builds: list[tuple[str, Any]] = [
-        *[(f"annotation.{name}", getattr(marks, name)) for name in _HINTS],
-        ("annotation.cast_hint", lambda a: marks.cast_hint(a, "int8")),
-        ("on_device", lambda a: marks.on_device(a, tvm.cpu())),
+def marks() -> list[tuple[str, Any]]:
+    """The operators' names, and calls of one argument."""
+    hints = relay.annotation
+    return [
+        *[(f"annotation.{name}", getattr(hints, name)) for name in _HINTS],
+        ("annotation.cast_hint", lambda a: hints.cast_hint(a, "int8")),
+        ("on_device", lambda a: hints.on_device(a, tvm.cpu())),
         ("device_copy", lambda a: relay.device_copy(a, tvm.cpu(0), "cpu")),
         ("debug", relay.debug),
     ]
+
+
+def mark_cases() -> list[Case]:
     return [
         Case(name, lambda a, f=build: relay.add(f(relay.exp(a)), a), (floats(2, 3),), _expected)
-        for name, build in builds
+        for name, build in marks()
     ]
 
 

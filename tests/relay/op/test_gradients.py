@@ -16,6 +16,7 @@ from tvm.ir.op import Op
 from tvm.relay.op.registry import all_ops
 
 from .cases import Array, Case, floats
+from .mark_cases import marks
 from .test_all_ops import CASES
 
 STEP = 1e-6
@@ -27,6 +28,7 @@ MORE_CASES = [
     Case("variance", lambda x, m: Op.get("variance")(x, m, axis=(1,), keepdims=True, unbiased=True), (floats(3, 4), floats(3, 1)), None),
     Case("nn.pad", lambda x, v: relay.nn.pad(x, ((1, 0), (2, 3)), v), (floats(2, 3), floats()), None),
     Case("one_hot", lambda i, a, b: relay.one_hot(i, a, b, 4, -1, "float64"), (np.array([0, 3, 5]), np.array(2, "float32"), np.array(1, "float32")), None),
+    *[Case(name, build, (floats(2, 3),), None) for name, build in marks()],
 ]  # fmt: skip
 # the value does not depend on its arguments continuously
 FLAT = {
