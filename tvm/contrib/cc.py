@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tvm import knobs
@@ -110,21 +111,29 @@ def _link(
     with utils.tempdir() as temp:
         files = tar.normalize_file_list_by_unpacking_tars(temp, names)
         libraries = [] if "-r" in options else ["-lm"]
-        command = [compiler, "-o", str(output), *_with_headers(files), *options, *libraries]
+        command = [compiler, "-o", str(output), *_as_c(files), *options, *libraries]
         if ccache_env is not None:
             command.insert(0, shutil.which("ccache") or "ccache")
         _run(command, cwd, ccache_env)
 
 
-def _with_headers(files: Sequence[str]) -> list[str]:
-    """The files; C sources among them are optimised and find the runtime's headers.
-
-    A C++ compiler takes them for C++, as generated code of users with `extern "C"` wants it.
-    """
-    if not any(file.endswith(".c") for file in files):
+def _as_c(files: Sequence[str]) -> list[str]:
+    """The files, with options by which a C++ compiler takes C sources for C, and optimises them."""
+    sources = [file for file in files if file.endswith(".c")]
+    if not sources:
         return list(files)
+    others = [file for file in files if not file.endswith(".c")]
     headers = [f"-I{path}" for path in find_include_path(optional=True)]
-    return ["-O2", "-fPIC", *headers, *files]
+    command = ["-O2", "-fPIC", *headers]
+    for source in sources:
+        command += ["-x", "c++" if _is_cplusplus(source) else "c", source]
+    return [*command, "-x", "none", *others]
+
+
+def _is_cplusplus(source: str) -> bool:
+    """Whether a `.c` file is C++: code generators of users write a bare `extern "C"` into them."""
+    text = Path(source).read_text(errors="replace")
+    return 'extern "C"' in text and "__cplusplus" not in text
 
 
 def _are_foreign(objects: Sequence[str] | str) -> bool:

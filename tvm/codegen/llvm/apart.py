@@ -74,7 +74,6 @@ def answer() -> None:
         llvm.set_option("llvm", option)
     target = Target(target_text)
     machine = Machine(target, cpu_info(target), int(target.attrs.get("opt-level", 3)))
-    module = machine.parse(text, imports)
-    machine.optimize(module)
+    module = machine.optimized(text, imports)
     results = Results(str(module), machine.object_code(module), machine.assembly(module))
     sys.stdout.buffer.write(pickle.dumps(results))

@@ -38,9 +38,7 @@ class Compilation:
     @cached_property
     def optimized(self) -> Any:
         """LLVM's module after its optimisations."""
-        module = self.machine.parse(self.text, self.imports)
-        self.machine.optimize(module)
-        return module
+        return self.machine.optimized(self.text, self.imports)
 
     def object_code(self) -> bytes:
         """The object file, from the cache if it is there."""

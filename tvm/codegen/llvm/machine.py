@@ -61,12 +61,25 @@ class Machine:
                 raise LoweringError(f"import_llvm cannot link {_title(item)}: {error}") from None
         return module
 
-    def optimize(self, module: Any) -> None:
-        """Run LLVM's optimisation pipeline on the module."""
+    def optimized(self, text: str, imports: Iterable[str] = ()) -> Any:
+        """The module for the text after LLVM's optimisations."""
+        module = self.parse(text, imports)
+        self._optimize(module, self._opt_level >= 2)
+        try:
+            module.verify()
+        except RuntimeError:
+            # joining scalars to vectors can leave uses before their definitions, on which code
+            # generation would end the process
+            module = self.parse(text, imports)
+            self._optimize(module, False)
+            module.verify()
+        return module
+
+    def _optimize(self, module: Any, joins_scalars: bool) -> None:
         llvm = self._llvm
         options = llvm.create_pipeline_tuning_options(speed_level=self._opt_level)
         options.loop_vectorization = self._opt_level >= 2
-        options.slp_vectorization = self._opt_level >= 2
+        options.slp_vectorization = joins_scalars
         builder = llvm.create_pass_builder(self._machine, options)
         builder.getModulePassManager().run(module, builder)
 
