@@ -108,7 +108,7 @@ def test_the_kernel_counts_events(library: Module) -> None:
     found = profile(ones, ones, out)
     assert list(found) == ["task-clock", "page-faults"]
     assert isinstance(found["task-clock"], Duration) and found["task-clock"].value > 10
-    assert isinstance(found["page-faults"], Count) and found["page-faults"].value > 0
+    assert isinstance(found["page-faults"], Count)  # none, where the memory was used before
 
 
 def test_events_that_no_machine_counts_are_named() -> None:

@@ -76,7 +76,7 @@ def test_launches_inside_a_task_run_on_its_thread() -> None:
         me = threading.get_ident()
         return launch(lambda t, _e, _d: inner.append(threading.get_ident() == me) or 0, 3)
 
-    assert launch(body) == 0
+    assert launch(body, 4) == 0
     assert inner == [True] * 12
 
 

@@ -33,6 +33,7 @@ from .random_schedules import Program, random_program
 BATCH = 50
 BUILDERS: dict[str, Callable[[tvm.IRModule], Module]] = {
     "llvm": lambda module: build_lowered(module, Target("llvm")),
+    "llvm -opt-level=0": lambda module: build_lowered(module, Target("llvm -opt-level=0")),
     "c": lambda module: compiled(build_lowered(module, Target("c")), options=["-O0"]),
 }
 UNSET = 77
@@ -141,7 +142,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--targets", nargs="*", choices=BUILDERS, default=list(BUILDERS))
+    parser.add_argument("--targets", nargs="*", choices=BUILDERS, default=["llvm", "c"])
     given = parser.parse_args()
     start, failures = time.monotonic(), 0
     for first in range(given.seed, given.seed + given.count, BATCH):

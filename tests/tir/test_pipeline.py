@@ -43,7 +43,11 @@ def test_random_schedules_keep_their_meaning(seed: int) -> None:
         close(a, b)
 
 
-@pytest.mark.parametrize("seed", range(60, 100))
+# what is bound to threads of a device does not run on the host
+ON_HOST = [seed for seed in range(60, 100) if not random_program(seed).needs_device]
+
+
+@pytest.mark.parametrize("seed", ON_HOST)
 def test_random_schedules_run_as_machine_code(seed: int) -> None:
     program = random_program(seed)
     expected = program.arrays()

@@ -20,7 +20,8 @@ CHECKED = {
 
 @pytest.mark.parametrize(("first", "compiler"), [(0, "gcc"), (100, "gcc"), (200, "clang")])
 def test_c_agrees_with_the_interpreter(first: int, compiler: str) -> None:
-    programs = {f"program{n}": random_program(n) for n in range(first, first + PROGRAMS)}
+    drawn = {f"program{n}": random_program(n) for n in range(first, first + PROGRAMS)}
+    programs = {name: program for name, program in drawn.items() if not program.needs_device}
     functions = {
         name: tvm.lower(program.schedule, program.args, name=name)[name]
         for name, program in programs.items()

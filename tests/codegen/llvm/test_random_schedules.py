@@ -7,4 +7,4 @@ from tests.te.agreement import BATCH, disagreements
 
 @pytest.mark.parametrize("first", [5000, 5000 + BATCH])
 def test_unoptimized_code_agrees_with_the_interpreter(first: int) -> None:
-    assert disagreements(range(first, first + BATCH), "llvm -opt-level=0") == []
+    assert disagreements(range(first, first + BATCH), ["llvm -opt-level=0"]) == []
