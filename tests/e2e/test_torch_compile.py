@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -124,16 +126,28 @@ def test_graph_of_unknown_operators_runs_in_torch_with_one_warning() -> None:
         singular(x)
 
 
+def refusal(call: str) -> str:
+    """What a call ends with, in a process of its own.
+
+    After an error of a back end torch leaves a hook behind, with which calls of Python functions
+    use the C stack: deep programs of later tests would overflow it.
+    """
+    program = f"import torch\nfrom tvm.contrib.torch_backend import pytvm\n{call}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    return done.stderr
+
+
 def test_training_graphs_are_refused() -> None:
-    compiled = torch.compile(torch.nn.Linear(4, 4), backend=pytvm)
-    with pytest.raises(Exception, match="requires graphs without gradients"):
-        compiled(torch.randn(2, 4))
+    layer = "torch.compile(torch.nn.Linear(4, 4), backend=pytvm)"
+    assert "requires graphs without gradients" in refusal(f"{layer}(torch.randn(2, 4))")
 
 
 def test_unknown_options_are_refused() -> None:
-    compiled = torch.compile(lambda x: x + 1, backend=pytvm, options={"opt_levle": 2})
-    with pytest.raises(Exception, match="opt_level"):
-        compiled(torch.ones(2))
+    function = "torch.compile(lambda x: x + 1, backend=pytvm, options={'opt_levle': 2})"
+    assert "opt_level" in refusal(f"{function}(torch.ones(2))")
 
 
 def test_options_are_used() -> None:
