@@ -160,3 +160,13 @@ def test_vectorize_of_nested_marks_keeps_the_inner_one() -> None:
     result = apply(VectorizeLoop(), before)
     assert_same_results(before, result, 64, 64)
     assert len(loops_of(result)) == 1
+
+
+def test_lanes_of_two_loops_do_not_meet() -> None:
+    def outer(i: tir.Var) -> Stmt:
+        return loop(4, lambda j: store(B, A[i * 4 + j], i * 4 + j), VECTORIZED)
+
+    before = vectorized(outer)
+    after = apply(VectorizeLoop(), before)
+    assert [found.kind for found in loops_of(after)] == [ForKind.SERIAL]
+    assert_same_results(before, after, (64,), (64,))

@@ -54,7 +54,7 @@ from tvm.tir.stmt import (
     While,
     seq,
 )
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import post_order_visit, substitute
 from tvm.tir.transform.common import (
     IF_THEN_ELSE,
     LIKELY,
@@ -97,7 +97,11 @@ class LoopVectorizer(Rewriter):
         self.masked = masked
 
     def visit_for(self, loop: For) -> Stmt:
+        # lanes of two loops do not meet in one vector: the outer loop stays a loop
+        is_outer = loop.kind is ForKind.VECTORIZED and _has_vectorized_loop(loop.body)
         loop = self.rewrite_children(loop)
+        if is_outer:
+            return loop.replace(kind=ForKind.SERIAL)
         if loop.kind is not ForKind.VECTORIZED:
             return loop
         lanes = constant_extent(loop)
@@ -123,6 +127,14 @@ class LoopVectorizer(Rewriter):
 
     def visit_evaluate(self, stmt: Evaluate) -> Stmt:
         return stmt
+
+
+def _has_vectorized_loop(body: Stmt) -> bool:
+    found: list[object] = []
+    post_order_visit(
+        body, lambda n: found.append(n) if type(n) is For and n.kind is ForKind.VECTORIZED else None
+    )
+    return bool(found)
 
 
 class StmtVectorizer(Rewriter):
