@@ -164,7 +164,7 @@ def test_vectorize_of_nested_marks_keeps_the_inner_one() -> None:
 
 def test_lanes_of_two_loops_do_not_meet() -> None:
     def outer(i: tir.Var) -> Stmt:
-        return loop(4, lambda j: store(B, A[i * 4 + j], i * 4 + j), VECTORIZED)
+        return loop(4, lambda j: store(B, i * 4 + j, A[i * 4 + j]), VECTORIZED)
 
     before = vectorized(outer)
     after = apply(VectorizeLoop(), before)
