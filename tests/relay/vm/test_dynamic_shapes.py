@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import tvm
 from tests.relay.vm.common import as_module, plain, same
@@ -88,7 +89,6 @@ def test_convolutions_and_pools_take_any_batch_and_size() -> None:
     value = relay.nn.max_pool2d(relay.nn.relu(conv), (2, 2), strides=(2, 2))
     run = Compiled(x, value)
     for n, h, v in ((1, 16, 16), (2, 11, 9)):
-        torch = pytest.importorskip("torch")
         data = torch.from_numpy(rand(n, 3, h, v))
         z = torch.nn.functional.conv2d(data, torch.from_numpy(w), padding=1, stride=2).relu()
         same(run(data.numpy()), torch.nn.functional.max_pool2d(z, 2).numpy())

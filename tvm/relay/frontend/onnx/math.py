@@ -46,6 +46,10 @@ def _identity(node: OnnxNode) -> Value:
 
 @onnx_op("Dropout")
 def _dropout(node: OnnxNode) -> list[RelayExpr]:
+    is_training = node.has(2) and node.require_scalar(2, "the training mode")
+    # a ratio of 0 drops nothing in training either
+    if is_training and not (node.has(1) and node.require_scalar(1, "the ratio") == 0):
+        raise node.unsupported("training_mode: elements are dropped at random")
     mask = _op.ones_like(node[0]).astype("bool") if node.output_count > 1 else None
     return [node[0]] if mask is None else [node[0], mask]
 
