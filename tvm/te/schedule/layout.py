@@ -189,9 +189,9 @@ class Transform(Relation):
     def pass_up_checks(
         self, ranges: Mapping[IterVar, Range], unchecked: Unchecked, analyzer: Analyzer
     ) -> None:
-        inside = [iv for iv in self.new if iv in unchecked]
-        for iv in inside:
-            del unchecked[iv]
+        # a new loop beyond its extent may lead to an element that another iteration has: its own
+        # check stays
+        inside = any(iv in unchecked for iv in self.new)
         if inside or self._exceeds(ranges, analyzer) or self._leaves_axes(ranges, analyzer):
             unchecked.update(dict.fromkeys(self.old))
 

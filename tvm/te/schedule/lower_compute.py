@@ -7,7 +7,7 @@ for i:  B[i] = sum(A[i, k])     ->     for i:
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,10 +17,11 @@ from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Reduce, Var
 from tvm.tir.stmt import IfThenElse, LetStmt, ProducerStore, Stmt, seq
 from tvm.tir.stmt_functor import Substituter
 
-from ..tensor import ComputeOp
+from ..tensor import ComputeOp, Tensor
 from .loop_nest import Level, LoopNest, guard, guard_depth, make_loop_nest, wrap
 from .message_passing import bound_checks, descend_from
-from .relations import Ranges, Values
+from .relations import Ranges, Singleton, Values
+from .scan import steps_read
 from .stage import Stage
 
 Check = tuple[IterVar | None, PrimExpr]
@@ -28,6 +29,9 @@ Check = tuple[IterVar | None, PrimExpr]
 
 class Nester(Protocol):
     """What builds the statement that a stage is a part of."""
+
+    # what stands for the steps before in the step of a scan
+    states: Mapping[Tensor, Tensor]
 
     def nest(self, levels: list[Level], body: Stmt, threads: Collection[IterVar]) -> Stmt:
         """Put a body into loops, with the stages that are attached there."""
@@ -52,7 +56,8 @@ def provide_compute(
     main = make_loop_nest(stage, ranges, threads)
     if op.reduce_axis:
         return _Reduction(stage, ranges, threads, nester, main).build()
-    outside = place_checks(find_checks(stage, ranges, main.values, ()), main, nester)[0]
+    checks = _compute_checks(stage, ranges, main.values, nester)
+    outside = place_checks(checks, main, nester)[0]
     rewriter = Substituter(_axis_values(op, main.values))
     indices = _indices(op, main.values)
     stores = [
@@ -94,6 +99,19 @@ def find_checks(
     return [(iv, tir_op.likely(c)) for iv, c in bound_checks(stage, ranges, values, skip)]
 
 
+def _compute_checks(stage: Stage, ranges: Ranges, values: Values, nester: Nester) -> list[Check]:
+    checks = find_checks(stage, ranges, values, ())
+    op: Any = stage.op
+    if nester.states:
+        axes = Substituter(_axis_values(op, values))
+        for step in steps_read(op, nester.states):
+            # a part of several steps may begin with one that the scan never runs
+            is_there = tir_op.greater_equal(axes.visit(step), 0)
+            if not ranges.analyzer.can_prove(is_there):
+                checks.append((None, tir_op.likely(is_there)))
+    return checks
+
+
 def store_guards(stage: Stage, values: Values) -> list[PrimExpr]:
     """The predicate that was set for the stage."""
     if stage.store_predicate is None:
@@ -116,7 +134,9 @@ class _Reduction:
         stage, op = self.stage, self.stage.op
         assert isinstance(op, ComputeOp)
         reducing = descend_from(stage, op.reduce_axis)
-        spatial = descend_from(stage, op.axis)
+        # an axis that stands for nothing belongs to the initialization too
+        nothing = [r.iter for r in stage.relations if isinstance(r, Singleton)]
+        spatial = descend_from(stage, [*op.axis, *nothing])
         levels = self.main.levels
         common = next(
             (i for i, iv in enumerate(stage.leaf_iter_vars) if iv in reducing), len(levels)
@@ -125,7 +145,7 @@ class _Reduction:
             *self.threads,
             *[level.thread for level in levels[:common] if level.thread is not None],
         ]
-        checks = find_checks(stage, self.ranges, self.main.values, ())
+        checks = _compute_checks(stage, self.ranges, self.main.values, self.nester)
         outside, depths = place_checks(checks, self.main, self.nester)
         body = guard(store_guards(stage, self.main.values), self._update(op))
         update = self.nester.nest(levels[common:], body, inside)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.scope import deep
-from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Reduce, Var, const
+from tvm.tir.expr import And, Call, IntImm, IterVar, ProducerLoad, Reduce, Select, Var, const
 
 from ..tensor import ComputeOp, Operation, ScanOp, Tensor
 from .graph import sub_graph
@@ -81,3 +82,36 @@ class _PositionFinder(Visitor):
 def is_fixed(value: PrimExpr) -> bool:
     """Whether an answer of the analysis is yes."""
     return isinstance(value, IntImm) and value.value == 1
+
+
+def steps_read(op: ComputeOp, states: Container[Tensor]) -> list[PrimExpr]:
+    """The steps whose states an operation reads for each of its elements."""
+    finder = _StepFinder(states)
+    for value in op.body[:1] if isinstance(op.body[0], Reduce) else op.body:
+        finder.visit(value)
+    return finder.steps
+
+
+class _StepFinder(Visitor):
+    def __init__(self, states: Container[Tensor]) -> None:
+        self.states = states
+        self.steps: list[PrimExpr] = []
+
+    def visit_producer_load(self, load: ProducerLoad) -> None:
+        if load.producer in self.states:  # type: ignore[operator]
+            self.steps.append(load.indices[0])
+        self.visit_children(load)
+
+    def visit_select(self, select: Select) -> None:
+        self.visit(select.condition)
+
+    def visit_call(self, call: Call) -> None:
+        # conditions of the program's own tell where it reads; those of parts do not
+        if getattr(call.op, "name", "") != "tir.if_then_else" or _is_likely(call.args[0]):
+            self.visit_children(call)
+
+
+def _is_likely(condition: PrimExpr) -> bool:
+    while isinstance(condition, And):
+        condition = condition.a
+    return isinstance(condition, Call) and getattr(condition.op, "name", "") == "tir.likely"

@@ -37,6 +37,9 @@ from tvm.tir.stmt import (
 from tvm.tir.transform.common import prim_func_pass
 
 ROLLING_SCOPE = "rolling_buffer_scope"
+THREAD_SCOPES = ("virtual_thread", "thread_extent")
+
+_Around = For | IfThenElse | BufferRealize | AttrStmt
 
 
 @dataclass(frozen=True)
@@ -75,9 +78,9 @@ class _RollFinder(Visitor):
 
     def __init__(self) -> None:
         self.rolls: dict[Buffer, Roll] = {}
-        self.around: list[For | IfThenElse | BufferRealize] = []
+        self.around: list[_Around] = []
 
-    def _inside(self, stmt: For | IfThenElse | BufferRealize) -> None:
+    def _inside(self, stmt: _Around) -> None:
         self.around.append(stmt)
         self.visit_children(stmt)
         self.around.pop()
@@ -96,6 +99,9 @@ class _RollFinder(Visitor):
             realize = self._realize_of(attr.node)
             if (roll := self._find(realize)) is not None:
                 self.rolls[realize.buffer] = roll
+        if attr.attr_key in THREAD_SCOPES:
+            self._inside(attr)
+            return
         self.visit_children(attr)
 
     def _realize_of(self, data: Any) -> BufferRealize:
@@ -110,6 +116,11 @@ class _RollFinder(Visitor):
         for stmt in reversed(self.around[:position]):
             if isinstance(stmt, IfThenElse):
                 raise _refusal(realize, "loops without a condition in between", stmt.condition)
+            if isinstance(stmt, AttrStmt):
+                # memory outside would be one for all threads
+                if any(_uses(domain, stmt.node.var) for domain in realize.bounds):
+                    raise _refusal(realize, "one region for all threads", stmt.node.var)
+                continue
             if isinstance(stmt, For):
                 moved = [i for i, r in enumerate(realize.bounds) if _uses(r, stmt.loop_var)]
                 if moved:

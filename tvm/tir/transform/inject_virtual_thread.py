@@ -9,9 +9,10 @@ Virtual threads are a way to tile; each has its own copy of what is allocated in
 from __future__ import annotations
 
 from tvm.ir.visitor import Rewriter
-from tvm.tir.expr import IterVar
+from tvm.tir.expr import IterVar, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, For, ForKind, Stmt
+from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform.common import as_int, prim_func_pass
 
 # more threads than this stay a loop
@@ -19,7 +20,10 @@ MAX_UNROLLED = 16
 
 
 class VirtualThreadInjector(Rewriter):
-    """Turns virtual threads into loops."""
+    """Turns virtual threads into loops, each with a variable of its own."""
+
+    def __init__(self) -> None:
+        self.taken: dict[Var, None] = {}
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         attr = self.rewrite_children(attr)
@@ -27,7 +31,12 @@ class VirtualThreadInjector(Rewriter):
             return attr
         count = as_int(attr.value)
         kind = ForKind.UNROLLED if count <= MAX_UNROLLED else ForKind.SERIAL
-        return For(attr.node.var, 0, attr.value, kind, attr.body)
+        var, body = attr.node.var, attr.body
+        if var in self.taken:  # the parts of a loop around have the same threads
+            var = Var(var.name, var.dtype)
+            body = substitute(body, {attr.node.var: var})
+        self.taken[var] = None
+        return For(var, 0, attr.value, kind, body)
 
 
 @prim_func_pass("tir.InjectVirtualThread")
