@@ -188,3 +188,27 @@ def test_a_layout_of_a_part_in_front_of_the_first_element() -> None:
     s[copy].transform_layout(lambda i: [i // 2, i % 2])
     (result,) = run(s, [a, c], np.ones(1, "float32"))
     np.testing.assert_array_equal(result, [5])
+
+
+def test_loops_longer_than_a_layout_repeat_nothing() -> None:
+    a, b, c = matmul(1, 1, 5)
+    s = te.create_schedule(c.op)
+    _, last = s[c].transform_layout(lambda i, j: [j, i])
+    _, inner = s[c].split(last, factor=2)
+    s[c].bind(inner, te.thread_axis((0, 2), "vthread"))
+    s[c].reorder(inner, c.op.reduce_axis[0])
+    check_matmul(s, a, b, c)
+
+
+def test_threads_over_a_layout_whose_extent_turns_out_constant() -> None:
+    rows = tvm.tir.const(6, "int64")
+    a = te.placeholder((rows,), name="A")
+    b = te.compute((rows,), lambda i: a[i] * 2, name="B")
+    c = te.compute((tvm.tir.const(4, "int64"),), lambda i: b[i] + b[i + 2], name="C")
+    s = te.create_schedule(c.op)
+    s[b].compute_at(s[c], c.op.axis[0])
+    block, _ = s[b].transform_layout(lambda i: [i // 8, i % 8])
+    s[b].bind(block, te.thread_axis("vthread"))
+    data = np.arange(6, dtype="float32")
+    (result,) = run(s, [a, c], data)
+    np.testing.assert_array_equal(result, data[:4] * 2 + data[2:] * 2)

@@ -126,3 +126,13 @@ def test_misuse_is_refused() -> None:
     assert refused(in_parallel) == (
         "rolling_buffer of B requires a loop that runs in order, got y, PARALLEL"
     )
+
+    def in_threads(s: te.Schedule, b: te.Tensor, c: te.Tensor) -> None:
+        outer, inner = s[c].split(c.op.axis[1], factor=1)
+        s[b].compute_at(s[c], outer)
+        s[b].rolling_buffer()
+        s[c].bind(outer, te.thread_axis("vthread"))
+
+    assert refused(in_threads) == (
+        "rolling_buffer of B requires one region for all threads, got vthread"
+    )

@@ -230,3 +230,17 @@ def test_a_copy_of_the_state_is_made_in_each_step() -> None:
     for t in range(1, m):
         expected[t] += expected[t - 1][::-1]
     np.testing.assert_allclose(result, expected, rtol=1e-5)
+
+
+def test_a_part_of_several_steps_reads_nothing_before_the_first() -> None:
+    x = te.placeholder((6, 10), name="X")
+    state = te.placeholder((6, 10), name="state")
+    init = te.compute((1, 10), lambda _, i: x[0, i], name="init")
+    same = te.compute((6, 10), lambda t, i: state[t - 1, i] * 1, name="same")
+    update = te.compute((6, 10), lambda t, i: same[t, i] + x[t, i], name="update")
+    total = te.scan(init, update, state, inputs=[x], name="S")
+    for size in (2, 4):  # steps that these divide, and do not
+        s = te.create_schedule(total.op)
+        s[same].split(same.op.axis[0], factor=size)
+        s.cache_write(same, "global")
+        np.testing.assert_allclose(run(s, [x, total], X)[0], np.cumsum(X, 0), rtol=1e-6)
