@@ -196,7 +196,7 @@ def test_loops_longer_than_a_layout_repeat_nothing() -> None:
     _, last = s[c].transform_layout(lambda i, j: [j, i])
     _, inner = s[c].split(last, factor=2)
     s[c].bind(inner, te.thread_axis((0, 2), "vthread"))
-    s[c].reorder(inner, c.op.reduce_axis[0])
+    s[c].reorder(c.op.reduce_axis[0], inner)
     check_matmul(s, a, b, c)
 
 

@@ -241,6 +241,11 @@ def test_a_part_of_several_steps_reads_nothing_before_the_first() -> None:
     total = te.scan(init, update, state, inputs=[x], name="S")
     for size in (2, 4):  # steps that these divide, and do not
         s = te.create_schedule(total.op)
+        copy = s.cache_read(same, "global", [update])
         s[same].split(same.op.axis[0], factor=size)
         s.cache_write(same, "global")
+        outer, _ = s[copy].split(copy.op.axis[0], factor=4)
+        _, thread = s[copy].split(outer, factor=3)
+        s[copy].bind(thread, te.thread_axis("vthread"))
+        s[same].compute_at(s[copy], thread)
         np.testing.assert_allclose(run(s, [x, total], X)[0], np.cumsum(X, 0), rtol=1e-6)

@@ -30,8 +30,9 @@ Check = tuple[IterVar | None, PrimExpr]
 class Nester(Protocol):
     """What builds the statement that a stage is a part of."""
 
-    # what stands for the steps before in the step of a scan
-    states: Mapping[Tensor, Tensor]
+    @property
+    def states(self) -> Mapping[Tensor, Tensor]:
+        """The outputs of scans, by what stands for them in a step."""
 
     def nest(self, levels: list[Level], body: Stmt, threads: Collection[IterVar]) -> Stmt:
         """Put a body into loops, with the stages that are attached there."""

@@ -98,7 +98,7 @@ class _StepFinder(Visitor):
         self.steps: list[PrimExpr] = []
 
     def visit_producer_load(self, load: ProducerLoad) -> None:
-        if load.producer in self.states:  # type: ignore[operator]
+        if load.producer in self.states:
             self.steps.append(load.indices[0])
         self.visit_children(load)
 
