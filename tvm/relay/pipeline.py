@@ -12,6 +12,7 @@ from tvm.relay.expr import RefCreate, RefRead, RefWrite
 from tvm.relay.function import Function
 from tvm.relay.transform import (
     AlterOpLayout,
+    ApplyFunctions,
     CanonicalizeOps,
     DeadCodeElimination,
     DynamicToStatic,
@@ -44,6 +45,7 @@ def graph_passes() -> list[Pass]:
         RemoveUnusedFunctions(),
         InferType(),
         Inline(),
+        ApplyFunctions(),
         ToGraphNormalForm(),  # fusion and the executors work on graphs
         DynamicToStatic(),
         qnn.transform.Legalize(),
@@ -73,7 +75,7 @@ def vm_optimization(mod: IRModule) -> list[Pass]:
     # what reads and writes references happens in the order of the lets
     passes = graph_passes()
     if has_references(mod):
-        passes = [p for p in passes if p is not ToGraphNormalForm()]
+        passes = [p for p in passes if p not in (ApplyFunctions(), ToGraphNormalForm())]
     return [SymbolicShapes(), *passes, FuseOps(), SeparateOps(), InferType()]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from tvm.ir.expr import RelayExpr
-from tvm.relay.adt import Clause, Match
+from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.expr import (
     Call,
     If,
@@ -91,11 +91,40 @@ def rewrite_post_order(
 
 
 def substitute(expr: RelayExpr, binds: Mapping[Var, RelayExpr]) -> RelayExpr:
-    """Replace free variables."""
+    """Replace variables; where the replacement is a variable, in patterns too."""
     if not binds:
         return expr
     replacement = {id(variable): value for variable, value in binds.items()}
-    return rewrite_post_order(expr, lambda old, new: replacement.get(id(old), new))
+
+    def replace(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if type(new) is Match:
+            clauses = [Clause(_renamed(c.lhs, replacement), c.rhs) for c in new.clauses]
+            return new.replace(clauses=tuple(clauses))
+        return replacement.get(id(old), new)
+
+    return rewrite_post_order(expr, replace)
+
+
+def applied(func: Function, args: Iterable[RelayExpr]) -> RelayExpr:
+    """The body of `func` over `args`: the value of a call of it.
+
+    What the body binds becomes fresh, so that the bodies of two calls share no variable.
+    """
+    binds: dict[Var, RelayExpr] = {}
+    for variable in bound_vars(func.body):
+        annotation = variable.type_annotation if not func.type_params else None
+        binds[variable] = Var(variable.name_hint, annotation)
+    binds.update(zip(func.params, args, strict=True))
+    return substitute(func.body, binds)
+
+
+def _renamed(pattern: Pattern, names: Mapping[int, RelayExpr]) -> Pattern:
+    if isinstance(pattern, PatternVar):
+        name = names.get(id(pattern.var))
+        return PatternVar(name) if isinstance(name, Var) else pattern
+    if isinstance(pattern, (PatternConstructor, PatternTuple)):
+        return pattern.replace(patterns=tuple([_renamed(p, names) for p in pattern.patterns]))
+    return pattern
 
 
 def bind(expr: RelayExpr, binds: Mapping[Var, RelayExpr]) -> RelayExpr:

@@ -143,6 +143,27 @@ def test_inline_replaces_marked_functions() -> None:
     assert mod["main"].body.op.name == "exp"
 
 
+def test_inlined_bodies_share_no_variables() -> None:
+    f, x, a = relay.GlobalVar("f"), vec("x"), relay.var("a")
+    body = relay.Let(a, relay.exp(x), a + a)
+    mod = tvm.IRModule({f: relay.Function([x], body).with_attr("Inline", 1)})
+    y, z = vec("y"), vec("z")
+    mod["main"] = relay.Function([y, z], relay.Tuple([f(y), f(z)]))
+    mod = transform.ToGraphNormalForm()(transform.Inline()(mod))
+    y, z = vec("y"), vec("z")
+    e, g = relay.exp(y), relay.exp(z)
+    expected = relay.Function([y, z], relay.Tuple([e + e, g + g]))
+    tvm.ir.assert_structural_equal(mod["main"], typed(expected)["main"])
+
+
+def test_a_function_in_place_is_applied() -> None:
+    a, y = vec("a"), vec("y")
+    before = relay.Function([y], relay.Call(relay.Function([a], a + a), [relay.exp(y)]))
+    y = vec("y")
+    e = relay.exp(y)
+    assert_transforms(before, relay.Function([y], e + e), transform.ApplyFunctions())
+
+
 def test_remove_unused_functions() -> None:
     f, x, y = relay.GlobalVar("f"), vec("x"), vec("y")
     mod = tvm.IRModule({f: relay.Function([x], x)})

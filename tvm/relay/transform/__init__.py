@@ -4,6 +4,7 @@ from tvm.ir.transform import PassContext, Sequential, module_pass
 
 from .alter_op_layout import AlterOpLayout
 from .annotate_target import AnnotateTarget
+from .apply_functions import ApplyFunctions
 from .canonicalize_ops import CanonicalizeOps
 from .combine_parallel import (
     CombineParallelBatchMatmul,

@@ -11,7 +11,7 @@ from tvm.ir.transform import PassContext
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.traverse import rewrite_post_order, substitute
+from tvm.relay.traverse import applied, rewrite_post_order
 
 
 @relay_pass("DefuseOps", opt_level=3)
@@ -24,7 +24,7 @@ def defuse_ops(func: Function, mod: IRModule, context: PassContext) -> Function:
 
 def _inline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
     if isinstance(new, Call) and isinstance(new.op, Function) and is_primitive(new.op):
-        return substitute(new.op.body, dict(zip(new.op.params, new.args, strict=True)))
+        return applied(new.op, new.args)
     return new
 
 

@@ -13,7 +13,7 @@ from tvm.relay.analysis.call_graph import CallGraph
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import rewrite_post_order, substitute
+from tvm.relay.traverse import applied, rewrite_post_order
 
 
 def inline_marked(mod: IRModule) -> IRModule:
@@ -38,7 +38,7 @@ def inline_marked(mod: IRModule) -> IRModule:
         if callee is None:
             return new
         body = rewrite_post_order(callee.body, inline)
-        return substitute(body, dict(zip(callee.params, new.args, strict=True)))
+        return applied(callee.replace(body=body), new.args)
 
     functions = {
         gvar: rewrite_post_order(func, inline) if isinstance(func, Function) else func
@@ -55,7 +55,7 @@ def _below(graph: CallGraph, gvar: GlobalVar) -> list[str]:
 
 def Inline() -> Pass:
     """The pass."""
-    return ModulePass(lambda mod, _: inline_marked(mod), PassInfo(1, "InlineGlobals"))
+    return ModulePass(lambda mod, _: inline_marked(mod), PassInfo(0, "InlineGlobals"))
 
 
 def remove_unused_functions(mod: IRModule, entries: list[str]) -> IRModule:

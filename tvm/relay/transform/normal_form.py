@@ -23,7 +23,7 @@ from tvm.relay.traverse import operands, with_operands
 _ATOMS = (Var, GlobalVar, Op, Constant, Constructor)
 
 
-@relay_pass("ToGraphNormalForm", opt_level=1)
+@relay_pass("ToGraphNormalForm", opt_level=0)
 def to_graph_normal_form(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Replace let-bound variables by their values."""
     result = _inline_lets(func)

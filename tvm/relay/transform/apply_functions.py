@@ -1,0 +1,31 @@
+"""Replace calls of functions that are written in place by their bodies.
+
+fn (%a) { add(%a, %a) }(exp(%x))    ->    %0 = exp(%x); add(%0, %0)
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.relay.expr import Call
+from tvm.relay.function import Function
+from tvm.relay.transform.common import relay_pass
+from tvm.relay.traverse import applied, rewrite_post_order
+
+
+@relay_pass("ApplyFunctions", opt_level=0)
+def apply_functions(func: Function, mod: IRModule, context: PassContext) -> Function:
+    """Apply every function literal without attributes; kernels and composites have some."""
+    result = rewrite_post_order(func, _apply)
+    assert isinstance(result, Function)
+    return result
+
+
+def _apply(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    if isinstance(new, Call) and isinstance(new.op, Function) and not new.op.attrs:
+        return applied(new.op, new.args)
+    return new
+
+
+ApplyFunctions = apply_functions.factory
