@@ -28,6 +28,8 @@ def randomised(params: dict[str, tvm.nd.NDArray]) -> dict[str, tvm.nd.NDArray]:
 
 def before_softmax(mod: tvm.IRModule) -> tvm.IRModule:
     main = mod["main"]
+    if not (isinstance(main.body, relay.Call) and main.body.op.name == "nn.softmax"):
+        return mod
     return tvm.IRModule.from_expr(relay.Function(main.params, main.body.args[0]))
 
 
@@ -51,6 +53,27 @@ WORKLOADS = {
     ),
     "resnet50": lambda: testing.resnet.get_workload(
         num_layers=50, num_classes=10, image_shape=(3, 32, 32)
+    ),
+    "resnet_3d": lambda: testing.resnet_3d.get_workload(
+        num_layers=18, num_classes=10, image_shape=(3, 8, 32, 32)
+    ),
+    "dcgan": lambda: testing.dcgan.get_workload(1, ngf=8),
+    "dcgan_nhwc": lambda: testing.dcgan.get_workload(1, ngf=8, layout="NHWC"),
+    "dqn": lambda: testing.dqn.get_workload(1),
+    "dqn_nhwc": lambda: testing.dqn.get_workload(1, image_shape=(84, 84, 4), layout="NHWC"),
+    "inception_v3": lambda: testing.inception_v3.get_workload(
+        num_classes=10, image_shape=(3, 107, 107)
+    ),
+    "lstm": lambda: testing.lstm.get_workload(iterations=2, num_hidden=4),
+    "squeezenet_1.0": lambda: testing.squeezenet.get_workload(
+        num_classes=10, image_shape=(3, 64, 64)
+    ),
+    "squeezenet_1.1": lambda: testing.squeezenet.get_workload(
+        num_classes=10, version="1.1", image_shape=(3, 64, 64)
+    ),
+    "synthetic": lambda: testing.synthetic.get_workload(),
+    "vgg": lambda: testing.vgg.get_workload(
+        1, num_classes=10, image_shape=(3, 32, 32), batch_norm=True
     ),
     "mobilenet": lambda: testing.mobilenet.get_workload(num_classes=10, image_shape=(3, 32, 32)),
 }
@@ -80,6 +103,14 @@ def test_resnet18_has_its_parameters() -> None:
     assert 11_000_000 < count < 12_000_000
 
 
+def test_densenet_joins_the_channels_of_all_layers() -> None:
+    mod, params = testing.densenet.get_workload(batch_size=1)
+    assert params["block4_layer16_conv1_weight"].shape == (128, 992, 1, 1)
+    assert mod["main"].ret_type == relay.TensorType((1, 1000), "float32")
+    assert 7_900_000 < sum(int(np.prod(v.shape)) for v in params.values()) < 8_100_000
+    assert testing.count_ops(mod["main"].body)["concatenate"] == 58
+
+
 def test_parameters_are_the_same_each_time() -> None:
     first, second = (testing.mlp.get_workload(1)[1] for _ in range(2))
     for name, value in first.items():
@@ -89,6 +120,14 @@ def test_parameters_are_the_same_each_time() -> None:
 def test_unknown_depth_is_refused() -> None:
     with pytest.raises(ValueError, match="num_layers"):
         testing.resnet.get_workload(num_layers=19)
+
+
+def test_an_operator_attribute_is_replaced_for_a_while() -> None:
+    op = relay.op.get("nn.relu")
+    before = op.get_attr("TOpPattern")
+    with testing.temp_op_attr.TempOpAttr("nn.relu", "TOpPattern", relay.op.OpPattern.OPAQUE):
+        assert op.get_attr("TOpPattern") == relay.op.OpPattern.OPAQUE
+    assert op.get_attr("TOpPattern") == before
 
 
 def test_run_opt_pass_and_count_ops() -> None:

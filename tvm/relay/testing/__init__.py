@@ -14,7 +14,23 @@ from tvm.relay.function import Function
 from tvm.relay.transform import InferType
 from tvm.relay.traverse import post_order
 
-from . import init, layers, mlp, mobilenet, resnet
+from . import (
+    dcgan,
+    densenet,
+    dqn,
+    inception_v3,
+    init,
+    layers,
+    lstm,
+    mlp,
+    mobilenet,
+    resnet,
+    resnet_3d,
+    squeezenet,
+    synthetic,
+    temp_op_attr,
+    vgg,
+)
 from .init import create_workload
 
 
@@ -50,12 +66,22 @@ def count_ops(expr: RelayExpr) -> dict[str, int]:
 __all__ = [
     "count_ops",
     "create_workload",
+    "dcgan",
+    "densenet",
+    "dqn",
+    "inception_v3",
     "init",
     "layers",
+    "lstm",
     "mlp",
     "mobilenet",
     "rand",
     "resnet",
+    "resnet_3d",
     "run_infer_type",
     "run_opt_pass",
+    "squeezenet",
+    "synthetic",
+    "temp_op_attr",
+    "vgg",
 ]

@@ -16,14 +16,24 @@ from .init import create_workload
 EPSILON = 2e-5
 
 
+_CONVOLUTIONS = {4: layers.conv2d, 5: layers.conv3d}
+_MAX_POOLS = {4: relay.nn.max_pool2d, 5: relay.nn.max_pool3d}
+_GLOBAL_POOLS = {4: relay.nn.global_avg_pool2d, 5: relay.nn.global_avg_pool3d}
+
+
 def _channel_axis(layout: str) -> int:
     return layout.index("C")
+
+
+def _along_image(layout: str, size: int) -> tuple[int, ...]:
+    """`size` for each axis of an image, or of a volume."""
+    return (size,) * (len(layout) - 2)
 
 
 def residual_unit(
     data: RelayExpr,
     num_filter: int,
-    stride: tuple[int, int],
+    stride: tuple[int, ...],
     dim_match: bool,
     name: str,
     bottle_neck: bool = True,
@@ -38,6 +48,7 @@ def residual_unit(
     dim_match : whether the input has the output's shape; if not, the shortcut convolves too.
     """
     layouts = {"data_layout": data_layout, "kernel_layout": kernel_layout}
+    conv, ones = _CONVOLUTIONS[len(data_layout)], _along_image(data_layout, 1)
 
     def activated(value: RelayExpr, index: int) -> RelayExpr:
         value = layers.batch_norm_infer(
@@ -46,14 +57,14 @@ def residual_unit(
         return relay.nn.relu(value)
 
     def convolved(
-        value: RelayExpr, index: int, channels: int, size: int, strides: tuple[int, int]
+        value: RelayExpr, index: int, channels: int, size: int, strides: tuple[int, ...]
     ) -> RelayExpr:
-        return layers.conv2d(
+        return conv(
             value,
             channels=channels,
-            kernel_size=(size, size),
+            kernel_size=_along_image(data_layout, size),
             strides=strides,
-            padding=(size // 2, size // 2),
+            padding=_along_image(data_layout, size // 2),
             name=f"{name}_conv{index}",
             **layouts,
         )
@@ -62,17 +73,17 @@ def residual_unit(
     if bottle_neck:
         narrow = num_filter // 4
         value = convolved(first, 1, narrow, 1, stride)
-        value = convolved(activated(value, 2), 2, narrow, 3, (1, 1))
-        value = convolved(activated(value, 3), 3, num_filter, 1, (1, 1))
+        value = convolved(activated(value, 2), 2, narrow, 3, ones)
+        value = convolved(activated(value, 3), 3, num_filter, 1, ones)
     else:
         value = convolved(first, 1, num_filter, 3, stride)
-        value = convolved(activated(value, 2), 2, num_filter, 3, (1, 1))
+        value = convolved(activated(value, 2), 2, num_filter, 3, ones)
     if dim_match:
         return relay.add(value, data)
-    shortcut = layers.conv2d(
+    shortcut = conv(
         first,
         channels=num_filter,
-        kernel_size=(1, 1),
+        kernel_size=ones,
         strides=stride,
         name=f"{name}_sc",
         **layouts,
@@ -102,7 +113,7 @@ def resnet(
             body = residual_unit(
                 body,
                 filter_list[stage + 1],
-                (1 if stage == 0 else 2,) * 2 if is_first else (1, 1),
+                _along_image(layout, 2 if is_first and stage else 1),
                 not is_first,
                 name=f"stage{stage + 1}_unit{unit + 1}",
                 bottle_neck=bottle_neck,
@@ -110,7 +121,7 @@ def resnet(
                 kernel_layout=kernel_layout,
             )
     body = relay.nn.relu(layers.batch_norm_infer(body, epsilon=EPSILON, axis=axis, name="bn1"))
-    body = relay.nn.batch_flatten(relay.nn.global_avg_pool2d(body, layout=layout))
+    body = relay.nn.batch_flatten(_GLOBAL_POOLS[len(layout)](body, layout=layout))
     result = relay.nn.softmax(layers.dense_add_bias(body, units=num_classes, name="fc1"))
     return relay.Function(relay.analysis.free_vars(result), result)
 
@@ -121,12 +132,12 @@ def _stem(
     """The first layers: small images keep their size, large ones shrink by four."""
     is_small = height <= 32
     size, stride = (3, 1) if is_small else (7, 2)
-    body = layers.conv2d(
+    body = _CONVOLUTIONS[len(layout)](
         data,
         channels=channels,
-        kernel_size=(size, size),
-        strides=(stride, stride),
-        padding=(size // 2, size // 2),
+        kernel_size=_along_image(layout, size),
+        strides=_along_image(layout, stride),
+        padding=_along_image(layout, size // 2),
         name="conv0",
         data_layout=layout,
         kernel_layout=kernel_layout,
@@ -134,8 +145,12 @@ def _stem(
     if is_small:
         return body
     body = relay.nn.relu(layers.batch_norm_infer(body, epsilon=EPSILON, axis=axis, name="bn0"))
-    return relay.nn.max_pool2d(
-        body, pool_size=(3, 3), strides=(2, 2), padding=(1, 1), layout=layout
+    return _MAX_POOLS[len(layout)](
+        body,
+        pool_size=_along_image(layout, 3),
+        strides=_along_image(layout, 2),
+        padding=_along_image(layout, 1),
+        layout=layout,
     )
 
 
