@@ -8,6 +8,7 @@ import pytest
 
 from tvm import tir
 from tvm.arith import Analyzer, ConstIntBound, ModularSet
+from tvm.arith.analyzer import ConstraintScope
 from tvm.ir import structural_equal
 from tvm.support import compiling, deep
 from tvm.tir.expr import as_expr
@@ -250,3 +251,14 @@ def test_the_range_of_a_loop_says_nothing_where_the_loop_does_not_run() -> None:
     analyzer.bind(k, tir.Range.from_min_extent(n // 4, steps))
     assert not analyzer.can_prove(steps >= 1)
     assert analyzer.can_prove(k >= n // 4)
+
+
+def test_a_constraint_holds_inside_its_scope_only() -> None:
+    n = tir.Var("n", "int32")
+    analyzer = Analyzer()
+    scope = analyzer.constraint_scope(n > 4)
+    assert isinstance(scope, ConstraintScope)
+    assert not analyzer.can_prove(n > 3)
+    with scope:
+        assert analyzer.can_prove(n > 3)
+    assert not analyzer.can_prove(n > 3)

@@ -54,6 +54,26 @@ TENSORS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: te.const(300, "int8"),
         "const requires a number in [-128, 127] for int8, got 300",
     ),
+    "a constant too large for the loop level": (
+        lambda: tvm.tir.const(-1, "uint8"),
+        "const requires a number in [0, 255] for uint8, got -1",
+    ),
+    "an index behind the end": (
+        lambda: te.compute((8,), lambda i: A[i, 16]),
+        "tensor A of shape [8, 16] requires an index from 0 to below 16 in dimension 1, got 16",
+    ),
+    "an index before the begin": (
+        lambda: te.compute((8,), lambda i: A[-1, i]),
+        "tensor A of shape [8, 16] requires an index from 0 to below 8 in dimension 0, got -1",
+    ),
+    "a number to choose by": (
+        lambda: tvm.tir.Select(te.var("n"), 1, 2),
+        "Select requires a condition of bool, got int32",
+    ),
+    "lanes to choose by": (
+        lambda: tvm.tir.Select(tvm.tir.Broadcast(te.var("n") > 1, 4), 1, 2),
+        "Select requires a condition of one lane or of 1, got boolx4",
+    ),
     "a text as constant": (lambda: te.const("a"), "const requires a number, got 'a'"),
     "a number as domain": (
         lambda: te.reduce_axis(3),

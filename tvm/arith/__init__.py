@@ -3,7 +3,18 @@
 from .analyzer import Analyzer, Extension, ProofStrength
 from .bound import deduce_bound
 from .const_int_bound import ConstIntBound
-from .int_set import IntervalSet, IntSet, PresburgerSet, neg_inf, pos_inf
+from .int_set import (
+    IntervalSet,
+    IntSet,
+    PresburgerSet,
+    estimate_region_lower_bound,
+    estimate_region_strict_bound,
+    estimate_region_upper_bound,
+    eval_set,
+    neg_inf,
+    pos_inf,
+    union_lower_bound,
+)
 from .int_solver import (
     IntConstraints,
     IntConstraintsTransform,
@@ -29,13 +40,6 @@ from .iter_map import (
 )
 from .modular_set import ModularSet
 from .pattern import detect_clip_bound, detect_common_subexpr, detect_linear_equation
-from .region import (
-    estimate_region_lower_bound,
-    estimate_region_strict_bound,
-    estimate_region_upper_bound,
-    eval_set,
-    union_lower_bound,
-)
 
 __all__ = [
     "Analyzer",

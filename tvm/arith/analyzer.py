@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Flag, IntEnum
 from typing import Any, cast
@@ -23,8 +23,8 @@ from .const_int_bound import (
     intersect_bounds,
 )
 from .facts import Facts, reads_memory
-from .int_set import IntervalSet, evaluate_set
 from .interning import Interner
+from .interval import IntervalSet, evaluate_set
 from .linear import Linear, LinearForms
 from .modular_set import ModularSet, ModularSetAnalyzer
 from .prover import Prover
@@ -47,6 +47,27 @@ class Extension(Flag):
     ConvertBooleanToAndOfOrs = 2
     ApplyConstraintsToBooleanBranches = 4
     ComparisonOfProductAndSum = 8
+
+
+class ConstraintScope:
+    """The extent of a condition: entered, it holds; left, it is forgotten.
+
+    Parameters
+    ----------
+    fenter : callable
+        Makes the condition hold and returns what ends that, or None.
+    """
+
+    def __init__(self, fenter: Callable[[], Callable[[], Any] | None]) -> None:
+        self._fenter = fenter
+        self._fexit: Callable[[], Any] | None = None
+
+    def __enter__(self) -> None:
+        self._fexit = self._fenter()
+
+    def __exit__(self, *error: object) -> None:
+        if self._fexit is not None:
+            self._fexit()
 
 
 class Analyzer:
@@ -222,15 +243,18 @@ class Analyzer:
             self.facts.set_value(var, self.rewriter.visit(self.interner.intern(tir.as_expr(info))))
         self.forget_results()
 
-    @contextmanager
-    def constraint_scope(self, constraint: Any) -> Iterator[Analyzer]:
+    def constraint_scope(self, constraint: Any) -> ConstraintScope:
         """Inside the `with` block, the condition holds.
 
         What a condition says about memory is not used: a store inside the block may change it.
         """
-        condition = self._condition(constraint)
-        with self.assuming(condition, stable_only=True):
-            yield self
+
+        def enter() -> Callable[[], Any]:
+            scope = self.assuming(self._condition(constraint), stable_only=True)
+            scope.__enter__()
+            return lambda: scope.__exit__(None, None, None)
+
+        return ConstraintScope(enter)
 
     @deep
     def _condition(self, constraint: Any) -> Any:
@@ -281,4 +305,4 @@ class Analyzer:
         return self.interner.intern(substitute_vars(expr, values))
 
 
-__all__ = ["NEG_INF", "POS_INF", "Analyzer", "Extension", "ProofStrength"]
+__all__ = ["NEG_INF", "POS_INF", "Analyzer", "ConstraintScope", "Extension", "ProofStrength"]

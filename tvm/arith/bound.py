@@ -14,7 +14,7 @@ from tvm.tir import expr as tir
 from tvm.tir import op
 
 from .analyzer import Analyzer
-from .int_set import (
+from .interval import (
     EVERYTHING,
     IntervalSet,
     as_interval,

@@ -23,8 +23,8 @@ from tvm.tir.stmt_functor import substitute
 
 from .analyzer import Analyzer
 from .elimination import Bounds, Inequalities
-from .int_set import IntervalSet, last_value
-from .region import eval_set
+from .int_set import eval_set
+from .interval import IntervalSet, last_value
 from .smith import DiagonalForm
 
 Ranges = Mapping[Var, Range]

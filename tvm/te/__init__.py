@@ -60,7 +60,9 @@ from .autodiff import gradient
 from .operation import (
     compute,
     const,
+    create_prim_func,
     extern,
+    extern_primfunc,
     placeholder,
     reduce_axis,
     scan,
@@ -68,7 +70,6 @@ from .operation import (
     thread_axis,
     var,
 )
-from .prim_func import create_prim_func, extern_primfunc
 from .schedule import Schedule, SpecializedCondition, Stage, create_schedule
 from .tag import tag_scope
 from .tensor import (

@@ -48,8 +48,8 @@ from tvm.tir.stmt import (
 )
 from tvm.tir.stmt_functor import Substituter
 
+from .declare import extern
 from .index_dtype import with_index_dtype
-from .operation import extern
 from .schedule.bind_buffer import bind_placeholder
 from .schedule.graph import create_read_graph, post_dfs_order
 from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor

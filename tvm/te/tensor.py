@@ -9,14 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvm.error import TVMError
+from tvm.error import RuntimeIndexError, TVMError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, leaf, reference
 from tvm.ir.visitor import Rewriter, Visitor
 from tvm.support.dtype import DType
 from tvm.support.scope import deep
 from tvm.tir.buffer import Buffer, DataProducer
-from tvm.tir.expr import ExprOp, IterVar, IterVarType, ProducerLoad, Range, Reduce, as_expr, const
+from tvm.tir.expr import (
+    ExprOp,
+    IntImm,
+    IterVar,
+    IterVarType,
+    ProducerLoad,
+    Range,
+    Reduce,
+    as_expr,
+    const,
+)
 from tvm.tir.stmt import Stmt
 
 from .tensor_ops import TensorOperators
@@ -64,12 +74,23 @@ class Tensor(TensorOperators, DataProducer, key="Tensor"):
                 f"but {len(indices)} was provided"
             )
         places = tuple([as_expr(index) for index in indices])
-        for place in places:
+        for axis, place in enumerate(places):
             if not (place.dtype.is_int or place.dtype.is_uint or place.dtype.is_bool):
                 raise TypeError(
                     f"tensor {self.name} requires integers as indices, got {place} of {place.dtype}"
                 )
+            if type(place) is IntImm:
+                self._check_place(axis, place.value)
         return ProducerLoad(self, places)
+
+    def _check_place(self, axis: int, place: int) -> None:
+        dim = self.shape[axis]
+        # nothing is ever read of an empty tensor
+        if place < 0 or (type(dim) is IntImm and 0 < dim.value <= place):
+            raise RuntimeIndexError(
+                f"tensor {self.name} of shape {_shape_text(self.shape)} requires an index from 0 to "
+                f"below {dim} in dimension {axis}, got {place}"
+            )
 
     def __getitem__(self, indices: Any) -> TensorSlice:
         return TensorSlice(self, indices)
@@ -364,6 +385,16 @@ class TensorComputeOp(BaseComputeOp, key="TensorComputeOp"):
     def replace_inputs(self, replacements: Mapping[Tensor, Tensor]) -> Operation:
         inputs = tuple([replacements.get(t, t) for t in self.inputs])
         return self if inputs == self.inputs else self.replace(inputs=inputs)
+
+
+class TensorIntrinCall(Node, key="TensorIntrinCall"):
+    """An intrinsic on regions of tensors."""
+
+    intrin: TensorIntrin = reference()
+    tensors: tuple[Tensor, ...] = reference()
+    regions: tuple[tuple[Range, ...], ...] = leaf()
+    reduce_axis: tuple[IterVar, ...] = reference()
+    scalar_inputs: tuple[PrimExpr, ...] = ()
 
 
 class ScanOp(Operation, key="ScanOp"):

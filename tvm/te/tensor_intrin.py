@@ -15,12 +15,19 @@ from typing import Any
 
 from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr
-from tvm.ir.node import Node, leaf, reference
+from tvm.ir.node import Node, reference
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import IterVar, Range, Var, as_expr, const
 from tvm.tir.stmt import Evaluate, Stmt
 
-from .tensor import ComputeOp, Operation, PlaceholderOp, Tensor, TensorSlice
+from .tensor import (
+    ComputeOp,
+    Operation,
+    PlaceholderOp,
+    Tensor,
+    TensorIntrinCall,
+    TensorSlice,
+)
 
 
 class TensorIntrin(Node, key="TensorIntrin"):
@@ -65,16 +72,6 @@ class TensorIntrin(Node, key="TensorIntrin"):
 
     def __repr__(self) -> str:
         return f"TensorIntrin({self.name}, {self.op.name})"
-
-
-class TensorIntrinCall(Node, key="TensorIntrinCall"):
-    """An intrinsic on regions of tensors."""
-
-    intrin: TensorIntrin = reference()
-    tensors: tuple[Tensor, ...] = reference()
-    regions: tuple[tuple[Range, ...], ...] = leaf()
-    reduce_axis: tuple[IterVar, ...] = reference()
-    scalar_inputs: tuple[PrimExpr, ...] = ()
 
 
 def _region(part: TensorSlice) -> tuple[Range, ...]:

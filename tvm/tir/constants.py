@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from tvm._ffi.registry import register_func
-from tvm.error import TVMError
+from tvm.error import RuntimeValueError, TVMError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, child, derived, leaf
 from tvm.support.dtype import DType
@@ -39,7 +39,7 @@ class IntImm(ConstExpr, key="IntImm"):
         kind = as_dtype(dtype)
         number = int(value)
         if not fits(number, kind):
-            raise ValueError(f"IntImm requires a value of {kind}, got {number}")
+            raise RuntimeValueError(f"IntImm requires a value of {kind}, got {number}")
         self._init(kind, number, span)
 
     def __int__(self) -> int:
@@ -56,12 +56,18 @@ class IntImm(ConstExpr, key="IntImm"):
 
 def fits(value: int, dtype: DType) -> bool:
     """Whether a scalar of ``dtype`` can hold the value."""
+    low, high = limits(dtype)
+    return low <= value <= high
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest number that a scalar of ``dtype`` can hold."""
     bits = dtype.bits
     if dtype.is_uint or dtype.is_handle:
-        return 0 <= value < 1 << bits
+        return 0, (1 << bits) - 1
     if not dtype.is_int or dtype.lanes != 1:
         raise TVMError(f"IntImm requires a scalar integer dtype, got {dtype}")
-    return -(1 << bits - 1) <= value < 1 << bits - 1
+    return -(1 << bits - 1), (1 << bits - 1) - 1
 
 
 class FloatImm(ConstExpr, key="FloatImm"):
@@ -139,7 +145,7 @@ SMALL_INTS: dict[DType, dict[int, IntImm]] = {}
 def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
     """A constant of the given dtype; by default int32 (int64 if it needs to), float32 or bool.
 
-    Integers wrap around as a C cast does. Small ones are the same object each time.
+    An integer that the dtype cannot hold is refused. Small ones are the same object each time.
     """
     kind = infer_dtype(value) if dtype is None else as_dtype(dtype)
     if kind.lanes > 1:
@@ -147,7 +153,14 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
     if kind.is_float:
         return FloatImm(kind, float(value), span=span)
     if kind.is_int or kind.is_uint:
-        return int_imm(kind, int(value))
+        number = int(value)
+        # any other number is the truth value True
+        if not kind.is_bool and not fits(number, kind):
+            low, high = limits(kind)
+            raise RuntimeValueError(
+                f"const requires a number in [{low}, {high}] for {kind}, got {number}"
+            )
+        return int_imm(kind, number)
     raise TVMError(f"const requires an integer, floating-point or bool dtype, got {kind}")
 
 

@@ -320,6 +320,13 @@ class Select(PrimExprWithOp):
     def __check__(self) -> None:
         if self.true_value.dtype is not self.false_value.dtype:
             raise _mismatch(Select, self.true_value, self.false_value)
+        condition = self.condition.dtype
+        if not condition.is_bool:
+            raise TypeError(f"Select requires a condition of bool, got {condition}")
+        if condition.lanes not in (1, self.dtype.lanes):
+            raise TypeError(
+                f"Select requires a condition of one lane or of {self.dtype.lanes}, got {condition}"
+            )
 
 
 # ---- memory

@@ -142,3 +142,22 @@ def test_buffers_move_to_their_uses_and_shrink() -> None:
     )
     assert sizes == [16]
     assert_same_results(before, result, (16, 16), (16, 16), stage=Stage.FLAT)
+
+
+def test_allocations_grow_to_guarded_accesses_unless_strict() -> None:
+    t = tir.decl_buffer((4,), name="t")
+
+    def guarded(i: tir.Var) -> Stmt:
+        inside = tir.all(i >= 1, i < 5)
+        return tir.SeqStmt([
+            tir.IfThenElse(inside, store(t, i - 1, A[i, 0]), None),
+            tir.IfThenElse(inside, store(B, [i, 0], t[i - 1]), None),
+        ])  # fmt: skip
+
+    before = function([A, B], root(loop(6, guarded), [t]))
+
+    def size(is_strict: bool) -> int:
+        result = transform.CompactBufferAllocation(is_strict)(IRModule({"main": before}))["main"]
+        return int(result.body.block.alloc_buffers[0].shape[0])
+
+    assert (size(is_strict=True), size(is_strict=False)) == (4, 6)

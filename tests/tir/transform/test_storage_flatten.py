@@ -90,3 +90,36 @@ def test_flatten_follows_strides_and_offset() -> None:
 def test_flatten_leaves_flat_functions_alone() -> None:
     a, b = tir.decl_buffer((8,), name="a"), tir.decl_buffer((8,), name="b")
     assert_unchanged(FlattenBuffer(), function([a, b], loop(8, lambda i: store(b, i, a[i]))))
+
+
+def test_flatten_notes_the_extents_of_what_it_allocates_on_request() -> None:
+    before = from_te(loop(4, lambda i: copied_through(T, i)))
+    noted = apply(StorageFlatten(64, create_bound_attribute=True), before)
+    bounds: list[Any] = []
+    tir.stmt_functor.post_order_visit(
+        noted.body,
+        lambda s: (
+            bounds.append([int(e) for e in s.value.args])
+            if isinstance(s, AttrStmt) and s.attr_key == "buffer_bound"
+            else None
+        ),
+    )
+    assert bounds == [[1, 8]]
+    assert_same_results(before, noted, (4, 8), (4, 8), stage=Stage.FLAT)
+    assert "buffer_bound" not in repr(apply(StorageFlatten(64), before))
+
+
+def test_flatten_prefetches_once_a_cache_line() -> None:
+    wide = tir.decl_buffer((64,), name="wide")
+    fetch = tir.Prefetch(wide, [Range(0, 64)])
+
+    def calls_for(line: int) -> int:
+        before = from_te(SeqStmt([fetch, store(wide, 0, 1.0)]), wide)
+        found: list[Any] = []
+        tir.stmt_functor.post_order_visit(
+            apply(StorageFlatten(line), before).body,
+            lambda s: found.append(int(s.extent)) if isinstance(s, tir.For) else None,
+        )
+        return found[0]
+
+    assert (calls_for(64), calls_for(128)) == (4, 2)

@@ -44,8 +44,11 @@ def temporaries(count: int) -> list[tir.Buffer]:
 
 
 def test_storage_is_shared_along_a_chain() -> None:
+    def flip(target: tir.Buffer, source: tir.Buffer) -> Stmt:
+        return loop(N, lambda k: store(target, k, source[N - 1 - k] + 1.0), name="k")
+
     t = temporaries(4)
-    steps = [copy(t[0], A), copy(t[1], t[0]), copy(t[2], t[1]), copy(t[3], t[2]), copy(B, t[3])]
+    steps = [flip(t[0], A), flip(t[1], t[0]), flip(t[2], t[1]), flip(t[3], t[2]), flip(B, t[3])]
     body: Stmt = SeqStmt(steps)
     for buffer in t:
         body = allocated(buffer, body)
@@ -104,3 +107,69 @@ def test_small_storage_is_left_in_place() -> None:
     small = tir.decl_buffer((4,), name="small")
     body = allocated(small, store(small, 0, A[0]), store(B, 0, small[0]))
     assert_unchanged(StorageRewrite(), function([A, B], loop(2, lambda i: body)))
+
+
+def in_turn(consumer: Stmt) -> tir.PrimFunc:
+    """t0 from A, the consumer from t0 to t1, B from t1."""
+    t = IN_TURN
+    steps = [copy(t[0], A), consumer, copy(B, t[1])]
+    return function([A, B], allocated(t[0], allocated(t[1], *steps)))
+
+
+IN_TURN = temporaries(2)
+
+
+def count_after(before: tir.PrimFunc) -> int:
+    result = apply(StorageRewrite(), before)
+    assert_same_results(before, result, N, N, stage=Stage.FLAT)
+    return len(allocations(result))
+
+
+def test_storage_is_taken_over_element_by_element() -> None:
+    s, t = IN_TURN
+    twice = loop(N, lambda k: store(t, k, s[k] * s[k]), name="k")
+    assert count_after(in_turn(twice)) == 1
+
+
+def test_storage_is_taken_over_by_vectors() -> None:
+    s, t = IN_TURN
+    ramp = loop(N // 8, lambda k: store(t, tir.Ramp(k * 8, 1, 8), s[tir.Ramp(k * 8, 1, 8)] + 1.0))
+    assert count_after(in_turn(ramp)) == 1
+
+
+def test_storage_is_taken_over_by_threads_each_with_its_part() -> None:
+    s, t = IN_TURN
+    rows = loop(32, lambda i: loop(32, lambda k: store(t, i * 32 + k, s[i * 32 + k]), name="k"))
+    assert count_after(in_turn(rows.replace(kind=PARALLEL))) == 1
+
+
+def test_storage_read_elsewhere_is_not_taken_over() -> None:
+    s, t = IN_TURN
+    flipped = loop(N, lambda k: store(t, k, s[k] + s[N - 1 - k]), name="k")
+    assert count_after(in_turn(flipped)) == 2
+    turned = loop(N, lambda k: store(t, k, s[k] + s[tir.indexmod(k + 1, N)]), name="k")
+    assert count_after(in_turn(turned)) == 2
+
+
+def test_storage_written_twice_is_not_taken_over() -> None:
+    s, t = IN_TURN
+    again = loop(2, lambda i: loop(N, lambda k: store(t, k, s[k] * 2.0), name="k"))
+    assert count_after(in_turn(again)) == 2
+    summed = loop(N, lambda k: store(t, k, s[k] + t[tir.indexdiv(k, 2)]), name="k")
+    assert len(allocations(apply(StorageRewrite(), in_turn(summed)))) == 2
+
+
+def test_storage_read_by_another_store_is_not_taken_over() -> None:
+    s, t = IN_TURN
+    first = tir.decl_buffer((N,), name="first")
+    both = loop(N, lambda k: SeqStmt([store(t, k, s[k]), store(first, k, s[0])]), name="k")
+    use = loop(N, lambda k: store(B, k, t[k] + first[k]), name="k")
+    body = allocated(s, allocated(t, allocated(first, copy(s, A), both, use)))
+    assert count_after(function([A, B], body)) == 3
+
+
+def test_storage_needed_later_is_not_taken_over() -> None:
+    s, t = IN_TURN
+    both = loop(N, lambda k: store(B, k, t[k] + s[k]), name="k")
+    body = allocated(s, allocated(t, copy(s, A), copy(t, s), both))
+    assert count_after(function([A, B], body)) == 2

@@ -36,7 +36,7 @@ from tvm.tir.reduction import comm_reducer
 from tvm.tir.reduction import sum as reduce_sum
 from tvm.tir.stmt_functor import substitute
 
-from ..operation import compute
+from ..declare import compute
 from ..schedule.graph import create_read_graph, post_dfs_order
 from ..tensor import ComputeOp, Operation, PlaceholderOp, Tensor
 from .backward import adjoints_of_loads

@@ -37,7 +37,7 @@ from tvm.tir.stmt import (
     seq,
 )
 
-from ..operation import thread_axis
+from ..declare import thread_axis
 from ..tensor import HybridOp, Tensor
 from .calls import CALLS
 from .error import HybridError

@@ -13,8 +13,8 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IntImm, IterVar, IterVarType, as_expr, convert
 
 from ..marks import check_pragma
-from ..tensor import ComputeOp, ScanOp, Tensor
-from ..tensor_intrin import TensorIntrin, TensorIntrinCall
+from ..tensor import ComputeOp, ScanOp, Tensor, TensorIntrinCall
+from ..tensor_intrin import TensorIntrin
 from .stage_data import IterVarAttr
 from .stage_state import StageState, index_of
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
-from tvm.ir.pass_context import PassContext
 from tvm.ir.visitor import Visitor
 from tvm.tir import op as tir_op
 from tvm.tir.expr import IntImm, IterVar, IterVarType, Var, const
 from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
-from tvm.tir.transform.simplify import KEEP_LOOPS
 
 from ..tensor import Tensor
 from .intervals import in_dtype, simple
@@ -151,7 +149,7 @@ def _make_level(
     level = Level(iv)
     for key, value in zip(attr.pragma_keys, attr.pragma_values, strict=True):
         level.wrappers.append(_pragma(iv, key, value))
-    if is_one(domain.extent) and not PassContext.current().get(KEEP_LOOPS, False):
+    if is_one(domain.extent) and not ranges.keeps_trivial_loops:
         values[iv] = in_dtype(domain.min, dtype)
         return level
     kind = _FOR_KINDS.get(attr.iter_type)

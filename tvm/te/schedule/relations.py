@@ -34,6 +34,7 @@ class Ranges(dict[IterVar, Range]):
     def __init__(self, analyzer: Analyzer) -> None:
         super().__init__()
         self.analyzer = analyzer
+        self.keeps_trivial_loops = False  # loops of one iteration stay loops
 
     def learn(self, iv: IterVar, low: PrimExpr | int, extent: PrimExpr) -> None:
         """Set the range of an axis, or check it against what is known."""

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
+from tvm.ir.pass_context import PassContext
 from tvm.support.scope import deep
 from tvm.tir import op as tir_op
 from tvm.tir.expr import BOOL, IterVar, Range, const
 from tvm.tir.stmt import NO_OP, AttrStmt, ProducerRealize, Stmt, seq
+from tvm.tir.transform.simplify import KEEP_LOOPS
 
 from ..tensor import (
     BaseComputeOp,
@@ -51,9 +53,12 @@ def schedule_ops(
         In normal form.
     ranges : dict of IterVar to Range
         What bound inference found for it.
+    keep_trivial_loop : bool
+        Whether loops of one iteration stay loops, as with ``tir.debug_keep_trivial_loop``.
     """
     if not isinstance(ranges, Ranges):
         ranges = _as_ranges(ranges)
+    ranges.keeps_trivial_loops = keep_trivial_loop or PassContext.current().get(KEEP_LOOPS, False)
     return _Builder(schedule, ranges).build()
 
 

@@ -24,16 +24,17 @@ from tvm.tir.transform.common import comes_from_te, is_const, prim_func_pass
 
 @dataclass(frozen=True)
 class CompactBufferAllocationConfig:
-    """How sure the region must be."""
+    """What may become of a buffer."""
 
-    is_strict: bool = True  # accepted; a region is only used where its extent is constant
+    is_strict: bool = True  # only shrink; otherwise grow as well, to what guarded accesses reach
 
 
 class AllocationCompacter(BufferRewriter):
     """Shrinks buffers and shifts the indices of their accesses."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: CompactBufferAllocationConfig) -> None:
         super().__init__()
+        self.config = config
         self.starts: dict[Buffer, list[PrimExpr]] = {}
         self.analyzer = Analyzer()
 
@@ -48,16 +49,18 @@ class AllocationCompacter(BufferRewriter):
         starts: list[PrimExpr] = []
         shape: list[PrimExpr] = []
         for whole, used in zip(buffer.shape, region, strict=True):
-            smaller = (
-                isinstance(used.extent, IntImm)
-                and isinstance(whole, IntImm)
-                and 0 < used.extent.value < whole.value
-            )
-            starts.append(used.min if smaller else IntImm(whole.dtype, 0))
-            shape.append(used.extent if smaller else whole)
+            fits = self._is_better(used.extent, whole)
+            starts.append(used.min if fits else IntImm(whole.dtype, 0))
+            shape.append(used.extent if fits else whole)
         if any([a is not b for a, b in zip(shape, buffer.shape, strict=True)]):
             self._buffers[buffer] = buffer.replace(shape=tuple(shape))
             self.starts[buffer] = starts
+
+    def _is_better(self, used: PrimExpr, whole: PrimExpr) -> bool:
+        if not isinstance(used, IntImm) or not isinstance(whole, IntImm):
+            return False
+        grows = used.value > whole.value and not self.config.is_strict
+        return 0 < used.value < whole.value or grows
 
     def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
         starts = self.starts.get(load.buffer)
@@ -110,7 +113,9 @@ def used_regions(block: Block) -> dict[Buffer, Sequence[Range]]:
 @prim_func_pass("tir.CompactBufferAllocation", CompactBufferAllocationConfig)
 def compact_buffer_allocation(func: PrimFunc, config: CompactBufferAllocationConfig) -> PrimFunc:
     """Shrink what blocks allocate to what they use."""
-    return func if comes_from_te(func) else func.with_body(AllocationCompacter().visit(func.body))
+    if comes_from_te(func):
+        return func
+    return func.with_body(AllocationCompacter(config).visit(func.body))
 
 
 CompactBufferAllocation = compact_buffer_allocation.factory

@@ -21,9 +21,12 @@ CACHE_LINE_BYTES = 64
 class PrefetchInjector(Rewriter):
     """Writes the loops over a region."""
 
+    def __init__(self, line_bytes: int = CACHE_LINE_BYTES) -> None:
+        self.line_bytes = line_bytes
+
     def visit_prefetch(self, node: Prefetch) -> Stmt:
         buffer = node.buffer
-        per_line = max(1, CACHE_LINE_BYTES // buffer.dtype.itemsize)
+        per_line = max(1, self.line_bytes // buffer.dtype.itemsize)
         indices: list[PrimExpr] = []
         loops: list[tuple[Var, PrimExpr]] = []
         for axis, bound in enumerate(node.bounds):

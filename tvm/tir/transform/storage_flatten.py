@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
+from tvm.tir.builtin import tvm_tuple
 from tvm.tir.expr import Call, const
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import Allocate, AttrStmt, BufferRealize, DeclBuffer, Stmt
+from tvm.tir.stmt import Allocate, AttrStmt, BufferRealize, DeclBuffer, Prefetch, Stmt
 from tvm.tir.transform.common import as_int, comes_from_te, is_const, prim_func_pass
 from tvm.tir.transform.flatten_buffer import (
     INT8,
@@ -24,14 +25,15 @@ from tvm.tir.transform.flatten_buffer import (
     flatten_body,
     product,
 )
+from tvm.tir.transform.inject_prefetch import PrefetchInjector
 
 
 @dataclass(frozen=True)
 class StorageFlattenConfig:
-    """Accepted for the classic signature."""
+    """What else is done on the way."""
 
-    cache_line_size: int = 64  # allocations are aligned to it by the runtime in any case
-    create_bound_attribute: bool = False  # the bound checker reads declared buffers instead
+    cache_line_size: int = 64  # bytes that one prefetch brings, for prefetches still to be lowered
+    create_bound_attribute: bool = False  # note the extents of what is allocated, as buffer_bound
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,15 @@ class DimAlign:
 class StorageFlattener(BufferFlattener):
     """Allocates what is realized."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: StorageFlattenConfig) -> None:
         super().__init__()
+        self.config = config
         self.aligns: dict[Buffer, dict[int, DimAlign]] = {}
+
+    def visit_prefetch(self, node: Prefetch) -> Stmt:
+        loops = PrefetchInjector(self.config.cache_line_size).visit_prefetch(node)
+        flat: Stmt = self.visit(loops)
+        return flat
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         if attr.attr_key != "buffer_dim_align":
@@ -76,7 +84,9 @@ class StorageFlattener(BufferFlattener):
         shifted = None if all([is_const(start, 0) for start in mins]) else mins
         self.views[buffer] = FlatView(flat, shape, strides, shifted)
         condition = self.visit(realize.condition)
-        body = DeclBuffer(flat, self.visit(realize.body))
+        body: Stmt = DeclBuffer(flat, self.visit(realize.body))
+        if self.config.create_bound_attribute:
+            body = AttrStmt(buffer.data, "buffer_bound", tvm_tuple(*shape), body)
         return Allocate(buffer.data, dtype, (extent,), condition, body)
 
     def _strides(self, buffer: Buffer, shape: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
@@ -93,7 +103,7 @@ class StorageFlattener(BufferFlattener):
 @prim_func_pass("tir.StorageFlatten", StorageFlattenConfig)
 def storage_flatten(func: PrimFunc, config: StorageFlattenConfig) -> PrimFunc:
     """Allocate realized regions and make every buffer one-dimensional."""
-    return flatten_body(func, StorageFlattener()) if comes_from_te(func) else func
+    return flatten_body(func, StorageFlattener(config)) if comes_from_te(func) else func
 
 
 StorageFlatten = storage_flatten.factory

@@ -6,7 +6,8 @@
         B = allocate([4096])               ... A ...
         ... B ...
 
-Only large allocations of constant size move: small ones are registers or lie on the stack. Memory that a
+An allocation also takes over the memory of one that is read for the last time in the loop that fills it,
+if each element is written where it was read (``in_place.py``). Only large allocations of constant size move: small ones are registers or lie on the stack. Memory that a
 thread uses is allocated in that thread.
 """
 
@@ -30,6 +31,7 @@ from tvm.tir.stmt import (
 )
 from tvm.tir.stmt_functor import BufferRewriter
 from tvm.tir.transform.common import TRUE, prim_func_pass
+from tvm.tir.transform.in_place import is_in_place
 
 # what the code generator keeps on the stack anyway
 SMALL_BYTES = 1024
@@ -47,6 +49,8 @@ class Lifetime:
     loops: int  # loops around the allocation
     first: int = -1
     last: int = -1
+    first_loop: Stmt | None = None  # the loop that all of the first uses are in
+    last_loop: Stmt | None = None
 
 
 @dataclass
@@ -66,7 +70,7 @@ class Block:
     dtype: DType
     scope: str
     size: int
-    free_after: int
+    owner: Lifetime  # of what lies there now
 
 
 class LifetimeFinder(Visitor):
@@ -93,37 +97,38 @@ class LifetimeFinder(Visitor):
         self.visit(loop.min)
         self.visit(loop.extent)
         if loop.kind in (ForKind.PARALLEL, ForKind.THREAD_BINDING):
-            self._in_thread(loop.body)
+            self._in_thread(loop, loop.body)
         else:
-            self._in_loop(loop.body)
+            self._in_loop(loop, loop.body)
 
     def visit_while(self, loop: While) -> None:
-        self._in_loop(loop)
+        self._in_loop(loop, loop)
 
     def visit_attr_stmt(self, attr: AttrStmt) -> None:
         if attr.attr_key in ("thread_extent", "pragma_parallel_launch_point", "device_scope"):
-            self._in_thread(attr.body)
+            self._in_thread(attr, attr.body)
         else:
             self.visit_children(attr)
 
-    def _in_thread(self, body: Stmt) -> None:
+    def _in_thread(self, node: Stmt, body: Stmt) -> None:
         outer, self.thread = self.thread, Thread(body, len(self.loop_starts) + 1)
         self.threads.append(self.thread)
-        self._in_loop(body)
+        self._in_loop(node, body)
         self.thread = outer
 
-    def _in_loop(self, node: Stmt) -> None:
+    def _in_loop(self, node: Stmt, body: Stmt) -> None:
         self.loop_starts.append(self.step)
         self.open.append([])
-        if isinstance(node, While):
-            self.visit_children(node)
+        if isinstance(body, While):
+            self.visit_children(body)
         else:
-            self.visit(node)
+            self.visit(body)
         start, used = self.loop_starts.pop(), self.open.pop()
         for life in used:
             if life.loops <= len(self.loop_starts):
-                life.first = min(life.first, start)
-                life.last = self.step
+                if life.first >= start:
+                    life.first, life.first_loop = start, node
+                life.last, life.last_loop = self.step, node
                 if self.open:
                     self.open[-1].append(life)
         self.step += 1
@@ -151,7 +156,7 @@ class LifetimeFinder(Visitor):
             return
         if life.first < 0:
             life.first = self.step
-        life.last = self.step
+        life.last, life.last_loop = self.step, None
         if self.open:
             self.open[-1].append(life)
 
@@ -166,7 +171,7 @@ def share(lifetimes: list[Lifetime]) -> tuple[dict[Var, Block], list[Block]]:
         fitting = [
             block
             for block in blocks
-            if block.free_after < life.first
+            if (block.owner.last < life.first or takes_over(life, block.owner))
             and block.dtype is alloc.dtype
             and block.scope == scope
             and block.size <= life.size * MATCH_RANGE
@@ -175,12 +180,20 @@ def share(lifetimes: list[Lifetime]) -> tuple[dict[Var, Block], list[Block]]:
         if fitting and not alloc.annotations:
             block = min(fitting, key=lambda block: abs(block.size - life.size))
             block.size = max(block.size, life.size)
-            block.free_after = life.last
+            block.owner = life
         else:
-            block = Block(alloc.buffer_var, alloc.dtype, scope, life.size, life.last)
+            block = Block(alloc.buffer_var, alloc.dtype, scope, life.size, life)
             blocks.append(block)
         chosen[alloc.buffer_var] = block
     return chosen, blocks
+
+
+def takes_over(life: Lifetime, old: Lifetime) -> bool:
+    """Whether the loop that begins one lifetime ends the other, element by element."""
+    loop = life.first_loop
+    if loop is None or loop is not old.last_loop or life.alloc.dtype is not old.alloc.dtype:
+        return False
+    return is_in_place(loop, life.alloc.buffer_var, old.alloc.buffer_var)
 
 
 def storage_scope(var: Var) -> str:
