@@ -26,9 +26,19 @@ class Constructor(RelayExpr, key="relay.Constructor"):
         return call_global(self, args)  # type: ignore[arg-type]
 
 
+def _numbered(constructors: Any) -> tuple[Constructor, ...]:
+    """Constructors with the tags by which their values are told apart: places in the definition."""
+    result = _tuple(constructors)
+    for place, constructor in enumerate(result):
+        if constructor.tag < 0:
+            # programs hold the constructors already, so these very objects get their tags
+            object.__setattr__(constructor, "tag", place)
+    return result
+
+
 class TypeData(Type, key="relay.TypeData"):
     """The definition of an algebraic data type."""
 
     header: GlobalTypeVar = reference()
     type_vars: tuple[TypeVar, ...] = child(convert=_tuple)
-    constructors: tuple[Constructor, ...] = child(convert=_tuple)
+    constructors: tuple[Constructor, ...] = child(convert=_numbered)

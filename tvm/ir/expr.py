@@ -51,11 +51,12 @@ class PrimExpr(BaseExpr):
 class RelayExpr(BaseExpr):
     """A graph-level expression. Type inference fills in ``checked_type``."""
 
-    __slots__ = ("_checked_type_",)
+    __slots__ = ("_checked_type_", "_virtual_device_")
     graph_node: ClassVar[bool] = True
 
     if TYPE_CHECKING:
         _checked_type_: ClassVar[Type | None]
+        _virtual_device_: ClassVar[Any]
 
     @property
     def checked_type(self) -> Any:
@@ -73,6 +74,11 @@ class RelayExpr(BaseExpr):
                 hint="run relay.transform.InferType() on the module and use its result",
             )
         return found
+
+    @property
+    def virtual_device_(self) -> Any:
+        """Where the value lives, as device planning or a program noted it, or None."""
+        return getattr(self, "_virtual_device_", None)
 
 
 class GlobalVar(RelayExpr):

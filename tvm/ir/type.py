@@ -88,6 +88,10 @@ class TypeVar(Type, key="relay.TypeVar"):
     __ne__ = object.__ne__
     __hash__ = object.__hash__
 
+    def __call__(self, *args: Type) -> TypeCall:
+        """This type applied to arguments."""
+        return TypeCall(self, args)
+
 
 class GlobalTypeVar(Type):
     """The name of an algebraic data type."""
@@ -98,6 +102,10 @@ class GlobalTypeVar(Type):
     __eq__ = object.__eq__
     __ne__ = object.__ne__
     __hash__ = object.__hash__
+
+    def __call__(self, *args: Type) -> TypeCall:
+        """This type applied to arguments."""
+        return TypeCall(self, args)
 
 
 class TupleType(Type):

@@ -5,7 +5,29 @@ from importlib import import_module as _import_module
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 
-from . import adt, analysis, base, dataflow_pattern, expr, expr_functor, function, scope_builder, ty
+from . import (
+    adt,
+    analysis,
+    base,
+    dataflow_pattern,
+    expr,
+    expr_functor,
+    function,
+    scope_builder,
+    ty,
+    type_functor,
+)
+from .adt import (
+    Clause,
+    Constructor,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    TypeData,
+)
 from .backend import vm as _vm
 from .backend.executor import Executor
 from .backend.runtime import Runtime
@@ -54,6 +76,7 @@ from .ty import (
     TypeVar,
     scalar_type,
 )
+from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
 
 # the operators' package has modules of these names too
 op = _import_module("tvm.relay.op")

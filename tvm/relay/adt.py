@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm.ir.adt import Constructor, TypeData
 from tvm.ir.expr import RelayExpr
 from tvm.ir.node import Node, child, leaf, reference
 from tvm.relay.expr import ExprWithOp, Var
@@ -37,7 +38,7 @@ class PatternVar(Pattern, key="relay.PatternVar"):
 class PatternConstructor(Pattern, key="relay.PatternConstructor"):
     """A value that the constructor built, its fields matched in turn."""
 
-    constructor: RelayExpr = reference()
+    constructor: Constructor = reference()
     patterns: tuple[Pattern, ...] = child(default=(), convert=_tuple)
 
     def bound_vars(self) -> list[Var]:
@@ -66,3 +67,16 @@ class Match(ExprWithOp, key="relay.Match"):
     data: RelayExpr
     clauses: tuple[Clause, ...] = child(convert=_tuple)
     complete: bool = leaf(default=True)
+
+
+__all__ = [
+    "Clause",
+    "Constructor",
+    "Match",
+    "Pattern",
+    "PatternConstructor",
+    "PatternTuple",
+    "PatternVar",
+    "PatternWildcard",
+    "TypeData",
+]

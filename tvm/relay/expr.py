@@ -18,6 +18,18 @@ from tvm.ir.node import binder, child, ignored, leaf
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.type import TensorType, TupleType, Type
+from tvm.relay.with_fields import (
+    CallWithFields,
+    ConstantWithFields,
+    IfWithFields,
+    LetWithFields,
+    RefCreateWithFields,
+    RefReadWithFields,
+    RefWriteWithFields,
+    TupleGetItemWithFields,
+    TupleWithFields,
+    VarWithFields,
+)
 from tvm.runtime.ndarray import NDArray
 from tvm.support.dtype import dtype as as_dtype
 
@@ -300,22 +312,32 @@ def is_scalar_constant(expr: RelayExpr) -> bool:
 
 __all__ = [
     "Call",
+    "CallWithFields",
     "Constant",
+    "ConstantWithFields",
     "Expr",
     "ExprWithOp",
     "GlobalVar",
     "If",
+    "IfWithFields",
     "Let",
+    "LetWithFields",
     "RefCreate",
+    "RefCreateWithFields",
     "RefRead",
+    "RefReadWithFields",
     "RefWrite",
+    "RefWriteWithFields",
     "RelayExpr",
     "TempExpr",
     "Tuple",
+    "TupleWithFields",
     "TupleGetItem",
+    "TupleGetItemWithFields",
     "TupleType",
     "TupleWrapper",
     "Var",
+    "VarWithFields",
     "const",
     "var",
 ]

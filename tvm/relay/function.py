@@ -10,6 +10,7 @@ from tvm.ir.function import BaseFunc
 from tvm.ir.node import binder, child, leaf
 from tvm.ir.type import FuncType, Type, TypeVar
 from tvm.relay.expr import Call, ExprWithOp, TupleWrapper, Var
+from tvm.relay.with_fields import FunctionWithFields
 
 
 def _body(body: RelayExpr | TupleWrapper) -> RelayExpr:
@@ -44,3 +45,6 @@ class Function(BaseFunc, ExprWithOp, key="relay.Function"):
 def is_primitive(func: RelayExpr) -> bool:
     """Whether `func` is a function that fusion made, to become one kernel."""
     return isinstance(func, Function) and bool(func.attrs.get("Primitive", 0))
+
+
+__all__ = ["Function", "FunctionWithFields", "is_primitive"]

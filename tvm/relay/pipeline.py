@@ -17,6 +17,7 @@ from tvm.relay.transform import (
     DeadCodeElimination,
     DynamicToStatic,
     EliminateCommonSubexpr,
+    EtaExpand,
     FoldConstant,
     FoldScaleAxis,
     FuseOps,
@@ -76,7 +77,9 @@ def vm_optimization(mod: IRModule) -> list[Pass]:
     passes = graph_passes()
     if has_references(mod):
         passes = [p for p in passes if p not in (ApplyFunctions(), ToGraphNormalForm())]
-    return [SymbolicShapes(), *passes, FuseOps(), SeparateOps(), InferType()]
+    # constructors that are passed on become functions, which have code
+    functions = EtaExpand(expand_constructor=True)
+    return [functions, SymbolicShapes(), *passes, FuseOps(), SeparateOps(), InferType()]
 
 
 def memory_passes() -> list[Pass]:

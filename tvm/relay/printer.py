@@ -16,14 +16,22 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tvm.ir.adt import TypeData
+from tvm.ir.adt import Constructor, TypeData
 from tvm.ir.attrs import Attrs, DictAttrs
 from tvm.ir.expr import BaseExpr, GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node
 from tvm.ir.op import Op
 from tvm.ir.serialize import save_json
-from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type, TypeCall
+from tvm.ir.type import (
+    FuncType,
+    IncompleteType,
+    RelayRefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+)
 from tvm.relay.adt import (
     Match,
     Pattern,
@@ -74,6 +82,8 @@ def type_text(ty: Type | None) -> str:
     if isinstance(ty, TypeCall):
         args = f"[{', '.join([type_text(a) for a in ty.args])}]" if ty.args else ""
         return type_text(ty.func) + args
+    if isinstance(ty, IncompleteType):
+        return "?"
     return getattr(ty, "name_hint", None) or type(ty).__name__
 
 
@@ -172,6 +182,8 @@ class Printer:
 
     def _compound(self, node: RelayExpr) -> list[str]:
         atom = self._atom
+        if type(node) is Call and isinstance(node.op, Constructor) and not node.op.inputs:
+            return [node.op.name_hint]
         if type(node) is Call:
             args = [atom(a) for a in node.args] + _attr_texts(node.attrs)
             return [f"{atom(node.op)}({', '.join(args)})"]

@@ -91,18 +91,11 @@ def rewrite_post_order(
 
 
 def substitute(expr: RelayExpr, binds: Mapping[Var, RelayExpr]) -> RelayExpr:
-    """Replace variables; where the replacement is a variable, in patterns too."""
+    """Replace variables, in patterns by variables."""
     if not binds:
         return expr
     replacement = {id(variable): value for variable, value in binds.items()}
-
-    def replace(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if type(new) is Match:
-            clauses = [Clause(_renamed(c.lhs, replacement), c.rhs) for c in new.clauses]
-            return new.replace(clauses=tuple(clauses))
-        return replacement.get(id(old), new)
-
-    return rewrite_post_order(expr, replace)
+    return rewrite_post_order(expr, lambda old, new: replacement.get(id(old), new))
 
 
 def applied(func: Function, args: Iterable[RelayExpr]) -> RelayExpr:
@@ -116,15 +109,6 @@ def applied(func: Function, args: Iterable[RelayExpr]) -> RelayExpr:
         binds[variable] = Var(variable.name_hint, annotation)
     binds.update(zip(func.params, args, strict=True))
     return substitute(func.body, binds)
-
-
-def _renamed(pattern: Pattern, names: Mapping[int, RelayExpr]) -> Pattern:
-    if isinstance(pattern, PatternVar):
-        name = names.get(id(pattern.var))
-        return PatternVar(name) if isinstance(name, Var) else pattern
-    if isinstance(pattern, (PatternConstructor, PatternTuple)):
-        return pattern.replace(patterns=tuple([_renamed(p, names) for p in pattern.patterns]))
-    return pattern
 
 
 def bind(expr: RelayExpr, binds: Mapping[Var, RelayExpr]) -> RelayExpr:
@@ -178,12 +162,33 @@ def _binders(node: RelayExpr) -> Iterable[Var]:
 
 
 def _match_operands(expr: Match) -> tuple[RelayExpr, ...]:
-    return (expr.data, *[clause.rhs for clause in expr.clauses])
+    parts: list[RelayExpr] = [expr.data]
+    for clause in expr.clauses:
+        parts += [*clause.lhs.bound_vars(), clause.rhs]
+    return tuple(parts)
 
 
 def _rebuild_match(expr: Match, new: list[RelayExpr]) -> RelayExpr:
-    clauses = [Clause(old.lhs, rhs) for old, rhs in zip(expr.clauses, new[1:], strict=True)]
-    return expr.replace(data=new[0], clauses=tuple(clauses))
+    data, *rest = new
+    clauses = []
+    for clause in expr.clauses:
+        old = clause.lhs.bound_vars()
+        variables, rest = rest[: len(old)], rest[len(old) :]
+        renamed = {id(a): b for a, b in zip(old, variables, strict=True) if a is not b}
+        clauses.append(Clause(_renamed(clause.lhs, renamed), rest[0]))
+        rest = rest[1:]
+    return expr.replace(data=data, clauses=tuple(clauses))
+
+
+def _renamed(pattern: Pattern, renamed: Mapping[int, RelayExpr]) -> Pattern:
+    """The pattern with other variables."""
+    if not renamed:
+        return pattern
+    if isinstance(pattern, PatternVar):
+        return PatternVar(renamed.get(id(pattern.var), pattern.var))  # type: ignore[arg-type]
+    if isinstance(pattern, (PatternConstructor, PatternTuple)):
+        return pattern.replace(patterns=tuple([_renamed(p, renamed) for p in pattern.patterns]))
+    return pattern
 
 
 _OPERANDS: dict[type, Callable[..., tuple[RelayExpr, ...]]] = {

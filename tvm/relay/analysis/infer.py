@@ -26,7 +26,14 @@ from tvm.ir.type import (
 )
 from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.analysis.argument_types import fill_argument_types
-from tvm.relay.analysis.unify import Binding, instantiate, join, unify
+from tvm.relay.analysis.unify import (
+    Binding,
+    fresh_variables,
+    instantiate,
+    is_incomplete,
+    join,
+    unify,
+)
 from tvm.relay.expr import (
     Call,
     Constant,
@@ -42,6 +49,7 @@ from tvm.relay.expr import (
 )
 from tvm.relay.function import Function
 from tvm.relay.printer import excerpt, type_text
+from tvm.relay.traverse import post_order
 
 # what a step needs first, or the type it found
 Step: TypeAlias = "Type | Sequence[RelayExpr]"
@@ -162,9 +170,10 @@ class TypeInferencer:
             declared = let.value.func_type_annotation()
         if declared is not None and known_type(let.var) is None:
             set_type(let.var, declared)
-        if known_type(let.value) is None:
+        if (found := known_type(let.value)) is None:
+            return self._bound_function(let) or [let.value]
+        if declared is None and self._learnt_result(let, found):
             return [let.value]
-        found = let.value.checked_type
         if declared is not None and not unify(declared, found, {}):
             raise self._error(
                 f"%{let.var.name_hint} is declared as {type_text(declared)}, "
@@ -174,6 +183,44 @@ class TypeInferencer:
         if known_type(let.var) is None:
             set_type(let.var, found)
         return known_type(let.body) or [let.body]
+
+    def _bound_function(self, let: Let) -> list[RelayExpr]:
+        """What must be known before a local function whose types are left out."""
+        func = let.value
+        if not isinstance(func, Function):
+            return []
+        if _without_types([func]):
+            call = next((n for n in post_order(let.body) if _calls(n, let.var)), None)
+            if call is None:
+                return []
+            if needed := _untyped(*call.args):
+                return needed
+            for param, arg in zip(func.params, call.args, strict=False):
+                if param.type_annotation is None:
+                    set_type(param, arg.checked_type)
+        if known_type(let.var) is None and func.ret_type is None:
+            arg_types = [p.type_annotation or known_type(p) for p in func.params]
+            set_type(let.var, FuncType(arg_types, IncompleteType(), func.type_params))
+        return []
+
+    def _learnt_result(self, let: Let, found: Type) -> bool:
+        """Whether a recursive function, inferred without its result, gave it, to begin again."""
+        assumed = known_type(let.var)
+        if not isinstance(assumed, FuncType) or not isinstance(found, FuncType):
+            return False
+        if not is_incomplete(assumed.ret_type) or is_incomplete(found.ret_type):
+            return False
+        set_type(let.var, found)
+        inside = post_order(let.value)
+        if not any(_calls(node, let.var) for node in inside):
+            return False
+        for node in inside:
+            if not isinstance(node, (Var, Constant, Op)):
+                node._checked_type_ = None
+        for node in inside:
+            if isinstance(node, Let) and node.var.type_annotation is None:
+                node.var._checked_type_ = None
+        return True
 
     def if_(self, branch: If) -> Step:
         if needed := _untyped(branch.cond, branch.true_branch, branch.false_branch):
@@ -211,6 +258,8 @@ class TypeInferencer:
 
     def call(self, call: Call) -> Step:
         op = call.op
+        if (lambdas := _without_types(call.args)) and not isinstance(op, Op):
+            return self._lambda_arguments(call, lambdas)
         if needed := _untyped(*call.args):
             derivable = [a for a in needed if isinstance(a, Var) and a.type_annotation is None]
             if len(derivable) < len(needed):
@@ -221,14 +270,35 @@ class TypeInferencer:
         if isinstance(op, Op):
             return self._operator_call(call, op)
         arg_types = [a.checked_type for a in call.args]
-        if isinstance(op, Function) and known_type(op) is None:
-            for param, ty in zip(op.params, arg_types, strict=False):
+        func = _called_function(op)
+        if func is not None and known_type(func) is None:
+            for param, ty in zip(func.params, arg_types, strict=False):
                 if param.type_annotation is None and known_type(param) is None:
                     set_type(param, ty)
-        callee = self._constructor_type(op) if isinstance(op, Constructor) else known_type(op)
-        if callee is None:
+        if (callee := known_type(op)) is None:
             return [op]
         return self._function_call(call, callee, arg_types)
+
+    def _lambda_arguments(self, call: Call, lambdas: list[Function]) -> Step:
+        """`map(fn (%x) { .. }, %list)`: the other arguments tell what the function takes."""
+        others = [a for a in call.args if not any(a is f for f in lambdas)]
+        if needed := _untyped(call.op, *others):
+            return needed
+        callee = call.op.checked_type
+        if not isinstance(callee, FuncType) or len(callee.arg_types) != len(call.args):
+            return self._function_call(call, callee, [IncompleteType()] * len(call.args))
+        callee, binding = fresh_variables(callee)
+        for expected, arg in zip(callee.arg_types, call.args, strict=True):
+            if (found := known_type(arg)) is not None:
+                unify(expected, found, binding)
+        first = lambdas[0]
+        expected = callee.arg_types[next(i for i, a in enumerate(call.args) if a is first)]
+        if isinstance(expected, FuncType):
+            for param, ty in zip(first.params, expected.arg_types, strict=False):
+                given = instantiate(ty, binding)
+                if known_type(param) is None and param.type_annotation is None:
+                    set_type(param, IncompleteType() if _is_open(given, binding) else given)
+        return [first]
 
     def _derive_arguments(self, call: Call) -> None:
         """Type variables that are arguments of a layer which knows their shapes."""
@@ -260,9 +330,9 @@ class TypeInferencer:
             raise self._error(
                 f"the function takes {len(callee.arg_types)} arguments, got {len(arg_types)}", call
             )
-        binding: Binding = {
-            id(p): t for p, t in zip(callee.type_params, call.type_args, strict=False)
-        }
+        callee, binding = fresh_variables(callee)
+        for parameter, given in zip(callee.type_params, call.type_args, strict=False):
+            binding[id(parameter)] = given
         for i, (expected, found) in enumerate(zip(callee.arg_types, arg_types, strict=True)):
             if not unify(expected, found, binding):
                 raise self._error(
@@ -270,8 +340,12 @@ class TypeInferencer:
                     call,
                 )
         for parameter in callee.type_params:
-            binding.setdefault(id(parameter), IncompleteType())  # only the use can tell it
+            if binding[id(parameter)] is None:
+                binding[id(parameter)] = IncompleteType()  # only the use can tell it
         return instantiate(callee.ret_type, binding)
+
+    def constructor(self, constructor: Constructor) -> Step:
+        return self._constructor_type(constructor)
 
     def _constructor_type(self, constructor: Constructor) -> FuncType:
         header = constructor.belong_to
@@ -325,8 +399,7 @@ class TypeInferencer:
             for inner, field in zip(pattern.patterns, ty.fields, strict=True):
                 self._bind_pattern(inner, field, match)
         elif isinstance(pattern, PatternConstructor):
-            built = self._constructor_type(pattern.constructor)
-            binding: Binding = {}
+            built, binding = fresh_variables(self._constructor_type(pattern.constructor))
             if not unify(built.ret_type, ty, binding):
                 raise self._error(f"the pattern does not fit {type_text(ty)}", match)
             for inner, field in zip(pattern.patterns, built.arg_types, strict=True):
@@ -335,6 +408,38 @@ class TypeInferencer:
     def temporary(self, temp: TempExpr) -> Step:
         realized = temp.realize()
         return known_type(realized) or [realized]
+
+
+def _without_types(exprs: Sequence[RelayExpr]) -> list[Function]:
+    """The functions among `exprs` that leave out a parameter's type."""
+    return [
+        e
+        for e in exprs
+        if isinstance(e, Function)
+        and known_type(e) is None
+        and any([p.type_annotation is None and known_type(p) is None for p in e.params])
+    ]
+
+
+def _called_function(op: RelayExpr) -> Function | None:
+    """The function that is called, if it stands here or is bound just before."""
+    bound: dict[int, RelayExpr] = {}
+    while isinstance(op, Let):
+        bound[id(op.var)] = op.value
+        op = op.body
+    op = bound.get(id(op), op)
+    return op if isinstance(op, Function) else None
+
+
+def _calls(node: RelayExpr, variable: Var) -> bool:
+    return isinstance(node, Call) and node.op is variable
+
+
+def _is_open(ty: Type, binding: Binding) -> bool:
+    """Whether the type has a variable that is not bound yet."""
+    if id(ty) in binding:
+        return True
+    return any([_is_open(part, binding) for part in ty.children() if isinstance(part, Type)])
 
 
 def _argument_notes(at: RelayExpr) -> list[str]:
@@ -356,6 +461,7 @@ _STEPS: dict[type, Callable[[TypeInferencer, RelayExpr], Step]] = {
     If: TypeInferencer.if_,
     Function: TypeInferencer.function,
     Call: TypeInferencer.call,
+    Constructor: TypeInferencer.constructor,
     RefCreate: TypeInferencer.ref_create,
     RefRead: TypeInferencer.ref_read,
     RefWrite: TypeInferencer.ref_write,

@@ -1,4 +1,8 @@
-"""Whether a value's type fits an expected type, binding type variables on the way."""
+"""Whether a value's type fits an expected type, binding type variables on the way.
+
+A binding has an entry for each variable that may be bound, None until it is. Other variables are
+those of the function around: they fit themselves alone.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +20,18 @@ from tvm.ir.type import (
 )
 from tvm.tir.expr import Any, IntImm
 
-Binding = dict[int, Type]
+Binding = dict[int, Type | None]
 
 
 def unify(expected: Type, found: Type, binding: Binding) -> bool:
     """Whether `found` fits `expected`; variables met for the first time are bound."""
     if expected is found:
         return True
-    if isinstance(expected, TypeVar) and id(expected) in binding:
-        return unify(binding[id(expected)], found, {})
-    if isinstance(expected, (TypeVar, IncompleteType)):
-        binding[id(expected)] = found
-        return True
-    if isinstance(found, IncompleteType):
+    if id(expected) in binding:
+        return _bind(expected, found, binding)
+    if id(found) in binding:
+        return _bind(found, expected, binding)
+    if isinstance(expected, IncompleteType) or isinstance(found, IncompleteType):
         return True
     if type(expected) is not type(found):
         return False
@@ -37,9 +40,7 @@ def unify(expected: Type, found: Type, binding: Binding) -> bool:
     if isinstance(expected, TupleType):
         return _all_fit(expected.fields, found.fields, binding)
     if isinstance(expected, FuncType):
-        return _all_fit(expected.arg_types, found.arg_types, binding) and unify(
-            expected.ret_type, found.ret_type, binding
-        )
+        return _functions_fit(expected, found, binding)
     if isinstance(expected, RelayRefType):
         return unify(expected.value, found.value, binding)
     if isinstance(expected, TypeCall):
@@ -47,12 +48,30 @@ def unify(expected: Type, found: Type, binding: Binding) -> bool:
     return structural_equal(expected, found)
 
 
+def _bind(variable: Type, ty: Type, binding: Binding) -> bool:
+    """Give a variable its value, or compare with the one that it has."""
+    while (known := binding.get(id(ty))) is not None:
+        ty = known
+    bound = binding[id(variable)]
+    if ty is variable:
+        return True
+    if bound is None:
+        binding[id(variable)] = ty
+        return True
+    if not unify(bound, ty, binding):
+        return False
+    if is_incomplete(bound):
+        binding[id(variable)] = join(instantiate(bound, binding), instantiate(ty, binding))
+    return True
+
+
 def instantiate(ty: Type, binding: Binding) -> Type:
     """`ty` with bound type variables replaced."""
     if not binding:
         return ty
     if isinstance(ty, TypeVar):
-        return binding.get(id(ty), ty)
+        value = binding.get(id(ty))
+        return ty if value is None or value is ty else instantiate(value, binding)
     if isinstance(ty, (TupleType, FuncType, RelayRefType, TypeCall)):
         return ty.map_children(_Instantiate(binding))
     return ty
@@ -68,6 +87,13 @@ class _Instantiate:
 
 def join(a: Type, b: Type) -> Type | None:
     """The least type that both fit: dimensions that differ become unknown; None if there is none."""
+    if isinstance(a, IncompleteType):
+        return b
+    if isinstance(b, IncompleteType):
+        return a
+    if isinstance(a, TypeCall) and isinstance(b, TypeCall):
+        args = _joined(a.args, b.args) if a.func is b.func else None
+        return None if args is None else TypeCall(a.func, args)
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         if a.dtype != b.dtype or len(a.shape) != len(b.shape):
             return None
@@ -76,11 +102,49 @@ def join(a: Type, b: Type) -> Type | None:
         dims = [x if _same_dim(x, y) else Any() for x, y in zip(a.shape, b.shape, strict=True)]
         return TensorType(tuple(dims), a.dtype)
     if isinstance(a, TupleType) and isinstance(b, TupleType):
-        if len(a.fields) != len(b.fields):
-            return None
-        fields = [join(x, y) for x, y in zip(a.fields, b.fields, strict=True)]
-        return None if any(f is None for f in fields) else TupleType(tuple(fields))
+        fields = _joined(a.fields, b.fields)
+        return None if fields is None else TupleType(fields)
     return a if unify(a, b, {}) else None
+
+
+def _joined(left: tuple[Type, ...], right: tuple[Type, ...]) -> tuple[Type, ...] | None:
+    if len(left) != len(right):
+        return None
+    found = [join(a, b) for a, b in zip(left, right, strict=True)]
+    known = tuple([ty for ty in found if ty is not None])
+    return known if len(known) == len(found) else None
+
+
+def is_incomplete(ty: Type) -> bool:
+    """Whether a part of the type is still to be found."""
+    if isinstance(ty, IncompleteType):
+        return True
+    if isinstance(ty, (TupleType, FuncType, RelayRefType, TypeCall)):
+        return any([is_incomplete(part) for part in ty.children() if isinstance(part, Type)])
+    return False
+
+
+def _functions_fit(expected: FuncType, found: FuncType, binding: Binding) -> bool:
+    if expected.type_params and len(expected.type_params) == len(found.type_params):
+        renamed = zip(found.type_params, expected.type_params, strict=True)
+        found = instantiate(found, {id(old): new for old, new in renamed})
+    elif found.type_params:  # a polymorphic function stands for one of its instances
+        found, variables = fresh_variables(found)
+        binding.update(variables)
+    return _all_fit(expected.arg_types, found.arg_types, binding) and unify(
+        expected.ret_type, found.ret_type, binding
+    )
+
+
+def fresh_variables(func: FuncType) -> tuple[FuncType, Binding]:
+    """The function with type parameters of its own, which the binding may bind."""
+    if not func.type_params:
+        return func, {}
+    params = [TypeVar(p.name_hint, p.kind) for p in func.type_params]
+    binding: Binding = {id(p): q for p, q in zip(func.type_params, params, strict=True)}
+    arg_types = tuple([instantiate(ty, binding) for ty in func.arg_types])
+    fresh = FuncType(arg_types, instantiate(func.ret_type, binding), tuple(params))
+    return fresh, {id(p): None for p in params}
 
 
 def _all_fit(expected: tuple[Type, ...], found: tuple[Type, ...], binding: Binding) -> bool:

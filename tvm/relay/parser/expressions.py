@@ -171,6 +171,8 @@ class ExprReader(TypeReader):
             if self.at("("):
                 self.take()
                 expr = self._call(expr, start)
+            elif isinstance(expr, Constructor) and not expr.inputs:
+                expr = Call(expr, (), span=self._span(start))
             elif self.token.kind == "item":
                 expr = TupleGetItem(expr, int(self.take().text[1:]), self._span(start))
             else:

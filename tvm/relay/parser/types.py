@@ -9,6 +9,7 @@ from tvm.ir.expr import BaseExpr
 from tvm.ir.type import (
     FuncType,
     GlobalTypeVar,
+    IncompleteType,
     RelayRefType,
     TensorType,
     TupleType,
@@ -61,11 +62,8 @@ class TypeReader(WordReader):
         return self._named(name)
 
     def known_type(self) -> Type:
-        """A type that is written out."""
-        start = self.token
-        if (ty := self.type_()) is None:
-            raise self.source.error("requires a type here, `_` cannot stand for it", start)
-        return ty
+        """A type within another one, where `?` and `_` stand for types to be found."""
+        return self.type_() or IncompleteType()
 
     def _function(self) -> Type:
         outer = dict(self.type_vars)

@@ -18,10 +18,13 @@ from .convert_layout import ConvertLayout
 from .dead_code import DeadCodeElimination
 from .defuse_ops import DefuseOps
 from .dynamic_to_static import DynamicToStatic
+from .eta_expand import EtaExpand
 from .fast_math import FastMath
+from .first_order_gradient import FirstOrderGradient
 from .fold_constant import FoldConstant, FoldConstantExpr
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .fuse_ops import FuseOps, SeparateOps
+from .gradient import gradient
 from .infer_type import InferType, InferTypeLocal
 from .inline import Inline, RemoveUnusedFunctions
 from .lambda_lift import LambdaLift

@@ -26,13 +26,11 @@ _ATOMS = (Var, GlobalVar, Op, Constant, Constructor)
 @relay_pass("ToGraphNormalForm", opt_level=0)
 def to_graph_normal_form(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Replace let-bound variables by their values."""
-    result = _inline_lets(func)
-    assert isinstance(result, Function)
-    return result
+    return inline_lets(func)
 
 
-def _inline_lets(func: RelayExpr) -> RelayExpr:
-    """Bottom up, a let's value before its variable and its body."""
+def inline_lets(func: Function) -> Function:
+    """The values of lets in place of their variables, a value before its variable and its body."""
     done: dict[int, RelayExpr] = {}
     stack: list[tuple[RelayExpr, int]] = [(func, 0)]
     while stack:
@@ -54,7 +52,9 @@ def _inline_lets(func: RelayExpr) -> RelayExpr:
             stack.extend([(n, 0) for n in reversed(below) if id(n) not in done])
             continue
         done[id(node)] = with_operands(node, [done[id(n)] for n in below]) if below else node
-    return done[id(func)]
+    result = done[id(func)]
+    assert isinstance(result, Function)
+    return result
 
 
 class _Binder:

@@ -21,7 +21,7 @@ from tvm.relay.op.shaping import (
     SQUEEZE,
     TRANSPOSE,
 )
-from tvm.relay.op.unary import CAST
+from tvm.relay.op.unary import CAST, ONES_LIKE, ZEROS_LIKE
 
 # they change the shape of their first argument and nothing else
 RESHAPES = (RESHAPE, RESHAPE_LIKE, REVERSE_RESHAPE, EXPAND_DIMS, SQUEEZE, BATCH_FLATTEN)
@@ -47,6 +47,7 @@ __all__ = [
     "LEAKY_RELU",
     "MAX_POOL2D",
     "MULTIPLY",
+    "ONES_LIKE",
     "RELU",
     "RESHAPE",
     "RESHAPES",
@@ -54,5 +55,6 @@ __all__ = [
     "SQUEEZE",
     "SUBTRACT",
     "TRANSPOSE",
+    "ZEROS_LIKE",
     "calls",
 ]
