@@ -9,7 +9,9 @@ import numpy as np
 from tvm import te, tir
 
 from . import tag
-from .utils import dims
+from .utils import dims, prod
+
+Parts = list[tuple[str, int]]
 
 
 def layout_transform(
@@ -22,15 +24,12 @@ def layout_transform(
     shape = _target_shape(dims(array.shape), source, target)
 
     def element(*i: Any) -> Any:
-        at = dict(zip([letter for letter, _ in target], i, strict=True))
-        blocks = {letter: size for letter, size in target if letter.islower()}
         whole: dict[str, Any] = {}
-        for letter in [c for c, _ in source if c.isupper()]:
-            index, small = at[letter], letter.lower()
-            if small in blocks:
-                index = index * blocks[small] + at[small]
-            whole[letter] = index
-        return array(*[_source_index(letter, size, source, whole) for letter, size in source])
+        # parts follow their axis, outer ones first
+        for (letter, size), index in sorted(zip(target, i, strict=True), key=lambda p: p[0][1] > 0):
+            axis = letter.upper()
+            whole[axis] = whole[axis] * size + index if size else index
+        return array(*[_source_index(position, source, whole) for position in range(len(source))])
 
     return te.compute(
         shape,
@@ -41,77 +40,64 @@ def layout_transform(
     )
 
 
-def _source_index(
-    letter: str, size: int, source: list[tuple[str, int]], whole: dict[str, Any]
-) -> Any:
-    if letter.islower():
-        return tir.indexmod(whole[letter.upper()], size)
-    blocks = dict(source)
-    block = blocks.get(letter.lower())
-    return whole[letter] if block is None else tir.indexdiv(whole[letter], block)
+def _source_index(position: int, source: Parts, whole: dict[str, Any]) -> Any:
+    letter, size = source[position]
+    inner = prod(_blocks(source[position + 1 :] if size else source, letter))
+    index = whole[letter.upper()]
+    index = index if inner == 1 else tir.indexdiv(index, inner)
+    return tir.indexmod(index, size) if size else index
 
 
-def _target_shape(
-    shape: tuple[Any, ...], source: list[tuple[str, int]], target: list[tuple[str, int]]
-) -> list[Any]:
+def _blocks(parts: Parts, axis: str) -> list[int]:
+    """The sizes of an axis's parts, outer ones first."""
+    return [size for letter, size in parts if letter == axis.lower()]
+
+
+def _target_shape(shape: tuple[Any, ...], source: Parts, target: Parts) -> list[Any]:
     extents: dict[str, Any] = {}
     for (letter, _), extent in zip(source, shape, strict=True):
         axis = letter.upper()
         extents[axis] = extents[axis] * extent if axis in extents else extent
-    blocks = dict(target)
     found = []
     for letter, size in target:
-        if letter.islower():
-            found.append(size)
-            continue
-        block = blocks.get(letter.lower(), 1)
-        found.append(extents[letter] if block == 1 else extents[letter] // block)
+        block = size or prod(_blocks(target, letter))
+        is_whole = not size and block == 1
+        found.append(size or (extents[letter] if is_whole else extents[letter] // block))
     return found
 
 
 def transform_array(array: np.ndarray, src_layout: str, dst_layout: str) -> np.ndarray:
     """The same on the host: split the blocks off, permute, merge."""
     source, target = layout_parts(src_layout), layout_parts(dst_layout)
-    extents: dict[str, int] = {}
-    for (letter, _), extent in zip(source, array.shape, strict=True):
-        extents[letter.upper()] = extents.get(letter.upper(), 1) * extent
     plain = _to_plain(array, source)
     axes = [letter for letter, _ in source if letter.isupper()]
-    blocks = {letter.upper(): size for letter, size in target if letter.islower()}
     split_shape: list[int] = []
-    positions: dict[str, int] = {}
-    for axis in axes:
-        size = blocks.get(axis)
-        if size is None:
-            positions[axis] = len(split_shape)
-            split_shape.append(extents[axis])
-            continue
-        positions[axis], positions[axis.lower()] = len(split_shape), len(split_shape) + 1
-        split_shape += [extents[axis] // size, size]
-    order = [positions[letter] for letter, _ in target]
+    places: dict[str, list[int]] = {}
+    for axis, extent in zip(axes, plain.shape, strict=True):
+        blocks = _blocks(target, axis)
+        places[axis] = [len(split_shape)]
+        places[axis.lower()] = [len(split_shape) + 1 + i for i in range(len(blocks))]
+        split_shape += [extent // prod(blocks), *blocks]
+    order = [places[letter].pop(0) for letter, _ in target]
     return np.ascontiguousarray(plain.reshape(split_shape).transpose(order))
 
 
-def _to_plain(array: np.ndarray, source: list[tuple[str, int]]) -> np.ndarray:
+def _to_plain(array: np.ndarray, source: Parts) -> np.ndarray:
     """Merge the blocks of every axis."""
     letters = [letter for letter, _ in source]
     order: list[int] = []
     shape: list[int] = []
-    for letter in letters:
-        if letter.islower():
-            continue
-        order.append(letters.index(letter))
-        extent = array.shape[order[-1]]
-        if letter.lower() in letters:
-            order.append(letters.index(letter.lower()))
-            extent *= array.shape[order[-1]]
-        shape.append(extent)
+    for axis in [letter for letter in letters if letter.isupper()]:
+        places = [i for i, c in enumerate(letters) if c == axis]
+        places += [i for i, c in enumerate(letters) if c == axis.lower()]
+        order += places
+        shape.append(prod([array.shape[i] for i in places]))
     return array.transpose(order).reshape(shape)
 
 
-def layout_parts(layout: str) -> list[tuple[str, int]]:
+def layout_parts(layout: str) -> Parts:
     """The dimensions of a layout as (letter, block size); 0 for the axes proper."""
-    found: list[tuple[str, int]] = []
+    found: Parts = []
     size = 0
     for char in layout:
         if char.isdigit():

@@ -16,6 +16,8 @@ from tvm.tir.expr import Call, IntImm, StringImm
 from .types import TYPES, quoted
 
 if TYPE_CHECKING:
+    from tvm.ir.expr import PrimExpr
+
     from .statements import FunctionWriter
 
 # the first part of a name after "llvm.", where it stands for a processor, and architectures that have it
@@ -51,6 +53,12 @@ _FEATURES = {
     "llvm.aarch64.neon.smmla": "i8mm",
     "llvm.aarch64.neon.ummla": "i8mm",
 }
+# factors of dot products: classic programs give words of several, bfloat16 is carried as i16
+_ELEMENTS = {
+    "llvm.x86.avx512.vpdpbusd": ("i8", 8),
+    "llvm.x86.avx512.vpdpwssd": ("i16", 16),
+    "llvm.x86.avx512bf16.dpbf16ps": ("bfloat", 16),
+}
 
 
 def llvm_intrinsic(w: FunctionWriter, call: Call) -> str:
@@ -62,13 +70,26 @@ def llvm_intrinsic(w: FunctionWriter, call: Call) -> str:
     if rest and isinstance(rest[0], IntImm) and rest[0].dtype == "uint32":
         if rest[0].value <= len(rest) - 1:
             rest = rest[1:]
-    arguments = ", ".join([f"{TYPES[a.dtype].text} {w.visit(a)}" for a in rest])
+    arguments = ", ".join([_argument(w, name, i, a) for i, a in enumerate(rest)])
     result = TYPES[call.dtype].text
     text = f"call {result} @{quoted(name)}({arguments})"
     if result == "void":
         w.code.do(text)
         return "0"
     return w.code.value(text)
+
+
+def _argument(w: FunctionWriter, name: str, position: int, value: PrimExpr) -> str:
+    """The value with its type, as the elements that this LLVM wants."""
+    have, text = TYPES[value.dtype], w.visit(value)
+    prefix = next((p for p in _ELEMENTS if name.startswith(p)), None)
+    if prefix is None or position == 0:
+        return f"{have.text} {text}"
+    element, bits = _ELEMENTS[prefix]
+    wanted = f"<{have.bits * have.lanes // bits} x {element}>"
+    if wanted == have.text:
+        return f"{have.text} {text}"
+    return f"{wanted} {w.code.pure(f'bitcast {have.text} {text} to {wanted}')}"
 
 
 def _name_of_number(number: object, call: Call) -> str:

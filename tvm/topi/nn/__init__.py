@@ -26,6 +26,7 @@ from .conv2d.compute import (
     group_conv2d_nhwc,
     unpack_NCHWc_to_nchw,
 )
+from .conv2d.dot import conv2d_NCHWc_int8
 from .conv2d.gradient import conv2d_backward_weight
 from .conv2d.winograd import (
     conv2d_winograd_nchw_without_weight_transform,
@@ -44,6 +45,7 @@ from .conv2d_transpose.compute import (
 from .correlation import correlation_extents, correlation_nchw
 from .deformable_conv2d import deformable_conv2d_nchw, deformable_conv2d_nhwc
 from .dense.compute import dense, dense_pack, matmul
+from .dense.dot import dense_dot
 from .depthwise_conv2d.compute import (
     depthwise_conv2d_nchw,
     depthwise_conv2d_NCHWc,
@@ -152,6 +154,7 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv2d_NCHWc",
+    "conv2d_NCHWc_int8",
     "conv2d_hwcn",
     "conv2d_nchw",
     "conv2d_nhwc",
@@ -159,6 +162,7 @@ __all__ = [
     "conv2d_winograd_nchw_without_weight_transform",
     "conv2d_winograd_weight_transform",
     "dense",
+    "dense_dot",
     "dense_pack",
     "depthwise_conv2d_NCHWc",
     "depthwise_conv2d_nchw",

@@ -4,16 +4,18 @@ from ..nn.batch_matmul.x86 import schedule_batch_matmul
 from ..nn.depthwise_conv2d.x86 import schedule_depthwise_conv2d_NCHWc
 from ..nn.pooling.x86 import schedule_adaptive_pool, schedule_pool
 from ..nn.softmax.x86 import schedule_layer_norm, schedule_softmax
-from . import conv2d, dense
+from . import conv2d, dense, tensor_intrin
 from .conv2d import (
     schedule_conv2d,
     schedule_conv2d_nchw,
     schedule_conv2d_NCHWc,
+    schedule_conv2d_NCHWc_int8,
     schedule_conv2d_NCHWc_winograd,
     schedule_conv2d_nhwc,
 )
 from .dense import (
     matmul_pack,
+    schedule_dense_dot,
     schedule_dense_nopack,
     schedule_dense_pack,
     schedule_matmul_pack,
@@ -38,9 +40,11 @@ __all__ = [
     "schedule_concatenate",
     "schedule_conv2d",
     "schedule_conv2d_NCHWc",
+    "schedule_conv2d_NCHWc_int8",
     "schedule_conv2d_NCHWc_winograd",
     "schedule_conv2d_nchw",
     "schedule_conv2d_nhwc",
+    "schedule_dense_dot",
     "schedule_dense_nopack",
     "schedule_dense_pack",
     "schedule_depthwise_conv2d_NCHWc",
@@ -53,4 +57,5 @@ __all__ = [
     "schedule_steps",
     "schedule_reduce",
     "schedule_softmax",
+    "tensor_intrin",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..nn.conv2d.dot_x86 import dot_blocks, dot_group, schedule_conv2d_NCHWc_int8
 from ..nn.conv2d.winograd_x86 import (
     WinogradConfig,
     WinogradShape,
@@ -29,8 +30,11 @@ __all__ = [
     "choose_conv2d",
     "choose_winograd",
     "conv2d_NCHWc_winograd",
+    "dot_blocks",
+    "dot_group",
     "schedule_conv2d",
     "schedule_conv2d_NCHWc",
+    "schedule_conv2d_NCHWc_int8",
     "schedule_conv2d_NCHWc_winograd",
     "schedule_conv2d_nchw",
     "schedule_conv2d_nhwc",

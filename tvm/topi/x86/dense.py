@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..nn.dense.dot_x86 import dense_dot_block, schedule_dense_dot
 from ..nn.dense.x86 import (
     MatmulConfig,
     choose_matmul,
@@ -21,8 +22,10 @@ __all__ = [
     "PackedMatmulConfig",
     "choose_matmul",
     "choose_matmul_pack",
+    "dense_dot_block",
     "matmul_pack",
     "packed_columns",
+    "schedule_dense_dot",
     "schedule_dense_nopack",
     "schedule_dense_pack",
     "schedule_matmul_pack",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, Constant
+from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
 from ..attributes import as_int, padding_pairs, spread
@@ -28,6 +29,7 @@ from ..types import (
     show,
     tensor,
 )
+from .activation import PAD
 from .winograd import WEIGHT_LAYOUT as WINOGRAD_WEIGHT_LAYOUT
 from .winograd import (
     contrib_conv2d_winograd_weight_transform,
@@ -177,7 +179,10 @@ def _alter_conv2d(
     if not is_known(*shapes[0][1:], *shapes[1]):
         return None
     channels, out_channels = shapes[0][1], shapes[1][0]
-    blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, arg_types[0].dtype, target)
+    if attrs.groups == 1 and (grouped := _by_dot_products(call, arg_types, target)) is not None:
+        return grouped
+    # vectors are of sums: neighbours that compute in other types have the same blocks
+    blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, out_type.dtype, target)  # type: ignore[attr-defined]
     inner, outer = blocks
     if attrs.groups == 1:
         weight_layout = f"OIHW{inner}i{outer}o"
@@ -196,6 +201,33 @@ def _alter_conv2d(
     data = layout_transform(call.args[0], "NCHW", altered.data_layout)
     weight = layout_transform(call.args[1], "OIHW", weight_layout)
     return layout_transform(Call(op, (data, weight), altered), altered.out_layout, "NCHW")
+
+
+def _by_dot_products(call: Call, arg_types: Sequence[Type], target: Target) -> RelayExpr | None:
+    """A convolution of narrow numbers, with channels in the groups of the processor's instruction."""
+    attrs, (data, weight) = call.attrs, call.args
+    dtypes = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
+    out_channels, channels = shape_of_type(arg_types[1])[:2]
+    group = topi.x86.conv2d.dot_group(*dtypes, target)
+    if missing := -channels % group:  # type: ignore[operator]
+        # channels of zeros fill the last group
+        data, weight = [
+            PAD(x, const(0, dtype), pad_width=((0, 0), (0, missing), (0, 0), (0, 0)))
+            for x, dtype in zip(call.args, dtypes, strict=True)
+        ]
+    blocks = topi.x86.conv2d.dot_blocks(channels + missing, out_channels, *dtypes, target)  # type: ignore[operator, arg-type]
+    if blocks is None:
+        return None
+    inner, outer, group = blocks
+    altered = attrs.replace(
+        data_layout=f"NCHW{inner}c",
+        kernel_layout=f"OIHW{inner // group}i{outer}o{group}i",
+        out_layout=f"NCHW{outer}c",
+    )
+    data = layout_transform(data, "NCHW", altered.data_layout)
+    weight = layout_transform(weight, "OIHW", altered.kernel_layout)
+    out = Call(CONTRIB_CONV2D_NCHWC, (data, weight), altered)
+    return layout_transform(out, altered.out_layout, "NCHW")
 
 
 def _winograd_tile(
@@ -272,25 +304,46 @@ CONV2D = define_op(
     infer_layout=_own_layouts,
     precision=Precision.ALWAYS,
 )
+
+
+def _has_groups(attrs: Conv2DAttrs) -> bool:
+    """Whether the kernel's input channels come in groups, as in OIHW4i16o4i."""
+    return attrs.kernel_layout.count("i") == 2
+
+
+def _blocked_conv(
+    attrs: Conv2DAttrs, inputs: Sequence[te.Tensor], out_type: Type
+) -> list[te.Tensor]:
+    conv = topi.nn.conv2d_NCHWc
+    if _has_groups(attrs):
+        conv = partial(topi.nn.conv2d_NCHWc_int8, n_elems=topi.utils.dims(inputs[1].shape)[-1])
+    layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
+    steps = (attrs.strides, attrs.padding, attrs.dilation)
+    return [conv(*inputs, *steps, *layouts, out_type.dtype)]  # type: ignore[attr-defined]
+
+
+def _schedule_blocked_conv(
+    attrs: Conv2DAttrs, outs: Sequence[te.Tensor], target: Target
+) -> te.Schedule:
+    if _has_groups(attrs):
+        return topi.x86.schedule_conv2d_NCHWc_int8(outs)
+    return topi.x86.schedule_conv2d_NCHWc(outs)
+
+
 CONTRIB_CONV2D_NCHWC = define_op(
     "nn.contrib_conv2d_NCHWc",
     Conv2DAttrs,
     inputs=("data", "kernel"),
     infer_type=conv_type("nn.contrib_conv2d_NCHWc", "HW"),
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.conv2d_NCHWc(
-            *inputs, attrs.strides, attrs.padding, attrs.dilation,
-            attrs.data_layout, attrs.out_layout or attrs.data_layout, out_type.dtype,
-        )
-    ],
+    compute=_blocked_conv,
     schedules={
         "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_conv2d_NCHWc(outs),
+        "cpu": _schedule_blocked_conv,
     },
     infer_layout=_own_layouts,
     precision=Precision.ALWAYS,
-)  # fmt: skip
+)
 CONTRIB_DEPTHWISE_CONV2D_NCHWC = define_op(
     "nn.contrib_depthwise_conv2d_NCHWc",
     Conv2DAttrs,

@@ -128,26 +128,38 @@ def _alter_dense(
     rows = data[-2] if isinstance(data[-2], int) else 128
     units, inner = shape
     dtype = out_type.dtype  # type: ignore[attr-defined]
-    block = topi.x86.dense.packed_columns(rows, units, inner, dtype, target)
-    if block is not None:
-        return _packed(call, call.args[1], block, call.attrs.units)
+    factors = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
+    layout = _weight_layout(rows, units, inner, factors, dtype, target)
+    if layout is not None:
+        return _packed(call, call.args[1], layout, call.attrs.units)
     out = shape_of_type(out_type)
     weight = call.args[1]
     if not isinstance(weight, Constant) or not all(isinstance(d, int) for d in out) or units < 64:
         return None
     # rows of zeros fill the last vectors of a constant weight; the output is cut
     wide = -(-units // 64) * 64
-    block = topi.x86.dense.packed_columns(rows, wide, inner, dtype, target)
-    if block is None:
+    layout = _weight_layout(rows, wide, inner, factors, dtype, target)
+    if layout is None:
         return None
     zero = const(0, dtype=weight.data.dtype)
     padded = PAD(weight, zero, pad_width=((0, wide - units), (0, 0)))
-    product = _packed(call, padded, block, wide)
+    product = _packed(call, padded, layout, wide)
     return STRIDED_SLICE(product, begin=(0,) * len(out), end=out)
 
 
-def _packed(call: Call, weight: RelayExpr, block: int, units: int | None) -> RelayExpr:
-    attrs = DensePackAttrs(units=units, out_dtype=call.attrs.out_dtype, weight_layout=f"NC{block}n")
+def _weight_layout(
+    rows: int, units: int, inner: int, factors: Sequence[str], dtype: str, target: Target
+) -> str | None:
+    """The weight in blocks, and in groups where the processor has dot products for the factors."""
+    if topi.x86.conv2d.dot_group(*factors, target) > 1:
+        found = topi.x86.dense.dense_dot_block(rows, units, inner, *factors, target)
+        return None if found is None else f"NC{found[0]}n{found[1]}c"
+    block = topi.x86.dense.packed_columns(rows, units, inner, dtype, target)
+    return None if block is None else f"NC{block}n"
+
+
+def _packed(call: Call, weight: RelayExpr, layout: str, units: int | None) -> RelayExpr:
+    attrs = DensePackAttrs(units=units, out_dtype=call.attrs.out_dtype, weight_layout=layout)
     packed = layout_transform(weight, "NC", attrs.weight_layout)
     return Call(CONTRIB_DENSE_PACK, (call.args[0], packed), attrs)
 
@@ -207,16 +219,27 @@ def _dense_pack_type(attrs: DensePackAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor((*shape[:-1], have["N"]), attrs.out_dtype or data.dtype)
 
 
+def _has_groups(attrs: DensePackAttrs) -> bool:
+    """Whether the weight's inner dimension comes in groups, as in NC64n4c."""
+    return "c" in attrs.weight_layout
+
+
 CONTRIB_DENSE_PACK = define_op(
     "nn.contrib_dense_pack",
     DensePackAttrs,
     inputs=("data", "weight"),
     infer_type=_dense_pack_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [topi.nn.dense_pack(*inputs, None, out_type.dtype)],
+    compute=lambda attrs, inputs, out_type: [
+        (topi.nn.dense_dot if _has_groups(attrs) else topi.nn.dense_pack)(
+            *inputs, None, out_type.dtype
+        )
+    ],
     schedules={
         "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_dense_pack(outs),
+        "cpu": lambda attrs, outs, target: (
+            topi.x86.schedule_dense_dot if _has_groups(attrs) else topi.x86.schedule_dense_pack
+        )(outs),
     },
     precision=Precision.ALWAYS,
 )

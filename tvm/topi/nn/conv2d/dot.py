@@ -1,0 +1,74 @@
+"""Convolution of narrow numbers, channels in blocks and in groups for dot-product instructions.
+
+out[n, oco, y, x, oci] = sum over ico, ky, kx, group, k of
+    data[n, ico, y * s + ky, x * s + kx, group * 4 + k] * weight[oco, ico, ky, kx, group, oci, k]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te
+
+from ...utils import dims
+from ..utils import get_pad_tuple_generic
+from .compute import _padded, _spread, block_size
+
+
+def conv2d_NCHWc_int8(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str,
+    out_layout: str,
+    out_dtype: str | None = "int32",
+    n_elems: int = 4,
+) -> te.Tensor:
+    """Convolution with channels in blocks, and the kernel's in groups.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        (n, ic chunk, h, w, ic block)
+    kernel : te.Tensor
+        (oc chunk, ic chunk, kh, kw, ic block / n_elems, oc block, n_elems)
+    layout, out_layout : str
+        Such as "NCHW16c".
+    out_dtype : str, optional
+        The dtype of the sums.
+    n_elems : int
+        Neighbouring input channels that one instruction takes.
+    """
+    n, ic_chunk, height, width, ic_block = dims(data.shape)
+    oc_chunk, kernel_ic, kh, kw, groups, oc_block, size = dims(kernel.shape)
+    fits = kernel_ic == ic_chunk and groups * size == ic_block and size == n_elems
+    if not fits or block_size(out_layout) not in (0, oc_block):
+        raise ValueError(f"conv2d_NCHWc_int8: kernel {dims(kernel.shape)} does not fit {layout}")
+    sh, sw = _spread(stride, 2)
+    dh, dw = _spread(dilation, 2)
+    pads = get_pad_tuple_generic(padding, (kh, kw))
+    oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
+    ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
+    source = _padded(data, "NCHWc", "HW", pads)
+    ico = te.reduce_axis((0, ic_chunk), name="ic_outer")
+    ky = te.reduce_axis((0, kh), name="kh")
+    kx = te.reduce_axis((0, kw), name="kw")
+    group = te.reduce_axis((0, groups), name="ic_group")
+    k = te.reduce_axis((0, size), name="ic_inner")
+    dtype = out_dtype or data.dtype
+
+    def element(b: Any, oco: Any, y: Any, x: Any, oci: Any) -> Any:
+        channel = group.var * size + k.var
+        value = source(b, ico.var, y * sh + ky.var * dh, x * sw + kx.var * dw, channel)
+        weight = kernel(oco, ico.var, ky.var, kx.var, group.var, oci, k.var)
+        return te.sum(value.astype(dtype) * weight.astype(dtype), axis=[ico, ky, kx, group, k])
+
+    return te.compute(
+        (n, oc_chunk, oh, ow, oc_block),
+        element,
+        name="conv2d_NCHWc_int8",
+        tag="conv2d_NCHWc_int8",
+        attrs={"stride": (sh, sw), "dilation": (dh, dw)},
+    )

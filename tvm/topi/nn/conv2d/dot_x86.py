@@ -1,0 +1,138 @@
+"""Convolution of narrow numbers on x86: sums in registers, several products an instruction.
+
+for n.oco.y in parallel(...):                    # a pair of channel blocks, one output row
+    for xo in range(ow / 14):
+        acc[2][14][0:16] = 0
+        for ico, ky, kx, group:                  # four input channels, one place of the window
+            for x in unrolled(14), j in unrolled(2):
+                acc[j][x] = vpdpbusd(acc[j][x], broadcast(data[x * s + kx, group]), weight[j])
+        out[...] = epilogue(acc)                 # scale, bias, activation, residual, rounding
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, tir
+from tvm.target import Target
+from tvm.target.cpu import CpuInfo
+
+from ...generic.schedules import as_outputs
+from ...utils import dims, operations_above, prod
+from ...x86.common import fuse_and_parallel, processor
+from ...x86.dot_product import DotProduct, dot_product_intrin, find_dot_product, instruction_of
+from .x86 import (
+    Conv2dConfig,
+    channel_block,
+    choose_conv2d,
+    inline_around,
+    prefetch_weights,
+    row_parts,
+    schedule_padding,
+    vectorize_block,
+)
+
+
+def dot_blocks(
+    channels: int, out_channels: int, data: str, weight: str, target: Target | None = None
+) -> tuple[int, int, int] | None:
+    """Block sizes of input and output channels and the size of a group.
+
+    None where the processor has no instruction for these dtypes, or the channels do not fill it.
+    """
+    info = processor(target)
+    outer = channel_block(out_channels, info.vector_bits // 32)
+    dot = find_dot_product(data, weight, info, outer)
+    if dot is None:
+        return None
+    inner = channel_block(channels, info.vector_bits // 32)
+    return (inner, outer, dot.group) if inner % dot.group == 0 else None
+
+
+def dot_group(data: str, weight: str, target: Target | None = None) -> int:
+    """Neighbouring channels that one instruction takes; 1 without one."""
+    dot = find_dot_product(data, weight, processor(target), 16)
+    return 1 if dot is None else dot.group
+
+
+def schedule_conv2d_NCHWc_int8(
+    outs: te.Tensor | Sequence[te.Tensor], config: Conv2dConfig | None = None
+) -> te.Schedule:
+    """Schedule a convolution with channels in groups, and what is fused behind it.
+
+    Parameters
+    ----------
+    outs : te.Tensor or sequence of te.Tensor
+        The output.
+    config : Conv2dConfig, optional
+        The tile; chosen for the processor by default.
+    """
+    output = as_outputs(outs)[0]
+    s = te.create_schedule([x.op for x in as_outputs(outs)])
+    ops = operations_above(output.op)
+    anchor = next(op for op in ops if op.tag == "conv2d_NCHWc_int8")
+    conv = anchor.output(0)
+    info = processor()
+    inline_around(s, ops, anchor, output)
+    _, oc_chunk, rows, columns, block = dims(conv.shape)
+    if dims(output.shape) != dims(conv.shape):
+        return s
+    vectors = max(block * 32 // info.vector_bits, 1)
+    # a step takes a word of the data, as a step in float32 does
+    inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis[:-1]])
+    tile = config or choose_conv2d(oc_chunk, rows, columns, vectors, inner, info)
+    parts = row_parts(anchor, rows // tile.rows, info)
+    schedule_padding(s, anchor.input_tensors[0], None, parts > 0)
+    acc = s.cache_write(conv, "local") if output.op is anchor else conv
+    s[acc].set_scope("local")
+    final = s.outputs[0].output(0) if output.op is anchor else output
+    place = _schedule_output(s, final, tile, parts, info)
+    s[acc].compute_at(s[final], place)
+    _schedule_sums(s, acc, instruction_of(anchor, info), info)
+    return s
+
+
+def _schedule_output(
+    s: te.Schedule, final: te.Tensor, tile: Conv2dConfig, parts: int, info: CpuInfo
+) -> tir.IterVar:
+    """Tile the output; returns the loop inside which a tile is summed."""
+    batch, co, y, x, ci = s[final].op.axis
+    co_outer, co_inner = s[final].split(co, factor=tile.channel_blocks)
+    x_outer, x_inner = s[final].split(x, factor=tile.columns)
+    y_outer, y_inner = s[final].split(y, factor=tile.rows)
+    shared = [batch, co_outer, y_outer]
+    if parts:
+        part, y_outer = s[final].split(y_outer, nparts=parts)
+        shared = [batch, part, co_outer, y_outer]
+    s[final].reorder(*shared, x_outer, y_inner, co_inner, x_inner, ci)
+    fuse_and_parallel(s, final, shared[:2] if parts else shared, 1 << 30)
+    for axis in (y_inner, co_inner, x_inner):
+        s[final].unroll(axis)
+    vectorize_words(s, final, ci, info)
+    return x_outer
+
+
+def vectorize_words(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, info: CpuInfo) -> None:
+    """A block of numbers as vectors of as many as there are sums in a register."""
+    lanes, block = info.vector_bits // 32, dims(stage.shape)[-1]
+    if block > lanes and block % lanes == 0:
+        outer, axis = s[stage].split(axis, factor=lanes)
+        s[stage].unroll(outer)
+    if block > 1:
+        s[stage].vectorize(axis)
+
+
+def _schedule_sums(s: te.Schedule, acc: te.Tensor, dot: DotProduct | None, info: CpuInfo) -> None:
+    _, co, y, x, ci = s[acc].op.axis
+    ico, ky, kx, group, k = s[acc].op.reduce_axis
+    s[acc].reorder(ico, ky, kx, group, y, x, co, ci, k)
+    for axis in (y, x, co):
+        s[acc].unroll(axis)
+    prefetch_weights(s, acc, group, info)
+    if dot is None:
+        s[acc].reorder(k, ci)
+        vectorize_block(s, acc, ci, info)
+        return
+    vectors, lane = s[acc].split(ci, factor=dot.lanes)
+    s[acc].unroll(vectors)
+    s[acc].tensorize(lane, dot_product_intrin(dot))

@@ -1,0 +1,102 @@
+"""Instructions that add the products of several narrow numbers to a wide sum.
+
+    for lane in range(16):                       ->    sums = vpdpbusd(sums, broadcast(x), w)
+        for k in range(4):
+            sums[lane] += int32(x[k]) * int32(w[lane, k])
+
+A vector of weights holds the group of every lane side by side; the group of the data is one word,
+repeated in all lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from tvm import te, tir
+from tvm.target.cpu import CpuInfo
+
+from ..utils import dims
+
+VNNI = "llvm.x86.avx512.vpdpbusd."
+BF16 = "llvm.x86.avx512bf16.dpbf16ps."
+
+
+@dataclass(frozen=True, slots=True)
+class DotProduct:
+    """One instruction: `lanes` sums, and `group` products added to each."""
+
+    data: str
+    weight: str
+    sums: str
+    group: int
+    lanes: int
+    name: str  # LLVM's
+
+
+def find_dot_product(data: str, weight: str, info: CpuInfo, columns: int) -> DotProduct | None:
+    """The processor's widest instruction for factors of these dtypes whose lanes divide a number."""
+    if info.arch != "x86_64" or info.vector_bits not in (256, 512):
+        return None
+    most = info.vector_bits // 32
+    lanes = next((n for n in (16, 8, 4) if n <= most and columns % n == 0), 0)
+    if lanes and (data, weight) == ("uint8", "int8") and info.has_vnni:
+        return DotProduct(data, weight, "int32", 4, lanes, f"{VNNI}{32 * lanes}")
+    if lanes and (data, weight) == ("bfloat16", "bfloat16") and info.has_bf16:
+        return DotProduct(data, weight, "float32", 2, lanes, f"{BF16}{32 * lanes}")
+    return None
+
+
+def instruction_of(product: te.tensor.Operation, info: CpuInfo) -> DotProduct | None:
+    """The instruction for a product whose weight ends in lanes and groups, if there is one."""
+    data, weight = product.input_tensors
+    *_, block, group = dims(weight.shape)
+    dot = find_dot_product(data.dtype, weight.dtype, info, block)
+    if dot is None or dot.group != group:
+        return None
+    return dot if dot.sums == product.output(0).dtype else None
+
+
+def dot_product_intrin(dot: DotProduct, scope: str = "local") -> te.tensor_intrin.TensorIntrin:
+    """The instruction as what a loop over lanes and groups becomes.
+
+    Parameters
+    ----------
+    dot : DotProduct
+        The instruction.
+    scope : str
+        Where the sums are.
+    """
+    data = te.placeholder((dot.group,), dtype=dot.data, name="data")
+    weight = te.placeholder((dot.lanes, dot.group), dtype=dot.weight, name="weight")
+    k = te.reduce_axis((0, dot.group), name="k")
+    sums = te.compute(
+        (dot.lanes,),
+        lambda i: te.sum(data[k].astype(dot.sums) * weight[i, k].astype(dot.sums), axis=k),
+        name="sums",
+    )
+    declare: Callable[..., tir.Buffer] = partial(tir.decl_buffer, offset_factor=1)
+    buffers = {
+        data: declare(data.shape, dot.data, "data", strides=[1]),
+        weight: declare(weight.shape, dot.weight, "weight", strides=[dot.group, 1]),
+        sums: declare(sums.shape, dot.sums, "sums", strides=[1], scope=scope),
+    }
+    return te.decl_tensor_intrin(sums.op, partial(_statements, dot), "dot_product", buffers)
+
+
+def _statements(
+    dot: DotProduct, ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]
+) -> tuple[tir.Stmt, tir.Stmt, tir.Stmt]:
+    out, vector = outs[0], f"{dot.sums}x{dot.lanes}"
+    word = tir.reinterpret("int32", ins[0].vload([0], f"{dot.data}x{dot.group}"))
+    factors = f"{dot.data}x{dot.lanes * dot.group}"
+    x = tir.reinterpret(factors, tir.Broadcast(word, dot.lanes))
+    w = ins[1].vload([0, 0], f"{dot.weight}x{dot.lanes * dot.group}")
+    zeros = tir.const(0, vector)
+
+    def added(sums: tir.PrimExpr) -> tir.Stmt:
+        call = tir.call_llvm_pure_intrin(vector, dot.name, tir.const(3, "uint32"), sums, x, w)
+        return out.vstore([0], call)
+
+    return added(zeros), out.vstore([0], zeros), added(out.vload([0], vector))
