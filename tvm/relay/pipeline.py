@@ -20,6 +20,7 @@ from tvm.relay.transform import (
     EtaExpand,
     FoldConstant,
     FoldScaleAxis,
+    FuseAttention,
     FuseOps,
     InferType,
     Inline,
@@ -79,7 +80,7 @@ def vm_optimization(mod: IRModule) -> list[Pass]:
         passes = [p for p in passes if p not in (ApplyFunctions(), ToGraphNormalForm())]
     # constructors that are passed on become functions, which have code
     functions = EtaExpand(expand_constructor=True)
-    return [functions, SymbolicShapes(), *passes, FuseOps(), SeparateOps(), InferType()]
+    return [functions, SymbolicShapes(), *passes, *fusion_passes()]
 
 
 def memory_passes() -> list[Pass]:
@@ -108,6 +109,11 @@ def optimization() -> Sequential:
     return Sequential(graph_passes(), name="relay.optimize")
 
 
-def fusion() -> Sequential:
+def fusion_passes() -> list[Pass]:
     """Passes from operators to kernels."""
-    return Sequential([FuseOps(), SeparateOps(), InferType()], name="relay.fuse")
+    return [FuseAttention(), FuseOps(), SeparateOps(), InferType()]
+
+
+def fusion() -> Sequential:
+    """All passes from operators to kernels."""
+    return Sequential(fusion_passes(), name="relay.fuse")

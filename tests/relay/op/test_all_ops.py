@@ -42,6 +42,7 @@ THROUGH_OTHERS = {
     "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc", "nn.contrib_dense_pack",
     "nn.contrib_conv2d_winograd_without_weight_transform",
     "nn.contrib_conv2d_winograd_weight_transform",
+    "nn.contrib_attention",  # through FuseAttention
     "argwhere", "sparse_fill_empty_rows",  # their shapes depend on data: test_data_shapes.py
     "contrib.packed_call",  # calls what others registered: test_foreign.py
 }  # fmt: skip

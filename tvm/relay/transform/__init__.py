@@ -23,6 +23,7 @@ from .fast_math import FastMath
 from .first_order_gradient import FirstOrderGradient
 from .fold_constant import FoldConstant, FoldConstantExpr
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
+from .fuse_attention import FuseAttention
 from .fuse_ops import FuseOps, SeparateOps
 from .gradient import gradient
 from .infer_type import InferType, InferTypeLocal

@@ -1,6 +1,7 @@
 """Neural-network operators."""
 
 from ..shaping import flatten
+from .attention.compute import attention
 from .batch_matmul.compute import batch_matmul
 from .bitserial import (
     binarize_pack,
@@ -94,6 +95,7 @@ from .utils import (
 )
 
 __all__ = [
+    "attention",
     "depthwise_conv2d_backward_input_nhwc",
     "depthwise_conv2d_backward_weight_nhwc",
     "lstm",

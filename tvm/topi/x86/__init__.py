@@ -1,5 +1,6 @@
 """Schedules for x86 processors (and other CPUs with vector registers)."""
 
+from ..nn.attention.x86 import choose_attention, schedule_attention
 from ..nn.batch_matmul.x86 import schedule_batch_matmul
 from ..nn.depthwise_conv2d.x86 import schedule_depthwise_conv2d_NCHWc
 from ..nn.pooling.x86 import schedule_adaptive_pool, schedule_pool
@@ -31,10 +32,12 @@ from .reduction import schedule_reduce
 from .steps import schedule_steps
 
 __all__ = [
+    "choose_attention",
     "conv2d",
     "dense",
     "matmul_pack",
     "schedule_adaptive_pool",
+    "schedule_attention",
     "schedule_batch_matmul",
     "schedule_broadcast",
     "schedule_concatenate",

@@ -66,8 +66,8 @@ def choose_matmul_pack(
     if rows * columns * inner < LEAST_OPERATIONS:
         return None
     # a single panel has the columns there are, whole vectors or not
-    fitting = [(h, v) for h, v in _tiles(info) if v * lanes <= columns]
-    height, vectors = min(fitting, key=lambda tile: _tile_cost(rows, columns, *tile, lanes))
+    fitting = [(h, v) for h, v in register_tiles(info) if v * lanes <= columns]
+    height, vectors = min(fitting, key=lambda tile: tile_cost(rows, columns, *tile, lanes))
     stretches = ceil_div(inner, MOST_DEPTH)
     segment = next((n for n in (lanes, lanes // 2) if inner % (n * stretches) == 0), lanes)
     depth = ceil_div(ceil_div(inner, stretches), segment) * segment
@@ -76,13 +76,13 @@ def choose_matmul_pack(
     return PackedMatmulConfig(height, vectors * lanes, lanes, depth, segment, block * height)
 
 
-def _tiles(info: CpuInfo) -> list[tuple[int, int]]:
+def register_tiles(info: CpuInfo) -> list[tuple[int, int]]:
     """Rows and vectors of the tiles that fit the registers beside a row of B and an element of A."""
     room = info.vector_registers - 1
     return [(h, v) for h in range(2, 15) for v in range(1, 9) if h * v + v < room]
 
 
-def _tile_cost(rows: int, columns: int, height: int, vectors: int, lanes: int) -> float:
+def tile_cost(rows: int, columns: int, height: int, vectors: int, lanes: int) -> float:
     accumulators = height * vectors
     loads = (height + vectors) / accumulators
     # two multiplications start each cycle and take four; rows of B come from the second cache

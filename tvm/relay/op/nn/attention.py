@@ -1,0 +1,74 @@
+"""Attention as one operator; the pass FuseAttention finds it in models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.type import TupleType, Type
+
+from ..registry import OpPattern, Precision, define_op
+from ..types import expect, expect_dim, expect_same_dtype, expect_tensor, shape_of_type, tensor
+
+
+class AttentionAttrs(Attrs, key="relay.attrs.AttentionAttrs"):
+    """What happens to the scores, and how the result is laid out."""
+
+    scale: float = 1.0
+    fill: float = 0.0  # takes the place of scores that are not kept
+    has_bias: bool = False  # the masks begin with what is added
+    has_keep: bool = False  # the masks end with where scores are kept
+    heads: int = 1
+    merge_heads: bool = False  # (batch, queries, heads * width)
+
+
+def _attention_type(attrs: AttentionAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.contrib_attention"
+    names = ("query", "key", "value")
+    found = [
+        expect_tensor(ty, who, name, rank=3) for ty, name in zip(arg_types[:3], names, strict=True)
+    ]
+    dtype = expect_same_dtype(found, who)
+    query, key, value = [shape_of_type(ty) for ty in found]
+    for shape, name in ((key, "key"), (value, "value")):
+        expect_dim(shape[0], query[0], who, f"{name}'s batch")
+    expect_dim(key[2], query[2], who, "the keys' depth")
+    expect_dim(value[1], key[1], who, "the number of values")
+    masks = arg_types[3]
+    count = int(attrs.has_bias) + int(attrs.has_keep)
+    expect(
+        isinstance(masks, TupleType) and len(masks.fields) == count,
+        f"{who} requires a tuple of {count} masks",
+    )
+    if not attrs.merge_heads:
+        return tensor((query[0], query[1], value[2]), dtype)
+    return tensor((query[0] // attrs.heads, query[1], attrs.heads * value[2]), dtype)
+
+
+def _compute(attrs: AttentionAttrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    masks = list(inputs[3:])
+    bias = masks.pop(0) if attrs.has_bias else None
+    keep = masks.pop(0) if attrs.has_keep else None
+    settings = (attrs.scale, attrs.fill, attrs.heads, attrs.merge_heads)
+    shapes = [topi.utils.dims(x.shape) for x in inputs[:3]]
+    config = None
+    if topi.utils.is_target("cpu"):
+        config = topi.x86.choose_attention(shapes[0], shapes[2], inputs[0].dtype)
+    return [topi.nn.attention(*inputs[:3], bias, keep, *settings, config)]
+
+
+ATTENTION = define_op(
+    "nn.contrib_attention",
+    AttentionAttrs,
+    inputs=("query", "key", "value", "masks"),
+    infer_type=_attention_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=_compute,
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_attention(outs),
+    },
+    precision=Precision.ALWAYS,
+    description="softmax(query @ key.T * scale + bias) @ value",
+)

@@ -1,0 +1,185 @@
+"""Attention on processors: scores of a few rows at a time, which never leave the cache.
+
+for n in parallel(batch * heads):
+    K = the keys side by side; V = the values
+    for block of rows:
+        for panel of K, tile of rows: scores[tile, panel] = Q[tile] @ K[panel] * scale + bias
+        exponentials = exp(scores - the largest of each row)
+        for tile of rows: O[tile] = exponentials[tile] @ V / the sum of each row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from tvm import te, tir
+from tvm.support.dtype import dtype as as_dtype
+from tvm.target import Target
+from tvm.target.cpu import CpuInfo
+
+from ...generic.schedules import as_outputs
+from ...utils import ceil_div, dims, divisors, operations_above
+from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes, vectorize_inner
+from ..dense.x86 import inline_injective_but
+from ..dense.x86_pack import register_tiles, tile_cost
+from .compute import OUTPUT, AttentionConfig
+
+Ops = dict[str, te.Tensor]
+# fewer queries than this do not pay for packing the keys
+LEAST_QUERIES = 4
+
+
+def choose_attention(
+    query: Sequence[int], value: Sequence[int], dtype: str, target: Target | None = None
+) -> AttentionConfig | None:
+    """The tiles for operands of two shapes; None without vectors of values, or for few queries."""
+    info = processor(target)
+    (_, queries, depth), (_, keys, width) = query, value
+    lanes, value_lanes = lanes_of(dtype, info), vector_lanes(width, dtype, info)
+    if value_lanes < 4 or queries < LEAST_QUERIES or keys < 1 or depth < 1:
+        return None
+
+    def tiles(rows: int) -> tuple[float, int, int]:
+        """What both products cost with that many rows a tile, and the best vectors of each."""
+        fitting = [v for h, v in register_tiles(info) if h == rows]
+        narrow = [v for v in fitting if v == 1 or v * lanes < keys]
+        score, scores = min([(tile_cost(queries, keys, rows, v, lanes), v) for v in narrow])
+        whole = [v for v in fitting if width % (v * value_lanes) == 0]
+        result, values = min([(tile_cost(queries, width, rows, v, value_lanes), v) for v in whole])
+        return score * depth + result * width, scores, values
+
+    heights = dict.fromkeys([h for h, _ in register_tiles(info) if h <= queries])
+    (_, columns, values), rows = min([(tiles(h), h) for h in heights])
+    block = _block_tiles(ceil_div(queries, rows), rows * keys * as_dtype(dtype).bits // 8, info)
+    return AttentionConfig(rows, columns * lanes, lanes, values * value_lanes, value_lanes, block)
+
+
+def _block_tiles(tiles: int, tile_bytes: int, info: CpuInfo) -> int:
+    """Tiles of a block whose scores and exponentials stay in the second-level cache."""
+    most = min(max(info.l2 // 4 // (2 * tile_bytes), 1), 8)
+    return max([count for count in divisors(tiles) if count <= most])
+
+
+def schedule_attention(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
+    """Schedule attention; what is fused before it is computed where it is read."""
+    output = as_outputs(outs)[0]
+    s = te.create_schedule([x.op for x in as_outputs(outs)])
+    ops = operations_above(output.op)
+    anchor = next(op for op in ops if op.tag == OUTPUT)
+    config = AttentionConfig(*[int(anchor.attrs[f.name]) for f in fields(AttentionConfig)])
+    stages = {op.name.removeprefix("T_attention_"): op.output(0) for op in ops}
+    inline_injective_but(s, ops, anchor, output)
+    result = anchor.output(0)
+    head, block, tile = _split_output(s, result, config)
+    if output.op is not anchor:
+        fuse_and_parallel(s, output, list(s[output].op.axis)[:-1], 1 << 30)
+    if dims(stages["product"].shape)[0] >= processor().cores:
+        s[result].parallel(head)
+        for name in ("key", "value"):
+            s[stages[name]].compute_at(s[result], head)
+    else:
+        block = s[result].fuse(head, block)
+        s[result].parallel(block)
+        for name in ("key", "value"):
+            s[stages[name]].parallel(s[stages[name]].op.axis[0])
+    _schedule_copies(s, stages, config)
+    _schedule_scores(s, stages, result, block, config)
+    _schedule_rows(s, stages, result, block, config)
+    _schedule_sum(s, stages["sum"], result, tile, config)
+    return s
+
+
+def _split_output(
+    s: te.Schedule, result: te.Tensor, config: AttentionConfig
+) -> tuple[tir.IterVar, tir.IterVar, tir.IterVar]:
+    """Loops over heads, blocks of rows, and tiles."""
+    stage, attrs = s[result], result.op.attrs
+    head, y, x = stage.op.axis
+    if int(attrs["merged"]):
+        inner_head, x = stage.split(x, factor=int(attrs["width"]))
+        stage.reorder(head, inner_head, y, x)
+        head = stage.fuse(head, inner_head)
+    y, row = stage.split(y, factor=config.rows)
+    block, tile = stage.split(y, factor=config.block)
+    panel, x = stage.split(x, factor=config.value_columns)
+    stage.reorder(head, block, tile, panel, row, x)
+    stage.unroll(row)
+    _vectors(s, result, x, config.value_columns, config.value_lanes)
+    return head, block, panel
+
+
+def _vectors(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, width: int, lanes: int) -> None:
+    """Unrolled vectors of a tile's row."""
+    if lanes == 1:
+        return
+    if width > lanes:
+        vectors, axis = s[stage].split(axis, factor=lanes)
+        s[stage].unroll(vectors)
+    s[stage].vectorize(axis)
+
+
+def _schedule_copies(s: te.Schedule, stages: Ops, config: AttentionConfig) -> None:
+    """Keys are gathered in vectors and stored as lines."""
+    if config.lanes == 1:
+        return
+    key, value = stages["key"], stages["value"]
+    outer, lane = s[key].split(s[key].op.axis[2], factor=config.lanes)
+    s[key].reorder(outer, s[key].op.axis[1], lane)
+    s[key].vectorize(lane)
+    vectorize_inner(s, value, s[value].op.axis[2], config.value_lanes)
+
+
+def _schedule_scores(
+    s: te.Schedule, stages: Ops, result: te.Tensor, block: tir.IterVar, config: AttentionConfig
+) -> None:
+    scores, product = stages["scores"], stages["product"]
+    s[scores].compute_at(s[result], block)
+    n, y, x = s[scores].op.axis
+    tile, row = s[scores].split(y, factor=config.rows)
+    panel, x = s[scores].split(x, factor=config.columns)
+    s[scores].reorder(n, panel, tile, row, x)
+    s[scores].unroll(row)
+    _vectors(s, scores, x, config.columns, config.lanes)
+    s[product].compute_at(s[scores], tile)
+    _, y, x = s[product].op.axis
+    s[product].reorder(s[product].op.reduce_axis[0], y, x)
+    s[product].unroll(y)
+    _vectors(s, product, x, config.columns, config.lanes)
+
+
+def _schedule_rows(
+    s: te.Schedule, stages: Ops, result: te.Tensor, block: tir.IterVar, config: AttentionConfig
+) -> None:
+    """The largest score, the exponentials and their sum, a row at a time."""
+    exponentials = stages["exp"]
+    s[exponentials].compute_at(s[result], block)
+    _, row, column = s[exponentials].op.axis
+    vectorize_inner(s, exponentials, column, config.lanes)
+    total = stages["total"]
+    s[total].compute_at(s[result], block)
+    for name, tensor in stages.items():
+        if name.startswith("largest"):
+            s[tensor].compute_at(s[exponentials], row)
+        elif name.startswith("total_"):
+            s[tensor].compute_at(s[total], s[total].op.axis[1])
+        else:
+            continue
+        axes = s[tensor].op.axis
+        if len(axes) == 3:
+            s[tensor].reorder(*axes[:2], *s[tensor].op.reduce_axis, axes[2])
+            s[tensor].vectorize(axes[2])
+
+
+def _schedule_sum(
+    s: te.Schedule,
+    product: te.Tensor,
+    result: te.Tensor,
+    tile: tir.IterVar,
+    config: AttentionConfig,
+) -> None:
+    s[product].compute_at(s[result], tile)
+    _, y, x = s[product].op.axis
+    s[product].reorder(s[product].op.reduce_axis[0], y, x)
+    s[product].unroll(y)
+    _vectors(s, product, x, config.value_columns, config.value_lanes)
