@@ -93,7 +93,7 @@ def compile_all(names: list[str], dtypes: list[str], target: str) -> LoadedObjec
     """A module with a loop for each function and type."""
     functions = {f"{name}_{dtype}": loop_over(name, dtype) for name in names for dtype in dtypes}
     _, compilation = compile_module(IRModule(functions), Target(target))
-    return LoadedObject(compilation.object_code())
+    return LoadedObject([compilation.object_code()])
 
 
 def loop_over(name: str, dtype: str) -> tir.PrimFunc:

@@ -196,10 +196,7 @@ def test_unknown_shape_is_refused() -> None:
         relay.build(relay.Function([x], relay.exp(x)), target="llvm")
 
 
-def test_options_not_there_yet_are_refused() -> None:
-    for executor in (relay.Executor("aot"), relay.Executor("graph", {"link-params": True})):
-        with pytest.raises(NotImplementedError):
-            relay.build(dense_relu(), target="llvm", executor=executor)
+def test_unknown_executors_and_options_are_refused() -> None:
     with pytest.raises(TVMError, match="not defined"):
         relay.Executor("grpah")
     with pytest.raises(TVMError, match="not available"):

@@ -6,13 +6,14 @@ The file has the form (word size, byte order, machine) of another object that it
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAGIC = b"\x7fELF"
 _RELOCATABLE = 1
 _PROGBITS, _SYMTAB, _STRTAB = 1, 2, 3
 _ALLOCATED = 2
-_GLOBAL_DATA = 0x11
+_GLOBAL_DATA, _WEAK_DATA = 0x11, 0x21
 _DATA_ALIGNMENT = 64
 
 
@@ -44,11 +45,25 @@ def machine_of(path: str) -> int | None:
 
 def data_object(symbol: str, data: bytes, like: bytes) -> bytes:
     """An object file that defines ``symbol`` as ``data``, for the machine of the object ``like``."""
+    return _object_of({symbol: data}, like, _GLOBAL_DATA)
+
+
+def constants_object(constants: Mapping[str, bytes], like: bytes) -> bytes:
+    """An object file of constants that several objects of one library may define, all the same way."""
+    return _object_of(constants, like, _WEAK_DATA)
+
+
+def _object_of(constants: Mapping[str, bytes], like: bytes, binding: int) -> bytes:
     form = _form_of(like)
     names = [b"", b".rodata", b".symtab", b".strtab", b".shstrtab", b".note.GNU-stack"]
     section_names = b"\0".join(names) + b"\0"
-    symbol_names = b"\0" + symbol.encode() + b"\0"
-    symbols = _symbol(form, 0, 0, 0, 0) + _symbol(form, 1, _GLOBAL_DATA, 1, len(data))
+    symbol_names, symbols, contents, at = b"\0", _symbol(form, 0, 0, 0, 0, 0), [], 0
+    for symbol, content in constants.items():
+        symbols += _symbol(form, len(symbol_names), binding, 1, at, len(content))
+        symbol_names += symbol.encode() + b"\0"
+        contents += [content, bytes(-len(content) % _DATA_ALIGNMENT)]
+        at += len(content) + len(contents[-1])
+    data = b"".join(contents[:-1])
     header_size, section_size, symbol_size = (64, 64, 24) if form.wide else (52, 40, 16)
     # kind, flags, content, link, info, alignment, size of an entry
     sections = [
@@ -96,7 +111,7 @@ def _header(form: _Form, table_offset: int, size: int, section_size: int, sectio
     )  # fmt: skip
 
 
-def _symbol(form: _Form, name: int, info: int, section: int, size: int) -> bytes:
+def _symbol(form: _Form, name: int, info: int, section: int, value: int, size: int) -> bytes:
     if form.wide:
-        return struct.pack(f"{form.order}IBBHQQ", name, info, 0, section, 0, size)
-    return struct.pack(f"{form.order}IIIBBH", name, 0, size, info, 0, section)
+        return struct.pack(f"{form.order}IBBHQQ", name, info, 0, section, value, size)
+    return struct.pack(f"{form.order}IIIBBH", name, value, size, info, 0, section)

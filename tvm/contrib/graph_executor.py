@@ -18,8 +18,9 @@ from tvm._ffi.registry import get_global_func
 from tvm._ffi.runtime_ctypes import RPC_SESS_MASK, Device
 from tvm.error import suggest
 from tvm.runtime.benchmark import BenchmarkResult
+from tvm.runtime.executor.inputs import as_tensor
 from tvm.runtime.module import Module
-from tvm.runtime.ndarray import NDArray, array, from_dlpack, share_numpy
+from tvm.runtime.ndarray import NDArray
 from tvm.runtime.packed_func import PackedFunc
 from tvm.runtime.params import BytesLike, share_bytes
 from tvm.support.dtype import dtype as as_dtype
@@ -140,26 +141,7 @@ class GraphModule:
         """The value as an array, without a copy where that is possible."""
         if isinstance(value, NDArray):
             return value
-        if value is None:
-            raise TypeError(f"input {key!r} needs an array, got None")
-        element = self._element_of(key)
-        if not isinstance(value, np.ndarray):
-            if hasattr(value, "__dlpack__"):
-                return from_dlpack(value)
-            value = self._as_numpy(key, value, element)
-        if value.dtype != element and value.dtype.kind == element.kind:
-            value = value.astype(element)
-        compact = value.flags.c_contiguous and value.dtype.isnative and value.dtype.kind in "biuf"
-        return share_numpy(value) if compact else array(value)
-
-    @staticmethod
-    def _as_numpy(key: str | int, value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        try:
-            return np.asarray(value, None if hasattr(value, "__array__") else element)
-        except (TypeError, ValueError):
-            raise TypeError(
-                f"input {key!r} needs an array or numbers of type {element}, got {value!r}"
-            ) from None
+        return as_tensor(key, value, self._element_of(key))
 
     def _element_of(self, key: str | int) -> np.dtype[Any]:
         if isinstance(key, str):

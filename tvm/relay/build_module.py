@@ -6,30 +6,26 @@ optimise the graph -> fuse -> lower each distinct kernel -> compile all of them 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import tvm.runtime.ndarray as nd
-from tvm.codegen import build_module
-from tvm.driver import build_lowered
-from tvm.driver.build_module import system_lib_attrs
 from tvm.error import TVMError, suggest
 from tvm.ir.module import IRModule
+from tvm.relay.backend.build_aot import AotOptions, build_aot
+from tvm.relay.backend.build_graph import build_graph
 from tvm.relay.backend.executor import Executor
-from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
-from tvm.relay.backend.external import compile_external, external_functions
-from tvm.relay.backend.graph import to_json
-from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
-from tvm.relay.backend.memory_plan import StoragePlan, plan_memory
-from tvm.relay.backend.name_transforms import mangle_module_name
+from tvm.relay.backend.executor_factory import (
+    AOTExecutorFactoryModule,
+    GraphExecutorFactoryModule,
+)
+from tvm.relay.backend.lowering import lower_model
 from tvm.relay.backend.runtime import Runtime
-from tvm.relay.backend.te_compiler import TECompiler, check_operators
-from tvm.relay.expr import Call, Constant, Var, const
-from tvm.relay.function import Function, is_primitive
-from tvm.relay.pipeline import fusion, optimization
-from tvm.relay.progress import Progress, progress
+from tvm.relay.expr import Constant, Var, const
+from tvm.relay.function import Function
+from tvm.relay.pipeline import optimization
+from tvm.relay.progress import progress
 from tvm.relay.traverse import bind
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
@@ -105,18 +101,6 @@ def _host_target(target: Any, target_host: Any) -> Target:
     return targets[0]
 
 
-@dataclass
-class Compiled:
-    """All that came out of compiling one model."""
-
-    mod: IRModule
-    lowered: LoweredGraph
-    plan: StoragePlan
-    lib: Module
-    graph_json: str
-    kernels: IRModule
-
-
 def optimize(
     mod: IRModule | Function, target: Any = None, params: Params | None = None
 ) -> tuple[IRModule, dict[str, NDArray]]:
@@ -131,36 +115,6 @@ def optimize(
         return optimization()(_as_module(mod, params)), {}
 
 
-def _compile(
-    mod: IRModule, target: Target, runtime: Runtime, mod_name: str, step: Progress
-) -> Compiled:
-    with target:
-        step("optimizing the graph")
-        mod = fusion()(optimization()(mod))
-    main = mod["main"]
-    check_operators([n.op for n in kernel_order(main.body) if _calls_kernel(n)])
-    compiler = TECompiler(target, prefix=f"{mangle_module_name(mod_name)}_")
-    external = external_functions(mod)
-    codegen = GraphCodegen(step.counting("lowering kernels", compiler.lower), external)
-    lowered = codegen.run(main)
-    step("planning memory")
-    plan = plan_memory(lowered.graph)
-    kernels = compiler.module().with_attrs(system_lib_attrs(runtime))
-    step(f"compiling {len(compiler.kernels)} kernels")
-    # a model may only hand on its inputs; its library is then empty
-    lib = (build_lowered if compiler.kernels else build_module)(kernels, target)
-    for func in external.values():
-        lib.import_module(compile_external(func))
-    device_type = target.get_target_device_type()
-    return Compiled(
-        mod, lowered, plan, lib, to_json(lowered.graph, plan.storage_ids, device_type), kernels
-    )
-
-
-def _calls_kernel(node: Any) -> bool:
-    return isinstance(node, Call) and is_primitive(node.op)
-
-
 def build(
     ir_mod: IRModule | Function,
     target: Any = None,
@@ -171,7 +125,7 @@ def build(
     constant_memory_pools: Any = None,
     params: Params | None = None,
     mod_name: str = "default",
-) -> GraphExecutorFactoryModule:
+) -> GraphExecutorFactoryModule | AOTExecutorFactoryModule:
     """Compile a model.
 
     Parameters
@@ -190,33 +144,17 @@ def build(
     """
     executor = executor or Executor("graph")
     runtime = runtime or Runtime("cpp")
-    _check_supported(executor, runtime, workspace_memory_pools, constant_memory_pools)
+    if executor.name == "aot":
+        AotOptions.of(executor).check(runtime)
+    if workspace_memory_pools is not None or constant_memory_pools is not None:
+        raise NotImplementedError("relay.build has no memory pools yet")
     found = _host_target(target, target_host)
     mod = _as_module(ir_mod, params)
     with compiling(), progress() as step:
-        compiled = _compile(mod, found, runtime, mod_name, step)
-    metadata = {kernel.name_hint: func for kernel, func in compiled.kernels.functions.items()}
-    return GraphExecutorFactoryModule(
-        compiled.mod,
-        found,
-        executor,
-        compiled.graph_json,
-        compiled.lib,
-        mod_name,
-        compiled.lowered.params,
-        metadata,
-    )
-
-
-def _check_supported(executor: Executor, runtime: Runtime, workspace: Any, constants: Any) -> None:
-    if executor.name != "graph":
-        raise NotImplementedError(f'relay.build has no executor "{executor.name}" yet, use "graph"')
-    if executor.flag("link-params"):
-        raise NotImplementedError("relay.build cannot link parameters into the kernels yet")
-    if runtime.name != "cpp":
-        raise NotImplementedError(f'relay.build has no runtime "{runtime.name}" yet, use "cpp"')
-    if workspace is not None or constants is not None:
-        raise NotImplementedError("relay.build has no memory pools yet")
+        model = lower_model(mod, found, mod_name, step)
+        if executor.name == "aot":
+            return build_aot(model, executor, runtime, step)
+        return build_graph(model, executor, runtime, step)
 
 
 class BuildModule:

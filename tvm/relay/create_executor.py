@@ -9,6 +9,7 @@ from tvm.error import suggest
 from tvm.ir.module import IRModule
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.debug_interpreter import Interpreter
+from tvm.relay.backend.executor import Executor as BackendExecutor
 from tvm.relay.backend.interpreter import Executor, as_array, nested
 from tvm.relay.backend.te_compiler import flat_types
 from tvm.relay.backend.vm import VMExecutor
@@ -22,6 +23,8 @@ from tvm.target import Target
 class GraphExecutor(Executor):
     """Builds a function for the graph executor and calls it."""
 
+    kind = "graph"
+
     def __init__(self, mod: IRModule, device: Any, target: Any) -> None:
         self.mod = mod
         self.device = device
@@ -32,7 +35,8 @@ class GraphExecutor(Executor):
         mod["main"] = func
         ret_type = infer_type_of(func, mod).ret_type
         count = len(flat_types(ret_type))
-        module = build(mod, self.target)["default"](self.device)
+        built = build(mod, self.target, executor=BackendExecutor(self.kind))
+        module = built["default"](self.device)
         set_input, execute, output = module["set_input"], module["run"], module["get_output"]
 
         def run(*args: Any) -> Any:
@@ -44,8 +48,13 @@ class GraphExecutor(Executor):
         return run
 
 
-_KINDS = {"graph": GraphExecutor, "debug": Interpreter, "vm": VMExecutor}
-_LATER = ("aot",)
+class AotExecutor(GraphExecutor):
+    """Builds a function for the AOT executor and calls it."""
+
+    kind = "aot"
+
+
+_KINDS = {"graph": GraphExecutor, "debug": Interpreter, "vm": VMExecutor, "aot": AotExecutor}
 
 
 def create_executor(
@@ -60,7 +69,7 @@ def create_executor(
 
     Parameters
     ----------
-    kind : "graph" builds for the graph executor; "vm" compiles for the virtual machine, which
+    kind : "graph" builds for the graph executor, "aot" one function for the whole model; "vm" compiles for the virtual machine, which
         runs control flow, recursion, data types and values of dynamic shape as well; "debug"
         interprets all of that.
     mod : the module with the functions that expressions may call.
@@ -71,8 +80,6 @@ def create_executor(
     if ctx is not None:
         warn_renamed("create_executor(ctx=...)", "create_executor(device=...)")
         device = ctx
-    if kind in _LATER:
-        raise NotImplementedError(f'create_executor has no kind "{kind}" yet, use "debug"')
     if kind not in _KINDS:
         hint = suggest(kind, _KINDS)
         raise RuntimeError(

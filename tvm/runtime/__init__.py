@@ -6,6 +6,7 @@ from tvm.runtime import (
     _ffi_api,
     _ffi_node_api,
     container,
+    executor,
     global_functions,
     module,
     name_transforms,

@@ -329,7 +329,12 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
 
 def load_static_library(path: str, func_names: list[str]) -> Module:
     """A module over an object file, to be exported with others."""
-    return _native("ModuleFromObject", Path(path).read_bytes(), *func_names)  # type: ignore[no-any-return]
+    return module_from_object(Path(path).read_bytes(), *func_names)
+
+
+def module_from_object(object_code: bytes, *func_names: str) -> Module:
+    """A module over an object file in memory, to be exported with others."""
+    return _native("ModuleFromObject", object_code, *func_names)  # type: ignore[no-any-return]
 
 
 def system_lib(symbol_prefix: str = "") -> Module:

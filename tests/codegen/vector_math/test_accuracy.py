@@ -45,7 +45,7 @@ def compiled() -> LoadedObject:
         for lanes in WIDTHS
     }
     _, compilation = compile_module(IRModule(functions), Target("llvm"))
-    return LoadedObject(compilation.object_code())
+    return LoadedObject([compilation.object_code()])
 
 
 def evaluate(compiled: LoadedObject, name: str, lanes: int, *args: np.ndarray) -> np.ndarray:

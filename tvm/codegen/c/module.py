@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tvm.codegen.model_metadata import FUNCTION, model_metadata
 from tvm.error import LoweringError
 from tvm.ir.module import IRModule
 from tvm.ir.type import PrimType
@@ -18,6 +19,7 @@ from tvm.tir.function import PrimFunc
 from .code import Code
 from .failure import CHECK
 from .helpers import HELPERS
+from .model_metadata import model_metadata_text
 from .names import DECLARED, identifier, is_plain, is_symbol
 from .statements import FunctionWriter
 from .types import TYPES, float_text, integer_text, string_text
@@ -313,4 +315,7 @@ def write_module(mod: IRModule, alignment: Alignment) -> ModuleWriter:
     writer.name_functions(functions)
     for name, func in functions.items():
         writer.add_function(name, func)
+    if (metadata := model_metadata(mod)) is not None:
+        writer.definitions.append(model_metadata_text(metadata))
+        writer.symbols.append(FUNCTION)
     return writer

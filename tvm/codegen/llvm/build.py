@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import Any
 
 from tvm.codegen.cache import cache_key, load_object, store_object
+from tvm.contrib.elf_object import constants_object
 from tvm.error import TVMError, suggest
 from tvm.ir.module import IRModule
-from tvm.runtime.module import Module, module_from_symbols
+from tvm.runtime.module import Module, module_from_object, module_from_symbols
 from tvm.target import Target
 from tvm.target.cpu import machine_cpu, machine_features
 
@@ -119,15 +120,18 @@ def build_llvm(mod: IRModule, target: Target) -> Module:
     """A runtime module of type ``llvm`` for lowered host functions."""
     writer, compilation = compile_module(mod, target)
     object_code = compilation.object_code()
+    objects = [object_code]
+    if writer.large_constants:
+        objects.append(constants_object(writer.large_constants, object_code))
     options = writer.options
     names = writer.public_symbols()
     loaded, symbols = None, dict.fromkeys(names, 0)
     foreign = foreign_to(options.cpu)
     if not foreign:  # else it can be exported
-        loaded = LoadedObject(object_code, options.jit, names.values())
+        loaded = LoadedObject(objects, options.jit, names.values())
         symbols = {name: loaded.address(symbol) for name, symbol in names.items()}
     prefix = system_lib_prefix(mod)
-    return module_from_symbols(
+    module = module_from_symbols(
         "llvm",
         symbols,
         object_code=object_code,
@@ -141,3 +145,6 @@ def build_llvm(mod: IRModule, target: Target) -> Module:
         foreign=foreign,
         keepalive=loaded,
     )
+    for constants in objects[1:]:
+        module.import_module(module_from_object(constants))
+    return module

@@ -37,7 +37,7 @@ def load_llvm(path: str, fmt: str) -> Module:
     key = cache_key(text, machine_cpu(target), machine_features(target), llvm_version())
     compilation = Compilation(text, (), machine, key)
     object_code = compilation.object_code()
-    loaded = LoadedObject(object_code)
+    loaded = LoadedObject([object_code])
     functions = _public_names(module.functions)
     names = [*functions, *_public_names(module.global_variables)]
     return module_from_symbols(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tvm._ffi.libinfo import find_lib_path
@@ -14,33 +14,36 @@ from tvm.target.host import host_triple
 from .library import native_llvm
 from .system_lib import REGISTER
 
-_SYMBOL_TABLE, _GLOBAL_SYMBOL = 2, 1
+_SYMBOL_TABLE, _GLOBAL_SYMBOL, _WEAK_SYMBOL = 2, 1, 2
 
 
 class LoadedObject:
-    """An object file in this process's memory, as long as this value lives.
+    """Object files in this process's memory, as long as this value lives.
 
     Parameters
     ----------
-    object_code : bytes
-        The file.
+    objects : list of bytes
+        The files.
     jit : str
         Which of LLVM's loaders: ``mcjit`` or ``orcjit``.
     wanted : iterable of str
         The symbols whose addresses will be asked for; ``orcjit`` has to be told before.
     """
 
-    def __init__(self, object_code: bytes, jit: str = "mcjit", wanted: Iterable[str] = ()) -> None:
+    def __init__(
+        self, objects: Sequence[bytes], jit: str = "mcjit", wanted: Iterable[str] = ()
+    ) -> None:
         llvm = native_llvm()
         _add_runtime(llvm)
-        _require_definitions(llvm, object_code)
+        _require_definitions(llvm, objects)
         if jit == "orcjit":
-            self._address = _load_by_orc(llvm, object_code, wanted)
+            self._address = _load_by_orc(llvm, objects, wanted)
             return
         empty = llvm.parse_assembly("")
         target = llvm.Target.from_triple(host_triple())
         engine = llvm.create_mcjit_compiler(empty, target.create_target_machine(jit=True))
-        engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+        for object_code in reversed(objects):  # code comes behind what it uses
+            engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
         engine.finalize_object()
         self._address = lambda symbol: (
             engine.get_function_address(symbol) or engine.get_global_value_address(symbol)
@@ -51,8 +54,11 @@ class LoadedObject:
         return int(self._address(symbol))
 
 
-def _load_by_orc(llvm: Any, object_code: bytes, wanted: Iterable[str]) -> Any:
-    builder = llvm.JITLibraryBuilder().add_object_img(object_code).add_current_process()
+def _load_by_orc(llvm: Any, objects: Sequence[bytes], wanted: Iterable[str]) -> Any:
+    builder = llvm.JITLibraryBuilder()
+    for object_code in objects:
+        builder = builder.add_object_img(object_code)
+    builder = builder.add_current_process()
     names = list(wanted)
     for name in names:
         builder.export_symbol(name)
@@ -74,13 +80,16 @@ def _add_runtime(llvm: Any) -> None:
     llvm.add_symbol(REGISTER, address)
 
 
-def _require_definitions(llvm: Any, object_code: bytes) -> None:
+def _require_definitions(llvm: Any, objects: Sequence[bytes]) -> None:
     """LLVM links a name that nobody defines to address 0."""
     process = ctypes.CDLL(None)
+    defined = {name for code in objects for name in symbols_of(code, defined=True)}
     missing = [
         name
-        for name in undefined_symbols(object_code)
-        if name != "_GLOBAL_OFFSET_TABLE_"
+        for code in objects
+        for name in symbols_of(code, defined=False)
+        if name not in defined
+        and name != "_GLOBAL_OFFSET_TABLE_"
         and not (hasattr(process, name) or llvm.address_of_symbol(name))
     ]
     if missing:
@@ -90,13 +99,17 @@ def _require_definitions(llvm: Any, object_code: bytes) -> None:
         )
 
 
-def undefined_symbols(code: bytes) -> list[str]:
-    """The names that a 64-bit ELF object uses and does not define; none for other formats."""
+def symbols_of(code: bytes, defined: bool) -> list[str]:
+    """The names that a 64-bit ELF object defines for others, or those that it only uses.
+
+    None for other formats.
+    """
     if code[:6] != b"\x7fELF\x02\x01":
         return []
     (table,) = struct.unpack_from("<Q", code, 40)
     size, count = struct.unpack_from("<HH", code, 58)
     sections = [struct.unpack_from("<IIQQQQII", code, table + i * size) for i in range(count)]
+    bindings = (_GLOBAL_SYMBOL, _WEAK_SYMBOL) if defined else (_GLOBAL_SYMBOL,)
     found = []
     for _, kind, _, _, offset, length, link, _ in sections:
         if kind != _SYMBOL_TABLE:
@@ -105,6 +118,6 @@ def undefined_symbols(code: bytes) -> list[str]:
         for name, info, _, section, _, _ in struct.iter_unpack(
             "<IBBHQQ", code[offset : offset + length]
         ):
-            if section == 0 and name and info >> 4 == _GLOBAL_SYMBOL:
+            if name and (section != 0) == defined and info >> 4 in bindings:
                 found.append(code[names + name : code.index(b"\0", names + name)].decode())
     return found

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 from tvm import knobs
+from tvm.codegen.model_metadata import model_metadata
 from tvm.ir.module import IRModule
 from tvm.ir.type import PrimType
 from tvm.support.dtype import DType
@@ -17,10 +19,14 @@ from .debug_info import DebugInfo, LocatedFunctionWriter
 from .foreign import features_note
 from .half_float import half_conversions
 from .math import find_math_function, write_math_function
+from .model_metadata import write_model_metadata
 from .options import CodegenOptions
 from .statements import Frame, FunctionWriter
-from .system_lib import registration, system_lib_prefix
+from .system_lib import has_elf_objects, registration, system_lib_prefix
 from .types import TENSOR, TENSOR_FIELDS, TYPES, byte_string, quoted
+
+# LLVM takes its time for longer texts of data
+LARGE_CONSTANT = 16384
 
 
 class ModuleWriter:
@@ -38,6 +44,7 @@ class ModuleWriter:
         self._globals: list[str] = []
         self._strings: dict[str, str] = {}
         self._constants: dict[str, str] = {}
+        self.large_constants: dict[str, bytes] = {}  # by symbol; not part of the text
         self.name_functions: dict[str, str] = {}
         self._declared: dict[str, str] = {}
         self.results: dict[str, str] = {}  # of the functions of this module
@@ -159,13 +166,23 @@ class ModuleWriter:
         return found
 
     def constant_array(self, data: Any) -> str:
-        """Constant data in memory."""
+        """Constant data in memory; large ones are left to an object of their own."""
         content = data.numpy().tobytes()
+        if len(content) >= LARGE_CONSTANT and has_elf_objects(self.options.cpu.triple):
+            return self._large_constant(content)
         symbol = f"@{self.new_symbol('.const')}"
         self._globals.append(
             f"{symbol} = internal constant [{len(content)} x i8] {byte_string(content)}, align 64"
         )
         return symbol
+
+    def _large_constant(self, content: bytes) -> str:
+        """A constant under a name that only equal data has."""
+        symbol = f"tvm_constant_{blake2b(content, digest_size=16).hexdigest()}"
+        if symbol not in self.large_constants:
+            self.large_constants[symbol] = content
+            self._globals.append(f"@{symbol} = external constant [{len(content)} x i8], align 64")
+        return f"@{symbol}"
 
     def new_symbol(self, base: str) -> str:
         """A symbol that nothing else has."""
@@ -253,4 +270,6 @@ def write_module(mod: IRModule, options: CodegenOptions) -> ModuleWriter:
         writer.results[name] = TYPES[result.dtype].text if isinstance(result, PrimType) else "i32"
     for name, func in functions.items():
         writer.add_function(name, func)
+    if (metadata := model_metadata(mod)) is not None:
+        write_model_metadata(writer, metadata)
     return writer

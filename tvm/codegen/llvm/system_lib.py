@@ -85,8 +85,13 @@ def _constant(number: int, text: str) -> str:
     )
 
 
+def has_elf_objects(triple: str) -> bool:
+    """Whether objects for a machine are ELF files."""
+    return not any(word in triple for word in _OTHER_FORMATS)
+
+
 def _run_at_start(function: str, triple: str) -> str:
-    if any(word in triple for word in _OTHER_FORMATS):
+    if not has_elf_objects(triple):
         return (
             "@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] "
             f"[{{ i32, ptr, ptr }} {{ i32 65535, ptr {function}, ptr null }}]"

@@ -1,0 +1,102 @@
+"""A lowered model for the AOT executor: kernels and the function that calls them, in one library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvm.codegen.model_metadata import ATTRIBUTE
+from tvm.driver import build_lowered
+from tvm.driver.build_module import system_lib_attrs
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.relay.backend.aot import aot_function
+from tvm.relay.backend.executor import Executor
+from tvm.relay.backend.executor_factory import AOTExecutorFactoryModule, ExecutorMetadata
+from tvm.relay.backend.function_info import function_metadata
+from tvm.relay.backend.lowering import LoweredModel
+from tvm.relay.backend.memory_plan import plan_memory
+from tvm.relay.backend.runtime import Runtime
+from tvm.relay.backend.utils import CallType
+from tvm.relay.progress import Progress
+
+
+@dataclass(frozen=True)
+class AotOptions:
+    """The executor's options, with their defaults."""
+
+    interface_api: str = "packed"
+    unpacked_api: bool = False
+    link_params: bool = True
+    workspace_alignment: int = 16
+    constant_alignment: int = 16
+
+    @staticmethod
+    def of(executor: Executor) -> AotOptions:
+        """The options that an executor was made with."""
+        attrs = executor.attrs
+        return AotOptions(
+            str(attrs.get("interface-api", "packed")),
+            bool(attrs.get("unpacked-api", False)),
+            bool(attrs.get("link-params", True)),
+            int(attrs.get("workspace-byte-alignment", 16)),
+            int(attrs.get("constant-byte-alignment", 16)),
+        )
+
+    @property
+    def call_type(self) -> CallType:
+        """How the model's function calls kernels."""
+        return CallType.Unpacked if self.unpacked_api else CallType.CPacked
+
+    def check(self, runtime: Runtime) -> None:
+        """Refuse what does not go together."""
+        found = (
+            f"(got unpacked-api {self.unpacked_api}, interface-api {self.interface_api!r}, "
+            f"runtime {runtime.name!r})"
+        )
+        if self.interface_api not in ("packed", "c"):
+            raise TVMError(f'interface-api must be "packed" or "c", got {self.interface_api!r}')
+        if runtime.name == "cpp" and (self.unpacked_api or self.interface_api != "packed"):
+            raise TVMError(
+                'Need unpacked-api == false and interface-api == "packed" when targeting the c++ '
+                f"runtime {found}",
+                hint='Runtime("crt") is for programs in C',
+            )
+        if self.interface_api == "c" and not self.unpacked_api:
+            raise TVMError(
+                f'Need unpacked-api == true with interface-api == "c" {found}',
+            )
+        for alignment in (self.workspace_alignment, self.constant_alignment):
+            if alignment <= 0 or alignment & (alignment - 1):
+                raise TVMError(f"byte alignments must be powers of two, got {alignment}")
+
+
+def build_aot(
+    model: LoweredModel, executor: Executor, runtime: Runtime, step: Progress
+) -> AOTExecutorFactoryModule:
+    """Write the model's function, and compile it with the kernels."""
+    options = AotOptions.of(executor)
+    step("planning memory")
+    plan = plan_memory(model.graph.graph)
+    external = frozenset([str(f.attrs["global_symbol"]) for f in model.external.values()])
+    main = aot_function(model.graph, plan, model.mod_name, options.call_type, external)
+    lowered = IRModule({**dict(model.kernels.functions_items()), main.name: main.func})
+    metadata = main.metadata(model.mod_name)
+    lowered = lowered.with_attrs({**system_lib_attrs(runtime), ATTRIBUTE: metadata})
+    step(f"compiling {len(model.graph.kernels)} kernels")
+    lib = build_lowered(lowered, model.target)
+    model.import_external(lib)
+    alignments = (options.workspace_alignment, options.constant_alignment)
+    facts = function_metadata(model, plan, alignments)
+    return AOTExecutorFactoryModule(
+        model.mod,
+        {model.target: lowered},
+        model.target,
+        executor,
+        runtime,
+        lib,
+        model.mod_name,
+        {},
+        facts,
+        ExecutorMetadata(metadata, executor, alignments),
+        ["cpu"],
+    )

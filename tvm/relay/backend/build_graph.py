@@ -1,0 +1,40 @@
+"""A lowered model for the graph executor: kernels, graph JSON, parameters."""
+
+from __future__ import annotations
+
+from tvm.codegen import build_module
+from tvm.driver import build_lowered
+from tvm.driver.build_module import system_lib_attrs
+from tvm.relay.backend.executor import Executor
+from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
+from tvm.relay.backend.function_info import function_metadata
+from tvm.relay.backend.graph import to_json
+from tvm.relay.backend.lowering import LoweredModel
+from tvm.relay.backend.memory_plan import plan_memory
+from tvm.relay.backend.runtime import Runtime
+from tvm.relay.progress import Progress
+
+
+def build_graph(
+    model: LoweredModel, executor: Executor, runtime: Runtime, step: Progress
+) -> GraphExecutorFactoryModule:
+    """Compile the kernels, and plan which tensors share memory."""
+    step("planning memory")
+    plan = plan_memory(model.graph.graph)
+    kernels = model.kernels.with_attrs(system_lib_attrs(runtime))
+    step(f"compiling {len(model.graph.kernels)} kernels")
+    # a model may only hand on its inputs; its library is then empty
+    lib = (build_lowered if model.graph.kernels else build_module)(kernels, model.target)
+    model.import_external(lib)
+    device_type = model.target.get_target_device_type()
+    return GraphExecutorFactoryModule(
+        model.mod,
+        model.target,
+        executor,
+        to_json(model.graph.graph, plan.storage_ids, device_type),
+        lib,
+        model.mod_name,
+        model.graph.params,
+        function_metadata(model, plan),
+        runtime,
+    )

@@ -1,0 +1,93 @@
+"""How much memory the model's function and its kernels need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tvm.ir.function import BaseFunc
+from tvm.relay.backend.graph_codegen import LoweredGraph
+from tvm.relay.backend.lowering import LoweredModel
+from tvm.relay.backend.memory_plan import StoragePlan
+from tvm.target import Target
+from tvm.tir import PrimFunc
+from tvm.tir.analysis import calculate_constant_bytes, calculate_workspace_bytes
+
+MAIN = "__tvm_main__"
+DEFAULT_ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class FunctionInfo:
+    """Bytes of memory by target, and the function in its two forms."""
+
+    workspace_sizes: Mapping[Target, int]
+    io_sizes: Mapping[Target, int]
+    constant_sizes: Mapping[Target, int]
+    tir_primfuncs: Mapping[Target, PrimFunc] = field(default_factory=dict)
+    relay_primfuncs: Mapping[Target, BaseFunc] = field(default_factory=dict)
+
+
+def function_metadata(
+    model: LoweredModel,
+    plan: StoragePlan,
+    alignments: tuple[int, int] = (DEFAULT_ALIGNMENT, DEFAULT_ALIGNMENT),
+) -> dict[str, FunctionInfo]:
+    """Facts about each kernel by name, and about the whole model as ``__tvm_main__``.
+
+    Parameters
+    ----------
+    alignments : of workspace and of constants, in bytes.
+    """
+    target = model.target
+    found = {
+        kernel.name: kernel_info(kernel.func, kernel.source, target, alignments)
+        for kernel in model.graph.kernels
+    }
+    within = max([info.workspace_sizes[target] for info in found.values()], default=0)
+    found[MAIN] = FunctionInfo(
+        {target: intermediate_bytes(model.graph, plan) + within},
+        {target: io_bytes(model.graph)},
+        {target: sum([a.numpy().nbytes for a in model.graph.params.values()])},
+        {},
+        {target: model.mod["main"]},
+    )
+    return found
+
+
+def kernel_info(
+    func: PrimFunc, source: BaseFunc, target: Target, alignments: tuple[int, int]
+) -> FunctionInfo:
+    """Facts about one kernel."""
+    io = sum([_nbytes(buffer) for buffer in func.buffer_map.values()])
+    return FunctionInfo(
+        {target: calculate_workspace_bytes(func, alignments[0])},
+        {target: io},
+        {target: calculate_constant_bytes(func, alignments[1])},
+        {target: func},
+        {target: source},
+    )
+
+
+def intermediate_bytes(lowered: LoweredGraph, plan: StoragePlan) -> int:
+    """Bytes of the tensors that are neither inputs nor constants nor results."""
+    graph = lowered.graph
+    heads = {plan.storage_ids[ref] for ref in graph.heads}
+    inputs = {plan.storage_ids[ref] for ref in graph.entries() if graph.nodes[ref.node].is_input}
+    return sum([size for i, size in enumerate(plan.sizes) if i not in heads | inputs])
+
+
+def io_bytes(lowered: LoweredGraph) -> int:
+    """Bytes of inputs and results."""
+    graph = lowered.graph
+    inputs = [n for n in graph.nodes if n.is_input and n.name not in lowered.params]
+    return sum([n.outputs[0].nbytes for n in inputs]) + sum(
+        [graph.info(ref).nbytes for ref in graph.heads]
+    )
+
+
+def _nbytes(buffer: object) -> int:
+    count = 1
+    for extent in buffer.shape:  # type: ignore[attr-defined]
+        count *= getattr(extent, "value", 0)
+    return count * int(buffer.dtype.itemsize)  # type: ignore[attr-defined]

@@ -1,0 +1,54 @@
+"""From a model to kernels and the order of their calls: what all executors start from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.ir.module import IRModule
+from tvm.relay.backend.external import compile_external, external_functions
+from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
+from tvm.relay.backend.name_transforms import mangle_module_name
+from tvm.relay.backend.te_compiler import TECompiler, check_operators
+from tvm.relay.expr import Call
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.pipeline import fusion, optimization
+from tvm.relay.progress import Progress
+from tvm.runtime.module import Module
+from tvm.target import Target
+
+
+@dataclass
+class LoweredModel:
+    """A model before code generation."""
+
+    mod: IRModule  # optimised and fused
+    graph: LoweredGraph
+    kernels: IRModule
+    external: dict[str, Function]  # by the name in the module
+    target: Target
+    mod_name: str
+
+    def import_external(self, lib: Module) -> None:
+        """Let a library call what other compilers make of their functions."""
+        for func in self.external.values():
+            lib.import_module(compile_external(func))
+
+
+def lower_model(mod: IRModule, target: Target, mod_name: str, step: Progress) -> LoweredModel:
+    """Optimise the graph, fuse it, and lower each distinct kernel."""
+    with target:
+        step("optimizing the graph")
+        mod = fusion()(optimization()(mod))
+    main = mod["main"]
+    check_operators([n.op for n in kernel_order(main.body) if _calls_kernel(n)])
+    compiler = TECompiler(target, prefix=f"{mangle_module_name(mod_name)}_")
+    external = external_functions(mod)
+    codegen = GraphCodegen(step.counting("lowering kernels", compiler.lower), external)
+    graph = codegen.run(main)
+    graph.kernels = compiler.kernels
+    return LoweredModel(mod, graph, compiler.module(), external, target, mod_name)
+
+
+def _calls_kernel(node: Any) -> bool:
+    return isinstance(node, Call) and is_primitive(node.op)

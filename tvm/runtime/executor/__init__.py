@@ -1,0 +1,5 @@
+"""Executors of compiled models."""
+
+from .aot_executor import AotModule
+
+__all__ = ["AotModule"]

@@ -1,0 +1,37 @@
+"""Values of inputs as arrays that executors take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm.runtime.ndarray import NDArray, array, from_dlpack, share_numpy
+
+
+def as_tensor(key: str | int, value: Any, element: np.dtype[Any]) -> NDArray:
+    """The value of input ``key`` as an array, without a copy where that is possible.
+
+    Numbers, lists and numpy arrays of another width become ``element``; other arrays stay as they are.
+    """
+    if isinstance(value, NDArray):
+        return value
+    if value is None:
+        raise TypeError(f"input {key!r} needs an array, got None")
+    if not isinstance(value, np.ndarray):
+        if hasattr(value, "__dlpack__"):
+            return from_dlpack(value)
+        value = _as_numpy(key, value, element)
+    if value.dtype != element and value.dtype.kind == element.kind:
+        value = value.astype(element)
+    compact = value.flags.c_contiguous and value.dtype.isnative and value.dtype.kind in "biuf"
+    return share_numpy(value) if compact else array(value)
+
+
+def _as_numpy(key: str | int, value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(value, None if hasattr(value, "__array__") else element)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"input {key!r} needs an array or numbers of type {element}, got {value!r}"
+        ) from None
