@@ -23,7 +23,7 @@ import numpy as np
 from tvm import tir
 from tvm.codegen.llvm.build import compile_module
 from tvm.codegen.llvm.loaded import LoadedObject
-from tvm.codegen.vector_math import FLOAT64_FUNCTIONS
+from tvm.codegen.vector_math.trigonometric import DOUBLE, SINGLE
 from tvm.ir.module import IRModule
 from tvm.target import Target
 
@@ -259,9 +259,9 @@ def page(rows: list[Row]) -> str:
         "are measured on all their values. A wrong infinity, NaN or sign of a zero would count as infinitely",
         "far. The bound is 2 units, and 4 for pow.",
         "",
-        "float32 functions are range reductions and polynomials of this package, and the 16-bit types go",
-        f"through them; so are {', '.join(FLOAT64_FUNCTIONS)} of float64. The others of float64 are the C",
-        "library's.",
+        "Functions of float32 and float64 are range reductions and polynomials of this package, and the",
+        "16-bit types go through those of float32. Sines, cosines and tangents of numbers beyond",
+        f"{SINGLE.largest:g} in float32 and {DOUBLE.largest:g} in float64 are the C library's.",
         "",
         "| function | " + " | ".join(dtypes) + " |",
         "|---|" + "---|" * len(dtypes),

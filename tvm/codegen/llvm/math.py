@@ -18,13 +18,12 @@ from tvm.codegen.vector_math import (
     without_fma,
 )
 from tvm.support.dtype import DType
-from tvm.target import CpuInfo
-from tvm.tir.expr import Call, Var
+from tvm.tir.expr import Call, FloatImm, Var
 from tvm.tir.intrinsics import INTRINSICS
 
 from .code import Code
 from .statements import Frame, FunctionWriter
-from .types import FLOAT32, TYPES, mask_type, quoted, splat
+from .types import TYPES, mask_type, quoted, splat
 
 if TYPE_CHECKING:
     from .module import ModuleWriter
@@ -58,17 +57,15 @@ class MathWriter(FunctionWriter):
         return found[1]
 
 
-def find_math_function(name: str, dtype: DType, cpu: CpuInfo) -> MathFunction | None:
-    """The polynomial for a type, if there is one that suits the processor."""
-    if dtype.bits == 64:
-        return FLOAT64_FUNCTIONS.get(name) if cpu.has_fma else None
-    return FLOAT32_FUNCTIONS.get(name)
+def find_math_function(name: str, dtype: DType) -> MathFunction | None:
+    """The polynomial for a type, if there is one."""
+    return (FLOAT64_FUNCTIONS if dtype.bits == 64 else FLOAT32_FUNCTIONS).get(name)
 
 
 def write_math_function(module: ModuleWriter, name: str, symbol: str, dtype: DType) -> str:
     """The definition of a math function on the lanes of a vector type."""
     cpu = module.options.cpu
-    function = find_math_function(name, dtype, cpu)
+    function = find_math_function(name, dtype)
     assert function is not None
     text = TYPES[dtype].text
     params = [Var(f"x{i}", dtype) for i in range(function.arity)]
@@ -78,7 +75,7 @@ def write_math_function(module: ModuleWriter, name: str, symbol: str, dtype: DTy
     values = dict(zip(params, operands, strict=True))
     writer = MathWriter(module, symbol, Frame(code, values, text))
     if function.limit is not None:
-        _call_library_beyond(writer, function, dtype.lanes, operands)
+        _call_library_beyond(writer, function, dtype, operands)
     with nullcontext() if cpu.has_fma else without_fma():
         value = function.build(*params)
     code.do(f"ret {text} {writer.visit(value)}")
@@ -86,13 +83,13 @@ def write_math_function(module: ModuleWriter, name: str, symbol: str, dtype: DTy
 
 
 def _call_library_beyond(
-    writer: MathWriter, function: MathFunction, lanes: int, operands: list[str]
+    writer: MathWriter, function: MathFunction, dtype: DType, operands: list[str]
 ) -> None:
     """Leave arguments too large for the polynomial's range reduction to the C library."""
-    code, dtype = writer.code, FLOAT32.with_lanes(lanes)
-    type_ = TYPES[dtype]
+    code, lanes = writer.code, dtype.lanes
+    type_, scalar = TYPES[dtype], TYPES[dtype.element].text
     size = writer.intrinsic("llvm.fabs", dtype, operands[0])
-    limit = splat(type_, writer.visit_float_imm(function.limit_constant))
+    limit = splat(type_, writer.visit_float_imm(FloatImm(dtype.element, function.limit or 0.0)))
     large = code.value(f"fcmp ogt {type_.text} {size}, {limit}")
     if lanes > 1:
         large = code.value(f"call i1 @llvm.vector.reduce.or({mask_type(lanes)} {large})")
@@ -100,9 +97,10 @@ def _call_library_beyond(
     code.branch(large, slow, fast, ", !prof !1")
     code.start(slow)
     results = []
-    writer.module.declare(f"{function.name}f", "float", ["float"], " nounwind memory(none)")
+    symbol = function.name if dtype.bits == 64 else f"{function.name}f"
+    writer.module.declare(symbol, scalar, [scalar], " nounwind memory(none)")
     for lane in range(lanes):
         argument = operands[0] if lanes == 1 else writer.lane(operands[0], type_, lane)
-        results.append(code.value(f"call float @{function.name}f(float {argument})"))
+        results.append(code.value(f"call {scalar} @{symbol}({scalar} {argument})"))
     code.do(f"ret {type_.text} {results[0] if lanes == 1 else writer.vector_of(results, dtype)}")
     code.start(fast)

@@ -109,7 +109,7 @@ class ModuleWriter:
 
     def has_math(self, name: str, dtype: DType) -> bool:
         """Whether there is a function of our own."""
-        return find_math_function(name, dtype, self.options.cpu) is not None
+        return find_math_function(name, dtype) is not None
 
     def declare(self, name: str, result: str, params: Sequence[str], attributes: str = "") -> None:
         """Declare a C function."""

@@ -58,7 +58,50 @@ def exact_fma(a: Lanes, b: Lanes | float, c: Lanes | float) -> Lanes:
     if _HAS_FMA.current() is not False:
         return fma(a, b, c)
     b = number(a, b) if isinstance(b, float) else b
+    if a.dtype.bits == 64:
+        product, lost = _exact_product(a, b)
+        total, missing = exact_sum(product, c)
+        return total + (missing + lost)
     return narrow(widen(a) * widen(b) + widen(c))
+
+
+def _exact_product(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """The rounded product of float64 and what the rounding lost, by halves of 26 bits."""
+    product = a * b
+    (ah, al), (bh, bl) = _halves(a), _halves(b)
+    return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
+
+
+def _halves(x: Lanes) -> tuple[Lanes, Lanes]:
+    wide = x * number(x, 2.0**27 + 1.0)
+    high = wide - (wide - x)
+    return high, x - high
+
+
+def exact_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """The rounded sum and what the rounding lost."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def sum_by_size(large: Lanes, small: Lanes) -> tuple[Lanes, Lanes]:
+    """:func:`exact_sum` where the first is zero or not the smaller one."""
+    total = large + small
+    return total, (large - total) + small
+
+
+def exact_product(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """The rounded product and what the rounding lost."""
+    product = a * b
+    return product, exact_fma(a, b, -product)
+
+
+def is_negative(x: Lanes) -> Lanes:
+    """Whether the sign is set, that of a zero too."""
+    if x.dtype.bits == 32:
+        return bits(x) < integer(x, 0)
+    return copysign(number(x, 1.0), x) < number(x, 0.0)
 
 
 def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:

@@ -1,14 +1,24 @@
-"""Exponential functions of float64: as those of float32, with longer polynomials.
-
-A processor needs a fused multiply-add for them; without one the C library's functions serve.
-"""
+"""Exponential functions of float64: as those of float32, with longer polynomials."""
 
 from __future__ import annotations
 
 from tvm.tir.expr import Cast
 
-from .bits import INT32, Lanes, clamp, copysign, fabs, fma, number, polynomial, scaled, select
-from .exponential import sigmoid_from
+from .bits import (
+    INT32,
+    Lanes,
+    clamp,
+    copysign,
+    exact_fma,
+    fabs,
+    fma,
+    integer,
+    number,
+    polynomial,
+    scaled,
+    select,
+)
+from .exponential import cosh_from, sigmoid_from, sinh_from
 
 ROUNDER = 6755399441055744.0  # 1.5 * 2**52
 LN2 = (0.6931471805599453, 2.3190468138462996e-17)
@@ -29,9 +39,13 @@ TANH = (-0.3333333333333333, 0.13333333333332714, -0.053968253967434016, 0.02186
         -0.008863234397814355, 0.003592110378689024, -0.001455661830100716,
         0.0005889360520074057, -0.0002346347410887237, 8.511313685577672e-05,
         -2.060276537636634e-05)  # fmt: skip
+# (sinh(x) / x - 1) / x**2 in x**2, on |x| <= 1
+SINH = (0.16666666666666666, 0.008333333333333333, 0.00019841269841269773, 2.755731922404034e-06,
+        2.505210836405804e-08, 1.6059048396350562e-10, 7.646625361656657e-13,
+        2.8445264169895285e-15)  # fmt: skip
 
 
-def _nearest(x: Lanes, factor: float) -> Lanes:
+def nearest(x: Lanes, factor: float) -> Lanes:
     """The integer nearest to ``x * factor``."""
     return fma(x, factor, ROUNDER) - number(x, ROUNDER)
 
@@ -40,28 +54,31 @@ def _exp_of_rest(r: Lanes) -> Lanes:
     return fma(r * r, polynomial(r, EXP), r) + number(r, 1.0)
 
 
-def _scaled(x: Lanes, exponent: Lanes) -> Lanes:
-    return scaled(x, Cast(INT32.with_lanes(x.dtype.lanes), exponent))
+def scaled_by(x: Lanes, exponent: Lanes, less: int = 0) -> Lanes:
+    """``x * 2.0**(exponent - less)`` for a whole number ``exponent`` of float64."""
+    whole = Cast(INT32.with_lanes(x.dtype.lanes), exponent)
+    return scaled(x, whole - integer(x, less) if less else whole)
 
 
-def exp(x: Lanes) -> Lanes:
-    x = clamp(x, -746.0, 710.0)
-    n = _nearest(x, LOG2_E)
-    return _scaled(_exp_of_rest(fma(n, -LN2[1], fma(n, -LN2[0], x))), n)
+def exp(x: Lanes, less: int = 0) -> Lanes:
+    """``exp(x) / 2**less``"""
+    x = clamp(x, -746.0, 712.0)
+    n = nearest(x, LOG2_E)
+    return scaled_by(_exp_of_rest(exact_fma(n, -LN2[1], exact_fma(n, -LN2[0], x))), n, less)
 
 
 def exp2(x: Lanes) -> Lanes:
     x = clamp(x, -1076.0, 1025.0)
-    n = _nearest(x, 1.0)
+    n = nearest(x, 1.0)
     r = x - n
-    return _scaled(fma(polynomial(r, EXP2), r, 1.0), n)
+    return scaled_by(fma(polynomial(r, EXP2), r, 1.0), n)
 
 
 def exp10(x: Lanes) -> Lanes:
     x = clamp(x, -325.0, 309.0)
-    n = _nearest(x, LN10 * LOG2_E)
-    r = fma(n, -LOG10_2[1], fma(n, -LOG10_2[0], x))
-    return _scaled(_exp_of_rest(r * number(x, LN10)), n)
+    n = nearest(x, LN10 * LOG2_E)
+    r = exact_fma(n, -LOG10_2[1], exact_fma(n, -LOG10_2[0], x))
+    return scaled_by(_exp_of_rest(r * number(x, LN10)), n)
 
 
 def tanh(x: Lanes) -> Lanes:
@@ -76,3 +93,11 @@ def tanh(x: Lanes) -> Lanes:
 
 def sigmoid(x: Lanes) -> Lanes:
     return sigmoid_from(x, exp(-fabs(x)))
+
+
+def sinh(x: Lanes) -> Lanes:
+    return sinh_from(x, exp(fabs(x), less=1), SINH)
+
+
+def cosh(x: Lanes) -> Lanes:
+    return cosh_from(exp(fabs(x), less=1))

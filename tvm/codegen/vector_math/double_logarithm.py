@@ -1,4 +1,4 @@
-"""log, log2, log10, log1p of float64.
+"""Logarithms of float64, and the inverse hyperbolic functions.
 
 x = 2**k * (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and s = f / (2 + f), so that
 log(1 + f) = log((1 + s) / (1 - s)) = f - f**2/2 + s * (f**2/2 + s**2 R(s**2)).
@@ -11,7 +11,7 @@ from tvm.tir.expr import Broadcast, Cast, IntImm
 
 from .bits import INT32, INT64, Lanes, fabs, fma, number, polynomial, select
 from .double import LN2, LOG10_2
-from .logarithm import with_limits
+from .logarithm import acosh_from, asinh_from, atanh_from, with_limits
 
 SMALLEST_NORMAL = 2.2250738585072014e-308
 SQRT_HALF = 0x3FE6A09E667F3BCD
@@ -27,7 +27,7 @@ def _long(x: Lanes, value: int) -> Lanes:
     return constant if x.dtype.lanes == 1 else Broadcast(constant, x.dtype.lanes)
 
 
-def _split(x: Lanes) -> tuple[Lanes, Lanes]:
+def split(x: Lanes) -> tuple[Lanes, Lanes]:
     """k and f of a positive finite number; denormals are scaled up first."""
     lanes = x.dtype.lanes
     tiny = x < number(x, SMALLEST_NORMAL)
@@ -48,7 +48,7 @@ def _tail(f: Lanes) -> Lanes:
 
 
 def log(x: Lanes) -> Lanes:
-    k, f = _split(x)
+    k, f = split(x)
     return with_limits(x, fma(k, LN2[0], f + fma(k, LN2[1], _tail(f))))
 
 
@@ -62,7 +62,7 @@ def log10(x: Lanes) -> Lanes:
 
 def _other_base(x: Lanes, factor: tuple[float, float], of_two: tuple[float, float]) -> Lanes:
     """log(x) times a constant in two parts: the large part meets f itself, which is exact."""
-    k, f = _split(x)
+    k, f = split(x)
     rest = fma(_tail(f), factor[0], f * number(x, factor[1]))
     if of_two[1]:
         rest = fma(k, of_two[1], rest)
@@ -75,6 +75,18 @@ def log1p(x: Lanes) -> Lanes:
     u = one + x
     # the larger of 1 and x is subtracted first: that is exact
     lost = select(x < one, x - (u - one), one - (u - x))
-    k, f = _split(u)
+    k, f = split(u)
     value = with_limits(u, fma(k, LN2[0], f + fma(k, LN2[1], _tail(f) + lost / u)))
     return select(fabs(x) < number(x, 2.0**-53), x, value)
+
+
+def asinh(x: Lanes) -> Lanes:
+    return asinh_from(x, log, log1p)
+
+
+def acosh(x: Lanes) -> Lanes:
+    return acosh_from(x, log, log1p)
+
+
+def atanh(x: Lanes) -> Lanes:
+    return atanh_from(x, log1p)

@@ -1,7 +1,8 @@
-"""The error function: a polynomial below 0.93, above it 1 - exp(-x Q(x))."""
+"""The error function: a polynomial below 0.93, above it 1 - exp(-x Q(x)), of float64 1 - exp(-Q(x))."""
 
 from __future__ import annotations
 
+from . import double
 from .bits import Lanes, clamp, copysign, fabs, fma, number, polynomial, select
 from .exponential import exp
 
@@ -16,10 +17,37 @@ LARGE = (1.128551721572876, 0.635625422000885, 0.10526234656572342, -0.022673692
          0.0029298339504748583, -4.9451682571088895e-05, -4.561119567370042e-05,
          4.940955932397628e-06)  # fmt: skip
 
+DOUBLE_ONE = 5.925
+DOUBLE_SMALL = (0.1283791670955126, -0.37612638903183754, 0.11283791670955073,
+                -0.02686617064511775, 0.005223977625263319, -0.0008548327009338428,
+                0.00012055332266323158, -1.4925626015914435e-05, 1.646154617333177e-06,
+                -1.635670439296975e-07, 1.470722977904933e-08, -1.1575189562988292e-09,
+                6.334603468852535e-11)  # fmt: skip
+# -log(1 - erf(x)) in x - CENTRE: the sum cancels least where the result needs most digits
+CENTRE = 1.25
+DOUBLE_LARGE = (2.5626536619221256, 3.0677239416692395, 0.8708101640587786, 0.0326870086826278,
+                -0.007791961611589037, 0.0016069509617081853, -0.00024678399405643676,
+                1.0041688349979707e-05, 1.0830876233181958e-05, -5.166531974176257e-06,
+                1.4457704077827109e-06, -2.5085578674647444e-07, 1.6232484611487207e-09,
+                1.865266614529324e-08, -8.608662360304942e-09, 2.530839053061035e-09,
+                -5.462650726667347e-10, 8.699100748472727e-11, -9.721306470197845e-12,
+                6.802546535999799e-13, -2.2360090669965577e-14)  # fmt: skip
+
 
 def erf(x: Lanes) -> Lanes:
     size = clamp(fabs(x), 0.0, ONE)
+    return _joined(x, exp(-(size * polynomial(size, LARGE))), SMALL)
+
+
+def erf_of_double(x: Lanes) -> Lanes:
+    size = clamp(fabs(x), 0.0, DOUBLE_ONE)
+    rest = double.exp(-polynomial(size - number(x, CENTRE), DOUBLE_LARGE))
+    return _joined(x, rest, DOUBLE_SMALL)
+
+
+def _joined(x: Lanes, rest: Lanes, coefficients: tuple[float, ...]) -> Lanes:
+    """erf from ``rest`` = 1 - erf(|x|) for large x, from the polynomial of x**2 for small ones."""
     square = x * x
-    small = fma(x, polynomial(square, SMALL), x)
-    large = number(x, 1.0) - exp(-(size * polynomial(size, LARGE)))
-    return select(fabs(x) < number(x, BORDER), small, copysign(large, x))
+    small = fma(x, polynomial(square, coefficients), x)
+    large = copysign(number(x, 1.0) - rest, x)
+    return select(fabs(x) < number(x, BORDER), small, large)

@@ -6,6 +6,8 @@ two-part constant is exact in a fused multiply-add.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .bits import (
     ROUNDER,
     ROUNDER_BITS,
@@ -107,14 +109,22 @@ def sigmoid_from(x: Lanes, power: Lanes) -> Lanes:
 
 def sinh(x: Lanes) -> Lanes:
     """A polynomial near zero, elsewhere from exp(|x|) / 2, which overflows only if sinh does."""
+    return sinh_from(x, exp(fabs(x), less=1), SINH)
+
+
+def sinh_from(x: Lanes, half: Lanes, coefficients: Sequence[float]) -> Lanes:
+    """sinh for ``half`` = exp(|x|) / 2 and the coefficients of (sinh(x) / x - 1) / x**2."""
     size = fabs(x)
     square = x * x
-    small = fma(x * square, polynomial(square, SINH), x)
-    half = exp(size, less=1)
+    small = fma(x * square, polynomial(square, coefficients), x)
     large = half - number(x, 0.25) / half
     return select(size < number(x, 1.0), small, copysign(large, x))
 
 
 def cosh(x: Lanes) -> Lanes:
-    half = exp(fabs(x), less=1)
-    return half + number(x, 0.25) / half
+    return cosh_from(exp(fabs(x), less=1))
+
+
+def cosh_from(half: Lanes) -> Lanes:
+    """cosh for ``half`` = exp(|x|) / 2."""
+    return half + number(half, 0.25) / half

@@ -6,6 +6,9 @@ log x = k ln 2 + f - f**2/2 + f**3 P(f).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 from tvm.tir.expr import Cast
 
 from .bits import (
@@ -23,6 +26,8 @@ from .bits import (
     sqrt,
 )
 from .exponential import LN2, LOG10_2
+
+Function = Callable[[Lanes], Lanes]
 
 INFINITY = float("inf")
 NAN = float("nan")
@@ -98,23 +103,38 @@ def log1p(x: Lanes) -> Lanes:
 
 def asinh(x: Lanes) -> Lanes:
     """log1p(a + a**2 / (1 + sqrt(a**2 + 1))) for a = |x|; log(a) + ln 2 where the square overflows."""
+    return asinh_from(x, log, log1p)
+
+
+def asinh_from(x: Lanes, log: Function, log1p: Function) -> Lanes:
+    """asinh by way of the logarithms of the type of ``x``."""
     one, size = number(x, 1.0), fabs(x)
     square = size * size
     near = log1p(size + square / (one + sqrt(square + one)))
-    far = log(size) + number(x, LN2[0])
+    far = log(size) + number(x, math.log(2.0))
     return copysign(select(size < number(x, 1e9), near, far), x)
 
 
 def acosh(x: Lanes) -> Lanes:
     """log1p(t + sqrt(2 t + t**2)) for t = x - 1, which is exact near 1."""
+    return acosh_from(x, log, log1p)
+
+
+def acosh_from(x: Lanes, log: Function, log1p: Function) -> Lanes:
+    """acosh by way of the logarithms of the type of ``x``."""
     t = x - number(x, 1.0)
     near = log1p(t + sqrt(fma(t, t, t + t)))
-    far = log(x) + number(x, LN2[0])
+    far = log(x) + number(x, math.log(2.0))
     return select(x < number(x, 1.0), NAN, select(x < number(x, 1e9), near, far))
 
 
 def atanh(x: Lanes) -> Lanes:
     """log1p(2 a / (1 - a)) / 2 for a = |x|"""
+    return atanh_from(x, log1p)
+
+
+def atanh_from(x: Lanes, log1p: Function) -> Lanes:
+    """atanh by way of the logarithm of the type of ``x``."""
     size = fabs(x)
     value = log1p((size + size) / (number(x, 1.0) - size))
     return copysign(value * number(x, 0.5), x)

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tvm.tir.expr import FloatImm
-
-from . import double, double_logarithm, erf, exponential, logarithm, power, trigonometric
+from . import (
+    double,
+    double_logarithm,
+    double_power,
+    erf,
+    exponential,
+    logarithm,
+    power,
+    trigonometric,
+)
 from .bits import Lanes
 
 
@@ -20,12 +27,9 @@ class MathFunction:
     arity: int = 1
     limit: float | None = None
 
-    @property
-    def limit_constant(self) -> FloatImm:
-        return FloatImm("float32", self.limit or 0.0)
 
-
-_LIMIT = trigonometric.LARGEST
+_LIMIT = trigonometric.SINGLE.largest
+_DOUBLE_LIMIT = trigonometric.DOUBLE.largest
 _ALL = (
     MathFunction("exp", exponential.exp),
     MathFunction("exp2", exponential.exp2),
@@ -63,5 +67,20 @@ _DOUBLE = (
     MathFunction("log1p", double_logarithm.log1p),
     MathFunction("tanh", double.tanh),
     MathFunction("sigmoid", double.sigmoid),
+    MathFunction("sinh", double.sinh),
+    MathFunction("cosh", double.cosh),
+    MathFunction("asinh", double_logarithm.asinh),
+    MathFunction("acosh", double_logarithm.acosh),
+    MathFunction("atanh", double_logarithm.atanh),
+    MathFunction("sin", trigonometric.sin, limit=_DOUBLE_LIMIT),
+    MathFunction("cos", trigonometric.cos, limit=_DOUBLE_LIMIT),
+    MathFunction("tan", trigonometric.tan, limit=_DOUBLE_LIMIT),
+    MathFunction("asin", trigonometric.asin),
+    MathFunction("acos", trigonometric.acos),
+    MathFunction("atan", trigonometric.atan),
+    MathFunction("atan2", trigonometric.atan2, arity=2),
+    MathFunction("erf", erf.erf_of_double),
+    MathFunction("pow", double_power.pow, arity=2),
+    MathFunction("hypot", double_power.hypot, arity=2),
 )
 FLOAT64_FUNCTIONS = {function.name: function for function in _DOUBLE}
