@@ -82,6 +82,9 @@ TIME_PASSES = Knob("TVM_TIME_PASSES", _switch, False, "1 prints the time of each
 STOP_AFTER = Knob("TVM_STOP_AFTER", str, "", "name of the pass after which lowering stops")
 RULE_STATS = Knob("TVM_RULE_STATS", _switch, False, "1 counts tries and hits of each rule")
 CACHE = Knob("TVM_CACHE", _switch, True, "0 turns the object cache off")
+CONFIGS_JSON_DIR = Knob[Path | None](
+    "TVM_CONFIGS_JSON_DIR", Path, None, "folder of the configurations of tvmc --config"
+)
 CACHE_DIR = Knob("TVM_CACHE_DIR", Path, _default_cache(), "folder of the object cache")
 CACHE_BYTES = Knob("TVM_CACHE_BYTES", int, 1 << 30, "largest size of the object cache")
 LIBRARY_PATH = Knob[Path | None](

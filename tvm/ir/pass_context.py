@@ -60,6 +60,11 @@ def register_pass_name(name: str) -> None:
     _OTHER_PASSES.add(name)
 
 
+def known_passes() -> frozenset[str]:
+    """The names that ``required_pass`` and ``disabled_pass`` may have."""
+    return RELAY_PASSES | TIR_PASSES | _OTHER_PASSES
+
+
 class PassContext:
     """What holds for the passes run inside ``with PassContext(...):``.
 
@@ -189,7 +194,7 @@ def _refuse_tracing(**given: Any) -> None:
 def _names(names: Iterable[str] | None, parameter: str) -> tuple[str, ...]:
     if isinstance(names, str):
         raise TypeError(f"PassContext requires a list for {parameter}, got {names!r}")
-    known = RELAY_PASSES | TIR_PASSES | _OTHER_PASSES
+    known = known_passes()
     for name in names or ():
         if name not in known:
             raise TVMError(

@@ -1,0 +1,100 @@
+"""Wrong arguments are told in one line, with what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tvm.driver import tvmc
+
+Fails = Callable[..., str]
+
+
+@pytest.mark.parametrize(("options", "part"), [
+    (["--target", "llvmm"], "did you mean 'llvm'"),
+    (["--target", "llvm -mcpux=3"], "did you mean 'mcpu'"),
+    (["--target", "llvm,"], "requires a name between commas"),
+    (["--target", "llvm, llvm"], "Duplicate target kinds"),
+    (["--target", "llvm", "--target-c-mcpu=3"], "did not specify c target"),
+    (["--pass-config", "tir.disable_vectorizer=1"], "did you mean 'tir.disable_vectorize'"),
+    (["--pass-config", "tir.disable_vectorize"], "use name=value"),
+    (["--pass-config", "tir.disable_vectorize=maybe"], "Invalid value 'maybe'"),
+    (["--pass-config", "tir.add_lower_pass=1,no.such.function"], "there is no function"),
+    (["--disabled-pass", "FuseOp"], "FuseOp; did you mean 'FuseOps'"),
+    (["--input-shapes", "data=[1,2]"], "malformed"),
+    (["--input-shapes", "data:[1,x]"], "integers as dimensions"),
+    (["--input-shapes", "daata:[1,3,6,6]"], "did you mean 'data'"),
+    (["--executor-aot-link-params", "1"], "did not specify aot executor"),
+    (["--executor-graph-link-params", "yes"], "1 or 0 is required"),
+    (["--desired-layout", "NHWQ"], "got NHWQ"),
+    (["--desired-layout", "NHWC", "NCHW"], "one layout or 3"),
+    (["--mixed-precision", "--mixed-precision-ops", "nn.conv"], "there is no 'nn.conv'"),
+    (["--cross-compiler", "no-such-gcc"], "no-such-gcc"),
+    (["--dump-code", "exe"], "--dump-code has the formats"),
+    (["--dump-code", "c"], "--dump-code c"),
+    (["--tuning-records", "log.json"], "no tuning"),
+    (["--model-format", "tflite"], "invalid choice"),
+])  # fmt: skip
+def test_compile_refuses(
+    options: list[str], part: str, onnx_file: str, tmp_path: Path, tvmc_fails: Fails
+) -> None:
+    assert part in tvmc_fails("compile", onnx_file, "-o", str(tmp_path / "m.tar"), *options)
+
+
+@pytest.mark.parametrize(("name", "part"), [
+    ("none.onnx", "doesn't exist"),
+    ("model.tflite", "tflite cannot be imported yet"),
+    ("model.xyz", "Please specify --model-format"),
+])  # fmt: skip
+def test_compile_refuses_files(name: str, part: str, tmp_path: Path, tvmc_fails: Fails) -> None:
+    if not name.startswith("none"):
+        (tmp_path / name).write_text("?")
+    assert part in tvmc_fails("compile", str(tmp_path / name), "--target", "llvm")
+
+
+def test_files_that_are_no_models_are_refused(tmp_path: Path, tvmc_fails: Fails) -> None:
+    for name in ("a.onnx", "a.pt", "a.relay"):
+        path = tmp_path / name
+        path.write_bytes(b"\x93\xfa no model")
+        assert "Error: " in tvmc_fails("compile", str(path), "--input-shapes", "x:[1]")
+    assert "no archive of a model" in tvmc_fails("run", str(tmp_path / "a.onnx"))
+    assert "there is no file" in tvmc_fails("run", str(tmp_path / "b.tar"))
+
+
+def test_run_refuses_wrong_inputs(onnx_file: str, tmp_path: Path, tvmc_fails: Fails) -> None:
+    package = str(tmp_path / "m.tar")
+    tvmc.compile(tvmc.load(onnx_file), "llvm", package_path=package)
+    data, path = np.zeros((1, 3, 6, 6), "float32"), str(tmp_path / "in.npz")
+
+    def refused(**arrays: object) -> str:
+        np.savez(path, **arrays)  # type: ignore[arg-type]
+        return tvmc_fails("run", package, "--inputs", path)
+
+    assert "did you mean 'data'" in refused(daata=data)
+    assert "has the shape (1, 3, 6, 6)" in refused(data=data[:, :2])
+    assert "has the type float32" in refused(data=data.astype("complex64"))
+    assert "pickle" in refused(data=np.array([{}], object))
+    np.save(tmp_path / "in.npy", data)
+    assert "holds one array" in tvmc_fails("run", package, "--inputs", str(tmp_path / "in.npy"))
+    assert "there is no nothing.npz" in tvmc_fails("run", package, "--inputs", "nothing.npz")
+    assert "device" in tvmc_fails("run", package, "--device", "rocm")
+    assert "this machine only" in tvmc_fails("run", package, "--rpc-key", "pi")
+    assert "at least 1" in tvmc_fails("run", package, "--repeat", "0")
+
+
+def test_commands_that_there_are_not_say_why(tvmc_fails: Fails) -> None:
+    assert "needs no records" in tvmc_fails("tune", "m.onnx", "--target", "llvm")
+    assert "microcontrollers" in tvmc_fails("micro", "create", "x")
+    assert "usage: tvmc" in tvmc_fails()
+    with pytest.raises(tvmc.TVMCException, match="tune is not available"):
+        tvmc.tune(None, "llvm")
+
+
+def test_packages_that_were_not_compiled_are_refused(onnx_file: str) -> None:
+    with pytest.raises(tvmc.TVMCException, match="compiled yet"):
+        tvmc.run(tvmc.load(onnx_file), device="cpu")  # type: ignore[arg-type]
+    with pytest.raises(tvmc.TVMCException, match="mod and params"):
+        tvmc.TVMCModel()

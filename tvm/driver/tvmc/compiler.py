@@ -1,0 +1,441 @@
+"""`tvmc compile`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tvm.driver.tvmc import composite_target, frontends, pass_list, registry
+from tvm.driver.tvmc.config_options import set_defaults
+from tvm.driver.tvmc.errors import TVMCException
+from tvm.driver.tvmc.model import LIBRARY_FORMATS, TVMCModel, TVMCPackage
+from tvm.driver.tvmc.pass_config import parse_configs
+from tvm.driver.tvmc.shape_parser import parse_shape_string
+from tvm.driver.tvmc.target import generate_target_args, reconstruct_target_args, target_from_cli
+from tvm.driver.tvmc.transform import (
+    TRANSFORM_ARGS,
+    apply_graph_transforms,
+    generate_transform_args,
+    parse_graph_transform_args,
+)
+from tvm.error import TVMError
+from tvm.ir.instrument import PassInstrument, PassPrintingInstrument, PassTimingInstrument
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.relay import build_module, vm
+from tvm.relay.backend.executor import Executor
+from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
+from tvm.relay.backend.runtime import Runtime
+from tvm.relay.expr import Call
+from tvm.relay.function import Function
+from tvm.relay.progress import progress
+from tvm.relay.traverse import post_order
+from tvm.runtime.vm import Executable
+from tvm.target import Target
+
+logger = logging.getLogger("TVMC")
+
+_DUMPS = ("relay", "tir", "ll", "asm", "bc", "c", "cc")
+
+
+def add_compile_parser(
+    subparsers: Any, _: argparse.ArgumentParser, json_params: Mapping[str, Any]
+) -> None:
+    """`tvmc compile`."""
+    parser = subparsers.add_parser(
+        "compile", help="compile a model", usage="tvmc compile FILE --target TARGET [options]",
+        description="Compile a model to an archive that `tvmc run` and `tvmc.run` take.",
+    )  # fmt: skip
+    parser.set_defaults(func=drive_compile)
+    parser.add_argument("FILE", help="path to the model: .onnx, .pt, .pth, .pt2, .relay")
+    parser.add_argument(
+        "--model-format", choices=frontends.get_frontend_names(),
+        help="the model's format, if its suffix does not tell",
+    )  # fmt: skip
+    parser.add_argument(
+        "--input-shapes", type=parse_shape_string, metavar="SHAPES",
+        help='the inputs\' shapes, "input1:[1,3,224,224] input2:[1,16]"',
+    )  # fmt: skip
+    _add_output_args(parser)
+    _add_optimization_args(parser)
+    generate_transform_args(parser)
+    generate_target_args(parser)
+    registry.generate_registry_args(parser, Executor, "graph")
+    registry.generate_registry_args(parser, Runtime, "cpp")
+    set_defaults(parser, json_params)
+
+
+def _add_output_args(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", default="module.tar", help="the archive (module.tar)")
+    parser.add_argument(
+        "-f", "--output-format", choices=[*LIBRARY_FORMATS, "mlf"], default="so",
+        help="what the archive holds: a shared library (so), objects to be linked where the model "
+        "runs (tar), the Model Library Format (mlf)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--cross-compiler", default="", help="a compiler for another machine, aarch64-linux-gnu-gcc"
+    )
+    parser.add_argument(
+        "--cross-compiler-options", default="", help="its options, as '-option1 -option2=value'"
+    )
+    parser.add_argument("--module-name", default="default", help="part of the kernels' names")
+    parser.add_argument(
+        "--dump-code", metavar="FORMAT", default="",
+        help=f"files beside the archive, separated by commas: {', '.join(_DUMPS)}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dump-offloads", metavar="FILE", default="",
+        help="list which operator is left to which code generator; - for the terminal",
+    )  # fmt: skip
+
+
+def _add_optimization_args(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-O", "--opt-level", type=int, choices=range(4), default=3, metavar="[0-3]",
+        help="level of optimisation (3)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pass-config", action="append", metavar="name=value",
+        help="an option of a pass, such as tir.disable_vectorize=1; may be given several times",
+    )  # fmt: skip
+    listed: dict[str, Any] = {
+        "type": pass_list.parse_pass_list_str,
+        "metavar": "PASSES",
+        "default": "",
+    }
+    parser.add_argument("--disabled-pass", help="passes to leave out, with commas", **listed)
+    parser.add_argument("--print-ir-before", help="show the program before these", **listed)
+    parser.add_argument("--print-ir-after", help="show the program after these", **listed)
+    parser.add_argument(
+        "--print-pass-times", action="store_true", help="show how long each pass took"
+    )
+    parser.add_argument("--tuning-records", default="", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--use-vm", action="store_true",
+        help="compile for the virtual machine, which runs models with unknown dimensions and loops",
+    )  # fmt: skip
+
+
+def drive_compile(args: argparse.Namespace) -> int:
+    """Do what the arguments say."""
+    if not args.target:
+        raise TVMCException("--target is required, such as --target llvm")
+    model = frontends.load_model(args.FILE, args.model_format, args.input_shapes)
+    compile_model(
+        model,
+        args.target,
+        opt_level=args.opt_level,
+        executor=registry.reconstruct_registry_entity(args, Executor),
+        runtime=registry.reconstruct_registry_entity(args, Runtime),
+        tuning_records=args.tuning_records,
+        package_path=args.output,
+        cross=args.cross_compiler or None,
+        cross_options=args.cross_compiler_options or None,
+        output_format=args.output_format,
+        dump_code=[part.strip() for part in args.dump_code.split(",") if part.strip()],
+        dump_offloads=args.dump_offloads,
+        disabled_pass=args.disabled_pass,
+        pass_context_configs=args.pass_config,
+        additional_target_options=reconstruct_target_args(args),
+        use_vm=args.use_vm,
+        mod_name=args.module_name,
+        print_pass_times=args.print_pass_times,
+        print_ir_before=args.print_ir_before,
+        print_ir_after=args.print_ir_after,
+        **parse_graph_transform_args(args),
+    )
+    return 0
+
+
+def compile_model(
+    tvmc_model: TVMCModel,
+    target: str | Target,
+    opt_level: int = 3,
+    executor: Executor | None = None,
+    runtime: Runtime | None = None,
+    tuning_records: str | None = None,
+    package_path: str | None = None,
+    cross: Any = None,
+    cross_options: str | None = None,
+    output_format: str = "so",
+    dump_code: str | Sequence[str] | None = None,
+    dump_offloads: str = "",
+    target_host: str | None = None,
+    disabled_pass: Sequence[str] | None = None,
+    pass_context_configs: Sequence[str] | None = None,
+    additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
+    use_vm: bool = False,
+    mod_name: str = "default",
+    workspace_pools: Any = None,
+    print_pass_times: bool = False,
+    print_ir_before: Sequence[str] | None = None,
+    print_ir_after: Sequence[str] | None = None,
+    instruments: Sequence[PassInstrument] | None = None,
+    **transform_args: Any,
+) -> TVMCPackage:
+    """Compile a model and write it to an archive.
+
+    Parameters
+    ----------
+    tvmc_model : TVMCModel
+        The model.
+    target : str or Target
+        The machine, and code generators before it: "llvm -mcpu=native", "dnnl, llvm".
+    opt_level : int
+        Level of optimisation, 0 to 3.
+    executor, runtime : Executor, Runtime
+        By default graph and cpp.
+    tuning_records : str
+        Has to be left out: there is no tuning.
+    package_path : str
+        The archive; by default a temporary one.
+    cross, cross_options : str
+        A compiler that links for another machine, and its options.
+    output_format : str
+        "so", "tar" or "mlf".
+    dump_code : str or list of str
+        Files beside the archive: "relay", "tir", "ll", "asm", ...
+    dump_offloads : str
+        File for a list of what is left to other code generators; "-" for the terminal.
+    target_host : str
+        The machine of the host code, if it is another one.
+    disabled_pass : list of str
+        Passes to leave out.
+    pass_context_configs : list of str
+        Options of passes: ["tir.disable_vectorize=1"].
+    additional_target_options : dict
+        More options of targets by kind and name.
+    use_vm : bool
+        Compile for the virtual machine.
+    mod_name : str
+        Part of the kernels' names.
+    workspace_pools : WorkspaceMemoryPools
+        Memory for temporary arrays.
+    print_pass_times, print_ir_before, print_ir_after, instruments :
+        What to watch.
+    transform_args : dict
+        desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops,
+        mixed_precision_calculation_type, mixed_precision_acc_type.
+
+    Returns
+    -------
+    TVMCPackage
+    """
+    if tuning_records:
+        raise TVMCException("there is no tuning in this release, leave tuning_records out")
+    if unknown := [name for name in transform_args if name not in TRANSFORM_ARGS]:
+        raise TypeError(f"compile has no parameter {unknown[0]!r}")
+    dumps = dict.fromkeys(_dump_formats(dump_code), "")
+    config = parse_configs(pass_context_configs)
+    if "tir" in dumps:
+        add_tir_to_dumps(config, dumps)
+    found, codegens = target_from_cli(target, additional_target_options)
+    if target_host:
+        found = Target(found, target_host)
+    mod = apply_graph_transforms(tvmc_model.mod, transform_args)
+    watching = _instruments(instruments, print_ir_before, print_ir_after)
+    request = _Request(
+        found, executor or Executor("graph"), runtime or Runtime("cpp"), use_vm, mod_name,
+        workspace_pools,
+    )  # fmt: skip
+    with ExitStack() as scope:
+        context = PassContext(opt_level, None, disabled_pass or None, watching, config)
+        scope.enter_context(context)
+        scope.enter_context(_pass_times(print_pass_times))
+        initial = mod
+        mod = _partitioned(mod, tvmc_model.params, codegens)
+        if dump_offloads:
+            dump_operation_offloads(mod, initial, dump_offloads)
+        built = _build(mod, tvmc_model.params, request)
+    path = _export(tvmc_model, built, package_path, cross, cross_options, output_format)
+    _fill_dumps(dumps, mod, built)
+    save_dumps(Path(path).name, dumps, str(Path(path).parent))
+    return TVMCPackage(path)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What to build."""
+
+    target: Target
+    executor: Executor
+    runtime: Runtime
+    use_vm: bool
+    mod_name: str
+    workspace_pools: Any
+
+
+def _dump_formats(dump_code: str | Sequence[str] | None) -> list[str]:
+    names = dump_code.split(",") if isinstance(dump_code, str) else list(dump_code or ())
+    for name in names:
+        if name not in _DUMPS:
+            raise TVMCException(f"--dump-code has the formats {', '.join(_DUMPS)}, got {name!r}")
+    return names
+
+
+def _instruments(
+    given: Sequence[PassInstrument] | None,
+    before: Sequence[str] | None,
+    after: Sequence[str] | None,
+) -> list[PassInstrument]:
+    found = list(given or ())
+    if before or after:
+        found.append(PassPrintingInstrument(before or [], after or []))
+    return found
+
+
+@contextmanager
+def _pass_times(wanted: bool) -> Iterator[None]:
+    """Print a table of the passes that ran meanwhile."""
+    if not wanted:
+        yield
+        return
+    timing = PassTimingInstrument()
+    context = PassContext.current()
+    context.instruments.append(timing)
+    timing.enter_pass_ctx()
+    yield
+    print("Compilation time breakdown by pass:")
+    print(timing.render())
+
+
+def _partitioned(
+    mod: IRModule, params: Mapping[str, Any], codegens: Sequence[Mapping[str, Any]]
+) -> IRModule:
+    for part in codegens:
+        partition = composite_target.get_codegen_by_target(part["name"])["pass_pipeline"]
+        try:
+            mod = partition(mod, params, **part["opts"])
+        except TypeError as error:
+            raise TVMCException(f'options of "{part["raw"]}": {error}') from None
+    return mod
+
+
+def _build(
+    mod: IRModule, params: Mapping[str, Any], request: _Request
+) -> GraphExecutorFactoryModule | Executable:
+    try:
+        return build(
+            mod, request.target, request.executor, request.runtime, params, request.use_vm,
+            request.mod_name, request.workspace_pools,
+        )  # fmt: skip
+    except (TVMError, NotImplementedError) as error:
+        hint = "\n  or compile it for the virtual machine: --use-vm" * ("dimensions" in str(error))
+        raise TVMCException(f"cannot compile the model: {error}{hint}") from error
+
+
+def build(
+    mod: IRModule,
+    tvm_target: Target,
+    executor: Executor,
+    runtime: Runtime,
+    params: Mapping[str, Any],
+    use_vm: bool,
+    mod_name: str,
+    workspace_pools: Any,
+) -> GraphExecutorFactoryModule | Executable:
+    """Compile with what is current: a program of the virtual machine, or a model for an executor."""
+    if use_vm:
+        logger.debug("building for the virtual machine")
+        return vm.compile(mod, target=tvm_target, params=params)
+    logger.debug("building for the executor %s", executor)
+    return build_module.build(
+        mod, target=tvm_target, executor=executor, runtime=runtime, params=params,
+        mod_name=mod_name, workspace_memory_pools=workspace_pools,
+    )  # fmt: skip
+
+
+def _export(
+    model: TVMCModel,
+    built: GraphExecutorFactoryModule | Executable,
+    package_path: str | None,
+    cross: Any,
+    cross_options: str | None,
+    output_format: str,
+) -> str:
+    if isinstance(built, Executable) and cross:
+        raise TVMCException("programs of the virtual machine are not linked for other machines")
+    try:
+        with progress() as step:
+            step("writing the package")
+            return model.export_package(built, package_path, cross, cross_options, output_format)
+    except (TVMError, RuntimeError) as error:
+        raise TVMCException(f"cannot write the package: {error}") from error
+
+
+def add_tir_to_dumps(config: dict[str, Any], dumps: dict[str, str]) -> None:
+    """Let a last pass of the loop level write each function to ``dumps["tir"]``."""
+
+    def record(mod: IRModule) -> IRModule:
+        dumps["tir"] += "".join([f"{func}\n\n" for func in mod.functions.values()])
+        return mod
+
+    config["tir.add_lower_pass"] = [*config.get("tir.add_lower_pass", ()), (3, record)]
+
+
+def _fill_dumps(
+    dumps: dict[str, str], mod: IRModule, built: GraphExecutorFactoryModule | Executable
+) -> None:
+    lib = built.lib if isinstance(built, Executable) else built.get_lib()
+    for name in dumps:
+        if name == "relay":
+            dumps[name] = str(mod)
+        elif name != "tir":
+            try:
+                dumps[name] = lib.get_source(name)
+            except (TVMError, ValueError) as error:
+                raise TVMCException(f"--dump-code {name}: {error}") from None
+    for external in lib.imported_modules if dumps else ():
+        dumps[external.type_key] = external.get_source()
+
+
+def save_dumps(module_name: str, dumps: Mapping[str, str | bytes], dump_root: str = ".") -> None:
+    """Write each text to ``<module_name>.<format>`` in a folder."""
+    for name, text in dumps.items():
+        path = Path(dump_root) / f"{module_name}.{name}"
+        if isinstance(text, str):
+            path.write_text(text, encoding="utf8")
+        else:
+            path.write_bytes(text)
+
+
+def dump_operation_offloads(mod: IRModule, initial_mod: IRModule, dump_path: str) -> None:
+    """Write how many operators which code generator has, and which those are.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The module after its parts were given away.
+    initial_mod : IRModule
+        The module before.
+    dump_path : str
+        The file; "-" for the terminal.
+    """
+    owners: dict[str, list[str]] = {}
+    for gvar, func in mod.functions.items():
+        if isinstance(func, Function):
+            owner = str(func.attrs.get("Compiler") or "native")
+            rows = [f"    {call.op.name} in @{gvar.name_hint}" for call in _operators(func)]
+            owners.setdefault(owner, []).extend(rows)
+    total = sum(
+        len(_operators(func))
+        for func in initial_mod.functions.values()
+        if isinstance(func, Function)
+    )
+    lines = [f"Total number of operators: {total}"]
+    for owner, rows in owners.items():
+        lines += [f"  {owner}: {len(rows)}", *rows]
+    text = "\n".join(lines) + "\n"
+    if dump_path == "-":
+        print(text, end="")
+    else:
+        Path(dump_path).write_text(text, encoding="utf8")
+
+
+def _operators(func: Function) -> list[Call]:
+    return [n for n in post_order(func) if isinstance(n, Call) and hasattr(n.op, "facets")]

@@ -1,0 +1,200 @@
+"""From files to models: the importers by name and suffix."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tvm.driver.tvmc.errors import TVMCException, TVMCImportError, near_or_all
+from tvm.driver.tvmc.model import TVMCModel
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.relay import frontend, parser
+from tvm.runtime.ndarray import NDArray
+
+logger = logging.getLogger("TVMC")
+
+Shapes = Mapping[str, Sequence[Any]]
+Loaded = tuple[IRModule, dict[str, NDArray]]
+
+# formats of classic releases, by their suffixes
+_OTHER_FORMATS = {"h5": "keras", "keras": "keras", "pb": "tensorflow", "tflite": "tflite",
+                  "pdmodel": "paddle"}  # fmt: skip
+
+
+class Frontend(ABC):
+    """The importer of one format."""
+
+    @staticmethod
+    @abstractmethod
+    def name() -> str:
+        """Its name for ``--model-format``."""
+
+    @staticmethod
+    @abstractmethod
+    def suffixes() -> list[str]:
+        """The suffixes of its files."""
+
+    @abstractmethod
+    def load(self, path: str, shape_dict: Shapes | None = None, **kwargs: Any) -> Loaded:
+        """The module of a file, and its parameters."""
+
+
+def lazy_import(pkg_name: str, from_pkg_name: str | None = None, hide_stderr: bool = False) -> Any:
+    """A package that a format needs.
+
+    Raises
+    ------
+    TVMCImportError
+        If it is not installed.
+    """
+    del hide_stderr  # nothing that is imported here writes there
+    try:
+        return importlib.import_module(pkg_name, package=from_pkg_name)
+    except ImportError:
+        raise TVMCImportError(pkg_name.partition(".")[0]) from None
+
+
+class OnnxFrontend(Frontend):
+    """ONNX models."""
+
+    @staticmethod
+    def name() -> str:
+        return "onnx"
+
+    @staticmethod
+    def suffixes() -> list[str]:
+        return ["onnx"]
+
+    def load(self, path: str, shape_dict: Shapes | None = None, **kwargs: Any) -> Loaded:
+        lazy_import("onnx")
+        return frontend.from_onnx(path, shape=shape_dict, **kwargs)
+
+
+class PyTorchFrontend(Frontend):
+    """PyTorch: TorchScript files (``torch.jit.save``) and exported programs (``torch.export.save``)."""
+
+    @staticmethod
+    def name() -> str:
+        return "pytorch"
+
+    @staticmethod
+    def suffixes() -> list[str]:
+        return ["pth", "zip", "pt", "pt2"]
+
+    def load(self, path: str, shape_dict: Shapes | None = None, **kwargs: Any) -> Loaded:
+        torch = lazy_import("torch")
+        if path.endswith(".pt2"):
+            if shape_dict:
+                raise TVMCException("an exported program has shapes of its own: no --input-shapes")
+            return frontend.from_exported_program(torch.export.load(path), **kwargs)
+        if not shape_dict:
+            raise TVMCException("--input-shapes must be specified for pytorch")
+        try:
+            module = torch.jit.load(path, map_location="cpu").eval()
+        except (RuntimeError, ValueError) as error:
+            raise TVMCException(
+                f"{path} is no TorchScript file: {str(error).splitlines()[0]}; "
+                "write one with torch.jit.trace(model, example_inputs).save(path)"
+            ) from None
+        return frontend.from_pytorch(module, list(shape_dict.items()), **kwargs)
+
+
+class RelayFrontend(Frontend):
+    """Relay's own text."""
+
+    @staticmethod
+    def name() -> str:
+        return "relay"
+
+    @staticmethod
+    def suffixes() -> list[str]:
+        return ["relay"]
+
+    def load(self, path: str, shape_dict: Shapes | None = None, **kwargs: Any) -> Loaded:
+        try:
+            text = Path(path).read_text(encoding="utf8")
+        except UnicodeDecodeError:
+            raise TVMCException(f"{path} is no text in relay's language") from None
+        mod = parser.fromtext(text)
+        _check_shapes(mod, shape_dict or {})
+        return mod, {}
+
+
+def _check_shapes(mod: IRModule, shapes: Shapes) -> None:
+    declared = {p.name_hint: p.type_annotation for p in mod["main"].params}
+    for name, shape in shapes.items():
+        if name not in declared:
+            raise TVMCException(f"the model has no input {name!r}, it has {list(declared)}")
+        found = [int(dim) for dim in declared[name].shape]
+        if found != list(shape):
+            raise TVMCException(f"the input {name!r} has the shape {found}, got {list(shape)}")
+
+
+ALL_FRONTENDS: tuple[type[Frontend], ...] = (OnnxFrontend, PyTorchFrontend, RelayFrontend)
+
+
+def get_frontend_names() -> list[str]:
+    """The names of all formats."""
+    return [each.name() for each in ALL_FRONTENDS]
+
+
+def get_frontend_by_name(name: str) -> Frontend:
+    """The importer of that name."""
+    for each in ALL_FRONTENDS:
+        if name == each.name():
+            return each()
+    raise TVMCException(
+        f'unrecognized frontend "{name}": {near_or_all(name, get_frontend_names())}'
+    )
+
+
+def guess_frontend(path: str) -> Frontend:
+    """The importer for the suffix of a file."""
+    suffix = Path(path).suffix.removeprefix(".").lower()
+    for each in ALL_FRONTENDS:
+        if suffix in each.suffixes():
+            return each()
+    if suffix in _OTHER_FORMATS:
+        raise TVMCException(
+            f"models of {_OTHER_FORMATS[suffix]} cannot be imported yet: convert {path} to ONNX"
+        )
+    raise TVMCException(
+        f"failed to infer the model format of {path} from its suffix. "
+        f"Please specify --model-format: {', '.join(get_frontend_names())}"
+    )
+
+
+def load_model(
+    path: str,
+    model_format: str | None = None,
+    shape_dict: Shapes | None = None,
+    **kwargs: Any,
+) -> TVMCModel:
+    """Import a model.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    model_format : str, optional
+        The format; by default told from the suffix.
+    shape_dict : dict of str to list of int, optional
+        Shapes of inputs.
+    kwargs : dict
+        Passed to the importer.
+    """
+    path = str(path)
+    importer = get_frontend_by_name(model_format) if model_format else guess_frontend(path)
+    if not Path(path).is_file():
+        raise TVMCException(f"Input file {path} doesn't exist or is not a file")
+    logger.debug("importing %s with %s", path, importer.name())
+    try:
+        mod, params = importer.load(path, shape_dict, **kwargs)
+    except TVMError as error:
+        raise TVMCException(f"cannot import {path}: {error}") from error
+    return TVMCModel(mod, params)

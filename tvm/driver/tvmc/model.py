@@ -1,0 +1,302 @@
+"""A model, a compiled model in a file, and what a run gave."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tarfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from tvm.contrib import cc, tar, utils
+from tvm.driver.tvmc.errors import TVMCException
+from tvm.ir.module import IRModule
+from tvm.ir.serialize import load_json, save_json
+from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
+from tvm.runtime.benchmark import BenchmarkResult
+from tvm.runtime.params import load_param_dict, save_param_dict
+from tvm.runtime.vm import Executable
+
+LIBRARY_FORMATS = ("so", "tar")
+# where kernels lie in packages for the graph executor and for the virtual machine
+_GRAPH_LIBRARIES = ("mod.so", "mod.tar")
+_VM_LIBRARIES = ("lib.so", "lib.tar")
+_VM_CODE = "code.ro"
+
+
+class TVMCModel:
+    """An imported model.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The model.
+    params : dict of str to NDArray
+        Its parameters.
+    model_path : str
+        A file that :meth:`save` wrote, instead of the two.
+    """
+
+    def __init__(
+        self,
+        mod: IRModule | None = None,
+        params: Mapping[str, Any] | None = None,
+        model_path: str | None = None,
+    ) -> None:
+        if (mod is None or params is None) and model_path is None:
+            raise TVMCException(
+                "Either mod and params must be provided or a path to a previously saved TVMCModel"
+            )
+        self._tmp_dir = utils.tempdir()
+        if model_path is not None:
+            self.load(model_path)
+        else:
+            self.mod = mod
+            self.params = dict(params or {})
+
+    def save(self, model_path: str) -> None:
+        """Write the model to an archive."""
+        folder = self._tmp_dir.path
+        (folder / "mod.json").write_text(save_json(self.mod), encoding="utf8")
+        (folder / "mod.params").write_bytes(save_param_dict(self.params))
+        tar.tar(str(model_path), [str(folder / "mod.json"), str(folder / "mod.params")])
+
+    def load(self, model_path: str) -> None:
+        """Read what :meth:`save` wrote."""
+        folder = _unpacked(str(model_path), self._tmp_dir)
+        if not (folder / "mod.json").is_file() or not (folder / "mod.params").is_file():
+            raise TVMCException(f"{model_path} is no archive of a TVMCModel")
+        self.mod = load_json((folder / "mod.json").read_text(encoding="utf8"))
+        self.params = dict(load_param_dict((folder / "mod.params").read_bytes()))
+
+    def default_tuning_records_path(self) -> str:
+        """Where records of tuning would be written."""
+        return self._tmp_dir.relpath("tuning_records")
+
+    def default_package_path(self) -> str:
+        """Where the compiled model is written, if nothing else is said."""
+        return self._tmp_dir.relpath("model_package.tar")
+
+    def export_vm_format(
+        self,
+        vm_exec: Executable,
+        package_path: str | None = None,
+        lib_format: str = "so",
+    ) -> str:
+        """Write a program of the virtual machine to an archive; its path.
+
+        Parameters
+        ----------
+        vm_exec : Executable
+            The program.
+        package_path : str, optional
+            The archive.
+        lib_format : str
+            "so", or "tar" for objects that are linked where the model runs.
+        """
+        _check_format(lib_format, LIBRARY_FORMATS)
+        with utils.tempdir() as folder:
+            code, lib = vm_exec.save()
+            library = folder / f"lib.{lib_format}"
+            lib.export_library(str(library))
+            (folder / _VM_CODE).write_bytes(code)
+            return self._write(package_path, [library, folder / _VM_CODE])
+
+    def export_classic_format(
+        self,
+        executor_factory: GraphExecutorFactoryModule,
+        package_path: str | None = None,
+        cross: Any = None,
+        cross_options: str | None = None,
+        lib_format: str = "so",
+    ) -> str:
+        """Write a model for the graph executor to an archive; its path.
+
+        Parameters
+        ----------
+        executor_factory : GraphExecutorFactoryModule
+            What `relay.build` returned.
+        package_path : str, optional
+            The archive.
+        cross : str or callable, optional
+            A compiler that links for another machine.
+        cross_options : str, optional
+            More options for it.
+        lib_format : str
+            "so", or "tar" for objects that are linked where the model runs.
+        """
+        _check_format(lib_format, LIBRARY_FORMATS)
+        with utils.tempdir() as folder:
+            library = folder / f"mod.{lib_format}"
+            lib = executor_factory.get_lib()
+            if cross is None or lib_format == "tar":
+                options = {"options": cross_options.split()} if cross_options else {}
+                lib.export_library(str(library), **(options if lib_format == "so" else {}))
+            else:
+                options = {"options": cross_options.split()} if cross_options else {}
+                lib.export_library(str(library), fcompile=cc.cross_compiler(cross, **options))
+            (folder / "mod.json").write_text(executor_factory.get_graph_json(), encoding="utf8")
+            (folder / "mod.params").write_bytes(save_param_dict(executor_factory.get_params()))
+            files = [library, folder / "mod.json", folder / "mod.params"]
+            return self._write(package_path, files)
+
+    def export_package(
+        self,
+        executor_factory: GraphExecutorFactoryModule | Executable,
+        package_path: str | None = None,
+        cross: Any = None,
+        cross_options: str | None = None,
+        output_format: str = "so",
+    ) -> str:
+        """Write a compiled model to an archive; its path."""
+        if isinstance(executor_factory, Executable):
+            return self.export_vm_format(executor_factory, package_path, output_format)
+        return self.export_classic_format(
+            executor_factory, package_path, cross, cross_options, output_format
+        )
+
+    def _write(self, package_path: str | None, files: Sequence[Path]) -> str:
+        path = str(package_path or self.default_package_path())
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        tar.tar(path, [str(file) for file in files])
+        return path
+
+    def summary(self, file: IO[str] | None = None) -> None:
+        """Print the model."""
+        print(self.mod, file=file or sys.stdout)
+
+
+def _check_format(found: str, known: Sequence[str]) -> None:
+    if found not in known:
+        raise TVMCException(f"a library is written as {' or '.join(known)}, got {found!r}")
+
+
+def _unpacked(path: str, into: utils.TempDirectory) -> Path:
+    """The folder with the members of an archive."""
+    if not Path(path).is_file():
+        raise TVMCException(f"there is no file {path}")
+    try:
+        tar.untar(path, into.temp_dir)
+    except (tarfile.TarError, ValueError, EOFError) as error:
+        reason = str(error).partition(":")[0]
+        raise TVMCException(f"{path} is no archive of a model: {reason}") from None
+    return into.path
+
+
+class TVMCPackage:
+    """A compiled model.
+
+    Parameters
+    ----------
+    package_path : str
+        The archive that :func:`tvmc.compile` wrote.
+    project_dir : str, optional
+        Has to be left out: there are no projects for microcontrollers.
+
+    Attributes
+    ----------
+    type : str
+        "classic" for the graph executor, "vm", or "mlf" for the Model Library Format.
+    lib_path, lib_name : str
+        The library with the kernels.
+    graph : str
+        The graph as JSON text, None for the virtual machine.
+    params : bytearray
+        The parameters, None for the virtual machine.
+    """
+
+    def __init__(self, package_path: str, project_dir: str | None = None) -> None:
+        if project_dir is not None:
+            raise TVMCException("there are no projects for microcontrollers, leave project_dir out")
+        self._tmp_dir = utils.tempdir()
+        self.project_dir = None
+        self.package_path = str(package_path)
+        self.lib_name: str | None = None
+        self.lib_path: str | None = None
+        self.graph: str | None = None
+        self.params: bytearray | None = None
+        self.code: bytes | None = None
+        self.type = "classic"
+        self.executor_type: str | None = "graph"
+        self.import_package(self.package_path)
+
+    def import_package(self, package_path: str) -> None:
+        """Unpack an archive."""
+        folder = _unpacked(package_path, self._tmp_dir)
+        names = {path.name for path in folder.iterdir()}
+        if "metadata.json" in names:
+            self._import_mlf(folder)
+        elif found := [name for name in _GRAPH_LIBRARIES if name in names]:
+            self.lib_name = found[0]
+            self.graph = _member(folder, "mod.json", package_path).read_text(encoding="utf8")
+            self.params = bytearray(_member(folder, "mod.params", package_path).read_bytes())
+        elif found := [name for name in _VM_LIBRARIES if name in names]:
+            self.lib_name = found[0]
+            self.type = self.executor_type = "vm"
+            self.code = _member(folder, _VM_CODE, package_path).read_bytes()
+        else:
+            raise TVMCException(
+                f"{package_path} is no compiled model: it holds {', '.join(sorted(names))}"
+            )
+        if self.lib_name is not None:
+            self.lib_path = str(folder / self.lib_name)
+
+    def _import_mlf(self, folder: Path) -> None:
+        self.type = "mlf"
+        modules = json.loads((folder / "metadata.json").read_text(encoding="utf8"))["modules"]
+        self.executor_type = next(iter(modules.values()))["executors"][0]
+        graph = folder / "executor-config" / "graph" / f"{next(iter(modules))}.graph"
+        params = folder / "parameters" / f"{next(iter(modules))}.params"
+        self.graph = graph.read_text(encoding="utf8") if graph.is_file() else None
+        self.params = bytearray(params.read_bytes()) if params.is_file() else None
+
+
+def _member(folder: Path, name: str, package: str) -> Path:
+    if not (folder / name).is_file():
+        raise TVMCException(f"{package} is no compiled model: it has no {name}")
+    return folder / name
+
+
+class TVMCResult:
+    """What a run gave.
+
+    Parameters
+    ----------
+    outputs : dict of str to ndarray
+        The outputs: output_0, output_1, ...
+    times : BenchmarkResult
+        How long it took, if that was measured.
+    """
+
+    def __init__(
+        self, outputs: Mapping[str, np.ndarray[Any, Any]] | None, times: BenchmarkResult | None
+    ) -> None:
+        self.outputs = dict(outputs or {})
+        self.times = times
+
+    def format_times(self) -> str:
+        """A table of the times."""
+        return "" if self.times is None else str(self.times)
+
+    def get_output(self, name: str) -> np.ndarray[Any, Any]:
+        """The output of that name."""
+        if name not in self.outputs:
+            raise TVMCException(f"there is no output {name!r}, outputs: {list(self.outputs)}")
+        return self.outputs[name]
+
+    def save(self, output_path: str) -> None:
+        """Write the outputs to a file of numpy (``.npz``)."""
+        # narrow floats are none of numpy's own types: files could not be read without ours
+        plain = {
+            name: value.astype("float32") if value.dtype.kind == "V" else value
+            for name, value in self.outputs.items()
+        }
+        np.savez(output_path, **plain)
+
+    def __str__(self) -> str:
+        stat_table = self.format_times()
+        output_keys = f"Output Names:\n {list(self.outputs)}"
+        return f"{stat_table}\n{output_keys}" if stat_table else output_keys

@@ -1,0 +1,94 @@
+"""`--pass-config tir.disable_vectorize=1`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm.driver.tvmc.errors import TVMCException, near_or_all
+from tvm.ir.transform import PassContext
+
+_TRUTH = {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}
+
+
+def load_function(full_name: str) -> Callable[..., Any]:
+    """The function of that dotted name, such as ``my_package.passes.AddTimers``."""
+    module_name, _, name = full_name.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module_name), name)
+    except (ImportError, ValueError, AttributeError) as error:
+        raise TVMCException(f"there is no function {full_name!r}: {error}") from None
+    if not callable(found):
+        raise TVMCException(f"{full_name!r} is not a function")
+    return found  # type: ignore[no-any-return]
+
+
+def get_pass_config_value(name: str, value: str, config_type: str) -> Any:
+    """The value of an option of that type, from its text."""
+    kind = config_type.removeprefix("runtime::").removeprefix("Int")
+    if kind in ("bool", "Bool"):
+        if value.lower() not in _TRUTH:
+            raise TVMCException(f"Invalid value {value!r} for configuration {name}: 1 or 0")
+        return _TRUTH[value.lower()]
+    if kind in ("int", "", "IntImm", "Imm"):
+        try:
+            return int(value)
+        except ValueError:
+            raise TVMCException(f"Invalid value {value!r} for configuration {name}") from None
+    if kind in ("str", "String"):
+        return value
+    if name == "tir.add_lower_pass":
+        return _lower_passes(name, value)
+    return _record(name, value, config_type)
+
+
+def _lower_passes(name: str, value: str) -> list[tuple[int, Any]]:
+    """``"1,my.passes.Check,2,my.passes.Trace"`` -> phases and passes."""
+    parts = value.split(",")
+    if len(parts) % 2:
+        raise TVMCException(
+            f"The value for the pass config {name} must be a list of phases and passes: "
+            f'"1,my.passes.Check,2,my.passes.Trace", got {value!r}'
+        )
+    phases, names = parts[::2], parts[1::2]
+    if wrong := [phase for phase in phases if phase not in ("0", "1", "2", "3")]:
+        raise TVMCException(f"{name} has the phases 0 to 3, got {wrong[0]!r}")
+    return [
+        (int(phase), load_function(full_name))
+        for phase, full_name in zip(phases, names, strict=True)
+    ]
+
+
+def _record(name: str, value: str, config_type: str) -> dict[str, Any]:
+    """``"auto_max_step=16,explicit_unroll=0"`` -> the options of a pass."""
+    pairs = [item.partition("=") for item in value.split(",")]
+    try:
+        return {key.strip(): int(_TRUTH.get(text.lower(), text)) for key, _, text in pairs}
+    except ValueError:
+        raise TVMCException(
+            f"configuration {name} of type {config_type} requires options with numbers, such as "
+            f'"--pass-config {name}=option=1", got {value!r}'
+        ) from None
+
+
+def parse_configs(input_configs: Sequence[str] | None) -> dict[str, Any]:
+    """Options of passes by key.
+
+    Parameters
+    ----------
+    input_configs : list of str
+        Such as ``["tir.disable_vectorize=1"]``.
+    """
+    known = PassContext.list_configs()
+    found = {}
+    for config in input_configs or ():
+        name, equals, value = (part.strip() for part in config.partition("="))
+        if not equals or not name or not value:
+            raise TVMCException(f'Invalid format for pass configuration "{config}", use name=value')
+        if name not in known:
+            raise TVMCException(
+                f'Configuration "{name}" is not defined in TVM. {near_or_all(name, known)}'
+            )
+        found[name] = get_pass_config_value(name, value, known[name]["type"])
+    return found
