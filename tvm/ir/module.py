@@ -20,6 +20,10 @@ _FROM_EXPR: dict[type, Callable[..., Any]] = {}
 _AS_TEXT: list[Callable[..., str]] = []
 
 
+# (module, file name) adds a library's definitions
+_IMPORT: list[Callable[..., None]] = []
+
+
 class IRModule(Scriptable, Node, key="IRModule"):
     """A program: functions of any level by their global variables.
 
@@ -187,6 +191,12 @@ class IRModule(Scriptable, Node, key="IRModule"):
         module[name] = expr
         return module
 
+    def import_from_std(self, file_to_import: str) -> None:
+        """Add the definitions of a file of the language's library: `prelude.rly`."""
+        if not _IMPORT:
+            raise TVMError("import_from_std requires the language of the library: import tvm.relay")
+        _IMPORT[-1](self, file_to_import)
+
     def get_attr(self, attr_key: str) -> Any:
         """The value of an attribute, or None."""
         return self.attrs.get(attr_key)
@@ -220,3 +230,8 @@ def register_from_expr(expr_type: type, build: Callable[..., IRModule]) -> None:
 def register_module_text(text: Callable[..., str]) -> None:
     """Tell how :meth:`IRModule.astext` writes a module."""
     _AS_TEXT[:] = [text]
+
+
+def register_library(add: Callable[..., None]) -> None:
+    """Tell how :meth:`IRModule.import_from_std` reads a file."""
+    _IMPORT[:] = [add]

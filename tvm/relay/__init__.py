@@ -13,6 +13,8 @@ from . import (
     expr,
     expr_functor,
     function,
+    library,
+    prelude,
     scope_builder,
     ty,
     type_functor,
@@ -57,6 +59,7 @@ from .loops import while_loop
 from .op import *
 from .param_dict import load_param_dict, save_param_dict
 from .parser import fromtext, parse, parse_expr
+from .prelude import Prelude
 from .scope_builder import ScopeBuilder
 from .traverse import bind
 from .ty import (

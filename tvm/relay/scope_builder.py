@@ -10,8 +10,8 @@ result = sb.get()
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
@@ -26,6 +26,26 @@ class _Scope:
         self.result: RelayExpr | None = None
         self.condition: RelayExpr | None = None
         self.true_branch: RelayExpr | None = None
+
+
+class WithScope:
+    """What a `with` block enters and what is called when it is left without an error."""
+
+    def __init__(self, enter_value: object, exit_cb: Callable[[], None]) -> None:
+        self._enter_value = enter_value
+        self._exit_cb = exit_cb
+
+    def __enter__(self) -> object:
+        return self._enter_value
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self._exit_cb()
 
 
 class ScopeBuilder:
@@ -43,34 +63,38 @@ class ScopeBuilder:
         self._scopes[-1].bindings.append((var, value))
         return var
 
-    @contextmanager
-    def if_scope(self, cond: RelayExpr) -> Iterator[None]:
+    def if_scope(self, cond: RelayExpr) -> WithScope:
         """The branch taken if `cond` is true; an else_scope must follow."""
         outer = self._scopes[-1]
         outer.condition = cond
-        with self._branch() as scope:
-            yield
-        outer.true_branch = _close(scope, "if_scope")
 
-    @contextmanager
-    def else_scope(self) -> Iterator[None]:
+        def close(branch: RelayExpr) -> None:
+            outer.true_branch = branch
+
+        return self._branch("if_scope", close)
+
+    def else_scope(self) -> WithScope:
         """The other branch of the if_scope just before."""
         outer = self._scopes[-1]
-        if outer.condition is None or outer.true_branch is None:
+        condition, then = outer.condition, outer.true_branch
+        if condition is None or then is None:
             raise RuntimeError("else_scope must follow if_scope")
-        with self._branch() as scope:
-            yield
-        self.ret(If(outer.condition, outer.true_branch, _close(scope, "else_scope")))
-        outer.condition = outer.true_branch = None
 
-    @contextmanager
-    def _branch(self) -> Iterator[_Scope]:
+        def close(branch: RelayExpr) -> None:
+            self.ret(If(condition, then, branch))
+            outer.condition = outer.true_branch = None
+
+        return self._branch("else_scope", close)
+
+    def _branch(self, name: str, close: Callable[[RelayExpr], None]) -> WithScope:
         scope = _Scope()
         self._scopes.append(scope)
-        try:
-            yield scope
-        finally:
+
+        def leave() -> None:
             self._scopes.pop()
+            close(_close(scope, name))
+
+        return WithScope(None, leave)
 
     def type_of(self, expr: RelayExpr) -> Type:
         """The type of a variable or of a typed expression."""

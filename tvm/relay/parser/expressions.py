@@ -324,9 +324,9 @@ class ExprReader(TypeReader):
 
     def _match(self, start: Token) -> RelayExpr:
         is_complete = not self.accept("?")
-        self.expect("(")
-        data = self.expression()
-        self.expect(")")
+        opening = self.expect("(")
+        fields, is_tuple = self.tuple_until(")", self.expression)
+        data = Tuple(fields, self._span(opening)) if is_tuple else fields[0]
         self.expect("{")
         clauses = self.list_until("}", self._clause)
         return Match(data, clauses, is_complete, self._span(start))

@@ -1,0 +1,41 @@
+"""The files of `std/`: definitions that modules import by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tvm.error import TVMError, or_near
+from tvm.ir.module import IRModule, register_library
+from tvm.relay.parser import parse
+
+FOLDER = Path(__file__).parent / "std"
+
+
+def library(name: str) -> IRModule:
+    """The typed definitions of a file."""
+    known = sorted([path.name for path in FOLDER.glob("*.rly")])
+    if name not in known:
+        raise TVMError(f"the library has no file {name!r}, there are {known}{or_near(name, known)}")
+    return parse((FOLDER / name).read_text(), name)
+
+
+def add_library(mod: IRModule, name: str) -> None:
+    """Add a file's definitions to a module; nothing if it has them already."""
+    add_definitions(mod, library(name), name)
+
+
+def add_definitions(mod: IRModule, found: IRModule, name: str) -> None:
+    """Add the types and functions of another module, unless they were added before."""
+    if all([gvar.name_hint in mod for gvar in found.functions]):
+        return
+    known = {header.name_hint for header in mod.type_definitions}
+    for header, data in found.type_definitions.items():
+        if header.name_hint in known and header not in mod.type_definitions:
+            raise TVMError(
+                f"{name} cannot be added: the module has a type {header.name_hint} of its own"
+            )
+        mod[header] = data
+    mod.update(found.functions)
+
+
+register_library(add_library)

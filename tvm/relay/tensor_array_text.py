@@ -1,0 +1,213 @@
+"""The definitions of tensor arrays: lists of tensors whose ranks are known at run time only.
+
+`dynamic_text("float32")` has a data type with one constructor a rank; `static_text` one whose
+tensors have all the same, partly known shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import Template
+
+MAX_RANK = 6
+
+
+def tensor_text(shape: Sequence[object], dtype: str) -> str:
+    """A tensor type in the text form; a scalar is written by its dtype."""
+    if not shape:
+        return dtype
+    comma = "," if len(shape) == 1 else ""
+    return f"Tensor[({', '.join([str(dim) for dim in shape])}{comma}), {dtype}]"
+
+
+def dynamic_text(dtype: str) -> str:
+    """All definitions for one dtype."""
+    ranks = range(MAX_RANK + 1)
+    fields = [f"  tensor{n}_{dtype}({tensor_text('?' * n, dtype)})," for n in ranks]
+    parts = [
+        f"type tensor_{dtype}_t {{\n  tensor_nil_{dtype},\n" + "\n".join(fields) + "\n}",
+        _by_rank("tensor_take", "%lower: int32, %upper: int32", dtype, 0, _TAKE),
+        _by_rank("tensor_expand_dims", "", dtype, 1, "expand_dims(%t, axis=0)"),
+        _concatenate(dtype),
+        *[_unstack(n, dtype) for n in ranks[1:]],
+        _DYNAMIC.substitute(d=dtype),
+    ]
+    return "\n".join(parts)
+
+
+_TAKE = 'take(%t, arange(%lower, %upper, 1, step=1, dtype="int32"), axis=0)'
+
+
+def _by_rank(name: str, params: str, dtype: str, more: int, value: str) -> str:
+    """A function that does the same for tensors of each rank; `more` axes than before."""
+    first = 0 if more else 1
+    clauses = [
+        f"    tensor{n}_{dtype}(%t) => tensor{n + more}_{dtype}({value}),"
+        for n in range(first, MAX_RANK + 1 - more)
+    ]
+    comma = f", {params}" if params else ""
+    head = f"def @{name}_{dtype}(%x: tensor_{dtype}_t{comma}) -> tensor_{dtype}_t {{"
+    return "\n".join([head, "  match? (%x) {", *clauses, "  }", "}"])
+
+
+def _concatenate(dtype: str) -> str:
+    clauses = [
+        f"    (tensor{n}_{dtype}(%a), tensor{n}_{dtype}(%b)) => "
+        f"tensor{n}_{dtype}(concatenate((%a, %b), axis=0)),"
+        for n in range(1, MAX_RANK + 1)
+    ]
+    tensor = f"tensor_{dtype}_t"
+    head = f"def @tensor_concatenate_{dtype}(%x: {tensor}, %y: {tensor}) -> {tensor} {{"
+    return "\n".join([head, "  match? (%x, %y) {", *clauses, "  }", "}"])
+
+
+def _unstack(rank: int, dtype: str) -> str:
+    return _UNSTACK.substitute(
+        name=f"tensor_array_unstack_tensor{rank}",
+        d=dtype,
+        tensor=tensor_text("?" * rank, dtype),
+        inner=f"tensor{rank - 1}_{dtype}",
+        list=f"List[tensor_{dtype}_t]",
+    )
+
+
+_UNSTACK = Template("""
+def @${name}_helper_$d(%i: int32, %up: int32, %t: $tensor) -> $list {
+  if (%i == %up) {
+    Nil
+  } else {
+    Cons($inner(take(%t, %i, axis=0)), @${name}_helper_$d(%i + 1, %up, %t))
+  }
+}
+def @${name}_$d(%t: $tensor) -> $list {
+  @${name}_helper_$d(0, take(shape_of(%t), 0, axis=0), %t)
+}
+""")
+
+_DYNAMIC = Template("""
+def @tensor_array_$d(%size: int32) -> List[tensor_${d}_t] {
+  if (%size == 0) {
+    Nil
+  } else {
+    Cons(tensor_nil_$d, @tensor_array_$d(%size - 1))
+  }
+}
+def @tensor_array_read_$d(%xs: List[tensor_${d}_t], %n: int32) -> tensor_${d}_t {
+  @nth(%xs, %n)
+}
+def @tensor_array_write_$d(%xs: List[tensor_${d}_t], %n: int32, %v: tensor_${d}_t) -> List[tensor_${d}_t] {
+  @update(%xs, %n, %v)
+}
+def @tensor_array_scatter_helper_$d(%xs: List[tensor_${d}_t], %current: int32, %limit: int32, %where: Tensor[(?,), int32], %values: List[tensor_${d}_t]) -> List[tensor_${d}_t] {
+  if (%current == %limit) {
+    %xs
+  } else {
+    let %next = @tensor_array_write_$d(%xs, take(%where, %current, axis=0), @nth(%values, %current));
+    @tensor_array_scatter_helper_$d(%next, %current + 1, %limit, %where, %values)
+  }
+}
+def @tensor_array_scatter_$d(%xs: List[tensor_${d}_t], %where: Tensor[(?,), int32], %values: List[tensor_${d}_t]) -> List[tensor_${d}_t] {
+  @tensor_array_scatter_helper_$d(%xs, 0, take(shape_of(%where), 0, axis=0), %where, %values)
+}
+def @tensor_array_split_helper_$d(%x: tensor_${d}_t, %start: int32, %current: int32, %limit: int32, %lengths: Tensor[(?,), int32]) -> List[tensor_${d}_t] {
+  if (%current == %limit) {
+    Nil
+  } else {
+    let %stop = %start + take(%lengths, %current, axis=0);
+    Cons(@tensor_take_$d(%x, %start, %stop), @tensor_array_split_helper_$d(%x, %stop, %current + 1, %limit, %lengths))
+  }
+}
+def @tensor_array_split_$d(%xs: List[tensor_${d}_t], %x: tensor_${d}_t, %lengths: Tensor[(?,), int32]) -> List[tensor_${d}_t] {
+  @tensor_array_split_helper_$d(%x, 0, 0, take(shape_of(%lengths), 0, axis=0), %lengths)
+}
+def @tensor_array_concat_$d(%xs: List[tensor_${d}_t]) -> tensor_${d}_t {
+  match (%xs) {
+    Cons(%x, Nil) => %x,
+    Cons(%x, %rest) => @tensor_concatenate_$d(%x, @tensor_array_concat_$d(%rest)),
+    Nil => tensor_nil_$d,
+  }
+}
+def @tensor_array_stack_$d(%xs: List[tensor_${d}_t]) -> tensor_${d}_t {
+  let %grown = @map(@tensor_expand_dims_$d, %xs);
+  @foldl(@tensor_concatenate_$d, @hd(%grown), @tl(%grown))
+}
+def @tensor_array_gather_helper_$d(%xs: List[tensor_${d}_t], %done: List[tensor_${d}_t], %current: int32, %limit: int32, %where: Tensor[(?,), int32]) -> List[tensor_${d}_t] {
+  if (%current == 0) {
+    %done
+  } else {
+    let %x = @tensor_array_read_$d(%xs, take(%where, %current - 1, axis=0));
+    @tensor_array_gather_helper_$d(%xs, Cons(%x, %done), %current - 1, %limit, %where)
+  }
+}
+def @tensor_array_gather_$d(%xs: List[tensor_${d}_t], %where: Tensor[(?,), int32]) -> tensor_${d}_t {
+  let %count = take(shape_of(%where), 0, axis=0);
+  @tensor_array_stack_$d(@tensor_array_gather_helper_$d(%xs, Nil, %count, %count, %where))
+}
+""")
+
+
+def static_text(dtype: str, shape: Sequence[object], suffix: str) -> str:
+    """The definitions for tensors of one shape, named by the suffix."""
+    batch = ("?", *shape)
+    return _STATIC.substitute(
+        t=f"static_tensor_{suffix}_t",
+        n=suffix,
+        tensor=tensor_text(shape, dtype),
+        stacked=tensor_text(batch, dtype),
+    )
+
+
+_STATIC = Template("""
+type $t {
+  tensor_nil_$n,
+  tensor_constructor_$n($tensor),
+}
+def @tensor_get_data_$n(%x: $t) -> $tensor {
+  match? (%x) {
+    tensor_constructor_$n(%data) => %data,
+  }
+}
+def @tensor_array_$n(%size: int32) -> List[$t] {
+  if (%size == 0) {
+    Nil
+  } else {
+    Cons(tensor_nil_$n, @tensor_array_$n(%size - 1))
+  }
+}
+def @tensor_array_read_$n(%xs: List[$t], %n: int32) -> $t {
+  @nth(%xs, %n)
+}
+def @tensor_array_write_$n(%xs: List[$t], %n: int32, %v: $t) -> List[$t] {
+  @update(%xs, %n, %v)
+}
+def @tensor_array_unstack_helper_$n(%i: int32, %up: int32, %data: $stacked) -> List[$t] {
+  if (%i == %up) {
+    Nil
+  } else {
+    Cons(tensor_constructor_$n(take(%data, %i, axis=0)), @tensor_array_unstack_helper_$n(%i + 1, %up, %data))
+  }
+}
+def @tensor_array_unstack_$n(%data: $stacked) -> List[$t] {
+  @tensor_array_unstack_helper_$n(0, take(shape_of(%data), 0, axis=0), %data)
+}
+def @tensor_array_scatter_helper_$n(%xs: List[$t], %current: int32, %limit: int32, %where: Tensor[(?,), int32], %values: List[$t]) -> List[$t] {
+  if (%current == %limit) {
+    %xs
+  } else {
+    let %next = @update(%xs, take(%where, %current, axis=0), @nth(%values, %current));
+    @tensor_array_scatter_helper_$n(%next, %current + 1, %limit, %where, %values)
+  }
+}
+def @tensor_array_scatter_$n(%xs: List[$t], %where: Tensor[(?,), int32], %values: List[$t]) -> List[$t] {
+  @tensor_array_scatter_helper_$n(%xs, 0, take(shape_of(%where), 0, axis=0), %where, %values)
+}
+def @tensor_array_stack_$n(%xs: List[$t]) -> $stacked {
+  match? (%xs) {
+    Cons(%x, Nil) => expand_dims(@tensor_get_data_$n(%x), axis=0),
+    Cons(%x, %rest) => concatenate((expand_dims(@tensor_get_data_$n(%x), axis=0), @tensor_array_stack_$n(%rest)), axis=0),
+  }
+}
+def @tensor_array_gather_$n(%xs: List[$t], %where: Tensor[(?,), int32]) -> $stacked {
+  take(@tensor_array_stack_$n(%xs), %where, axis=0)
+}
+""")
