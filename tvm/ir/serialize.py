@@ -118,6 +118,9 @@ class _Writer:
             array = value if isinstance(value, np.ndarray) else value.numpy()
             self.arrays.append(_encode_array(array))
             return {"array": len(self.arrays) - 1}
+        if hasattr(value, "name") and callable(getattr(type(value), "get", None)):
+            cls = type(value)  # such as kinds of targets: there is one of a name
+            return {"named": [cls.__module__, cls.__qualname__, value.name]}
         raise TVMError(f"save_json requires nodes and plain values, got {type(value).__name__}")
 
     def node(self, node: Any) -> int:
@@ -194,6 +197,9 @@ class _Reader:
         if tag == "enum":
             module, name, member = content
             return _enumeration(module, name)[member]
+        if tag == "named":
+            module, name, member = content
+            return _class(module, name).get(member)
         if tag == "array":
             array = self.arrays[content]
             return _ARRAY_MAKERS[0](array) if _ARRAY_MAKERS else array
@@ -201,12 +207,19 @@ class _Reader:
 
 
 def _enumeration(module: str, name: str) -> type[Enum]:
+    found = _class(module, name)
+    if not issubclass(found, Enum):
+        raise ValueError(f"there is no enumeration {module}.{name}")
+    return found
+
+
+def _class(module: str, name: str) -> Any:
     try:
         found = getattr(importlib.import_module(module), name) if module[:4] == "tvm." else None
     except ImportError:
         found = None
-    if not (isinstance(found, type) and issubclass(found, Enum)):
-        raise ValueError(f"there is no enumeration {module}.{name}")
+    if not isinstance(found, type):
+        raise ValueError(f"there is no class {module}.{name}")
     return found
 
 

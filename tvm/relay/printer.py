@@ -18,7 +18,8 @@ import numpy as np
 
 from tvm.ir.adt import Constructor, TypeData
 from tvm.ir.attrs import Attrs, DictAttrs
-from tvm.ir.expr import BaseExpr, GlobalVar, RelayExpr
+from tvm.ir.expr import BaseExpr, GlobalVar, PrimExpr, RelayExpr
+from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node
 from tvm.ir.op import Op
@@ -96,10 +97,13 @@ def _dim_text(dim: BaseExpr) -> str:
 class Printer:
     """Turns expressions into lines; keeps the names given so far."""
 
-    def __init__(self, annotate: Annotate | None = None, show_types: bool = True) -> None:
+    def __init__(
+        self, annotate: Annotate | None = None, show_types: bool = True, has_metadata: bool = True
+    ) -> None:
         self.annotate = annotate
         self.show_types = show_types
-        self.constants: list[Constant] = []
+        self.has_metadata = has_metadata
+        self.metadata: dict[str, list[Node]] = {}
         self._names = UniqueNames()
         self._text_of: dict[int, str] = {}
         self._numbered = 0
@@ -118,7 +122,7 @@ class Printer:
         if func.type_params:
             type_params = f"[{', '.join([p.name_hint for p in func.type_params])}]"
         params = [self._param(p) for p in func.params]
-        params += [f"{_key(k)}={_value(v)}" for k, v in func.attrs.items()]
+        params += [f"{_key(k)}={_value(self, v)}" for k, v in func.attrs.items()]
         result = f" -> {type_text(func.ret_type)}" if func.ret_type is not None else ""
         first = f"{head}{type_params}({', '.join(params)}){result} {{"
         return [first, *_indented(self._scope(func.body)), "}"]
@@ -185,7 +189,7 @@ class Printer:
         if type(node) is Call and isinstance(node.op, Constructor) and not node.op.inputs:
             return [node.op.name_hint]
         if type(node) is Call:
-            args = [atom(a) for a in node.args] + _attr_texts(node.attrs)
+            args = [atom(a) for a in node.args] + _attr_texts(self, node.attrs)
             return [f"{atom(node.op)}({', '.join(args)})"]
         if type(node) is Tuple:
             fields = ", ".join([atom(f) for f in node.fields])
@@ -249,11 +253,16 @@ class Printer:
         self._text_of[id(node)] = text
         return text
 
+    def entry(self, kind: str, node: Node) -> str:
+        """The text that stands for a node of the metadata."""
+        entries = self.metadata.setdefault(kind, [])
+        entries.append(node)
+        return f"meta[{kind}][{len(entries) - 1}]"
+
     def _constant(self, node: Constant) -> str:
         literal = _literal(node)
         if literal is None:
-            self.constants.append(node)
-            literal = f"meta[relay.Constant][{len(self.constants) - 1}]"
+            literal = self.entry("relay.Constant", node)
         comment = self._comment(node)
         return f"{literal} /* {comment} */" if comment else literal
 
@@ -300,15 +309,15 @@ def _literal(node: Constant) -> str | None:
     return text + _SUFFIX[dtype]
 
 
-def _attr_texts(attrs: Attrs | None) -> list[str]:
+def _attr_texts(printer: Printer, attrs: Attrs | None) -> list[str]:
     """`name=value` for every attribute that differs from its default."""
     if attrs is None:
         return []
     if isinstance(attrs, DictAttrs):
-        return [f"{_key(k)}={_value(v)}" for k, v in attrs.items()]
+        return [f"{_key(k)}={_value(printer, v)}" for k, v in attrs.items()]
     defaults = {f.name: f.default for f in type(attrs).node_fields}
     return [
-        f"{name}={_value(value)}"
+        f"{name}={_value(printer, value)}"
         for name in attrs.keys()  # noqa: SIM118 - Attrs is no mapping
         if not _is_default(value := attrs[name], defaults.get(name, ...))
     ]
@@ -322,18 +331,20 @@ def _is_default(value: object, default: object) -> bool:
     return type(value) is type(default) and value == default
 
 
-def _value(value: object) -> str:
+def _value(printer: Printer, value: object) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, (tuple, list)):
-        return f"[{', '.join([_value(v) for v in value])}]"
+        return f"[{', '.join([_value(printer, v) for v in value])}]"
     if isinstance(value, Mapping):
-        return "{" + ", ".join([f"{_key(k)}={_value(v)}" for k, v in value.items()]) + "}"
+        return "{" + ", ".join([f"{_key(k)}={_value(printer, v)}" for k, v in value.items()]) + "}"
     if isinstance(value, float):
         text = f"{value:g}"
         return (text if float(text) == value else repr(value)) + "f"
     if isinstance(value, Type):
         return type_text(value)
+    if isinstance(value, Node) and not isinstance(value, PrimExpr) and printer.has_metadata:
+        return printer.entry(type(value).type_key, value)
     return str(value)
 
 
@@ -366,11 +377,11 @@ def astext(
     node: Node, show_meta_data: bool = True, annotate: Annotate | None = None, header: bool = True
 ) -> str:
     """The text of a module, a function or an expression, tensors listed at the end."""
-    printer = Printer(annotate)
+    printer = Printer(annotate, has_metadata=show_meta_data)
     lines = ['#[version = "0.0.5"]', *_free_variables(printer, node)] if header else []
     lines += _lines(printer, node)
-    if show_meta_data and printer.constants:
-        lines += ["", "#[metadata]", save_json({"relay.Constant": printer.constants})]
+    if show_meta_data and printer.metadata:
+        lines += ["", "#[metadata]", save_json(printer.metadata)]
     return "\n".join(lines) + ("\n" if isinstance(node, IRModule) else "")
 
 
@@ -413,7 +424,7 @@ def _lines(printer: Printer, node: Node) -> list[str]:
             if isinstance(func, Function):
                 lines += [*printer.function(gvar.name_hint, func), ""]
             else:
-                lines += [f"@{gvar.name_hint} = {func}", ""]
+                lines += [f"def @{gvar.name_hint} = {_other_function(printer, func)}", ""]
         return lines[:-1]
     if isinstance(node, Function):
         return printer._function_lines("fn ", node)
@@ -421,6 +432,11 @@ def _lines(printer: Printer, node: Node) -> list[str]:
         return [type_text(node)]
     assert isinstance(node, RelayExpr)
     return printer.expression(node)
+
+
+def _other_function(printer: Printer, func: BaseFunc) -> str:
+    """A function of another language: in the metadata, or its script where that is not shown."""
+    return printer.entry(type(func).type_key, func) if printer.has_metadata else str(func)
 
 
 def _type_definition(name: str, data: TypeData) -> list[str]:

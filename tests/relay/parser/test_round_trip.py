@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tests.relay.op.cases import binary_cases, moving_cases, reduce_cases, unary_cases
 from tests.relay.op.nn_cases import nn_cases
-from tvm import relay
+from tvm import relay, te
 from tvm.relay import pipeline, testing
 
 
@@ -16,8 +16,7 @@ def assert_round_trip(mod: tvm.IRModule) -> None:
     mod = relay.transform.InferType()(mod)
     text = mod.astext()
     again = relay.parse(text)
-    if not mod.type_definitions:  # their variables are bound after the functions are compared
-        tvm.ir.assert_structural_equal(again, mod)
+    tvm.ir.assert_structural_equal(again, mod, map_free_vars=True)
     assert again.astext() == text
 
 
@@ -121,3 +120,20 @@ def test_long_programs() -> None:
         lets = relay.Let(relay.var("v"), relay.exp(x), lets)
     check(relay.Function([x], e))
     check(relay.Function([x], lets))
+
+
+def test_functions_of_the_loop_level() -> None:
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    kernel = te.create_prim_func([A, te.compute((n,), lambda i: A[i] + 1.0, name="B")])
+    mod = tvm.IRModule({"main": relay.Function([x], relay.exp(x)), "kernel": kernel})
+    assert_round_trip(mod)
+    assert "T.prim_func" in relay.pretty_print(mod)
+    assert "meta[tir.PrimFunc][0]" in mod.astext()
+
+
+def test_nodes_among_attributes() -> None:
+    device = tvm.target.VirtualDevice(tvm.cpu(0), tvm.target.Target("llvm"))
+    func = relay.Function([x], relay.annotation.on_device(relay.exp(x), tvm.cpu(0)))
+    check(func)
+    check(relay.Function([x], x).with_attr("where", device))

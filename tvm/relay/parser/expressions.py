@@ -304,7 +304,7 @@ class ExprReader(TypeReader):
     def _false(self, _: Token) -> RelayExpr:
         return const(False)
 
-    def _meta(self, start: Token) -> RelayExpr:
+    def _meta(self, start: Token) -> Any:
         self.expect("[")
         key = self.expect_kind("name", "a kind of node").text
         self.expect("]")
@@ -318,9 +318,7 @@ class ExprReader(TypeReader):
                 start,
                 hint="print with show_meta_data=True, or pass init_meta_table",
             )
-        found = entries[index]
-        assert isinstance(found, RelayExpr)
-        return found
+        return entries[index]
 
     def _match(self, start: Token) -> RelayExpr:
         is_complete = not self.accept("?")

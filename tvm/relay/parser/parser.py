@@ -85,7 +85,10 @@ class ModuleReader(ExprReader):
             raise self.source.error(f"found a second definition of `{token.text}`", token)
         self.values.clear()
         self.dim_vars.clear()
-        self.mod[gvar] = self.function()
+        if self.accept("="):
+            self.mod[gvar] = self._atom()
+        else:
+            self.mod[gvar] = self.function()
 
     def _type_definition(self) -> None:
         self.expect("type")
