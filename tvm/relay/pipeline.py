@@ -24,6 +24,7 @@ from tvm.relay.transform import (
     FuseOps,
     InferType,
     Inline,
+    IntegerProducts,
     LambdaLift,
     Legalize,
     ManifestAlloc,
@@ -50,6 +51,7 @@ def graph_passes() -> list[Pass]:
         ApplyFunctions(),
         ToGraphNormalForm(),  # fusion and the executors work on graphs
         DynamicToStatic(),
+        IntegerProducts(),  # quantised tensors meet in integers
         qnn.transform.Legalize(),
         qnn.transform.CanonicalizeOps(),
         SimplifyInference(),  # before folding: it opens up batch normalisation

@@ -28,6 +28,7 @@ from .fuse_ops import FuseOps, SeparateOps
 from .gradient import gradient
 from .infer_type import InferType, InferTypeLocal
 from .inline import Inline, RemoveUnusedFunctions
+from .integer_products import IntegerProducts
 from .lambda_lift import LambdaLift
 from .legalize import Legalize
 from .manifest_alloc import ManifestAlloc

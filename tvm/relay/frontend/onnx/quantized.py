@@ -9,11 +9,15 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.qnn import op as _qnn
 
 from .math import matmul, saturated
 from .nn import convolve
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
+
+# what the quantised operators take
+_QUANTIZED = ("int8", "uint8", "int16", "uint16", "int32")
 
 
 def limits(dtype: str) -> tuple[int, int]:
@@ -45,6 +49,17 @@ def quantize(x: RelayExpr, zero: RelayExpr | None, dtype: str) -> RelayExpr:
     return _op.cast(_op.clip(rounded, float(low), float(high)), dtype)
 
 
+def _parameters(node: OnnxNode) -> tuple[RelayExpr, RelayExpr]:
+    """Scale and zero point as the quantised operators take them."""
+    scale = _scalar_or_vector(node[1])
+    zero = _op.cast(_scalar_or_vector(node[2]), "int32") if node.has(2) else constant(0, "int32")
+    return scale, zero
+
+
+def _scalar_or_vector(values: RelayExpr) -> RelayExpr:
+    return _op.reshape(values, ()) if infer_shape(values) == (1,) else values
+
+
 @onnx_op("QuantizeLinear", "com.microsoft.QuantizeLinear")
 def _quantize_linear(node: OnnxNode) -> RelayExpr:
     shape = node.shape(0)
@@ -52,6 +67,8 @@ def _quantize_linear(node: OnnxNode) -> RelayExpr:
     block = node.attr("block_size", 0)
     given = node.attr("output_dtype", 0)
     dtype = tensor_dtype(given) if given else node.dtype(2) if node.has(2) else "uint8"
+    if not block and dtype in _QUANTIZED and node.dtype(0) == node.dtype(1) == "float32":
+        return _qnn.quantize(node[0], *_parameters(node), axis=axis, out_dtype=dtype)
     scale = along(node[1], shape, axis, block)
     zero = along(node[2], shape, axis, block) if node.has(2) else None
     x = node[0] if node.dtype(0).startswith("float") else _op.cast(node[0], "float32")
@@ -69,6 +86,8 @@ def _dequantize_linear(node: OnnxNode) -> RelayExpr:
     block = node.attr("block_size", 0)
     given = node.attr("output_dtype", 0)
     dtype = tensor_dtype(given) if given else node.dtype(1)
+    if not block and node.dtype(0) in _QUANTIZED and dtype == node.dtype(1) == "float32":
+        return _qnn.dequantize(node[0], *_parameters(node), axis=axis)
     scale = along(node[1], shape, axis, block)
     exact = "float32" if "float" in node.dtype(0) else "int32"
     x = _op.cast(node[0], exact)

@@ -26,7 +26,6 @@ from .x86 import (
     channel_block,
     choose_conv2d,
     inline_around,
-    prefetch_weights,
     row_parts,
     schedule_padding,
     vectorize_block,
@@ -128,7 +127,6 @@ def _schedule_sums(s: te.Schedule, acc: te.Tensor, dot: DotProduct | None, info:
     s[acc].reorder(ico, ky, kx, group, y, x, co, ci, k)
     for axis in (y, x, co):
         s[acc].unroll(axis)
-    prefetch_weights(s, acc, group, info)
     if dot is None:
         s[acc].reorder(k, ci)
         vectorize_block(s, acc, ci, info)

@@ -1,0 +1,239 @@
+"""Compute products of dequantised tensors in integers where the processor has dot products.
+
+nn.conv2d(dequantize(%x, s, z), dequantize(%w, t, 0))
+    ->    cast(qnn.conv2d(%x, %w, z, 0, s, t, out_dtype="int32"), "float32") * (s * t)
+quantize(nn.max_pool2d(dequantize(%x, s, z)), s, z)    ->    nn.max_pool2d(%x)
+
+What is behind a product, up to the next quantisation, stays in real numbers: it runs on the sums in
+registers. The sums are exact, so results are those of the simulated quantisation but for the
+rounding of float32. int8 data becomes uint8 with a zero point 128 higher, which is what the
+instructions take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tvm import topi
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, Constant, const
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.binary import ADD, MULTIPLY, SUBTRACT
+from tvm.relay.op.indexing import STRIDED_SLICE
+from tvm.relay.op.types import shape_of_type
+from tvm.relay.op.unary import CAST
+from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
+from tvm.relay.qnn.op.products import CONV2D_QUANTIZED, DENSE_QUANTIZED
+from tvm.relay.transform import operators as ops
+from tvm.relay.transform.common import relay_pass
+from tvm.relay.transform.fold_constant import ConstantFolder
+from tvm.relay.traverse import post_order, rewrite_post_order
+from tvm.target import Target
+
+_MOVES = (*ops.RESHAPES, ops.TRANSPOSE, ops.MAX_POOL2D, STRIDED_SLICE)
+_PRODUCTS = {ops.CONV2D: CONV2D_QUANTIZED, ops.DENSE: DENSE_QUANTIZED}
+
+
+@dataclass(frozen=True)
+class _Affine:
+    """Integers that stand for real numbers: (values - zero) * scale."""
+
+    values: RelayExpr
+    scale: np.ndarray
+    zero: np.ndarray
+    axis: int | None  # of vectors; None for scalars
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.axis is None
+
+
+class IntegerRewriter:
+    """Rewrites one function; `stayed` tells of each product that it left in real numbers, why."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.stayed: list[tuple[Call, str]] = []
+        self.done: list[Call] = []
+        self._affine: dict[int, _Affine] = {}  # by the expression of real numbers
+        self._unsigned: dict[int, RelayExpr] = {}  # uint8 in the place of int8
+        self._kept: list[RelayExpr] = []  # so that ids stay valid
+
+    def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if not isinstance(new, Call) or not isinstance(new.op, Op):
+            return new
+        self._kept.append(new)
+        if new.op is QUANTIZE:
+            return self._quantize(new)
+        if new.op is DEQUANTIZE:
+            return self._dequantize(new)
+        if new.op in _PRODUCTS:
+            return self._product(old, new)
+        self._move(new)
+        return new
+
+    def _quantize(self, call: Call) -> RelayExpr:
+        found = _parameters(call)
+        if found is None:
+            return call
+        before = self._affine.get(id(call.args[0]))
+        if before is not None and _same(before, found):
+            dtype = infer_type_of(before.values).dtype
+            wanted = call.attrs.out_dtype
+            if dtype == wanted:
+                return before.values
+        if call.attrs.out_dtype != "int8":
+            return call
+        zero = const((found.zero + 128).astype("int32"))
+        attrs = call.attrs.replace(out_dtype="uint8")
+        unsigned = Call(QUANTIZE, (call.args[0], call.args[1], zero), attrs)
+        moved = SUBTRACT(CAST(unsigned, dtype="int16"), const(128, "int16"))
+        signed = CAST(moved, dtype="int8")
+        self._unsigned[id(signed)] = unsigned
+        self._kept.append(signed)
+        return signed
+
+    def _dequantize(self, call: Call) -> RelayExpr:
+        found = _parameters(call)
+        if found is None or call.attrs.out_dtype != "float32":
+            return call
+        unsigned = self._unsigned.get(id(found.values))
+        if unsigned is not None:
+            zero = (found.zero + 128).astype("int32")
+            found = _Affine(unsigned, found.scale, zero, found.axis)
+            call = call.replace(args=(unsigned, call.args[1], const(zero)))
+            self._kept.append(call)
+        self._affine[id(call)] = found
+        return call
+
+    def _move(self, call: Call) -> None:
+        """Operators that only move elements, or choose the greatest, do so with integers too."""
+        found = self._affine.get(id(call.args[0])) if call.args else None
+        if found is None or call.op not in _MOVES:
+            return
+        axis = found.axis
+        if axis is not None:
+            if call.op is not ops.TRANSPOSE:
+                return
+            rank = len(shape_of_type(infer_type_of(found.values)))
+            order = call.attrs.axes or tuple(reversed(range(rank)))
+            axis = [int(a) % rank for a in order].index(axis % rank)
+        moved = call.replace(args=(found.values, *call.args[1:]))
+        self._kept.append(moved)
+        self._affine[id(call)] = _Affine(moved, found.scale, found.zero, axis)
+
+    def _product(self, old: RelayExpr, call: Call) -> RelayExpr:
+        data, weight = [self._affine.get(id(arg)) for arg in call.args]
+        if data is None and weight is None:
+            return call
+        assert isinstance(old, Call)
+        reason = self._refusal(call, old, data, weight)
+        if reason:
+            self.stayed.append((old, reason))
+            return call
+        assert data is not None and weight is not None
+        self.done.append(old)
+        values, zero = self._as_uint8(data)
+        kernel = _as_int8(weight)
+        scales = [const(a.scale.astype("float32")) for a in (data, weight)]
+        attrs = call.attrs.replace(out_dtype="int32")
+        zeros = [const(zero, "int32"), const(0, "int32")]
+        sums = Call(_PRODUCTS[call.op], (values, kernel, *zeros, *scales), attrs)
+        factor = (data.scale * weight.scale).astype("float32")
+        if weight.axis is not None and call.op is ops.CONV2D:
+            factor = factor.reshape(-1, 1, 1)
+        return MULTIPLY(CAST(sums, dtype="float32"), const(factor))
+
+    def _refusal(self, call: Call, old: Call, data: _Affine | None, weight: _Affine | None) -> str:
+        """Why a product stays in real numbers; empty if it does not."""
+        if data is None or weight is None:
+            return f"{'the data' if data is None else 'the weight'} is not quantised"
+        if not data.is_scalar:
+            return "the data has a scale for each channel"
+        if str(infer_type_of(old).dtype) != "float32":
+            return f"the result is {infer_type_of(old).dtype}"
+        dtypes = [str(infer_type_of(a.values).dtype) for a in (data, weight)]
+        for who, dtype in zip(("data", "weight"), dtypes, strict=True):
+            if dtype not in ("int8", "uint8"):
+                return f"the {who} is {dtype}"
+        if weight.axis not in (None, 0):
+            return "the weight's scales are not those of output channels"
+        if not isinstance(ConstantFolder().fold(weight.values), Constant):
+            return "the weight is not a constant"
+        if (weight.zero != (0 if dtypes[1] == "int8" else 128)).any():
+            return "the weight has a zero point"
+        return self._unfit(call, data, weight)
+
+    def _unfit(self, call: Call, data: _Affine, weight: _Affine) -> str:
+        shape = shape_of_type(infer_type_of(weight.values))
+        if topi.x86.conv2d.dot_group("uint8", "int8", self.target) == 1:
+            return "the processor has no dot products of 8-bit numbers"
+        if call.op is ops.DENSE:
+            rows = shape_of_type(infer_type_of(data.values))
+            return "" if len(rows) >= 2 and shape[1] % 4 == 0 else "its inner dimension is odd"
+        attrs = call.attrs
+        if attrs.groups != 1:
+            return "the convolution has groups"
+        if attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW":
+            return f"the layout is {attrs.data_layout} and {attrs.kernel_layout}"
+        channels = shape[1] + -shape[1] % 4
+        blocks = topi.x86.conv2d.dot_blocks(channels, shape[0], "uint8", "int8", self.target)
+        return "" if blocks else f"{shape[0]} output channels do not fill vectors"
+
+    def _as_uint8(self, data: _Affine) -> tuple[RelayExpr, int]:
+        zero = int(data.zero.reshape(-1)[0])
+        if str(infer_type_of(data.values).dtype) == "uint8":
+            return data.values, zero
+        moved = ADD(CAST(data.values, dtype="int16"), const(128, "int16"))
+        return CAST(moved, dtype="uint8"), zero + 128
+
+
+def _as_int8(weight: _Affine) -> RelayExpr:
+    if str(infer_type_of(weight.values).dtype) == "int8":
+        return weight.values
+    moved = SUBTRACT(CAST(weight.values, dtype="int16"), const(128, "int16"))
+    return CAST(moved, dtype="int8")
+
+
+def _parameters(call: Call) -> _Affine | None:
+    """Scale and zero point of a call of quantize or dequantize, if both are constants."""
+    if not all(isinstance(arg, Constant) for arg in call.args[1:]):
+        return None
+    scale, zero = [arg.data.numpy() for arg in call.args[1:]]
+    if scale.size == 1 and zero.size == 1:
+        return _Affine(call.args[0], scale.reshape(()), zero.reshape(()), None)
+    rank = len(shape_of_type(infer_type_of(call.args[0])))
+    size = max(scale.size, zero.size)
+    scale, zero = [np.broadcast_to(a.reshape(-1), (size,)) for a in (scale, zero)]
+    return _Affine(call.args[0], scale, zero, call.attrs.axis % rank)
+
+
+def _same(a: _Affine, b: _Affine) -> bool:
+    return a.is_scalar and b.is_scalar and a.scale == b.scale and a.zero == b.zero
+
+
+def _has_quantized(func: Function) -> bool:
+    return any(ops.calls(node, DEQUANTIZE) for node in post_order(func))
+
+
+@relay_pass("IntegerProducts", opt_level=3)
+def integer_products(func: Function, mod: IRModule, context: PassContext) -> Function:
+    """Products of dequantised tensors in integers."""
+    target = Target.current(allow_none=True)
+    if target is None or "cpu" not in target.keys or is_primitive(func):
+        return func
+    if not _has_quantized(func):
+        return func
+    folded = ConstantFolder().fold(func)
+    result = rewrite_post_order(folded, IntegerRewriter(target).rewrite)
+    assert isinstance(result, Function)
+    return result
+
+
+IntegerProducts = integer_products.factory
