@@ -253,3 +253,11 @@ def test_constants_inside_kernels_are_refused() -> None:
         pytest.raises(tvm.TVMError, match=r"cannot contain a constant of shape \(2, 3\)"),
     ):
         relay.build(tvm.IRModule.from_expr(func), "llvm")
+
+
+def test_executors_have_their_classic_names_in_build_module() -> None:
+    assert relay.build_module.create_executor is relay.create_executor
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    run = relay.build_module.GraphExecutor(mod, tvm.cpu(), tvm.target.Target("llvm")).evaluate()
+    np.testing.assert_allclose(run(np.zeros(2, "float32")).numpy(), [1, 1])

@@ -23,8 +23,7 @@ from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.build_module import build
-from tvm.relay.create_executor import create_executor
+from tvm.relay.build_module import build, create_executor
 from tvm.relay.expr import If, Let
 from tvm.relay.frontend.onnx.model import Imported, import_model
 from tvm.relay.frontend.onnx.registry import Items, Nothing, Value, ValueRequired

@@ -34,8 +34,7 @@ from .backend import vm as _vm
 from .backend.executor import Executor
 from .backend.runtime import Runtime
 from .base import SequentialSpan, SourceName, Span, astext, pretty_print
-from .build_module import bind_params_by_name, build, optimize
-from .create_executor import create_executor
+from .build_module import bind_params_by_name, build, create_executor, optimize
 from .expr import (
     Call,
     Constant,

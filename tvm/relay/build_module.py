@@ -5,100 +5,36 @@ optimise the graph -> fuse -> lower each distinct kernel -> compile all of them 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-import tvm.runtime.ndarray as nd
 from tvm.error import TVMError, suggest
 from tvm.ir.module import IRModule
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.build_aot import AotOptions, build_aot
 from tvm.relay.backend.build_graph import build_graph
+from tvm.relay.backend.debug_interpreter import Interpreter
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import (
     AOTExecutorFactoryModule,
     GraphExecutorFactoryModule,
 )
+from tvm.relay.backend.interpreter import Executor as Evaluator
+from tvm.relay.backend.interpreter import as_array, nested
 from tvm.relay.backend.lowering import lower_model
+from tvm.relay.backend.program import Params, as_module, bind_params_by_name, host_target
 from tvm.relay.backend.runtime import Runtime
-from tvm.relay.expr import Constant, Var, const
+from tvm.relay.backend.te_compiler import flat_types
+from tvm.relay.backend.vm import VMExecutor
 from tvm.relay.function import Function
 from tvm.relay.pipeline import optimization
 from tvm.relay.progress import progress
-from tvm.relay.traverse import bind
+from tvm.runtime.device import cpu
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
+from tvm.support.deprecation import warn_renamed
 from tvm.support.scope import compiling
 from tvm.target import Target
-
-Params = Mapping[str, Any]  # name -> NDArray or numpy array
-
-
-def bind_params_by_name(func: Function, params: Params) -> Function:
-    """`func` with parameters of the given names replaced by constants.
-
-    Raises
-    ------
-    ValueError
-        If two parameters have one name, or a value's shape or dtype does not fit.
-    """
-    by_name: dict[str, Var] = {}
-    for param in func.params:
-        if param.name_hint in by_name and param.name_hint in params:
-            raise ValueError(f"two parameters of the function are called {param.name_hint!r}")
-        by_name[param.name_hint] = param
-    binds = {
-        by_name[name]: _constant_for(by_name[name], value)
-        for name, value in params.items()
-        if name in by_name
-    }
-    result = bind(func, binds) if binds else func
-    assert isinstance(result, Function)
-    return result
-
-
-def _constant_for(param: Var, value: Any) -> Constant:
-    array = value if isinstance(value, NDArray) else nd.array(np.asarray(value))
-    expected = param.type_annotation
-    if expected is not None and not getattr(expected, "is_dynamic", True):
-        found = (tuple(array.shape), str(array.dtype))
-        wanted = (expected.concrete_shape, str(expected.dtype))
-        if found != wanted:
-            raise ValueError(
-                f"parameter {param.name_hint} must be {wanted[1]} of shape {wanted[0]}, "
-                f"got {found[1]} of shape {found[0]}"
-            )
-    return const(array)
-
-
-def _as_module(mod: Any, params: Params | None) -> IRModule:
-    """The module to compile, parameters bound in `main`."""
-    if isinstance(mod, Function):
-        mod = IRModule.from_expr(mod)
-    if not isinstance(mod, IRModule):
-        raise ValueError(f"relay.build requires an IRModule, got {type(mod).__name__}")
-    if "main" not in mod:
-        names = [g.name_hint for g in mod.get_global_vars()]
-        raise TVMError(
-            f'relay.build requires a function called "main", the module has {names}',
-            hint=suggest("main", names),
-        )
-    if params:
-        main = mod["main"]
-        mod = mod.with_functions(
-            {**mod.functions, mod.get_global_var("main"): bind_params_by_name(main, params)}
-        )
-    return mod
-
-
-def _host_target(target: Any, target_host: Any) -> Target:
-    targets = Target.canon_multi_target_and_host(
-        Target.target_or_current(target) if target is None else target, target_host
-    )
-    if len(targets) != 1:
-        raise TVMError(f"relay.build compiles for one target at a time, got {len(targets)}")
-    return targets[0]
 
 
 def optimize(
@@ -110,9 +46,9 @@ def optimize(
     -------
     mod : the optimised module; params : the constants left (they are inside the module).
     """
-    found = _host_target(target, None)
+    found = host_target(target, None)
     with compiling(), found:
-        return optimization()(_as_module(mod, params)), {}
+        return optimization()(as_module(mod, params)), {}
 
 
 def build(
@@ -148,8 +84,8 @@ def build(
         AotOptions.of(executor).check(runtime)
     if workspace_memory_pools is not None or constant_memory_pools is not None:
         raise NotImplementedError("relay.build has no memory pools yet")
-    found = _host_target(target, target_host)
-    mod = _as_module(ir_mod, params)
+    found = host_target(target, target_host)
+    mod = as_module(ir_mod, params)
     with compiling(), progress() as step:
         model = lower_model(mod, found, mod_name, step)
         if executor.name == "aot":
@@ -221,3 +157,76 @@ class BuildModule:
     def get_irmodule(self) -> IRModule:
         """The optimised, fused module."""
         return self._built().ir_mod
+
+
+class GraphExecutor(Evaluator):
+    """Builds a function for the graph executor and calls it."""
+
+    kind = "graph"
+
+    def __init__(self, mod: IRModule, device: Any, target: Any) -> None:
+        self.mod = mod
+        self.device = device
+        self.target = target
+
+    def _make_executor(self, func: Function) -> Callable[..., Any]:
+        mod = self.mod.with_functions(self.mod.functions).clone()
+        mod["main"] = func
+        ret_type = infer_type_of(func, mod).ret_type
+        count = len(flat_types(ret_type))
+        built = build(mod, self.target, executor=Executor(self.kind))
+        module = built["default"](self.device)
+        set_input, execute, output = module["set_input"], module["run"], module["get_output"]
+
+        def run(*args: Any) -> Any:
+            for index, arg in enumerate(args):
+                set_input(index, as_array(arg))
+            execute()
+            return nested([output(i).copyto(self.device) for i in range(count)], ret_type)
+
+        return run
+
+
+class AotExecutor(GraphExecutor):
+    """Builds a function for the AOT executor and calls it."""
+
+    kind = "aot"
+
+
+_KINDS = {"graph": GraphExecutor, "debug": Interpreter, "vm": VMExecutor, "aot": AotExecutor}
+
+
+def create_executor(
+    kind: str = "debug",
+    mod: IRModule | None = None,
+    device: Any = None,
+    target: Any = "llvm",
+    params: Mapping[str, Any] | None = None,
+    ctx: Any = None,
+) -> Evaluator:
+    """An executor whose `evaluate` runs expressions.
+
+    Parameters
+    ----------
+    kind : "graph" builds for the graph executor, "aot" one function for the whole model; "vm" compiles for the virtual machine, which
+        runs control flow, recursion, data types and values of dynamic shape as well; "debug"
+        interprets all of that.
+    mod : the module with the functions that expressions may call.
+    device, target : where to run.
+    params : values of parameters of `main`.
+    ctx : the name of `device` in older releases.
+    """
+    if ctx is not None:
+        warn_renamed("create_executor(ctx=...)", "create_executor(device=...)")
+        device = ctx
+    if kind not in _KINDS:
+        hint = suggest(kind, _KINDS)
+        raise RuntimeError(
+            f"create_executor has the kinds {', '.join(_KINDS)}, got {kind!r}; {hint}"
+        )
+    mod = mod if mod is not None else IRModule()
+    if params is not None and "main" in mod:
+        mod = mod.clone()
+        mod["main"] = bind_params_by_name(mod["main"], params)
+    target = Target(target)
+    return _KINDS[kind](mod, device if device is not None else cpu(0), target)

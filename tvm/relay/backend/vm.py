@@ -23,10 +23,10 @@ from tvm.relay.analysis.symbolic import (
 )
 from tvm.relay.backend.external import compile_external, external_functions
 from tvm.relay.backend.interpreter import Executor, as_array
+from tvm.relay.backend.program import Params, as_module, host_target
 from tvm.relay.backend.shape_function import lower_shape_function
 from tvm.relay.backend.te_compiler import TECompiler
 from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, flat_code
-from tvm.relay.build_module import Params, _as_module, _host_target
 from tvm.relay.function import Function
 from tvm.relay.pipeline import memory_passes, vm_optimization
 from tvm.runtime.device import Device
@@ -87,11 +87,11 @@ class VMCompiler:
         """Run the passes only; the module, and the parameters that are not inside of it."""
         if params:
             self.set_params(params)
-        return _optimized(mod, self._params, _host_target(target, target_host)), {}
+        return _optimized(mod, self._params, host_target(target, target_host)), {}
 
     def lower(self, mod: IRModule | Function, target: Any = None, target_host: Any = None) -> None:
         """Optimise a module, and find its instructions and kernels."""
-        found = _host_target(target, target_host)
+        found = host_target(target, target_host)
         optimized = _optimized(mod, self._params, found)
         with compiling():
             self._lowered = _Lowered(optimized, found)
@@ -113,7 +113,7 @@ class VMCompiler:
 
 def _optimized(mod: IRModule | Function, params: Params, target: Target) -> IRModule:
     with compiling(), target:
-        module = _as_module(mod, params)
+        module = as_module(mod, params)
         module = Sequential(vm_optimization(module), name="relay.vm")(module)
         for lower in memory_passes():  # at every optimisation level
             module = lower(module)

@@ -1,0 +1,86 @@
+"""What is compiled: a module with its parameters bound, for one target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import tvm.runtime.ndarray as nd
+from tvm.error import TVMError, suggest
+from tvm.ir.module import IRModule
+from tvm.relay.expr import Constant, Var, const
+from tvm.relay.function import Function
+from tvm.relay.traverse import bind
+from tvm.runtime.ndarray import NDArray
+from tvm.target import Target
+
+Params = Mapping[str, Any]  # name -> NDArray or numpy array
+
+
+def bind_params_by_name(func: Function, params: Params) -> Function:
+    """`func` with parameters of the given names replaced by constants.
+
+    Raises
+    ------
+    ValueError
+        If two parameters have one name, or a value's shape or dtype does not fit.
+    """
+    by_name: dict[str, Var] = {}
+    for param in func.params:
+        if param.name_hint in by_name and param.name_hint in params:
+            raise ValueError(f"two parameters of the function are called {param.name_hint!r}")
+        by_name[param.name_hint] = param
+    binds = {
+        by_name[name]: _constant_for(by_name[name], value)
+        for name, value in params.items()
+        if name in by_name
+    }
+    result = bind(func, binds) if binds else func
+    assert isinstance(result, Function)
+    return result
+
+
+def _constant_for(param: Var, value: Any) -> Constant:
+    array = value if isinstance(value, NDArray) else nd.array(np.asarray(value))
+    expected = param.type_annotation
+    if expected is not None and not getattr(expected, "is_dynamic", True):
+        found = (tuple(array.shape), str(array.dtype))
+        wanted = (expected.concrete_shape, str(expected.dtype))
+        if found != wanted:
+            raise ValueError(
+                f"parameter {param.name_hint} must be {wanted[1]} of shape {wanted[0]}, "
+                f"got {found[1]} of shape {found[0]}"
+            )
+    return const(array)
+
+
+def as_module(mod: Any, params: Params | None) -> IRModule:
+    """The module to compile, parameters bound in `main`."""
+    if isinstance(mod, Function):
+        mod = IRModule.from_expr(mod)
+    if not isinstance(mod, IRModule):
+        raise ValueError(f"relay.build requires an IRModule, got {type(mod).__name__}")
+    if "main" not in mod:
+        names = [g.name_hint for g in mod.get_global_vars()]
+        raise TVMError(
+            f'relay.build requires a function called "main", the module has {names}',
+            hint=suggest("main", names),
+        )
+    if params:
+        main = mod["main"]
+        mod = mod.with_functions(
+            {**mod.functions, mod.get_global_var("main"): bind_params_by_name(main, params)}
+        )
+    return mod
+
+
+def host_target(target: Any, target_host: Any) -> Target:
+    """The one target, with its host; by default the current target."""
+    targets = Target.canon_multi_target_and_host(
+        Target.target_or_current(target) if target is None else target, target_host
+    )
+    if len(targets) != 1:
+        raise TVMError(f"relay.build compiles for one target at a time, got {len(targets)}")
+    return targets[0]
