@@ -124,6 +124,69 @@ def test_arguments_of_custom_types_are_bits() -> None:
     np.testing.assert_array_equal(out.numpy(), [3, 5])
 
 
+def test_vectorized_loops_compute_one_number_at_a_time() -> None:
+    a = te.placeholder((8,), name="a")
+    b = te.compute(
+        (8,), lambda i: (te.sqrt(a[i].astype(TURNED)) + a[i].astype(TURNED)).astype("float32")
+    )
+    s = te.create_schedule(b.op)
+    s[b].vectorize(b.op.axis[0])
+    out = tvm.nd.empty((8,))
+    x = np.arange(8, dtype="float32") ** 2
+    tvm.build(s, [a, b], "llvm")(tvm.nd.array(x), out)
+    np.testing.assert_array_equal(out.numpy(), np.sqrt(x) + x)
+
+
 def test_an_operation_without_a_function_is_refused() -> None:
     with pytest.raises(LoweringError, match="Mul of turned needs a function for target llvm"):
         run(lambda x: x * x)
+
+
+def register_example() -> None:
+    """The format whose functions are part of the runtime, for a type of its own."""
+    datatype.register("example", 152)
+    lower = datatype.create_lower_func
+    datatype.register_op(lower({(32, 32): "FloatToCustom32"}), "Cast", "llvm", "float", "example")
+    datatype.register_op(lower({(32, 32): "Custom32ToFloat"}), "Cast", "llvm", "example", "float")
+    datatype.register_op(lower({32: "FloatToCustom32"}), "FloatImm", "llvm", "example")
+    for name in ("Add", "Sub", "Mul", "Div", "Max"):
+        datatype.register_op(lower({32: f"Custom32{name}"}), name, "llvm", "example")
+    intrinsics = {"exp": "Exp", "sqrt": "Sqrt"}
+    for name, function in intrinsics.items():
+        lowering = lower({32: f"Custom32{function}"})
+        datatype.register_op(lowering, "Call", "llvm", "example", intrinsic_name=f"tir.{name}")
+    calls = {
+        "if_then_else": datatype.lower_ite,
+        "call_pure_extern": datatype.lower_call_pure_extern,
+    }
+    for name, lowering in calls.items():
+        datatype.register_op(lowering, "Call", "llvm", "example", intrinsic_name=f"tir.{name}")
+    datatype.register_min_func(
+        datatype.create_min_lower_func({32: "MinCustom32"}, "example"), "example"
+    )
+
+
+def test_a_network_runs_on_a_type_of_its_own() -> None:
+    from tvm import relay
+
+    register_example()
+    data, weight = relay.var("data", shape=(1, 3, 8, 8)), relay.var("weight", shape=(4, 3, 3, 3))
+    bias, dense = relay.var("bias", shape=(4,)), relay.var("dense", shape=(5, 4))
+
+    def network(kind: str) -> relay.Function:
+        d, w, b, m = [relay.cast(v, kind) for v in (data, weight, bias, dense)]
+        hidden = relay.nn.relu(relay.nn.bias_add(relay.nn.conv2d(d, w, padding=(1, 1)), b))
+        pooled = relay.nn.global_avg_pool2d(relay.nn.max_pool2d(hidden, (2, 2), strides=(2, 2)))
+        result = relay.nn.softmax(relay.nn.dense(relay.nn.batch_flatten(pooled), m))
+        return relay.Function([data, weight, bias, dense], relay.cast(result, "float32"))
+
+    source = np.random.default_rng(0)
+    inputs = [
+        source.random(shape, "float32") for shape in ((1, 3, 8, 8), (4, 3, 3, 3), (4,), (5, 4))
+    ]
+    results = []
+    for kind in ("float32", "custom[example]32"):
+        mod = tvm.IRModule.from_expr(network(kind))
+        with tvm.transform.PassContext(opt_level=3):
+            results.append(relay.create_executor("graph", mod=mod).evaluate()(*inputs).numpy())
+    np.testing.assert_allclose(results[1], results[0], rtol=1e-5)

@@ -21,8 +21,13 @@ CODE_NAMES = {code: name for name, code in TYPE_CODES.items() if name != "bool"}
 _DEFAULT_BITS = {"int": 32, "uint": 32, "float": 32, "bfloat": 16, "handle": 64, "bool": 1}
 _FLOAT_BITS = {"float": (8, 16, 32, 64, 80, 128), "bfloat": (16,)}
 _ALIASES = {"": "void", "float": "float32", "int": "int32", "uint": "uint32", "uint1": "bool"}
-# names that end in digits or carry their bits in another place
-_FLOAT8 = {"e4m3_float8": ("e4m3_float", 8), "e5m2_float8": ("e5m2_float", 8)}
+# names that end in digits or carry their bits in another place; the later ones are numpy's
+_FLOAT8 = {
+    "e4m3_float8": ("e4m3_float", 8),
+    "e5m2_float8": ("e5m2_float", 8),
+    "float8_e4m3fn": ("e4m3_float", 8),
+    "float8_e5m2": ("e5m2_float", 8),
+}
 _FROM_NUMPY = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8", "bool_": "bool"}
 _NUMPY_NAMES = {
     **{ours: theirs for theirs, ours in _FROM_NUMPY.items()},
@@ -59,6 +64,7 @@ class DType(str):
         "is_float",
         "is_handle",
         "is_int",
+        "is_narrow_integer",
         "is_uint",
         "is_vector",
         "is_void",
@@ -73,6 +79,7 @@ class DType(str):
     is_uint: bool
     is_float: bool
     is_bool: bool
+    is_narrow_integer: bool
     is_handle: bool
     is_vector: bool
     is_void: bool
@@ -161,6 +168,11 @@ def _numpy_name(value: Any) -> str:
     return _FROM_NUMPY.get(name, name)
 
 
+def has_narrow_integers() -> bool:
+    """Whether there is any integer type of fewer than 8 bits so far."""
+    return any([known.is_narrow_integer for known in _INTERNED.values()])
+
+
 def register_custom_code(name: str, code: int) -> None:
     """Make ``custom[name]32`` and its like data types, with a code of 129 or more."""
     if code < FIRST_CUSTOM_CODE or code > 255:
@@ -189,7 +201,7 @@ def _parse(text: str) -> DType:
         return _parse_custom(text)
     if text == "void":
         return _intern("handle", 0, 0)
-    element, _, lanes = text.partition("x") if text.startswith(("e4m3", "e5m2")) else ("", "", "")
+    element, _, lanes = text.partition("x")
     if element in _FLOAT8:
         return _intern(*_FLOAT8[element], int(lanes or 1))
     match = _PATTERN.match(text)
@@ -223,6 +235,8 @@ def _intern(code: str, bits: int, lanes: int) -> DType:
     new.is_int = code == "int"
     new.is_bool = code == "bool"
     new.is_uint = code in ("uint", "bool")
+    # a number in less than a byte
+    new.is_narrow_integer = code in ("int", "uint") and bits < 8
     new.is_float = "float" in code or code.startswith("custom[")
     new.is_void = bits == 0
     new.is_handle = code == "handle" and bits != 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm._ffi.registry import register_func
+from tvm._ffi.registry import get_global_func, register_func
 from tvm.error import TVMError, suggest
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import CODE_NAMES, TYPE_CODES, DType, register_custom_code
@@ -34,6 +34,8 @@ def register(type_name: str, type_code: int) -> None:
         From 129 to 255; each type its own.
     """
     register_custom_code(type_name, type_code)
+    # the graph executor reads the names of types
+    get_global_func("runtime._datatype_register")(type_name, type_code)
 
 
 def get_type_name(type_code: int) -> str:

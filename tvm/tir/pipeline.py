@@ -93,6 +93,7 @@ CONVENTION = (
 HOST = (
     tir.LowerTVMBuiltin(),
     tir.LowerCustomDatatypes(),
+    tir.LowerNarrowIntegers(),
     tir.LowerIntrin(),
     tir.CombineContextCall(),
 )
@@ -101,6 +102,7 @@ HOST = (
 DEVICE = (
     tir.Simplify(),
     tir.LowerCustomDatatypes(),
+    tir.LowerNarrowIntegers(),
     tir.LowerIntrin(),
 )
 

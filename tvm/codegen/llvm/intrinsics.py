@@ -75,7 +75,7 @@ def _absolute(w: FunctionWriter, call: Call) -> str:
 
 
 def _math(name: str, libm: str | None = None) -> Write:
-    """A function of floats: our own polynomial on float32, the C library's on float64."""
+    """A function of floats: our own polynomial, or else the C library's."""
 
     def write(w: FunctionWriter, call: Call) -> str:
         operands = [w.visit(arg) for arg in call.args]
@@ -105,12 +105,7 @@ def _libm(w: FunctionWriter, name: str, dtype: DType, operands: list[str]) -> st
     """A function of the C library, lane by lane."""
     type_ = TYPES[dtype]
     scalar = type_.scalar
-    if name in w.module.results:
-        raise LoweringError(
-            f"the module's function {name} hides the C library's, which function {w.name} calls",
-            hint="give the module's function another name",
-        )
-    w.module.declare(name, scalar, [scalar] * len(operands), " nounwind memory(none)")
+    w.module.declare_math(name, scalar, len(operands), w.name)
     results = []
     for lane in range(type_.lanes):
         lanes = [o if type_.lanes == 1 else w.lane(o, type_, lane) for o in operands]

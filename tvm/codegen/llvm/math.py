@@ -98,7 +98,7 @@ def _call_library_beyond(
     code.start(slow)
     results = []
     symbol = function.name if dtype.bits == 64 else f"{function.name}f"
-    writer.module.declare(symbol, scalar, [scalar], " nounwind memory(none)")
+    writer.module.declare_math(symbol, scalar, 1, writer.name)
     for lane in range(lanes):
         argument = operands[0] if lanes == 1 else writer.lane(operands[0], type_, lane)
         results.append(code.value(f"call {scalar} @{symbol}({scalar} {argument})"))

@@ -8,6 +8,7 @@ from typing import Any
 
 from tvm import knobs
 from tvm.codegen.model_metadata import model_metadata
+from tvm.error import LoweringError
 from tvm.ir.module import IRModule
 from tvm.ir.type import PrimType
 from tvm.support.dtype import DType
@@ -115,6 +116,15 @@ class ModuleWriter:
         """Declare a C function."""
         line = f"declare {result} @{quoted(name)}({', '.join(params)}){attributes}"
         self._declared.setdefault(name, line)
+
+    def declare_math(self, name: str, scalar: str, arity: int, caller: str) -> None:
+        """Declare a mathematical function of the C library."""
+        if name in self.results:
+            raise LoweringError(
+                f"the module's function {name} hides the C library's, which function {caller} calls",
+                hint="give the module's function another name",
+            )
+        self.declare(name, scalar, [scalar] * arity, " nounwind memory(none)")
 
     # ---- globals
 

@@ -50,6 +50,7 @@ from .lower_device_kernel_launch import LowerDeviceKernelLaunch
 from .lower_init_block import LowerInitBlock
 from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
+from .lower_narrow_integers import LowerNarrowIntegers
 from .lower_opaque_block import LowerOpaqueBlock
 from .lower_tvm_builtin import LowerTVMBuiltin
 from .make_packed_api import MakePackedAPI
@@ -95,7 +96,7 @@ __all__ = [
     "HoistedLetBindings", "InferFragment", "InjectCopyIntrin", "InjectDoubleBuffer",
     "InjectPrefetch", "InjectRollingBuffer", "InjectVirtualThread", "InlinePrivateFunctions",
     "InstrumentBoundCheckers", "LiftAttrScope", "LoopPartition", "LowerCustomDatatypes",
-    "LowerDeviceKernelLaunch", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer",
+    "LowerDeviceKernelLaunch", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerNarrowIntegers",
     "LowerOpaqueBlock", "LowerTVMBuiltin", "MakePackedAPI", "MakeUnpackedAPI", "NarrowDataType",
     "PlanAndUpdateBufferAllocationLocation", "PrimFuncPass", "RemoveAssume", "RemoveNoOp",
     "RemoveStoreUndef", "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify",

@@ -137,6 +137,12 @@ def _has_vectorized_loop(body: Stmt) -> bool:
     return bool(found)
 
 
+def _require_vectors_of(*values: PrimExpr) -> None:
+    """The functions of users' types take one number at a time."""
+    if any([value.dtype.is_custom for value in values]):
+        raise NoVectorForm
+
+
 class StmtVectorizer(Rewriter):
     """Rewrites the body of one loop so that it does all iterations at once.
 
@@ -220,7 +226,10 @@ class StmtVectorizer(Rewriter):
 
     def visit_cast(self, e: Cast) -> PrimExpr:
         value = self.visit(e.value)
-        return e if value is e.value else Cast(e.dtype.with_lanes(value.dtype.lanes), value)
+        if value is e.value:
+            return e
+        _require_vectors_of(value, e)
+        return Cast(e.dtype.with_lanes(value.dtype.lanes), value)
 
     def visit_select(self, e: Select) -> PrimExpr:
         condition = self.visit(e.condition)
@@ -259,6 +268,7 @@ class StmtVectorizer(Rewriter):
             return args[0]  # a hint about one branch means nothing to a vector of them
         if not getattr(e.op, "vectorizable", False):
             raise NoVectorForm
+        _require_vectors_of(e, *args)
         lanes = max([arg.dtype.lanes for arg in args])
         if e.dtype.lanes not in (1, lanes):
             raise NoVectorForm
@@ -353,6 +363,7 @@ class StmtVectorizer(Rewriter):
     def _widen_pair(
         self, kind: Callable[[PrimExpr, PrimExpr], PrimExpr], a: PrimExpr, b: PrimExpr
     ) -> PrimExpr:
+        _require_vectors_of(a)
         lanes = max(a.dtype.lanes, b.dtype.lanes)
         return kind(broadcast_to(a, lanes), broadcast_to(b, lanes))
 
