@@ -36,7 +36,15 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tvm.topi",),
     ("tvm.relay",),
     ("tvm.autotvm.relay_integration", "tvm.auto_scheduler.relay_integration"),
-    ("tvm.contrib", "tvm.driver.tvmc", "tvm.rpc", "tvm.testing", "tvm.exec", "tvm.compat"),
+    (
+        "tvm.contrib",
+        "tvm.driver.tvmc",
+        "tvm.micro",
+        "tvm.rpc",
+        "tvm.testing",
+        "tvm.exec",
+        "tvm.compat",
+    ),
 )
 # packages whose __init__ gathers the public names of all layers below the next package
 FACADES = {"tvm", "tvm.tir"}

@@ -164,7 +164,7 @@ def build(
     binds : dict of Tensor to Buffer, optional
         Buffers for some of the tensors.
     """
-    library = system_lib_attrs(runtime)
+    library = runtime_attrs(runtime)
     with compiling():
         by_target = {
             kind.with_host(kind.host or target_host): lower(module, args, name, binds).with_attrs(
@@ -181,15 +181,18 @@ def build(
     return main
 
 
-def system_lib_attrs(runtime: Any) -> dict[str, str]:
-    """The attribute of modules that become part of a system library, if the runtime asks for one."""
+def runtime_attrs(runtime: Any) -> dict[str, Any]:
+    """What the runtime asks of modules.
+
+    ``linked_runtime``: the code is linked with the runtime, which is in C, rather than loaded by it;
+    ``system_lib_prefix``: functions register themselves.
+    """
     if runtime is None:
         return {}
-    if runtime.name != "cpp":
-        raise NotImplementedError(f'tvm.build has no runtime "{runtime.name}" yet, use "cpp"')
-    if not runtime.flag("system-lib"):
-        return {}
-    return {"system_lib_prefix": str(runtime.attrs.get("system-lib-prefix", ""))}
+    attrs: dict[str, Any] = {"linked_runtime": True} if runtime.name == "crt" else {}
+    if runtime.flag("system-lib"):
+        attrs["system_lib_prefix"] = str(runtime.attrs.get("system-lib-prefix", ""))
+    return attrs
 
 
 def _by_target(inputs: Any, target: Any) -> list[tuple[Target, Any]]:

@@ -89,6 +89,15 @@ CONVENTION = (
     tir.LowerDeviceKernelLaunch(),
 )
 
+# The same for functions that programs in C call with plain pointers.
+UNPACKED_CONVENTION = (
+    tir.VerifyMemory(),
+    tir.AnnotateDeviceRegions(),
+    tir.SplitHostDevice(),
+    tir.MakeUnpackedAPI(),
+    tir.LowerDeviceKernelLaunch(),
+)
+
 # Build, on functions of the host: what the code generator knows.
 HOST = (
     tir.LowerTVMBuiltin(),
@@ -152,9 +161,10 @@ def lower_module(mod: IRModule, simple_mode: bool = False) -> IRModule:
     return Sequential(lower_passes(simple_mode), name="tir.lower")(mod)
 
 
-def build_passes(target: Any) -> list[Pass]:
+def build_passes(target: Any, unpacked: bool = False) -> list[Pass]:
     """The passes that bring a lowered module to the calling convention of ``target``'s host."""
-    passes: list[Pass] = [tir.BindTarget(target), tir.AnnotateEntryFunc(), *CONVENTION]
+    convention = UNPACKED_CONVENTION if unpacked else CONVENTION
+    passes: list[Pass] = [tir.BindTarget(target), tir.AnnotateEntryFunc(), *convention]
     if PassContext.current().get("tir.disable_assert", False):
         passes.append(tir.SkipAssert())
     return passes
@@ -162,7 +172,8 @@ def build_passes(target: Any) -> list[Pass]:
 
 def lower_for_host(mod: IRModule, target: Any) -> IRModule:
     """A lowered module as the code generator of ``target`` takes it."""
-    return Sequential([*build_passes(target), *HOST], name="tir.build")(mod)
+    unpacked = bool(mod.get_attr("unpacked_api"))
+    return Sequential([*build_passes(target, unpacked), *HOST], name="tir.build")(mod)
 
 
 def user_passes(given: Sequence[Any]) -> list[list[Pass]]:

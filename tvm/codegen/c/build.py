@@ -6,6 +6,8 @@ the compiler are up to who exports: ``lib.export_library("lib.so", options=["-O3
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm.codegen.llvm.system_lib import system_lib_prefix
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
@@ -18,9 +20,10 @@ from .module import Alignment, write_module
 
 def build_c(mod: IRModule, target: Target) -> Module:
     """A runtime module of type ``c`` for lowered host functions."""
-    if system_lib_prefix(mod) is not None:
+    is_linked, prefix = bool(mod.get_attr("linked_runtime")), system_lib_prefix(mod)
+    if prefix is not None and not is_linked:
         raise TVMError(
-            "target c makes no system libraries",
+            "target c makes no system libraries for the C++ runtime",
             hint="link the text with the runtime under -DTVM_LINKED_RUNTIME, or use target llvm",
         )
     options = ("constants-byte-alignment", "workspace-byte-alignment")
@@ -31,4 +34,21 @@ def build_c(mod: IRModule, target: Target) -> Module:
     default = Alignment()
     alignment = Alignment(given[0] or default.constants, given[1] or default.memory)
     writer = write_module(mod, alignment)
-    return csource_module(writer.text(str(target)), "c", writer.symbols)
+    text = writer.text(str(target), is_linked)
+    if prefix is not None:
+        text += registration(writer.symbols)
+    return csource_module(text, "c", writer.symbols)
+
+
+def registration(symbols: Sequence[str]) -> str:
+    """The C text that registers functions at the start of a program."""
+    calls = [f'  TVMBackendRegisterSystemLibSymbol("{name}", (void*){name});' for name in symbols]
+    return "\n".join(
+        [
+            "",
+            "__attribute__((constructor)) static void tvm_register_functions(void) {",
+            *calls,
+            "}",
+            "",
+        ]
+    )

@@ -320,7 +320,7 @@ def call_symbol(w: FunctionWriter, name: str, call: Call, args: Any) -> str:
             f"target c cannot pass vectors to the function {name}: C has no such types",
             at=call, hint="pass pointers, or call it on scalars",
         )  # fmt: skip
-    texts = [w.visit(arg) for arg in args]
+    texts = _converted([w.visit(arg) for arg in args], args, w.module.parameters.get(name))
     result = w.module.results.get(name, TYPES[call.dtype.element].text)
     symbol = w.module.declare(name, result, [_parameter(arg.dtype) for arg in args])
     text = f"{symbol}({', '.join([bare(arg) for arg in texts])})"
@@ -330,6 +330,16 @@ def call_symbol(w: FunctionWriter, name: str, call: Call, args: Any) -> str:
         w.code.do(text)
         return "0"
     return w.code.define(result, "result", text)
+
+
+def _converted(texts: list[str], args: Any, parameters: list[str] | None) -> list[str]:
+    """Arguments of one of our own functions, whose pointers may be to other types than theirs."""
+    if parameters is None:
+        return texts
+    return [
+        f"({wanted}){text}" if arg.dtype.is_handle else text
+        for text, arg, wanted in zip(texts, args, parameters, strict=True)
+    ]
 
 
 def _parameter(dtype: Any) -> str:

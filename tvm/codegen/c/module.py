@@ -96,6 +96,7 @@ class ModuleWriter:
         self.definitions: list[str] = []
         self.symbols: list[str] = []  # functions that others may call by the packed convention
         self.results: dict[str, str] = {}  # of the functions of this module
+        self.parameters: dict[str, list[str]] = {}  # types of them, of the functions written so far
         self.has_check = False
         self.entry: str | None = None
         self._imports: dict[str, None] = {}  # C text of the user
@@ -127,10 +128,9 @@ class ModuleWriter:
         if writer.noalias and not is_packed:
             writer.restricted.update([p for p in func.params if p.dtype.is_handle])
         names = [writer.define(param) for param in func.params]
-        params = [
-            f"{writer.declared_type(p).removeprefix('const ')} {n}"
-            for p, n in zip(func.params, names, strict=True)
-        ]
+        types = [writer.declared_type(p).removeprefix("const ") for p in func.params]
+        self.parameters[name] = [text.removesuffix(" TVM_RESTRICT") for text in types]
+        params = [f"{text} {n}" for text, n in zip(types, names, strict=True)]
         linkage = "TVM_DLL" if attrs.get("global_symbol") else "static TVM_UNUSED"
         head = f"{result} {self._symbols[name]}({', '.join(params) or 'void'})"
         label = "" if self._symbols[name] == name else f" TVM_SYMBOL({string_text(name)})"
@@ -263,8 +263,8 @@ class ModuleWriter:
 
     # ---- the whole
 
-    def text(self, title: str) -> str:
-        """The module."""
+    def text(self, title: str, is_linked: bool = False) -> str:
+        """The module; ``is_linked`` with the runtime rather than loaded by it."""
         entry = []
         if self.entry is not None:
             name = "__tvm_main__"
@@ -273,7 +273,9 @@ class ModuleWriter:
                 f"const char {name}[] = {string_text(self.entry)};",
             ]
         parts = [
-            [f"// tvm target: {title}", _PRELUDE],
+            [f"// tvm target: {title}"],
+            ["#define TVM_LINKED_RUNTIME"] if is_linked else [],
+            [_PRELUDE],
             list(self._imports),
             ["#ifdef __cplusplus", 'extern "C" {', "#endif"],
             list(self._slots.values()),

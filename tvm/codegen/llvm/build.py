@@ -127,6 +127,8 @@ def build_llvm(mod: IRModule, target: Target) -> Module:
     names = writer.public_symbols()
     loaded, symbols = None, dict.fromkeys(names, 0)
     foreign = foreign_to(options.cpu)
+    if writer.is_linked:
+        foreign = foreign or "it is for programs that are linked with the C runtime"
     if not foreign:  # else it can be exported
         loaded = LoadedObject(objects, options.jit, names.values())
         symbols = {name: loaded.address(symbol) for name, symbol in names.items()}

@@ -33,8 +33,14 @@ LARGE_CONSTANT = 16384
 class ModuleWriter:
     """Collects the parts of a module while its functions are written."""
 
-    def __init__(self, options: CodegenOptions, library_prefix: str | None = None) -> None:
+    def __init__(
+        self,
+        options: CodegenOptions,
+        library_prefix: str | None = None,
+        is_linked: bool = False,
+    ) -> None:
         self.options = options
+        self.is_linked = is_linked  # with the runtime, rather than loaded by it
         self._library_prefix = library_prefix  # of a system library
         self._own_prefix = library_prefix or ""
         self.definitions: list[str] = []
@@ -136,7 +142,11 @@ class ModuleWriter:
         found = self.slots.get(name)
         if found is None:
             found = self.slots[name] = f"@__{name}"
-            self._globals.append(f"{found} = weak global ptr null, align 8")
+            content = "null"
+            if self.is_linked:
+                content = f"@{name}"
+                self.declare(name, "void", [])
+            self._globals.append(f"{found} = weak global ptr {content}, align 8")
         return found
 
     def context(self) -> str:
@@ -266,7 +276,7 @@ class ModuleWriter:
 
 def write_module(mod: IRModule, options: CodegenOptions) -> ModuleWriter:
     """Write all functions of a lowered module."""
-    writer = ModuleWriter(options, system_lib_prefix(mod))
+    writer = ModuleWriter(options, system_lib_prefix(mod), bool(mod.get_attr("linked_runtime")))
     functions = {
         str(func.attrs.get("global_symbol", gvar.name_hint)): func
         for gvar, func in mod.functions.items()

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tvm.codegen.model_metadata import ATTRIBUTE
+from tvm.codegen.model_metadata import ATTRIBUTE, ModelMetadata
 from tvm.driver import build_lowered
-from tvm.driver.build_module import system_lib_attrs
+from tvm.driver.build_module import runtime_attrs
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.relay.backend.aot import aot_function
+from tvm.relay.backend.c_interface import (
+    ModelInterface,
+    c_interface_text,
+    packed_interface_text,
+)
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import AOTExecutorFactoryModule, ExecutorMetadata
-from tvm.relay.backend.function_info import function_metadata
+from tvm.relay.backend.function_info import MAIN, function_metadata
 from tvm.relay.backend.lowering import LoweredModel
 from tvm.relay.backend.memory_plan import plan_memory
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.utils import CallType
 from tvm.relay.progress import Progress
+from tvm.runtime.csource import csource_module
+from tvm.runtime.module import Module
+from tvm.tir.analysis import calculate_workspace_bytes
+
+KERNEL_ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
@@ -46,6 +56,11 @@ class AotOptions:
     def call_type(self) -> CallType:
         """How the model's function calls kernels."""
         return CallType.Unpacked if self.unpacked_api else CallType.CPacked
+
+    @property
+    def memory_alignment(self) -> int:
+        """Of workspace in bytes: kernels rely on more than some ask for."""
+        return max(self.workspace_alignment, KERNEL_ALIGNMENT)
 
     def check(self, runtime: Runtime) -> None:
         """Refuse what does not go together."""
@@ -79,14 +94,17 @@ def build_aot(
     plan = plan_memory(model.graph.graph)
     external = frozenset([str(f.attrs["global_symbol"]) for f in model.external.values()])
     main = aot_function(model.graph, plan, model.mod_name, options.call_type, external)
-    lowered = IRModule({**dict(model.kernels.functions_items()), main.name: main.func})
+    attrs = {**runtime_attrs(runtime), "unpacked_api": options.unpacked_api}
+    lowered = IRModule({**dict(model.kernels.functions_items()), main.name: main.func}, attrs=attrs)
     metadata = main.metadata(model.mod_name)
-    lowered = lowered.with_attrs({**system_lib_attrs(runtime), ATTRIBUTE: metadata})
     step(f"compiling {len(model.graph.kernels)} kernels")
-    lib = build_lowered(lowered, model.target)
-    model.import_external(lib)
-    alignments = (options.workspace_alignment, options.constant_alignment)
-    facts = function_metadata(model, plan, alignments)
+    alignments = (options.memory_alignment, options.constant_alignment)
+    intermediate = calculate_workspace_bytes(main.func, options.memory_alignment)
+    facts = function_metadata(model, intermediate, alignments, main.func)
+    interface = ModelInterface(
+        model.mod_name, main.inputs, main.outputs, facts[MAIN].workspace_sizes[model.target]
+    )
+    lib = compile_library(lowered, metadata, interface, model, options, runtime)
     return AOTExecutorFactoryModule(
         model.mod,
         {model.target: lowered},
@@ -97,6 +115,30 @@ def build_aot(
         model.mod_name,
         {},
         facts,
-        ExecutorMetadata(metadata, executor, alignments),
+        ExecutorMetadata(metadata, executor, interface),
         ["cpu"],
     )
+
+
+def compile_library(
+    lowered: IRModule,
+    metadata: ModelMetadata,
+    interface: ModelInterface,
+    model: LoweredModel,
+    options: AotOptions,
+    runtime: Runtime,
+) -> Module:
+    """The model's function and its kernels as code; for programs in C, behind the function they call."""
+    if not options.unpacked_api:
+        lowered = lowered.with_attr(ATTRIBUTE, metadata)
+    lib = build_lowered(lowered, model.target)
+    model.import_external(lib)
+    if runtime.name == "cpp":
+        return lib
+    if options.interface_api == "c":
+        text = c_interface_text(interface)
+    else:
+        text = packed_interface_text(interface, options.unpacked_api)
+    entry = csource_module(text, "c", [interface.run])
+    entry.import_module(lib)
+    return entry

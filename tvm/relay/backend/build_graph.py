@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tvm.codegen import build_module
 from tvm.driver import build_lowered
-from tvm.driver.build_module import system_lib_attrs
+from tvm.driver.build_module import runtime_attrs
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
-from tvm.relay.backend.function_info import function_metadata
+from tvm.relay.backend.function_info import function_metadata, intermediate_bytes
 from tvm.relay.backend.graph import to_json
 from tvm.relay.backend.lowering import LoweredModel
 from tvm.relay.backend.memory_plan import plan_memory
@@ -21,7 +21,7 @@ def build_graph(
     """Compile the kernels, and plan which tensors share memory."""
     step("planning memory")
     plan = plan_memory(model.graph.graph)
-    kernels = model.kernels.with_attrs(system_lib_attrs(runtime))
+    kernels = model.kernels.with_attrs(runtime_attrs(runtime))
     step(f"compiling {len(model.graph.kernels)} kernels")
     # a model may only hand on its inputs; its library is then empty
     lib = (build_lowered if model.graph.kernels else build_module)(kernels, model.target)
@@ -35,6 +35,6 @@ def build_graph(
         lib,
         model.mod_name,
         model.graph.params,
-        function_metadata(model, plan),
+        function_metadata(model, intermediate_bytes(model.graph, plan)),
         runtime,
     )

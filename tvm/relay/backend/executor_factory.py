@@ -9,6 +9,7 @@ from typing import Any
 from tvm._ffi.registry import get_global_func
 from tvm.codegen.model_metadata import ModelMetadata
 from tvm.ir.module import IRModule
+from tvm.relay.backend.c_interface import ModelInterface
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.function_info import FunctionInfo
 from tvm.relay.backend.runtime import Runtime
@@ -24,7 +25,7 @@ class ExecutorMetadata:
 
     model: ModelMetadata
     executor: Executor
-    alignments: tuple[int, int]  # of workspace and of constants, in bytes
+    interface: ModelInterface
 
     @property
     def mod_name(self) -> str:

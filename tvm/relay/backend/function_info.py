@@ -30,14 +30,17 @@ class FunctionInfo:
 
 def function_metadata(
     model: LoweredModel,
-    plan: StoragePlan,
+    intermediate: int,
     alignments: tuple[int, int] = (DEFAULT_ALIGNMENT, DEFAULT_ALIGNMENT),
+    main: PrimFunc | None = None,
 ) -> dict[str, FunctionInfo]:
     """Facts about each kernel by name, and about the whole model as ``__tvm_main__``.
 
     Parameters
     ----------
+    intermediate : bytes of the tensors between kernels.
     alignments : of workspace and of constants, in bytes.
+    main : the function of the whole model, if there is one.
     """
     target = model.target
     found = {
@@ -46,10 +49,10 @@ def function_metadata(
     }
     within = max([info.workspace_sizes[target] for info in found.values()], default=0)
     found[MAIN] = FunctionInfo(
-        {target: intermediate_bytes(model.graph, plan) + within},
+        {target: intermediate + within},
         {target: io_bytes(model.graph)},
         {target: sum([a.numpy().nbytes for a in model.graph.params.values()])},
-        {},
+        {} if main is None else {target: main},
         {target: model.mod["main"]},
     )
     return found

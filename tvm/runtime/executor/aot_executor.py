@@ -74,11 +74,11 @@ class AotModule:
         self, key: str | int | None = None, value: Any = None, **params: Any
     ) -> None:
         """Let inputs use the memory of the given arrays, which must stay unchanged while it runs."""
-        given: dict[str | int, Any] = dict(params)
+        share = self.module["set_input_zero_copy"]
         if key is not None:
-            given[key] = value
-        for name, array in given.items():
-            self.module["set_input_zero_copy"](self._checked(name), array)
+            share(self._checked(key), value)
+        for name, param in params.items():
+            share(self._checked(name), param)
 
     def set_output_zero_copy(self, key: str | int, value: NDArray) -> None:
         """Let an output be written into the given array."""

@@ -1,0 +1,234 @@
+"""How programs in C call a model: the header `tvmgen_<name>.h` and the function `tvmgen_<name>_run`.
+
+struct tvmgen_default_inputs inputs = {.x = x};
+struct tvmgen_default_outputs outputs = {.output = y};
+tvmgen_default_run(&inputs, &outputs);
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm.codegen.c.names import identifier
+from tvm.codegen.model_metadata import TensorInfo
+from tvm.relay.backend.aot import main_name
+from tvm.relay.backend.name_transforms import (
+    mangle_module_name,
+    sanitize,
+    to_c_constant_style,
+    to_c_variable_style,
+)
+from tvm.support import UniqueNames
+
+_BYTES_IN_LINE = 24
+
+
+@dataclass(frozen=True)
+class PoolArgument:
+    """Memory that the model's function takes behind inputs and outputs."""
+
+    name: str
+    size: int
+    alignment: int
+    is_internal: bool  # the library brings it
+    data: bytes | None = None  # what a pool of constants holds
+
+    @property
+    def is_constant(self) -> bool:
+        return self.data is not None
+
+
+@dataclass(frozen=True)
+class ModelInterface:
+    """What the header tells about a model."""
+
+    mod_name: str
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    workspace_size: int
+    pools: tuple[PoolArgument, ...] = ()
+
+    @property
+    def prefix(self) -> str:
+        """Of all names: `tvmgen_default`."""
+        return to_c_variable_style(sanitize(mangle_module_name(self.mod_name)))
+
+    @property
+    def run(self) -> str:
+        """The function that runs the model."""
+        return f"{sanitize(mangle_module_name(self.mod_name))}_run"
+
+    @property
+    def given_pools(self) -> list[PoolArgument]:
+        """The pools that the caller brings."""
+        return [pool for pool in self.pools if not pool.is_internal]
+
+
+def header_text(model: ModelInterface) -> str:
+    """The header."""
+    guard = to_c_constant_style(f"{model.prefix}_h_")
+    pools = model.given_pools
+    structs = [
+        _struct(model, "inputs", "Input tensor pointers", c_names(model.inputs)),
+        _struct(model, "outputs", "Output tensor pointers", c_names(model.outputs)),
+    ]
+    if pools:
+        names = [identifier(pool.name) for pool in pools]
+        structs.append(_struct(model, "workspace_pools", "Memory pool pointers", names))
+    return "\n".join(
+        [
+            f"#ifndef {guard}",
+            f"#define {guard}",
+            "#include <stdint.h>",
+            "",
+            "#ifdef __cplusplus",
+            'extern "C" {',
+            "#endif",
+            "",
+            *_sizes(model),
+            *structs,
+            f"/*! \\brief Run the TVM module {_quoted(model)}; 0 if all went well */",
+            f"{signature(model)};",
+            "",
+            "#ifdef __cplusplus",
+            "}",
+            "#endif",
+            f"#endif  /* {guard} */",
+            "",
+        ]
+    )
+
+
+def signature(model: ModelInterface) -> str:
+    """The function's declaration."""
+    kinds = ["inputs", "outputs", *(["workspace_pools"] if model.given_pools else [])]
+    params = [f"struct {model.prefix}_{kind}* {kind}" for kind in kinds]
+    return f"int32_t {model.run}({', '.join(params)})"
+
+
+def c_interface_text(model: ModelInterface) -> str:
+    """C text of the function that takes structures."""
+    arguments = [
+        *[f"inputs->{name}" for name in c_names(model.inputs)],
+        *[f"outputs->{name}" for name in c_names(model.outputs)],
+        *[_pool_argument(pool) for pool in model.pools],
+    ]
+    return "\n".join(
+        [
+            header_text(model),
+            *[_internal_pool(pool) for pool in model.pools if pool.is_internal],
+            _main_declaration(model, len(arguments)),
+            f"{signature(model)} {{",
+            *([] if model.inputs else ["  (void)inputs;"]),
+            f"  return {main_name(model.mod_name)}({', '.join(arguments)});",
+            "}",
+            "",
+        ]
+    )
+
+
+def packed_interface_text(model: ModelInterface, unpacked: bool) -> str:
+    """C text of the packed function that runs the model, whose own function may take plain pointers."""
+    count = len(model.inputs) + len(model.outputs)
+    params = (
+        "TVMValue* args, int* type_codes, int num_args, TVMValue* result, int* result_code, "
+        "void* resource"
+    )
+    names = "args, type_codes, num_args, result, result_code, resource"
+    if unpacked or model.pools:
+        pools = [_pool_argument(pool) for pool in model.pools]
+        tensors = [f"((DLTensor*)args[{i}].v_handle)->data" for i in range(count)]
+        declaration = _main_declaration(model, count + len(pools))
+        call = f"{main_name(model.mod_name)}({', '.join([*tensors, *pools])})"
+    else:
+        declaration = f"int32_t {main_name(model.mod_name)}({params});"
+        call = f"{main_name(model.mod_name)}({names})"
+    unused = ["type_codes", "num_args", "result", "result_code", "resource"] if unpacked else []
+    return "\n".join(
+        [
+            "#include <tvm/runtime/c_backend_api.h>",
+            "#ifdef __cplusplus",
+            'extern "C" {',
+            "#endif",
+            *[_internal_pool(pool) for pool in model.pools if pool.is_internal],
+            declaration,
+            f"TVM_DLL int32_t {model.run}({params}) {{",
+            *[f"  (void){name};" for name in unused],
+            f"  return {call};",
+            "}",
+            "#ifdef __cplusplus",
+            "}",
+            "#endif",
+            "",
+        ]
+    )
+
+
+def c_names(tensors: Sequence[TensorInfo]) -> list[str]:
+    """Members of a structure for tensors."""
+    names = UniqueNames()
+    return [names.fresh(identifier(sanitize(tensor.name))) for tensor in tensors]
+
+
+def byte_size(tensor: TensorInfo) -> int:
+    """Bytes of a tensor."""
+    count = 1
+    for extent in tensor.shape:
+        count *= extent
+    return (count * max(tensor.dtype.bits * tensor.dtype.lanes, 1) + 7) // 8
+
+
+def _sizes(model: ModelInterface) -> list[str]:
+    lines: list[str] = []
+    for kind, tensors in (("Input", model.inputs), ("Output", model.outputs)):
+        for name, tensor in zip(c_names(tensors), tensors, strict=True):
+            macro = to_c_constant_style(f"{model.prefix}_{name}_size")
+            brief = f"{kind} tensor {name} size (in bytes) for TVM module {_quoted(model)}"
+            lines += [f"/*! \\brief {brief} */", f"#define {macro} {byte_size(tensor)}"]
+    brief = f"Workspace size (in bytes) for TVM module {_quoted(model)}"
+    macro = to_c_constant_style(f"{model.prefix}_workspace_size")
+    lines += [f"/*! \\brief {brief} */", f"#define {macro} {model.workspace_size}"]
+    for pool in model.given_pools:
+        kind = "CONSTANT" if pool.is_constant else "WORKSPACE"
+        macro = f"{to_c_constant_style(f'{model.prefix}_{identifier(pool.name)}')}_{kind}_POOL"
+        lines += [f"/*! \\brief {pool.name} size */", f"#define {macro}_SIZE {pool.size}"]
+        if pool.data is not None:
+            lines += [f"/*! \\brief {pool.name} contents */", f"#define {macro}_DATA \\"]
+            lines.append(" \\\n".join(_rows(pool.data)))
+    return [*lines, ""]
+
+
+def _struct(model: ModelInterface, kind: str, brief: str, members: Sequence[str]) -> str:
+    fields = [f"  void* {name};" for name in members] or ["  void* unused;"]
+    title = f"/*! \\brief {brief} for TVM module {_quoted(model)} */"
+    return "\n".join([title, f"struct {model.prefix}_{kind} {{", *fields, "};", ""])
+
+
+def _main_declaration(model: ModelInterface, count: int) -> str:
+    params = ", ".join(["void*"] * count) or "void"
+    return f"int32_t {main_name(model.mod_name)}({params});"
+
+
+def _pool_argument(pool: PoolArgument) -> str:
+    name = identifier(pool.name)
+    return f"(void*){name}" if pool.is_internal else f"workspace_pools->{name}"
+
+
+def _internal_pool(pool: PoolArgument) -> str:
+    alignment = f"__attribute__((aligned({pool.alignment})))"
+    name = identifier(pool.name)
+    if pool.data is None:
+        return f"static {alignment} uint8_t {name}[{max(pool.size, 1)}];"
+    rows = "\n".join(_rows(pool.data))
+    return f"static const {alignment} uint8_t {name}[{max(pool.size, 1)}] = {{\n{rows}\n}};"
+
+
+def _rows(data: bytes) -> list[str]:
+    starts = range(0, len(data), _BYTES_IN_LINE)
+    rows = ["  " + ", ".join([f"0x{b:02x}" for b in data[i : i + _BYTES_IN_LINE]]) for i in starts]
+    return [row + "," for row in rows[:-1]] + rows[-1:]
+
+
+def _quoted(model: ModelInterface) -> str:
+    return f'"{model.mod_name}"'
