@@ -12,6 +12,7 @@ greatest magnitude.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import tempfile
 from collections.abc import Iterator
@@ -113,6 +114,7 @@ def quantized(subject: Subject, kind: str) -> Subject:
     from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
+    logging.getLogger().setLevel(logging.ERROR)  # it warns of each weight without channels
     MODELS_DIR.mkdir(exist_ok=True)
     path = MODELS_DIR / f"{subject.path.stem}_{kind}.onnx"
     if not path.exists():

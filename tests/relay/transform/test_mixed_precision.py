@@ -132,3 +132,12 @@ def test_values_are_near() -> None:
     mod = ToMixedPrecision()(tvm.IRModule.from_expr(func))
     got = relay.create_executor("graph", mod).evaluate()(a, b)
     np.testing.assert_allclose(got.numpy().astype("float32"), a @ b.T, rtol=5e-3)
+
+
+def test_a_kernel_rounds_what_it_stores_and_nothing_before() -> None:
+    x = relay.var("x", shape=(32,), dtype="bfloat16")
+    one = relay.const(1.0, "bfloat16")
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.nn.relu(x + one) - one))
+    small = tvm.nd.array(np.full(32, 2.0**-9).astype("bfloat16"))
+    got = relay.create_executor("graph", mod=mod).evaluate()(small)
+    np.testing.assert_array_equal(got.numpy(), small.numpy())

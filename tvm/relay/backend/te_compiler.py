@@ -25,9 +25,12 @@ from tvm.relay.function import Function
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.traverse import post_order
 from tvm.support import UniqueNames
+from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.tir import PrimFunc
+from tvm.tir.transform import BF16ComputeLegalize
 
+BFLOAT16 = as_dtype("bfloat16")
 MAX_NAME = 80
 
 
@@ -195,6 +198,9 @@ def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:
         sch = schedule_for(graph, target)
         args = [*graph.inputs, *graph.outputs]
         mod = lower(sch, args, name=name, binds=_compact_buffers(args))
+        if any([t.dtype is BFLOAT16 for t in args]):
+            # a kernel computes in float32, and rounds what it stores
+            mod = BF16ComputeLegalize()(mod)
     prim_func = mod[name].with_attr("target", target)
     return LoweredKernel(name, prim_func, func, sch)
 
