@@ -97,3 +97,11 @@ def test_values_stay_the_same() -> None:
         with tvm.transform.PassContext(opt_level=level):
             results.append(relay.create_executor("graph").evaluate(func)(value).numpy())
     np.testing.assert_allclose(*results, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("addend", [(), (1,), (1, 1, 1, 1)])
+def test_a_convolution_to_a_single_element_is_added_to_plainly(addend: tuple[int, ...]) -> None:
+    x = relay.var("x", shape=(1, 1, 1, 1))
+    value = relay.nn.conv2d(x, random(1, 1, 1, 1), kernel_size=(1, 1), channels=1)
+    func = altered(relay.Function([x], value + random(*addend)))
+    assert func.ret_type == relay.TensorType((1, 1, 1, 1), "float32")

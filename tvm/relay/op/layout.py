@@ -41,6 +41,8 @@ def layout_broadcast(
         if found is False:
             return None
         wanted.append(found)  # type: ignore[arg-type]
+    if not any(wanted):
+        return None  # single elements, left as they are
     return LayoutChoice(tuple(wanted), (chosen,))
 
 
