@@ -37,6 +37,7 @@ from tvm.relay.transform import (
     SymbolicShapes,
     ToANormalForm,
     ToGraphNormalForm,
+    WideAccumulation,
     WidenDense,
 )
 from tvm.relay.traverse import post_order
@@ -54,6 +55,7 @@ def graph_passes() -> list[Pass]:
         IntegerProducts(),  # quantised tensors meet in integers
         qnn.transform.Legalize(),
         qnn.transform.CanonicalizeOps(),
+        WideAccumulation(),  # before normalisations are opened up
         SimplifyInference(),  # before folding: it opens up batch normalisation
         FoldConstant(),
         EliminateCommonSubexpr(),

@@ -42,3 +42,4 @@ from .simplify_expr import SimplifyExpr
 from .simplify_inference import SimplifyInference
 from .sink_reshapes import SinkReshapes
 from .symbolic_shapes import SymbolicShapes
+from .wide_accumulation import WideAccumulation

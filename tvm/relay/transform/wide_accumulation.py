@@ -1,0 +1,76 @@
+"""Sum float16 in float32, as processors and the other frameworks do.
+
+sum(%x)            ->    cast(sum(cast(%x, "float32")), "float16")
+nn.dense(%x, %w)   ->    cast(nn.dense(cast(%x, "float32"), cast(%w, "float32")), "float16")
+
+A float16 has eleven bits: a sum of 4,096 equal elements kept in one would stop at half of it. The
+casts of constants are folded, the others run inside the kernels beside them.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext
+from tvm.ir.type import TensorType
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.registry import OpPattern
+from tvm.relay.transform.common import relay_pass
+from tvm.relay.transform.operators import CAST
+from tvm.relay.traverse import rewrite_post_order
+
+_NARROW = "float16"
+_WIDE = "float32"
+# operators without an `out_dtype` that add up many elements; products have one
+_SUMS = {
+    "cumprod", "cumsum", "logsumexp", "mean", "prod", "std", "sum", "variance",
+    "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d",
+    "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool1d",
+    "nn.global_avg_pool2d", "nn.global_avg_pool3d", "nn.group_norm", "nn.instance_norm",
+    "nn.l2_normalize", "nn.layer_norm", "nn.log_softmax", "nn.lrn", "nn.softmax",
+}  # fmt: skip
+
+
+@relay_pass("WideAccumulation", opt_level=0)
+def wide_accumulation(func: Function, mod: IRModule, context: PassContext) -> Function:
+    """Widen the operators that add up float16."""
+    if is_primitive(func):
+        return func
+    result = rewrite_post_order(func, _widen, into_functions=False)
+    assert isinstance(result, Function)
+    return result
+
+
+def _widen(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    if not isinstance(old, Call) or not isinstance(old.op, Op) or not isinstance(new, Call):
+        return new
+    if not _is_narrow(old) or not any([_is_narrow(arg) for arg in old.args]):
+        return new
+    attrs = old.attrs
+    if _is_product(old):
+        attrs = attrs.replace(out_dtype=_WIDE)
+    elif old.op.name not in _SUMS:
+        return new
+    elif getattr(attrs, "dtype", ""):
+        attrs = attrs.replace(dtype=_WIDE)
+    args = [
+        CAST(arg, dtype=_WIDE) if _is_narrow(before) else arg
+        for before, arg in zip(old.args, new.args, strict=True)
+    ]
+    return CAST(new.replace(args=tuple(args), attrs=attrs), dtype=_NARROW)
+
+
+def _is_product(call: Call) -> bool:
+    is_fusable = call.op.fuse == OpPattern.OUT_ELEMWISE_FUSABLE
+    return is_fusable and call.attrs is not None and "out_dtype" in call.attrs
+
+
+def _is_narrow(expr: RelayExpr) -> bool:
+    ty = infer_type_of(expr)
+    return isinstance(ty, TensorType) and str(ty.dtype) == _NARROW
+
+
+WideAccumulation = wide_accumulation.factory
