@@ -10,7 +10,8 @@ that compilation; other values compile anew, and what was compiled is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tvm import transform
 from tvm.contrib import graph_executor
 from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
+from tvm.ir.transform import Pass
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.build_module import build, create_executor
@@ -39,10 +41,20 @@ _MOST_BOUND = 4096
 class TVMBackendRep(BackendRep):
     """A model that is compiled for the shapes it is run with."""
 
-    def __init__(self, model: onnx.ModelProto, target: Any, opt_level: int, **options: Any) -> None:
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        target: Any,
+        opt_level: int,
+        passes: Sequence[Pass] = (),
+        context: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
         self.model = model
         self.target = Target(target)
         self.opt_level = opt_level
+        self.passes = passes
+        self.context = dict(context or {})
         self.options = options
         given = {tensor.name for tensor in model.graph.initializer}
         self.inputs = [value.name for value in model.graph.input if value.name not in given]
@@ -74,46 +86,53 @@ class TVMBackendRep(BackendRep):
         return {name: _as_input(value) for name, value in given.items()}
 
     def _find(self, named: dict[str, Any]) -> _Program:
-        """The program for these inputs; the values it depends on become known on the way."""
+        """The program for these inputs."""
+        key = self._key(named)
+        if key not in self._compiled:
+            program = self._compile(self.import_for(named))
+            key = self._key(named)  # more values may have become part of it
+            self._compiled[key] = program
+        return self._compiled[key]
+
+    def _key(self, named: Mapping[str, Any]) -> Any:
+        bound = self._bound
+        return tuple([(name, _signature(value, name in bound)) for name, value in named.items()])
+
+    def import_for(self, named: Mapping[str, Any]) -> Imported:
+        """The module for these inputs; the values it depends on become known on the way."""
         while True:
             bound = {name: named[name] for name in self._bound}
-            key = tuple([(name, _signature(value, name in bound)) for name, value in named.items()])
-            if key in self._compiled:
-                return self._compiled[key]
+            types = {name: value for name, value in named.items() if name not in bound}
             try:
-                program = self._compile(named, bound)
+                return import_model(self.model, bound=bound, like=types, **self.options)
             except ValueRequired as error:
                 self._bind_more(error, named)
-                continue
-            self._compiled[key] = program
-            return program
 
-    def _bind_more(self, error: ValueRequired, named: dict[str, Any]) -> None:
+    def _bind_more(self, error: ValueRequired, named: Mapping[str, Any]) -> None:
         known = set(self._bound)
         more = [name for name in error.inputs if name in named and name not in known]
         if not more or any(np.size(named[name]) > _MOST_BOUND for name in more):
             raise error
         self._bound += more
 
-    def _compile(self, named: dict[str, Any], bound: dict[str, Any]) -> _Program:
-        types = {name: value for name, value in named.items() if name not in bound}
-        imported = import_model(self.model, bound=bound, like=types, **self.options)
-        return _Program(imported, self.target, self.opt_level)
+    def _compile(self, imported: Imported) -> _Program:
+        with transform.PassContext(opt_level=self.opt_level, **self.context), self.target:
+            mod = transform.Sequential(list(self.passes))(imported.mod)
+            return _Program(replace(imported, mod=mod), self.target)
 
 
 class _Program:
     """One compilation."""
 
-    def __init__(self, imported: Imported, target: Target, opt_level: int) -> None:
+    def __init__(self, imported: Imported, target: Target) -> None:
         main = imported.mod["main"]
         self.names = [param.name_hint for param in main.params]
         self.outputs = imported.outputs
         self.call: Callable[..., Any] | None = None
-        if _needs_interpreter(main):
+        if needs_interpreter(main):
             self.call = create_executor("debug", imported.mod, cpu(), target).evaluate()
             return
-        with transform.PassContext(opt_level=opt_level):
-            library = build(imported.mod, target)
+        library = build(imported.mod, target)
         self.module = graph_executor.GraphModule(library["default"](cpu()))
 
     def run(self, named: Mapping[str, Any]) -> list[Any]:
@@ -169,7 +188,7 @@ def _signature(value: Any, is_bound: bool) -> Any:
     return value.shape, str(value.dtype), value.tobytes() if is_bound else None
 
 
-def _needs_interpreter(main: RelayExpr) -> bool:
+def needs_interpreter(main: RelayExpr) -> bool:
     """Whether the graph executor cannot run it: control flow, or shapes that data decide."""
     for node in post_order(main):
         if isinstance(node, (If, Let)) or (isinstance(node, Function) and node is not main):

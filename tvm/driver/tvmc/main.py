@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm._ffi.base import __version__
-from tvm.driver.tvmc import compiler, runner, unavailable
+from tvm.driver.tvmc import compiler, runner, unavailable, verifier
 from tvm.driver.tvmc.arguments import TVMCSuppressedArgumentParser
 from tvm.driver.tvmc.config_options import (
     convert_config_json_to_cli,
@@ -23,6 +23,7 @@ from tvm.error import TVMError
 REGISTERED_PARSER: list[Callable[..., None]] = [
     compiler.add_compile_parser,
     runner.add_run_parser,
+    verifier.add_verify_parser,
     unavailable.add_tune_parser,
     unavailable.add_micro_parser,
 ]

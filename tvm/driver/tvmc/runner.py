@@ -95,7 +95,7 @@ def drive_run(args: argparse.Namespace) -> int:
     result = run_module(
         TVMCPackage(args.PATH),
         args.device,
-        inputs=_read_inputs(args.inputs) if args.inputs else None,
+        inputs=read_inputs(args.inputs) if args.inputs else None,
         fill_mode=args.fill_mode,
         benchmark=args.print_time,
         repeat=args.repeat,
@@ -112,7 +112,8 @@ def drive_run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read_inputs(path: str) -> Arrays:
+def read_inputs(path: str) -> Arrays:
+    """The arrays of a file of numpy, by name."""
     if not Path(path).is_file():
         raise TVMCException(f"--inputs requires a file of numpy, there is no {path}")
     try:
@@ -250,7 +251,7 @@ def run_module(
         )
     if hostname or rpc_key or options:
         raise TVMCException("models run on this machine only: leave hostname and rpc_key out")
-    given = _read_inputs(inputs) if isinstance(inputs, str) else inputs
+    given = read_inputs(inputs) if isinstance(inputs, str) else inputs
     session = _open(tvmc_package, _find_device(device), profile)
     try:
         session.set_inputs(given, fill_mode)

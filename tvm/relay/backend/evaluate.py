@@ -41,10 +41,10 @@ def call_kernel(call: Call, target: Target | None = None) -> Kernel:
             args.append(params[-1])
     func = Function(params, call.replace(args=tuple(args)), None, None, {"Primitive": 1})
     infer_type_of(func)
-    return _compiled(func, target or Target("llvm"))
+    return compile_function(func, target or Target("llvm"))
 
 
-def _compiled(func: Function, target: Target) -> Kernel:
+def compile_function(func: Function, target: Target) -> Kernel:
     """Lower and compile one primitive function."""
     kernel = lower_kernel(func, "folded", target)
     module = build_lowered(IRModule({kernel.name: kernel.func}), target)

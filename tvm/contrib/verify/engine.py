@@ -1,0 +1,57 @@
+"""Our own side: models compiled as a user would compile them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import onnx
+
+from tvm.contrib.onnx_backend import TVMBackendRep
+from tvm.ir.module import IRModule
+from tvm.ir.transform import Pass
+from tvm.target import Target
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How models are compiled.
+
+    Attributes
+    ----------
+    target : Target
+        The machine.
+    opt_level : int
+        Level of optimisation.
+    passes : tuple of Pass
+        Passes of the user, which run right after the import.
+    context : dict
+        More arguments of PassContext: ``config``, ``disabled_pass``, ...
+    """
+
+    target: Target
+    opt_level: int = 3
+    passes: tuple[Pass, ...] = ()
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    def unoptimised(self) -> Engine:
+        """The same without passes."""
+        return replace(self, opt_level=0, passes=(), context={})
+
+    def prepare(self, model: onnx.ModelProto) -> TVMBackendRep:
+        """A model that compiles itself for the inputs that come."""
+        return TVMBackendRep(
+            model, self.target, self.opt_level, passes=self.passes, context=self.context
+        )
+
+    def run(self, model: onnx.ModelProto, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs by name."""
+        names: Sequence[str] = [value.name for value in model.graph.output]
+        needed = {value.name for value in model.graph.input}
+        given = {name: value for name, value in inputs.items() if name in needed}
+        return dict(zip(names, self.prepare(model).run(given), strict=True))
+
+    def imported(self, model: onnx.ModelProto, inputs: Mapping[str, Any]) -> IRModule:
+        """The module of a model before any pass."""
+        return self.prepare(model).import_for(inputs).mod

@@ -1,0 +1,98 @@
+"""`tvmc verify`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tvm.driver.tvmc import frontends, pass_list, runner
+from tvm.driver.tvmc.config_options import set_defaults
+from tvm.driver.tvmc.errors import TVMCException
+from tvm.driver.tvmc.pass_config import parse_configs
+from tvm.driver.tvmc.shape_parser import parse_shape_string
+from tvm.driver.tvmc.target import generate_target_args, reconstruct_target_args, target_from_cli
+from tvm.relay.progress import progress
+
+_REFERENCES = ("onnxruntime", "reference", "opt0")
+_DIFFERENT = 2
+_DESCRIPTION = """\
+Compile an ONNX model, run it and a reference with the same inputs, and compare every tensor.
+If they differ, the first tensor that does is named, the nodes that show it are written as a model
+of their own, and the graph passes and kernels are searched for the one that is to blame.
+The status is 0 if all agree and 2 if not."""
+
+
+def add_verify_parser(
+    subparsers: Any, _: argparse.ArgumentParser, json_params: Mapping[str, Any]
+) -> None:
+    """`tvmc verify`."""
+    parser = subparsers.add_parser(
+        "verify", help="compare a compiled model with a reference, tensor by tensor",
+        usage="tvmc verify FILE [options]", description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.set_defaults(func=drive_verify)
+    parser.add_argument("FILE", help="path to the ONNX model")
+    parser.add_argument(
+        "--against", choices=_REFERENCES, default="onnxruntime",
+        help="ONNX Runtime, ONNX's reference in numpy, or our own code without optimisation",
+    )  # fmt: skip
+    parser.add_argument("-i", "--inputs", help="inputs by name, .npz; others are random")
+    parser.add_argument(
+        "--input-shapes", type=parse_shape_string, metavar="SHAPES",
+        help='shapes of random inputs, "input1:[1,3,224,224] input2:[1,16]"',
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="of random inputs (0)")
+    parser.add_argument(
+        "-o", "--output", help="folder for the reproducer (FILE with the suffix .verify)"
+    )
+    parser.add_argument("--rtol", type=float, help="allowed error as a share of each element")
+    parser.add_argument("--atol", type=float, help="and as a share of the tensor's largest element")
+    parser.add_argument("--print-all", action="store_true", help="print the error of every tensor")
+    parser.add_argument(
+        "-O", "--opt-level", type=int, choices=range(4), default=3, metavar="[0-3]",
+        help="level of optimisation (3)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pass-config", action="append", metavar="name=value", help="an option of a pass"
+    )
+    parser.add_argument(
+        "--disabled-pass", type=pass_list.parse_pass_list_str, default="", metavar="PASSES",
+        help="passes to leave out, with commas",
+    )  # fmt: skip
+    generate_target_args(parser)
+    set_defaults(parser, json_params)
+
+
+def drive_verify(args: argparse.Namespace) -> int:
+    """Do what the arguments say."""
+    frontends.lazy_import("onnx")
+    if frontends.guess_frontend(args.FILE).name() != "onnx":
+        raise TVMCException(f"verify takes ONNX models, {args.FILE} is none")
+    if not Path(args.FILE).is_file():
+        raise TVMCException(f"Input file {args.FILE} doesn't exist or is not a file")
+    target, codegens = target_from_cli(args.target, reconstruct_target_args(args))
+    if codegens:
+        raise TVMCException("verify compiles for one target, without other code generators")
+    context = {"config": parse_configs(args.pass_config), "disabled_pass": args.disabled_pass}
+    with progress() as step:
+        report = frontends.lazy_import("tvm.contrib.verify").verify(
+            args.FILE,
+            runner.read_inputs(args.inputs) if args.inputs else None,
+            args.against,
+            args.input_shapes,
+            target,
+            args.opt_level,
+            args.rtol,
+            args.atol,
+            args.seed,
+            context=context,
+            folder=args.output or Path(args.FILE).with_suffix(".verify"),
+            tell=step,
+        )
+    if args.print_all:
+        print(report.table())
+    print(report)
+    return 0 if report.passed else _DIFFERENT
