@@ -63,11 +63,11 @@ def graph_passes() -> list[Pass]:
         WidenDense(),  # queries, keys and values in one layer
         CanonicalizeOps(),
         FoldScaleAxis(),
+        Legalize(),
         FoldConstant(),  # weights times factors
         EliminateCommonSubexpr(),
         SinkReshapes(),  # residual additions and activations join their dense layer
         SimplifyExpr(),
-        Legalize(),
         AlterOpLayout(),
         FoldConstant(),  # weights in their new layout
         EliminateCommonSubexpr(),

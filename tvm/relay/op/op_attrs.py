@@ -49,11 +49,8 @@ from .nn.activation import (
     SoftmaxAttrs,
 )
 from .nn.bitserial import BinaryConv2DAttrs, BinaryDenseAttrs, BitPackAttrs
-from .nn.conv import (
-    Conv1DAttrs,
-    Conv2DAttrs,
-    Conv3DAttrs,
-)
+from .nn.conv import Conv2DAttrs
+from .nn.conv_ranks import Conv1DAttrs, Conv3DAttrs
 from .nn.conv_transpose import Conv1DTransposeAttrs, Conv2DTransposeAttrs, Conv3DTransposeAttrs
 from .nn.dense import (
     BatchMatmulAttrs,

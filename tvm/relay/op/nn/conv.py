@@ -1,4 +1,4 @@
-"""Convolutions over one to three spatial axes, plain and in blocked layouts."""
+"""Convolutions over two spatial axes, plain and in blocked layouts."""
 
 from __future__ import annotations
 
@@ -37,21 +37,6 @@ from .winograd import (
 )
 
 
-class Conv1DAttrs(Attrs, key="relay.attrs.Conv1DAttrs"):
-    """A convolution over one axis."""
-
-    strides: tuple[int, ...] = (1,)
-    padding: tuple[int, ...] = (0, 0)
-    dilation: tuple[int, ...] = (1,)
-    groups: int = 1
-    channels: int | None = None
-    kernel_size: tuple[int, ...] | None = None
-    data_layout: str = "NCW"
-    kernel_layout: str = "OIW"
-    out_layout: str = ""
-    out_dtype: str = ""
-
-
 class Conv2DAttrs(Attrs, key="relay.attrs.Conv2DAttrs"):
     """A convolution over two axes; padding is (top, left, bottom, right)."""
 
@@ -63,21 +48,6 @@ class Conv2DAttrs(Attrs, key="relay.attrs.Conv2DAttrs"):
     kernel_size: tuple[int, ...] | None = None
     data_layout: str = "NCHW"
     kernel_layout: str = "OIHW"
-    out_layout: str = ""
-    out_dtype: str = ""
-
-
-class Conv3DAttrs(Attrs, key="relay.attrs.Conv3DAttrs"):
-    """A convolution over three axes; padding is (front, top, left, back, bottom, right)."""
-
-    strides: tuple[int, ...] = (1, 1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
-    dilation: tuple[int, ...] = (1, 1, 1)
-    groups: int = 1
-    channels: int | None = None
-    kernel_size: tuple[int, ...] | None = None
-    data_layout: str = "NCDHW"
-    kernel_layout: str = "OIDHW"
     out_layout: str = ""
     out_dtype: str = ""
 
@@ -157,7 +127,7 @@ def _check_kernel(
     )
 
 
-def _conv_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def conv_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     data, weight = inputs
     return [
         topi.nn.conv(
@@ -295,7 +265,7 @@ CONV2D = define_op(
     inputs=("data", "weight"),
     infer_type=conv_type("nn.conv2d", "HW"),
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=_conv_compute,
+    compute=conv_compute,
     schedules={
         "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
         "cpu": schedule_plain_conv,
@@ -367,26 +337,6 @@ PLAIN_SCHEDULES = {
     "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
     "cpu": schedule_plain_conv,
 }
-CONV1D = define_op(
-    "nn.conv1d",
-    Conv1DAttrs,
-    inputs=("data", "weight"),
-    infer_type=conv_type("nn.conv1d", "W"),
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=_conv_compute,
-    schedules=PLAIN_SCHEDULES,
-    precision=Precision.ALWAYS,
-)
-CONV3D = define_op(
-    "nn.conv3d",
-    Conv3DAttrs,
-    inputs=("data", "weight"),
-    infer_type=conv_type("nn.conv3d", "DHW"),
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=_conv_compute,
-    schedules=PLAIN_SCHEDULES,
-    precision=Precision.ALWAYS,
-)
 
 
 def conv2d(
@@ -496,61 +446,6 @@ def contrib_depthwise_conv2d_nchwc(
         data,
         kernel,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype or "",
-    )
-
-
-def conv1d(
-    data: RelayExpr,
-    weight: RelayExpr,
-    strides: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
-    data_layout: str = "NCW",
-    kernel_layout: str = "OIW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> RelayExpr:
-    """Convolution over one spatial axis; parameters as in `conv2d`."""
-    return CONV1D(
-        data,
-        weight,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype or "",
-    )
-
-
-def conv3d(
-    data: RelayExpr,
-    weight: RelayExpr,
-    strides: int | Sequence[int] = (1, 1, 1),
-    padding: int | Sequence[int] = (0, 0, 0),
-    dilation: int | Sequence[int] = (1, 1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "OIDHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> RelayExpr:
-    """Convolution over three spatial axes; parameters as in `conv2d`.
-
-    Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.
-    """
-    return CONV3D(
-        data,
-        weight,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
         data_layout=data_layout,
         kernel_layout=kernel_layout,
         out_layout=out_layout,

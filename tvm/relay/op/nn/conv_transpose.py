@@ -1,20 +1,32 @@
-"""Transposed convolutions over one to three spatial axes."""
+"""Transposed convolutions over one to three spatial axes.
+
+On processors they become convolutions. An output at stride * q + r sees the window's places r,
+r + stride, ...: each r is a channel of a convolution with that part of the window, turned round,
+and the channels are interleaved at the end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
+from tvm.relay.expr import const
 
 from ..attributes import padding_pairs, spread
+from ..indexing import STRIDED_SLICE
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import OpPattern, Precision, define_op
+from ..shaping import RESHAPE, REVERSE, TRANSPOSE
 from ..types import Dim, TypeRelation, apply, expect_dim, expect_tensor, shape_of_type, tensor
-from .conv import PLAIN_SCHEDULES, Conv1DAttrs, Conv2DAttrs, Conv3DAttrs, conv_attrs
+from .activation import PAD
+from .conv import CONV2D, PLAIN_SCHEDULES, Conv2DAttrs, conv_attrs
+from .conv_ranks import Conv1DAttrs, Conv3DAttrs, conv3d_by_planes, in_layout, shape_in
 
 
 class Conv1DTransposeAttrs(Conv1DAttrs, key="relay.attrs.Conv1DTransposeAttrs"):
@@ -74,6 +86,129 @@ def _compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[
     ]  # fmt: skip
 
 
+@dataclass(frozen=True)
+class _Axis:
+    """One spatial axis: extents, and where in the interleaved phases the output begins."""
+
+    extent: int
+    kernel: int
+    stride: int
+    pad: int
+    out: int
+
+    @property
+    def places(self) -> int:
+        """Places of the window that each phase sees."""
+        return -(-self.kernel // self.stride)
+
+    @property
+    def start(self) -> int:
+        """The first multiple of the stride that is computed."""
+        return min(self.pad // self.stride, self.places - 1)
+
+    @property
+    def pads(self) -> tuple[int, int]:
+        """Zeros before and after the data."""
+        last = -(-(self.out + self.pad) // self.stride)
+        return self.places - 1 - self.start, max(last - self.extent, 0)
+
+    @property
+    def count(self) -> int:
+        """Multiples of the stride that are computed."""
+        return self.extent + sum(self.pads) - self.places + 1
+
+
+def _by_phases(
+    attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+) -> RelayExpr | None:
+    """The convolution whose channels are the phases, interleaved."""
+    rank = len(attrs.strides)
+    spatial = "DHW"[3 - rank :]
+    if not topi.utils.is_target("cpu") or attrs.out_layout not in ("", attrs.data_layout):
+        return None
+    if sorted(attrs.data_layout + attrs.kernel_layout) != sorted("NCIO" + 2 * spatial):
+        return None
+    shape = shape_in(types[0], attrs.data_layout, "NC" + spatial)
+    kernel = shape_in(types[1], attrs.kernel_layout, "IO" + spatial)
+    result = shape_in(types[2], attrs.data_layout, "NC" + spatial)
+    if shape is None or kernel is None or result is None or {*attrs.dilation} != {1}:
+        return None
+    if 0 in (*shape, *kernel, *result):
+        return None
+    pads = padding_pairs(attrs.padding, rank)
+    axes = [
+        _Axis(*sizes)
+        for sizes in zip(shape[2:], kernel[2:], attrs.strides, pads, result[2:], strict=False)
+    ]
+    data = in_layout(inputs[0], attrs.data_layout, "NC" + spatial)
+    weight = in_layout(inputs[1], attrs.kernel_layout, "IO" + spatial)
+    if rank == 1:  # an image of one row
+        axes = [_Axis(1, 1, 1, 0, 1), *axes]
+        data = RESHAPE(data, newshape=(*shape[:2], *[axis.extent for axis in axes]))
+        weight = RESHAPE(weight, newshape=(*kernel[:2], *[axis.kernel for axis in axes]))
+    dtype = types[1].dtype  # type: ignore[attr-defined]
+    phases = _phases(weight, kernel[0], kernel[1], axes, attrs.groups, dtype)
+    out = _convolved(data, phases, shape[:2], result[1], axes, attrs, types[0].dtype)  # type: ignore[attr-defined]
+    out = _interleaved(out, result[:2], axes)
+    if rank == 1:
+        out = RESHAPE(out, newshape=result)
+    return in_layout(out, "NC" + spatial, attrs.data_layout)
+
+
+def _phases(
+    weight: RelayExpr, inner: int, outer: int, axes: Sequence[_Axis], groups: int, dtype: str
+) -> RelayExpr:
+    """(group, output channel, phase) by input channel by the places that a phase sees."""
+    tails = [(0, axis.places * axis.stride - axis.kernel) for axis in axes]
+    if any([tail for _, tail in tails]):
+        weight = PAD(weight, const(0, dtype), pad_width=((0, 0), (0, 0), *tails))
+    split = [extent for axis in axes for extent in (axis.places, axis.stride)]
+    weight = RESHAPE(weight, newshape=(groups, inner // groups, outer, *split))
+    places = [3 + 2 * i for i in range(len(axes))]
+    for axis in places:
+        weight = REVERSE(weight, axis=axis)
+    weight = TRANSPOSE(weight, axes=(0, 2, *[axis + 1 for axis in places], 1, *places))
+    strides = prod([axis.stride for axis in axes])
+    shape = (groups * outer * strides, inner // groups, *[axis.places for axis in axes])
+    return RESHAPE(weight, newshape=shape)
+
+
+def _convolved(
+    data: RelayExpr,
+    weight: RelayExpr,
+    shape: Sequence[int],
+    channels: int,
+    axes: Sequence[_Axis],
+    attrs: Attrs,
+    dtype: str,
+) -> RelayExpr:
+    pads = (*[axis.pads[0] for axis in axes], *[axis.pads[1] for axis in axes])
+    ones = (1,) * len(axes)
+    if len(axes) == 2:
+        return CONV2D(data, weight, padding=pads, groups=attrs.groups, out_dtype=attrs.out_dtype)
+    strides = prod([axis.stride for axis in axes])
+    kernel = (channels * strides, shape[1] // attrs.groups, *[axis.places for axis in axes])
+    full = (*shape, *[axis.extent for axis in axes])
+    return conv3d_by_planes(
+        data, weight, full, kernel, ones, pads, ones, attrs.groups, attrs.out_dtype, dtype
+    )
+
+
+def _interleaved(out: RelayExpr, lead: Sequence[int], axes: Sequence[_Axis]) -> RelayExpr:
+    """Phases side by side along each axis, cut to the output."""
+    rank = len(axes)
+    if any([axis.stride > 1 for axis in axes]):
+        phases, counts = [axis.stride for axis in axes], [axis.count for axis in axes]
+        out = RESHAPE(out, newshape=(*lead, *phases, *counts))
+        order = [at for i in range(rank) for at in (2 + rank + i, 2 + i)]
+        out = TRANSPOSE(out, axes=(0, 1, *order))
+        whole = [axis.stride * axis.count for axis in axes]
+        out = RESHAPE(out, newshape=(*lead, *whole))
+    begin = [axis.pad - axis.start * axis.stride for axis in axes]
+    end = [first + axis.out for first, axis in zip(begin, axes, strict=True)]
+    return STRIDED_SLICE(out, begin=begin, end=end, axes=tuple(range(2, 2 + rank)))
+
+
 def _conv_transpose(name: str, attrs_type: type[Attrs], spatial: str) -> Op:
     return define_op(
         name,
@@ -83,6 +218,7 @@ def _conv_transpose(name: str, attrs_type: type[Attrs], spatial: str) -> Op:
         fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
         compute=_compute,
         schedules=PLAIN_SCHEDULES,
+        legalize=_by_phases,
         precision=Precision.ALWAYS,
     )
 

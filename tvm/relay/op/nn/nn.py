@@ -20,11 +20,10 @@ from .bitserial import bitpack, bitserial_conv2d, bitserial_dense
 from .conv import (
     contrib_conv2d_nchwc,
     contrib_depthwise_conv2d_nchwc,
-    conv1d,
     conv2d,
-    conv3d,
 )
 from .conv_gradient import conv2d_backward_weight
+from .conv_ranks import conv1d, conv3d
 from .conv_transpose import conv1d_transpose, conv2d_transpose, conv3d_transpose
 from .dense import batch_matmul, contrib_dense_pack, dense, matmul
 from .local import dilate, lrn

@@ -1,0 +1,99 @@
+"""Convolutions of one and three axes, transposed and grouped ones, against torch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+import tvm
+from tvm import relay
+from tvm.contrib import graph_executor
+
+Sizes = tuple[int, ...]
+
+
+def compiled(expr: relay.Expr, *inputs: np.ndarray) -> np.ndarray:
+    """The expression's value for its free variables in order; the last input is a constant."""
+    *params, weight = relay.analysis.free_vars(expr)
+    func = relay.Function([*params, weight], expr)
+    with tvm.transform.PassContext(opt_level=3):
+        lib = relay.build(func, "llvm", params={weight.name_hint: inputs[-1]})
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    for param, value in zip(params, inputs, strict=False):
+        module.set_input(param.name_hint, value)
+    module.run()
+    return module.get_output(0).numpy()
+
+
+def drawn(*shapes: Sizes) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.uniform(-1, 1, shape).astype("float32") for shape in shapes]
+
+
+def check(expr: relay.Expr, expected: torch.Tensor, *inputs: np.ndarray) -> None:
+    np.testing.assert_allclose(compiled(expr, *inputs), expected.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def variables(data: np.ndarray, weight: np.ndarray) -> list[relay.Var]:
+    return [relay.var("data", shape=data.shape), relay.var("weight", shape=weight.shape)]
+
+
+# shape, weight, strides, padding, dilation, groups
+CONVOLUTIONS: list[tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int]] = [
+    ((2, 5, 17), (7, 5, 3), (2,), (1,), (1,), 1),
+    ((1, 1, 50), (16, 1, 10), (5,), (0,), (1,), 1),
+    ((1, 12, 23), (12, 1, 5), (1,), (4,), (2,), 12),
+    ((1, 32, 9), (48, 8, 4), (1,), (2,), (1,), 4),
+    ((2, 3, 5, 6, 7), (4, 3, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+    ((1, 3, 4, 9, 8), (16, 3, 1, 3, 3), (1, 2, 1), (0, 1, 0), (1, 1, 1), 1),
+    ((1, 8, 7, 5, 5), (8, 2, 3, 2, 1), (2, 1, 2), (2, 0, 0), (2, 1, 1), 4),
+]
+
+
+@pytest.mark.parametrize("shape, kernel, strides, padding, dilation, groups", CONVOLUTIONS)
+def test_convolution_agrees_with_torch(
+    shape: Sizes, kernel: Sizes, strides: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> None:
+    data, weight = drawn(shape, kernel)
+    ours = relay.nn.conv1d if len(shape) == 3 else relay.nn.conv3d
+    theirs = functional.conv1d if len(shape) == 3 else functional.conv3d
+    expr = ours(*variables(data, weight), strides, padding, dilation, groups)
+    tensors = [torch.from_numpy(x) for x in (data, weight)]
+    check(expr, theirs(*tensors, None, strides, padding, dilation, groups), data, weight)
+
+
+# shape, weight, strides, padding, output padding, groups
+TRANSPOSED: list[tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int]] = [
+    ((1, 6, 9), (6, 5, 16), (8,), (4,), (0,), 1),
+    ((2, 4, 5), (4, 3, 3), (2,), (0,), (1,), 1),
+    ((1, 8, 5, 6), (8, 4, 2, 2), (2, 2), (0, 0), (0, 0), 1),
+    ((1, 4, 5, 4), (4, 6, 3, 4), (2, 3), (1, 2), (1, 2), 1),
+    ((1, 8, 4, 5), (8, 3, 3, 3), (1, 1), (1, 1), (0, 0), 2),
+    ((1, 4, 6, 6), (4, 2, 1, 3), (2, 2), (0, 3), (1, 0), 1),
+    ((1, 8, 3, 3), (8, 1, 4, 4), (2, 2), (1, 1), (0, 0), 8),
+    ((1, 4, 3, 4, 3), (4, 2, 3, 2, 4), (2, 2, 1), (1, 0, 1), (1, 0, 0), 1),
+]
+
+
+@pytest.mark.parametrize("shape, kernel, strides, padding, more, groups", TRANSPOSED)
+def test_transposed_convolution_agrees_with_torch(
+    shape: Sizes, kernel: Sizes, strides: Sizes, padding: Sizes, more: Sizes, groups: int
+) -> None:
+    data, weight = drawn(shape, kernel)
+    rank = len(shape) - 2
+    ours = getattr(relay.nn, f"conv{rank}d_transpose")
+    theirs = getattr(functional, f"conv_transpose{rank}d")
+    expr = ours(*variables(data, weight), strides, padding, groups=groups, output_padding=more)
+    tensors = [torch.from_numpy(x) for x in (data, weight)]
+    check(expr, theirs(*tensors, None, strides, padding, more, groups), data, weight)
+
+
+def test_channels_last_of_other_ranks() -> None:
+    data, weight = drawn((2, 11, 6), (3, 6, 8))
+    expr = relay.nn.conv1d(
+        *variables(data, weight), padding=1, data_layout="NWC", kernel_layout="WIO"
+    )
+    x, w = torch.from_numpy(data).permute(0, 2, 1), torch.from_numpy(weight).permute(2, 1, 0)
+    check(expr, functional.conv1d(x, w, padding=1).permute(0, 2, 1), data, weight)
