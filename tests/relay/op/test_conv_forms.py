@@ -46,6 +46,11 @@ CONVOLUTIONS: list[tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int]] = [
     ((1, 1, 50), (16, 1, 10), (5,), (0,), (1,), 1),
     ((1, 12, 23), (12, 1, 5), (1,), (4,), (2,), 12),
     ((1, 32, 9), (48, 8, 4), (1,), (2,), (1,), 4),
+    ((1, 12, 9, 8), (24, 3, 3, 3), (1, 1), (1, 1), (1, 1), 4),
+    ((2, 32, 7, 7), (48, 16, 3, 3), (2, 1), (1, 0), (1, 1), 2),
+    ((1, 16, 6, 6), (8, 2, 3, 2), (1, 1), (1, 0), (2, 1), 8),
+    ((1, 20, 6, 6), (40, 10, 1, 1), (1, 1), (0, 0), (1, 1), 2),
+    ((1, 16, 5, 5), (32, 1, 3, 3), (1, 1), (1, 1), (1, 1), 16),
     ((2, 3, 5, 6, 7), (4, 3, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
     ((1, 3, 4, 9, 8), (16, 3, 1, 3, 3), (1, 2, 1), (0, 1, 0), (1, 1, 1), 1),
     ((1, 8, 7, 5, 5), (8, 2, 3, 2, 1), (2, 1, 2), (2, 0, 0), (2, 1, 1), 4),
@@ -57,8 +62,8 @@ def test_convolution_agrees_with_torch(
     shape: Sizes, kernel: Sizes, strides: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> None:
     data, weight = drawn(shape, kernel)
-    ours = relay.nn.conv1d if len(shape) == 3 else relay.nn.conv3d
-    theirs = functional.conv1d if len(shape) == 3 else functional.conv3d
+    name = f"conv{len(shape) - 2}d"
+    ours, theirs = getattr(relay.nn, name), getattr(functional, name)
     expr = ours(*variables(data, weight), strides, padding, dilation, groups)
     tensors = [torch.from_numpy(x) for x in (data, weight)]
     check(expr, theirs(*tensors, None, strides, padding, dilation, groups), data, weight)

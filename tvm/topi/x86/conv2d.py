@@ -15,6 +15,7 @@ from ..nn.conv2d.x86 import (
     Conv2dConfig,
     channel_blocks,
     choose_conv2d,
+    groups_together,
     schedule_conv2d,
     schedule_conv2d_NCHWc,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "conv2d_NCHWc_winograd",
     "dot_blocks",
     "dot_group",
+    "groups_together",
     "schedule_conv2d",
     "schedule_conv2d_NCHWc",
     "schedule_conv2d_NCHWc_int8",

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
+
 from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
 from ..attributes import as_int, padding_pairs, spread
+from ..binary import MULTIPLY
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import LayoutChoice, OpPattern, Precision, define_op
-from ..shaping import layout_transform
+from ..shaping import RESHAPE, layout_transform
 from ..types import (
     Dim,
     TypeRelation,
@@ -164,13 +168,43 @@ def _alter_conv2d(
         inner, weight_layout = outer, f"OIHW1i{outer}o"
         op = CONTRIB_DEPTHWISE_CONV2D_NCHWC
     else:
-        return None
-    altered = attrs.replace(
+        return _in_groups(call, channels, out_channels, out_type, target)
+    return _blocked(call, op, inner, outer, weight_layout)
+
+
+def _blocked(call: Call, op: Op, inner: int, outer: int, weight_layout: str) -> RelayExpr:
+    """The call with its channels in blocks, and transforms around it."""
+    altered = call.attrs.replace(
         data_layout=f"NCHW{inner}c", kernel_layout=weight_layout, out_layout=f"NCHW{outer}c"
     )
     data = layout_transform(call.args[0], "NCHW", altered.data_layout)
     weight = layout_transform(call.args[1], "OIHW", weight_layout)
     return layout_transform(Call(op, (data, weight), altered), altered.out_layout, "NCHW")
+
+
+def _in_groups(
+    call: Call, channels: int, out_channels: int, out_type: Type, target: Target
+) -> RelayExpr | None:
+    """A grouped convolution; groups that fill less than a vector are joined by weights of zero."""
+    groups = call.attrs.groups
+    inner, outer = channels // groups, out_channels // groups
+    dtype = out_type.dtype  # type: ignore[attr-defined]
+    together = 1
+    if inner > 1 and isinstance(call.args[1], Constant):
+        together = topi.x86.conv2d.groups_together(groups, max(inner, outer), dtype, target)
+    blocks = topi.x86.conv2d.channel_blocks(inner * together, outer * together, dtype, target)
+    if min(blocks) < 4:
+        return None
+    attrs = call.attrs.replace(groups=groups // together)
+    weight = call.args[1]
+    if together > 1:
+        kernel = call.args[1].data.shape[2:]
+        weight = RESHAPE(weight, newshape=(-1, together, outer, 1, inner, *kernel))
+        ones = const(np.eye(together, dtype=dtype).reshape(together, 1, together, 1, 1, 1))
+        shape = (out_channels, together * inner, *kernel)
+        weight = RESHAPE(MULTIPLY(weight, ones), newshape=shape)
+    joined = Call(call.op, (call.args[0], weight), attrs)
+    return _blocked(joined, CONTRIB_CONV2D_NCHWC, *blocks, f"OIHW{blocks[0]}i{blocks[1]}o")
 
 
 def _by_dot_products(call: Call, arg_types: Sequence[Type], target: Target) -> RelayExpr | None:
@@ -289,7 +323,8 @@ def _blocked_conv(
         conv = partial(topi.nn.conv2d_NCHWc_int8, n_elems=topi.utils.dims(inputs[1].shape)[-1])
     layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
     steps = (attrs.strides, attrs.padding, attrs.dilation)
-    return [conv(*inputs, *steps, *layouts, out_type.dtype)]  # type: ignore[attr-defined]
+    settings = {} if _has_groups(attrs) else {"groups": attrs.groups}
+    return [conv(*inputs, *steps, *layouts, out_type.dtype, **settings)]  # type: ignore[attr-defined]
 
 
 def _schedule_blocked_conv(

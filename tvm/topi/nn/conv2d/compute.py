@@ -240,21 +240,22 @@ def conv2d_NCHWc(
     layout: str,
     out_layout: str,
     out_dtype: str | None = "float32",
+    groups: int = 1,
 ) -> te.Tensor:
-    """Convolution with channels in blocks.
+    """Convolution with channels in blocks; the channels of a group fill whole blocks.
 
     Parameters
     ----------
     data : te.Tensor
         (n, ic chunk, h, w, ic block)
     kernel : te.Tensor
-        (oc chunk, ic chunk, kh, kw, ic block, oc block)
+        (oc chunk, ic chunk of a group, kh, kw, ic block, oc block)
     layout, out_layout : str
         Such as "NCHW16c".
     """
-    n, ic_chunk, height, width, ic_block = dims(data.shape)
-    oc_chunk, kernel_ic, kh, kw, _, oc_block = dims(kernel.shape)
-    if kernel_ic != ic_chunk or block_size(out_layout) not in (0, oc_block):
+    n, chunks, height, width, ic_block = dims(data.shape)
+    oc_chunk, ic_chunk, kh, kw, _, oc_block = dims(kernel.shape)
+    if ic_chunk * groups != chunks or block_size(out_layout) not in (0, oc_block):
         raise ValueError(f"conv2d_NCHWc: kernel {dims(kernel.shape)} does not fit {layout}")
     sh, sw = _spread(stride, 2)
     dh, dw = _spread(dilation, 2)
@@ -269,7 +270,8 @@ def conv2d_NCHWc(
     dtype = out_dtype or data.dtype
 
     def element(b: Any, oco: Any, y: Any, x: Any, oci: Any) -> Any:
-        value = source(b, ico.var, y * sh + ky.var * dh, x * sw + kx.var * dw, ici.var)
+        chunk = _input_channel(oco, ico.var, groups, ic_chunk, oc_chunk // groups)
+        value = source(b, chunk, y * sh + ky.var * dh, x * sw + kx.var * dw, ici.var)
         weight = kernel(oco, ico.var, ky.var, kx.var, ici.var, oci)
         return te.sum(_as(value, dtype) * _as(weight, dtype), axis=[ico, ky, kx, ici])
 
@@ -278,7 +280,7 @@ def conv2d_NCHWc(
         element,
         name="conv2d_NCHWc",
         tag="conv2d_NCHWc",
-        attrs={"stride": (sh, sw), "dilation": (dh, dw)},
+        attrs={"stride": (sh, sw), "dilation": (dh, dw), "groups": groups},
     )
 
 

@@ -54,6 +54,12 @@ def channel_block(channels: int, lanes: int) -> int:
     return largest_divisor(channels, lanes)
 
 
+def groups_together(groups: int, channels: int, dtype: str, target: Target | None = None) -> int:
+    """How many groups of that many channels fill one vector; 1 if they do not."""
+    lanes = max(lanes_of(dtype, processor(target)), 8)
+    return max([n for n in divisors(groups) if n * channels <= lanes]) if channels <= lanes else 1
+
+
 def choose_conv2d(
     oc_chunk: int, rows: int, columns: int, vectors: int, inner: int, info: CpuInfo
 ) -> Conv2dConfig:
@@ -118,7 +124,8 @@ def schedule_conv2d_NCHWc(
         return s
     vectors = max(block * as_dtype(conv.dtype).bits // info.vector_bits, 1)
     inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis])
-    tile = config or choose_conv2d(oc_chunk, rows, columns, vectors, inner, info)
+    blocks = oc_chunk // int(anchor.attrs["groups"])
+    tile = config or choose_conv2d(blocks, rows, columns, vectors, inner, info)
     parts = row_parts(anchor, rows // tile.rows, info)
     schedule_padding(s, anchor.input_tensors[0], None, parts > 0)
     acc = s.cache_write(conv, "local") if output.op is anchor else conv
