@@ -260,8 +260,8 @@ def test_a_loop_fused_with_an_empty_reduction_still_initializes() -> None:
 def test_a_loop_of_one_fused_with_a_reduction_and_a_spatial_loop() -> None:
     a, b, c = matmul()
     s = te.create_schedule(c.op)
-    outer, inner = s[c].split(s[c].fuse(), nparts=3)
-    s[c].bind(outer, te.thread_axis((0, 3), "vthread"))
+    outer, inner = s[c].split(s[c].fuse(), factor=4)
+    s[c].bind(outer, te.thread_axis("vthread"))
     s[c].reorder(outer, *c.op.axis, c.op.reduce_axis[0], inner)
     s[c].fuse(c.op.axis[1], c.op.reduce_axis[0], inner)
     check_matmul(s, a, b, c)
