@@ -170,11 +170,11 @@ class Interpreter(Visitor):
 
     def visit_and(self, node: e.And) -> Any:
         a = self.visit(node.a)
-        return a & self.visit(node.b) if np.any(a) else a
+        return a & self.visit(node.b) if _holds(np.any, a) else a
 
     def visit_or(self, node: e.Or) -> Any:
         a = self.visit(node.a)
-        return a if np.all(a) else a | self.visit(node.b)
+        return a if _holds(np.all, a) else a | self.visit(node.b)
 
     def visit_not(self, node: e.Not) -> Any:
         return np.logical_not(self.visit(node.a))
@@ -184,9 +184,9 @@ class Interpreter(Visitor):
 
     def _choose(self, condition: Any, true_value: Any, false_value: Any) -> Any:
         """Only what is chosen is evaluated, unless the lanes differ."""
-        if np.all(condition):
+        if _holds(np.all, condition):
             return self.visit(true_value)
-        if not np.any(condition):
+        if not _holds(np.any, condition):
             return self.visit(false_value)
         return np.where(condition, self.visit(true_value), self.visit(false_value))
 
@@ -399,7 +399,11 @@ class Interpreter(Visitor):
     def _check_indices(self, buffer: Buffer, memory: _Memory, values: list[Any]) -> None:
         """Each index of a realized region lies in its own bound, not only their combination."""
         for value, first, extent in zip(values, memory.origin, memory.extents, strict=False):
-            if np.any(np.less(value, first)) or np.any(np.greater_equal(value, first + extent)):
+            if type(value) is int:
+                outside = not first <= value < first + extent
+            else:
+                outside = bool(np.any(np.less(value, first) | (value >= first + extent)))
+            if outside:
                 raise TVMError(
                     f"buffer {buffer.name} is realized from {first} with extent {extent}, "
                     f"got index {value}"
@@ -413,6 +417,11 @@ class Interpreter(Visitor):
             inside = address.size == 0 or bool(address.min() >= 0 and address.max() < size)
         if not inside:
             raise TVMError(f"buffer {buffer.name} has {size} elements, got element {address}")
+
+
+def _holds(quantifier: Callable[[Any], Any], condition: Any) -> bool:
+    """Whether a condition holds: of lanes, for any or all of them."""
+    return condition if type(condition) is bool else bool(quantifier(condition))
 
 
 def _compact_strides(shape: Sequence[int]) -> list[int]:
