@@ -17,8 +17,9 @@ from tvm import IRModule, TVMError, lower, te, tir
 from tvm.te.schedule import lower_schedule
 from tvm.tir.interp import interpret
 
-from .random_programs import OPERATORS, Sizes
+from .random_programs import OPERATORS
 from .random_schedules import Program
+from .random_sizes import Sizes
 
 PRIMITIVES = (
     "split", "fuse", "tile", "reorder", "vectorize", "unroll", "parallel", "bind", "set_scope",

@@ -13,33 +13,11 @@ from typing import Any
 
 from tvm import te, tir
 
+from .random_indexing import INDEXING
+from .random_opaque import OPAQUE
+from .random_sizes import Sizes
+
 Body = Callable[..., Any]
-
-
-class Sizes:
-    """Draws dimensions: numbers or, in some programs, variables with a value."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        self.values: dict[tir.Var, int] = {}
-        self.is_symbolic = rng.random() < 0.15
-        self.may_be_empty = rng.random() < 0.1
-
-    def dim(self, low: int, high: int, empty: int = 0) -> Any:
-        """A dimension in [low, high]; sometimes ``empty``, sometimes a variable."""
-        value = self.rng.randint(low, high)
-        if self.may_be_empty and self.rng.random() < 0.5:
-            value = empty
-        if not self.is_symbolic or self.rng.random() < 0.3:
-            return value
-        make = te.var if self.rng.random() < 0.7 else te.size_var
-        var = make(f"n{len(self.values)}")
-        self.values[var] = value
-        return var
-
-    def number(self, low: int, high: int) -> int:
-        """A number in [low, high]."""
-        return self.rng.randint(low, high)
 
 
 def matmul(rng: random.Random, sizes: Sizes) -> list[te.Tensor]:
@@ -241,7 +219,9 @@ OPERATORS: dict[str, Callable[[random.Random, Sizes], list[te.Tensor]]] = {
     "transpose_reshape": transpose_reshape,
     "cumulative": cumulative,
     "two_outputs": two_outputs,
+    **INDEXING,
+    **OPAQUE,
 }
 
-# those that blocks can express: a scan has no such form
-IN_BLOCKS = tuple(name for name in OPERATORS if name != "cumulative")
+# those that blocks can express: scans and scripts have no such form
+IN_BLOCKS = tuple(name for name in OPERATORS if name not in ("cumulative", *OPAQUE))

@@ -25,7 +25,8 @@ from tvm.te.schedule.group import GroupOp
 from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform import InjectRollingBuffer
 
-from .random_programs import OPERATORS, Sizes
+from .random_programs import OPERATORS
+from .random_sizes import Sizes
 
 __all__ = ["OPERATORS", "Program", "random_program"]
 
@@ -87,6 +88,18 @@ def _ancestors(op: te.tensor.Operation) -> list[te.Tensor]:
     return list(found)
 
 
+def _loops_around_reads(stage: te.Stage) -> list[Any]:
+    """The loops inside which all that a stage reads is needed: what a reduction begins with is not
+    needed inside its loops.
+    """
+    loops = list(stage.leaf_iter_vars)
+    op = stage.op
+    if isinstance(op, te.tensor.ComputeOp) and op.reduce_axis and op.body[0].init:
+        reducing = [k for k, iv in enumerate(loops) if iv.iter_type == tir.IterVar.CommReduce]
+        return loops[: reducing[0]]
+    return loops
+
+
 class _Scheduler:
     """Applies random primitives; consumers before producers, so that attach points stay."""
 
@@ -139,7 +152,7 @@ class _Scheduler:
                 continue
             if self.happens(0.25):
                 self.cache_write(stage)
-            elif op.reduce_axis and self.happens(0.35):
+            elif op.reduce_axis and not op.body[0].init and self.happens(0.35):
                 self.factor(stage)
 
     def cache_read(self, stage: te.Stage) -> None:
@@ -252,7 +265,7 @@ class _Scheduler:
         """Compute a stage in a loop around all of its readers."""
         if any(isinstance(reader.op, te.tensor.ScanOp) for reader in readers):
             return
-        inside = [[*attach_path(reader), *reader.leaf_iter_vars] for reader in readers]
+        inside = [[*attach_path(reader), *_loops_around_reads(reader)] for reader in readers]
         places = [
             (other, loop)
             for other in self.schedule.stages
@@ -289,7 +302,8 @@ class _Scheduler:
         op = stage.op
         if stage.is_output or stage.is_state or not isinstance(op, te.tensor.ComputeOp):
             return
-        if self.happens(0.1):
+        by_buffer = self._is_read_by_buffer(stage)
+        if not by_buffer and self.happens(0.1):
             self.note(f"set_scope({op.name}, local)")
             stage.set_scope("local")
         if self.happens(0.1):
@@ -299,6 +313,8 @@ class _Scheduler:
             axis = self.rng.choice(op.axis)
             stage.set_store_predicate(axis.var < axis.dom.min + axis.dom.extent)
             self.note(f"set_store_predicate({op.name}, {axis.var.name} within its domain)")
+        if by_buffer:
+            return
         if op.axis and self.happens(0.1):
             axis, factor = self.rng.choice(op.axis), self.rng.randint(1, 8)
             offset = self.rng.randrange(factor)
@@ -306,6 +322,11 @@ class _Scheduler:
             stage.storage_align(axis, factor, offset)
         elif op.axis and self.happens(0.1):
             self.lay_out(stage)
+
+    def _is_read_by_buffer(self, stage: te.Stage) -> bool:
+        """Whether statements written for compact memory read what a stage computes."""
+        plain = te.tensor.ComputeOp, te.tensor.ScanOp
+        return any(not isinstance(reader.op, plain) for reader in self.readers(stage))
 
     def lay_out(self, stage: te.Stage) -> None:
         if self.happens(0.5):
@@ -323,7 +344,10 @@ class _Scheduler:
             loops = [iv for iv in stage.leaf_iter_vars if iv.iter_type is not tir.IterVar.Ordered]
             if not loops or isinstance(stage.op, te.tensor.ScanOp):
                 return
-            kind = self.rng.choice(["split", "split", "nparts", "fuse", "reorder", "tile"])
+            kinds = ["split", "split", "nparts", "fuse", "reorder", "tile"]
+            # the loops of a script stay in their places
+            is_script = isinstance(stage.op, te.tensor.HybridOp)
+            kind = self.rng.choice(kinds[:3] if is_script else kinds)
             getattr(self, f"_{kind}")(stage, loops)
 
     def _split(self, stage: te.Stage, loops: list[Any]) -> None:
@@ -378,7 +402,8 @@ class _Scheduler:
             key, value = self.rng.choice([("auto_unroll_max_step", 8), ("unroll_explicit", 1)])
             stage.pragma(loop, key, value)
             self.note(f"pragma({stage.op.name}, {loop.var.name}, {key})")
-        if stage.op.input_tensors and self.happens(0.1):
+        is_plain = type(stage.op) is te.tensor.ComputeOp and _loops_around_reads(stage) == loops
+        if is_plain and stage.op.input_tensors and self.happens(0.1):
             loop, tensor = self.rng.choice(loops), self.rng.choice(stage.op.input_tensors)
             source = self.schedule[tensor]
             is_outside = source.attach_stage is None and source.group is None

@@ -85,3 +85,14 @@ def test_extern_primfunc_embeds_a_function() -> None:
     result = np.zeros((4, 3), "float32")
     interpret(func, p, q, result)
     np.testing.assert_allclose(result, p @ q + 1, rtol=1e-5)
+
+
+def test_what_a_reduction_begins_with_is_read_by_its_init() -> None:
+    a, bias = te.placeholder((3, 4), name="A"), te.placeholder((3,), name="bias")
+    k = te.reduce_axis((0, 4), name="k")
+    c = te.compute((3,), lambda i: te.sum(a[i, k], axis=k, init=bias[i]), name="C")
+    func = te.create_prim_func([a, bias, c])
+    assert [region.buffer.name for region in _blocks(func)["C"].reads] == ["bias", "A"]
+    out = np.zeros(3, "float32")
+    interpret(func, np.ones((3, 4), "float32"), np.arange(3, dtype="float32"), out)
+    np.testing.assert_array_equal(out, np.arange(3) + 4)

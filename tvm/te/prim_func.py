@@ -183,12 +183,13 @@ class _Builder:
         first = op.body[0]
         init: Stmt | None = None
         if isinstance(first, Reduce):
-            init = _stores(buffers, first.init or first.combiner.identity_element, indices)
+            start = [loads.visit(v) for v in first.init or first.combiner.identity_element]
+            init = _stores(buffers, start, indices)
             body = _update(op, first, buffers, indices, loads)
         else:
             body = _stores(buffers, [loads.visit(op.body[index]) for index in outputs], indices)
         block = Block(
-            axes, _regions_read(body, buffers), [_point(b, indices) for b in buffers],
+            axes, _regions_read(body if init is None else seq([init, body]), buffers), [_point(b, indices) for b in buffers],
             self.names.fresh(_plain(op.output(outputs[0]).name if len(outputs) == 1 else op.name)),
             body, init, None, None, op.attrs,
         )  # fmt: skip

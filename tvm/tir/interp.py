@@ -322,6 +322,7 @@ class Interpreter(Visitor):
     def _allocate(
         self, var: e.Var, dtype: DType, extents: list[int], origin: tuple[int, ...] = ()
     ) -> None:
+        extents = [max(extent, 0) for extent in extents]  # of a part of something empty
         size = int(np.prod(extents, dtype=np.int64)) * dtype.lanes
         data = np.zeros(size, dtype.numpy)
         if data.dtype.kind == "f":

@@ -128,3 +128,14 @@ def test_cache_write_after_the_reduction_was_split_is_refused() -> None:
     s[c].split(c.op.reduce_axis[0], 2)
     with pytest.raises(ScheduleError, match="cache_write requires untouched reduction axes"):
         s.cache_write(c, "local")
+
+
+def test_the_tail_of_a_cache_begins_with_nothing() -> None:
+    a, bias = te.placeholder((5, 3), name="A"), te.placeholder((5,), name="bias")
+    k = te.reduce_axis((0, 3), name="k")
+    c = te.compute((5,), lambda i: te.sum(a[i, k], axis=k, init=bias[i]), name="C")
+    s = te.create_schedule(c.op)
+    s[c].split(c.op.axis[0], factor=3)
+    s.cache_write(c, "global")
+    data, first = np.ones((5, 3), "float32"), np.arange(5, dtype="float32")
+    np.testing.assert_array_equal(run(s, [a, bias, c], data, first)[0], first + 3)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import tvm
 from tvm import te
 from tvm.error import ScheduleError
 
@@ -304,3 +305,64 @@ def test_threads_do_not_share_memory_of_their_own() -> None:
         "bind of i requires memory that threadIdx.x shares, as i runs over 12 elements, "
         "got scope local"
     )
+
+
+def picked_rows() -> tuple[te.Tensor, te.Tensor, te.Tensor, te.Tensor, te.Tensor]:
+    """row = table % 4, B = A * 2, C = B[row]"""
+    a, table = te.placeholder((4, 3), name="A"), te.placeholder((5,), "int32", "table")
+    row = te.compute((5,), lambda i: te.indexmod(table[i], 4), name="row")
+    b = te.compute((4, 3), lambda i, j: a[i, j] * 2, name="B")
+    return a, table, row, b, te.compute((5, 3), lambda i, j: b[row[i], j] + 1, name="C")
+
+
+def test_what_a_stage_computes_says_nothing_of_ranges_outside() -> None:
+    a, table, row, b, c = picked_rows()
+    data, rows = np.arange(12, dtype="float32").reshape(4, 3), np.array([3, 0, 6, 1, 9], "int32")
+    for place in (row, b):
+        s = te.create_schedule(c.op)
+        s[place].compute_at(s[c], c.op.axis[0])
+        np.testing.assert_array_equal(run(s, [a, table, c], data, rows)[0], data[rows % 4] * 2 + 1)
+
+
+def test_a_range_may_depend_on_elements_of_an_input() -> None:
+    a, table, row, b, c = picked_rows()
+    s = te.create_schedule(c.op)
+    s[row].compute_inline()
+    s[b].compute_at(s[c], c.op.axis[0])
+    assert "realize B[1, 3]" in lowered(s, [a, table, c])
+    data, rows = np.arange(12, dtype="float32").reshape(4, 3), np.array([3, 0, 6, 1, 9], "int32")
+    np.testing.assert_array_equal(run(s, [a, table, c], data, rows)[0], data[rows % 4] * 2 + 1)
+    out = tvm.nd.empty((5, 3))
+    tvm.build(s, [a, table, c], "llvm")(tvm.nd.array(data), tvm.nd.array(rows), out)
+    np.testing.assert_array_equal(out.numpy(), data[rows % 4] * 2 + 1)
+
+
+def test_what_a_reduction_begins_with_is_not_computed_inside_it() -> None:
+    a, bias = te.placeholder((4, 6), name="A"), te.placeholder((4,), name="bias")
+    start = te.compute((4,), lambda i: bias[i] * 2, name="start")
+    k = te.reduce_axis((0, 6), name="k")
+    c = te.compute((4,), lambda i: te.sum(a[i, k], axis=k, init=start[i]), name="C")
+    s = te.create_schedule(c.op)
+    s[start].compute_at(s[c], k)
+    message = "compute_at requires a loop of C outside its reduction, where its init reads start"
+    with pytest.raises(ScheduleError, match=message):
+        te.schedule.lower_schedule(s, [a, bias, c])
+    s[start].compute_at(s[c], c.op.axis[0])
+    data, first = np.ones((4, 6), "float32"), np.arange(4, dtype="float32")
+    np.testing.assert_array_equal(run(s, [a, bias, c], data, first)[0], first * 2 + 6)
+
+
+def test_a_part_of_something_empty_needs_no_memory() -> None:
+    n = te.var("n")
+    a, b, c = chain(n)
+    s = te.create_schedule(c.op)
+    outer, inner = s[c].split(c.op.axis[0], factor=2)
+    s[c].reorder(inner, outer)
+    s[b].compute_at(s[c], inner)
+    empty = np.zeros(0, "float32")
+    tvm.tir.interp.interpret(te.schedule.lower_schedule(s, [a, c]), empty, empty)
+    func = tvm.build(s, [a, c], "llvm")
+    for size in (0, 5):
+        out = tvm.nd.empty((size,))
+        func(tvm.nd.array(np.ones(size, "float32")), out)
+        np.testing.assert_array_equal(out.numpy(), np.full(size, 3, "float32"))

@@ -162,9 +162,14 @@ def _relayout(op: ComputeOp, layout: _CacheLayout) -> tuple[PrimExpr, ...]:
     if isinstance(first, Reduce):
         new = substitute(first, layout.roots)
         if layout.predicates:
-            new = new.replace(condition=tir_op.all(new.condition, *layout.predicates))
+            condition = tir_op.all(new.condition, *layout.predicates)
+            new = new.replace(condition=condition, init=_within(layout, new.init))
         return reduction_outputs(new, len(op.body))
-    values = [substitute(value, layout.roots) for value in op.body]
+    return _within(layout, [substitute(value, layout.roots) for value in op.body])
+
+
+def _within(layout: _CacheLayout, values: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+    """The values; zeros where the cache reaches beyond the operation's axes."""
     if not layout.predicates:
         return tuple(values)
     guard = tir_op.all(*[tir_op.likely(p) for p in layout.predicates])

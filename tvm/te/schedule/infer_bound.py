@@ -11,7 +11,7 @@ while the loops around it stand still; the range of an axis is the hull of what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.scope import deep
 from tvm.tir import op as tir_op
-from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Range, Var, const
+from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Range, Reduce, Var, const
 
 from ..tensor import (
     BaseComputeOp,
@@ -45,11 +45,12 @@ from .intervals import (
     to_range,
     union,
 )
-from .message_passing import pass_down_domain, pass_up_domain
+from .message_passing import descend_from, pass_down_domain, pass_up_domain
 from .relations import Ranges, Sets, is_one
 from .scan import is_fixed, scan_fix_point_analysis
 from .stage import Stage
 from .stage_data import AttachType, StorageRank, storage_rank, thread_rank
+from .stage_state import index_of
 
 if TYPE_CHECKING:
     from .schedule import Schedule
@@ -184,6 +185,7 @@ def _add_needs(
             f"got {consumer.op.name} outside",
             hint=f"compute_at {consumer.op.name} there too, or leave {stage.op.name} at the root",
         ).add_context(f"stage {stage.op.name}")
+    _check_start(stage, consumer, context)
     pass_up_domain(consumer, ranges, sets, analyzer)
     domains: dict[Var, Interval] = {}
     for iv in consumer.op.root_iter_vars():
@@ -192,6 +194,38 @@ def _add_needs(
             values = from_range(ranges[iv])
         domains[iv.var] = _hull(values, relaxed, analyzer)
     _propagate(consumer.op, domains, needs, analyzer)
+
+
+def _check_start(stage: Stage, consumer: Stage, context: BoundContext) -> None:
+    """Refuse to compute inside a reduction's loop what its first value needs."""
+    op, path = consumer.op, context.paths[stage.op]
+    if not (path and isinstance(op, ComputeOp) and isinstance(op.body[0], Reduce)):
+        return
+    if not op.body[0].init:
+        return
+    position = index_of(consumer.leaf_iter_vars, path[0])
+    reducing = descend_from(consumer, op.reduce_axis)
+    if not any(iv in reducing for iv in consumer.leaf_iter_vars[: position + 1]):
+        return
+    finder = _LoadFinder(stage.op.outputs)
+    for value in op.body[0].init:
+        finder.visit(value)
+    if finder.found:
+        raise ScheduleError(
+            f"compute_at requires a loop of {op.name} outside its reduction, where its init reads "
+            f"{stage.op.name}, got {path[0].var.name}",
+            hint=f"compute_at a loop around all of the reduction's loops of {op.name}",
+        ).add_context(f"stage {stage.op.name}")
+
+
+class _LoadFinder(Visitor):
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        self.tensors = tensors
+        self.found = False
+
+    def visit_producer_load(self, load: ProducerLoad) -> None:
+        self.found = self.found or load.producer in self.tensors
+        self.visit_children(load)
 
 
 def _hull(values: Interval, relaxed: Mapping[Var, Interval], analyzer: Analyzer) -> Interval:

@@ -28,12 +28,15 @@ from tvm.tir.expr import (
     Min,
     Mod,
     Mul,
+    ProducerLoad,
     Range,
     Select,
     Sub,
     Var,
     const,
 )
+
+from ..tensor import PlaceholderOp
 
 End = PrimExpr | None
 
@@ -181,6 +184,11 @@ class IntervalEvaluator(Visitor):
             return point(expr)
         values = iter(inner)
         return point(expr.map_children(lambda _: next(values).low))
+
+    def visit_producer_load(self, load: ProducerLoad) -> Interval:
+        # what a stage computes is not there yet where ranges are used; an input is
+        is_input = isinstance(load.producer.op, PlaceholderOp)  # type: ignore[attr-defined]
+        return self.visit_prim_expr(load) if is_input else EVERYTHING
 
     def _binary(self, expr: Any) -> tuple[Interval, Interval, Interval | None]:
         """Both operands, and the result if both are points."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.visitor import Rewriter
@@ -297,7 +298,7 @@ class BuiltinLowerer(Rewriter):
             return alloc if body is alloc.body else alloc.replace(body=body)
         count: PrimExpr = const(alloc.dtype.itemsize, "uint64")
         for extent in alloc.extents:
-            count = count * op.cast(extent, "uint64")
+            count = count * op.cast(_not_negative(extent), "uint64")
         var, dtype = alloc.buffer_var, alloc.dtype
         memory = TVMBackendAllocWorkspace(
             self.device_type, self.device_id, count, dtype.type_code, dtype.bits
@@ -312,6 +313,13 @@ class BuiltinLowerer(Rewriter):
 
     def _on_cpu(self) -> bool:
         return not isinstance(self.device_type, IntImm) or self.device_type.value == 1
+
+
+def _not_negative(extent: PrimExpr) -> PrimExpr:
+    """The extent; 0 where that of a part of something empty turns out negative."""
+    if isinstance(extent, IntImm) or Analyzer().can_prove(op.greater_equal(extent, 0)):
+        return extent
+    return op.maximum(extent, 0)
 
 
 def is_array(arg: PrimExpr) -> bool:
