@@ -36,8 +36,6 @@ from tvm.tir.expr import (
     const,
 )
 
-from ..tensor import PlaceholderOp
-
 End = PrimExpr | None
 
 
@@ -76,7 +74,24 @@ def from_range(domain: Range) -> Interval:
     """The values of a range."""
     if type(domain.extent) is IntImm and domain.extent.value == 1:
         return point(domain.min)
-    return Interval(domain.min, last_of(domain))
+    last = last_of(domain)
+    return Interval(domain.min, None if _has_load(last) else last)
+
+
+class _LoadFinder(Visitor):
+    found = False
+
+    def visit_producer_load(self, load: ProducerLoad) -> None:
+        self.found = True
+
+
+def _has_load(end: PrimExpr) -> bool:
+    """Whether an end depends on elements, which are not known where ranges are used."""
+    if type(end) is IntImm:
+        return False
+    finder = _LoadFinder()
+    finder.visit(end)
+    return finder.found
 
 
 def last_of(domain: Range) -> PrimExpr:
@@ -186,9 +201,8 @@ class IntervalEvaluator(Visitor):
         return point(expr.map_children(lambda _: next(values).low))
 
     def visit_producer_load(self, load: ProducerLoad) -> Interval:
-        # what a stage computes is not there yet where ranges are used; an input is
-        is_input = isinstance(load.producer.op, PlaceholderOp)  # type: ignore[attr-defined]
-        return self.visit_prim_expr(load) if is_input else EVERYTHING
+        # where ranges are used, an element may not be there: yet, or at all for what a guard skips
+        return EVERYTHING
 
     def _binary(self, expr: Any) -> tuple[Interval, Interval, Interval | None]:
         """Both operands, and the result if both are points."""

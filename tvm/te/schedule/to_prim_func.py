@@ -119,7 +119,7 @@ class _BufferAssigner(Rewriter):
             # an argument has its memory already
             return self.visit(realize.body)  # type: ignore[no-any-return]
         buffer = decl_buffer(tensor.shape, tensor.dtype, tensor.name, scope=realize.storage_scope)
-        bounds = self._bounds(realize.bounds)
+        bounds = realize.bounds
         if (layout := self.layouts.get(tensor)) is not None:
             buffer, bounds = layout.buffer(buffer), layout.region(bounds)
         self.buffers[tensor] = buffer
@@ -127,12 +127,6 @@ class _BufferAssigner(Rewriter):
         body = self.visit(realize.body)
         del self.buffers[tensor]
         return BufferRealize(buffer, bounds, realize.condition, body)
-
-    def _bounds(self, bounds: tuple[Range, ...]) -> tuple[Range, ...]:
-        """The bounds, which may depend on elements of an input."""
-        return tuple(
-            [Range.from_min_extent(self.visit(b.min), self.visit(b.extent)) for b in bounds]
-        )
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         if attr.attr_key == "buffer_bind_scope":
