@@ -4,6 +4,7 @@ from typing import Any
 
 from . import container, global_functions, instrument, transform
 from .adt import Constructor, TypeData
+from .affine_type import AffineType, TensorAffineType, TupleAffineType
 from .attrs import Attrs, DictAttrs, make_node
 from .container import Array, Map
 from .expr import BaseExpr, GlobalVar, PrimExpr, RelayExpr
@@ -41,10 +42,11 @@ from .type import (
 from .visitor import Rewriter, Visitor
 
 __all__ = [
-    "Array", "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "Constructor", "DictAttrs", "FuncType", "GlobalTypeVar",
+    "AffineType", "Array", "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "Constructor", "DictAttrs", "FuncType", "GlobalTypeVar",
     "GlobalVar", "GlobalVarSupply", "IRModule", "IncompleteType", "Map", "NameSupply", "Node", "Op",
     "PassContext", "PassInstrument", "PointerType", "PrimExpr", "PrimType", "RelayExpr",
-    "RelayRefType", "Rewriter", "SequentialSpan", "SourceName", "Span", "TensorType", "TupleType",
+    "RelayRefType", "Rewriter", "SequentialSpan", "SourceName", "Span", "TensorAffineType", "TensorType",
+    "TupleAffineType", "TupleType",
     "Type", "TypeCall", "TypeConstraint", "TypeData", "TypeKind", "TypeRelation", "TypeVar", "Visitor",
     "assert_structural_equal", "container", "get_first_structural_mismatch", "instrument", "load_json",
     "make_node", "register_intrin_lowering", "register_op_attr", "save_json", "structural_equal",

@@ -16,6 +16,7 @@ from .analysis import (
 )
 from .call_graph import CallGraph
 from .count_layers import LayerCounter, count_layers
+from .fake_quantization import list_fake_quantized_op_freqs
 from .feature import Feature, detect_feature
 from .infer import infer_type_of, known_type
 
@@ -38,6 +39,7 @@ __all__ = [
     "get_total_mac_number",
     "infer_type_of",
     "known_type",
+    "list_fake_quantized_op_freqs",
     "list_op_freqs",
     "post_order",
     "post_order_visit",

@@ -12,6 +12,9 @@ from tvm.ir.op import Op, register_op, register_op_attr
 
 from .registry import OpPattern as _Pattern
 
+INTEGER_RULE = "FTVMFakeQuantizationToInteger"
+OPTIONAL_INTEGER_RULE = "FTVMOptionalFakeQuantizationToInteger"
+
 
 class OpPattern:
     """Fusion patterns under their classic names."""
@@ -72,6 +75,18 @@ def register_strategy(op_name: str, fstrategy: Any = None, level: int = 10) -> A
 def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> Any:
     """Set the gradient: from the call and its result's gradient to its arguments' gradients."""
     return _register_facet(op_name, "gradient", fgradient, level)
+
+
+def register_fake_quantization_to_integer(op_name: str, func: Any = None, level: int = 10) -> Any:
+    """Set how an operator between dequantize and quantize becomes one on integers."""
+    return _register_facet(op_name, INTEGER_RULE, func, level)
+
+
+def register_optional_fake_quantization_to_integer(
+    op_name: str, func: Any = None, level: int = 10
+) -> Any:
+    """Set the same for `FakeQuantizationToInteger(optional_qnn_ops=[op_name])` alone."""
+    return _register_facet(op_name, OPTIONAL_INTEGER_RULE, func, level)
 
 
 def register_mixed_precision_conversion(op_name: str, func: Any = None, level: int = 10) -> Any:

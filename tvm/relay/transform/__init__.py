@@ -19,6 +19,7 @@ from .dead_code import DeadCodeElimination
 from .defuse_ops import DefuseOps
 from .dynamic_to_static import DynamicToStatic
 from .eta_expand import EtaExpand
+from .fake_quantization_to_integer import FakeQuantizationToInteger
 from .fast_math import FastMath
 from .first_order_gradient import FirstOrderGradient
 from .fold_constant import FoldConstant, FoldConstantExpr

@@ -1,0 +1,373 @@
+"""How operators on dequantised tensors are written on the integers themselves.
+
+Each rule gets a call on integers and the affine types of its arguments, under the call itself the
+type that the region ends with, and gives the integer expression and its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from tvm.ir.affine_type import AffineType, TensorAffineType, TupleAffineType
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, Constant, Tuple, const
+from tvm.relay.op import binary, reduce, shaping, unary
+from tvm.relay.op.algorithm import TOPK
+from tvm.relay.op.broadcasting import BROADCAST_TO
+from tvm.relay.op.image.image import RESIZE2D
+from tvm.relay.op.indexing import STRIDED_SLICE, TAKE
+from tvm.relay.op.joining import CONCATENATE, SPLIT
+from tvm.relay.op.layout_shapes import axis_of
+from tvm.relay.op.nn import activation, pooling
+from tvm.relay.op.nn.conv import CONV2D
+from tvm.relay.op.nn.conv_transpose import CONV2D_TRANSPOSE
+from tvm.relay.op.nn.dense import BATCH_MATMUL, DENSE
+from tvm.relay.op.nn.rearrange import DEPTH_TO_SPACE
+from tvm.relay.op.types import shape_of_type
+from tvm.relay.op.unary import CAST, CLIP, ROUND
+from tvm.relay.qnn.op import elementwise, lookup, products
+from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
+from tvm.relay.qnn.op.common import are_equal, constant_array, integer_range, scalar_value
+from tvm.relay.qnn.op.pooling import AVG_POOL2D_QUANTIZED
+from tvm.relay.qnn.op.requantize import REQUANTIZE
+
+TypeMap: TypeAlias = Mapping[RelayExpr, AffineType]
+Result: TypeAlias = tuple[RelayExpr, AffineType]
+
+
+class NoRule(Exception):
+    """A call that cannot be written on integers; the region stays as it is."""
+
+
+def _tensor(types: TypeMap, expr: RelayExpr, what: str = "an argument") -> TensorAffineType:
+    found = types.get(expr)
+    if not isinstance(found, TensorAffineType):
+        raise NoRule(f"{what} is not quantised")
+    return found
+
+
+def _scalar(types: TypeMap, expr: RelayExpr) -> TensorAffineType:
+    found = _tensor(types, expr)
+    if not _is_scalar(found):
+        raise NoRule("it has a scale for each channel")
+    return found
+
+
+def _is_scalar(affine: TensorAffineType) -> bool:
+    shapes = [shape_of_type(infer_type_of(p)) for p in (affine.scale, affine.zero_point)]
+    return all(shape in ((), (1,)) for shape in shapes)
+
+
+def _dequantize(call: Call, types: TypeMap) -> Result:
+    values, scale, zero = call.args
+    return values, TensorAffineType(scale, zero, infer_type_of(values).dtype, call.attrs.axis)
+
+
+def _quantize(call: Call, types: TypeMap) -> Result:
+    values, scale, zero = call.args
+    have = _tensor(types, values)
+    wanted = TensorAffineType(scale, zero, call.attrs.out_dtype, call.attrs.axis)
+    return requantize(values, have, wanted), wanted
+
+
+def requantize(values: RelayExpr, have: TensorAffineType, wanted: TensorAffineType) -> RelayExpr:
+    """The integers of one type as those of another."""
+    if have.dtype == wanted.dtype and _same_parameters(have, wanted):
+        return values
+    axis = wanted.axis if _is_scalar(have) else have.axis
+    return REQUANTIZE(
+        values, have.scale, have.zero_point, wanted.scale, wanted.zero_point,
+        axis=axis, out_dtype=str(wanted.dtype),
+    )  # fmt: skip
+
+
+def _same_parameters(a: TensorAffineType, b: TensorAffineType) -> bool:
+    return _same_steps(a, b) and (_is_scalar(a) or a.axis == b.axis)
+
+
+def _same_steps(a: TensorAffineType, b: TensorAffineType) -> bool:
+    """Equal scales, but for rounding, and zero points."""
+    if not are_equal(a.zero_point, b.zero_point):
+        return False
+    left, right = constant_array(a.scale), constant_array(b.scale)
+    if left is None or right is None:
+        return a.scale is b.scale
+    return left.size == right.size and np.allclose(left.ravel(), right.ravel(), 1e-6, 0)
+
+
+def _identity(call: Call, types: TypeMap) -> Result:
+    """Operators that move elements, or choose among them."""
+    return call, _scalar(types, call.args[0])
+
+
+def _choice_along_window(call: Call, types: TypeMap) -> Result:
+    return call, _tensor(types, call.args[0])
+
+
+def _transpose(call: Call, types: TypeMap) -> Result:
+    have = _tensor(types, call.args[0])
+    if _is_scalar(have):
+        return call, have
+    rank = len(shape_of_type(infer_type_of(call.args[0])))
+    order = [int(a) % rank for a in call.attrs.axes or reversed(range(rank))]
+    axis = order.index(have.axis % rank)
+    return call, TensorAffineType(have.scale, have.zero_point, have.dtype, axis)
+
+
+def _avg_pool2d(call: Call, types: TypeMap) -> Result:
+    have, wanted = _scalar(types, call.args[0]), _scalar(types, call)
+    if have.dtype != wanted.dtype or have.dtype not in ("int8", "uint8", "int32"):
+        raise NoRule(f"it is {have.dtype} and becomes {wanted.dtype}")
+    parameters = (have.scale, have.zero_point, wanted.scale, wanted.zero_point)
+    return Call(AVG_POOL2D_QUANTIZED, (call.args[0], *parameters), call.attrs), wanted
+
+
+def _mean(call: Call, types: TypeMap) -> Result:
+    """A mean of integers, rounded: the zero point is the mean of zero points."""
+    have = _scalar(types, call.args[0])
+    real = call.replace(args=(CAST(call.args[0], dtype="float32"),))
+    return CAST(ROUND(real), dtype=str(have.dtype)), have
+
+
+def _bias_add(call: Call, types: TypeMap) -> Result:
+    values, bias = call.args
+    have = _tensor(types, values)
+    if have.dtype != "int32":
+        raise NoRule(f"a bias of {have.dtype} may overflow")
+    wanted = TensorAffineType(have.scale, have.zero_point, have.dtype, 0)
+    if bias in types:
+        found = _tensor(types, bias)
+        bias = requantize(
+            bias, TensorAffineType(found.scale, found.zero_point, found.dtype, 0), wanted
+        )
+    else:
+        bias = _quantized_constant(bias, wanted)
+    return call.replace(args=(values, bias)), have
+
+
+def _quantized_constant(value: RelayExpr, wanted: TensorAffineType) -> RelayExpr:
+    """A constant of real numbers as integers of a type."""
+    if not isinstance(value, Constant):
+        raise NoRule("an argument is not quantised")
+    axis = 0 if _is_scalar(wanted) else wanted.axis
+    return QUANTIZE(value, wanted.scale, wanted.zero_point, out_dtype=str(wanted.dtype), axis=axis)
+
+
+def _product(quantized: Op, channel_axis: Callable[[Call], int]) -> Callable[..., Result]:
+    """Products with 32-bit sums, whose scale is the product of the scales."""
+
+    def rule(call: Call, types: TypeMap) -> Result:
+        data, weight = call.args
+        left, right = _scalar(types, data), _tensor(types, weight)
+        for dtype in (left.dtype, right.dtype):
+            if dtype not in ("int8", "uint8"):
+                raise NoRule(f"it takes 8-bit integers, got {dtype}")
+        parameters = (left.zero_point, right.zero_point, left.scale, right.scale)
+        attrs = call.attrs.replace(out_dtype="int32")
+        out = Call(quantized, (data, weight, *parameters), attrs)
+        scale = _product_of(left.scale, right.scale)
+        return out, TensorAffineType(scale, _zeros_like(scale), "int32", channel_axis(call))
+
+    return rule
+
+
+def _product_of(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+    left, right = constant_array(a), constant_array(b)
+    if left is None or right is None:
+        return binary.MULTIPLY(a, b)
+    return const((left * right).astype("float32"))
+
+
+def _zeros_like(scale: RelayExpr) -> RelayExpr:
+    shape = [int(d) for d in shape_of_type(infer_type_of(scale))]
+    return const(np.zeros(shape, "int32"))
+
+
+def _conv_axis(call: Call) -> int:
+    attrs = call.attrs
+    return axis_of(attrs.out_layout or attrs.data_layout, "C")
+
+
+def _last_axis(call: Call) -> int:
+    return len(shape_of_type(infer_type_of(call.args[0]))) - 1
+
+
+def _concatenate(call: Call, types: TypeMap) -> Result:
+    parts = types.get(call.args[0])
+    if not isinstance(parts, TupleAffineType) or not isinstance(call.args[0], Tuple):
+        raise NoRule("a field of the tuple is not quantised")
+    wanted = _scalar(types, call)
+    fields = [requantize(field, have, wanted) for field, have in
+              zip(call.args[0].fields, parts.types, strict=True)]  # fmt: skip
+    return call.replace(args=(Tuple(fields),)), wanted
+
+
+def _split(call: Call, types: TypeMap) -> Result:
+    have = _scalar(types, call.args[0])
+    count = len(infer_type_of(call).fields)
+    return call, TupleAffineType([have] * count)
+
+
+def _topk(call: Call, types: TypeMap) -> Result:
+    if call.attrs.ret_type != "values":
+        raise NoRule("it gives indices")
+    return call, _scalar(types, call.args[0])
+
+
+def _clip(call: Call, types: TypeMap) -> Result:
+    have = _scalar(types, call.args[0])
+    scale, zero = scalar_value(have.scale), scalar_value(have.zero_point)
+    if scale is None or zero is None:
+        raise NoRule("its scale is not a constant")
+    limits = integer_range(str(have.dtype))
+    ends = [float(np.clip(np.round(v / scale) + zero, *limits))
+            for v in (call.attrs.a_min, call.attrs.a_max)]  # fmt: skip
+    return CLIP(call.args[0], a_min=ends[0], a_max=ends[1]), have
+
+
+def _relu(call: Call, types: TypeMap) -> Result:
+    have = _tensor(types, call.args[0])
+    zero = constant_array(have.zero_point)
+    if zero is not None and not zero.any():
+        return call, have
+    if not _is_scalar(have):
+        raise NoRule("it has a zero point for each channel")
+    point = CAST(have.zero_point, dtype=str(have.dtype))
+    if zero is not None:
+        point = const(zero.reshape(()), str(have.dtype))
+    return binary.MAXIMUM(call.args[0], point), have
+
+
+def _leaky_relu(call: Call, types: TypeMap) -> Result:
+    have, wanted = _scalar(types, call.args[0]), _scalar(types, call)
+    out = lookup.leaky_relu(
+        call.args[0], call.attrs.alpha, have.scale, have.zero_point, wanted.scale,
+        wanted.zero_point,
+    )  # fmt: skip
+    return out, TensorAffineType(wanted.scale, wanted.zero_point, have.dtype, wanted.axis)
+
+
+def _pad(call: Call, types: TypeMap) -> Result:
+    values, border = call.args
+    have = _scalar(types, values)
+    if border in types:
+        border = requantize(border, _tensor(types, border), have)
+    else:
+        border = _quantized_constant(border, have)
+    return call.replace(args=(values, border)), have
+
+
+def _binary_types(
+    call: Call, types: TypeMap
+) -> tuple[RelayExpr, RelayExpr, TensorAffineType, TensorAffineType]:
+    """The operands and their types; a constant takes the type of the other one."""
+    left, right = call.args
+    if left not in types and right not in types:
+        raise NoRule("nothing of it is quantised")
+    if left not in types:
+        left_type = _scalar(types, right)
+        return _quantized_constant(left, left_type), right, left_type, left_type
+    if right not in types:
+        right_type = _scalar(types, left)
+        return left, _quantized_constant(right, right_type), right_type, right_type
+    return left, right, _tensor(types, left), _tensor(types, right)
+
+
+def _binary(quantized: Callable[..., RelayExpr], is_sum: bool) -> Callable[..., Result]:
+    """Arithmetic: 32-bit sums of one scale add up, others are brought to the result's type."""
+
+    def rule(call: Call, types: TypeMap) -> Result:
+        left, right, a, b = _binary_types(call, types)
+        has_zero = any(constant_array(t.zero_point) is None or constant_array(t.zero_point).any()  # type: ignore[union-attr]
+                       for t in (a, b))  # fmt: skip
+        if is_sum and a.dtype == b.dtype == "int32" and _same_parameters(a, b) and not has_zero:
+            return call.replace(args=(left, right)), a
+        wanted = _scalar(types, call)
+        if a.dtype != wanted.dtype:
+            left, a = requantize(left, a, wanted), wanted
+        if b.dtype != wanted.dtype:
+            right, b = requantize(right, b, wanted), wanted
+        out = quantized(
+            left, right, a.scale, a.zero_point, b.scale, b.zero_point, wanted.scale,
+            wanted.zero_point, lhs_axis=a.axis, rhs_axis=b.axis,
+        )  # fmt: skip
+        return out, wanted
+
+    return rule
+
+
+def _binary_choice(call: Call, types: TypeMap) -> Result:
+    """The greater or lesser one: of integers of one type."""
+    left, right, a, b = _binary_types(call, types)
+    if not (a.dtype == b.dtype and _same_parameters(a, b)):
+        wanted = _scalar(types, call)
+        left, right, a = requantize(left, a, wanted), requantize(right, b, wanted), wanted
+    return call.replace(args=(left, right)), a
+
+
+def _unary(quantized: Callable[..., RelayExpr]) -> Callable[..., Result]:
+    def rule(call: Call, types: TypeMap) -> Result:
+        have, wanted = _scalar(types, call.args[0]), _scalar(types, call)
+        out = quantized(call.args[0], have.scale, have.zero_point, wanted.scale, wanted.zero_point)
+        return out, TensorAffineType(wanted.scale, wanted.zero_point, have.dtype, wanted.axis)
+
+    return rule
+
+
+def _softmax(call: Call, types: TypeMap) -> Result:
+    have, wanted = _scalar(types, call.args[0]), _scalar(types, call)
+    if have.dtype not in ("int8", "uint8"):
+        raise NoRule(f"it takes 8-bit integers, got {have.dtype}")
+    parameters = (have.scale, have.zero_point, wanted.scale, wanted.zero_point)
+    out = lookup.softmax(call.args[0], *parameters, axis=call.attrs.axis)
+    return out, TensorAffineType(wanted.scale, wanted.zero_point, have.dtype, wanted.axis)
+
+
+_MOVES = (
+    shaping.RESHAPE, shaping.SQUEEZE, shaping.EXPAND_DIMS, shaping.BATCH_FLATTEN, BROADCAST_TO,
+    STRIDED_SLICE, DEPTH_TO_SPACE, RESIZE2D, TAKE, reduce.MAX, reduce.MIN,
+    pooling.GLOBAL_MAX_POOL2D, pooling.MAX_POOL1D,
+)  # fmt: skip
+_MEANS = (
+    reduce.MEAN, pooling.GLOBAL_AVG_POOL2D, pooling.ADAPTIVE_AVG_POOL1D,
+    pooling.ADAPTIVE_AVG_POOL2D,
+)  # fmt: skip
+_UNARY = {
+    unary.EXP: lookup.exp, unary.SQRT: lookup.sqrt, unary.RSQRT: lookup.rsqrt,
+    unary.ERF: lookup.erf, unary.SIGMOID: lookup.sigmoid, unary.TANH: lookup.tanh,
+    unary.LOG: lookup.log, unary.ABS: lookup.abs,
+}  # fmt: skip
+
+RULES: dict[Op, Callable[[Call, TypeMap], Result]] = {
+    DEQUANTIZE: _dequantize,
+    QUANTIZE: _quantize,
+    **dict.fromkeys(_MOVES, _identity),
+    **dict.fromkeys(_MEANS, _mean),
+    **{op: _unary(quantized) for op, quantized in _UNARY.items()},
+    pooling.MAX_POOL2D: _choice_along_window,
+    pooling.AVG_POOL2D: _avg_pool2d,
+    shaping.TRANSPOSE: _transpose,
+    activation.BIAS_ADD: _bias_add,
+    activation.RELU: _relu,
+    activation.LEAKY_RELU: _leaky_relu,
+    activation.PAD: _pad,
+    activation.SOFTMAX: _softmax,
+    CLIP: _clip,
+    CONCATENATE: _concatenate,
+    SPLIT: _split,
+    TOPK: _topk,
+    CONV2D: _product(products.CONV2D_QUANTIZED, _conv_axis),
+    CONV2D_TRANSPOSE: _product(products.CONV2D_TRANSPOSE_QUANTIZED, _conv_axis),
+    DENSE: _product(products.DENSE_QUANTIZED, _last_axis),
+    BATCH_MATMUL: _product(products.BATCH_MATMUL_QUANTIZED, _last_axis),
+    binary.ADD: _binary(elementwise.add, True),
+    binary.SUBTRACT: _binary(elementwise.subtract, True),
+    binary.MULTIPLY: _binary(elementwise.mul, False),
+    binary.MAXIMUM: _binary_choice,
+    binary.MINIMUM: _binary_choice,
+}

@@ -1,0 +1,160 @@
+"""Write what lies between dequantize and quantize in integer operators.
+
+%0 = qnn.dequantize(%x, s, z); %1 = nn.max_pool2d(%0); qnn.quantize(%1, s, z)
+    ->    qnn.requantize(nn.max_pool2d(%x), s, z, s, z)
+
+A region is what a `qnn.quantize` depends on, down to the `qnn.dequantize` calls; it is rewritten if
+each of its operators has a rule. A rule is a function of a call, whose arguments are rewritten
+already, and of a map from expressions to their affine types; it returns the new expression and its
+affine type. In the map the call itself has the type that the region ends with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from tvm.error import OpNotImplemented
+from tvm.ir.affine_type import AffineType, TensorAffineType, TupleAffineType
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import Pass, PassContext, PassInfo
+from tvm.relay.analysis.fake_quantization import quantized_region
+from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.op import INTEGER_RULE, OPTIONAL_INTEGER_RULE
+from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
+from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.fake_quantization_rules import RULES, NoRule, TypeMap
+from tvm.relay.traverse import operands, rewrite_post_order, with_operands
+
+Rule: TypeAlias = Callable[[Call, TypeMap], Sequence[Any]]
+
+
+class IntegerConverter:
+    """Rewrites the regions of one function."""
+
+    def __init__(self, hard_fail: bool, optional: Iterable[str]) -> None:
+        self.hard_fail = hard_fail
+        self.optional = frozenset(optional)
+
+    def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        """A quantization at the end of a region, as integers all the way."""
+        if not isinstance(new, Call) or new.op is not QUANTIZE:
+            return new
+        region = quantized_region(new, self._has_rule)
+        return new if region is None else self._converted(region, new)
+
+    def _has_rule(self, op: Op) -> bool:
+        if self.rule_of(op) is not None:
+            return True
+        if self.hard_fail:
+            raise OpNotImplemented(
+                f"FakeQuantizationToInteger requires a rule for {op.name}",
+                hint="register one: relay.op.register_fake_quantization_to_integer",
+            )
+        return False
+
+    def rule_of(self, op: Op) -> Rule | None:
+        """How calls of an operator become integer ones."""
+        if op.name in self.optional and (rule := op.get_attr(OPTIONAL_INTEGER_RULE)) is not None:
+            return rule  # type: ignore[no-any-return]
+        return op.get_attr(INTEGER_RULE) or RULES.get(op)
+
+    def _converted(self, region: Sequence[RelayExpr], end: Call) -> RelayExpr:
+        wanted = TensorAffineType(end.args[1], end.args[2], end.attrs.out_dtype, end.attrs.axis)
+        try:
+            return self.apply_rules(region, wanted)[0]
+        except NoRule as reason:
+            if self.hard_fail:
+                raise OpNotImplemented(
+                    f"FakeQuantizationToInteger cannot convert {end.op.name}'s input: {reason}"
+                ) from None
+            return end
+
+    def apply_rules(
+        self, region: Sequence[RelayExpr], wanted: TensorAffineType | None
+    ) -> tuple[RelayExpr, AffineType]:
+        """The last expression of a region as integers, and its type."""
+        types: dict[RelayExpr, AffineType] = {}
+        done: dict[int, RelayExpr] = {}
+        for node in region:
+            new = with_operands(node, [done.get(id(o), o) for o in operands(node)])
+            if isinstance(new, Call):
+                if wanted is not None:
+                    types[new] = wanted
+                rule = self.rule_of(new.op)
+                assert rule is not None
+                new, types_of_new = rule(new, types)
+                types[new] = types_of_new
+            elif isinstance(new, Tuple):
+                _type_tuple(new, types)
+            elif isinstance(new, TupleGetItem) and new.tuple_value in types:
+                whole = types[new.tuple_value]
+                assert isinstance(whole, TupleAffineType)
+                types[new] = whole.types[new.index]
+            done[id(node)] = new
+        last = done[id(region[-1])]
+        if last not in types:
+            raise NoRule("nothing of it is quantised")
+        return last, types[last]
+
+
+class TrainedConverter(IntegerConverter):
+    """Converts single operators whose tensors are all dequantised: networks trained quantised."""
+
+    def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if not isinstance(new, Call) or not isinstance(new.op, Op):
+            return new
+        if new.op in (QUANTIZE, DEQUANTIZE) or self.rule_of(new.op) is None:
+            return new
+        below = [f for a in new.args for f in (a.fields if isinstance(a, Tuple) else (a,))]
+        found = [_is_call(arg, DEQUANTIZE) for arg in below]
+        if not any(found) or not all(
+            ok or isinstance(arg, Constant) for ok, arg in zip(found, below, strict=True)
+        ):
+            return new
+        tuples = [a for a in new.args if isinstance(a, Tuple)]
+        try:
+            out, kind = self.apply_rules([*below, *tuples, new], None)
+        except (NoRule, KeyError):  # a rule that needs the type of the result
+            return new
+        if not isinstance(kind, TensorAffineType):
+            return new
+        return DEQUANTIZE(out, kind.scale, kind.zero_point, axis=kind.axis)
+
+
+def _is_call(node: RelayExpr, op: Op) -> bool:
+    return isinstance(node, Call) and node.op is op
+
+
+def _type_tuple(value: Tuple, types: dict[RelayExpr, AffineType]) -> None:
+    if all([field in types for field in value.fields]):
+        types[value] = TupleAffineType([types[field] for field in value.fields])
+
+
+def FakeQuantizationToInteger(
+    hard_fail: bool = False, use_qat: bool = False, optional_qnn_ops: Iterable[str] | None = None
+) -> Pass:
+    """The pass.
+
+    Parameters
+    ----------
+    hard_fail : raise an error where an operator between dequantize and quantize has no rule,
+        rather than leaving the region in real numbers.
+    use_qat : convert operators on dequantised tensors also where no quantize follows.
+    optional_qnn_ops : operators whose optional rules are to be used.
+    """
+
+    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+        if is_primitive(func):
+            return func
+        options = (hard_fail, tuple(optional_qnn_ops or ()))
+        result = rewrite_post_order(func, IntegerConverter(*options).rewrite)
+        if use_qat:
+            result = rewrite_post_order(result, TrainedConverter(False, options[1]).rewrite)
+        assert isinstance(result, Function)
+        return result
+
+    return FunctionPass(run, PassInfo(0, "FakeQuantizationToInteger"))
