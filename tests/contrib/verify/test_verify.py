@@ -163,6 +163,21 @@ def test_tensors_are_compared_by_the_largest_element() -> None:
     assert compare([expected], expected, Tolerance()).reason == "nothing"  # type: ignore[union-attr]
 
 
+def test_errors_that_add_up_slowly_are_called_rounding() -> None:
+    def compute(attrs, inputs, out_type):
+        on_cpu = "cpu" in tvm.target.Target.current().keys
+        return [topi.sin(inputs[0]) * te.const(1.0001 if on_cpu else 1.0, "float32")]
+
+    names = ["x", *(f"y{i}" for i in range(40))]
+    nodes = [helper.make_node("Sin", [a], [b]) for a, b in zip(names, names[1:], strict=False)]
+    x = np.linspace(-0.01, 0.01, 9, dtype="float32")
+    with facet("sin", compute=compute):
+        report = verify(model_of(nodes, {"x": x}, ["y39"]), {"x": x}, against="reference")
+    assert report.first is not None and report.verdict is not None
+    assert report.verdict.kind == "rounding" and report.reproducer is None
+    assert "rounding that adds up" in str(report)
+
+
 def test_wrong_arguments_are_refused() -> None:
     model = small_model("n")
     with pytest.raises(TVMError, match="verify compares with onnxruntime, reference, opt0"):

@@ -18,7 +18,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext
 from tvm.relay.backend.evaluate import compile_function
 from tvm.relay.backend.te_compiler import kernel_name
-from tvm.relay.create_executor import create_executor
+from tvm.relay.build_module import create_executor
 from tvm.relay.expr import Call, Tuple
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.pipeline import fusion, optimization
@@ -35,6 +35,11 @@ from .search import Reproducer
 # no operator has a schedule for this key: loops stay as they are computed
 _PLAIN = "llvm -keys=plain"
 
+ROUNDING = (
+    "rounding that adds up over many nodes: no nodes near each other show it. "
+    "If that is acceptable, allow more with atol"
+)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -43,7 +48,7 @@ class Verdict:
     Attributes
     ----------
     kind : str
-        "import", "pass", "kernel" or "unknown".
+        "import", "pass", "kernel", "rounding" or "unknown".
     name : str
         The pass or kernel.
     text : str
@@ -150,7 +155,9 @@ def _find_kernel(mod: IRModule, engine: Engine, trial: _Trial) -> Verdict:
                 text = f"the schedule or the code of kernel {name}: {difference}"
                 return Verdict("kernel", name, text, before=str(call.op))
     return Verdict(
-        "unknown", "", "every pass and every kernel is right by itself: memory or the executor"
+        "unknown",
+        "",
+        "every pass and every kernel is right by itself: rounding that adds up, or the executor",
     )
 
 

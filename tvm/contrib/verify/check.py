@@ -12,7 +12,7 @@ import numpy as np
 from tvm.ir.transform import Pass
 from tvm.target import Target
 
-from .blame import find_culprit
+from .blame import ROUNDING, Verdict, find_culprit
 from .compare import Difference, Tolerance, compare, largest_error
 from .engine import Engine
 from .graph import ModelGraph, load, make_inputs
@@ -134,6 +134,9 @@ def _explain(report: Report, search: Search, tell: Callable[[str], None]) -> Non
         report.first = Row(row.name, row.node, row.operator, row.error, difference)
     else:
         return
-    report.reproducer = search.smallest_part(report.first.name, tell)
-    if report.reproducer is not None:
+    assert report.first.difference is not None
+    report.reproducer = search.smallest_part(report.first.name, report.first.difference.error, tell)
+    if report.reproducer is None:
+        report.verdict = Verdict("rounding", "", ROUNDING)
+    else:
         report.verdict = find_culprit(report.reproducer, search.engine, search.tolerance, tell)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 # of the largest element of a tensor, for each float type; kernels add in other orders
-_SHARES = {"float64": 1e-7, "float32": 2e-4, "float16": 1e-2, "bfloat16": 5e-2}
+_SHARES = {"float64": 1e-6, "float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
 # quantised graphs: one step of 8 bits is 1/127 of the range, and a few steps may add up
 _QUANTISED_SHARE = 0.04
 
@@ -35,12 +35,16 @@ class Tolerance:
         """The allowed error of each element."""
         if expected.dtype.kind in "iub":
             return 1.0 if self.quantised and expected.dtype.itemsize == 1 else 0.0
-        share = _QUANTISED_SHARE if self.quantised else _SHARES.get(str(expected.dtype), 5e-2)
+        share = self.share(expected)
         wide = np.abs(_wide(expected))
         finite = wide[np.isfinite(wide)]
         largest = float(finite.max()) if finite.size else 0.0
         rtol, atol = (share if given is None else given for given in (self.rtol, self.atol))
         return rtol * np.where(np.isfinite(wide), wide, 0.0) + atol * largest
+
+    def share(self, expected: np.ndarray[Any, Any]) -> float:
+        """The error that is usual for an element type, as a share of the largest element."""
+        return _QUANTISED_SHARE if self.quantised else _SHARES.get(str(expected.dtype), 5e-2)
 
 
 @dataclass(frozen=True)

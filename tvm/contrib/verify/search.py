@@ -16,6 +16,9 @@ from .graph import ModelGraph
 
 # compilations that are spent on leaving nodes out
 _MOST_TRIALS = 60
+# a pass or kernel that is wrong shows among so many nodes; rounding needs more, and adds up slowly
+_NEIGHBOURS = 16
+_MOST_ROUNDING = 10.0
 
 
 @dataclass(frozen=True)
@@ -63,16 +66,21 @@ class Search:
         return names[bad]
 
     def smallest_part(
-        self, output: str, tell: Callable[[str], None] = lambda _: None
+        self, output: str, error: float, tell: Callable[[str], None] = lambda _: None
     ) -> Reproducer | None:
-        """The fewest nodes that show the difference when others are replaced by what is expected."""
+        """The fewest nodes that show the difference when others are replaced by what is expected.
+
+        None if nodes that are near do not show it, and the error is not larger than what rounding
+        in many layers makes.
+        """
         values = {**self.expected, **self.inputs}
         nearest = self.graph.ancestors(output)
+        is_small = error < _MOST_ROUNDING * self.tolerance.share(self.expected[output])
         count, found = 1, None
         while found is None:
             tell(f"cutting out {min(count, len(nearest))} of {len(nearest)} nodes")
             found = self._shown_by(nearest[:count], output, values)
-            if found is None and count >= len(nearest):
+            if found is None and (count >= len(nearest) or (is_small and count >= _NEIGHBOURS)):
                 return None
             count *= 2
         return self._without_needless(nearest[: count // 2], found, values, tell)

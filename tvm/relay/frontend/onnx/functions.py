@@ -45,7 +45,7 @@ def function_of(node: Any, view: OnnxNode, inputs: Sequence[Any], attributes: At
         function.CopyFrom(schema.function_body)
     else:
         types = [proto.SerializeToString() for proto in inputs]
-        plain = _without_references(node, attributes, view)
+        plain = without_references(node, attributes, view)
         text = schema.get_context_dependent_function(plain.SerializeToString(), types)
         function.ParseFromString(text)
     for name, attr in schema.attributes.items():
@@ -54,7 +54,7 @@ def function_of(node: Any, view: OnnxNode, inputs: Sequence[Any], attributes: At
     return function
 
 
-def _without_references(node: Any, attributes: Attributes, view: OnnxNode) -> Any:
+def without_references(node: Any, attributes: Attributes, view: OnnxNode) -> Any:
     """The node with the values of attributes that it takes from the function around it."""
     import onnx
 

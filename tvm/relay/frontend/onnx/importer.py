@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import TVMError, suggest
+from tvm.error import OpAttributeUnImplemented, OpNotImplemented, TVMError, suggest
 from tvm.relay.expr import Var, var
 from tvm.relay.frontend.common import ExprFolder, as_exprs, constant, infer_type
 from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import ndarray as nd
 
+from .fallback import reference_call
 from .functions import Attributes, function_of, type_proto_of
-from .registry import CONVERTERS, Items, Nothing, OnnxNode, Value
+from .registry import CONVERTERS, Items, Nothing, OnnxNode, Value, ValueRequired
 from .tensors import attribute_value, tensor_array, tensor_dtype
 
 Opsets = Mapping[str, int]
@@ -32,6 +33,8 @@ class GraphImporter:
     functions : the model's own, by domain and name.
     bound : values of inputs that become constants.
     like : values (arrays, lists of arrays, None) that inputs are shaped like.
+    fallback : let a reference compute what no converter can.
+    config : options of converters.
     """
 
     def __init__(
@@ -44,6 +47,8 @@ class GraphImporter:
         bound: Mapping[str, Any] | None = None,
         like: Mapping[str, Any] | None = None,
         folder_of: str = "",
+        fallback: bool = False,
+        config: Mapping[str, Any] | None = None,
     ) -> None:
         self.shapes = shapes
         self.dtype = dtype
@@ -58,7 +63,8 @@ class GraphImporter:
         self.params: dict[str, nd.NDArray] = {}
         self.folder = ExprFolder()
         self.attributes: Attributes = {}  # of the function that is being imported
-        self.names: dict[int, str] = {}
+        self.fallback = fallback
+        self.config = config or {}
 
     def run(self, graph: Any) -> list[Value]:
         """The outputs of the graph."""
@@ -195,6 +201,7 @@ class GraphImporter:
             values=self.params,
             import_graph=self.subgraph,
             domain=domain,
+            config=self.config,
         )
 
     def _convert(self, node: Any) -> list[Value]:
@@ -203,12 +210,22 @@ class GraphImporter:
             local = self.functions.get((node.domain, node.op_type))
             if local is not None:
                 return self._call(local, view)
+            return self._converted(node, view)
+        except TVMError as error:
+            raise error.add_context(f"ONNX node {view.name} ({node.op_type})") from None
+
+    def _converted(self, node: Any, view: OnnxNode) -> list[Value]:
+        """By a converter, by ONNX's own definition, or by a reference."""
+        try:
             if convert := CONVERTERS.get(node_key(node)):
                 return [self._settled(value) for value in as_values(convert(view))]
             inputs = [type_proto_of(value) for value in view.inputs]
             return self._call(function_of(node, view, inputs, self.attributes), view)
-        except TVMError as error:
-            raise error.add_context(f"ONNX node {view.name} ({node.op_type})") from None
+        except (OpNotImplemented, OpAttributeUnImplemented) as error:
+            if not self.fallback or isinstance(error, ValueRequired):
+                raise
+            results = iter(reference_call(node, view, self.opsets, self.attributes))
+            return [self._settled(next(results)) if name else Nothing() for name in node.output]
 
     def _settled(self, value: Value) -> Value:
         """Constant parts computed, and the type inferred."""

@@ -319,21 +319,25 @@ def _range(node: OnnxNode) -> RelayExpr:
 # ---- matrix products
 
 
-def matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    """The product of numpy's ``matmul``: leading axes broadcast, vectors allowed."""
+def matmul(a: RelayExpr, b: RelayExpr, transposed: bool = False) -> RelayExpr:
+    """The product of numpy's ``matmul``: leading axes broadcast, vectors allowed.
+
+    With ``transposed``, batches are multiplied with a transposed second operand.
+    """
     a_shape, b_shape = infer_shape(a), infer_shape(b)
     if len(a_shape) == 1:
-        product = matmul(_op.expand_dims(a, 0), b)
+        product = matmul(_op.expand_dims(a, 0), b, transposed)
         return _op.squeeze(product, [len(b_shape) - 2 if len(b_shape) > 1 else 0])
     if len(b_shape) == 1:
-        return _op.squeeze(matmul(a, _op.expand_dims(b, 1)), [len(a_shape) - 1])
+        return _op.squeeze(matmul(a, _op.expand_dims(b, 1), transposed), [len(a_shape) - 1])
     if len(b_shape) == 2:
         flat = _op.reshape(a, (-1, a_shape[-1])) if len(a_shape) > 2 else a
         product = _op.nn.dense(flat, _op.transpose(b, (1, 0)))
         return _op.reshape(product, (*a_shape[:-1], b_shape[-1])) if len(a_shape) > 2 else product
     batch = np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
     left, right = [_flat_batches(x, s, batch) for x, s in ((a, a_shape), (b, b_shape))]
-    product = _op.nn.batch_matmul(left, right, transpose_a=False, transpose_b=False)
+    right = _swap_last(right) if transposed else right
+    product = _op.nn.batch_matmul(left, right, transpose_a=False, transpose_b=transposed)
     return _op.reshape(product, (*batch, a_shape[-2], b_shape[-1]))
 
 
@@ -347,7 +351,7 @@ def _flat_batches(x: RelayExpr, shape: tuple[Any, ...], batch: tuple[int, ...]) 
 
 @onnx_op("MatMul")
 def _matmul(node: OnnxNode) -> RelayExpr:
-    return matmul(node[0], node[1])
+    return matmul(node[0], node[1], node.config.get("use_nt_batch_matmul", False))
 
 
 @onnx_op("com.microsoft.FusedMatMul")

@@ -17,11 +17,15 @@ from tvm.relay.frontend.common import Unsupported, refuse
 from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
 
+from .fallback import has_reference
 from .functions import has_function
 from .importer import GraphImporter, node_key
 from .registry import CONVERTERS, Items, Nothing, Value
 
-_HINT = "export with another opset, or simplify the model so that these operators go away"
+_HINT = (
+    "export with another opset, simplify the model so that these operators go away, or let a "
+    "reference compute them: from_onnx(model, fallback=True)"
+)
 
 
 def from_onnx(
@@ -32,6 +36,7 @@ def from_onnx(
     freeze_params: bool = True,
     convert_config: Mapping[str, Any] | None = None,
     export_node_renamed_model_path: str | None = None,
+    fallback: bool = False,
 ) -> tuple[IRModule, dict[str, nd.NDArray]]:
     """Import an ONNX model.
 
@@ -47,8 +52,14 @@ def from_onnx(
         Overrides the model's opset.
     freeze_params : bool
         Make weights constants of the function; otherwise they are parameters, returned as dict.
-    convert_config, export_node_renamed_model_path
-        Have to be left out: there are no options, and nodes keep their names.
+    convert_config : dict, optional
+        Options of converters: with ``use_nt_batch_matmul`` (False), batches of matrices are
+        multiplied with a transposed second operand.
+    export_node_renamed_model_path : str, optional
+        Write the model with a name for each node that has none, ``<operator>_<number>``, to this path.
+    fallback : bool
+        Let ONNX's reference or ONNX Runtime compute what is not supported, with a warning for each
+        node. The compiled model then needs that package and this process.
 
     Returns
     -------
@@ -60,9 +71,12 @@ def from_onnx(
     OpNotImplemented
         With a list of all nodes whose operators are not supported.
     """
-    if convert_config or export_node_renamed_model_path:
-        raise TVMError("from_onnx has no convert_config and renames no nodes, leave them out")
-    imported = import_model(model, shape, dtype, opset, freeze_params)
+    if export_node_renamed_model_path is not None:
+        model = export_renamed(model, export_node_renamed_model_path)
+    imported = import_model(
+        model, shape, dtype, opset, freeze_params, fallback=fallback,
+        convert_config=convert_config,
+    )  # fmt: skip
     return imported.mod, imported.params
 
 
@@ -83,16 +97,19 @@ def import_model(
     freeze_params: bool = True,
     bound: Mapping[str, Any] | None = None,
     like: Mapping[str, Any] | None = None,
+    fallback: bool = False,
+    convert_config: Mapping[str, Any] | None = None,
 ) -> Imported:
     """Import a model; ``bound`` gives values of inputs, ``like`` examples of others."""
+    config = _checked_config(convert_config or {})
     model, folder = _load(model)
     opsets = {entry.domain: entry.version for entry in model.opset_import}
     if opset is not None:
         opsets[""] = opset
-    _check_operators(model, opsets)
+    _check_operators(model, opsets, fallback)
     importer = GraphImporter(
         dict(shape or {}), dtype, opsets, freeze_params,
-        {(f.domain, f.name): f for f in model.functions}, bound, like, folder,
+        {(f.domain, f.name): f for f in model.functions}, bound, like, folder, fallback, config,
     )  # fmt: skip
     outputs = importer.run(model.graph)
     exprs = [_as_expr(value) for value in outputs]
@@ -139,14 +156,51 @@ def _load(model: Any) -> tuple[Any, str]:
     return found, os.path.dirname(os.path.abspath(os.fsdecode(model)))
 
 
-def _check_operators(model: Any, opsets: Mapping[str, int]) -> None:
+_OPTIONS = {"use_nt_batch_matmul": False}
+
+
+def _checked_config(given: Mapping[str, Any]) -> dict[str, Any]:
+    for name, value in given.items():
+        if name not in _OPTIONS:
+            raise TVMError(
+                f"from_onnx has the options {', '.join(_OPTIONS)} in convert_config, got {name!r}",
+                hint=suggest(name, _OPTIONS),
+            )
+        if not isinstance(value, bool):
+            raise TypeError(f"option {name} of from_onnx requires a bool, got {value!r}")
+    return {**_OPTIONS, **given}
+
+
+def export_renamed(model: Any, path: str) -> Any:
+    """Write the model with a name for each node; the model, which has the names now."""
+    import onnx
+
+    found, folder = _load(model)
+    renamed = onnx.ModelProto()
+    renamed.CopyFrom(found)
+    if folder:
+        onnx.load_external_data_for_model(renamed, folder)
+    counts: dict[str, int] = {}
+    for node in _all_nodes(renamed.graph):
+        if not node.name:
+            number = counts.get(node.op_type, 0)
+            counts[node.op_type] = number + 1
+            node.name = f"{node.op_type}_{number}"
+    onnx.save(renamed, path)
+    return renamed
+
+
+def _check_operators(model: Any, opsets: Mapping[str, int], fallback: bool) -> None:
     """Refuse the model with one error if operators are unknown."""
     local = {(f.domain, f.name) for f in model.functions}
 
     def is_known(node: Any) -> bool:
         if (node.domain, node.op_type) in local or node_key(node) in CONVERTERS:
             return True
-        return has_function(node.op_type, node.domain, opsets.get(node.domain, 1))
+        opset = opsets.get(node.domain, 1)
+        if has_function(node.op_type, node.domain, opset):
+            return True
+        return fallback and has_reference(node.op_type, node.domain, opset)
 
     nodes = [node for part in (model.graph, *model.functions) for node in _all_nodes(part)]
     unknown = [node for node in nodes if not is_known(node)]

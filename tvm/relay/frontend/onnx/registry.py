@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,7 @@ class OnnxNode:
     # the outputs of a subgraph attribute, with more names bound
     import_graph: Callable[[Any, Mapping[str, Any]], list[Any]]
     domain: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)  # options of converters
 
     def __getitem__(self, index: int) -> RelayExpr:
         found = self.inputs[index] if index < len(self.inputs) else None
