@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -169,7 +170,7 @@ def test_errors_that_add_up_slowly_are_called_rounding() -> None:
         return [topi.sin(inputs[0]) * te.const(1.0001 if on_cpu else 1.0, "float32")]
 
     names = ["x", *(f"y{i}" for i in range(40))]
-    nodes = [helper.make_node("Sin", [a], [b]) for a, b in zip(names, names[1:], strict=False)]
+    nodes = [helper.make_node("Sin", [a], [b]) for a, b in pairwise(names)]
     x = np.linspace(-0.01, 0.01, 9, dtype="float32")
     with facet("sin", compute=compute):
         report = verify(model_of(nodes, {"x": x}, ["y39"]), {"x": x}, against="reference")
