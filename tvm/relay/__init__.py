@@ -83,6 +83,7 @@ from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
 # the operators' package has modules of these names too
 op = _import_module("tvm.relay.op")
 transform = _import_module("tvm.relay.transform")
+data_dep_optimization = _import_module("tvm.relay.data_dep_optimization")
 qnn = _import_module("tvm.relay.qnn")
 frontend = _import_module("tvm.relay.frontend")
 vm = _vm  # the machine's operators have that name in `relay.op`

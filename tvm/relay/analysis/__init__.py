@@ -1,5 +1,7 @@
 """Questions about relay programs."""
 
+from importlib import import_module as _import_module
+
 from ..traverse import all_vars, bound_vars, free_vars, post_order, rewrite_post_order, substitute
 from .analysis import (
     all_dtypes,
@@ -8,19 +10,36 @@ from .analysis import (
     check_constant,
     check_kind,
     extract_fused_functions,
+    extract_intermdeiate_expr,
     free_type_vars,
     get_total_mac_number,
     list_op_freqs,
     post_order_visit,
     well_formed,
 )
+from .annotated_regions import AnnotatedRegionSet
 from .call_graph import CallGraph
 from .count_layers import LayerCounter, count_layers
 from .fake_quantization import list_fake_quantized_op_freqs
+from .fc_transpose import search_fc_transpose
 from .feature import Feature, detect_feature
 from .infer import infer_type_of, known_type
+from .match_cases import unmatched_cases
+from .operations_distribution import (
+    AnalyzeOperationsDistribution,
+    analyze_operations_distribution,
+)
+from .scopes import check_basic_block_normal_form
 
 __all__ = [
+    "AnalyzeOperationsDistribution",
+    "AnnotatedRegionSet",
+    "analyze_operations_distribution",
+    "check_basic_block_normal_form",
+    "extract_intermdeiate_expr",
+    "search_fc_transpose",
+    "unmatched_cases",
+    "get_calibration_data",
     "CallGraph",
     "Feature",
     "LayerCounter",
@@ -47,3 +66,9 @@ __all__ = [
     "substitute",
     "well_formed",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "get_calibration_data":  # it runs programs, which stands above this package
+        return _import_module("tvm.relay.calibration").get_calibration_data
+    raise AttributeError(f"module 'tvm.relay.analysis' has no attribute {name!r}")

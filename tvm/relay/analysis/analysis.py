@@ -186,3 +186,18 @@ def _macs(call: Call) -> int:
     for dim in weight.concrete_shape:
         size *= dim
     return elements * size // int(weight.concrete_shape[0])
+
+
+def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
+    """A module that computes one of the calls of `main`, by its number in post-order.
+
+    The numbers are those of the calls as the text shows them, from 0 on.
+    """
+    main = mod["main"]
+    found = [n for n in post_order(main.body) if isinstance(n, Call)]
+    if not 0 <= expr_id < len(found):
+        raise ValueError(
+            f"extract_intermdeiate_expr requires a number below {len(found)}, got {expr_id}"
+        )
+    others = {gvar: func for gvar, func in mod.functions.items() if gvar.name_hint != "main"}
+    return IRModule.from_expr(found[expr_id], others, mod.type_definitions)

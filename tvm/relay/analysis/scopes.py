@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tvm.ir.expr import RelayExpr
+from tvm.ir.adt import Constructor
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.op import Op
 from tvm.relay.adt import Match
-from tvm.relay.expr import If, Let
+from tvm.relay.expr import Constant, If, Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.traverse import operands
 
@@ -49,8 +51,17 @@ class ScopeTree:
         for node in order:
             self._scope_of[id(node)].nodes.append(node)
 
+    @property
+    def scopes(self) -> list[Scope]:
+        """All blocks, outer ones first."""
+        return [self.root, *[scope for inner in self.inner.values() for scope in inner]]
+
+    def scope_of(self, node: RelayExpr) -> Scope:
+        """The block that a node is evaluated in."""
+        return self._scope_of[id(node)]
+
     def _place_operands(self, node: RelayExpr, scope: Scope) -> None:
-        for operand in _strict_operands(node):
+        for operand in strict_operands(node):
             self._use(operand, scope)
         blocks = [Scope(body, scope, scope.depth + 1) for body in inner_blocks(node)]
         if blocks:
@@ -74,7 +85,7 @@ def inner_blocks(node: RelayExpr) -> list[RelayExpr]:
     return []
 
 
-def _strict_operands(node: RelayExpr) -> tuple[RelayExpr, ...]:
+def strict_operands(node: RelayExpr) -> tuple[RelayExpr, ...]:
     """What must be evaluated before the node."""
     if isinstance(node, Function):
         return ()
@@ -99,6 +110,27 @@ def evaluation_order(root: RelayExpr) -> list[RelayExpr]:
         elif id(node) not in seen:
             seen.add(id(node))
             stack.append((node, True))
-            below = (*_strict_operands(node), *inner_blocks(node))
+            below = (*strict_operands(node), *inner_blocks(node))
             stack.extend([(n, False) for n in reversed(below)])
     return order
+
+
+def shared_values(tree: ScopeTree) -> set[int]:
+    """The values used in a block below the one that they are evaluated in."""
+    found: list[RelayExpr] = []
+    for scope in tree.scopes:
+        found += [
+            o for n in scope.nodes for o in strict_operands(n) if tree.scope_of(o) is not scope
+        ]
+        if tree.scope_of(scope.body) is not scope:
+            found.append(scope.body)
+    return {
+        id(node)
+        for node in found
+        if not isinstance(node, (Var, GlobalVar, Op, Constant, Constructor))
+    }
+
+
+def check_basic_block_normal_form(expr: RelayExpr) -> bool:
+    """Whether every expression that is no variable is used in one block alone."""
+    return not shared_values(ScopeTree(expr))

@@ -13,9 +13,9 @@ from tvm.ir.serialize import load_json
 from tvm.ir.span import SourceName
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.ir.type import GlobalTypeVar, Type, TypeKind
+from tvm.relay.analysis.typed_module import infer_types
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
-from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.traverse import post_order
 from tvm.support import deep
 

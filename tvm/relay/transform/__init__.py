@@ -5,8 +5,13 @@ from tvm.ir.transform import PassContext, Sequential, module_pass
 from .alter_op_layout import AlterOpLayout
 from .annotate_target import AnnotateTarget
 from .apply_functions import ApplyFunctions
+from .basic_block import ToBasicBlockNormalForm
+from .build_config import build_config
+from .canonicalize_cast import CanonicalizeCast
 from .canonicalize_ops import CanonicalizeOps
+from .change_batch import ChangeBatch
 from .combine_parallel import (
+    BatchingOps,
     CombineParallelBatchMatmul,
     CombineParallelConv2D,
     CombineParallelDense,
@@ -14,15 +19,23 @@ from .combine_parallel import (
 )
 from .common import FunctionPass, function_pass
 from .common_subexpr import EliminateCommonSubexpr
-from .convert_layout import ConvertLayout
+from .compiler_functions import (
+    InlineCompilerFunctionsBoundTo,
+    MarkCompilerFunctionsAsExtern,
+    OutlineCompilerFunctionsWithExistingGlobalSymbols,
+)
+from .convert_layout import ConvertLayout, LayoutConfig
 from .dead_code import DeadCodeElimination
 from .defuse_ops import DefuseOps
+from .div_to_mul import DivToMul
 from .dynamic_to_static import DynamicToStatic
 from .eta_expand import EtaExpand
 from .fake_quantization_to_integer import FakeQuantizationToInteger
 from .fast_math import FastMath
 from .first_order_gradient import FirstOrderGradient
+from .flatten_atrous_conv import FlattenAtrousConv
 from .fold_constant import FoldConstant, FoldConstantExpr
+from .fold_explicit_padding import FoldExplicitPadding
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .fuse_attention import FuseAttention
 from .fuse_ops import FuseOps, SeparateOps
@@ -39,8 +52,13 @@ from .merge_composite import MergeComposite
 from .mixed_precision import ToMixedPrecision
 from .normal_form import ToANormalForm, ToANormalFormExpr, ToGraphNormalForm
 from .partition_graph import PartitionGraph
+from .recast import recast
 from .simplify_expr import SimplifyExpr
+from .simplify_fc_transpose import SimplifyFCTranspose
 from .simplify_inference import SimplifyInference
 from .sink_reshapes import SinkReshapes
+from .spans import AnnotateSpans, CapturePostDfsIndexInSpans
+from .split_args import SplitArgs
 from .symbolic_shapes import SymbolicShapes
+from .to_sparse import Conv2dToSparse, DenseToSparse
 from .wide_accumulation import WideAccumulation

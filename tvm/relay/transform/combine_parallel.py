@@ -16,7 +16,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
-from tvm.ir.transform import Pass, PassContext, PassInfo
+from tvm.ir.transform import Pass, PassContext, PassInfo, Sequential
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, Tuple, Var
@@ -357,3 +357,9 @@ def WidenDense(min_num_branches: int = 3) -> Pass:
     transformer take less time as one layer. Weights that are inputs stay apart.
     """
     return _combine("WidenDense", _CONSTANT_DENSE, min_num_branches, opt_level=3)
+
+
+def BatchingOps() -> Pass:
+    """Join convolutions, dense layers and batched products of one input, each kind in turn."""
+    passes = [CombineParallelConv2D(), CombineParallelDense(), CombineParallelBatchMatmul()]
+    return Sequential(passes, name="BatchingOps")

@@ -28,6 +28,7 @@ from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.operators import CAST, EXPAND_DIMS, LAYOUT_TRANSFORM
 from tvm.relay.traverse import operands, with_operands
+from tvm.support import Scoped
 
 _KERNELS = {
     "NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI",
@@ -50,11 +51,50 @@ class _Moved(NamedTuple):
     new: str | None = None
 
 
+class LayoutConfig:
+    """Layers, counted from the first, that layout conversion leaves as they are.
+
+    with relay.transform.LayoutConfig(skip_layers=[0]):
+        mod = relay.transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})(mod)
+    """
+
+    def __init__(self, skip_layers: Sequence[int] | None = None) -> None:
+        self.skip_layers = list(skip_layers or [])
+        self.counter = 0
+
+    def __enter__(self) -> LayoutConfig:
+        _CONFIGS.push(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _CONFIGS.pop()
+
+    @staticmethod
+    def find() -> LayoutConfig | None:
+        """The configuration of the innermost `with` block."""
+        return _CONFIGS.current()
+
+    def check_skip(self) -> bool:
+        """Count one layer; whether it is to be left as it is."""
+        self.counter += 1
+        return self.counter - 1 in self.skip_layers
+
+    def reset(self) -> None:
+        """Count from the first layer again."""
+        self.counter = 0
+
+
+_CONFIGS: Scoped[LayoutConfig] = Scoped("layout_config")
+
+
 class _Converter:
     """Rebuilds one function."""
 
     def __init__(self, desired: Mapping[str, Sequence[str]]) -> None:
         self.desired = desired
+        self.config = LayoutConfig.find()
+        if self.config is not None:
+            self.config.reset()
         self._moved: dict[int, _Moved] = {}
         self._items: dict[int, list[_Moved]] = {}  # of values that are tuples, by old expression
         self._transforms: dict[tuple[int, str, str], RelayExpr] = {}
@@ -66,7 +106,7 @@ class _Converter:
         return func if body is func.body else func.replace(body=body)
 
     def _rewrite(self, node: RelayExpr) -> _Moved:
-        if isinstance(node, Call) and isinstance(node.op, Op):
+        if isinstance(node, Call) and isinstance(node.op, Op) and not self._is_skipped(node):
             found = self._wanted(node) if node.op.name in self.desired else self._followed(node)
             if found is not None:
                 return found
@@ -76,6 +116,10 @@ class _Converter:
             return _Moved(value, item.old, item.new)
         below = () if isinstance(node, (Function, Op)) else operands(node)
         return _Moved(with_operands(node, [self._plain(o) for o in below]) if below else node)
+
+    def _is_skipped(self, call: Call) -> bool:
+        is_layer = call.op.name in self.desired and call.op.name.startswith(("nn.conv", "qnn.conv"))
+        return is_layer and self.config is not None and self.config.check_skip()
 
     # -- operators whose layout the user chose
 

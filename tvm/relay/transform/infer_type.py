@@ -12,46 +12,11 @@ from __future__ import annotations
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
-from tvm.ir.type import FuncType, Type
-from tvm.relay.analysis.infer import TypeInferencer, known_type, set_type
-from tvm.relay.expr import Var
-from tvm.relay.function import Function
-from tvm.relay.traverse import rewrite_post_order
+from tvm.ir.type import Type
+from tvm.relay.analysis.infer import TypeInferencer, known_type
+from tvm.relay.analysis.typed_module import infer_types, with_written_types
 
-
-def infer_types(mod: IRModule) -> IRModule:
-    """Type all relay functions of a module; the module itself if they were."""
-    inferencer = TypeInferencer(mod)
-    functions = {}
-    for gvar, func in mod.functions.items():
-        if isinstance(func, Function):
-            if known_type(func) is None:
-                inferencer.infer(func)
-            func = with_written_types(func)
-            set_type(gvar, func.checked_type)
-        functions[gvar] = func
-    return mod.with_functions(functions)
-
-
-def with_written_types(func: Function) -> Function:
-    """The typed function with return types and variables' types written down."""
-    if func.ret_type is not None and all(p.type_annotation is not None for p in func.params):
-        return func
-    result = rewrite_post_order(func, _write_type)
-    assert isinstance(result, Function)
-    return result
-
-
-def _write_type(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if isinstance(new, Var) and new.type_annotation is None:
-        new = new.replace(type_annotation=known_type(old))
-    if isinstance(new, Function) and new.ret_type is None:
-        ty = known_type(old)
-        assert isinstance(ty, FuncType)
-        new = new.replace(ret_type=ty.ret_type)
-    if new is not old and (known := known_type(old)) is not None:
-        set_type(new, known)
-    return new
+__all__ = ["InferType", "InferTypeLocal", "infer_types", "with_written_types"]
 
 
 def InferType() -> Pass:

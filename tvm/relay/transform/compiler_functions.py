@@ -1,0 +1,92 @@
+"""What becomes of functions for external compilers: global, external, or one with the rest again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
+from tvm.relay.expr import Call
+from tvm.relay.function import Function
+from tvm.relay.transform.infer_type import infer_types
+from tvm.relay.traverse import applied, rewrite_post_order
+
+
+def _is_for(func: RelayExpr, compiler_filter: str) -> bool:
+    if not isinstance(func, Function) or not (name := func.attrs.get("Compiler")):
+        return False
+    return not compiler_filter or str(name) == compiler_filter
+
+
+def OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler_filter: str = "") -> Pass:
+    """Make local functions for a compiler, which have a `global_symbol`, global ones.
+
+    fn (%p, Compiler="c", global_symbol="f") { .. }(%x)    ->    @f(%x)
+    """
+
+    def run(mod: IRModule, _: PassContext) -> IRModule:
+        made: dict[str, tuple[GlobalVar, Function]] = {}
+
+        def outline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+            if not isinstance(new, Call) or not _is_for(new.op, compiler_filter):
+                return new
+            name = new.op.attrs.get("global_symbol")
+            if name is None:
+                return new
+            known = made.get(str(name))
+            if known is None:
+                gvar = mod.get_global_var(name) if name in mod else GlobalVar(str(name))
+                known = made[str(name)] = (gvar, new.op)
+            return new.replace(op=known[0])
+
+        functions = {
+            gvar: rewrite_post_order(func, outline) if isinstance(func, Function) else func
+            for gvar, func in mod.functions.items()
+        }
+        functions.update(dict(made.values()))
+        return infer_types(mod.with_functions(functions))
+
+    return ModulePass(run, PassInfo(0, "OutlineCompilerFunctionsWithExistingGlobalSymbols"))
+
+
+def MarkCompilerFunctionsAsExtern(compiler_filter: str = "") -> Pass:
+    """Leave of global functions for a compiler their types alone, marked as `Extern`."""
+
+    def run(mod: IRModule, _: PassContext) -> IRModule:
+        mod = infer_types(mod)
+        functions = {
+            gvar: _as_extern(func) if _is_for(func, compiler_filter) else func
+            for gvar, func in mod.functions.items()
+        }
+        return infer_types(mod.with_functions(functions))
+
+    return ModulePass(run, PassInfo(0, "MarkCompilerFunctionsAsExtern"))
+
+
+def _as_extern(func: Function) -> Function:
+    attrs = {key: value for key, value in func.attrs.items() if key != "Compiler"}
+    return func.replace(attrs={**attrs, "Extern": 1})
+
+
+def InlineCompilerFunctionsBoundTo(global_vars: Sequence[GlobalVar]) -> Pass:
+    """Put the bodies of these global functions for compilers back where they are called."""
+    names = [gvar.name_hint for gvar in global_vars]
+
+    def run(mod: IRModule, _: PassContext) -> IRModule:
+        bodies = {name: mod[name] for name in names}
+
+        def inline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+            if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
+                return new
+            func = bodies.get(new.op.name_hint)
+            return new if func is None else applied(func, new.args)
+
+        functions = {
+            gvar: rewrite_post_order(func, inline) if isinstance(func, Function) else func
+            for gvar, func in mod.functions.items()
+            if gvar.name_hint not in bodies
+        }
+        return infer_types(mod.with_functions(functions))
+
+    return ModulePass(run, PassInfo(0, "InlineCompilerFunctionsBoundTo"))

@@ -1,0 +1,54 @@
+"""Give nodes places: those in the program's own text, or their number in the order of evaluation."""
+
+from __future__ import annotations
+
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.span import SourceName, Span
+from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
+from tvm.relay.analysis.dominators import index_dominators
+from tvm.relay.function import Function
+from tvm.relay.parser import parse
+from tvm.relay.transform.infer_type import infer_types
+from tvm.relay.traverse import rewrite_post_order
+
+
+def AnnotateSpans() -> Pass:
+    """The pass that prints a module and takes the places in that text as spans."""
+
+    def run(mod: IRModule, _: PassContext) -> IRModule:
+        found = parse(infer_types(mod).astext(), "GeneratedSource")
+        return IRModule(found.functions, found.type_definitions, mod.attrs, mod.global_infos)
+
+    return ModulePass(run, PassInfo(0, "AnnotateSpans"))
+
+
+def capture_indices(func: Function) -> Function:
+    """Each node's span named `index:<its number>:<that of its post-dominator>`."""
+    spans = {
+        key: Span(SourceName(f"index:{index}:{dominator}"), 0, 0, 0, 0)
+        for key, (index, dominator) in index_dominators(func).items()
+    }
+
+    def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if isinstance(new, (Op, GlobalVar)) or id(old) not in spans:
+            return new
+        return new.replace(span=spans[id(old)])
+
+    result = rewrite_post_order(func, rewrite)
+    assert isinstance(result, Function)
+    return result
+
+
+def CapturePostDfsIndexInSpans() -> Pass:
+    """The pass that numbers the nodes of each function in their spans."""
+
+    def run(mod: IRModule, _: PassContext) -> IRModule:
+        functions = {
+            gvar: capture_indices(func) if isinstance(func, Function) else func
+            for gvar, func in mod.functions.items()
+        }
+        return infer_types(mod.with_functions(functions))
+
+    return ModulePass(run, PassInfo(0, "CapturePostDfsIndexInSpans"))
