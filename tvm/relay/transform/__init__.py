@@ -51,6 +51,7 @@ from .merge_compiler_regions import MergeCompilerRegions
 from .merge_composite import MergeComposite
 from .mixed_precision import ToMixedPrecision
 from .normal_form import ToANormalForm, ToANormalFormExpr, ToGraphNormalForm
+from .partial_evaluate import PartialEvaluate
 from .partition_graph import PartitionGraph
 from .recast import recast
 from .simplify_expr import SimplifyExpr
