@@ -10,7 +10,8 @@ from tvm.relay.op.creation import NDARRAY_SIZE, SHAPE_OF
 from tvm.relay.op.joining import CONCATENATE
 from tvm.relay.op.marks import DEVICE_COPY, ON_DEVICE, STOP_FUSION
 from tvm.relay.op.nn.activation import BIAS_ADD, LEAKY_RELU, PAD, RELU
-from tvm.relay.op.nn.conv import CONV1D, CONV2D, CONV3D
+from tvm.relay.op.nn.conv import CONV2D
+from tvm.relay.op.nn.conv_ranks import CONV1D, CONV3D
 from tvm.relay.op.nn.dense import BATCH_MATMUL, DENSE
 from tvm.relay.op.nn.pooling import (
     AVG_POOL1D,
