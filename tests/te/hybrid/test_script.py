@@ -120,10 +120,50 @@ def test_loops_of_a_script_are_scheduled() -> None:
     assert "i.outer in parallel(3)" in text and "j.inner in vectorized(4)" in text
     x, y = np.arange(10, dtype="float32"), np.arange(8, dtype="float32") + 1
     np.testing.assert_array_equal(run(s, [a, b, c], x, y)[0], np.outer(x, y))
+
+
+def test_loops_of_a_script_change_places_and_fuse() -> None:
+    a, b = te.placeholder((10,), name="a"), te.placeholder((8,), name="b")
+    c = outer_product(a, b)
+    x, y = np.arange(10, dtype="float32"), np.arange(8, dtype="float32") + 1
     s = te.create_schedule(c.op)
     s[c].reorder(*reversed(c.op.axis))
-    with pytest.raises(tvm.error.ScheduleError, match="requires loops that stay in their places"):
-        lowered(s, [a, b, c])
+    assert lowered(s, [a, b, c]).index("for j in") < lowered(s, [a, b, c]).index("for i in")
+    np.testing.assert_array_equal(run(s, [a, b, c], x, y)[0], np.outer(x, y))
+    outer, inner = s[c].split(s[c].fuse(*reversed(c.op.axis)), factor=16)
+    s[c].vectorize(inner)
+    assert "for j.i.fused.outer in serial(5)" in lowered(s, [a, b, c])
+    np.testing.assert_array_equal(run(s, [a, b, c], x, y)[0], np.outer(x, y))
+
+
+def test_loops_of_a_script_keep_the_order_that_their_values_need() -> None:
+    @script
+    def diagonals(a):
+        b = output_tensor((8, 8), "float32")
+        for i in range(8):
+            for j in range(8):
+                b[i, j] = a[i, j]
+                if i > 0 and j < 7:
+                    b[i, j] = b[i, j] + b[i - 1, j + 1]
+        return b
+
+    @script
+    def apart(a):
+        b = output_tensor((8, 8), "float32")
+        for i in range(8):
+            b[i, 0] = 0.0
+            for j in range(8):
+                b[i, j] = a[i, j]
+        return b
+
+    a = te.placeholder((8, 8), name="a")
+    for b in (diagonals(a), apart(a)):
+        s = te.create_schedule(b.op)
+        s[b].reorder(*reversed(b.op.axis))
+        with pytest.raises(
+            tvm.error.ScheduleError, match="requires loops that stay in their places"
+        ):
+            lowered(s, [a, b])
 
 
 def test_threads() -> None:

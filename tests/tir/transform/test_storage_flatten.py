@@ -2,7 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import tir
+import pytest
+
+import tvm
+from tvm import te, tir
+from tvm.error import LoweringError
 from tvm.tir.expr import Range
 from tvm.tir.stmt import AttrStmt, BufferRealize, SeqStmt, Stmt
 from tvm.tir.transform import FlattenBuffer, StorageFlatten
@@ -123,3 +127,34 @@ def test_flatten_prefetches_once_a_cache_line() -> None:
         return found[0]
 
     assert (calls_for(64), calls_for(128)) == (4, 2)
+
+
+def divided(separator: bool) -> tir.PrimFunc:
+    """A stage between two others, its layout of tiles with a separator inside."""
+    a = te.placeholder((4, 8), name="a")
+    b = te.compute((4, 8), lambda i, j: a[i, j] + 1.0, name="b")
+    c = te.compute((4, 8), lambda i, j: b[i, j] * 2.0, name="c")
+    s = te.create_schedule(c.op)
+    between = (te.AXIS_SEPARATOR,) if separator else ()
+    for tensor in (a, b):
+        s[tensor].transform_layout(lambda i, j: [i, j // 4, *between, j % 4])
+    return tvm.lower(s, [a, c])["main"]
+
+
+def test_flatten_keeps_a_dimension_for_each_part_between_axis_separators() -> None:
+    func = divided(separator=True)
+    shapes: list[Any] = []
+    tir.stmt_functor.post_order_visit(
+        func.body,
+        lambda s: (
+            shapes.append([int(e) for e in s.extents]) if isinstance(s, tir.Allocate) else None
+        ),
+    )
+    assert shapes == [[8, 4]]
+    assert_same_results(divided(separator=False), func, (4, 2, 4), (4, 8), stage=Stage.FLAT)
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_memory_in_two_dimensions_is_refused_by_processors_without_it(target: str) -> None:
+    with pytest.raises(LoweringError, match="one dimension before code generation, got 2 indices"):
+        tvm.build(divided(separator=True), target=target)

@@ -337,7 +337,10 @@ def _flat_index(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
     if len(indices) != 1:
         raise LoweringError(
             f"buffer {buffer.name} must be flattened to one dimension before code generation, "
-            f"got {len(indices)} indices"
+            f"got {len(indices)} indices",
+            hint="the memory of a CPU has one dimension: leave out the axis separators"
+            if buffer.axis_separators
+            else "",
         )
     return indices[0]
 

@@ -4,13 +4,14 @@
     B = allocate([4, 8])               B = allocate([32])
     B[i, j] = A[i, j]                  B_1[i * 8 + j] = A_1[i * 8 + j]
 
-Truth values are kept as bytes in memory, so loads and stores of them gain a cast.
+A buffer that axis separators divide keeps one dimension for each of its parts. Truth values are kept as bytes in memory, so loads and stores of them gain a cast.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
@@ -27,18 +28,24 @@ INT8 = as_dtype("int8")
 
 @dataclass(frozen=True)
 class FlatView:
-    """Where the elements of a buffer lie in one of a single dimension."""
+    """Where the elements of a buffer lie in one with a dimension for each group of axes."""
 
     buffer: Buffer
     shape: tuple[PrimExpr, ...]
     strides: tuple[PrimExpr, ...]
     mins: tuple[PrimExpr, ...] | None = None  # the indices of the first element kept
     offset: PrimExpr | None = None
+    separators: tuple[int, ...] = ()  # between the groups
 
-    def index(self, indices: Sequence[PrimExpr]) -> PrimExpr:
+    def indices(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
         """The position of the element at ``indices``."""
+        borders = pairwise((0, *self.separators, len(indices)))
+        return tuple([self._position(indices, first, last) for first, last in borders])
+
+    def _position(self, indices: Sequence[PrimExpr], first: int, last: int) -> PrimExpr:
         position = self.offset
-        for axis, index in enumerate(indices):
+        for axis in range(first, last):
+            index = indices[axis]
             if is_const(self.shape[axis], 1):
                 continue  # an axis of one element: the index is its start
             if self.mins is not None and not is_const(self.mins[axis], 0):
@@ -55,9 +62,7 @@ class FlatView:
 def flat_view(buffer: Buffer) -> FlatView:
     """The view of a whole buffer."""
     if buffer.axis_separators:
-        raise LoweringError(
-            f"buffer {buffer.name} is divided by axis separators, which this target cannot address"
-        )
+        return divided_view(buffer, buffer.shape)
     strides = tuple(buffer.strides) or compact_strides(buffer.shape)
     offset = None if is_const(buffer.elem_offset, 0) else buffer.elem_offset
     if buffer.strides:
@@ -65,6 +70,27 @@ def flat_view(buffer: Buffer) -> FlatView:
         # a unit axis with a stride still only has its first element
         return FlatView(_flat(buffer, extent), buffer.shape, strides, None, offset)
     return FlatView(_flat(buffer, product(buffer.shape)), buffer.shape, strides, None, offset)
+
+
+def divided_view(
+    buffer: Buffer, shape: tuple[PrimExpr, ...], mins: tuple[PrimExpr, ...] | None = None
+) -> FlatView:
+    """The view of a buffer with axis separators, or of the part of it that is allocated."""
+    if buffer.strides or not is_const(buffer.elem_offset, 0):
+        raise LoweringError(
+            f"buffer {buffer.name} needs to be compact, as axis separators divide it, "
+            "got strides or an offset"
+        )
+    separators = tuple([int(separator) for separator in buffer.axis_separators])
+    parts = [shape[first:last] for first, last in pairwise((0, *separators, len(shape)))]
+    strides = tuple([stride for part in parts for stride in compact_strides(part)])
+    flat = buffer
+    if buffer.dtype.is_bool or len(parts) < len(shape) or shape is not buffer.shape:
+        dtype = INT8.with_lanes(buffer.dtype.lanes) if buffer.dtype.is_bool else buffer.dtype
+        borders = tuple([const(k, "int32") for k in range(1, len(parts))])
+        extents = tuple([product(part) for part in parts])
+        flat = buffer.replace(dtype=dtype, shape=extents, axis_separators=borders)
+    return FlatView(flat, shape, strides, mins, None, separators)
 
 
 def _flat(buffer: Buffer, extent: PrimExpr) -> Buffer:
@@ -123,7 +149,7 @@ class BufferFlattener(Rewriter):
             return BufferStore(buffer, value, indices, predicate)
         if buffer.dtype.is_bool:
             value = Cast(INT8.with_lanes(value.dtype.lanes), value)
-        return BufferStore(view.buffer, value, [view.index(indices)], predicate)
+        return BufferStore(view.buffer, value, view.indices(indices), predicate)
 
     def visit_call(self, call: Call) -> PrimExpr:
         if call.op is ADDRESS_OF and isinstance(load := call.args[0], BufferLoad):
@@ -155,7 +181,7 @@ class BufferFlattener(Rewriter):
                 if predicate is load.predicate
                 else BufferLoad(buffer, tuple(indices), predicate)
             )
-        return BufferLoad(view.buffer, (view.index(indices),), predicate)
+        return BufferLoad(view.buffer, view.indices(indices), predicate)
 
     @staticmethod
     def _same(old: Sequence[PrimExpr], new: Sequence[PrimExpr]) -> bool:

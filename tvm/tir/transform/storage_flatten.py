@@ -22,6 +22,7 @@ from tvm.tir.transform.flatten_buffer import (
     BufferFlattener,
     FlatView,
     compact_strides,
+    divided_view,
     flatten_body,
     product,
 )
@@ -74,20 +75,31 @@ class StorageFlattener(BufferFlattener):
         buffer = realize.buffer
         shape = tuple([self.visit(bound.extent) for bound in realize.bounds])
         mins = tuple([self.visit(bound.min) for bound in realize.bounds])
-        strides = self._strides(buffer, shape)
-        aligned = buffer in self.aligns and bool(shape)
-        extent = strides[0] * shape[0] if aligned else product(shape)
-        dtype = INT8.with_lanes(buffer.dtype.lanes) if buffer.dtype.is_bool else buffer.dtype
-        flat = buffer.replace(
-            dtype=dtype, shape=(extent,), strides=(), elem_offset=const(0, extent.dtype)
-        )
-        shifted = None if all([is_const(start, 0) for start in mins]) else mins
-        self.views[buffer] = FlatView(flat, shape, strides, shifted)
+        view = self._view_of(buffer, shape, mins)
+        flat = view.buffer
+        self.views[buffer] = view
         condition = self.visit(realize.condition)
         body: Stmt = DeclBuffer(flat, self.visit(realize.body))
         if self.config.create_bound_attribute:
             body = AttrStmt(buffer.data, "buffer_bound", tvm_tuple(*shape), body)
-        return Allocate(buffer.data, dtype, (extent,), condition, body)
+        return Allocate(buffer.data, flat.dtype, flat.shape, condition, body)
+
+    def _view_of(
+        self, buffer: Buffer, shape: tuple[PrimExpr, ...], mins: tuple[PrimExpr, ...]
+    ) -> FlatView:
+        """The memory of what is realized."""
+        shifted = None if all([is_const(start, 0) for start in mins]) else mins
+        aligned = buffer in self.aligns and bool(shape)
+        if buffer.axis_separators and not aligned:
+            return divided_view(buffer, shape, shifted)
+        strides = self._strides(buffer, shape)
+        extent = strides[0] * shape[0] if aligned else product(shape)
+        dtype = INT8.with_lanes(buffer.dtype.lanes) if buffer.dtype.is_bool else buffer.dtype
+        flat = buffer.replace(
+            dtype=dtype, shape=(extent,), strides=(), elem_offset=const(0, extent.dtype),
+            axis_separators=(),
+        )  # fmt: skip
+        return FlatView(flat, shape, strides, shifted)
 
     def _strides(self, buffer: Buffer, shape: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
         aligns = self.aligns.get(buffer)
