@@ -245,16 +245,6 @@ def test_parameters_of_one_name_are_different_inputs() -> None:
     np.testing.assert_array_equal(run(five, two).numpy(), five - two)
 
 
-def test_constants_inside_kernels_are_refused() -> None:
-    x = relay.var("x", shape=(2, 3))
-    func = relay.Function([x], x + relay.const(np.ones((2, 3), "float32")))
-    with (
-        tvm.transform.PassContext(config={"relay.FuseOps.link_params": True}),
-        pytest.raises(tvm.TVMError, match=r"cannot contain a constant of shape \(2, 3\)"),
-    ):
-        relay.build(tvm.IRModule.from_expr(func), "llvm")
-
-
 def test_executors_have_their_classic_names_in_build_module() -> None:
     assert relay.build_module.create_executor is relay.create_executor
     x = relay.var("x", shape=(2,))

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tvm.error import OpNotImplemented, suggest
+from tvm._ffi.registry import get_global_func
+from tvm.error import OpNotImplemented, TVMError, suggest
 
 from .expr import RelayExpr
 from .node import ignored
@@ -147,8 +148,22 @@ class Op(RelayExpr):
             self.extra.pop(attr_name, None)
 
     def add_type_rel(self, rel_name: str, type_rel_func: Callable[..., Any] | None = None) -> None:
-        """Set the type relation."""
-        self.set_facets(infer_type=type_rel_func)
+        """Set the type relation: one that is registered by name, or a function of the user.
+
+        Parameters
+        ----------
+        rel_name : str
+            Such as ``"Identity"``: the global function ``tvm.relay.type_relation.Identity``.
+        type_rel_func : callable, optional
+            ``type_rel_func(arg_types, attrs)`` gives the type of the result.
+        """
+        relation = type_rel_func or get_global_func(f"tvm.relay.type_relation.{rel_name}", True)
+        if relation is None:
+            raise TVMError(
+                f"no type relation is called {rel_name!r}",
+                hint="pass it: op.add_type_rel(name, lambda arg_types, attrs: ...)",
+            )
+        self.set_facets(infer_type=lambda attrs, arg_types: relation(arg_types, attrs))
 
     def add_argument(self, name: str, type: str, description: str) -> None:
         """Describe one argument."""

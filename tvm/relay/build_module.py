@@ -24,7 +24,7 @@ from tvm.relay.backend.interpreter import as_array, nested
 from tvm.relay.backend.lowering import lower_model
 from tvm.relay.backend.program import Params, as_module, bind_params_by_name, host_target
 from tvm.relay.backend.runtime import Runtime
-from tvm.relay.backend.te_compiler import flat_types
+from tvm.relay.backend.kernels import flat_types
 from tvm.relay.backend.vm import VMExecutor
 from tvm.relay.function import Function
 from tvm.relay.pipeline import optimization
@@ -87,7 +87,9 @@ def build(
     found = host_target(target, target_host)
     mod = as_module(ir_mod, params)
     with compiling(), progress() as step:
-        model = lower_model(mod, found, mod_name, step)
+        # the AOT executor's function holds the constants itself
+        link = executor.name == "graph" and executor.flag("link-params")
+        model = lower_model(mod, found, mod_name, step, link)
         if executor.name == "aot":
             return build_aot(model, executor, runtime, step)
         return build_graph(model, executor, runtime, step)

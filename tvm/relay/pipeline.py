@@ -113,11 +113,12 @@ def optimization() -> Sequential:
     return Sequential(graph_passes(), name="relay.optimize")
 
 
-def fusion_passes() -> list[Pass]:
-    """Passes from operators to kernels."""
-    return [FuseAttention(), FuseOps(), SeparateOps(), InferType()]
+def fusion_passes(link_params: bool = False) -> list[Pass]:
+    """Passes from operators to kernels; with `link_params`, constants are parts of them."""
+    fuse = FuseOps(link_params=link_params)
+    return [FuseAttention(), fuse, SeparateOps(link_params), InferType()]
 
 
-def fusion() -> Sequential:
+def fusion(link_params: bool = False) -> Sequential:
     """All passes from operators to kernels."""
-    return Sequential(fusion_passes(), name="relay.fuse")
+    return Sequential(fusion_passes(link_params), name="relay.fuse")

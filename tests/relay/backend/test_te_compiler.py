@@ -9,7 +9,8 @@ import tvm
 from tvm import relay
 from tvm.error import OpNotImplemented
 from tvm.ir.op import register_op
-from tvm.relay.backend.te_compiler import TECompiler, kernel_name, lower_to_primfunc
+from tvm.relay.backend.kernels import KernelCompiler, kernel_name
+from tvm.relay.backend.te_compiler import lower_to_primfunc
 from tvm.relay.transform import FuseOps, InferType
 from tvm.target import Target
 
@@ -42,14 +43,14 @@ def test_long_names_are_cut() -> None:
 def test_equal_functions_share_a_kernel() -> None:
     data = x()
     kernels = fused(relay.exp(relay.exp(relay.exp(data))), level=0)
-    compiler = TECompiler(Target("llvm"))
+    compiler = KernelCompiler(Target("llvm"))
     lowered = [compiler.lower(k) for k in kernels]
     assert lowered[0] is lowered[1] is lowered[2]
     assert len(compiler.kernels) == 1
 
 
 def test_equal_names_of_different_kernels_get_numbers() -> None:
-    compiler = TECompiler(Target("llvm"), prefix="tvmgen_default_")
+    compiler = KernelCompiler(Target("llvm"), prefix="tvmgen_default_")
     names = [compiler.lower(fused(relay.exp(x(n)))[0]).name for n in (2, 3)]
     assert names == ["tvmgen_default_fused_exp", "tvmgen_default_fused_exp_1"]
 

@@ -11,7 +11,7 @@ import tvm.runtime.ndarray as nd
 from tvm.driver import build_lowered
 from tvm.ir.module import IRModule
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.backend.te_compiler import flat_types, lower_kernel
+from tvm.relay.backend.kernels import flat_types, lower_kernel
 from tvm.relay.expr import Call, Tuple, Var
 from tvm.relay.function import Function
 from tvm.runtime.ndarray import NDArray

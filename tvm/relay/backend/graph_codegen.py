@@ -10,7 +10,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import TensorType
 from tvm.relay.backend.graph import NOP, Graph, GraphNode, TensorInfo, TensorRef
-from tvm.relay.backend.te_compiler import LoweredKernel, flat_types
+from tvm.relay.backend.kernels import LoweredKernel, flat_types
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.traverse import operands

@@ -9,7 +9,7 @@ from tvm.ir.module import IRModule
 from tvm.relay.backend.external import compile_external, external_functions
 from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
 from tvm.relay.backend.name_transforms import mangle_module_name
-from tvm.relay.backend.te_compiler import TECompiler, check_operators
+from tvm.relay.backend.kernels import KernelCompiler, check_operators
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.pipeline import fusion, optimization
@@ -35,14 +35,16 @@ class LoweredModel:
             lib.import_module(compile_external(func))
 
 
-def lower_model(mod: IRModule, target: Target, mod_name: str, step: Progress) -> LoweredModel:
+def lower_model(
+    mod: IRModule, target: Target, mod_name: str, step: Progress, link_params: bool = False
+) -> LoweredModel:
     """Optimise the graph, fuse it, and lower each distinct kernel."""
     with target:
         step("optimizing the graph")
-        mod = fusion()(optimization()(mod))
+        mod = fusion(link_params)(optimization()(mod))
     main = mod["main"]
     check_operators([n.op for n in kernel_order(main.body) if _calls_kernel(n)])
-    compiler = TECompiler(target, prefix=f"{mangle_module_name(mod_name)}_")
+    compiler = KernelCompiler(target, prefix=f"{mangle_module_name(mod_name)}_")
     external = external_functions(mod)
     codegen = GraphCodegen(step.counting("lowering kernels", compiler.lower), external)
     graph = codegen.run(main)

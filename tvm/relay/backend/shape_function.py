@@ -14,7 +14,7 @@ from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.type import TensorType
 from tvm.ir.visitor import Rewriter
 from tvm.relay.analysis.symbolic import SymbolicKernel, reads_values, shape_operands, variables_of
-from tvm.relay.backend.te_compiler import flat_types
+from tvm.relay.backend.kernels import flat_types
 from tvm.relay.expr import Call, Constant
 from tvm.relay.transform.manifest_alloc import bytes_of_element
 from tvm.target import Target

@@ -1,262 +1,220 @@
-"""From a fused function to a loop-level function.
+"""Lowering calls and fused functions by hand, under the classic names.
 
-The body's operators become te stages through their `compute` facets; the schedule is that of the
-anchor, the most complex operator of the function, which inlines the simple ones around it.
-Functions with equal bodies are lowered once.
+compiler = relay.backend.te_compiler.get()
+cached = compiler.lower(fused_function, "llvm").cached_func
+kernel = compiler.jit(fused_function, "llvm")
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from typing import Any
 
-import tvm.topi.generic as topi_generic
 from tvm import te, tir
-from tvm.driver import lower
-from tvm.error import OpNotImplemented, TVMError
-from tvm.ir.expr import RelayExpr
+from tvm.driver import build_lowered
+from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.type import TensorType, TupleType, Type
-from tvm.relay.backend.name_transforms import sanitize
-from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.backend.kernels import (
+    KernelCompiler,
+    LoweredKernel,
+    flat_types,
+    kernel_name,
+    lower_kernel,
+    schedule_for,
+)
+from tvm.relay.backend.name_transforms import mangle_module_name
+from tvm.relay.expr import Call
 from tvm.relay.function import Function
-from tvm.relay.op.registry import OpPattern
-from tvm.relay.traverse import post_order
-from tvm.support import UniqueNames
-from tvm.support.dtype import dtype as as_dtype
+from tvm.relay.op.strategy import (
+    OpImplementation,
+    get_valid_implementations,
+    select_implementation,
+)
+from tvm.runtime.module import Module
+from tvm.runtime.packed_func import PackedFunc
 from tvm.target import Target
-from tvm.tir import PrimFunc
-from tvm.tir.transform import BF16ComputeLegalize
 
-BFLOAT16 = as_dtype("bfloat16")
-MAX_NAME = 80
+__all__ = [
+    "CCacheKey", "CCacheValue", "LoweredOutput", "TECompiler", "flat_types", "get", "get_shape",
+    "get_valid_implementations", "kernel_name", "lower_call", "lower_kernel", "lower_to_primfunc",
+    "schedule_for", "select_implementation",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
-class LoweredKernel:
-    """One kernel: its name, its loops, and how the schedule was chosen."""
+class LoweredOutput:
+    """The tensors of an operator call, and the implementation that gave them."""
 
-    name: str
-    func: PrimFunc
-    source: Function
-    schedule: te.Schedule | None = None
-    digest: int = 0  # the structural hash of the source
+    outputs: list[te.Tensor]
+    implement: OpImplementation
 
 
-def operators_of(func: Function) -> list[Op]:
-    """The operators that the body calls, operands first."""
-    return [n.op for n in post_order(func.body) if isinstance(n, Call) and isinstance(n.op, Op)]
+class CCacheKey:
+    """A fused function and the target it is compiled for; equal for equal functions."""
+
+    def __init__(self, source_func: Function, target: Any) -> None:
+        self.source_func = source_func
+        self.target = Target(target)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, CCacheKey)
+            and str(self.target) == str(other.target)
+            and structural_equal(self.source_func, other.source_func)
+        )
+
+    def __hash__(self) -> int:
+        return hash((str(self.target), structural_hash(self.source_func)))
 
 
-def kernel_name(func: Function) -> str:
-    """`fused_nn_conv2d_add_nn_relu`, shortened if it gets long."""
-    name = "_".join(["fused", *[sanitize(op.name) for op in operators_of(func)]])
-    if len(name) > MAX_NAME:
-        name = f"{name[:MAX_NAME]}_{structural_hash(func):016x}_"
-    return name
+@dataclass(frozen=True)
+class CachedFunc:
+    """What came out of lowering one function."""
 
+    target: Target
+    prim_fn_var: GlobalVar
+    inputs: list[te.Tensor]
+    outputs: list[te.Tensor]
+    schedule: te.Schedule | None
+    funcs: IRModule
 
-def flat_types(ty: Type) -> list[TensorType]:
-    """The tensors of a type, those of nested tuples in order."""
-    if isinstance(ty, TupleType):
-        return [tensor for f in ty.fields for tensor in flat_types(f)]
-    if not isinstance(ty, TensorType):
-        raise TVMError(f"a kernel works on tensors, got a value of type {ty}")
-    return [ty]
+    @property
+    def prim_func(self) -> tir.PrimFunc:
+        """The loops."""
+        return self.funcs[self.prim_fn_var]
 
 
 @dataclass
-class ComputeGraph:
-    """The te stages of a fused function."""
+class CCacheValue:
+    """A lowered function, how often it was asked for, and its code once it was compiled."""
 
-    inputs: list[te.Tensor] = field(default_factory=list)
-    outputs: list[te.Tensor] = field(default_factory=list)
-    scalars: list[te.Tensor] = field(default_factory=list)
-    anchor: Call | None = None
-    anchor_outputs: list[te.Tensor] = field(default_factory=list)
+    cached_func: CachedFunc
+    use_count: int = 0
+    module: Module | None = None
 
 
-class _ComputeBuilder:
-    """Applies the compute facets bottom up."""
-
-    def __init__(self, func: Function) -> None:
-        self.func = func
-        self.graph = ComputeGraph()
-        self.values: dict[int, list[te.Tensor]] = {}
-
-    def build(self) -> ComputeGraph:
-        graph = self.graph
-        for param in self.func.params:
-            tensors = [
-                te.placeholder(ty.shape, ty.dtype, name=f"p{len(graph.inputs) + i}")
-                for i, ty in enumerate(flat_types(param.checked_type))
-            ]
-            graph.inputs.extend(tensors)
-            self.values[id(param)] = tensors
-        for node in post_order(self.func.body):
-            if not isinstance(node, (Op, Var)):
-                self.values[id(node)] = self._tensors(node)
-        graph.outputs = self._distinct(self.values[id(self.func.body)])
-        return graph
-
-    def _tensors(self, node: RelayExpr) -> list[te.Tensor]:
-        if isinstance(node, Call):
-            return self._call(node)
-        if isinstance(node, Tuple):
-            return [t for f in node.fields for t in self.values[id(f)]]
-        if isinstance(node, TupleGetItem):
-            fields = node.tuple_value.checked_type.fields
-            start = sum(len(flat_types(f)) for f in fields[: node.index])
-            count = len(flat_types(fields[node.index]))
-            return self.values[id(node.tuple_value)][start : start + count]
-        if isinstance(node, Constant):
-            return [self._scalar(node)]
-        raise TVMError(f"a kernel cannot contain {type(node).__name__}", at=node)
-
-    def _call(self, call: Call) -> list[te.Tensor]:
-        op = call.op
-        if not isinstance(op, Op) or op.compute is None:
-            raise OpNotImplemented(f"operator {op} has no compute definition")
-        inputs = [t for a in call.args for t in self.values[id(a)]]
-        results = list(op.compute(call.attrs, inputs, call.checked_type))
-        if self._is_anchor(op):
-            self.graph.anchor, self.graph.anchor_outputs = call, results
-        return results
-
-    def _is_anchor(self, op: Op) -> bool:
-        anchor = self.graph.anchor
-        return anchor is None or _pattern(op) >= _pattern(anchor.op)
-
-    def _scalar(self, constant: Constant) -> te.Tensor:
-        if constant.data.shape:
-            shape = tuple(constant.data.shape)
-            raise TVMError(
-                f"a kernel cannot contain a constant of shape {shape}, only scalars",
-                at=constant,
-                hint="pass it as an argument; build without relay.FuseOps.link_params",
-            )
-        value = constant.data.numpy().item()
-        dtype = str(constant.data.dtype)
-        tensor = te.compute(
-            (), lambda: tir.const(value, dtype), name="compile_engine_const", tag="broadcast"
-        )
-        self.graph.scalars.append(tensor)
-        return tensor
-
-    def _distinct(self, outputs: list[te.Tensor]) -> list[te.Tensor]:
-        """The results, copied where one is an input or occurs twice."""
-        seen = {t.op for t in self.graph.inputs}
-        found: list[te.Tensor] = []
-        for tensor in outputs:
-            if tensor.op in seen and (
-                isinstance(tensor.op, te.tensor.PlaceholderOp)
-                or any(tensor.same_as(f) for f in found)
-            ):
-                tensor = _copy(tensor)
-            seen.add(tensor.op)
-            found.append(tensor)
-        return found
+def get_shape(shape: Sequence[Any]) -> list[Any]:
+    """A shape as te takes it: constant extents as int32 if they fit, a variable for an unknown one."""
+    return [_extent(extent) for extent in shape]
 
 
-def _copy(tensor: te.Tensor) -> te.Tensor:
-    return te.compute(tensor.shape, lambda *i: tensor(*i), name="T_copy", tag="elemwise")
+def _extent(extent: Any) -> Any:
+    if isinstance(extent, tir.Any):
+        return te.size_var("any_dim", "int32")
+    value = getattr(extent, "value", extent)
+    fits = isinstance(value, int) and abs(value) < 2**31
+    return tir.IntImm("int32", value) if fits else extent
 
 
-def _pattern(op: RelayExpr) -> OpPattern:
-    assert isinstance(op, Op)
-    return OpPattern.OPAQUE if op.fuse is None else OpPattern(op.fuse)
+def lower_call(
+    call: Call, inputs: Sequence[te.Tensor], target: Any, otype: Type | None = None
+) -> LoweredOutput:
+    """The tensors of an operator call.
+
+    Parameters
+    ----------
+    inputs : the tensors of its arguments.
+    otype : the type of its result; by default the call's own.
+    """
+    if not isinstance(call.op, Op):
+        raise TypeError(f"lower_call needs a call of an operator, got {type(call.op).__name__}")
+    result = otype if otype is not None else infer_type_of(call)
+    if not isinstance(result, (TensorType, TupleType)):
+        raise TypeError(f"lower_call needs a result of tensors, got {result}")
+    implementation, outputs = select_implementation(
+        call.op, call.attrs, inputs, result, Target(target)
+    )
+    return LoweredOutput(outputs, implementation)
 
 
-def schedule_for(graph: ComputeGraph, target: Target) -> te.Schedule:
-    """The anchor's schedule for the target; the plain one if it has none."""
-    op = graph.anchor.op if graph.anchor is not None else None
-    schedules = (op.schedules or {}) if isinstance(op, Op) else {}
-    make = next((schedules[k] for k in (*target.keys, "generic") if k in schedules), None)
-    if make is None or graph.anchor is None:
-        sch = topi_generic.schedule_injective(graph.outputs)
-    else:
-        sch = make(graph.anchor.attrs, graph.outputs, target)
-    # what is no compute reads its inputs in memory
-    in_memory = {
-        id(tensor.op)
-        for stage in sch.stages
-        if not isinstance(stage.op, te.tensor.ComputeOp)
-        for tensor in stage.op.input_tensors
-    }
-    for scalar in graph.scalars:
-        if scalar.op in sch.stage_map and id(scalar.op) not in in_memory:
-            sch[scalar].compute_inline()
-    return sch
-
-
-def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:
+def lower_to_primfunc(relay_func: Function, target: Any) -> tir.PrimFunc:
     """The loops of one fused function."""
-    with target:
-        graph = _ComputeBuilder(func).build()
-        sch = schedule_for(graph, target)
-        args = [*graph.inputs, *graph.outputs]
-        mod = lower(sch, args, name=name, binds=_compact_buffers(args))
-        if any([t.dtype is BFLOAT16 for t in args]):
-            # a kernel computes in float32, and rounds what it stores
-            mod = BF16ComputeLegalize()(mod)
-    prim_func = mod[name].with_attr("target", target)
-    return LoweredKernel(name, prim_func, func, sch)
-
-
-def _compact_buffers(args: Sequence[te.Tensor]) -> dict[te.Tensor, tir.Buffer]:
-    """Buffers for the tensors whose shape only the run knows; they never broadcast by strides."""
-    return {
-        t: tir.decl_buffer(t.shape, t.dtype, t.op.name)
-        for t in args
-        if not all(isinstance(dim, tir.IntImm) for dim in t.shape)
-    }
+    return lower_kernel(relay_func, kernel_name(relay_func), Target(target)).func
 
 
 class TECompiler:
-    """Lowers fused functions; equal ones once."""
+    """Lowers and compiles fused functions; equal ones once for a target."""
 
-    def __init__(self, target: Target, prefix: str = "") -> None:
-        self.target = target
-        self.kernels: list[LoweredKernel] = []
-        self._names = UniqueNames()
-        self._prefix = prefix
-        self._known: dict[int, list[LoweredKernel]] = {}
+    def __init__(self) -> None:
+        self._cache: dict[CCacheKey, CCacheValue] = {}
+        self._compilers: dict[tuple[str, str], KernelCompiler] = {}
 
-    def lower(self, func: Function) -> LoweredKernel:
-        """The kernel of a function, made now if no equal one was."""
-        digest = structural_hash(func)
-        candidates = self._known.setdefault(digest, [])
-        for kernel in candidates:
-            if structural_equal(kernel.source, func):
-                return kernel
-        name = self._names.fresh(f"{self._prefix}{kernel_name(func)}")
-        try:
-            kernel = replace(lower_kernel(func, name, self.target), digest=digest)
-        except TVMError as error:
-            raise error.add_context(f"kernel {name}") from None
-        candidates.append(kernel)
-        self.kernels.append(kernel)
-        return kernel
+    def lower(
+        self, source_func: Function | CCacheKey, target: Any = None, mod_name: str = "default"
+    ) -> CCacheValue:
+        """The loops of a function.
 
-    def module(self) -> IRModule:
-        """All kernels so far."""
-        return IRModule({kernel.name: kernel.func for kernel in self.kernels})
+        Parameters
+        ----------
+        source_func : a fused function, or the key of one.
+        target : for which machine; by default the current target.
+        mod_name : part of the name of the loops' function.
+        """
+        key = self._key(source_func, target)
+        value = self._cache.get(key)
+        if value is None:
+            place = (str(key.target), mod_name)
+            if place not in self._compilers:
+                prefix = f"{mangle_module_name(mod_name)}_"
+                self._compilers[place] = KernelCompiler(key.target, prefix)
+            if getattr(key.source_func, "_checked_type_", None) is None:
+                infer_type_of(key.source_func)
+            kernel = self._compilers[place].lower(key.source_func)
+            value = self._cache[key] = CCacheValue(_cached(kernel, key.target))
+        value.use_count += 1
+        return value
+
+    def jit(self, source_func: Function | CCacheKey, target: Any = None) -> PackedFunc:
+        """The compiled function: it takes the inputs, then the outputs."""
+        value = self.lower(source_func, target)
+        cached = value.cached_func
+        if value.module is None:
+            value.module = build_lowered(cached.funcs, cached.target)
+        return value.module[cached.prim_fn_var.name_hint]
+
+    def clear(self) -> None:
+        """Forget all functions."""
+        self._cache.clear()
+        self._compilers.clear()
+
+    def items(self) -> list[tuple[CCacheKey, CCacheValue]]:
+        """The functions so far."""
+        return list(self._cache.items())
+
+    def dump(self) -> None:
+        """Print what was lowered."""
+        for _, value in self.items():
+            cached = value.cached_func
+            print(f"{cached.prim_fn_var.name_hint} ({cached.target}) used {value.use_count} times")
+            print(cached.prim_func)
+
+    @staticmethod
+    def _key(source_func: Function | CCacheKey, target: Any) -> CCacheKey:
+        if isinstance(source_func, CCacheKey):
+            return source_func
+        if not isinstance(source_func, Function):
+            raise TypeError(f"a relay function is needed, got {type(source_func).__name__}")
+        return CCacheKey(source_func, Target.target_or_current(target))
 
 
-def check_operators(functions: Sequence[Function]) -> None:
-    """Raise one error that lists all operators that cannot be compiled."""
-    missing: dict[str, int] = {}
-    for func in functions:
-        for op in operators_of(func):
-            if op.compute is None:
-                missing[op.name] = missing.get(op.name, 0) + 1
-    if missing:
-        listed = ", ".join([f"{name} (used {n} times)" for name, n in missing.items()])
-        raise OpNotImplemented(f"these operators have no compute definition: {listed}")
+def _cached(kernel: LoweredKernel, target: Target) -> CachedFunc:
+    sch = kernel.schedule
+    outputs = [] if sch is None else [op.output(0) for op in sch.outputs]
+    placeholders = [] if sch is None else [s.op for s in sch.stages]
+    inputs = [op.output(0) for op in placeholders if isinstance(op, te.PlaceholderOp)]
+    gvar = GlobalVar(kernel.name)
+    funcs = IRModule({gvar: kernel.func})
+    return CachedFunc(target, gvar, inputs, outputs, sch, funcs)
 
 
-def lower_to_primfunc(relay_func: Function, target: Target) -> PrimFunc:
-    """The loops of one fused function, under the classic name."""
-    return lower_kernel(relay_func, kernel_name(relay_func), target).func
+_SHARED = TECompiler()
+
+
+def get() -> TECompiler:
+    """The compiler that whoever asks for one shares."""
+    return _SHARED

@@ -25,7 +25,7 @@ from tvm.relay.backend.external import compile_external, external_functions
 from tvm.relay.backend.interpreter import Executor, as_array
 from tvm.relay.backend.program import Params, as_module, host_target
 from tvm.relay.backend.shape_function import lower_shape_function
-from tvm.relay.backend.te_compiler import TECompiler
+from tvm.relay.backend.kernels import KernelCompiler
 from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, flat_code
 from tvm.relay.function import Function
 from tvm.relay.pipeline import memory_passes, vm_optimization
@@ -126,7 +126,7 @@ class _Lowered:
     def __init__(self, mod: IRModule, target: Target) -> None:
         self.mod = mod
         self.target = target
-        self.compiler = TECompiler(target, prefix="vm_mod_")
+        self.compiler = KernelCompiler(target, prefix="vm_mod_")
         self.pool = DimensionPool()
         self._names: dict[int, str] = {}
         self._symbolic: dict[str, SymbolicKernel] = {}

@@ -43,5 +43,6 @@ from .op import (
     register_strategy,
 )
 from .reduce import *
+from .strategy import OpImplementation, OpSpecialization, OpStrategy
 from .tensor import *
 from .transform import *

@@ -5,12 +5,25 @@ The package itself declares operators with `define_op`; these functions are for 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from tvm._ffi import register_func
 from tvm.ir.op import Op, register_op, register_op_attr
+from tvm.ir.type import Type
 
+from .binary import broadcast_type
 from .registry import OpPattern as _Pattern
+from .strategy import OpImplementation, OpSpecialization, OpStrategy
+
+__all__ = [
+    "OpImplementation", "OpPattern", "OpSpecialization", "OpStrategy", "get", "register",
+    "register_alter_op_layout", "register_broadcast_schedule", "register_compute",
+    "register_convert_op_layout", "register_gradient", "register_infer_correct_layout",
+    "register_injective_schedule", "register_legalize", "register_mixed_precision_conversion",
+    "register_pattern", "register_schedule", "register_shape_func", "register_stateful",
+    "register_strategy",
+]  # fmt: skip
 
 INTEGER_RULE = "FTVMFakeQuantizationToInteger"
 OPTIONAL_INTEGER_RULE = "FTVMOptionalFakeQuantizationToInteger"
@@ -26,6 +39,24 @@ class OpPattern:
     OUT_ELEMWISE_FUSABLE = _Pattern.OUT_ELEMWISE_FUSABLE
     TUPLE = _Pattern.TUPLE
     OPAQUE = _Pattern.OPAQUE
+
+
+@register_func("tvm.relay.type_relation.Identity", override=True)
+def identity_relation(arg_types: Sequence[Type], attrs: Any) -> Type:
+    """The result has the type of the first argument."""
+    return arg_types[0]
+
+
+@register_func("tvm.relay.type_relation.Broadcast", override=True)
+def broadcast_relation(arg_types: Sequence[Type], attrs: Any) -> Type:
+    """Two arguments are broadcast to the result."""
+    return broadcast_type("the type relation Broadcast")(attrs, arg_types)
+
+
+@register_func("tvm.relay.type_relation.BroadcastComp", override=True)
+def broadcast_comparison_relation(arg_types: Sequence[Type], attrs: Any) -> Type:
+    """The same with a result of truth values."""
+    return broadcast_type("the type relation BroadcastComp", "bool")(attrs, arg_types)
 
 
 def get(op_name: str) -> Op:

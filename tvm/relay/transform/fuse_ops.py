@@ -42,7 +42,7 @@ def fuse_ops(func: Function, opt_level: int, max_depth: int, link_params: bool) 
         groups = [Group(node, node.pattern) for node in nodes]
     else:
         groups = Partitioner(nodes, max_depth).partition()
-    result = _Outliner(nodes, groups).run(func)
+    result = _Outliner(nodes, groups, link_params).run(func)
     assert isinstance(result, Function)
     return result
 
@@ -144,8 +144,9 @@ class _Kernel:
 class _Outliner:
     """Rebuilds a function with each group as a primitive function."""
 
-    def __init__(self, nodes: list[GraphNode], groups: list[Group]) -> None:
+    def __init__(self, nodes: list[GraphNode], groups: list[Group], link_params: bool) -> None:
         self.nodes = nodes
+        self.link_params = link_params  # whether kernels contain constants of any size
         self.group_of = {id(n.expr): g for n, g in zip(nodes, groups, strict=True)}
         self.kernels: dict[int, _Kernel] = {}
         self.inside: dict[int, RelayExpr] = {}  # values inside their kernel
@@ -196,7 +197,7 @@ class _Outliner:
                 new.append(operand)
             elif self.group_of[id(operand)] is group:
                 new.append(self.inside[id(operand)])
-            elif type(operand) is Constant and _is_inline(operand):
+            elif type(operand) is Constant and (self.link_params or _is_inline(operand)):
                 new.append(operand)
             else:
                 new.append(kernel.param_for(operand, self.outside[id(operand)]))
@@ -220,21 +221,26 @@ def _only_reshapes(body: RelayExpr) -> bool:
     return type(body) is Var
 
 
-def FuseOps(fuse_opt_level: int = -1) -> Pass:
-    """The pass; the level of the context decides unless one is given."""
+def FuseOps(fuse_opt_level: int = -1, link_params: bool = False) -> Pass:
+    """The pass; the level of the context decides unless one is given.
+
+    With `link_params`, or the option of that name, constants become parts of kernels.
+    """
 
     def run(func: Function, _: IRModule, context: PassContext) -> Function:
         level = context.opt_level if fuse_opt_level == -1 else fuse_opt_level
         depth = context.get("relay.FuseOps.max_depth", MAX_FUSED_NODES)
-        return fuse_ops(func, level, depth, context.get("relay.FuseOps.link_params", False))
+        linked = link_params or context.get("relay.FuseOps.link_params", False)
+        return fuse_ops(func, level, depth, linked)
 
     return FunctionPass(run, PassInfo(0, "FuseOps"))
 
 
-def SeparateOps() -> Pass:
+def SeparateOps(link_params: bool = False) -> Pass:
     """Put operators that are in no primitive function yet in one each; the executor runs those."""
 
-    def run(func: Function, _: IRModule, __: PassContext) -> Function:
-        return fuse_ops(func, 0, MAX_FUSED_NODES, False)
+    def run(func: Function, _: IRModule, context: PassContext) -> Function:
+        linked = link_params or context.get("relay.FuseOps.link_params", False)
+        return fuse_ops(func, 0, MAX_FUSED_NODES, linked)
 
     return FunctionPass(run, PassInfo(0, "SeparateOps"))

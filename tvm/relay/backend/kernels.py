@@ -1,0 +1,286 @@
+"""From a fused function to a loop-level function.
+
+The body's operators become te stages through their `compute` facets; the schedule is that of the
+anchor, the most complex operator of the function, which inlines the simple ones around it.
+Functions with equal bodies are lowered once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import tvm.topi.generic as topi_generic
+from tvm import te, tir
+from tvm.driver import lower
+from tvm.error import OpNotImplemented, TVMError
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal, structural_hash
+from tvm.ir.type import TensorType, TupleType, Type
+from tvm.relay.backend.name_transforms import sanitize
+from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
+from tvm.relay.function import Function
+from tvm.relay.op.registry import OpPattern
+from tvm.relay.op.strategy import OpImplementation, is_computable, select_implementation
+from tvm.relay.traverse import post_order
+from tvm.runtime.ndarray import NDArray
+from tvm.support import UniqueNames
+from tvm.support.dtype import dtype as as_dtype
+from tvm.target import Target
+from tvm.tir import PrimFunc
+from tvm.tir.transform import BF16ComputeLegalize
+
+BFLOAT16 = as_dtype("bfloat16")
+MAX_NAME = 80
+
+
+@dataclass(frozen=True)
+class LoweredKernel:
+    """One kernel: its name, its loops, and how the schedule was chosen."""
+
+    name: str
+    func: PrimFunc
+    source: Function
+    schedule: te.Schedule | None = None
+    digest: int = 0  # the structural hash of the source
+
+
+def operators_of(func: Function) -> list[Op]:
+    """The operators that the body calls, operands first."""
+    return [n.op for n in post_order(func.body) if isinstance(n, Call) and isinstance(n.op, Op)]
+
+
+def kernel_name(func: Function) -> str:
+    """`fused_nn_conv2d_add_nn_relu`, shortened if it gets long."""
+    name = "_".join(["fused", *[sanitize(op.name) for op in operators_of(func)]])
+    if len(name) > MAX_NAME:
+        name = f"{name[:MAX_NAME]}_{structural_hash(func):016x}_"
+    return name
+
+
+def flat_types(ty: Type) -> list[TensorType]:
+    """The tensors of a type, those of nested tuples in order."""
+    if isinstance(ty, TupleType):
+        return [tensor for f in ty.fields for tensor in flat_types(f)]
+    if not isinstance(ty, TensorType):
+        raise TVMError(f"a kernel works on tensors, got a value of type {ty}")
+    return [ty]
+
+
+@dataclass
+class ComputeGraph:
+    """The te stages of a fused function."""
+
+    inputs: list[te.Tensor] = field(default_factory=list)
+    constants: list[tuple[te.Tensor, NDArray]] = field(default_factory=list)
+    outputs: list[te.Tensor] = field(default_factory=list)
+    scalars: list[te.Tensor] = field(default_factory=list)
+    anchor: Call | None = None
+    implementation: OpImplementation | None = None  # of the anchor, if a strategy chose it
+
+
+class _ComputeBuilder:
+    """Applies the compute facets bottom up."""
+
+    def __init__(self, func: Function, target: Target) -> None:
+        self.func = func
+        self.target = target
+        self.graph = ComputeGraph()
+        self.values: dict[int, list[te.Tensor]] = {}
+
+    def build(self) -> ComputeGraph:
+        graph = self.graph
+        for param in self.func.params:
+            tensors = [
+                te.placeholder(ty.shape, ty.dtype, name=f"p{len(graph.inputs) + i}")
+                for i, ty in enumerate(flat_types(param.checked_type))
+            ]
+            graph.inputs.extend(tensors)
+            self.values[id(param)] = tensors
+        for node in post_order(self.func.body):
+            if not isinstance(node, (Op, Var)):
+                self.values[id(node)] = self._tensors(node)
+        graph.outputs = self._distinct(self.values[id(self.func.body)])
+        return graph
+
+    def _tensors(self, node: RelayExpr) -> list[te.Tensor]:
+        if isinstance(node, Call):
+            return self._call(node)
+        if isinstance(node, Tuple):
+            return [t for f in node.fields for t in self.values[id(f)]]
+        if isinstance(node, TupleGetItem):
+            fields = node.tuple_value.checked_type.fields
+            start = sum(len(flat_types(f)) for f in fields[: node.index])
+            count = len(flat_types(fields[node.index]))
+            return self.values[id(node.tuple_value)][start : start + count]
+        if isinstance(node, Constant):
+            return [self._array(node) if node.data.shape else self._scalar(node)]
+        raise TVMError(f"a kernel cannot contain {type(node).__name__}", at=node)
+
+    def _call(self, call: Call) -> list[te.Tensor]:
+        op = call.op
+        if not isinstance(op, Op) or not is_computable(op):
+            raise OpNotImplemented(f"operator {op} has no compute definition")
+        inputs = [t for a in call.args for t in self.values[id(a)]]
+        implementation = None
+        if op.strategy is not None:
+            implementation, results = select_implementation(
+                op, call.attrs, inputs, call.checked_type, self.target
+            )
+        else:
+            results = list(op.compute(call.attrs, inputs, call.checked_type))
+        if self._is_anchor(op):
+            self.graph.anchor, self.graph.implementation = call, implementation
+        return results
+
+    def _is_anchor(self, op: Op) -> bool:
+        anchor = self.graph.anchor
+        return anchor is None or _pattern(op) >= _pattern(anchor.op)
+
+    def _array(self, constant: Constant) -> te.Tensor:
+        """A constant that stays in the kernel's code."""
+        name = f"constant_{len(self.graph.constants)}"
+        tensor = te.placeholder(constant.data.shape, str(constant.data.dtype), name=name)
+        self.graph.constants.append((tensor, constant.data))
+        return tensor
+
+    def _scalar(self, constant: Constant) -> te.Tensor:
+        value = constant.data.numpy().item()
+        dtype = str(constant.data.dtype)
+        tensor = te.compute(
+            (), lambda: tir.const(value, dtype), name="compile_engine_const", tag="broadcast"
+        )
+        self.graph.scalars.append(tensor)
+        return tensor
+
+    def _distinct(self, outputs: list[te.Tensor]) -> list[te.Tensor]:
+        """The results, copied where one is an input or occurs twice."""
+        seen = {t.op for t in self.graph.inputs}
+        found: list[te.Tensor] = []
+        for tensor in outputs:
+            if tensor.op in seen and (
+                isinstance(tensor.op, te.tensor.PlaceholderOp)
+                or any(tensor.same_as(f) for f in found)
+            ):
+                tensor = _copy(tensor)
+            seen.add(tensor.op)
+            found.append(tensor)
+        return found
+
+
+def _copy(tensor: te.Tensor) -> te.Tensor:
+    return te.compute(tensor.shape, lambda *i: tensor(*i), name="T_copy", tag="elemwise")
+
+
+def _pattern(op: RelayExpr) -> OpPattern:
+    assert isinstance(op, Op)
+    return OpPattern.OPAQUE if op.fuse is None else OpPattern(op.fuse)
+
+
+def schedule_for(graph: ComputeGraph, target: Target) -> te.Schedule:
+    """The anchor's schedule for the target; the plain one if it has none."""
+    op = graph.anchor.op if graph.anchor is not None else None
+    schedules = (op.schedules or {}) if isinstance(op, Op) else {}
+    make = next((schedules[k] for k in (*target.keys, "generic") if k in schedules), None)
+    if graph.implementation is not None:
+        make = graph.implementation.schedule
+    if make is None or graph.anchor is None:
+        sch = topi_generic.schedule_injective(graph.outputs)
+    else:
+        sch = make(graph.anchor.attrs, graph.outputs, target)
+    # what is no compute reads its inputs in memory
+    in_memory = {
+        id(tensor.op)
+        for stage in sch.stages
+        if not isinstance(stage.op, te.tensor.ComputeOp)
+        for tensor in stage.op.input_tensors
+    }
+    for scalar in graph.scalars:
+        if scalar.op in sch.stage_map and id(scalar.op) not in in_memory:
+            sch[scalar].compute_inline()
+    return sch
+
+
+def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:
+    """The loops of one fused function."""
+    with target:
+        graph = _ComputeBuilder(func, target).build()
+        sch = schedule_for(graph, target)
+        constants = [tensor for tensor, _ in graph.constants]
+        args = [*graph.inputs, *constants, *graph.outputs]
+        mod = lower(sch, args, name=name, binds=_compact_buffers(args))
+        if any([t.dtype is BFLOAT16 for t in args]):
+            # a kernel computes in float32, and rounds what it stores
+            mod = BF16ComputeLegalize()(mod)
+    prim_func = mod[name].with_attr("target", target)
+    arrays = [array for _, array in graph.constants]
+    prim_func = with_constants(prim_func, len(graph.inputs), arrays)
+    return LoweredKernel(name, prim_func, func, sch)
+
+
+def with_constants(func: PrimFunc, first: int, arrays: Sequence[NDArray]) -> PrimFunc:
+    """A function whose parameters from `first` on are bound to arrays in its code."""
+    if not arrays:
+        return func
+    bound = func.params[first : first + len(arrays)]
+    body = func.body
+    for param, array in zip(bound, arrays, strict=True):
+        buffer = func.buffer_map[param]
+        body = tir.AllocateConst(buffer.data, buffer.dtype, buffer.shape, array, body)
+    params = [*func.params[:first], *func.params[first + len(arrays) :]]
+    buffers = {p: func.buffer_map[p] for p in params if p in func.buffer_map}
+    return PrimFunc(params, body, func.ret_type, buffers, func.attrs)
+
+
+def _compact_buffers(args: Sequence[te.Tensor]) -> dict[te.Tensor, tir.Buffer]:
+    """Buffers for the tensors whose shape only the run knows; they never broadcast by strides."""
+    return {
+        t: tir.decl_buffer(t.shape, t.dtype, t.op.name)
+        for t in args
+        if not all(isinstance(dim, tir.IntImm) for dim in t.shape)
+    }
+
+
+class KernelCompiler:
+    """Lowers fused functions; equal ones once."""
+
+    def __init__(self, target: Target, prefix: str = "") -> None:
+        self.target = target
+        self.kernels: list[LoweredKernel] = []
+        self._names = UniqueNames()
+        self._prefix = prefix
+        self._known: dict[int, list[LoweredKernel]] = {}
+
+    def lower(self, func: Function) -> LoweredKernel:
+        """The kernel of a function, made now if no equal one was."""
+        digest = structural_hash(func)
+        candidates = self._known.setdefault(digest, [])
+        for kernel in candidates:
+            if structural_equal(kernel.source, func):
+                return kernel
+        name = self._names.fresh(f"{self._prefix}{kernel_name(func)}")
+        try:
+            kernel = replace(lower_kernel(func, name, self.target), digest=digest)
+        except TVMError as error:
+            raise error.add_context(f"kernel {name}") from None
+        candidates.append(kernel)
+        self.kernels.append(kernel)
+        return kernel
+
+    def module(self) -> IRModule:
+        """All kernels so far."""
+        return IRModule({kernel.name: kernel.func for kernel in self.kernels})
+
+
+def check_operators(functions: Sequence[Function]) -> None:
+    """Raise one error that lists all operators that cannot be compiled."""
+    missing: dict[str, int] = {}
+    for func in functions:
+        for op in operators_of(func):
+            if not is_computable(op):
+                missing[op.name] = missing.get(op.name, 0) + 1
+    if missing:
+        listed = ", ".join([f"{name} (used {n} times)" for name, n in missing.items()])
+        raise OpNotImplemented(f"these operators have no compute definition: {listed}")
