@@ -19,7 +19,8 @@ from .strategy import OpImplementation, OpSpecialization, OpStrategy
 __all__ = [
     "OpImplementation", "OpPattern", "OpSpecialization", "OpStrategy", "get", "register",
     "register_alter_op_layout", "register_broadcast_schedule", "register_compute",
-    "register_convert_op_layout", "register_gradient", "register_infer_correct_layout",
+    "register_convert_op_layout", "register_fake_quantization_to_integer", "register_gradient",
+    "register_infer_correct_layout", "register_optional_fake_quantization_to_integer",
     "register_injective_schedule", "register_legalize", "register_mixed_precision_conversion",
     "register_pattern", "register_schedule", "register_shape_func", "register_stateful",
     "register_strategy",
