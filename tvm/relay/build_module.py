@@ -21,10 +21,10 @@ from tvm.relay.backend.executor_factory import (
 )
 from tvm.relay.backend.interpreter import Executor as Evaluator
 from tvm.relay.backend.interpreter import as_array, nested
+from tvm.relay.backend.kernels import flat_types
 from tvm.relay.backend.lowering import lower_model
 from tvm.relay.backend.program import Params, as_module, bind_params_by_name, host_target
 from tvm.relay.backend.runtime import Runtime
-from tvm.relay.backend.kernels import flat_types
 from tvm.relay.backend.vm import VMExecutor
 from tvm.relay.function import Function
 from tvm.relay.pipeline import optimization

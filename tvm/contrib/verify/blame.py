@@ -17,7 +17,7 @@ from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext
 from tvm.relay.backend.evaluate import compile_function
-from tvm.relay.backend.te_compiler import kernel_name
+from tvm.relay.backend.kernels import kernel_name
 from tvm.relay.build_module import create_executor
 from tvm.relay.expr import Call, Tuple
 from tvm.relay.function import Function, is_primitive

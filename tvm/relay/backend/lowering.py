@@ -8,8 +8,8 @@ from typing import Any
 from tvm.ir.module import IRModule
 from tvm.relay.backend.external import compile_external, external_functions
 from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
-from tvm.relay.backend.name_transforms import mangle_module_name
 from tvm.relay.backend.kernels import KernelCompiler, check_operators
+from tvm.relay.backend.name_transforms import mangle_module_name
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.pipeline import fusion, optimization

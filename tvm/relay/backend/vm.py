@@ -23,9 +23,9 @@ from tvm.relay.analysis.symbolic import (
 )
 from tvm.relay.backend.external import compile_external, external_functions
 from tvm.relay.backend.interpreter import Executor, as_array
+from tvm.relay.backend.kernels import KernelCompiler
 from tvm.relay.backend.program import Params, as_module, host_target
 from tvm.relay.backend.shape_function import lower_shape_function
-from tvm.relay.backend.kernels import KernelCompiler
 from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, flat_code
 from tvm.relay.function import Function
 from tvm.relay.pipeline import memory_passes, vm_optimization
