@@ -37,6 +37,7 @@ from tvm.relay.transform import (
     SymbolicShapes,
     ToANormalForm,
     ToGraphNormalForm,
+    UnsignedData,
     WideAccumulation,
     WidenDense,
 )
@@ -53,6 +54,7 @@ def graph_passes() -> list[Pass]:
         ToGraphNormalForm(),  # fusion and the executors work on graphs
         DynamicToStatic(),
         IntegerProducts(),  # quantised tensors meet in integers
+        UnsignedData(),
         qnn.transform.Legalize(),
         qnn.transform.CanonicalizeOps(),
         WideAccumulation(),  # before normalisations are opened up

@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tvm import relay
 from tvm.contrib import graph_executor
-from tvm.relay.transform import IntegerProducts
+from tvm.relay.transform import IntegerProducts, UnsignedData
 from tvm.relay.traverse import post_order
 
 VNNI = "llvm -mcpu=cascadelake"
@@ -61,7 +61,7 @@ def network(dtype: str, weights: str = "int8") -> relay.Function:
 
 def rewritten(body: relay.Function, target: str = VNNI) -> relay.Function:
     with tvm.target.Target(target):
-        return IntegerProducts()(tvm.IRModule.from_expr(body))["main"]
+        return UnsignedData()(IntegerProducts()(tvm.IRModule.from_expr(body)))["main"]
 
 
 def operators(func: relay.Function) -> list[str]:

@@ -62,4 +62,5 @@ from .spans import AnnotateSpans, CapturePostDfsIndexInSpans
 from .split_args import SplitArgs
 from .symbolic_shapes import SymbolicShapes
 from .to_sparse import Conv2dToSparse, DenseToSparse
+from .unsigned_data import UnsignedData
 from .wide_accumulation import WideAccumulation

@@ -6,8 +6,7 @@ quantize(nn.max_pool2d(dequantize(%x, s, z)), s, z)    ->    nn.max_pool2d(%x)
 
 What is behind a product, up to the next quantisation, stays in real numbers: it runs on the sums in
 registers. The sums are exact, so results are those of the simulated quantisation but for the
-rounding of float32. int8 data becomes uint8 with a zero point 128 higher, which is what the
-instructions take.
+rounding of float32.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from tvm.ir.transform import PassContext
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, const
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.op.binary import ADD, MULTIPLY, SUBTRACT
+from tvm.relay.op.binary import MULTIPLY, SUBTRACT
 from tvm.relay.op.indexing import STRIDED_SLICE
 from tvm.relay.op.types import shape_of_type
 from tvm.relay.op.unary import CAST
@@ -62,7 +61,6 @@ class IntegerRewriter:
         self.stayed: list[tuple[Call, str]] = []
         self.done: list[Call] = []
         self._affine: dict[int, _Affine] = {}  # by the expression of real numbers
-        self._unsigned: dict[int, RelayExpr] = {}  # uint8 in the place of int8
         self._kept: list[RelayExpr] = []  # so that ids stay valid
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
@@ -88,27 +86,12 @@ class IntegerRewriter:
             wanted = call.attrs.out_dtype
             if dtype == wanted:
                 return before.values
-        if call.attrs.out_dtype != "int8":
-            return call
-        zero = const((found.zero + 128).astype("int32"))
-        attrs = call.attrs.replace(out_dtype="uint8")
-        unsigned = Call(QUANTIZE, (call.args[0], call.args[1], zero), attrs)
-        moved = SUBTRACT(CAST(unsigned, dtype="int16"), const(128, "int16"))
-        signed = CAST(moved, dtype="int8")
-        self._unsigned[id(signed)] = unsigned
-        self._kept.append(signed)
-        return signed
+        return call
 
     def _dequantize(self, call: Call) -> RelayExpr:
         found = _parameters(call)
         if found is None or call.attrs.out_dtype != "float32":
             return call
-        unsigned = self._unsigned.get(id(found.values))
-        if unsigned is not None:
-            zero = (found.zero + 128).astype("int32")
-            found = _Affine(unsigned, found.scale, zero, found.axis)
-            call = call.replace(args=(unsigned, call.args[1], const(zero)))
-            self._kept.append(call)
         self._affine[id(call)] = found
         return call
 
@@ -139,12 +122,11 @@ class IntegerRewriter:
             return call
         assert data is not None and weight is not None
         self.done.append(old)
-        values, zero = self._as_uint8(data)
         kernel = _as_int8(weight)
         scales = [const(a.scale.astype("float32")) for a in (data, weight)]
         attrs = call.attrs.replace(out_dtype="int32")
-        zeros = [const(zero, "int32"), const(0, "int32")]
-        sums = Call(_PRODUCTS[call.op], (values, kernel, *zeros, *scales), attrs)
+        zeros = [const(int(data.zero.reshape(-1)[0]), "int32"), const(0, "int32")]
+        sums = Call(_PRODUCTS[call.op], (data.values, kernel, *zeros, *scales), attrs)
         factor = (data.scale * weight.scale).astype("float32")
         if weight.axis is not None and call.op is ops.CONV2D:
             factor = factor.reshape(-1, 1, 1)
@@ -185,13 +167,6 @@ class IntegerRewriter:
         channels = shape[1] + -shape[1] % 4
         blocks = topi.x86.conv2d.dot_blocks(channels, shape[0], "uint8", "int8", self.target)
         return "" if blocks else f"{shape[0]} output channels do not fill vectors"
-
-    def _as_uint8(self, data: _Affine) -> tuple[RelayExpr, int]:
-        zero = int(data.zero.reshape(-1)[0])
-        if str(infer_type_of(data.values).dtype) == "uint8":
-            return data.values, zero
-        moved = ADD(CAST(data.values, dtype="int16"), const(128, "int16"))
-        return CAST(moved, dtype="uint8"), zero + 128
 
 
 def _as_int8(weight: _Affine) -> RelayExpr:
