@@ -3,6 +3,7 @@ import pytest
 
 from tvm import te, tir
 from tvm.error import LoweringError
+from tvm.ir import PrimExpr
 from tvm.tir.interp import interpret
 
 from .programs import matmul
@@ -96,3 +97,16 @@ def test_what_a_reduction_begins_with_is_read_by_its_init() -> None:
     out = np.zeros(3, "float32")
     interpret(func, np.ones((3, 4), "float32"), np.arange(3, dtype="float32"), out)
     np.testing.assert_array_equal(out, np.arange(3) + 4)
+
+
+def test_rows_of_a_reduction_may_be_of_different_lengths() -> None:
+    a, count = te.placeholder((6,), name="A"), te.placeholder((3,), "int32", "count")
+
+    def row(i: tir.Var) -> PrimExpr:
+        k = te.reduce_axis((0, count[i]), name="k")
+        return te.sum(a[k], axis=k)
+
+    out = np.zeros(3, "float32")
+    func = te.create_prim_func([a, count, te.compute((3,), row, name="C")])
+    interpret(func, np.arange(6, dtype="float32"), np.array([3, 1, 6], "int32"), out)
+    np.testing.assert_array_equal(out, [3, 0, 15])

@@ -168,9 +168,12 @@ class _Builder:
 
     def compute_block(self, op: ComputeOp, outputs: list[int]) -> Stmt:
         loops = [Var(iv.var.name, iv.var.dtype) for iv in op.root_iter_vars()]
+        # the rows of a reduction may be of different lengths
+        at_loops = {iv.var: var for iv, var in zip(op.root_iter_vars(), loops, strict=True)}
+        domains = [self._domain(iv, at_loops) for iv in op.root_iter_vars()]
         axes = [
-            IterVar(iv.dom, Var(f"v_{iv.var.name}", iv.var.dtype), iv.iter_type)
-            for iv in op.root_iter_vars()
+            IterVar(domain, Var(f"v_{iv.var.name}", iv.var.dtype), iv.iter_type)
+            for iv, domain in zip(op.root_iter_vars(), domains, strict=True)
         ]
         values: list[PrimExpr] = list(loops)
         at = {old.var: new.var for old, new in zip(op.root_iter_vars(), axes, strict=True)}
@@ -194,10 +197,16 @@ class _Builder:
             body, init, None, None, op.attrs,
         )  # fmt: skip
         stmt: Stmt = BlockRealize(tuple(values), const(True, BOOL), block)
-        for loop, iv in zip(reversed(loops), reversed(op.root_iter_vars()), strict=True):
-            assert iv.dom is not None
-            stmt = For(loop, iv.dom.min, iv.dom.extent, ForKind.SERIAL, stmt)
+        for loop, domain in zip(reversed(loops), reversed(domains), strict=True):
+            stmt = For(loop, domain.min, domain.extent, ForKind.SERIAL, stmt)
         return stmt
+
+    def _domain(self, iv: IterVar, loops: dict[Var, Var]) -> Range:
+        assert iv.dom is not None
+        if isinstance(iv.dom.extent, (IntImm, Var)):
+            return iv.dom
+        loads = _TensorLoads(self.buffer_of, loops)
+        return Range.from_min_extent(loads.visit(iv.dom.min), loads.visit(iv.dom.extent))
 
     def identity_blocks(self, op: ComputeOp) -> Stmt:
         """A reduction of nothing: a block's init would run with its first iteration only."""

@@ -212,3 +212,15 @@ def test_threads_over_a_layout_whose_extent_turns_out_constant() -> None:
     data = np.arange(6, dtype="float32")
     (result,) = run(s, [a, c], data)
     np.testing.assert_array_equal(result, data[:4] * 2 + data[2:] * 2)
+
+
+def test_a_layout_of_one_element_and_what_is_needed_in_front_of_it() -> None:
+    a = te.placeholder((1, 3), name="A")
+    k = te.reduce_axis((0, 3), name="k")
+    b = te.compute((1,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    c = te.compute((1,), lambda i: te.if_then_else(i > 0, b[i - 1], b[i] * 2), name="C")
+    s = te.create_schedule(c.op)
+    (loop,) = s[b].transform_layout(lambda i: [i])
+    s[b].reorder(k, loop)
+    (result,) = run(s, [a, c], np.ones((1, 3), "float32"))
+    np.testing.assert_array_equal(result, [6])

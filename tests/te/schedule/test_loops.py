@@ -1,10 +1,12 @@
+import numpy as np
 import pytest
 
+import tvm
 from tvm import te, tir
 from tvm.error import ScheduleError
 
 from ..outline import expect, lowered
-from ..programs import chain, check_chain, check_matmul, matmul
+from ..programs import chain, check_chain, check_matmul, matmul, run
 
 
 def _one_stage(size: int = 10) -> tuple:
@@ -265,3 +267,57 @@ def test_a_loop_of_one_fused_with_a_reduction_and_a_spatial_loop() -> None:
     s[c].reorder(outer, *c.op.axis, c.op.reduce_axis[0], inner)
     s[c].fuse(c.op.axis[1], c.op.reduce_axis[0], inner)
     check_matmul(s, a, b, c)
+
+
+def rows_of_different_lengths() -> tuple[te.Tensor, te.Tensor, te.Tensor]:
+    """C[i] = the sum of A[0:count[i]]"""
+    a, count = te.placeholder((6,), name="A"), te.placeholder((5,), "int32", "count")
+
+    def row(i: tvm.tir.Var) -> tvm.ir.PrimExpr:
+        k = te.reduce_axis((0, count[i]), name="k")
+        return te.sum(a[k], axis=k)
+
+    return a, count, te.compute((5,), row, name="C")
+
+
+@pytest.mark.parametrize("nparts", [None, 2])
+def test_rows_of_different_lengths_are_split(nparts: int | None) -> None:
+    a, count, c = rows_of_different_lengths()
+    s = te.create_schedule(c.op)
+    _, i = s[c].split(c.op.axis[0], factor=2)
+    by = {"factor": 2} if nparts is None else {"nparts": nparts}
+    outer, inner = s[c].split(c.op.reduce_axis[0], **by)
+    s[c].reorder(i, inner, outer) if nparts else None
+    data, rows = np.arange(6, dtype="float32"), np.array([3, 0, 6, 1, 2], "int32")
+    expected = [data[:size].sum() for size in rows]
+    np.testing.assert_array_equal(run(s, [a, count, c], data, rows)[0], expected)
+    out = tvm.nd.empty((5,))
+    tvm.build(s, [a, count, c], "llvm")(tvm.nd.array(data), tvm.nd.array(rows), out)
+    np.testing.assert_array_equal(out.numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("misuse", "message"),
+    [
+        (lambda s, c, i, k: s[c].reorder(k, i), "requires to be inside those that choose the row"),
+        (lambda s, c, i, k: s[c].fuse(i, k), "requires to be inside those that choose the row"),
+        (
+            lambda s, c, i, k: s[c].bind(k, te.thread_axis("threadIdx.x")),
+            "bind requires a loop of one extent for all elements, got k of",
+        ),
+        (
+            lambda s, c, i, k: s.rfactor(c, k),
+            "rfactor requires a reduction of one extent for all elements, got k of",
+        ),
+        (
+            lambda s, c, i, k: (s[c].split(i, factor=2), s.cache_write(c, "local")),
+            "cache_write after a split that does not divide requires a reduction of one extent",
+        ),
+    ],
+)
+def test_rows_of_different_lengths_stay_inside_their_row(misuse, message) -> None:
+    a, count, c = rows_of_different_lengths()
+    s = te.create_schedule(c.op)
+    with pytest.raises(ScheduleError, match=message):
+        misuse(s, c, c.op.axis[0], c.op.reduce_axis[0])
+        te.schedule.lower_schedule(s, [a, count, c])

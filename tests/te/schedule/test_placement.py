@@ -335,6 +335,24 @@ def test_rows_of_a_table_are_not_read_beyond_its_end() -> None:
     np.testing.assert_array_equal(run(s, [a, table, c], data, rows)[0], data[rows % 4] * 2 + 1)
 
 
+def test_a_part_whose_end_is_an_element_is_the_whole() -> None:
+    a, count = te.placeholder((6,), name="A"), te.placeholder((5,), "int32", "count")
+    b = te.compute((6,), lambda i: a[i] * 2, name="B")
+
+    def row(i: tvm.tir.Var) -> tvm.ir.PrimExpr:
+        k = te.reduce_axis((0, count[i]), name="k")
+        return te.sum(b[k], axis=k)
+
+    c = te.compute((5,), row, name="C")
+    s = te.create_schedule(c.op)
+    outer, inner = s[c].split(c.op.axis[0], factor=3)
+    s[b].compute_at(s[c], inner)
+    data, rows = np.arange(6, dtype="float32"), np.array([3, 0, 6, 1, 2], "int32")
+    expected = [2 * data[:size].sum() for size in rows]
+    np.testing.assert_array_equal(run(s, [a, count, c], data, rows)[0], expected)
+    assert outer.var.name == "i.outer"
+
+
 def test_what_a_reduction_begins_with_is_not_computed_inside_it() -> None:
     a, bias = te.placeholder((4, 6), name="A"), te.placeholder((4,), name="bias")
     start = te.compute((4,), lambda i: bias[i] * 2, name="start")

@@ -17,6 +17,7 @@ from tvm.tir.stmt_functor import substitute
 from ..marks import check_scope
 from ..tensor import ComputeOp, Operation, ScanOp, Tensor, reduction_outputs, spatial_axes
 from .dataflow import replace_dataflow, replace_operation
+from .loop_nest import require_equal_rows
 from .message_passing import bound_checks, pass_down_domain, pass_down_index, pass_up_index
 from .relations import Ranges, Values, is_one
 from .stage import Stage
@@ -102,6 +103,8 @@ def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> li
         ).add_context(f"stage {op.name}")
 
     layout = _cache_layout(stage, op)
+    if layout.predicates:
+        require_equal_rows("cache_write after a split that does not divide", stage, op)
     body = _relayout(op, layout)
     cached = ComputeOp(f"{op.name}.{scope}", op.tag, op.attrs, layout.axis, body)
     loads = tuple([cached.output(i)(*layout.indices) for i in range(op.num_outputs)])

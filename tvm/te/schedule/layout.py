@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
+from tvm.ir.visitor import Visitor
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import IntImm, IterVar, Range, Var
+from tvm.tir.expr import IntImm, IterVar, Range, Var, const
 from tvm.tir.index_map import IndexMap
 
 from ..tensor import Tensor
@@ -133,8 +134,12 @@ class Transform(Relation):
         return self.new
 
     def pass_down(self, ranges: Ranges, threaded: Mapping[IterVar, bool]) -> None:
-        for iv, domain in zip(self.new, self._region(ranges), strict=True):
-            ranges.learn(iv, 0, domain.extent)
+        used = _variables(self.back.final_indices)
+        pairs = zip(self.new, self.back.initial_indices, self._region(ranges), strict=True)
+        for iv, var, domain in pairs:
+            # the way back tells no elements apart by it: there is one only
+            one = const(1, domain.extent.dtype)
+            ranges.learn(iv, 0, domain.extent if var in used else one)
 
     def _region(self, ranges: Mapping[IterVar, Range]) -> tuple[Range, ...]:
         """Where the elements lie; the new loops count from its beginning."""
@@ -202,6 +207,21 @@ def _mapped(index_map: IndexMap, values: Sequence[PrimExpr]) -> list[PrimExpr]:
     return index_map.map_indices(
         [in_dtype(value, var.dtype) for value, var in zip(values, variables, strict=True)]
     )
+
+
+class _VariableFinder(Visitor):
+    def __init__(self) -> None:
+        self.found: dict[Var, None] = {}
+
+    def visit_var(self, var: Var) -> None:
+        self.found[var] = None
+
+
+def _variables(exprs: Sequence[PrimExpr]) -> dict[Var, None]:
+    finder = _VariableFinder()
+    for expr in exprs:
+        finder.visit(expr)
+    return finder.found
 
 
 def _product(extents: Sequence[PrimExpr]) -> PrimExpr:

@@ -11,8 +11,9 @@ from tvm.ir.visitor import Visitor
 from tvm.tir import op as tir_op
 from tvm.tir.expr import IntImm, IterVar, IterVarType, Var, const
 from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
+from tvm.tir.stmt_functor import Substituter
 
-from ..tensor import Tensor
+from ..tensor import ComputeOp, Tensor
 from .intervals import in_dtype, simple
 from .message_passing import descend_from, pass_up_index
 from .prefetch import prefetch_ahead
@@ -36,12 +37,26 @@ _FOR_KINDS = {
 
 
 @dataclass
+class Loop:
+    """What a loop runs over."""
+
+    var: Var
+    extent: PrimExpr
+    kind: ForKind
+
+    def around(self, body: Stmt) -> Stmt:
+        """The loop."""
+        return For(self.var, const(0, self.var.dtype), self.extent, self.kind, body)
+
+
+@dataclass
 class Level:
     """One loop: its axis, the statements that open it, outermost first, and guards of its body."""
 
     iv: IterVar
     wrappers: list[Wrapper] = field(default_factory=list)
     thread: IterVar | None = None
+    loop: Loop | None = None
     guards: list[PrimExpr] = field(default_factory=list)
 
 
@@ -130,7 +145,63 @@ def make_loop_nest(
             opened[level.thread] = None
         levels.append(level)
     pass_up_index(stage, ranges, values)
+    _close_extents(stage, ranges, levels, values)
     return LoopNest(levels, values)
+
+
+def _close_extents(stage: Stage, ranges: Ranges, levels: Sequence[Level], values: Values) -> None:
+    """Let extents that depend on an element's position say so by the loops around.
+
+    Those are of reductions whose rows are of different lengths.
+    """
+    opened: dict[Var, None] = {}
+    for level in levels:
+        extent = ranges[level.iv].extent
+        if level.loop is not None and depends_on_element(stage, extent):
+            level.loop.extent = at_element(stage, extent, values)
+            own = [level.loop.var, *[v.loop.var for v in levels if v.loop is not None]]
+            values.update({iv: at_element(stage, value, values) for iv, value in values.items()})
+            _require_outside(stage, level, [v for v in own if v not in opened])
+        if level.loop is not None:
+            opened[level.loop.var] = None
+
+
+def _require_outside(stage: Stage, level: Level, inside: Sequence[Var]) -> None:
+    assert level.loop is not None
+    used = variables_of(level.loop.extent)
+    for var in inside:
+        if var in used:
+            raise ScheduleError(
+                f"a loop over rows of different lengths requires to be inside those that choose "
+                f"the row, got {level.iv.var.name} of extent {level.loop.extent} around {var.name}",
+                hint="reorder the loops, and leave the one over the row unfused",
+            ).add_context(f"stage {stage.op.name}")
+
+
+def depends_on_element(stage: Stage, extent: PrimExpr) -> bool:
+    """Whether a loop's extent is another one for each element."""
+    if type(extent) is IntImm:
+        return False
+    axes = [iv.var for iv in stage.op.root_iter_vars()]
+    return any(var in axes for var in variables_of(extent))
+
+
+def require_equal_rows(primitive: str, stage: Stage, op: ComputeOp) -> None:
+    """Refuse a reduction whose extent is another one for each element."""
+    for iv in op.reduce_axis:
+        if iv.dom is not None and depends_on_element(stage, iv.dom.extent):
+            raise ScheduleError(
+                f"{primitive} requires a reduction of one extent for all elements, "
+                f"got {iv.var.name} of {iv.dom.extent}"
+            ).add_context(f"stage {op.name}")
+
+
+def at_element(stage: Stage, expr: PrimExpr, values: Values) -> PrimExpr:
+    """An expression over the axes of a stage's operation, at the element that is computed."""
+    if not depends_on_element(stage, expr):
+        return expr
+    roots = {iv.var: values[iv] for iv in stage.op.root_iter_vars() if iv in values}
+    return Substituter(roots).visit(expr)  # type: ignore[no-any-return]
 
 
 def _make_level(
@@ -158,7 +229,8 @@ def _make_level(
             f"a loop requires an axis that iterates, got {iv.var.name} of {attr.iter_type.name}"
         ).add_context(f"stage {stage.op.name}")
     var = Var(f"{iv.var.name}.init", dtype) if fresh else iv.var
-    level.wrappers.append(_loop(var, domain.extent, kind))
+    level.loop = Loop(var, domain.extent, kind)
+    level.wrappers.append(level.loop.around)
     if not fresh:
         for tensor, offset in zip(attr.prefetch_data, attr.prefetch_offset, strict=True):
             level.wrappers.append(_prefetch(tensor, var, in_dtype(offset, dtype)))
@@ -172,10 +244,6 @@ def _pragma(iv: IterVar, key: str, value: PrimExpr) -> Wrapper:
 
 def _prefetch(tensor: Tensor, var: Var, offset: PrimExpr) -> Wrapper:
     return lambda body: prefetch_ahead(tensor, var, offset, body)
-
-
-def _loop(var: Var, extent: PrimExpr, kind: ForKind) -> Wrapper:
-    return lambda body: For(var, const(0, var.dtype), extent, kind, body)
 
 
 def _make_thread(
@@ -200,6 +268,11 @@ def _make_thread(
         raise ScheduleError(
             f"{thread.thread_tag} requires a constant extent, got {extent}"
         ).add_context(f"stage {stage.op.name}, axis {iv.var.name}")
+    if depends_on_element(stage, extent):
+        raise ScheduleError(
+            f"bind requires a loop of one extent for all elements, got {iv.var.name} of {extent}",
+            hint="split the loop by a constant factor and bind the inner part",
+        ).add_context(f"stage {stage.op.name}")
     level = Level(iv, thread=thread)
     if thread not in opened:
         key = "virtual_thread" if is_virtual else "thread_extent"

@@ -18,7 +18,7 @@ from tvm.tir.stmt import IfThenElse, LetStmt, ProducerStore, Stmt, seq
 from tvm.tir.stmt_functor import Substituter
 
 from ..tensor import ComputeOp, Tensor
-from .loop_nest import Level, LoopNest, guard, guard_depth, make_loop_nest, wrap
+from .loop_nest import Level, LoopNest, at_element, guard, guard_depth, make_loop_nest, wrap
 from .message_passing import bound_checks, descend_from
 from .relations import Ranges, Singleton, Values
 from .scan import steps_read
@@ -97,7 +97,8 @@ def find_checks(
     stage: Stage, ranges: Ranges, values: Values, skip: Collection[IterVar]
 ) -> list[Check]:
     """The checks that an iteration is one of the operation's, but for those of axes in ``skip``."""
-    return [(iv, tir_op.likely(c)) for iv, c in bound_checks(stage, ranges, values, skip)]
+    checks = bound_checks(stage, ranges, values, skip)
+    return [(iv, tir_op.likely(at_element(stage, c, values))) for iv, c in checks]
 
 
 def _compute_checks(stage: Stage, ranges: Ranges, values: Values, nester: Nester) -> list[Check]:

@@ -14,6 +14,7 @@ from tvm.tir.stmt_functor import substitute
 
 from ..tensor import ComputeOp, Tensor, reduction_outputs
 from .dataflow import replace_dataflow, replace_operation
+from .loop_nest import require_equal_rows
 from .message_passing import bound_checks, descend_from, pass_down_domain, pass_up_index
 from .relations import Ranges, Values, is_one
 from .stage import Stage
@@ -57,6 +58,7 @@ def rfactor(schedule: Schedule, tensor: Tensor, axis: IterVar, factor_axis: int 
         raise ScheduleError(
             f"rfactor requires a reduction without init, got {op.name}"
         ).add_context(f"stage {op.name}")
+    require_equal_rows("rfactor", stage, op)
     position = factor_axis if factor_axis >= 0 else len(op.axis) + 1 + factor_axis
 
     partial, ranges = _partial_results(stage, op, axis, position)
