@@ -101,6 +101,8 @@ LAYERS: dict[str, Callable[[], tuple[nn.Module, Shapes]]] = {
     "resnet 512 channels 7x7": lambda: image(512, 7, 512, 3, padding=1),
     "resnet stem 7x7": lambda: image(3, 224, 64, 7, padding=3, stride=2),
     "vgg 3x3": lambda: image(64, 112, 128, 3, padding=1),
+    "inception 149 columns": lambda: image(32, 149, 32, 3),
+    "inception 73 columns": lambda: image(64, 73, 80, 1),
     "inception 1x7": lambda: image(192, 17, 192, (1, 7), padding=(0, 3)),
     "inception stem 3x3": lambda: image(32, 147, 64, 3, padding=1),
     "squeezenet expand": lambda: image(64, 13, 256, 3, padding=1),

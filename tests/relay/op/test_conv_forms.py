@@ -102,3 +102,24 @@ def test_channels_last_of_other_ranks() -> None:
     )
     x, w = torch.from_numpy(data).permute(0, 2, 1), torch.from_numpy(weight).permute(2, 1, 0)
     check(expr, functional.conv1d(x, w, padding=1).permute(0, 2, 1), data, weight)
+
+
+@pytest.mark.parametrize(
+    "shape, kernel, strides, padding",
+    [
+        ((1, 16, 5, 37), (32, 16, 3, 3), (2, 1), (1, 1)),
+        ((1, 16, 3, 41), (32, 16, 1, 1), (1, 1), (0, 0)),
+        ((2, 8, 4, 75), (16, 8, 3, 5), (1, 2), (0, 1)),
+        ((1, 32, 3, 74), (16, 8, 2, 2), (1, 1), (0, 0)),
+    ],
+)
+def test_rows_that_tiles_do_not_divide(
+    shape: Sizes, kernel: Sizes, strides: Sizes, padding: Sizes
+) -> None:
+    data, weight = drawn(shape, kernel)
+    groups = shape[1] // kernel[1]
+    out = relay.nn.conv2d(*variables(data, weight), strides, padding, groups=groups)
+    expr = relay.nn.relu(out + relay.const(0.25))
+    tensors = [torch.from_numpy(x) for x in (data, weight)]
+    expected = functional.conv2d(*tensors, None, strides, padding, groups=groups)
+    check(expr, functional.relu(expected + 0.25), data, weight)

@@ -91,3 +91,24 @@ def test_reshape_between_equal_runs_needs_no_division() -> None:
     data: Any = te.placeholder((128, 768), name="data")
     text = str(topi.reshape(data, (1, 128, 12, 64)).op.body[0])
     assert "//" not in text and "%" not in text
+
+
+@pytest.mark.parametrize("target", ["llvm -mcpu=haswell", "llvm"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("shape", [(3, 7, 333), (5, 33, 17), (2, 40, 100), (130, 3, 64)], ids=str)
+def test_reductions_of_odd_extents(shape: tuple[int, ...], axis: int, target: str) -> None:
+    data = te.placeholder(shape, name="data")
+    check(
+        [data, topi.multiply(topi.sum(data, axis), 0.5)],
+        topi.x86.schedule_reduce,
+        lambda x: 0.5 * x.astype("float64").sum(axis),
+        target,
+    )
+    check([data, topi.max(data, axis)], topi.x86.schedule_reduce, lambda x: x.max(axis), target)
+
+
+@pytest.mark.parametrize("columns", [33, 77, 1000])
+def test_softmax_of_rows_that_vectors_do_not_divide(columns: int) -> None:
+    data = te.placeholder((5, columns), name="data")
+    for target in ("llvm -mcpu=haswell", "llvm"):
+        check([data, topi.nn.softmax(data)], topi.x86.schedule_softmax, _softmax, target)

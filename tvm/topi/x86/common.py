@@ -33,6 +33,13 @@ def vector_lanes(extent: object, dtype: str, info: CpuInfo) -> int:
     return lanes if lanes * as_dtype(dtype).bits >= 64 or lanes == extent else 1
 
 
+def masked_lanes(extent: object, dtype: str, info: CpuInfo) -> int:
+    """The lanes of vectors whose last one may be cut by a mask, where masks cost nothing."""
+    exact, full = vector_lanes(extent, dtype, info), lanes_of(dtype, info)
+    can_mask = info.has_avx512f and as_dtype(dtype).bits in (32, 64)
+    return full if can_mask and isinstance(extent, int) and extent > full else exact
+
+
 def is_static(tensor: te.Tensor) -> bool:
     """Whether every dimension is a constant."""
     return all(isinstance(d, int) for d in dims(tensor.shape))

@@ -17,11 +17,11 @@ from tvm.target.cpu import CpuInfo
 
 from ..generic.schedules import as_outputs
 from ..tag import COMM_REDUCE_IDX, is_injective
-from ..utils import dims, get_max_power2_factor, operations_above
+from ..utils import dims, get_max_power2_factor, largest_divisor, operations_above
 from .common import (
     element_count,
     fuse_and_parallel,
-    lanes_of,
+    masked_lanes,
     processor,
     vector_lanes,
     vectorize_inner,
@@ -45,12 +45,12 @@ def choose_lanes(extent: object, dtype: str, info: CpuInfo) -> Lanes | None:
     """Partial results for a row of that extent; None if it is not worth it."""
     if not isinstance(extent, int):
         return None
-    width = lanes_of(dtype, info)
-    vector = get_max_power2_factor(extent, width)
+    vector = masked_lanes(extent, dtype, info)
     if vector < 4 or extent // vector < 2:
         return None
-    # a second register hides the latency of additions
-    side = get_max_power2_factor(extent // vector, 4) if extent >= 8 * vector else 1
+    # more registers hide the latency of additions
+    whole = extent // vector if extent % vector == 0 else 4
+    side = get_max_power2_factor(whole, 4) if extent >= 8 * vector else 1
     return Lanes(vector, side if extent // (vector * side) > 1 else 1)
 
 
@@ -69,6 +69,9 @@ def schedule_reduce(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
                 s[op].compute_inline()
     info = processor()
     place: tuple[te.Tensor, tir.IterVar] | None = None
+    if len(reductions) == 1 and _are_columns(reductions[0], final):
+        _schedule_columns_below(s, reductions[0].output(0), final, info)
+        return s
     if reductions[-1] is not final.op:
         axes = list(s[final].op.axis)
         work = max([_work(op) for op in reductions])
@@ -122,19 +125,60 @@ def _schedule_one(
             s[x].compute_at(s[place[0]], place[1])
 
 
+def _are_columns(op: te.tensor.Operation, final: te.Tensor) -> bool:
+    """Whether a reduction that leaves the last axis feeds element-wise operators."""
+    same = dims(op.output(0).shape) == dims(final.shape)
+    return op is not final.op and same and len(op.axis) > 0 and not _reduces_innermost(op)
+
+
 def _schedule_columns(
     s: te.Schedule, out: te.Tensor, axes: list[tir.IterVar], info: CpuInfo
 ) -> None:
     """The innermost axis stays: vectors of results, the reduction around them."""
-    reduced = list(s[out].op.reduce_axis)
-    lanes = vector_lanes(dims(out.shape)[-1], out.dtype, info)
-    if lanes == 1:
-        fuse_and_parallel(s, out, axes, _work(out.op))
-        return
-    outer, inner = s[out].split(axes[-1], factor=lanes)
-    s[out].reorder(*axes[:-1], outer, *reduced, inner)
-    s[out].vectorize(inner)
-    fuse_and_parallel(s, out, [*axes[:-1], outer], _work(out.op))
+    columns, inner, lanes = _column_vectors(s, out, axes[-1], info)
+    s[out].reorder(*axes[:-1], columns, *s[out].op.reduce_axis, *inner)
+    _vectorize_columns(s, out, inner, lanes)
+    fuse_and_parallel(s, out, [*axes[:-1], columns], _work(out.op))
+
+
+def _schedule_columns_below(
+    s: te.Schedule, out: te.Tensor, final: te.Tensor, info: CpuInfo
+) -> None:
+    """As `_schedule_columns`, where element-wise operators read the sums of each stretch."""
+    *rows, last = s[final].op.axis
+    columns, inner, lanes = _column_vectors(s, final, last, info)
+    s[final].reorder(*rows, columns, *inner)
+    _vectorize_columns(s, final, inner, lanes)
+    place = fuse_and_parallel(s, final, [*rows, columns], _work(out.op))
+    s[out].compute_at(s[final], place)
+    *_, last = s[out].op.axis
+    vectors, lane = s[out].split(last, factor=lanes)
+    s[out].reorder(*s[out].op.reduce_axis, vectors, lane)
+    _vectorize_columns(s, out, [vectors, lane], lanes)
+
+
+def _column_vectors(
+    s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, info: CpuInfo
+) -> tuple[tir.IterVar, list[tir.IterVar], int]:
+    """An axis as stretches of a few vectors, on which reductions run side by side."""
+    extent = dims(stage.shape)[-1]
+    lanes, count = vector_lanes(extent, stage.dtype, info), 1
+    if lanes < 4:  # masks keep the sums of each step in memory
+        lanes = masked_lanes(extent, stage.dtype, info)
+    if isinstance(extent, int) and extent % lanes == 0:
+        count = largest_divisor(extent // lanes, 5)
+    columns, inner = s[stage].split(axis, factor=lanes * count)
+    vectors, lane = s[stage].split(inner, factor=lanes)
+    return columns, [vectors, lane], lanes
+
+
+def _vectorize_columns(
+    s: te.Schedule, stage: te.Tensor, inner: list[tir.IterVar], lanes: int
+) -> None:
+    vectors, lane = inner
+    s[stage].unroll(vectors)
+    if lanes > 1:
+        s[stage].vectorize(lane)
 
 
 def _reduces_innermost(op: te.tensor.Operation) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 
 from tvm import te, tir
 
-from ...utils import dims
+from ...utils import dims, largest_divisor
+from ..dense.compute import crop
 from ..pad import pad
 from ..utils import get_pad_tuple_generic
 
@@ -262,7 +263,8 @@ def conv2d_NCHWc(
     pads = get_pad_tuple_generic(padding, (kh, kw))
     oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
     ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
-    source = _padded(data, "NCHWc", "HW", pads)
+    columns = padded_columns(ow, any(pads))
+    source = _padded(data, "NCHWc", "HW", (*pads[:3], pads[3] + (columns - ow) * sw))
     ico = te.reduce_axis((0, ic_chunk), name="ic_outer")
     ici = te.reduce_axis((0, ic_block), name="ic_inner")
     ky = te.reduce_axis((0, kh), name="kh")
@@ -275,13 +277,30 @@ def conv2d_NCHWc(
         weight = kernel(oco, ico.var, ky.var, kx.var, ici.var, oci)
         return te.sum(_as(value, dtype) * _as(weight, dtype), axis=[ico, ky, kx, ici])
 
-    return te.compute(
-        (n, oc_chunk, oh, ow, oc_block),
+    out = te.compute(
+        (n, oc_chunk, oh, columns, oc_block),
         element,
         name="conv2d_NCHWc",
         tag="conv2d_NCHWc",
         attrs={"stride": (sh, sw), "dilation": (dh, dw), "groups": groups},
     )
+    return out if columns == ow else crop(out, (n, oc_chunk, oh, ow, oc_block))
+
+
+def padded_columns(columns: Any, is_padded: bool) -> Any:
+    """A number of columns that tiles divide: itself, or a little more where it has no good divisor.
+
+    The columns beyond the last see zeros beyond the data's border, and are dropped.
+    """
+    if not isinstance(columns, int) or columns < 16:
+        return columns
+
+    def cost(count: int) -> float:
+        # data without a border would have to be copied
+        copy = 1.0 if is_padded or count == columns else 1.15
+        return copy * count * (1 + 2 / largest_divisor(count, 28))
+
+    return min(range(columns, columns + 8), key=cost)
 
 
 def block_size(layout: str) -> int:

@@ -23,6 +23,7 @@ from ...generic.schedules import as_outputs
 from ...tag import is_injective
 from ...utils import dims, divisors, largest_divisor, operations_above, prod
 from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes
+from ..dense.x86 import is_whole_output
 
 # how far ahead of their use weights are asked for
 PREFETCH_BYTES = 8192
@@ -120,7 +121,7 @@ def schedule_conv2d_NCHWc(
     info = processor()
     inline_around(s, ops, anchor, output)
     _, oc_chunk, rows, columns, block = dims(conv.shape)
-    if dims(output.shape) != dims(conv.shape):
+    if not is_whole_output(output, conv):
         return s
     vectors = max(block * as_dtype(conv.dtype).bits // info.vector_bits, 1)
     inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis])

@@ -6,6 +6,12 @@ from typing import Any
 
 from tvm import te, tir
 
+from ...utils import dims
+
+# shorter rows are not worth filling up
+LEAST_COLUMNS = 33
+MOST_LANES = 16
+
 
 def _without(i: Any, axis: int) -> Any:
     return (*i[:axis], *i[axis + 1 :])
@@ -23,9 +29,12 @@ def _row_reduction(x: te.Tensor, axis: int, reduce: Any, name: str) -> te.Tensor
 def softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
     """Normalised exponentials along one axis."""
     at = axis % len(x.shape)
-    largest = _row_reduction(x, at, te.max, "T_softmax_maxelem")
+    source = _with_whole_vectors(x) if at == len(x.shape) - 1 else x
+    largest = _row_reduction(source, at, te.max, "T_softmax_maxelem")
     exponentials = te.compute(
-        x.shape, lambda *i: tir.exp(x(*i) - largest(*_without(i, at))), name="T_softmax_exp"
+        source.shape,
+        lambda *i: tir.exp(source(*i) - largest(*_without(i, at))),
+        name="T_softmax_exp",
     )
     total = _row_reduction(exponentials, at, te.sum, "T_softmax_expsum")
     return te.compute(
@@ -35,6 +44,20 @@ def softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
         name="T_softmax_norm",
         tag="softmax_output",
         attrs={"axis": at},
+    )
+
+
+def _with_whole_vectors(x: te.Tensor) -> te.Tensor:
+    """Rows that vectors divide: what is added counts nothing."""
+    *rows, columns = dims(x.shape)
+    if not isinstance(columns, int) or columns < LEAST_COLUMNS or columns % MOST_LANES == 0:
+        return x
+    nothing = tir.const(float("-inf"), x.dtype)
+    return te.compute(
+        (*rows, -(-columns // MOST_LANES) * MOST_LANES),
+        lambda *i: tir.if_then_else(i[-1] < columns, x(*i), nothing),
+        name="T_softmax_padded",
+        tag="injective,pad",
     )
 
 

@@ -9,7 +9,7 @@ from tvm import te
 from ...generic.schedules import as_outputs
 from ...tag import is_injective
 from ...utils import dims, operations_above
-from ...x86.common import element_count, fuse_and_parallel, processor, vector_lanes
+from ...x86.common import element_count, fuse_and_parallel, masked_lanes, processor
 from ...x86.reduction import choose_lanes, partial_sums
 
 
@@ -56,8 +56,7 @@ def _row_axis(anchor: te.tensor.Operation) -> int:
 
 
 def _vectorize(s, final, ops, reductions, column, row, info):  # type: ignore[no-untyped-def]
-    extent = dims(final.shape)[-1]
-    lanes = vector_lanes(extent, final.dtype, info)
+    lanes = masked_lanes(dims(final.shape)[-1], final.dtype, info)
     if lanes == 1:
         return
     _, inner = s[final].split(column, factor=lanes)
@@ -66,12 +65,14 @@ def _vectorize(s, final, ops, reductions, column, row, info):  # type: ignore[no
         stage = s[op]
         if op is final.op or op.reduce_axis or stage.is_inlined:
             continue
+        lanes = masked_lanes(dims(op.output(0).shape)[-1], final.dtype, info)
         _, inner = stage.split(op.axis[-1], factor=lanes)
         stage.vectorize(inner)
     for op in reductions:
-        choice = choose_lanes(extent, final.dtype, info)
+        axis = s[op].op.reduce_axis[-1]
+        choice = choose_lanes(dims((axis.dom.extent,))[0], final.dtype, info)
         if choice is not None:
-            for x in partial_sums(s, op.output(0), s[op].op.reduce_axis[-1], choice):
+            for x in partial_sums(s, op.output(0), axis, choice):
                 s[x].compute_at(s[final], row)
 
 
