@@ -15,21 +15,50 @@ namespace {
 #if defined(__x86_64__)
 constexpr uint32_t kRelative = R_X86_64_RELATIVE;
 constexpr uint32_t kIndirect = R_X86_64_IRELATIVE;
+constexpr uint32_t kSlots[] = {R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT};
 constexpr uint32_t kKnown[] = {R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_RELATIVE, R_X86_64_DTPMOD64,
                                R_X86_64_DTPOFF64, R_X86_64_TPOFF64, R_X86_64_TLSDESC, R_X86_64_IRELATIVE};
 #elif defined(__aarch64__)
 constexpr uint32_t kRelative = R_AARCH64_RELATIVE;
 constexpr uint32_t kIndirect = R_AARCH64_IRELATIVE;
+constexpr uint32_t kSlots[] = {R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT};
 constexpr uint32_t kKnown[] = {R_AARCH64_ABS64, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_AARCH64_RELATIVE,
                                R_AARCH64_TLS_DTPMOD, R_AARCH64_TLS_DTPREL, R_AARCH64_TLS_TPREL, R_AARCH64_TLSDESC,
                                R_AARCH64_IRELATIVE};
 #else
 constexpr uint32_t kRelative = ~0u;
 constexpr uint32_t kIndirect = ~0u;
+constexpr uint32_t kSlots[] = {kRelative};
 constexpr uint32_t kKnown[] = {kRelative};
 #endif
 
+constexpr bool kIsKnownMachine = kRelative != ~0u;
 constexpr uint64_t kMostMemory = uint64_t{1} << 40;
+constexpr uint64_t kPage = 1 << 12;
+constexpr uint64_t kCommonAlignment = 16;  // of functions
+constexpr int64_t kPackedTable = 36;  // DT_RELR and the like, which older system headers lack
+constexpr int64_t kPackedSize = 35;
+constexpr int64_t kPackedEntry = 37;
+
+constexpr int64_t kMostCommonTags = 64;  // 38 are in use
+constexpr const char* kStartImports[] = {"_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__cxa_finalize", "__gmon_start__"};
+
+// The loader reads the second entry wherever there is the first.
+constexpr int64_t kTogether[][2] = {
+    {DT_INIT_ARRAY, DT_INIT_ARRAYSZ}, {DT_INIT_ARRAYSZ, DT_INIT_ARRAY}, {DT_FINI_ARRAY, DT_FINI_ARRAYSZ},
+    {DT_FINI_ARRAYSZ, DT_FINI_ARRAY}, {DT_JMPREL, DT_PLTRELSZ},         {DT_PLTRELSZ, DT_JMPREL},
+    {DT_JMPREL, DT_PLTREL},           {DT_PLTREL, DT_JMPREL},           {DT_RELA, DT_RELASZ},
+    {DT_RELASZ, DT_RELA},             {DT_RELA, DT_RELAENT},            {DT_RELACOUNT, DT_RELA},
+    {DT_STRTAB, DT_STRSZ},            {DT_SYMTAB, DT_SYMENT},           {DT_SYMTAB, DT_STRTAB},
+    {DT_VERNEED, DT_VERNEEDNUM},      {DT_VERNEEDNUM, DT_VERNEED},      {DT_VERDEF, DT_VERDEFNUM},
+    {DT_VERDEFNUM, DT_VERDEF},        {kPackedTable, kPackedSize},      {kPackedSize, kPackedTable},
+    {kPackedTable, kPackedEntry},     {kPackedEntry, kPackedTable},
+};
+
+template <size_t N>
+bool IsOneOf(uint32_t value, const uint32_t (&values)[N]) {
+  return std::find(std::begin(values), std::end(values), value) != std::end(values);
+}
 
 bool IsPowerOfTwo(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
@@ -41,13 +70,14 @@ class ElfChecker {
     CheckLoadedSegments();
     for (const ElfSegment& segment : file_.segments()) CheckOtherSegment(segment);
     CheckSections();
-    CheckDynamic();
     CheckSymbols();
+    CheckDynamic();
     CheckVersions();
     CheckRelocations(DT_RELA, file_.Value(DT_RELASZ));
     CheckRelocations(DT_JMPREL, file_.Value(DT_PLTRELSZ));
     CheckStarters(DT_INIT_ARRAY, DT_INIT_ARRAYSZ);
     CheckStarters(DT_FINI_ARRAY, DT_FINI_ARRAYSZ);
+    CheckImportsAreUsed();
   }
 
  private:
@@ -67,6 +97,8 @@ class ElfChecker {
   void CheckOtherSegment(const ElfSegment& segment) {
     switch (segment.p_type) {
       case PT_DYNAMIC:
+        dynamic_begin_ = segment.p_vaddr;
+        dynamic_end_ = segment.p_vaddr + segment.p_memsz;
         if ((segment.p_flags & PF_W) != 0 && !file_.IsWritable(segment.p_vaddr, segment.p_memsz)) {
           ElfFile::Fail("the dynamic section is not writable");
         }
@@ -86,7 +118,7 @@ class ElfChecker {
         file_.AtAddress(segment.p_vaddr, segment.p_filesz, "a segment");
         break;
       case PT_GNU_RELRO:
-        if (!file_.IsWritable(segment.p_vaddr, segment.p_memsz)) ElfFile::Fail("what is to be protected is not loaded");
+        CheckProtected(segment);
         protected_begin_ = segment.p_vaddr;
         protected_end_ = segment.p_vaddr + segment.p_memsz;
         break;
@@ -97,43 +129,78 @@ class ElfChecker {
     }
   }
 
+  // Some linkers let it end with the page of its segment.
+  void CheckProtected(const ElfSegment& segment) {
+    const ElfSegment* loaded = file_.SegmentOf(segment.p_vaddr, 0);
+    bool is_writable = loaded != nullptr && (loaded->p_flags & PF_W) != 0 && segment.p_memsz <= kMostMemory;
+    if (is_writable) {
+      uint64_t end = loaded->p_vaddr + loaded->p_memsz;
+      is_writable = segment.p_vaddr + segment.p_memsz <= end + (-end & (kPage - 1));
+    }
+    if (!is_writable) ElfFile::Fail("what is to be protected is not loaded");
+  }
+
   // Sections say once more where the segments' bytes belong, and what the dynamic entries tell.
   void CheckSections() {
-    const ElfHeader& header = file_.header();
-    if (header.e_shoff == 0 || header.e_shentsize != sizeof(ElfW(Shdr))) return;
-    const char* table = file_.AtOffset(header.e_shoff, uint64_t{header.e_shnum} * sizeof(ElfW(Shdr)), "its section headers");
+    if (file_.sections().empty()) return;
     uint64_t relocations = 0;
-    for (int i = 0; i < header.e_shnum; ++i) {
-      ElfW(Shdr) section;
-      std::memcpy(&section, table + i * sizeof(section), sizeof(section));
+    for (const ElfSection& section : file_.sections()) {
+      if (section.sh_type == SHT_SYMTAB) NoteFunctions(section);
       if ((section.sh_flags & SHF_ALLOC) == 0 || section.sh_type == SHT_NOBITS || section.sh_size == 0) continue;
       if (file_.AtAddress(section.sh_addr, section.sh_size, "a section") !=
           file_.AtOffset(section.sh_offset, section.sh_size, "a section")) {
         ElfFile::Fail("the section at address ", section.sh_addr, " is not where its segment is");
       }
       relocations += section.sh_type == SHT_RELA ? section.sh_size : 0;
-      CheckSection(section);
+      if (section.sh_entsize == 0) section_starts_.insert(section.sh_addr);  // one of stubs has their size
     }
+    CheckTables();
     if (relocations != file_.Value(DT_RELASZ) + file_.Value(DT_PLTRELSZ)) ElfFile::Fail("some relocations are missing");
   }
 
-  void CheckSection(const ElfW(Shdr)& section) {
-    static const std::map<uint32_t, int64_t> tags = {
+  // Names for debuggers, which say where functions begin, unless those of single files have been stripped.
+  void NoteFunctions(const ElfSection& section) {
+    const char* table = file_.AtOffset(section.sh_offset, section.sh_size, "a section");
+    for (uint64_t i = 0; i < section.sh_size / sizeof(ElfSymbol); ++i) {
+      ElfSymbol symbol;
+      std::memcpy(&symbol, table + i * sizeof(symbol), sizeof(symbol));
+      int type = symbol.st_info & 15;
+      if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC)) continue;
+      function_starts_.insert(symbol.st_value);
+      knows_functions_ |= type == STT_FUNC && symbol.st_info >> 4 == STB_LOCAL;
+    }
+  }
+
+  // The sections and the dynamic entries name the same tables.
+  void CheckTables() {
+    static constexpr struct { uint32_t section; int64_t tag; } tables[] = {
         {SHT_DYNSYM, DT_SYMTAB}, {SHT_HASH, DT_HASH}, {SHT_GNU_HASH, DT_GNU_HASH}, {SHT_GNU_versym, DT_VERSYM},
         {SHT_GNU_verneed, DT_VERNEED}, {SHT_GNU_verdef, DT_VERDEF}, {SHT_INIT_ARRAY, DT_INIT_ARRAY}, {SHT_FINI_ARRAY, DT_FINI_ARRAY},
     };
-    auto found = tags.find(section.sh_type);
-    if (found != tags.end() && file_.Value(found->second) != section.sh_addr) {
-      ElfFile::Fail("the section at address ", section.sh_addr, " is not what the dynamic entry says");
+    for (const auto& table : tables) {
+      uint64_t where = file_.Value(table.tag);
+      bool is_there = !file_.Has(table.tag);
+      for (const ElfSection& section : file_.sections()) {
+        if (section.sh_type != table.section || section.sh_size == 0) continue;
+        if (section.sh_addr != where) ElfFile::Fail("the section at address ", section.sh_addr, " is not what the dynamic entry says");
+        is_there = true;
+      }
+      if (!is_there) ElfFile::Fail("no section holds the table at address ", where);
     }
   }
 
   void CheckDynamic() {
     if (file_.Value(DT_SYMENT, sizeof(ElfSymbol)) != sizeof(ElfSymbol)) ElfFile::Fail("its symbols have another size");
-    if (file_.Value(DT_REL) != 0 || file_.Value(DT_RELRSZ_) % sizeof(ElfW(Addr)) != 0) ElfFile::Fail("its relocations are of an unknown form");
+    if (file_.Value(DT_REL) != 0 || file_.Value(kPackedSize) % sizeof(ElfW(Addr)) != 0) ElfFile::Fail("its relocations are of an unknown form");
+    if (!file_.Has(DT_SYMTAB)) ElfFile::Fail("there is no table of symbols");
+    for (const auto& [tag, other] : kTogether) {
+      if (file_.Has(tag) && !file_.Has(other)) ElfFile::Fail("there is a dynamic entry ", tag, ", and none of the kind ", other);
+    }
+    if (file_.Value(kPackedEntry, sizeof(ElfW(Addr))) != sizeof(ElfW(Addr))) ElfFile::Fail("its relocations have another size");
     for (const ElfEntry& entry : file_.dynamic()) {
       uint64_t value = entry.d_un.d_val;
-      if (entry.d_tag < 0 || entry.d_tag > DT_HIPROC) ElfFile::Fail("a dynamic entry is of the unknown kind ", entry.d_tag);
+      bool has_meaning = (entry.d_tag >= 0 && entry.d_tag < kMostCommonTags) || (entry.d_tag >= DT_LOOS && entry.d_tag <= DT_HIPROC);
+      if (!has_meaning) ElfFile::Fail("a dynamic entry is of the unknown kind ", entry.d_tag);
       switch (entry.d_tag) {
         case DT_NEEDED: needed_.insert(file_.Text(value, "a library that it needs")); break;
         case DT_SONAME:
@@ -143,7 +210,7 @@ class ElfChecker {
         case DT_FILTER: file_.Text(value, "a dynamic entry"); break;
         case DT_INIT:
         case DT_FINI:
-          if (!file_.IsCode(value)) ElfFile::Fail("a function that the loader calls is no code");
+          CheckEntry(value);
           break;
         case DT_PLTGOT:
           if (!file_.IsWritable(value, 3 * sizeof(ElfW(Addr)))) ElfFile::Fail("the table of addresses is not writable");
@@ -156,9 +223,9 @@ class ElfChecker {
 
   // Addresses, each followed by maps of which of the next words are relative too.
   void CheckPackedRelocations() {
-    uint64_t table = file_.Value(DT_RELR_);
+    uint64_t table = file_.Value(kPackedTable);
     uint64_t where = 0;
-    for (uint64_t i = 0; i < file_.Value(DT_RELRSZ_) / sizeof(ElfW(Addr)); ++i) {
+    for (uint64_t i = 0; i < file_.Value(kPackedSize) / sizeof(ElfW(Addr)); ++i) {
       uint64_t entry = file_.Read<ElfW(Addr)>(table + i * sizeof(ElfW(Addr)), "a relocation");
       uint64_t bits = 8 * sizeof(ElfW(Addr)) - 1;
       if ((entry & 1) == 0) {
@@ -175,7 +242,19 @@ class ElfChecker {
 
   void CheckPackedRelocation(uint64_t address) {
     if (!file_.IsWritable(address, sizeof(ElfW(Addr)))) ElfFile::Fail("a relocation changes what is not writable");
-    relocated_[address] = file_.Read<ElfW(Addr)>(address, "a relocation");
+    uint64_t target = file_.Read<ElfW(Addr)>(address, "a relocation");
+    if (file_.SegmentOf(target, 0) == nullptr) ElfFile::Fail("a relocation points to nothing");
+    NoteRelocation(address, target);
+  }
+
+  // Each word is relocated once, and those that tell the loader what to do are not.
+  void NoteRelocation(uint64_t address, uint64_t target) {
+    auto next = relocated_.lower_bound(address);
+    bool overlaps = next != relocated_.end() && next->first - address < sizeof(ElfW(Addr));
+    if (next != relocated_.begin()) overlaps |= address - std::prev(next)->first < sizeof(ElfW(Addr));
+    if (overlaps && kIsKnownMachine) ElfFile::Fail("two relocations change the same place");
+    if (address + sizeof(ElfW(Addr)) > dynamic_begin_ && address < dynamic_end_) ElfFile::Fail("a relocation changes the dynamic section");
+    relocated_.emplace_hint(next, address, target);
   }
 
   void CheckSymbols() {
@@ -183,13 +262,34 @@ class ElfChecker {
       ElfSymbol symbol = file_.Symbol(i);
       const char* name = file_.Text(symbol.st_name, "a symbol");
       int type = symbol.st_info & 15;
+      if (symbol.st_shndx == SHN_UNDEF && i > 0) CheckImport(symbol, name);
       if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS) continue;
       if (type == STT_TLS ? !has_thread_memory_ : file_.SegmentOf(symbol.st_value, symbol.st_size) == nullptr) {
         ElfFile::Fail("the symbol '", name, "' is not loaded");
       }
       bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
+      if (is_function) function_starts_.insert(symbol.st_value);
       if (is_function && !file_.IsCode(symbol.st_value)) ElfFile::Fail("the function '", name, "' is no code");
       if (IsSlot(name)) CheckSlot(name, symbol.st_value);
+    }
+  }
+
+  // One that only the library itself could see would not be looked for, and would be where the library begins.
+  static void CheckImport(const ElfSymbol& symbol, const char* name) {
+    int binding = symbol.st_info >> 4;
+    bool is_sought = (binding == STB_GLOBAL || binding == STB_WEAK) && (symbol.st_other & 3) == STV_DEFAULT;
+    if (kIsKnownMachine && (!is_sought || symbol.st_value != 0)) ElfFile::Fail("the symbol '", name, "' of another library has a place in this one");
+  }
+
+  // The code that compilers put into each library uses these, so a relocation refers to another symbol than it did.
+  void CheckImportsAreUsed() const {
+    for (uint64_t i = 1; kIsKnownMachine && i < file_.num_symbols(); ++i) {
+      ElfSymbol symbol = file_.Symbol(i);
+      std::string name = file_.Text(symbol.st_name, "a symbol");
+      bool is_used_always = std::find(std::begin(kStartImports), std::end(kStartImports), name) != std::end(kStartImports);
+      if (symbol.st_shndx == SHN_UNDEF && is_used_always && used_symbols_.count(i) == 0) {
+        ElfFile::Fail("nothing uses the symbol '", name, "' of another library");
+      }
     }
   }
 
@@ -266,11 +366,18 @@ class ElfChecker {
     uint64_t target = relocation.r_addend;
     if (!file_.IsWritable(relocation.r_offset, sizeof(ElfW(Addr)))) ElfFile::Fail("a relocation changes what is not writable");
     if (symbol != 0 && symbol >= file_.num_symbols()) ElfSymbolOutside(symbol);
-    bool is_known = kRelative == ~0u || std::find(std::begin(kKnown), std::end(kKnown), type) != std::end(kKnown);
-    if (!is_known) ElfFile::Fail("a relocation is of the unknown kind ", type);
+    used_symbols_.insert(symbol);
+    if (kIsKnownMachine && !IsOneOf(type, kKnown)) ElfFile::Fail("a relocation is of the unknown kind ", type);
     if (type == kIndirect && !file_.IsCode(target)) ElfFile::Fail("a function that the loader calls is no code");
     if (type == kRelative && file_.SegmentOf(target, 0) == nullptr) ElfFile::Fail("a relocation points to nothing");
-    relocated_[relocation.r_offset] = type == kRelative ? target : 0;
+    if (kIsKnownMachine && IsOneOf(type, kSlots)) CheckAddressSlot(relocation, type, symbol);
+    NoteRelocation(relocation.r_offset, type == kRelative ? target : 0);
+  }
+
+  // The table of addresses has one entry a symbol, and perhaps one more for calls.
+  void CheckAddressSlot(const ElfW(Rela)& relocation, uint32_t type, uint64_t symbol) {
+    if (relocation.r_addend != 0) ElfFile::Fail("an entry of the table of addresses is off by ", relocation.r_addend);
+    if (!in_address_table_.insert({type, symbol}).second) ElfFile::Fail("the table of addresses has two entries for symbol ", symbol);
   }
 
   // Symbols that are only referred to may come before those in the hash table, or, in none, after it.
@@ -289,20 +396,39 @@ class ElfChecker {
     for (uint64_t at = array; at < array + size; at += sizeof(ElfW(Addr))) {
       auto found = relocated_.find(at);
       // address 0: of a symbol, which has been checked
-      bool is_code = found != relocated_.end() && (found->second == 0 || file_.IsCode(found->second));
-      if (!is_code) ElfFile::Fail("a function that the loader calls is no code");
+      if (found == relocated_.end()) ElfFile::Fail("a function that the loader calls is no code");
+      if (found->second != 0) CheckStarter(found->second);
     }
   }
 
+  // One of the two functions that stand in sections of their own, where nothing says where functions begin.
+  void CheckEntry(uint64_t address) const {
+    CheckStarter(address);
+    bool is_known = !kIsKnownMachine || knows_functions_ || file_.sections().empty() || section_starts_.count(address) != 0 ||
+                    address % kCommonAlignment == 0;
+    if (!is_known) ElfFile::Fail("what the loader calls at address ", address, " is no function");
+  }
+
+  // A function, as far as the library tells where functions begin.
+  void CheckStarter(uint64_t address) const {
+    if (!file_.IsCode(address)) ElfFile::Fail("a function that the loader calls is no code");
+    if (kIsKnownMachine && knows_functions_ && function_starts_.count(address) == 0) ElfFile::Fail("what the loader calls at address ", address, " is no function");
+  }
+
   static constexpr uint32_t kPropertySegment = 0x6474e553;
-  static constexpr int64_t DT_RELRSZ_ = 35;
-  static constexpr int64_t DT_RELR_ = 36;
   static constexpr uint64_t kMostThreadMemory = 1 << 20;
 
   const ElfFile& file_;
   bool has_thread_memory_{false};
+  bool knows_functions_{false};
+  std::set<uint64_t> function_starts_;
+  std::set<uint64_t> section_starts_;
   uint64_t protected_begin_{0};
   uint64_t protected_end_{0};
+  uint64_t dynamic_begin_{0};
+  uint64_t dynamic_end_{0};
+  std::set<std::pair<uint32_t, uint64_t>> in_address_table_;  // kinds of entries, symbols
+  std::set<uint64_t> used_symbols_;
   std::set<std::string> needed_;
   std::map<uint64_t, uint64_t> relocated_;  // address -> what it will point to, 0 if that is a symbol
 };
@@ -312,6 +438,23 @@ class ElfChecker {
 void CheckElf(const char* data, uint64_t size) {
   ElfFile file(data, size);
   ElfChecker(file).Check();
+}
+
+void CheckObjectSections(const char* data, uint64_t size) {
+  auto has = [size](uint64_t offset, uint64_t bytes) { return offset <= size && bytes <= size - offset; };
+  ElfHeader header;
+  bool has_our_form = size > EI_DATA && data[EI_CLASS] == (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32) && data[EI_DATA] == ELFDATA2LSB;
+  if (!has_our_form) return;  // another machine's
+  if (!has(0, sizeof(header))) ElfFile::Fail("it is cut off after ", size, " bytes");
+  std::memcpy(&header, data, sizeof(header));
+  bool is_sound = header.e_type == ET_REL && header.e_shentsize == sizeof(ElfSection) &&
+                  has(header.e_shoff, uint64_t{header.e_shnum} * sizeof(ElfSection));
+  for (int i = 0; is_sound && i < header.e_shnum; ++i) {
+    ElfSection section;
+    std::memcpy(&section, data + header.e_shoff + i * sizeof(section), sizeof(section));
+    is_sound = section.sh_type == SHT_NOBITS || has(section.sh_offset, section.sh_size);
+  }
+  if (!is_sound) ElfFile::Fail("its sections are not where they should be");
 }
 
 }  // namespace runtime

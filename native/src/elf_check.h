@@ -12,8 +12,12 @@ namespace runtime {
 // then; others are looked through for all that the loader follows.
 void CheckLibrary(const std::string& path);
 
-// Raises unless every table that the loader follows lies where it says and refers to what there is.
+// Raises unless every table that the loader follows lies where it says and refers to what there is. Damage to code and to
+// data remains unseen, and, in a library without names for debuggers, that of the addresses of functions which run at loading.
 void CheckElf(const char* data, uint64_t size);
+
+// Raises unless the sections of an object are in the file.
+void CheckObjectSections(const char* data, uint64_t size);
 
 }  // namespace runtime
 }  // namespace tvm

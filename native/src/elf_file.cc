@@ -39,8 +39,17 @@ ElfFile::ElfFile(const char* data, uint64_t size) : data_(data), size_(size) {
   segments_.resize(header_.e_phnum);
   uint64_t bytes = segments_.size() * sizeof(ElfSegment);
   if (bytes > 0) std::memcpy(segments_.data(), AtOffset(header_.e_phoff, bytes, "its program headers"), bytes);
+  ReadSections();
   ReadDynamic();
   num_symbols_ = CountSymbols();
+}
+
+void ElfFile::ReadSections() {
+  if (header_.e_shoff == 0) return;
+  if (header_.e_shentsize != sizeof(ElfSection)) Fail("the size of a section header is ", header_.e_shentsize);
+  sections_.resize(header_.e_shnum);
+  uint64_t bytes = sections_.size() * sizeof(ElfSection);
+  if (bytes > 0) std::memcpy(sections_.data(), AtOffset(header_.e_shoff, bytes, "its section headers"), bytes);
 }
 
 void ElfFile::ReadDynamic() {
@@ -54,6 +63,10 @@ void ElfFile::ReadDynamic() {
     }
   }
   if (dynamic_.empty()) Fail("there is no dynamic section");
+}
+
+bool ElfFile::Has(int64_t tag) const {
+  return std::any_of(dynamic_.begin(), dynamic_.end(), [&](const ElfEntry& entry) { return entry.d_tag == tag; });
 }
 
 uint64_t ElfFile::Value(int64_t tag, uint64_t otherwise) const {

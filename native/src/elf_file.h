@@ -14,6 +14,7 @@ namespace runtime {
 
 using ElfHeader = ElfW(Ehdr);
 using ElfSegment = ElfW(Phdr);
+using ElfSection = ElfW(Shdr);
 using ElfSymbol = ElfW(Sym);
 using ElfEntry = ElfW(Dyn);
 
@@ -38,6 +39,7 @@ class ElfFile {
 
   const ElfHeader& header() const { return header_; }
   const std::vector<ElfSegment>& segments() const { return segments_; }
+  const std::vector<ElfSection>& sections() const { return sections_; }
   const std::vector<ElfEntry>& dynamic() const { return dynamic_; }
   uint64_t num_symbols() const { return num_symbols_; }
 
@@ -47,6 +49,7 @@ class ElfFile {
     ThrowError("the file is damaged: ", parts...);
   }
 
+  bool Has(int64_t tag) const;  // whether there is such a dynamic entry
   // The value of a dynamic entry; `otherwise` if there is none.
   uint64_t Value(int64_t tag, uint64_t otherwise = 0) const;
   // The loaded segment that holds these addresses in memory; null if none does.
@@ -66,6 +69,7 @@ class ElfFile {
   ElfSymbol Symbol(uint64_t index) const;
 
  private:
+  void ReadSections();
   void ReadDynamic();
   uint64_t CountSymbols() const;
   uint64_t CheckSysvHash(uint64_t table) const;
@@ -75,6 +79,7 @@ class ElfFile {
   uint64_t size_;
   ElfHeader header_;
   std::vector<ElfSegment> segments_;
+  std::vector<ElfSection> sections_;
   std::vector<ElfEntry> dynamic_;
   uint64_t num_symbols_{0};
 };

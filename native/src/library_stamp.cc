@@ -1,6 +1,9 @@
-// The stamp of a library: a checksum after its last byte, where the system's loader does not look.
+// The stamp of a library or an object: a checksum after its last byte, where loaders and linkers do not look.
 //
 //     magic (16 bytes), u64 length before the stamp, u64 start and u64 end of what is left out, u64 checksum
+//
+// Every library that we link has one. In others, `CheckElf` finds damage to what the system's loader follows; which bytes
+// of code and data there should be, nobody can tell.
 //
 // Left out are the bytes of embedded modules, except their length: their readers check them, and they may be large.
 #include <tvm/runtime/registry.h>
@@ -98,39 +101,60 @@ void CheckMachine(const MappedFile& file) {
   if (bytes[EI_CLASS] != (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32)) ElfFile::Fail("it has addresses of another size");
 }
 
-}  // namespace
+void CheckStamp(const MappedFile& file, const Stamp& stamp) {
+  bool is_sound = stamp.length == file.size() - sizeof(Stamp) && stamp.skip_begin <= stamp.skip_end &&
+                  stamp.skip_end <= stamp.length && Checksum(file.data(), stamp) == stamp.checksum;
+  if (!is_sound) ElfFile::Fail("its checksum is wrong (a tool that changes it on purpose should have removed that, as strip does)");
+}
 
-void CheckLibrary(const std::string& path) {
+template <class Check>
+void NameFile(const char* what, const std::string& path, Check check) {
   try {
-    MappedFile file(path);
-    if (!IsElf(file)) return;  // the loader tells why
-    Stamp stamp;
-    if (!ReadStamp(file, &stamp)) {
-      CheckMachine(file);
-      CheckElf(file.data(), file.size());
-      return;
-    }
-    bool is_sound = stamp.length == file.size() - sizeof(Stamp) && stamp.skip_begin <= stamp.skip_end &&
-                    stamp.skip_end <= stamp.length && Checksum(file.data(), stamp) == stamp.checksum;
-    if (!is_sound) ElfFile::Fail("its checksum is wrong");
-    CheckMachine(file);
+    check();
   } catch (const Error& error) {
     std::string reason = error.what();
-    ThrowError("cannot load library ", path, ": ", reason.substr(reason.find(": ") + 2));
+    ThrowError(what, path, ": ", reason.substr(reason.find(": ") + 2));
   }
 }
 
-// (path): stamps a library that has just been linked. Other files stay as they are.
+}  // namespace
+
+void CheckLibrary(const std::string& path) {
+  NameFile("cannot load library ", path, [&] {
+    MappedFile file(path);
+    if (!IsElf(file)) return;  // the loader tells why
+    Stamp stamp;
+    bool is_stamped = ReadStamp(file, &stamp);
+    if (is_stamped) CheckStamp(file, stamp);
+    CheckMachine(file);
+    if (!is_stamped) CheckElf(file.data(), file.size());
+  });
+}
+
+// (path): raises if an object is not as it was when it was stamped, or is cut off.
+TVM_REGISTER_GLOBAL("runtime.CheckObject").set_body_typed([](std::string path) {
+  NameFile("cannot use object ", path, [&] {
+    MappedFile file(path);
+    Stamp stamp;
+    if (!IsElf(file)) return;
+    if (ReadStamp(file, &stamp)) CheckStamp(file, stamp);
+    CheckObjectSections(file.data(), file.size());
+  });
+});
+
+// (path): stamps a library that has just been linked, or an object. Other files stay as they are.
 TVM_REGISTER_GLOBAL("runtime.StampLibrary").set_body_typed([](std::string path) {
   Stamp stamp{};
   {
     MappedFile file(path);
     Stamp old;
-    if (!IsElf(file) || reinterpret_cast<const ElfHeader*>(file.data())->e_type != ET_DYN || ReadStamp(file, &old)) return;
+    if (!IsElf(file) || ReadStamp(file, &old)) return;
+    int type = reinterpret_cast<const ElfHeader*>(file.data())->e_type;
+    if (type != ET_DYN && type != ET_REL) return;
     std::memcpy(stamp.magic, kMagic, sizeof(stamp.magic));
     stamp.length = file.size();
     bool has_our_form = file.data()[EI_CLASS] == (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32) && file.data()[EI_DATA] == ELFDATA2LSB;
-    if (has_our_form) LeaveOutModules(file, &stamp);
+    if (type == ET_DYN && has_our_form) LeaveOutModules(file, &stamp);
     stamp.checksum = Checksum(file.data(), stamp);
   }
   std::ofstream file(path, std::ios::binary | std::ios::app);

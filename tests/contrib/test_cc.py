@@ -100,3 +100,31 @@ def test_temporary_folders_vanish_unless_they_are_kept() -> None:
         changed_mind.remove()
         assert not changed_mind.path.exists()
     path.rmdir()
+
+
+def flip(path: Path, place: int) -> Path:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 4
+    damaged = path.with_name(f"damaged{path.suffix}")
+    damaged.write_bytes(content)
+    return damaged
+
+
+@pytest.mark.parametrize("suffix", ["o", "so"])
+def test_damage_to_code_is_found_in_what_we_have_linked(suffix: str, tmp_path: Path) -> None:
+    build().save(str(tmp_path / "f.o"))
+    cc.create_shared(str(tmp_path / "f.so"), str(tmp_path / "f.o"))
+    path = tmp_path / f"f.{suffix}"
+    for place in range(0x60, path.stat().st_size - 48, 997):
+        with pytest.raises(RuntimeError, match="its checksum is wrong"):
+            load_module(flip(path, place))
+
+
+@needs_tool("strip")
+def test_a_library_without_its_checksum_is_taken_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "f.so"
+    build().export_library(path)
+    cc._run([utils.which("strip"), str(path)])
+    assert load_module(path).implements_function("f")
+    with pytest.raises(RuntimeError, match="the file is damaged"):
+        load_module(flip(path, 0x20))

@@ -8,14 +8,19 @@ from tests.fuzz.damage import run_apart
 
 # in all at least 100,000 cases, in less than a minute
 CASES = {
-    "params": 60_000,
+    "params": 63_000,
     "graph": 30_000,
-    "library": 8_000,
-    "embedded": 2_000,
-    "symbols": 300,
+    "library": 5_000,
+    "embedded": 1_500,
+    "linked": 1_000,
+    "foreign": 1_000,
+    "objects": 200,
+    "static_library": 300,
     "ir_json": 500,
     "relay_text": 500,
-    "archive": 20,
+    "script": 200,
+    "pickled": 1_500,
+    "archive": 60,
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tvm import knobs
 from tvm._ffi.libinfo import find_include_path
+from tvm._ffi.registry import get_global_func
 from tvm.contrib import elf_link, elf_object, tar, utils
 
 
@@ -32,6 +33,10 @@ def create_shared(
 ) -> None:
     """Link objects or sources into a shared library.
 
+    The library gets a checksum after its last byte, so that a damaged copy is refused when it is
+    loaded. One that another tool has linked has none: there, damage to its tables is found, and
+    damage to its code is not.
+
     Objects alone need no compiler, on x86-64 and AArch64. Those for the other of the two machines
     are linked without one too, unless ``cc`` names a cross compiler.
 
@@ -52,8 +57,10 @@ def create_shared(
     """
     if cc is None and (get_cc() is None or _are_foreign(objects)):
         _link_without_compiler(output, objects, options or [])
-        return
-    _link(output, objects, ["-shared", "-fPIC", *(options or [])], cc, cwd, ccache_env)
+    else:
+        _link(output, objects, ["-shared", "-fPIC", *(options or [])], cc, cwd, ccache_env)
+    if (library := Path(cwd or "", output)).is_file():
+        get_global_func("runtime.StampLibrary")(str(library))
 
 
 create_shared.output_format = "so"  # type: ignore[attr-defined]

@@ -116,6 +116,7 @@ def _pack_imports(root: Module, is_system_lib: bool, prefix: str, folder: str) -
         # code of a system library registers the data together with itself
         path = Path(folder) / f"{prefix}devc.o"
         path.write_bytes(elf_object.data_object(prefix + BLOB, data, like))
+        get_global_func("runtime.StampLibrary")(str(path))
     else:
         path = Path(folder) / f"{prefix}devc.c"
         path.write_text(_c_source(prefix + BLOB, data, is_system_lib))

@@ -144,7 +144,10 @@ class Module(ModuleBase, Object):
 
     def save(self, file_name: str, fmt: str = "") -> None:
         """Write this module, without its imports, to a file."""
-        _native("ModuleSaveToFile", self, str(file_name), fmt or Path(file_name).suffix[1:])
+        form = fmt or Path(file_name).suffix[1:]
+        _native("ModuleSaveToFile", self, str(file_name), form)
+        if form == "o":
+            _native("StampLibrary", str(file_name))
 
     def time_evaluator(
         self,
@@ -307,13 +310,15 @@ def module_from_symbols(
 def load_module(path: str | Path, fmt: str = "") -> Module:
     """Load a library that :meth:`Module.export_library` wrote.
 
-    Objects (``.o``) and archives (``.tar``) of them are linked first.
+    Objects (``.o``) and archives (``.tar``) of them are linked first. A damaged file is refused:
+    all that this package writes carries a checksum. Of libraries that another tool has linked, the
+    tables are checked, and damage to their code remains unseen.
     """
     path = str(Path(path))
     if not Path(path).is_file():
         raise ValueError(f"cannot load module: file {path} does not exist")
     if path.endswith(".o"):
-        cc.create_shared(path + ".so", path)
+        _link([path], path + ".so")
         path += ".so"
     elif path.endswith(".tar"):
         with _utils.kept_folder() as folder:
@@ -322,13 +327,20 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
             except tarfile.ReadError as error:
                 raise ValueError(f"cannot load module: {path} is no tar archive: {error}") from None
             objects = sorted(str(file) for file in folder.iterdir())
-            cc.create_shared(path + ".so", objects)
+            _link(objects, path + ".so")
         path += ".so"
     return _native("ModuleLoadFromFile", path, fmt)  # type: ignore[no-any-return]
 
 
+def _link(objects: list[str], library: str) -> None:
+    for path in objects:
+        _native("CheckObject", path)
+    cc.create_shared(library, objects)
+
+
 def load_static_library(path: str, func_names: list[str]) -> Module:
     """A module over an object file, to be exported with others."""
+    _native("CheckObject", str(path))
     return module_from_object(Path(path).read_bytes(), *func_names)
 
 
