@@ -1,4 +1,4 @@
-"""One line that tells what a long build is doing, on terminals only."""
+"""One line that tells what a long build is doing and how long it will take, on terminals only."""
 
 from __future__ import annotations
 
@@ -9,41 +9,32 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tvm import knobs
+from tvm.support import Scoped
 
 A = TypeVar("A")
 B = TypeVar("B")
 QUIET_SECONDS = 2.0
 
+# the share of a build's time that has passed when a phase begins; measured on models without a cache
+OPTIMIZING, LOWERING, COMPILING = 0.0, 0.25, 0.45
 
-class Progress:
-    """Shows the step under way once the build takes longer than two seconds."""
+
+class Line:
+    """A line of the terminal, shown once a build takes longer than two seconds."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._is_terminal = sys.stderr.isatty() and not knobs.QUIET.value
         self._status: Any = None  # rich's line, once it is shown
 
-    def __call__(self, text: str) -> None:
-        """Say what happens now."""
-        elapsed = time.monotonic() - self._started
-        if not self._is_terminal or elapsed < QUIET_SECONDS:
+    def show(self, content: Progress) -> None:
+        """Show that from now on."""
+        if not self._is_terminal or time.monotonic() - self._started < QUIET_SECONDS:
             return
         if self._status is None:
-            self._status = _status_line()
+            self._status = _status_line(content)
             self._status.start()
-        self._status.update(f"{text} ({elapsed:.0f} s)")
-
-    def counting(self, text: str, f: Callable[[A], B]) -> Callable[[A], B]:
-        """`f`, telling how often it was called."""
-        count = 0
-
-        def counted(value: A) -> B:
-            nonlocal count
-            count += 1
-            self(f"{text}: {count}")
-            return f(value)
-
-        return counted
+        self._status.update(content)
 
     def close(self) -> None:
         """Remove the line."""
@@ -51,18 +42,87 @@ class Progress:
             self._status.stop()
 
 
-def _status_line() -> Any:
+class Progress:
+    """What one build is doing.
+
+    Parameters
+    ----------
+    line : Line
+        Where it is shown.
+    title : str
+        What the build belongs to.
+    """
+
+    def __init__(self, line: Line, title: str = "") -> None:
+        self.line = line
+        self.title = title
+        self.text = ""
+        self._started = time.monotonic()
+        self._expected: float | None = None  # seconds of the whole build
+
+    def __call__(self, text: str, done: float | None = None) -> None:
+        """Say what happens now, and the share of the time that has passed, if that is known."""
+        self.text = text
+        if done:
+            self._expected = (time.monotonic() - self._started) / done
+        self.line.show(self)
+
+    def counting(
+        self, text: str, f: Callable[[A], B], total: int, describe: Callable[[A], str]
+    ) -> Callable[[A], B]:
+        """`f` for the lowering of kernels, telling which of how many it works on."""
+        count = 0
+
+        def counted(value: A) -> B:
+            nonlocal count
+            count += 1
+            share = LOWERING + (COMPILING - LOWERING) * (count - 1) / max(total, 1)
+            self(f"{text} {count} of {total}: {describe(value)}", share)
+            return f(value)
+
+        return counted
+
+    def describe(self) -> str:
+        """The line as it is now."""
+        elapsed = time.monotonic() - self._started
+        parts = [part for part in (self.title, self.text) if part]
+        times = f"{elapsed:.0f} s"
+        if self._expected is not None:
+            left = max(self._expected - elapsed, 0.0)
+            times += f", about {left:.0f} s left" if left >= 1 else ", nearly done"
+        # first, as the end of the line may not fit
+        return f"[{times}] {': '.join(parts)}"
+
+    def __rich__(self) -> Any:
+        # the text is asked for again whenever the line is redrawn
+        from rich.text import Text
+
+        return Text(self.describe(), overflow="ellipsis", no_wrap=True)
+
+
+def _status_line(content: Progress) -> Any:
     # rich takes longer to import than most builds last
     from rich.console import Console
 
-    return Console(stderr=True).status("")
+    return Console(stderr=True).status(content)
+
+
+_CURRENT: Scoped[Progress] = Scoped("Progress")
 
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """A progress line for one build."""
-    step = Progress()
+    """The progress of one build; inside of another, both are told in one line."""
+    outer = _CURRENT.current()
+    if outer is None:
+        step = Progress(Line())
+    else:
+        step = Progress(outer.line, ": ".join([t for t in (outer.title, outer.text) if t]))
     try:
-        yield step
+        with _CURRENT.scope(step):
+            yield step
     finally:
-        step.close()
+        if outer is None:
+            step.line.close()
+        else:
+            outer.line.show(outer)

@@ -125,7 +125,15 @@ def drive_compile(args: argparse.Namespace) -> int:
     """Do what the arguments say."""
     if not args.target:
         raise TVMCException("--target is required, such as --target llvm")
-    model = frontends.load_model(args.FILE, args.model_format, args.input_shapes)
+    with progress() as step:
+        step(f"importing {Path(args.FILE).name}")
+        model = frontends.load_model(args.FILE, args.model_format, args.input_shapes)
+        step(f"compiling {Path(args.FILE).name}")
+        _compile_as_told(model, args)
+    return 0
+
+
+def _compile_as_told(model: TVMCModel, args: argparse.Namespace) -> None:
     compile_model(
         model,
         args.target,
@@ -149,7 +157,6 @@ def drive_compile(args: argparse.Namespace) -> int:
         print_ir_after=args.print_ir_after,
         **parse_graph_transform_args(args),
     )
-    return 0
 
 
 def compile_model(

@@ -22,7 +22,7 @@ from tvm.relay.backend.lowering import LoweredModel
 from tvm.relay.backend.memory_plan import plan_memory
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.utils import CallType
-from tvm.relay.progress import Progress
+from tvm.relay.progress import COMPILING, Progress
 from tvm.runtime.csource import csource_module
 from tvm.runtime.module import Module
 from tvm.tir.analysis import calculate_workspace_bytes
@@ -97,7 +97,7 @@ def build_aot(
     attrs = {**runtime_attrs(runtime), "unpacked_api": options.unpacked_api}
     lowered = IRModule({**dict(model.kernels.functions_items()), main.name: main.func}, attrs=attrs)
     metadata = main.metadata(model.mod_name)
-    step(f"compiling {len(model.graph.kernels)} kernels")
+    step(f"compiling {len(model.graph.kernels)} kernels", COMPILING)
     alignments = (options.memory_alignment, options.constant_alignment)
     intermediate = calculate_workspace_bytes(main.func, options.memory_alignment)
     facts = function_metadata(model, intermediate, alignments, main.func)

@@ -12,7 +12,7 @@ from tvm.relay.backend.graph import to_json
 from tvm.relay.backend.lowering import LoweredModel
 from tvm.relay.backend.memory_plan import plan_memory
 from tvm.relay.backend.runtime import Runtime
-from tvm.relay.progress import Progress
+from tvm.relay.progress import COMPILING, Progress
 
 
 def build_graph(
@@ -22,7 +22,7 @@ def build_graph(
     step("planning memory")
     plan = plan_memory(model.graph.graph)
     kernels = model.kernels.with_attrs(runtime_attrs(runtime))
-    step(f"compiling {len(model.graph.kernels)} kernels")
+    step(f"compiling {len(model.graph.kernels)} kernels", COMPILING)
     # a model may only hand on its inputs; its library is then empty
     lib = (build_lowered if model.graph.kernels else build_module)(kernels, model.target)
     model.import_external(lib)

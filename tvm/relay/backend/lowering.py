@@ -8,12 +8,12 @@ from typing import Any
 from tvm.ir.module import IRModule
 from tvm.relay.backend.external import compile_external, external_functions
 from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
-from tvm.relay.backend.kernels import KernelCompiler, check_operators
+from tvm.relay.backend.kernels import KernelCompiler, check_operators, kernel_name
 from tvm.relay.backend.name_transforms import mangle_module_name
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.pipeline import fusion, optimization
-from tvm.relay.progress import Progress
+from tvm.relay.progress import OPTIMIZING, Progress
 from tvm.runtime.module import Module
 from tvm.target import Target
 
@@ -40,13 +40,15 @@ def lower_model(
 ) -> LoweredModel:
     """Optimise the graph, fuse it, and lower each distinct kernel."""
     with target:
-        step("optimizing the graph")
+        step("optimizing the graph", OPTIMIZING)
         mod = fusion(link_params)(optimization()(mod))
     main = mod["main"]
-    check_operators([n.op for n in kernel_order(main.body) if _calls_kernel(n)])
+    functions = [n.op for n in kernel_order(main.body) if _calls_kernel(n)]
+    check_operators(functions)
     compiler = KernelCompiler(target, prefix=f"{mangle_module_name(mod_name)}_")
     external = external_functions(mod)
-    codegen = GraphCodegen(step.counting("lowering kernels", compiler.lower), external)
+    lower = step.counting("lowering kernel", compiler.lower, len(functions), kernel_name)
+    codegen = GraphCodegen(lower, external)
     graph = codegen.run(main)
     graph.kernels = compiler.kernels
     return LoweredModel(mod, graph, compiler.module(), external, target, mod_name)
