@@ -127,3 +127,31 @@ def test_programs_without_quantised_tensors_are_unchanged() -> None:
     with tvm.target.Target(VNNI):
         typed = relay.transform.InferType()(mod)
         assert IntegerProducts()(typed)["main"] is typed["main"]
+
+
+def optimized(body: relay.Expr) -> list[str]:
+    mod = tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+    with tvm.transform.PassContext(opt_level=3):
+        return operators(relay.optimize(mod, VNNI)[0]["main"])
+
+
+def test_a_quantisation_behind_a_product_divides_nothing_at_run_time() -> None:
+    x = relay.var("x", shape=(1, 16, 8, 8))
+    y = relay.nn.conv2d(pair(x, 0.1, 3, "uint8"), weight((16, 16, 1, 1)), kernel_size=(1, 1))
+    bias = weight((16,), axis=None)
+    y = relay.nn.relu(relay.nn.bias_add(y, bias))
+    assert optimized(pair(y, 0.3, 0, "uint8")).count("divide") == 1  # the input's
+
+
+def test_fixed_point_scales_of_channels_keep_the_blocked_layout() -> None:
+    x = relay.var("x", shape=(1, 16, 8, 8))
+    y = pair(x, 0.1, 3, "uint8")
+    for _ in range(3):
+        y = pair(relay.nn.conv2d(y, weight((16, 16, 1, 1)), kernel_size=(1, 1)), 0.2, 7, "uint8")
+    body = relay.Function([x], y)
+    mod = relay.transform.FakeQuantizationToInteger()(
+        relay.transform.InferType()(tvm.IRModule.from_expr(body))
+    )
+    names = optimized(mod["main"].body)
+    assert names.count("fixed_point_multiply_per_axis") == 3
+    assert names.count("layout_transform") == 2

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm import topi
+from tvm import tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
 from .attributes import as_int, as_ints
-from .registry import OpPattern, define_op
+from .layout import layout_any, primal_axes
+from .registry import LayoutChoice, OpPattern, define_op
 from .types import expect, expect_tensor
 
 
@@ -44,7 +45,30 @@ FIXED_POINT_MULTIPLY = define_op(
     compute=lambda attrs, inputs, out_type: [
         topi.fixed_point_multiply(inputs[0], attrs.multiplier, attrs.shift)
     ],
+    infer_layout=layout_any,
 )
+
+
+def _per_axis_layout(
+    attrs: FixedPointMultiplyPerAxisAttrs,
+    in_layouts: Sequence[tir.Layout | None],
+    arg_types: Sequence[Type],
+) -> LayoutChoice | None:
+    """The data's layout; multipliers of channels in blocks come in blocks too."""
+    chosen = in_layouts[0]
+    if chosen is None or len(attrs.axes) != 1:
+        return None
+    letters = primal_axes(chosen)
+    letter = letters[attrs.axes[0] % len(letters)]
+    blocks = [f"{size}{letter.lower()}" for size in chosen.parts(letter)]
+    if len(blocks) > 1:
+        return None
+    own = tir.layout("".join([letter, *blocks]))
+    places = [chosen.index_of(part) for part in (letter, *[letter.lower() for _ in blocks])]
+    moved = attrs.replace(axes=tuple(places))
+    return LayoutChoice((chosen, own, own, own), (chosen,), moved)
+
+
 FIXED_POINT_MULTIPLY_PER_AXIS = define_op(
     "fixed_point_multiply_per_axis",
     FixedPointMultiplyPerAxisAttrs,
@@ -56,6 +80,7 @@ FIXED_POINT_MULTIPLY_PER_AXIS = define_op(
             *inputs, attrs.is_lshift_required, attrs.is_rshift_required, attrs.axes
         )
     ],
+    infer_layout=_per_axis_layout,
 )
 
 

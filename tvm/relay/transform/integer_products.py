@@ -5,12 +5,13 @@ nn.conv2d(dequantize(%x, s, z), dequantize(%w, t, 0))
 quantize(nn.max_pool2d(dequantize(%x, s, z)), s, z)    ->    nn.max_pool2d(%x)
 
 What is behind a product, up to the next quantisation, stays in real numbers: it runs on the sums in
-registers. The sums are exact, so results are those of the simulated quantisation but for the
+registers, its constants divided by the step of the quantisation. The sums are exact, so results are those of the simulated quantisation but for the
 rounding of float32.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,7 @@ from tvm.relay.qnn.op.products import CONV2D_QUANTIZED, DENSE_QUANTIZED
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import ConstantFolder
-from tvm.relay.traverse import post_order, rewrite_post_order
+from tvm.relay.traverse import operands, post_order, rewrite_post_order
 from tvm.target import Target
 
 _MOVES = (*ops.RESHAPES, ops.TRANSPOSE, ops.MAX_POOL2D, STRIDED_SLICE)
@@ -56,11 +57,13 @@ class _Affine:
 class IntegerRewriter:
     """Rewrites one function; `stayed` tells of each product that it left in real numbers, why."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, uses: Mapping[int, int]) -> None:
         self.target = target
+        self.uses = uses
         self.stayed: list[tuple[Call, str]] = []
         self.done: list[Call] = []
         self._affine: dict[int, _Affine] = {}  # by the expression of real numbers
+        self._scaled: dict[int, tuple[RelayExpr, np.ndarray]] = {}  # products: sums and factor
         self._kept: list[RelayExpr] = []  # so that ids stay valid
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
@@ -68,7 +71,8 @@ class IntegerRewriter:
             return new
         self._kept.append(new)
         if new.op is QUANTIZE:
-            return self._quantize(new)
+            assert isinstance(old, Call)
+            return self._quantize(old, new)
         if new.op is DEQUANTIZE:
             return self._dequantize(new)
         if new.op in _PRODUCTS:
@@ -76,7 +80,7 @@ class IntegerRewriter:
         self._move(new)
         return new
 
-    def _quantize(self, call: Call) -> RelayExpr:
+    def _quantize(self, old: Call, call: Call) -> RelayExpr:
         found = _parameters(call)
         if found is None:
             return call
@@ -86,7 +90,46 @@ class IntegerRewriter:
             wanted = call.attrs.out_dtype
             if dtype == wanted:
                 return before.values
-        return call
+        if not found.is_scalar:
+            return call
+        divided = self._divided(old.args[0], call.args[0], found.scale)
+        if divided is None:
+            return call
+        return call.replace(args=(divided, const(np.float32(1.0)), call.args[2]))
+
+    def _divided(self, old: RelayExpr, new: RelayExpr, by: np.ndarray) -> RelayExpr | None:
+        """A scaled product and what follows it over a number: constants are divided in its place."""
+        if self.uses.get(id(old), 0) != 1 or not isinstance(new, Call):
+            return None
+        if id(new) in self._scaled:
+            sums, factor = self._scaled[id(new)]
+            return MULTIPLY(sums, const((factor / by).astype("float32")))
+        if not isinstance(old, Call) or new.op not in (ops.RELU, ops.ADD, ops.BIAS_ADD):
+            return None
+        addend = None
+        if new.op is not ops.RELU:
+            addend = self._number(new.args[1])
+            if addend is None:
+                return None
+        below = self._divided(old.args[0], new.args[0], by)
+        if below is None:
+            return None
+        rest = () if addend is None else (const((addend / by).astype("float32")),)
+        return new.replace(args=(below, *rest))
+
+    def _number(self, expr: RelayExpr) -> np.ndarray | None:
+        """The value of a constant of real numbers, dequantised ones included."""
+        if isinstance(expr, Constant):
+            return expr.data.numpy()
+        found = self._affine.get(id(expr))
+        if found is None or not isinstance(found.values, Constant):
+            return None
+        values = found.values.data.numpy().astype("float64")
+        shape = [-1 if i == found.axis else 1 for i in range(values.ndim)]
+        scale, zero = (
+            a if found.is_scalar else a.reshape(shape) for a in (found.scale, found.zero)
+        )
+        return np.asarray((values - zero) * scale)
 
     def _dequantize(self, call: Call) -> RelayExpr:
         found = _parameters(call)
@@ -130,7 +173,11 @@ class IntegerRewriter:
         factor = (data.scale * weight.scale).astype("float32")
         if weight.axis is not None and call.op is ops.CONV2D:
             factor = factor.reshape(-1, 1, 1)
-        return MULTIPLY(CAST(sums, dtype="float32"), const(factor))
+        real = CAST(sums, dtype="float32")
+        scaled = MULTIPLY(real, const(factor))
+        self._scaled[id(scaled)] = (real, factor)
+        self._kept.append(scaled)
+        return scaled
 
     def _refusal(self, call: Call, old: Call, data: _Affine | None, weight: _Affine | None) -> str:
         """Why a product stays in real numbers; empty if it does not."""
@@ -193,6 +240,15 @@ def _same(a: _Affine, b: _Affine) -> bool:
     return a.is_scalar and b.is_scalar and a.scale == b.scale and a.zero == b.zero
 
 
+def _use_counts(func: RelayExpr) -> dict[int, int]:
+    """How many expressions have each as an operand, by id."""
+    counts: dict[int, int] = {}
+    for node in post_order(func):
+        for below in operands(node):
+            counts[id(below)] = counts.get(id(below), 0) + 1
+    return counts
+
+
 def _has_quantized(func: Function) -> bool:
     return any(ops.calls(node, DEQUANTIZE) for node in post_order(func))
 
@@ -206,7 +262,7 @@ def integer_products(func: Function, mod: IRModule, context: PassContext) -> Fun
     if not _has_quantized(func):
         return func
     folded = ConstantFolder().fold(func)
-    result = rewrite_post_order(folded, IntegerRewriter(target).rewrite)
+    result = rewrite_post_order(folded, IntegerRewriter(target, _use_counts(folded)).rewrite)
     assert isinstance(result, Function)
     return result
 

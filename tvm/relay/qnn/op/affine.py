@@ -26,6 +26,7 @@ from .common import (
     expect_scale,
     expect_zero_point,
     integer_range,
+    scalar_value,
     subtract_zero_point,
     type_of,
 )
@@ -70,7 +71,9 @@ def quantized(
 ) -> RelayExpr:
     """clip(round(data / scale) + zero_point), halves to even."""
     rank = len(type_of(data).shape)
-    ratio = DIVIDE(cast(data, "float32"), along_axis(scale, rank, axis))
+    ratio = cast(data, "float32")
+    if scalar_value(scale) != 1.0:
+        ratio = DIVIDE(ratio, along_axis(scale, rank, axis))
     shifted = add_zero_point(ROUND(ratio), along_axis(zero_point, rank, axis))
     low, high = integer_range(out_dtype)
     if out_dtype == "int32":
