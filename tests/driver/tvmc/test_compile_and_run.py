@@ -76,6 +76,9 @@ def test_profile_names_the_kernels(onnx_file: str, tmp_path: Path, capsys) -> No
     ["--target", '{"kind": "llvm", "mcpu": "haswell"}'],
     ["--executor", "graph", "--runtime", "cpp", "--module-name", "net"],
     ["--use-vm"],
+    ["--executor", "aot"],
+    ["--executor", "aot", "--module-name", "net", "--executor-aot-link-params", "1"],
+    ["--executor-graph-link-params", "1"],
     ["--mixed-precision", "--mixed-precision-calculation-type", "float16",
      "--mixed-precision-acc-type", "float32"],
 ])  # fmt: skip
@@ -189,3 +192,17 @@ def test_configurations_give_defaults(
     assert _main(["--config", str(config), "compile", onnx_file, "--dump-code", "c"]) == 0
     assert "TVM_DLL" in (tmp_path / "c.tar.c").read_text()
     assert "JSON" in tvmc_fails("--config", onnx_file, "compile", onnx_file)
+
+
+def test_model_library_format_holds_sources(onnx_file: str, tmp_path: Path) -> None:
+    package = str(tmp_path / "m.tar")
+    assert _main(["compile", onnx_file, "-o", package, "-f", "mlf", "--target", "c",
+                  "--executor", "aot", "--executor-aot-interface-api", "c",
+                  "--executor-aot-unpacked-api", "1", "--runtime", "crt"]) == 0  # fmt: skip
+    with tarfile.open(package) as archive:
+        names = archive.getnames()
+    assert "metadata.json" in names and any(name.endswith("tvmgen_default.h") for name in names)
+    found = tvmc.TVMCPackage(package)
+    assert (found.type, found.executor_type) == ("mlf", "aot")
+    with pytest.raises(tvmc.TVMCException, match="Model Library Format"):
+        tvmc.run(found, "cpu")

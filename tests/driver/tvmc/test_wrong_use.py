@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tvm.driver import tvmc
+from tvm.relay.backend import Executor
 
 Fails = Callable[..., str]
 
@@ -29,6 +30,8 @@ Fails = Callable[..., str]
     (["--input-shapes", "daata:[1,3,6,6]"], "did you mean 'data'"),
     (["--executor-aot-link-params", "1"], "did not specify aot executor"),
     (["--executor-graph-link-params", "yes"], "1 or 0 is required"),
+    (["--runtime", "crt"], "--output-format mlf"),
+    (["--use-vm", "--output-format", "mlf"], "got 'mlf'"),
     (["--desired-layout", "NHWQ"], "got NHWQ"),
     (["--desired-layout", "NHWC", "NCHW"], "one layout or 3"),
     (["--mixed-precision", "--mixed-precision-ops", "nn.conv"], "there is no 'nn.conv'"),
@@ -83,6 +86,16 @@ def test_run_refuses_wrong_inputs(onnx_file: str, tmp_path: Path, tvmc_fails: Fa
     assert "device" in tvmc_fails("run", package, "--device", "rocm")
     assert "this machine only" in tvmc_fails("run", package, "--rpc-key", "pi")
     assert "at least 1" in tvmc_fails("run", package, "--repeat", "0")
+
+
+def test_models_of_one_function_cannot_be_profiled(
+    onnx_file: str, tmp_path: Path, tvmc_fails: Fails
+) -> None:
+    package = str(tmp_path / "m.tar")
+    executor = Executor("aot")
+    tvmc.compile(tvmc.load(onnx_file), "llvm", executor=executor, package_path=package)
+    assert "cannot be measured" in tvmc_fails("run", package, "--profile")
+    assert "end-to-end" in tvmc_fails("run", package, "--print-time", "--end-to-end")
 
 
 def test_commands_that_there_are_not_say_why(tvmc_fails: Fails) -> None:

@@ -29,7 +29,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relay import build_module, vm
 from tvm.relay.backend.executor import Executor
-from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
+from tvm.relay.backend.executor_factory import ExecutorFactoryModule
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
@@ -325,7 +325,7 @@ def _partitioned(
 
 def _build(
     mod: IRModule, params: Mapping[str, Any], request: _Request
-) -> GraphExecutorFactoryModule | Executable:
+) -> ExecutorFactoryModule | Executable:
     try:
         return build(
             mod, request.target, request.executor, request.runtime, params, request.use_vm,
@@ -345,7 +345,7 @@ def build(
     use_vm: bool,
     mod_name: str,
     workspace_pools: Any,
-) -> GraphExecutorFactoryModule | Executable:
+) -> ExecutorFactoryModule | Executable:
     """Compile with what is current: a program of the virtual machine, or a model for an executor."""
     if use_vm:
         logger.debug("building for the virtual machine")
@@ -359,7 +359,7 @@ def build(
 
 def _export(
     model: TVMCModel,
-    built: GraphExecutorFactoryModule | Executable,
+    built: ExecutorFactoryModule | Executable,
     package_path: str | None,
     cross: Any,
     cross_options: str | None,
@@ -386,7 +386,7 @@ def add_tir_to_dumps(config: dict[str, Any], dumps: dict[str, str]) -> None:
 
 
 def _fill_dumps(
-    dumps: dict[str, str], mod: IRModule, built: GraphExecutorFactoryModule | Executable
+    dumps: dict[str, str], mod: IRModule, built: ExecutorFactoryModule | Executable
 ) -> None:
     lib = built.lib if isinstance(built, Executable) else built.get_lib()
     for name in dumps:

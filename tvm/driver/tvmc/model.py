@@ -15,7 +15,12 @@ from tvm.contrib import cc, tar, utils
 from tvm.driver.tvmc.errors import TVMCException
 from tvm.ir.module import IRModule
 from tvm.ir.serialize import load_json, save_json
-from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
+from tvm.micro.model_library_format import export_model_library_format
+from tvm.relay.backend.executor_factory import (
+    AOTExecutorFactoryModule,
+    ExecutorFactoryModule,
+    GraphExecutorFactoryModule,
+)
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.params import load_param_dict, save_param_dict
 from tvm.runtime.vm import Executable
@@ -25,6 +30,7 @@ LIBRARY_FORMATS = ("so", "tar")
 _GRAPH_LIBRARIES = ("mod.so", "mod.tar")
 _VM_LIBRARIES = ("lib.so", "lib.tar")
 _VM_CODE = "code.ro"
+_AOT_NAME = "mod.aot"  # the name under which the library has the model
 
 
 class TVMCModel:
@@ -131,21 +137,39 @@ class TVMCModel:
         _check_format(lib_format, LIBRARY_FORMATS)
         with utils.tempdir() as folder:
             library = folder / f"mod.{lib_format}"
-            lib = executor_factory.get_lib()
-            if cross is None or lib_format == "tar":
-                options = {"options": cross_options.split()} if cross_options else {}
-                lib.export_library(str(library), **(options if lib_format == "so" else {}))
-            else:
-                options = {"options": cross_options.split()} if cross_options else {}
-                lib.export_library(str(library), fcompile=cc.cross_compiler(cross, **options))
+            _export_library(executor_factory.get_lib(), library, cross, cross_options)
             (folder / "mod.json").write_text(executor_factory.get_graph_json(), encoding="utf8")
             (folder / "mod.params").write_bytes(save_param_dict(executor_factory.get_params()))
             files = [library, folder / "mod.json", folder / "mod.params"]
             return self._write(package_path, files)
 
+    def export_aot_format(
+        self,
+        executor_factory: AOTExecutorFactoryModule,
+        package_path: str | None = None,
+        cross: Any = None,
+        cross_options: str | None = None,
+        lib_format: str = "so",
+    ) -> str:
+        """Write a model for the AOT executor to an archive; the parameters as of the classic format."""
+        _check_format(lib_format, LIBRARY_FORMATS)
+        with utils.tempdir() as folder:
+            library = folder / f"mod.{lib_format}"
+            _export_library(executor_factory, library, cross, cross_options)
+            (folder / _AOT_NAME).write_text(executor_factory.libmod_name, encoding="utf8")
+            return self._write(package_path, [library, folder / _AOT_NAME])
+
+    def export_mlf(
+        self, executor_factory: ExecutorFactoryModule, package_path: str | None = None
+    ) -> str:
+        """Write a model in the Model Library Format: sources in C, or objects; the archive's path."""
+        path = str(package_path or self.default_package_path())
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        return str(export_model_library_format(executor_factory, path))
+
     def export_package(
         self,
-        executor_factory: GraphExecutorFactoryModule | Executable,
+        executor_factory: ExecutorFactoryModule | Executable,
         package_path: str | None = None,
         cross: Any = None,
         cross_options: str | None = None,
@@ -154,9 +178,18 @@ class TVMCModel:
         """Write a compiled model to an archive; its path."""
         if isinstance(executor_factory, Executable):
             return self.export_vm_format(executor_factory, package_path, output_format)
-        return self.export_classic_format(
-            executor_factory, package_path, cross, cross_options, output_format
-        )
+        if output_format == "mlf":
+            return self.export_mlf(executor_factory, package_path)
+        if executor_factory.runtime.name != "cpp":
+            raise TVMCException(
+                f"libraries are for the runtime cpp, got {executor_factory.runtime}: "
+                "--output-format mlf writes sources for others"
+            )
+        options = (package_path, cross, cross_options, output_format)
+        if isinstance(executor_factory, AOTExecutorFactoryModule):
+            return self.export_aot_format(executor_factory, *options)
+        assert isinstance(executor_factory, GraphExecutorFactoryModule)
+        return self.export_classic_format(executor_factory, *options)
 
     def _write(self, package_path: str | None, files: Sequence[Path]) -> str:
         path = str(package_path or self.default_package_path())
@@ -167,6 +200,17 @@ class TVMCModel:
     def summary(self, file: IO[str] | None = None) -> None:
         """Print the model."""
         print(self.mod, file=file or sys.stdout)
+
+
+def _export_library(module: Any, library: Path, cross: Any, cross_options: str | None) -> None:
+    """Write a library, by a compiler for another machine if there is one."""
+    options = {"options": cross_options.split()} if cross_options else {}
+    if library.suffix == ".tar":
+        module.export_library(str(library))
+    elif cross is None:
+        module.export_library(str(library), **options)
+    else:
+        module.export_library(str(library), fcompile=cc.cross_compiler(cross, **options))
 
 
 def _check_format(found: str, known: Sequence[str]) -> None:
@@ -199,13 +243,17 @@ class TVMCPackage:
     Attributes
     ----------
     type : str
-        "classic" for the graph executor, "vm", or "mlf" for the Model Library Format.
+        "classic" for the graph and the AOT executor, "vm", or "mlf" for the Model Library Format.
+    executor_type : str
+        "graph", "aot" or "vm".
     lib_path, lib_name : str
         The library with the kernels.
     graph : str
         The graph as JSON text, None for the virtual machine.
     params : bytearray
         The parameters, None for the virtual machine.
+    module_name : str
+        The name under which a library of the AOT executor has the model.
     """
 
     def __init__(self, package_path: str, project_dir: str | None = None) -> None:
@@ -221,6 +269,7 @@ class TVMCPackage:
         self.code: bytes | None = None
         self.type = "classic"
         self.executor_type: str | None = "graph"
+        self.module_name = "default"
         self.import_package(self.package_path)
 
     def import_package(self, package_path: str) -> None:
@@ -231,6 +280,11 @@ class TVMCPackage:
             self._import_mlf(folder)
         elif found := [name for name in _GRAPH_LIBRARIES if name in names]:
             self.lib_name = found[0]
+            if _AOT_NAME in names:
+                self.executor_type = "aot"
+                self.module_name = (folder / _AOT_NAME).read_text(encoding="utf8")
+                self.lib_path = str(folder / self.lib_name)
+                return
             self.graph = _member(folder, "mod.json", package_path).read_text(encoding="utf8")
             self.params = bytearray(_member(folder, "mod.params", package_path).read_bytes())
         elif found := [name for name in _VM_LIBRARIES if name in names]:

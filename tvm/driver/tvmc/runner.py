@@ -22,6 +22,7 @@ from tvm.driver.tvmc.result_utils import get_top_results
 from tvm.error import TVMError
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.device import device as make_device
+from tvm.runtime.executor.aot_executor import AotModule
 from tvm.runtime.module import Module, load_module
 from tvm.runtime.ndarray import NDArray, array
 from tvm.runtime.params import load_param_dict
@@ -275,7 +276,9 @@ def _find_device(name: str) -> Device:
     return found
 
 
-def _open(package: TVMCPackage, device: Device, profile: bool) -> _GraphSession | _VMSession:
+def _open(
+    package: TVMCPackage, device: Device, profile: bool
+) -> _GraphSession | _AotSession | _VMSession:
     if package.type == "mlf":
         raise TVMCException(
             "You're trying to run a model saved using the Model Library Format (MLF). "
@@ -288,8 +291,7 @@ def _open(package: TVMCPackage, device: Device, profile: bool) -> _GraphSession 
             f"cannot load {package.lib_name} of {package.package_path}, was it compiled for "
             f"another machine? {error}"
         ) from error
-    kind = _VMSession if package.type == "vm" else _GraphSession
-    return kind(package, lib, device, profile)
+    return _SESSIONS[str(package.executor_type)](package, lib, device, profile)
 
 
 class _GraphSession:
@@ -323,6 +325,43 @@ class _GraphSession:
         return self.executor.benchmark(
             self.device, repeat=repeat, number=number, end_to_end=end_to_end, **self.inputs
         )
+
+    def outputs(self) -> list[NDArray]:
+        """What the last run gave."""
+        return [self.executor.get_output(i) for i in range(self.executor.get_num_outputs())]
+
+
+class _AotSession:
+    """A model on the AOT executor."""
+
+    def __init__(self, package: TVMCPackage, lib: Module, device: Device, profile: bool) -> None:
+        if profile:
+            raise TVMCException(
+                "a model for the AOT executor is one function, its operators cannot be measured: "
+                "compile with --executor graph"
+            )
+        self.device = device
+        self.executor = AotModule(lib[package.module_name](device))
+        self.inputs: Arrays = {}
+
+    def set_inputs(self, given: Mapping[str, Any] | None, fill_mode: str) -> None:
+        """Set all inputs."""
+        self.inputs = make_inputs_dict(*self.executor.get_input_info(), given, fill_mode)
+        self.executor.set_input(**self.inputs)
+
+    def run(self) -> None:
+        """Run once."""
+        self.executor.run()
+
+    def profile(self) -> Any:
+        """The times of operators, which there are not."""
+        raise NotImplementedError
+
+    def measure(self, repeat: int, number: int, end_to_end: bool) -> BenchmarkResult:
+        """How long it takes."""
+        if end_to_end:
+            raise TVMCException("the AOT executor measures runs only: leave --end-to-end out")
+        return self.executor.benchmark(self.device, repeat=repeat, number=number, **self.inputs)
 
     def outputs(self) -> list[NDArray]:
         """What the last run gave."""
@@ -371,3 +410,6 @@ class _VMSession:
     def outputs(self) -> list[NDArray]:
         """What the last run gave."""
         return self.machine.get_outputs()
+
+
+_SESSIONS = {"graph": _GraphSession, "aot": _AotSession, "vm": _VMSession}
