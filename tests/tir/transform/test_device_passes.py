@@ -8,9 +8,7 @@ from tvm.target import Target
 from tvm.tir.stmt import AttrStmt, Evaluate, IfThenElse, SeqStmt
 from tvm.tir.transform import (
     DefaultGPUSchedule,
-    InjectSoftwarePipeline,
     LegalizePackedCalls,
-    LowerCrossThreadReduction,
     PointerValueTypeRewrite,
     ReduceBranchingThroughOvercompute,
     RemoveWeightLayoutRewriteBlock,
@@ -166,11 +164,3 @@ def test_schedules_for_gpus_are_refused() -> None:
     with pytest.raises(LoweringError, match="needs the cuda back end, which is not built in"):
         apply(DefaultGPUSchedule(), func)
     assert_unchanged(DefaultGPUSchedule(), func.with_attr("target", Target("llvm")))
-
-
-def test_pipelines_and_reductions_over_threads_are_refused() -> None:
-    piped = loop(8, lambda i: store(B, i, 1.0))
-    marked = piped.replace(annotations={"software_pipeline_stage": (tir.const(0),)})
-    with pytest.raises(LoweringError, match="InjectSoftwarePipeline needs the CUDA back end"):
-        apply(InjectSoftwarePipeline(), function([B], marked))
-    assert_unchanged(LowerCrossThreadReduction(), function([B], piped))

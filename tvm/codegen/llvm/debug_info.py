@@ -13,9 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tvm.script.printer.config import PrinterConfig
-from tvm.script.printer.function import FunctionPrinter
-from tvm.script.printer.plan import Plan
+from tvm.script.printer.lines import LineRecorder
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Stmt
 
@@ -24,24 +22,6 @@ from .types import byte_string
 
 if TYPE_CHECKING:
     from .module import ModuleWriter
-
-
-class LineRecorder(FunctionPrinter):
-    """Prints a function and keeps the line at which each statement begins."""
-
-    def __init__(self, func: PrimFunc, first_line: int) -> None:
-        super().__init__(PrinterConfig(), Plan(func))
-        self.number = first_line - 1
-        self.found: dict[int, int] = {}
-
-    def line(self) -> None:
-        self.number += 1
-        super().line()
-
-    def visit(self, node: Any) -> Any:
-        if isinstance(node, Stmt):
-            self.found.setdefault(id(node), self.number + 1)
-        return super().visit(node)
 
 
 class DebugInfo:

@@ -5,8 +5,6 @@ from .absent_backends import (
     DefaultGPUSchedule,
     InjectPermutedLayout,
     InjectPTXAsyncCopy,
-    InjectSoftwarePipeline,
-    LiftThreadBinding,
     LowerAutoCopy,
     LowerCrossThreadReduction,
     LowerDeviceStorageAccessInfo,
@@ -38,12 +36,15 @@ from .inject_copy_intrin import InjectCopyIntrin
 from .inject_double_buffer import InjectDoubleBuffer
 from .inject_prefetch import InjectPrefetch
 from .inject_rolling_buffer import InjectRollingBuffer
+from .inject_software_pipeline import InjectSoftwarePipeline
 from .inject_virtual_thread import InjectVirtualThread
 from .inline_private_functions import InlinePrivateFunctions
+from .install_debug_spans import InstallDebugSpans
 from .instrument_bound_checkers import InstrumentBoundCheckers
 from .instrument_profile import InstrumentProfileIntrinsics
 from .legalize_packed_calls import LegalizePackedCalls
 from .lift_attr_scope import LiftAttrScope
+from .lift_thread_binding import LiftThreadBinding
 from .loop_partition import LoopPartition
 from .lower_custom_datatypes import LowerCustomDatatypes
 from .lower_device_kernel_launch import LowerDeviceKernelLaunch
@@ -95,7 +96,7 @@ __all__ = [
     "ForceNarrowIndexToInt32", "HoistExpression", "HoistIfThenElse", "HoistedConditionals",
     "HoistedLetBindings", "InferFragment", "InjectCopyIntrin", "InjectDoubleBuffer",
     "InjectPrefetch", "InjectRollingBuffer", "InjectVirtualThread", "InlinePrivateFunctions",
-    "InstrumentBoundCheckers", "LiftAttrScope", "LoopPartition", "LowerCustomDatatypes",
+    "InstallDebugSpans", "InstrumentBoundCheckers", "LiftAttrScope", "LoopPartition", "LowerCustomDatatypes",
     "LowerDeviceKernelLaunch", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerNarrowIntegers",
     "LowerOpaqueBlock", "LowerTVMBuiltin", "MakePackedAPI", "MakeUnpackedAPI", "NarrowDataType",
     "PlanAndUpdateBufferAllocationLocation", "PrimFuncPass", "RemoveAssume", "RemoveNoOp",

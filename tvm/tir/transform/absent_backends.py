@@ -113,13 +113,6 @@ TextureFlatten = refusing("TextureFlatten", scoped("global.texture"), "textures"
 TransformMmaBufferLayout = refusing(
     "TransformMmaBufferLayout", scoped("m16n8k8"), "fragments of mma instructions", "CUDA"
 )
-InjectSoftwarePipeline = refusing(
-    "InjectSoftwarePipeline",
-    marked("software_pipeline_stage", "software_pipeline_order"),
-    "loops of overlapping stages",
-    "CUDA",
-)
-LiftThreadBinding = refusing("LiftThreadBinding", bound_to_threads, "loops over threads", "GPU")
 LowerCrossThreadReduction = refusing(
     "LowerCrossThreadReduction", reduces_over_threads, "reductions over threads", "GPU"
 )
