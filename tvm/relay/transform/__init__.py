@@ -53,6 +53,7 @@ from .mixed_precision import ToMixedPrecision
 from .normal_form import ToANormalForm, ToANormalFormExpr, ToGraphNormalForm
 from .partial_evaluate import PartialEvaluate
 from .partition_graph import PartitionGraph
+from .precision_report import OperatorPrecision, PrecisionReport, precision_report
 from .recast import recast
 from .simplify_expr import SimplifyExpr
 from .simplify_fc_transpose import SimplifyFCTranspose

@@ -62,6 +62,7 @@ class IntegerRewriter:
         self.uses = uses
         self.stayed: list[tuple[Call, str]] = []
         self.done: list[Call] = []
+        self.moves: list[tuple[RelayExpr, RelayExpr]] = []  # before and after, in real numbers
         self._affine: dict[int, _Affine] = {}  # by the expression of real numbers
         self._scaled: dict[int, tuple[RelayExpr, np.ndarray]] = {}  # products: sums and factor
         self._kept: list[RelayExpr] = []  # so that ids stay valid
@@ -77,7 +78,8 @@ class IntegerRewriter:
             return self._dequantize(new)
         if new.op in _PRODUCTS:
             return self._product(old, new)
-        self._move(new)
+        if self._move(new):
+            self.moves.append((old, new))
         return new
 
     def _quantize(self, old: Call, call: Call) -> RelayExpr:
@@ -138,21 +140,22 @@ class IntegerRewriter:
         self._affine[id(call)] = found
         return call
 
-    def _move(self, call: Call) -> None:
+    def _move(self, call: Call) -> bool:
         """Operators that only move elements, or choose the greatest, do so with integers too."""
         found = self._affine.get(id(call.args[0])) if call.args else None
         if found is None or call.op not in _MOVES:
-            return
+            return False
         axis = found.axis
         if axis is not None:
             if call.op is not ops.TRANSPOSE:
-                return
+                return False
             rank = len(shape_of_type(infer_type_of(found.values)))
             order = call.attrs.axes or tuple(reversed(range(rank)))
             axis = [int(a) % rank for a in order].index(axis % rank)
         moved = call.replace(args=(found.values, *call.args[1:]))
         self._kept.append(moved)
         self._affine[id(call)] = _Affine(moved, found.scale, found.zero, axis)
+        return True
 
     def _product(self, old: RelayExpr, call: Call) -> RelayExpr:
         data, weight = [self._affine.get(id(arg)) for arg in call.args]
@@ -238,6 +241,25 @@ def _parameters(call: Call) -> _Affine | None:
 
 def _same(a: _Affine, b: _Affine) -> bool:
     return a.is_scalar and b.is_scalar and a.scale == b.scale and a.zero == b.zero
+
+
+def examined_products(func: Function, target: Target) -> tuple[Function, dict[int, str]]:
+    """A function with its constants folded; why calls on quantised tensors stay wide, by id.
+
+    The reason is empty for those that are computed in integers.
+    """
+    if "cpu" not in target.keys or not _has_quantized(func):
+        return func, {}
+    folded = ConstantFolder().fold(func)
+    rewriter = IntegerRewriter(target, _use_counts(folded))
+    result = rewrite_post_order(folded, rewriter.rewrite)
+    left = {id(node) for node in post_order(result)}
+    # what moves elements does so with integers where nobody wants the real numbers
+    done = [*rewriter.done, *[old for old, new in rewriter.moves if id(new) not in left]]
+    reasons = {id(call): "" for call in done}
+    reasons.update({id(call): reason for call, reason in rewriter.stayed})
+    assert isinstance(folded, Function)
+    return folded, reasons
 
 
 def _use_counts(func: RelayExpr) -> dict[int, int]:
