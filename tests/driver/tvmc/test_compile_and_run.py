@@ -206,3 +206,17 @@ def test_model_library_format_holds_sources(onnx_file: str, tmp_path: Path) -> N
     assert (found.type, found.executor_type) == ("mlf", "aot")
     with pytest.raises(tvmc.TVMCException, match="Model Library Format"):
         tvmc.run(found, "cpu")
+
+
+@pytest.mark.parametrize("options", [[], ["--executor", "aot"], ["--use-vm"]])
+def test_inputs_may_have_any_name(options: list[str], tmp_path: Path) -> None:
+    names = ["key", "number", "func_name"]
+    model, package = tmp_path / "m.relay", str(tmp_path / "m.tar")
+    params = ", ".join(f"%{name}: Tensor[(2), float32]" for name in names)
+    model.write_text(
+        f'#[version = "0.0.5"]\ndef @main({params}) {{ add(add(%key, %number), %func_name) }}'
+    )
+    assert _main(["compile", str(model), "-o", package, *options]) == 0
+    inputs = {name: np.full(2, i, "float32") for i, name in enumerate(names, 1)}
+    result = tvmc.run(tvmc.TVMCPackage(package), "cpu", inputs=inputs, benchmark=True, repeat=1)
+    assert result.get_output("output_0").tolist() == [6, 6]

@@ -60,6 +60,7 @@ class TVMCModel:
         if model_path is not None:
             self.load(model_path)
         else:
+            assert mod is not None
             self.mod = mod
             self.params = dict(params or {})
 

@@ -309,7 +309,8 @@ class _GraphSession:
         """Set all inputs."""
         shapes, dtypes = get_input_info(str(self.package.graph), self.package.params or b"")
         self.inputs = make_inputs_dict(shapes, dtypes, given, fill_mode)
-        self.executor.set_input(**self.inputs)
+        for name, value in self.inputs.items():
+            self.executor.set_input(name, value)
 
     def run(self) -> None:
         """Run once."""
@@ -322,8 +323,9 @@ class _GraphSession:
 
     def measure(self, repeat: int, number: int, end_to_end: bool) -> BenchmarkResult:
         """How long it takes."""
+        inputs: dict[str, Any] = self.inputs if end_to_end else {}
         return self.executor.benchmark(
-            self.device, repeat=repeat, number=number, end_to_end=end_to_end, **self.inputs
+            self.device, repeat=repeat, number=number, end_to_end=end_to_end, **inputs
         )
 
     def outputs(self) -> list[NDArray]:
@@ -347,7 +349,8 @@ class _AotSession:
     def set_inputs(self, given: Mapping[str, Any] | None, fill_mode: str) -> None:
         """Set all inputs."""
         self.inputs = make_inputs_dict(*self.executor.get_input_info(), given, fill_mode)
-        self.executor.set_input(**self.inputs)
+        for name, value in self.inputs.items():
+            self.executor.set_input(name, value)
 
     def run(self) -> None:
         """Run once."""
@@ -361,7 +364,7 @@ class _AotSession:
         """How long it takes."""
         if end_to_end:
             raise TVMCException("the AOT executor measures runs only: leave --end-to-end out")
-        return self.executor.benchmark(self.device, repeat=repeat, number=number, **self.inputs)
+        return self.executor.benchmark(self.device, repeat=repeat, number=number)
 
     def outputs(self) -> list[NDArray]:
         """What the last run gave."""
@@ -376,7 +379,7 @@ class _VMSession:
         self.device = device
         self.executable = Executable.load_exec(bytes(package.code or b""), lib)
         self.machine = create(self.executable, device)
-        self.inputs: dict[str, NDArray] = {}
+        self.inputs: list[NDArray] = []  # in the order of the parameters
 
     def set_inputs(self, given: Mapping[str, Any] | None, fill_mode: str) -> None:
         """Set all inputs; their shapes may be known to the caller alone, so all must be given."""
@@ -387,22 +390,21 @@ class _VMSession:
             raise TVMCException(
                 f"the virtual machine requires values for the inputs {names}, got {list(found)}"
             )
-        self.inputs = {name: array(np.asarray(found[name])) for name in names}
-        self.machine.set_input("main", **self.inputs)
+        self.inputs = [array(np.asarray(found[name])) for name in names]
 
     def run(self) -> None:
         """Run once."""
-        self.machine.invoke_stateful("main", **self.inputs)
+        self.machine.invoke_stateful("main", *self.inputs)
 
     def profile(self) -> Any:
         """The times of all kernels."""
         assert isinstance(self.machine, VirtualMachineProfiler)
-        return self.machine.profile(**self.inputs)
+        return self.machine.profile(*self.inputs)
 
     def measure(self, repeat: int, number: int, end_to_end: bool) -> BenchmarkResult:
         """How long it takes; the outputs are those of one more run."""
         times = self.machine.benchmark(
-            self.device, repeat=repeat, number=number, end_to_end=end_to_end, **self.inputs
+            self.device, *self.inputs, repeat=repeat, number=number, end_to_end=end_to_end
         )
         self.run()
         return times
@@ -412,4 +414,8 @@ class _VMSession:
         return self.machine.get_outputs()
 
 
-_SESSIONS = {"graph": _GraphSession, "aot": _AotSession, "vm": _VMSession}
+_SESSIONS: dict[str, type[_GraphSession | _AotSession | _VMSession]] = {
+    "graph": _GraphSession,
+    "aot": _AotSession,
+    "vm": _VMSession,
+}
