@@ -89,6 +89,30 @@ def test_kernels_that_are_wrong_on_the_target_are_blamed() -> None:
     assert report.verdict.name.endswith("tanh") and "tanh" in report.verdict.before
 
 
+def test_passes_on_loops_are_blamed() -> None:
+    def halve(mod):
+        """Store half of what tanh's kernel computes."""
+        return mod.with_functions({g: halved(f) for g, f in mod.functions.items()})
+
+    def halved(func):
+        if "tanh" not in str(func):
+            return func
+
+        def rewrite(stmt):
+            if isinstance(stmt, tvm.tir.BufferStore) and "tanh" in str(stmt.value):
+                return tvm.tir.BufferStore(
+                    stmt.buffer, stmt.value * tvm.tir.const(0.5, "float32"), stmt.indices
+                )
+            return None
+
+        body = tvm.tir.stmt_functor.ir_transform(func.body, None, rewrite, ["tir.BufferStore"])
+        return func.with_body(body)
+
+    report = verify(tower(2), context={"config": {"tir.add_lower_pass": [(1, halve)]}})
+    assert report.verdict is not None and report.verdict.kind == "kernel"
+    assert "your pass halve in kernel" in str(report)
+
+
 def test_importers_are_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CONVERTERS, "Tanh", lambda node: relay.sin(node[0]))
     report = verify(tower(2))

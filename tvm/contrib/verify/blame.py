@@ -6,8 +6,8 @@ plain loops instead of schedules, so that later passes and kernels cannot distur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,17 @@ from tvm.runtime.ndarray import NDArray
 from tvm.runtime.ndarray import array as as_ndarray
 from tvm.target import Target
 
-from .compare import Tolerance, compare
+from .compare import Difference, Tolerance, compare
 from .engine import Engine
 from .search import Reproducer
 
 # no operator has a schedule for this key: loops stay as they are computed
 _PLAIN = "llvm -keys=plain"
+# passes on loops that programs stay right without
+_OPTIONAL_PASSES = ("tir.LoopPartition", "tir.InjectDoubleBuffer", "tir.StorageRewrite",
+                    "tir.UnrollLoop", "tir.VectorizeLoop", "tir.RemoveNoOp",
+                    "tir.RewriteUnsafeSelect", "tir.HoistIfThenElse", "tir.CommonSubexprElimTIR",
+                    "tir.Simplify")  # fmt: skip
 
 ROUNDING = (
     "rounding that adds up over many nodes: no nodes near each other show it. "
@@ -145,20 +150,59 @@ def _find_kernel(mod: IRModule, engine: Engine, trial: _Trial) -> Verdict:
     main = mod["main"]
     calls = [n for n in post_order(main.body) if isinstance(n, Call) and is_primitive(n.op)]
     for call, results, arguments in _observed(main, calls, trial):
-        trial.tell(f"checking kernel {kernel_name(call.op)}")
-        with PassContext(opt_level=engine.opt_level, **engine.context):
-            made = compile_function(call.op, engine.target)([as_ndarray(a) for a in arguments])
-        for found, expected in zip(made, results, strict=True):
-            difference = compare(found.numpy(), expected, trial.tolerance)
-            if difference is not None:
-                name = kernel_name(call.op)
-                text = f"the schedule or the code of kernel {name}: {difference}"
-                return Verdict("kernel", name, text, before=str(call.op))
+        name = kernel_name(call.op)
+        trial.tell(f"checking kernel {name}")
+        kernel = _Kernel(call.op, arguments, results, trial.tolerance)
+        difference = kernel.difference(engine)
+        if difference is not None:
+            text = f"the schedule or the code of kernel {name}: {difference}"
+            for suspect, without in _suspects(engine):
+                if kernel.difference(without) is None:
+                    text = f"{suspect} in kernel {name}, which is right without it: {difference}"
+                    break
+            return Verdict("kernel", name, text, before=str(call.op))
     return Verdict(
-        "unknown",
-        "",
+        "unknown", "",
         "every pass and every kernel is right by itself: rounding that adds up, or the executor",
-    )
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """A fused function with values of its arguments, and what its operators give."""
+
+    func: Function
+    arguments: Sequence[np.ndarray[Any, Any]]
+    results: Sequence[np.ndarray[Any, Any]]
+    tolerance: Tolerance
+
+    def difference(self, engine: Engine) -> Difference | None:
+        """How the compiled kernel differs."""
+        with PassContext(opt_level=engine.opt_level, **engine.context):
+            made = compile_function(self.func, engine.target)(
+                [as_ndarray(a) for a in self.arguments]
+            )
+        found = [
+            compare(array.numpy(), expected, self.tolerance)
+            for array, expected in zip(made, self.results, strict=True)
+        ]
+        return next((difference for difference in found if difference is not None), None)
+
+
+def _suspects(engine: Engine) -> Iterator[tuple[str, Engine]]:
+    """What kernels can be compiled without, and how to compile without it."""
+    config = dict(engine.context.get("config") or {})
+    disabled = list(engine.context.get("disabled_pass") or ())
+    own = list(config.get("tir.add_lower_pass", ()))
+    for i, (_, item) in enumerate(own):
+        name = item.info.name if isinstance(item, Pass) else getattr(item, "__name__", "")
+        rest = {**config, "tir.add_lower_pass": [*own[:i], *own[i + 1 :]]}
+        yield f"your pass {name}", engine.with_context(config=rest)
+    for name in _OPTIONAL_PASSES:
+        yield f"pass {name}", engine.with_context(disabled_pass=[*disabled, name])
+    if engine.target.kind.name == "llvm":
+        plain = Target({**engine.target.export(), "opt-level": 0})
+        yield "LLVM's optimiser", replace(engine, target=plain)
 
 
 def _observed(

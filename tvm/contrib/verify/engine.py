@@ -39,6 +39,10 @@ class Engine:
         """The same without passes."""
         return replace(self, opt_level=0, passes=(), context={})
 
+    def with_context(self, **arguments: Any) -> Engine:
+        """The same with other arguments of PassContext."""
+        return replace(self, context={**self.context, **arguments})
+
     def prepare(self, model: onnx.ModelProto) -> TVMBackendRep:
         """A model that compiles itself for the inputs that come."""
         return TVMBackendRep(

@@ -9,7 +9,7 @@ package = tvmc.compile(model, target="llvm")
 result = tvmc.run(package, device="cpu")
 """
 
-from . import unavailable
+from . import main, unavailable
 from .compiler import compile_model as compile
 from .errors import TVMCException, TVMCImportError
 from .frontends import load_model as load

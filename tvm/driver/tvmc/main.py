@@ -56,6 +56,8 @@ def _main(argv: Sequence[str]) -> int:
     except TVMCException as error:
         return _complain(error)
     args = parser.parse_args(argv)
+    if args.verbose:
+        logging.basicConfig(format="%(name)s: %(message)s")
     logging.getLogger("TVMC").setLevel(max(logging.DEBUG, 40 - args.verbose * 10))
     if args.version:
         print(__version__)
