@@ -31,6 +31,7 @@ from . import (
     temp_op_attr,
     vgg,
 )
+from .grad_check import check_grad
 from .init import create_workload
 
 
@@ -64,6 +65,7 @@ def count_ops(expr: RelayExpr) -> dict[str, int]:
 
 
 __all__ = [
+    "check_grad",
     "count_ops",
     "create_workload",
     "dcgan",
