@@ -23,6 +23,7 @@ from tvm.relay.backend.interpreter import Executor as Evaluator
 from tvm.relay.backend.interpreter import as_array, nested
 from tvm.relay.backend.kernels import flat_types
 from tvm.relay.backend.lowering import lower_model
+from tvm.relay.backend.pools import MemoryPools
 from tvm.relay.backend.program import Params, as_module, bind_params_by_name, host_target
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.vm import VMExecutor
@@ -82,8 +83,12 @@ def build(
     runtime = runtime or Runtime("cpp")
     if executor.name == "aot":
         AotOptions.of(executor).check(runtime)
-    if workspace_memory_pools is not None or constant_memory_pools is not None:
-        raise NotImplementedError("relay.build has no memory pools yet")
+    pools = MemoryPools(workspace_memory_pools, constant_memory_pools)
+    if executor.name != "aot" and (pools.workspace or pools.constants):
+        raise TVMError(
+            f"memory pools are for the AOT executor, got the executor {executor.name!r}",
+            hint='executor=relay.backend.Executor("aot")',
+        )
     found = host_target(target, target_host)
     mod = as_module(ir_mod, params)
     with compiling(), progress() as step:
@@ -91,7 +96,7 @@ def build(
         link = executor.name == "graph" and executor.flag("link-params")
         model = lower_model(mod, found, mod_name, step, link)
         if executor.name == "aot":
-            return build_aot(model, executor, runtime, step)
+            return build_aot(model, executor, runtime, pools, step)
         return build_graph(model, executor, runtime, step)
 
 

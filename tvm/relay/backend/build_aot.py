@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tvm.codegen.model_metadata import ATTRIBUTE, ModelMetadata
 from tvm.driver import build_lowered
 from tvm.driver.build_module import runtime_attrs
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
-from tvm.relay.backend.aot import aot_function
+from tvm.relay.backend.aot import AotFunction, aot_function
 from tvm.relay.backend.c_interface import (
     ModelInterface,
     c_interface_text,
@@ -17,9 +17,10 @@ from tvm.relay.backend.c_interface import (
 )
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import AOTExecutorFactoryModule, ExecutorMetadata
-from tvm.relay.backend.function_info import MAIN, function_metadata
+from tvm.relay.backend.function_info import MAIN, FunctionInfo, function_metadata
 from tvm.relay.backend.lowering import LoweredModel
 from tvm.relay.backend.memory_plan import plan_memory
+from tvm.relay.backend.pools import MemoryPools, PlacedModel, place_in_pools
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.utils import CallType
 from tvm.relay.progress import COMPILING, Progress
@@ -58,9 +59,12 @@ class AotOptions:
         return CallType.Unpacked if self.unpacked_api else CallType.CPacked
 
     @property
-    def memory_alignment(self) -> int:
-        """Of workspace in bytes: kernels rely on more than some ask for."""
-        return max(self.workspace_alignment, KERNEL_ALIGNMENT)
+    def alignments(self) -> tuple[int, int]:
+        """Of workspace and of constants in bytes: kernels rely on more than some ask for."""
+        return (
+            max(self.workspace_alignment, KERNEL_ALIGNMENT),
+            max(self.constant_alignment, KERNEL_ALIGNMENT),
+        )
 
     def check(self, runtime: Runtime) -> None:
         """Refuse what does not go together."""
@@ -86,28 +90,42 @@ class AotOptions:
 
 
 def build_aot(
-    model: LoweredModel, executor: Executor, runtime: Runtime, step: Progress
+    model: LoweredModel,
+    executor: Executor,
+    runtime: Runtime,
+    pools: MemoryPools,
+    step: Progress,
 ) -> AOTExecutorFactoryModule:
     """Write the model's function, and compile it with the kernels."""
     options = AotOptions.of(executor)
     step("planning memory")
-    plan = plan_memory(model.graph.graph)
+    # in pools, each tensor has a place of its own
+    plan = None if pools.are_used else plan_memory(model.graph.graph)
     external = frozenset([str(f.attrs["global_symbol"]) for f in model.external.values()])
     main = aot_function(model.graph, plan, model.mod_name, options.call_type, external)
     attrs = {**runtime_attrs(runtime), "unpacked_api": options.unpacked_api}
     lowered = IRModule({**dict(model.kernels.functions_items()), main.name: main.func}, attrs=attrs)
-    metadata = main.metadata(model.mod_name)
-    step(f"compiling {len(model.graph.kernels)} kernels", COMPILING)
-    alignments = (options.memory_alignment, options.constant_alignment)
-    intermediate = calculate_workspace_bytes(main.func, options.memory_alignment)
-    facts = function_metadata(model, intermediate, alignments, main.func)
+    placed = PlacedModel(lowered, (), (), {})
+    if pools.are_used:
+        placed = place_in_pools(lowered, main.name, model.target, pools, options.alignments)
+    facts = _facts(model, main, placed, options)
     interface = ModelInterface(
-        model.mod_name, main.inputs, main.outputs, facts[MAIN].workspace_sizes[model.target]
+        model.mod_name,
+        main.inputs,
+        main.outputs,
+        facts[MAIN].workspace_sizes[model.target],
+        placed.arguments(options.alignments[0]),
     )
-    lib = compile_library(lowered, metadata, interface, model, options, runtime)
+    metadata = replace(
+        main.metadata(model.mod_name),
+        workspace_pools=placed.workspace,
+        constants=placed.constants,
+    )
+    step(f"compiling {len(model.graph.kernels)} kernels", COMPILING)
+    lib = compile_library(placed.mod, metadata, interface, model, options, runtime)
     return AOTExecutorFactoryModule(
         model.mod,
-        {model.target: lowered},
+        {model.target: placed.mod},
         model.target,
         executor,
         runtime,
@@ -117,6 +135,16 @@ def build_aot(
         facts,
         ExecutorMetadata(metadata, executor, interface),
         ["cpu"],
+    )
+
+
+def _facts(
+    model: LoweredModel, main: AotFunction, placed: PlacedModel, options: AotOptions
+) -> dict[str, FunctionInfo]:
+    intermediate = calculate_workspace_bytes(main.func, options.alignments[0])
+    workspace = sum([pool.shape[0] for pool in placed.workspace]) if placed.pools else None
+    return function_metadata(
+        model, intermediate, options.alignments, placed.mod[main.name], workspace
     )
 
 

@@ -136,15 +136,20 @@ def packed_interface_text(model: ModelInterface, unpacked: bool) -> str:
         "void* resource"
     )
     names = "args, type_codes, num_args, result, result_code, resource"
-    if unpacked or model.pools:
-        pools = [_pool_argument(pool) for pool in model.pools]
-        tensors = [f"((DLTensor*)args[{i}].v_handle)->data" for i in range(count)]
+    main = main_name(model.mod_name)
+    declaration, steps = f"int32_t {main}({params});", []
+    call = f"{main}({names})"
+    unused: list[str] = []
+    if unpacked:
+        tensors = [_tensor_data(i) for i in range(count)]
+        pools = _packed_pools(model, count)
         declaration = _main_declaration(model, count + len(pools))
-        call = f"{main_name(model.mod_name)}({', '.join([*tensors, *pools])})"
-    else:
-        declaration = f"int32_t {main_name(model.mod_name)}({params});"
-        call = f"{main_name(model.mod_name)}({names})"
-    unused = ["type_codes", "num_args", "result", "result_code", "resource"] if unpacked else []
+        call = f"{main}({', '.join([*tensors, *pools])})"
+        unused = ["type_codes", "num_args", "result", "result_code", "resource"]
+    elif len(model.given_pools) < len(model.pools):
+        steps = _packed_arguments(model, count)
+        call = f"{main}(all, codes, {count + len(model.pools)}, result, result_code, resource)"
+        unused = ["num_args"]
     return "\n".join(
         [
             "#include <tvm/runtime/c_backend_api.h>",
@@ -155,6 +160,7 @@ def packed_interface_text(model: ModelInterface, unpacked: bool) -> str:
             declaration,
             f"TVM_DLL int32_t {model.run}({params}) {{",
             *[f"  (void){name};" for name in unused],
+            *steps,
             f"  return {call};",
             "}",
             "#ifdef __cplusplus",
@@ -213,6 +219,38 @@ def _main_declaration(model: ModelInterface, count: int) -> str:
 def _pool_argument(pool: PoolArgument) -> str:
     name = identifier(pool.name)
     return f"(void*){name}" if pool.is_internal else f"workspace_pools->{name}"
+
+
+def _tensor_data(position: int) -> str:
+    return f"((DLTensor*)args[{position}].v_handle)->data"
+
+
+def _packed_pools(model: ModelInterface, count: int) -> list[str]:
+    """The memory of each pool: the library's own, or that of an argument behind the tensors."""
+    given = iter(range(count, count + len(model.given_pools)))
+    return [
+        f"(void*){identifier(pool.name)}" if pool.is_internal else _tensor_data(next(given))
+        for pool in model.pools
+    ]
+
+
+def _packed_arguments(model: ModelInterface, count: int) -> list[str]:
+    """Statements that describe the pools as tensors behind the arguments."""
+    total = count + len(model.pools)
+    lines = [f"  TVMValue all[{total}];", f"  int codes[{total}];"]
+    lines.append(f"  for (int i = 0; i < {count}; ++i) {{")
+    lines += ["    all[i] = args[i];", "    codes[i] = type_codes[i];", "  }"]
+    for number, (pool, data) in enumerate(
+        zip(model.pools, _packed_pools(model, count), strict=True), count
+    ):
+        name = f"pool{number}"
+        lines += [
+            f"  int64_t {name}_shape[] = {{{pool.size}}};",
+            f"  DLTensor {name} = {{{data}, {{kDLCPU, 0}}, 1, {{kDLUInt, 8, 1}}, {name}_shape, NULL, 0}};",
+            f"  all[{number}].v_handle = &{name};",
+            f"  codes[{number}] = kTVMDLTensorHandle;",
+        ]
+    return lines
 
 
 def _internal_pool(pool: PoolArgument) -> str:

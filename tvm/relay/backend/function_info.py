@@ -33,6 +33,7 @@ def function_metadata(
     intermediate: int,
     alignments: tuple[int, int] = (DEFAULT_ALIGNMENT, DEFAULT_ALIGNMENT),
     main: PrimFunc | None = None,
+    workspace: int | None = None,
 ) -> dict[str, FunctionInfo]:
     """Facts about each kernel by name, and about the whole model as ``__tvm_main__``.
 
@@ -41,6 +42,7 @@ def function_metadata(
     intermediate : bytes of the tensors between kernels.
     alignments : of workspace and of constants, in bytes.
     main : the function of the whole model, if there is one.
+    workspace : bytes of the pools in which all allocations have places, if they do.
     """
     target = model.target
     found = {
@@ -49,7 +51,7 @@ def function_metadata(
     }
     within = max([info.workspace_sizes[target] for info in found.values()], default=0)
     found[MAIN] = FunctionInfo(
-        {target: intermediate + within},
+        {target: intermediate + within if workspace is None else workspace},
         {target: io_bytes(model.graph)},
         {target: sum([a.numpy().nbytes for a in model.graph.params.values()])},
         {} if main is None else {target: main},

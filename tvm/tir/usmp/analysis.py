@@ -1,0 +1,182 @@
+"""When allocations of a model are in use, through all functions that its main function calls.
+
+Time is counted along the program's text: an allocation is in use from its first mention to its
+last; one that a loop mentions and that lives outside of it is in use during the whole loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tvm.ir.expr import GlobalVar
+from tvm.ir.module import IRModule
+from tvm.ir.visitor import Visitor
+from tvm.tir.expr import BufferLoad, Call, StringImm, Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.stmt import Allocate, AllocateConst, BufferStore, For, While
+from tvm.tir.usmp.utils import CANDIDATES, BufferInfo
+
+Interval = tuple[int, int]
+Allocation = Allocate | AllocateConst
+
+
+@dataclass(frozen=True)
+class BufferInfoAnalysis:
+    """The allocations with pools to choose from, and the most bytes that are in use at one time."""
+
+    buffer_info_stmts: dict[BufferInfo, Allocation]
+    memory_pressure: int
+
+
+def extract_buffer_info(main_func: PrimFunc, mod: IRModule) -> BufferInfoAnalysis:
+    """The allocations that are annotated with ``candidate_memory_pools``, and their conflicts.
+
+    Parameters
+    ----------
+    main_func : PrimFunc
+        Where the program starts.
+    mod : IRModule
+        The functions that it calls, by name.
+    """
+    functions = {
+        str(func.get_attr("global_symbol") or gvar.name_hint): func
+        for gvar, func in mod.functions.items()
+        if isinstance(func, PrimFunc)
+    }
+    lives = _Lives(functions)
+    lives.visit(main_func.body)
+    for info, statement in lives.statements.items():
+        if isinstance(statement, AllocateConst):
+            lives.intervals[info] = [(0, lives.now)]  # code and constants stay
+    intervals = {info: lives.intervals.get(info, []) for info in lives.statements}
+    pressure = _set_conflicts(intervals)
+    return BufferInfoAnalysis(lives.statements, pressure)
+
+
+@dataclass
+class _Instance:
+    """An allocation during one run of its body."""
+
+    info: BufferInfo
+    first: int = -1
+    last: int = -1
+
+
+@dataclass
+class _Loop:
+    start: int
+    touched: dict[Var, None] = field(default_factory=dict)  # what lives outside of it
+
+
+class _Lives(Visitor):
+    """Walks the program in the order of execution."""
+
+    def __init__(self, functions: dict[str, PrimFunc]) -> None:
+        self.functions = functions
+        self.now = 0
+        self.statements: dict[BufferInfo, Allocation] = {}
+        self.intervals: dict[BufferInfo, list[Interval]] = {}
+        self.known: dict[int, BufferInfo] = {}  # by identity of the statement
+        self.live: dict[Var, _Instance] = {}
+        self.loops: list[_Loop] = []
+
+    def visit_allocate(self, alloc: Allocate) -> None:
+        self._allocation(alloc)
+
+    def visit_allocate_const(self, alloc: AllocateConst) -> None:
+        self._allocation(alloc)
+
+    def _allocation(self, alloc: Allocation) -> None:
+        pools = alloc.annotations.get(CANDIDATES) if alloc.annotations else None
+        count = alloc.constant_size()
+        if not pools or count is None:
+            self.visit(alloc.body)
+            return
+        info = self.known.get(id(alloc))
+        if info is None:
+            name = alloc.buffer_var.name
+            info = self.known[id(alloc)] = BufferInfo(name, count * alloc.dtype.itemsize, pools)
+            self.statements[info] = alloc
+        instance = self.live[alloc.buffer_var] = _Instance(info)
+        self.visit(alloc.body)
+        del self.live[alloc.buffer_var]
+        if instance.first >= 0:
+            self.intervals.setdefault(info, []).append((instance.first, instance.last))
+
+    def visit_for(self, loop: For) -> None:
+        self._loop(loop)
+
+    def visit_while(self, loop: While) -> None:
+        self._loop(loop)
+
+    def _loop(self, loop: For | While) -> None:
+        self.loops.append(_Loop(self._tick()))
+        self.visit_children(loop)
+        done = self.loops.pop()
+        end = self._tick()
+        for var in done.touched:
+            if (instance := self.live.get(var)) is not None:
+                instance.first = min(instance.first, done.start)
+                instance.last = max(instance.last, end)
+
+    def visit_var(self, var: Var) -> None:
+        instance = self.live.get(var)
+        if instance is None:
+            return
+        now = self._tick()
+        instance.first = now if instance.first < 0 else instance.first
+        instance.last = now
+        for loop in self.loops:
+            loop.touched[var] = None
+
+    def visit_buffer_load(self, load: BufferLoad) -> None:
+        self.visit_var(load.buffer.data)
+        self.visit_children(load)
+
+    def visit_buffer_store(self, store: BufferStore) -> None:
+        self.visit_children(store)
+        self.visit_var(store.buffer.data)
+
+    def visit_call(self, call: Call) -> None:
+        self.visit_children(call)
+        callee = self._callee(call)
+        if callee is not None:
+            self.visit(callee.body)
+            self.visit_children(call)  # arguments are in use until it returns
+
+    def _callee(self, call: Call) -> PrimFunc | None:
+        if isinstance(call.op, GlobalVar):
+            return self.functions.get(call.op.name_hint)
+        name = call.args[0] if call.args else None
+        return self.functions.get(name.value) if isinstance(name, StringImm) else None
+
+    def _tick(self) -> int:
+        self.now += 1
+        return self.now
+
+
+def _set_conflicts(intervals: dict[BufferInfo, list[Interval]]) -> int:
+    """Record which allocations are in use together; the most bytes in use at one time."""
+    events: list[tuple[int, int, BufferInfo]] = []
+    for info, spans in intervals.items():
+        events += [(first, 0, info) for first, _ in spans]
+        events += [(last, 1, info) for _, last in spans]
+    events.sort(key=lambda event: event[:2])  # what begins where another ends meets it
+    active: dict[BufferInfo, int] = {}
+    conflicts: dict[BufferInfo, dict[BufferInfo, None]] = {info: {} for info in intervals}
+    pressure = 0
+    for _, is_end, info in events:
+        if is_end:
+            active[info] -= 1
+            if not active[info]:
+                del active[info]
+            continue
+        for other in active:
+            if other is not info:
+                conflicts[info][other] = None
+                conflicts[other][info] = None
+        active[info] = active.get(info, 0) + 1
+        pressure = max(pressure, sum([other.size_bytes for other in active]))
+    for info, others in conflicts.items():
+        info.set_conflicts(list(others))
+    return pressure

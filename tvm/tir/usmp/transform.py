@@ -1,0 +1,289 @@
+"""Allocations become addresses in pools, which functions take as further parameters.
+
+def main(x, y):                        ->    def main(x, y, sram_0_var):
+    a = allocate([256], "uint8")                 a = address_of(sram[128])
+    call_extern("f", x, a)                       call_extern("f", x, a, sram_0_var)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tvm._ffi.registry import register_func
+from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.memory_pools import AllocatedPoolInfo, ConstantInfo, ConstantPoolInfo, PoolInfo
+from tvm.ir.module import IRModule
+from tvm.ir.pass_context import PassContext
+from tvm.ir.transform import ModulePass, PassInfo
+from tvm.ir.type import PointerType, PrimType
+from tvm.ir.visitor import Rewriter, Visitor
+from tvm.support.dtype import dtype as as_dtype
+from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.builtin import address_of
+from tvm.tir.expr import BufferLoad, Call, StringImm, Var, const
+from tvm.tir.function import PrimFunc
+from tvm.tir.stmt import Allocate, AllocateConst, DeclBuffer, For, ForKind, LetStmt, Stmt
+from tvm.tir.transform.storage_rewrite import storage_scope
+from tvm.tir.usmp.utils import CANDIDATES, BufferInfo, PoolAllocation
+
+MAIN_ATTRIBUTE = "runner_function"
+MAIN_NAMES = ("__tvm_main__", "run_model")
+POOLS = "pool_args"  # attribute of the main function: an AllocatedPoolInfo for each pool
+
+Places = Mapping[Stmt, PoolAllocation]
+
+
+def assign_pools(
+    func: PrimFunc, workspace: Sequence[PoolInfo], constants: Sequence[PoolInfo], min_bytes: int = 0
+) -> PrimFunc:
+    """Annotate allocations with the pools they may be in.
+
+    Parameters
+    ----------
+    min_bytes : int
+        Smaller allocations stay as they are: on the stack, or in registers.
+    """
+    return func.with_body(_Assigner(workspace, constants, min_bytes).visit(func.body))
+
+
+class _Assigner(Rewriter):
+    def __init__(
+        self, workspace: Sequence[PoolInfo], constants: Sequence[PoolInfo], min_bytes: int
+    ) -> None:
+        self.workspace = list(workspace)
+        self.constants = list(constants)
+        self.min_bytes = min_bytes
+
+    def visit_for(self, loop: For) -> Stmt:
+        # iterations that run at the same time need memory of their own
+        return loop if loop.kind is ForKind.PARALLEL else self.rewrite_children(loop)
+
+    def visit_allocate(self, alloc: Allocate) -> Stmt:
+        alloc = self.rewrite_children(alloc)
+        count = alloc.constant_size()
+        is_global = storage_scope(alloc.buffer_var) == "global"
+        if count is None or not is_global or count * alloc.dtype.itemsize < self.min_bytes:
+            return alloc
+        return self._annotated(alloc, self.workspace)
+
+    def visit_allocate_const(self, alloc: AllocateConst) -> Stmt:
+        return self._annotated(self.rewrite_children(alloc), self.constants)
+
+    @staticmethod
+    def _annotated(alloc: Any, pools: list[PoolInfo]) -> Stmt:
+        if not pools or CANDIDATES in (alloc.annotations or {}):
+            return alloc  # type: ignore[no-any-return]
+        annotations = {**(alloc.annotations or {}), CANDIDATES: pools}
+        return alloc.replace(annotations=annotations)  # type: ignore[no-any-return]
+
+
+def convert_pool_allocations_to_offsets(
+    pool_allocations: Places, emit_tvmscript_printable: bool = False
+) -> ModulePass:
+    """The pass that gives each allocation its place.
+
+    Parameters
+    ----------
+    pool_allocations : dict of Stmt to PoolAllocation
+        The places.
+    emit_tvmscript_printable : bool
+        Leave out the attributes that scripts cannot show.
+    """
+
+    def run(mod: IRModule, context: PassContext) -> IRModule:
+        return _Converter(mod, pool_allocations).convert(not emit_tvmscript_printable)
+
+    return ModulePass(run, PassInfo(0, "tir.usmp.ConvertPoolAllocationsToOffsets"))
+
+
+@register_func("tir.usmp.AssignStmtPoolAllocations", override=True)
+def assign_statement_places(
+    buffer_info_stmts: Mapping[BufferInfo, Stmt],
+    buffer_info_pool_allocations: Mapping[BufferInfo, PoolAllocation],
+) -> dict[Stmt, PoolAllocation]:
+    """The place of each allocating statement."""
+    return {
+        statement: buffer_info_pool_allocations[info]
+        for info, statement in buffer_info_stmts.items()
+    }
+
+
+@register_func("tir.usmp.CreateArrayBufferInfo", override=True)
+def buffer_infos(buffer_info_stmts: Mapping[BufferInfo, Stmt]) -> list[BufferInfo]:
+    """The allocations, as algorithms take them."""
+    return list(buffer_info_stmts)
+
+
+def _find_main(mod: IRModule) -> GlobalVar:
+    for gvar, func in mod.functions.items():
+        named = gvar.name_hint.endswith(MAIN_NAMES)
+        if isinstance(func, PrimFunc) and (func.get_attr(MAIN_ATTRIBUTE) or named):
+            return gvar
+    raise ValueError("static memory planning needs a main function: __tvm_main__, or run_model")
+
+
+@dataclass
+class _Scope:
+    """The pools that one function takes, as parameters."""
+
+    params: dict[PoolInfo, Var] = field(default_factory=dict)
+    buffers: dict[PoolInfo, Buffer] = field(default_factory=dict)
+
+
+class _Converter:
+    """Rewrites the functions that the main function reaches, callees first."""
+
+    def __init__(self, mod: IRModule, places: Places) -> None:
+        self.mod = mod
+        self.places = places
+        self.main = _find_main(mod)
+        self.by_name = {
+            str(f.get_attr("global_symbol") or g.name_hint): g
+            for g, f in mod.functions.items()
+            if isinstance(f, PrimFunc)
+        }
+        self.sizes: dict[PoolInfo, int] = {}
+        self.needs: dict[GlobalVar, list[PoolInfo]] = {}
+        self.constants: list[tuple[PoolInfo, ConstantInfo]] = []
+
+    def convert(self, with_attributes: bool) -> IRModule:
+        for statement, place in self.places.items():
+            end = place.byte_offset + _size_of(statement)
+            self.sizes[place.pool_info] = max(self.sizes.get(place.pool_info, 0), end)
+        functions = dict(self.mod.functions)
+        for gvar, func in self.mod.functions.items():
+            if isinstance(func, PrimFunc) and gvar is not self.main:
+                functions[gvar] = self._function(gvar, func)
+        main = self.mod.functions[self.main]
+        assert isinstance(main, PrimFunc)
+        converted = self._function(self.main, main)
+        if with_attributes:
+            converted = self._described(converted, len(main.params))
+        functions[self.main] = converted
+        return self.mod.with_functions(functions)
+
+    def pools_of(self, gvar: GlobalVar) -> list[PoolInfo]:
+        """The pools that a function or its callees use, in the order of all pools."""
+        if gvar not in self.needs:
+            self.needs[gvar] = []  # while it is being looked at
+            found = _Uses(self)
+            func = self.mod.functions[gvar]
+            assert isinstance(func, PrimFunc)
+            found.visit(func.body)
+            self.needs[gvar] = [pool for pool in self.sizes if pool in found.pools]
+        return self.needs[gvar]
+
+    def _function(self, gvar: GlobalVar, func: PrimFunc) -> PrimFunc:
+        pools = list(self.sizes) if gvar is self.main else self.pools_of(gvar)
+        if not pools:
+            return func
+        scope, body_buffers = _Scope(), []
+        buffer_map = dict(func.buffer_map)
+        for pool in pools:
+            name = f"{pool.pool_name}_{list(self.sizes).index(pool)}_var"
+            data = Var(name, PointerType(PrimType(as_dtype("uint8")), "global"))
+            buffer = decl_buffer((self.sizes[pool],), "uint8", pool.pool_name, data=data)
+            scope.buffers[pool] = buffer
+            scope.params[pool] = data
+            body_buffers.append(buffer)
+        body = _OffsetWriter(self, scope, gvar is self.main).visit(func.body)
+        params: list[Var | Buffer] = [*func.params]
+        if gvar is self.main:
+            # whoever runs the model passes the pools as tensors
+            handles = [Var(f"{b.data.name}_handle", "handle") for b in body_buffers]
+            buffer_map.update(zip(handles, body_buffers, strict=True))
+            params += handles
+        else:
+            for buffer in reversed(body_buffers):
+                body = DeclBuffer(buffer, body)
+            params += [buffer.data for buffer in body_buffers]
+        return PrimFunc(params, body, func.ret_type, buffer_map, func.attrs)
+
+    def _described(self, main: PrimFunc, first: int) -> PrimFunc:
+        pools = [
+            AllocatedPoolInfo(self._filled(pool), size, first + i)
+            for i, (pool, size) in enumerate(self.sizes.items())
+        ]
+        return main.with_attr(POOLS, pools)
+
+    def _filled(self, pool: PoolInfo) -> PoolInfo:
+        """A pool with what it holds."""
+        held = tuple([info for place, info in self.constants if place is pool])
+        if not held or not isinstance(pool, ConstantPoolInfo):
+            return pool
+        return pool.replace(constant_info_arr=held)
+
+
+class _Uses(Visitor):
+    """The pools that a function's text mentions."""
+
+    def __init__(self, converter: _Converter) -> None:
+        self.converter = converter
+        self.pools: dict[PoolInfo, None] = {}
+
+    def visit_allocate(self, alloc: Allocate) -> None:
+        self._place(alloc)
+
+    def visit_allocate_const(self, alloc: AllocateConst) -> None:
+        self._place(alloc)
+
+    def _place(self, alloc: Allocate | AllocateConst) -> None:
+        place = self.converter.places.get(alloc)
+        if place is not None:
+            self.pools[place.pool_info] = None
+        self.visit_children(alloc)
+
+    def visit_call(self, call: Call) -> None:
+        self.visit_children(call)
+        callee = _callee(self.converter, call)
+        if callee is not None:
+            self.pools.update(dict.fromkeys(self.converter.pools_of(callee)))
+
+
+def _callee(converter: _Converter, call: Call) -> GlobalVar | None:
+    if isinstance(call.op, GlobalVar):
+        return call.op
+    name = call.args[0] if call.args else None
+    return converter.by_name.get(name.value) if isinstance(name, StringImm) else None
+
+
+class _OffsetWriter(Rewriter):
+    """Puts addresses in place of allocations, and passes pools on."""
+
+    def __init__(self, converter: _Converter, scope: _Scope, is_main: bool) -> None:
+        self.converter = converter
+        self.scope = scope
+        self.is_main = is_main
+
+    def visit_allocate(self, alloc: Allocate) -> Stmt:
+        place = self.converter.places.get(alloc)
+        alloc = self.rewrite_children(alloc)
+        return alloc if place is None else self._bound(alloc.buffer_var, place, alloc.body)
+
+    def visit_allocate_const(self, alloc: AllocateConst) -> Stmt:
+        place = self.converter.places.get(alloc)
+        alloc = self.rewrite_children(alloc)
+        if place is None:
+            return alloc
+        info = ConstantInfo(alloc.buffer_var.name, place.byte_offset, alloc.data)
+        self.converter.constants.append((place.pool_info, info))
+        return self._bound(alloc.buffer_var, place, alloc.body)
+
+    def _bound(self, var: Var, place: PoolAllocation, body: Stmt) -> Stmt:
+        buffer = self.scope.buffers[place.pool_info]
+        offset = const(place.byte_offset, "int32" if place.byte_offset < 2**31 else "int64")
+        return LetStmt(var, address_of(BufferLoad(buffer, (offset,))), body)
+
+    def visit_call(self, call: Call) -> PrimExpr:
+        call = self.rewrite_children(call)
+        callee = _callee(self.converter, call)
+        if callee is None:
+            return call
+        given = [self.scope.params[pool] for pool in self.converter.pools_of(callee)]
+        return call.replace(args=(*call.args, *given)) if given else call
+
+
+def _size_of(statement: Any) -> int:
+    return int(statement.constant_size()) * int(statement.dtype.itemsize)

@@ -1,0 +1,59 @@
+"""The values that static memory planning works on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.memory_pools import PoolInfo
+from tvm.ir.pass_context import PassContext, register_pass_config
+from tvm.runtime.object import Object
+
+CANDIDATES = "candidate_memory_pools"  # an allocation's annotation: the pools it may be in
+DEFAULT_ALIGNMENT = 64
+
+register_pass_config("tir.usmp.enable", bool)  # place all allocations in pools
+register_pass_config("tir.usmp.algorithm", str)  # greedy_by_size, greedy_by_conflicts, hill_climb
+register_pass_config("tir.usmp.custom_algorithm", str)  # the name of a global function
+register_pass_config(
+    "tir.usmp.use_workspace_io", bool, "inputs and outputs have memory of their own here"
+)
+
+
+class BufferInfo(Object):
+    """One allocation: its size, the pools it may be in, and which others are in use with it."""
+
+    def __init__(
+        self,
+        name_hint: str,
+        size_bytes: int,
+        pool_candidates: Sequence[PoolInfo],
+        alignment: int | None = None,
+    ) -> None:
+        self.name_hint = name_hint
+        self.size_bytes = int(size_bytes)
+        self.pool_candidates = tuple(pool_candidates)
+        self.alignment = alignment or DEFAULT_ALIGNMENT
+        self.conflicts: list[BufferInfo] = []
+
+    def set_conflicts(self, conflicts: Sequence[BufferInfo]) -> None:
+        """Set the allocations that are in use at the same time."""
+        self.conflicts = list(conflicts)
+
+    def __repr__(self) -> str:
+        return f"BufferInfo({self.name_hint!r}, {self.size_bytes})"
+
+
+class PoolAllocation(Object):
+    """A place: a pool and an offset in it."""
+
+    def __init__(self, pool_info: PoolInfo, byte_offset: int) -> None:
+        self.pool_info = pool_info
+        self.byte_offset = int(byte_offset)
+
+    def __repr__(self) -> str:
+        return f"PoolAllocation({self.pool_info.pool_name!r}, {self.byte_offset})"
+
+
+def use_workspace_io_is_enabled() -> bool:
+    """Whether inputs and outputs are to be placed in pools too."""
+    return bool(PassContext.current().get("tir.usmp.use_workspace_io", False))
