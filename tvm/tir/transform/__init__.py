@@ -8,7 +8,6 @@ from .absent_backends import (
     LowerAutoCopy,
     LowerCrossThreadReduction,
     LowerDeviceStorageAccessInfo,
-    LowerThreadAllreduce,
     LowerWarpMemory,
     ManifestSharedMemoryLocalStage,
     TextureFlatten,
@@ -53,6 +52,7 @@ from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
 from .lower_narrow_integers import LowerNarrowIntegers
 from .lower_opaque_block import LowerOpaqueBlock
+from .lower_thread_allreduce import LowerThreadAllreduce
 from .lower_tvm_builtin import LowerTVMBuiltin
 from .make_packed_api import MakePackedAPI
 from .make_unpacked_api import MakeUnpackedAPI

@@ -105,9 +105,6 @@ LowerDeviceStorageAccessInfo = refusing(
     "memory of special units",
     "VTA",
 )
-LowerThreadAllreduce = refusing(
-    "LowerThreadAllreduce", calls("tvm_thread_allreduce"), "reductions over threads", "GPU"
-)
 LowerWarpMemory = refusing("LowerWarpMemory", scoped("warp"), "memory of warps", "GPU")
 TextureFlatten = refusing("TextureFlatten", scoped("global.texture"), "textures", "OpenCL")
 TransformMmaBufferLayout = refusing(

@@ -1,0 +1,94 @@
+"""Running a kernel with all threads of a block at once, so that they can wait for each other."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import Any
+
+import numpy as np
+
+from tvm import tir
+from tvm.tir.interp import Interpreter
+
+
+class Worker(Interpreter):
+    """One thread of a block; memory of scope shared is that of its ``team``."""
+
+    def __init__(self, team: Team, numbers: dict[str, int]) -> None:
+        super().__init__()
+        self.team, self.numbers = team, numbers
+
+    def visit_attr_stmt(self, node: Any) -> None:
+        if node.attr_key == "thread_extent":
+            self.env[node.node.var] = self.numbers.get(node.node.thread_tag, 0)
+            self.visit(node.body)
+        else:
+            super().visit_attr_stmt(node)
+
+    def visit_for(self, node: Any) -> None:
+        if node.kind is not tir.ForKind.THREAD_BINDING:
+            super().visit_for(node)
+            return
+        self.env[node.loop_var] = self.numbers.get(node.thread_binding.thread_tag, 0)
+        self.visit(node.body)
+
+    def visit_allocate(self, node: Any) -> None:
+        if not node.buffer_var.type_annotation.storage_scope.startswith("shared"):
+            super().visit_allocate(node)
+            return
+        self.team.wait()
+        shared = self.team.shared
+        if node.buffer_var not in shared:
+            with self.team.lock:
+                if node.buffer_var not in shared:
+                    alone = Interpreter()
+                    alone.visit(node.replace(body=tir.Evaluate(0)))
+                    size = int(np.prod([int(extent) for extent in node.extents]))
+                    array = np.zeros(size, node.dtype.numpy)
+                    buffer = tir.decl_buffer((size,), node.dtype, data=node.buffer_var)
+                    alone.bind_argument(buffer, array)
+                    shared[node.buffer_var] = alone.memory[node.buffer_var]
+        self.memory[node.buffer_var] = shared[node.buffer_var]
+        self.visit(node.body)
+
+    def _call_tvm_storage_sync(self, node: Any) -> int:
+        self.team.wait()
+        return 0
+
+
+class Team:
+    """The threads of one block."""
+
+    def __init__(self, count: int) -> None:
+        self.barrier = threading.Barrier(count, timeout=20)
+        self.lock = threading.Lock()
+        self.shared: dict[Any, Any] = {}
+
+    def wait(self) -> None:
+        self.barrier.wait()
+
+
+def run_block(func: tir.PrimFunc, extents: dict[str, int], *arrays: np.ndarray) -> None:
+    """Run a kernel of one block, on its arguments in place."""
+    every = list(itertools.product(*[range(extent) for extent in extents.values()]))
+    team = Team(len(every))
+    errors: list[BaseException] = []
+
+    def run(numbers: tuple[int, ...]) -> None:
+        worker = Worker(team, dict(zip(extents, numbers, strict=True)))
+        for param, array in zip(func.params, arrays, strict=True):
+            worker.bind_argument(func.buffer_map[param], array)
+        try:
+            worker.visit(func.body)
+        except BaseException as error:
+            errors.append(error)
+            team.barrier.abort()
+
+    threads = [threading.Thread(target=run, args=(numbers,)) for numbers in every]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
