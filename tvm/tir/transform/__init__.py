@@ -6,7 +6,6 @@ from .absent_backends import (
     InjectPermutedLayout,
     InjectPTXAsyncCopy,
     LowerAutoCopy,
-    LowerCrossThreadReduction,
     LowerDeviceStorageAccessInfo,
     LowerWarpMemory,
     ManifestSharedMemoryLocalStage,
@@ -45,6 +44,7 @@ from .legalize_packed_calls import LegalizePackedCalls
 from .lift_attr_scope import LiftAttrScope
 from .lift_thread_binding import LiftThreadBinding
 from .loop_partition import LoopPartition
+from .lower_cross_thread_reduction import LowerCrossThreadReduction
 from .lower_custom_datatypes import LowerCustomDatatypes
 from .lower_device_kernel_launch import LowerDeviceKernelLaunch
 from .lower_init_block import LowerInitBlock

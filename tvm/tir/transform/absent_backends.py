@@ -12,11 +12,10 @@ from typing import Any
 from tvm.error import LoweringError
 from tvm.ir.transform import Pass
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import Call, IterVar, Var
+from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.intrinsics import INTRINSICS
-from tvm.tir.stmt import Allocate, AttrStmt, Block, BlockRealize, BufferRealize, For, ForKind
-from tvm.tir.transform.common import contains, prim_func_pass, variables_of
+from tvm.tir.stmt import Allocate, AttrStmt, Block, BufferRealize, For, ForKind
+from tvm.tir.transform.common import contains, prim_func_pass
 
 Question = Callable[[Any], bool]
 
@@ -50,29 +49,9 @@ def marked(*keys: str) -> Question:
     return asks
 
 
-def calls(*names: str) -> Question:
-    """Whether a node calls such an intrinsic."""
-    wanted = [INTRINSICS[name] for name in names]
-    return lambda node: isinstance(node, Call) and node.op in wanted
-
-
 def bound_to_threads(node: Any) -> bool:
     """Whether a node is a loop over threads."""
     return isinstance(node, For) and node.kind is ForKind.THREAD_BINDING
-
-
-def reduces_over_threads(node: Any) -> bool:
-    """Whether a node is a loop over threads by which a block in it reduces."""
-    if not bound_to_threads(node):
-        return False
-
-    def reduces(inner: Any) -> bool:
-        return isinstance(inner, BlockRealize) and any([
-            axis.iter_type is IterVar.CommReduce and node.loop_var in variables_of(value)
-            for axis, value in zip(inner.block.iter_vars, inner.iter_values, strict=True)
-        ])  # fmt: skip
-
-    return contains(node.body, reduces)
 
 
 def refusing(name: str, about: Question, what: str, backend: str) -> Callable[..., Pass]:
@@ -109,9 +88,6 @@ LowerWarpMemory = refusing("LowerWarpMemory", scoped("warp"), "memory of warps",
 TextureFlatten = refusing("TextureFlatten", scoped("global.texture"), "textures", "OpenCL")
 TransformMmaBufferLayout = refusing(
     "TransformMmaBufferLayout", scoped("m16n8k8"), "fragments of mma instructions", "CUDA"
-)
-LowerCrossThreadReduction = refusing(
-    "LowerCrossThreadReduction", reduces_over_threads, "reductions over threads", "GPU"
 )
 ManifestSharedMemoryLocalStage = refusing(
     "ManifestSharedMemoryLocalStage",

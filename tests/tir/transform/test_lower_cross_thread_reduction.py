@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tvm.error import LoweringError
+from tvm.ir.transform import Sequential
+from tvm.script import tir as T
+from tvm.tir import transform
+from tvm.tir.transform import LowerCrossThreadReduction
+
+from .lockstep import run_block
+from .programs import apply, assert_unchanged
+
+LOWER = Sequential([
+    LowerCrossThreadReduction(),
+    transform.LowerInitBlock(),
+    transform.PlanAndUpdateBufferAllocationLocation(),
+    transform.ConvertBlocksToOpaque(),
+    transform.LowerOpaqueBlock(),
+    transform.FlattenBuffer(),
+    transform.LowerThreadAllreduce(),
+])  # fmt: skip
+
+
+@T.prim_func
+def row_sums(A: T.Buffer((4, 30), "float32"), B: T.Buffer((4,), "float32")):
+    T.func_attr({"global_symbol": "main"})
+    for i in range(4):
+        for k in range(4):
+            for t in T.thread_binding(8, thread="threadIdx.x"):
+                with T.block("sum"):
+                    vi = T.axis.spatial(4, i)
+                    vk = T.axis.reduce(30, k * 8 + t)
+                    T.where(k * 8 + t < 30)
+                    with T.init():
+                        B[vi] = T.float32(0)
+                    B[vi] = B[vi] + A[vi, vk] * T.float32(2)
+
+
+@T.prim_func
+def row_maxima(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    T.func_attr({"global_symbol": "main"})
+    for y in T.thread_binding(2, thread="threadIdx.y"):
+        for i in range(3):
+            for t in T.thread_binding(8, thread="threadIdx.x"):
+                with T.block("top"):
+                    vi = T.axis.spatial(4, i * 2 + y)
+                    vk = T.axis.reduce(8, t)
+                    T.where(i * 2 + y < 4)
+                    with T.init():
+                        B[vi] = T.float32(-1000)
+                    B[vi] = T.max(A[vi, vk], B[vi])
+
+
+@T.prim_func
+def serial_sums(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    T.func_attr({"global_symbol": "main"})
+    for i, k in T.grid(4, 8):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+
+
+@T.prim_func
+def differences(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    T.func_attr({"global_symbol": "main"})
+    for i in range(4):
+        for t in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block("difference"):
+                vi, vk = T.axis.remap("SR", [i, t])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] - A[vi, vk]
+
+
+@T.prim_func
+def results_inside(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    T.func_attr({"global_symbol": "main"})
+    for t in T.thread_binding(8, thread="threadIdx.x"):
+        for i in range(4):
+            with T.block("sum"):
+                vi, vk = T.axis.remap("SR", [i, t])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]
+
+
+def test_threads_sum_up_their_parts_of_rows() -> None:
+    a, b = np.random.default_rng(0).random((4, 30), "float32"), np.zeros(4, "float32")
+    run_block(apply(LOWER, row_sums), {"threadIdx.x": 8}, a, b)
+    np.testing.assert_allclose(b, a.sum(1) * 2, rtol=1e-5)
+    assert 'T.block("sum")' in str(apply(LowerCrossThreadReduction(), row_sums))
+
+
+def test_threads_of_rows_keep_to_them() -> None:
+    a, b = np.random.default_rng(0).random((4, 8), "float32"), np.zeros(4, "float32")
+    run_block(apply(LOWER, row_maxima), {"threadIdx.x": 8, "threadIdx.y": 2}, a, b)
+    np.testing.assert_array_equal(b, a.max(1))
+
+
+def test_serial_reductions_are_left_alone() -> None:
+    assert_unchanged(LowerCrossThreadReduction(), serial_sums)
+
+
+def test_other_combinations_are_refused() -> None:
+    with pytest.raises(LoweringError, match="sum, product, minimum or maximum with a value"):
+        apply(LowerCrossThreadReduction(), differences)
+    with pytest.raises(LoweringError, match="inside those of its results, got i inside t"):
+        apply(LowerCrossThreadReduction(), results_inside)
