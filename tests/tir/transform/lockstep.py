@@ -33,24 +33,16 @@ class Worker(Interpreter):
         self.env[node.loop_var] = self.numbers.get(node.thread_binding.thread_tag, 0)
         self.visit(node.body)
 
-    def visit_allocate(self, node: Any) -> None:
-        if not node.buffer_var.type_annotation.storage_scope.startswith("shared"):
-            super().visit_allocate(node)
+    def _allocate(self, var: Any, dtype: Any, extents: Any, origin: Any = ()) -> None:
+        if not var.type_annotation.storage_scope.startswith("shared"):
+            super()._allocate(var, dtype, extents, origin)
             return
         self.team.wait()
-        shared = self.team.shared
-        if node.buffer_var not in shared:
-            with self.team.lock:
-                if node.buffer_var not in shared:
-                    alone = Interpreter()
-                    alone.visit(node.replace(body=tir.Evaluate(0)))
-                    size = int(np.prod([int(extent) for extent in node.extents]))
-                    array = np.zeros(size, node.dtype.numpy)
-                    buffer = tir.decl_buffer((size,), node.dtype, data=node.buffer_var)
-                    alone.bind_argument(buffer, array)
-                    shared[node.buffer_var] = alone.memory[node.buffer_var]
-        self.memory[node.buffer_var] = shared[node.buffer_var]
-        self.visit(node.body)
+        with self.team.lock:
+            if var not in self.team.shared:
+                super()._allocate(var, dtype, extents, origin)
+                self.team.shared[var] = self.memory[var]
+        self.memory[var] = self.team.shared[var]
 
     def _call_tvm_storage_sync(self, node: Any) -> int:
         self.team.wait()

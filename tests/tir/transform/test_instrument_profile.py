@@ -12,7 +12,6 @@ from tvm.tir.transform import (
     CoProcSync,
     InjectPTXAsyncCopy,
     InstrumentProfileIntrinsics,
-    LowerThreadAllreduce,
     LowerWarpMemory,
 )
 
@@ -54,11 +53,6 @@ def test_options_choose_what_is_marked() -> None:
     [
         (CoProcSync, AttrStmt(tir.Var("x"), "coproc_scope", 1, Evaluate(0)), "VTA"),
         (InjectPTXAsyncCopy, AttrStmt(tir.Var("x"), "async_scope", 1, Evaluate(0)), "CUDA"),
-        (
-            LowerThreadAllreduce,
-            Evaluate(tir.call_intrin("handle", "tir.tvm_thread_allreduce", 1)),
-            "GPU",
-        ),
         (
             LowerWarpMemory,
             tir.Allocate(

@@ -8,7 +8,6 @@ from .absent_backends import (
     LowerAutoCopy,
     LowerDeviceStorageAccessInfo,
     LowerWarpMemory,
-    ManifestSharedMemoryLocalStage,
     TextureFlatten,
     TransformMmaBufferLayout,
 )
@@ -56,6 +55,7 @@ from .lower_thread_allreduce import LowerThreadAllreduce
 from .lower_tvm_builtin import LowerTVMBuiltin
 from .make_packed_api import MakePackedAPI
 from .make_unpacked_api import MakeUnpackedAPI
+from .manifest_shared_memory_local_stage import ManifestSharedMemoryLocalStage
 from .merge_shared_memory import MergeSharedMemoryAllocations
 from .narrow_data_type import NarrowDataType
 from .plan_buffer_location import PlanAndUpdateBufferAllocationLocation

@@ -89,12 +89,6 @@ TextureFlatten = refusing("TextureFlatten", scoped("global.texture"), "textures"
 TransformMmaBufferLayout = refusing(
     "TransformMmaBufferLayout", scoped("m16n8k8"), "fragments of mma instructions", "CUDA"
 )
-ManifestSharedMemoryLocalStage = refusing(
-    "ManifestSharedMemoryLocalStage",
-    marked("tir.manifest_shared_memory_local_stage"),
-    "stages of shared memory",
-    "CUDA",
-)
 
 
 def DefaultGPUSchedule() -> Pass:

@@ -67,7 +67,7 @@ class Update:
         """The combination of two parts."""
         dtype = self.store.value.dtype
         a, b = Var("x", dtype), Var("y", dtype)
-        return CommReducer([a], [b], [self.combine(a, b)], [self.identity])
+        return CommReducer((a,), (b,), (self.combine(a, b),), (self.identity,))
 
 
 class CrossThreadLowerer(Rewriter):
