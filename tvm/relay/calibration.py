@@ -9,7 +9,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.type import TupleType
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.create_executor import create_executor
+from tvm.relay.build_module import create_executor
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function
 from tvm.relay.traverse import applied, post_order, rewrite_post_order
