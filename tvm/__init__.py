@@ -11,6 +11,7 @@ from . import _ffi, arith, driver, error, ir, runtime, support, target, te, tir
 from ._ffi.base import TVMError, __version__
 from ._ffi.registry import get_global_func, register_extension, register_func, register_object
 from ._ffi.runtime_ctypes import DataTypeCode
+from .compat.paths import install as _install_classic_paths
 from .driver import build, lower
 from .ir import IRModule, instrument, transform
 from .runtime import container, object_generic
@@ -38,6 +39,8 @@ from .runtime.packed_func import PackedFunc
 from .support import DType as DataType
 from .support.excepthook import tvm_wrap_excepthook
 from .tir.expr import const
+
+_install_classic_paths()
 
 # imported at the first use of the name: `import tvm` alone stays quick
 _LATER = (

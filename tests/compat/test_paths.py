@@ -1,0 +1,45 @@
+"""Module paths of the classic release that are no files today."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import te, topi
+from tvm.compat.paths import CLASSIC
+
+PATHS = [(package, name) for package, names in CLASSIC.items() for name in names.split()]
+
+
+@pytest.mark.parametrize(("package", "name"), PATHS)
+def test_a_path_gives_the_names_of_its_package(package: str, name: str) -> None:
+    module = importlib.import_module(f"{package}.{name}")
+    parent = importlib.import_module(package)
+    names = [n for n in dir(parent) if not n.startswith("_") and n != name]
+    assert all(getattr(module, n) is getattr(parent, n) for n in names)
+
+
+def test_names_are_imported_from_old_modules() -> None:
+    from tvm.ir.tensor_type import TensorType
+    from tvm.relay.transform.transform import FoldConstant
+    from tvm.tir.transform.transform import Simplify
+    from tvm.topi.nn.layer_norm import layer_norm
+    from tvm.topi.testing.softmax_python import softmax_python
+
+    assert TensorType is tvm.ir.TensorType
+    assert FoldConstant is tvm.relay.transform.FoldConstant
+    assert Simplify is tvm.tir.transform.Simplify
+    assert softmax_python(np.zeros((1, 2))).tolist() == [[0.5, 0.5]]
+    x, scale = te.placeholder((2, 3)), te.placeholder((3,))
+    for normalise in (layer_norm, topi.nn.layer_norm):
+        assert normalise(x, scale, scale, axis=[1]).shape[1] == 3
+
+
+def test_unknown_names_and_paths_fail_as_usual() -> None:
+    with pytest.raises(ImportError, match="nonsense"):
+        from tvm.topi.nn.layer_norm import nonsense  # noqa: F401
+    with pytest.raises(ModuleNotFoundError, match="never_there"):
+        importlib.import_module("tvm.topi.nn.never_there")

@@ -1,0 +1,92 @@
+"""Imports of classic module paths whose names live in the package above them today.
+
+from tvm.tir.transform.transform import Simplify    is    tvm.tir.transform.Simplify
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+# package -> the modules that it had
+CLASSIC = {
+    "tvm.ir": "base tensor_type type_relation",
+    "tvm.relay": "type_relation",
+    "tvm.relay.transform": "transform",
+    "tvm.tir.analysis": "analysis",
+    "tvm.tir.transform": "transform",
+    "tvm.topi": "scatter_elements sparse_fill_empty_rows sparse_reshape",
+    "tvm.topi.generic": "conv2d default extern image injective math nn search sort vision",
+    "tvm.topi.nn": """
+        batch_norm batch_to_space_nd bitserial_conv2d bitserial_dense bitserial_util bnn
+        conv1d_transpose conv3d conv3d_transpose depth_to_space flatten group_norm instance_norm
+        layer_norm rms_norm space_to_batch_nd space_to_depth
+    """,
+    "tvm.topi.testing": """
+        adaptive_pool_python attention_python batch_matmul batch_norm batch_to_space_nd
+        conv1d_ncw_python conv1d_transpose_ncw_python conv2d_backcward_weight_python
+        conv2d_hwcn_python conv2d_nchw_python conv2d_nhwc_python conv2d_transpose_python
+        conv3d_ncdhw_python conv3d_ndhwc_python conv3d_transpose_ncdhw_python
+        crop_and_resize_python dense depth_to_space depthwise_conv2d_python dilate_python
+        gather_nd_python gather_python grid_sample_python group_norm_python instance_norm_python
+        l2_normalize_python layer_norm_python lrn_python lstm_python matrix_set_diag nll_loss
+        one_hot pool_grad_python poolnd_python resize_python rms_norm_python searchsorted
+        sequence_mask_python slice_axis_python softmax_python space_to_batch_nd space_to_depth
+        strided_slice_python
+    """,
+    "tvm.topi.x86": "batch_matmul conv2d_int8 depthwise_conv2d nn pooling",
+}
+
+
+class Facade(ModuleType):
+    """A module that looks its names up in the package above it.
+
+    Importing it puts it in the place of a function of the same name, such as
+    ``tvm.topi.nn.layer_norm``; so it can be called as that function.
+    """
+
+    _package: ModuleType
+    _function: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__") and hasattr(self._package, name):
+            found = getattr(self._package, name)
+            return self._function if found is self else found
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._function is None:
+            raise TypeError(f"module {self.__name__!r} is not callable")
+        return self._function(*args, **kwargs)
+
+
+class ClassicPaths(MetaPathFinder, Loader):
+    """Finds what no other finder found, among `CLASSIC`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        package, _, name = fullname.rpartition(".")
+        if name not in CLASSIC.get(package, "").split():
+            return None
+        return ModuleSpec(fullname, self)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return Facade(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        package, _, name = module.__name__.rpartition(".")
+        assert isinstance(module, Facade)
+        module._package = importlib.import_module(package)
+        module._function = vars(module._package).get(name)
+
+
+def install() -> None:
+    """Ask here last when a module is imported."""
+    if not any([isinstance(finder, ClassicPaths) for finder in sys.meta_path]):
+        sys.meta_path.append(ClassicPaths())
