@@ -33,6 +33,7 @@ from ..types import (
     show,
     tensor,
 )
+from ..unary import CAST
 from .activation import PAD
 from .winograd import WEIGHT_LAYOUT as WINOGRAD_WEIGHT_LAYOUT
 from .winograd import (
@@ -153,7 +154,7 @@ def _alter_conv2d(
     if not is_known(*shapes[0][1:], *shapes[1]):
         return None
     channels, out_channels = shapes[0][1], shapes[1][0]
-    if attrs.groups == 1 and (grouped := _by_dot_products(call, arg_types, target)) is not None:
+    if attrs.groups == 1 and (grouped := _of_narrow_numbers(call, arg_types, target)) is not None:
         return grouped
     # vectors are of sums: neighbours that compute in other types have the same blocks
     blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, out_type.dtype, target)  # type: ignore[attr-defined]
@@ -200,11 +201,30 @@ def _in_groups(
     if together > 1:
         kernel = call.args[1].data.shape[2:]
         weight = RESHAPE(weight, newshape=(-1, together, outer, 1, inner, *kernel))
-        ones = const(np.eye(together, dtype=dtype).reshape(together, 1, together, 1, 1, 1))
+        ones = np.eye(together).reshape(together, 1, together, 1, 1, 1)
         shape = (out_channels, together * inner, *kernel)
-        weight = RESHAPE(MULTIPLY(weight, ones), newshape=shape)
+        joined_weight = MULTIPLY(weight, const(ones, call.args[1].data.dtype))
+        weight = RESHAPE(joined_weight, newshape=shape)
     joined = Call(call.op, (call.args[0], weight), attrs)
     return _blocked(joined, CONTRIB_CONV2D_NCHWC, *blocks, f"OIHW{blocks[0]}i{blocks[1]}o")
+
+
+# how much faster than float32 an instruction for pairs of bfloat16 multiplies
+_BFLOAT16_SPEED = 1.85
+
+
+def _of_narrow_numbers(call: Call, arg_types: Sequence[Type], target: Target) -> RelayExpr | None:
+    """Dot products of narrow numbers; Winograd's convolution in float32 where that is faster."""
+    data, weight = call.args
+    if isinstance(weight, Constant) and all(t.dtype == "bfloat16" for t in arg_types):  # type: ignore[attr-defined]
+        out_channels, channels = shape_of_type(arg_types[1])[:2]
+        blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, "float32", target)  # type: ignore[arg-type]
+        speed = _BFLOAT16_SPEED if topi.x86.conv2d.dot_group(*["bfloat16"] * 2, target) > 1 else 1.0
+        tile = _winograd_tile(call, arg_types, blocks, target, speed)
+        if tile is not None:
+            wide = call.replace(args=(data, CAST(weight, dtype="float32")))
+            return _by_winograd(wide, *tile, blocks)
+    return _by_dot_products(call, arg_types, target)
 
 
 def _by_dot_products(call: Call, arg_types: Sequence[Type], target: Target) -> RelayExpr | None:
@@ -235,12 +255,17 @@ def _by_dot_products(call: Call, arg_types: Sequence[Type], target: Target) -> R
 
 
 def _winograd_tile(
-    call: Call, arg_types: Sequence[Type], blocks: tuple[int, int], target: Target
+    call: Call,
+    arg_types: Sequence[Type],
+    blocks: tuple[int, int],
+    target: Target,
+    plain_speed: float = 1.0,
 ) -> tuple[int, int] | None:
     """The tile and the group of channels of Winograd's convolution where that is faster."""
     attrs = call.attrs
     data, weight = [shape_of_type(t) for t in arg_types]
     fits = weight[2:] == (3, 3) and {*attrs.strides, *attrs.dilation} == {1}
+    fits = fits and arg_types[0].dtype in ("float32", "bfloat16")  # type: ignore[attr-defined]
     # weights that are not known yet would be transformed in every run
     if not fits or not isinstance(call.args[1], Constant) or attrs.out_dtype not in ("", "float32"):
         return None
@@ -250,8 +275,9 @@ def _winograd_tile(
         weight[0],
         padding_pairs(attrs.padding, 2),
         blocks,
-        arg_types[0].dtype,
+        "float32",
         target,
+        plain_speed,
     )
 
 

@@ -199,6 +199,7 @@ def winograd_tile(
     blocks: tuple[int, int],
     dtype: str,
     target: Target | None = None,
+    plain_speed: float = 1.0,
 ) -> tuple[int, int] | None:
     """The tile of the fastest Winograd convolution of 3x3 windows and the output channels whose
     weights lie side by side; None if the plain convolution is faster.
@@ -211,6 +212,8 @@ def winograd_tile(
         Top, left, bottom, right.
     blocks : tuple of int
         Blocks of input and of output channels.
+    plain_speed : float
+        How much faster than in float32 the plain convolution multiplies.
     """
     info = processor(target)
     batch, channels, height, width = data_shape
@@ -220,8 +223,8 @@ def winograd_tile(
     lanes = info.fp32_lanes
     chunks = (channels // blocks[0], out_channels // blocks[1])
     weights = channels * out_channels * 9
-    plain = batch * out[0] * out[1] * weights / lanes * PLAIN_CYCLES
-    best, best_cycles = None, _total(plain, 4 * weights, info)
+    plain = batch * out[0] * out[1] * weights / lanes * PLAIN_CYCLES / plain_speed
+    best, best_cycles = None, _total(plain, int(4 * weights / plain_speed), info)
     for m in KERNEL_MATRICES:
         grid = (-(-out[0] // m), -(-out[1] // m))
         shape = WinogradShape(m, batch, grid, chunks, blocks)
