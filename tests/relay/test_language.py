@@ -116,3 +116,10 @@ def test_type_functors_visit_and_rebuild() -> None:
     assert relay.TypeMutator().visit(ty) is ty
     with pytest.raises(NotImplementedError):
         relay.TypeFunctor().visit(t)
+
+
+def test_types_of_data_are_found_without_a_module() -> None:
+    mod = relay.parse(LIST + "def @main(%n: int32) -> List[int32] { Cons(%n, Nil) }")
+    built = mod["main"].body
+    fresh = relay.Call(built.op, built.args)
+    assert relay.transform.InferTypeLocal(fresh) == mod["main"].ret_type

@@ -20,20 +20,12 @@ class Constructor(RelayExpr, key="relay.Constructor"):
     inputs: tuple[Type, ...] = child(convert=_tuple)
     belong_to: GlobalTypeVar = reference()
     tag: int = ignored(default=-1)
+    # of the definition, for types found without a module
+    type_vars: tuple[TypeVar, ...] = ignored(default=())
 
     def __call__(self, *args: RelayExpr) -> Any:
         """Build a value: a call of this constructor."""
         return call_global(self, args)  # type: ignore[arg-type]
-
-
-def _numbered(constructors: Any) -> tuple[Constructor, ...]:
-    """Constructors with the tags by which their values are told apart: places in the definition."""
-    result = _tuple(constructors)
-    for place, constructor in enumerate(result):
-        if constructor.tag < 0:
-            # programs hold the constructors already, so these very objects get their tags
-            object.__setattr__(constructor, "tag", place)
-    return result
 
 
 class TypeData(Type, key="relay.TypeData"):
@@ -41,4 +33,12 @@ class TypeData(Type, key="relay.TypeData"):
 
     header: GlobalTypeVar = reference()
     type_vars: tuple[TypeVar, ...] = child(convert=_tuple)
-    constructors: tuple[Constructor, ...] = child(convert=_numbered)
+    constructors: tuple[Constructor, ...] = child(convert=_tuple)
+
+    def __init__(self, header: Any, type_vars: Any, constructors: Any) -> None:
+        self._init(header, _tuple(type_vars), _tuple(constructors))
+        for place, constructor in enumerate(self.constructors):
+            # programs hold the constructors already, so these very objects learn what they belong to
+            object.__setattr__(constructor, "type_vars", self.type_vars)
+            if constructor.tag < 0:
+                object.__setattr__(constructor, "tag", place)

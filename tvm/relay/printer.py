@@ -53,7 +53,7 @@ from tvm.relay.expr import (
     Var,
 )
 from tvm.relay.function import Function
-from tvm.relay.traverse import free_vars, operands
+from tvm.relay.traverse import free_vars, operands, post_order
 from tvm.support import UniqueNames, deep
 
 _SUFFIX = {"float32": "f", "float64": "f64", "float16": "f16", "int64": "i64", "int32": ""}
@@ -107,14 +107,19 @@ class Printer:
         self._names = UniqueNames()
         self._text_of: dict[int, str] = {}
         self._numbered = 0
+        self._shared: set[int] = set()  # nodes that several others use
         self.sought: RelayExpr | None = None  # marked with MARK in the text
 
     def function(self, name: str, func: Function) -> list[str]:
         """A global definition."""
+        self._shared = _shared_nodes(func)
         return self._function_lines(f"def @{name}", func)
 
     def expression(self, expr: RelayExpr) -> list[str]:
         """An expression outside of functions."""
+        self._shared = _shared_nodes(expr)
+        if isinstance(expr, Function):
+            return self._function_lines("fn ", expr)
         return self._scope(expr)
 
     def _function_lines(self, head: str, func: Function) -> list[str]:
@@ -132,31 +137,41 @@ class Printer:
             return self._atom(param)
         return f"{self._atom(param)}: {type_text(param.type_annotation)}"
 
-    def _scope(self, body: RelayExpr) -> list[str]:
+    def _scope(self, body: RelayExpr, opened: RelayExpr | None = None) -> list[str]:
         """The statements of a block; the last line is its value."""
         lines: list[str] = []
-        while type(body) is Let:
+        while type(body) is Let and (body is opened or id(body) not in self._shared):
             self._emit_below(body.value, lines)
+            self._emit_shared(body.value, lines)
             ann = body.var.type_annotation
             typed = f": {type_text(ann)}" if ann is not None else ""
             _append(lines, f"let {self._atom(body.var)}{typed} = ", self._value_lines(body.value))
             lines[-1] += ";"
             body = body.body
         self._emit_below(body, lines)
+        self._emit_shared(body, lines)
         lines += self._value_lines(body)
         return lines
+
+    def _emit_shared(self, node: RelayExpr, lines: list[str]) -> None:
+        """Give a number to a block's value that is used in other places as well."""
+        if id(node) in self._shared and id(node) not in self._text_of and not _is_atomic(node):
+            self._emit(node, lines)
 
     def _emit_below(self, root: RelayExpr, lines: list[str]) -> None:
         """Give a number to every node below `root` in this block."""
         for node in self._block_order(root):
             if node is root or id(node) in self._text_of or _is_atomic(node):
                 continue
-            rhs = self._value_lines(node)
-            name = f"%{self._numbered}"
-            self._numbered += 1
-            self._text_of[id(node)] = name
-            _append(lines, f"{name} = ", rhs)
-            lines[-1] += ";"
+            self._emit(node, lines)
+
+    def _emit(self, node: RelayExpr, lines: list[str]) -> None:
+        rhs = self._value_lines(node)
+        name = f"%{self._numbered}"
+        self._numbered += 1
+        self._text_of[id(node)] = name
+        _append(lines, f"{name} = ", rhs)
+        lines[-1] += ";"
 
     def _block_order(self, root: RelayExpr) -> list[RelayExpr]:
         """Post-order of the nodes evaluated in the block of `root`."""
@@ -211,7 +226,7 @@ class Printer:
         if type(node) is Match:
             return self._match(node)
         if type(node) is Let:
-            return ["{", *_indented(self._scope(node)), "}"]
+            return ["{", *_indented(self._scope(node, opened=node)), "}"]
         return [_generic(node)]
 
     def _match(self, node: Match) -> list[str]:
@@ -225,7 +240,7 @@ class Printer:
 
     def _pattern(self, pattern: Pattern) -> str:
         if isinstance(pattern, PatternVar):
-            return self._atom(pattern.var)
+            return self._param(pattern.var)
         if isinstance(pattern, PatternConstructor):
             inner = ", ".join([self._pattern(p) for p in pattern.patterns])
             return (
@@ -271,6 +286,15 @@ class Printer:
             return self.annotate(node)
         ty = getattr(node, "_checked_type_", None)
         return f"ty={type_text(ty)}" if ty is not None and self.show_types else ""
+
+
+def _shared_nodes(root: RelayExpr) -> set[int]:
+    used: set[int] = set()
+    shared: set[int] = set()
+    for node in post_order(root):
+        for operand in operands(node):
+            (shared if id(operand) in used else used).add(id(operand))
+    return shared
 
 
 def _is_atomic(node: RelayExpr) -> bool:
@@ -426,8 +450,6 @@ def _lines(printer: Printer, node: Node) -> list[str]:
             else:
                 lines += [f"def @{gvar.name_hint} = {_other_function(printer, func)}", ""]
         return lines[:-1]
-    if isinstance(node, Function):
-        return printer._function_lines("fn ", node)
     if isinstance(node, Type):
         return [type_text(node)]
     assert isinstance(node, RelayExpr)

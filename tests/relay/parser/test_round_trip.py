@@ -137,3 +137,12 @@ def test_nodes_among_attributes() -> None:
     func = relay.Function([x], relay.annotation.on_device(relay.exp(x), tvm.cpu(0)))
     check(func)
     check(relay.Function([x], x).with_attr("where", device))
+
+
+def test_value_of_a_block_that_is_used_outside_of_it() -> None:
+    c, y, f = relay.var("c", "bool"), relay.var("y", shape=(2, 3)), relay.var("f")
+    shared = relay.exp(x)
+    check(relay.Function([c, x], relay.If(c, shared, relay.log(shared)) + shared))
+    inner = relay.Let(f, relay.log(shared), f + f)
+    check(relay.Function([c, x], relay.Let(y, inner, relay.If(c, inner, y))))
+    check(relay.Function([x], relay.Let(y, shared, y + shared)))

@@ -50,6 +50,22 @@ def test_dead_code_elimination_keeps_effects() -> None:
     assert isinstance(gone.body, relay.Var)
 
 
+def test_dead_code_elimination_keeps_what_matches_and_live_values_read() -> None:
+    mod = relay.parse("""
+    type Box { Full(float32), Empty, }
+    def @main(%x: float32, %b: Box) -> float32 {
+      let %y = exp(%x);
+      match (%b) { Full(_) => %y, Empty => %x, }
+    }""")
+    assert transform.DeadCodeElimination()(mod) is mod
+    x, a, b = vec(), relay.var("a"), relay.var("b")
+    shared = relay.log(a)
+    body = relay.Let(a, relay.exp(x), relay.Let(b, relay.tanh(shared), shared))
+    after = run(relay.Function([x], body), transform.DeadCodeElimination())
+    assert relay.analysis.free_vars(after) == []
+    assert isinstance(after.body.body, relay.Call)
+
+
 def test_dead_code_elimination_inlines_once() -> None:
     x, a = vec(), relay.var("a")
     before = relay.Function([x], relay.Let(a, relay.exp(x), relay.log(a)))

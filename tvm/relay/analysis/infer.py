@@ -349,8 +349,8 @@ class TypeInferencer:
 
     def _constructor_type(self, constructor: Constructor) -> FuncType:
         header = constructor.belong_to
-        data = self.mod[header] if self.mod is not None else None
-        type_vars = tuple(data.type_vars) if data is not None else ()
+        data = self.mod.type_definitions.get(header) if self.mod is not None else None
+        type_vars = constructor.type_vars if data is None else tuple(data.type_vars)
         return FuncType(constructor.inputs, TypeCall(header, type_vars), type_vars)
 
     def ref_create(self, ref: RefCreate) -> Step:

@@ -8,14 +8,17 @@ A let whose value may have an effect (a reference, a call of unknown code) stays
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import Pass, PassContext, PassInfo
+from tvm.relay.adt import Match
 from tvm.relay.expr import Call, Let, RefCreate, RefRead, RefWrite, Var
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.traverse import post_order, rewrite_post_order, substitute
+from tvm.relay.traverse import operands, post_order, rewrite_post_order, substitute
 
 
 def eliminate_dead_code(func: Function, inline_once: bool, ignore_impurity: bool) -> Function:
@@ -26,43 +29,58 @@ def eliminate_dead_code(func: Function, inline_once: bool, ignore_impurity: bool
 
 
 class _Sweeper:
-    """Meets the innermost let first, so that one walk also drops what only dead values used."""
+    """Drops the lets of a function that nothing live reads."""
 
     def __init__(self, func: Function, inline_once: bool, ignore_impurity: bool) -> None:
-        self.uses = _uses(func)
-        self.inline_once = inline_once
         self.ignore_impurity = ignore_impurity
+        self.inline_once = inline_once
+        self.uses = self._live_uses(func)
 
     def sweep(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if not isinstance(new, Let) or not isinstance(old, Let):
             return new
         count = self.uses.get(id(old.var), 0)
-        if count == 0 and (self.ignore_impurity or _is_pure(new.value)):
-            for variable, reads in _uses(old.value).items():
-                self.uses[variable] -= reads
+        if count == 0 and self._may_go(old.value):
             return new.body
         if self.inline_once and count == 1 and _is_pure(new.value):
             return substitute(new.body, {new.var: new.value})
         return new
 
+    def _may_go(self, value: RelayExpr) -> bool:
+        return self.ignore_impurity or _is_pure(value)
 
-def _uses(root: RelayExpr) -> dict[int, int]:
-    """How many nodes read each variable."""
-    counts: dict[int, int] = {}
-    for node in post_order(root):
-        read = _read_by(node)
-        for operand in read:
-            if isinstance(operand, Var):
-                counts[id(operand)] = counts.get(id(operand), 0) + 1
-    return counts
+    def _live_uses(self, func: Function) -> dict[int, int]:
+        """How many live nodes read each variable; a value is live if its variable is."""
+        counts: dict[int, int] = {}
+        values: dict[int, RelayExpr] = {}
+        seen: set[int] = set()
+        stack: list[RelayExpr] = [func]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Var):
+                counts[id(node)] = counts.get(id(node), 0) + 1
+                if id(node) in values:
+                    stack.append(values.pop(id(node)))
+                continue
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, Let):
+                if id(node.var) in counts or not self._may_go(node.value):
+                    stack.append(node.value)
+                else:
+                    values[id(node.var)] = node.value
+            stack.extend(_read_by(node))
+        return counts
 
 
-def _read_by(node: RelayExpr) -> list[RelayExpr]:
-    if isinstance(node, Let):
-        return [node.value, node.body]
-    if isinstance(node, Function):
+def _read_by(node: RelayExpr) -> Sequence[RelayExpr]:
+    """What a node reads in any case."""
+    if isinstance(node, (Let, Function)):
         return [node.body]
-    return [c for c in node.children() if isinstance(c, RelayExpr)]
+    if isinstance(node, Match):
+        return [node.data, *[clause.rhs for clause in node.clauses]]
+    return operands(node)
 
 
 def _is_pure(value: RelayExpr) -> bool:

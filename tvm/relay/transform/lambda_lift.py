@@ -14,6 +14,7 @@ from __future__ import annotations
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
+from tvm.ir.type import Type
 from tvm.relay.expr import Call, Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.infer_type import infer_types
@@ -58,7 +59,7 @@ class _Lifter:
         def lift(old: RelayExpr, new: RelayExpr) -> RelayExpr:
             if not isinstance(new, Function) or old is func or is_primitive(new):
                 return new
-            return self._lift(new, self.own_name.get(id(old)))
+            return self._lift(new, old.checked_type, self.own_name.get(id(old)))
 
         for node in _lets(func):
             if isinstance(node.value, Function):
@@ -67,7 +68,7 @@ class _Lifter:
         assert isinstance(result, Function)
         return result
 
-    def _lift(self, func: Function, own_name: Var | None) -> RelayExpr:
+    def _lift(self, func: Function, ty: Type, own_name: Var | None) -> RelayExpr:
         captured = [v for v in free_vars(func) if v is not own_name]
         gvar = GlobalVar(self.names.fresh(f"{self.owner}_lambda"))
         value: RelayExpr = Call(gvar, captured) if captured else gvar
@@ -78,7 +79,7 @@ class _Lifter:
             return gvar
         params = [Var(v.name_hint, v.checked_type) for v in captured]
         inner = substitute(func, dict(zip(captured, params, strict=True)))
-        self.lifted[gvar] = Function(params, inner, func.checked_type, (), {CLOSURE: 1})
+        self.lifted[gvar] = Function(params, inner, ty, (), {CLOSURE: 1})
         return value
 
 
