@@ -25,6 +25,7 @@ from tvm.te.schedule.group import GroupOp
 from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform import InjectRollingBuffer
 
+from .random_intrinsics import row_intrinsic
 from .random_programs import OPERATORS
 from .random_sizes import Sizes
 
@@ -88,11 +89,23 @@ def _ancestors(op: te.tensor.Operation) -> list[te.Tensor]:
     return list(found)
 
 
+def _divisors(number: int) -> list[int]:
+    return [size for size in range(1, number + 1) if number % size == 0]
+
+
+def _loops_outside_intrinsics(stage: te.Stage) -> list[Any]:
+    loops = list(stage.leaf_iter_vars)
+    for position, loop in enumerate(loops):
+        if stage.attr_of(loop).tensor_intrin is not None:
+            return loops[:position]
+    return loops
+
+
 def _loops_around_reads(stage: te.Stage) -> list[Any]:
     """The loops inside which all that a stage reads is needed: what a reduction begins with is not
     needed inside its loops.
     """
-    loops = list(stage.leaf_iter_vars)
+    loops = _loops_outside_intrinsics(stage)
     op = stage.op
     if isinstance(op, te.tensor.ComputeOp) and op.reduce_axis and op.body[0].init:
         reducing = [k for k, iv in enumerate(loops) if iv.iter_type == tir.IterVar.CommReduce]
@@ -110,6 +123,7 @@ class _Scheduler:
         self.placed: dict[te.Stage, None] = {}
         self.in_threads: dict[te.Stage, None] = {}
         self.binds = rng.random() < 0.06
+        self.has_intrinsics = False
 
     def note(self, text: str) -> None:
         self.program.steps.append(text)
@@ -136,7 +150,7 @@ class _Scheduler:
         """Where a stage runs and in which loops; those that share threads stay as they are."""
         if stage not in self.in_threads:
             self.place(stage)
-        if not stage.is_inlined:
+        if not stage.is_inlined and not (self.happens(0.12) and self.tensorize(stage)):
             self.store(stage)
             if stage not in self.in_threads:
                 self.transform(stage)
@@ -193,6 +207,39 @@ class _Scheduler:
         self.note(f"rfactor({stage.op.name}, {chosen.var.name}, {position})")
         self.schedule.rfactor(stage.op.output(0), chosen, position)
 
+    # ---- intrinsics
+
+    def tensorize(self, stage: te.Stage) -> bool:
+        """Let an intrinsic do rows of a stage, if it can and nothing was said of the stage."""
+        op = stage.op
+        is_plain = type(op) is te.tensor.ComputeOp and op.num_outputs == 1 and op.axis
+        is_free = not (stage.is_rolling or stage.is_state or stage in self.in_threads)
+        memory = [stage, *[self.schedule[t] for t in op.input_tensors]]
+        in_order = all(s.scope in ("", "global") and not s.layout.maps for s in memory)
+        if not (is_plain and is_free and in_order) or stage.relations:
+            return False
+        inner = [op.axis[-1], *op.reduce_axis]
+        if not all(isinstance(iv.dom.extent, tir.IntImm) and iv.dom.extent > 0 for iv in inner):
+            return False
+        sizes = [self.rng.choice(_divisors(int(iv.dom.extent))) for iv in inner]
+        intrinsic = row_intrinsic(op, sizes[0], sizes[-1])
+        if intrinsic is None:
+            return False
+        parts = [stage.split(iv, factor=size) for iv, size in zip(inner, sizes, strict=True)]
+        outer = [*op.axis[:-1], *[part[0] for part in parts]]
+        stage.reorder(*self.rng.sample(outer, len(outer)), *[part[1] for part in parts])
+        stage.tensorize(parts[0][1], intrinsic)
+        try:
+            self.lowered()
+        except TVMError as error:
+            if "tensorize" not in str(error) and "requires" not in str(error):
+                raise
+            stage.iter_var_attrs.pop(parts[0][1])
+            return False
+        self.note(f"tensorize({op.name}, {sizes})")
+        self.has_intrinsics = True
+        return True
+
     # ---- where a stage runs
 
     def surround(self, scan: te.Stage) -> None:
@@ -246,7 +293,7 @@ class _Scheduler:
         readers = self.readers(stage)
         if self.happens(0.08) and self.gather(stage):
             return
-        in_memory = any(not isinstance(s.op, te.tensor.ComputeOp) for s in readers)
+        in_memory = self._is_read_by_buffer(stage)
         if not stage.op.reduce_axis and not in_memory and self.happens(0.25):
             self.note(f"compute_inline({stage.op.name})")
             stage.compute_inline()
@@ -270,7 +317,7 @@ class _Scheduler:
             (other, loop)
             for other in self.schedule.stages
             if other.group is stage.group and isinstance(other.op, te.tensor.ComputeOp)
-            for loop in other.leaf_iter_vars
+            for loop in _loops_outside_intrinsics(other)
             if all(any(loop is iv for iv in loops) for loops in inside)
         ]
         if places:
@@ -326,7 +373,11 @@ class _Scheduler:
     def _is_read_by_buffer(self, stage: te.Stage) -> bool:
         """Whether statements written for compact memory read what a stage computes."""
         plain = te.tensor.ComputeOp, te.tensor.ScanOp
-        return any(not isinstance(reader.op, plain) for reader in self.readers(stage))
+        return any(
+            not isinstance(reader.op, plain)
+            or len(_loops_outside_intrinsics(reader)) < len(reader.leaf_iter_vars)
+            for reader in self.readers(stage)
+        )
 
     def lay_out(self, stage: te.Stage) -> None:
         if self.happens(0.5):
@@ -334,6 +385,12 @@ class _Scheduler:
             stage.transform_layout(lambda *i: list(reversed(i)))
             return
         by = self.rng.randint(1, 4)
+        if self.happens(0.2):
+            # memory of two dimensions: that of a device
+            self.note(f"transform_layout({stage.op.name}, split by {by} and separated)")
+            stage.transform_layout(lambda *i: [i[0] // by, te.AXIS_SEPARATOR, *i[1:], i[0] % by])
+            self.program.needs_device = True
+            return
         self.note(f"transform_layout({stage.op.name}, split by {by})")
         stage.transform_layout(lambda *i: [i[0] // by, *i[1:], i[0] % by])
 
@@ -341,7 +398,8 @@ class _Scheduler:
 
     def transform(self, stage: te.Stage) -> None:
         for _ in range(self.rng.randint(0, 4)):
-            loops = [iv for iv in stage.leaf_iter_vars if iv.iter_type is not tir.IterVar.Ordered]
+            loops = _loops_outside_intrinsics(stage)
+            loops = [iv for iv in loops if iv.iter_type is not tir.IterVar.Ordered]
             if not loops or isinstance(stage.op, te.tensor.ScanOp):
                 return
             kinds = ["split", "split", "nparts", "fuse", "reorder", "tile"]
@@ -382,12 +440,14 @@ class _Scheduler:
     # ---- how loops run
 
     def annotate(self, stage: te.Stage) -> None:
-        loops = stage.leaf_iter_vars
+        loops = _loops_outside_intrinsics(stage)
         if not loops:
             return
         self.annotate_last(stage, loops[-1])
         first = loops[0]
-        if self.happens(0.08):
+        if self.has_intrinsics:
+            pass  # memory inside threads is theirs, and not what intrinsics were declared for
+        elif self.happens(0.08):
             self.divide_among_virtual_threads(stage)
         elif self.binds:
             self.bind(stage)
@@ -402,7 +462,8 @@ class _Scheduler:
             key, value = self.rng.choice([("auto_unroll_max_step", 8), ("unroll_explicit", 1)])
             stage.pragma(loop, key, value)
             self.note(f"pragma({stage.op.name}, {loop.var.name}, {key})")
-        is_plain = type(stage.op) is te.tensor.ComputeOp and _loops_around_reads(stage) == loops
+        is_plain = type(stage.op) is te.tensor.ComputeOp
+        is_plain = is_plain and len(_loops_around_reads(stage)) == len(stage.leaf_iter_vars)
         if is_plain and stage.op.input_tensors and self.happens(0.1):
             loop, tensor = self.rng.choice(loops), self.rng.choice(stage.op.input_tensors)
             source = self.schedule[tensor]
@@ -415,7 +476,7 @@ class _Scheduler:
         """The loops of constant extent that threads may share."""
         return [
             iv
-            for iv in stage.leaf_iter_vars
+            for iv in _loops_outside_intrinsics(stage)
             if iv.iter_type is tir.IterVar.DataPar
             and stage.attr_of(iv).iter_type is tir.IterVar.DataPar
             and stage.attr_of(iv).bind_thread is None

@@ -57,6 +57,19 @@ def test_gather_and_scatter_by_arbitrary_indices() -> None:
     np.testing.assert_array_equal(moved(ramp, index), expected(places, X[:16]))
 
 
+@pytest.mark.parametrize("kind", ["int8", "int16"])
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_a_mask_of_one_lane_stores_one_narrowed_element(kind: str, lanes: int) -> None:
+    wide, narrow = tir.decl_buffer((32,), "int32", "W"), tir.decl_buffer((32,), kind, "N")
+    ramp = Ramp(0, 1, lanes)
+    value = tir.Cast(f"{kind}x{lanes}", tir.BufferLoad(wide, [ramp]))
+    mask = ramp < Broadcast(tir.const(1), lanes)
+    store = lambda w, n: tir.BufferStore(narrow, value, [ramp], mask)  # noqa: E731
+    func = tvm.build(flat_function(store, wide, narrow), target="llvm")
+    result = run(func, np.arange(5, 37, dtype="int32"), np.full(32, -1, kind))[1]
+    np.testing.assert_array_equal(result, [5] + [-1] * 31)
+
+
 def test_masked_accesses() -> None:
     ramp = Ramp(0, 1, 16)
     mask = ramp < Broadcast(tir.const(5), 16)
