@@ -67,6 +67,20 @@ def test_what_goes_wrong_only_in_the_fused_model_is_found() -> None:
     assert all(row.difference is None for row in report.rows)
 
 
+def test_what_does_not_happen_again_is_told() -> None:
+    runs: list[bool] = []
+
+    def once(call: relay.Call) -> relay.Expr | None:
+        if call.op != Op.get("tanh") or len(runs) > 5:
+            return None
+        runs.append(True)
+        return relay.sin(call.args[0])
+
+    report = verify(tower(6), passes=[rewriting("Moody", once)])
+    assert not report.passed and report.reproducer is None
+    assert "compiled once more, the output agrees" in str(report)
+
+
 def test_our_own_passes_are_blamed() -> None:
     with facet("nn.conv2d", alter_layout=lambda call, *_: relay.nn.relu(call)):
         report = verify(small_model())

@@ -45,6 +45,8 @@ ROUNDING = (
     "If that is acceptable, allow more with atol"
 )
 
+UNSTABLE = "what differs from one compilation to the next: compiled once more, the output agrees"
+
 
 @dataclass(frozen=True)
 class Verdict:

@@ -12,7 +12,7 @@ import numpy as np
 from tvm.ir.transform import Pass
 from tvm.target import Target
 
-from .blame import ROUNDING, Verdict, find_culprit
+from .blame import ROUNDING, UNSTABLE, Verdict, find_culprit
 from .compare import Difference, Tolerance, compare, largest_error
 from .engine import Engine
 from .graph import ModelGraph, load, make_inputs
@@ -130,8 +130,11 @@ def _explain(report: Report, search: Search, tell: Callable[[str], None]) -> Non
         tell("searching the first tensor that differs")
         output, difference = next(iter(report.outputs.items()))
         name = search.first_tensor(output)
-        row = next(row for row in report.rows if row.name == name)
+        row = next(row for row in report.rows if row.name == (name or output))
         report.first = Row(row.name, row.node, row.operator, row.error, difference)
+        if name is None:
+            report.verdict = Verdict("unknown", "", UNSTABLE)
+            return
     else:
         return
     assert report.first.difference is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,8 @@ from .compare import Difference, Tolerance, compare
 from .engine import Engine
 from .graph import ModelGraph
 
-# compilations that are spent on leaving nodes out
-_MOST_TRIALS = 60
+# how long nodes are left out before what there is counts as small enough
+_MOST_SECONDS = 90.0
 # a pass or kernel that is wrong shows among so many nodes; rounding needs more, and adds up slowly
 _NEIGHBOURS = 16
 _MOST_ROUNDING = 10.0
@@ -42,11 +43,14 @@ class Search:
     inputs: Mapping[str, Any]
     expected: Mapping[str, Any]
 
-    def first_tensor(self, output: str) -> str:
+    def first_tensor(self, output: str) -> str | None:
         """A tensor that differs where what it is computed from does not.
 
-        Each is compiled alone with all that it needs, fused as in the whole model.
+        Each is compiled alone with all that it needs, fused as in the whole model. None if not even
+        the output differs then.
         """
+        if self._shown_by(self.graph.ancestors(output), output, self.inputs) is None:
+            return None
         numbers = sorted(self.graph.ancestors(output))
         names = [
             name
@@ -59,7 +63,7 @@ class Search:
         while bad - good > 1:
             middle = (good + bad) // 2
             numbers = self.graph.ancestors(names[middle])
-            if self._shown_by(numbers, names[middle], self.inputs):
+            if self._shown_by(numbers, names[middle], self.inputs) is not None:
                 bad = middle
             else:
                 good = middle
@@ -94,11 +98,12 @@ class Search:
     ) -> Reproducer:
         kept = list(numbers)
         # large chunks first: most of what was added is needless
-        chunk, trials = max(len(kept) // 2, 1), 0
-        while len(kept) > 1 and trials < _MOST_TRIALS:
+        chunk, end = max(len(kept) // 2, 1), time.monotonic() + _MOST_SECONDS
+        while len(kept) > 1:
             shrunk = False
             for start in range(max(len(kept) - chunk, 1), 0, -chunk):
-                trials += 1
+                if time.monotonic() > end:
+                    return found
                 fewer = [*kept[:start], *kept[start + chunk :]]
                 tell(f"leaving out nodes: {len(kept)} left")
                 smaller = self._shown_by(fewer, found.output, values)
