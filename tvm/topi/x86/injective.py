@@ -11,10 +11,15 @@ from collections.abc import Sequence
 
 from tvm import te
 
+from ..access import axis_read_in_order
 from ..generic.schedules import as_outputs, inline_injective
 from ..tag import ELEMWISE
 from ..utils import dims, operations_above
 from .common import element_count, fuse_and_parallel, processor, vector_lanes, vectorize_inner
+
+# elements of a cache line, and of what does not stay in the first cache anyway
+TILE_ROWS = 16
+LEAST_TRANSPOSED = 4096
 
 
 def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Schedule:
@@ -42,9 +47,24 @@ def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Sch
         sch[out].vectorize(inner)
         fuse_and_parallel(sch, out, [outer], total)
         return sch
+    across = axis_read_in_order(out) if total >= LEAST_TRANSPOSED else None
+    if across is not None and lanes > 1:
+        _schedule_tiles(sch, out, across, lanes, total)
+        return sch
     fuse_and_parallel(sch, out, axes[:-1], total)
     vectorize_inner(sch, out, axes[-1], lanes)
     return sch
+
+
+def _schedule_tiles(sch: te.Schedule, out: te.Tensor, across: int, lanes: int, total: int) -> None:
+    """A transpose in tiles: the lines that one vector reads from serve the next rows too."""
+    *outer, last = sch[out].op.axis
+    rows, row = sch[out].split(outer[across], factor=TILE_ROWS)
+    vectors, lane = sch[out].split(last, factor=lanes)
+    others = [axis for i, axis in enumerate(outer) if i != across]
+    sch[out].reorder(*others, rows, vectors, row, lane)
+    sch[out].vectorize(lane)
+    fuse_and_parallel(sch, out, [*others, rows], total)
 
 
 def _is_flat(out: te.Tensor) -> bool:

@@ -1,0 +1,79 @@
+"""In what order injective operations read memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te, tir
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
+
+from .utils import dims, prod, ravel_index
+
+
+def axis_read_in_order(out: te.Tensor) -> int | None:
+    """The axis along which the largest input is read element by element, where it is not the last.
+
+    None if the last axis is such an axis, or leaves the place unchanged, or none is.
+    """
+    shape = dims(out.shape)
+    if len(shape) < 2 or not all(isinstance(d, int) and d > 0 for d in shape):
+        return None
+    start = _position(out, [0] * len(shape))
+    if start is None:
+        return None
+    last = len(shape) - 1
+    if shape[last] == 1 or _step(out, last, start) in (None, 0, 1):
+        return None
+    found = [axis for axis in range(last) if shape[axis] > 3 and _step(out, axis, start) == 1]
+    return found[-1] if found else None
+
+
+def _step(out: te.Tensor, axis: int, start: int) -> int | None:
+    """How far the place read moves with one step along an axis."""
+    at = [int(i == axis) for i in range(len(out.shape))]
+    place = _position(out, at)
+    return None if place is None else place - start
+
+
+def _position(tensor: te.Tensor, at: Sequence[int]) -> int | None:
+    """Where an element comes from in the largest input."""
+    indices: Sequence[Any] = at
+    while isinstance(tensor.op, te.tensor.ComputeOp):
+        load = _largest_load(tensor.op)
+        if load is None:
+            return None
+        binds = {
+            axis.var: tir.const(int(i), axis.var.dtype)
+            for axis, i in zip(tensor.op.axis, indices, strict=True)
+        }
+        found = [Analyzer().simplify(_bound(index, binds)) for index in load.indices]
+        if not all(isinstance(index, tir.IntImm) for index in found):
+            return None
+        tensor, indices = load.producer, [int(index.value) for index in found]
+    shape = dims(tensor.shape)
+    if not isinstance(tensor.op, te.tensor.PlaceholderOp) or not _are_known(shape):
+        return None
+    return int(ravel_index(indices, shape))
+
+
+def _bound(index: Any, binds: dict[tir.Var, Any]) -> Any:
+    return tir.stmt_functor.substitute(index, binds) if isinstance(index, PrimExpr) else index
+
+
+def _are_known(shape: Sequence[Any]) -> bool:
+    return all(isinstance(d, int) for d in shape)
+
+
+def _largest_load(op: te.tensor.ComputeOp) -> Any:
+    """The read of the largest tensor, as a node; None without one."""
+    loads: list[Any] = []
+
+    def visit(node: object) -> None:
+        if isinstance(node, tir.ProducerLoad) and _are_known(dims(node.producer.shape)):
+            loads.append(node)
+
+    for body in op.body:
+        tir.stmt_functor.post_order_visit(body, visit)
+    return max(loads, key=lambda load: prod(dims(load.producer.shape)), default=None)
