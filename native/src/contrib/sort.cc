@@ -104,6 +104,28 @@ void Order(std::vector<Item<T>>* items, int64_t kept, bool is_ascend) {
   is_ascend ? by(Ascending<T>()) : by(Descending<T>());
 }
 
+// From this many elements for each that is kept on, a heap of the best passes over most of them.
+constexpr int64_t kFewKept = 16;
+
+// Reads `length` elements, `step` apart, and puts the first `kept` of them in order.
+template <class T>
+void OrderFew(const T* in, int64_t length, int64_t step, int64_t kept, bool is_ascend, std::vector<Item<T>>* items) {
+  auto by = [&](auto before) {
+    items->clear();
+    for (int64_t k = 0; k < kept; ++k) items->push_back({in[k * step], k});
+    std::make_heap(items->begin(), items->end(), before);
+    for (int64_t k = kept; k < length; ++k) {
+      Item<T> item{in[k * step], k};
+      if (!before(item, items->front())) continue;
+      std::pop_heap(items->begin(), items->end(), before);
+      items->back() = item;
+      std::push_heap(items->begin(), items->end(), before);
+    }
+    std::sort_heap(items->begin(), items->end(), before);
+  };
+  is_ascend ? by(Ascending<T>()) : by(Descending<T>());
+}
+
 // Calls body(first, last) for parts of [0, rows), on several threads if there is enough to do.
 template <class F>
 void ForRows(const Rows& rows, F body) {
@@ -179,10 +201,14 @@ void SortRows(const DLTensor& data, const int32_t* lengths, Outputs outputs, int
         std::vector<Item<T>> items;
         for (int64_t row = first; row < last; ++row) {
           int64_t length = lengths ? std::clamp<int64_t>(lengths[row], 0, from.extent) : from.extent;
-          items.resize(length);
           const T* in = source + from.Start(row);
-          for (int64_t k = 0; k < length; ++k) items[k] = {in[k * from.inner], k};
-          Order(&items, std::min(to.extent, length), is_ascend);
+          if (to.extent > 0 && to.extent * kFewKept <= length) {
+            OrderFew(in, length, from.inner, to.extent, is_ascend, &items);
+          } else {
+            items.resize(length);
+            for (int64_t k = 0; k < length; ++k) items[k] = {in[k * from.inner], k};
+            Order(&items, std::min(to.extent, length), is_ascend);
+          }
           for (int64_t k = 0; k < to.extent; ++k) {
             Item<T> item = k < length ? items[k] : Item<T>{in[k * from.inner], k};
             int64_t place = to.Start(row) + k * to.inner;

@@ -185,3 +185,16 @@ def test_fused_program_as_text() -> None:
         f"  %1(%x) /* ty={t} */\n"
         "}\n"
     )
+
+
+def test_values_used_twice_do_not_multiply_without_bound() -> None:
+    x = relay.var("x", shape=(4, 4))
+    value: relay.Expr = x
+    for _ in range(40):
+        value = relay.tanh(value) * value
+    kernels = [
+        n
+        for n in relay.traverse.post_order(run(relay.Function([x], value), FuseOps()))
+        if isinstance(n, relay.Function) and "Primitive" in n.attrs
+    ]
+    assert 4 < len(kernels) < 40

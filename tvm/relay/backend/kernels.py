@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import tvm.topi.generic as topi_generic
+import tvm.topi.x86 as topi_x86
 from tvm import te, tir
 from tvm.driver import lower
 from tvm.error import OpNotImplemented, TVMError
@@ -187,7 +188,7 @@ def schedule_for(graph: ComputeGraph, target: Target) -> te.Schedule:
     if graph.implementation is not None:
         make = graph.implementation.schedule
     if make is None or graph.anchor is None:
-        sch = topi_generic.schedule_injective(graph.outputs)
+        sch = _plain_schedule(graph, target)
     else:
         sch = make(graph.anchor.attrs, graph.outputs, target)
     # what is no compute reads its inputs in memory
@@ -201,6 +202,15 @@ def schedule_for(graph: ComputeGraph, target: Target) -> te.Schedule:
         if scalar.op in sch.stage_map and id(scalar.op) not in in_memory:
             sch[scalar].compute_inline()
     return sch
+
+
+def _plain_schedule(graph: ComputeGraph, target: Target) -> te.Schedule:
+    """On processors: maps in vectors, on all threads; anything else in plain loops."""
+    is_map = graph.anchor is None or _pattern(graph.anchor.op) <= OpPattern.INJECTIVE
+    computed = [isinstance(x.op, te.tensor.ComputeOp) for x in graph.outputs]
+    if "cpu" in target.keys and is_map and all(computed):
+        return topi_x86.schedule_injective(graph.outputs)
+    return topi_generic.schedule_injective(graph.outputs)
 
 
 def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:

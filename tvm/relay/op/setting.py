@@ -112,7 +112,7 @@ def _extern(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sched
 
 def _schedule_einsum(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
     has_sum = any([op.reduce_axis for op in topi.utils.operations_above(outs[0].op)])
-    return (topi.x86.schedule_conv2d if has_sum else topi.generic.schedule_injective)(outs)
+    return (topi.x86.schedule_conv2d if has_sum else topi.x86.schedule_injective)(outs)
 
 
 _EXTERN = {"generic": _extern, "cpu": _extern}

@@ -15,6 +15,9 @@ from tvm.relay.op.registry import OpPattern
 
 Accepts = Callable[[OpPattern, bool], bool]  # (pattern of a group, is it the sink)
 
+# operations of one kernel, those that are computed for several uses counted as often
+MAX_EXPANDED = 256
+
 
 @dataclass(eq=False, slots=True)
 class GraphNode:
@@ -45,7 +48,8 @@ class Group:
     pattern: OpPattern
     anchor: GraphNode | None = None  # the complex operator that the schedule follows
     parent: Group | None = None
-    size: int = 1
+    members: list[GraphNode] = field(default_factory=list)
+    has_shared: bool = False  # whether a member is used more than once
 
     def find(self) -> Group:
         """The group that this one was merged into."""
@@ -98,7 +102,10 @@ class Partitioner:
     def __init__(self, nodes: list[GraphNode], max_depth: int) -> None:
         self.nodes = nodes
         self.max_depth = max_depth
-        self.groups = [Group(n, n.pattern, _anchor(n)) for n in nodes]
+        self.groups = [
+            Group(n, n.pattern, _anchor(n), members=[n], has_shared=len(n.outputs) > 1)
+            for n in nodes
+        ]
 
     def partition(self) -> list[Group]:
         """The root group of each node, by index."""
@@ -149,7 +156,12 @@ class Partitioner:
 
     def _fuse_if(self, node: GraphNode, sink: GraphNode, accepts: Accepts) -> None:
         passed = self._accepted_between(node, sink, accepts)
-        if passed is None or self._size_with([node, *passed], sink) > self.max_depth:
+        if passed is None:
+            return
+        groups = self._groups_of([node, *passed], sink)
+        if sum([len(group.members) for group in groups]) > self.max_depth:
+            return
+        if any([group.has_shared for group in groups]) and _expanded(groups) > MAX_EXPANDED:
             return
         target = self.groups[sink.index]
         for member in (node, *passed):
@@ -178,11 +190,21 @@ class Partitioner:
                 stack.extend([user for user, _ in current.outputs])
         return found
 
-    def _size_with(self, passed: list[GraphNode], sink: GraphNode) -> int:
-        target = self.groups[sink.index].find()
-        roots = {id(g): g for g in [self.groups[n.index].find() for n in passed]}
-        roots.pop(id(target), None)
-        return target.size + sum([g.size for g in roots.values()])
+    def _groups_of(self, passed: list[GraphNode], sink: GraphNode) -> list[Group]:
+        """The groups that a merge would join."""
+        roots = [self.groups[n.index].find() for n in (sink, *passed)]
+        return list({id(group): group for group in roots}.values())
+
+
+def _expanded(groups: list[Group]) -> int:
+    """How many operations the nodes become where each is computed anew for every use."""
+    members = [node for group in groups for node in group.members]
+    uses: dict[int, int] = {}
+    for node in sorted(members, key=lambda node: -node.index):
+        # what is no map is computed once, into memory
+        found = sum([uses.get(user.index, 0) for user, _ in node.outputs])
+        uses[node.index] = found if found and node.pattern <= OpPattern.INJECTIVE else 1
+    return sum(uses.values())
 
 
 def _anchor(node: GraphNode) -> GraphNode | None:
@@ -192,7 +214,8 @@ def _anchor(node: GraphNode) -> GraphNode | None:
 def _merge(child: Group, parent: Group) -> None:
     if child is parent:
         return
-    parent.size += child.size
+    parent.members += child.members
+    parent.has_shared |= child.has_shared
     child.parent = parent
     if child.anchor is not None:
         assert parent.anchor is None, "two complex operators cannot share a kernel"

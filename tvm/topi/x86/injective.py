@@ -13,9 +13,17 @@ from tvm import te
 
 from ..access import axis_read_in_order
 from ..generic.schedules import as_outputs, inline_injective
-from ..tag import ELEMWISE
+from ..tag import is_broadcast
 from ..utils import dims, operations_above
-from .common import element_count, fuse_and_parallel, processor, vector_lanes, vectorize_inner
+from .common import (
+    element_count,
+    fuse_and_parallel,
+    lanes_of,
+    masked_lanes,
+    processor,
+    vector_lanes,
+    vectorize_inner,
+)
 
 # elements of a cache line, and of what does not stay in the first cache anyway
 TILE_ROWS = 16
@@ -31,10 +39,11 @@ def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Sch
     shape = dims(out.shape)
     total = element_count(out)
     lanes = vector_lanes(shape[-1], out.dtype, info)
-    if lanes == 1 and _is_flat(out) and len(axes) > 1 and total < 1 << 40:
+    is_short = lanes < lanes_of(out.dtype, info)
+    if is_short and len(axes) > 1 and total < 1 << 40 and _is_flat(out):
         # all operands have the output's shape: one loop over everything keeps the vectors full
         flat = sch[out].fuse(*axes)
-        lanes = vector_lanes(total, out.dtype, info)
+        lanes = masked_lanes(total, out.dtype, info)
         if lanes > 1:
             flat, inner = sch[out].split(flat, factor=lanes)
             sch[out].vectorize(inner)
@@ -68,8 +77,12 @@ def _schedule_tiles(sch: te.Schedule, out: te.Tensor, across: int, lanes: int, t
 
 
 def _is_flat(out: te.Tensor) -> bool:
-    """Whether everything above is element-wise."""
-    return all(op.tag.startswith(ELEMWISE) for op in operations_above(out.op))
+    """Whether everything above is element-wise, on tensors of one shape and scalars."""
+    shape = dims(out.shape)
+    return all(
+        is_broadcast(op.tag) and all(dims(x.shape) in (shape, ()) for x in op.input_tensors)
+        for op in operations_above(out.op)
+    )
 
 
 def schedule_injective(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
