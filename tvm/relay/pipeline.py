@@ -34,6 +34,7 @@ from tvm.relay.transform import (
     SimplifyExpr,
     SimplifyInference,
     SinkReshapes,
+    SkipRounding,
     SymbolicShapes,
     ToANormalForm,
     ToGraphNormalForm,
@@ -60,6 +61,7 @@ def graph_passes() -> list[Pass]:
         WideAccumulation(),  # before normalisations are opened up
         SimplifyInference(),  # before folding: it opens up batch normalisation
         FoldConstant(),
+        SkipRounding(),  # attention computes in float32
         EliminateCommonSubexpr(),
         SimplifyExpr(),
         WidenDense(),  # queries, keys and values in one layer

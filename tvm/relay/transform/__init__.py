@@ -59,6 +59,7 @@ from .simplify_expr import SimplifyExpr
 from .simplify_fc_transpose import SimplifyFCTranspose
 from .simplify_inference import SimplifyInference
 from .sink_reshapes import SinkReshapes
+from .skip_rounding import SkipRounding
 from .spans import AnnotateSpans, CapturePostDfsIndexInSpans
 from .split_args import SplitArgs
 from .symbolic_shapes import SymbolicShapes
