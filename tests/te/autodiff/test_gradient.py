@@ -71,6 +71,43 @@ def test_elementwise(function: Callable[[Any], Any]) -> None:
     assert loops_of(result) == []
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        te.power, te.fmod, tir.atan2, tir.hypot, tir.copysign, te.max, te.min,
+        lambda a, b: tir.copysign(-a, b - 0.5),
+        lambda a, b: te.fmod(a * 3.0, b),
+        lambda a, b: tir.ldexp(a, tir.const(3, "int32")) * b,
+        lambda a, b: tir.Select(tir.all(a > 0.3, b < 0.8), a * b, a + b),
+        lambda a, b: a * te.floor(b * 5.0) / b,
+    ],
+)  # fmt: skip
+def test_functions_of_two(function: Callable[[Any, Any], Any]) -> None:
+    a, b = placeholder(2, 3), placeholder(2, 3, name="B")
+    check(te.compute((2, 3), lambda i, j: function(a[i, j], b[i, j])), [a, b])
+
+
+def test_repeated_elements_and_dilated_windows() -> None:
+    a, w = placeholder(9), placeholder(3, name="w")
+    up = te.compute((18,), lambda i: a[i // 2] * a[(i * 2) % 9], name="up")
+    k = te.reduce_axis((0, 3), name="k")
+    check(te.compute((14,), lambda i: te.sum(up[i + 2 * k] * w[k], axis=k)), [a, w])
+
+
+@pytest.mark.parametrize("reduce", [te.sum, te.max, te.min])
+def test_reductions_over_a_part(reduce: Callable[..., Any]) -> None:
+    a, k = placeholder(3, 4), te.reduce_axis((0, 4), name="k")
+    check(te.compute((3,), lambda i: reduce(a[i, k] * a[i, k], axis=k, where=k <= i)), [a])
+
+
+def test_gradients_of_gradients() -> None:
+    a = placeholder(3)
+    cube = te.compute((3,), lambda i: a[i] * a[i] * te.exp(a[i]))
+    head = te.compute((3,), lambda i: tir.const(1, "float64"))
+    (first,) = te.gradient(cube, [a], head)
+    check(first, [a])
+
+
 def test_broadcast() -> None:
     a, b, c = placeholder(2, 3), placeholder(3, name="B"), placeholder(2, 1, name="C")
     grads = check(te.compute((2, 3), lambda i, j: a[i, j] * b[j] + c[i, 0] / b[j]), [a, b, c])
@@ -247,8 +284,8 @@ def test_misuse_is_refused() -> None:
         te.gradient(out, [a], placeholder(2))
     with pytest.raises(TVMError, match="gradient requires tensors, got a value of int"):
         te.gradient(out, [3])
-    with pytest.raises(OpNotImplemented, match="known derivative, got call of fmod"):
-        te.gradient(te.compute((3,), lambda i: te.fmod(a[i], a[i])), [a])
+    with pytest.raises(OpNotImplemented, match="known derivative, got call of nextafter"):
+        te.gradient(te.compute((3,), lambda i: tir.nextafter(a[i], a[i])), [a])
     k = te.reduce_axis((0, 3), name="k")
     odd = te.comm_reducer(lambda x, y: x + y * 2.0, lambda t: tir.const(0, t), "odd")
     with pytest.raises(OpNotImplemented, match="reductions by sum, min, max or product"):

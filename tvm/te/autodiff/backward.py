@@ -42,6 +42,7 @@ from tvm.tir.expr import (
 from ..tensor import Tensor
 
 Rule = Callable[..., PrimExpr]
+PairRule = Callable[[PrimExpr, PrimExpr, PrimExpr], tuple[PrimExpr, PrimExpr]]
 
 
 def adjoints_of_loads(
@@ -136,6 +137,9 @@ class _Sweep(Visitor):
             self.push(exponent, _times(adjoint, op.multiply(call, m.log(base))))
         elif name in ("fabs", "abs"):
             self._choose(op.greater_equal(args[0], 0), args[0], op.negative(args[0]))
+        elif (pair := PARTIAL_DERIVATIVES.get(name)) is not None:
+            for arg, partial in zip(args, pair(args[0], args[1], call), strict=True):
+                self.push(arg, _times(adjoint, partial))
         elif (rule := DERIVATIVES.get(name)) is not None:
             self.push(args[0], _times(adjoint, rule(args[0], call)))
         elif name not in CONSTANT and _reads(call, self.wanted):
@@ -227,6 +231,24 @@ DERIVATIVES: dict[str, Rule] = {
     "atanh": lambda x, y: op.div(const(1, x.dtype), _one_minus_square(x)),
     "erf": lambda x, y: _scaled(2 / math.sqrt(math.pi), m.exp(op.negative(op.multiply(x, x)))),
 }  # fmt: skip
+
+# the derivatives of f at x, y by either one, given x, y and z = f(x, y)
+PARTIAL_DERIVATIVES: dict[str, PairRule] = {
+    "atan2": lambda x, y, z: _turn(x, y),
+    "hypot": lambda x, y, z: (op.div(x, z), op.div(y, z)),
+    # x - y * trunc(x / y)
+    "fmod": lambda x, y, z: (const(1, x.dtype), op.negative(m.trunc(op.div(x, y)))),
+    # x, or -x, where the signs differ
+    "copysign": lambda x, y, z: (m.copysign(const(1, x.dtype), op.multiply(x, z)), const(0, y.dtype)),
+    # x * 2**n of an integer n
+    "ldexp": lambda x, n, z: (m.ldexp(const(1, x.dtype), n), const(0, x.dtype)),
+}  # fmt: skip
+
+
+def _turn(y: PrimExpr, x: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+    square = op.add(op.multiply(x, x), op.multiply(y, y))
+    return op.div(x, square), op.negative(op.div(y, square))
+
 
 # of derivative 0 wherever there is one
 CONSTANT = {"floor", "ceil", "round", "trunc", "nearbyint", "isnan", "isinf", "isfinite", "likely"}
