@@ -86,3 +86,23 @@ def test_open_shapes_and_other_objects_are_refused() -> None:
         relay.frontend.from_exported_program(program)
     with pytest.raises(TypeError, match=r"torch\.export"):
         relay.frontend.from_exported_program(torch.nn.ReLU())
+
+
+class Eigen(torch.nn.Module):
+    def forward(self, x):
+        values, vectors = torch.linalg.eigh(x @ x.transpose(1, 2))
+        return torch.special.airy_ai(x).sum() + values, vectors.abs()
+
+
+def test_operators_that_are_unknown_can_run_in_torch() -> None:
+    x = torch.randn(2, 3, 4)
+    program = torch.export.export(Eigen().eval(), (x,))
+    with pytest.raises(OpNotImplemented, match="nodes of 2 unsupported operators") as info:
+        relay.frontend.from_exported_program(program)
+    assert "_linalg_eigh" in str(info.value) and "airy_ai" in str(info.value)
+    assert "fallback=True" in str(info.value)
+    with pytest.warns(UserWarning, match="airy_ai"), pytest.warns(UserWarning, match="eigh"):
+        mod, params = relay.frontend.from_exported_program(program, fallback=True)
+    arrays = {mod["main"].params[0].name_hint: x.numpy()}
+    for actual, expected in zip(run(mod, params, arrays), Eigen()(x), strict=True):
+        assert_close(actual, expected.numpy())

@@ -11,8 +11,9 @@ from tvm.error import OpNotImplemented, TVMError
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import ExprFolder, infer_dtype, infer_shape
 
-from .fx import FxRunner, find_converter, kind_of
+from .fx import FxRunner, find_converter
 from .registry import Converter, as_number, is_tensor, torch_dtype
+from .torch_values import kind_of
 
 
 class Decomposer:

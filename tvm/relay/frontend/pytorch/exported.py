@@ -15,14 +15,16 @@ from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
 
 from .decomposition import Decomposer
-from .fx import FxRunner, to_numpy
+from .fx import FxRunner
 from .registry import CONVERTERS, adapted, is_tensor
+from .torch_values import to_numpy
 
 
 def from_exported_program(
     exported_program: Any,
     custom_convert_map: Mapping[str, Callable[..., Any]] | None = None,
     run_ep_decomposition: bool = True,
+    fallback: bool = False,
 ) -> tuple[IRModule, dict[str, nd.NDArray]]:
     """Import a program that ``torch.export.export`` made.
 
@@ -34,6 +36,9 @@ def from_exported_program(
         More converters by operator name, ``f(inputs, input_types) -> expr``.
     run_ep_decomposition : bool
         Write the program in core ATen operators first.
+    fallback : bool
+        Let PyTorch compute operators that are not supported, with a warning for each. The compiled
+        model then needs PyTorch and this process.
 
     Returns
     -------
@@ -54,7 +59,7 @@ def from_exported_program(
     program = exported_program.run_decompositions() if run_ep_decomposition else exported_program
     inputs, params = _inputs(program)
     converters = {**CONVERTERS, **adapted(custom_convert_map)}
-    outputs = run_fx(program.graph_module, inputs, converters)
+    outputs = run_fx(program.graph_module, inputs, converters, fallback)
     body = as_expr(outputs[0] if len(outputs) == 1 else outputs)
     used = {v.name_hint for v in free_vars(body)}
     variables = [value for value in inputs if isinstance(value, Var)]
@@ -64,11 +69,14 @@ def from_exported_program(
     return mod, {v.name_hint: params[v.name_hint] for v in weights}
 
 
-def run_fx(module: Any, inputs: Sequence[Any], converters: Mapping[str, Any]) -> Any:
+def run_fx(
+    module: Any, inputs: Sequence[Any], converters: Mapping[str, Any], fallback: bool = False
+) -> Any:
     """The outputs of a graph module of ATen operators for expressions as inputs."""
     folder = ExprFolder()
     decomposer = Decomposer(converters, folder)
-    return FxRunner(converters, decomposer.apply, folder, decomposer.knows).run(module, inputs)
+    runner = FxRunner(converters, decomposer.apply, folder, decomposer.knows, fallback)
+    return runner.run(module, inputs)
 
 
 def as_expr(value: Any) -> RelayExpr:

@@ -12,8 +12,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay.frontend.common import infer_dtype, infer_shape
 from tvm.relay.op.foreign import packed_call
 
-from .fx import kind_of, to_numpy
 from .registry import is_tensor
+from .torch_values import kind_of, to_numpy
 
 _NUMBERS = itertools.count()
 

@@ -6,21 +6,21 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tvm.error import TVMError
+from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import TupleWrapper
 from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, infer_type, refuse
 
+from .fallback import torch_call
 from .registry import Converter, dtype_number, is_tensor
+from .torch_values import kind_of, to_numpy
 
-_HINT = "pass custom_convert_map={name: function(inputs, types) -> expr}"
+_HINT = (
+    "pass custom_convert_map={name: function(inputs, types) -> expr}, or let PyTorch compute them "
+    "with fallback=True"
+)
 # from an operator of torch without a converter and its arguments: its results
 Decompose = Callable[[Any, Sequence[Any]], Any]
-
-
-def kind_of(overload: Any) -> str:
-    """The name of an operator without its overload: ``aten::add``."""
-    return str(overload._schema.name)
 
 
 def find_converter(converters: Mapping[str, Converter], overload: Any) -> Converter | None:
@@ -37,6 +37,11 @@ def find_converter(converters: Mapping[str, Converter], overload: Any) -> Conver
 
 def full_arguments(overload: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """All arguments in the order of the schema, defaults filled in, as converters take them."""
+    return [_plain(value) for value in ordered_arguments(overload, args, kwargs)]
+
+
+def ordered_arguments(overload: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """All arguments in the order of the schema, defaults filled in, as torch takes them."""
     result = []
     for index, argument in enumerate(overload._schema.arguments):
         if index < len(args) and not argument.kwarg_only:
@@ -45,7 +50,7 @@ def full_arguments(overload: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
             value = kwargs[argument.name]
         else:
             value = argument.default_value if argument.has_default_value() else None
-        result.append(_plain(value))
+        result.append(value)
     return result
 
 
@@ -72,11 +77,13 @@ class FxRunner:
         decompose: Decompose | None = None,
         folder: ExprFolder | None = None,
         knows: Callable[[Any], bool] = lambda overload: False,
+        fallback: bool = False,
     ) -> None:
         self.converters = converters
         self.decompose = decompose
         self.knows = knows  # what decompose takes
         self.folder = folder or ExprFolder()
+        self.fallback = fallback  # whether torch computes what is unknown
 
     def run(self, module: Any, inputs: Sequence[Any]) -> Any:
         """The outputs of a graph module, nested as it nests them."""
@@ -100,7 +107,7 @@ class FxRunner:
             node for node in graph.nodes
             if node.op == "call_function" and _is_overload(node.target)
             and find_converter(self.converters, node.target) is None
-            and not self.knows(node.target)
+            and not self.knows(node.target) and not self._leaves_to_torch(node)
         ]  # fmt: skip
         if unknown:
             raise refuse("PyTorch", [
@@ -121,17 +128,36 @@ class FxRunner:
         if kind_of(node.target) == "aten::as_strided":
             _refuse_strided_view(node)
         try:
-            arguments = full_arguments(node.target, args, kwargs)
-            return self.settle(self.convert(node.target, arguments))
+            return self.settle(self.convert(node.target, full_arguments(node.target, args, kwargs)))
+        except OpNotImplemented as error:
+            if self._leaves_to_torch(node):
+                return self._torch_results(node, ordered_arguments(node.target, args, kwargs))
+            raise error.add_context(f"PyTorch node {node.name} ({node.target})") from None
         except TVMError as error:
             raise error.add_context(f"PyTorch node {node.name} ({node.target})") from None
+
+    def _leaves_to_torch(self, node: Any) -> bool:
+        """Whether torch may compute a node, and its results are tensors of known shapes."""
+        made = node.meta.get("val")
+        results = made if isinstance(made, (list, tuple)) else [made]
+        return self.fallback and all(
+            hasattr(r, "shape") and all(isinstance(d, int) for d in r.shape) for r in results
+        )
+
+    def _torch_results(self, node: Any, arguments: Sequence[Any]) -> Any:
+        made = node.meta["val"]
+        results = list(made) if isinstance(made, (list, tuple)) else [made]
+        types = [(tuple(r.shape), str(r.dtype).removeprefix("torch.")) for r in results]
+        found = self.settle(torch_call(node.target, arguments, types))
+        return found if isinstance(made, (list, tuple)) else found[0]
 
     def convert(self, overload: Any, arguments: Sequence[Any]) -> Any:
         """The results of an operator."""
         found = find_converter(self.converters, overload)
         if found is not None:
             return found(*arguments)
-        assert self.decompose is not None
+        if self.decompose is None:
+            raise OpNotImplemented(f"{kind_of(overload)} has no converter", hint=_HINT)
         return self.decompose(overload, arguments)
 
     def settle(self, result: Any) -> Any:
@@ -150,18 +176,6 @@ class FxRunner:
 def as_constant(tensor: Any) -> RelayExpr:
     """A tensor of torch as a constant."""
     return constant(to_numpy(tensor))
-
-
-def to_numpy(tensor: Any) -> Any:
-    """The values of a tensor; bfloat16 through its bits."""
-    import torch
-
-    tensor = tensor.detach().cpu().contiguous()
-    if tensor.dtype == torch.bfloat16:
-        import ml_dtypes
-
-        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    return tensor.resolve_conj().resolve_neg().numpy()
 
 
 def _is_overload(target: Any) -> bool:

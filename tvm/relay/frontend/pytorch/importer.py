@@ -28,9 +28,9 @@ from tvm.runtime import ndarray as nd
 from .control import choice, recursion
 from .decomposition import Decomposer
 from .fallback import torch_call
-from .fx import to_numpy
 from .quantized import AWARE, Quantized, has_quantized, on_quantized
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
+from .torch_values import to_numpy
 from .views import Stale, View, as_written, is_contiguous, put_same, views_of
 
 _STRUCTURE = {
@@ -38,7 +38,10 @@ _STRUCTURE = {
     "prim::ListUnpack", "prim::TupleUnpack", "prim::If", "prim::Loop", "prim::DictConstruct",
     "prim::SetAttr", "prim::TupleIndex", "prim::Print", "prim::RaiseException",
 }  # fmt: skip
-_HINT = "pass custom_convert_map={name: function(inputs, types) -> expr} to from_pytorch"
+_HINT = (
+    "pass custom_convert_map={name: function(inputs, types) -> expr} to from_pytorch, or let "
+    "PyTorch compute them with fallback=True"
+)
 
 
 def from_pytorch(
