@@ -34,6 +34,7 @@ from .fake_quantization_to_integer import FakeQuantizationToInteger
 from .fast_math import FastMath
 from .first_order_gradient import FirstOrderGradient
 from .flatten_atrous_conv import FlattenAtrousConv
+from .flexible_shape import FlexibleShapeDispatch
 from .fold_constant import FoldConstant, FoldConstantExpr
 from .fold_explicit_padding import FoldExplicitPadding
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
