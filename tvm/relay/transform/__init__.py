@@ -25,7 +25,9 @@ from .compiler_functions import (
     OutlineCompilerFunctionsWithExistingGlobalSymbols,
 )
 from .convert_layout import ConvertLayout, LayoutConfig
+from .cps import ToCPS, to_cps, un_cps
 from .dead_code import DeadCodeElimination
+from .defunctionalize import Defunctionalization
 from .defuse_ops import DefuseOps
 from .div_to_mul import DivToMul
 from .dynamic_to_static import DynamicToStatic
