@@ -7,7 +7,14 @@ import pytest
 
 import tvm
 from tvm import relay
-from tvm.relay.transform import FirstOrderGradient, InferType, gradient
+from tvm.relay.transform import (
+    DeadCodeElimination,
+    FirstOrderGradient,
+    InferType,
+    LazyGradientInit,
+    PartialEvaluate,
+    gradient,
+)
 
 MODES = ["higher_order", "first_order"]
 T = relay.TensorType((3, 4), "float32")
@@ -170,3 +177,30 @@ def test_first_order_gradient_of_a_deep_chain() -> None:
         body = relay.negative(body)
     func = gradient(relay.Function([x], body), mode="first_order")
     assert evaluate(func, np.float32(2)) == [2, 1]
+
+
+def test_lazy_gradients_compute_the_same() -> None:
+    x, y = relay.var("x", T), relay.var("y", T)
+    shared = relay.exp(x) * y + relay.zeros_like(x)
+    func = relay.Function([x, y], relay.Tuple([shared * relay.ones_like(y), relay.log(y)]))
+    mod = InferType()(tvm.IRModule.from_expr(func))
+    lazy = LazyGradientInit()(mod)
+    assert lazy["main"].checked_type == mod["main"].checked_type
+    found = relay.create_executor("debug", mod=lazy).evaluate()(DATA, DATA)
+    np.testing.assert_allclose(found[0].numpy(), np.exp(DATA) * DATA, rtol=1e-5)
+    np.testing.assert_allclose(found[1].numpy(), np.log(DATA), rtol=1e-5)
+
+
+def test_lazy_gradients_of_gradients_become_plain_graphs() -> None:
+    x = relay.var("x", T)
+    back = gradient(relay.Function([x], relay.tanh(x) * x))
+    mod = LazyGradientInit()(InferType()(tvm.IRModule.from_expr(back)))
+    mod = PartialEvaluate()(mod)
+    for _ in range(2):
+        mod = DeadCodeElimination(inline_once=True, ignore_impurity=True)(mod)
+    ops = relay.testing.count_ops(mod["main"])
+    assert "zeros_like" not in ops
+    found = relay.create_executor("debug", mod=mod).evaluate()(DATA)
+    np.testing.assert_allclose(
+        found[1][0].numpy(), np.tanh(DATA) + DATA / np.cosh(DATA) ** 2, rtol=1e-4
+    )

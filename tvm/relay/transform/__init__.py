@@ -47,6 +47,7 @@ from .infer_type import InferType, InferTypeLocal
 from .inline import Inline, RemoveUnusedFunctions
 from .integer_products import IntegerProducts
 from .lambda_lift import LambdaLift
+from .lazy_gradient_init import LazyGradientInit
 from .legalize import Legalize
 from .manifest_alloc import ManifestAlloc
 from .manifest_lifetimes import ManifestLifetimes

@@ -18,43 +18,15 @@ The result is a program of the same language, so the gradient of a gradient is o
 from __future__ import annotations
 
 from tvm.error import TVMError
-from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
-from tvm.ir.type import (
-    FuncType,
-    RelayRefType,
-    TensorType,
-    TupleType,
-    Type,
-    TypeCall,
-)
-from tvm.relay.adt import (
-    Clause,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-)
+from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.expr import (
-    Call,
-    Constant,
-    If,
-    Let,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.expr import Call, Constant, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
+from tvm.relay.function import Function
 from tvm.relay.transform.first_order_gradient import first_order_gradient, operator_gradients
 from tvm.relay.transform.let_list import LetList
-from tvm.relay.transform.normal_form import ToANormalFormExpr
+from tvm.relay.transform.lifting import TensorLifter
 from tvm.relay.transform.operators import ADD, ONES_LIKE, ZEROS_LIKE
 from tvm.relay.traverse import rewrite_post_order
 from tvm.support import UniqueNames, deep
@@ -105,17 +77,6 @@ def higher_order_gradient(func: Function, mod: IRModule | None) -> Function:
     return Function(params, body, TupleType([ty, arg_types]), func.type_params)
 
 
-def lifted_type(ty: Type) -> Type:
-    """The type of a value with the cells of its tensors."""
-    if isinstance(ty, TensorType):
-        return TupleType([ty, RelayRefType(ty)])
-    if isinstance(ty, (TupleType, FuncType, RelayRefType)):
-        return ty.map_children(lifted_type)
-    if isinstance(ty, TypeCall):
-        return TypeCall(ty.func, [lifted_type(a) for a in ty.args])
-    return ty
-
-
 def _lifted_value(value: RelayExpr, ty: Type) -> RelayExpr:
     """Tensors with cells of zeros."""
     if isinstance(ty, TensorType):
@@ -164,103 +125,34 @@ def _add_to_cells(value: RelayExpr, ty: Type, grad: RelayExpr, lets: LetList) ->
         lets.push(RefWrite(cell, ADD(RefRead(cell), grad)), None, "u")
 
 
-class _Reverse:
+class _Reverse(TensorLifter):
     """Rewrites functions to functions on values with cells."""
 
     def __init__(self, mod: IRModule | None, steps: Var) -> None:
-        self.mod = mod
+        super().__init__(mod)
         self.steps = steps
-        self.new: dict[int, RelayExpr] = {}  # by the old variable
         self.globals: dict[str, GlobalVar] = {}
 
-    def function(self, func: Function) -> Function:
-        """The function on values with cells."""
-        func = _named_values(func, self.mod)
-        params = [self._variable(p) for p in func.params]
-        ty = lifted_type(infer_type_of(func.body, self.mod))
-        return Function(params, self._block(func.body), ty, func.type_params)
+    def lifted_tensor(self, ty: TensorType) -> Type:
+        return TupleType([ty, RelayRefType(ty)])
 
-    def _variable(self, old: Var) -> Var:
-        new = Var(old.name_hint, lifted_type(infer_type_of(old, self.mod)))
-        self.new[id(old)] = new
-        return new
+    def constant(self, node: Constant) -> RelayExpr:
+        return _lifted_value(node, infer_type_of(node))
 
-    def _block(self, body: RelayExpr) -> RelayExpr:
-        lets = LetList()
-        while isinstance(body, Let):
-            variable = self._variable(body.var)
-            lets.bind(variable, self._value(body.value, lets))
-            body = body.body
-        return lets.get(self._value(body, lets))
+    def condition(self, value: RelayExpr) -> RelayExpr:
+        return TupleGetItem(value, 0)
 
-    def _value(self, node: RelayExpr, lets: LetList) -> RelayExpr:
-        if isinstance(node, Var):
-            return self.new[id(node)]
-        if isinstance(node, Constant):
-            return _lifted_value(node, infer_type_of(node))
-        if isinstance(node, Call):
-            return self._call(node, lets)
-        if isinstance(node, Tuple):
-            return Tuple([self._value(f, lets) for f in node.fields])
-        if isinstance(node, TupleGetItem):
-            return TupleGetItem(self._value(node.tuple_value, lets), node.index)
-        if isinstance(node, If):
-            cond = TupleGetItem(self._value(node.cond, lets), 0)
-            return If(cond, self._block(node.true_branch), self._block(node.false_branch))
-        if isinstance(node, Function):
-            return self._inner_function(node)
-        if isinstance(node, Match):
-            return self._match(node, lets)
-        if isinstance(node, RefCreate):
-            return RefCreate(self._value(node.value, lets))
-        if isinstance(node, RefRead):
-            return RefRead(self._value(node.ref, lets))
-        if isinstance(node, RefWrite):
-            return RefWrite(self._value(node.ref, lets), self._value(node.value, lets))
-        if isinstance(node, GlobalVar):
-            return self._global_closure(node)
-        if isinstance(node, Constructor):
-            return node
-        raise TVMError(f"gradient cannot differentiate a {type(node).__name__}", at=node)
+    def global_call(self, call: Call, args: list[RelayExpr], lets: LetList) -> RelayExpr:
+        assert isinstance(call.op, GlobalVar)
+        return Call(self._global(call.op), [self.steps, *args])
 
-    def _inner_function(self, func: Function) -> Function:
-        if is_primitive(func):
-            raise TVMError("gradient requires a program before fusion", hint="run DefuseOps first")
-        params = [self._variable(p) for p in func.params]
-        ty = lifted_type(infer_type_of(func, self.mod).ret_type)
-        return Function(params, self._block(func.body), ty, func.type_params)
-
-    def _match(self, node: Match, lets: LetList) -> RelayExpr:
-        clauses = []
-        for clause in node.clauses:
-            pattern = self._pattern(clause.lhs)
-            clauses.append(Clause(pattern, self._block(clause.rhs)))
-        return Match(self._value(node.data, lets), clauses, node.complete)
-
-    def _pattern(self, pattern: Pattern) -> Pattern:
-        if isinstance(pattern, PatternVar):
-            return PatternVar(self._variable(pattern.var))
-        if isinstance(pattern, (PatternConstructor, PatternTuple)):
-            return pattern.replace(patterns=tuple([self._pattern(p) for p in pattern.patterns]))
-        return pattern
-
-    # -- calls
-
-    def _call(self, call: Call, lets: LetList) -> RelayExpr:
-        args = [self._value(a, lets) for a in call.args]
-        if isinstance(call.op, Op):
-            return self._operator(call, [lets.push(a, None, "a") for a in args], lets)
-        if isinstance(call.op, GlobalVar):
-            return Call(self._global(call.op), [self.steps, *args])
-        return Call(self._value(call.op, lets), args)
-
-    def _operator(self, call: Call, args: list[Var], lets: LetList) -> RelayExpr:
+    def operator(self, call: Call, args: list[Var], lets: LetList) -> RelayExpr:
         types = [infer_type_of(a, self.mod) for a in call.args]
         plain = [lets.push(_primal(a, t), t, "p") for a, t in zip(args, types, strict=True)]
         original = call.replace(args=tuple(plain))
         ty = infer_type_of(call, self.mod)
         value = lets.push(original, ty, "y")
-        result = lets.push(_lifted_value(value, ty), lifted_type(ty), "r")
+        result = lets.push(_lifted_value(value, ty), self.lifted_type(ty), "r")
         before = lets.push(RefRead(self.steps), _STEP, "before")
         inner = LetList()
         grad = inner.push(_gradient_of(result, ty), ty, "g")
@@ -276,8 +168,8 @@ class _Reverse:
         lets.push(RefWrite(self.steps, step), TupleType(()), "u")
         return result
 
-    def _global_closure(self, gvar: GlobalVar) -> Function:
-        ty = lifted_type(infer_type_of(gvar, self.mod))
+    def global_value(self, gvar: GlobalVar) -> Function:
+        ty = self.lifted_type(infer_type_of(gvar, self.mod))
         assert isinstance(ty, FuncType)
         params = [Var(f"x{i}", t) for i, t in enumerate(ty.arg_types)]
         body = Call(self._global(gvar), [self.steps, *params])
@@ -297,11 +189,3 @@ class _Reverse:
         self.mod[new] = made.replace(params=(self.steps, *made.params))
         self.steps = outer
         return new
-
-
-def _named_values(func: Function, mod: IRModule | None) -> Function:
-    """The function as lets, with types."""
-    result = ToANormalFormExpr(func)
-    assert isinstance(result, Function)
-    infer_type_of(result, mod)
-    return result

@@ -6,7 +6,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.relay.expr import Call
 from tvm.relay.op.binary import ADD, DIVIDE, MULTIPLY, SUBTRACT
-from tvm.relay.op.creation import NDARRAY_SIZE, SHAPE_OF
+from tvm.relay.op.creation import NDARRAY_SIZE, ONES, SHAPE_OF, ZEROS
 from tvm.relay.op.joining import CONCATENATE
 from tvm.relay.op.marks import DEVICE_COPY, ON_DEVICE, STOP_FUSION
 from tvm.relay.op.nn.activation import BIAS_ADD, LEAKY_RELU, PAD, RELU
@@ -69,6 +69,7 @@ __all__ = [
     "MAX_POOL2D",
     "MAX_POOLS",
     "MULTIPLY",
+    "ONES",
     "ONES_LIKE",
     "ON_DEVICE",
     "PAD",
@@ -83,6 +84,7 @@ __all__ = [
     "STOP_FUSION",
     "SUBTRACT",
     "TRANSPOSE",
+    "ZEROS",
     "ZEROS_LIKE",
     "calls",
 ]

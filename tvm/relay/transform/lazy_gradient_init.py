@@ -1,0 +1,142 @@
+"""Make tensors of zeros and ones only where they are needed.
+
+    add(zeros_like(%x), %g)    ->    @AddGradCell(add, Zero(fn () { zeros_like(%x) }), Raw(%g))
+
+Each tensor of a function becomes a cell that holds it, or says how to make zeros or ones of its
+shape: sums and products with those cost nothing. The function's own type stays.
+"""
+
+from __future__ import annotations
+
+from tvm.error import TVMError
+from tvm.ir.adt import Constructor
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
+from tvm.ir.type import TensorType, TupleType, Type
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.library import add_library
+from tvm.relay.transform.infer_type import infer_types
+from tvm.relay.transform.let_list import LetList
+from tvm.relay.transform.lifting import TensorLifter
+from tvm.relay.transform.operators import (
+    ADD,
+    MULTIPLY,
+    ONES,
+    ONES_LIKE,
+    ZEROS,
+    ZEROS_LIKE,
+    calls,
+)
+from tvm.support import deep
+
+_LIBRARY = "gradient.rly"
+
+
+class _Lazy(TensorLifter):
+    """Rewrites functions to functions on cells."""
+
+    def __init__(self, mod: IRModule) -> None:
+        super().__init__(mod)
+        self.cell = mod.get_global_type_var("GradCell")
+        made = {c.name_hint: c for c in mod.type_definitions[self.cell].constructors}
+        self.raw: Constructor = made["Raw"]
+        self.one: Constructor = made["One"]
+        self.zero: Constructor = made["Zero"]
+
+    def wrapped(self, func: Function) -> Function:
+        """The function on tensors, computed with cells."""
+        inner = self.function(func)
+        params = [Var(p.name_hint, infer_type_of(p)) for p in func.params]
+        args = [self._lifted(p, p.type_annotation) for p in params]
+        ret_type = infer_type_of(func).ret_type
+        lets = LetList()
+        result = lets.push(Call(inner, args), None, "result")
+        body = lets.get(self._plain(result, ret_type))
+        return Function(params, body, ret_type, func.type_params, func.attrs)
+
+    def lifted_tensor(self, ty: TensorType) -> Type:
+        return self.cell(ty)
+
+    def constant(self, node: Constant) -> RelayExpr:
+        return self.raw(node)
+
+    def condition(self, value: RelayExpr) -> RelayExpr:
+        return self._plain(value, TensorType((), "bool"))
+
+    def operator(self, call: Call, args: list[Var], lets: LetList) -> RelayExpr:
+        types = [infer_type_of(a, self.mod) for a in call.args]
+        ty = infer_type_of(call, self.mod)
+        if calls(call, ADD, MULTIPLY) and types[0] == ty and types[1] == ty:
+            return self._combined(call, args, ty)
+        plain = [self._plain(a, t) for a, t in zip(args, types, strict=True)]
+        if calls(call, ZEROS, ZEROS_LIKE):
+            return self.zero(Function([], call.replace(args=tuple(plain)), ty))
+        if calls(call, ONES, ONES_LIKE):
+            return self.one(Function([], call.replace(args=tuple(plain)), ty))
+        value = lets.push(call.replace(args=tuple(plain)), ty, "y")
+        return self._lifted(value, ty)
+
+    def _combined(self, call: Call, args: list[Var], ty: Type) -> RelayExpr:
+        a, b = Var("a", ty), Var("b", ty)
+        compute = Function([a, b], call.replace(args=(a, b)), ty)
+        name = "AddGradCell" if calls(call, ADD) else "MultiplyGradCell"
+        assert self.mod is not None
+        return Call(self.mod.get_global_var(name), [compute, *args])
+
+    def global_call(self, call: Call, args: list[RelayExpr], lets: LetList) -> RelayExpr:
+        """Global functions stay functions on tensors."""
+        types = [infer_type_of(a, self.mod) for a in call.args]
+        named = [lets.push(a, None, "a") for a in args]
+        plain = [self._plain(a, t) for a, t in zip(named, types, strict=True)]
+        value = lets.push(call.replace(args=tuple(plain)), None, "y")
+        return self._lifted(value, infer_type_of(call, self.mod))
+
+    def global_value(self, gvar: GlobalVar) -> RelayExpr:
+        ty = infer_type_of(gvar, self.mod)
+        params = [Var(f"x{i}", self.lifted_type(t)) for i, t in enumerate(ty.arg_types)]
+        args = [self._plain(p, t) for p, t in zip(params, ty.arg_types, strict=True)]
+        body = self._lifted(Call(gvar, args), ty.ret_type)
+        return Function(params, body, self.lifted_type(ty.ret_type), ty.type_params)
+
+    def _lifted(self, value: RelayExpr, ty: Type | None) -> RelayExpr:
+        if isinstance(ty, TupleType):
+            fields = enumerate(ty.fields)
+            return Tuple([self._lifted(TupleGetItem(value, i), t) for i, t in fields])
+        return self.raw(value) if isinstance(ty, TensorType) else self._same(value, ty)
+
+    def _plain(self, value: RelayExpr, ty: Type) -> RelayExpr:
+        if isinstance(ty, TupleType):
+            fields = enumerate(ty.fields)
+            return Tuple([self._plain(TupleGetItem(value, i), t) for i, t in fields])
+        if not isinstance(ty, TensorType):
+            return self._same(value, ty)
+        assert self.mod is not None
+        return Call(self.mod.get_global_var("FromGradCell"), [value])
+
+    def _same(self, value: RelayExpr, ty: Type | None) -> RelayExpr:
+        if ty is None or self.lifted_type(ty) != ty:
+            raise TVMError(
+                f"LazyGradientInit requires tensors and tuples where functions meet, got {ty}"
+            )
+        return value
+
+
+def LazyGradientInit() -> Pass:
+    """The pass."""
+
+    @deep
+    def run(mod: IRModule, _: PassContext) -> IRModule:
+        mod = infer_types(mod).clone()
+        own = [g for g, f in mod.functions.items() if isinstance(f, Function)]
+        add_library(mod, _LIBRARY)
+        mod = infer_types(mod)
+        for gvar in own:
+            func = mod[gvar]
+            if not is_primitive(func) and not func.attrs.get("Compiler"):
+                mod[gvar] = _Lazy(mod).wrapped(func)
+        return infer_types(mod)
+
+    return ModulePass(run, PassInfo(1, "LazyGradientInit"))

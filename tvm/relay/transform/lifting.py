@@ -1,0 +1,163 @@
+"""Rewriting a function to one whose tensors are other values, such as pairs with something more.
+
+The structure of the program stays: tuples of tensors become tuples of those values, functions take
+and return them. What a tensor becomes, and what an operator does with it, a subclass says.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from tvm.error import TVMError
+from tvm.ir.adt import Constructor
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type, TypeCall
+from tvm.relay.adt import (
+    Clause,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+)
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import (
+    Call,
+    Constant,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.transform.let_list import LetList
+from tvm.relay.transform.normal_form import ToANormalFormExpr
+
+
+class TensorLifter(ABC):
+    """Rewrites functions of one module to functions on other values than tensors."""
+
+    def __init__(self, mod: IRModule | None) -> None:
+        self.mod = mod
+        self.new: dict[int, RelayExpr] = {}  # by the old variable
+
+    @abstractmethod
+    def lifted_tensor(self, ty: TensorType) -> Type:
+        """The type of what a tensor becomes."""
+
+    @abstractmethod
+    def constant(self, node: Constant) -> RelayExpr:
+        """What a constant becomes."""
+
+    @abstractmethod
+    def condition(self, value: RelayExpr) -> RelayExpr:
+        """The tensor that a condition's value stands for."""
+
+    @abstractmethod
+    def operator(self, call: Call, args: list[Var], lets: LetList) -> RelayExpr:
+        """What a call of an operator becomes, over its new arguments."""
+
+    @abstractmethod
+    def global_call(self, call: Call, args: list[RelayExpr], lets: LetList) -> RelayExpr:
+        """What a call of a global function becomes."""
+
+    @abstractmethod
+    def global_value(self, gvar: GlobalVar) -> RelayExpr:
+        """What a global function becomes that is used as a value."""
+
+    def lifted_type(self, ty: Type) -> Type:
+        """The type with its tensors replaced."""
+        if isinstance(ty, TensorType):
+            return self.lifted_tensor(ty)
+        if isinstance(ty, (TupleType, FuncType, RelayRefType)):
+            return ty.map_children(self.lifted_type)
+        if isinstance(ty, TypeCall):
+            return TypeCall(ty.func, [self.lifted_type(a) for a in ty.args])
+        return ty
+
+    def function(self, func: Function) -> Function:
+        """The function on the new values."""
+        named = ToANormalFormExpr(func)
+        assert isinstance(named, Function)
+        infer_type_of(named, self.mod)
+        params = [self._variable(p) for p in named.params]
+        ty = self.lifted_type(infer_type_of(named.body, self.mod))
+        return Function(params, self._block(named.body), ty, named.type_params)
+
+    def _variable(self, old: Var) -> Var:
+        new = Var(old.name_hint, self.lifted_type(infer_type_of(old, self.mod)))
+        self.new[id(old)] = new
+        return new
+
+    def _block(self, body: RelayExpr) -> RelayExpr:
+        lets = LetList()
+        while isinstance(body, Let):
+            variable = self._variable(body.var)
+            lets.bind(variable, self._value(body.value, lets))
+            body = body.body
+        return lets.get(self._value(body, lets))
+
+    def _value(self, node: RelayExpr, lets: LetList) -> RelayExpr:
+        if isinstance(node, Var):
+            return self.new[id(node)]
+        if isinstance(node, Constant):
+            return self.constant(node)
+        if isinstance(node, Call):
+            return self._call(node, lets)
+        if isinstance(node, Tuple):
+            return Tuple([self._value(f, lets) for f in node.fields])
+        if isinstance(node, TupleGetItem):
+            return TupleGetItem(self._value(node.tuple_value, lets), node.index)
+        if isinstance(node, If):
+            cond = self.condition(self._value(node.cond, lets))
+            return If(cond, self._block(node.true_branch), self._block(node.false_branch))
+        if isinstance(node, Function):
+            return self._inner_function(node)
+        if isinstance(node, Match):
+            return self._match(node, lets)
+        if isinstance(node, RefCreate):
+            return RefCreate(self._value(node.value, lets))
+        if isinstance(node, RefRead):
+            return RefRead(self._value(node.ref, lets))
+        if isinstance(node, RefWrite):
+            return RefWrite(self._value(node.ref, lets), self._value(node.value, lets))
+        if isinstance(node, GlobalVar):
+            return self.global_value(node)
+        if isinstance(node, Constructor):
+            return node
+        raise TVMError(f"{type(node).__name__} is not known here", at=node)
+
+    def _inner_function(self, func: Function) -> Function:
+        if is_primitive(func):
+            raise TVMError("a program before fusion is required", hint="run DefuseOps first")
+        params = [self._variable(p) for p in func.params]
+        ty = self.lifted_type(infer_type_of(func, self.mod).ret_type)
+        return Function(params, self._block(func.body), ty, func.type_params)
+
+    def _match(self, node: Match, lets: LetList) -> RelayExpr:
+        clauses = []
+        for clause in node.clauses:
+            pattern = self._pattern(clause.lhs)
+            clauses.append(Clause(pattern, self._block(clause.rhs)))
+        return Match(self._value(node.data, lets), clauses, node.complete)
+
+    def _pattern(self, pattern: Pattern) -> Pattern:
+        if isinstance(pattern, PatternVar):
+            return PatternVar(self._variable(pattern.var))
+        if isinstance(pattern, (PatternConstructor, PatternTuple)):
+            return pattern.replace(patterns=tuple([self._pattern(p) for p in pattern.patterns]))
+        return pattern
+
+    def _call(self, call: Call, lets: LetList) -> RelayExpr:
+        args = [self._value(a, lets) for a in call.args]
+        if isinstance(call.op, Op):
+            return self.operator(call, [lets.push(a, None, "a") for a in args], lets)
+        if isinstance(call.op, GlobalVar):
+            return self.global_call(call, args, lets)
+        return Call(self._value(call.op, lets), args)
