@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -11,10 +12,8 @@ import pytest
 import tvm
 from tvm import te, topi
 from tvm.topi.nn.conv2d.dot_x86 import schedule_conv2d_NCHWc_int8
-from tvm.topi.nn.dense.dot_x86 import schedule_dense_dot
+from tvm.topi.nn.dense.dot_x86 import dense_dot_block, schedule_dense_dot
 
-VNNI = "llvm -mcpu=cascadelake"
-BF16 = "llvm -mcpu=cooperlake"
 PLAIN = "llvm -mcpu=core-avx2"
 KINDS = {"int8": ("uint8", "int8", "int32", 4), "bfloat16": ("bfloat16", "bfloat16", "float32", 2)}
 
@@ -136,3 +135,66 @@ def test_dense_layer_of_narrow_numbers_agrees_with_numpy(
 def test_dense_layer_without_the_instruction_agrees_with_numpy(kind: str) -> None:
     text = run_dense(kind, PLAIN, 12, 32, 48, 16)
     assert "vpdpbusd" not in text and "vdpbf16ps" not in text
+
+
+# a loop without another one in it: its label, its body, the jump back
+LOOP = re.compile(r"^(\.L\w+):(?:(?!^\.L)[\s\S])*?^\s+j\w+\s+\1$", re.MULTILINE)
+INSTRUCTIONS = [
+    ("llvm -mcpu=cascadelake", "int8", "vpdpbusd", "zmm"),
+    ("llvm -mcpu=alderlake", "int8", "vpdpbusd", "ymm"),
+    ("llvm -mcpu=cooperlake", "bfloat16", "vdpbf16ps", "zmm"),
+]
+
+
+def assembly(out: te.Tensor, inputs: list[te.Tensor], schedule: Any, target: str) -> str:
+    with tvm.target.Target(target):
+        return tvm.build(schedule([out]), [*inputs, out], target).get_source("asm")
+
+
+def assert_sums_stay_in_registers(text: str, instruction: str, register: str) -> None:
+    loops = [m[0] for m in LOOP.finditer(text) if m[0].count(instruction) >= 8]
+    assert loops
+    for loop in loops:
+        assert "(%rsp" not in loop
+        assert f"%{register}" in loop
+        assert not re.search(r"vmov[ua]?(ps|dq\w+)\s+%[yz]mm\d+, .*\(", loop)
+
+
+@pytest.mark.parametrize(
+    "target, kind, instruction, register, kernel, size",
+    [
+        *[(*INSTRUCTIONS[0], kernel, size) for kernel, size in ((1, 28), (3, 14), (3, 7))],
+        (*INSTRUCTIONS[1], 1, 28),
+        *[(*INSTRUCTIONS[2], kernel, size) for kernel, size in ((1, 28), (3, 7))],
+    ],
+)
+def test_inner_loops_of_convolutions_keep_their_sums_in_registers(
+    target: str, kind: str, instruction: str, register: str, kernel: int, size: int
+) -> None:
+    data_type, weight_type, sums, group = KINDS[kind]
+    block = 16 if register == "zmm" else 8
+    a = te.placeholder((1, 128 // block, size, size, block), data_type)
+    shape = (256 // block, 128 // block, kernel, kernel, block // group, block, group)
+    b = te.placeholder(shape, weight_type)
+    layout = f"NCHW{block}c"
+    conv = topi.nn.conv2d_NCHWc_int8(a, b, 1, kernel // 2, 1, layout, layout, sums, group)
+    out = te.compute(conv.shape, lambda *i: conv(*i) + conv(*i), tag="elemwise")
+    text = assembly(out, [a, b], schedule_conv2d_NCHWc_int8, target)
+    assert_sums_stay_in_registers(text, instruction, register)
+
+
+@pytest.mark.parametrize("target, kind, instruction, register", INSTRUCTIONS)
+@pytest.mark.parametrize("rows", [128, 197])
+def test_inner_loops_of_dense_layers_keep_their_sums_in_registers(
+    target: str, kind: str, instruction: str, register: str, rows: int
+) -> None:
+    data_type, weight_type, sums, group = KINDS[kind]
+    where = tvm.target.Target(target)
+    found = dense_dot_block(rows, 768, 768, data_type, weight_type, where)
+    assert found is not None and found[1] == group
+    a = te.placeholder((rows, 768), data_type)
+    b = te.placeholder((768 // found[0], 768 // group, found[0], group), weight_type)
+    dense = topi.nn.dense_dot(a, b, None, sums)
+    out = te.compute(dense.shape, lambda *i: dense(*i) + dense(*i), tag="elemwise")
+    text = assembly(out, [a, b], schedule_dense_dot, target)
+    assert_sums_stay_in_registers(text, instruction, register)
