@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tvm.error import OpNotImplemented, TVMError
-from tvm.ir.expr import RelayExpr
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.span import SourceName, Span
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Constant, Tuple, const
@@ -88,6 +90,26 @@ def as_exprs(result: Any) -> list[RelayExpr]:
     if isinstance(result, Tuple):
         return list(result.fields)
     return [result]
+
+
+def set_span(sym: Any, span: Span | SourceName | str) -> Any:
+    """Say where an expression comes from, and all below it that nothing was said about yet.
+
+    Parameters
+    ----------
+    sym : relay.Expr or a list of them
+        The expression; it is changed, and returned.
+    span : Span or str
+        The place, or the name of what it was made from.
+    """
+    found = span if isinstance(span, Span) else Span(span, 0, 0, 0, 0)
+    stack: list[RelayExpr] = [e for e in as_exprs(sym) if isinstance(e, RelayExpr)]
+    while stack:
+        expr = stack.pop()
+        if expr.span is None and not isinstance(expr, (Op, GlobalVar)):
+            expr.span = found
+            stack.extend([child for child in expr.children() if isinstance(child, RelayExpr)])
+    return sym
 
 
 @dataclass(frozen=True)

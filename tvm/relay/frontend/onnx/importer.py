@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from tvm.error import OpAttributeUnImplemented, OpNotImplemented, TVMError, suggest
+from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import Var, var
-from tvm.relay.frontend.common import ExprFolder, as_exprs, constant, infer_type
+from tvm.relay.frontend.common import ExprFolder, as_exprs, constant, infer_type, set_span
 from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import ndarray as nd
 
@@ -118,10 +119,12 @@ class GraphImporter:
         for tensor in graph.initializer:
             array = tensor_array(tensor, self.folder_of)
             if self.freeze or array.dtype.kind not in "fV":
-                self.values[tensor.name] = constant(array)
+                self.values[tensor.name] = set_span(constant(array), tensor.name)
             else:
                 value = self.params[tensor.name] = nd.array(array)
-                self.values[tensor.name] = var(tensor.name, shape=value.shape, dtype=value.dtype)
+                self.values[tensor.name] = set_span(
+                    var(tensor.name, shape=value.shape, dtype=value.dtype), tensor.name
+                )
 
     def _add_inputs(self, graph: Any) -> None:
         declared = [value for value in graph.input if value.name not in self.values]
@@ -134,6 +137,7 @@ class GraphImporter:
                 )
         for value in declared:
             self.values[value.name] = self.inputs[value.name] = self._input(value)
+            _mark(self.values[value.name], value.name)
 
     def _input(self, value: Any) -> Value:
         if value.name in self.bound:
@@ -210,9 +214,13 @@ class GraphImporter:
             local = self.functions.get((node.domain, node.op_type))
             if local is not None:
                 return self._call(local, view)
-            return self._converted(node, view)
+            results = self._converted(node, view)
         except TVMError as error:
             raise error.add_context(f"ONNX node {view.name} ({node.op_type})") from None
+
+        for value in results:
+            _mark(value, view.name)
+        return results
 
     def _converted(self, node: Any, view: OnnxNode) -> list[Value]:
         """By a converter, by ONNX's own definition, or by a reference."""
@@ -236,6 +244,15 @@ class GraphImporter:
         result = self.folder.fold(value)
         infer_type(result)
         return result
+
+
+def _mark(value: Value, name: str) -> None:
+    """Say which node or input a value comes from."""
+    if isinstance(value, Items):
+        for field in value.fields:
+            _mark(field, name)
+    elif isinstance(value, RelayExpr):
+        set_span(value, name)
 
 
 # operators whose result may be an optional without a value

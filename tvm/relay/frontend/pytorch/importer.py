@@ -21,6 +21,7 @@ from tvm.relay.frontend.common import (
     infer_shape,
     infer_type,
     refuse,
+    set_span,
 )
 from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
@@ -69,9 +70,10 @@ def from_pytorch(
         The element type of inputs for which neither ``input_infos`` nor the trace has one.
     use_parser_friendly_name : bool
         Replace dots in the names of weights by underscores.
-    keep_quantized_weight, export_renamed_c_graph_path, preserve_pytorch_scopes
+    keep_quantized_weight, export_renamed_c_graph_path
         Have to be left at their defaults.
-
+    preserve_pytorch_scopes : bool
+        Let the spans of expressions name the modules that operators belong to.
     fallback : bool
         Let PyTorch compute operators that are not supported, with a warning for each. The compiled
         model then needs PyTorch and this process.
@@ -86,15 +88,16 @@ def from_pytorch(
     OpNotImplemented
         With a list of all nodes whose operators are not supported.
     """
-    if keep_quantized_weight or export_renamed_c_graph_path or preserve_pytorch_scopes:
+    if keep_quantized_weight or export_renamed_c_graph_path:
         raise TVMError(
-            "from_pytorch has no keep_quantized_weight, export_renamed_c_graph_path and "
-            "preserve_pytorch_scopes, leave them out"
+            "from_pytorch has no keep_quantized_weight and export_renamed_c_graph_path, "
+            "leave them out"
         )
     graph = _inlined_graph(script_module)
     converters = {**CONVERTERS, **adapted(custom_convert_map)}
     importer = GraphImporter(converters, "_" if use_parser_friendly_name else ".")
     importer.fallback = fallback
+    importer.with_scopes = preserve_pytorch_scopes
     importer.check_operators(graph)
     inputs = importer.bind_inputs(graph, script_module, input_infos, default_dtype)
     importer.run_block(graph)
@@ -104,6 +107,12 @@ def from_pytorch(
     weights = [v for v in free_vars(body) if v.name_hint in importer.params]
     params = {v.name_hint: importer.params[v.name_hint] for v in weights}
     return IRModule.from_expr(Function([*inputs, *weights], body)), params
+
+
+def _module_path(scope: str) -> str:
+    """``"Net::/Block::layer1/Conv2d::conv"`` -> ``"layer1.conv"``; whole paths keep their last part."""
+    parts = [part.rpartition("::")[2].removeprefix("__module.") for part in scope.split("/")]
+    return parts[-1] or "__main__"
 
 
 def _inlined_graph(script_module: Any) -> Any:
@@ -128,6 +137,8 @@ class GraphImporter:
         self._weights: dict[str, Var] = {}
         self.folder = ExprFolder()
         self.fallback = False  # whether torch computes what is unknown
+        self.with_scopes = False  # whether spans name modules
+        self._counts: dict[str, int] = {}  # nodes so far, by operator
         self.unknown: list[Any] = []  # nodes that nothing is known to convert
         self.decomposer = Decomposer(converters, self.folder)
         self.views: dict[str, View] = {}  # by the name of the value that shares memory
@@ -184,7 +195,7 @@ class GraphImporter:
         result = []
         for value, info in zip(values, infos, strict=True):
             name, shape, dtype = _input_info(info, value, default_dtype)
-            result.append(var(name, shape=shape, dtype=dtype))
+            result.append(set_span(var(name, shape=shape, dtype=dtype), name))
             self.values[value.debugName()] = result[-1]
         return result
 
@@ -211,9 +222,21 @@ class GraphImporter:
                 results = structural(node, args)
             else:
                 results = self._convert(node, kind, args)
+                self._mark(node, results)
             for value, result in zip(node.outputs(), results, strict=False):
                 self.values[value.debugName()] = result
             self._note_views(node)
+
+    def _mark(self, node: Any, results: Sequence[Any]) -> None:
+        """Say which node expressions come from: ``aten::relu_0``, the second is ``aten::relu_1``."""
+        kind = node.kind()
+        number = self._counts.get(kind, 0)
+        self._counts[kind] = number + 1
+        name = f"{kind}_{number}"
+        if self.with_scopes and node.scopeName():
+            name = f"{_module_path(node.scopeName())}/{name}"
+        for tensor in _tensors(results):
+            set_span(tensor, name)
 
     def _read(self, value: Any) -> Any:
         found = self.values.get(value.debugName())
@@ -356,7 +379,8 @@ class GraphImporter:
             return constant(to_numpy(tensor))
         if path not in self._weights:
             value = self.params[path] = nd.array(to_numpy(tensor))
-            self._weights[path] = var(path, shape=value.shape, dtype=value.dtype)
+            weight = var(path, shape=value.shape, dtype=value.dtype)
+            self._weights[path] = set_span(weight, path)
         return self._weights[path]
 
     def _prim_ListConstruct(self, node: Any, args: list[Any]) -> list[Any]:
