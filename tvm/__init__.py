@@ -44,8 +44,8 @@ _install_classic_paths()
 
 # imported at the first use of the name: `import tvm` alone stays quick
 _LATER = (
-    "auto_scheduler", "autotvm", "contrib", "dlight", "exec", "meta_schedule", "relax", "relay",
-    "rpc", "script", "testing", "topi",
+    "auto_scheduler", "autotvm", "contrib", "dlight", "exec", "meta_schedule", "micro", "relax",
+    "relay", "rpc", "script", "testing", "topi",
 )  # fmt: skip
 
 

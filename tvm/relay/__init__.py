@@ -30,6 +30,7 @@ from .adt import (
     PatternWildcard,
     TypeData,
 )
+from .backend import te_compiler as _te_compiler
 from .backend import vm as _vm
 from .backend.executor import Executor
 from .backend.runtime import Runtime

@@ -17,6 +17,7 @@ from tvm.relay.backend.debug_interpreter import Interpreter
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import (
     AOTExecutorFactoryModule,
+    ExecutorMetadata,
     GraphExecutorFactoryModule,
 )
 from tvm.relay.backend.interpreter import Executor as Evaluator
@@ -101,10 +102,11 @@ def build(
 
 
 class BuildModule:
-    """The classic object interface of `build`."""
+    """The classic object interface of `build`: the steps one at a time, and what came out of them."""
 
     def __init__(self) -> None:
-        self._factory: GraphExecutorFactoryModule | None = None
+        self._factory: GraphExecutorFactoryModule | AOTExecutorFactoryModule | None = None
+        self._optimized: tuple[IRModule, dict[str, NDArray]] | None = None
 
     def build(
         self,
@@ -117,13 +119,13 @@ class BuildModule:
         constant_memory_pools: Any = None,
         params: Params | None = None,
         mod_name: str | None = None,
-    ) -> tuple[str, Module, dict[str, NDArray]]:
-        """Compile; the graph, the library and the constants."""
+    ) -> tuple[str | None, Module, dict[str, NDArray]]:
+        """Compile; the graph (None for the AOT executor), the library and the constants."""
         self._factory = build(
             mod, target, target_host, executor, runtime, workspace_memory_pools,
             constant_memory_pools, params, mod_name or "default",
         )  # fmt: skip
-        return self.get_graph_json(), self.get_module(), self.get_params()
+        return self._factory.get_executor_config(), self.get_module(), self.get_params()
 
     def optimize(
         self,
@@ -132,30 +134,39 @@ class BuildModule:
         target_host: Any = None,
         params: Params | None = None,
     ) -> tuple[IRModule, dict[str, NDArray]]:
-        """Run the graph passes only."""
-        del target_host
-        return optimize(mod, target, params)
+        """Run the graph passes only: the module, and the constants that it leaves outside."""
+        self._optimized = optimize(mod, host_target(target, target_host), params)
+        return self._optimized
 
-    def _built(self) -> GraphExecutorFactoryModule:
+    def _built(self) -> GraphExecutorFactoryModule | AOTExecutorFactoryModule:
         if self._factory is None:
             raise TVMError("nothing was built yet: call build first")
         return self._factory
 
     def get_graph_json(self) -> str:
         """The execution graph."""
-        return self._built().graph_json
+        built = self._built()
+        if not isinstance(built, GraphExecutorFactoryModule):
+            raise TVMError(f"a model for the executor {built.executor.name!r} has no graph")
+        return built.graph_json
 
     def get_module(self) -> Module:
         """The compiled kernels."""
         return self._built().lib
 
     def get_params(self) -> dict[str, NDArray]:
-        """The constants."""
+        """The constants that are outside of the code."""
+        if self._factory is None and self._optimized is not None:
+            return self._optimized[1]
         return self._built().params
 
     def get_function_metadata(self) -> dict[str, Any]:
-        """The kernels' functions by name."""
+        """A FunctionInfo for each kernel by name, and for the model as `__tvm_main__`."""
         return self._built().function_metadata
+
+    def get_executor_codegen_metadata(self) -> ExecutorMetadata | None:
+        """What the code around an AOT model's function knows; None for the graph executor."""
+        return getattr(self._built(), "executor_codegen_metadata", None)
 
     def get_devices(self) -> list[str]:
         """The devices that need drivers of their own."""

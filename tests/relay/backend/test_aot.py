@@ -246,3 +246,47 @@ def test_a_network_agrees_with_the_graph_executor() -> None:
     module = AotModule(aot["default"](tvm.cpu()))
     module.run(data=image)
     np.testing.assert_allclose(outputs(module)[0], reference.get_output(0).numpy(), rtol=1e-5)
+
+
+def test_build_module_gives_the_steps_one_at_a_time() -> None:
+    w = random(5, 8)
+    mod = tvm.IRModule.from_expr(small_model())
+    module = relay.build_module.BuildModule()
+    optimized, params = module.optimize(mod, target="llvm", params={"w": w})
+    assert [p.name_hint for p in optimized["main"].params] == ["x"]
+    assert module.get_params() == params
+    graph, lib, params = module.build(mod, target="llvm", params={"w": w})
+    assert graph == module.get_graph_json() and lib == module.get_module()
+    assert list(params) == list(module.get_params())
+    metadata = module.get_function_metadata()
+    target = next(iter(metadata["__tvm_main__"].io_sizes))
+    assert metadata["__tvm_main__"].io_sizes[target] == 64 + 40 + 40 + 64 + 12 + 40
+    assert metadata["__tvm_main__"].relay_primfuncs[target] is module.get_irmodule()["main"]
+    assert module.get_executor_codegen_metadata() is None and module.get_devices() == []
+
+
+def test_build_module_of_an_aot_model() -> None:
+    module = relay.build_module.BuildModule()
+    with pytest.raises(TVMError, match="nothing was built yet"):
+        module.get_module()
+    config, lib, params = module.build(
+        tvm.IRModule.from_expr(small_model()), "llvm", executor=AOT, mod_name="tiny"
+    )
+    assert config is None and params == {} and lib.type_key == "llvm"
+    assert module.get_executor_codegen_metadata().mod_name == "tiny"
+    with pytest.raises(TVMError, match="has no graph"):
+        module.get_graph_json()
+
+
+def test_executors_and_runtimes_are_listed() -> None:
+    assert Executor.list_registered() == ["graph", "aot"]
+    assert "interface-api" in Executor.list_registered_options("aot")
+    assert Runtime.list_registered() == ["cpp", "crt"]
+    assert "system-lib" in Runtime.list_registered_options("crt")
+    executor = Executor("aot", {"interface-api": "c"})
+    assert executor["interface-api"] == "c" and "unpacked-api" not in executor
+    assert executor == Executor("aot", {"interface-api": "c"}) != Executor("aot")
+    with pytest.raises(TVMError, match='Attribute "woof" is not available on Executor "aot"'):
+        Executor("aot", {"woof": True})
+    with pytest.raises(TVMError, match='should have type "str" but instead found type "bool"'):
+        Executor("aot", {"interface-api": True})

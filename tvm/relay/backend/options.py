@@ -24,13 +24,13 @@ class Configured:
         for key, value in (options or {}).items():
             if key not in known:
                 raise TVMError(
-                    f'attribute "{key}" is not available on {self.what} "{name}"',
+                    f'Attribute "{key}" is not available on {self.what} "{name}"',
                     hint=suggest(key, known),
                 )
             if not isinstance(value, known[key]):
                 raise TVMError(
-                    f'attribute "{key}" of {self.what} "{name}" must be {known[key].__name__}, '
-                    f"got {type(value).__name__}"
+                    f'Attribute "{key}" of {self.what} "{name}" should have type '
+                    f'"{known[key].__name__}" but instead found type "{type(value).__name__}"'
                 )
         self.name = name
         self.attrs = dict(options or {})
