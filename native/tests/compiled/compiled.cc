@@ -1,5 +1,6 @@
 // A library of packed functions as compilers write them: addresses come through slots, no runtime is linked.
 #include <tvm/runtime/c_backend_api.h>
+#include <tvm/runtime/metadata_types.h>
 
 #define ARGS TVMValue *args, int *codes, int n, TVMValue *ret, int *ret_code, void *
 
@@ -75,6 +76,35 @@ int call_from_env(ARGS) {
   void* func = nullptr;
   if (__TVMBackendGetFuncFromEnv(__tvm_module_ctx, "tests.from_env", &func) != 0) return -1;
   return __TVMFuncCall(func, args, codes, n, ret, ret_code);
+}
+
+// a model for the AOT executor: out = -(x + constant), with a pool of constants and one of workspace
+int tvmgen_sum___tvm_main__(ARGS) {
+  TVMValue sum[3] = {args[0], args[2], args[3]};
+  TVMValue result[2] = {args[3], args[1]};
+  if (n != 4 || add(sum, codes, 3, ret, ret_code, nullptr) != 0) return -1;
+  return negate(result, codes, 2, ret, ret_code, nullptr);
+}
+
+int get_c_metadata(ARGS) {
+  static const int64_t shape[] = {4};
+  static const DLDataType float32 = {kDLFloat, 32, 1};
+  static const TVMTensorInfo inputs[] = {{"x", shape, 1, float32}};
+  static const TVMTensorInfo outputs[] = {{"output", shape, 1, float32}};
+  static const TVMTensorInfo pools[] = {{"workspace", shape, 1, float32}};
+  // as parameter files have arrays: magic, reserved, device, dimensions, type, extents, bytes, data
+  static const struct __attribute__((packed)) {
+    uint64_t magic, reserved;
+    int32_t device_type, device_id, ndim;
+    DLDataType dtype;
+    int64_t extent, bytes;
+    float data[4];
+  } constant = {0xDD5E40F096B4A13F, 0, 1, 0, 1, {kDLFloat, 32, 1}, 4, 16, {1, 2, 3, 4}};
+  static const TVMConstantInfo constants[] = {{"constant", 0, sizeof(constant), &constant}};
+  static const TVMMetadata metadata = {TVM_METADATA_VERSION, inputs, 1, outputs, 1, pools, 1, constants, 1, "sum"};
+  ret->v_handle = const_cast<TVMMetadata*>(&metadata);
+  *ret_code = kTVMOpaqueHandle;
+  return 0;
 }
 
 }  // extern "C"
