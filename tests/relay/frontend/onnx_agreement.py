@@ -70,14 +70,13 @@ def ours(model: onnx.ModelProto, inputs: dict[str, np.ndarray], level: int) -> l
 
 def _moved(inputs: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
     """The inputs, floating-point ones off by their last digits."""
-    return {
-        name: (array * (1 + STEP[str(array.dtype)] * rng.uniform(-1, 1, array.shape))).astype(
-            array.dtype
-        )
-        if str(array.dtype) in STEP
-        else array
-        for name, array in inputs.items()
-    }
+    moved = dict(inputs)
+    for name, array in inputs.items():
+        step = STEP.get(str(array.dtype))
+        if step is not None:
+            factor = 1 + step * rng.uniform(-1, 1, array.shape)
+            moved[name] = np.asarray(array * factor, array.dtype)
+    return moved
 
 
 def _moved_weights(model: onnx.ModelProto, rng: np.random.Generator) -> onnx.ModelProto:

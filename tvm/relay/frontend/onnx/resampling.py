@@ -146,18 +146,14 @@ def _grid_sample(node: OnnxNode) -> RelayExpr:
 @onnx_op("RoiAlign")
 def _roi_align(node: OnnxNode) -> RelayExpr:
     """Regions of images by interpolated samples."""
-    rois = node[1]
-    mode = node.attr("coordinate_transformation_mode", "half_pixel")
-    if node.opset >= 16 and mode == "half_pixel":
-        # half a pixel of the map to the left and up
-        half = 0.5 / node.attr("spatial_scale", 1.0)
-        rois = rois - scalar_like(half, rois)
+    place = node.attr("coordinate_transformation_mode", "half_pixel")
     batches = _op.expand_dims(node[2].astype(node.dtype(1)), 1)
     return _op.vision.roi_align(
-        node[0], _op.concatenate([batches, rois], 1),
+        node[0], _op.concatenate([batches, node[1]], 1),
         (node.attr("output_height", 1), node.attr("output_width", 1)),
         node.attr("spatial_scale", 1.0), node.attr("sampling_ratio", 0) or -1, "NCHW",
-        node.attr("mode", "avg"),
+        {"avg": "avg", "max": "max_corner"}[node.attr("mode", "avg")],
+        aligned=node.opset >= 16 and place == "half_pixel",
     )  # fmt: skip
 
 

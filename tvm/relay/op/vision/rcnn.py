@@ -8,6 +8,7 @@ from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
+from tvm.topi.vision.rcnn.roi_align import MODES
 
 from ..attributes import as_float, as_int, spread
 from ..layout_shapes import axes_extents, shape_in_layout
@@ -28,6 +29,7 @@ class ROIAlignAttrs(ROIPoolAttrs, key="relay.attrs.ROIAlignAttrs"):
 
     sample_ratio: int = -1
     mode: str = "avg"
+    aligned: bool = False
 
 
 class ProposalAttrs(Attrs, key="relay.attrs.ProposalAttrs"):
@@ -54,8 +56,8 @@ def _regions_type(who: str) -> TypeRelation:
             f"{who} requires a layout of NCHW or NHWC, got {attrs.layout!r}",
         )
         expect(
-            getattr(attrs, "mode", "avg") in ("avg", "max"),
-            f"{who} requires a mode of avg or max, got {getattr(attrs, 'mode', '')!r}",
+            getattr(attrs, "mode", "avg") in MODES,
+            f"{who} requires a mode of {', '.join(MODES)}, got {getattr(attrs, 'mode', '')!r}",
         )
         extents = axes_extents(shape_of_type(data), attrs.layout, who)
         extents["N"] = count
@@ -99,7 +101,12 @@ ROI_ALIGN = define_op(
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [
         _ALIGN[attrs.layout](
-            *inputs, attrs.pooled_size, attrs.spatial_scale, attrs.mode, attrs.sample_ratio
+            *inputs,
+            attrs.pooled_size,
+            attrs.spatial_scale,
+            attrs.mode,
+            attrs.sample_ratio,
+            attrs.aligned,
         )
     ],
     schedules=_SCHEDULES,
@@ -139,6 +146,7 @@ def roi_align(
     sample_ratio: int = -1,
     layout: str = "NCHW",
     mode: str = "avg",
+    aligned: bool = False,
 ) -> RelayExpr:
     """Pool regions of maps by interpolated samples.
 
@@ -157,11 +165,16 @@ def roi_align(
     layout : str
         "NCHW" or "NHWC".
     mode : str
-        "avg" or "max".
+        "avg" or "max" of the samples; "max_corner", ONNX's maximum: of the weighted neighbours of
+        all samples, which are not added up.
+    aligned : bool
+        Whether elements have their centres at half coordinates; if so, regions may also be
+        smaller than one element.
     """
     return ROI_ALIGN(
         data, rois, pooled_size=spread(pooled_size, 2), spatial_scale=as_float(spatial_scale),
         sample_ratio=as_int(sample_ratio), layout=str(layout), mode=str(mode),
+        aligned=bool(aligned),
     )  # fmt: skip
 
 

@@ -12,6 +12,8 @@ from tvm.tir.ir_builder import IRBuilder
 
 from ...utils import dims
 
+MODES = ("avg", "max", "max_corner")
+
 
 class _Side(NamedTuple):
     """How one axis of a sample is interpolated: two places, and the weight of the second."""
@@ -29,6 +31,7 @@ def roi_align_nchw(
     spatial_scale: float,
     mode: Any = "avg",
     sample_ratio: int = -1,
+    aligned: bool = False,
 ) -> te.Tensor:
     """Pool regions of maps by interpolated samples.
 
@@ -43,11 +46,15 @@ def roi_align_nchw(
     spatial_scale : float
         The factor from the regions' coordinates to the maps'.
     mode : str
-        "avg" or "max".
+        "avg" or "max" of the samples; "max_corner", ONNX's maximum: of the weighted neighbours of
+        all samples, which are not added up.
     sample_ratio : int
         Samples along each axis of a bin; below 1: as many as the bin is wide, rounded up.
+    aligned : bool
+        Whether elements have their centres at half coordinates; if so, regions may also be
+        smaller than one element.
     """
-    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NCHW")
+    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, aligned, "NCHW")
 
 
 def roi_align_nhwc(
@@ -57,9 +64,10 @@ def roi_align_nhwc(
     spatial_scale: float,
     mode: Any = "avg",
     sample_ratio: int = -1,
+    aligned: bool = False,
 ) -> te.Tensor:
     """As `roi_align_nchw`, of maps with channels last."""
-    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NHWC")
+    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, aligned, "NHWC")
 
 
 def _roi_align(
@@ -69,11 +77,13 @@ def _roi_align(
     scale: float,
     mode: Any,
     sample_ratio: int,
+    aligned: bool,
     layout: str,
 ) -> te.Tensor:
     name = mode.decode() if isinstance(mode, bytes) else str(mode)
-    if name not in ("avg", "max"):
-        raise ValueError(f"roi_align requires a mode of avg or max, got {mode!r}")
+    if name not in MODES:
+        raise ValueError(f"roi_align requires a mode of {', '.join(MODES)}, got {mode!r}")
+    blend = _greatest_corner if name == "max_corner" else _interpolate
     pooled = (pooled_size, pooled_size) if isinstance(pooled_size, int) else tuple(pooled_size)
     extents = dict(zip(layout, dims(data.shape), strict=True))
     channels, regions = extents["C"], dims(rois.shape)[0]
@@ -88,9 +98,11 @@ def _roi_align(
         with ib.for_range(0, regions, "r", kind="parallel") as r:
             total = ib.allocate("float32", (pooled[0], pooled[1], channels), "total")
             b = ib.let("b", boxes[r, 0].astype("int32"))
-            top, height, rows = _bins(ib, boxes[r, 2], boxes[r, 4], scale, pooled[0], sample_ratio)
+            top, height, rows = _bins(
+                ib, boxes[r, 2], boxes[r, 4], scale, pooled[0], sample_ratio, aligned
+            )
             left, width, columns = _bins(
-                ib, boxes[r, 1], boxes[r, 3], scale, pooled[1], sample_ratio
+                ib, boxes[r, 1], boxes[r, 3], scale, pooled[1], sample_ratio, aligned
             )
             share = ib.let("share", 1.0 / tir.max(rows * columns, 1).astype("float32"))
             with ib.for_range(0, pooled[0], "py") as py, ib.for_range(0, pooled[1], "px") as px:
@@ -100,10 +112,10 @@ def _roi_align(
                     y = _side(ib, _sample(top, height, rows, py, sy), extents["H"], "y")
                     x = _side(ib, _sample(left, width, columns, px, sx), extents["W"], "x")
                     with ib.for_range(0, channels, "c") as c:
-                        value = _interpolate(lambda v, u: maps[b, v, u, c], y, x)
+                        value = blend(lambda v, u: maps[b, v, u, c], y, x)
                         before = total[py, px, c]
                         total[py, px, c] = (
-                            tir.max(before, value) if name == "max" else before + value * share
+                            before + value * share if name == "avg" else tir.max(before, value)
                         )
             names = {"C": "c", "H": "py", "W": "px"}
             sizes = {"C": channels, "H": pooled[0], "W": pooled[1]}
@@ -148,12 +160,20 @@ def arrangement(layout: str) -> Callable[[Any, Any, Any, Any], tuple[Any, ...]]:
 
 
 def _bins(
-    ib: IRBuilder, low: PrimExpr, high: PrimExpr, scale: float, pooled: int, ratio: int
+    ib: IRBuilder,
+    low: PrimExpr,
+    high: PrimExpr,
+    scale: float,
+    pooled: int,
+    ratio: int,
+    aligned: bool,
 ) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
     """Along one axis: where the region starts, the width of a bin, the samples in a bin."""
-    start = ib.let("start", low.astype("float32") * tir.const(scale, "float32"))
-    extent = high.astype("float32") * tir.const(scale, "float32") - start
-    width = ib.let("width", tir.max(extent, 1.0) / tir.const(pooled, "float32"))
+    factor, offset = tir.const(scale, "float32"), tir.const(0.5 if aligned else 0.0, "float32")
+    start = ib.let("start", low.astype("float32") * factor - offset)
+    extent = high.astype("float32") * factor - offset - start
+    held = extent if aligned else tir.max(extent, 1.0)
+    width = ib.let("width", held / tir.const(pooled, "float32"))
     if ratio > 0:
         return start, width, tir.const(ratio, "int32")
     return start, width, ib.let("samples", tir.ceil(width).astype("int32"))
@@ -185,5 +205,22 @@ def _interpolate(value: Callable[[Any, Any], PrimExpr], y: _Side, x: _Side) -> P
 
     upper = at(y.low, x.low) * (1.0 - x.weight) + at(y.low, x.high) * x.weight
     lower = at(y.high, x.low) * (1.0 - x.weight) + at(y.high, x.high) * x.weight
-    mixed = upper * (1.0 - y.weight) + lower * y.weight
-    return tir.Select(tir.all(y.is_inside, x.is_inside), mixed, tir.const(0.0, "float32"))
+    return _inside(y, x, upper * (1.0 - y.weight) + lower * y.weight)
+
+
+def _greatest_corner(value: Callable[[Any, Any], PrimExpr], y: _Side, x: _Side) -> PrimExpr:
+    def at(v: PrimExpr, u: PrimExpr, weight: PrimExpr) -> PrimExpr:
+        return value(v, u).astype("float32") * weight
+
+    upper = tir.max(
+        at(y.low, x.low, (1.0 - y.weight) * (1.0 - x.weight)),
+        at(y.low, x.high, (1.0 - y.weight) * x.weight),
+    )
+    lower = tir.max(
+        at(y.high, x.low, y.weight * (1.0 - x.weight)), at(y.high, x.high, y.weight * x.weight)
+    )
+    return _inside(y, x, tir.max(upper, lower))
+
+
+def _inside(y: _Side, x: _Side, value: PrimExpr) -> PrimExpr:
+    return tir.Select(tir.all(y.is_inside, x.is_inside), value, tir.const(0.0, "float32"))
