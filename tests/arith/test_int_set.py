@@ -74,3 +74,12 @@ def test_regions() -> None:
     gaps = [tir.Range.from_min_extent(i * 4, 2)]
     assert estimate_region_strict_bound(gaps, domains) is None
     assert_interval(estimate_region_upper_bound(gaps, domains)[0], 0, 29)
+
+
+def test_regions_under_a_predicate_end_where_it_does() -> None:
+    region = [tir.Range.from_min_extent(i * 8 + j, 1)]
+    domain = {i: tir.Range(0, 4), j: tir.Range(0, 8)}
+    (found,) = estimate_region_upper_bound(region, domain, i * 8 + j < 20)
+    assert_interval(found, 0, 19)
+    (found,) = estimate_region_upper_bound(region, domain, i * i < 5)
+    assert_interval(found, 0, 31)

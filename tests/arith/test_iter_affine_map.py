@@ -112,3 +112,9 @@ def test_levels_have_names() -> None:
     assert IterMapLevel.from_str("surjective") is IterMapLevel.Surjective
     with pytest.raises(ValueError, match="did you mean 'surjective'"):
         IterMapLevel.from_str("surjectiv")
+
+
+def test_splits_by_a_size_are_detected() -> None:
+    n = tir.SizeVar("n", "int32")
+    found = detect_iter_map([tir.floordiv(i, n), tir.floormod(i, n)], {i: tir.Range(0, n * 16)})
+    assert len(found.indices) == 2 and not found.errors

@@ -68,6 +68,8 @@ def estimate_region_upper_bound(
     region: Sequence[tir.Range], var_dom: Mapping[tir.Var, tir.Range], predicate: Any = True
 ) -> list[IntervalSet]:
     """An interval for each dimension that holds all that the region touches over the domain."""
+    if (exact := estimate_region_strict_bound(region, var_dom, predicate)) is not None:
+        return exact
     analyzer = Analyzer()
     with analyzer.constraint_scope(predicate):
         return [evaluate_range(analyzer, domain, var_dom) for domain in region]

@@ -16,8 +16,8 @@ FLOORDIV_NO_OVERFLOW = rules(
     rule(x // c0, (x * -1) // fold(0 - c0), when=c0 < 0),
     # bounds that fall into one multiple
     rule(x // c0, fold(lower(x) // c0), when=(c0 > 0) & (lower(x) // c0 == upper(x) // c0)),
-    rule(x // x, 1, when=(lower(x) > 0) | (upper(x) < 0)),
-    rule(0 // x, 0, when=(lower(x) > 0) | (upper(x) < 0)),
+    rule(x // x, 1, when=(lower(x) >= 0) | (upper(x) <= 0)),
+    rule(0 // x, 0, when=(lower(x) >= 0) | (upper(x) <= 0)),
     # multiples leave the division
     rule((x * c0) // c1, x * fold(c0 // c1), when=(c1 > 0) & (c0 % c1 == 0)),
     rule((x * c0 + y) // c1, x * fold(c0 // c1) + y // c1, when=(c1 > 0) & (c0 % c1 == 0)),
@@ -52,12 +52,12 @@ FLOORDIV_NO_OVERFLOW = rules(
     rule((x // c0) // c1, x // fold(c0 * c1), when=(c0 > 0) & (c1 > 0)),
     rule((x // c0 + c2) // c1, (x + fold(c0 * c2)) // fold(c0 * c1), when=(c0 > 0) & (c1 > 0)),
     rule((x % c0) // c1, (x // c1) % fold(c0 // c1), when=(c0 > 0) & (c1 > 0) & (c0 % c1 == 0)),
-    # symbolic divisors
-    rule((x * y) // y, x, when=(lower(y) > 0) | (upper(y) < 0)),
-    rule((x * y) // (z * y), x // z, when=(lower(y) > 0) | (upper(y) < 0)),
-    rule((x * y + z) // y, x + z // y, when=(lower(y) > 0) | (upper(y) < 0)),
-    rule((x + y) // y, x // y + 1, when=(lower(y) > 0) | (upper(y) < 0)),
-    rule((x - y) // y, x // y - 1, when=(lower(y) > 0) | (upper(y) < 0)),
+    # symbolic divisors: what is divided by zero has no value that could be lost
+    rule((x * y) // y, x, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule((x * y) // (z * y), x // z, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule((x * y + z) // y, x + z // y, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule((x + y) // y, x // y + 1, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule((x - y) // y, x // y - 1, when=(lower(y) >= 0) | (upper(y) <= 0)),
     rule(x // y, 0, when=(lower(x) >= 0) & (lower(y) > 0) & below(x, y)),
     # vectors: a stride that the divisor divides, or lanes that stay inside one multiple
     rule(

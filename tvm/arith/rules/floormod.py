@@ -18,8 +18,8 @@ FLOORMOD_NO_OVERFLOW = rules(
     rule(x % c0, x, when=(c0 > 0) & (lower(x) >= 0) & (upper(x) < c0)),
     rule(x % c0, x - fold(lower(x) // c0 * c0), when=(c0 > 0) & (lower(x) // c0 == upper(x) // c0)),
     rule(x % c0, fold(residue(x) % c0), when=(c0 > 0) & (modulus(x) % c0 == 0)),
-    rule(x % x, 0, when=(lower(x) > 0) | (upper(x) < 0)),
-    rule(0 % x, 0, when=(lower(x) > 0) | (upper(x) < 0)),
+    rule(x % x, 0, when=(lower(x) >= 0) | (upper(x) <= 0)),
+    rule(0 % x, 0, when=(lower(x) >= 0) | (upper(x) <= 0)),
     # multiples vanish
     rule((x * c0 + y) % c1, y % c1, when=(c1 > 0) & (c0 % c1 == 0)),
     rule((x * c0 - y) % c1, (0 - y) % c1, when=(c1 > 0) & (c0 % c1 == 0)),
@@ -41,12 +41,12 @@ FLOORMOD_NO_OVERFLOW = rules(
     rule((x % c0 + y) % c1, (x + y) % c1, when=(c0 > 0) & (c1 > 0) & (c0 % c1 == 0)),
     rule((y - x % c0) % c1, (y - x) % c1, when=(c0 > 0) & (c1 > 0) & (c0 % c1 == 0)),
     rule((x % c0 * c2 + y) % c1, (x * c2 + y) % c1, when=(c0 > 0) & (c1 > 0) & (c0 * c2 % c1 == 0)),
-    # symbolic divisors
-    rule((x * y) % y, 0, when=(lower(y) > 0) | (upper(y) < 0)),
-    rule((x * y + z) % y, z % y, when=(lower(y) > 0) | (upper(y) < 0)),
-    rule((x + y) % y, x % y, when=(lower(y) > 0) | (upper(y) < 0)),
-    rule((x - y) % y, x % y, when=(lower(y) > 0) | (upper(y) < 0)),
-    rule((x % y) % y, x % y, when=(lower(y) > 0) | (upper(y) < 0)),
+    # symbolic divisors: what is divided by zero has no value that could be lost
+    rule((x * y) % y, 0, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule((x * y + z) % y, z % y, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule((x + y) % y, x % y, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule((x - y) % y, x % y, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule((x % y) % y, x % y, when=(lower(y) >= 0) | (upper(y) <= 0)),
     rule(x % y, x, when=(lower(x) >= 0) & (lower(y) > 0) & below(x, y)),
     # vectors: a stride that the divisor divides, or lanes that stay inside one multiple
     rule(

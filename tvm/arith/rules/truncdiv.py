@@ -28,7 +28,7 @@ TRUNCDIV_NO_OVERFLOW = rules(
         when=(c0 > 0)
         & (calling(evaluate_truncdiv, lower(x), c0) == calling(evaluate_truncdiv, upper(x), c0)),
     ),
-    rule(truncdiv(x, x), 1, when=(lower(x) > 0) | (upper(x) < 0)),
+    rule(truncdiv(x, x), 1, when=(lower(x) >= 0) | (upper(x) <= 0)),
     rule(truncdiv(x * c0, c1), x * fold(c0 // c1), when=(c1 != 0) & (c0 % c1 == 0)),
     rule(truncdiv(x * c0, c1), truncdiv(x, fold(c1 // c0)), when=(c0 != 0) & (c1 % c0 == 0)),
     rule(truncdiv(truncdiv(x, c0), c1), truncdiv(x, fold(c0 * c1)), when=(c0 > 0) & (c1 > 0)),
@@ -47,8 +47,8 @@ TRUNCDIV_NO_OVERFLOW = rules(
         & (lower(y) >= 0)
         & (upper(y) < c0),
     ),
-    rule(truncdiv(x * y, y), x, when=(lower(y) > 0) | (upper(y) < 0)),
-    rule(truncdiv(x * y, z * y), truncdiv(x, z), when=(lower(y) > 0) | (upper(y) < 0)),
+    rule(truncdiv(x * y, y), x, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule(truncdiv(x * y, z * y), truncdiv(x, z), when=(lower(y) >= 0) | (upper(y) <= 0)),
     rule(
         truncdiv(ramp(b, c0, lanes), broadcast(c1, lanes)),
         ramp(truncdiv(b, c1), fold(c0 // c1), lanes),
@@ -68,7 +68,7 @@ TRUNCMOD_NO_OVERFLOW = rules(
         fold(calling(evaluate_truncmod, lower(x), c0)),
         when=(c0 > 0) & (lower(x) == upper(x)),
     ),
-    rule(truncmod(x, x), 0, when=(lower(x) > 0) | (upper(x) < 0)),
+    rule(truncmod(x, x), 0, when=(lower(x) >= 0) | (upper(x) <= 0)),
     rule(truncmod(x * c0, c1), 0, when=(c1 != 0) & (c0 % c1 == 0)),
     rule(
         truncmod(x * c0, c1),
@@ -81,7 +81,7 @@ TRUNCMOD_NO_OVERFLOW = rules(
         when=(c1 > 0) & (c0 % c1 == 0) & (lower(x * c0 + y) >= 0) & (lower(y) >= 0),
     ),
     rule(truncmod(truncmod(x, c0), c1), truncmod(x, c1), when=(c0 > 0) & (c1 > 0) & (c0 % c1 == 0)),
-    rule(truncmod(x * y, y), 0, when=(lower(y) > 0) | (upper(y) < 0)),
+    rule(truncmod(x * y, y), 0, when=(lower(y) >= 0) | (upper(y) <= 0)),
     rule(
         truncmod(ramp(b, c0, lanes), broadcast(c1, lanes)),
         broadcast(truncmod(b, c1), lanes),
