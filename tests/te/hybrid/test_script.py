@@ -341,3 +341,37 @@ def test_scripts_may_call_scripts() -> None:
 def test_scripts_that_call_themselves_are_refused() -> None:
     with pytest.raises(te.hybrid.HybridError, match="scripts that do not call themselves"):
         _endless(te.placeholder((6,), name="x"))
+
+
+def test_written_scripts_build_operations_again() -> None:
+    @script
+    def outer(n, m, a, b):
+        c = output_tensor((n, m), a.dtype)
+        for i in range(n):
+            for j in range(m):
+                assert i < n and j < m, "index out of range"
+                c[i, j] = a[i] * b[j]
+        return c
+
+    n, m = te.var("n"), te.var("m")
+    a, b = te.placeholder((n,), name="a"), te.placeholder((m,), name="b")
+    c = outer(n, m, a, b)
+    module = te.hybrid.build(te.create_schedule(c.op), [n, m, a, b], [c])
+    again = module(n, m, a, b)
+    function = tvm.build(te.create_schedule(again.op), [n, m, a, b, again], "llvm")
+    x, y = np.arange(3, dtype="float32"), np.arange(2, dtype="float32") + 1
+    out = tvm.nd.empty((3, 2))
+    function(3, 2, tvm.nd.array(x), tvm.nd.array(y), out)
+    np.testing.assert_array_equal(out.numpy(), np.outer(x, y))
+    np.testing.assert_array_equal(module(3, 2, x, y), np.outer(x, y))
+
+
+def test_operations_come_from_text_too() -> None:
+    text = "def twice(a):\n    b = output_tensor((4,), 'float32')\n    for i in range(4):\n"
+    text += "        b[i] = a[i] * factor\n    return b\n"
+    a = te.placeholder((4,), name="a")
+    b = te.hybrid.parser.source_to_op(text, [a], {"factor": 2.0}, {})
+    (result,) = run(te.create_schedule(b.op), [a, b], np.arange(4, dtype="float32"))
+    np.testing.assert_array_equal(result, np.arange(4) * 2)
+    with pytest.raises(te.hybrid.HybridError, match="one function"):
+        te.hybrid.parser.source_to_op("x = 1", [a], {}, {})

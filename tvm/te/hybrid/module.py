@@ -8,12 +8,14 @@ from typing import Any
 from ..schedule.lower import lower_schedule
 from ..schedule.schedule import Schedule
 from ..tensor import Tensor
-from .runtime import PYTHON_NAMES
+from .parser import source_to_op
+from .runtime import HYBRID_GLOBALS
+from .script import is_symbolic
 from .writer import write_script
 
 
 class HybridModule:
-    """A script that can be saved, loaded and called with arrays.
+    """A script that can be saved, loaded, and called: with tensors or with arrays.
 
     Parameters
     ----------
@@ -30,7 +32,7 @@ class HybridModule:
             self._compile(src)
 
     def _compile(self, src: str) -> None:
-        names: dict[str, Any] = dict(PYTHON_NAMES)
+        names: dict[str, Any] = dict(HYBRID_GLOBALS)
         exec(compile(src, "<hybrid script>", "exec"), names)
         if self.name is None:
             self.name = src.split("def ", 1)[1].split("(", 1)[0]
@@ -39,6 +41,8 @@ class HybridModule:
     def __call__(self, *args: Any) -> Any:
         if self.func_ is None:
             raise ValueError("a HybridModule requires a source before it is called, got none")
+        if any(is_symbolic(arg) for arg in args):
+            return source_to_op(str(self.src_), args, {}, {})
         return self.func_(*args)
 
     def get_source(self) -> str | None:

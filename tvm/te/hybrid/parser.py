@@ -71,6 +71,33 @@ class Source:
     offset: int
 
 
+def source_to_op(
+    src: str | ast.AST, args: Sequence[Any], symbols: dict[str, Any], closure_vars: dict[str, Any]
+) -> Any:
+    """The outputs of the operation that a script describes.
+
+    Parameters
+    ----------
+    src : str or ast node
+        The text of one function, or its syntax tree.
+    args : list of Tensor or PrimExpr
+        What it is called with.
+    symbols, closure_vars : dict
+        What other names in it mean.
+
+    Returns
+    -------
+    Tensor, or a list of them
+    """
+    tree = ast.parse(src) if isinstance(src, str) else src
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    if len(functions) != 1:
+        raise HybridError("source_to_op", 1, "one function", f"{len(functions)} of them")
+    names = {**symbols, **closure_vars}
+    outputs = parse_function(Source(functions[0], names, 0), args)
+    return outputs[0] if len(outputs) == 1 else list(outputs)
+
+
 def parse_function(source: Source, args: Sequence[Any]) -> tuple[Tensor, ...]:
     """The outputs of the operation that a function describes, called with ``args``."""
     return _Parser(source, args).run()

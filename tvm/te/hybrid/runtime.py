@@ -72,7 +72,7 @@ DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
           "float16", "float32", "float64")  # fmt: skip
 
 # what a script's names mean in Python
-PYTHON_NAMES: dict[str, Any] = {
+HYBRID_GLOBALS: dict[str, Any] = {
     **{name: _cast(name) for name in DTYPES if name != "bool"},
     **dict.fromkeys(("serial", "unroll", "vectorize", "parallel", "const_range"), range),
     "bind": bind,

@@ -17,7 +17,7 @@ from tvm.tir.expr import IterVar
 from ..tensor import Tensor
 from .error import HybridError
 from .parser import Source, parse_function
-from .runtime import PYTHON_NAMES
+from .runtime import HYBRID_GLOBALS
 
 __all__ = ["HybridError", "script"]
 
@@ -37,7 +37,7 @@ def script(pyfunc: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(pyfunc)
     def wrapper(*args: Any) -> Any:
-        if any(_is_symbolic(arg) for arg in args):
+        if any(is_symbolic(arg) for arg in args):
             return _build(pyfunc, args)
         return _in_python(pyfunc)(*args)
 
@@ -46,9 +46,10 @@ def script(pyfunc: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def _is_symbolic(arg: Any) -> bool:
+def is_symbolic(arg: Any) -> bool:
+    """Whether a script called with it builds an operation."""
     if isinstance(arg, (list, tuple)):
-        return any(_is_symbolic(item) for item in arg)
+        return any(is_symbolic(item) for item in arg)
     return isinstance(arg, (Tensor, PrimExpr, IterVar))
 
 
@@ -75,7 +76,7 @@ def _names_around(pyfunc: Callable[..., Any]) -> dict[str, Any]:
 def _in_python(pyfunc: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with Python meanings of the subset's names."""
     assert isinstance(pyfunc, FunctionType)
-    names = {**PYTHON_NAMES, **pyfunc.__globals__}
+    names = {**HYBRID_GLOBALS, **pyfunc.__globals__}
     return FunctionType(
         pyfunc.__code__, names, pyfunc.__name__, pyfunc.__defaults__, pyfunc.__closure__
     )

@@ -89,6 +89,13 @@ class _Writer(Visitor):
             self.line("else:")
             self.inside(stmt.else_case)
 
+    def visit_assert_stmt(self, stmt: s.AssertStmt) -> None:
+        self.line(f"assert {self.visit(stmt.condition)}, {self.visit(stmt.message)}")
+        self.visit(stmt.body)
+
+    def visit_string_imm(self, text: e.StringImm) -> str:
+        return repr(text.value)
+
     def visit_buffer_realize(self, stmt: s.BufferRealize) -> None:
         buffer = stmt.buffer
         scope = buffer.scope()
