@@ -14,6 +14,7 @@ from tvm.relay.transform import (
     AlterOpLayout,
     ApplyFunctions,
     CanonicalizeOps,
+    ChannelsFirst,
     DeadCodeElimination,
     DynamicToStatic,
     EliminateCommonSubexpr,
@@ -66,6 +67,7 @@ def graph_passes() -> list[Pass]:
         SimplifyExpr(),
         WidenDense(),  # queries, keys and values in one layer
         CanonicalizeOps(),
+        ChannelsFirst(),
         FoldScaleAxis(),
         Legalize(),
         FoldConstant(),  # weights times factors

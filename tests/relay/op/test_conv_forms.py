@@ -123,3 +123,70 @@ def test_rows_that_tiles_do_not_divide(
     tensors = [torch.from_numpy(x) for x in (data, weight)]
     expected = functional.conv2d(*tensors, None, strides, padding, groups=groups)
     check(expr, functional.relu(expected + 0.25), data, weight)
+
+
+def test_channels_last_with_what_follows() -> None:
+    data, weight = drawn((2, 9, 7, 16), (3, 3, 16, 32))
+    bias, deep = drawn((32,), (3, 3, 32, 1))
+    layout = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+    out = relay.nn.conv2d(*variables(data, weight), padding=1, **layout)
+    out = relay.nn.relu(relay.nn.bias_add(out, relay.const(bias), axis=3))
+    out = relay.nn.max_pool2d(out, 2, 2, layout="NHWC")
+    out = relay.nn.conv2d(
+        out, relay.const(deep), groups=32, data_layout="NHWC", kernel_layout="HWOI"
+    )
+    x, w, d = [torch.from_numpy(x) for x in (data, weight, deep)]
+    expected = functional.conv2d(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1), padding=1)
+    expected = functional.max_pool2d(
+        functional.relu(expected + torch.from_numpy(bias)[:, None, None]), 2
+    )
+    expected = functional.conv2d(expected, d.permute(2, 3, 0, 1), groups=32)
+    check(out, expected.permute(0, 2, 3, 1), data, weight)
+
+
+def test_channels_last_run_in_blocks() -> None:
+    x, w = relay.var("x", shape=(1, 8, 8, 16)), relay.const(drawn((3, 3, 16, 16))[0])
+    layout = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+    func = relay.Function([x], relay.nn.relu(relay.nn.conv2d(x, w, **layout)))
+    with tvm.transform.PassContext(opt_level=3):
+        mod, _ = relay.optimize(func, "llvm")
+    names = [
+        n.op.name
+        for n in relay.traverse.post_order(mod["main"])
+        if isinstance(n, relay.Call) and isinstance(n.op, tvm.ir.Op)
+    ]
+    assert "nn.conv2d" not in names and any("contrib_conv2d" in name for name in names)
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_plain_layouts_agree_with_torch(layout: str) -> None:
+    data, weight = drawn((1, 6, 9, 24), (10, 3, 3, 2))
+    tensors = [torch.from_numpy(x) for x in (data, weight)]
+    expected = functional.relu(functional.conv2d(*tensors, None, 1, (1, 0), 1, 2))
+    kernel = "OIHW"
+    if layout == "NHWC":
+        data, weight = data.transpose(0, 2, 3, 1).copy(), weight.transpose(2, 3, 1, 0).copy()
+        expected, kernel = expected.permute(0, 2, 3, 1), "HWIO"
+    out = relay.nn.relu(
+        relay.nn.conv2d(
+            *variables(data, weight), padding=(1, 0), groups=2, data_layout=layout,
+            kernel_layout=kernel,
+        )
+    )  # fmt: skip
+    with tvm.transform.PassContext(opt_level=1):
+        lib = relay.build(relay.Function(relay.analysis.free_vars(out), out), "llvm")
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    module.set_input("data", data)
+    module.set_input("weight", weight)
+    module.run()
+    np.testing.assert_allclose(module.get_output(0).numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_multiplier_of_depthwise_kernels_with_channels_last() -> None:
+    data, weight = drawn((1, 6, 7, 8), (3, 3, 8, 2))
+    out = relay.nn.conv2d(
+        *variables(data, weight), groups=8, channels=16, data_layout="NHWC", kernel_layout="HWOI"
+    )
+    x, w = torch.from_numpy(data).permute(0, 3, 1, 2), torch.from_numpy(weight)
+    expected = functional.conv2d(x, w.permute(2, 3, 0, 1).reshape(16, 1, 3, 3), groups=8)
+    check(out, expected.permute(0, 2, 3, 1), data, weight)

@@ -10,6 +10,7 @@ from .build_config import build_config
 from .canonicalize_cast import CanonicalizeCast
 from .canonicalize_ops import CanonicalizeOps
 from .change_batch import ChangeBatch
+from .channels_first import ChannelsFirst
 from .combine_parallel import (
     BatchingOps,
     CombineParallelBatchMatmul,

@@ -26,7 +26,7 @@ from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.transform.operators import CAST, EXPAND_DIMS, LAYOUT_TRANSFORM
+from tvm.relay.transform.operators import CAST, EXPAND_DIMS, LAYOUT_TRANSFORM, RESHAPE
 from tvm.relay.traverse import operands, with_operands
 from tvm.support import Scoped
 
@@ -144,6 +144,8 @@ class _Converter:
             )
         data = self._in(call.args[0], old, new)
         weight = self._in(call.args[1], kernel, new_kernel)
+        if attrs["groups"] > 1 and kernel == "HWOI" and new_kernel == "OIHW":
+            weight = _without_multiplier(weight, call.args[1])
         changed: dict[str, Any] = {"data_layout": new, "kernel_layout": new_kernel}
         out = str(attrs["out_layout"]) or old
         if attrs["out_layout"]:
@@ -297,6 +299,14 @@ def _tensors(call: Call) -> list[RelayExpr]:
     return found
 
 
+def _without_multiplier(weight: RelayExpr, old: RelayExpr) -> RelayExpr:
+    """A depthwise kernel whose multiplier, HWOI's I, becomes a part of the output channels."""
+    height, width, channels, multiplier = infer_type_of(old).concrete_shape  # type: ignore[attr-defined]
+    if multiplier == 1:
+        return weight
+    return RESHAPE(weight, newshape=(channels * multiplier, 1, height, width))
+
+
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> Pass:
     """The pass.
 
@@ -315,10 +325,13 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> Pass:
             raise TVMError(f"ConvertLayout requires a list of layouts for {name}, got {layouts!r}")
 
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
-        if is_primitive(func):
-            return func
-        result = _Converter(desired_layouts).run(func)
-        assert isinstance(result, Function)
-        return result
+        return func if is_primitive(func) else converted(func, desired_layouts)
 
     return FunctionPass(run, PassInfo(3, "ConvertLayout"))
+
+
+def converted(func: Function, desired_layouts: Mapping[str, Sequence[str]]) -> Function:
+    """The function with its operators in those layouts."""
+    result = _Converter(desired_layouts).run(func)
+    assert isinstance(result, Function)
+    return result

@@ -25,6 +25,8 @@ from ...utils import dims, divisors, largest_divisor, operations_above, prod
 from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes
 from ..dense.x86 import is_whole_output
 
+# sums beside one another in a plain layout
+PLAIN_PLACES = 8
 # how far ahead of their use weights are asked for
 PREFETCH_BYTES = 8192
 
@@ -238,28 +240,51 @@ def vectorize_block(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, info: C
 
 
 def schedule_conv2d(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
-    """Schedule a convolution in a plain layout: outer loops parallel, the last one in vectors."""
+    """Schedule a sum of products in a plain layout, such as a convolution.
+
+    The last axis lies in vectors, a few places of another beside it: channels where these are
+    outer ones, else neighbours along the row.
+    """
     output = as_outputs(outs)[0]
     s = te.create_schedule([x.op for x in as_outputs(outs)])
     ops = operations_above(output.op)
     anchor = next(op for op in ops if op.reduce_axis)
     inline_around(s, ops, anchor, output)
-    conv = anchor.output(0)
     schedule_padding(s, anchor.input_tensors[0], None)
-    info = processor()
     axes = list(s[output].op.axis)
     if not axes:
         return s
-    lanes = vector_lanes(dims(output.shape)[-1], output.dtype, info)
-    fused = fuse_and_parallel(s, output, axes[:-1] or axes, 1 << 30)
-    if output.op is not anchor and len(axes) > 1:
-        s[conv].compute_at(s[output], fused)
-        if lanes > 1:
-            _, inner = s[output].split(axes[-1], factor=lanes)
-            s[output].vectorize(inner)
-    if lanes > 1 and dims(output.shape)[-1] == dims(conv.shape)[-1] and len(axes) > 1:
-        last = s[conv].op.axis[-1]
-        outer, inner = s[conv].split(last, factor=lanes)
-        s[conv].reorder(outer, *s[conv].op.reduce_axis, inner)
-        s[conv].vectorize(inner)
+    conv = anchor.output(0)
+    lanes = vector_lanes(dims(output.shape)[-1], output.dtype, processor())
+    if dims(output.shape) != dims(conv.shape) or len(axes) < 2 or lanes == 1:
+        fused = fuse_and_parallel(s, output, axes[:-1] or axes, 1 << 30)
+        if output.op is not anchor and len(axes) > 1:
+            s[conv].compute_at(s[output], fused)
+        return s
+    acc = s.cache_write(conv, "local") if output.op is anchor else conv
+    final = s.outputs[0].output(0) if output.op is anchor else output
+    channels_last = anchor.tag.endswith("c")
+    _schedule_plain_tile(s, final, acc, -2 if channels_last or len(axes) < 3 else 1, lanes)
     return s
+
+
+def _schedule_plain_tile(
+    s: te.Schedule, final: te.Tensor, acc: te.Tensor, across: int, lanes: int
+) -> None:
+    """Some places of one axis by one vector of the last, whose sums stay in registers."""
+    axes = list(s[final].op.axis)
+    extent = dims(final.shape)[across]
+    places = largest_divisor(extent, PLAIN_PLACES) if isinstance(extent, int) else 1
+    outer, inner = s[final].split(axes[across], factor=places)
+    vectors, lane = s[final].split(axes[-1], factor=lanes)
+    others = [axis for axis in axes[:-1] if axis is not axes[across]]
+    s[final].reorder(*others, outer, vectors, inner, lane)
+    fuse_and_parallel(s, final, [*others, outer], 1 << 30)
+    s[final].unroll(inner)
+    s[final].vectorize(lane)
+    s[acc].compute_at(s[final], vectors)
+    axes = list(s[acc].op.axis)
+    rest = [axis for axis in axes[:-1] if axis is not axes[across]]
+    s[acc].reorder(*rest, *s[acc].op.reduce_axis, axes[across], axes[-1])
+    s[acc].unroll(axes[across])
+    s[acc].vectorize(axes[-1])
