@@ -20,6 +20,7 @@ from .analysis import (
 from .annotated_regions import AnnotatedRegionSet
 from .call_graph import CallGraph
 from .count_layers import LayerCounter, count_layers
+from .device_info import collect_device_info
 from .fake_quantization import list_fake_quantized_op_freqs
 from .fc_transpose import search_fc_transpose
 from .feature import Feature, detect_feature
@@ -49,6 +50,7 @@ __all__ = [
     "bound_type_vars",
     "bound_vars",
     "check_constant",
+    "collect_device_info",
     "check_kind",
     "count_layers",
     "detect_feature",

@@ -58,6 +58,7 @@ from .mixed_precision import ToMixedPrecision
 from .normal_form import ToANormalForm, ToANormalFormExpr, ToGraphNormalForm
 from .partial_evaluate import PartialEvaluate
 from .partition_graph import PartitionGraph
+from .plan_devices import PlanDevices
 from .precision_report import OperatorPrecision, PrecisionReport, precision_report
 from .recast import recast
 from .simplify_expr import SimplifyExpr
