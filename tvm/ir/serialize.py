@@ -213,7 +213,7 @@ def _enumeration(module: str, name: str) -> type[Enum]:
     return found
 
 
-def _class(module: str, name: str) -> Any:
+def _class(module: str, name: str) -> type[Any]:
     try:
         found = getattr(importlib.import_module(module), name) if module[:4] == "tvm." else None
     except ImportError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tvm.error import TypeCheckError
 from tvm.support import DType, dtype
@@ -113,6 +113,14 @@ class TupleType(Type):
 
     fields: tuple[Type, ...] = child(convert=tuple)
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            fields: Sequence[Type],
+            span: Span | None = None,
+        ) -> None: ...
+
 
 class TypeConstraint(Type):
     """A condition on types."""
@@ -125,6 +133,17 @@ class FuncType(Type):
     ret_type: Type
     type_params: tuple[TypeVar, ...] = binder("arg_types", "ret_type", default=(), convert=_tuple)
     type_constraints: tuple[TypeConstraint, ...] = child(default=(), convert=_tuple)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            arg_types: Sequence[Type],
+            ret_type: Type,
+            type_params: Sequence[TypeVar] | None = None,
+            type_constraints: Sequence[TypeConstraint] | None = None,
+            span: Span | None = None,
+        ) -> None: ...
 
 
 class IncompleteType(Type):
@@ -159,6 +178,15 @@ class TypeCall(Type):
     func: Type
     args: tuple[Type, ...] = child(convert=tuple)
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            func: Type,
+            args: Sequence[Type],
+            span: Span | None = None,
+        ) -> None: ...
+
 
 class BaseTensorType(Type, key="relay.BaseTensorType"):
     """The base of tensor types."""
@@ -177,6 +205,15 @@ class TensorType(BaseTensorType, key="relay.TensorType"):
 
     shape: tuple[PrimExpr, ...] = child(convert=as_dimensions)
     dtype: DType = leaf(default=dtype("float32"), convert=dtype)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            shape: Sequence[Any],
+            dtype: str = "float32",
+            span: Span | None = None,
+        ) -> None: ...
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:

@@ -86,6 +86,7 @@ op = _import_module("tvm.relay.op")
 transform = _import_module("tvm.relay.transform")
 data_dep_optimization = _import_module("tvm.relay.data_dep_optimization")
 qnn = _import_module("tvm.relay.qnn")
+quantize = _import_module("tvm.relay.quantize")
 frontend = _import_module("tvm.relay.frontend")
 vm = _vm  # the machine's operators have that name in `relay.op`
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tvm.ir.adt import Constructor, TypeData
 from tvm.ir.expr import RelayExpr
 from tvm.ir.node import Node, child, leaf, reference
+from tvm.ir.span import Span
 from tvm.relay.expr import ExprWithOp, Var
 
 
@@ -41,6 +43,14 @@ class PatternConstructor(Pattern, key="relay.PatternConstructor"):
     constructor: Constructor = reference()
     patterns: tuple[Pattern, ...] = child(default=(), convert=_tuple)
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            constructor: Constructor,
+            patterns: Sequence[Pattern] | None = None,
+        ) -> None: ...
+
     def bound_vars(self) -> list[Var]:
         return [v for pattern in self.patterns for v in pattern.bound_vars()]
 
@@ -49,6 +59,13 @@ class PatternTuple(Pattern, key="relay.PatternTuple"):
     """A tuple, its fields matched in turn."""
 
     patterns: tuple[Pattern, ...] = child(default=(), convert=_tuple)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            patterns: Sequence[Pattern] | None = None,
+        ) -> None: ...
 
     def bound_vars(self) -> list[Var]:
         return [v for pattern in self.patterns for v in pattern.bound_vars()]
@@ -67,6 +84,16 @@ class Match(ExprWithOp, key="relay.Match"):
     data: RelayExpr
     clauses: tuple[Clause, ...] = child(convert=_tuple)
     complete: bool = leaf(default=True)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            data: RelayExpr,
+            clauses: Sequence[Clause],
+            complete: bool = True,
+            span: Span | None = None,
+        ) -> None: ...
 
 
 __all__ = [

@@ -7,7 +7,7 @@ are in `function.py`; the operators a call may name are in `op/`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -123,6 +123,14 @@ class Constant(ExprWithOp, key="relay.Constant"):
 
     data: NDArray = leaf()
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            data: NDArray,
+            span: Span | None = None,
+        ) -> None: ...
+
 
 def _exprs(values: Sequence[RelayExpr]) -> tuple[RelayExpr, ...]:
     return tuple([v.astuple() if isinstance(v, TupleWrapper) else v for v in values])
@@ -132,6 +140,14 @@ class Tuple(ExprWithOp, key="relay.Tuple"):
     """Several values as one."""
 
     fields: tuple[RelayExpr, ...] = child(convert=_exprs)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            fields: Sequence[RelayExpr | TupleWrapper],
+            span: Span | None = None,
+        ) -> None: ...
 
     def __getitem__(self, index: int) -> RelayExpr:
         return self.fields[index]
@@ -152,6 +168,15 @@ class Var(ExprWithOp, key="relay.Var"):
     structural: ClassVar[str] = "variable"
     name_hint: str = ignored()
     type_annotation: Type | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            name_hint: str,
+            type_annotation: Type | None = None,
+            span: Span | None = None,
+        ) -> None: ...
 
     @property
     def vid(self) -> Var:
@@ -175,6 +200,17 @@ class Call(ExprWithOp, key="relay.Call"):
     attrs: Attrs | None = leaf(default=None)
     type_args: tuple[Type, ...] = child(default=(), convert=_type_args)
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            op: RelayExpr,
+            args: Sequence[RelayExpr | TupleWrapper],
+            attrs: Attrs | None = None,
+            type_args: Sequence[Type] | None = None,
+            span: Span | None = None,
+        ) -> None: ...
+
 
 class Let(ExprWithOp, key="relay.Let"):
     """let var = value; body"""
@@ -182,6 +218,16 @@ class Let(ExprWithOp, key="relay.Let"):
     var: Var = binder("value", "body")
     value: RelayExpr
     body: RelayExpr
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            var: Var,
+            value: RelayExpr,
+            body: RelayExpr,
+            span: Span | None = None,
+        ) -> None: ...
 
 
 class If(ExprWithOp, key="relay.If"):
@@ -191,6 +237,16 @@ class If(ExprWithOp, key="relay.If"):
     true_branch: RelayExpr
     false_branch: RelayExpr
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            cond: RelayExpr,
+            true_branch: RelayExpr,
+            false_branch: RelayExpr,
+            span: Span | None = None,
+        ) -> None: ...
+
 
 class TupleGetItem(ExprWithOp, key="relay.TupleGetItem"):
     """One field of a tuple."""
@@ -198,11 +254,28 @@ class TupleGetItem(ExprWithOp, key="relay.TupleGetItem"):
     tuple_value: RelayExpr
     index: int = leaf()
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            tuple_value: RelayExpr,
+            index: int,
+            span: Span | None = None,
+        ) -> None: ...
+
 
 class RefCreate(ExprWithOp, key="relay.RefCreate"):
     """A new mutable cell."""
 
     value: RelayExpr
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            value: RelayExpr,
+            span: Span | None = None,
+        ) -> None: ...
 
 
 class RefRead(ExprWithOp, key="relay.RefRead"):
@@ -210,12 +283,29 @@ class RefRead(ExprWithOp, key="relay.RefRead"):
 
     ref: RelayExpr
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            ref: RelayExpr,
+            span: Span | None = None,
+        ) -> None: ...
+
 
 class RefWrite(ExprWithOp, key="relay.RefWrite"):
     """Store a value in a cell."""
 
     ref: RelayExpr
     value: RelayExpr
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            ref: RelayExpr,
+            value: RelayExpr,
+            span: Span | None = None,
+        ) -> None: ...
 
 
 class TempExpr(ExprWithOp, key="relay.TempExpr"):

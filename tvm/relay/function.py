@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tvm.ir.attrs import DictAttrs, as_dict_attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.node import binder, child, leaf
+from tvm.ir.span import Span
 from tvm.ir.type import FuncType, Type, TypeVar
 from tvm.relay.expr import Call, ExprWithOp, TupleWrapper, Var
 from tvm.relay.with_fields import FunctionWithFields
@@ -29,6 +31,18 @@ class Function(BaseFunc, ExprWithOp, key="relay.Function"):
     ret_type: Type | None = None
     type_params: tuple[TypeVar, ...] = child(default=(), convert=_tuple)
     attrs: DictAttrs = leaf(default=None, convert=as_dict_attrs)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            params: Sequence[Var],
+            body: RelayExpr | TupleWrapper,
+            ret_type: Type | None = None,
+            type_params: Sequence[TypeVar] | None = None,
+            attrs: Mapping[str, Any] | DictAttrs | None = None,
+            span: Span | None = None,
+        ) -> None: ...
 
     def __call__(self, *args: RelayExpr) -> Call:
         """Call the function."""
