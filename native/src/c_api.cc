@@ -146,6 +146,24 @@ int TVMBackendGetFuncFromEnv(void* mod_node, const char* func_name, TVMFunctionH
   TVM_API_END();
 }
 
+int TVMBackendAnyListSetPackedArg(void* anylist, int index, TVMValue* args, int* type_codes, int arg_offset) {
+  TVM_API_BEGIN();
+  TVMArgsSetter(args, type_codes)(arg_offset, static_cast<TVMRetValue*>(anylist)[index]);
+  TVM_API_END();
+}
+
+int TVMBackendAnyListResetItem(void* anylist, int index) {
+  TVM_API_BEGIN();
+  static_cast<TVMRetValue*>(anylist)[index] = nullptr;
+  TVM_API_END();
+}
+
+int TVMBackendAnyListMoveFromPackedReturn(void* anylist, int index, TVMValue* args, int* type_codes, int ret_offset) {
+  TVM_API_BEGIN();
+  static_cast<TVMRetValue*>(anylist)[index] = TVMRetValue::MoveFromCHost(args[ret_offset], type_codes[ret_offset]);
+  TVM_API_END();
+}
+
 int TVMBackendRunOnce(void** handle, int (*f)(void*), void* cdata, int nbytes) {
   (void)nbytes;
   if (*handle != nullptr) return 0;

@@ -22,8 +22,19 @@ std::string MapNode::KeyText(const TVMArgValue& key) {
   if (key.type_code() == kTVMArgInt || key.type_code() == kTVMArgBool) return "i" + std::to_string(int64_t(key));
   if (key.type_code() == kTVMArgFloat) return "f" + std::to_string(key.value().v_int64);
   ObjectRef object = key;
+  if (auto* text = object.as<StringObj>()) return "s" + text->text();
   auto* foreign = object.as<ForeignObj>();
   return Cat("o", foreign ? foreign->foreign : static_cast<const void*>(object.get()));
+}
+
+bool MapNode::Erase(const TVMArgValue& key) {
+  auto found = places_.find(KeyText(key));
+  if (found == places_.end()) return false;
+  size_t place = found->second;
+  places_.erase(found);
+  items_.erase(items_.begin() + place);
+  for (auto& item : places_) item.second -= item.second > place;
+  return true;
 }
 
 int64_t MapNode::Find(const TVMArgValue& key) const {
@@ -59,9 +70,19 @@ ObjectRef AsNativeContainer(const ObjectRef& foreign) {
   return result;
 }
 
+ObjectRef AsShapeTuple(const ObjectRef& integers) {
+  ObjectRef native = integers.get()->type_index() == kRuntimeForeign ? AsNativeContainer(integers) : integers;
+  auto* array = native.as<ArrayNode>();
+  if (array == nullptr) return native;
+  std::vector<int64_t> extents;
+  for (const TVMRetValue& item : array->items) extents.push_back(TVMArgValue(item.value(), item.type_code(), static_cast<int>(extents.size())));
+  return ShapeTuple(std::move(extents));
+}
+
 TVM_REGISTER_GLOBAL("runtime.NativeSize").set_body_typed([](ObjectRef object) {
   if (auto* array = object.as<ArrayNode>()) return static_cast<int64_t>(array->items.size());
   if (auto* map = object.as<MapNode>()) return static_cast<int64_t>(map->items().size());
+  if (auto* shape = object.as<ShapeTupleObj>()) return static_cast<int64_t>(shape->size);
   ThrowTypeError("expected Array or Map, got ", ForeignTypeName(object.get()));
 });
 
@@ -74,6 +95,8 @@ TVM_REGISTER_GLOBAL("runtime.NativeItem").set_body([](TVMArgs args, TVMRetValue*
   } else if (auto* map = object.as<MapNode>()) {
     const MapNode::Item& item = map->items().at(i / 2);
     *rv = i % 2 ? item.second : item.first;
+  } else if (auto* shape = object.as<ShapeTupleObj>()) {
+    *rv = GetRef<ShapeTuple>(shape).at(i);
   }
 });
 

@@ -77,6 +77,14 @@ DeviceAPI* FindRegistered(int type) {
 
 }  // namespace
 
+void* DeviceAPI::AllocDataSpace(DLDevice device, int ndim, const int64_t* shape, DLDataType dtype, Optional<String> mem_scope) {
+  String scope = mem_scope.value_or("");
+  if (!scope.empty() && scope != "global") ThrowValueError(DeviceText(device), " has no memory of scope '", scope, "'");
+  size_t nbytes = ElementBytes(dtype);
+  for (int i = 0; i < ndim; ++i) nbytes *= static_cast<size_t>(shape[i]);
+  return AllocDataSpace(device, nbytes, kAllocAlignment, dtype);
+}
+
 void DeviceAPI::CopyDataFromTo(DLTensor* from, DLTensor* to, TVMStreamHandle stream) {
   size_t nbytes = DataBytes(*from);
   if (nbytes != DataBytes(*to)) ThrowValueError("a copy needs arrays of one size, got ", nbytes, " and ", DataBytes(*to), " bytes");
@@ -178,8 +186,11 @@ int TVMSynchronize(int device_type, int device_id, TVMStreamHandle stream) {
   TVM_API_END();
 }
 
-int TVMStreamStreamSynchronize(int device_type, int device_id, TVMStreamHandle src, TVMStreamHandle) {
-  return TVMSynchronize(device_type, device_id, src);
+int TVMStreamStreamSynchronize(int device_type, int device_id, TVMStreamHandle src, TVMStreamHandle dst) {
+  TVM_API_BEGIN();
+  DLDevice device{static_cast<DLDeviceType>(device_type), device_id};
+  DeviceAPI::Get(device)->SyncStreamFromTo(device, src, dst);
+  TVM_API_END();
 }
 
 int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDataType type_hint, void** out_data) {
@@ -191,12 +202,8 @@ int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDat
 int TVMDeviceAllocDataSpaceWithScope(DLDevice dev, int ndim, const int64_t* shape, DLDataType dtype, const char* mem_scope,
                                      void** out_data) {
   TVM_API_BEGIN();
-  if (mem_scope != nullptr && *mem_scope != 0 && std::strcmp(mem_scope, "global") != 0) {
-    ThrowValueError(DeviceText(dev), " has no memory of scope '", mem_scope, "'");
-  }
-  size_t nbytes = ElementBytes(dtype);
-  for (int i = 0; i < ndim; ++i) nbytes *= static_cast<size_t>(shape[i]);
-  *out_data = DeviceAPI::Get(dev)->AllocDataSpace(dev, nbytes, kAllocAlignment, dtype);
+  Optional<String> scope = mem_scope == nullptr ? Optional<String>() : Optional<String>(mem_scope);
+  *out_data = DeviceAPI::Get(dev)->AllocDataSpace(dev, ndim, shape, dtype, scope);
   TVM_API_END();
 }
 

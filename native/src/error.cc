@@ -56,6 +56,14 @@ void TVMAPISetLastForeignError(const char* msg, TVMObjectHandle error) {
   Last().foreign = ObjectPtr<Object>(static_cast<Object*>(error));
 }
 
+void* TVMGetLastPythonError() {
+  Object* error = Last().foreign.get();
+  bool is_foreign = error != nullptr && error->type_index() == tvm::runtime::kRuntimeForeign;
+  return is_foreign ? static_cast<tvm::runtime::ForeignObj*>(error)->foreign : nullptr;
+}
+
+void TVMDropLastPythonError() { Last().foreign = nullptr; }
+
 TVMObjectHandle TVMTakeLastForeignError() {
   return Last().foreign.release();
 }

@@ -133,7 +133,7 @@ class LibraryModule : public ModuleNode {
 
   const char* type_key() const final { return "library"; }
   int GetPropertyMask() const final { return kRunnable; }
-  PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>& self) final {
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
     return FindInLibrary(library_, name, self);
   }
 

@@ -80,6 +80,16 @@ ObjectPtr<NDArrayObj> NewArray(const std::vector<int64_t>& shape, DLDataType dty
   return array;
 }
 
+NDArray Allocate(const std::vector<int64_t>& shape, DLDataType dtype, DLDevice device, const Optional<String>& mem_scope) {
+  auto array = NewArray(shape, dtype, device);
+  DLTensor& tensor = array->dl_tensor;
+  DeviceAPI* api = DeviceAPI::Get(device);
+  tensor.data = mem_scope.has_value() ? api->AllocDataSpace(device, tensor.ndim, tensor.shape, dtype, mem_scope)
+                                      : api->AllocDataSpace(device, DataBytes(tensor), kAllocAlignment, dtype);
+  array->owns_data = true;
+  return NDArray(array);
+}
+
 void CheckContiguous(const DLTensor& tensor, const char* what) {
   if (!IsContiguous(tensor)) ThrowValueError(what, " needs a contiguous array, got one with strides");
 }
@@ -208,11 +218,8 @@ NDArrayObj::~NDArrayObj() {
   if (owns_data) DeviceAPI::Get(dl_tensor.device)->FreeDataSpace(dl_tensor.device, dl_tensor.data);
 }
 
-NDArray NDArray::Empty(const std::vector<int64_t>& shape, DLDataType dtype, DLDevice device) {
-  auto array = NewArray(shape, dtype, device);
-  array->dl_tensor.data = DeviceAPI::Get(device)->AllocDataSpace(device, DataBytes(array->dl_tensor), kAllocAlignment, dtype);
-  array->owns_data = true;
-  return NDArray(array);
+NDArray NDArray::Empty(const ShapeTuple& shape, DLDataType dtype, DLDevice device, const Optional<String>& mem_scope) {
+  return Allocate({shape.begin(), shape.end()}, dtype, device, mem_scope);
 }
 
 NDArray NDArray::FromMemory(void* data, const std::vector<int64_t>& shape, DLDataType dtype, DLDevice device,
@@ -234,7 +241,7 @@ NDArray NDArray::FromDLPack(DLManagedTensor* tensor) {
   array->dl_tensor.shape = array->shape.data();
   array->dl_tensor.dtype = FromDLPackType(source.dtype);
   array->dl_tensor.strides = nullptr;
-  if (!IsContiguous(source)) {
+  if (!runtime::IsContiguous(source)) {
     array->strides.assign(source.strides, source.strides + source.ndim);
     array->dl_tensor.strides = array->strides.data();
   }
@@ -258,9 +265,20 @@ DLManagedTensor* NDArray::ToDLPack() const {
   return managed;
 }
 
-NDArray NDArray::CreateView(const std::vector<int64_t>& shape, DLDataType dtype, uint64_t relative_byte_offset) const {
+NDArray NDArray::FromExternalDLTensor(const DLTensor& tensor) {
+  CheckContiguous(tensor, "an array over external memory");
+  return FromMemory(DataOf(tensor), {tensor.shape, tensor.shape + tensor.ndim}, tensor.dtype, tensor.device, nullptr);
+}
+
+NDArray NDArray::NewFromDLTensor(DLTensor* tensor, DLDevice device) {
+  NDArray copy = Allocate({tensor->shape, tensor->shape + tensor->ndim}, tensor->dtype, device, NullOpt);
+  copy.CopyFrom(tensor);
+  return copy;
+}
+
+NDArray NDArray::CreateView(const ShapeTuple& shape, DLDataType dtype, uint64_t relative_byte_offset) const {
   CheckContiguous(*tensor(), "a view");
-  auto view = NewArray(shape, dtype, tensor()->device);
+  auto view = NewArray({shape.begin(), shape.end()}, dtype, tensor()->device);
   size_t available = DataBytes(*tensor());
   if (relative_byte_offset > available || DataBytes(view->dl_tensor) > available - relative_byte_offset) {
     ThrowValueError("a view of shape ", ShapeText(shape.data(), shape.size()), " and dtype ", DLDataType2String(dtype),
@@ -278,7 +296,7 @@ void NDArray::CopyFromTo(const DLTensor* from, DLTensor* to) {
                     DLDataType2String(from->dtype), " to ", ShapeText(to->shape, to->ndim), " ",
                     DLDataType2String(to->dtype));
   }
-  if (!IsContiguous(*from) || !IsContiguous(*to)) return CopyStrided(*from, *to);
+  if (!runtime::IsContiguous(*from) || !runtime::IsContiguous(*to)) return CopyStrided(*from, *to);
   DLDevice device = from->device.device_type != kDLCPU ? from->device : to->device;
   DeviceAPI::Get(device)->CopyDataFromTo(const_cast<DLTensor*>(from), to, nullptr);
 }
@@ -288,8 +306,8 @@ void NDArray::CopyToBytes(void* data, size_t nbytes) const { CopyTensorToBytes(*
 void NDArray::CopyFrom(const DLTensor* other) { CopyFromTo(other, tensor()); }
 void NDArray::CopyTo(DLTensor* other) const { CopyFromTo(tensor(), other); }
 
-NDArray NDArray::CopyTo(DLDevice device) const {
-  NDArray copy = Empty(Shape(), DataType(), device);
+NDArray NDArray::CopyTo(DLDevice device, const Optional<String>& mem_scope) const {
+  NDArray copy = Allocate(extents(), tensor()->dtype, device, mem_scope);
   CopyTo(copy);
   return copy;
 }
@@ -318,7 +336,7 @@ int TVMArrayAlloc(const tvm_index_t* shape, int ndim, int dtype_code, int dtype_
   TVM_API_BEGIN();
   DLDataType dtype{static_cast<uint8_t>(dtype_code), static_cast<uint8_t>(dtype_bits), static_cast<uint16_t>(dtype_lanes)};
   DLDevice device{static_cast<DLDeviceType>(device_type), device_id};
-  *out = NDArray::ReleaseHandle(NDArray::Empty(std::vector<int64_t>(shape, shape + ndim), dtype, device));
+  *out = NDArray::ReleaseHandle(Allocate({shape, shape + ndim}, dtype, device, NullOpt));
   TVM_API_END();
 }
 
@@ -357,7 +375,7 @@ int TVMArrayCreateView(TVMArrayHandle handle, const tvm_index_t* shape, int ndim
   TVM_API_BEGIN();
   NDArray array = NDArray::FromHandle(handle);
   *out = NDArray::ReleaseHandle(
-      array.CreateView(std::vector<int64_t>(shape, shape + ndim), dtype, relative_byte_offset));
+      array.CreateView(ShapeTuple(shape, shape + ndim), dtype, relative_byte_offset));
   TVM_API_END();
 }
 

@@ -81,6 +81,14 @@ TVMArgValue::operator std::string() const {
   return std::string(bytes->data, bytes->size);
 }
 
+TVMArgValue::operator String() const {
+  if (type_code_ == kTVMObjectHandle || type_code_ == kTVMObjectRValueRefArg) {
+    ObjectRef object = operator ObjectRef();
+    if (object.as<StringObj>() != nullptr) return String(ObjectPtr<Object>(object.get_mutable()));
+  }
+  return operator std::string();
+}
+
 TVMArgValue::operator DLDataType() const {
   if (type_code_ == kTVMStr) return String2DLDataType(operator std::string());
   if (type_code_ == kTVMNullptr) return DLDataType{kDLOpaqueHandle, 0, 0};
@@ -102,6 +110,8 @@ TVMArgValue::operator NDArray() const {
 TVMArgValue::operator ObjectRef() const {
   switch (type_code_) {
     case kTVMNullptr: return ObjectRef();
+    case kTVMStr:
+    case kTVMBytes: return String(operator std::string());
     case kTVMNDArrayHandle: return operator NDArray();
     case kTVMObjectRValueRefArg: return ObjectRef(ObjectPtr<Object>(*static_cast<Object**>(value_.v_handle)));
     case kTVMObjectHandle:
@@ -143,6 +153,8 @@ void TVMArgsSetter::operator()(size_t i, const ObjectRef& value) const {
   const Object* object = value.get();
   if (object != nullptr && object->type_index() == kRuntimeNDArray) {
     Handle(i, &static_cast<NDArrayObj*>(value.get_mutable())->dl_tensor, kTVMNDArrayHandle);
+  } else if (object != nullptr && object->type_index() == kRuntimeString) {
+    (*this)(i, static_cast<const StringObj*>(object)->data);
   } else {
     Ref(i, value, ObjectTypeCode(object));
   }
@@ -183,6 +195,9 @@ TVMRetValue& TVMRetValue::operator=(const ObjectRef& value) {
   const Object* object = value.get();
   if (object != nullptr && object->type_index() == kRuntimeNDArray) {
     return *this = NDArray(ObjectPtr<NDArrayObj>(static_cast<NDArrayObj*>(value.get_mutable())));
+  }
+  if (object != nullptr && object->type_index() == kRuntimeString) {
+    return *this = static_cast<const StringObj*>(object)->text();
   }
   SetObject(ObjectTypeCode(object), ObjectPtr<Object>(value.get_mutable()));
   return *this;

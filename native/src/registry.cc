@@ -2,7 +2,6 @@
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <unordered_map>
@@ -20,14 +19,7 @@ struct Table {
   }
 };
 
-std::atomic<int (*)()> check_signals{nullptr};
-
 }  // namespace
-
-void EnvCheckSignals() {
-  auto check = check_signals.load();
-  if (check != nullptr && check() != 0) ThrowLastError();
-}
 
 void Registry::Set(const std::string& name, PackedFunc func, bool override) {
   if (!func.defined()) ThrowValueError("global function '", name, "' needs a function, got none");
@@ -89,11 +81,3 @@ std::vector<std::string> Registry::ListNames() {
 
 }  // namespace runtime
 }  // namespace tvm
-
-int TVMBackendRegisterEnvCAPI(const char* name, void* ptr) {
-  TVM_API_BEGIN();
-  using namespace tvm::runtime;
-  if (std::string(name) != "PyErr_CheckSignals") ThrowValueError("no function of the environment is called '", name, "'");
-  check_signals = reinterpret_cast<int (*)()>(ptr);
-  TVM_API_END();
-}

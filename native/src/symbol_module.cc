@@ -58,7 +58,7 @@ class SymbolModule : public ModuleNode {
   }
   String GetSource(const String& format) final { return get_source_(format); }
   void SaveToFile(const String& path, const String& format) final {
-    std::string content = format == "o" || format == "obj" || format.empty() ? object_code_ : GetSource(format);
+    std::string content = format == "o" || format == "obj" || format.empty() ? object_code_ : std::string(GetSource(format));
     std::ofstream file(path, std::ios::binary);
     file << content;
     if (!file) ThrowError("cannot write ", path);

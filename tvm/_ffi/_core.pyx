@@ -111,7 +111,13 @@ cdef int check_python_signals() noexcept with gil:
     return 0
 
 
+cdef void take_python_reference(void* obj) noexcept with gil:
+    Py_INCREF(<object>obj)
+
+
 TVMBackendRegisterEnvCAPI("PyErr_CheckSignals", <void*>check_python_signals)
+TVMBackendRegisterEnvCAPI("Py_IncRef", <void*>take_python_reference)
+TVMBackendRegisterEnvCAPI("Py_DecRef", <void*>drop_python_reference)
 
 
 def raise_last_ffi_error():

@@ -84,6 +84,10 @@ def _array_of_native(native: NativeValue) -> Array:
     return Array(_native_items(native))
 
 
+def _shape_of_native(native: NativeValue) -> ShapeTuple:
+    return ShapeTuple(_native_items(native))
+
+
 def _map_of_native(native: NativeValue) -> Map:
     count = 2 * get_global_func("runtime.NativeSize")(native)
     item = get_global_func("runtime.NativeItem")
@@ -126,3 +130,4 @@ for _name, _function in FUNCTIONS.items():
 _core.set_object_converter(_core.type_index("Array"), _array_of_native)
 _core.set_object_converter(_core.type_index("Map"), _map_of_native)
 _core.set_object_converter(_core.type_index("runtime.ADT"), adt_of_native)
+_core.set_object_converter(_core.type_index("runtime.ShapeTuple"), _shape_of_native)

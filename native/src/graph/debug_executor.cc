@@ -24,7 +24,7 @@ class GraphExecutorDebug : public GraphExecutor {
 
   const char* type_key() const final { return "GraphExecutorDebug"; }
 
-  PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>& self) final {
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
     if (name == "execute_node") {
       return PackedFunc([this, self](TVMArgs args, TVMRetValue*) { ExecuteNode(args[0]); });
     }

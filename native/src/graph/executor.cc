@@ -417,7 +417,7 @@ std::string GraphExecutor::UnsetInputs() const {
   return "[" + text + "]";
 }
 
-PackedFunc GraphExecutor::GetFunction(const std::string& name, const ObjectPtr<Object>& self) {
+PackedFunc GraphExecutor::GetFunction(const String& name, const ObjectPtr<Object>& self) {
   auto keep_array = [](const TVMArgValue& value) {
     return value.type_code() == kTVMNDArrayHandle ? value.operator NDArray() : NDArray();
   };

@@ -24,7 +24,7 @@ class GraphExecutor : public ModuleNode {
 
   const char* type_key() const override { return "GraphExecutor"; }
   int GetPropertyMask() const final { return kRunnable; }
-  PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>& self) override;
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) override;
 
   int InputIndex(const std::string& name) const;  // -1 if there is none
   // Uses the arrays themselves; names that are no inputs are ignored.

@@ -23,7 +23,7 @@ class GraphExecutorFactory : public ModuleNode {
   const char* type_key() const final { return "GraphExecutorFactory"; }
   int GetPropertyMask() const final { return kBinarySerializable; }
 
-  PackedFunc GetFunction(const std::string& name, const ObjectPtr<Object>& self) final {
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
     if (name == module_name_) {
       return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
         std::vector<DLDevice> devices;

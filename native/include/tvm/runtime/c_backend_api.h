@@ -32,6 +32,12 @@ TVM_DLL int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void* cdata, in
 TVM_DLL int TVMBackendParallelBarrier(int task_id, TVMParallelGroupEnv* penv);
 TVM_DLL int TVMBackendRunOnce(void** handle, int (*f)(void*), void* cdata, int nbytes);
 
+/* Lists of values that a virtual machine keeps, `anylist` being its first one: an element becomes the argument
+ * `arg_offset` of a call, is emptied, takes what a call has returned. */
+TVM_DLL int TVMBackendAnyListSetPackedArg(void* anylist, int index, TVMValue* args, int* type_codes, int arg_offset);
+TVM_DLL int TVMBackendAnyListResetItem(void* anylist, int index);
+TVM_DLL int TVMBackendAnyListMoveFromPackedReturn(void* anylist, int index, TVMValue* args, int* type_codes, int ret_offset);
+
 #ifdef __cplusplus
 }
 #endif

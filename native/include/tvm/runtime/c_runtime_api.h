@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef TVM_WEAK
+#define TVM_WEAK __attribute__((weak))
+#endif
 #ifndef TVM_DLL
 #define TVM_DLL __attribute__((visibility("default")))
 #endif
@@ -40,6 +43,14 @@ typedef enum {
   kTVMObjectRValueRefArg = 14,
   kTVMArgBool = 15,
 } TVMArgTypeCode;
+
+/* Kinds of devices beside those of DLDeviceType. */
+typedef enum {
+  kDLAOCL = 32,
+  kDLSDAccel = 33,
+  kOpenGL = 34,
+  kDLMicroDev = 35,
+} TVMDeviceExtType;
 
 typedef union {
   int64_t v_int64;
@@ -72,6 +83,16 @@ TVM_DLL void TVMAPISetLastError(const char* msg);
 TVM_DLL const char* TVMGetLastError(void);
 TVM_DLL void TVMAPISetLastForeignError(const char* msg, TVMObjectHandle error);
 TVM_DLL TVMObjectHandle TVMTakeLastForeignError(void);
+
+/* The same for a Python exception, as a PyObject*: the runtime takes a reference of its own. NULL if the last
+ * error is none; the result is borrowed until the thread's next error. */
+TVM_DLL void TVMAPISetLastPythonError(void* py_object);
+TVM_DLL void* TVMGetLastPythonError(void);
+TVM_DLL void TVMDropLastPythonError(void);
+/* Where the last error was raised, as far as its text tells ("file.cc:12"); NULL if it does not. */
+TVM_DLL const char* TVMGetLastBacktrace(void);
+/* Throws the last error as a C++ exception. */
+TVM_DLL void TVMThrowLastError(void);
 
 /* Modules. */
 TVM_DLL int TVMModLoadFromFile(const char* file_name, const char* format, TVMModuleHandle* out);
@@ -135,7 +156,7 @@ TVM_DLL int TVMByteArrayFree(TVMByteArray* arr);
 /* An object of another language, carried through native code; `fin` runs with the last reference. */
 TVM_DLL int TVMObjectWrapForeign(void* foreign, void (*fin)(void*), TVMObjectHandle* out);
 /* Gives native code a function of the surrounding language. "PyErr_CheckSignals": int(void), nonzero after
- * it has set an error, which a signal handler raised. */
+ * it has set an error, which a signal handler raised. "Py_IncRef", "Py_DecRef": void(void*), callable by any thread. */
 TVM_DLL int TVMBackendRegisterEnvCAPI(const char* name, void* ptr);
 /* Tells how error messages learn the type of a wrapped object, in its own language's words. */
 TVM_DLL int TVMObjectSetForeignNamer(const char* (*type_name)(void*));

@@ -81,7 +81,12 @@ struct Voidify {
 #define TVM_LOG_WARNING_ ::tvm::runtime::detail::LogMessage(__FILE__, __LINE__, "WARNING").stream()
 #define TVM_LOG_ERROR_ ::tvm::runtime::detail::LogMessage(__FILE__, __LINE__, "ERROR").stream()
 #define TVM_LOG_FATAL_ ::tvm::runtime::detail::FatalMessage(__FILE__, __LINE__, "").stream()
+#define TVM_LOG_DEBUG_ ::tvm::runtime::detail::LogMessage(__FILE__, __LINE__, "DEBUG").stream()
 #define LOG(level) TVM_LOG_##level##_
+#define LOG_INFO LOG(INFO)
+#define LOG_WARNING LOG(WARNING)
+#define LOG_ERROR LOG(ERROR)
+#define LOG_FATAL LOG(FATAL)
 #define LOG_IF(level, condition) !(condition) ? (void)0 : ::tvm::runtime::detail::Voidify() & LOG(level)
 
 #define TVM_CHECK_(condition, text, ...) \
@@ -105,6 +110,23 @@ struct Voidify {
 #define CHECK_LE(a, b) ICHECK_LE(a, b)
 #define CHECK_GT(a, b) ICHECK_GT(a, b)
 #define CHECK_GE(a, b) ICHECK_GE(a, b)
+#define CHECK_NOTNULL(value) ICHECK_NOTNULL(value)
+// Without NDEBUG the same; with it, compiled and not evaluated.
+#ifdef NDEBUG
+#define TVM_IN_DEBUG_(check) \
+  while (false) check
+#define DLOG(level) LOG_IF(level, false)
+#else
+#define TVM_IN_DEBUG_(check) check
+#define DLOG(level) LOG(level)
+#endif
+#define DCHECK(condition) TVM_IN_DEBUG_(CHECK(condition))
+#define DCHECK_EQ(a, b) TVM_IN_DEBUG_(CHECK_EQ(a, b))
+#define DCHECK_NE(a, b) TVM_IN_DEBUG_(CHECK_NE(a, b))
+#define DCHECK_LT(a, b) TVM_IN_DEBUG_(CHECK_LT(a, b))
+#define DCHECK_LE(a, b) TVM_IN_DEBUG_(CHECK_LE(a, b))
+#define DCHECK_GT(a, b) TVM_IN_DEBUG_(CHECK_GT(a, b))
+#define DCHECK_GE(a, b) TVM_IN_DEBUG_(CHECK_GE(a, b))
 
 namespace tvm {
 namespace runtime {

@@ -34,7 +34,7 @@ class Module : public ObjectRef {
   using ContainerType = ModuleNode;
   Module() = default;
   Module(std::nullptr_t) {}
-  explicit Module(ObjectPtr<ModuleNode> data);
+  explicit Module(ObjectPtr<Object> data) : ObjectRef(std::move(data)) {}
   ModuleNode* operator->() const { return node(); }
   ModuleNode* node() const;
   // The function, or an undefined one.
@@ -80,7 +80,6 @@ class TVM_DLL ModuleNode : public Object {
   std::vector<PackedFunc> global_funcs_;
 };
 
-inline Module::Module(ObjectPtr<ModuleNode> data) : ObjectRef(ObjectPtr<Object>(data)) {}
 inline ModuleNode* Module::node() const { return static_cast<ModuleNode*>(data_.get()); }
 
 // A table of functions, for the body of a subclass:

@@ -2,7 +2,9 @@
 #ifndef TVM_RUNTIME_NDARRAY_H_
 #define TVM_RUNTIME_NDARRAY_H_
 
+#include <tvm/runtime/container/optional.h>
 #include <tvm/runtime/container/shape_tuple.h>
+#include <tvm/runtime/container/string.h>
 #include <tvm/runtime/data_type.h>
 #include <tvm/runtime/object.h>
 
@@ -35,30 +37,39 @@ class TVM_DLL NDArrayObj : public Object {
 
 class TVM_DLL NDArray : public ObjectRef {
  public:
+  using ContainerType = NDArrayObj;
+  using Container = NDArrayObj;
   NDArray() = default;
-  explicit NDArray(ObjectPtr<NDArrayObj> data) : ObjectRef(ObjectPtr<Object>(data)) {}
+  NDArray(std::nullptr_t) {}  // NOLINT(*)
+  explicit NDArray(ObjectPtr<Object> data) : ObjectRef(std::move(data)) {}
 
-  static NDArray Empty(const std::vector<int64_t>& shape, DLDataType dtype, DLDevice device);
+  // `mem_scope` names one of the device's kinds of memory, none its usual one.
+  static NDArray Empty(const ShapeTuple& shape, DLDataType dtype, DLDevice device, const Optional<String>& mem_scope = NullOpt);
   // An array over memory that `base` keeps alive.
   static NDArray FromMemory(void* data, const std::vector<int64_t>& shape, DLDataType dtype,
                             DLDevice device, ObjectPtr<Object> base);
+  // An array over the tensor's memory, which must live as long.
+  static NDArray FromExternalDLTensor(const DLTensor& tensor);
+  // A copy of the tensor on a device.
+  static NDArray NewFromDLTensor(DLTensor* tensor, DLDevice device);
   static NDArray FromDLPack(DLManagedTensor* tensor);
   DLManagedTensor* ToDLPack() const;
 
-  NDArray CreateView(const std::vector<int64_t>& shape, DLDataType dtype,
-                     uint64_t relative_byte_offset = 0) const;
+  NDArray CreateView(const ShapeTuple& shape, DLDataType dtype, uint64_t relative_byte_offset = 0) const;
   void CopyFromBytes(const void* data, size_t nbytes);
   void CopyToBytes(void* data, size_t nbytes) const;
   void CopyFrom(const DLTensor* other);
   void CopyFrom(const NDArray& other) { CopyFrom(other.operator->()); }
   void CopyTo(DLTensor* other) const;
   void CopyTo(const NDArray& other) const { CopyTo(other.tensor()); }
-  NDArray CopyTo(DLDevice device) const;
+  NDArray CopyTo(DLDevice device, const Optional<String>& mem_scope = NullOpt) const;
+  bool IsContiguous() const { return ::tvm::runtime::IsContiguous(*tensor()); }
 
   DLTensor* tensor() const { return &container()->dl_tensor; }
   const DLTensor* operator->() const { return tensor(); }
-  const std::vector<int64_t>& Shape() const { return container()->shape; }
-  DLDataType DataType() const { return tensor()->dtype; }
+  ShapeTuple Shape() const { return container()->shape; }
+  const std::vector<int64_t>& extents() const { return container()->shape; }
+  runtime::DataType DataType() const { return tensor()->dtype; }
   NDArrayObj* container() const { return static_cast<NDArrayObj*>(data_.get()); }
 
   // Handles are pointers to the DLTensor inside, so compiled code takes arrays and plain tensors alike.

@@ -29,7 +29,7 @@ namespace detail {
 // Reference classes that values convert to by their kind alone.
 template <class T>
 using is_known_ref = std::disjunction<std::is_same<ObjectRef, T>, std::is_same<NDArray, T>,
-                                      std::is_same<PackedFunc, T>, std::is_same<Module, T>>;
+                                      std::is_same<PackedFunc, T>, std::is_same<Module, T>, std::is_same<String, T>>;
 template <class T>
 using is_plain_ref = std::conjunction<std::negation<is_known_ref<T>>, std::is_base_of<ObjectRef, T>>;
 }  // namespace detail
@@ -56,7 +56,9 @@ class TVM_DLL TVMArgValue {
   operator void*() const;
   operator DLTensor*() const;
   operator std::string() const;
+  operator String() const;
   operator DLDataType() const;
+  operator DataType() const { return operator DLDataType(); }
   operator DLDevice() const;
   operator NDArray() const;
   operator ObjectRef() const;
@@ -101,6 +103,8 @@ class TVMArgs {
       : values(values), type_codes(type_codes), num_args(num_args) {}
   int size() const { return num_args; }
   TVM_DLL TVMArgValue operator[](int i) const;  // raises if there is no such argument
+  template <class T>
+  T At(int i) const;
 
   const TVMValue* values;
   const int* type_codes;
@@ -140,7 +144,9 @@ class TVM_DLL TVMRetValue : public TVMArgValue {
   TVMRetValue& operator=(std::nullptr_t) { return *this = static_cast<void*>(nullptr); }
   TVMRetValue& operator=(DLDataType value) { return SetPOD(kTVMDataType, [&](TVMValue* v) { v->v_type = value; }); }
   TVMRetValue& operator=(DLDevice value) { return SetPOD(kDLDevice, [&](TVMValue* v) { v->v_device = value; }); }
+  TVMRetValue& operator=(const DataType& value) { return *this = DLDataType(value); }
   TVMRetValue& operator=(const char* value) { return *this = std::string(value); }
+  TVMRetValue& operator=(const String& value) { return *this = std::string(value); }
   TVMRetValue& operator=(std::string value);
   TVMRetValue& operator=(const TVMByteArray& value);
   TVMRetValue& operator=(NDArray value);
@@ -192,7 +198,7 @@ class TVM_DLL PackedFunc : public ObjectRef {
   using ContainerType = PackedFuncObj;
   PackedFunc() = default;
   PackedFunc(std::nullptr_t) {}
-  explicit PackedFunc(ObjectPtr<PackedFuncObj> data) : ObjectRef(ObjectPtr<Object>(data)) {}
+  explicit PackedFunc(ObjectPtr<Object> data) : ObjectRef(std::move(data)) {}
   template <class F, class = std::enable_if_t<std::is_invocable<F, TVMArgs, TVMRetValue*>::value>>
   explicit PackedFunc(F body);
 
@@ -242,6 +248,7 @@ class TVMArgsSetter {
     type_codes_[i] = kTVMStr;
   }
   void operator()(size_t i, const std::string& value) const { (*this)(i, value.c_str()); }
+  void operator()(size_t i, const String& value) const { (*this)(i, value.c_str()); }
   void operator()(size_t i, const TVMByteArray& value) const {
     Handle(i, const_cast<TVMByteArray*>(&value), kTVMBytes);
   }
@@ -249,6 +256,7 @@ class TVMArgsSetter {
     values_[i].v_type = value;
     type_codes_[i] = kTVMDataType;
   }
+  void operator()(size_t i, const DataType& value) const { (*this)(i, DLDataType(value)); }
   void operator()(size_t i, DLDevice value) const {
     values_[i].v_device = value;
     type_codes_[i] = kDLDevice;
@@ -292,9 +300,22 @@ TVMRetValue PackedFunc::operator()(Args&&... args) const {
 namespace detail {
 
 template <class T>
+T As(const TVMArgValue& value) {
+  if constexpr (std::is_base_of<TVMArgValue, T>::value) {
+    T copy;
+    copy = value;
+    return copy;
+  } else if constexpr (std::is_class<T>::value) {
+    return value.operator T();
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+template <class T>
 T ConvertArgument(const TVMArgValue& value, const std::string& name) {
   try {
-    T argument = static_cast<T>(value);
+    T argument = As<T>(value);
     if constexpr (std::is_base_of<ObjectRef, T>::value) value.ReleaseMoved();
     return argument;
   } catch (const ArgumentError& error) {
@@ -349,7 +370,7 @@ class TypedPackedFunc<R(A...)> {
 
   R operator()(A... args) const {
     TVMRetValue result = packed_(std::forward<A>(args)...);
-    if constexpr (!std::is_void<R>::value) return static_cast<std::decay_t<R>>(result);
+    if constexpr (!std::is_void<R>::value) return detail::As<std::decay_t<R>>(result);
   }
   const PackedFunc& packed() const { return packed_; }
   operator PackedFunc() const { return packed_; }
@@ -359,6 +380,11 @@ class TypedPackedFunc<R(A...)> {
  private:
   PackedFunc packed_;
 };
+
+template <class T>
+T TVMArgs::At(int i) const {
+  return detail::As<T>((*this)[i]);
+}
 
 template <class F>
 TypedPackedFunc(F) -> TypedPackedFunc<typename detail::Signature<F>::type>;
@@ -372,15 +398,21 @@ TVMArgValue::operator TypedPackedFunc<R(A...)>() const {
 
 // The array or map with the contents of a container of another language; anything else as it is.
 TVM_DLL ObjectRef AsNativeContainer(const ObjectRef& foreign);
+// The shape that an array of integers tells; anything else as it is.
+TVM_DLL ObjectRef AsShapeTuple(const ObjectRef& integers);
 
 template <class Ref>
 Ref TVMArgValue::AsObjectRef() const {
   using T = typename Ref::ContainerType;
   ObjectRef ref;
-  if (is_null() ? !Ref::_type_is_nullable : !IsObject()) ThrowMismatch(Object::TypeIndex2Key(TypeIndexOf<T>()));
+  bool is_text = std::is_same<T, StringObj>::value && is_str();
+  if (is_null() ? !Ref::_type_is_nullable : !IsObject() && !is_text) ThrowMismatch(Object::TypeIndex2Key(TypeIndexOf<T>()));
   ref = operator ObjectRef();
   if constexpr (T::kTypeIndex == kRuntimeArray || T::kTypeIndex == kRuntimeMap) {
     if (ref.defined() && ref.get()->type_index() == kRuntimeForeign) ref = AsNativeContainer(ref);
+  }
+  if constexpr (T::kTypeIndex == kRuntimeShapeTuple) {
+    if (ref.defined()) ref = AsShapeTuple(ref);
   }
   if (ref.defined() && !ref.get()->template IsInstance<T>()) ThrowMismatch(Object::TypeIndex2Key(TypeIndexOf<T>()));
   return Ref(ObjectPtr<Object>(ref.get_mutable()));
@@ -392,5 +424,8 @@ TVM_DLL PackedFunc WrapPackedCFunc(TVMBackendPackedCFunc address, ObjectPtr<Obje
 }  // namespace runtime
 }  // namespace tvm
 
+#include <tvm/runtime/container/adt.h>
+#include <tvm/runtime/container/array.h>
+#include <tvm/runtime/container/map.h>
 #include <tvm/runtime/dso_export.h>
 #endif  // TVM_RUNTIME_PACKED_FUNC_H_

@@ -4,6 +4,9 @@
 
 #include <tvm/runtime/object.h>
 
+#include <initializer_list>
+#include <iterator>
+#include <type_traits>
 #include <vector>
 
 namespace tvm {
@@ -24,7 +27,14 @@ class ADT : public ObjectRef {
  public:
   ADT(int64_t tag, std::vector<ObjectRef> fields)
       : ObjectRef(ObjectPtr<Object>(make_object<ADTObj>(tag, std::move(fields)))) {}
+  template <class It, class = typename std::iterator_traits<It>::iterator_category>
+  ADT(int64_t tag, It first, It last) : ADT(tag, std::vector<ObjectRef>(first, last)) {}
+  ADT(int64_t tag, std::initializer_list<ObjectRef> fields) : ADT(tag, std::vector<ObjectRef>(fields)) {}
   static ADT Tuple(std::vector<ObjectRef> fields) { return ADT(0, std::move(fields)); }
+  template <class... Fields, class = std::enable_if_t<std::conjunction<std::is_base_of<ObjectRef, std::decay_t<Fields>>...>::value>>
+  static ADT Tuple(Fields&&... fields) {
+    return ADT(0, std::vector<ObjectRef>{std::forward<Fields>(fields)...});
+  }
 
   int64_t tag() const { return node()->tag; }
   size_t size() const { return node()->fields.size(); }

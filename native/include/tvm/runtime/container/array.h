@@ -36,7 +36,13 @@ class Array : public ObjectRef {
   explicit Array(ObjectPtr<Object> data) : ObjectRef(std::move(data)) {}
   Array(std::initializer_list<T> items) : Array(items.begin(), items.end()) {}
   Array(const std::vector<T>& items) : Array(items.begin(), items.end()) {}  // NOLINT(*)
-  template <class It>
+  explicit Array(size_t count, const T& item) : Array() {
+    for (size_t i = 0; i < count; ++i) push_back(item);
+  }
+  // From an array of what is a T too.
+  template <class U, class = std::enable_if_t<std::is_base_of<T, U>::value && !std::is_same<T, U>::value>>
+  Array(const Array<U>& other) : ObjectRef(ObjectPtr<Object>(other.get_mutable())) {}  // NOLINT(*)
+  template <class It, class = typename std::iterator_traits<It>::iterator_category>
   Array(It first, It last) : Array() {
     for (; first != last; ++first) push_back(*first);
   }
@@ -61,22 +67,54 @@ class Array : public ObjectRef {
     (*this)[i];
     Own()->items[i] = item;
   }
+  void pop_back() {
+    if (empty()) throw Error("IndexError: the array is empty");
+    Own()->items.pop_back();
+  }
+  void clear() { Own()->items.clear(); }
+  void reserve(int64_t count) { Own()->items.reserve(count); }
+  // New elements are null.
+  void resize(int64_t count) { Own()->items.resize(count); }
+  template <class It>
+  void assign(It first, It last) {
+    *this = Array(first, last);
+  }
+  // The array of f(item), for each item.
+  template <class F, class U = std::decay_t<std::invoke_result_t<F, T>>>
+  Array<U> Map(F f) const {
+    Array<U> result;
+    for (const T& item : *this) result.push_back(f(item));
+    return result;
+  }
+  template <class F>
+  void MutateByApply(F f) {
+    *this = Map(f);
+  }
 
   class iterator {
    public:
-    using iterator_category = std::input_iterator_tag;
+    using iterator_category = std::random_access_iterator_tag;
     using value_type = T;
     using difference_type = int64_t;
     using pointer = const T*;
     using reference = T;
     iterator(const Array* array, int64_t i) : array_(array), i_(i) {}
     T operator*() const { return (*array_)[i_]; }
-    iterator& operator++() {
-      ++i_;
+    T operator[](int64_t n) const { return (*array_)[i_ + n]; }
+    iterator& operator++() { return *this += 1; }
+    iterator& operator--() { return *this += -1; }
+    iterator operator++(int) { return iterator(array_, i_++); }
+    iterator operator--(int) { return iterator(array_, i_--); }
+    iterator& operator+=(int64_t n) {
+      i_ += n;
       return *this;
     }
+    iterator operator+(int64_t n) const { return iterator(array_, i_ + n); }
+    iterator operator-(int64_t n) const { return iterator(array_, i_ - n); }
+    int64_t operator-(const iterator& other) const { return i_ - other.i_; }
     bool operator==(const iterator& other) const { return i_ == other.i_; }
     bool operator!=(const iterator& other) const { return i_ != other.i_; }
+    bool operator<(const iterator& other) const { return i_ < other.i_; }
 
    private:
     const Array* array_;
@@ -84,6 +122,23 @@ class Array : public ObjectRef {
   };
   iterator begin() const { return iterator(this, 0); }
   iterator end() const { return iterator(this, static_cast<int64_t>(size())); }
+  using const_iterator = iterator;
+  using reverse_iterator = std::reverse_iterator<iterator>;
+  reverse_iterator rbegin() const { return reverse_iterator(end()); }
+  reverse_iterator rend() const { return reverse_iterator(begin()); }
+  void insert(iterator place, const T& item) {
+    TVMRetValue stored;
+    stored = item;
+    int64_t i = place - begin();
+    auto* own = Own();
+    own->items.insert(own->items.begin() + i, std::move(stored));
+  }
+  void erase(iterator place) { erase(place, place + 1); }
+  void erase(iterator first, iterator last) {
+    int64_t from = first - begin(), to = last - begin();
+    auto* own = Own();
+    own->items.erase(own->items.begin() + from, own->items.begin() + to);
+  }
 
  private:
   ArrayNode* node() const { return static_cast<ArrayNode*>(data_.get()); }
