@@ -185,3 +185,19 @@ def test_arrays_of_one_shape() -> None:
         "r", p.mod.get_type("List")[0](p.get_type_static("tensor_t", "float32", shape)())
     )
     assert [int(d) for d in get_tensor_array_shape(typed, "float32", p)] == [3]
+
+
+def test_natural_numbers_go_to_programs_and_back() -> None:
+    p = Prelude()
+    add = relay.testing.nat.get_type(p, "nat") and p.mod.get_global_var("nat_add")
+    make, count = relay.testing.nat.make_nat_expr, relay.testing.nat.count
+    assert count(p, make(p, 4)) == 4
+    assert count(p, run(p, add(make(p, 2), make(p, 3)))) == 5
+    double = p.mod.get_global_var("nat_double")
+    n = relay.var("n", p.mod.get_global_type_var("nat")())
+    value = relay.testing.nat.make_nat_value(p, 3)
+    p.mod["main"] = relay.Function([n], double(n))
+    found = relay.create_executor("debug", mod=p.mod).evaluate()(value)
+    assert count(p, found) == 6
+    with pytest.raises(ValueError, match="from 0 on"):
+        make(p, -1)

@@ -38,7 +38,8 @@ Expr = RelayExpr
 
 def _apply(op_name: str, *args: RelayExpr, **attrs: object) -> Call:
     """A call of the operator registered as `op_name`."""
-    return Op.get(op_name)(*args, **attrs)
+    call: Call = Op.get(op_name)(*args, **attrs)
+    return call
 
 
 def _operand(other: object) -> RelayExpr:
@@ -329,7 +330,7 @@ class TupleWrapper:
 
     def astext(self) -> str:
         """The tuple's text form."""
-        return self.tuple_value.astext()
+        return _AS_TEXT[-1](self.tuple_value, True, None)
 
     def __getitem__(self, index: int) -> RelayExpr:
         if not -self.size <= index < self.size:

@@ -26,8 +26,8 @@ def _tuple(values: Sequence[object] | None) -> tuple[object, ...]:
 class Function(BaseFunc, ExprWithOp, key="relay.Function"):
     """fn (params) -> ret_type { body }"""
 
-    params: tuple[Var, ...] = binder("body", convert=_tuple)
-    body: RelayExpr = child(convert=_body)
+    params: tuple[Var, ...] = binder("body", convert=_tuple)  # type: ignore[misc]
+    body: RelayExpr = child(convert=_body)  # type: ignore[misc]
     ret_type: Type | None = None
     type_params: tuple[TypeVar, ...] = child(default=(), convert=_tuple)
     attrs: DictAttrs = leaf(default=None, convert=as_dict_attrs)
@@ -50,10 +50,10 @@ class Function(BaseFunc, ExprWithOp, key="relay.Function"):
 
     def func_type_annotation(self) -> FuncType | None:
         """The type that the annotations state, or None if one of them is missing."""
-        arg_types = [p.type_annotation for p in self.params]
-        if self.ret_type is None or any(t is None for t in arg_types):
+        arg_types = [p.type_annotation for p in self.params if p.type_annotation is not None]
+        if self.ret_type is None or len(arg_types) < len(self.params):
             return None
-        return FuncType(tuple(arg_types), self.ret_type, self.type_params)
+        return FuncType(arg_types, self.ret_type, self.type_params)
 
 
 def is_primitive(func: RelayExpr) -> bool:

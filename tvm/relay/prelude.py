@@ -39,7 +39,7 @@ def get_tensor_array_shape(expr: RelayExpr, dtype: str, prelude: Prelude) -> tup
     """The shape of the tensors in an array, None if they are of any shape."""
     ty = infer_type_of(expr, prelude.mod)
     item = ty.args[0] if isinstance(ty, TypeCall) and ty.args else None
-    if not isinstance(item, TypeCall):
+    if not isinstance(item, TypeCall) or not isinstance(item.func, GlobalTypeVar):
         raise TypeError(f"get_tensor_array_shape requires an array of tensors, got {ty}")
     if item.func.name_hint == prelude.get_name("tensor_t", dtype):
         return None
@@ -67,7 +67,8 @@ class TensorArrayOps:
 
     def get_type(self, canonical: str) -> GlobalTypeVar:
         """The type of a name."""
-        return self.prelude.mod.get_global_type_var(self.get_name(canonical))
+        found: GlobalTypeVar = self.prelude.mod.get_global_type_var(self.get_name(canonical))
+        return found
 
     def get_ctor(self, canonical: str) -> Constructor:
         """The constructor of a name."""
@@ -111,7 +112,8 @@ class StaticTensorArrayOps:
 
     def get_type(self, canonical: str) -> GlobalTypeVar:
         """The type of a name."""
-        return self.prelude.mod.get_global_type_var(self.get_name(canonical))
+        found: GlobalTypeVar = self.prelude.mod.get_global_type_var(self.get_name(canonical))
+        return found
 
     def get_ctor(self, canonical: str) -> Constructor:
         """The constructor of a name."""

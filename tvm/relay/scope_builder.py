@@ -100,7 +100,8 @@ class ScopeBuilder:
         """The type of a variable or of a typed expression."""
         if isinstance(expr, Var) and expr.type_annotation is not None:
             return expr.type_annotation
-        return expr.checked_type
+        ty: Type = expr.checked_type
+        return ty
 
     def ret(self, value: RelayExpr) -> None:
         """Set the value of the current block."""

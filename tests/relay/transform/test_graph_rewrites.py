@@ -286,3 +286,26 @@ def test_passes_are_traced_in_the_older_spelling() -> None:
         transform.FoldConstant()(typed(relay.Function([], relay.const(1) + relay.const(2))))
     assert ("FoldConstant", True) in seen
     assert ("FoldConstant", False) in seen
+
+
+def test_calls_of_one_name_get_numbers() -> None:
+    span = tvm.ir.Span(tvm.ir.SourceName("conv"), 0, 0, 0, 0)
+    x = relay.var("x", shape=(2,))
+    inner = relay.Call(tvm.ir.Op.get("exp"), [x], span=span)
+    func = relay.Function([x], relay.Call(tvm.ir.Op.get("tanh"), [inner], span=span))
+    body = transform.suffixes.tag_suffixes(typed(func))["main"].body
+    assert body.span.source_name.name == "conv_PART_0"
+    assert body.args[0].span.source_name.name == "conv_PART_1"
+
+
+def test_convolutions_with_sparse_constants() -> None:
+    x = relay.var("x", shape=(1, 4, 5, 5))
+    weight = zeroed(data(8, 4, 3, 3))
+    func = relay.Function(
+        [x], relay.nn.conv2d(x, relay.const(weight), kernel_size=(3, 3), padding=(1, 1))
+    )
+    sparse = run(func, transform.Conv2dToSparse2("NCHW", 3, (2, 1), 0.3))
+    assert sparse.body.op.name == "nn.sparse_conv2d"
+    value = data(1, 4, 5, 5)
+    np.testing.assert_allclose(evaluate(sparse, value), evaluate(func, value), rtol=1e-4, atol=1e-5)
+    assert_unchanged(func, transform.Conv2dToSparse2("NCHW", 3, (2, 1), 0.9))

@@ -21,6 +21,8 @@ from tvm.relay.op.nn.dense import DENSE
 from tvm.relay.traverse import post_order
 from tvm.runtime.ndarray import NDArray
 
+Array = np.ndarray[Any, Any]
+
 
 class SparseAnalysisResult(NamedTuple):
     """The weights found, and for each the shapes of its three parts, one after the other."""
@@ -72,7 +74,7 @@ def conv2d_weights(expr: RelayExpr, layout: str, kernel_size: int) -> list[str]:
 
 def is_sparse_conv2d(node: RelayExpr, layout: str, kernel_size: int) -> bool:
     """Whether a sparse convolution can do what the node does: stride 1, as large as its data."""
-    if not isinstance(node, Call) or node.op is not CONV2D or not isinstance(node.args[1], Var):
+    if not isinstance(node, Call) or node.op is not CONV2D:
         return False
     attrs = node.attrs
     border = (kernel_size - 1) // 2
@@ -119,12 +121,14 @@ def process_conv2d(
     for name in conv2d_weights(expr, layout, kernel_size):
         weight = _known(params, name)
         if weight is not None and sparsity(weight) >= sparsity_threshold:
-            # a row an output channel; the columns as the sparse convolution wants them
-            order = (3, 0, 1, 2) if layout == "NHWC" else (0, 1, 2, 3)
-            rows = weight.transpose(order)
-            matrix = by_blocks(rows.reshape(rows.shape[0], -1), block_size)
-            _replace(params, name, matrix, result)
+            _replace(params, name, sparse_kernel(weight, layout, block_size), result)
     return result
+
+
+def sparse_kernel(weight: Array, layout: str, block_size: tuple[int, int]) -> SparseMatrix:
+    """A row an output channel; the columns as the sparse convolution wants them."""
+    rows = weight.transpose((3, 0, 1, 2) if layout == "NHWC" else (0, 1, 2, 3))
+    return by_blocks(rows.reshape(rows.shape[0], -1), block_size)
 
 
 def _known(params: Mapping[str, NDArray], name: str) -> np.ndarray[Any, Any] | None:

@@ -128,6 +128,7 @@ class Matcher:
         return False
 
     def _over(self, pattern: CallPattern, expr: Call) -> bool:
+        assert pattern.args is not None
         for quotient, other in (expr.args, expr.args[::-1]):
             if _calls(quotient, "divide"):
                 assert isinstance(quotient, Call)
@@ -138,6 +139,8 @@ class Matcher:
 
     def _under(self, pattern: CallPattern, expr: Call) -> bool:
         product, divisor = expr.args
+        assert isinstance(product, Call)
+        assert pattern.args is not None
         for a, b in (product.args, product.args[::-1]):
             quotient = Call(expr.op, (a, divisor))
             for args in ((quotient, b), (b, quotient)):

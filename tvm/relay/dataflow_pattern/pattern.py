@@ -37,8 +37,8 @@ class DFPattern(Node, key="DFPattern"):
     def __call__(self, *args: DFPattern | Sequence[DFPattern] | None) -> CallPattern:
         """A call of this with the given arguments; with None instead, any arguments."""
         if len(args) == 1 and (args[0] is None or isinstance(args[0], (list, tuple))):
-            return CallPattern(self, args[0])
-        return CallPattern(self, args)
+            return CallPattern(self, None if args[0] is None else _patterns(args[0]))
+        return CallPattern(self, _patterns(args))  # type: ignore[arg-type]
 
     def __or__(self, other: DFPattern) -> AltPattern:
         return AltPattern(self, other)
@@ -85,7 +85,7 @@ class DFPattern(Node, key="DFPattern"):
 
     def has_dtype(self, dtype: str) -> DataTypePattern:
         """This, a tensor of that dtype."""
-        return DataTypePattern(self, dtype)
+        return DataTypePattern(self, as_dtype(dtype))
 
     def has_shape(self, shape: Sequence[Any]) -> ShapePattern:
         """This, a tensor of that shape."""
@@ -127,7 +127,7 @@ class WildcardPattern(DFPattern, key="relay.dataflow_pattern.WildcardPattern"):
 
     def redirect_to(self, pat: DFPattern) -> None:
         """Stand for `pat` from now on: the way to write a recursive pattern."""
-        self.pattern = pat
+        object.__setattr__(self, "pattern", pat)
 
 
 class CallPattern(DFPattern, key="relay.dataflow_pattern.CallPattern"):
@@ -238,7 +238,7 @@ def is_op(op_name: str) -> ExprPattern:
 
 def is_tuple(fields: Sequence[DFPattern] | None) -> TuplePattern:
     """A tuple of such fields."""
-    return TuplePattern(fields)
+    return TuplePattern(_patterns(fields))
 
 
 def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> TupleGetItemPattern:
@@ -268,7 +268,7 @@ def has_type(ttype: Type, pattern: DFPattern | None = None) -> TypePattern:
 
 def has_dtype(dtype: str, pattern: DFPattern | None = None) -> DataTypePattern:
     """Something of that dtype."""
-    return DataTypePattern(pattern if pattern is not None else wildcard(), dtype)
+    return DataTypePattern(pattern if pattern is not None else wildcard(), as_dtype(dtype))
 
 
 def has_shape(shape: Sequence[Any], pattern: DFPattern | None = None) -> ShapePattern:

@@ -196,13 +196,14 @@ class ExprReader(TypeReader):
         return Call(callee, args, self._op_attrs(callee, attrs, start), (), span)
 
     def _op_attrs(self, op: Op, attrs: dict[str, Any], start: Token) -> Any:
-        if not isinstance(op.attrs_type, type):
+        kind: Any = op.attrs_type
+        if not isinstance(kind, type):
             if attrs:
                 raise self.source.error(
                     f"knows no attributes of {op.name}, got {list(attrs)}", start
                 )
             return None
-        names = [field.name for field in op.attrs_type.node_fields]
+        names = [field.name for field in kind.node_fields]  # type: ignore[attr-defined]
         for key in attrs:
             if key not in names and op.attrs_type is not DictAttrs:
                 hint = suggest(key, names)

@@ -18,7 +18,7 @@ from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential
-from tvm.relay.build_module import bind_params_by_name
+from tvm.relay.backend.program import bind_params_by_name
 from tvm.relay.expr import Call, Constant, const
 from tvm.relay.function import Function
 from tvm.relay.qnn.op.qnn import dequantize

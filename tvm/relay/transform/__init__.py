@@ -2,6 +2,7 @@
 
 from tvm.ir.transform import PassContext, Sequential, module_pass
 
+from . import suffixes
 from .alter_op_layout import AlterOpLayout
 from .annotate_target import AnnotateTarget
 from .apply_functions import ApplyFunctions
@@ -69,7 +70,7 @@ from .skip_rounding import SkipRounding
 from .spans import AnnotateSpans, CapturePostDfsIndexInSpans
 from .split_args import SplitArgs
 from .symbolic_shapes import SymbolicShapes
-from .to_sparse import Conv2dToSparse, DenseToSparse
+from .to_sparse import Conv2dToSparse, Conv2dToSparse2, DenseToSparse
 from .unsigned_data import UnsignedData
 from .wide_accumulation import WideAccumulation
 
@@ -88,6 +89,7 @@ __all__ = [
     "CombineParallelConv2D",
     "CombineParallelDense",
     "Conv2dToSparse",
+    "Conv2dToSparse2",
     "ConvertLayout",
     "DeadCodeElimination",
     "Defunctionalization",
@@ -156,6 +158,7 @@ __all__ = [
     "module_pass",
     "precision_report",
     "recast",
+    "suffixes",
     "to_cps",
     "un_cps",
 ]

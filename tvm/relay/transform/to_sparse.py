@@ -14,8 +14,8 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.analysis.sparse import is_sparse_conv2d
-from tvm.relay.expr import Call, Var
+from tvm.relay.analysis.sparse import is_sparse_conv2d, sparse_kernel, sparsity
+from tvm.relay.expr import Call, Constant, Var, const
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.operators import DENSE, SPARSE_CONV2D, SPARSE_DENSE, calls
@@ -55,6 +55,30 @@ def Conv2dToSparse(
         return is_sparse_conv2d(node, layout, kernel_size)
 
     return _pass("Conv2dToSparse", weight_name, weight_shape, fits, replace)
+
+
+def Conv2dToSparse2(
+    layout: str, kernel_size: int, blocksize: tuple[int, int], sparsity_threshold: float
+) -> Pass:
+    """The pass for convolutions whose weights are constants with a share of zeros."""
+    size = (kernel_size, kernel_size)
+
+    def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if not is_sparse_conv2d(old, layout, kernel_size) or not isinstance(new, Call):
+            return new
+        weight = new.args[1]
+        if not isinstance(weight, Constant) or sparsity(weight.data.numpy()) < sparsity_threshold:
+            return new
+        matrix = sparse_kernel(weight.data.numpy(), layout, blocksize)
+        parts = [const(part) for part in matrix]
+        return SPARSE_CONV2D(new.args[0], *parts, layout=layout, kernel_size=size)
+
+    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+        result = rewrite_post_order(func, rewrite)
+        assert isinstance(result, Function)
+        return result
+
+    return FunctionPass(run, PassInfo(0, "Conv2dToSparse2"))
 
 
 def _pass(
