@@ -28,20 +28,26 @@ class ExprFolder(ConstantFolder):
 
     def __init__(self) -> None:
         super().__init__()
-        # by identity; the pair keeps both alive, so that no identity is used again
-        self._settled: dict[int, tuple[RelayExpr, RelayExpr]] = {}
+        # what was returned, kept so that no identity is used again; constants need no memory
+        self._settled: dict[int, RelayExpr] = {}
+        self._done: dict[int, RelayExpr] = {}  # of one call, by what it was given
 
     @deep
     def fold(self, expr: RelayExpr) -> RelayExpr:
         """``expr`` with what depends on constants alone computed."""
-        return self._fold(expr)
+        result = self._fold(expr)
+        self._done.clear()  # and with it the constants that are folded now
+        return result
 
     def _fold(self, expr: RelayExpr) -> RelayExpr:
-        if found := self._settled.get(id(expr)):
-            return found[1]
+        if isinstance(expr, Constant) or id(expr) in self._settled:
+            return expr
+        if found := self._done.get(id(expr)):
+            return found
         new = self._fold_node(expr, expr.map_children(self._fold))
-        self._settled[id(expr)] = (expr, new)
-        self._settled[id(new)] = (new, new)
+        self._done[id(expr)] = new
+        if not isinstance(new, Constant):
+            self._settled[id(new)] = new
         return new
 
 

@@ -8,6 +8,8 @@ distinct computation once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from tvm.ir.expr import RelayExpr
@@ -26,14 +28,17 @@ from tvm.relay.traverse import rewrite_post_order, substitute
 from tvm.relay.ty import is_dynamic
 from tvm.runtime.ndarray import NDArray
 
+# the operator, a hash of its attributes, the ids of its constants
+_CallKey = tuple[str, int, tuple[int, ...]]
+
 
 class ConstantFolder:
     """Folds expressions; remembers what it computed."""
 
     def __init__(self, fold_qnn: bool = False) -> None:
         self.fold_qnn = fold_qnn
-        self._results: dict[object, RelayExpr] = {}
-        self._kept: list[RelayExpr] = []  # so that the ids in keys stay valid
+        # results by operator, attributes and constants, with the call: it keeps the ids valid
+        self._results: dict[_CallKey, tuple[RelayExpr, Call]] = {}
 
     def fold(self, expr: RelayExpr) -> RelayExpr:
         """`expr` with constant parts replaced by their values."""
@@ -60,14 +65,19 @@ class ConstantFolder:
         if op.qnn_canonicalize is not None:
             return self.fold(_in_ordinary_operators(op, new))
         key = _call_key(new)
-        found = self._results.get(key)
-        if found is None:
+        if key not in self._results:
             out_type = known_type(old) or infer_type_of(new)
             if is_dynamic(out_type):
                 out_type = infer_type_of(new)
-            found = self._results[key] = _evaluate(op, new, out_type)
-            self._kept.append(new)
-        return found
+            self._results[key] = _evaluate(op, new, out_type), new
+        return self._results[key][0]
+
+    def forget(self, constants: Iterable[RelayExpr]) -> None:
+        """Let go what was computed from constants that will not come again."""
+        gone = {id(c) for c in constants}
+        while gone:
+            keys = [key for key in self._results if not gone.isdisjoint(key[2])]
+            gone = {id(self._results.pop(key)[0]) for key in keys}
 
     def _is_foldable(self, call: Call) -> bool:
         op = call.op
@@ -102,7 +112,7 @@ def _is_value(expr: RelayExpr) -> bool:
     return isinstance(expr, Constant)
 
 
-def _call_key(call: Call) -> object:
+def _call_key(call: Call) -> _CallKey:
     """Equal for calls of the same operator on the very same constants."""
     attrs = structural_hash(call.attrs) if call.attrs is not None else 0
     return (call.op.name, attrs, tuple([id(c) for c in _constants(call.args)]))

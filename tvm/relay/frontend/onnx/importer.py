@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,13 @@ from .registry import CONVERTERS, Items, Nothing, OnnxNode, Value, ValueRequired
 from .tensors import attribute_value, tensor_array, tensor_dtype
 
 Opsets = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class _Unread:
+    """A weight that becomes a constant when a node uses it."""
+
+    tensor: Any
 
 
 class GraphImporter:
@@ -59,7 +68,7 @@ class GraphImporter:
         self.bound = bound or {}
         self.like = like or {}
         self.folder_of = folder_of  # the folder of external data
-        self.values: dict[str, Value] = {}
+        self.values: dict[str, Value | _Unread] = {}
         self.inputs: dict[str, Value] = {}
         self.params: dict[str, nd.NDArray] = {}
         self.folder = ExprFolder()
@@ -71,14 +80,14 @@ class GraphImporter:
         """The outputs of the graph."""
         self._add_initializers(graph)
         self._add_inputs(graph)
-        self._convert_nodes(graph.node)
+        self._convert_nodes(graph)
         return [self._named(output.name) for output in graph.output]
 
     def subgraph(self, graph: Any, bound: Mapping[str, Value]) -> list[Value]:
         """The outputs of a subgraph; names of the outer graph stay visible."""
         with self._scope({**self.values, **bound}):
             self._add_initializers(graph)
-            self._convert_nodes(graph.node)
+            self._convert_nodes(graph)
             return [self._named(output.name) for output in graph.output]
 
     def _call(self, function: Any, view: OnnxNode) -> list[Value]:
@@ -91,13 +100,13 @@ class GraphImporter:
         with self._scope({name: value for name, value in inputs if value is not None}):
             self.opsets = {**self.opsets, **opsets}
             self.attributes = {**defaults, **view.attrs}
-            self._convert_nodes(function.node)
+            self._convert_nodes(function)
             results = [self.values.get(name, Nothing()) for name in function.output]
         self.opsets, self.attributes = outer
         return results
 
     @contextmanager
-    def _scope(self, values: dict[str, Value]) -> Iterator[None]:
+    def _scope(self, values: dict[str, Value | _Unread]) -> Iterator[None]:
         outer, self.values = self.values, values
         try:
             yield
@@ -107,7 +116,10 @@ class GraphImporter:
     def _named(self, name: str) -> Value:
         if name not in self.values:
             raise TVMError(f"the ONNX graph uses {name!r} before anything computes it")
-        return self.values[name]
+        value = self.values[name]
+        if isinstance(value, _Unread):
+            value = self.values[name] = self._initializer(value.tensor)
+        return value
 
     def _optional(self, name: str) -> Value | None:
         """An input of a node: None if it is left out, or left out of the function around."""
@@ -117,17 +129,19 @@ class GraphImporter:
 
     def _add_initializers(self, graph: Any) -> None:
         for tensor in graph.initializer:
-            array = tensor_array(tensor, self.folder_of)
-            if self.freeze or array.dtype.kind not in "fV":
-                self.values[tensor.name] = set_span(constant(array), tensor.name)
-            else:
-                value = self.params[tensor.name] = nd.array(array)
-                self.values[tensor.name] = set_span(
-                    var(tensor.name, shape=value.shape, dtype=value.dtype), tensor.name
-                )
+            weight = _Unread(tensor) if self.freeze else self._initializer(tensor)
+            self.values[tensor.name] = weight
+
+    def _initializer(self, tensor: Any) -> RelayExpr:
+        array = tensor_array(tensor, self.folder_of)
+        if self.freeze or array.dtype.kind not in "fV":
+            return set_span(constant(array), tensor.name)
+        value = self.params[tensor.name] = nd.array(array)
+        return set_span(var(tensor.name, shape=value.shape, dtype=value.dtype), tensor.name)
 
     def _add_inputs(self, graph: Any) -> None:
-        declared = [value for value in graph.input if value.name not in self.values]
+        weights = {tensor.name for tensor in graph.initializer}
+        declared = [value for value in graph.input if value.name not in weights]
         names = [value.name for value in declared]
         for name in self.shapes:
             if name not in names and name not in self.values:
@@ -180,12 +194,24 @@ class GraphImporter:
             dtype = self.dtype if isinstance(self.dtype, str) else self.dtype[value.name]
         return var(value.name, shape=shape, dtype=dtype)
 
-    def _convert_nodes(self, nodes: Any) -> None:
-        for node in nodes:
+    def _convert_nodes(self, graph: Any) -> None:
+        """Convert in order; a weight that only one node uses is let go after it."""
+        uses = Counter(name for node in graph.node for name in names_read(node))
+        uses.update(getattr(value, "name", value) for value in graph.output)
+        for node in graph.node:
+            single = [
+                name
+                for name in node.input
+                if uses[name] == 1 and isinstance(self.values.get(name), _Unread)
+            ]
+            for name in names_read(node):
+                if name in self.values:
+                    self._named(name)  # here, so that the scopes of subgraphs share it
             outputs = self._convert(node)
             for name, value in zip(node.output, outputs, strict=False):
                 if name and not (isinstance(value, Nothing) and node.op_type not in _OPTIONALS):
                     self.values[name] = value
+            self.folder.forget([self.values.pop(name) for name in single])
 
     def _view(self, node: Any) -> OnnxNode:
         domain = "" if node.domain == "ai.onnx" else node.domain
@@ -257,6 +283,17 @@ def _mark(value: Value, name: str) -> None:
 
 # operators whose result may be an optional without a value
 _OPTIONALS = ("Optional", "Identity", "If", "Loop")
+
+
+def names_read(node: Any) -> list[str]:
+    """The names that a node reads, those that its subgraphs read of the graph around included."""
+    names = list(node.input)
+    for attr in node.attribute:
+        for graph in (attr.g, *attr.graphs) if attr.HasField("g") or attr.graphs else ():
+            for inner in graph.node:
+                names += names_read(inner)
+            names += [value.name for value in graph.output]
+    return names
 
 
 def node_key(node: Any) -> str:
