@@ -113,6 +113,14 @@ def test_quantised_products() -> None:
     check("QLinearConv", [a], values, domain="", step=1)
 
 
+def test_quantised_products_have_zero_points_of_columns() -> None:
+    a, scales, zeros = u8(3, 4), np.linspace(0.1, 0.5, 5, dtype="float32"), u8(5)
+    scale, zero = np.array(0.1, "float32"), np.array(7, "uint8")
+    for transposed, b in enumerate((u8(4, 5), u8(5, 4))):
+        constants = {1: scale, 2: zero, 3: b, 4: scales, 5: zeros, 6: None, 7: None, 8: None}
+        check("QGemm", [a], constants, transB=transposed)
+
+
 def test_quantised_arithmetic() -> None:
     scale, zero = np.array(0.1, "float32"), np.array(120, "uint8")
     x = [u8(3, 4), scale, zero, u8(3, 4), scale, zero, scale, zero]

@@ -238,7 +238,8 @@ def _qlinear_concat(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("com.microsoft.QGemm")
 def _qgemm(node: OnnxNode) -> RelayExpr:
-    a, b = _moved(node, 0, 2), _moved(node, 3, 5)
+    # zero points of b, if there are several, are those of the result's columns
+    a, b = _moved(node, 0, 2), _moved(node, 3, 5, row=bool(node.attr("transB", 0)))
     a = _op.transpose(a, (1, 0)) if node.attr("transA", 0) else a
     b = _op.transpose(b, (1, 0)) if node.attr("transB", 0) else b
     total = matmul(a, b)
