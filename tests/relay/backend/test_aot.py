@@ -290,3 +290,29 @@ def test_executors_and_runtimes_are_listed() -> None:
         Executor("aot", {"woof": True})
     with pytest.raises(TVMError, match='should have type "str" but instead found type "bool"'):
         Executor("aot", {"interface-api": True})
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_parameters_may_stay_outside_of_the_code(target: str, tmp_path: Path) -> None:
+    x, w = random(2, 8), random(5, 8)
+    executor = Executor("aot", {"link-params": False})
+    lib = relay.build(small_model(), target, params={"w": w}, executor=executor)
+    params = lib.get_params()
+    assert any(np.array_equal(p.numpy(), w) for p in params.values())
+    assert "T.allocate_const" not in lib.lowered_ir_mods[lib.target].script()
+    lib.export_library(str(tmp_path / "model.so"))
+    loaded = tvm.runtime.load_module(str(tmp_path / "model.so"))
+    check(loaded, x, w)
+    bare = AotModule(loaded["remove_params"]()["default"](tvm.cpu()))
+    assert bare.get_num_inputs() == 1 + len(params)
+    bare.run(x=x, **params)
+    np.testing.assert_allclose(outputs(bare)[0], expected(x, w)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_library_of_a_program_registers_the_model() -> None:
+    x, w = random(2, 8), random(5, 8)
+    runtime = Runtime("cpp", {"system-lib": True, "system-lib-prefix": "tiny_"})
+    lib = build(small_model(), runtime=runtime, params={"w": w})
+    check(lib, x, w)
+    text = lib.lib.get_source("unoptimized")
+    assert "tiny_get_c_metadata" in text and "tiny_tvmgen_default___tvm_main__" in text

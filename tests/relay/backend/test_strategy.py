@@ -9,9 +9,11 @@ import pytest
 
 import tvm
 from tvm import relay, te, topi
+from tvm.contrib import graph_executor
 from tvm.error import OpNotImplemented
 from tvm.ir.op import register_op
 from tvm.relay.backend import te_compiler
+from tvm.relay.backend.graph_executor_codegen import GraphExecutorCodegen
 from tvm.relay.op import OpStrategy
 from tvm.target import Target
 from tvm.te import SpecializedCondition
@@ -172,3 +174,18 @@ def test_operator_made_in_python_alone() -> None:
 def test_type_relation_that_is_not_there_is_refused(scale: tvm.ir.Op) -> None:
     with pytest.raises(tvm.TVMError, match="no type relation is called 'Nonsense'"):
         scale.add_type_rel("Nonsense")
+
+
+def test_graph_code_generator_lowers_a_fused_function() -> None:
+    x = relay.var("x", shape=(4,))
+    constant = relay.const(np.arange(4, dtype="float32"))
+    func = relay.Function([x], relay.tanh(x + constant))
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(func))
+    mod = relay.transform.FuseOps(2)(mod)
+    codegen = GraphExecutorCodegen(None, "llvm")
+    graph, kernels, params = codegen.codegen(mod, mod["main"])
+    ((target, lowered),) = kernels.items()
+    module = graph_executor.create(graph, tvm.build(lowered, target=target), tvm.cpu())
+    module.set_input(**params)
+    module.run(x=np.ones(4, "float32"))
+    np.testing.assert_allclose(module.get_output(0).numpy(), np.tanh(np.arange(1, 5)), rtol=1e-5)

@@ -22,7 +22,7 @@ from .helpers import HELPERS
 from .model_metadata import model_metadata_text
 from .names import DECLARED, identifier, is_plain, is_symbol
 from .statements import FunctionWriter
-from .types import TYPES, float_text, integer_text, string_text
+from .types import TYPES, float_texts, integer_text, string_text
 
 # functions of the runtime that generated code calls, through pointers that the loader fills
 _SLOTS = {
@@ -247,7 +247,7 @@ class ModuleWriter:
         name = self._static_name("constant")
         values = data.numpy().reshape(-1)
         if type_.kind == "float":
-            items = [float_text(dtype, float(value)) for value in values]
+            items = float_texts(dtype, values)
         elif type_.kind == "narrow":
             items = [hex(value) for value in values.view(f"uint{type_.bits}")]
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -25,6 +26,7 @@ FLOAT64 = as_dtype("float64")
 BOOL = as_dtype("bool")
 HANDLE = as_dtype("handle")
 VOID = as_dtype("void")
+LONG_ARRAY = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,15 @@ def float_text(dtype: DType, value: float) -> str:
     else:
         text = _digits(abs(number)) + ("f" if single else "")
     return f"(-{text})" if math.copysign(1.0, number) < 0 else text
+
+
+def float_texts(dtype: DType, values: np.ndarray[Any, Any]) -> list[str]:
+    """Constants of an array; of a long one in the form that is written fastest."""
+    if values.size < LONG_ARRAY or not np.isfinite(values).all():
+        return [float_text(dtype, value) for value in values.tolist()]
+    # as many digits as tell neighbouring numbers apart
+    pattern = "%.8ef" if dtype.bits == 32 else "%.16e"
+    return [pattern % value for value in values.tolist()]
 
 
 def _digits(number: float) -> str:

@@ -12,7 +12,7 @@ pointers; otherwise they take arrays that are described on the stack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tvm import tir
@@ -64,6 +64,7 @@ def aot_function(
     mod_name: str,
     call_type: CallType,
     external: frozenset[str] = frozenset(),
+    link_params: bool = True,
 ) -> AotFunction:
     """The model's function.
 
@@ -72,8 +73,10 @@ def aot_function(
     plan : which intermediate tensors share memory; None to allocate each by itself.
     call_type : how the function calls kernels.
     external : functions that other compilers made; packed calls look them up at run time.
+    link_params : whether parameters are constants of the code; else they are inputs, the last ones.
     """
-    return _MainBuilder(lowered, plan, call_type, external).build(main_name(mod_name))
+    linked = lowered.params if link_params else {}
+    return _MainBuilder(lowered, plan, call_type, external, linked).build(main_name(mod_name))
 
 
 @dataclass
@@ -82,6 +85,7 @@ class _MainBuilder:
     plan: StoragePlan | None
     call_type: CallType
     external: frozenset[str]
+    linked: Mapping[str, NDArray]  # parameters that are constants of the code
     data: dict[TensorRef, tir.Var] = field(default_factory=dict)
     sizes: dict[tir.Var, int] = field(default_factory=dict)  # of intermediate memory, in bytes
     constants: dict[tir.Var, NDArray] = field(default_factory=dict)
@@ -137,9 +141,9 @@ class _MainBuilder:
                 continue
             ref, info = TensorRef(index), node.outputs[0]
             name = names.fresh(sanitize(node.name))
-            if node.name in self.lowered.params:
+            if node.name in self.linked:
                 var = tir.Var(name, _pointer(info.dtype))
-                self.constants[var] = self.lowered.params[node.name]
+                self.constants[var] = self.linked[node.name]
                 self.data[ref] = var
                 continue
             self.buffers[ref] = tir.decl_buffer(info.shape, info.dtype, f"{name}_buffer")

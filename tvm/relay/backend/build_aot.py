@@ -102,7 +102,9 @@ def build_aot(
     # in pools, each tensor has a place of its own
     plan = None if pools.are_used else plan_memory(model.graph.graph)
     external = frozenset([str(f.attrs["global_symbol"]) for f in model.external.values()])
-    main = aot_function(model.graph, plan, model.mod_name, options.call_type, external)
+    main = aot_function(
+        model.graph, plan, model.mod_name, options.call_type, external, options.link_params
+    )
     attrs = {**runtime_attrs(runtime), "unpacked_api": options.unpacked_api}
     lowered = IRModule({**dict(model.kernels.functions_items()), main.name: main.func}, attrs=attrs)
     placed = PlacedModel(lowered, (), (), {})
@@ -131,7 +133,7 @@ def build_aot(
         runtime,
         lib,
         model.mod_name,
-        {},
+        {} if options.link_params else model.graph.params,
         facts,
         ExecutorMetadata(metadata, executor, interface),
         ["cpu"],

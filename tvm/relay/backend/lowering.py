@@ -42,6 +42,11 @@ def lower_model(
     with target:
         step("optimizing the graph", OPTIMIZING)
         mod = fusion(link_params)(optimization()(mod))
+    return lower_fused(mod, target, mod_name, step)
+
+
+def lower_fused(mod: IRModule, target: Target, mod_name: str, step: Progress) -> LoweredModel:
+    """Lower each distinct kernel of a fused model."""
     main = mod["main"]
     functions = [n.op for n in kernel_order(main.body) if _calls_kernel(n)]
     check_operators(functions)
