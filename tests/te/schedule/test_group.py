@@ -68,3 +68,14 @@ def test_misuse_is_refused() -> None:
     s[c].compute_at(s[e], e.op.axis[0])
     with pytest.raises(ScheduleError, match="not computed outside the group, got C at E"):
         s.create_group(outputs=d, inputs=a)
+
+
+def test_a_group_that_is_refused_leaves_the_schedule_as_it_was() -> None:
+    a, _, c, d, e = long_chain()
+    s = te.create_schedule(e.op)
+    s[c].compute_at(s[e], e.op.axis[0])
+    s[d].compute_at(s[e], e.op.axis[0])
+    before = lowered(s, [a, e])
+    with pytest.raises(ScheduleError, match="not computed outside the group"):
+        s.create_group(outputs=c, inputs=a)
+    assert lowered(s, [a, e]) == before

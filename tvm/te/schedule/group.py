@@ -43,20 +43,21 @@ def create_group(
     parent = members[0].group
     for stage in members:
         parent = common_group(parent, stage.group)
-    group = Stage(GroupOp("group", "", {}))
-    group.group = parent
-    for nested in _nested_groups(schedule, members, parent):
-        nested.group = group
+    nested_groups = _nested_groups(schedule, members, parent)
     for stage in members:
-        if stage.group is parent:
-            stage.group = group
-    for stage in members:
-        if stage.attach_type is AttachType.Scope and not in_group(stage.attach_stage, group):
+        if stage.attach_type is AttachType.Scope and stage.attach_stage not in members:
             raise ScheduleError(
                 f"create_group requires stages that are not computed outside the group, got "
                 f"{stage.op.name} at {stage.attach_stage.op.name}",
                 hint="create the group first, then call compute_at",
             ).add_context(f"stage {stage.op.name}")
+    group = Stage(GroupOp("group", "", {}))
+    group.group = parent
+    for nested in nested_groups:
+        nested.group = group
+    for stage in members:
+        if stage.group is parent:
+            stage.group = group
     schedule.groups.append(group)
     return group
 
