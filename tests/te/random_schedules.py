@@ -444,6 +444,8 @@ class _Scheduler:
         if not loops:
             return
         self.annotate_last(stage, loops[-1])
+        if self.happens(0.15):
+            self.annotate_any(stage, self.rng.choice(loops))
         first = loops[0]
         if self.has_intrinsics:
             pass  # memory inside threads is theirs, and not what intrinsics were declared for
@@ -520,3 +522,14 @@ class _Scheduler:
         elif last.iter_type is not tir.IterVar.Ordered and self.happens(0.3):
             stage.unroll(last)
             self.note(f"unroll({stage.op.name}, {last.var.name})")
+
+    def annotate_any(self, stage: te.Stage, loop: Any) -> None:
+        """Vectorize, unroll or share a loop, with all that is inside it."""
+        kind = self.rng.choice(["vectorize", "unroll", "parallel"])
+        is_constant = isinstance(self.bounds[loop].extent, tir.IntImm)
+        is_plain = stage.attr_of(loop).iter_type is loop.iter_type
+        is_free = stage.attr_of(loop).bind_thread is None and is_plain
+        is_spatial = loop.iter_type is tir.IterVar.DataPar
+        if is_free and (kind == "parallel" or is_constant) and (kind == "unroll" or is_spatial):
+            getattr(stage, kind)(loop)
+            self.note(f"{kind}({stage.op.name}, {loop.var.name})")

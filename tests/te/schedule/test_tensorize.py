@@ -296,3 +296,17 @@ def test_a_compute_may_reduce_by_an_intrinsic() -> None:
     np.testing.assert_allclose(
         run(te.create_schedule(c.op), [w, x, c], p, q)[0][0], p @ q, rtol=1e-5
     )
+
+
+def test_single_rows_of_a_part_that_is_not_whole_are_cleared_and_updated() -> None:
+    w, x = te.placeholder((5, 6), name="W"), te.placeholder((6,), name="X")
+    k = te.reduce_axis((0, 6), name="k")
+    c = te.compute((5,), lambda i: te.sum(w[i, k] * x[k], axis=k), name="C")
+    s = te.create_schedule(c.op)
+    block, row = s[c].split(c.op.axis[0], factor=4)
+    row, one = s[c].split(row, factor=1)
+    ko, ki = s[c].split(k, factor=3)
+    s[c].reorder(block, ko, row, one, ki)
+    s[c].tensorize(one, gemv_intrin(1, 3))
+    a, b = np.random.default_rng(0).random((5, 6), "float32"), np.ones(6, "float32")
+    np.testing.assert_allclose(run(s, [w, x, c], a, b)[0], a.sum(1), rtol=1e-6)

@@ -211,7 +211,7 @@ class _Tensorized:
                 "from both"
             )
         known = {level.iv: main.values[level.iv] for level in main.levels[:common]}
-        inner = {iv: iv.var for iv in leaves[self.position :] if iv not in reducing}
+        inner = {iv: main.values[iv] for iv in leaves[self.position :] if iv not in reducing}
         nest = make_loop_nest(stage, self.ranges, inside, loops, {**known, **inner})
         checks = find_checks(stage, self.ranges, nest.values, skip)
         outside = place_checks(checks, nest, self.nester)[0]
