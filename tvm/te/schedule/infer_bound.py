@@ -26,6 +26,7 @@ from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Range, Reduce, Var, cons
 from ..tensor import (
     BaseComputeOp,
     ComputeOp,
+    ExternOp,
     Operation,
     PlaceholderOp,
     ScanOp,
@@ -119,7 +120,9 @@ def _infer_root_ranges(stage: Stage, context: BoundContext) -> None:
     consumers = list(
         dict.fromkeys([c for tensor in op.outputs for c in context.feeds.get(tensor, ())])
     )
-    if stage.is_output or not consumers:
+    # statements have the whole of it in compact memory
+    is_whole = isinstance(op, ComputeOp) and any(isinstance(c, ExternOp) for c in consumers)
+    if stage.is_output or not consumers or is_whole:
         inner = op.axis[op.schedulable_ndim :] if isinstance(op, TensorComputeOp) else ()
         for iv in (*op.root_iter_vars(), *inner):
             ranges.learn(iv, iv.dom.min, iv.dom.extent)  # type: ignore[union-attr]
