@@ -231,3 +231,18 @@ def test_nodes_survive_pickling() -> None:
     expr = (x + 1) * tir.max(x, y)
     copy = pickle.loads(pickle.dumps(expr))
     assert structural_equal(expr, copy, map_free_vars=True)
+
+
+def test_numbers_that_a_small_type_cannot_hold_widen_the_expression() -> None:
+    x, u = tir.Var("x", "int8"), tir.Var("u", "uint8")
+    assert (x + 127).dtype == "int8" and (u * 255).dtype == "uint8"
+    assert (x + 300).dtype == "int32" and (u + -1).dtype == "int32"
+    below = x < 300
+    assert below.a.dtype == "int32" and below.b.value == 300
+
+
+def test_values_of_enumerations_are_operands() -> None:
+    kind = tir.expr.IntImmEnum(2)
+    x = tir.Var("x", "int32")
+    assert (kind.asobject().value, kind.asobject().dtype) == (2, "int32")
+    assert (x + kind).b.value == 2

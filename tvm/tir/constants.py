@@ -155,7 +155,7 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
     if kind.is_int or kind.is_uint:
         number = int(value)
         # any other number is the truth value True
-        if not kind.is_bool and not fits(number, kind):
+        if number not in SMALL_INTS.get(kind, ()) and not kind.is_bool and not fits(number, kind):
             low, high = limits(kind)
             raise RuntimeValueError(
                 f"const requires a number in [{low}, {high}] for {kind}, got {number}"

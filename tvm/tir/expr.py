@@ -20,6 +20,7 @@ from tvm.ir.scriptable import Scriptable
 from tvm.ir.structural import structural_equal
 from tvm.ir.type import PointerType, PrimType, Type, register_dimension_maker
 from tvm.ir.visitor import Rewriter
+from tvm.runtime.object_generic import ObjectGeneric
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
@@ -93,6 +94,23 @@ class Range(Node, key="Range"):
         return not self == other
 
     __hash__ = object.__hash__
+
+
+class IntImmEnum(ObjectGeneric):
+    """The value of an enumeration, where an expression is taken.
+
+    Parameters
+    ----------
+    value : int
+    span : Span, optional
+    """
+
+    def __init__(self, value: int, span: Span | None = None) -> None:
+        self.value, self.span = value, span
+
+    def asobject(self) -> PrimExpr:
+        """The constant of int32."""
+        return const(self.value, INT32, self.span)
 
 
 class IterVarType(IntEnum):

@@ -17,6 +17,7 @@ from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
 from . import fold
+from .constants import fits
 from .expr import (
     BOOL,
     EQ,
@@ -124,8 +125,11 @@ def _operand(value: Any, other: Any) -> PrimExpr:
 
 
 def _holds(dtype: DType, value: int) -> bool:
-    """An index beyond int32 makes the whole expression int64."""
-    return dtype.is_float or dtype.bits != 32 or -(1 << 31) <= value < 1 << 32
+    """A number that is no index of int32 makes the whole expression int64, and one that a smaller
+    type cannot hold makes it int32."""
+    if dtype.is_float or dtype.bits > 32:
+        return True
+    return fits(value, dtype) if dtype.bits < 32 else -(1 << 31) <= value < 1 << 32
 
 
 def common_dtype(a: DType, b: DType) -> DType:
