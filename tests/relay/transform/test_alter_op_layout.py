@@ -105,3 +105,15 @@ def test_a_convolution_to_a_single_element_is_added_to_plainly(addend: tuple[int
     value = relay.nn.conv2d(x, random(1, 1, 1, 1), kernel_size=(1, 1), channels=1)
     func = altered(relay.Function([x], value + random(*addend)))
     assert func.ret_type == relay.TensorType((1, 1, 1, 1), "float32")
+
+
+def test_what_has_no_channels_meets_no_blocks() -> None:
+    x = relay.var("x", shape=(1, 32, 16, 16))
+    func = relay.Function([x], conv(x) * random(16, 16))  # as wide as the blocks
+    given = RNG.uniform(-1, 1, (1, 32, 16, 16)).astype("float32")
+    results = []
+    for level in (0, 3):
+        with tvm.transform.PassContext(opt_level=level):
+            run = relay.create_executor("graph", mod=tvm.IRModule.from_expr(func)).evaluate()
+        results.append(run(given).numpy())
+    np.testing.assert_allclose(*results, rtol=1e-4, atol=1e-4)

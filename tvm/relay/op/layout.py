@@ -121,7 +121,7 @@ def _operand_layout(
     name = own
     for letter, factor in _blocks(chosen):
         if letter.upper() not in own:
-            continue
+            return False  # its last axis would meet the blocks
         extent = shape[own.index(letter.upper())]
         if extent == 1:
             name += f"1{letter}"
