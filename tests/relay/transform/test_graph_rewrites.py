@@ -309,3 +309,20 @@ def test_convolutions_with_sparse_constants() -> None:
     value = data(1, 4, 5, 5)
     np.testing.assert_allclose(evaluate(sparse, value), evaluate(func, value), rtol=1e-4, atol=1e-5)
     assert_unchanged(func, transform.Conv2dToSparse2("NCHW", 3, (2, 1), 0.9))
+
+
+def test_passes_go_through_deep_chains() -> None:
+    x = relay.var("x", shape=(2,))
+    body = x
+    for _ in range(50_000):
+        body = relay.negative(body)
+    mod = typed(relay.Function([x], body))
+    for item in (
+        transform.EtaExpand(True, True),
+        transform.ToBasicBlockNormalForm(),
+        transform.CanonicalizeCast(),
+        transform.DeadCodeElimination(),
+        transform.FirstOrderGradient(),
+        transform.PartialEvaluate(),
+    ):
+        assert item(mod)["main"].checked_type is not None
