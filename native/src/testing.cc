@@ -37,6 +37,24 @@ TVM_REGISTER_GLOBAL("testing.FrontendTestModule").set_body_typed([] {
   return Module(ObjectPtr<ModuleNode>(make_object<FrontendTestModule>()));
 });
 
+// Events of the calling thread, as a log that tests read.
+std::vector<String>& Events() {
+  static thread_local std::vector<String> events;
+  return events;
+}
+
+TVM_REGISTER_GLOBAL("testing.reset_events").set_body_typed([] { Events().clear(); });
+
+TVM_REGISTER_GLOBAL("testing.record_event").set_body([](TVMArgs args, TVMRetValue* rv) {
+  if (args.size() > 0 && args[0].is_str()) {
+    Events().push_back(args[0]);
+  } else {
+    *rv = PackedFunc([](TVMArgs args, TVMRetValue*) { Events().push_back(args[0]); });
+  }
+});
+
+TVM_REGISTER_GLOBAL("testing.dump_events").set_body_typed([] { return Array<String>(Events()); });
+
 TVM_REGISTER_GLOBAL("testing.nop").set_body([](TVMArgs, TVMRetValue*) {});
 
 TVM_REGISTER_GLOBAL("testing.echo").set_body([](TVMArgs args, TVMRetValue* rv) { *rv = args[0]; });

@@ -305,3 +305,11 @@ def test_numpy_is_told_that_it_gets_a_copy() -> None:
     with pytest.raises(ValueError, match="np.from_dlpack"):
         array.__array__(copy=False)
     assert np.asarray(array, "int32").dtype == "int32"
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "bfloat16", "bool"])
+def test_shared_numpy_memory_keeps_its_kind_of_elements(name: str) -> None:
+    values = np.array([0, 1, 1], "float32").astype(getattr(ml_dtypes, name, name))
+    shared = nd.share_numpy(values)
+    assert shared.dtype == nd.array(values).dtype
+    np.testing.assert_array_equal(shared.numpy(), values)

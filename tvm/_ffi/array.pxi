@@ -173,13 +173,16 @@ def ndarray_over(owner, uintptr_t address, tuple shape, dtype):
     """An array on the CPU over memory that `owner` keeps alive; compact."""
     cdef DLTensor* out
     cdef DLManagedTensor* managed
+    cdef DLDataType wanted = dtype_of(dtype)
     cdef int64_t* extents = copy_shape(shape)
     managed = <DLManagedTensor*>malloc(sizeof(DLManagedTensor))
     managed.dl_tensor.data = <void*>address
     managed.dl_tensor.device.device_type = kDLCPU
     managed.dl_tensor.device.device_id = 0
     managed.dl_tensor.ndim = <int>len(shape)
-    managed.dl_tensor.dtype = dtype_of(dtype)
+    managed.dl_tensor.dtype.code = 1
+    managed.dl_tensor.dtype.bits = 8
+    managed.dl_tensor.dtype.lanes = 1
     managed.dl_tensor.shape = extents
     managed.dl_tensor.strides = NULL
     managed.dl_tensor.byte_offset = 0
@@ -187,6 +190,8 @@ def ndarray_over(owner, uintptr_t address, tuple shape, dtype):
     managed.manager_ctx = <void*>owner
     managed.deleter = release_buffer
     check(TVMArrayFromDLPack(managed, &out))
+    # DLPack numbers the kinds of elements in another way
+    out.dtype = wanted
     return make_ndarray(out, False)
 
 

@@ -15,6 +15,7 @@ from tvm.runtime import (
     packed_func,
     params,
     profiling,
+    profiling_functions,
 )
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.container import ADT, ShapeTuple, String, tuple_object

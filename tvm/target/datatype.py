@@ -61,6 +61,10 @@ def get_type_registered(type_code: int) -> bool:
     return CODE_NAMES.get(type_code, "").startswith("custom[")
 
 
+for _function in (get_type_name, get_type_code, get_type_registered):
+    register_func(f"runtime._datatype_{_function.__name__}", _function, override=True)
+
+
 def register_op(
     lower_func: Lowering,
     op_name: str,
