@@ -1,4 +1,4 @@
-"""The inner loops of convolutions: multiplications on registers, nothing on the stack."""
+"""The inner loops of products: multiplications on registers, nothing on the stack."""
 
 from __future__ import annotations
 
@@ -61,6 +61,34 @@ def test_winograd_convolution_keeps_its_sums_in_registers(
     loops = _inner_loops([data, weight, topi.nn.relu(out)], schedule, target)
     products = [loop for loop in loops if SPREAD.search(loop)]
     assert products
+    for loop in products:
+        _assert_on_registers(loop)
+
+
+@pytest.mark.parametrize("target", ["llvm -mcpu=x86-64-v4", "llvm -mcpu=haswell"])
+@pytest.mark.parametrize("rows, units, inner", [(128, 768, 768), (197, 3072, 768), (1, 1024, 512)])
+def test_packed_dense_layer_keeps_its_sums_in_registers(
+    rows: int, units: int, inner: int, target: str
+) -> None:
+    block = topi.x86.dense.packed_columns(rows, units, inner, "float32", tvm.target.Target(target))
+    data, weight = te.placeholder((rows, inner)), te.placeholder((units // block, inner, block))
+    out = topi.nn.relu(topi.nn.dense_pack(data, weight))
+    loops = _inner_loops([data, weight, out], topi.x86.schedule_dense_pack, target)
+    assert loops or rows == 1
+    for loop in loops:
+        _assert_on_registers(loop)
+
+
+@pytest.mark.parametrize("target", ["llvm -mcpu=x86-64-v4", "llvm -mcpu=haswell"])
+@pytest.mark.parametrize("queries, width", [(128, 64), (197, 64), (77, 40)])
+def test_attention_keeps_both_sums_in_registers(queries: int, width: int, target: str) -> None:
+    shape = (12, queries, width)
+    config = topi.x86.choose_attention(shape, shape, "float32", tvm.target.Target(target))
+    q, k, v = [te.placeholder(shape, name=name) for name in "qkv"]
+    out = topi.nn.attention(q, k, v, scale=0.125, config=config)
+    loops = _inner_loops([q, k, v, out], topi.x86.schedule_attention, target)
+    products = [loop for loop in loops if SPREAD.search(loop)]
+    assert len(products) >= 2
     for loop in products:
         _assert_on_registers(loop)
 
