@@ -95,3 +95,4 @@ TEST_DATA = Knob(
     "TEST_DATA_ROOT_PATH", Path, Path.home() / ".tvm_test_data", "folder of files for examples"
 )
 QUIET = Knob("TVM_QUIET", _switch, False, "1 shows no progress")
+VERBOSE = Knob("TVM_VERBOSE", _switch, False, "1 prints how the kernels of a model were scheduled")

@@ -32,6 +32,7 @@ from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.tir import PrimFunc
 from tvm.tir.transform import BF16ComputeLegalize
+from tvm.topi.x86.choice import Choice, noted
 
 BFLOAT16 = as_dtype("bfloat16")
 MAX_NAME = 80
@@ -46,6 +47,7 @@ class LoweredKernel:
     source: Function
     schedule: te.Schedule | None = None
     digest: int = 0  # the structural hash of the source
+    choices: tuple[Choice, ...] = ()  # of the cost model
 
 
 def operators_of(func: Function) -> list[Op]:
@@ -215,7 +217,7 @@ def _plain_schedule(graph: ComputeGraph, target: Target) -> te.Schedule:
 
 def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:
     """The loops of one fused function."""
-    with target:
+    with target, noted() as choices:
         graph = _ComputeBuilder(func, target).build()
         sch = schedule_for(graph, target)
         constants = [tensor for tensor, _ in graph.constants]
@@ -227,7 +229,7 @@ def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:
     prim_func = mod[name].with_attr("target", target)
     arrays = [array for _, array in graph.constants]
     prim_func = with_constants(prim_func, len(graph.inputs), arrays)
-    return LoweredKernel(name, prim_func, func, sch)
+    return LoweredKernel(name, prim_func, func, sch, choices=tuple(choices))
 
 
 def with_constants(func: PrimFunc, first: int, arrays: Sequence[NDArray]) -> PrimFunc:

@@ -10,6 +10,7 @@ from tvm.relay.backend.external import compile_external, external_functions
 from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
 from tvm.relay.backend.kernels import KernelCompiler, check_operators, kernel_name
 from tvm.relay.backend.name_transforms import mangle_module_name
+from tvm.relay.backend.summary import report
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.pipeline import fusion, optimization
@@ -56,6 +57,7 @@ def lower_fused(mod: IRModule, target: Target, mod_name: str, step: Progress) ->
     codegen = GraphCodegen(lower, external)
     graph = codegen.run(main)
     graph.kernels = compiler.kernels
+    report(compiler.kernels)
     return LoweredModel(mod, graph, compiler.module(), external, target, mod_name)
 
 

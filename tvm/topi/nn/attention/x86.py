@@ -20,6 +20,7 @@ from tvm.target.cpu import CpuInfo
 
 from ...generic.schedules import as_outputs
 from ...utils import ceil_div, dims, divisors, operations_above
+from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes, vectorize_inner
 from ..dense.x86 import inline_injective_but
 from ..dense.x86_pack import register_tiles, tile_cost
@@ -83,6 +84,9 @@ def schedule_attention(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
         s[result].parallel(block)
         for name in ("key", "value"):
             s[stages[name]].parallel(s[stages[name]].op.axis[0])
+    queries, width = dims(result.shape)[1], int(anchor.attrs["width"])
+    vectors = config.value_columns // config.value_lanes
+    note(config, 1 / tile_cost(queries, width, config.rows, vectors, config.value_lanes))
     _schedule_copies(s, stages, config)
     _schedule_scores(s, stages, result, block, config)
     _schedule_rows(s, stages, result, block, config)

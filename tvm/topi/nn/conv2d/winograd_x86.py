@@ -25,7 +25,8 @@ from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
 from ...generic.schedules import as_outputs
-from ...utils import dims, divisors, operations_above
+from ...utils import dims, divisors, operations_above, prod
+from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, processor
 from .winograd import KERNEL_MATRICES, WINDOW
 from .winograd import conv2d_NCHWc_winograd as compute_winograd
@@ -335,7 +336,16 @@ def _grouping(parts: _Parts, info: CpuInfo, is_rounded: bool) -> WinogradConfig:
     )
     kernel = parts.products.op.input_tensors[1]
     group = dims(kernel.shape)[5] // oc_block
-    return choose_winograd(shape, info, group, is_rounded)[0]
+    config, cycles = choose_winograd(shape, info, group, is_rounded)
+    if is_rounded:
+        note(config, _least_cycles(shape, info) / cycles)
+    return config
+
+
+def _least_cycles(shape: WinogradShape, info: CpuInfo) -> float:
+    """Cycles of all products at two multiplications of vectors a cycle."""
+    values = prod((*shape.grid, *shape.chunks, *shape.blocks)) * shape.batch * shape.places
+    return values * as_dtype(shape.dtype).bits / info.vector_bits / 2
 
 
 def _unroll_lines(s: te.Schedule, stage: te.Tensor, info: CpuInfo) -> None:

@@ -22,6 +22,7 @@ from tvm.target.cpu import CpuInfo
 from ...generic.schedules import as_outputs
 from ...tag import is_injective
 from ...utils import dims, divisors, largest_divisor, operations_above, prod
+from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes
 from ..dense.x86 import is_whole_output
 
@@ -86,6 +87,12 @@ def choose_conv2d(
     return best
 
 
+def _predicted_share(tile: Conv2dConfig, vectors: int, inner: int, info: CpuInfo) -> float:
+    weights = tile.channel_blocks * vectors
+    panel = inner * weights * info.vector_bits // 8
+    return 0.5 / _cost(weights, tile.columns * tile.rows, panel > info.l1d // 2, info)
+
+
 def _height(weights: int, places: int, rows: int, room: int) -> int:
     """Where rows are short, several of them."""
     if weights * places >= 12:
@@ -129,6 +136,7 @@ def schedule_conv2d_NCHWc(
     inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis])
     blocks = oc_chunk // int(anchor.attrs["groups"])
     tile = config or choose_conv2d(blocks, rows, columns, vectors, inner, info)
+    note(tile, _predicted_share(tile, vectors, inner, info))
     parts = row_parts(anchor, rows // tile.rows, info)
     schedule_padding(s, anchor.input_tensors[0], None, parts > 0)
     acc = s.cache_write(conv, "local") if output.op is anchor else conv

@@ -21,6 +21,7 @@ from tvm.target.cpu import CpuInfo
 from ...generic.schedules import as_outputs
 from ...tag import is_injective
 from ...utils import dims, divisors, operations_above
+from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, processor, vector_lanes
 from .compute import padded_rows
 
@@ -53,11 +54,18 @@ def choose_matmul(
             accumulators = vectors * height
             if accumulators + vectors + 1 > room:
                 continue
-            loads = (vectors + height) / accumulators
-            cost = max(8 / accumulators, 1.0) * max(1.0, loads) + 0.25 * loads
+            cost = _tile_cycles(height, vectors)
             if cost < best_cost:
                 best, best_cost = MatmulConfig(height, vectors * lanes, lanes), cost
     return best
+
+
+def _tile_cycles(rows: int, vectors: int) -> float:
+    """Cycles for each two multiplications of a tile's vectors."""
+    accumulators = vectors * rows
+    loads = (vectors + rows) / accumulators
+    # two multiplications start each cycle and take four
+    return max(8 / accumulators, 1.0) * max(1.0, loads) + 0.25 * loads
 
 
 def packed_columns(
@@ -139,6 +147,7 @@ def schedule_tile(
 
     Returns the place where one matrix of a batch is computed.
     """
+    note(config, 1 / _tile_cycles(config.rows, config.columns // config.lanes))
     is_output = output.op is product.op
     acc = s.cache_write(product, "global") if is_output else product
     final = s.outputs[0].output(0) if is_output else output

@@ -24,6 +24,7 @@ from tvm.target.cpu import CpuInfo
 
 from ...generic.schedules import as_outputs
 from ...utils import ceil_div, dims, operations_above
+from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, lanes_of, processor
 from .compute import matmul
 from .x86 import inline_injective_but, schedule_dense_nopack
@@ -243,6 +244,9 @@ def _schedule_blocks(
     """A block of rows a task; the sums of several stretches are added up in the product's block."""
     summed = product.op
     tile = summed.input_tensors[0]
+    rows, columns = dims(product.shape)
+    vectors = config.columns // config.lanes
+    note(config, 1 / tile_cost(rows, columns, config.rows, vectors, config.lanes))
     block, y, x = _split_rows(s, output, config)
     s[output].parallel(block)
     if output.op is summed or not summed.reduce_axis:
