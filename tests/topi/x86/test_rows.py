@@ -9,6 +9,7 @@ import pytest
 
 from tests.topi.common import check
 from tvm import te, topi
+from tvm.topi.access import axis_read_in_order
 
 SHAPES = [(4, 128), (3, 37), (2, 3, 24), (1, 1), (5, 1), (64,), (7, 20)]
 
@@ -112,3 +113,27 @@ def test_softmax_of_rows_that_vectors_do_not_divide(columns: int) -> None:
     data = te.placeholder((5, columns), name="data")
     for target in ("llvm -mcpu=haswell", "llvm"):
         check([data, topi.nn.softmax(data)], topi.x86.schedule_softmax, _softmax, target)
+
+
+@pytest.mark.parametrize("target", ["llvm -mcpu=haswell", "llvm"])
+@pytest.mark.parametrize(
+    "shape, axes", [((130, 77), (1, 0)), ((3, 90, 64), (0, 2, 1)), ((2, 5, 61, 33), (0, 3, 1, 2))]
+)
+def test_transposes_in_tiles(shape: tuple[int, ...], axes: tuple[int, ...], target: str) -> None:
+    data = te.placeholder(shape, name="data")
+    out = topi.nn.relu(topi.transpose(data, axes))
+    check(
+        [data, out],
+        topi.x86.schedule_injective,
+        lambda x: np.maximum(x.transpose(axes), 0),
+        target,
+    )
+
+
+def test_axis_read_in_order() -> None:
+    data = te.placeholder((4, 8, 16), name="data")
+    assert axis_read_in_order(topi.nn.relu(data)) is None
+    assert axis_read_in_order(topi.transpose(data, (0, 2, 1))) == 1
+    assert axis_read_in_order(topi.transpose(data, (2, 0, 1))) == 0
+    assert axis_read_in_order(topi.layout_transform(data, "NWC", "NCW")) == 1
+    assert axis_read_in_order(topi.full((4, 8), "float32", 1.0)) is None

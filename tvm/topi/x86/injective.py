@@ -57,8 +57,9 @@ def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Sch
         fuse_and_parallel(sch, out, [outer], total)
         return sch
     across = axis_read_in_order(out) if total >= LEAST_TRANSPOSED else None
-    if across is not None and lanes > 1:
-        _schedule_tiles(sch, out, across, lanes, total)
+    wide = lanes if lanes > 4 else masked_lanes(shape[-1], out.dtype, info)
+    if across is not None and wide > 1:
+        _schedule_tiles(sch, out, across, wide, total)
         return sch
     fuse_and_parallel(sch, out, axes[:-1], total)
     vectorize_inner(sch, out, axes[-1], lanes)
