@@ -25,6 +25,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.transform import Pass
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.backend.evaluate import runnable
 from tvm.relay.build_module import build, create_executor
 from tvm.relay.expr import If, Let
 from tvm.relay.frontend.onnx.model import Imported, import_model
@@ -133,7 +134,9 @@ class _Program:
             self.call = create_executor("debug", imported.mod, cpu(), target).evaluate()
             return
         library = build(imported.mod, target)
-        self.module = graph_executor.GraphModule(library["default"](cpu()))
+        self.module = graph_executor.GraphModule(
+            runnable(library.module, library.get_lib())["default"](cpu())
+        )
 
     def run(self, named: Mapping[str, Any]) -> list[Any]:
         flat = dict(_flat_inputs(named))

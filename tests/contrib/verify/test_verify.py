@@ -167,6 +167,10 @@ def test_nodes_in_branches_and_shapes_of_data_are_compared() -> None:
     assert report.skipped == ["parts"]
 
 
+def test_code_in_c_is_verified() -> None:
+    assert verify(tower(1), target="c").passed
+
+
 def test_random_tensors_are_left_out() -> None:
     nodes = [
         helper.make_node("RandomNormal", [], ["noise"], shape=[3]),

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 import tvm.runtime.ndarray as nd
+from tvm.contrib import utils
 from tvm.driver import build_lowered
 from tvm.ir.module import IRModule
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.kernels import flat_types, lower_kernel
 from tvm.relay.expr import Call, Tuple, Var
 from tvm.relay.function import Function
+from tvm.runtime.module import Module, load_module
 from tvm.runtime.ndarray import NDArray
 from tvm.target import Target
 
@@ -47,7 +49,7 @@ def call_kernel(call: Call, target: Target | None = None) -> Kernel:
 def compile_function(func: Function, target: Target) -> Kernel:
     """Lower and compile one primitive function."""
     kernel = lower_kernel(func, "folded", target)
-    module = build_lowered(IRModule({kernel.name: kernel.func}), target)
+    module = runnable(build_lowered(IRModule({kernel.name: kernel.func}), target))
     types = flat_types(func.body.checked_type)
 
     def run(inputs: Sequence[Any]) -> list[NDArray]:
@@ -56,3 +58,13 @@ def compile_function(func: Function, target: Target) -> Kernel:
         return outputs
 
     return run
+
+
+def runnable(module: Module, kernels: Module | None = None) -> Module:
+    """A module that can be called: one whose kernels are C text is compiled and loaded."""
+    if (kernels or module).type_key != "c":
+        return module
+    with utils.tempdir() as folder:
+        path = folder.relpath("library.so")
+        module.export_library(path)
+        return load_module(path)
