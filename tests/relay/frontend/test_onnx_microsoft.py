@@ -127,3 +127,35 @@ def test_quantised_arithmetic() -> None:
     check("QLinearAdd", x[:1] + x[1:], step=1)
     check("QuantizeLinear", [f32(3, 4) * 5, scale, zero], domain="", step=0)
     check("DequantizeLinear", [u8(3, 4), scale, zero], domain="")
+
+
+def i8(*shape: int) -> np.ndarray:
+    return RNG.integers(-127, 127, shape).astype("int8")
+
+
+def steps(count: int) -> np.ndarray:
+    return RNG.uniform(0.01, 0.02, count).astype("float32")
+
+
+def test_quantised_gemm_has_a_scale_for_each_column() -> None:
+    point, step = np.array(7, "uint8"), np.array(0.02, "float32")
+    weight = {3: i8(10, 16), 4: steps(10), 5: np.zeros(10, "int8"), 6: np.arange(10, dtype="int32"),
+              7: np.array(0.3, "float32"), 8: point}  # fmt: skip
+    check("QGemm", [u8(3, 16), step, point], weight, transB=1, step=1)
+
+
+def test_quantised_convolutions() -> None:
+    point, step = np.array(7, "uint8"), np.array(0.02, "float32")
+    weight = {3: i8(16, 8, 3, 3), 4: steps(16), 5: np.zeros(16, "int8"),
+              6: np.array(0.3, "float32"), 7: point, 8: np.arange(16, dtype="int32")}  # fmt: skip
+    check("QLinearConv", [u8(1, 8, 6, 6), step, point], weight, domain="", step=1,
+          kernel_shape=[3, 3], pads=[1, 1, 1, 1])  # fmt: skip
+    check("ConvInteger", [u8(1, 8, 6, 6), None, point], {1: u8(16, 8, 3, 3), 3: point},
+          domain="", kernel_shape=[3, 3])  # fmt: skip
+
+
+def test_integer_products_take_zero_points_of_the_run() -> None:
+    weight = {1: i8(16, 32), 3: np.array(0, "int8")}
+    check("MatMulInteger", [u8(2, 5, 16), None, np.array(9, "uint8")], weight, domain="")
+    columns = {1: i8(16, 32), 3: RNG.integers(-5, 5, 32).astype("int8")}
+    check("MatMulInteger", [u8(5, 16), None, np.array(9, "uint8")], columns, domain="")

@@ -12,7 +12,7 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.qnn import op as _qnn
 
 from .math import matmul, saturated
-from .nn import convolve
+from .nn import convolve, window_of
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
 
@@ -123,14 +123,56 @@ def _requantized(total: RelayExpr, scale: RelayExpr, zero: RelayExpr, dtype: str
     return quantize(_op.cast(total, "float32") * scale, zero, dtype)
 
 
+def _zero(node: OnnxNode, index: int) -> RelayExpr:
+    """A zero point as the quantised operators take it."""
+    if not node.has(index):
+        return constant(0, "int32")
+    return _op.cast(_scalar_or_vector(node[index]), "int32")
+
+
+def _integer_matmul(node: OnnxNode, a: tuple[int, int], b: tuple[int, int]) -> RelayExpr:
+    """The product of two integer inputs, each given by its index and its zero point's."""
+    zeros = [_zero(node, index) for _, index in (a, b)]
+    shape, of_columns = node.shape(b[0]), infer_shape(zeros[1])
+    is_plain = len(node.shape(a[0])) >= 2 and len(shape) == 2 and infer_shape(zeros[0]) == ()
+    if not is_plain or len(of_columns) > 1:
+        return matmul(_moved(node, *a, row=True), _moved(node, *b))
+    rows = _op.reshape(node[a[0]], (-1, shape[0]))
+    product = _integer_dense(rows, _op.transpose(node[b[0]], (1, 0)), *zeros)
+    return _op.reshape(product, (*node.shape(a[0])[:-1], shape[1]))
+
+
+def _integer_dense(
+    rows: RelayExpr, weight: RelayExpr, zero: RelayExpr, weight_zero: RelayExpr
+) -> RelayExpr:
+    one = constant(1.0, "float32")
+    units = infer_shape(weight)[0]
+    return _qnn.dense(rows, weight, zero, weight_zero, one, one, units=units)
+
+
+def _integer_conv(node: OnnxNode, x: tuple[int, int], w: tuple[int, int]) -> RelayExpr:
+    """The convolution of two integer inputs, each given by its index and its zero point's."""
+    shape, zeros = node.shape(w[0]), [_zero(node, index) for _, index in (x, w)]
+    if len(shape) != 4 or infer_shape(zeros[0]) != ():
+        return convolve(node, _moved(node, *x), _weight_moved(node, *w))
+    kernel = list(node.attr("kernel_shape", shape[2:]))
+    strides, padding, dilations = window_of(node, kernel)
+    one = constant(1.0, "float32")
+    return _qnn.conv2d(
+        node[x[0]], node[w[0]], *zeros, one, one, kernel_size=tuple(kernel), channels=shape[0],
+        strides=tuple(strides), padding=padding, dilation=tuple(dilations),
+        groups=node.attr("group", 1),
+    )  # fmt: skip
+
+
 @onnx_op("MatMulInteger")
 def _matmul_integer(node: OnnxNode) -> RelayExpr:
-    return matmul(_moved(node, 0, 2, row=True), _moved(node, 1, 3))
+    return _integer_matmul(node, (0, 2), (1, 3))
 
 
 @onnx_op("com.microsoft.MatMulIntegerToFloat")
 def _matmul_integer_to_float(node: OnnxNode) -> RelayExpr:
-    total = matmul(_moved(node, 0, 4, row=True), _moved(node, 1, 5))
+    total = _integer_matmul(node, (0, 4), (1, 5))
     result = _op.cast(total, "float32") * (node[2] * node[3])
     return result + node[6] if node.has(6) else result
 
@@ -150,7 +192,7 @@ def _dynamic_quantize_matmul(node: OnnxNode) -> RelayExpr:
 @onnx_op("QLinearMatMul")
 def _qlinear_matmul(node: OnnxNode) -> RelayExpr:
     """Inputs a, its scale and zero point, b, its scale and zero point, and those of the result."""
-    total = matmul(_moved(node, 0, 2, row=True), _moved(node, 3, 5))
+    total = _integer_matmul(node, (0, 2), (3, 5))
     a_scale, y_scale = node[1], node[6]
     if len(infer_shape(a_scale)) == 1 and infer_shape(a_scale) != (1,):
         a_scale = _op.expand_dims(a_scale, 1)
@@ -160,8 +202,7 @@ def _qlinear_matmul(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("ConvInteger")
 def _conv_integer(node: OnnxNode) -> RelayExpr:
-    x = _moved(node, 0, 2)
-    return convolve(node, x, _weight_moved(node, 1, 3))
+    return _integer_conv(node, (0, 2), (1, 3))
 
 
 def _weight_moved(node: OnnxNode, index: int, zero_index: int) -> RelayExpr:
@@ -175,8 +216,7 @@ def _weight_moved(node: OnnxNode, index: int, zero_index: int) -> RelayExpr:
 @onnx_op("QLinearConv")
 def _qlinear_conv(node: OnnxNode) -> RelayExpr:
     """x, its scale and zero point, w, its scale and zero point, those of the result, bias."""
-    x, w = _moved(node, 0, 2), _weight_moved(node, 3, 5)
-    total = convolve(node, x, w)
+    total = _integer_conv(node, (0, 2), (3, 5))
     if node.has(8):
         total = _op.nn.bias_add(total, node[8])
     shape = infer_shape(total)
@@ -238,11 +278,9 @@ def _qlinear_concat(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("com.microsoft.QGemm")
 def _qgemm(node: OnnxNode) -> RelayExpr:
-    # zero points of b, if there are several, are those of the result's columns
-    a, b = _moved(node, 0, 2), _moved(node, 3, 5, row=bool(node.attr("transB", 0)))
-    a = _op.transpose(a, (1, 0)) if node.attr("transA", 0) else a
-    b = _op.transpose(b, (1, 0)) if node.attr("transB", 0) else b
-    total = matmul(a, b)
+    a = _op.transpose(node[0], (1, 0)) if node.attr("transA", 0) else node[0]
+    b = node[3] if node.attr("transB", 0) else _op.transpose(node[3], (1, 0))
+    total = _integer_dense(a, b, _zero(node, 2), _zero(node, 5))
     total = total + node[6] if node.has(6) else total
     scale = node[1] * node[4] * constant(node.attr("alpha", 1.0), "float32")
     real = _op.cast(total, "float32") * scale
