@@ -113,3 +113,8 @@ def test_packed_and_plain_dense_layers_agree(dtype: str, units: int, inner: int)
     else:
         data = RNG.normal(size=(5, inner)).astype(ml_dtypes.bfloat16)
         np.testing.assert_allclose(value(body, data, 3), value(body, data, 0), rtol=1e-3, atol=1e-2)
+
+
+def test_targets_without_named_instructions_have_no_groups() -> None:
+    body = conv("int8", (1, 32, 8, 8), (48, 32, 1, 1))
+    assert all("4i16o4i" not in layout for layout in kernel_layouts(body, "c"))

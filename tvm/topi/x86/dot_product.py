@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from tvm import te, tir
-from tvm.target.cpu import CpuInfo
+from tvm.target import Target
 
 from ..utils import dims
+from .common import processor
 
 VNNI = "llvm.x86.avx512.vpdpbusd."
 BF16 = "llvm.x86.avx512bf16.dpbf16ps."
@@ -35,8 +36,15 @@ class DotProduct:
     name: str  # LLVM's
 
 
-def find_dot_product(data: str, weight: str, info: CpuInfo, columns: int) -> DotProduct | None:
-    """The processor's widest instruction for factors of these dtypes whose lanes divide a number."""
+def find_dot_product(
+    data: str, weight: str, columns: int, target: Target | None = None
+) -> DotProduct | None:
+    """The target's widest instruction for factors of these dtypes whose lanes divide a number."""
+    target = target or Target.current(allow_none=True)
+    # other code generators have no instructions by name
+    if target is not None and target.kind.name != "llvm":
+        return None
+    info = processor(target)
     if info.arch != "x86_64" or info.vector_bits not in (256, 512):
         return None
     most = info.vector_bits // 32
@@ -48,11 +56,11 @@ def find_dot_product(data: str, weight: str, info: CpuInfo, columns: int) -> Dot
     return None
 
 
-def instruction_of(product: te.tensor.Operation, info: CpuInfo) -> DotProduct | None:
+def instruction_of(product: te.tensor.Operation) -> DotProduct | None:
     """The instruction for a product whose weight ends in lanes and groups, if there is one."""
     data, weight = product.input_tensors
     *_, block, group = dims(weight.shape)
-    dot = find_dot_product(data.dtype, weight.dtype, info, block)
+    dot = find_dot_product(data.dtype, weight.dtype, block)
     if dot is None or dot.group != group:
         return None
     return dot if dot.sums == product.output(0).dtype else None

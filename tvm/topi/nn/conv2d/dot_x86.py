@@ -41,7 +41,7 @@ def dot_blocks(
     """
     info = processor(target)
     outer = channel_block(out_channels, info.vector_bits // 32)
-    dot = find_dot_product(data, weight, info, outer)
+    dot = find_dot_product(data, weight, outer, target)
     if dot is None:
         return None
     inner = channel_block(channels, info.vector_bits // 32)
@@ -50,7 +50,7 @@ def dot_blocks(
 
 def dot_group(data: str, weight: str, target: Target | None = None) -> int:
     """Neighbouring channels that one instruction takes; 1 without one."""
-    dot = find_dot_product(data, weight, processor(target), 16)
+    dot = find_dot_product(data, weight, 16, target)
     return 1 if dot is None else dot.group
 
 
@@ -87,7 +87,7 @@ def schedule_conv2d_NCHWc_int8(
     final = s.outputs[0].output(0) if output.op is anchor else output
     place = _schedule_output(s, final, tile, parts, info)
     s[acc].compute_at(s[final], place)
-    _schedule_sums(s, acc, instruction_of(anchor, info), info)
+    _schedule_sums(s, acc, instruction_of(anchor), info)
     return s
 
 

@@ -30,7 +30,7 @@ def dense_dot_block(
 ) -> tuple[int, int] | None:
     """The panel's width and the size of a group; None where the processor has no instruction."""
     info = processor(target)
-    dot = find_dot_product(data, weight, info, units)
+    dot = find_dot_product(data, weight, units, target)
     if dot is None or inner % dot.group or dot.lanes * 32 < info.vector_bits:
         return None
     config = choose_matmul(padded_rows(rows), units, "float32", info, inner // dot.group)
@@ -64,7 +64,7 @@ def schedule_dense_dot(
     height = rows if isinstance(rows, int) else 1
     tile = config or _tile_for_panel(height, block, "float32", info)
     s[sums].set_scope("local")
-    _schedule_tile(s, output, sums, tile, instruction_of(anchor, info))
+    _schedule_tile(s, output, sums, tile, instruction_of(anchor))
     return s
 
 
