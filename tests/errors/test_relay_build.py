@@ -144,7 +144,7 @@ def test_get_output(module: Any) -> None:
 def test_create_executor() -> None:
     assert_refused(
         lambda: relay.create_executor("graf", tvm.IRModule.from_expr(dense())),
-        "create_executor has the kinds graph, debug, vm, got 'graf'; did you mean 'graph'?",
+        "create_executor has the kinds graph, debug, vm, aot, got 'graf'; did you mean 'graph'?",
     )
     executor = relay.create_executor("graph", tvm.IRModule.from_expr(dense()))
     assert_refused(lambda: executor.evaluate()(X), "values are missing for the parameters ['w']")
