@@ -62,10 +62,21 @@ def test_variables_of_other_types_do_not_map() -> None:
 
 
 def test_the_path_of_the_first_difference_is_told() -> None:
-    path = get_first_structural_mismatch(_sum_loop("i"), _sum_loop("i", extent=9))
-    assert (path is not None and "extent" in path) or "shape" in str(path)
+    paths = get_first_structural_mismatch(_sum_loop("i"), _sum_loop("i", extent=9))
+    assert paths is not None
+    assert str(paths[0]) == str(paths[1])
+    assert "extent" in str(paths[0]) or "shape" in str(paths[0])
+    assert get_first_structural_mismatch(_sum_loop("i"), _sum_loop("i")) is None
     with pytest.raises(ValueError, match="structural equality fails at <root>"):
         assert_structural_equal(_sum_loop("i"), _sum_loop("i", step=3))
+
+
+def test_paths_lead_to_what_only_one_side_has() -> None:
+    lhs, rhs = get_first_structural_mismatch({"a": [1, 2]}, {"a": [1, 2, 3]})
+    assert (str(lhs), str(rhs)) == ('<root>["a"][<missing element #2>]', '<root>["a"][2]')
+    assert rhs.follow({"a": [1, 2, 3]}) == 3
+    lhs, rhs = get_first_structural_mismatch({"a": 1, "b": 2}, {"a": 1, "c": 2})
+    assert (str(lhs), str(rhs)) == ('<root>["b"]', "<root>[<missing entry>]")
 
 
 def test_types_compare_by_structure() -> None:

@@ -12,6 +12,7 @@ from tvm._ffi import _core, native_object
 from tvm._ffi.registry import register_func
 from tvm.error import suggest
 from tvm.runtime.object import Object
+from tvm.runtime.object_path import ObjectPath, ObjectPathPair
 
 from .attrs import make_node
 from .node import NODE_TYPES, Node
@@ -65,6 +66,11 @@ def _compare(lhs: Any, rhs: Any, assert_mode: bool = False, map_free_vars: bool 
     return structural_equal(lhs, rhs, map_free_vars)
 
 
+def _mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False) -> ObjectPathPair | None:
+    paths = get_first_structural_mismatch(lhs, rhs, map_free_vars)
+    return None if paths is None else ObjectPathPair(*paths)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "AsRepr": repr,
     "AsLegacyRepr": str,
@@ -75,7 +81,20 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "LoadJSON": load_json,
     "StructuralEqual": _compare,
     "StructuralHash": structural_hash,
-    "GetFirstStructuralMismatch": get_first_structural_mismatch,
+    "GetFirstStructuralMismatch": _mismatch,
+    "ObjectPathRoot": ObjectPath.root,
+    "ObjectPathEqual": ObjectPath.__eq__,
+    "ObjectPathLength": ObjectPath.__len__,
+    "ObjectPathGetParent": lambda path: path.parent,
+    "ObjectPathGetPrefix": ObjectPath.get_prefix,
+    "ObjectPathIsPrefixOf": ObjectPath.is_prefix_of,
+    "ObjectPathAttr": ObjectPath.attr,
+    "ObjectPathArrayIndex": ObjectPath.array_index,
+    "ObjectPathMissingArrayElement": ObjectPath.missing_array_element,
+    "ObjectPathMapValue": ObjectPath.map_value,
+    "ObjectPathMissingMapEntry": ObjectPath.missing_map_entry,
+    "ObjectPathPairLhsPath": lambda pair: pair.lhs_path,
+    "ObjectPathPairRhsPath": lambda pair: pair.rhs_path,
 }
 
 for _name, _function in FUNCTIONS.items():

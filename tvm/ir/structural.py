@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from tvm.error import TVMError
+from tvm.runtime.object_path import ObjectPath
 from tvm.support import deep
 
 from .codegen import is_node
@@ -31,9 +32,26 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     return lhs is rhs or _compare(lhs, rhs, map_free_vars) is None
 
 
-def get_first_structural_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False) -> str | None:
-    """The path of the first difference, such as ``.body.extent``, or None if equal."""
-    return _compare(lhs, rhs, map_free_vars)
+def get_first_structural_mismatch(
+    lhs: Any, rhs: Any, map_free_vars: bool = False
+) -> tuple[ObjectPath, ObjectPath] | None:
+    """The paths to the first difference in both values, such as ``<root>.body.extent``.
+
+    Returns
+    -------
+    tuple of ObjectPath, or None
+        None if they are equal.
+    """
+    path = _compare(lhs, rhs, map_free_vars)
+    if path is None:
+        return None
+    ways = ObjectPath.root(), ObjectPath.root()
+    for steps in reversed(path):
+        left, right = [
+            getattr(w, name)(*args) for w, (name, *args) in zip(ways, steps, strict=True)
+        ]
+        ways = left, right
+    return ways
 
 
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
@@ -44,12 +62,11 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
     ValueError
         With the path of the difference and both texts.
     """
-    path = _compare(lhs, rhs, map_free_vars)
-    if path is not None:
-        place = f"<root>{path}"
+    mismatch = get_first_structural_mismatch(lhs, rhs, map_free_vars)
+    if mismatch is not None:
         raise ValueError(
-            f"structural equality fails at {place}:\n"
-            f"lhs: {_at(lhs, path)}\nrhs: {_at(rhs, path)}\n"
+            f"structural equality fails at {mismatch[0]}:\n"
+            f"lhs: {_at(lhs, mismatch[0])}\nrhs: {_at(rhs, mismatch[1])}\n"
             f"--- lhs\n{lhs}\n--- rhs\n{rhs}"
         )
 
@@ -61,18 +78,16 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
 
 
 @deep
-def _compare(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
+def _compare(lhs: Any, rhs: Any, map_free_vars: bool) -> list[_Steps] | None:
     comparison = _Comparison(map_free_vars)
-    if comparison.values(lhs, rhs):
-        return None
-    return "".join(reversed(comparison.path))
+    return None if comparison.values(lhs, rhs) else comparison.path
 
 
-def _at(value: Any, path: str) -> str:
+def _at(value: Any, path: ObjectPath) -> str:
     """What stands at a path that a comparison gave."""
     try:
-        return str(eval(f"value{path}", {}, {"value": value}))
-    except (AttributeError, IndexError, KeyError, NameError, SyntaxError, TypeError):
+        return str(path.follow(value))
+    except (AttributeError, IndexError, KeyError, TypeError):
         return "<nothing>"
 
 
@@ -87,6 +102,15 @@ def _is_variable(cls: type) -> bool:
     return getattr(cls, "structural", None) == "variable"
 
 
+# how both paths go on: a method of `ObjectPath` and its arguments
+_Step = tuple[Any, ...]
+_Steps = tuple[_Step, _Step]
+
+
+def _both(*step: Any) -> _Steps:
+    return step, step
+
+
 class _Comparison:
     """One run of comparing; ``path`` holds the way to a mismatch, innermost first."""
 
@@ -94,7 +118,7 @@ class _Comparison:
         self.map_free = map_free_vars
         self.left: dict[int, tuple[Any, Any]] = {}  # id(lhs) -> (lhs, rhs) known to be equal
         self.right: dict[int, Any] = {}  # id(rhs) -> lhs, for what must map one to one
-        self.path: list[str] = []
+        self.path: list[_Steps] = []
 
     def values(self, a: Any, b: Any) -> bool:
         if is_node(a):
@@ -124,18 +148,21 @@ class _Comparison:
             if x is y and not binds and not self.left and not self.map_free and is_simple(x):
                 continue
             if not (self.definitions(x, y) if binds else self.values(x, y)):
-                self.path.append(f".{name}")
+                self.path.append(_both("attr", name))
                 return False
         return True
 
     def sequences(self, a: Any, b: Any) -> bool:
-        if len(a) != len(b):
-            return False
-        for index in range(len(a)):
+        for index in range(min(len(a), len(b))):
             if not self.values(a[index], b[index]):
-                self.path.append(f"[{index}]")
+                self.path.append(_both("array_index", index))
                 return False
-        return True
+        if len(a) == len(b):
+            return True
+        index = min(len(a), len(b))
+        there, missing = ("array_index", index), ("missing_array_element", index)
+        self.path.append((missing, there) if len(a) < len(b) else (there, missing))
+        return False
 
     def mappings(self, a: dict[Any, Any], b: dict[Any, Any]) -> bool:
         """Keys are matched as variables or as plain values."""
@@ -145,7 +172,9 @@ class _Comparison:
         for key, x in a.items():
             other = self.counterpart(key, b, named)
             if other is None or not self.values(x, b[other]):
-                self.path.append(f"[{key!r}]")
+                there = ("map_value", key)
+                missing = ("missing_map_entry",) if other is None else ("map_value", other)
+                self.path.append((there, missing))
                 return False
         return True
 
@@ -212,7 +241,7 @@ class _Comparison:
             x, y = getattr(a, name), getattr(b, name)
             same = self.definition if binds else self.values
             if name not in ("name", "name_hint", "vid") and not same(x, y):
-                self.path.append(f".{name}")
+                self.path.append(_both("attr", name))
                 return False
         return True
 
