@@ -103,7 +103,11 @@ def measured_kernels(name: str, threads: int) -> list[Kernel]:
         for _ in range(REPEAT)
     ]
     rows = json.loads(lib.get_graph_json())["node_row_ptr"]
-    return kernels_of(module.debug_datum, rows, lib.function_metadata, np.min(runs, axis=0))
+    functions = {
+        name: next(iter(info.tir_primfuncs.values()), None)
+        for name, info in lib.function_metadata.items()
+    }
+    return kernels_of(module.debug_datum, rows, functions, np.min(runs, axis=0))
 
 
 def kernels_of(graph: Any, rows: list[int], functions: Any, seconds: Any) -> list[Kernel]:

@@ -53,7 +53,7 @@ def function_metadata(
     found[MAIN] = FunctionInfo(
         {target: intermediate + within if workspace is None else workspace},
         {target: io_bytes(model.graph)},
-        {target: sum([a.numpy().nbytes for a in model.graph.params.values()])},
+        {target: _weight_bytes(model.graph)},
         {} if main is None else {target: main},
         {target: model.mod["main"]},
     )
@@ -89,6 +89,11 @@ def io_bytes(lowered: LoweredGraph) -> int:
     return sum([n.outputs[0].nbytes for n in inputs]) + sum(
         [graph.info(ref).nbytes for ref in graph.heads]
     )
+
+
+def _weight_bytes(lowered: LoweredGraph) -> int:
+    nodes = lowered.graph.nodes
+    return sum([n.outputs[0].nbytes for n in nodes if n.is_input and n.name in lowered.params])
 
 
 def _nbytes(buffer: object) -> int:
