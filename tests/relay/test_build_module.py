@@ -251,3 +251,13 @@ def test_executors_have_their_classic_names_in_build_module() -> None:
     mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x)))
     run = relay.build_module.GraphExecutor(mod, tvm.cpu(), tvm.target.Target("llvm")).evaluate()
     np.testing.assert_allclose(run(np.zeros(2, "float32")).numpy(), [1, 1])
+
+
+@pytest.mark.parametrize("op", ["argmin", "argmax"])
+def test_positions_of_extremes_of_fused_sums(op: str) -> None:
+    x = relay.var("x", shape=(6, 5), dtype="int32")
+    values = np.random.default_rng(0).integers(-5, 6, (6, 5)).astype("int32")
+    for offset in (-2, 2):
+        func = relay.Function([x], getattr(relay, op)(x + relay.const(offset), axis=[-1]))
+        run = relay.create_executor("graph", mod=tvm.IRModule.from_expr(func)).evaluate()
+        np.testing.assert_array_equal(run(values).numpy(), getattr(values, op)(-1))

@@ -91,11 +91,10 @@ def _arg_reducer(
 ) -> Any:
     def combine(lhs: Any, rhs: Any) -> tuple[PrimExpr, PrimExpr]:
         earlier = lhs[0] > rhs[0] if last else lhs[0] < rhs[0]
-        same = tir.EQ(lhs[1], rhs[1])
-        # the identity's index is -1: any other wins
-        wins = tir.any(
-            better(lhs[1], rhs[1]), tir.all(same, tir.any(earlier, rhs[0] < 0), lhs[0] >= 0)
-        )
+        tie = tir.all(tir.EQ(lhs[1], rhs[1]), earlier)
+        # the identity's index is -1: any other wins, whatever its value, which is the greatest
+        # or least there is and must not be computed with
+        wins = tir.all(lhs[0] >= 0, tir.any(rhs[0] < 0, better(lhs[1], rhs[1]), tie))
         return tir.Select(wins, lhs[0], rhs[0]), tir.Select(wins, lhs[1], rhs[1])
 
     return tir.comm_reducer(combine, lambda t0, t1: (tir.const(-1, t0), identity(t1)), name=name)
