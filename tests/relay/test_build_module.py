@@ -14,6 +14,8 @@ import tvm
 from tvm import relay
 from tvm.contrib import graph_executor
 from tvm.error import TVMError
+from tvm.ir.pass_names import RELAY_PASSES
+from tvm.relay import pipeline
 
 RNG = np.random.default_rng(0)
 
@@ -261,3 +263,11 @@ def test_positions_of_extremes_of_fused_sums(op: str) -> None:
         func = relay.Function([x], getattr(relay, op)(x + relay.const(offset), axis=[-1]))
         run = relay.create_executor("graph", mod=tvm.IRModule.from_expr(func)).evaluate()
         np.testing.assert_array_equal(run(values).numpy(), getattr(values, op)(-1))
+
+
+def test_every_pass_of_the_pipelines_can_be_disabled_before_it_ran() -> None:
+    mod = tvm.IRModule()
+    passes = [*pipeline.graph_passes(), *pipeline.vm_optimization(mod), *pipeline.memory_passes()]
+    assert {p.info.name for p in passes} <= RELAY_PASSES
+    with tvm.transform.PassContext(disabled_pass=["FuseAttention", "WideAccumulation"]):
+        pass
