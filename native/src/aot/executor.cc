@@ -107,8 +107,7 @@ void AotExecutor::SetParams(const NamedArrays& params) {
   for (const auto& param : params) {
     int index = InputIndex(param.first);
     if (index < 0) continue;
-    CheckTensor(*param.second.tensor(), static_cast<size_t>(index), "parameter '" + param.first + "'");
-    slots_[index].array.CopyFrom(param.second);
+    CopyInto(static_cast<size_t>(index), param.second.tensor(), "parameter '" + param.first + "'");
   }
 }
 
@@ -128,8 +127,7 @@ void AotExecutor::RunFromInputs(TVMArgs args) {
   DLDevice device{static_cast<DLDeviceType>(int(args[0])), int(args[1])};
   for (int i = 2; i + 1 < args.num_args; i += 2) {
     size_t slot = InputSlot(args[i]);
-    CheckTensor(*TensorOf(args[i + 1]), slot, TextOf(slot));
-    slots_[slot].array.CopyFrom(TensorOf(args[i + 1]));
+    CopyInto(slot, TensorOf(args[i + 1]), TextOf(slot));
   }
   Run();
   output_copies_.resize(num_outputs_);
@@ -140,6 +138,12 @@ void AotExecutor::RunFromInputs(TVMArgs args) {
     if (!fits) copy = NDArray::Empty(output.Shape(), output.DataType(), device);
     output.CopyTo(copy);
   }
+}
+
+void AotExecutor::CopyInto(size_t slot, const DLTensor* value, const std::string& what) {
+  CheckTensor(*value, slot, what);
+  slots_[slot].array.CopyFrom(value);
+  slots_[slot].given = true;
 }
 
 void AotExecutor::SetZeroCopy(size_t slot, const TVMArgValue& value, const std::string& what) {
@@ -155,6 +159,7 @@ void AotExecutor::SetZeroCopy(size_t slot, const TVMArgValue& value, const std::
   NDArray keep = value.type_code() == kTVMNDArrayHandle ? value.operator NDArray() : NDArray();
   Bind(slot, NDArray::FromMemory(DataOf(tensor), slots_[slot].shape, slots_[slot].dtype, tensor.device,
                                  ObjectPtr<Object>(keep.get_mutable())));
+  slots_[slot].given = true;
 }
 
 void AotExecutor::CheckTensor(const DLTensor& value, size_t slot, const std::string& what) const {
@@ -226,13 +231,21 @@ std::string AotExecutor::InputInfoText() const { return InfoText(0, num_inputs_)
 
 std::string AotExecutor::OutputInfoText() const { return InfoText(num_inputs_, num_inputs_ + num_outputs_); }
 
+// ["name", ...]
+std::string AotExecutor::UnsetInputs() const {
+  std::string text;
+  for (size_t i = 0; i < num_inputs_; ++i) {
+    if (!slots_[i].given) text += (text.empty() ? "" : ", ") + Json::Quote(slots_[i].name);
+  }
+  return "[" + text + "]";
+}
+
 PackedFunc AotExecutor::GetFunction(const String& function, const ObjectPtr<Object>& self) {
   const std::string name = function;
 #define EXECUTOR_METHOD(...) return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) { __VA_ARGS__; })
   if (name == "run") EXECUTOR_METHOD(Run());
   if (name == "set_input") {
-    EXECUTOR_METHOD(size_t slot = InputSlot(args[0]); CheckTensor(*TensorOf(args[1]), slot, TextOf(slot));
-                    slots_[slot].array.CopyFrom(TensorOf(args[1])));
+    EXECUTOR_METHOD(size_t slot = InputSlot(args[0]); CopyInto(slot, TensorOf(args[1]), TextOf(slot)));
   }
   if (name == "set_input_zero_copy") EXECUTOR_METHOD(size_t slot = InputSlot(args[0]); SetZeroCopy(slot, args[1], TextOf(slot)));
   if (name == "set_output_zero_copy") {
@@ -240,8 +253,9 @@ PackedFunc AotExecutor::GetFunction(const String& function, const ObjectPtr<Obje
   }
   if (name == "get_input") {
     EXECUTOR_METHOD(if (args[0].is_str() && InputIndex(args[0]) < 0) return;
-                    const NDArray& array = slots_[InputSlot(args[0])].array;
-                    if (args.num_args > 1) array.CopyTo(TensorOf(args[1])); else *rv = array);
+                    Slot& slot = slots_[InputSlot(args[0])];
+                    if (args.num_args > 1) return slot.array.CopyTo(TensorOf(args[1]));
+                    slot.given = true; *rv = slot.array);
   }
   if (name == "get_output") {
     EXECUTOR_METHOD(const NDArray& array = slots_[OutputSlot(args[0])].array;
@@ -254,6 +268,7 @@ PackedFunc AotExecutor::GetFunction(const String& function, const ObjectPtr<Obje
   if (name == "get_output_name") EXECUTOR_METHOD(*rv = slots_[OutputSlot(args[0])].name);
   if (name == "run_from_inputs") EXECUTOR_METHOD(RunFromInputs(args));
   if (name == "get_input_info_json") EXECUTOR_METHOD(*rv = InputInfoText());
+  if (name == "get_unset_inputs_json") EXECUTOR_METHOD(*rv = UnsetInputs());
   if (name == "get_output_info_json") EXECUTOR_METHOD(*rv = OutputInfoText());
 #undef EXECUTOR_METHOD
   return PackedFunc();

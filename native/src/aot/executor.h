@@ -34,11 +34,13 @@ class AotExecutor : public ModuleNode {
     std::vector<int64_t> shape;
     DLDataType dtype;
     NDArray array;
+    bool given{false};  // of an input: whether a value was set, or its memory handed out
   };
 
   void AddTensor(const TVMTensorInfo& info);
   void AddConstantPool(const TVMMetadata& metadata);
   void Bind(size_t slot, const NDArray& array);
+  void CopyInto(size_t slot, const DLTensor* value, const std::string& what);
   void SetZeroCopy(size_t slot, const TVMArgValue& value, const std::string& what);
   void CheckTensor(const DLTensor& value, size_t slot, const std::string& what) const;
 
@@ -48,6 +50,7 @@ class AotExecutor : public ModuleNode {
   std::string TextOf(size_t slot) const;
   std::string InputInfoText() const;
   std::string OutputInfoText() const;
+  std::string UnsetInputs() const;
   std::string InfoText(size_t first, size_t last) const;
   // (device_type, device_id, key, value, key, value, ...): copies inputs from and outputs to the device too.
   void RunFromInputs(TVMArgs args);

@@ -137,6 +137,7 @@ def test_arrays_of_the_caller_are_used_without_copies() -> None:
         (lambda m: m.set_input("x", random(3, 8)), r"input 0 \('x'\) needs \(2, 8\) float32"),
         (lambda m: m.set_input("x", np.zeros((2, 8), "int32")), "got .* int32"),
         (lambda m: m.set_input(7, random(2, 8)), "2 inputs, got index 7"),
+        (lambda m: m.run(xx=random(2, 8), w=random(5, 8)), "no input 'xx'; .* did you mean 'x'"),
         (lambda m: m.get_output(5), "5 outputs, got index 5"),
         (lambda m: m.set_output_zero_copy(0, tvm.nd.empty((2, 6))), "output 0"),
     ],
@@ -145,6 +146,14 @@ def test_wrong_arguments_are_named(call: object, text: str) -> None:
     module = AotModule(build(small_model())["default"](tvm.cpu()))
     with pytest.raises(ValueError, match=text):
         call(module)  # type: ignore[operator]
+
+
+def test_measured_end_to_end() -> None:
+    module = AotModule(build(small_model())["default"](tvm.cpu()))
+    x, w = random(2, 8), random(5, 8)
+    result = module.benchmark(tvm.cpu(), repeat=2, number=3, end_to_end=True, x=x, w=w)
+    assert len(result.results) == 2
+    np.testing.assert_allclose(outputs(module)[0], expected(x, w)[0], rtol=1e-5, atol=1e-6)
 
 
 def test_library_of_another_kind_is_refused() -> None:

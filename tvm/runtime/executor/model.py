@@ -1,0 +1,205 @@
+"""What the executors of compiled models have in common, from Python."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from tvm._ffi.runtime_ctypes import RPC_SESS_MASK, Device
+from tvm.error import suggest
+from tvm.runtime.benchmark import BenchmarkResult
+from tvm.runtime.executor.inputs import as_tensor
+from tvm.runtime.module import Module
+from tvm.runtime.ndarray import NDArray
+from tvm.runtime.packed_func import PackedFunc
+from tvm.support.dtype import dtype as as_dtype
+
+# shapes and dtypes by name
+TensorInfo: TypeAlias = tuple[dict[str, tuple[int, ...]], dict[str, str]]
+
+
+class ModelExecutor:
+    """A model that is ready to run.
+
+    Parameters
+    ----------
+    module : Module
+        What ``lib["default"](device)`` returns.
+
+    Attributes
+    ----------
+    module : Module
+        The native executor.
+    """
+
+    def __init__(self, module: Module) -> None:
+        if not isinstance(module, Module):
+            raise TypeError(
+                f'{type(self).__name__} needs lib["default"](device), got {type(module).__name__}'
+            )
+        self.module = module
+        self._set_input: PackedFunc = module["set_input"]
+        self._set_input_zero_copy: PackedFunc = module["set_input_zero_copy"]
+        self._set_output_zero_copy: PackedFunc = module["set_output_zero_copy"]
+        self._run: PackedFunc = module["run"]
+        self._get_output: PackedFunc = module["get_output"]
+        self._get_input: PackedFunc = module["get_input"]
+        self._get_num_outputs: PackedFunc = module["get_num_outputs"]
+        self._get_num_inputs: PackedFunc = module["get_num_inputs"]
+        self._get_input_index: PackedFunc = module["get_input_index"]
+        self._shapes, self._dtypes = self._info_of("get_input_info_json")
+
+    def _info_of(self, getter: str) -> TensorInfo:
+        info = json.loads(self.module[getter]())
+        return {name: tuple(shape) for name, shape in info["shape"].items()}, info["dtype"]
+
+    def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
+        """Copy values into inputs.
+
+        Parameters
+        ----------
+        key : str or int, optional
+            The input's name or number.
+        value : NDArray or array_like
+            Its value, of exactly the input's shape. Numbers, lists and numpy arrays of another width
+            are converted, as from float64 to float32; other arrays need the input's dtype.
+        params : dict
+            More inputs by name; names that the model does not use are ignored, since compilation
+            may have folded them away.
+        """
+        if key is not None:
+            self._set_input(self._check_key(key), self._as_tensor(key, value))
+        for name, param in params.items():
+            if name in self._shapes:
+                self._set_input(name, self._as_tensor(name, param))
+
+    def set_input_zero_copy(
+        self, key: str | int | None = None, value: Any = None, **params: Any
+    ) -> None:
+        """Let inputs use the memory of the given arrays, which must stay unchanged while it runs."""
+        if key is not None:
+            self._set_input_zero_copy(self._check_key(key), value)
+        for name, param in params.items():
+            self._set_input_zero_copy(self._check_key(name), param)
+
+    def set_output_zero_copy(self, key: str | int, value: NDArray) -> None:
+        """Let an output be written into the given array."""
+        self._set_output_zero_copy(key, value)
+
+    def _check_key(self, key: str | int) -> str | int:
+        if isinstance(key, str) and key not in self._shapes:
+            self._refuse(key)
+        return key
+
+    def _refuse(self, key: str | int) -> NoReturn:
+        """Raise what the native executor says of an input that it does not have."""
+        try:
+            self._set_input(key, None)
+        except ValueError as error:
+            hint = suggest(key, self._shapes) if isinstance(key, str) else ""
+            raise ValueError(f"{error}; {hint}" if hint else str(error)) from None
+        raise AssertionError(f"there is an input {key!r}")
+
+    def _as_tensor(self, key: str | int, value: Any) -> NDArray:
+        """The value as an array, without a copy where that is possible."""
+        if isinstance(value, NDArray):
+            return value
+        return as_tensor(key, value, self._element_of(key))
+
+    def _element_of(self, key: str | int) -> np.dtype[Any]:
+        if isinstance(key, str):
+            return as_dtype(self._dtypes[key]).numpy  # type: ignore[no-any-return]
+        dtypes = list(self._dtypes.values())
+        if not 0 <= key < len(dtypes):
+            self._refuse(key)
+        return as_dtype(dtypes[key]).numpy  # type: ignore[no-any-return]
+
+    def run(self, **input_dict: Any) -> None:
+        """Set the inputs, if any are given, and compute the outputs."""
+        if input_dict:
+            self.set_input(**input_dict)
+            unknown = [name for name in input_dict if name not in self._shapes]
+            if unknown and json.loads(self.module["get_unset_inputs_json"]()):
+                self._refuse(unknown[0])
+        self._run()
+
+    def get_num_outputs(self) -> int:
+        """The number of outputs."""
+        return self._get_num_outputs()  # type: ignore[no-any-return]
+
+    def get_num_inputs(self) -> int:
+        """The number of inputs, parameters included."""
+        return self._get_num_inputs()  # type: ignore[no-any-return]
+
+    def get_input(self, index: int | str, out: NDArray | None = None) -> NDArray | None:
+        """An input's array; None if there is none of that name."""
+        if out is not None:
+            self._get_input(index, out)
+            return out
+        return self._get_input(index)  # type: ignore[no-any-return]
+
+    def get_input_index(self, name: str) -> int:
+        """The number of an input, -1 if there is none of that name."""
+        return self._get_input_index(name)  # type: ignore[no-any-return]
+
+    def get_input_info(self) -> TensorInfo:
+        """The shapes and the dtypes of the inputs, by name."""
+        return dict(self._shapes), dict(self._dtypes)
+
+    def get_output(self, index: str | int, out: NDArray | None = None) -> NDArray:
+        """An output: the executor's own array, which the next run overwrites, or a copy in ``out``."""
+        if out is not None:
+            self._get_output(index, out)
+            return out
+        return self._get_output(index)  # type: ignore[no-any-return]
+
+    def __getitem__(self, key: str) -> PackedFunc:
+        """A function of the native executor."""
+        return self.module[key]
+
+    def benchmark(
+        self,
+        device: Device,
+        func_name: str = "run",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: int | None = None,
+        limit_zero_time_iterations: int = 100,
+        end_to_end: bool = False,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        **kwargs: Any,
+    ) -> BenchmarkResult:
+        """Measure the model.
+
+        Parameters
+        ----------
+        device : Device
+            Where it runs.
+        func_name : str
+            What to measure.
+        repeat, number, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms,
+        repeats_to_cooldown : int
+            As for :meth:`Module.time_evaluator`.
+        end_to_end : bool
+            Include the copies of inputs to the device and of outputs back.
+        kwargs : dict
+            Inputs by name.
+        """
+        options = (
+            min_repeat_ms or 0, limit_zero_time_iterations, cooldown_interval_ms,
+            repeats_to_cooldown,
+        )  # fmt: skip
+        self.set_input(**kwargs)
+        if not end_to_end:
+            return self.module.time_evaluator(func_name, device, number, repeat, *options)()
+        inputs = [
+            part
+            for name, value in kwargs.items()
+            if name in self._shapes
+            for part in (name, self._as_tensor(name, value))
+        ]
+        measure = self.module.time_evaluator("run_from_inputs", device, number, repeat, *options)
+        return measure(device.device_type % RPC_SESS_MASK, device.device_id, *inputs)
