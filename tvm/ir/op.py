@@ -25,7 +25,6 @@ _CLASSIC_NAMES = {
     "FTVMQnnLegalize": "qnn_legalize",
     "FTVMQnnCanonicalize": "qnn_canonicalize",
     "FTVMAlterOpLayout": "alter_layout",
-    "FInferCorrectLayout": "infer_layout",
     "FPrimalGradient": "gradient",
     "FShapeFunc": "shape_func",
     "FTVMMixedPrecisionConversionType": "precision",

@@ -80,17 +80,29 @@ def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
 
 
 def register_alter_op_layout(op_name: str, alter_layout: Any = None, level: int = 10) -> Any:
-    """Set how an operator is replaced by one in a better layout."""
+    """Set how an operator is replaced by one in a better layout.
+
+    `alter_layout(attrs, inputs, tinfos, out_type)` gives the new expression, or None. Where it
+    names other layouts than the old call did, the pass puts transforms around it.
+    """
     return _register_facet(op_name, "alter_layout", alter_layout, level)
 
 
 def register_infer_correct_layout(op_name: str, infer_layout: Any = None, level: int = 10) -> Any:
-    """Set how layouts spread through an operator."""
-    return _register_facet(op_name, "infer_layout", infer_layout, level)
+    """Set how layouts spread through an operator.
+
+    `infer_layout(attrs, new_in_layouts, old_in_layouts, old_in_types)` gives an
+    `InferCorrectLayoutOutput`.
+    """
+    return _register_facet(op_name, "FInferCorrectLayout", infer_layout, level)
 
 
 def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: int = 10) -> Any:
-    """Set how an operator is converted to a wanted layout."""
+    """Set how an operator is converted to a wanted layout.
+
+    `convert_layout(attrs, inputs, tinfos, desired_layouts)` gives the new call, or None. Where it
+    names other layouts than the old call did, the pass puts transforms around it.
+    """
     return _register_facet(op_name, "FTVMConvertOpLayout", convert_layout, level)
 
 

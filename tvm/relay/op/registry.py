@@ -33,7 +33,10 @@ Simplify: TypeAlias = Callable[[Call, Sequence[Type]], "RelayExpr | None"]
 # from shapes (vectors of int64) and values of the arguments to the shapes of the results
 ShapeFunc: TypeAlias = Callable[[Attrs, Sequence["te.Tensor"], Sequence[object]], "list[te.Tensor]"]
 MakeStatic: TypeAlias = Callable[[Call], "RelayExpr | None"]
-AlterLayout: TypeAlias = Callable[[Call, Sequence[Type], Type, Target], "RelayExpr | None"]
+# from attributes, arguments and the types of arguments and result, for the current target
+AlterLayout: TypeAlias = Callable[
+    [Attrs, Sequence[RelayExpr], Sequence[Type], Type], "RelayExpr | None"
+]
 
 
 class OpPattern(IntEnum):

@@ -45,6 +45,7 @@ from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldSc
 from .fuse_attention import FuseAttention
 from .fuse_ops import FuseOps, SeparateOps
 from .gradient import gradient
+from .infer_layout_utils import InferCorrectLayoutOutput
 from .infer_type import InferType, InferTypeLocal
 from .inline import Inline, RemoveUnusedFunctions
 from .integer_products import IntegerProducts
@@ -112,6 +113,7 @@ __all__ = [
     "FunctionPass",
     "FuseAttention",
     "FuseOps",
+    "InferCorrectLayoutOutput",
     "InferType",
     "InferTypeLocal",
     "Inline",

@@ -5,14 +5,13 @@
                                       %2 = nn.relu(%1);
                                       layout_transform(%2, "NCHW16c", "NCHW")
 
-An operator's `alter_layout` facet gives the new call with transforms around it. The result stays
+An operator's `alter_layout` facet gives the new call. The result stays
 in its blocked layout for as long as the `infer_layout` facets of the operators that read it can
 work in it; a transform back is inserted only where somebody needs the plain tensor.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from tvm.ir.expr import RelayExpr
@@ -24,6 +23,13 @@ from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
+from tvm.relay.transform.infer_layout_utils import (
+    layout_choice,
+    plain_name,
+    regrouped,
+    tensors_of,
+    with_transforms,
+)
 from tvm.relay.traverse import operands, post_order, with_operands
 from tvm.target import Target
 from tvm.tir import Layout, layout
@@ -44,8 +50,7 @@ class _Laid:
 class _Alterer:
     """Rebuilds a function; every old expression gets a new one and its layout."""
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
+    def __init__(self) -> None:
         self._laid: dict[int, _Laid] = {}
         self._transforms: dict[tuple[int, str, str], RelayExpr] = {}
 
@@ -74,12 +79,15 @@ class _Alterer:
         args = [self._plain(a) for a in call.args]
         plain_call = with_operands(call, [call.op, *args])
         types = [infer_type_of(a) for a in call.args]
-        altered = alter(plain_call, types, infer_type_of(call), self.target)
+        altered = alter(call.attrs, list(args), types, infer_type_of(call))
         if altered is None:
             return None
+        altered = with_transforms(plain_call, altered)
         new = self._without_pairs(altered, {id(a) for a in args})
         if _is_transform(new):
-            return _Laid(new.args[0], (layout(str(new.attrs["src_layout"])),))
+            blocked = layout(str(new.attrs["src_layout"]))
+            if plain_name(blocked) == new.attrs["dst_layout"]:
+                return _Laid(new.args[0], (blocked,))
         return _Laid(new)
 
     def _without_pairs(self, expr: RelayExpr, known: set[int]) -> RelayExpr:
@@ -97,26 +105,19 @@ class _Alterer:
 
     def _kept_layout(self, call: Call) -> _Laid | None:
         """The call in the layout that its arguments are in, if the operator can."""
-        infer = call.op.infer_layout
-        if infer is None:
-            return None
-        tensors = _tensor_operands(call)
+        tensors = tensors_of(call)
         in_layouts = [self._laid[id(t)].layout for t in tensors]
         if not any(found is not None for found in in_layouts):
             return None
         types = [infer_type_of(a) for a in call.args]
-        choice = infer(call.attrs, in_layouts, types)
+        choice = layout_choice(call, in_layouts, types)
         if choice is None or len(choice.inputs) != len(tensors):
             return None
         new = [self._in_layout(t, w) for t, w in zip(tensors, choice.inputs, strict=True)]
-        args: list[RelayExpr] = []
-        for arg in call.args:
-            if isinstance(arg, Tuple):
-                args.append(Tuple([new.pop(0) for _ in arg.fields]))
-            else:
-                args.append(new.pop(0))
         attrs = call.attrs if choice.attrs is None else choice.attrs
-        return _Laid(call.replace(args=tuple(args), attrs=attrs), tuple(choice.outputs))
+        return _Laid(
+            call.replace(args=tuple(regrouped(call, new)), attrs=attrs), tuple(choice.outputs)
+        )
 
     def _tuple_item(self, node: TupleGetItem) -> _Laid:
         laid = self._laid[id(node.tuple_value)]
@@ -174,30 +175,16 @@ class _Alterer:
         return found
 
 
-def plain_name(blocked: Layout) -> str:
-    """The layout without its blocks: `NCHW16c` gives `NCHW`."""
-    return re.sub(r"\d+[a-z]", "", blocked.name)
-
-
 def _is_transform(expr: RelayExpr) -> bool:
     return ops.calls(expr, ops.LAYOUT_TRANSFORM)
-
-
-def _tensor_operands(call: Call) -> list[RelayExpr]:
-    """The arguments, a tuple's fields in its place."""
-    found: list[RelayExpr] = []
-    for arg in call.args:
-        found.extend(arg.fields if isinstance(arg, Tuple) else (arg,))
-    return found
 
 
 @relay_pass("AlterOpLayout", opt_level=3)
 def alter_op_layout(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Apply the `alter_layout` facets for the current target."""
-    target = Target.current(allow_none=True)
-    if target is None or is_primitive(func):
+    if Target.current(allow_none=True) is None or is_primitive(func):
         return func
-    result = _Alterer(target).run(func)
+    result = _Alterer().run(func)
     assert isinstance(result, Function)
     return result
 

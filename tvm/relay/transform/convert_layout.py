@@ -11,24 +11,38 @@ concatenation; it is brought back where an operator knows nothing of layouts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from tvm.error import TVMError, suggest
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op, has_op
 from tvm.ir.transform import Pass, PassContext, PassInfo
-from tvm.ir.type import TensorType
+from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.graph_codegen import kernel_order
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.infer_layout_utils import (
+    ends_in,
+    layout_choice,
+    named_layouts,
+    regrouped,
+    tensors_of,
+    with_transforms,
+)
 from tvm.relay.transform.operators import CAST, EXPAND_DIMS, LAYOUT_TRANSFORM, RESHAPE
 from tvm.relay.traverse import operands, with_operands
 from tvm.support import Scoped
+from tvm.tir import layout
+
+# from attributes, arguments, their types and the layouts wanted
+ConvertOpLayout: TypeAlias = Callable[
+    [Any, list[RelayExpr], list[Type], list[str]], "RelayExpr | None"
+]
 
 _KERNELS = {
     "NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI",
@@ -125,6 +139,8 @@ class _Converter:
 
     def _wanted(self, call: Call) -> _Moved | None:
         attrs, layouts = call.attrs, self.desired[call.op.name]
+        if (convert := call.op.get_attr("FTVMConvertOpLayout")) is not None:
+            return self._by_user(call, convert, layouts)
         if attrs is None:
             return None
         if "data_layout" not in attrs:
@@ -157,6 +173,28 @@ class _Converter:
             value = value.replace(attrs=attrs.replace(**changed))
         return _made(value, out, new)
 
+    def _by_user(
+        self, call: Call, convert: ConvertOpLayout, layouts: Sequence[str]
+    ) -> _Moved | None:
+        """What the user's function makes of the call, its arguments in the layouts it names."""
+        plain = with_operands(call, [call.op, *[self._plain(a) for a in call.args]])
+        assert isinstance(plain, Call)
+        types = [infer_type_of(a) for a in call.args]
+        new = convert(call.attrs, list(plain.args), types, list(layouts))
+        if new is None:
+            return None
+        old_out, new_out = named_layouts(call)[1], named_layouts(new)[1]
+        if sorted(old_out) != sorted(new_out) or not isinstance(new, Call):
+            return _Moved(with_transforms(plain, new))
+        pairs = zip(named_layouts(call)[0], named_layouts(new)[0], strict=False)
+        args = list(new.args)
+        for i, (old, wanted) in enumerate(pairs):
+            if args[i] is plain.args[i]:
+                args[i] = self._in(call.args[i], old, wanted)
+            elif not ends_in(args[i], wanted):
+                args[i] = self._transform(args[i], old, wanted)
+        return _made(new.replace(args=tuple(args)), old_out, new_out)
+
     def _is_depthwise(self, call: Call) -> bool:
         ty = infer_type_of(call.args[0])
         axis = str(call.attrs["data_layout"]).index("C")
@@ -165,12 +203,14 @@ class _Converter:
     # -- operators that take the layout that comes
 
     def _followed(self, call: Call) -> _Moved | None:
-        moved = [self._moved[id(t)] for t in _tensors(call)]
+        moved = [self._moved[id(t)] for t in tensors_of(call)]
         first = next((m for m in moved if m.new is not None), None)
         if first is None:
             return None
         assert first.old is not None and first.new is not None
         name, attrs = call.op.name, call.attrs
+        if call.op.has_attr("FInferCorrectLayout"):
+            return self._inferred(call, first.old, first.new)
         if attrs is not None and "layout" in attrs:
             return self._bound(call, first.new)
         if name in _WITH_AXIS:
@@ -183,6 +223,26 @@ class _Converter:
         if is_simple and (attrs is None or (len(call.args) == 1 and not _names_axes(call))):
             return self._elementwise(call, first.old, first.new)
         return None
+
+    def _inferred(self, call: Call, old: str, new: str) -> _Moved | None:
+        """The call in the layouts that the user's function infers."""
+        tensors = tensors_of(call)
+        given = [self._moved[id(t)].new for t in tensors]
+        types = [infer_type_of(a) for a in call.args]
+        choice = layout_choice(call, [layout(name) if name else None for name in given], types, old)
+        if choice is None or len(choice.inputs) != len(tensors) or len(choice.outputs) != 1:
+            return None
+        wanted = [None if found is None else found.name for found in choice.inputs]
+        out = choice.outputs[0]
+        if any([name and sorted(name) != sorted(old) for name in wanted]):
+            return None
+        moved = [
+            self._plain(t) if name is None else self._in(t, old, name)
+            for t, name in zip(tensors, wanted, strict=True)
+        ]
+        attrs = call.attrs if choice.attrs is None else choice.attrs
+        value = call.replace(args=tuple(regrouped(call, moved)), attrs=attrs)
+        return _Moved(value) if out is None else _made(value, old, out.name)
 
     def _bound(self, call: Call, new: str) -> _Moved | None:
         old = str(call.attrs["layout"])
@@ -197,7 +257,7 @@ class _Converter:
 
     def _with_axis(self, call: Call, old: str, new: str) -> _Moved | None:
         rank = len(old)
-        tensors = _tensors(call) if call.op.name == "concatenate" else [call.args[0]]
+        tensors = tensors_of(call) if call.op.name == "concatenate" else [call.args[0]]
         if any([_rank(t) != rank for t in tensors]):
             return None
         axis = new.index(old[call.attrs["axis"] % rank])
@@ -290,13 +350,6 @@ def _names_axes(call: Call) -> bool:
     return call.op is not CAST and any(
         [k in call.attrs for k in ("axis", "axes", "shape", "newshape")]
     )
-
-
-def _tensors(call: Call) -> list[RelayExpr]:
-    found: list[RelayExpr] = []
-    for arg in call.args:
-        found.extend(arg.fields if isinstance(arg, Tuple) else (arg,))
-    return found
 
 
 def _without_multiplier(weight: RelayExpr, old: RelayExpr) -> RelayExpr:

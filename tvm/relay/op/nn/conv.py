@@ -143,12 +143,14 @@ def conv_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> l
 
 
 def _alter_conv2d(
-    call: Call, arg_types: Sequence[Type], out_type: Type, target: Target
+    attrs: Conv2DAttrs, inputs: Sequence[RelayExpr], arg_types: Sequence[Type], out_type: Type
 ) -> RelayExpr | None:
     """NCHW convolutions on x86 processors: channels in blocks of the vector width."""
-    attrs = call.attrs
+    target = Target.current()
+    assert target is not None
     if "cpu" not in target.keys or attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW":
         return None
+    call = Call(CONV2D, inputs, attrs)
     shapes = [shape_of_type(t) for t in arg_types]
     # only the batch may be left to the run
     if not is_known(*shapes[0][1:], *shapes[1]):

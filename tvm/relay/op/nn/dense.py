@@ -117,11 +117,14 @@ def _dense_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 
 def _alter_dense(
-    call: Call, arg_types: Sequence[Type], out_type: Type, target: Target
+    attrs: Attrs, inputs: Sequence[RelayExpr], arg_types: Sequence[Type], out_type: Type
 ) -> RelayExpr | None:
     """On processors: the weight in blocks of the micro-kernel's columns."""
+    target = Target.current()
+    assert target is not None
     if "cpu" not in target.keys:
         return None
+    call = Call(DENSE, inputs, attrs)
     data, shape = [shape_of_type(t) for t in arg_types]
     if not all(isinstance(d, int) for d in shape) or len(data) < 2:
         return None
