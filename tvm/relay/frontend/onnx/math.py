@@ -13,6 +13,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import const
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
+from tvm.relay.frontend.formulas import log1p_of_small
 
 from .registry import CONVERTERS, Nothing, OnnxNode, Value, onnx_op
 from .tensors import tensor_dtype
@@ -226,8 +227,7 @@ def _hard_swish(node: OnnxNode) -> RelayExpr:
 
 def softplus(x: RelayExpr) -> RelayExpr:
     """``log(1 + exp(x))`` without overflow."""
-    one = scalar_like(1.0, x)
-    return _op.nn.relu(x) + _op.log(one + _op.exp(_op.negative(_op.abs(x))))
+    return _op.nn.relu(x) + log1p_of_small(_op.exp(_op.negative(_op.abs(x))))
 
 
 @onnx_op("Softplus")

@@ -12,6 +12,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.formulas import expm1, log1p, log1p_of_small
 from tvm.relay.frontend.onnx.math import elu, gelu, softplus
 
 from .registry import (
@@ -174,14 +175,12 @@ def _reciprocal(x: RelayExpr) -> RelayExpr:
 
 @torch_op("expm1")
 def _expm1(x: RelayExpr) -> RelayExpr:
-    value = as_float(x)
-    return _op.exp(value) - scalar_like(1.0, value)
+    return expm1(as_float(x))
 
 
 @torch_op("log1p")
 def _log1p(x: RelayExpr) -> RelayExpr:
-    value = as_float(x)
-    return _op.log(value + scalar_like(1.0, value))
+    return log1p(as_float(x))
 
 
 @torch_op("exp2")
@@ -202,7 +201,7 @@ def _logaddexp(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     same = _op.equal(left, right)  # also two infinities, whose difference is no number
     gap = _op.where(same, _op.zeros_like(left - right), left - right)
     spread = _op.exp(_op.negative(_op.abs(gap)))
-    return _op.maximum(left, right) + _op.log(spread + scalar_like(1.0, spread))
+    return _op.maximum(left, right) + log1p_of_small(spread)
 
 
 @torch_op("frac")
