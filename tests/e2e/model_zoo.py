@@ -175,7 +175,8 @@ def difference(name: str, exported: bool = False) -> float:
     module.run()
     wanted = [expected] if isinstance(expected, torch.Tensor) else list(expected)
     return max(
-        _relative(module.get_output(i).numpy(), tensor.numpy()) for i, tensor in enumerate(wanted)
+        relative_difference(module.get_output(i).numpy(), tensor.numpy())
+        for i, tensor in enumerate(wanted)
     )
 
 
@@ -187,7 +188,7 @@ def _imported(model: nn.Module, inputs: tuple[torch.Tensor, ...], exported: bool
     return relay.frontend.from_pytorch(trace(model, inputs), input_infos(inputs))
 
 
-def _relative(actual: np.ndarray, expected: np.ndarray) -> float:
+def relative_difference(actual: np.ndarray, expected: np.ndarray) -> float:
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return float("inf")
     scale = max(float(np.abs(expected).max(initial=0)), 1e-6)
@@ -220,10 +221,10 @@ def main(arguments: Sequence[str]) -> int:
     return failed
 
 
-def _stop(*_: Any) -> None:
+def stop(*_: Any) -> None:
     raise TimeoutError(f"more than {SECONDS_EACH} s")
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGALRM, _stop)
+    signal.signal(signal.SIGALRM, stop)
     sys.exit(main(sys.argv[1:]))

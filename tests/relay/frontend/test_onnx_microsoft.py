@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
-import pytest
 from onnx import helper, numpy_helper
 
 from tvm.contrib import onnx_backend
@@ -76,25 +75,6 @@ def test_embeddings() -> None:
     ids, segments = np.array([[1, 3, 2]], "int32"), np.array([[0, 1, 1]], "int32")
     tables = [f32(5, 8), f32(4, 8), f32(2, 8), f32(8), f32(8)]
     check("EmbedLayerNormalization", [ids, segments, *tables], outputs=2, epsilon=1e-5)
-
-
-@pytest.mark.parametrize("unidirectional", [0, 1])
-def test_attention(unidirectional: int) -> None:
-    check("Attention", [f32(2, 5, 8), f32(8, 24), f32(24)], num_heads=2,
-          unidirectional=unidirectional)  # fmt: skip
-    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], "int32")
-    check("Attention", [f32(2, 5, 8), f32(8, 24), f32(24), mask], num_heads=2)
-
-
-def test_attention_of_many_heads() -> None:
-    check("MultiHeadAttention", [f32(2, 3, 8), f32(2, 5, 8), f32(2, 5, 8), f32(24)], num_heads=2)
-
-
-@pytest.mark.parametrize("interleaved", [0, 1])
-def test_rotary_embedding(interleaved: int) -> None:
-    positions = np.array([[0, 2, 1]])
-    check("RotaryEmbedding", [f32(1, 2, 3, 8), positions, f32(4, 4), f32(4, 4)],
-          interleaved=interleaved)  # fmt: skip
 
 
 def test_weights_of_four_bits() -> None:

@@ -130,7 +130,7 @@ def _zero(node: OnnxNode, index: int) -> RelayExpr:
     return _op.cast(_scalar_or_vector(node[index]), "int32")
 
 
-def _integer_matmul(node: OnnxNode, a: tuple[int, int], b: tuple[int, int]) -> RelayExpr:
+def integer_matmul(node: OnnxNode, a: tuple[int, int], b: tuple[int, int]) -> RelayExpr:
     """The product of two integer inputs, each given by its index and its zero point's."""
     zeros = [_zero(node, index) for _, index in (a, b)]
     shape, of_columns = node.shape(b[0]), infer_shape(zeros[1])
@@ -167,12 +167,12 @@ def _integer_conv(node: OnnxNode, x: tuple[int, int], w: tuple[int, int]) -> Rel
 
 @onnx_op("MatMulInteger")
 def _matmul_integer(node: OnnxNode) -> RelayExpr:
-    return _integer_matmul(node, (0, 2), (1, 3))
+    return integer_matmul(node, (0, 2), (1, 3))
 
 
 @onnx_op("com.microsoft.MatMulIntegerToFloat")
 def _matmul_integer_to_float(node: OnnxNode) -> RelayExpr:
-    total = _integer_matmul(node, (0, 4), (1, 5))
+    total = integer_matmul(node, (0, 4), (1, 5))
     result = _op.cast(total, "float32") * (node[2] * node[3])
     return result + node[6] if node.has(6) else result
 
@@ -192,7 +192,7 @@ def _dynamic_quantize_matmul(node: OnnxNode) -> RelayExpr:
 @onnx_op("QLinearMatMul")
 def _qlinear_matmul(node: OnnxNode) -> RelayExpr:
     """Inputs a, its scale and zero point, b, its scale and zero point, and those of the result."""
-    total = _integer_matmul(node, (0, 2), (3, 5))
+    total = integer_matmul(node, (0, 2), (3, 5))
     a_scale, y_scale = node[1], node[6]
     if len(infer_shape(a_scale)) == 1 and infer_shape(a_scale) != (1,):
         a_scale = _op.expand_dims(a_scale, 1)

@@ -1,0 +1,356 @@
+"""Attention of com.microsoft: heads, masks, caches of keys and values, rotary positions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.expr import Constant
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+
+from .math import matmul
+from .quantized import integer_matmul
+from .registry import OnnxNode, onnx_op
+
+
+def split_heads(x: RelayExpr, count: int) -> RelayExpr:
+    """(batch, length, hidden) as (batch, heads, length, size)."""
+    size = infer_shape(x)[-1] // count
+    return _op.transpose(_op.reshape(x, (0, 0, count, size)), (0, 2, 1, 3))
+
+
+def join_heads(x: RelayExpr) -> RelayExpr:
+    """(batch, heads, length, size) as (batch, length, hidden)."""
+    _, heads, _, size = infer_shape(x)
+    return _op.reshape(_op.transpose(x, (0, 2, 1, 3)), (0, 0, heads * size))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How the products of queries and keys become weights."""
+
+    scale: float
+    masks: Sequence[RelayExpr]  # added to the scores
+    softcap: float = 0.0
+    sink: RelayExpr | None = None  # a score of each head that takes weight from all keys
+
+    def weights(self, q: RelayExpr, k: RelayExpr) -> RelayExpr:
+        """The weight of each key for each query."""
+        scores = matmul(q, _op.transpose(k, (0, 1, 3, 2))) * scalar_like(self.scale, q)
+        if self.softcap:
+            cap = scalar_like(self.softcap, q)
+            scores = cap * _op.tanh(scores / cap)
+        for mask in self.masks:
+            scores = scores + mask
+        if self.sink is None:
+            return _op.nn.softmax(scores, axis=-1)
+        shape = infer_shape(scores)
+        column = _op.broadcast_to(_op.reshape(self.sink, (1, -1, 1, 1)), (*shape[:3], 1))
+        weights = _op.nn.softmax(_op.concatenate([scores, column], 3), axis=-1)
+        return _op.strided_slice(weights, [0], [shape[3]], axes=[3])
+
+
+def _attend(
+    node: OnnxNode, q: RelayExpr, k: RelayExpr, v: RelayExpr, masks: Sequence[RelayExpr | None]
+) -> RelayExpr:
+    scale = node.attr("scale", 0.0) or 1 / math.sqrt(infer_shape(q)[-1])
+    scores = Scores(scale, [mask for mask in masks if mask is not None])
+    return join_heads(matmul(scores.weights(q, k), v))
+
+
+def _where_kept(kept: RelayExpr, like: RelayExpr, low: float) -> RelayExpr:
+    return _op.where(kept, scalar_like(0.0, like), scalar_like(low, like))
+
+
+def _lowest(like: RelayExpr) -> float:
+    return float(np.finfo(infer_dtype(like)).min)
+
+
+def _causal(rows: int, columns: int, like: RelayExpr) -> RelayExpr:
+    """Positions of the future, far below all scores; the last row sees all columns."""
+    kept = np.tril(np.ones((rows, columns), bool), columns - rows)
+    return _where_kept(constant(kept), like, _lowest(like))
+
+
+def _key_mask(node: OnnxNode, index: int, rows: int, columns: int, like: RelayExpr) -> Any:
+    """A mask of keys: lengths of the batch's items, or one number a key (0: masked)."""
+    if not node.has(index):
+        return None
+    kept = _kept_keys(node, index, rows, columns, infer_shape(like)[0])
+    rank = len(infer_shape(kept))
+    if rank < 4:
+        kept = _op.expand_dims(kept, 1, 4 - rank)
+    return _where_kept(kept, like, node.attr("mask_filter_value", -10000.0))
+
+
+def _kept_keys(node: OnnxNode, index: int, rows: int, columns: int, batch: int) -> RelayExpr:
+    mask, shape = node[index], node.static_shape(index)
+    if len(shape) == 1:
+        places = constant(np.arange(columns)[None], node.dtype(index))
+        ends = _op.strided_slice(mask, [0], [batch])
+        kept = _op.less(places, _op.expand_dims(ends, 1))
+        if shape[0] == 2 * batch and batch:  # where each begins follows where it ends
+            begins = _op.strided_slice(mask, [batch], [2 * batch])
+            kept = _op.logical_and(kept, _op.greater_equal(places, _op.expand_dims(begins, 1)))
+        elif shape[0] != batch:
+            raise node.unsupported(f"a mask of shape {shape}")
+        return kept
+    if len(shape) == 4:  # of all positions there may be
+        mask = _op.strided_slice(mask, [columns - rows, 0], [columns, columns], axes=[2, 3])
+    return _op.not_equal(mask, scalar_like(0, mask))
+
+
+def _appended(past: RelayExpr, new: RelayExpr) -> RelayExpr:
+    """A cache and what comes after it, along the positions."""
+    return _op.concatenate([past, new], 2)
+
+
+def _refuse_shared_cache(node: OnnxNode) -> None:
+    if node.attr("past_present_share_buffer", 0) or node.attr("do_rotary", 0):
+        raise node.unsupported("a cache that input and output share, nor rotary positions")
+
+
+@onnx_op("com.microsoft.Attention")
+def _attention(node: OnnxNode) -> list[RelayExpr]:
+    """Self-attention from one product for queries, keys and values."""
+    x = matmul(node[0], node[1])
+    x = x + node[2] if node.has(2) else x
+    return _self_attention(node, x, past=4, mask=3, bias=5)
+
+
+@onnx_op("com.microsoft.QAttention")
+def _quantized_attention(node: OnnxNode) -> list[RelayExpr]:
+    total = integer_matmul(node, (0, 6), (1, 7))
+    x = _op.cast(total, "float32") * (node[3] * node[4]) + node[2]
+    return _self_attention(node, x, past=8, mask=5, bias=9)
+
+
+def _self_attention(
+    node: OnnxNode, x: RelayExpr, past: int, mask: int, bias: int
+) -> list[RelayExpr]:
+    """Attention within ``x``, queries beside keys beside values; the others are inputs' indices."""
+    _refuse_shared_cache(node)
+    hidden = infer_shape(x)[-1]
+    sizes = node.attr("qkv_hidden_sizes") or [hidden // 3] * 3
+    parts = _op.split(x, tuple(np.cumsum(sizes[:2]).tolist()), 2)
+    q, k, v = [split_heads(part, node.attr("num_heads")) for part in parts]
+    if node.has(past):
+        old = _op.split(node[past], 2, 0)
+        k, v = [_appended(_op.squeeze(a, [0]), b) for a, b in zip(old, (k, v), strict=True)]
+    rows, columns = infer_shape(q)[2], infer_shape(k)[2]
+    masks = [_key_mask(node, mask, rows, columns, q), node[bias] if node.has(bias) else None]
+    if node.attr("unidirectional", 0):
+        masks.append(_causal(rows, columns, q))
+    result = [_attend(node, q, k, v, masks)]
+    return [*result, _op.stack([k, v], 0)] if node.output_count > 1 else result
+
+
+@onnx_op("com.microsoft.MultiHeadAttention")
+def _multi_head_attention(node: OnnxNode) -> list[RelayExpr]:
+    """Attention of projected queries, keys and values."""
+    _refuse_shared_cache(node)
+    if node.output_count > 3 or node.has(8):
+        raise node.unsupported(
+            "the output of its scores, nor a cache that inputs and outputs share"
+        )
+    q, k, v = _projected(node)
+    if node.has(6):
+        k, v = _appended(node[6], k), _appended(node[7], v)
+    rows, columns = infer_shape(q)[2], infer_shape(k)[2]
+    masks = [_key_mask(node, 4, rows, columns, q), node[5] if node.has(5) else None]
+    if node.attr("unidirectional", 0):
+        masks.append(_causal(rows, columns, q))
+    return [_attend(node, q, k, v, masks), k, v][: node.output_count]
+
+
+def _projected(node: OnnxNode) -> list[RelayExpr]:
+    """Queries, keys and values by heads; all or the last two may come in one tensor."""
+    heads = node.attr("num_heads")
+    parts = [node[i] for i in range(3) if node.has(i)]
+    if len(infer_shape(parts[-1])) == 5:
+        packed = parts.pop()
+        parts += [
+            _op.reshape(part, (0, 0, -1)) for part in _op.split(packed, infer_shape(packed)[3], 3)
+        ]
+    if len(parts) == 1:
+        hidden = infer_shape(parts[0])[-1] // 3
+        parts = list(_op.split(parts[0], (hidden, 2 * hidden), 2))
+    if node.has(3):
+        of_input = [i for i in range(3) if len(infer_shape(parts[i])) == 3]
+        counts = [infer_shape(parts[min(i, of_input[-1])])[-1] for i in range(2)]
+        biases = _op.split(node[3], tuple(np.cumsum(counts).tolist()), 0)
+        parts = [p + biases[i] if i in of_input else p for i, p in enumerate(parts)]
+    return [p if len(infer_shape(p)) == 4 else split_heads(p, heads) for p in parts]
+
+
+# ---- groups of queries that share keys and values
+
+
+@onnx_op("com.microsoft.GroupQueryAttention")
+def _group_query_attention(node: OnnxNode) -> list[RelayExpr]:
+    """Attention over a cache; the items of a batch may be of different lengths."""
+    if (
+        node.has(12)
+        or node.has(13)
+        or node.attr("sliding_window_cache", 0)
+        or node.output_count > 3
+    ):
+        raise node.unsupported("quantised or rolling caches, nor the output of its scores")
+    q, k, v = _normalized(node, _grouped_heads(node))
+    length, total = infer_shape(q)[2], node.require_scalar(6, "the total length")
+    starts = _starts(node, infer_shape(q)[0], length, total)
+    if node.attr("do_rotary", 0):
+        positions = node[9] if node.has(9) else starts + constant(np.arange(length)[None], "int32")
+        is_interleaved = bool(node.attr("rotary_interleaved", 0))
+        q, k = [rotated(x, positions, node[7], node[8], is_interleaved) for x in (q, k)]
+    if node.has(3):
+        k, v = [_cached(node[i], x, starts, total) for i, x in ((3, k), (4, v))]
+    present = [k, v]
+    if infer_shape(k)[2] != total:  # a cache with room for more
+        k, v = [_op.strided_slice(x, [0], [total], axes=[2]) for x in (k, v)]
+    share = node.attr("num_heads") // node.attr("kv_num_heads")
+    k, v = [_op.repeat(x, share, 1) if share > 1 else x for x in (k, v)]
+    weights = _group_scores(node, q, starts, total).weights(q, k)
+    return [join_heads(matmul(weights, v)), *present][: node.output_count]
+
+
+def _grouped_heads(node: OnnxNode) -> list[RelayExpr]:
+    heads, shared = node.attr("num_heads"), node.attr("kv_num_heads")
+    if node.has(1):
+        parts = [node[0], node[1], node[2]]
+    else:
+        size = node.shape(0)[-1] // (heads + 2 * shared)
+        parts = list(_op.split(node[0], (heads * size, (heads + shared) * size), 2))
+    return [split_heads(x, n) for x, n in zip(parts, (heads, shared, shared), strict=True)]
+
+
+def _normalized(node: OnnxNode, parts: list[RelayExpr]) -> list[RelayExpr]:
+    """Queries and keys with a root mean square of one in each head, if weights for it are given."""
+    if not node.has(14):
+        return parts
+    epsilon = node.attr("qk_norm_epsilon", 1e-6)
+    return [rms_norm(parts[0], node[14], epsilon), rms_norm(parts[1], node[15], epsilon), parts[2]]
+
+
+def rms_norm(x: RelayExpr, weight: RelayExpr, epsilon: float) -> RelayExpr:
+    """``x`` over the root mean square of its last axis, times ``weight``."""
+    mean = _op.mean(x * x, [-1], True)
+    return x * _op.rsqrt(mean + scalar_like(epsilon, x)) * weight
+
+
+def _starts(node: OnnxNode, batch: int, length: int, total: int) -> RelayExpr:
+    """Where the new positions of each item of the batch begin, (batch, 1)."""
+    if length == total:
+        return constant(np.zeros((batch, 1)), "int32")
+    if batch == 1:  # the longest item is as long as the total
+        return constant([[total - length]], "int32")
+    last = _op.reshape(_op.cast(node[5], "int32"), (-1, 1))
+    return last + constant(1 - length, "int32")
+
+
+def _cached(past: RelayExpr, new: RelayExpr, starts: RelayExpr, total: int) -> RelayExpr:
+    """The cache with the new positions where each item of the batch begins, zeros behind them."""
+    (batch, heads, room, size), length = infer_shape(past), infer_shape(new)[2]
+    end = max(room, total)
+    if (begin := _known_start(starts)) is not None:
+        parts = [_op.strided_slice(past, [0], [begin], axes=[2])] if begin else []
+        parts.append(new)
+        if begin + length < end:
+            rest = (batch, heads, end - begin - length, size)
+            parts.append(_op.zeros(rest, infer_dtype(new)))
+        return _op.concatenate(parts, 2) if len(parts) > 1 else new
+    zeros = _op.zeros((batch, heads, 1, size), infer_dtype(new))
+    places = constant(np.arange(end)[None], "int32")
+    of_new = places - starts
+    source = _op.where(
+        _op.less(of_new, constant(length, "int32")),
+        of_new + constant(room, "int32"),
+        constant(room + length, "int32"),
+    )
+    source = _op.where(_op.less(places, starts), places, source)
+    source = _op.broadcast_to(_op.reshape(source, (batch, 1, end, 1)), (batch, heads, end, size))
+    return _op.gather(_op.concatenate([past, new, zeros], 2), 2, source)
+
+
+def _known_start(starts: RelayExpr) -> int | None:
+    """Where all items begin, if that is one place known at import."""
+    found = np.unique(starts.data.numpy()) if isinstance(starts, Constant) else np.zeros(0)
+    return int(found[0]) if found.size == 1 else None
+
+
+def _group_scores(node: OnnxNode, q: RelayExpr, starts: RelayExpr, total: int) -> Scores:
+    _, heads, length, size = infer_shape(q)
+    kept = _visible_keys(node, starts, length, total)
+    masks = [_where_kept(_op.expand_dims(kept, 1), q, _lowest(q))]
+    if node.has(10):
+        masks.insert(0, node[10])
+    sink = node[11] if node.has(11) else None
+    if sink is None and node.attr("smooth_softmax", 0) == 1:
+        sink = constant(np.zeros(heads), infer_dtype(q))
+    scale = node.attr("scale", 0.0) or 1 / math.sqrt(size)
+    return Scores(scale, masks, node.attr("softcap", 0.0), sink)
+
+
+def _visible_keys(node: OnnxNode, starts: RelayExpr, length: int, total: int) -> RelayExpr:
+    """(batch, queries, keys): the keys that each query may look at."""
+    keys = constant(np.arange(total)[None, None], "int32")
+    if not node.attr("causal", 1):
+        ends = _op.reshape(_op.cast(node[5], "int32"), (-1, 1, 1))
+        return _op.less_equal(keys, _op.repeat(ends, length, 1))
+    own = _op.expand_dims(starts + constant(np.arange(length)[None], "int32"), 2)
+    kept = _op.less_equal(keys, own)
+    if (window := node.attr("local_window_size", -1)) > 0:
+        near = _op.greater(keys, own - constant(window, "int32"))
+        kept = _op.logical_and(kept, near)
+    return kept
+
+
+# ---- rotary positions
+
+
+def rotated(
+    x: RelayExpr, positions: RelayExpr, cosine: RelayExpr, sine: RelayExpr, is_interleaved: bool
+) -> RelayExpr:
+    """The heads' first numbers turned in pairs, by angles of a table at each item's positions."""
+    half, size = infer_shape(cosine)[1], infer_shape(x)[3]
+    rest = None
+    if 2 * half != size:
+        x, rest = _op.split(x, (2 * half,), 3)
+    cosine, sine = [_op.expand_dims(_op.take(table, positions, 0), 1) for table in (cosine, sine)]
+    if is_interleaved:
+        pairs = _op.reshape(x, (0, 0, 0, half, 2))
+        a, b = [_op.squeeze(part, [4]) for part in _op.split(pairs, 2, 4)]
+        turned = _op.stack([a * cosine - b * sine, a * sine + b * cosine], 4)
+        turned = _op.reshape(turned, (0, 0, 0, 2 * half))
+    else:
+        a, b = _op.split(x, 2, 3)
+        turned = _op.concatenate([a * cosine - b * sine, b * cosine + a * sine], 3)
+    return turned if rest is None else _op.concatenate([turned, rest], 3)
+
+
+@onnx_op("com.microsoft.RotaryEmbedding")
+def _rotary_embedding(node: OnnxNode) -> RelayExpr:
+    """Pairs of numbers turned by angles that grow with the position."""
+    x, rank = node[0], len(node.shape(0))
+    if rank == 3:
+        hidden = node.shape(0)[2]
+        x = split_heads(x, node.attr("num_heads", 0) or hidden // (2 * node.shape(2)[1]))
+    positions = node[1]
+    if node.static_shape(1) in ((), (1,)):  # of the first
+        length = infer_shape(x)[2]
+        positions = _op.reshape(positions, (1, 1)) + constant(np.arange(length)[None], "int64")
+    result = rotated(x, positions, node[2], node[3], bool(node.attr("interleaved", 0)))
+    return result if rank == 4 else join_heads(result)
+
+
+@onnx_op("com.microsoft.GemmaRotaryEmbedding")
+def _gemma_rotary_embedding(node: OnnxNode) -> list[RelayExpr]:
+    angles = _op.expand_dims(node[0], 1)
+    cosine, sine = [_op.cast(f(angles), node.dtype(1)) for f in (_op.cos, _op.sin)]
+    return [node[i] * cosine + node[i + 1] * sine for i in (1, 3)]
