@@ -387,3 +387,21 @@ def test_data_wraps_around_in_conditions_and_bindings() -> None:
     given = [tvm.nd.array(np.array(v, "int32")) for v in ([2**31 - 1, 1], [0, 0])]
     func(*given)
     assert given[1].numpy()[0] == 2**31 - 3
+
+
+def test_text_of_repeated_divisions_is_written_once() -> None:
+    @T.prim_func
+    def divide(B: T.Buffer((64,), "int32"), n: T.int32, m: T.int32):
+        T.func_attr({"global_symbol": "divide"})
+        for i in range(8):
+            B[i * 2] = ((i - n) // m // m % m * m + (i - n) // m // m % m) // m
+            B[i * 2 + 1] = (i - n) // m // m % m
+
+    text = tvm.build(divide, target="c", name="divide").get_source()
+    assert text.count(" / ") + text.count(" % ") <= 40
+    given = tvm.nd.array(np.zeros(64, "int32"))
+    compiled(tvm.build(divide, target="c", name="divide"))["divide"](given, 5, -2)
+    i = np.arange(8)
+    inner = (i - 5) // -2 // -2 % -2
+    np.testing.assert_array_equal(given.numpy()[0:16:2], (inner * -2 + inner) // -2)
+    np.testing.assert_array_equal(given.numpy()[1:16:2], inner)

@@ -92,6 +92,21 @@ def test_division_of_vectors() -> None:
     np.testing.assert_array_equal(x[:16], np.arange(-8, 8) % 3)
 
 
+@pytest.mark.parametrize("divisor", [tir.IntImm("int32", 7), X[0]])
+def test_divisions_of_divisions_grow_by_the_same(divisor: tir.PrimExpr) -> None:
+    def size(depth: int) -> int:
+        value: tir.PrimExpr = Y[0]
+        for _ in range(depth):
+            value = FloorMod(FloorDiv(value, divisor), divisor)
+        body = BufferStore(Y, value, [0])
+        nodes: list[Any] = []
+        result = apply(LowerIntrin(), function([X, Y], body))
+        tir.stmt_functor.post_order_visit(result.body, nodes.append)
+        return len(nodes)
+
+    assert size(8) - size(6) == size(6) - size(4)
+
+
 def test_facet_of_an_intrinsic_is_applied() -> None:
     register_op("tir.test_twice").set_facets(num_inputs=1, effect=tir.CallEffectKind.Pure)
     register_intrin_lowering("tir.test_twice", "default", f=lambda call: call.args[0] * 2)

@@ -86,7 +86,7 @@ class ArithmeticWriter(Visitor):
     def visit(self, node: Any) -> Any:
         text = super().visit(node)
         if text is not None and len(text) > LONGEST and not node.dtype.is_handle:
-            return self.code.define(TYPES[node.dtype.element].text, "t", bare(text))
+            return self.code.share(TYPES[node.dtype.element].text, "t", bare(text))
         return text
 
     def visit_int_imm(self, node: IntImm) -> str:
@@ -294,7 +294,7 @@ class ArithmeticWriter(Visitor):
         """A name for the value, unless it is one or a constant."""
         if _SIMPLE.match(text):
             return text
-        return self.code.define(TYPES[dtype.element].text, "t", bare(text))
+        return self.code.share(TYPES[dtype.element].text, "t", bare(text))
 
     @contextmanager
     def wrapping(self, wraps: bool) -> Iterator[None]:

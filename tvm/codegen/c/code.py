@@ -1,7 +1,12 @@
-"""The text of one C function while it is written: nested blocks of lines."""
+"""The text of one C function while it is written: nested blocks of lines.
+
+Values without memory are numbered: the same text where the first one holds is the same constant. The text
+stays as small as the program is as a graph, though expressions are trees.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +16,8 @@ from .names import identifier
 
 # longer expressions are computed in steps: C promises no more than 63 nested parentheses
 LONGEST = 160
+# memory, structs, the module's variables and calls, but for the one macro of conditions
+_DEPENDS_ON_STATE = re.compile(r"\[|->|NULL|tvm_|__|\w\((?<!TVM_LIKELY\()", re.ASCII)
 
 
 class Code:
@@ -21,6 +28,7 @@ class Code:
         self.lines: list[str] = []
         self._body = self.lines
         self._names = UniqueNames()
+        self._known: dict[tuple[str, str], str] = {}  # constants of types and values that hold here
 
     def name(self, wish: str) -> str:
         """An identifier that nothing else in the function has."""
@@ -44,6 +52,15 @@ class Code:
         )
         return name
 
+    def share(self, type_: str, wish: str, value: str) -> str:
+        """A constant, or the one of the same value; its name."""
+        if _DEPENDS_ON_STATE.search(value):
+            return self.define(type_, wish, value)
+        found = self._known.get((type_, value))
+        if found is None:
+            found = self._known[type_, value] = self.define(type_, wish, value)
+        return found
+
     @contextmanager
     def block(self, head: str) -> Iterator[list[str]]:
         """Statements inside braces."""
@@ -55,21 +72,25 @@ class Code:
 
     @contextmanager
     def collected(self) -> Iterator[list[str]]:
-        """Statements that are put somewhere later."""
+        """Statements that are put somewhere later; constants among them are known to each other alone."""
         outer, self.lines = self.lines, []
+        count = len(self._known)
         try:
             yield self.lines
         finally:
             self.lines = outer
+            for key in list(self._known)[count:]:
+                del self._known[key]
 
     @contextmanager
     def inside(self, lines: list[str]) -> Iterator[None]:
         """Statements at the end of another block."""
         outer, self.lines = self.lines, lines
+        known, self._known = self._known, {}
         try:
             yield
         finally:
-            self.lines = outer
+            self.lines, self._known = outer, known
 
     def text(self) -> str:
         """The function's definition."""

@@ -56,6 +56,7 @@ class FunctionWriter(MemoryWriter):
         self.wraps = True
         self.lane = None
         self.before = []
+        self.of_lane = set()
         self.values = {}
         self.used = set()
         self.read = set()

@@ -36,6 +36,7 @@ class VectorWriter(ArithmeticWriter):
     read: set[Var]  # variables whose value or memory is read
     lane: str | None  # which lane is being written
     before: list[str]  # the block in front of the loop over lanes
+    of_lane: set[Var]  # vectors of which a name holds the lane at hand
 
     def visit_var(self, var: Var) -> str:
         found = self.values.get(var)
@@ -43,7 +44,8 @@ class VectorWriter(ArithmeticWriter):
             raise LoweringError(f"variable {var.name} is used but not defined")
         self.used.add(var)
         self.read.add(var)
-        return found if var.dtype.lanes == 1 else f"{found}[{self.lane}]"
+        is_scalar = var.dtype.lanes == 1 or var in self.of_lane
+        return found if is_scalar else f"{found}[{self.lane}]"
 
     # ---- lanes
 
@@ -140,9 +142,20 @@ class VectorWriter(ArithmeticWriter):
         return f"{name}[{self.lane}]"
 
     def visit_let(self, node: Let) -> str:
-        with self.in_front():
-            self.bind(node.var, node.value)
-        return str(self.visit(node.body))
+        in_lane = self.lane is not None and is_lane_wise(node)
+        is_scalar = self.lane is None and node.var.dtype.lanes == 1
+        if node.var.dtype.is_handle or not (in_lane or is_scalar):
+            with self.in_front():
+                self.bind(node.var, node.value)
+            return str(self.visit(node.body))
+        name = self.values[node.var] = self.named(self.visit(node.value), node.var.dtype)
+        self.used.discard(node.var)
+        if in_lane:
+            self.of_lane.add(node.var)
+        body = str(self.visit(node.body))
+        if node.var not in self.used:
+            self.code.do(f"(void){name}")
+        return body
 
     def bind(self, var: Var, value: PrimExpr) -> None:
         """Define a variable."""
@@ -155,7 +168,7 @@ def is_lane_wise(node: PrimExpr) -> bool:
     while pending:
         current = pending.pop()
         kind = type(current)
-        if kind in (Shuffle, Let) or (kind is Call and not _is_lane_wise_call(current)):
+        if kind is Shuffle or (kind is Call and not _is_lane_wise_call(current)):
             return False
         pending.extend(current.children())
     return True

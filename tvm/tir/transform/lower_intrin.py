@@ -3,11 +3,14 @@
     i // 4                       ->    shift_right(i, 2)
     i % 7                        ->    truncmod(i, 7)                     where i >= 0
     j // 7                       ->    select(j truncmod 7 >= 0, j truncdiv 7, j truncdiv 7 - 1)
+    (j * n + k) // 7             ->    let dividend = j * n + k in ...    the same of dividend
 
 How an intrinsic is lowered is a facet of its record, by target kind, with ``default`` for all others.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
@@ -106,51 +109,79 @@ class IntrinsicLowerer(BoundedRewriter):
             return Div(a, b)
         divisor = constant_value(b)
         if divisor is not None and divisor > 0:
-            return self._floor_div_constant(a, b, divisor)
-        if self.lower_bound(a) >= 0 and self.lower_bound(b) >= 0:
+            return self._floor_div_constant(a, b, divisor, e.a)
+        if self.lower_bound(e.a) >= 0 and self.lower_bound(e.b) >= 0:
             return Div(a, b)
-        quotient, remainder = Div(a, b), Mod(a, b)
-        return op.select(rounds_down(remainder, b), quotient, quotient - 1)
+        return named(a, "dividend", lambda a: named(b, "divisor", lambda b: floor_div(a, b)))
 
     def visit_floor_mod(self, e: FloorMod) -> PrimExpr:
         a, b = self.visit(e.a), self.visit(e.b)
         if e.dtype.is_float:
-            return op.subtract(a, self._floored(Div(a, b)) * b)
+            whole = lambda a, b: op.subtract(a, self._floored(Div(a, b)) * b)  # noqa: E731
+            return named(a, "dividend", lambda a: named(b, "divisor", lambda b: whole(a, b)))
         if e.dtype.is_uint:
             return Mod(a, b)
         divisor = constant_value(b)
         if divisor is not None and divisor > 0:
-            return self._floor_mod_constant(a, b, divisor)
-        if self.lower_bound(a) >= 0 and self.lower_bound(b) >= 0:
+            return self._floor_mod_constant(a, b, divisor, e.a)
+        if self.lower_bound(e.a) >= 0 and self.lower_bound(e.b) >= 0:
             return Mod(a, b)
-        remainder = Mod(a, b)
-        return op.select(rounds_down(remainder, b), remainder, remainder + b)
+        return named(b, "divisor", lambda b: named(Mod(a, b), "rest", lambda r: floor_mod(r, b)))
 
     def _floored(self, quotient: PrimExpr) -> PrimExpr:
         floored: PrimExpr = self.visit(op.floor(quotient))
         return floored
 
-    def _floor_div_constant(self, a: PrimExpr, b: PrimExpr, divisor: int) -> PrimExpr:
+    def _floor_div_constant(
+        self, a: PrimExpr, b: PrimExpr, divisor: int, source: PrimExpr
+    ) -> PrimExpr:
+        """``a // b``; ``source`` is what ``a`` was before it was lowered, which says more of its range."""
         if is_power_of_two(divisor):
             return op.shift_right(a, divisor.bit_length() - 1)
-        lowest = self.lower_bound(a)
+        lowest = self.lower_bound(source)
         if lowest >= 0:
             return Div(a, b)
         if (shift := small_shift(lowest, divisor)) is not None:
             return Div(a + shift * divisor, b) - shift
-        quotient = Div(a, b)
-        return op.select(Mod(a, b) >= 0, quotient, quotient - 1)
+        return named(a, "dividend", lambda a: op.select(Mod(a, b) >= 0, Div(a, b), Div(a, b) - 1))
 
-    def _floor_mod_constant(self, a: PrimExpr, b: PrimExpr, divisor: int) -> PrimExpr:
+    def _floor_mod_constant(
+        self, a: PrimExpr, b: PrimExpr, divisor: int, source: PrimExpr
+    ) -> PrimExpr:
+        """``a % b``; ``source`` is what ``a`` was before it was lowered."""
         if is_power_of_two(divisor):
             return op.bitwise_and(a, divisor - 1)
-        lowest = self.lower_bound(a)
+        lowest = self.lower_bound(source)
         if lowest >= 0:
             return Mod(a, b)
         if (shift := small_shift(lowest, divisor)) is not None:
             return Mod(a + shift * divisor, b)
-        remainder = Mod(a, b)
-        return op.select(remainder >= 0, remainder, remainder + divisor)
+        return named(Mod(a, b), "rest", lambda rest: op.select(rest >= 0, rest, rest + divisor))
+
+
+def named(value: PrimExpr, name: str, use: Callable[[PrimExpr], PrimExpr]) -> PrimExpr:
+    """What ``use`` makes of a value that it writes several times: divisions in divisions would double."""
+    if is_small(value):
+        return use(value)
+    var = Var(name, value.dtype)
+    return Let(var, value, use(var))
+
+
+def is_small(e: PrimExpr) -> bool:
+    """Whether an expression is no more than one operation on variables and constants."""
+    parts = e.children()
+    return len(parts) <= 2 and all([not part.children() for part in parts])
+
+
+def floor_div(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    """Division downwards by division towards zero."""
+    quotient = Div(a, b)
+    return op.select(rounds_down(Mod(a, b), b), quotient, quotient - 1)
+
+
+def floor_mod(rest: PrimExpr, b: PrimExpr) -> PrimExpr:
+    """The remainder of division downwards from that of division towards zero."""
+    return op.select(rounds_down(rest, b), rest, rest + b)
 
 
 def rounds_down(remainder: PrimExpr, divisor: PrimExpr) -> PrimExpr:
