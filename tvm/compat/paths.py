@@ -17,6 +17,7 @@ from typing import Any
 CLASSIC = {
     "tvm.ir": "base tensor_type type_relation",
     "tvm.relay": "type_relation",
+    "tvm.relay.analysis": "analysis",
     "tvm.relay.transform": "transform",
     "tvm.tir.analysis": "analysis",
     "tvm.tir.transform": "transform",

@@ -7,6 +7,7 @@ are in `function.py`; the operators a call may name are in `op/`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -220,15 +221,10 @@ class Let(ExprWithOp, key="relay.Let"):
     value: RelayExpr
     body: RelayExpr
 
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            var: Var,
-            value: RelayExpr,
-            body: RelayExpr,
-            span: Span | None = None,
-        ) -> None: ...
+    def __init__(
+        self, variable: Var, value: RelayExpr, body: RelayExpr, span: Span | None = None
+    ) -> None:
+        self._init(variable, value, body, span)
 
 
 class If(ExprWithOp, key="relay.If"):
@@ -432,3 +428,9 @@ __all__ = [
     "const",
     "var",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "bind":  # it walks expressions, which stands above this module
+        return import_module("tvm.relay.traverse").bind
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -398,20 +398,20 @@ def _indented(lines: list[str]) -> list[str]:
 
 @deep
 def astext(
-    node: Node, show_meta_data: bool = True, annotate: Annotate | None = None, header: bool = True
+    obj: Node, show_meta_data: bool = True, annotate: Annotate | None = None, header: bool = True
 ) -> str:
     """The text of a module, a function or an expression, tensors listed at the end."""
     printer = Printer(annotate, has_metadata=show_meta_data)
-    lines = ['#[version = "0.0.5"]', *_free_variables(printer, node)] if header else []
-    lines += _lines(printer, node)
+    lines = ['#[version = "0.0.5"]', *_free_variables(printer, obj)] if header else []
+    lines += _lines(printer, obj)
     if show_meta_data and printer.metadata:
         lines += ["", "#[metadata]", save_json(printer.metadata)]
-    return "\n".join(lines) + ("\n" if isinstance(node, IRModule) else "")
+    return "\n".join(lines) + ("\n" if isinstance(obj, IRModule) else "")
 
 
-def pretty_print(node: Node) -> str:
+def pretty_print(obj: Node) -> str:
     """The text without version line and tensors: what `print` shows."""
-    return astext(node, show_meta_data=False, header=False)
+    return astext(obj, show_meta_data=False, header=False)
 
 
 class Excerpt:

@@ -7,7 +7,7 @@ hold expressions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
@@ -38,6 +38,23 @@ def with_operands(expr: RelayExpr, new: list[RelayExpr]) -> RelayExpr:
         if before is not after:
             return _REBUILD[type(expr)](expr, new)
     return expr
+
+
+def tensors_of(call: Call) -> list[RelayExpr]:
+    """The arguments, a tuple's fields in its place."""
+    found: list[RelayExpr] = []
+    for arg in call.args:
+        found.extend(arg.fields if isinstance(arg, Tuple) else (arg,))
+    return found
+
+
+def regrouped(call: Call, tensors: Sequence[RelayExpr]) -> list[RelayExpr]:
+    """Arguments made of as many tensors as `tensors_of` gives."""
+    left = iter(tensors)
+    return [
+        Tuple([next(left) for _ in arg.fields]) if isinstance(arg, Tuple) else next(left)
+        for arg in call.args
+    ]
 
 
 def post_order(*roots: RelayExpr) -> list[RelayExpr]:

@@ -10,6 +10,7 @@ import pytest
 import tvm
 from tvm import relay
 from tvm.ir import register_op_attr
+from tvm.relay.testing.temp_op_attr import TempOpAttr
 from tvm.relay.transform import ToMixedPrecision
 
 from .common import assert_transforms, assert_unchanged, run
@@ -141,3 +142,14 @@ def test_a_kernel_rounds_what_it_stores_and_nothing_before() -> None:
     small = tvm.nd.array(np.full(32, 2.0**-9).astype("bfloat16"))
     got = relay.create_executor("graph", mod=mod).evaluate()(small)
     np.testing.assert_array_equal(got.numpy(), small.numpy())
+
+
+def test_rule_of_a_user_is_made_of_the_generic_ones() -> None:
+    names = relay.transform.mixed_precision
+    x, w = params()
+    conv = relay.nn.dense(x, w)
+    assert names.generic_always_op(conv, "float16") == [0, "float32", "float16"]
+    assert names.generic_follow_op(relay.exp(x), "float16") == [1, "float16", "float16"]
+    func = relay.Function([x, w], relay.nn.relu(conv))
+    with TempOpAttr("nn.dense", "FTVMMixedPrecisionConversionType", names.generic_never_op):
+        assert "float16" not in str(run(func, ToMixedPrecision()))

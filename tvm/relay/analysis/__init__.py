@@ -3,7 +3,9 @@
 from importlib import import_module as _import_module
 
 from ..traverse import all_vars, bound_vars, free_vars, post_order, rewrite_post_order, substitute
-from .analysis import (
+from .annotated_regions import AnnotatedRegionSet
+from .call_graph import CallGraph
+from .contents import (
     all_dtypes,
     all_type_vars,
     bound_type_vars,
@@ -17,8 +19,6 @@ from .analysis import (
     post_order_visit,
     well_formed,
 )
-from .annotated_regions import AnnotatedRegionSet
-from .call_graph import CallGraph
 from .count_layers import LayerCounter, count_layers
 from .device_info import collect_device_info
 from .fake_quantization import list_fake_quantized_op_freqs

@@ -110,7 +110,7 @@ class Interpreter(Executor):
             node, stage = stack.pop()
             if id(node) in values:
                 continue
-            if stage == 0 and (needed := _needed_first(node)):
+            if stage == 0 and (needed := needed_first(node)):
                 stack.append((node, 1))
                 stack.extend([(n, 0) for n in reversed(needed)])
             elif isinstance(node, (If, Let, Match)):
@@ -143,7 +143,7 @@ class Interpreter(Executor):
         if isinstance(node, Call):
             args = [values[id(a)] for a in node.args]
             if isinstance(node.op, Op):
-                return self._operator(node, args)
+                return self.apply_operator(node, args)
             return self._apply(values[id(node.op)], args)
         if isinstance(node, Var):
             return frame.lookup(node)
@@ -170,7 +170,8 @@ class Interpreter(Executor):
 
     # -- operators
 
-    def _operator(self, call: Call, args: Sequence[Value]) -> Value:
+    def apply_operator(self, call: Call, args: Sequence[Value]) -> Value:
+        """The result of a call of an operator with values for its arguments."""
         op = call.op
         assert isinstance(op, Op)
         arrays = [array for arg in args for array in _flat(arg)]
@@ -210,7 +211,7 @@ class Interpreter(Executor):
         return self._kernels[key]
 
 
-def _needed_first(node: RelayExpr) -> tuple[RelayExpr, ...]:
+def needed_first(node: RelayExpr) -> tuple[RelayExpr, ...]:
     """The operands that are evaluated before the node, in any case."""
     if isinstance(node, Function):
         return ()

@@ -115,6 +115,9 @@ class VarPattern(DFPattern, key="relay.dataflow_pattern.VarPattern"):
 
     name: str = ""
 
+    def __init__(self, name_hint: str = "") -> None:
+        self._init(name_hint)
+
 
 class ConstantPattern(DFPattern, key="relay.dataflow_pattern.ConstantPattern"):
     """A constant."""
@@ -172,6 +175,9 @@ class TupleGetItemPattern(DFPattern, key="relay.dataflow_pattern.TupleGetItemPat
     tuple: DFPattern
     index: int | None = None
 
+    def __init__(self, tuple_value: DFPattern, index: int | None = None) -> None:
+        self._init(tuple_value, index)
+
 
 class AltPattern(DFPattern, key="relay.dataflow_pattern.AltPattern"):
     """The left one, or else the right one."""
@@ -185,6 +191,9 @@ class TypePattern(DFPattern, key="relay.dataflow_pattern.TypePattern"):
 
     pattern: DFPattern
     type: Type
+
+    def __init__(self, pattern: DFPattern, ttype: Type) -> None:
+        self._init(pattern, ttype)
 
 
 class DataTypePattern(DFPattern, key="relay.dataflow_pattern.DataTypePattern"):

@@ -13,16 +13,17 @@ from tvm.ir.op import Op, register_op, register_op_attr
 from tvm.ir.type import Type
 
 from .binary import broadcast_type
+from .reduce import REDUCTION_SCHEDULES
 from .registry import OpPattern as _Pattern
 from .strategy import OpImplementation, OpSpecialization, OpStrategy
 
 __all__ = [
     "OpImplementation", "OpPattern", "OpSpecialization", "OpStrategy", "get", "register",
     "register_alter_op_layout", "register_broadcast_schedule", "register_compute",
-    "register_convert_op_layout", "register_fake_quantization_to_integer", "register_gradient",
+    "register_convert_op_layout", "register_external_compiler", "register_fake_quantization_to_integer", "register_gradient",
     "register_infer_correct_layout", "register_optional_fake_quantization_to_integer",
     "register_injective_schedule", "register_legalize", "register_mixed_precision_conversion",
-    "register_pattern", "register_schedule", "register_shape_func", "register_stateful",
+    "register_pattern", "register_reduce_schedule", "register_schedule", "register_shape_func", "register_stateful",
     "register_strategy",
 ]  # fmt: skip
 
@@ -175,3 +176,13 @@ def register_injective_schedule(op_name: str, level: int = 10) -> None:
 
 
 register_broadcast_schedule = register_injective_schedule
+
+
+def register_reduce_schedule(op_name: str, level: int = 10) -> None:
+    """Schedule an operator as a reduction."""
+    register_op(op_name).set_facets(schedules=dict(REDUCTION_SCHEDULES))
+
+
+def register_external_compiler(op_name: str, fexternal: Any = None, level: int = 10) -> Any:
+    """Set the function that compiles an operator outside; a decorator without it."""
+    return _register_facet(op_name, "FTVMExternalCompiler", fexternal, level)

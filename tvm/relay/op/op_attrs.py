@@ -1,6 +1,11 @@
-"""All attribute records, under the classic module name."""
+"""All attribute records, under the classic module name.
+
+Those of operators declared above this package are found by their type keys.
+"""
 
 from __future__ import annotations
+
+from tvm.ir.node import NODE_TYPES
 
 from .algorithm import ArgsortAttrs, SearchSortedAttrs, SortAttrs, TopKAttrs
 from .broadcasting import CollapseSumToAttrs
@@ -120,6 +125,7 @@ from .shaping import (
     TransposeAttrs,
 )
 from .signal import DFTAttrs, STFTAttrs
+from .signal import STFTAttrs as StftAttrs
 from .unary import (
     CastAttrs,
     ClipAttrs,
@@ -154,6 +160,7 @@ __all__ = [
     "UniqueAttrs",
     "DFTAttrs",
     "STFTAttrs",
+    "StftAttrs",
     "MultinomialAttrs",
     "NormalAttrs",
     "ThreefryGenerateAttrs",
@@ -263,3 +270,10 @@ __all__ = [
     "TriluAttrs",
     "VarianceAttrs",
 ]
+
+
+def __getattr__(name: str) -> type:
+    found = NODE_TYPES.get(f"relay.attrs.{name}")
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found

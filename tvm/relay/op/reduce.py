@@ -87,6 +87,9 @@ def _schedule_cpu(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te
     return topi.x86.schedule_reduce(outs)
 
 
+REDUCTION_SCHEDULES = {"generic": _schedule, "cpu": _schedule_cpu}
+
+
 def reduction(
     name: str,
     function: Callable[[te.Tensor, tuple[int, ...], bool], te.Tensor],
@@ -114,7 +117,7 @@ def reduction(
         infer_type=reduce_type(name, dtype),
         fuse=OpPattern.COMM_REDUCE,
         compute=compute,
-        schedules={"generic": _schedule, "cpu": _schedule_cpu},
+        schedules=REDUCTION_SCHEDULES,
         fold=fold_axes,
         gradient=gradient,
         precision=Precision.KEEP_FLOAT32,
@@ -206,7 +209,7 @@ def _arg_reduction(
         infer_type=reduce_type(name, "int32"),
         fuse=OpPattern.COMM_REDUCE,
         compute=compute,
-        schedules={"generic": _schedule, "cpu": _schedule_cpu},
+        schedules=REDUCTION_SCHEDULES,
         fold=fold_axes,
     )
 
@@ -257,7 +260,7 @@ VARIANCE = define_op(
     infer_type=_variance_type,
     fuse=OpPattern.COMM_REDUCE,
     compute=_variance_compute,
-    schedules={"generic": _schedule, "cpu": _schedule_cpu},
+    schedules=REDUCTION_SCHEDULES,
     fold=_variance_fold,
     gradient=_variance_gradient,
     precision=Precision.KEEP_FLOAT32,

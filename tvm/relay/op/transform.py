@@ -18,6 +18,7 @@ from .indexing import (
 from .joining import meshgrid, repeat, split, tile
 from .scan import cumprod, cumsum
 from .scatter import scatter_elements, scatter_nd
+from .segments import segment_sum
 from .sequence import matrix_set_diag, reverse_sequence, sequence_mask, sliding_window
 from .setting import (
     adv_index,
@@ -53,6 +54,7 @@ __all__ = [
     "sparse_to_dense",
     "invert_permutation",
     "adv_index",
+    "segment_sum",
     "sliding_window",
     "sequence_mask",
     "reverse_sequence",

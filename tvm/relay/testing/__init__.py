@@ -15,6 +15,7 @@ from tvm.relay.transform import InferType
 from tvm.relay.traverse import post_order
 
 from . import (
+    byoc,
     dcgan,
     densenet,
     dqn,
@@ -25,6 +26,7 @@ from . import (
     mlp,
     mobilenet,
     nat,
+    py_converter,
     resnet,
     resnet_3d,
     squeezenet,
@@ -66,6 +68,7 @@ def count_ops(expr: RelayExpr) -> dict[str, int]:
 
 
 __all__ = [
+    "byoc",
     "check_grad",
     "count_ops",
     "create_workload",
@@ -79,6 +82,7 @@ __all__ = [
     "mlp",
     "mobilenet",
     "nat",
+    "py_converter",
     "rand",
     "resnet",
     "resnet_3d",

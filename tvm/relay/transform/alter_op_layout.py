@@ -23,14 +23,8 @@ from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.infer_layout_utils import (
-    layout_choice,
-    plain_name,
-    regrouped,
-    tensors_of,
-    with_transforms,
-)
-from tvm.relay.traverse import operands, post_order, with_operands
+from tvm.relay.transform.infer_layout_utils import layout_choice, plain_name, with_transforms
+from tvm.relay.traverse import operands, post_order, regrouped, tensors_of, with_operands
 from tvm.target import Target
 from tvm.tir import Layout, layout
 

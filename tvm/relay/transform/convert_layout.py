@@ -30,12 +30,10 @@ from tvm.relay.transform.infer_layout_utils import (
     ends_in,
     layout_choice,
     named_layouts,
-    regrouped,
-    tensors_of,
     with_transforms,
 )
 from tvm.relay.transform.operators import CAST, EXPAND_DIMS, LAYOUT_TRANSFORM, RESHAPE
-from tvm.relay.traverse import operands, with_operands
+from tvm.relay.traverse import operands, regrouped, tensors_of, with_operands
 from tvm.support import Scoped
 from tvm.tir import layout
 

@@ -16,7 +16,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, Tuple
+from tvm.relay.expr import Call
 from tvm.relay.op.registry import LayoutChoice
 from tvm.relay.transform.operators import LAYOUT_TRANSFORM, calls
 from tvm.tir import Layout, layout
@@ -108,20 +108,3 @@ def ends_in(expr: RelayExpr, name: str) -> bool:
 def plain_name(blocked: Layout) -> str:
     """The layout without its blocks: `NCHW16c` gives `NCHW`."""
     return re.sub(r"\d+[a-z]", "", blocked.name)
-
-
-def tensors_of(call: Call) -> list[RelayExpr]:
-    """The arguments, a tuple's fields in its place."""
-    found: list[RelayExpr] = []
-    for arg in call.args:
-        found.extend(arg.fields if isinstance(arg, Tuple) else (arg,))
-    return found
-
-
-def regrouped(call: Call, tensors: Sequence[RelayExpr]) -> list[RelayExpr]:
-    """Arguments made of as many tensors as `tensors_of` gives."""
-    left = iter(tensors)
-    return [
-        Tuple([next(left) for _ in arg.fields]) if isinstance(arg, Tuple) else next(left)
-        for arg in call.args
-    ]

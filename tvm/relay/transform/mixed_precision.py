@@ -12,7 +12,8 @@ type that gives (kind, accumulation dtype, result dtype) with kind 0 always, 1 f
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
 
 from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import RelayExpr
@@ -25,16 +26,53 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.graph_codegen import kernel_order
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.op import register_mixed_precision_conversion
 from tvm.relay.op.registry import Precision
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.operators import CAST
-from tvm.relay.traverse import operands, with_operands
+from tvm.relay.traverse import operands, tensors_of, with_operands
 
 KEEP_OUTPUT = "relay.ToMixedPrecision.keep_orig_output_dtype"
 register_pass_config(KEEP_OUTPUT, bool)
 
 _WIDE = "float32"
+# from a call and the narrow type to (kind, accumulation dtype, result dtype)
+_Facet: TypeAlias = "Callable[[Call, str], list[int | str]]"
 _KINDS = (Precision.ALWAYS, Precision.FOLLOW, Precision.KEEP_FLOAT32)
+# the kinds as users' facets give them
+MIXED_PRECISION_ALWAYS, MIXED_PRECISION_FOLLOW, MIXED_PRECISION_NEVER = range(3)
+
+
+def get_generic_out_dtypes(call_node: Call, mixed_precision_type: str) -> list[str]:
+    """The dtypes that a call accumulates in and gives."""
+    has_out_dtype = call_node.attrs is not None and "out_dtype" in call_node.attrs
+    return [_WIDE if has_out_dtype else mixed_precision_type, mixed_precision_type]
+
+
+def generic_always_op(call_node: Call, mixed_precision_type: str) -> list[int | str]:
+    """The facet of an operator that gains from narrow types."""
+    return [MIXED_PRECISION_ALWAYS, *get_generic_out_dtypes(call_node, mixed_precision_type)]
+
+
+def generic_follow_op(call_node: Call, mixed_precision_type: str) -> list[int | str]:
+    """The facet of an operator that takes the precision of its inputs."""
+    return [MIXED_PRECISION_FOLLOW, *get_generic_out_dtypes(call_node, mixed_precision_type)]
+
+
+def generic_never_op(call_node: Call, mixed_precision_type: str) -> list[int | str]:
+    """The facet of an operator that loses accuracy."""
+    return [MIXED_PRECISION_NEVER, *get_generic_out_dtypes(call_node, mixed_precision_type)]
+
+
+def register_func_to_op_list(list_ops: Iterable[str]) -> Callable[[_Facet], _Facet]:
+    """A decorator that sets the facet of all these operators."""
+
+    def register(function: _Facet) -> _Facet:
+        for name in list_ops:
+            register_mixed_precision_conversion(name, function)
+        return function
+
+    return register
 
 
 class _Rule(NamedTuple):
@@ -111,7 +149,7 @@ class _Mixer:
         if call.attrs is not None and "dtype" in call.attrs:
             return False  # the result's type is given
         found = False
-        for old in _tensors(call):
+        for old in tensors_of(call):
             new = self._new[id(old)]
             dtypes = _dtypes(infer_type_of(new))
             if self.narrow in dtypes:
@@ -168,13 +206,6 @@ class _Mixer:
 
 def _below(node: RelayExpr) -> list[RelayExpr]:
     return [o for o in operands(node) if not isinstance(o, (Op, Function))]
-
-
-def _tensors(call: Call) -> list[RelayExpr]:
-    found: list[RelayExpr] = []
-    for arg in call.args:
-        found.extend(arg.fields if isinstance(arg, Tuple) else (arg,))
-    return found
 
 
 def _dtypes(ty: Type) -> set[str]:
