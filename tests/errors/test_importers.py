@@ -102,10 +102,11 @@ def test_torch_inputs_of_wrong_count_or_kind() -> None:
 
 
 def test_torch_shape_that_depends_on_data() -> None:
-    script = torch.jit.trace(lambda x: x[x > 0], torch.randn(3, 3))
+    places = torch.zeros(1, dtype=torch.int64)
+    script = torch.jit.trace(lambda x: x[x[:, 0] > 0, places], torch.randn(3, 3))
     assert_refused(
         lambda: relay.frontend.from_pytorch(script, [("x", (3, 3))]),
-        "indexing with a mask gives a shape known only at run time",
+        "a mask and indices of other shapes pick elements together",
         "(aten::index)", "hint: use torch.where",
         kind=OpAttributeUnImplemented,
     )  # fmt: skip

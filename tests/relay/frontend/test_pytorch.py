@@ -102,6 +102,8 @@ MOVEMENT = {
     "roll": lambda x: x.roll(1, 1),
     "pad": lambda x: F.pad(x, (1, 2, 0, 1), value=3.0),
     "negative_pad": lambda x: F.pad(x, (-1, 1)),
+    "circular_cut": lambda x: F.pad(x, (-1, 1), mode="circular"),
+    "edges_cut": lambda x: F.pad(x, (-4, 5), mode="replicate"),
     "reflect_pad": lambda x: F.pad(x, (1, 1), mode="reflect"),
     "tril": lambda x: x.tril() + x.triu(1),
     "index": lambda x: x[:, torch.tensor([0, 2, -1])],
@@ -156,6 +158,7 @@ COMPOSED = {
     "einsum": lambda x: torch.einsum("bij,bkj->bik", x, x) + torch.einsum("...ij->...", x).sum(),
     "einsum_batches": lambda x: torch.einsum("bhid,bhjd->bhij", x[None], x[None]),
     "einsum_three": lambda x: torch.einsum("bij,bj,k->ik", x, x[:, 0], x[0, 0]),
+    "einsum_diagonal": lambda x: torch.einsum("iji->j", x[0, :3, :3].expand(3, 3, 3) * 1),
     "einsum_implicit": lambda x: torch.einsum("ij,jk", x[0], x[1].T),
     "products": lambda x: torch.outer(x[0, 0], x[0, 1]) @ torch.addr(x[0].T, x[0, 0], x[0, :, 0]),
     "tensordot": lambda x: torch.tensordot(x, x, ([2, 1], [2, 1])),
@@ -543,7 +546,30 @@ def test_random_numbers_have_their_distribution() -> None:
     assert np.unique(even).size > 3000
 
 
-def test_dropout_in_training_is_refused() -> None:
-    script = torch.jit.trace(lambda x: torch.dropout(x, 0.5, True), X, check_trace=False)
-    with pytest.raises(TVMError, match=r"model\.eval"):
-        relay.frontend.from_pytorch(script, [("x", (2, 3, 4))])
+def test_dropout_in_training_draws_and_warns() -> None:
+    script = torch.jit.trace(lambda x: torch.dropout(x, 0.25, True), POSITIVE, check_trace=False)
+    with pytest.warns(UserWarning, match=r"model\.eval"):
+        mod, params = relay.frontend.from_pytorch(script, [("x", (2, 3, 4))])
+    (found,) = run(mod, params, {"x": POSITIVE.numpy()})
+    kept = found != 0
+    assert 0 < kept.sum() < kept.size
+    np.testing.assert_allclose(found[kept], POSITIVE.numpy()[kept] / 0.75, rtol=1e-5)
+
+
+def test_elements_are_picked_by_masks_and_counts() -> None:
+    x, counts = torch.arange(12.0).reshape(3, 4), torch.tensor([0, 2, 1, 3])
+    mask = torch.tensor([[True, False, True, True]] * 2 + [[False] * 4])
+    tensors = (x, mask, counts)
+
+    def picked(x, mask, counts):
+        y = x.clone()
+        y[mask] = x.new_zeros(6) + 7
+        return x[mask], y, x.repeat_interleave(counts, dim=1), mask.nonzero()
+
+    script = torch.jit.trace(picked, tensors, check_trace=False)
+    infos = [("x", (3, 4)), ("mask", ((3, 4), "bool")), ("counts", ((4,), "int64"))]
+    mod, params = relay.frontend.from_pytorch(script, infos)
+    call = relay.create_executor("vm", mod=mod, target="llvm").evaluate()
+    found = call(*[t.numpy() for t in tensors], **params)
+    for actual, expected in zip(found, picked(*tensors), strict=True):
+        assert_close(actual.numpy(), expected.numpy())

@@ -17,6 +17,8 @@ CHOSEN = (
     "nn_functional_grid_sample", "_upsample_bilinear2d_aa", "cov",
     "scatter_reduce_amax", "index_reduce_mean", "masked_scatter", "as_strided", "cdist", "put",
     "matrix_exp", "nn_functional_cross_entropy", "nn_functional_huber_loss", "logcumsumexp",
+    "nonzero", "nonzero_static", "masked_select", "repeat_interleave", "as_strided_scatter",
+    "nn_functional_embedding_bag", "_segment_reduce_lengths", "nn_functional_dropout", "tensordot",
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -28,15 +29,11 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
 from tvm import relay
+from tvm.relay.frontend.pytorch.torch_values import to_numpy
 
 from .running import run
 
 SECONDS_EACH = 100
-# operators that draw random numbers; the database gives them a seed of their own
-RANDOM = {
-    "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal",
-    "normal_in_place", "normal_number_mean", "rand_like", "randint_like", "randn_like", "uniform",
-}  # fmt: skip
 RELATIVE = 2e-4
 
 
@@ -90,7 +87,7 @@ def examine(op: Any, limit: int | None = None, seconds: int = SECONDS_EACH) -> O
             warnings.simplefilter("ignore")
             for sample in _samples(op, limit):
                 try:
-                    _check(SampleCall(op.op, sample), name in RANDOM)
+                    _check(SampleCall(op.op, sample))
                 except Untraceable as error:
                     untraced = untraced or _first_line(error)
                     continue
@@ -118,10 +115,9 @@ def _samples(op: Any, limit: int | None) -> Iterator[Any]:
         yield ((sample.input, *sample.args), sample.kwargs)
 
 
-def _check(call: SampleCall, draws: bool) -> None:
+def _check(call: SampleCall) -> None:
     """Trace, import, run, compare."""
     expected, random = _eager(call)
-    random = random or draws
     if not call.tensors:
         raise Untraceable("a sample without tensors")
     try:
@@ -162,8 +158,7 @@ def _eager(call: SampleCall) -> tuple[list[torch.Tensor], bool]:
     results = []
     try:
         for seed in range(4):
-            torch.manual_seed(seed)
-            with torch.no_grad():
+            with torch.no_grad(), _seeds_from(seed):
                 found = call(*[t.clone() for t in call.tensors])
             results.append([found] if isinstance(found, torch.Tensor) else list(found))
     except TimeoutError:
@@ -181,11 +176,19 @@ def _eager(call: SampleCall) -> tuple[list[torch.Tensor], bool]:
     return results[0], not same
 
 
+@contextmanager
+def _seeds_from(first: int) -> Iterator[None]:
+    """The database gives random operators a seed of its own: here one that differs each time."""
+    seed = torch.manual_seed
+    seed(first)
+    with mock.patch("torch.manual_seed", lambda number: seed(int(number) + first)):
+        yield
+
+
 def _array(tensor: torch.Tensor) -> np.ndarray:
     if tensor.layout != torch.strided:
         raise Untraceable("tensors that are not dense")
-    tensor = tensor.detach().resolve_conj().resolve_neg()
-    return tensor.float().numpy() if tensor.dtype == torch.bfloat16 else tensor.numpy()
+    return to_numpy(tensor)
 
 
 def _compare(actual: np.ndarray, expected: np.ndarray, random: bool) -> None:
@@ -195,6 +198,8 @@ def _compare(actual: np.ndarray, expected: np.ndarray, random: bool) -> None:
         )
     if random or not expected.size:
         return
+    if expected.dtype.name == "bfloat16":
+        actual, expected = actual.astype("float32"), expected.astype("float32")
     if expected.dtype.kind != "f":
         if not np.array_equal(actual, expected):
             raise AssertionError("other values")

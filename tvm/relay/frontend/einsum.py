@@ -18,6 +18,8 @@ from tvm.relay.frontend.common import infer_shape
 def einsum(equation: str, operands: Sequence[RelayExpr]) -> RelayExpr:
     """The sum of products that numpy's notation describes."""
     inputs, output = _letters(equation, [len(infer_shape(x)) for x in operands])
+    pairs = [_without_repeats(terms, x) for terms, x in zip(inputs, operands, strict=True)]
+    inputs, operands = [labels for labels, _ in pairs], [x for _, x in pairs]
     labels, value = inputs[0], operands[0]
     for position in range(1, len(operands)):
         later = set("".join(inputs[position + 1 :])) | set(output)
@@ -40,9 +42,9 @@ def _letters(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     for term, rank in zip(terms, ranks, strict=True):
         count = rank - len(term) + 3
         full = term.replace("...", dots[extra - count :] if "..." in term else "")
-        if len(set(full)) != rank or len(full) != rank:
+        if len(full) != rank:
             raise OpAttributeUnImplemented(
-                f"einsum requires terms of different letters, one an axis, got {equation!r}"
+                f"einsum requires terms of one letter an axis, got {equation!r}"
             )
         result.append(full)
     if not arrow:
@@ -51,6 +53,20 @@ def _letters(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
         ]
         right = "..." + "".join(once)
     return result, right.replace("...", dots)
+
+
+def _without_repeats(labels: str, x: RelayExpr) -> tuple[str, RelayExpr]:
+    """The diagonals of axes that share a letter."""
+    while repeated := [c for c in labels if labels.count(c) > 1]:
+        first, second = labels.index(repeated[0]), labels.rindex(repeated[0])
+        rest = [axis for axis in range(len(labels)) if axis not in (first, second)]
+        shape = infer_shape(x)
+        moved = _op.transpose(x, [*rest, first, second])
+        flat = _op.reshape(moved, [*[shape[axis] for axis in rest], shape[first] ** 2])
+        step = shape[first] + 1
+        x = _op.strided_slice(flat, [0], [shape[first] ** 2], [step], [len(rest)])
+        labels = "".join([labels[axis] for axis in rest]) + repeated[0]
+    return labels, x
 
 
 def _product(

@@ -13,6 +13,7 @@ from . import (
     rare,
     recurrent,
     reduction,
+    selection,
     sorting,
     special,
 )

@@ -14,20 +14,16 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.frontend.onnx.math import gelu, matmul
 
 from .nn import _linear
+from .random import dropout
 from .registry import as_dtype, as_number, torch_op
 
 
 @torch_op("scaled_dot_product_attention")
 def attention(
-    query: RelayExpr, key: RelayExpr, value: RelayExpr, mask: Any = None, dropout: Any = 0.0,
+    query: RelayExpr, key: RelayExpr, value: RelayExpr, mask: Any = None, rate: Any = 0.0,
     is_causal: bool = False, scale: Any = None, enable_gqa: bool = False,
 ) -> RelayExpr:  # fmt: skip
     """``softmax(Q K^T * scale + mask) V``; a bool mask keeps where it is true."""
-    if as_number(dropout):
-        raise OpAttributeUnImplemented(
-            f"scaled_dot_product_attention requires a dropout of 0, got {as_number(dropout)}",
-            hint="call model.eval() before tracing",
-        )
     if enable_gqa:
         groups = infer_shape(query)[-3] // infer_shape(key)[-3]
         key, value = _op.repeat(key, groups, -3), _op.repeat(value, groups, -3)
@@ -40,7 +36,8 @@ def attention(
         mask = constant(np.tril(np.ones((rows, columns), bool)))
     if mask is not None:
         scores = _masked(scores, mask)
-    return matmul(_op.nn.softmax(scores, axis=-1), value)
+    weights = dropout(_op.nn.softmax(scores, axis=-1), rate, True)
+    return matmul(weights, value)
 
 
 def _masked(scores: RelayExpr, mask: RelayExpr) -> RelayExpr:

@@ -55,6 +55,7 @@ def _weighed_sum(x: RelayExpr, product: RelayExpr, beta: Any = 1, alpha: Any = 1
 
 @torch_op("tensordot")
 def _tensordot(a: RelayExpr, b: RelayExpr, a_axes: Any, b_axes: Any, *_: Any) -> RelayExpr:
+    a, b = _summed_like(a, b, a_axes, b_axes), _summed_like(b, a, b_axes, a_axes)
     a_shape, b_shape = infer_shape(a), infer_shape(b)
     inner = [axis % len(a_shape) for axis in as_ints(a_axes)]
     other = [axis % len(b_shape) for axis in as_ints(b_axes)]
@@ -67,6 +68,15 @@ def _tensordot(a: RelayExpr, b: RelayExpr, a_axes: Any, b_axes: Any, *_: Any) ->
     right = _op.reshape(_permute(b, [*other, *columns]), (count, beside))
     shape = [a_shape[axis] for axis in rows] + [b_shape[axis] for axis in columns]
     return _op.reshape(_matmul(left, right), shape)
+
+
+def _summed_like(x: RelayExpr, other: RelayExpr, axes: Any, other_axes: Any) -> RelayExpr:
+    """Axes that meet one of extent 1 hold sums."""
+    wide = [
+        axis for axis, beside in zip(as_ints(axes), as_ints(other_axes), strict=True)
+        if infer_shape(other)[beside] == 1 != infer_shape(x)[axis]
+    ]  # fmt: skip
+    return _op.sum(x, axis=wide, keepdims=True) if wide else x
 
 
 @torch_op("mT", "mH", "adjoint")

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
@@ -83,21 +82,13 @@ def _same(x: Any, *_: Any) -> Any:
     return x
 
 
-@torch_op("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
-def _dropout(x: RelayExpr, p: Any = 0.5, train: Any = False) -> RelayExpr:
-    """The identity, as in inference; a model in training mode is refused."""
-    if not as_number(train) or as_number(p) == 0:
-        return x
-    if as_number(p) == 1:
-        return _op.zeros_like(x)
-    raise OpAttributeUnImplemented(
-        "dropout requires a model in inference mode", hint="call model.eval() before tracing"
-    )
-
-
-@torch_op("native_dropout")
-def _native_dropout(x: RelayExpr, p: Any, train: Any) -> list[RelayExpr]:
-    return [_dropout(x, p, train), _op.ones_like(as_dtype(x, "bool"))]
+@torch_op(
+    "_assert_tensor_metadata", "_assert_async", "_functional_assert_async", "_assert_scalar",
+    "_functional_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size",
+    "_functional_sym_constrain_range", "_functional_sym_constrain_range_for_size",
+)  # fmt: skip
+def _checked(*_: Any) -> None:
+    """What was true when the model was traced."""
 
 
 @torch_op("copy", "copy_")
@@ -127,6 +118,11 @@ def _full(shape: Any, value: Any, dtype: Any = None, *_: Any) -> RelayExpr:
 
 @torch_op("new_zeros", "new_empty")
 def _new_zeros(x: RelayExpr, shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _filled(shape, 0, torch_dtype(dtype, infer_dtype(x)))
+
+
+@torch_op("new_empty_strided")
+def _new_empty_strided(x: RelayExpr, shape: Any, _: Any, dtype: Any = None, *__: Any) -> RelayExpr:
     return _filled(shape, 0, torch_dtype(dtype, infer_dtype(x)))
 
 
@@ -186,6 +182,15 @@ def _linspace(start: Any, end: Any, steps: Any, dtype: Any = None, *_: Any) -> R
         return as_dtype(_op.reshape(begin, (1,)), element)
     points = constant(np.linspace(0, 1, count), "float64")
     return as_dtype(begin + points * (finish - begin), element)
+
+
+@torch_op("logspace")
+def _logspace(
+    start: Any, end: Any, steps: Any, base: Any = 10.0, dtype: Any = None, *_: Any
+) -> RelayExpr:
+    exponents = _linspace(start, end, steps, 7)
+    return as_dtype(_op.power(constant(float(as_number(base)), "float64"), exponents),
+                    torch_dtype(dtype))  # fmt: skip
 
 
 @torch_op("eye")

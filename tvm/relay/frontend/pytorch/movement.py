@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -147,16 +148,6 @@ def _repeat(x: RelayExpr, repeats: Any) -> RelayExpr:
     return _op.tile(x, as_ints(repeats))
 
 
-@torch_op("repeat_interleave")
-def _repeat_interleave(x: RelayExpr, repeats: Any, dim: Any = None, *_: Any) -> RelayExpr:
-    if dim is None:
-        x, dim = _op.reshape(x, (-1,)), 0
-    if isinstance(repeats, Constant) and infer_shape(repeats):
-        picked = np.repeat(np.arange(infer_shape(x)[dim]), repeats.data.numpy())
-        return _op.take(x, constant(picked, "int64"), dim)
-    return _op.repeat(x, as_number(repeats), dim)
-
-
 @torch_op("cat", "concat")
 def _cat(tensors: list[RelayExpr], dim: int = 0) -> RelayExpr:
     parts = [t for t in tensors if infer_shape(t) != (0,)] or tensors[:1]
@@ -267,23 +258,24 @@ def _from_front(index: RelayExpr, extent: int) -> RelayExpr:
 @torch_op("index")
 def _index(x: RelayExpr, indices: list[Any]) -> RelayExpr:
     """Advanced indexing: index tensors broadcast; axes without one are kept."""
+    indices = _integer_indices(indices)
     shape = infer_shape(x)
     chosen = [axis for axis, index in enumerate(indices) if index is not None]
-    given = [_integer_index(indices[axis]) for axis in chosen]
+    given = [indices[axis] for axis in chosen]
     if len(chosen) == 1:
         return _op.take(x, _from_front(given[0], shape[chosen[0]]), chosen[0])
     kept = [axis for axis in range(len(shape)) if axis not in chosen]
-    together = np.broadcast_shapes(*[infer_shape(index) for index in given])
+    together = _together([infer_shape(index) for index in given])
     stacked = [
-        _op.broadcast_to(_from_front(index, shape[axis]), together).astype("int64")
+        _spread(_from_front(index, shape[axis]), together).astype("int64")
         for index, axis in zip(given, chosen, strict=True)
     ]
     picked = _op.gather_nd(_op.transpose(x, [*chosen, *kept]), _op.stack(stacked, 0))
     if chosen != list(range(chosen[0], chosen[-1] + 1)) or chosen[0] == 0:
         return picked
     # adjacent index tensors stand in the place of the axes that they index
-    count, first = len(together), chosen[0]
-    axes = list(range(len(together) + len(kept)))
+    count, first = 1 if together is None else len(together), chosen[0]
+    axes = list(range(count + len(kept)))
     front = axes[count : count + first]
     return _op.transpose(picked, [*front, *axes[:count], *axes[count + first :]])
 
@@ -293,20 +285,32 @@ def _index_put(
     x: RelayExpr, indices: list[Any], value: RelayExpr, accumulate: bool = False, *_: Any
 ) -> RelayExpr:
     """``x`` with values at index tuples; a mask keeps the shape and needs no index."""
-    shape, dtype = infer_shape(x), infer_dtype(x)
-    value = as_dtype(value, dtype)
-    if len(indices) == 1 and infer_dtype(indices[0]) == "bool" and not infer_shape(value):
-        mask = indices[0]
-        rest = (1,) * (len(shape) - len(infer_shape(mask)))
-        return _op.where(_op.reshape(mask, (*infer_shape(mask), *rest)), value, x)
+    value = as_dtype(value, infer_dtype(x))
+    if len(indices) == 1 and infer_dtype(indices[0]) in ("bool", "uint8"):
+        return _put_masked(x, as_dtype(indices[0], "bool"), value, accumulate)
+    indices = _integer_indices(indices)
+    shape = infer_shape(x)
     chosen = [axis for axis, index in enumerate(indices) if index is not None]
     if chosen != list(range(len(chosen))):
         raise OpAttributeUnImplemented("index_put requires the indexed axes to be the first ones")
-    given = [_from_front(_integer_index(indices[axis]), shape[axis]) for axis in chosen]
+    given = [_from_front(indices[axis], shape[axis]) for axis in chosen]
     together = np.broadcast_shapes(*[infer_shape(index) for index in given])
     stacked = [_op.broadcast_to(index, together).astype("int64") for index in given]
     updates = _op.broadcast_to(value, (*together, *shape[len(chosen) :]))
     return _op.scatter_nd(x, _op.stack(stacked, 0), updates, "add" if accumulate else "update")
+
+
+def _put_masked(x: RelayExpr, mask: RelayExpr, value: RelayExpr, accumulate: bool) -> RelayExpr:
+    """The k-th slice of the mask takes the k-th value, or all the same one."""
+    axes, rest = len(infer_shape(mask)), len(infer_shape(x)) - len(infer_shape(mask))
+    if len(infer_shape(value)) > rest and infer_shape(value)[0] != 1:
+        rank = _op.cumsum(_op.cast(_op.reshape(mask, (-1,)), "int64"), axis=0)
+        places = _op.maximum(rank - constant(1, "int64"), constant(0, "int64"))
+        value = _op.take(value, _op.reshape(places, infer_shape(mask)), 0, mode="clip")
+    elif len(infer_shape(value)) > rest:
+        value = _op.squeeze(value, [0])
+    chosen = _op.reshape(mask, (*infer_shape(mask), *[1] * rest)) if axes else mask
+    return _op.where(chosen, x + value if accumulate else value, x)
 
 
 @torch_op("scatter")
@@ -344,15 +348,37 @@ def _slice_scatter(
     return put_at(x, source, axis, range(infer_shape(x)[axis])[places])
 
 
-def _integer_index(index: RelayExpr) -> RelayExpr:
-    if infer_dtype(index) != "bool":
-        return index
-    if isinstance(index, Constant) and index.data.numpy().ndim == 1:
-        return constant(np.flatnonzero(index.data.numpy()))
+def _integer_indices(indices: list[Any]) -> list[Any]:
+    """Masks as one index for each of their axes; others as they are."""
+    result: list[Any] = []
+    for index in indices:
+        is_mask = index is not None and infer_dtype(index) in ("bool", "uint8")
+        result.extend(mask_places(index) if is_mask else [index])
+    return result
+
+
+def mask_places(mask: RelayExpr) -> list[RelayExpr]:
+    """Where a mask holds: a row of indices for each axis; how many is known at run time."""
+    if isinstance(mask, Constant):
+        return [constant(places, "int64") for places in np.nonzero(mask.data.numpy())]
+    rows = _op.cast(_op.argwhere(mask), "int64")
+    return [_op.take(rows, constant(i, "int64"), 1) for i in range(len(infer_shape(mask)))]
+
+
+def _together(shapes: list[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+    """The shape of indices that broadcast, None if masks leave it open."""
+    if all(isinstance(dim, int) for shape in shapes for dim in shape):
+        return np.broadcast_shapes(*shapes)
+    if all(len(shape) == 1 and not isinstance(shape[0], int) for shape in shapes):
+        return None  # the places of one mask
     raise OpAttributeUnImplemented(
-        "indexing with a mask gives a shape known only at run time",
+        "a mask and indices of other shapes pick elements together",
         hint="use torch.where with the mask instead",
     )
+
+
+def _spread(index: RelayExpr, shape: tuple[Any, ...] | None) -> RelayExpr:
+    return index if shape is None else _op.broadcast_to(index, shape)
 
 
 @torch_op("flip")
@@ -375,17 +401,19 @@ def _roll(x: RelayExpr, shifts: Any, dims: Any) -> RelayExpr:
     return flat if axes else _op.reshape(flat, shape)
 
 
-_PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}
+_PAD_MODES = {"constant": "constant", "reflect": "reflect"}
 
 
 @torch_op("pad", "constant_pad_nd")
 def _pad(x: RelayExpr, widths: Any, mode: Any = "constant", value: Any = None) -> RelayExpr:
     if not isinstance(mode, str):  # constant_pad_nd(x, widths, value)
         mode, value = "constant", mode
-    if mode == "circular":
-        return _pad_around(x, as_ints(widths))
+    if mode in _PLACES:
+        return _pad_with_own(x, as_ints(widths), _PLACES[mode])
     if mode not in _PAD_MODES:
-        raise OpAttributeUnImplemented(f"pad requires a mode of {list(_PAD_MODES)}, got {mode!r}")
+        raise OpAttributeUnImplemented(
+            f"pad requires a mode of {[*_PAD_MODES, *_PLACES]}, got {mode!r}"
+        )
     shape, flat = infer_shape(x), as_ints(widths)
     pairs = list(zip(flat[::2], flat[1::2], strict=True))
     width = [(0, 0)] * (len(shape) - len(pairs)) + pairs[::-1]
@@ -397,14 +425,27 @@ def _pad(x: RelayExpr, widths: Any, mode: Any = "constant", value: Any = None) -
     return _op.nn.pad(x, width, float(as_number(value) or 0.0), _PAD_MODES[mode])
 
 
-def _pad_around(x: RelayExpr, widths: list[int]) -> RelayExpr:
-    """Each axis goes on with its other end."""
+def _around(extent: int, before: int, after: int) -> Any:
+    """An axis goes on with the other end of what is left of it."""
+    first, last = max(0, -before), extent - max(0, -after)
+    count = last - first
+    return first + np.arange(-max(0, before), count + max(0, after)) % max(count, 1)
+
+
+def _edges(extent: int, before: int, after: int) -> Any:
+    return np.clip(np.arange(-before, extent + after), 0, extent - 1)
+
+
+_PLACES = {"circular": _around, "replicate": _edges}
+
+
+def _pad_with_own(x: RelayExpr, widths: list[int], places: Callable[..., Any]) -> RelayExpr:
+    """Each axis, the last first, goes on with elements of itself."""
     rank = len(infer_shape(x))
     for i, (before, after) in enumerate(zip(widths[::2], widths[1::2], strict=True)):
         axis = rank - 1 - i
-        extent = infer_shape(x)[axis]
-        around = np.arange(-before, extent + after) % extent
-        x = _op.take(x, constant(around, "int64"), axis)
+        found = places(infer_shape(x)[axis], before, after)
+        x = _op.take(x, constant(found, "int64"), axis)
     return x
 
 
@@ -433,6 +474,8 @@ def _one_hot(indices: RelayExpr, count: int) -> RelayExpr:
 def _diff(
     x: RelayExpr, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
 ) -> RelayExpr:
+    if not n:
+        return x
     parts = [part for part in (prepend, x, append) if part is not None]
     x = _op.concatenate(parts, dim) if len(parts) > 1 else x
     for _ in range(n):

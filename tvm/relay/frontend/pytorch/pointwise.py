@@ -396,6 +396,8 @@ def _prelu(x: RelayExpr, weight: RelayExpr) -> RelayExpr:
     rank, count = len(infer_shape(x)), int(np.prod(infer_shape(weight)))
     if count > 1 and rank > 2:
         weight = _op.reshape(weight, (count, *[1] * (rank - 2)))
+    elif not rank:
+        weight = _op.reshape(weight, ())
     return _op.where(_op.less(x, scalar_like(0.0, x)), x * weight, x)
 
 
@@ -470,11 +472,6 @@ def _softshrink(x: RelayExpr, limit: Any = 0.5) -> RelayExpr:
 def _hardshrink(x: RelayExpr, limit: Any = 0.5) -> RelayExpr:
     inside = _op.less_equal(_op.abs(x), scalar_like(as_number(limit), x))
     return _op.where(inside, scalar_like(0.0, x), x)
-
-
-@torch_op("rrelu")
-def _rrelu(x: RelayExpr, low: Any = 1 / 8, high: Any = 1 / 3, *_: Any) -> RelayExpr:
-    return _leaky_relu(x, (as_number(low) + as_number(high)) / 2)
 
 
 @torch_op("glu")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
@@ -188,3 +189,83 @@ def _multinomial(
 def _randperm(count: Any, dtype: Any = None, *_: Any) -> RelayExpr:
     order = _op.argsort(_uniform((as_number(count),), "float32"), 0, True, "int64")
     return as_dtype(order, torch_dtype(dtype, "int64"))
+
+
+# ---- dropout
+
+
+def keep_some(x: RelayExpr, p: float, shape: Any = None) -> RelayExpr:
+    """A mask, 1 with the probability 1 - p."""
+    warnings.warn(
+        "dropout of a model in training mode draws random numbers; call model.eval() before tracing",
+        stacklevel=2,
+    )
+    drawn = _uniform(infer_shape(x) if shape is None else shape, "float32")
+    return as_dtype(_op.greater_equal(drawn, constant(p, "float32")), infer_dtype(x))
+
+
+def _is_plain(p: Any, train: Any) -> bool:
+    return not as_number(train) or as_number(p) == 0
+
+
+def _by_channel(x: RelayExpr) -> list[int]:
+    shape = infer_shape(x)
+    return [*shape[:2], *[1] * (len(shape) - 2)]
+
+
+@torch_op("dropout")
+def dropout(x: RelayExpr, p: Any = 0.5, train: Any = False, shape: Any = None) -> RelayExpr:
+    """The identity in inference; in training, zeros and what makes up for them."""
+    if _is_plain(p, train):
+        return x
+    rate = float(as_number(p))
+    if rate == 1:
+        return _op.zeros_like(x)
+    return x * keep_some(x, rate, shape) * constant(1 / (1 - rate), infer_dtype(x))
+
+
+@torch_op("feature_dropout")
+def _feature_dropout(x: RelayExpr, p: Any = 0.5, train: Any = False) -> RelayExpr:
+    return dropout(x, p, train, _by_channel(x))
+
+
+@torch_op("native_dropout")
+def _native_dropout(x: RelayExpr, p: Any, train: Any) -> list[RelayExpr]:
+    if _is_plain(p, train):
+        return [x, _op.ones_like(as_dtype(x, "bool"))]
+    rate = float(as_number(p))
+    kept = keep_some(x, rate)
+    factor = 1 / (1 - rate) if rate < 1 else 0.0
+    return [x * kept * constant(factor, infer_dtype(x)), as_dtype(kept, "bool")]
+
+
+@torch_op("alpha_dropout")
+def _alpha_dropout(x: RelayExpr, p: Any = 0.5, train: Any = False, shape: Any = None) -> RelayExpr:
+    """Dropout to the lower limit of SELU that keeps mean and variance."""
+    if _is_plain(p, train):
+        return x
+    rate, kind = float(as_number(p)), infer_dtype(x)
+    if rate == 1:
+        return _op.zeros_like(x)
+    low = -1.7580993408473766
+    factor = 1 / math.sqrt((low * low * rate + 1) * (1 - rate))
+    kept = keep_some(x, rate, shape)
+    other = (constant(1, kind) - kept) * constant(low, kind)
+    return (x * kept + other) * constant(factor, kind) - constant(low * rate * factor, kind)
+
+
+@torch_op("feature_alpha_dropout")
+def _feature_alpha_dropout(x: RelayExpr, p: Any = 0.5, train: Any = False) -> RelayExpr:
+    return _alpha_dropout(x, p, train, _by_channel(x))
+
+
+@torch_op("rrelu")
+def _rrelu(
+    x: RelayExpr, lower: Any = 0.125, upper: Any = 1 / 3, train: Any = False, *_: Any
+) -> RelayExpr:
+    """Negative numbers times the mean slope, or one drawn for each in training."""
+    low, high, kind = float(as_number(lower)), float(as_number(upper)), infer_dtype(x)
+    slope = constant((low + high) / 2, kind)
+    if as_number(train):
+        slope = _uniform(infer_shape(x), kind, low, high)
+    return _op.where(_op.less(x, constant(0, kind)), x * slope, x)

@@ -293,6 +293,24 @@ def _combinations(x: RelayExpr, count: int = 2, repeats: bool = False) -> RelayE
     return _op.take(x, constant(np.array(rows).reshape(len(rows), count), "int64"), 0)
 
 
+@torch_op("_grouped_mm")
+def _grouped_mm(
+    x: RelayExpr, weights: RelayExpr, ends: Any = None, bias: Any = None, dtype: Any = None
+) -> RelayExpr:
+    """Rows times the matrix of their group; groups follow each other and end at ``ends``."""
+    if ends is None or len(infer_shape(x)) != 2 or len(infer_shape(weights)) != 3:
+        raise OpAttributeUnImplemented("_grouped_mm is supported for rows in groups of matrices")
+    rows, groups = infer_shape(x)[0], infer_shape(weights)[0]
+    every = _matmul(_op.broadcast_to(_op.expand_dims(x, 0), (groups, *infer_shape(x))), weights)
+    places = constant(np.arange(rows), "int64")
+    owner = _op.searchsorted(_op.cast(ends, "int64"), places, True, "int64")
+    # rows behind the last group belong to none; what they hold is not defined
+    owner = _op.minimum(owner, constant(groups - 1, "int64"))
+    result = _op.gather_nd(every, _op.stack([owner, places], 0))
+    result = result if bias is None else result + _op.take(bias, owner, 0)
+    return as_dtype(result, torch_dtype(dtype, infer_dtype(x)))
+
+
 @torch_op("cov")
 def _cov(x: RelayExpr, correction: int = 1, counts: Any = None, weights: Any = None) -> RelayExpr:
     """The covariance of the rows; the columns may be counted and weighed."""
