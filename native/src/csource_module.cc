@@ -1,4 +1,5 @@
 // Modules of C text, which run once a library was made of them.
+#include <tvm/runtime/container/array.h>
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
 
@@ -25,16 +26,12 @@ class CSourceModule : public ModuleNode {
   int GetPropertyMask() const final { return kBinarySerializable | kDSOExportable; }
   String GetFormat() final { return format_; }
   String GetSource(const String&) final { return code_; }
-  bool ImplementsFunction(const String& name, bool query_imports) final {
-    if (Names(name)) return true;
-    return query_imports && ModuleNode::ImplementsFunction(name, true);
-  }
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
     if (name == "get_symbol") {
       return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = functions_.empty() ? "" : functions_[0]; });
     }
-    if (name == "get_func_names") return Lines(functions_, self);
-    if (name == "get_const_vars") return Lines(constants_, self);
+    if (name == "get_func_names") return All(functions_, self);
+    if (name == "get_const_vars") return All(constants_, self);
     if (!Names(name)) return PackedFunc();
     return PackedFunc([name](TVMArgs, TVMRetValue*) {
       ThrowError("the function '", std::string(name),
@@ -67,12 +64,8 @@ class CSourceModule : public ModuleNode {
   bool Names(const std::string& name) const {
     return std::find(functions_.begin(), functions_.end(), name) != functions_.end();
   }
-  static PackedFunc Lines(const std::vector<std::string>& names, const ObjectPtr<Object>& self) {
-    return PackedFunc([&names, self](TVMArgs, TVMRetValue* rv) {
-      std::string all;
-      for (const std::string& each : names) all += (all.empty() ? "" : "\n") + each;
-      *rv = all;
-    });
+  static PackedFunc All(const std::vector<std::string>& names, const ObjectPtr<Object>& self) {
+    return PackedFunc([&names, self](TVMArgs, TVMRetValue* rv) { *rv = Array<String>(names.begin(), names.end()); });
   }
 
   std::string code_;

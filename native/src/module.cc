@@ -90,6 +90,8 @@ PackedFuncObj* ModuleNode::GetFuncFromEnv(const String& name) {
     if (func.defined()) return imported_funcs_.emplace(name, func).first->second.func();
   }
   func = Registry::Find(name);
+  // code of another compiler may have been linked with this; without an owner, or it would keep itself alive
+  if (!func.defined()) func = GetFunction(name, ObjectPtr<Object>());
   if (!func.defined()) {
     ThrowValueError("compiled code calls the function '", name, "', which is neither imported nor registered");
   }

@@ -30,6 +30,7 @@ from .adt import (
     PatternWildcard,
     TypeData,
 )
+from .backend import contrib as _contrib
 from .backend import te_compiler as _te_compiler
 from .backend import vm as _vm
 from .backend.executor import Executor
@@ -57,6 +58,7 @@ from .expr_functor import ExprFunctor, ExprMutator, ExprVisitor
 from .function import Function
 from .loops import while_loop
 from .op import *
+from .op import contrib as _op_contrib
 from .param_dict import load_param_dict, save_param_dict
 from .parser import fromtext, parse, parse_expr
 from .prelude import Prelude

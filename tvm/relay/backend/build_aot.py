@@ -162,7 +162,7 @@ def compile_library(
     if not options.unpacked_api:
         lowered = lowered.with_attr(ATTRIBUTE, metadata)
     lib = build_lowered(lowered, model.target)
-    model.import_external(lib)
+    lib = model.link_external(lib)
     if runtime.name == "cpp":
         return lib
     if options.interface_api == "c":

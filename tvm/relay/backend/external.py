@@ -1,12 +1,25 @@
-"""Functions that other compilers make: `relay.ext.<name>` turns each into a runtime module."""
+"""Functions that other compilers make: `relay.ext.<name>` turns each into a runtime module.
+
+lib -> code that needs nothing, and a const_loader -> modules that need constants
+const_loader -> lib, and C text that needs constants, which will be linked into it
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from tvm._ffi import get_global_func
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
+from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
+from tvm.relay.transform.compiler_functions import (
+    OutlineCompilerFunctionsWithExistingGlobalSymbols,
+)
+from tvm.relay.traverse import post_order
 from tvm.runtime.module import Module
+from tvm.runtime.ndarray import NDArray
 
 
 def external_functions(mod: IRModule) -> dict[str, Function]:
@@ -16,6 +29,110 @@ def external_functions(mod: IRModule) -> dict[str, Function]:
         for gvar, func in mod.functions.items()
         if isinstance(func, Function) and func.attrs.get("Compiler")
     }
+
+
+def outline_external(mod: IRModule) -> IRModule:
+    """The module with its local functions for other compilers as global ones."""
+    calls = [
+        node.op
+        for func in mod.functions.values()
+        if isinstance(func, Function)
+        for node in post_order(func)
+        if isinstance(node, Call)
+        and isinstance(node.op, Function)
+        and node.op.attrs.get("Compiler")
+    ]
+    if not calls:
+        return mod
+    for func in calls:
+        if not func.attrs.get("global_symbol"):
+            raise TVMError(
+                f"a function for the compiler {func.attrs['Compiler']} requires a name, got none",
+                hint='func.with_attr("global_symbol", "...")',
+            )
+    return OutlineCompilerFunctionsWithExistingGlobalSymbols()(mod)
+
+
+@dataclass(frozen=True)
+class ExternalCode:
+    """What other compilers made, and the constants that their functions have, by name."""
+
+    modules: tuple[Module, ...]
+    constants: Mapping[str, NDArray]
+
+    @staticmethod
+    def of(functions: Sequence[Function]) -> ExternalCode:
+        """Call the compilers of the functions."""
+        modules: list[Module] = []
+        constants: dict[str, NDArray] = {}
+        for func in functions:
+            modules.append(compile_external(func))
+            constants.update(external_constants(func))
+        return ExternalCode(tuple(modules), constants)
+
+    @property
+    def claimed(self) -> dict[str, NDArray]:
+        """The constants that the modules ask for."""
+        return {n: self._constant(n) for m in self.modules for n in _wanted(m) or ()}
+
+    def link(self, lib: Module) -> Module:
+        """A library with all functions: `lib`, which calls the others, or what imports it."""
+        inside: list[Module] = []
+        around: list[Module] = []
+        for module in self.modules:
+            wanted = _wanted(module)
+            if module.is_dso_exportable and wanted:
+                around.append(module)
+            elif wanted is not None and not module.is_dso_exportable:
+                inside.append(module)
+            else:
+                lib.import_module(module)
+        if inside:
+            lib.import_module(self._loader(inside))
+        if not around:
+            return lib
+        outer = self._loader(around)
+        for module in (lib, *around):
+            outer.import_module(module)
+        return outer
+
+    def _loader(self, modules: Sequence[Module]) -> Module:
+        needs = {str(m["get_symbol"]()): _wanted(m) or [] for m in modules}
+        arrays = {name: self._constant(name) for names in needs.values() for name in names}
+        loader = get_global_func("runtime.ConstLoaderModuleCreate")(arrays, needs)
+        for module in modules:
+            if not module.is_dso_exportable:
+                loader.import_module(module)
+        return loader  # type: ignore[no-any-return]
+
+    def _constant(self, name: str) -> NDArray:
+        found = self.constants.get(name)
+        if found is None:
+            raise TVMError(
+                f"a module of another compiler asks for the constant {name!r}, "
+                f"its functions have {list(self.constants)}",
+                hint="relay.ext.<compiler>.constant_updater returns the constants by name",
+            )
+        return found
+
+
+def _wanted(module: Module) -> list[str] | None:
+    """The constants that a module asks for; None if it does not say."""
+    if not module.implements_function("get_const_vars"):
+        return None
+    if not module.implements_function("get_symbol"):
+        return None
+    return [str(name) for name in module["get_const_vars"]()]
+
+
+def external_constants(func: Function) -> dict[str, NDArray]:
+    """The constants of a function by name, as its compiler's `constant_updater` gives them."""
+    compiler, symbol = func.attrs["Compiler"], str(func.attrs["global_symbol"])
+    update = get_global_func(f"relay.ext.{compiler}.constant_updater", allow_missing=True)
+    if update is not None:
+        return {str(name): value for name, value in dict(update(func, symbol)).items()}
+    constants = [node for node in post_order(func.body) if isinstance(node, Constant)]
+    return {f"{symbol}_const_{i}": node.data for i, node in enumerate(constants)}
 
 
 def compile_external(func: Function) -> Module:

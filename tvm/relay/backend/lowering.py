@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm.ir.module import IRModule
-from tvm.relay.backend.external import compile_external, external_functions
+from tvm.relay.backend.external import ExternalCode, external_functions, outline_external
 from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
 from tvm.relay.backend.kernels import KernelCompiler, check_operators, kernel_name
 from tvm.relay.backend.name_transforms import mangle_module_name
@@ -30,10 +30,9 @@ class LoweredModel:
     target: Target
     mod_name: str
 
-    def import_external(self, lib: Module) -> None:
-        """Let a library call what other compilers make of their functions."""
-        for func in self.external.values():
-            lib.import_module(compile_external(func))
+    def link_external(self, lib: Module) -> Module:
+        """The library with what other compilers make of their functions."""
+        return ExternalCode.of(list(self.external.values())).link(lib)
 
 
 def lower_model(
@@ -42,7 +41,7 @@ def lower_model(
     """Optimise the graph, fuse it, and lower each distinct kernel."""
     with target:
         step("optimizing the graph", OPTIMIZING)
-        mod = fusion(link_params)(optimization()(mod))
+        mod = fusion(link_params)(optimization()(outline_external(mod)))
     return lower_fused(mod, target, mod_name, step)
 
 

@@ -21,7 +21,7 @@ from tvm.relay.analysis.symbolic import (
     is_dynamic_kernel,
     symbolic_kernel,
 )
-from tvm.relay.backend.external import compile_external, external_functions
+from tvm.relay.backend.external import ExternalCode, external_functions, outline_external
 from tvm.relay.backend.interpreter import Executor, as_array
 from tvm.relay.backend.kernels import KernelCompiler
 from tvm.relay.backend.program import Params, as_module, host_target
@@ -74,8 +74,9 @@ class VMCompiler:
         self._params = dict(params)
 
     def get_params(self) -> dict[str, NDArray]:
-        """The values that were set, as arrays."""
-        return {name: as_array(value) for name, value in self._params.items()}
+        """The values that were set, and the constants that other compilers' code asks for."""
+        given = {name: as_array(value) for name, value in self._params.items()}
+        return given if self._lowered is None else {**given, **self._lowered.external.claimed}
 
     def optimize(
         self,
@@ -113,7 +114,7 @@ class VMCompiler:
 
 def _optimized(mod: IRModule | Function, params: Params, target: Target) -> IRModule:
     with compiling(), target:
-        module = as_module(mod, params)
+        module = outline_external(as_module(mod, params))
         module = Sequential(vm_optimization(module), name="relay.vm")(module)
         for lower in memory_passes():  # at every optimisation level
             module = lower(module)
@@ -138,6 +139,7 @@ class _Lowered:
         }
         numbers = {name: i for i, name in enumerate(functions)}
         self.tables = Tables(mod, numbers, self._kernel_name, self._shape_name)
+        self.external = ExternalCode.of(list(external_functions(mod).values()))
         self.functions: list[VMFunction] = [
             FunctionCompiler(self.tables).run(name, func) for name, func in functions.items()
         ]
@@ -173,8 +175,7 @@ class _Lowered:
             kernels[name] = func
         # a program may need no kernel; its library is then empty
         lib = (build_lowered if kernels.functions else build_module)(kernels, self.target)
-        for external in external_functions(self.mod).values():
-            lib.import_module(compile_external(external))
+        lib = self.external.link(lib)
         return Executable(self._native(lib))
 
     def _native(self, lib: Module) -> Module:

@@ -1,0 +1,149 @@
+"""The compiler `ccompiler`: element-wise functions as C text, which `export_library` compiles.
+
+def @f(%a, %b) { (%a + %b) * %a }   ->   int f(TVMValue* args, ...) {
+                                           for (i..) { t0 = a[i] + b[i]; out[i] = t0 * a[i]; }
+"""
+
+from __future__ import annotations
+
+from tvm._ffi import register_func
+from tvm.error import TVMError
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op, register_op_attr
+from tvm.relay.backend.external import external_constants
+from tvm.relay.backend.graph_codegen import tensor_info
+from tvm.relay.backend.kernels import flat_types
+from tvm.relay.expr import Call, Constant, Tuple, Var
+from tvm.relay.function import Function
+from tvm.relay.traverse import post_order
+from tvm.runtime.csource import csource_module
+from tvm.runtime.module import Module
+
+OPERATORS = {"add": "+", "subtract": "-", "multiply": "*"}
+C_TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
+
+_HEAD = """\
+#include <stdint.h>
+#include <tvm/runtime/c_backend_api.h>
+#include <tvm/runtime/c_runtime_api.h>
+"""
+
+_PLACE = "((char*)((DLTensor*){0})->data + ((DLTensor*){0})->byte_offset)"
+
+_CONSTANTS = """\
+#include <tvm/runtime/container/array.h>
+#include <tvm/runtime/ndarray.h>
+#include <tvm/runtime/packed_func.h>
+static tvm::runtime::Array<tvm::runtime::NDArray> {symbol}_consts;
+static int {symbol}_init(tvm::runtime::Array<tvm::runtime::NDArray> consts) {{
+  {symbol}_consts = consts;
+  return 0;
+}}
+TVM_DLL_EXPORT_TYPED_FUNC(__init_{symbol}, {symbol}_init);
+"""
+
+
+def is_supported(call: Call) -> bool:
+    """Whether the text for a call can be written: both operands of the result's static shape."""
+    ty = call.checked_type
+    return str(ty.dtype) in C_TYPES and not ty.is_dynamic and all(
+        [not a.checked_type.is_dynamic and a.checked_type.concrete_shape == ty.concrete_shape for a in call.args]
+    )  # fmt: skip
+
+
+for _name in OPERATORS:
+    register_op_attr(_name, "target.ccompiler", is_supported)
+
+
+@register_func("relay.ext.ccompiler", override=True)
+def compile_function(func: Function) -> Module:
+    """The module of C text for a function."""
+    symbol = str(func.attrs["global_symbol"])
+    text, constants = _Writer(symbol, func).text()
+    return csource_module(text, "cc" if constants else "c", [symbol], constants)
+
+
+class _Writer:
+    def __init__(self, symbol: str, func: Function) -> None:
+        self.symbol = symbol
+        self.func = func
+        self.pointers: list[str] = []
+        self.loop: list[str] = []
+        self.names: dict[int, str] = {}
+
+    def text(self) -> tuple[str, list[str]]:
+        """The text, and the names of the constants in the order in which it uses them."""
+        constants = list(external_constants(self.func))
+        for i, param in enumerate(self.func.params):
+            self._pointer(param, f"in{i}", f"args[{i}].v_handle")
+        numbers = iter(range(len(constants)))
+        for node in post_order(self.func.body):
+            if isinstance(node, Constant):
+                number = next(numbers)
+                self._pointer(
+                    node, f"const{number}", f"{self.symbol}_consts[{number}].operator->()"
+                )
+            elif isinstance(node, Call):
+                self._call(node)
+            elif not isinstance(node, (Var, Op)) and node is not self.func.body:
+                raise self._refused(node)
+        body = self.func.body
+        outputs = list(body.fields) if isinstance(body, Tuple) else [body]
+        for i, output in enumerate(outputs):
+            handle = f"args[{len(self.func.params) + i}].v_handle"
+            self._declare(f"{self._c_type(output)}* out{i}", self._c_type(output), handle)
+            self.loop.append(f"out{i}[i] = {self.names[id(output)]};")
+        return self._function(tensor_info(flat_types(outputs[0].checked_type)[0]).shape, constants)
+
+    def _pointer(self, node: RelayExpr, name: str, handle: str) -> None:
+        c_type = self._c_type(node)
+        self._declare(f"const {c_type}* {name}", f"const {c_type}", handle)
+        self.names[id(node)] = f"{name}[i]"
+
+    def _declare(self, variable: str, c_type: str, handle: str) -> None:
+        self.pointers.append(f"{variable} = ({c_type}*){_PLACE.format(handle)};")
+
+    def _call(self, call: Call) -> None:
+        if not isinstance(call.op, Op) or call.op.name not in OPERATORS or not is_supported(call):
+            raise self._refused(call)
+        name = f"t{len(self.loop)}"
+        left, right = [self.names[id(a)] for a in call.args]
+        self.loop.append(f"{self._c_type(call)} {name} = {left} {OPERATORS[call.op.name]} {right};")
+        self.names[id(call)] = name
+
+    def _c_type(self, node: RelayExpr) -> str:
+        dtype = str(getattr(node.checked_type, "dtype", node.checked_type))
+        if dtype not in C_TYPES:
+            raise TVMError(
+                f"ccompiler computes with {', '.join(C_TYPES)}, got {dtype}", at=self.func
+            )
+        return C_TYPES[dtype]
+
+    def _refused(self, node: RelayExpr) -> TVMError:
+        found = node.op if isinstance(node, Call) else type(node).__name__
+        return TVMError(
+            f"ccompiler takes {', '.join(OPERATORS)} of tensors of one static shape, got {found}",
+            at=node,
+        )
+
+    def _function(self, shape: tuple[int, ...], constants: list[str]) -> tuple[str, list[str]]:
+        size = 1
+        for extent in shape:
+            size *= extent
+        head = _HEAD + (_CONSTANTS.format(symbol=self.symbol) if constants else "")
+        lines = [
+            head,
+            "#ifdef __cplusplus",
+            'extern "C"',
+            "#endif",
+            f"TVM_DLL int32_t {self.symbol}(TVMValue* args, int* type_codes, int num_args,",
+            "                 TVMValue* result, int* result_code, void* resource) {",
+            *[f"  {line}" for line in self.pointers],
+            f"  for (int64_t i = 0; i < {size}; ++i) {{",
+            *[f"    {line}" for line in self.loop],
+            "  }",
+            "  return 0;",
+            "}",
+            "",
+        ]
+        return "\n".join(lines), constants
