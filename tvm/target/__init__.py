@@ -25,7 +25,7 @@ from .generic_func import (
     get_native_generic_func,
     override_native_generic_func,
 )
-from .kind import TargetError, TargetKind
+from .kind import TargetError, TargetKind, register_target_kind
 from .tag import list_tags, register_tag
 from .target_node import Target
 from .virtual_device import VirtualDevice
@@ -54,6 +54,7 @@ __all__ = [
     "override_native_generic_func",
     "rasp",
     "register_tag",
+    "register_target_kind",
     "riscv_cpu",
     "rocm",
     "stm32",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
+from tvm._ffi.runtime_ctypes import Device
 from tvm.error import TVMError, suggest
 
 
@@ -47,6 +48,8 @@ class TargetKind:
     default_keys: tuple[str, ...] = ()
     own_options: Mapping[str, OptionType] = field(default_factory=dict, compare=False)
     defaults: Mapping[str, object] = field(default_factory=dict, compare=False)
+    # what other parts of the compiler know about the kind: "RelayToTIR", "TIRToRuntime", ...
+    attrs: Mapping[str, object] = field(default_factory=dict, compare=False)
 
     @staticmethod
     def get(name: str) -> TargetKind:
@@ -221,4 +224,57 @@ _KINDS = (
     TargetKind("composite", 1, (), _options("devices:targets")),
     TargetKind("test", 1),
 )
-TARGET_KINDS: Mapping[str, TargetKind] = MappingProxyType({kind.name: kind for kind in _KINDS})
+_BY_NAME = {kind.name: kind for kind in _KINDS}
+TARGET_KINDS: Mapping[str, TargetKind] = MappingProxyType(_BY_NAME)
+
+
+def register_target_kind(
+    name: str,
+    device_type: str | int = "cpu",
+    *,
+    default_keys: Sequence[str] = (),
+    options: Mapping[str, OptionType | str] | None = None,
+    defaults: Mapping[str, object] | None = None,
+    attrs: Mapping[str, object] | None = None,
+    override: bool = False,
+) -> TargetKind:
+    """Make a kind of target of one's own.
+
+    Parameters
+    ----------
+    name : str
+        Its name: `Target(name)` is a target of it.
+    device_type : str or int
+        Where its code runs.
+    default_keys : sequence of str
+        The keys of targets that name none.
+    options : mapping of str to OptionType
+        Its options; a type may be written ``"int"``, ``"bool"``, ``"string"``, ``"strings"``.
+    defaults : mapping
+        Values of options that a target leaves out.
+    attrs : mapping
+        Facts about the kind. ``"RelayToTIR"``, a pass on modules, replaces the functions with
+        ``Compiler=name`` by loop-level ones; ``"TIRToRuntime"``, a function of a module of these
+        and a Target, makes a runtime module of them.
+    override : bool
+        Whether a kind of that name may be replaced.
+    """
+    if name in _BY_NAME and not override:
+        raise TargetError(f"there is a target kind {name!r} already", hint="override=True")
+    types = {
+        option: kind if isinstance(kind, OptionType) else OptionType[kind.upper()]
+        for option, kind in (options or {}).items()
+    }
+    if isinstance(device_type, str):
+        devices = Device.DEVICE_NAME_TO_TYPE
+        if device_type not in devices:
+            raise TargetError(
+                f"target kind {name} requires a known device, got {device_type!r}",
+                hint=suggest(device_type, devices) or f"devices: {', '.join(devices)}",
+            )
+        device_type = devices[device_type]
+    kind = TargetKind(
+        name, int(device_type), tuple(default_keys), types, defaults or {}, attrs or {}
+    )
+    _BY_NAME[name] = kind
+    return kind

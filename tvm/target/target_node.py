@@ -95,7 +95,7 @@ class Target(Node, key="Target"):
 
     def get_kind_attr(self, attr_name: str) -> Any:
         """A property of the kind, or None."""
-        return {"is_external_codegen": False}.get(attr_name)
+        return {"is_external_codegen": False, **self.kind.attrs}.get(attr_name)
 
     @staticmethod
     def current(allow_none: bool = True) -> Target | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tvm._ffi import get_global_func
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
+from tvm.relay.backend.target_hooks import compile_hooked, hooked_kind
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
 from tvm.relay.transform.compiler_functions import (
@@ -20,6 +21,7 @@ from tvm.relay.transform.compiler_functions import (
 from tvm.relay.traverse import post_order
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
+from tvm.target import Target
 
 
 def external_functions(mod: IRModule) -> dict[str, Function]:
@@ -61,13 +63,19 @@ class ExternalCode:
     constants: Mapping[str, NDArray]
 
     @staticmethod
-    def of(functions: Sequence[Function]) -> ExternalCode:
-        """Call the compilers of the functions."""
+    def of(mod: IRModule, target: Target) -> ExternalCode:
+        """Call the compilers of a module's functions; `target` is our own."""
         modules: list[Module] = []
         constants: dict[str, NDArray] = {}
-        for func in functions:
+        hooked: dict[str, list[Function]] = {}
+        for func in external_functions(mod).values():
+            if (kind := hooked_kind(func)) is not None:
+                hooked.setdefault(kind, []).append(func)
+                continue
             modules.append(compile_external(func))
             constants.update(external_constants(func))
+        for kind, functions in hooked.items():
+            modules.append(compile_hooked(mod, kind, functions, target))
         return ExternalCode(tuple(modules), constants)
 
     @property

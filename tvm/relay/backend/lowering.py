@@ -32,7 +32,7 @@ class LoweredModel:
 
     def link_external(self, lib: Module) -> Module:
         """The library with what other compilers make of their functions."""
-        return ExternalCode.of(list(self.external.values())).link(lib)
+        return ExternalCode.of(self.mod, self.target).link(lib)
 
 
 def lower_model(

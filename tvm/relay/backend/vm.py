@@ -21,7 +21,7 @@ from tvm.relay.analysis.symbolic import (
     is_dynamic_kernel,
     symbolic_kernel,
 )
-from tvm.relay.backend.external import ExternalCode, external_functions, outline_external
+from tvm.relay.backend.external import ExternalCode, outline_external
 from tvm.relay.backend.interpreter import Executor, as_array
 from tvm.relay.backend.kernels import KernelCompiler
 from tvm.relay.backend.program import Params, as_module, host_target
@@ -139,7 +139,7 @@ class _Lowered:
         }
         numbers = {name: i for i, name in enumerate(functions)}
         self.tables = Tables(mod, numbers, self._kernel_name, self._shape_name)
-        self.external = ExternalCode.of(list(external_functions(mod).values()))
+        self.external = ExternalCode.of(mod, target)
         self.functions: list[VMFunction] = [
             FunctionCompiler(self.tables).run(name, func) for name, func in functions.items()
         ]
