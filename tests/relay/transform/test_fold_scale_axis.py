@@ -118,3 +118,17 @@ def test_batch_norm_disappears_into_the_convolution() -> None:
     with tvm.transform.PassContext(opt_level=3):
         after = run(func, *passes)
     assert operators(after) == {"nn.conv2d": 1, "add": 1, "nn.relu": 1}
+
+
+@pytest.mark.parametrize("fold", [BackwardFoldScaleAxis(), ForwardFoldScaleAxis()])
+def test_factors_that_the_program_computes_stay(fold: tvm.transform.Pass) -> None:
+    x = image()
+    gate = relay.sigmoid(relay.nn.global_avg_pool2d(x))
+    assert_unchanged(relay.Function([x], conv(conv(x) * gate)), fold)
+
+
+def test_factors_of_parameters_move() -> None:
+    x, scale = image(), relay.var("scale", shape=(4,))
+    scaled = x * relay.expand_dims(scale, 1, 2)
+    after = run(relay.Function([x, scale], conv(scaled)), ForwardFoldScaleAxis())
+    assert after.body.args[0] is after.params[0]

@@ -4,7 +4,8 @@ backward:  multiply(nn.conv2d(%x, %w), %s)       ->   nn.conv2d(%x, multiply(%w,
 forward:   nn.conv2d(nn.relu(multiply(%x, %s)), %w)   ->   nn.conv2d(nn.relu(%x), multiply(%w, %s'))
 
 The factor travels through additions of per-channel values, and through relu and max pooling if
-it is a positive constant. Constant folding then computes the new weights.
+it is a positive constant. Constant folding then computes the new weights. A factor that the program
+computes, such as that of a squeeze-and-excitation block, stays: each run would scale the weights anew.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, Sequential
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.expr import Call, Constant, const
+from tvm.relay.expr import Call, Constant, Var, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
@@ -77,6 +78,13 @@ def channel_values(expr: RelayExpr, ty: TensorType, axis: int) -> RelayExpr | No
     if isinstance(expr, Constant):
         return const(expr.data.numpy().reshape(length))
     return ops.RESHAPE(expr, newshape=(length,))
+
+
+def is_parameter(expr: RelayExpr) -> bool:
+    """Whether a value is known before the program runs: a constant or a parameter, reshaped at most."""
+    while isinstance(expr, Call) and calls(expr, ops.RESHAPE, ops.EXPAND_DIMS, ops.SQUEEZE):
+        expr = expr.args[0]
+    return isinstance(expr, Constant | Var)
 
 
 def use_counts(func: Function) -> dict[int, int]:
@@ -140,7 +148,7 @@ class _Backward:
     def _push_factor(
         self, old: RelayExpr, new: RelayExpr, factor: RelayExpr, ty: TensorType
     ) -> RelayExpr | None:
-        axis = self._layer_axis(new)
+        axis = self._layer_axis(new) if is_parameter(factor) else None
         if axis is None:
             return None
         values = channel_values(factor, ty, axis)
@@ -219,7 +227,7 @@ class _Forward:
     def _plan_factor(self, call: Call) -> None:
         ty = infer_type_of(call)
         for i in (0, 1):
-            if infer_type_of(call.args[i]) != ty:
+            if infer_type_of(call.args[i]) != ty or not is_parameter(call.args[1 - i]):
                 continue
             for axis in range(1, len(ty.shape)):
                 values = channel_values(call.args[1 - i], ty, axis)
