@@ -1,21 +1,25 @@
-"""From the syntax tree of a hybrid script to an operation."""
+"""From the syntax tree of a hybrid script to an operation.
+
+parser = parse_python(text, [a, b], {}, {})
+parser.parsed_body         # For(i, 0, n, BufferStore(c, ...))
+parser.tensors()           # the outputs of the operation
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
-from tvm.error import TVMError, suggest
+from tvm.error import suggest
 from tvm.ir.expr import PrimExpr
-from tvm.tir import math_op, op
+from tvm.tir import op
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import (
     BOOL,
     INT32,
-    BufferLoad,
-    FloatImm,
     IntImm,
     IterVar,
     IterVarType,
@@ -37,10 +41,12 @@ from tvm.tir.stmt import (
     seq,
 )
 
-from ..declare import thread_axis
 from ..tensor import HybridOp, Tensor
-from .calls import CALLS
+from .calls import bind
 from .error import HybridError
+from .expressions import BINARY, SUBSET, ExpressionParser, Scalar, as_number, called_name
+from .preprocessor import determine_variable_usage
+from .utils import is_docstring, make_nop
 
 LOOPS = {
     "range": ForKind.SERIAL,
@@ -49,17 +55,6 @@ LOOPS = {
     "vectorize": ForKind.VECTORIZED,
     "unroll": ForKind.UNROLLED,
 }
-BINARY: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: op.add, ast.Sub: op.subtract, ast.Mult: op.multiply, ast.FloorDiv: op.floordiv,
-    ast.Mod: op.floormod, ast.BitAnd: math_op.bitwise_and, ast.BitOr: math_op.bitwise_or,
-    ast.BitXor: math_op.bitwise_xor, ast.LShift: math_op.shift_left,
-    ast.RShift: math_op.shift_right, ast.Pow: math_op.power,
-    ast.Div: lambda a, b: op.true_divide(a, b),
-}  # fmt: skip
-COMPARE: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Lt: op.less, ast.LtE: op.less_equal, ast.Gt: op.greater, ast.GtE: op.greater_equal,
-    ast.Eq: op.equal, ast.NotEq: op.not_equal,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,6 +64,26 @@ class Source:
     function: ast.FunctionDef
     around: dict[str, Any]
     offset: int
+
+
+class Symbol(Enum):
+    """What a name in a script stands for."""
+
+    Callable = 0
+    Input = 1
+    OutputBuffer = 2
+    GlobalBuffer = 3
+    LocalBuffer = 4
+    SharedBuffer = 5
+    ConstVar = 6
+    BufferVar = 7
+    LoopVar = 8
+    ConstLoopVar = 9
+    ThreadBind = 10
+
+
+_BUFFERS = (Symbol.Input, Symbol.OutputBuffer, Symbol.GlobalBuffer, Symbol.LocalBuffer,
+            Symbol.SharedBuffer)  # fmt: skip
 
 
 def source_to_op(
@@ -89,48 +104,140 @@ def source_to_op(
     -------
     Tensor, or a list of them
     """
-    tree = ast.parse(src) if isinstance(src, str) else src
+    outputs = parse_python(src, args, symbols, closure_vars).tensors()
+    return outputs[0] if len(outputs) == 1 else list(outputs)
+
+
+def parse_python(
+    src: str | ast.AST, args: Sequence[Any], symbols: dict[str, Any], closure_vars: dict[str, Any]
+) -> HybridParser:
+    """The parser after it read a script; the parameters are those of :func:`source_to_op`."""
+    function = _only_function(ast.parse(src) if isinstance(src, str) else src)
+    usage = determine_variable_usage(function, args, symbols, closure_vars)
+    parser = HybridParser(args, usage, symbols, closure_vars)
+    parser.visit(function)
+    return parser
+
+
+def _only_function(tree: ast.AST) -> ast.FunctionDef:
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     if len(functions) != 1:
         raise HybridError("source_to_op", 1, "one function", f"{len(functions)} of them")
-    names = {**symbols, **closure_vars}
-    outputs = parse_function(Source(functions[0], names, 0), args)
-    return outputs[0] if len(outputs) == 1 else list(outputs)
+    return functions[0]
 
 
 def parse_function(source: Source, args: Sequence[Any]) -> tuple[Tensor, ...]:
     """The outputs of the operation that a function describes, called with ``args``."""
-    return _Parser(source, args).run()
+    parser = _parser_of(source, args)
+    parser.visit(source.function)
+    return parser.tensors()
 
 
-class _Scalar:
-    """A variable of the script: memory of one element."""
-
-    def __init__(self, buffer: Buffer) -> None:
-        self.buffer = buffer
-
-    def load(self) -> PrimExpr:
-        return BufferLoad(self.buffer, (const(0, INT32),))
+def _parser_of(source: Source, args: Sequence[Any], callers: tuple[str, ...] = ()) -> HybridParser:
+    parser = HybridParser(args, None, {}, source.around, source.function.name)
+    parser.offset, parser.callers = source.offset, callers
+    return parser
 
 
-class _Parser:
-    def __init__(self, source: Source, args: Sequence[Any], callers: tuple[str, ...] = ()) -> None:
-        function = self.function = source.function
-        self.offset, self.callers = source.offset, callers
-        self.names: dict[str, Any] = dict(source.around)
+def concat_list_to_block(lst: Sequence[Stmt]) -> Stmt:
+    """Statements in order as one."""
+    return seq(list(lst))
+
+
+def visit_list_to_block(visit: Callable[[ast.stmt], Stmt], lst: Sequence[ast.stmt]) -> Stmt:
+    """What ``visit`` makes of statements, in order, as one."""
+    return concat_list_to_block([visit(statement) for statement in lst])
+
+
+class HybridParser(ExpressionParser):
+    """Visits the syntax tree of a script; ``parsed_body`` is its body then.
+
+    Parameters
+    ----------
+    args : list of Tensor or PrimExpr
+        What the script is called with.
+    usage : dict, optional
+        Its variables, as ``determine_variable_usage`` finds them: others are refused.
+    symbols, closure_vars : dict
+        What other names in it mean.
+    func_name : str, optional
+        The operation's name; by default the function's.
+    """
+
+    def __init__(
+        self,
+        args: Sequence[Any],
+        usage: Mapping[str, Any] | None,
+        symbols: Mapping[str, Any],
+        closure_vars: Mapping[str, Any],
+        func_name: str | None = None,
+    ) -> None:
+        self.args, self.usage = list(args), usage
+        self.symbols, self.closure_vars, self.func_name = symbols, closure_vars, func_name
+        self.offset = 0  # lines of the file before the function
+        self.callers: tuple[str, ...] = ()  # scripts that call this one
+        self.names: dict[str, Any] = {**symbols, **closure_vars}
         self.inputs: list[tuple[Tensor, Buffer]] = []
         self.outputs: dict[str, Buffer] = {}
         self.axes: list[IterVar] = []
+        self.binds: list[IterVar] = []  # loops over threads around what is being read
+        self.made: dict[int, list[Buffer]] = {}  # by statements, under their identities
         self.returned: list[str] | None = None
-        params = [param.arg for param in function.args.args]
-        if len(params) != len(args):
-            self.refuse(function, f"{len(params)} arguments", str(len(args)))
-        for name, arg in zip(params, args, strict=True):
-            self.names[name] = self._argument(name, arg)
+        self.function: ast.FunctionDef | None = None
+        self.parsed_body: Stmt | None = None
 
-    def refuse(self, node: ast.AST, required: str, found: str, hint: str = "") -> Any:
+    def visit_Module(self, node: ast.Module) -> Stmt:
+        """The one function of a text."""
+        return self.visit_FunctionDef(_only_function(node))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Stmt:
+        """The parameters and the body."""
+        if self.function is not None:
+            return self.generic_visit(node)  # type: ignore[no-any-return]
+        self.function = node
+        self.func_name = self.func_name or node.name
+        params = [param.arg for param in node.args.args]
+        if len(params) != len(self.args):
+            self.refuse(node, f"{len(params)} arguments", str(len(self.args)))
+        for name, arg in zip(params, self.args, strict=True):
+            self.names[name] = self._argument(name, arg)
+        body = self.parsed_body = self.block(node.body)
+        if self.returned is None:
+            self.refuse(node, "a return of its output tensors at the end", "none")
+        return body
+
+    def add_symbol(self, key: str, ty: Symbol, val: Any) -> None:
+        """Let a name stand for a value.
+
+        Parameters
+        ----------
+        key : str
+            The name.
+        ty : Symbol
+            What kind of value.
+        val : object
+            A buffer for the kinds of buffers, a variable for loops, else an expression or a function.
+        """
+        wanted = Buffer if ty in _BUFFERS else Scalar if ty is Symbol.BufferVar else object
+        if not isinstance(val, wanted) or (ty is Symbol.Callable and not callable(val)):
+            raise TypeError(f"{ty} requires a {wanted.__name__}, got {type(val).__name__}")
+        if ty is Symbol.OutputBuffer and isinstance(val, Buffer):
+            self.outputs[key] = val
+        self.names[key] = val
+
+    def generic_visit(self, node: ast.AST) -> Any:
+        """What no method is there for is no part of the subset."""
+        kind = type(node).__name__
+        found = (
+            f"a {kind} statement"
+            if isinstance(node, ast.stmt)
+            else f"a {kind}: {ast.unparse(node)}"
+        )
+        return self.refuse(node, SUBSET, found)
+
+    def refuse(self, node: ast.AST | None, required: str, found: str, hint: str = "") -> Any:
         line = getattr(node, "lineno", 1) + self.offset
-        raise HybridError(self.function.name, line, required, found, hint)
+        raise HybridError(str(self.func_name or "script"), line, required, found, hint)
 
     def _argument(self, name: str, arg: Any) -> Any:
         if isinstance(arg, Tensor):
@@ -145,21 +252,20 @@ class _Parser:
             return tuple([self._argument(f"{name}{k}", item) for k, item in enumerate(arg)])
         if isinstance(arg, (PrimExpr, int, float, str, Buffer)):
             return arg
-        if isinstance(arg, _Scalar):
+        if isinstance(arg, Scalar):
             return arg.load()
         return self.refuse(
             self.function, f"{name} to be a tensor, a scalar or a list", type(arg).__name__
         )
 
-    def run(self) -> tuple[Tensor, ...]:
-        body = self.block(self.function.body)
-        if self.returned is None:
-            self.refuse(self.function, "a return of its output tensors at the end", "none")
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The outputs of the operation, after the script was visited."""
+        assert self.parsed_body is not None, "visit the script first"
         outputs = [self.outputs[name] for name in self.returned or ()]
         tensors = tuple([tensor for tensor, _ in self.inputs])
         buffers = tuple([buffer for _, buffer in self.inputs])
         operation = HybridOp(
-            self.function.name, "hybrid", {}, tensors, buffers, tuple(outputs), body,
+            str(self.func_name), "hybrid", {}, tensors, buffers, tuple(outputs), self.parsed_body,
             tuple(self.axes),
         )  # fmt: skip
         return operation.outputs
@@ -174,13 +280,25 @@ class _Parser:
             if made is None:
                 done.append(self.statement(node))
                 continue
-            buffers, first = made
+            self.made[id(node)], first = made
             body = seq([*first, self.block(statements[position + 1 :])])
-            for buffer in buffers:
-                bounds = tuple([Range(0, dim) for dim in buffer.shape])
-                body = BufferRealize(buffer, bounds, const(True, BOOL), body)
-            return seq([*done, body])
+            return seq([*done, self.wrap_up_realize(node, body)])
         return seq(done)
+
+    def wrap_up_realize(self, node: ast.AST, body: Stmt) -> Stmt:
+        """The body inside of the memory that a statement made for it."""
+        for buffer in self.made.pop(id(node), []):
+            bounds = tuple([Range(0, dim) for dim in buffer.shape])
+            body = BufferRealize(buffer, bounds, const(True, BOOL), body)
+        return body
+
+    def wrap_up_binds(self, body: Stmt) -> Stmt:
+        """The body inside of the loops over threads around it."""
+        while self.binds:
+            axis = self.binds.pop()
+            assert axis.dom is not None
+            body = AttrStmt(axis, "thread_extent", axis.dom.extent, body)
+        return body
 
     def _new_memory(self, node: ast.stmt) -> tuple[list[Buffer], list[Stmt]] | None:
         """The buffers that an assignment makes, and the store into it; None for other statements."""
@@ -191,7 +309,9 @@ class _Parser:
             return self._inner_script(node, source)
         if not isinstance(target, ast.Name):
             return None
-        called = _called(value)
+        if self.usage is not None and target.id not in self.usage:
+            self.refuse(node, "the variables that were determined", target.id)
+        called = called_name(value)
         if called in ("allocate", "output_tensor"):
             buffer = self._allocated(value, target.id, called)  # type: ignore[arg-type]
             self.names[target.id] = buffer
@@ -199,7 +319,7 @@ class _Parser:
                 self.outputs[target.id] = buffer
                 return [], []
             return [buffer], []
-        if isinstance(self.names.get(target.id), _Scalar):
+        if isinstance(self.names.get(target.id), Scalar):
             return None
         initial = self.expression(value)
         if isinstance(initial, (tuple, Buffer)):
@@ -207,12 +327,12 @@ class _Parser:
             return [], []
         expr = as_expr(initial)
         buffer = decl_buffer((1,), expr.dtype, target.id)
-        self.names[target.id] = _Scalar(buffer)
+        self.names[target.id] = Scalar(buffer)
         return [buffer], [BufferStore(buffer, expr, (const(0, INT32),))]
 
     def _script_called(self, value: ast.expr) -> Source | None:
         """The script that an expression calls, if it does."""
-        name = _called(value)
+        name = called_name(value)
         find = getattr(self.names.get(name or ""), "__hybrid_source__", None)
         return None if find is None else find()
 
@@ -221,13 +341,11 @@ class _Parser:
         call, target = node.value, node.targets[0]
         assert isinstance(call, ast.Call)
         name = source.function.name
-        callers = (*self.callers, self.function.name)
+        callers = (*self.callers, str(self.func_name))
         if name in callers:
             self.refuse(node, "scripts that do not call themselves", f"{name} in {callers[-1]}")
-        inner = _Parser(source, [self.expression(arg) for arg in call.args], callers)
-        body = inner.block(source.function.body)
-        if inner.returned is None:
-            inner.refuse(source.function, "a return of its output tensors at the end", "none")
+        inner = _parser_of(source, [self.expression(arg) for arg in call.args], callers)
+        body = inner.visit(source.function)
         outputs = [inner.outputs[output] for output in inner.returned or ()]
         parts = target.elts if isinstance(target, ast.Tuple) else [target]
         names = [part.id for part in parts if isinstance(part, ast.Name)]
@@ -254,21 +372,18 @@ class _Parser:
     def statement(self, node: ast.stmt) -> Stmt:
         if self.returned is not None:
             self.refuse(node, "the return as its last statement", "another one behind it")
-        visit = getattr(self, f"_{type(node).__name__.lower()}_statement", None)
-        if visit is None:
-            return self.refuse(node, _SUBSET, f"a {type(node).__name__} statement")  # type: ignore[no-any-return]
-        result: Stmt = visit(node)
+        result: Stmt = self.visit(node)
         return result
 
-    def _expr_statement(self, node: ast.Expr) -> Stmt:
-        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            return seq([])  # a docstring
-        return self.refuse(node, _SUBSET, f"the expression {ast.unparse(node)} as a statement")  # type: ignore[no-any-return]
+    def visit_Expr(self, node: ast.Expr) -> Stmt:
+        if is_docstring(node):
+            return make_nop()
+        return self.refuse(node, SUBSET, f"the expression {ast.unparse(node)} as a statement")  # type: ignore[no-any-return]
 
-    def _pass_statement(self, node: ast.Pass) -> Stmt:
+    def visit_Pass(self, node: ast.Pass) -> Stmt:
         return seq([])
 
-    def _assign_statement(self, node: ast.Assign) -> Stmt:
+    def visit_Assign(self, node: ast.Assign) -> Stmt:
         if len(node.targets) != 1:
             self.refuse(node, "assignments to one target", ast.unparse(node))
         target = node.targets[0]
@@ -283,10 +398,10 @@ class _Parser:
             return seq([])
         return self._store(target, self.expression(node.value))
 
-    def _augassign_statement(self, node: ast.AugAssign) -> Stmt:
+    def visit_AugAssign(self, node: ast.AugAssign) -> Stmt:
         combine = BINARY.get(type(node.op))
         if combine is None:
-            self.refuse(node, _SUBSET, f"the operator {type(node.op).__name__}")
+            self.refuse(node, SUBSET, f"the operator {type(node.op).__name__}")
         assert combine is not None
         before = self.expression(node.target)
         return self._store(node.target, combine(before, self.expression(node.value)))
@@ -294,7 +409,7 @@ class _Parser:
     def _store(self, target: ast.expr, value: Any) -> Stmt:
         if isinstance(target, ast.Name):
             scalar = self.names.get(target.id)
-            if not isinstance(scalar, _Scalar):
+            if not isinstance(scalar, Scalar):
                 self.refuse(target, "a variable that can be assigned", target.id)
             buffer, indices = scalar.buffer, (const(0, INT32),)  # type: ignore[union-attr]
         elif isinstance(target, ast.Subscript):
@@ -311,14 +426,7 @@ class _Parser:
         expr = as_expr(value)
         return BufferStore(buffer, op.cast(expr, buffer.dtype), indices)
 
-    def _indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[PrimExpr, ...]:
-        index = self.expression(node.slice)
-        indices = index if isinstance(index, tuple) else (index,)
-        if len(indices) != len(buffer.shape):
-            self.refuse(node, f"{len(buffer.shape)} indices of {buffer.name}", f"{len(indices)}")
-        return tuple([as_expr(item) for item in indices])
-
-    def _if_statement(self, node: ast.If) -> Stmt:
+    def visit_If(self, node: ast.If) -> Stmt:
         condition = self.expression(node.test)
         if not isinstance(condition, PrimExpr) or isinstance(condition, IntImm):
             chosen = node.body if int(condition) else node.orelse
@@ -334,12 +442,12 @@ class _Parser:
         self.names = before
         return body
 
-    def _assert_statement(self, node: ast.Assert) -> Stmt:
+    def visit_Assert(self, node: ast.Assert) -> Stmt:
         message = StringImm("assertion failed") if node.msg is None else self.expression(node.msg)
         return AssertStmt(self.expression(node.test), as_expr(message), seq([]))
 
-    def _for_statement(self, node: ast.For) -> Stmt:
-        kind = _called(node.iter)
+    def visit_For(self, node: ast.For) -> Stmt:
+        kind = called_name(node.iter)
         if not isinstance(node.target, ast.Name) or kind is None or node.orelse:
             self.refuse(
                 node, "loops such as `for i in range(n)`", ast.unparse(node).splitlines()[0]
@@ -362,7 +470,7 @@ class _Parser:
 
     def _repeat(self, node: ast.For, name: str, args: list[Any]) -> Stmt:
         """The body for each of constant values."""
-        ends = [_as_number(arg) for arg in args]
+        ends = [as_number(arg) for arg in args]
         if not 1 <= len(ends) <= 3 or any(not isinstance(end, int) for end in ends):
             self.refuse(node, "constants for const_range", ", ".join(map(str, args)))
         parts = []
@@ -391,14 +499,19 @@ class _Parser:
         return For(var, low, extent, kind, self.block(node.body))
 
     def _bound_loop(self, node: ast.For, name: str, args: list[Any]) -> Stmt:
-        if len(args) != 2:
+        try:
+            axis, *_ = bind("bind", args)
+        except TypeError:
             self.refuse(node, "bind(thread_tag, extent)", ast.unparse(node.iter))
-        thread = thread_axis((0, args[1]), str(args[0]), name)
-        self.names[name] = thread.var
-        return AttrStmt(thread, "thread_extent", as_expr(args[1]), self.block(node.body))
+        axis = axis.replace(var=Var(name, axis.var.dtype))
+        self.names[name] = axis.var
+        outer, self.binds = self.binds, [axis]
+        body = self.wrap_up_binds(self.block(node.body))
+        self.binds = outer
+        return body
 
-    def _return_statement(self, node: ast.Return) -> Stmt:
-        if not any(node is last for last in self.function.body):
+    def visit_Return(self, node: ast.Return) -> Stmt:
+        if self.function is None or not any([node is last for last in self.function.body]):
             self.refuse(node, "a return at the end of the function only", "one inside")
         value = node.value
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
@@ -409,126 +522,3 @@ class _Parser:
                             "make them with output_tensor(shape, dtype)")  # fmt: skip
         self.returned = names
         return seq([])
-
-    # ---- expressions
-
-    def expression(self, node: ast.expr | None) -> Any:
-        visit = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if visit is None:
-            assert node is not None
-            return self.refuse(node, _SUBSET, f"a {type(node).__name__}: {ast.unparse(node)}")
-        try:
-            return visit(node)
-        except HybridError:
-            raise
-        except (TVMError, TypeError, ValueError) as error:
-            assert node is not None
-            return self.refuse(node, "operands that fit", f"{ast.unparse(node)}: {error}")
-
-    def _constant(self, node: ast.Constant) -> Any:
-        return node.value
-
-    def _name(self, node: ast.Name) -> Any:
-        if node.id not in self.names:
-            self.refuse(node, "names that are defined", node.id, suggest(node.id, self.names))
-        value = self.names[node.id]
-        if isinstance(value, _Scalar):
-            return value.load()
-        if isinstance(value, list):
-            return tuple(value)
-        return value
-
-    def _tuple(self, node: ast.Tuple) -> Any:
-        return tuple([self.expression(item) for item in node.elts])
-
-    _list = _tuple
-
-    def _attribute(self, node: ast.Attribute) -> Any:
-        value = self.expression(node.value)
-        if isinstance(value, Buffer) and node.attr in ("shape", "dtype"):
-            return tuple(value.shape) if node.attr == "shape" else str(value.dtype)
-        return self.refuse(node, "shape or dtype of a tensor", ast.unparse(node))
-
-    def _subscript(self, node: ast.Subscript) -> Any:
-        value = self.expression(node.value)
-        if isinstance(value, Buffer):
-            return BufferLoad(value, self._indices(node, value))
-        index = _as_number(self.expression(node.slice))
-        if isinstance(value, tuple) and isinstance(index, int):
-            if not -len(value) <= index < len(value):
-                self.refuse(node, f"an index below {len(value)}", str(index))
-            return value[index]
-        return self.refuse(node, "a tensor, or a tuple and a constant", ast.unparse(node))
-
-    def _binop(self, node: ast.BinOp) -> Any:
-        combine = BINARY.get(type(node.op))
-        if combine is None:
-            self.refuse(node, _SUBSET, f"the operator {type(node.op).__name__}")
-        assert combine is not None
-        a, b = self.expression(node.left), self.expression(node.right)
-        return combine(as_expr(a) if not isinstance(b, PrimExpr) else a, b)
-
-    def _unaryop(self, node: ast.UnaryOp) -> Any:
-        value = self.expression(node.operand)
-        if isinstance(node.op, ast.USub):
-            return -value
-        if isinstance(node.op, ast.UAdd):
-            return value
-        if isinstance(node.op, ast.Not):
-            return op.logical_not(as_expr(value))
-        return math_op.bitwise_not(as_expr(value))
-
-    def _compare(self, node: ast.Compare) -> Any:
-        values = [self.expression(item) for item in (node.left, *node.comparators)]
-        parts = []
-        for kind, a, b in zip(node.ops, values, values[1:], strict=False):
-            compare = COMPARE.get(type(kind))
-            if compare is None:
-                self.refuse(node, "comparisons of numbers", ast.unparse(node))
-            assert compare is not None
-            parts.append(compare(as_expr(a) if not isinstance(b, PrimExpr) else a, b))
-        return op.all(*parts)
-
-    def _boolop(self, node: ast.BoolOp) -> Any:
-        values = [as_expr(self.expression(item)) for item in node.values]
-        return op.all(*values) if isinstance(node.op, ast.And) else op.any(*values)
-
-    def _ifexp(self, node: ast.IfExp) -> Any:
-        condition = as_expr(self.expression(node.test))
-        if isinstance(condition, IntImm):
-            return self.expression(node.body if condition.value else node.orelse)
-        a, b = self.expression(node.body), self.expression(node.orelse)
-        return math_op.if_then_else(condition, a, b)
-
-    def _call(self, node: ast.Call) -> Any:
-        name = _called(node)
-        args = [self.expression(arg) for arg in node.args]
-        if name == "len":
-            value = args[0] if args else None
-            if isinstance(value, Buffer):
-                return value.shape[0]
-            if isinstance(value, tuple):
-                return len(value)
-            self.refuse(node, "len of a tensor or tuple", ast.unparse(node))
-        function = CALLS.get(name or "")
-        if function is None:
-            hint = suggest(str(name), [*CALLS, "len", "allocate", "output_tensor"])
-            self.refuse(node, "calls of known functions", str(name or ast.unparse(node)), hint)
-        assert function is not None
-        return function(*args)
-
-
-_SUBSET = "the hybrid subset of Python"
-
-
-def _called(node: ast.expr | None) -> str | None:
-    """The name of the function that an expression calls; ``tir.sqrt`` is ``sqrt``."""
-    if not isinstance(node, ast.Call):
-        return None
-    if isinstance(node.func, ast.Attribute):
-        return node.func.attr
-    return node.func.id if isinstance(node.func, ast.Name) else None
-
-
-def _as_number(value: Any) -> Any:
-    return value.value if isinstance(value, (IntImm, FloatImm)) else value

@@ -117,8 +117,8 @@ class IntrinsicLowerer(BoundedRewriter):
     def visit_floor_mod(self, e: FloorMod) -> PrimExpr:
         a, b = self.visit(e.a), self.visit(e.b)
         if e.dtype.is_float:
-            whole = lambda a, b: op.subtract(a, self._floored(Div(a, b)) * b)  # noqa: E731
-            return named(a, "dividend", lambda a: named(b, "divisor", lambda b: whole(a, b)))
+            use = self._rest_of_floats
+            return named(a, "dividend", lambda a: named(b, "divisor", lambda b: use(a, b)))
         if e.dtype.is_uint:
             return Mod(a, b)
         divisor = constant_value(b)
@@ -131,6 +131,9 @@ class IntrinsicLowerer(BoundedRewriter):
     def _floored(self, quotient: PrimExpr) -> PrimExpr:
         floored: PrimExpr = self.visit(op.floor(quotient))
         return floored
+
+    def _rest_of_floats(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return op.subtract(a, self._floored(Div(a, b)) * b)
 
     def _floor_div_constant(
         self, a: PrimExpr, b: PrimExpr, divisor: int, source: PrimExpr
