@@ -2,6 +2,7 @@
 
 from . import (
     attention,
+    classical,
     control,
     math,
     microsoft,
@@ -9,13 +10,16 @@ from . import (
     nn,
     pooling,
     quantized,
+    random,
     recurrent,
     reduction,
     resampling,
     search,
     sequences,
     signals,
+    text,
     training,
+    trees,
 )
 from .model import from_onnx
 

@@ -45,16 +45,6 @@ def _identity(node: OnnxNode) -> Value:
     return Nothing() if node.inputs[0] is None else node.inputs[0]
 
 
-@onnx_op("Dropout")
-def _dropout(node: OnnxNode) -> list[RelayExpr]:
-    is_training = node.has(2) and node.require_scalar(2, "the training mode")
-    # a ratio of 0 drops nothing in training either
-    if is_training and not (node.has(1) and node.require_scalar(1, "the ratio") == 0):
-        raise node.unsupported("training_mode: elements are dropped at random")
-    mask = _op.ones_like(node[0]).astype("bool") if node.output_count > 1 else None
-    return [node[0]] if mask is None else [node[0], mask]
-
-
 @onnx_op("Reciprocal")
 def _reciprocal(node: OnnxNode) -> RelayExpr:
     return scalar_like(1.0, node[0]) / node[0]

@@ -1,0 +1,234 @@
+"""ai.onnx.ml without trees: preprocessing, linear models, support vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+
+from .math import matmul
+from .registry import OnnxNode, onnx_op
+
+_DOMAIN = "ai.onnx.ml"
+Array = np.ndarray[Any, Any]
+
+
+def transformed(node: OnnxNode, scores: RelayExpr, name: str) -> RelayExpr:
+    """Scores after the transformation of that name."""
+    if name == "NONE":
+        return scores
+    if name == "LOGISTIC":
+        return _op.sigmoid(scores)
+    if name == "SOFTMAX":
+        return _op.nn.softmax(scores, axis=-1)
+    if name == "SOFTMAX_ZERO":
+        return _softmax_of_others(scores)
+    raise node.unsupported(f"post_transform {name!r}")
+
+
+def _softmax_of_others(scores: RelayExpr) -> RelayExpr:
+    """Zeros stay, the others share one."""
+    is_zero = _op.less_equal(_op.abs(scores), scalar_like(1e-7, scores))
+    powers = _op.exp(scores - _op.max(scores, [-1], True))
+    shares = _op.where(is_zero, _op.zeros_like(scores), powers)
+    return shares / _op.sum(shares, [-1], True)
+
+
+def class_labels(node: OnnxNode, name: str) -> Array:
+    """The classes' numbers."""
+    found = node.attr(name)
+    if not found:
+        raise node.unsupported("labels that are strings")
+    return np.array(found, "int64")
+
+
+def two_classes(
+    node: OnnxNode, score: RelayExpr, labels: Array, limit: float, is_share: bool,
+    other: RelayExpr | None = None,
+) -> list[RelayExpr]:  # fmt: skip
+    """Labels and scores from the score of the second class, which is chosen above ``limit``.
+
+    What the first class gets, if not ``other``, is the rest of 1 or the same with another sign.
+    """
+    first, second = [constant(label) for label in labels]
+    is_second = _op.greater(_op.squeeze(score, [1]), scalar_like(limit, score))
+    post = node.attr("post_transform", "NONE")
+    if other is not None:
+        scores = transformed(node, _op.concatenate([other, score], 1), post)
+    elif is_share:
+        scores = _op.concatenate([scalar_like(1.0, score) - score, score], 1)
+    else:
+        scores = transformed(node, _op.concatenate([_op.negative(score), score], 1), post)
+    return [_op.where(is_second, second, first), _op.cast(scores, "float32")]
+
+
+def _as_float(node: OnnxNode) -> RelayExpr:
+    return node[0] if node.dtype(0) == "float32" else _op.cast(node[0], "float32")
+
+
+def _linear(node: OnnxNode, rows: int) -> RelayExpr:
+    """The scores by the node's coefficients, a row of them for each."""
+    x = _as_float(node)
+    x = x if len(infer_shape(x)) == 2 else _op.expand_dims(x, 0)
+    weight = np.array(node.attr("coefficients"), "float32").reshape(rows, -1)
+    scores = _op.nn.dense(x, constant(weight))
+    intercepts = node.attr("intercepts")
+    return scores + constant(intercepts, "float32") if intercepts else scores
+
+
+@onnx_op(f"{_DOMAIN}.LinearRegressor")
+def _linear_regressor(node: OnnxNode) -> RelayExpr:
+    scores = _linear(node, node.attr("targets", 1))
+    return transformed(node, scores, node.attr("post_transform", "NONE"))
+
+
+@onnx_op(f"{_DOMAIN}.LinearClassifier")
+def _linear_classifier(node: OnnxNode) -> list[RelayExpr]:
+    labels = class_labels(node, "classlabels_ints")
+    rows = max(len(node.attr("intercepts") or []), 1)
+    scores = _linear(node, rows)
+    if rows == 1 and len(labels) == 2:
+        is_share = node.attr("post_transform", "NONE") == "NONE"
+        return two_classes(node, scores, labels, 0.0, is_share)
+    chosen = _op.take(constant(labels), _op.argmax(scores, 1), 0)
+    return [chosen, transformed(node, scores, node.attr("post_transform", "NONE"))]
+
+
+def _kernel(node: OnnxNode, x: RelayExpr, vectors: Array) -> RelayExpr:
+    """(rows, vectors): how alike each row and each support vector are."""
+    gamma, offset, degree = node.attr("kernel_params") or (0.0, 0.0, 0.0)
+    kind = node.attr("kernel_type", "LINEAR")
+    if kind == "RBF":
+        gaps = _op.expand_dims(x, 1) - constant(vectors[None])
+        return _op.exp(scalar_like(-gamma, x) * _op.sum(gaps * gaps, [2]))
+    products = _op.nn.dense(x, constant(vectors))
+    if kind == "LINEAR":
+        return products
+    inner = scalar_like(gamma, x) * products + scalar_like(offset, x)
+    if kind == "POLY":
+        return _op.power(inner, scalar_like(degree, x))
+    if kind == "SIGMOID":
+        return _op.tanh(inner)
+    raise node.unsupported(f"the kernel {kind!r}")
+
+
+@onnx_op(f"{_DOMAIN}.SVMRegressor")
+def _svm_regressor(node: OnnxNode) -> RelayExpr:
+    x, count = _as_float(node), node.attr("n_supports", 0)
+    weights = np.array(node.attr("coefficients"), "float32")
+    if count:
+        vectors = np.array(node.attr("support_vectors"), "float32").reshape(count, -1)
+        alike = _kernel(node, x, vectors)
+        score = matmul(alike, constant(weights.reshape(count, 1)))
+    else:
+        score = _op.nn.dense(x, constant(weights[None]))
+    score = score + scalar_like(node.attr("rho", [0.0])[0], x)
+    if node.attr("one_class", 0):
+        is_inside = _op.greater(score, scalar_like(0.0, x))
+        return _op.where(is_inside, scalar_like(1.0, x), scalar_like(-1.0, x))
+    return transformed(node, score, node.attr("post_transform", "NONE"))
+
+
+# ---- preprocessing
+
+
+@onnx_op(f"{_DOMAIN}.ArrayFeatureExtractor")
+def _array_feature_extractor(node: OnnxNode) -> RelayExpr:
+    rank = len(node.shape(0))
+    x = _op.expand_dims(node[0], 0) if rank == 1 else node[0]
+    return _op.take(x, _op.reshape(node[1], (-1,)), max(rank - 1, 1))
+
+
+@onnx_op(f"{_DOMAIN}.Binarizer")
+def _binarizer(node: OnnxNode) -> RelayExpr:
+    above = _op.greater(node[0], scalar_like(node.attr("threshold", 0.0), node[0]))
+    return _op.cast(above, node.dtype(0))
+
+
+@onnx_op(f"{_DOMAIN}.FeatureVectorizer")
+def _feature_vectorizer(node: OnnxNode) -> RelayExpr:
+    sizes = node.attr("inputdimensions")
+    parts = []
+    for i, size in enumerate(sizes):
+        part = _op.reshape(_op.cast(node[i], "float32"), (node.shape(i)[0], -1))
+        have = infer_shape(part)[1]
+        kept = _op.strided_slice(part, [0], [min(have, size)], axes=[1])
+        parts.append(_op.nn.pad(kept, [(0, 0), (0, size - have)]) if size > have else kept)
+    return _op.concatenate(parts, 1)
+
+
+@onnx_op(f"{_DOMAIN}.Imputer")
+def _imputer(node: OnnxNode) -> RelayExpr:
+    kind = "float" if node.dtype(0).startswith("float") else "int64"
+    x, wanted = node[0], node.attr(f"replaced_value_{kind}", 0)
+    values = constant(np.array(node.attr(f"imputed_value_{kind}s")), node.dtype(0))
+    is_missing = _op.isnan(x) if np.isnan(wanted) else _op.equal(x, scalar_like(wanted, x))
+    return _op.where(is_missing, values, x)
+
+
+@onnx_op(f"{_DOMAIN}.Normalizer")
+def _normalizer(node: OnnxNode) -> RelayExpr:
+    x, kind = _as_float(node), node.attr("norm", "MAX")
+    if kind == "MAX":
+        size = _op.max(x, [-1], True)
+    elif kind == "L1":
+        size = _op.sum(_op.abs(x), [-1], True)
+    else:
+        size = _op.sqrt(_op.sum(x * x, [-1], True))
+    is_zero = _op.equal(size, scalar_like(0.0, x))
+    return x / _op.where(is_zero, scalar_like(1.0, x), size)
+
+
+@onnx_op(f"{_DOMAIN}.Scaler")
+def _scaler(node: OnnxNode) -> RelayExpr:
+    offset, scale = [constant(node.attr(name), "float32") for name in ("offset", "scale")]
+    return (_as_float(node) - offset) * scale
+
+
+@onnx_op(f"{_DOMAIN}.OneHotEncoder")
+def _one_hot_encoder(node: OnnxNode) -> RelayExpr:
+    categories = node.attr("cats_int64s")
+    if not categories:
+        raise node.unsupported("categories that are strings")
+    if not node.attr("zeros", 1):
+        raise node.unsupported("zeros = 0: values of no category are errors of the run")
+    x = _op.expand_dims(_op.cast(node[0], "int64"), -1)
+    return _op.cast(_op.equal(x, constant(categories, "int64")), "float32")
+
+
+@onnx_op(f"{_DOMAIN}.LabelEncoder")
+def _label_encoder(node: OnnxNode) -> RelayExpr:
+    """Values by keys, which are sorted to be searched."""
+    keys, values = _mapping(node, "keys"), _mapping(node, "values")
+    order = np.argsort(keys, kind="stable")
+    keys, values = keys[order], values[order]
+    default = _default(node, values.dtype)
+    x = _op.cast(node[0], str(keys.dtype))
+    at = _op.searchsorted(constant(keys[~np.isnan(keys)]), x, dtype="int32")
+    at = _op.minimum(at, constant(len(keys) - 1, "int32"))
+    is_key = _op.equal(_op.take(constant(keys), at, 0), x)
+    result = _op.where(is_key, _op.take(constant(values), at, 0), constant(default))
+    if np.isnan(keys).any():  # sorted to the end
+        result = _op.where(_op.isnan(x), constant(values[-1]), result)
+    return result
+
+
+def _mapping(node: OnnxNode, name: str) -> Array:
+    if (tensor := node.attr(f"{name}_tensor")) is not None and tensor.dtype.kind != "O":
+        return np.asarray(tensor).reshape(-1)
+    for kind, dtype in (("int64s", "int64"), ("floats", "float32")):
+        if (found := node.attr(f"{name}_{kind}")) is not None:
+            return np.array(found, dtype)
+    raise node.unsupported(f"{name} that are strings")
+
+
+def _default(node: OnnxNode, dtype: Any) -> Array:
+    if (tensor := node.attr("default_tensor")) is not None:
+        return np.asarray(tensor, dtype).reshape(())
+    whole = dtype.kind == "i"
+    found = node.attr("default_int64", -1) if whole else node.attr("default_float", -0.0)
+    return np.asarray(found, dtype)

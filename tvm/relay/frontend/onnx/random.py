@@ -1,0 +1,85 @@
+"""Random numbers: a counter-based generator whose key is the seed of the node, or made of its name.
+
+The numbers are those of this generator, not of another runtime, and the same in each run.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import scalar_like
+
+from .registry import OnnxNode, onnx_op
+from .tensors import tensor_dtype
+
+
+def _key(node: OnnxNode) -> RelayExpr:
+    seed = node.attr("seed")
+    if seed is None:
+        return _op.random.threefry_key(zlib.crc32(node.name.encode()))
+    # seeds are floats; their bits tell also apart those with the same whole part
+    return _op.random.threefry_key(int(np.float32(seed).view("uint32")))
+
+
+def _drawn(node: OnnxNode, dtype: str, shape: Any) -> RelayExpr:
+    """Numbers of the node's distribution; float64 and float32 are drawn, others cast."""
+    kind = dtype if dtype == "float64" else "float32"
+    count = tuple(shape) or (1,)
+    if node.op_type.startswith("RandomNormal"):
+        mean, scale = node.attr("mean", 0.0), node.attr("scale", 1.0)
+        numbers = _op.random.normal(_key(node), count, kind, mean, scale)[1]
+    else:
+        low, high = node.attr("low", 0.0), node.attr("high", 1.0)
+        numbers = _op.random.uniform(_key(node), count, kind, low, high)[1]
+    numbers = numbers if shape else _op.reshape(numbers, ())
+    return numbers if dtype == kind else _op.cast(numbers, dtype)
+
+
+@onnx_op("RandomNormal", "RandomUniform")
+def _random(node: OnnxNode) -> RelayExpr:
+    return _drawn(node, tensor_dtype(node.attr("dtype", 1)), node.attr("shape"))
+
+
+@onnx_op("RandomNormalLike", "RandomUniformLike")
+def _random_like(node: OnnxNode) -> RelayExpr:
+    given = node.attr("dtype", 0)
+    dtype = tensor_dtype(given) if given else node.dtype(0)
+    return _drawn(node, dtype, node.static_shape(0))
+
+
+@onnx_op("Multinomial")
+def _multinomial(node: OnnxNode) -> RelayExpr:
+    """Indices drawn by unnormalised logarithms of their probabilities."""
+    shares = _op.nn.softmax(node[0], axis=-1)
+    drawn = _op.random.multinomial(_key(node), shares, node.attr("sample_size", 1))[1]
+    return _op.cast(drawn, tensor_dtype(node.attr("dtype", 6)))
+
+
+@onnx_op("Bernoulli")
+def _bernoulli(node: OnnxNode) -> RelayExpr:
+    """One with the probability that the input gives (ONNX's own function has it the wrong way)."""
+    given = node.attr("dtype", 0)
+    is_one = _op.less(_drawn(node, node.dtype(0), node.static_shape(0)), node[0])
+    return _op.cast(is_one, tensor_dtype(given) if given else node.dtype(0))
+
+
+@onnx_op("Dropout")
+def _dropout(node: OnnxNode) -> list[RelayExpr]:
+    """Nothing changes unless the model is training: then elements vanish, others grow."""
+    x = node[0]
+    is_training = node.has(2) and bool(node.require_scalar(2, "the training mode"))
+    ratio = float(node.require_scalar(1, "the ratio")) if node.has(1) else 0.5
+    if not is_training or ratio == 0:
+        mask = _op.ones_like(x).astype("bool") if node.output_count > 1 else None
+        return [x] if mask is None else [x, mask]
+    uniform = _op.random.uniform(_key(node), node.static_shape(0) or (1,), "float32")[1]
+    kept = _op.greater_equal(
+        _op.reshape(uniform, node.static_shape(0)), scalar_like(ratio, uniform)
+    )
+    rest = x * scalar_like(1 / (1 - ratio) if ratio < 1 else 0.0, x)
+    return [_op.where(kept, rest, _op.zeros_like(x)), kept][: node.output_count]
