@@ -69,3 +69,46 @@ def test_prefetch_follows_tensors_that_inlining_replaces() -> None:
     s[b].compute_inline()
     s[d].prefetch(c, d.op.axis[0], 1)
     assert "prefetch" in str(te.schedule.lower_schedule(s, [a, d]))
+
+
+def shared_prefetch(rows: int, steps: int) -> tuple[te.Schedule, list[te.Tensor], tvm.tir.IterVar]:
+    a, b, c = matmul(rows, 64, steps)
+    s = te.create_schedule(c.op)
+    row, column = c.op.axis
+    panel, lane = s[c].split(column, factor=16)
+    s[c].reorder(panel, row, c.op.reduce_axis[0], lane)
+    return s, [a, b, c], panel
+
+
+def test_a_prefetch_over_a_loop_is_shared_among_its_iterations() -> None:
+    a = te.placeholder((8, 32), name="A")
+    w = te.placeholder((4, 32, 16), name="W")
+    k = te.reduce_axis((0, 32), name="k")
+    c = te.compute((4, 8, 16), lambda p, y, x: te.sum(a[y, k] * w[p, k, x], axis=k), name="C")
+    s = te.create_schedule(c.op)
+    panel, row, lane = c.op.axis
+    far, near = s[c].split(k, factor=8)
+    s[c].reorder(panel, row, far, near, lane)
+    s[c].prefetch(w, panel, 1, over=far)
+    body = str(tvm.lower(s, [a, w, c]))
+    # 32 lines of the next panel among 8 x 4 iterations
+    assert body.count("prefetch") == 1
+    built = tvm.build(s, [a, w, c], "llvm")
+    x, y = np.random.default_rng(0).random((8, 32), "float32"), np.ones((4, 32, 16), "float32")
+    out = tvm.nd.empty((4, 8, 16))
+    built(tvm.nd.array(x), tvm.nd.array(y), out)
+    np.testing.assert_allclose(out.numpy(), (x @ y).astype("float32"), rtol=1e-5)
+
+
+def test_a_prefetch_over_a_loop_requires_that_loop_inside() -> None:
+    s, args, panel = shared_prefetch(8, 10)
+    s[args[2]].prefetch(args[0], panel, 1, over=panel)
+    with pytest.raises(ScheduleError, match="prefetch requires a loop inside"):
+        te.schedule.lower_schedule(s, args)
+
+
+def test_a_prefetch_over_a_loop_requires_one_piece() -> None:
+    s, args, panel = shared_prefetch(8, 10)
+    s[args[2]].prefetch(args[1], panel, 1, over=args[2].op.reduce_axis[0])
+    with pytest.raises(ScheduleError, match="requires a region in one piece"):
+        te.schedule.lower_schedule(s, args)

@@ -153,7 +153,9 @@ class AnnotationPrimitives(StageState):
             pragma_values=(*attr.pragma_values, value),
         )
 
-    def prefetch(self, tensor: Tensor, var: IterVar, offset: Any) -> None:
+    def prefetch(
+        self, tensor: Tensor, var: IterVar, offset: Any, over: IterVar | None = None
+    ) -> None:
         """Bring what a later iteration reads near: a hint to the processor.
 
             for i: ... A[i] ...   ->   for i:
@@ -168,6 +170,9 @@ class AnnotationPrimitives(StageState):
             The loop in whose body to prefetch.
         offset : int or PrimExpr
             How many iterations ahead.
+        over : IterVar, optional
+            A loop further inside, of this stage or of one computed there, whose iterations share
+            the lines to bring. What is read has to lie in one piece.
         """
         self.find_leaf("prefetch", var)
         if not isinstance(tensor, Tensor):
@@ -184,6 +189,7 @@ class AnnotationPrimitives(StageState):
             var,
             prefetch_data=(*attr.prefetch_data, tensor),
             prefetch_offset=(*attr.prefetch_offset, ahead),
+            prefetch_over=(*attr.prefetch_over, over),
         )
 
     def tensorize(self, var: IterVar, tensor_intrin: TensorIntrin | TensorIntrinCall) -> None:

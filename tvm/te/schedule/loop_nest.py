@@ -16,7 +16,7 @@ from tvm.tir.stmt_functor import Substituter
 from ..tensor import ComputeOp, Tensor
 from .intervals import in_dtype, simple
 from .message_passing import descend_from, pass_up_index
-from .prefetch import prefetch_ahead
+from .prefetch import prefetch_ahead, prefetch_shared
 from .relations import Ranges, Values, is_one, is_zero
 from .stage import Stage
 from .stage_data import StorageRank, storage_rank, thread_rank
@@ -232,8 +232,12 @@ def _make_level(
     level.loop = Loop(var, domain.extent, kind)
     level.wrappers.append(level.loop.around)
     if not fresh:
-        for tensor, offset in zip(attr.prefetch_data, attr.prefetch_offset, strict=True):
-            level.wrappers.append(_prefetch(tensor, var, in_dtype(offset, dtype)))
+        level.wrappers += [
+            _prefetch(tensor, var, in_dtype(offset, dtype), over)
+            for tensor, offset, over in zip(
+                attr.prefetch_data, attr.prefetch_offset, attr.prefetch_over, strict=True
+            )
+        ]
     values[iv] = var if is_zero(domain.min) else tir_op.add(domain.min, var)
     return level
 
@@ -242,8 +246,10 @@ def _pragma(iv: IterVar, key: str, value: PrimExpr) -> Wrapper:
     return lambda body: AttrStmt(iv, f"pragma_{key}", value, body)
 
 
-def _prefetch(tensor: Tensor, var: Var, offset: PrimExpr) -> Wrapper:
-    return lambda body: prefetch_ahead(tensor, var, offset, body)
+def _prefetch(tensor: Tensor, var: Var, offset: PrimExpr, over: IterVar | None) -> Wrapper:
+    if over is None:
+        return lambda body: prefetch_ahead(tensor, var, offset, body)
+    return lambda body: prefetch_shared(tensor, var, offset, over.var, body)
 
 
 def _make_thread(

@@ -148,3 +148,9 @@ def rebase_loops(schedule: Schedule) -> None:
     for stage in (*schedule.stages, *schedule.groups):
         if stage.attach_type is AttachType.Scope:
             stage.attach_ivar = rebased.get(stage.attach_ivar, stage.attach_ivar)  # type: ignore[arg-type]
+        for iv, attr in stage.iter_var_attrs.items():
+            if attr.prefetch_over:
+                over = [
+                    None if axis is None else rebased.get(axis, axis) for axis in attr.prefetch_over
+                ]
+                stage.iter_var_attrs[iv] = replace(attr, prefetch_over=tuple(over))

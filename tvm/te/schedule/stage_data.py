@@ -31,6 +31,7 @@ class IterVarAttr(Object):
     bind_thread: IterVar | None = None
     prefetch_data: tuple[Tensor, ...] = ()
     prefetch_offset: tuple[PrimExpr, ...] = ()
+    prefetch_over: tuple[IterVar | None, ...] = ()
     dim_align_factor: int = 0
     dim_align_offset: int = 0
     pragma_keys: tuple[str, ...] = ()

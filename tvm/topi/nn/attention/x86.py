@@ -146,6 +146,7 @@ def _schedule_scores(
     s[scores].unroll(row)
     _vectors(s, scores, x, config.columns, config.lanes)
     s[product].compute_at(s[scores], tile)
+    s[product].set_scope("local")
     _, y, x = s[product].op.axis
     s[product].reorder(s[product].op.reduce_axis[0], y, x)
     s[product].unroll(y)
@@ -183,6 +184,7 @@ def _schedule_sum(
     config: AttentionConfig,
 ) -> None:
     s[product].compute_at(s[result], tile)
+    s[product].set_scope("local")
     _, y, x = s[product].op.axis
     s[product].reorder(s[product].op.reduce_axis[0], y, x)
     s[product].unroll(y)

@@ -28,9 +28,10 @@ from ...generic.schedules import as_outputs
 from ...utils import dims, divisors, operations_above, prod
 from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, processor
+from ...x86.prefetch import prefetch_panels
 from .winograd import KERNEL_MATRICES, WINDOW
 from .winograd import conv2d_NCHWc_winograd as compute_winograd
-from .x86 import inline_around, prefetch_weights, schedule_padding, vectorize_block
+from .x86 import inline_around, schedule_padding, vectorize_block
 
 # fewer channels than these do not pay for the transforms
 MIN_CHANNELS = 16
@@ -375,7 +376,11 @@ def _schedule_products(
     for axis in (ty, tx, co):
         s[acc].unroll(axis)
     vectorize_block(s, acc, ci, info)
-    prefetch_weights(s, acc, ici, info)
+    weights = s[acc].op.input_tensors[1]
+    *_, chunks, block, group = dims(weights.shape)
+    panel_bytes = chunks * block * group * as_dtype(weights.dtype).bits // 8
+    visits = config.block_rows * config.block_columns
+    prefetch_panels(s, (products, nu), weights, (ico, ici), visits, panel_bytes)
     return stage
 
 

@@ -24,12 +24,11 @@ from ...tag import is_injective
 from ...utils import dims, divisors, largest_divisor, operations_above, prod
 from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes
+from ...x86.prefetch import prefetch_near, prefetch_panels
 from ..dense.x86 import is_whole_output
 
 # sums beside one another in a plain layout
 PLAIN_PLACES = 8
-# how far ahead of their use weights are asked for
-PREFETCH_BYTES = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +87,13 @@ def choose_conv2d(
 
 
 def _predicted_share(tile: Conv2dConfig, vectors: int, inner: int, info: CpuInfo) -> float:
+    is_streamed = _panel_bytes(tile, vectors, inner, info) > info.l1d // 2
     weights = tile.channel_blocks * vectors
-    panel = inner * weights * info.vector_bits // 8
-    return 0.5 / _cost(weights, tile.columns * tile.rows, panel > info.l1d // 2, info)
+    return 0.5 / _cost(weights, tile.columns * tile.rows, is_streamed, info)
+
+
+def _panel_bytes(tile: Conv2dConfig, vectors: int, inner: int, info: CpuInfo) -> int:
+    return inner * tile.channel_blocks * vectors * info.vector_bits // 8
 
 
 def _height(weights: int, places: int, rows: int, room: int) -> int:
@@ -107,6 +110,8 @@ def _cost(weights: int, places: int, is_streamed: bool, info: CpuInfo) -> float:
     if is_streamed:
         # weights that do not stay in the first cache come at about 24 bytes a cycle
         cycles.append(info.vector_bits / 8 / (24 * places))
+        # and fewer of them at a time come faster
+        return max(cycles) + 0.1 * (weights + places) / multiplications + 0.02 * weights
     return max(cycles) + 0.1 * (weights + places) / multiplications
 
 
@@ -129,7 +134,7 @@ def schedule_conv2d_NCHWc(
     conv = anchor.output(0)
     info = processor()
     inline_around(s, ops, anchor, output)
-    _, oc_chunk, rows, columns, block = dims(conv.shape)
+    batch_size, oc_chunk, rows, columns, block = dims(conv.shape)
     if not is_whole_output(output, conv):
         return s
     vectors = max(block * as_dtype(conv.dtype).bits // info.vector_bits, 1)
@@ -146,13 +151,18 @@ def schedule_conv2d_NCHWc(
     co_outer, co_inner = s[final].split(co, factor=tile.channel_blocks)
     x_outer, x_inner = s[final].split(x, factor=tile.columns)
     y_outer, y_inner = s[final].split(y, factor=tile.rows)
+    panels = oc_chunk // tile.channel_blocks
     shared = [batch, co_outer, y_outer]
     if parts:
         part, y_outer = s[final].split(y_outer, nparts=parts)
         shared = [batch, part, co_outer, y_outer]
     s[final].reorder(*shared, x_outer, y_inner, co_inner, x_inner, ci)
     s[acc].compute_at(s[final], x_outer)
-    fuse_and_parallel(s, final, shared[:2] if parts else shared, 1 << 30)
+    # whole panels to each thread, if all threads get as many
+    by_panels = not parts and isinstance(batch_size, int) and batch_size * panels % info.cores == 0
+    threads = fuse_and_parallel(s, final, shared[:2] if parts or by_panels else shared, 1 << 30)
+    panel_loop = co_outer if parts else threads if by_panels else None
+    weights = s[acc].op.input_tensors[1]
     for axis in (y_inner, co_inner, x_inner):
         s[final].unroll(axis)
     vectorize_block(s, final, ci, info)
@@ -163,7 +173,12 @@ def schedule_conv2d_NCHWc(
     for axis in (y, x, co):
         s[acc].unroll(axis)
     vectorize_block(s, acc, ci, info)
-    prefetch_weights(s, acc, ici, info)
+    if panel_loop is None:
+        prefetch_near(s, acc, weights, ici)
+    else:
+        visits = rows // tile.rows // max(parts, 1) * (columns // tile.columns)
+        panel_bytes = _panel_bytes(tile, vectors, inner, info)
+        prefetch_panels(s, (final, panel_loop), weights, (ico, ky, kx, ici), visits, panel_bytes)
     return s
 
 
@@ -227,15 +242,6 @@ def schedule_padding(
         s[data].vectorize(inner)
 
 
-def prefetch_weights(s: te.Schedule, acc: te.Tensor, channel: tir.IterVar, info: CpuInfo) -> None:
-    """Ask for the weights of later input channels where all of them do not stay in a cache."""
-    weights = s[acc].op.input_tensors[1]
-    size = as_dtype(weights.dtype).bits // 8
-    shape = dims(weights.shape)
-    if prod(shape) * size > info.l2 // 2:
-        s[acc].prefetch(weights, channel, PREFETCH_BYTES // (shape[-1] * size))
-
-
 def vectorize_block(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, info: CpuInfo) -> None:
     """A block of channels as vectors after one another."""
     block = dims(stage.shape)[-1]
@@ -270,6 +276,7 @@ def schedule_conv2d(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
             s[conv].compute_at(s[output], fused)
         return s
     acc = s.cache_write(conv, "local") if output.op is anchor else conv
+    s[acc].set_scope("local")
     final = s.outputs[0].output(0) if output.op is anchor else output
     channels_last = anchor.tag.endswith("c")
     _schedule_plain_tile(s, final, acc, -2 if channels_last or len(axes) < 3 else 1, lanes)

@@ -20,10 +20,14 @@ from tvm.target.cpu import CpuInfo
 
 from ...generic.schedules import as_outputs
 from ...tag import is_injective
-from ...utils import dims, divisors, operations_above
+from ...utils import dims, divisors, largest_divisor, operations_above
 from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, processor, vector_lanes
+from ...x86.prefetch import is_streamed, prefetch_panels
 from .compute import padded_rows
+
+# steps of a sum between two prefetches
+PREFETCH_STEPS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ def choose_matmul(
             if accumulators + vectors + 1 > room:
                 continue
             cost = _tile_cycles(height, vectors)
+            if inner:
+                cost = max(cost, 4.5 / height)  # rows of a panel come from the second cache
             if cost < best_cost:
                 best, best_cost = MatmulConfig(height, vectors * lanes, lanes), cost
     return best
@@ -101,7 +107,7 @@ def schedule_dense_pack(
         return s
     rows = rows if isinstance(rows, int) else 1  # a tile of one row fits any number of them
     chosen = config or _tile_for_panel(rows, block, product.dtype, info)
-    schedule_tile(s, output, product, chosen)
+    schedule_tile(s, output, product, chosen, streamed=anchor.input_tensors[1])
     return s
 
 
@@ -142,14 +148,17 @@ def schedule_tile(
     product: te.Tensor,
     config: MatmulConfig,
     batched: bool = False,
+    streamed: te.Tensor | None = None,
 ) -> tuple[te.Tensor, tir.IterVar] | None:
     """Tile the last two axes of the output; the product's tile is accumulated in registers.
 
+    Panels of the streamed operand are brought from memory ahead of their use.
     Returns the place where one matrix of a batch is computed.
     """
     note(config, 1 / _tile_cycles(config.rows, config.columns // config.lanes))
     is_output = output.op is product.op
-    acc = s.cache_write(product, "global") if is_output else product
+    acc = s.cache_write(product, "local") if is_output else product
+    s[acc].set_scope("local")
     final = s.outputs[0].output(0) if is_output else output
     *lead, y, x = s[final].op.axis
     x_outer, x_inner = s[final].split(x, factor=config.columns)
@@ -164,7 +173,27 @@ def schedule_tile(
     s[acc].reorder(k, y, x)
     _vector_loop(s, acc, x, config)
     s[acc].unroll(y)
+    if streamed is not None and place is not None:
+        _prefetch(s, (final, place), acc, streamed, config)
     return None if place is None else (final, place)
+
+
+def _prefetch(
+    s: te.Schedule,
+    place: tuple[te.Tensor, tir.IterVar],
+    acc: te.Tensor,
+    weight: te.Tensor,
+    config: MatmulConfig,
+) -> None:
+    """Bring the next panel while the tiles of rows visit one; a single visit streams by itself."""
+    rows = dims(s[acc].op.output(0).shape)[-2]
+    if not isinstance(rows, int) or rows < 2 * config.rows or not is_streamed(weight, processor()):
+        return
+    _, inner, block = dims(weight.shape)
+    *_, k = s[acc].op.reduce_axis
+    far, _ = s[acc].split(k, factor=largest_divisor(inner, PREFETCH_STEPS))
+    panel_bytes = inner * block * as_dtype(weight.dtype).bits // 8
+    prefetch_panels(s, place, weight, [far], rows // config.rows, panel_bytes)
 
 
 def _vector_loop(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, config: MatmulConfig) -> None:

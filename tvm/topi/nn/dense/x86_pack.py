@@ -288,6 +288,7 @@ def _schedule_tiles(
     s[final].unroll(y)
     _vectorize(s, final, x, config)
     s[tile].compute_at(s[final], tiles)
+    s[tile].set_scope("local")
     _, y, x = s[tile].op.axis
     s[tile].reorder(*s[tile].op.reduce_axis, y, x)
     s[tile].unroll(y)
