@@ -5,6 +5,7 @@
 #include <tvm/runtime/error.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -12,6 +13,9 @@
 
 namespace tvm {
 namespace runtime {
+using threading::ThreadGroup;
+using AffinityMode = ThreadGroup::AffinityMode;
+
 namespace {
 
 CpuSet AffinityOfThisThread() {
@@ -59,6 +63,8 @@ double QuotaV1(const std::string& folder) {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
+std::atomic<int> max_concurrency{0};
+
 int FromEnvironment(const char* name) {
   const char* text = std::getenv(name);
   return text == nullptr ? 0 : std::max(std::atoi(text), 0);
@@ -97,6 +103,7 @@ int UsableCpus() {
 }
 
 int UsableThreads() {
+  if (int wanted = max_concurrency) return wanted;
   for (const char* name : {"TVM_NUM_THREADS", "OMP_NUM_THREADS"}) {
     if (int wanted = FromEnvironment(name)) return std::min(wanted, kMaxThreads);
   }
@@ -126,22 +133,61 @@ CpuSet CpusOfKind(bool fastest) {
   return chosen;
 }
 
-CpuSet ParseCpus(const std::string& text) {
+CpuSet CheckedCpus(CpuSet cpus) {
   CpuSet allowed = AllowedCpus();
+  for (int cpu : cpus) {
+    if (std::find(allowed.begin(), allowed.end(), cpu) == allowed.end()) {
+      ThrowValueError("CPU ", cpu, " is not among those that this process may use");
+    }
+  }
+  return cpus;
+}
+
+CpuSet ParseCpus(const std::string& text) {
   CpuSet cpus;
   const char* rest = text.c_str();
   for (;;) {
     char* end = nullptr;
     long cpu = std::strtol(rest, &end, 10);
     if (end == rest || (*end != ',' && *end != '\0')) ThrowValueError("CPUs must be numbers such as 0,2,3, got '", text, "'");
-    if (std::find(allowed.begin(), allowed.end(), cpu) == allowed.end()) {
-      ThrowValueError("CPU ", cpu, " is not among those that this process may use");
-    }
     cpus.push_back(static_cast<int>(cpu));
-    if (*end == '\0') return cpus;
+    if (*end == '\0') return CheckedCpus(std::move(cpus));
     rest = end + 1;
   }
 }
+
+std::vector<CpuSet> PlacesOf(AffinityMode mode, const CpuSet& cpus) {
+  if (mode == ThreadGroup::kSpecifyOneCorePerThread || mode == ThreadGroup::kSpecifyThreadShareAllCore) {
+    if (cpus.empty()) ThrowValueError("config_threadpool: mode ", int(mode), " needs a list of CPUs");
+    if (mode == ThreadGroup::kSpecifyThreadShareAllCore) return {cpus};
+    std::vector<CpuSet> places;
+    for (int cpu : cpus) places.push_back({cpu});
+    return places;
+  }
+  if (!cpus.empty()) ThrowValueError("config_threadpool: a list of CPUs needs mode -2 or -3, got ", int(mode));
+  if (mode == ThreadGroup::kAny) return {};
+  if (mode != ThreadGroup::kBig && mode != ThreadGroup::kLittle) {
+    ThrowValueError("config_threadpool: mode must be 1 (big cores), 0 (any), -1 (little cores), -2 (one CPU a thread) or ",
+                    "-3 (threads share CPUs), got ", int(mode));
+  }
+  return {CpusOfKind(mode == ThreadGroup::kBig)};
+}
+
+int ThreadsFor(const std::vector<CpuSet>& places) {
+  int count = UsableThreads();
+  return places.empty() ? count : std::min(count, static_cast<int>(std::max(places.size(), places[0].size())));
+}
+
+namespace threading {
+
+int MaxConcurrency() { return UsableThreads(); }
+
+void SetMaxConcurrency(int value) {
+  if (value < 0 || value > kMaxThreads) ThrowValueError("SetMaxConcurrency needs between 0 and ", kMaxThreads, " threads, got ", value);
+  max_concurrency = value;
+}
+
+}  // namespace threading
 
 void SetAffinity(pthread_t thread, const CpuSet& cpus) {
   OriginalAffinity& original = OriginalAffinity::Global();

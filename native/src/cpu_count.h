@@ -3,6 +3,7 @@
 #define TVM_SRC_CPU_COUNT_H_
 
 #include <pthread.h>
+#include <tvm/runtime/threading_backend.h>
 
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ constexpr int kMaxThreads = 512;
 
 using CpuSet = std::vector<int>;
 
-// TVM_NUM_THREADS (or OMP_NUM_THREADS) if set, else UsableCpus.
+// What SetMaxConcurrency was given, else TVM_NUM_THREADS (or OMP_NUM_THREADS) if set, else UsableCpus.
 int UsableThreads();
 // The size of the affinity mask, within the control group's quota.
 int UsableCpus();
@@ -28,6 +29,11 @@ CpuSet AllowedCpus();
 CpuSet CpusOfKind(bool fastest);
 // "0,2,3"; raises unless all of them are allowed.
 CpuSet ParseCpus(const std::string& text);
+CpuSet CheckedCpus(CpuSet cpus);
+// Where threads 0, 1, ... run; they repeat if there are more. Empty: where the system likes.
+std::vector<CpuSet> PlacesOf(threading::ThreadGroup::AffinityMode mode, const CpuSet& cpus);
+// How many threads the places are enough for.
+int ThreadsFor(const std::vector<CpuSet>& places);
 void SetAffinity(pthread_t thread, const CpuSet& cpus);
 
 }  // namespace runtime

@@ -11,22 +11,40 @@ namespace tvm {
 namespace runtime {
 namespace {
 
-constexpr uint64_t kArrayMagic = 0xDD5E40F096B4A13F;
+constexpr uint64_t kArrayMagic = kTVMNDArrayMagic;
 constexpr uint64_t kListMagic = 0xF7E58D4F05049CB7;
 constexpr int kMaxDims = 64;
 
-void CheckMagic(ByteReader* reader, uint64_t magic, const char* item) {
-  uint64_t found = reader->Read<uint64_t>();
+template <class Reader>
+void CheckMagic(Reader* reader, uint64_t magic, const char* item) {
+  uint64_t found = reader->template Read<uint64_t>();
   if (found != magic) {
     ThrowValueError(reader->what(), " does not hold ", item, ": it starts with ", std::hex, "0x", found,
                     ", expected 0x", magic);
   }
-  reader->Read<uint64_t>();  // reserved
+  reader->template Read<uint64_t>();  // reserved
 }
 
 bool IsKnownType(DLDataType dtype) {
   return dtype.lanes > 0 && dtype.bits > 0 && DLDataType2String(dtype).compare(0, 7, "unknown") != 0;
 }
+
+// Numbers of any stream.
+class StreamReader {
+ public:
+  explicit StreamReader(dmlc::Stream* stream) : stream_(stream) {}
+  const std::string& what() const { return what_; }
+  template <class T>
+  T Read() {
+    T value;
+    if (!stream_->Read(&value)) ThrowValueError(what_, " is truncated");
+    return value;
+  }
+
+ private:
+  dmlc::Stream* stream_;
+  std::string what_{"the stream"};
+};
 
 // Only counts what is written.
 class SizeStream : public dmlc::Stream {
@@ -73,9 +91,43 @@ size_t HeaderBytes(int ndim) { return 40 + sizeof(int64_t) * static_cast<size_t>
 
 bool IsAligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kDataAlignment == 0; }
 
+struct ArrayHeader {
+  DLDataType dtype;
+  std::vector<int64_t> shape;
+  size_t nbytes;
+};
+
+template <class Reader>
+ArrayHeader ReadArrayHeader(Reader* reader) {
+  CheckMagic(reader, kArrayMagic, "an array here");
+  int32_t device_type = reader->template Read<int32_t>();
+  reader->template Read<int32_t>();
+  if (device_type != kDLCPU) ThrowValueError(reader->what(), " holds an array of device type ", device_type, ", expected cpu");
+  int32_t ndim = reader->template Read<int32_t>();
+  if (ndim < 0 || ndim > kMaxDims) ThrowValueError(reader->what(), " is corrupt: an array with ", ndim, " dimensions");
+  ArrayHeader header;
+  header.dtype = reader->template Read<DLDataType>();
+  if (!IsKnownType(header.dtype)) ThrowValueError(reader->what(), " is corrupt: an array of an unknown dtype");
+  header.shape.resize(ndim);
+  double expected = static_cast<double>(ElementBytes(header.dtype));
+  for (int64_t& extent : header.shape) {
+    extent = reader->template Read<int64_t>();
+    if (extent < 0) ThrowValueError(reader->what(), " is corrupt: an array with extent ", extent);
+    expected *= static_cast<double>(extent);
+  }
+  int64_t nbytes = reader->template Read<int64_t>();
+  if (nbytes < 0 || static_cast<double>(nbytes) != expected) {
+    ThrowValueError(reader->what(), " is corrupt: an array of shape ", ShapeText(header.shape.data(), ndim), " and dtype ",
+                    DLDataType2String(header.dtype), " with ", nbytes, " bytes");
+  }
+  header.nbytes = static_cast<size_t>(nbytes);
+  return header;
+}
+
 }  // namespace
 
-void SaveArray(dmlc::Stream* stream, const DLTensor& tensor) {
+bool SaveDLTensor(dmlc::Stream* stream, const DLTensor* source) {
+  const DLTensor& tensor = *source;
   stream->Write<uint64_t>(kArrayMagic);
   stream->Write<uint64_t>(0);
   // the data is written compact and from the host, whatever device it comes from
@@ -90,12 +142,27 @@ void SaveArray(dmlc::Stream* stream, const DLTensor& tensor) {
   stream->Write<int64_t>(static_cast<int64_t>(nbytes));
   if (tensor.device.device_type == kDLCPU && IsContiguous(tensor)) {
     stream->Write(static_cast<char*>(tensor.data) + tensor.byte_offset, nbytes);
-    return;
+    return true;
   }
   std::vector<int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
   NDArray host = NDArray::Empty(shape, tensor.dtype, DLDevice{kDLCPU, 0});
   host.CopyFrom(&tensor);
   stream->Write(host->data, nbytes);
+  return true;
+}
+
+bool NDArray::Load(dmlc::Stream* stream) {
+  if (auto* reader = dynamic_cast<ByteReader*>(stream)) {
+    *this = LoadArray(reader);
+    return true;
+  }
+  StreamReader reader(stream);
+  ArrayHeader header = ReadArrayHeader(&reader);
+  std::vector<char> data;
+  if (!dmlc::serializer::ReadBytes(stream, &data, header.nbytes)) ThrowValueError(reader.what(), " is truncated");
+  *this = Empty(header.shape, header.dtype, DLDevice{kDLCPU, 0});
+  CopyFromBytes(data.data(), data.size());
+  return true;
 }
 
 void SavePadding(dmlc::Stream* stream, size_t offset, int next_ndim) {
@@ -108,39 +175,17 @@ void SavePadding(dmlc::Stream* stream, size_t offset, int next_ndim) {
   padding.ndim = 1;
   padding.dtype = DLDataType{kDLUInt, 8, 1};
   padding.shape = &size;
-  SaveArray(stream, padding);
+  SaveDLTensor(stream, &padding);
 }
 
 NDArray LoadArray(ByteReader* reader) {
-  CheckMagic(reader, kArrayMagic, "an array here");
-  int32_t device_type = reader->Read<int32_t>();
-  reader->Read<int32_t>();
-  if (device_type != kDLCPU) ThrowValueError(reader->what(), " holds an array of device type ", device_type, ", expected cpu");
-  int32_t ndim = reader->Read<int32_t>();
-  if (ndim < 0 || ndim > kMaxDims) ThrowValueError(reader->what(), " is corrupt: an array with ", ndim, " dimensions");
-  DLDataType dtype;
-  dtype.code = reader->Read<uint8_t>();
-  dtype.bits = reader->Read<uint8_t>();
-  dtype.lanes = reader->Read<uint16_t>();
-  if (!IsKnownType(dtype)) ThrowValueError(reader->what(), " is corrupt: an array of an unknown dtype");
-  std::vector<int64_t> shape(ndim);
-  double expected = static_cast<double>(ElementBytes(dtype));
-  for (int64_t& extent : shape) {
-    extent = reader->Read<int64_t>();
-    if (extent < 0) ThrowValueError(reader->what(), " is corrupt: an array with extent ", extent);
-    expected *= static_cast<double>(extent);
-  }
-  int64_t nbytes = reader->Read<int64_t>();
-  if (nbytes < 0 || static_cast<double>(nbytes) != expected) {
-    ThrowValueError(reader->what(), " is corrupt: an array of shape ", ShapeText(shape.data(), ndim), " and dtype ",
-                    DLDataType2String(dtype), " with ", nbytes, " bytes");
-  }
-  const char* data = reader->Take(static_cast<size_t>(nbytes));
+  ArrayHeader header = ReadArrayHeader(reader);
+  const char* data = reader->Take(header.nbytes);
   if (reader->owner() != nullptr && IsAligned(data)) {
-    return NDArray::FromMemory(const_cast<char*>(data), shape, dtype, DLDevice{kDLCPU, 0}, reader->owner());
+    return NDArray::FromMemory(const_cast<char*>(data), header.shape, header.dtype, DLDevice{kDLCPU, 0}, reader->owner());
   }
-  NDArray array = NDArray::Empty(shape, dtype, DLDevice{kDLCPU, 0});
-  array.CopyFromBytes(data, static_cast<size_t>(nbytes));
+  NDArray array = NDArray::Empty(header.shape, header.dtype, DLDevice{kDLCPU, 0});
+  array.CopyFromBytes(data, header.nbytes);
   return array;
 }
 
@@ -151,7 +196,7 @@ void SaveParams(dmlc::Stream* stream, const NamedArrays& params) {
   for (const auto& param : params) names.push_back(param.first);
   stream->Write(names);
   stream->Write<uint64_t>(params.size());
-  for (const auto& param : params) SaveArray(stream, *param.second.operator->());
+  for (const auto& param : params) param.second.Save(stream);
 }
 
 NamedArrays LoadParams(ByteReader* reader) {

@@ -19,7 +19,6 @@ namespace runtime {
 
 using NamedArrays = std::vector<std::pair<std::string, NDArray>>;
 
-void SaveArray(dmlc::Stream* stream, const DLTensor& tensor);
 // An array of zeros that lets the data of the next one, of `next_ndim` dimensions, start at a multiple of kDataAlignment
 // if the padding itself is written at `offset`.
 void SavePadding(dmlc::Stream* stream, size_t offset, int next_ndim);

@@ -12,6 +12,7 @@
 #include <tvm/runtime/c_backend_api.h>
 #include <tvm/runtime/container/array.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/runtime/threading_backend.h>
 
 #include <algorithm>
 #include <atomic>
@@ -30,6 +31,8 @@
 namespace tvm {
 namespace runtime {
 namespace {
+
+using AffinityMode = threading::ThreadGroup::AffinityMode;
 
 constexpr int kDefaultSpin = 20000;  // a pause takes 10 to 50 ns: 0.2 to 1 ms
 constexpr int kCacheLine = 64;
@@ -311,27 +314,7 @@ ThreadPool* CurrentPool() {
   return pool;
 }
 
-// The numbers are those of programs.
-enum AffinityMode : int { kBigCores = 1, kAnyCores = 0, kLittleCores = -1, kOneCpuEach = -2, kSharedCpus = -3 };
-
-// Where workers 0, 1, ... run; they repeat if there are more. Empty: where the system likes.
-std::vector<CpuSet> PlacesOf(AffinityMode mode, const CpuSet& cpus) {
-  if (mode == kOneCpuEach || mode == kSharedCpus) {
-    if (cpus.empty()) ThrowValueError("config_threadpool: mode ", int(mode), " needs a list of CPUs");
-    std::vector<CpuSet> places;
-    for (int cpu : cpus) places.push_back({cpu});
-    return mode == kOneCpuEach ? places : std::vector<CpuSet>{cpus};
-  }
-  if (!cpus.empty()) ThrowValueError("config_threadpool: a list of CPUs needs mode -2 or -3, got ", int(mode));
-  if (mode == kAnyCores) return {};
-  if (mode != kBigCores && mode != kLittleCores) {
-    ThrowValueError("config_threadpool: mode must be 1 (big cores), 0 (any), -1 (little cores), -2 (one CPU a thread) or ",
-                    "-3 (threads share CPUs), got ", int(mode));
-  }
-  return {CpusOfKind(mode == kBigCores)};
-}
-
-void Configure(AffinityMode mode, int wanted, const CpuSet& cpus, int most) {
+void ConfigurePool(AffinityMode mode, int wanted, const CpuSet& cpus, int most) {
   if (inside_job) ThrowError("config_threadpool cannot be called inside a parallel loop");
   for (int count : {wanted, most}) {
     if (count < 0 || count > kMaxThreads) {
@@ -339,10 +322,7 @@ void Configure(AffinityMode mode, int wanted, const CpuSet& cpus, int most) {
     }
   }
   const std::vector<CpuSet> places = PlacesOf(mode, cpus);
-  int count = wanted > 0 ? wanted : UsableThreads();
-  if (wanted == 0 && !places.empty()) {
-    count = std::min(count, static_cast<int>(std::max(places.size(), places[0].size())));
-  }
+  int count = wanted > 0 ? wanted : ThreadsFor(places);
   if (most > 0) count = std::min(count, most);
   ThreadPool* pool = CurrentPool();
   std::lock_guard<std::mutex> launches(pool->launch_mutex());
@@ -371,13 +351,25 @@ std::string ListedCpus(const TVMArgValue& cpus) {
 TVM_REGISTER_GLOBAL("runtime.config_threadpool").set_body([](TVMArgs args, TVMRetValue*) {
   CpuSet cpus;
   if (args.num_args > 2 && !args[2].is_null()) cpus = ParseCpus(ListedCpus(args[2]));
-  Configure(static_cast<AffinityMode>(int(args[0])), args.num_args > 1 ? int(args[1]) : 0, cpus,
+  ConfigurePool(static_cast<AffinityMode>(int(args[0])), args.num_args > 1 ? int(args[1]) : 0, cpus,
             args.num_args > 3 ? int(args[3]) : 0);
 });
 
-TVM_REGISTER_GLOBAL("runtime.NumThreads").set_body_typed([] { return CurrentPool()->num_workers(); });
+TVM_REGISTER_GLOBAL("runtime.NumThreads").set_body_typed(threading::NumThreads);
 
 }  // namespace
+
+namespace threading {
+
+int NumThreads() { return CurrentPool()->num_workers(); }
+
+void ResetThreadPool() { ConfigurePool(ThreadGroup::kAny, 0, {}, 0); }
+
+void Configure(ThreadGroup::AffinityMode mode, int nthreads, std::vector<unsigned int> cpus, int max_concurrency) {
+  ConfigurePool(mode, nthreads, CheckedCpus({cpus.begin(), cpus.end()}), max_concurrency);
+}
+
+}  // namespace threading
 }  // namespace runtime
 }  // namespace tvm
 

@@ -30,7 +30,7 @@ def run(source: str, standard: str, folder: Path, *args: str) -> str:
     return done.stdout if done.returncode == 0 else done.stderr
 
 
-@pytest.mark.parametrize("source", ["containers.cc", "names.cc"])
+@pytest.mark.parametrize("source", ["containers.cc", "names.cc", "streams.cc", "threads.cc"])
 def test_every_name_of_the_cpp_headers(source: str, tmp_path: Path) -> None:
     assert run(source, "c++17", tmp_path) == "all is well\n"
 

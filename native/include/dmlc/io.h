@@ -59,11 +59,9 @@ struct Handler<T, std::enable_if_t<std::is_arithmetic<T>::value || std::is_enum<
 
 // The announced length may be wrong, so memory grows with what is really there.
 template <class Container>
-bool ReadBytes(Stream* stream, Container* values) {
+bool ReadBytes(Stream* stream, Container* values, uint64_t count) {
   using Item = typename Container::value_type;
   constexpr size_t kStep = size_t{1} << 20;
-  uint64_t count = 0;
-  if (!stream->Read(&count)) return false;
   values->clear();
   while (values->size() < count) {
     size_t done = values->size();
@@ -72,6 +70,12 @@ bool ReadBytes(Stream* stream, Container* values) {
     if (stream->Read(static_cast<void*>(&(*values)[done]), step * sizeof(Item)) != step * sizeof(Item)) return false;
   }
   return true;
+}
+
+template <class Container>
+bool ReadBytes(Stream* stream, Container* values) {
+  uint64_t count = 0;
+  return stream->Read(&count) && ReadBytes(stream, values, count);
 }
 
 template <>

@@ -43,7 +43,7 @@ class AotExecutorFactory : public ModuleNode {
     for (const auto& param : params_) names.push_back(param.first);
     stream->Write<uint64_t>(names.size());
     stream->Write(names);
-    for (const auto& param : params_) SaveArray(stream, *param.second.tensor());
+    for (const auto& param : params_) param.second.Save(stream);
     stream->Write(module_name_);
   }
 

@@ -75,7 +75,7 @@ class GraphExecutorFactory : public ModuleNode {
     stream->Write(names);
     for (const auto& param : params_) {
       if (library != nullptr && IsLarge(param.second)) SavePadding(stream, kLengthBytes + library->Tell(), param.second->ndim);
-      SaveArray(stream, *param.second.tensor());
+      param.second.Save(stream);
     }
     stream->Write(module_name_);
   }

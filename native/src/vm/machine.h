@@ -3,6 +3,7 @@
 #define TVM_SRC_VM_MACHINE_H_
 
 #include <tvm/runtime/container/adt.h>
+#include <tvm/runtime/container/closure.h>
 
 #include <memory>
 #include <string>
@@ -17,12 +18,12 @@ namespace runtime {
 namespace vm {
 
 // A function with the values that it took from where it was made.
-class ClosureObj : public Object {
+class ClosureObj : public runtime::ClosureObj {
  public:
   int64_t function{0};
   std::vector<ObjectRef> captured;
   static constexpr const char* _type_key = "vm.Closure";
-  TVM_DECLARE_FINAL_OBJECT_INFO(ClosureObj, Object);
+  TVM_DECLARE_FINAL_OBJECT_INFO(ClosureObj, runtime::ClosureObj);
 };
 
 struct Kernel {

@@ -168,7 +168,7 @@ std::string Executable::Save() const {
   stream->Write<uint64_t>(constants.size());
   for (size_t i = 0; i < constants.size(); ++i) {
     stream->Write<uint32_t>(constants[i].defined() ? kImmediateConstant : kLateBoundConstant);
-    if (constants[i].defined()) SaveArray(stream, *constants[i].tensor());
+    if (constants[i].defined()) constants[i].Save(stream);
     else stream->Write(late_bound_names.at(i));
   }
   stream->Write(constant_devices);

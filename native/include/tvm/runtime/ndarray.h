@@ -7,6 +7,7 @@
 #include <tvm/runtime/container/string.h>
 #include <tvm/runtime/data_type.h>
 #include <tvm/runtime/object.h>
+#include <tvm/runtime/serializer.h>
 
 #include <vector>
 
@@ -67,6 +68,10 @@ class TVM_DLL NDArray : public ObjectRef {
 
   DLTensor* tensor() const { return &container()->dl_tensor; }
   const DLTensor* operator->() const { return tensor(); }
+  // As files of parameters hold arrays. Load raises if the stream holds none.
+  void Save(dmlc::Stream* stream) const;
+  bool Load(dmlc::Stream* stream);
+
   ShapeTuple Shape() const { return container()->shape; }
   const std::vector<int64_t>& extents() const { return container()->shape; }
   runtime::DataType DataType() const { return tensor()->dtype; }
@@ -81,6 +86,11 @@ class TVM_DLL NDArray : public ObjectRef {
 
   static void CopyFromTo(const DLTensor* from, DLTensor* to);
 };
+
+// What a saved array starts with.
+constexpr uint64_t kTVMNDArrayMagic = 0xDD5E40F096B4A13F;
+TVM_DLL bool SaveDLTensor(dmlc::Stream* stream, const DLTensor* tensor);
+inline void NDArray::Save(dmlc::Stream* stream) const { SaveDLTensor(stream, operator->()); }
 
 }  // namespace runtime
 

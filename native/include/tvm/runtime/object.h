@@ -46,6 +46,8 @@ enum TypeIndex : uint32_t {
 
 template <class T, class... Unused>
 class ObjectPtr;
+template <class Ref>
+class Optional;
 
 class Object {
  public:
@@ -199,10 +201,13 @@ class ObjectRef {
   bool unique() const { return data_.unique(); }
   int use_count() const { return data_.use_count(); }
   // The object if it is a T, else null.
-  template <class T>
+  template <class T, class = std::enable_if_t<std::is_base_of<Object, T>::value>>
   T* as() const {
     return data_ && data_->IsInstance<T>() ? static_cast<T*>(data_.get()) : nullptr;
   }
+  // The same for a kind of reference; in tvm/runtime/container/optional.h.
+  template <class Ref, class = std::enable_if_t<std::is_base_of<ObjectRef, Ref>::value>, class = void>
+  Optional<Ref> as() const;
 
  protected:
   ObjectPtr<Object> data_;

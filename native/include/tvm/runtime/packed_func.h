@@ -30,6 +30,11 @@ namespace detail {
 template <class T>
 using is_known_ref = std::disjunction<std::is_same<ObjectRef, T>, std::is_same<NDArray, T>,
                                       std::is_same<PackedFunc, T>, std::is_same<Module, T>, std::is_same<String, T>>;
+// Reference classes that bring `static Ref FromValue(const TVMArgValue&)`.
+template <class T, class = void>
+struct converts_itself : std::false_type {};
+template <class T>
+struct converts_itself<T, std::void_t<decltype(&T::FromValue)>> : std::true_type {};
 template <class T>
 using is_plain_ref = std::conjunction<std::negation<is_known_ref<T>>, std::is_base_of<ObjectRef, T>>;
 }  // namespace detail
@@ -404,6 +409,7 @@ TVM_DLL ObjectRef AsShapeTuple(const ObjectRef& integers);
 template <class Ref>
 Ref TVMArgValue::AsObjectRef() const {
   using T = typename Ref::ContainerType;
+  if constexpr (detail::converts_itself<Ref>::value) return Ref::FromValue(*this);
   ObjectRef ref;
   bool is_text = std::is_same<T, StringObj>::value && is_str();
   if (is_null() ? !Ref::_type_is_nullable : !IsObject() && !is_text) ThrowMismatch(Object::TypeIndex2Key(TypeIndexOf<T>()));

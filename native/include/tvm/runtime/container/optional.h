@@ -63,6 +63,12 @@ class Optional : public ObjectRef {
   }
 };
 
+template <class Ref, class, class>
+Optional<Ref> ObjectRef::as() const {
+  bool is_one = data_ != nullptr && data_->IsInstance<typename Ref::ContainerType>();
+  return is_one ? Optional<Ref>(data_) : Optional<Ref>(NullOpt);
+}
+
 }  // namespace runtime
 using runtime::NullOpt;
 using runtime::NullOptType;
