@@ -223,6 +223,11 @@ int64_t Json::Int(const std::string& place) const {
   return value;
 }
 
+double Json::Number(const std::string& place) const {
+  if (kind_ != Kind::kNumber) ThrowValueError(place, " must be a number");
+  return std::strtod(text_.c_str(), nullptr);
+}
+
 const std::string& Json::String(const std::string& place) const {
   if (kind_ != Kind::kString) ThrowValueError(place, " must be a string");
   return text_;

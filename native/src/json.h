@@ -21,6 +21,7 @@ class Json {
   Kind kind() const { return kind_; }
   // Typed access; raises with `what` and the place if the value is of another kind.
   int64_t Int(const std::string& place) const;
+  double Number(const std::string& place) const;
   const std::string& String(const std::string& place) const;
   const std::vector<Json>& Array(const std::string& place) const;
   const std::vector<std::pair<std::string, Json>>& Object(const std::string& place) const;

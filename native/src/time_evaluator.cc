@@ -1,6 +1,7 @@
 // Measured times of functions.
 #include <tvm/runtime/device_api.h>
 #include <tvm/runtime/module.h>
+#include <tvm/runtime/profiling.h>
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
@@ -115,6 +116,14 @@ TimingOptions ReadOptions(DLDevice device, TVMArgs args, int first) {
 }
 
 }  // namespace
+
+PackedFunc profiling::WrapTimeEvaluator(PackedFunc func, Device dev, int number, int repeat, int min_repeat_ms,
+                                        int limit_zero_time_iterations, int cooldown_interval_ms, int repeats_to_cooldown,
+                                        int cache_flush_bytes, PackedFunc f_preproc) {
+  TimingOptions options{dev, number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms,
+                        repeats_to_cooldown, cache_flush_bytes, std::move(f_preproc)};
+  return PackedFunc(Evaluator(std::move(func), std::move(options)));
+}
 
 // (module or None, name, device_type, device_id, options...)
 TVM_REGISTER_GLOBAL("runtime.RPCTimeEvaluator").set_body([](TVMArgs args, TVMRetValue* rv) {

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.contrib.test_graph_executor import graph
 from tests.runtime.native_library import INCLUDES, RUNTIME_OPTIONS
 from tvm import te
 from tvm._ffi import base
@@ -41,6 +42,12 @@ def test_every_function_of_the_c_headers(tmp_path: Path) -> None:
     library = str(tmp_path / "addone.so")
     tvm.build(te.create_schedule(b.op), [a, b], "llvm", name="addone").export_library(library)
     assert run("c_names.c", "c11", tmp_path, library) == "all is well\n"
+
+
+def test_a_program_profiles_a_model(library_path: str, tmp_path: Path) -> None:
+    (tmp_path / "graph.json").write_text(graph())
+    printed = run("profile.cc", "c++17", tmp_path, str(tmp_path / "graph.json"), library_path)
+    assert printed == "2 calls\nall is well\n"
 
 
 @pytest.fixture(scope="module")

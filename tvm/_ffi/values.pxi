@@ -120,6 +120,7 @@ cdef int set_rare_argument(object arg, TVMValue* value, int* code, list kept) ex
         if native is None:
             set_python_object(arg, value, code, kept)
         else:
+            kept.append(native)  # which may be made for this call
             value.v_handle = (<NativeObject?>native).native
             code[0] = kTVMNullptr if value.v_handle == NULL else kTVMObjectHandle
     elif isinstance(arg, _rvalue_class):

@@ -15,7 +15,6 @@ from tvm.runtime import (
     packed_func,
     params,
     profiling,
-    profiling_functions,
 )
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.container import ADT, ShapeTuple, String, tuple_object

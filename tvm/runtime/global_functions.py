@@ -1,4 +1,4 @@
-"""Containers, objects and devices as global functions ``runtime.*``, under their classic names.
+"""Containers, objects, modules and devices as global functions ``runtime.*``, under their classic names.
 
 Programs reach them as ``tvm.get_global_func("runtime.Array")`` or ``tvm.runtime._ffi_api.Array``.
 """
@@ -26,6 +26,7 @@ from tvm.runtime.container import (
 from tvm.runtime.name_transforms import sanitize_name
 from tvm.runtime.object import Object
 from tvm.runtime.packed_func import NativeValue, PackedFunc, convert_to_tvm_func
+from tvm.runtime.params import load_param_dict_from_file
 from tvm.support.dtype import dtype as as_dtype
 
 
@@ -65,6 +66,11 @@ def _allocate(shape: Any, dtype: Any, device: Device, mem_scope: str | None) -> 
 
 def _create_view(array: Any, shape: Any, dtype: Any, relative_byte_offset: int = 0) -> Any:
     return array._create_view(tuple(shape), as_dtype(dtype), relative_byte_offset)
+
+
+def _module_function(module: Any, name: str, query_imports: bool) -> PackedFunc | None:
+    there_is = module.implements_function(name, query_imports)
+    return module.get_function(name, query_imports) if there_is else None
 
 
 def _spread_container(value: Any, make_array: PackedFunc, make_map: PackedFunc) -> None:
@@ -121,6 +127,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "TVMSetStream": _set_stream,
     "TVMArrayAllocWithScope": _allocate,
     "TVMArrayCreateView": _create_view,
+    "LoadParamsFromFile": load_param_dict_from_file,
+    "ModuleGetFunction": _module_function,
 }
 
 for _name, _function in FUNCTIONS.items():

@@ -2,94 +2,96 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tvm._ffi.registry import get_global_func
+from tvm._ffi.native_object import get_attribute
+from tvm._ffi.registry import get_global_func, register_object
 from tvm._ffi.runtime_ctypes import Device
 from tvm.runtime.device import device as find_device
 from tvm.runtime.module import Module
 from tvm.runtime.object import Object
 
 
-@dataclass(frozen=True)
-class Count(Object):
-    """How many."""
-
-    count: int
-
-    @property
-    def value(self) -> int:
-        """The number."""
-        return self.count
-
-    def __str__(self) -> str:
-        return f"{self.count:,}"
+def _function(name: str) -> Callable[..., Any]:
+    return get_global_func(f"runtime.profiling.{name}")
 
 
-@dataclass(frozen=True)
-class Duration(Object):
-    """Microseconds."""
+class _Quantity(Object):
+    """A number; its attribute is named after what it counts."""
 
-    duration: float
+    _type: type[Any]
+    _attribute: str
+    _format = ",.2f"
+
+    def __init__(self, number: float) -> None:
+        made = _function(type(self).__name__)
+        self.__init_handle_by_constructor__(made, self._type(number))
 
     @property
-    def value(self) -> float:
+    def value(self) -> Any:
         """The number."""
-        return self.duration
+        return get_attribute(self, self._attribute)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.value))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.value!r})"
 
     def __str__(self) -> str:
-        return f"{self.duration:,.2f}"
+        return format(self.value, self._format)
 
 
-@dataclass(frozen=True)
-class Percent(Object):
-    """A part of 100."""
+@register_object("runtime.profiling.Count")
+class Count(_Quantity):
+    """How many: ``value``."""
 
-    percent: float
+    _type, _attribute, _format = int, "value", ","
 
-    @property
-    def value(self) -> float:
-        """The number."""
-        return self.percent
-
-    def __str__(self) -> str:
-        return f"{self.percent:.2f}"
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
 
 
-@dataclass(frozen=True)
-class Ratio(Object):
-    """One number by another."""
+@register_object("runtime.profiling.Duration")
+class Duration(_Quantity):
+    """Time: ``microseconds``."""
 
-    ratio: float
+    _type, _attribute = float, "microseconds"
 
-    @property
-    def value(self) -> float:
-        """The number."""
-        return self.ratio
+    def __init__(self, duration: float) -> None:
+        super().__init__(duration)
 
-    def __str__(self) -> str:
-        return f"{self.ratio:,.2f}"
+
+@register_object("runtime.profiling.Percent")
+class Percent(_Quantity):
+    """A part of 100: ``percent``."""
+
+    _type, _attribute, _format = float, "percent", ".2f"
+
+    def __init__(self, percent: float) -> None:
+        super().__init__(percent)
+
+
+@register_object("runtime.profiling.Ratio")
+class Ratio(_Quantity):
+    """One number by another: ``ratio``."""
+
+    _type, _attribute = float, "ratio"
+
+    def __init__(self, ratio: float) -> None:
+        super().__init__(ratio)
 
 
 Quantity = Count | Duration | Percent | Ratio
 Metric = Quantity | str
-_JSON_NAMES: dict[str, type[Any]] = {
-    "count": Count,
-    "microseconds": Duration,
-    "percent": Percent,
-    "ratio": Ratio,
-    "string": str,
-}
-_FIRST_COLUMNS = ("Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes")
-_TEXT_COLUMNS = ("Name", "Device", "Argument Shapes", "Hash")
 
 
+@register_object("runtime.profiling.Report")
 class Report(Object):
     """The metrics of each call of a run.
 
@@ -103,26 +105,23 @@ class Report(Object):
         What the run depends on, such as the number of threads.
     """
 
+    calls: Sequence[Mapping[str, Metric]]
+    device_metrics: Mapping[str, Mapping[str, Metric]]
+    configuration: Mapping[str, Metric]
+
     def __init__(
         self,
         calls: Sequence[Mapping[str, Metric]],
         device_metrics: Mapping[str, Mapping[str, Metric]],
         configuration: Mapping[str, Metric],
     ) -> None:
-        self.calls = [dict(call) for call in calls]
-        self.device_metrics = {name: dict(value) for name, value in device_metrics.items()}
-        self.configuration = dict(configuration)
+        self.__init_handle_by_constructor__(
+            _function("Report"), calls, device_metrics, configuration
+        )
 
     def csv(self) -> str:
         """The calls as comma-separated values."""
-        text = io.StringIO()
-        columns = _columns(self.calls)
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(
-            [_plain(call.get(column, "")) for column in columns] for call in self.calls
-        )
-        return text.getvalue()
+        return _function("AsCSV")(self)  # type: ignore[no-any-return]
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
         """The calls for human readers.
@@ -136,43 +135,16 @@ class Report(Object):
         col_sums : bool
             Add the sum of all calls, and the totals of the devices.
         """
-        calls = _aggregate(self.calls) if aggregate else self.calls
-        if sort:
-            calls = sorted(calls, key=lambda call: -_number(call.get("Duration (us)")))
-        columns = _columns(calls)
-        rows = [[str(call.get(column, "")) for column in columns] for call in calls]
-        sums: list[list[str]] = []
-        if col_sums:
-            sums = [_row("Sum", _join(calls), columns)]
-            sums += [
-                _row("Total", {"Device": name, **metrics}, columns)
-                for name, metrics in self.device_metrics.items()
-            ]
-        settings = "".join(f"{name}: {value}\n" for name, value in self.configuration.items())
-        return _layout(columns, rows, sums) + f"\nConfiguration\n-------------\n{settings}"
+        return _function("AsTable")(self, sort, aggregate, col_sums)  # type: ignore[no-any-return]
 
     def json(self) -> str:
         """Everything as JSON, which :meth:`from_json` reads."""
-        return json.dumps(
-            {
-                "calls": [_to_json(call) for call in self.calls],
-                "device_metrics": {n: _to_json(m) for n, m in self.device_metrics.items()},
-                "configuration": _to_json(self.configuration),
-            }
-        )
+        return _function("AsJSON")(self)  # type: ignore[no-any-return]
 
     @classmethod
     def from_json(cls, s: str) -> Report:
         """The report that :meth:`json` wrote."""
-        try:
-            content = json.loads(s)
-            return cls(
-                [_from_json(call) for call in content["calls"]],
-                {name: _from_json(m) for name, m in content["device_metrics"].items()},
-                _from_json(content["configuration"]),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"from_json needs what Report.json wrote: {error!r}") from None
+        return _function("FromJSON")(s)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         return self.table()
@@ -181,89 +153,24 @@ class Report(Object):
         return f"Report({len(self.calls)} calls on {', '.join(self.device_metrics) or 'no device'})"
 
 
-def _to_json(metrics: Mapping[str, Metric]) -> dict[str, dict[str, Any]]:
-    kinds = {kind: name for name, kind in _JSON_NAMES.items()}
-    return {name: {kinds[type(value)]: _plain(value)} for name, value in metrics.items()}
-
-
-def _from_json(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, Metric]:
-    return {
-        name: _JSON_NAMES[kind](value)
-        for name, entry in metrics.items()
-        for kind, value in entry.items()
-    }
-
-
-def _plain(value: Metric) -> Any:
-    return value if isinstance(value, str) else value.value
-
-
-def _number(value: Metric | None) -> float:
-    return 0.0 if value is None or isinstance(value, str) else float(value.value)
-
-
-def _columns(calls: Iterable[Mapping[str, Metric]]) -> list[str]:
-    names = dict.fromkeys(name for call in calls for name in call)
-    first = [name for name in _FIRST_COLUMNS if name in names]
-    return [*first, *(name for name in names if name not in first)]
-
-
-def _aggregate(calls: Sequence[Mapping[str, Metric]]) -> list[dict[str, Metric]]:
-    groups: dict[tuple[Metric, ...], list[Mapping[str, Metric]]] = {}
-    for call in calls:
-        texts = tuple([value for value in call.values() if isinstance(value, str)])
-        groups.setdefault(texts, []).append(call)
-    return [_join(group) for group in groups.values()]
-
-
-def _join(calls: Sequence[Mapping[str, Metric]]) -> dict[str, Metric]:
-    """One entry for several: times, counts and parts add up, ratios are averaged by time."""
-    joined: dict[str, Metric] = {}
-    for name in _columns(calls):
-        values = [call[name] for call in calls if name in call]
-        first = values[0]
-        if isinstance(first, str):
-            joined[name] = first
-        elif isinstance(first, Ratio):
-            weights = [_number(call.get("Duration (us)")) or 1.0 for call in calls if name in call]
-            total = sum(_number(v) * w for v, w in zip(values, weights, strict=True))
-            joined[name] = Ratio(total / sum(weights))
-        else:
-            joined[name] = type(first)(sum(_plain(value) for value in values))
-    return joined
-
-
-def _row(title: str, metrics: Mapping[str, Metric], columns: Sequence[str]) -> list[str]:
-    shown = {
-        name: str(value)
-        for name, value in metrics.items()
-        if name == "Device" or not isinstance(value, str)
-    }
-    if title == "Sum":
-        shown.pop("Device", None)
-    return [title, *(shown.get(column, "") for column in columns[1:])]
-
-
-def _layout(columns: list[str], rows: list[list[str]], sums: list[list[str]]) -> str:
-    lines = [columns, *rows, *sums]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    # texts to the left, numbers to the right
-    sides = ["<" if name in _TEXT_COLUMNS else ">" for name in columns]
-    texts = [
-        "  ".join(f"{cell:{side}{w}}" for cell, side, w in zip(line, sides, widths, strict=True))
-        for line in lines
-    ]
-    texts = [text.rstrip() for text in texts]
-    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-    body = [texts[0], rule, *texts[1 : 1 + len(rows)]]
-    return "\n".join([*body, rule, *texts[1 + len(rows) :]] if sums else body) + "\n"
-
-
+@register_object("runtime.profiling.DeviceWrapper")
 class DeviceWrapper(Object):
     """A device, for collectors."""
 
     def __init__(self, dev: Device) -> None:
-        self.device = dev
+        self.__init_handle_by_constructor__(_function("DeviceWrapper"), dev)
+
+    @property
+    def device(self) -> Device:
+        """The device."""
+        return _function("DeviceOf")(self)  # type: ignore[no-any-return]
+
+
+class _Started(Object):
+    """What a collector's start has returned."""
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
 
 
 class MetricCollector(Object):
@@ -279,6 +186,16 @@ class MetricCollector(Object):
     def stop(self, started: Any) -> Mapping[str, Metric]:
         """Called after it: the metrics by name."""
         return {}
+
+    @property
+    def _native(self) -> Any:  # type: ignore[override]
+        def start(dev: Device) -> _Started | None:
+            state = self.start(dev)
+            return None if state is None else _Started(state)
+
+        return _function("ForeignCollector")(
+            self.init, start, lambda started: dict(self.stop(started.state))
+        )
 
 
 class PerfEventCollector(MetricCollector):
@@ -298,7 +215,7 @@ class PerfEventCollector(MetricCollector):
         self._read: Callable[[], bytes] | None = None
 
     def _open(self) -> Callable[[], bytes]:
-        return get_global_func("runtime.profiling.PerfEvents")(*self.events)  # type: ignore[no-any-return]
+        return _function("PerfEvents")(*self.events)  # type: ignore[no-any-return]
 
     def init(self, devs: Sequence[DeviceWrapper]) -> None:
         """Begin to count, in the threads that there are now."""
@@ -371,19 +288,6 @@ def device_name(dev: Device) -> str:
     return f"{Device.DEVICE_TYPE_TO_NAME[dev.device_type]}{dev.device_id}"
 
 
-def measured(
-    collectors: Sequence[MetricCollector], dev: Device, call: Callable[[], object]
-) -> dict[str, Metric]:
-    """Run the call; what the collectors found."""
-    started = [(collector, collector.start(dev)) for collector in collectors]
-    call()
-    metrics: dict[str, Metric] = {}
-    for collector, state in reversed(started):
-        if state is not None:
-            metrics.update(collector.stop(state))
-    return metrics
-
-
 def profile_function(
     mod: Module,
     dev: Device | str,
@@ -407,14 +311,11 @@ def profile_function(
         How often to call it first.
     """
     where = find_device(dev) if isinstance(dev, str) else dev
-    func = mod[func_name or mod.entry_name]
-
-    def profile(*args: Any) -> dict[str, Metric]:
-        """Call it with these arguments."""
-        for _ in range(warmup_iters):
-            func(*args)
-        for collector in collectors:
-            collector.init([DeviceWrapper(where)])
-        return measured(collectors, where, lambda: func(*args))
-
-    return profile
+    return _function("ProfileFunction")(  # type: ignore[no-any-return]
+        mod,
+        func_name or mod.entry_name,
+        where.device_type,
+        where.device_id,
+        warmup_iters,
+        collectors,
+    )

@@ -1,16 +1,13 @@
 // The graph executor for debugging: every tensor is kept, nodes run one by one and are timed.
 #include <tvm/runtime/device_api.h>
+#include <tvm/runtime/profiling.h>
 #include <tvm/runtime/registry.h>
-
-#include <chrono>
 
 #include "executor.h"
 
 namespace tvm {
 namespace runtime {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 class GraphExecutorDebug : public GraphExecutor {
  public:
@@ -42,18 +39,31 @@ class GraphExecutorDebug : public GraphExecutor {
         if (args.num_args > 1) output.CopyTo(args[1].operator DLTensor*()); else *rv = output;
       });
     }
-    if (name == "get_node_function") {  // runs the node, with no arguments
+    if (name == "run_individual") {  // how many nodes, then the seconds of each node's repeats
       return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
-        int node = args[0];
-        CheckNode(node);
-        *rv = PackedFunc([this, self, node](TVMArgs, TVMRetValue*) { ExecuteNode(node); });
+        CheckTimingOptions("run_individual", args, 0);
+        const int64_t count = static_cast<int64_t>(graph_.nodes.size());
+        std::string bytes(reinterpret_cast<const char*>(&count), sizeof(count));
+        for (int n = 0; n < count; ++n) bytes += TimeNode(n, args, 0);
+        *rv = TVMByteArray{bytes.data(), bytes.size()};
       });
     }
-    if (name == "run_timed") {
-      return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) {
-        std::vector<double> seconds = RunTimed();
-        *rv = TVMByteArray{reinterpret_cast<const char*>(seconds.data()), seconds.size() * sizeof(double)};
+    if (name == "run_individual_node") {
+      return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+        CheckTimingOptions("run_individual_node", args, 1);
+        std::string seconds = TimeNode(args[0], args, 1);
+        *rv = TVMByteArray{seconds.data(), seconds.size()};
       });
+    }
+    if (name == "profile") {
+      return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+        Array<profiling::MetricCollector> collectors;
+        if (args.size() > 0) collectors = args[0].AsObjectRef<Array<profiling::MetricCollector>>();
+        *rv = Profile({collectors.begin(), collectors.end()});
+      });
+    }
+    if (name == "profile_rpc") {  // the report as JSON, which crosses any border
+      return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = Profile({})->AsJSON(); });
     }
     return GraphExecutor::GetFunction(name, self);
   }
@@ -85,23 +95,49 @@ class GraphExecutorDebug : public GraphExecutor {
     return arrays_[graph_.row_ptr[node] + index];
   }
 
-  // Seconds of each node, then of the whole.
-  std::vector<double> RunTimed() {
-    if (!all_inputs_set_) FillUnsetInputs();
-    std::vector<double> seconds(graph_.nodes.size() + 1);
-    auto begin = Clock::now();
-    auto start = begin;
+  // number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown
+  static void CheckTimingOptions(const char* function, const TVMArgs& args, int first) {
+    if (args.size() < first + 6) ThrowTypeError(function, " takes ", first + 6, " arguments, got ", args.size());
+    if (int(args[first]) < 1) ThrowValueError(function, " needs number >= 1, got ", int(args[first]));
+    if (int(args[first + 1]) < 1) ThrowValueError(function, " needs repeat >= 1, got ", int(args[first + 1]));
+  }
+
+  // Seconds of a call of the node, in each repeat, as bytes of double.
+  std::string TimeNode(int node, const TVMArgs& args, int first) {
+    CheckNode(node);
+    const int repeat = args[first + 1];
+    if (call_of_[node] < 0) return std::string(repeat * sizeof(double), '\0');
+    PackedFunc run([this, node](TVMArgs, TVMRetValue*) { ExecuteNode(node); });
+    return profiling::WrapTimeEvaluator(run, DeviceOf(graph_.row_ptr[node]), args[first], repeat, args[first + 2],
+                                        args[first + 3], args[first + 4], args[first + 5])();
+  }
+
+  using Metrics = std::unordered_map<std::string, ObjectRef>;
+
+  Metrics Describe(const GraphNode& node, uint32_t first_output) const {
+    std::vector<NDArray> arguments;
+    for (const auto& input : node.inputs) arguments.push_back(arrays_[graph_.entry_id(input)]);
+    for (uint32_t k = 0; k < node.num_outputs; ++k) arguments.push_back(arrays_[first_output + k]);
+    Metrics metrics{{"Argument Shapes", profiling::ShapeString(arguments)}};
+    if (!node.hash.empty()) metrics["Hash"] = String(node.hash);
+    return metrics;
+  }
+
+  // The second of two runs.
+  profiling::Report Profile(std::vector<profiling::MetricCollector> collectors) {
+    Run();
+    std::vector<Metrics> descriptions(graph_.nodes.size());
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) descriptions[n] = Describe(graph_.nodes[n], graph_.row_ptr[n]);
+    profiling::Profiler profiler(devices_, std::move(collectors), {{"Executor", String("Graph")}});
+    profiler.Start();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (call_of_[n] < 0) continue;
+      profiler.StartCall(graph_.nodes[n].func_name, DeviceOf(graph_.row_ptr[n]), std::move(descriptions[n]));
       Call(&calls_[call_of_[n]]);
-      DLDevice device = DeviceOf(graph_.row_ptr[n]);
-      DeviceAPI::Get(device)->StreamSync(device, nullptr);
-      auto end = Clock::now();
-      seconds[n] = std::chrono::duration<double>(end - start).count();
-      start = end;
+      profiler.StopCall();
     }
-    seconds.back() = std::chrono::duration<double>(Clock::now() - begin).count();
-    return seconds;
+    profiler.Stop();
+    return profiler.Report();
   }
 
   std::vector<int> call_of_;  // by node; -1 for inputs and other shapes of a tensor

@@ -47,6 +47,7 @@ GraphNode ReadNode(const Json& value, size_t number) {
       ThrowValueError(place, " says ", count->Text(place), " inputs and lists ", node.inputs.size());
     }
   }
+  if (const Json* hash = attrs->Find("hash")) node.hash = hash->Text(place + " hash");
   if (const Json* flatten = attrs->Find("flatten_data")) node.flatten_data = flatten->Text(place) == "1";
   return node;
 }

@@ -20,6 +20,7 @@ struct GraphNode {
   bool is_op{false};  // otherwise an input or a parameter
   std::string name;
   std::string func_name;
+  std::string hash;      // of the function, for reports; empty if the graph does not say
   bool flatten_data{false};
   uint32_t num_outputs{1};
   std::vector<GraphEntry> inputs;

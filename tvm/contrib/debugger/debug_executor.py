@@ -7,11 +7,10 @@ print(module.profile(data=image))
 
 from __future__ import annotations
 
-import json
 import shutil
 import struct
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +18,10 @@ from tvm._ffi.registry import get_global_func
 from tvm._ffi.runtime_ctypes import Device
 from tvm.contrib import graph_executor
 from tvm.contrib.debugger.debug_result import DebugResult
-from tvm.runtime.benchmark import BenchmarkResult, time_function
-from tvm.runtime.module import Module, num_threads
+from tvm.runtime.benchmark import BenchmarkResult
+from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
-from tvm.runtime.profiling import (
-    Count,
-    DeviceWrapper,
-    Duration,
-    Metric,
-    MetricCollector,
-    Percent,
-    Report,
-    device_name,
-    measured,
-)
+from tvm.runtime.profiling import MetricCollector, Report
 
 
 def create(
@@ -93,7 +82,6 @@ class GraphModuleDebug(graph_executor.GraphModule):
         first = self._devices[0]
         kind = Device.DEVICE_TYPE_TO_NAME[first.device_type].upper()
         self._dump_path = folder / f"_tvmdbg_device_{kind}_{first.device_id}"
-        self._graph = json.loads(graph_json_str)
         self.debug_datum = DebugResult(graph_json_str, str(self._dump_path))
         self._execute_node = module["execute_node"]
         self._get_node_output = module["get_node_output"]
@@ -153,16 +141,13 @@ class GraphModuleDebug(graph_executor.GraphModule):
         repeats_to_cooldown: int = 1,
     ) -> list[list[float]]:
         """Measure each node in order: seconds a call, for each repeat. Inputs take none."""
-        options = (
+        blob = self.module["run_individual"](
             number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms,
             repeats_to_cooldown,
         )  # fmt: skip
-        return [
-            list(self.run_individual_node(i, *options).results)
-            if self._computes(i)
-            else [0.0] * repeat
-            for i in range(len(self._nodes))
-        ]
+        (count,) = struct.unpack_from("@q", blob)
+        seconds = struct.unpack_from(f"@{count * repeat}d", blob, struct.calcsize("@q"))
+        return [list(seconds[i * repeat : (i + 1) * repeat]) for i in range(count)]
 
     def run_individual_node(
         self,
@@ -175,15 +160,11 @@ class GraphModuleDebug(graph_executor.GraphModule):
         repeats_to_cooldown: int = 1,
     ) -> BenchmarkResult:
         """Measure one node with what its inputs hold now."""
-        run = self.module["get_node_function"](index)
-        return time_function(
-            run, self._devices[0], number, repeat, min_repeat_ms, limit_zero_time_iterations,
+        blob = self.module["run_individual_node"](
+            index, number, repeat, min_repeat_ms, limit_zero_time_iterations,
             cooldown_interval_ms, repeats_to_cooldown,
         )  # fmt: skip
-
-    def _computes(self, index: int) -> bool:
-        node = self._nodes[index]
-        return node["op"] != "null" and node["attrs"]["func_name"] != "__nop"
+        return BenchmarkResult(struct.unpack(f"@{repeat}d", blob))
 
     def execute_node(self, index: int) -> None:
         """Run one node with what its inputs hold now."""
@@ -239,61 +220,7 @@ class GraphModuleDebug(graph_executor.GraphModule):
         """
         if input_dict:
             self.set_input(**input_dict)
-        run = self.module["run_timed"]
-        run()
-        blob = run()
-        *seconds, total = struct.unpack(f"@{len(self._nodes) + 1}d", blob)
-        found = self._collect(collectors or [])
-        calls = [
-            {**self._describe(i, seconds[i], total), **found.get(i, {})}
-            for i in range(len(self._nodes))
-            if self._computes(i)
-        ]
-        first = device_name(self._devices[0])
-        whole: dict[str, Metric] = {
-            "Duration (us)": Duration(total * 1e6),
-            "Percent": Percent(100.0),
-            "Count": Count(1),
-        }
-        configuration: dict[str, Metric] = {
-            "Number of threads": Count(num_threads()),
-            "Executor": "Graph",
-        }
-        return Report(calls, {first: whole}, configuration)
-
-    def _collect(self, collectors: Sequence[MetricCollector]) -> dict[int, dict[str, Metric]]:
-        if not collectors:
-            return {}
-        for collector in collectors:
-            collector.init([DeviceWrapper(device) for device in self._devices])
-        return {
-            i: measured(collectors, self._devices[0], self._runner(i))
-            for i in range(len(self._nodes))
-            if self._computes(i)
-        }
-
-    def _runner(self, index: int) -> Callable[[], None]:
-        return lambda: self.execute_node(index)
-
-    def _describe(self, index: int, seconds: float, total: float) -> dict[str, Metric]:
-        node = self._nodes[index]
-        rows = self._graph["node_row_ptr"]
-        shapes = self.debug_datum.get_graph_node_shapes()
-        dtypes = self.debug_datum.get_graph_node_dtypes()
-        entries = [rows[source[0]] + source[1] for source in node["inputs"]]
-        entries += range(rows[index], rows[index + 1])
-        texts = [f"{dtypes[e]}[{', '.join(map(str, shapes[e]))}]" for e in entries]
-        metrics: dict[str, Metric] = {
-            "Name": node["attrs"]["func_name"],
-            "Duration (us)": Duration(seconds * 1e6),
-            "Percent": Percent(100 * seconds / total if total else 0.0),
-            "Device": device_name(self._devices[0]),
-            "Count": Count(1),
-            "Argument Shapes": ", ".join(texts),
-        }
-        if "hash" in node["attrs"]:
-            metrics["Hash"] = node["attrs"]["hash"]
-        return metrics
+        return self.module["profile"](collectors or [])  # type: ignore[no-any-return]
 
     def exit(self) -> None:
         """Delete the dump folder, if it is temporary."""
