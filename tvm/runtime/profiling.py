@@ -188,7 +188,7 @@ class MetricCollector(Object):
         return {}
 
     @property
-    def _native(self) -> Any:  # type: ignore[override]
+    def _native(self) -> Any:
         def start(dev: Device) -> _Started | None:
             state = self.start(dev)
             return None if state is None else _Started(state)

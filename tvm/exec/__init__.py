@@ -1,0 +1,1 @@
+"""Programs that are started as ``python -m tvm.exec.<name>``."""

@@ -1,0 +1,50 @@
+"""The other side of :class:`tvm.contrib.popen_pool.PopenWorker`.
+
+    python -m tvm.exec.popen_worker <descriptor to read> <descriptor to write>
+
+Reads calls, tells when each begins, and answers with the result or the exception, until the pipe ends.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import time
+import traceback
+from typing import Any
+
+from tvm.contrib.popen_pool import StatusKind, dump_object, read_message, write_message
+
+
+def main() -> None:
+    """Serve the calls."""
+    if len(sys.argv) != 3:
+        sys.exit("usage: python -m tvm.exec.popen_worker <read descriptor> <write descriptor>")
+    reader, writer = int(sys.argv[1]), int(sys.argv[2])
+    while (message := read_message(reader)) is not None:
+        write_message(writer, pickle.dumps((StatusKind.RUNNING, time.monotonic(), "")))
+        write_message(writer, _answer(message))
+
+
+def _answer(message: bytes) -> bytes:
+    try:
+        function, args, kwargs = pickle.loads(message)
+        return dump_object((StatusKind.COMPLETE, function(*args, **kwargs), ""))
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        return _failure(error, traceback.format_exc())
+
+
+def _failure(error: BaseException, text: str) -> bytes:
+    try:
+        message = dump_object((StatusKind.EXCEPTION, error, text))
+        pickle.loads(message)  # some exceptions are written and cannot be read
+        return message
+    except Exception:
+        plain: Any = RuntimeError(f"{type(error).__name__}: {error}")
+        return dump_object((StatusKind.EXCEPTION, plain, text))
+
+
+if __name__ == "__main__":
+    main()
