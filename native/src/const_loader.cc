@@ -53,7 +53,7 @@ class ConstLoaderModule : public ModuleNode {
     for (const auto& entry : constants_) variables.push_back(entry.first);
     stream->Write(variables);
     stream->Write<uint64_t>(constants_.size());
-    for (const auto& entry : constants_) SaveArray(stream, *entry.second.tensor());
+    for (const auto& entry : constants_) entry.second.Save(stream);
     for (const auto& entry : names_by_symbol_) symbols.push_back(entry.first);
     stream->Write(symbols);
     stream->Write<uint64_t>(symbols.size());
