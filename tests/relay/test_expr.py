@@ -118,6 +118,13 @@ def test_structural_equality_maps_parameters_and_sees_sharing() -> None:
     assert tvm.ir.structural_hash(func(True)) == tvm.ir.structural_hash(func(True))
 
 
+def test_structural_equality_takes_equal_constants_for_one() -> None:
+    x, once = relay.var("x"), relay.const(1.0)
+    shared, apart = (x + once) * once, (x + once) * relay.const(1.0)
+    assert tvm.ir.structural_equal(shared, apart)
+    assert not tvm.ir.structural_equal(shared, (x + once) * relay.const(2.0))
+
+
 def test_json_round_trip() -> None:
     x = relay.var("x", shape=(1, 4))
     func = relay.Function([x], relay.nn.relu(x + relay.const(1.0)))

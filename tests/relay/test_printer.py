@@ -71,6 +71,15 @@ def test_variables_of_one_name_are_told_apart() -> None:
     assert "add(%x, %x_1)" in str(relay.Function([a, b], a + b))
 
 
+def test_functions_that_share_an_expression_are_read_again() -> None:
+    x = relay.var("x", shape=(2,))
+    shared = relay.exp(x)
+    mod = tvm.IRModule({"f": relay.Function([x], shared), "main": relay.Function([x], shared + x)})
+    text = relay.transform.InferType()(mod).astext()
+    assert text.count("exp(%x)") == 2
+    assert relay.parse(text).astext() == text
+
+
 def test_printing_is_linear_and_deep() -> None:
     x = relay.var("x", shape=(2,))
     body: relay.Expr = x

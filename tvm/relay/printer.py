@@ -111,7 +111,8 @@ class Printer:
         self.sought: RelayExpr | None = None  # marked with MARK in the text
 
     def function(self, name: str, func: Function) -> list[str]:
-        """A global definition."""
+        """A global definition, a scope of its own: what it shares with others, it shows again."""
+        self._names, self._text_of = UniqueNames(), {}
         self._shared = _shared_nodes(func)
         return self._function_lines(f"def @{name}", func)
 

@@ -67,6 +67,12 @@ def test_results_of_every_kind(level: int) -> None:
     check(build(small_model(), level=level), x, w)
 
 
+def test_all_tensors_may_be_scalars() -> None:
+    x = relay.var("x", shape=())
+    call = relay.create_executor("aot").evaluate(relay.Function([x], relay.exp(x)))
+    np.testing.assert_allclose(call(np.float32(1)).numpy(), np.e, rtol=1e-6)
+
+
 def test_c_text_runs_once_it_is_compiled(tmp_path: Path) -> None:
     x, w = random(2, 8), random(5, 8)
     path = tmp_path / "model.so"

@@ -109,3 +109,11 @@ def test_a_match_that_nothing_fits() -> None:
     """
     with pytest.raises(tvm.TVMError, match="no clause of a match"):
         value(text, name="both")
+
+
+def test_quantised_operators_on_several_tensors() -> None:
+    x = relay.var("x", shape=(3,), dtype="int8")
+    scale, zero = relay.const(0.5), relay.const(0, "int32")
+    joined = relay.qnn.op.concatenate([x, x], [scale, scale], [zero, zero], scale, zero, 0)
+    call = relay.create_executor("debug").evaluate(relay.Function([x], joined))
+    np.testing.assert_array_equal(call(np.array([1, -2, 3], "int8")).numpy(), [1, -2, 3, 1, -2, 3])

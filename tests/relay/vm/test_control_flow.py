@@ -90,6 +90,15 @@ def test_a_closure_keeps_what_it_captures() -> None:
     check(relay.Function([x], value), 3 * X, X)
 
 
+def test_lifting_functions_twice_is_lifting_them_once() -> None:
+    x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(2, 3))
+    f = relay.var("f")
+    value = relay.Let(f, relay.Function([y], x + y), relay.Call(f, [relay.Call(f, [x])]))
+    lifted = relay.transform.LambdaLift()(tvm.IRModule.from_expr(relay.Function([x], value)))
+    assert len(relay.transform.LambdaLift()(lifted).functions) == len(lifted.functions) == 2
+    check(relay.transform.ToANormalForm()(lifted), 3 * X, X)
+
+
 def test_functions_are_arguments_and_results() -> None:
     tensor = relay.TensorType((2, 3))
     unary = relay.FuncType([tensor], tensor)

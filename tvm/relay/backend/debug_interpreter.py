@@ -197,8 +197,8 @@ class Interpreter(Executor):
         if simpler is None:
             raise TVMError(f"the interpreter cannot evaluate {op.name}: it has no compute facet")
         frame = Frame()
-        for variable, arg in zip(typed.args, args, strict=True):
-            frame.values[id(variable)] = arg
+        for variable, array in zip(_flat_vars(typed.args), arrays, strict=True):
+            frame.values[id(variable)] = array
         infer_type_of(simpler)
         return self._evaluate(simpler, frame)
 
@@ -262,6 +262,14 @@ def _typed_var(value: Value) -> RelayExpr:
     if isinstance(value, list):
         return Tuple([_typed_var(v) for v in value])
     return Var("p", _type_of(value))
+
+
+def _flat_vars(args: Sequence[RelayExpr]) -> list[Var]:
+    """The variables of what `_typed_var` made, in order."""
+    found: list[Var] = []
+    for arg in args:
+        found += _flat_vars(arg.fields) if isinstance(arg, Tuple) else [arg]
+    return found
 
 
 def _type_of(value: NDArray) -> Type:

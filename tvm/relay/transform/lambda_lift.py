@@ -40,6 +40,16 @@ def lambda_lift(mod: IRModule) -> IRModule:
     return infer_types(mod.with_functions(functions))
 
 
+def _without_opened_closures(mod: IRModule) -> IRModule:
+    """Functions that are closures no more, since other passes changed their bodies, as functions."""
+    opened = {
+        gvar: func.without_attr(CLOSURE)
+        for gvar, func in mod.functions.items()
+        if func.attrs.get(CLOSURE) and not isinstance(getattr(func, "body", None), Function)
+    }
+    return mod.with_functions({**mod.functions, **opened}) if opened else mod
+
+
 def _is_kept(func: Function) -> bool:
     return is_primitive(func) or bool(func.attrs.get("Compiler"))
 
@@ -56,8 +66,13 @@ class _Lifter:
     def lift_inside(self, func: Function) -> Function:
         """`func` whose local functions are calls of lifted ones."""
 
+        # the body of a lifted function is its closure, which stays
+        kept = [func, func.body] if func.attrs.get(CLOSURE) else [func]
+
         def lift(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-            if not isinstance(new, Function) or old is func or is_primitive(new):
+            if not isinstance(new, Function) or is_primitive(new):
+                return new
+            if any([old is known for known in kept]):
                 return new
             return self._lift(new, old.checked_type, self.own_name.get(id(old)))
 
@@ -99,6 +114,6 @@ def LambdaLift() -> Pass:
     """The pass."""
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
-        return lambda_lift(infer_types(mod))
+        return lambda_lift(infer_types(_without_opened_closures(mod)))
 
     return ModulePass(run, PassInfo(1, "LambdaLift"))

@@ -253,7 +253,7 @@ class BuiltinLowerer(Rewriter):
 
     def _make_shape(self, call: Call) -> PrimExpr:
         begin = self.used.shape
-        self.used.shape += len(call.args)
+        self.used.shape += max(len(call.args), 1)  # a shape without extents has a place too
         self.needed.raise_to(self.used)
         for position, arg in enumerate(call.args, begin):
             value = op.cast(self.visit(arg), INT64)

@@ -1,0 +1,1 @@
+"""Random relay programs, well-typed by construction: what they are drawn from."""

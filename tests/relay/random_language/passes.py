@@ -1,0 +1,55 @@
+"""Random sequences of passes that leave what a program computes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import tvm
+from tvm import relay
+from tvm.ir.transform import Pass
+from tvm.relay import transform as T
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a program is: which passes are legal depends on it."""
+
+    is_graph: bool  # operators and their functions only
+    has_references: bool
+    is_dynamic: bool  # some dimensions are Any
+
+
+GENERAL: tuple[Callable[[], Pass], ...] = (
+    T.SimplifyInference, T.FoldConstant, T.SimplifyExpr, T.CanonicalizeOps, T.CanonicalizeCast,
+    T.EliminateCommonSubexpr, T.DeadCodeElimination, T.FoldScaleAxis, T.BackwardFoldScaleAxis,
+    T.ForwardFoldScaleAxis, T.FoldExplicitPadding, T.DynamicToStatic, T.RemoveUnusedFunctions,
+    T.InferType, T.Inline, T.LambdaLift, T.EtaExpand, T.FlattenAtrousConv,
+    T.ToBasicBlockNormalForm, T.ToANormalForm, relay.qnn.transform.CanonicalizeOps, T.AnnotateSpans,
+    relay.qnn.transform.Legalize, T.DivToMul, T.Legalize, T.AlterOpLayout, T.IntegerProducts,
+    lambda: T.CombineParallelConv2D(2), lambda: T.CombineParallelDense(2),
+    lambda: T.CombineParallelBatchMatmul(2), lambda: T.CombineParallelDense(2, False),
+    lambda: T.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}), lambda: T.FuseOps(2),
+    lambda: T.ConvertLayout({"nn.conv2d": ["NCHW", "default"], "nn.max_pool2d": ["NHWC"]}),
+    lambda: T.EtaExpand(True, True), lambda: T.DefuseOps(), lambda: T.SplitArgs(4),
+    T.SinkReshapes, T.WideAccumulation, T.UnsignedData, T.WidenDense, T.ApplyFunctions,
+)  # fmt: skip
+PURE: tuple[Callable[[], Pass], ...] = (T.ToGraphNormalForm, T.PartialEvaluate, T.LazyGradientInit)
+ROUGH: tuple[Callable[[], Pass], ...] = (T.FastMath,)
+
+
+def draw_passes(rng: random.Random, kind: Kind) -> list[Pass]:
+    """A few passes that are legal, in some order."""
+    legal = [*GENERAL]
+    if kind.is_graph:
+        legal += PURE[:1] * 2
+    return [rng.choice(legal)() for _ in range(rng.randint(2, 6))]
+
+
+def run_passes(mod: tvm.IRModule, passes: list[Pass]) -> tvm.IRModule:
+    """The module after the passes."""
+    with tvm.target.Target("llvm -opt-level=0"), tvm.transform.PassContext(opt_level=4):
+        for item in passes:
+            mod = T.InferType()(item(T.InferType()(mod)))
+    return mod
