@@ -117,3 +117,16 @@ def test_quantised_operators_on_several_tensors() -> None:
     joined = relay.qnn.op.concatenate([x, x], [scale, scale], [zero, zero], scale, zero, 0)
     call = relay.create_executor("debug").evaluate(relay.Function([x], joined))
     np.testing.assert_array_equal(call(np.array([1, -2, 3], "int8")).numpy(), [1, -2, 3, 1, -2, 3])
+
+
+def test_requantising_rounds_as_compiled_code_does() -> None:
+    x = relay.var("x", shape=(256,), dtype="int8")
+    zero = relay.const(0, "int32")
+    scales = relay.const(0.05), relay.const(0.02)  # their quotient is 2.5, but for its last digits
+    wider = relay.qnn.op.requantize(x, scales[0], zero, scales[1], zero, rounding="TONEAREST")
+    data = np.arange(-128, 128).astype("int8")
+    found = [
+        relay.create_executor(kind).evaluate(relay.Function([x], wider))(data).numpy()
+        for kind in ("debug", "graph")
+    ]
+    np.testing.assert_array_equal(*found)

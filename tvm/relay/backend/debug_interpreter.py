@@ -188,17 +188,24 @@ class Interpreter(Executor):
                 return _packed([nd.array(np.asarray(f)) for f in folded], is_tuple)
         if op.compute is not None:
             return _packed(self._kernel(typed, arrays)(arrays), is_tuple)
-        types = [infer_type_of(a) for a in typed.args]
+        return self._simplified(call, args)
+
+    def _simplified(self, call: Call, args: Sequence[Value]) -> Value:
+        """The value of a call through the operators that stand for it."""
+        op = call.op
+        assert isinstance(op, Op)
+        frame = Frame()
+        given = [_bound(node, arg, frame) for node, arg in zip(call.args, args, strict=True)]
+        typed = call.replace(args=tuple(given))
+        out_type = infer_type_of(typed)
+        types = [infer_type_of(a) for a in given]
         simpler = None
         if op.simplify is not None:
             simpler = op.simplify(typed, types)
         elif op.qnn_canonicalize is not None:
-            simpler = op.qnn_canonicalize(typed.attrs, list(typed.args), [*types, out_type])
+            simpler = op.qnn_canonicalize(typed.attrs, given, [*types, out_type])
         if simpler is None:
             raise TVMError(f"the interpreter cannot evaluate {op.name}: it has no compute facet")
-        frame = Frame()
-        for variable, array in zip(_flat_vars(typed.args), arrays, strict=True):
-            frame.values[id(variable)] = array
         infer_type_of(simpler)
         return self._evaluate(simpler, frame)
 
@@ -264,12 +271,16 @@ def _typed_var(value: Value) -> RelayExpr:
     return Var("p", _type_of(value))
 
 
-def _flat_vars(args: Sequence[RelayExpr]) -> list[Var]:
-    """The variables of what `_typed_var` made, in order."""
-    found: list[Var] = []
-    for arg in args:
-        found += _flat_vars(arg.fields) if isinstance(arg, Tuple) else [arg]
-    return found
+def _bound(node: RelayExpr, value: Value, frame: Frame) -> RelayExpr:
+    """An argument as a variable of the frame; what is constant stays, as scales have to."""
+    if isinstance(node, Constant):
+        return node
+    if isinstance(value, list):
+        parts = node.fields if isinstance(node, Tuple) else [node] * len(value)
+        return Tuple([_bound(p, v, frame) for p, v in zip(parts, value, strict=True)])
+    variable = Var("p", _type_of(value))
+    frame.values[id(variable)] = value
+    return variable
 
 
 def _type_of(value: NDArray) -> Type:
