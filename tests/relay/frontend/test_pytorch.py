@@ -573,3 +573,13 @@ def test_elements_are_picked_by_masks_and_counts() -> None:
     found = call(*[t.numpy() for t in tensors], **params)
     for actual, expected in zip(found, picked(*tensors), strict=True):
         assert_close(actual.numpy(), expected.numpy())
+
+
+def test_values_are_put_at_indices_of_inner_axes() -> None:
+    def put(x, y):
+        inner, apart = x.clone(), x.clone()
+        inner[:, torch.tensor([2, 0])] = y[:, :2] * 2
+        apart[torch.tensor([1, 0]), :, torch.tensor([3, 1])] = y[:, 0, :3]
+        return inner, apart
+
+    check(put, X, Y)

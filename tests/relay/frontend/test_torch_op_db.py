@@ -19,6 +19,7 @@ CHOSEN = (
     "matrix_exp", "nn_functional_cross_entropy", "nn_functional_huber_loss", "logcumsumexp",
     "nonzero", "nonzero_static", "masked_select", "repeat_interleave", "as_strided_scatter",
     "nn_functional_embedding_bag", "_segment_reduce_lengths", "nn_functional_dropout", "tensordot",
+    "fft_fftn", "fft_hfft", "fft_ihfft2", "fft_irfftn", "stft", "cfloat",
 )  # fmt: skip
 
 

@@ -188,7 +188,7 @@ def _seeds_from(first: int) -> Iterator[None]:
 def _array(tensor: torch.Tensor) -> np.ndarray:
     if tensor.layout != torch.strided:
         raise Untraceable("tensors that are not dense")
-    return to_numpy(tensor)
+    return to_numpy(torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor)
 
 
 def _compare(actual: np.ndarray, expected: np.ndarray, random: bool) -> None:

@@ -16,12 +16,16 @@ from . import (
     selection,
     sorting,
     special,
+    spectra,
 )
+from .complexes import accept_complex, accept_complex_types
 from .exported import from_exported_program
 from .importer import from_pytorch
 from .registry import CONVERTERS
 from .scalars import accept_scalars
 
 accept_scalars(CONVERTERS)
+accept_complex_types(CONVERTERS)
+accept_complex(CONVERTERS)
 
 __all__ = ["from_exported_program", "from_pytorch"]

@@ -75,8 +75,7 @@ def _prim_device(x: RelayExpr) -> str:
 
 @torch_op(
     "contiguous", "clone", "detach", "lift_fresh", "lift_fresh_copy", "lift", "requires_grad_",
-    "positive", "cpu", "alias", "alias_copy", "resolve_conj", "resolve_neg", "conj",
-    "conj_physical", "real",
+    "positive", "cpu", "alias", "alias_copy", "resolve_conj", "resolve_neg",
 )  # fmt: skip
 def _same(x: Any, *_: Any) -> Any:
     return x

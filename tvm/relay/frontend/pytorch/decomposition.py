@@ -11,6 +11,7 @@ from tvm.error import OpNotImplemented, TVMError
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import ExprFolder, infer_dtype, infer_shape
 
+from .complexes import has_complex
 from .fx import FxRunner, find_converter
 from .registry import Converter, as_number, is_tensor, torch_dtype
 from .torch_values import kind_of
@@ -44,7 +45,7 @@ class Decomposer:
     def apply(self, overload: Any, arguments: Sequence[Any]) -> Any:
         """The results of an operator on expressions and numbers."""
         name = str(overload)
-        if name in self._open or not self.knows(overload):
+        if name in self._open or not self.knows(overload) or has_complex(arguments):
             raise OpNotImplemented(
                 f"the PyTorch importer requires operators it knows, got {kind_of(overload)}",
                 hint="pass custom_convert_map={name: function(inputs, types) -> expr}",

@@ -14,8 +14,9 @@ from tvm.relay.frontend.common import ExprFolder, constant
 from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
 
+from .complexes import Complex, as_pairs
 from .decomposition import Decomposer
-from .fx import FxRunner
+from .fx import FxRunner, as_constant
 from .registry import CONVERTERS, adapted, is_tensor
 from .torch_values import to_numpy
 
@@ -83,6 +84,8 @@ def as_expr(value: Any) -> RelayExpr:
     """Nested lists as tuples, numbers as constants."""
     if isinstance(value, (list, tuple)):
         return Tuple([as_expr(item) for item in value if item is not None])
+    if isinstance(value, Complex):
+        return as_pairs(value)
     return value if is_tensor(value) else constant(value)
 
 
@@ -93,12 +96,14 @@ def _inputs(program: Any) -> tuple[list[Any], dict[str, nd.NDArray]]:
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     for spec, node in zip(program.graph_signature.input_specs, placeholders, strict=True):
         kind = spec.kind.name
-        if kind in ("PARAMETER", "BUFFER"):
+        if kind in ("PARAMETER", "BUFFER") and _weight(program, spec.target).is_complex():
+            values.append(as_constant(_weight(program, spec.target)))
+        elif kind in ("PARAMETER", "BUFFER"):
             params[spec.target] = nd.array(to_numpy(_weight(program, spec.target)))
             array = params[spec.target]
             values.append(var(spec.target, shape=array.shape, dtype=array.dtype))
         elif kind == "CONSTANT_TENSOR":
-            values.append(constant(to_numpy(program.constants[spec.target])))
+            values.append(as_constant(program.constants[spec.target]))
         elif kind == "USER_INPUT":
             values.append(_user_input(node))
         else:

@@ -11,6 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import TupleWrapper
 from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, infer_type, refuse
 
+from .complexes import Complex, complex_constant
 from .fallback import torch_call
 from .registry import Converter, dtype_number, is_tensor
 from .torch_values import kind_of, to_numpy
@@ -166,6 +167,8 @@ class FxRunner:
             result = [result[i] for i in range(result.size)]
         if isinstance(result, (list, tuple)):
             return [self.settle(item) for item in result]
+        if isinstance(result, Complex):
+            return result.map(self.settle)
         if not is_tensor(result):
             return result
         folded = self.folder.fold(result)
@@ -173,9 +176,10 @@ class FxRunner:
         return folded
 
 
-def as_constant(tensor: Any) -> RelayExpr:
+def as_constant(tensor: Any) -> RelayExpr | Complex:
     """A tensor of torch as a constant."""
-    return constant(to_numpy(tensor))
+    array = to_numpy(tensor)
+    return complex_constant(array) if array.dtype.kind == "c" else constant(array)
 
 
 def _is_overload(target: Any) -> bool:

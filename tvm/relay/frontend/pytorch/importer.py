@@ -26,6 +26,7 @@ from tvm.relay.frontend.common import (
 from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
 
+from .complexes import Complex, as_pairs, complex_constant, from_pairs
 from .control import choice, recursion
 from .decomposition import Decomposer
 from .fallback import torch_call
@@ -195,8 +196,10 @@ class GraphImporter:
         result = []
         for value, info in zip(values, infos, strict=True):
             name, shape, dtype = _input_info(info, value, default_dtype)
-            result.append(set_span(var(name, shape=shape, dtype=dtype), name))
-            self.values[value.debugName()] = result[-1]
+            pairs = _PARTS.get(dtype)
+            variable = var(name, shape=(*shape, 2) if pairs else shape, dtype=pairs or dtype)
+            result.append(set_span(variable, name))
+            self.values[value.debugName()] = from_pairs(variable) if pairs else variable
         return result
 
     def output(self, value: Any) -> RelayExpr:
@@ -208,6 +211,8 @@ class GraphImporter:
             return value.astuple()
         if isinstance(value, dict):
             value = list(value.values())
+        if isinstance(value, Complex):
+            return as_pairs(value)
         if isinstance(value, (list, tuple)):
             return Tuple([self._as_expr(item) for item in value])
         return value if is_tensor(value) else constant(value)
@@ -344,10 +349,12 @@ class GraphImporter:
             result = [result[i] for i in range(result.size)]
         if is_tensor(result):
             return [self.folder.fold(result)]
+        if isinstance(result, Complex):
+            return [result.map(self.folder.fold)]
         if isinstance(result, Quantized):
             return [replace(result, data=self.folder.fold(result.data))]
         if isinstance(result, (list, tuple)):
-            items = [self.folder.fold(r) if is_tensor(r) else r for r in result]
+            items = [self._fold(r, 1)[0] for r in result]
             return items if count > 1 else [items]
         return [result]
 
@@ -375,8 +382,8 @@ class GraphImporter:
         return [self._weight(path, value) if hasattr(value, "detach") else value]
 
     def _weight(self, path: str, tensor: Any) -> RelayExpr:
-        if tensor.dim() == 0:
-            return constant(to_numpy(tensor))
+        if tensor.dim() == 0 or tensor.is_complex():
+            return _tensor_constant(tensor)
         if path not in self._weights:
             value = self.params[path] = nd.array(to_numpy(tensor))
             weight = var(path, shape=value.shape, dtype=value.dtype)
@@ -480,7 +487,10 @@ def _all_nodes(block: Any) -> Iterator[Any]:
 def _stand_ins(node: Any) -> list[RelayExpr] | None:
     """Variables for the results of a node, so that the import goes on to find more faults."""
     types = [(_traced_shape(v), v.type()) for v in node.outputs()]
-    if any(shape is None or kind.scalarType() not in _SCALAR_TYPES for shape, kind in types):
+    if any(
+        shape is None or _SCALAR_TYPES.get(kind.scalarType(), "complex").startswith("complex")
+        for shape, kind in types
+    ):
         return None
     return [
         var("unknown", shape=shape, dtype=_SCALAR_TYPES[kind.scalarType()]) for shape, kind in types
@@ -497,7 +507,8 @@ def _empty_results(node: Any, args: Sequence[Any]) -> list[RelayExpr] | None:
     results = []
     for value in node.outputs():
         shape = _traced_shape(value)
-        if shape is None or 0 not in shape or value.type().scalarType() not in _SCALAR_TYPES:
+        scalar = _SCALAR_TYPES.get(value.type().scalarType(), "complex") if shape else "complex"
+        if shape is None or 0 not in shape or scalar.startswith("complex"):
             return None
         results.append(constant(np.zeros(shape), _SCALAR_TYPES[value.type().scalarType()]))
     return results
@@ -546,6 +557,8 @@ def _tensors(values: Any) -> Iterator[RelayExpr]:
     if isinstance(values, (list, tuple)):
         for value in values:
             yield from _tensors(value)
+    elif isinstance(values, Complex):
+        yield from values.parts
     elif is_tensor(values):
         yield values
 
@@ -575,8 +588,9 @@ def _input_shape(name: str, shape: Sequence[Any]) -> tuple[Any, ...]:
 _SCALAR_TYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",
     "Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8",
-    "Bool": "bool",
+    "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
 }  # fmt: skip
+_PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
 def _dtype_text(dtype: Any) -> str:
@@ -586,7 +600,8 @@ def _dtype_text(dtype: Any) -> str:
 
 
 def _tensor_constant(tensor: Any) -> Any:
-    return constant(to_numpy(tensor))
+    array = to_numpy(tensor)
+    return complex_constant(array) if array.dtype.kind == "c" else constant(array)
 
 
 def _ivalue(value: Any) -> Any:

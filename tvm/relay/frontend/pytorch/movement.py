@@ -291,13 +291,22 @@ def _index_put(
     indices = _integer_indices(indices)
     shape = infer_shape(x)
     chosen = [axis for axis, index in enumerate(indices) if index is not None]
-    if chosen != list(range(len(chosen))):
-        raise OpAttributeUnImplemented("index_put requires the indexed axes to be the first ones")
+    kept = [axis for axis in range(len(shape)) if axis not in chosen]
     given = [_from_front(indices[axis], shape[axis]) for axis in chosen]
     together = np.broadcast_shapes(*[infer_shape(index) for index in given])
     stacked = [_op.broadcast_to(index, together).astype("int64") for index in given]
-    updates = _op.broadcast_to(value, (*together, *shape[len(chosen) :]))
-    return _op.scatter_nd(x, _op.stack(stacked, 0), updates, "add" if accumulate else "update")
+    # as many kept axes stand before those of adjacent indices as before the axes they index
+    before = chosen[0] if chosen == list(range(chosen[0], chosen[-1] + 1)) else 0
+    extents = [shape[axis] for axis in kept]
+    whole = _op.broadcast_to(value, (*extents[:before], *together, *extents[before:]))
+    middle = list(range(before, before + len(together)))
+    rest = [axis for axis in range(len(together) + len(kept)) if axis not in middle]
+    order = [*chosen, *kept]
+    written = _op.scatter_nd(
+        _op.transpose(x, order), _op.stack(stacked, 0), _op.transpose(whole, [*middle, *rest]),
+        "add" if accumulate else "update",
+    )  # fmt: skip
+    return _op.transpose(written, np.argsort(order).tolist())
 
 
 def _put_masked(x: RelayExpr, mask: RelayExpr, value: RelayExpr, accumulate: bool) -> RelayExpr:

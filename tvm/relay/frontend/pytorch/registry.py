@@ -25,6 +25,7 @@ TORCH_DTYPES = {
     7: "float64", 11: "bool", 15: "bfloat16",
 }  # fmt: skip
 
+_COMPLEX_NUMBERS = {"complex64": 9, "complex128": 10}
 _CATEGORY = {"bool": 0, "uint": 1, "int": 1, "float": 2, "bfloat": 2}
 _RANK = [
     "bool",
@@ -83,6 +84,8 @@ def torch_dtype(number: int | None, default: str = "float32") -> str:
 def dtype_number(dtype: Any) -> int:
     """Torch's number for one of its element types."""
     name = str(dtype).removeprefix("torch.")
+    if name in _COMPLEX_NUMBERS:
+        return _COMPLEX_NUMBERS[name]
     for number, known in TORCH_DTYPES.items():
         if known == name:
             return number
