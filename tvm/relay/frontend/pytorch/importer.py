@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvm.error import OpNotImplemented, TVMError
-from tvm.ir.expr import PrimExpr, RelayExpr
+from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.type import TensorType
 from tvm.relay.analysis import free_vars
@@ -30,6 +30,14 @@ from .complexes import Complex, as_pairs, complex_constant, from_pairs
 from .control import choice, recursion
 from .decomposition import Decomposer
 from .fallback import torch_call
+from .graph_types import (
+    PARTS_OF_COMPLEX,
+    SCALAR_TYPES,
+    input_info,
+    traced_shape,
+    type_text,
+    write_graph,
+)
 from .quantized import AWARE, Quantized, has_quantized, on_quantized
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
 from .torch_values import to_numpy
@@ -71,8 +79,10 @@ def from_pytorch(
         The element type of inputs for which neither ``input_infos`` nor the trace has one.
     use_parser_friendly_name : bool
         Replace dots in the names of weights by underscores.
-    keep_quantized_weight, export_renamed_c_graph_path
-        Have to be left at their defaults.
+    keep_quantized_weight : bool
+        Keep the weights of quantised modules as integers, which is done in any case.
+    export_renamed_c_graph_path : str, optional
+        A folder to write the graph to as text, its values named as the spans of expressions are.
     preserve_pytorch_scopes : bool
         Let the spans of expressions name the modules that operators belong to.
     fallback : bool
@@ -89,11 +99,6 @@ def from_pytorch(
     OpNotImplemented
         With a list of all nodes whose operators are not supported.
     """
-    if keep_quantized_weight or export_renamed_c_graph_path:
-        raise TVMError(
-            "from_pytorch has no keep_quantized_weight and export_renamed_c_graph_path, "
-            "leave them out"
-        )
     graph = _inlined_graph(script_module)
     converters = {**CONVERTERS, **adapted(custom_convert_map)}
     importer = GraphImporter(converters, "_" if use_parser_friendly_name else ".")
@@ -103,6 +108,8 @@ def from_pytorch(
     inputs = importer.bind_inputs(graph, script_module, input_infos, default_dtype)
     importer.run_block(graph)
     importer.refuse_unknown()
+    if export_renamed_c_graph_path:
+        write_graph(graph, importer.names, export_renamed_c_graph_path)
     outputs = [importer.output(value) for value in graph.outputs()]
     body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
     weights = [v for v in free_vars(body) if v.name_hint in importer.params]
@@ -140,6 +147,7 @@ class GraphImporter:
         self.fallback = False  # whether torch computes what is unknown
         self.with_scopes = False  # whether spans name modules
         self._counts: dict[str, int] = {}  # nodes so far, by operator
+        self.names: dict[str, str] = {}  # names of nodes, by their outputs
         self.unknown: list[Any] = []  # nodes that nothing is known to convert
         self.decomposer = Decomposer(converters, self.folder)
         self.views: dict[str, View] = {}  # by the name of the value that shares memory
@@ -156,7 +164,7 @@ class GraphImporter:
         unknown = [n for n in self.unknown if not self.fallback or overload_of(n) is None]
         if unknown:
             raise refuse("PyTorch", [
-                Unsupported(n.kind(), _node_name(n), [_type_text(v) for v in n.inputs()])
+                Unsupported(n.kind(), _node_name(n), [type_text(v) for v in n.inputs()])
                 for n in unknown
             ], _HINT)  # fmt: skip
 
@@ -195,8 +203,8 @@ class GraphImporter:
             )
         result = []
         for value, info in zip(values, infos, strict=True):
-            name, shape, dtype = _input_info(info, value, default_dtype)
-            pairs = _PARTS.get(dtype)
+            name, shape, dtype = input_info(info, value, default_dtype)
+            pairs = PARTS_OF_COMPLEX.get(dtype)
             variable = var(name, shape=(*shape, 2) if pairs else shape, dtype=pairs or dtype)
             result.append(set_span(variable, name))
             self.values[value.debugName()] = from_pairs(variable) if pairs else variable
@@ -240,6 +248,8 @@ class GraphImporter:
         name = f"{kind}_{number}"
         if self.with_scopes and node.scopeName():
             name = f"{_module_path(node.scopeName())}/{name}"
+        for value in node.outputs():
+            self.names.setdefault(value.debugName(), name)
         for tensor in _tensors(results):
             set_span(tensor, name)
 
@@ -268,7 +278,7 @@ class GraphImporter:
         except TVMError as error:
             raise error.add_context(f"PyTorch node {_node_name(node)} ({kind})") from None
         except TypeError as error:
-            shapes = [_type_text(v) for v in node.inputs()]
+            shapes = [type_text(v) for v in node.inputs()]
             raise TVMError(f"{kind} cannot be imported with inputs {shapes}: {error}") from error
         if kind.endswith("_") and not kind.endswith("__") and is_tensor(results[0]):
             results = [self.folder.fold(as_written(args[0], results[0]))]
@@ -486,14 +496,14 @@ def _all_nodes(block: Any) -> Iterator[Any]:
 
 def _stand_ins(node: Any) -> list[RelayExpr] | None:
     """Variables for the results of a node, so that the import goes on to find more faults."""
-    types = [(_traced_shape(v), v.type()) for v in node.outputs()]
+    types = [(traced_shape(v), v.type()) for v in node.outputs()]
     if any(
-        shape is None or _SCALAR_TYPES.get(kind.scalarType(), "complex").startswith("complex")
+        shape is None or SCALAR_TYPES.get(kind.scalarType(), "complex").startswith("complex")
         for shape, kind in types
     ):
         return None
     return [
-        var("unknown", shape=shape, dtype=_SCALAR_TYPES[kind.scalarType()]) for shape, kind in types
+        var("unknown", shape=shape, dtype=SCALAR_TYPES[kind.scalarType()]) for shape, kind in types
     ]
 
 
@@ -502,26 +512,20 @@ def _empty_results(node: Any, args: Sequence[Any]) -> list[RelayExpr] | None:
     if not any(0 in infer_shape(arg) for arg in _tensors(args) if _is_array(arg)):
         return None
     for value, arg in zip(node.inputs(), args, strict=True):
-        if is_tensor(arg) and _traced_shape(value) not in (None, infer_shape(arg)):
+        if is_tensor(arg) and traced_shape(value) not in (None, infer_shape(arg)):
             return None
     results = []
     for value in node.outputs():
-        shape = _traced_shape(value)
-        scalar = _SCALAR_TYPES.get(value.type().scalarType(), "complex") if shape else "complex"
+        shape = traced_shape(value)
+        scalar = SCALAR_TYPES.get(value.type().scalarType(), "complex") if shape else "complex"
         if shape is None or 0 not in shape or scalar.startswith("complex"):
             return None
-        results.append(constant(np.zeros(shape), _SCALAR_TYPES[value.type().scalarType()]))
+        results.append(constant(np.zeros(shape), SCALAR_TYPES[value.type().scalarType()]))
     return results
 
 
 def _is_array(value: RelayExpr) -> bool:
     return isinstance(infer_type(value), TensorType)
-
-
-def _traced_shape(value: Any) -> tuple[int, ...] | None:
-    kind = value.type()
-    sizes = kind.sizes() if kind.kind() == "TensorType" else None
-    return None if sizes is None or None in sizes else tuple(sizes)
 
 
 def overload_of(node: Any) -> Any:
@@ -544,15 +548,6 @@ def _node_name(node: Any) -> str:
     return next((f"%{value.debugName()}" for value in node.outputs()), node.kind())
 
 
-def _type_text(value: Any) -> str:
-    """``Float[1, 3]`` for a tensor of known shape, the type otherwise."""
-    kind = value.type()
-    if kind.kind() != "TensorType":
-        return str(kind)
-    sizes, scalar = kind.sizes(), kind.scalarType()
-    return f"{scalar}{list(sizes)}" if sizes is not None else str(kind)
-
-
 def _tensors(values: Any) -> Iterator[RelayExpr]:
     if isinstance(values, (list, tuple)):
         for value in values:
@@ -565,38 +560,6 @@ def _tensors(values: Any) -> Iterator[RelayExpr]:
 
 def _is_module(value: Any) -> bool:
     return hasattr(value, "named_parameters") or type(value).__name__.endswith("ScriptModule")
-
-
-def _input_info(info: Any, value: Any, default_dtype: str) -> tuple[str, tuple[int, ...], str]:
-    if not isinstance(info, (tuple, list)) or len(info) != 2 or not isinstance(info[0], str):
-        raise TypeError(f"an input_info is (name, shape) or (name, (shape, dtype)), got {info!r}")
-    name, rest = info
-    if len(rest) == 2 and isinstance(rest[0], (tuple, list)):
-        return name, _input_shape(name, rest[0]), _dtype_text(rest[1])
-    is_tensor_type = value.type().kind() == "TensorType"
-    scalar = value.type().scalarType() if is_tensor_type else None
-    return name, _input_shape(name, rest), _SCALAR_TYPES.get(scalar, default_dtype)
-
-
-def _input_shape(name: str, shape: Sequence[Any]) -> tuple[Any, ...]:
-    """The extents, open ones (`relay.Any()`) among them."""
-    if wrong := [dim for dim in shape if not isinstance(dim, (int, np.integer, PrimExpr))]:
-        raise TypeError(f"the shape of input {name!r} requires integers, got {wrong[0]!r}")
-    return tuple(shape)
-
-
-_SCALAR_TYPES = {
-    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",
-    "Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8",
-    "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
-}  # fmt: skip
-_PARTS = {"complex64": "float32", "complex128": "float64"}
-
-
-def _dtype_text(dtype: Any) -> str:
-    text = str(dtype).removeprefix("torch.")
-    return {"float": "float32", "double": "float64", "half": "float16", "long": "int64",
-            "int": "int32"}.get(text, text)  # fmt: skip
 
 
 def _tensor_constant(tensor: Any) -> Any:
