@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tvm import tir
-from tvm.arith import Analyzer, ConstIntBound, ModularSet
+from tvm.arith import Analyzer, ConstIntBound, Extension, ModularSet, ProofStrength
 from tvm.arith.analyzer import ConstraintScope
 from tvm.ir import structural_equal
 from tvm.support import compiling, deep
@@ -262,3 +262,37 @@ def test_a_constraint_holds_inside_its_scope_only() -> None:
     with scope:
         assert analyzer.can_prove(n > 3)
     assert not analyzer.can_prove(n > 3)
+
+
+def test_symbolic_ends_of_ranges_prove_what_the_rules_do_not() -> None:
+    i, j = tir.Var("i", "int32"), tir.Var("j", "int32")
+    n, m = tir.SizeVar("n", "int32"), tir.SizeVar("m", "int32")
+    analyzer = Analyzer()
+    analyzer.bind(i, tir.Range(0, n))
+    analyzer.bind(j, tir.Range(0, m))
+    hard = ProofStrength.SYMBOLIC_BOUND
+    assert not analyzer.can_prove(i * m + j < n * m)
+    assert analyzer.can_prove(i * m + j < n * m, hard)
+    assert analyzer.can_prove(tir.all(n * m > i * m + j, i * m + j >= 0), hard)
+    assert not analyzer.can_prove(i * m + j < n * m - 1, hard)
+    with pytest.raises(ValueError):
+        analyzer.can_prove(i * m + j < n * m, 7)
+
+
+def test_extensions_change_what_is_simplified() -> None:
+    x, y, z = [tir.Var(name, "int32") for name in "xyz"]
+    analyzer = Analyzer()
+    for var in (x, y):
+        analyzer.update(var, ConstIntBound(2, 1000))
+    mixed, narrowed = tir.any(tir.all(x < 5, y < 7), z < 2), tir.all(tir.EQ(z, 5), z + x < 8)
+    assert str(analyzer.simplify(mixed)) == "x < 5 and y < 7 or z < 2"
+    assert not analyzer.can_prove(x + y <= x * y)
+    analyzer.enabled_extensions = Extension.ComparisonOfProductAndSum
+    assert analyzer.can_prove(x + y <= x * y) and not analyzer.can_prove(x + y < x * y)
+    assert str(analyzer.simplify(x * y * 2 > x + y)) == "T.bool(True)"
+    analyzer.enabled_extensions = Extension.ConvertBooleanToAndOfOrs
+    assert str(analyzer.simplify(mixed)) == "(x < 5 or z < 2) and (y < 7 or z < 2)"
+    analyzer.enabled_extensions |= Extension.ApplyConstraintsToBooleanBranches
+    assert str(analyzer.simplify(narrowed)) == "z == 5 and x < 3"
+    with pytest.raises(ValueError):
+        analyzer.enabled_extensions = 64

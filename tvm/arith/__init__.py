@@ -26,7 +26,6 @@ from .iter_affine_map import (
     detect_iter_map,
     inverse_affine_iter_map,
     iter_map_simplify,
-    normalize_iter_map_to_expr,
     normalize_to_iter_sum,
     subspace_divide,
 )
@@ -37,6 +36,7 @@ from .iter_map import (
     IterMark,
     IterSplitExpr,
     IterSumExpr,
+    normalize_iter_map_to_expr,
 )
 from .modular_set import ModularSet
 from .pattern import detect_clip_bound, detect_common_subexpr, detect_linear_equation

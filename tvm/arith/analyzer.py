@@ -22,6 +22,12 @@ from .const_int_bound import (
     ConstIntBoundAnalyzer,
     intersect_bounds,
 )
+from .extensions import (
+    BranchSimplifier,
+    ProductComparer,
+    and_of_ors,
+    holds_by_symbolic_bounds,
+)
 from .facts import Facts, reads_memory
 from .interning import Interner
 from .interval import IntervalSet, evaluate_set
@@ -33,14 +39,17 @@ from .rules import STATISTICS
 
 
 class ProofStrength(IntEnum):
-    """How hard to try."""
+    """How hard to try: the rules alone, or also interval arithmetic on symbolic ends of ranges."""
 
     DEFAULT = 0
     SYMBOLIC_BOUND = 1
 
 
 class Extension(Flag):
-    """Classic switches for costly rules; the engine here has no need of them."""
+    """What ``simplify`` and ``can_prove`` do beyond their rules.
+
+    Inequalities are always followed from one to the next, so ``TransitivelyProveInequalities`` changes nothing.
+    """
 
     NoExtensions = 0
     TransitivelyProveInequalities = 1
@@ -77,7 +86,8 @@ class Analyzer:
     """
 
     def __init__(self) -> None:
-        self.enabled_extensions = Extension.NoExtensions
+        self._extensions = Extension.NoExtensions
+        self._ranges: dict[tir.Var, tir.Range] = {}  # that variables were bound to
         self.interner = Interner()
         self.facts = Facts(self)
         self.bounds = ConstIntBoundAnalyzer(self)
@@ -119,7 +129,34 @@ class Analyzer:
                 break
             simplifier = self.canonical if step % 2 else self.rewriter
             result = simplifier.visit(result)
-        return self._present(expr, node, result)
+        shown = self._present(expr, node, result)
+        return self._extended(shown) if self._extensions else shown
+
+    def plainly_simplified(self, expr: Any) -> PrimExpr:
+        """What ``simplify`` gives without extensions."""
+        extensions, self._extensions = self._extensions, Extension.NoExtensions
+        try:
+            return self.simplify(expr)
+        finally:
+            self._extensions = extensions
+
+    def _extended(self, expr: PrimExpr) -> PrimExpr:
+        if Extension.ComparisonOfProductAndSum in self._extensions:
+            expr = ProductComparer(self).visit(expr)
+        if Extension.ApplyConstraintsToBooleanBranches in self._extensions:
+            expr = BranchSimplifier(self).visit(expr)
+        if Extension.ConvertBooleanToAndOfOrs in self._extensions:
+            expr = and_of_ors(self, expr)
+        return expr
+
+    @property
+    def enabled_extensions(self) -> Extension:
+        """The extensions that are on."""
+        return self._extensions
+
+    @enabled_extensions.setter
+    def enabled_extensions(self, flags: Extension | int) -> None:
+        self._extensions = Extension(flags)
 
     @deep
     def rewrite_simplify(self, expr: Any) -> PrimExpr:
@@ -140,12 +177,25 @@ class Analyzer:
 
     @deep
     def can_prove(self, expr: Any, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
-        """Whether the condition is known to hold always."""
+        """Whether the condition is known to hold always.
+
+        Parameters
+        ----------
+        expr : PrimExpr
+            The condition.
+        strength : ProofStrength
+            Whether to look at symbolic ends of ranges too, where the rules find no proof.
+        """
         node = self.interner.intern(tir.as_expr(expr))
         result = self.rewriter.visit(node)
         if type(result) is tir.IntImm:
             return bool(result.value)
-        return self._holds(self.canonical.visit(result))
+        if self._holds(self.canonical.visit(result)):
+            return True
+        if self._extensions and self._holds(self._extended(result)):
+            return True
+        tries_harder = ProofStrength(strength) is ProofStrength.SYMBOLIC_BOUND
+        return tries_harder and holds_by_symbolic_bounds(self, result, self._ranges)
 
     def _holds(self, condition: Any) -> bool:
         cls = condition.__class__
@@ -196,7 +246,9 @@ class Analyzer:
             self.facts.forget(var)
             self.forget_results()
         self.interner.intern(var)
+        self._ranges.pop(var, None)
         if isinstance(expr, tir.Range):
+            self._ranges[var] = expr
             self._bind_range(var, expr)
             return
         value = self.rewriter.visit(self.interner.intern(tir.as_expr(expr)))

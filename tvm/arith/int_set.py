@@ -23,6 +23,7 @@ from .interval import (
     union,
 )
 from .iter_affine_map import detect_iter_map
+from .iter_map_builder import is_const
 
 __all__ = [
     "IntSet",
@@ -81,7 +82,8 @@ def estimate_region_strict_bound(
     """Exactly what the region touches over the domain, or None if it is no box that we can find."""
     starts = [domain.min for domain in region]
     found = detect_iter_map(starts, var_dom, predicate)
-    if len(found.indices) != len(region):
+    is_padded = not is_const(found.padding_predicate, 0)
+    if len(found.indices) != len(region) or is_padded:
         return None
     analyzer = Analyzer()
     intervals: list[IntervalSet] = []

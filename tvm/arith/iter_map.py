@@ -15,7 +15,11 @@ from tvm.error import suggest
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, child, derived
 from tvm.support.dtype import DType
+from tvm.tir import expr as tir
+from tvm.tir import op
 from tvm.tir.expr import as_expr
+
+from .analyzer import Analyzer
 
 
 class IterMapExpr(PrimExpr, key="arith.IterMapExpr"):
@@ -79,3 +83,23 @@ class IterMapLevel(IntEnum):
 
 def as_level(value: Any) -> IterMapLevel:
     return IterMapLevel.from_str(value) if isinstance(value, str) else IterMapLevel(value)
+
+
+def normalize_iter_map_to_expr(expr: PrimExpr) -> PrimExpr:
+    """The ordinary expression that an iteration map stands for."""
+    if isinstance(expr, IterSumExpr):
+        total: PrimExpr = tir.const(0, expr.dtype)
+        for split in expr.args:
+            total = op.add(total, normalize_iter_map_to_expr(split))
+        return op.add(total, expr.base)
+    if not isinstance(expr, IterSplitExpr):
+        return expr
+    source = expr.source.source
+    value = normalize_iter_map_to_expr(source) if isinstance(source, IterMapExpr) else source
+    top = Analyzer().can_prove_equal(
+        op.multiply(expr.lower_factor, expr.extent), expr.source.extent
+    )
+    value = op.floordiv(value, expr.lower_factor)
+    if not top:
+        value = op.floormod(value, expr.extent)
+    return op.multiply(value, expr.scale)

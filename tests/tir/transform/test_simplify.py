@@ -91,3 +91,12 @@ def test_the_second_operand_is_simplified_where_the_first_holds_when_told_to() -
     assert_structural_equal(result.body.condition, x < 5, True)
     with pytest.raises(TVMError, match="option propagate_knowns_to_prove_conditional"):
         PassContext(config={"tir.Simplify": {"propagate_knowns_to_prove_conditional": True}})
+
+
+def test_conditions_become_conjunctions_if_wanted() -> None:
+    n, m = tir.Var("n"), tir.Var("m")
+    condition = tir.any(tir.all(n < 5, m < 3), n > 8)
+    func = function([A, n, m], tir.IfThenElse(condition, store(A, 0, 1.0), None))
+    with PassContext(config={"tir.Simplify": {"convert_boolean_to_and_of_ors": True}}):
+        result = apply(Simplify(), func)
+    assert str(result.body.condition) == "(n < 5 or 9 <= n) and (m < 3 or 9 <= n)"

@@ -3,6 +3,9 @@
     i in [0, 3]:    i + io*4   in   [io*4, io*4 + 3]
 
 Ends are expressions; None is no bound. An interval whose ends are one object is a single point.
+
+``arith.interval`` answers questions about sets: its sets are nodes of the IR, and every step is simplified. Bounds of
+stages are inferred by the thousand, and keep their ends as the schedule's user wrote them until a range is made.
 """
 
 from __future__ import annotations

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, Extension
 from tvm.ir.expr import PrimExpr
 from tvm.ir.pass_context import PassContext, register_pass_config, unsupported_option
 from tvm.ir.visitor import Rewriter
 from tvm.tir.expr import (
-    And,
     Call,
     FloatImm,
     IntImm,
     IterVar,
-    Or,
     Range,
     StringImm,
     Var,
@@ -53,36 +51,29 @@ class SimplifyConfig:
     transitively_prove_inequalities: bool = False  # accepted: they always are
     propagate_knowns_to_prove_conditional: bool = unsupported_option(False, KNOWNS)
     propagate_knowns_to_simplify_expressions: bool = unsupported_option(False, KNOWNS)
-    convert_boolean_to_and_of_ors: bool = unsupported_option(
-        False, "conditions keep the form that they are written in"
-    )
+    convert_boolean_to_and_of_ors: bool = False  # ``a and b or c`` as ``(a or c) and (b or c)``
     apply_constraints_to_boolean_branches: bool = False  # ``a and b``: b where a holds
+
+    def extensions(self) -> Extension:
+        """What the analyzer does beyond its rules."""
+        chosen = Extension.NoExtensions
+        if self.convert_boolean_to_and_of_ors:
+            chosen |= Extension.ConvertBooleanToAndOfOrs
+        if self.apply_constraints_to_boolean_branches:
+            chosen |= Extension.ApplyConstraintsToBooleanBranches
+        return chosen
 
 
 class StmtSimplifier(Rewriter):
     """Keeps the analyzer informed on the way down, and asks it at each expression."""
 
-    def __init__(self, constrains_branches: bool = False) -> None:
+    def __init__(self, extensions: Extension = Extension.NoExtensions) -> None:
         self.analyzer = Analyzer()
-        self.constrains_branches = constrains_branches
+        self.analyzer.enabled_extensions = extensions
         self.keeps_loops = PassContext.current().get(KEEP_LOOPS, False)
 
     def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
         return self.analyzer.simplify(e)
-
-    def visit_and(self, e: And) -> PrimExpr:
-        return self._branches(e, e.a)
-
-    def visit_or(self, e: Or) -> PrimExpr:
-        return self._branches(e, logical_not(e.a))
-
-    def _branches(self, e: And | Or, known: PrimExpr) -> PrimExpr:
-        """The second operand matters only where the first does not decide."""
-        if not self.constrains_branches:
-            return self.analyzer.simplify(e)
-        with self.analyzer.constraint_scope(known):
-            b = self.visit(e.b)
-        return self.analyzer.simplify(type(e)(self.visit(e.a), b))
 
     def visit_var(self, var: Var) -> PrimExpr:
         return self.analyzer.simplify(var)
@@ -172,7 +163,7 @@ def without_likely(condition: PrimExpr) -> PrimExpr:
 @prim_func_pass("tir.Simplify", SimplifyConfig)
 def simplify(func: PrimFunc, config: SimplifyConfig) -> PrimFunc:
     """Simplify all expressions, and drop what is found not to happen."""
-    simplifier = StmtSimplifier(config.apply_constraints_to_boolean_branches)
+    simplifier = StmtSimplifier(config.extensions())
     return func.with_body(simplifier.visit(func.body))
 
 

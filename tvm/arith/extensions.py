@@ -1,0 +1,146 @@
+"""Proofs and rewrites that cost more, done where ``Analyzer.enabled_extensions`` or the strength of a proof asks.
+
+a and b or c                  ->    (a or c) and (b or c)
+a and b                       ->    a and (b where a holds)
+x*y >= x + y                  ->    true        where x >= 2 and y >= 2
+i*m + j < n*m                 ->    true        where i < n and j < m
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.visitor import Rewriter
+from tvm.tir import expr as tir
+from tvm.tir import op
+
+from .const_int_bound import NEG_INF
+from .interval import IntervalSet, evaluate_set
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
+
+COMPARISONS = (tir.LT, tir.LE, tir.GT, tir.GE)
+MOST_CLAUSES = 64
+
+
+class BranchSimplifier(Rewriter):
+    """Simplifies the second operand of ``and`` and ``or`` where the first does not decide."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
+
+    def visit_and(self, e: tir.And) -> PrimExpr:
+        return self._branches(e, e.a)
+
+    def visit_or(self, e: tir.Or) -> PrimExpr:
+        return self._branches(e, op.logical_not(e.a))
+
+    def _branches(self, e: tir.And | tir.Or, known: PrimExpr) -> PrimExpr:
+        with self.analyzer.constraint_scope(known):
+            b = self.analyzer.plainly_simplified(self.visit(e.b))
+        a = self.visit(e.a)
+        return self.analyzer.plainly_simplified(type(e)(a, b))
+
+
+class ProductComparer(Rewriter):
+    """Decides comparisons of a product with a sum of the same factors."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
+
+    def visit_lt(self, e: tir.LT) -> PrimExpr:
+        return self._decided(e, e.a, e.b, True)
+
+    def visit_gt(self, e: tir.GT) -> PrimExpr:
+        return self._decided(e, e.b, e.a, True)
+
+    def visit_le(self, e: tir.LE) -> PrimExpr:
+        return self._decided(e, e.a, e.b, False)
+
+    def visit_ge(self, e: tir.GE) -> PrimExpr:
+        return self._decided(e, e.b, e.a, False)
+
+    def _decided(self, e: PrimExpr, small: PrimExpr, large: PrimExpr, strict: bool) -> PrimExpr:
+        if self._holds(small, large, strict):
+            return tir.const(True, "bool")
+        if self._holds(large, small, not strict):
+            return tir.const(False, "bool")
+        return e
+
+    def _holds(self, total: PrimExpr, product: PrimExpr, strict: bool) -> bool:
+        """(x + y)*c < x*y*d follows from (1/x + 1/y)*c < d, for positive x and y."""
+        left, right = _scaled(total), _scaled(product)
+        if not isinstance(left[0], tir.Add) or not isinstance(right[0], tir.Mul):
+            return False
+        x, y = right[0].a, right[0].b
+        equal = self.analyzer.can_prove_equal
+        if not equal(left[0], op.add(x, y)) or left[1] <= 0 or right[1] <= 0:
+            return False
+        lows = [self.analyzer.const_int_bound(factor).min_value for factor in (x, y)]
+        if min(lows) <= 0:
+            return False
+        most = sum([Fraction(1, low) for low in lows]) * left[1]
+        return most < right[1] if strict else most <= right[1]
+
+
+def _scaled(e: PrimExpr) -> tuple[PrimExpr, int]:
+    """An expression as another one and a factor."""
+    if isinstance(e, tir.Mul) and isinstance(e.b, tir.IntImm):
+        return e.a, e.b.value
+    return e, 1
+
+
+def and_of_ors(analyzer: Analyzer, condition: PrimExpr) -> PrimExpr:
+    """A condition as a conjunction of disjunctions; unchanged if that has too many parts."""
+    clauses = _clauses(condition)
+    if clauses is None or not isinstance(condition, (tir.And, tir.Or)):
+        return condition
+    parts = [analyzer.plainly_simplified(op.any(*clause)) for clause in clauses]
+    found = {id(analyzer.interner.intern(part)): part for part in parts if not _is_true(part)}
+    return op.all(tir.const(True, "bool"), *found.values())
+
+
+def _clauses(condition: PrimExpr) -> list[list[PrimExpr]] | None:
+    if not isinstance(condition, (tir.And, tir.Or)):
+        return [[condition]]
+    left, right = _clauses(condition.a), _clauses(condition.b)
+    if left is None or right is None:
+        return None
+    if isinstance(condition, tir.And):
+        return [*left, *right]
+    both = len(left) * len(right) <= MOST_CLAUSES
+    return [[*a, *b] for a in left for b in right] if both else None
+
+
+def _is_true(e: PrimExpr) -> bool:
+    return isinstance(e, tir.IntImm) and bool(e.value)
+
+
+# ---- symbolic bounds
+
+
+def holds_by_symbolic_bounds(
+    analyzer: Analyzer, condition: PrimExpr, ranges: dict[tir.Var, tir.Range]
+) -> bool:
+    """Whether a condition follows from the ends of the variables' ranges, taken as expressions."""
+    if isinstance(condition, tir.And):
+        sides = (condition.a, condition.b)
+        return all([holds_by_symbolic_bounds(analyzer, side, ranges) for side in sides])
+    if not isinstance(condition, COMPARISONS) or not condition.a.dtype.is_int:
+        return False
+    is_upper = isinstance(condition, (tir.LT, tir.LE))
+    small, large = (condition.a, condition.b) if is_upper else (condition.b, condition.a)
+    excess: Any = analyzer.canonical_simplify(op.subtract(large, small))
+    domains = {
+        var: IntervalSet(domain.min, op.subtract(op.add(domain.min, domain.extent), 1))
+        for var, domain in ranges.items()
+    }
+    interval = evaluate_set(analyzer, excess, domains)
+    if not interval.has_lower_bound():
+        return False
+    least = analyzer.const_int_bound(analyzer.canonical_simplify(interval.min_value)).min_value
+    wanted = 1 if isinstance(condition, (tir.LT, tir.GT)) else 0
+    return NEG_INF < least >= wanted
