@@ -86,11 +86,12 @@ class IRModule(Scriptable, Node, key="IRModule"):
         if not isinstance(var, _KEY_KINDS):
             self.type_definitions[var] = val
             return
+        if isinstance(val, GlobalVar):
+            val = self[val]
         if not isinstance(val, BaseFunc):
-            raise TVMError(
-                f"IRModule requires a function for {var}, got {type(val).__name__}",
-                hint="wrap a relay expression with relay.Function(params, expr)",
-            )
+            if (build := _builder_for(val)) is None:
+                raise TVMError(f"IRModule requires a function for {var}, got {type(val).__name__}")
+            val = build(val, None, None)["main"]
         gvar = self._names.get(var) if isinstance(var, str) else var
         if gvar is None:
             gvar = GlobalVar(str(var))
@@ -183,9 +184,8 @@ class IRModule(Scriptable, Node, key="IRModule"):
         type_defs: Mapping[Any, Any] | None = None,
     ) -> IRModule:
         """A module whose ``main`` is ``expr``: a function, or an expression made one."""
-        for base in type(expr).__mro__:
-            if (build := _FROM_EXPR.get(base)) is not None:
-                return build(expr, functions, type_defs)  # type: ignore[no-any-return]
+        if (build := _builder_for(expr)) is not None:
+            return build(expr, functions, type_defs)
         module = IRModule(functions, type_defs)
         name = expr.attrs.get("global_symbol", "main") if isinstance(expr, BaseFunc) else "main"
         module[name] = expr
@@ -220,6 +220,11 @@ class IRModule(Scriptable, Node, key="IRModule"):
         if _AS_TEXT:
             return _AS_TEXT[-1](self, show_meta_data, annotate)
         return str(self)
+
+
+def _builder_for(expr: Any) -> Callable[..., IRModule] | None:
+    """What makes a module of an expression of a language."""
+    return next((_FROM_EXPR[b] for b in type(expr).__mro__ if b in _FROM_EXPR), None)
 
 
 def register_from_expr(expr_type: type, build: Callable[..., IRModule]) -> None:

@@ -58,6 +58,7 @@ RELAY_PASSES = frozenset(
         "MemoryPlan",
         "MergeCompilerRegions",
         "MergeComposite",
+        "NameResults",
         "OutlineCompilerFunctionsWithExistingGlobalSymbols",
         "PartialEval",
         "PartialEvaluate",

@@ -171,7 +171,10 @@ class _Comparison:
         named = {k.name_hint: k for k in b if hasattr(k, "name_hint")}
         for key, x in a.items():
             other = self.counterpart(key, b, named)
-            if other is None or not self.values(x, b[other]):
+            y = None if other is None else b[other]
+            if is_node(x) is not is_node(y):
+                x, y = _number(x), _number(y)
+            if other is None or not self.values(x, y):
                 there = ("map_value", key)
                 missing = ("missing_map_entry",) if other is None else ("map_value", other)
                 self.path.append((there, missing))
@@ -253,6 +256,14 @@ class _Comparison:
         return True
 
 
+def _number(value: Any) -> Any:
+    """A number for a literal: attributes have one or the other."""
+    return value.value if is_node(value) and value.type_key in _LITERALS else value
+
+
+_LITERALS = ("IntImm", "FloatImm")
+
+
 def _plain_equal(a: Any, b: Any) -> bool:
     if a is b:
         return True
@@ -282,7 +293,7 @@ class _Hasher:
         if isinstance(value, dict):
             # variables are numbered in the order met: functions of a module go by name
             items = sorted(value.items(), key=lambda item: getattr(item[0], "name_hint", ""))
-            pairs = [(self.value(key), self.value(item)) for key, item in items]
+            pairs = [(self.value(key), self.value(_number(item))) for key, item in items]
             return hash((11, *sorted(pairs)))
         return _plain_hash(value)
 

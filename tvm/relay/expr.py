@@ -18,7 +18,7 @@ from tvm.ir.expr import BaseExpr, GlobalVar, RelayExpr
 from tvm.ir.node import binder, child, ignored, leaf
 from tvm.ir.op import Op
 from tvm.ir.span import Span
-from tvm.ir.type import TensorType, TupleType, Type
+from tvm.ir.type import IncompleteType, TensorType, TupleType, Type
 from tvm.relay.with_fields import (
     CallWithFields,
     ConstantWithFields,
@@ -166,12 +166,16 @@ class Tuple(ExprWithOp, key="relay.Tuple"):
         raise TypeError("astype cannot be used on a tuple; convert its fields")
 
 
+def _annotation(ty: Type | None) -> Type | None:
+    return None if isinstance(ty, IncompleteType) else ty
+
+
 class Var(ExprWithOp, key="relay.Var"):
     """A variable: a function's parameter or the name that a let binds."""
 
     structural: ClassVar[str] = "variable"
     name_hint: str = ignored()
-    type_annotation: Type | None = None
+    type_annotation: Type | None = child(default=None, convert=_annotation)
 
     if TYPE_CHECKING:
 

@@ -19,6 +19,7 @@ from tvm.relay.transform import (
     DynamicToStatic,
     EliminateCommonSubexpr,
     EtaExpand,
+    FastMath,
     FoldConstant,
     FoldScaleAxis,
     FuseAttention,
@@ -30,6 +31,7 @@ from tvm.relay.transform import (
     Legalize,
     ManifestAlloc,
     ManifestLifetimes,
+    NameResults,
     RemoveUnusedFunctions,
     SeparateOps,
     SimplifyExpr,
@@ -37,7 +39,6 @@ from tvm.relay.transform import (
     SinkReshapes,
     SkipRounding,
     SymbolicShapes,
-    ToANormalForm,
     ToGraphNormalForm,
     UnsignedData,
     WideAccumulation,
@@ -78,6 +79,7 @@ def graph_passes() -> list[Pass]:
         FoldConstant(),  # weights in their new layout
         EliminateCommonSubexpr(),
         SimplifyExpr(),
+        FastMath(),
         DeadCodeElimination(),
     ]
 
@@ -96,7 +98,7 @@ def vm_optimization(mod: IRModule) -> list[Pass]:
 def memory_passes() -> list[Pass]:
     """Passes that leave what the virtual machine's code is made from."""
     return [
-        ToANormalForm(),
+        NameResults(),
         LambdaLift(),
         ManifestAlloc(),
         ManifestLifetimes(),

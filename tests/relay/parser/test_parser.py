@@ -134,3 +134,10 @@ def test_errors_show_the_place() -> None:
         "        ^^^^^^^\n"
         "  hint: did you mean 'nn.relu' or 'nn.pad'?"
     ) or "\n        nn.relo(%x)\n        ^^^^^^^\n" in str(caught.value)
+
+
+def test_comments_lie_in_comments() -> None:
+    expr = relay.parse_expr("// one line\n/* nested /* inner */ outer */ 1 + /**/ 2")
+    assert expr.op.name == "add"
+    with pytest.raises(tvm.error.DiagnosticError, match="requires an end of the comment"):
+        relay.parse_expr("1 /* /* */")

@@ -87,3 +87,17 @@ def test_functions_from_functions_are_refused() -> None:
     mod = relay.parse("def @main(%x: float32) -> fn () -> float32 { fn () -> float32 { %x } }")
     with pytest.raises(tvm.error.TVMError, match="takes or returns functions"):
         Defunctionalization(mod["main"], mod)
+
+
+def test_polymorphic_local_functions_are_used_at_the_types_of_calls() -> None:
+    new = check(
+        """
+        def @apply[A, B](%f: fn (A) -> B, %x: A) -> B { %f(%x) }
+        def @main(%x: float32, %n: int32) -> float32 {
+          let %same = fn [A](%y: A) -> A { %y };
+          @apply(%same, %x) * cast(%same(@apply(%same, %n)), dtype="float32")
+        }""",
+        np.float32(3),
+        np.int32(2),
+    )
+    assert len(new.type_definitions) == 2

@@ -193,3 +193,19 @@ def test_error_for_condition_that_is_no_bool() -> None:
 def test_infer_type_local() -> None:
     x = relay.const(np.zeros((2, 3), F32))
     assert relay.transform.InferTypeLocal(relay.transpose(x)) == tensor(3, 2)
+
+
+def test_parameters_that_are_called_are_functions() -> None:
+    x, f = relay.var("x", shape=(), dtype="int32"), relay.var("f")
+    number = relay.scalar_type("int32")
+    func = typed(relay.Function([x, f], relay.Call(f, [x]), number))["main"]
+    assert func.checked_type == relay.FuncType([number, relay.FuncType([number], number)], number)
+
+
+def test_calls_of_results_tell_the_types_of_functions_within() -> None:
+    mod = tvm.IRModule()
+    prelude = relay.prelude.Prelude(mod)
+    x, y = relay.var("x"), relay.var("y", shape=(), dtype="int32")
+    doubled = relay.Function([x], x * relay.const(2))
+    mod["main"] = relay.Function([y], relay.Call(prelude.iterate(doubled, relay.const(3)), [y]))
+    assert relay.transform.InferType()(mod)["main"].ret_type == relay.scalar_type("int32")

@@ -11,7 +11,6 @@ from .contents import (
     bound_type_vars,
     check_constant,
     check_kind,
-    extract_fused_functions,
     extract_intermdeiate_expr,
     free_type_vars,
     get_total_mac_number,
@@ -70,7 +69,14 @@ __all__ = [
 ]
 
 
+# questions that passes or runs of the program answer, which stand above this package
+_FROM_ABOVE = {
+    "extract_fused_functions": "tvm.relay.transform.fused_functions",
+    "get_calibration_data": "tvm.relay.calibration",
+}
+
+
 def __getattr__(name: str) -> object:
-    if name == "get_calibration_data":  # it runs programs, which stands above this package
-        return _import_module("tvm.relay.calibration").get_calibration_data
+    if name in _FROM_ABOVE:
+        return getattr(_import_module(_FROM_ABOVE[name]), name)
     raise AttributeError(f"module 'tvm.relay.analysis' has no attribute {name!r}")

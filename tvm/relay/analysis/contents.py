@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tvm.error import TypeCheckError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.structural import structural_hash
 from tvm.ir.type import (
     FuncType,
     GlobalTypeVar,
@@ -23,7 +23,7 @@ from tvm.ir.type import (
 )
 from tvm.relay.analysis.infer import known_type
 from tvm.relay.expr import Call, Constant, Let, Tuple, Var
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
 
 
@@ -70,7 +70,7 @@ def check_kind(t: Type, mod: IRModule | None = None) -> TypeKind:
         inner = t.args
     for part in inner:
         if check_kind(part) is not TypeKind.Type:
-            raise TypeError(f"{type(t).__name__} requires types as its parts, got {part}")
+            raise TypeCheckError(f"{type(t).__name__} requires types as its parts, got {part}")
     return TypeKind.Type
 
 
@@ -150,16 +150,6 @@ def list_op_freqs(mod: IRModule) -> dict[str, int]:
             if isinstance(node, Call) and isinstance(node.op, Op):
                 counts[node.op.name] = counts.get(node.op.name, 0) + 1
     return counts
-
-
-def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
-    """The primitive functions of a fused module by structural hash."""
-    found: dict[int, Function] = {}
-    for func in mod.functions.values():
-        for node in post_order(func) if isinstance(func, Function) else ():
-            if is_primitive(node):
-                found.setdefault(structural_hash(node), node)
-    return found
 
 
 def get_total_mac_number(expr: RelayExpr) -> int:

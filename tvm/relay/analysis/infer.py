@@ -74,7 +74,9 @@ class TypeInferencer:
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self.mod = mod
+        self.has_bare_lets = False  # whether a let was met whose variable has no annotation
         self._functions: list[Function] = []  # being inferred, outermost first
+        self._called_as: dict[int, FuncType] = {}  # what the use of a callee tells of its type
 
     def infer(self, root: RelayExpr) -> Type:
         """The type of `root`; everything below it gets its type as well."""
@@ -182,6 +184,7 @@ class TypeInferencer:
             )
         if known_type(let.var) is None:
             set_type(let.var, found)
+        self.has_bare_lets |= let.var.type_annotation is None
         return known_type(let.body) or [let.body]
 
     def _bound_function(self, let: Let) -> list[RelayExpr]:
@@ -245,6 +248,8 @@ class TypeInferencer:
         # parameters without annotation get their type from the body, if at all
         if needed or (needed := _untyped(*func.params)):
             return needed
+        if func.ret_type is not None:
+            _tell(func.body, func.ret_type)
         found = func.body.checked_type
         if func.ret_type is not None and not unify(func.ret_type, found, {}):
             raise self._error(
@@ -275,9 +280,14 @@ class TypeInferencer:
             for param, ty in zip(func.params, arg_types, strict=False):
                 if param.type_annotation is None and known_type(param) is None:
                     set_type(param, ty)
-        if (callee := known_type(op)) is None:
-            return [op]
-        return self._function_call(call, callee, arg_types)
+        if (callee := known_type(op)) is not None:
+            return self._function_call(call, callee, arg_types)
+        used_as = FuncType(arg_types, IncompleteType())
+        if isinstance(op, Var) and op.type_annotation is None:
+            set_type(op, used_as)
+        else:
+            self._called_as[id(op)] = used_as
+        return [op]
 
     def _lambda_arguments(self, call: Call, lambdas: list[Function]) -> Step:
         """`map(fn (%x) { .. }, %list)`: the other arguments tell what the function takes."""
@@ -291,6 +301,8 @@ class TypeInferencer:
         for expected, arg in zip(callee.arg_types, call.args, strict=True):
             if (found := known_type(arg)) is not None:
                 unify(expected, found, binding)
+        if id(call) in self._called_as:
+            unify(callee.ret_type, self._called_as[id(call)], binding)
         first = lambdas[0]
         expected = callee.arg_types[next(i for i, a in enumerate(call.args) if a is first)]
         if isinstance(expected, FuncType):
@@ -433,6 +445,24 @@ def _called_function(op: RelayExpr) -> Function | None:
 
 def _calls(node: RelayExpr, variable: Var) -> bool:
     return isinstance(node, Call) and node.op is variable
+
+
+def _tell(expr: RelayExpr, ty: Type) -> None:
+    """Note the type that a call of a function parameter must have, where nothing told it before."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if not isinstance(known_type(node), IncompleteType):
+            continue
+        set_type(node, ty)
+        if isinstance(node, Let):
+            stack.append(node.body)
+        elif isinstance(node, If):
+            stack += [node.true_branch, node.false_branch]
+        elif isinstance(node, Call) and isinstance(node.op, Var):
+            callee = known_type(node.op)
+            if isinstance(callee, FuncType):
+                set_type(node.op, callee.replace(ret_type=ty))
 
 
 def _is_open(ty: Type, binding: Binding) -> bool:

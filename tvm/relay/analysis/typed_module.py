@@ -17,17 +17,19 @@ def infer_types(mod: IRModule) -> IRModule:
     functions = {}
     for gvar, func in mod.functions.items():
         if isinstance(func, Function):
+            inferencer.has_bare_lets = False
             if known_type(func) is None:
                 inferencer.infer(func)
-            func = with_written_types(func)
+            func = with_written_types(func, inferencer.has_bare_lets)
             set_type(gvar, func.checked_type)
         functions[gvar] = func
     return mod.with_functions(functions)
 
 
-def with_written_types(func: Function) -> Function:
+def with_written_types(func: Function, has_bare_lets: bool = False) -> Function:
     """The typed function with return types and variables' types written down."""
-    if func.ret_type is not None and all(p.type_annotation is not None for p in func.params):
+    is_annotated = func.ret_type is not None and not has_bare_lets
+    if is_annotated and all(p.type_annotation is not None for p in func.params):
         return func
     result = rewrite_post_order(func, _write_type)
     assert isinstance(result, Function)

@@ -10,7 +10,8 @@ from tvm.error import DiagnosticError
 from tvm.ir.span import SourceName, Span
 
 _WORD = re.compile(
-    r"""(?P<space>\s+|//[^\n]*|/\*.*?\*/)
+    r"""(?P<space>\s+|//[^\n]*)
+    |(?P<comment>/\*)
     |(?P<version>\#\[version\s*=\s*"[^"]*"\])
     |(?P<local>%[A-Za-z0-9_]+)
     |(?P<glob>@[A-Za-z0-9_.]+)
@@ -21,6 +22,9 @@ _WORD = re.compile(
     |(?P<sign>->|=>|==|!=|<=|>=|[-+*/<>=(){}\[\],;:?])""",
     re.VERBOSE | re.DOTALL,
 )
+
+
+_COMMENT_SIGN = re.compile(r"/\*|\*/")
 
 
 class Token(NamedTuple):
@@ -77,8 +81,21 @@ def words(source: Source) -> list[Token]:
         if found is None:
             bad = Token("bad", text[position], position)
             raise source.error(f"does not know the sign {text[position]!r}", bad)
+        if found.lastgroup == "comment":
+            position = _end_of_comment(source, position)
+            continue
         if found.lastgroup != "space":
             tokens.append(Token(str(found.lastgroup), found.group(), position))
         position = found.end()
     tokens.append(Token("end", END, len(text.rstrip())))
     return tokens
+
+
+def _end_of_comment(source: Source, start: int) -> int:
+    """Where a comment ends, which may have others in it."""
+    depth = 0
+    for found in _COMMENT_SIGN.finditer(source.text, start):
+        depth += 1 if found.group() == "/*" else -1
+        if depth == 0:
+            return found.end()
+    raise source.error("requires an end of the comment, */", Token("bad", "/*", start))

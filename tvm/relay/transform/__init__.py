@@ -57,7 +57,7 @@ from .manifest_lifetimes import ManifestLifetimes
 from .merge_compiler_regions import MergeCompilerRegions
 from .merge_composite import MergeComposite
 from .mixed_precision import ToMixedPrecision
-from .normal_form import ToANormalForm, ToANormalFormExpr, ToGraphNormalForm
+from .normal_form import NameResults, ToANormalForm, ToANormalFormExpr, ToGraphNormalForm
 from .partial_evaluate import PartialEvaluate
 from .partition_graph import PartitionGraph
 from .plan_devices import PlanDevices
@@ -128,6 +128,7 @@ __all__ = [
     "MarkCompilerFunctionsAsExtern",
     "MergeCompilerRegions",
     "MergeComposite",
+    "NameResults",
     "OperatorPrecision",
     "OutlineCompilerFunctionsWithExistingGlobalSymbols",
     "PartialEvaluate",

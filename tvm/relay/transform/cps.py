@@ -23,7 +23,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.analysis.unify import instantiate
 from tvm.relay.expr import Call, If, Let, Var
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.transform.normal_form import ToANormalFormExpr
+from tvm.relay.transform.normal_form import name_results
 from tvm.relay.traverse import operands, with_operands
 from tvm.support import UniqueNames, deep
 
@@ -87,7 +87,7 @@ class _Passing:
 
     def function(self, func: Function) -> Function:
         """A global function; it has its own type of answer."""
-        named = ToANormalFormExpr(func)
+        named = name_results(func)
         assert isinstance(named, Function)
         infer_type_of(named, self.mod)
         outer, self.answer = self.answer, TypeVar("answer")

@@ -27,11 +27,11 @@ from tvm.ir.op import Op
 from tvm.ir.type import FuncType, GlobalTypeVar, RelayRefType, TupleType, Type, TypeCall
 from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.analysis.unify import Binding, instantiate, is_incomplete, unify
+from tvm.relay.analysis.unify import Binding, fresh_variables, instantiate, is_incomplete, unify
 from tvm.relay.expr import Call, Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.eta_expand import eta_expand
-from tvm.relay.transform.normal_form import ToANormalFormExpr
+from tvm.relay.transform.normal_form import name_results
 from tvm.relay.traverse import free_vars, operands, with_operands
 from tvm.support import UniqueNames, deep
 
@@ -83,6 +83,7 @@ class _Scope:
 
     types: Binding
     values: dict[int, RelayExpr] = field(default_factory=dict)
+    polymorphic: dict[int, Function] = field(default_factory=dict)  # of variables bound to them
 
 
 class _FirstOrder:
@@ -100,7 +101,7 @@ class _FirstOrder:
     def function(self, func: Function, types: Binding) -> Function:
         """A global function at the types that its type parameters have."""
         expanded = eta_expand(func, self.source, (Constructor,))
-        named = ToANormalFormExpr(expanded)
+        named = name_results(expanded)
         infer_type_of(named, self.source)
         assert isinstance(named, Function)
         scope = _Scope(types)
@@ -133,9 +134,7 @@ class _FirstOrder:
             if known.ty == ty:
                 return known
         if ty.type_params:
-            raise TVMError(
-                f"Defunctionalization requires functions of one type as values, got {ty}"
-            )
+            raise _not_of_one_type(ty)
         if is_incomplete(ty):
             raise TVMError(f"Defunctionalization requires the types of all functions, got {ty}")
         name = self.names.fresh(f"fn{len(self.encodings)}")
@@ -164,6 +163,10 @@ class _FirstOrder:
     def _block(self, body: RelayExpr, scope: _Scope) -> RelayExpr:
         bindings: list[tuple[Var, RelayExpr]] = []
         while isinstance(body, Let):
+            if isinstance(body.value, Function) and body.value.type_params:
+                scope.polymorphic[id(body.var)] = body.value
+                body = body.body
+                continue
             if isinstance(body.value, Function) and not is_primitive(body.value):
                 value = self._closure(body.value, scope, body.var)
             else:
@@ -177,6 +180,8 @@ class _FirstOrder:
 
     def _value(self, node: RelayExpr, scope: _Scope) -> RelayExpr:
         if isinstance(node, Var):
+            if id(node) in scope.polymorphic:
+                raise _not_of_one_type(self._type_of(node, scope))
             return scope.values.get(id(node), node)
         if isinstance(node, Call):
             return self._call(node, scope)
@@ -203,15 +208,45 @@ class _FirstOrder:
         return pattern
 
     def _call(self, call: Call, scope: _Scope) -> RelayExpr:
-        args = [self._value(a, scope) for a in call.args]
         if isinstance(call.op, (Op, Constructor)) or is_primitive(call.op):
+            args = [self._value(a, scope) for a in call.args]
             return call.replace(args=tuple(args), type_args=())
+        found = self._argument_types(call, scope)
+        args = [self._as_type(a, ty, scope) for a, ty in zip(call.args, found, strict=True)]
         if isinstance(call.op, GlobalVar):
-            found = [self._type_of(a, scope) for a in call.args]
             return Call(self._copy(call.op, FuncType(found, self._type_of(call, scope))), args)
         ty = self._type_of(call.op, scope)
         assert isinstance(ty, FuncType)
-        return Call(self._encoding(ty).apply, [self._value(call.op, scope), *args])
+        if id(call.op) in scope.polymorphic:
+            ty = FuncType(found, self._type_of(call, scope))
+        return Call(self._encoding(ty).apply, [self._as_type(call.op, ty, scope), *args])
+
+    def _argument_types(self, call: Call, scope: _Scope) -> list[Type]:
+        """The types of a call's arguments; a polymorphic one is used at the callee's type for it."""
+        types = [self._type_of(a, scope) for a in call.args]
+        if not any([id(a) in scope.polymorphic for a in call.args]):
+            return types
+        callee = self._type_of(call.op, scope)
+        assert isinstance(callee, FuncType)
+        callee, binding = fresh_variables(callee)
+        unify(callee.ret_type, self._type_of(call, scope), binding)
+        for i, arg in enumerate(call.args):
+            if id(arg) not in scope.polymorphic:
+                unify(callee.arg_types[i], types[i], binding)
+        return [
+            instantiate(callee.arg_types[i], binding) if id(arg) in scope.polymorphic else types[i]
+            for i, arg in enumerate(call.args)
+        ]
+
+    def _as_type(self, arg: RelayExpr, ty: Type, scope: _Scope) -> RelayExpr:
+        """The argument; a polymorphic function as the one of that type."""
+        func = scope.polymorphic.get(id(arg))
+        if func is None:
+            return self._value(arg, scope)
+        own = FuncType([p.checked_type for p in func.params], infer_type_of(func.body))
+        types: Binding = {**scope.types, **{id(p): None for p in func.type_params}}
+        unify(own, ty, types)
+        return self._closure(func, _Scope(types, scope.values, scope.polymorphic), None)
 
     # -- functions
 
@@ -242,8 +277,10 @@ class _FirstOrder:
         return Call(constructor, [])
 
     def _closure(self, func: Function, scope: _Scope, name: Var | None) -> RelayExpr:
-        """The value that stands for a local function."""
-        ty = self._type_of(func, scope)
+        """The value that stands for a local function, at the types of the scope."""
+        declared = infer_type_of(func, self.source)
+        assert isinstance(declared, FuncType)
+        ty = instantiate(FuncType(declared.arg_types, declared.ret_type), scope.types)
         assert isinstance(ty, FuncType)
         encoding = self._encoding(ty)
         captured = [v for v in free_vars(func) if v is not name]
@@ -260,3 +297,7 @@ class _FirstOrder:
         pattern = PatternConstructor(constructor, [PatternVar(f) for f in fields])
         encoding.clauses.append(Clause(pattern, self._block(func.body, inner)))
         return Call(constructor, [self._value(v, scope) for v in captured])
+
+
+def _not_of_one_type(ty: Type) -> TVMError:
+    return TVMError(f"Defunctionalization requires functions of one type as values, got {ty}")

@@ -37,7 +37,7 @@ from tvm.relay.expr import (
 )
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.let_list import LetList
-from tvm.relay.transform.normal_form import ToANormalFormExpr
+from tvm.relay.transform.normal_form import name_results
 
 
 class TensorLifter(ABC):
@@ -83,7 +83,7 @@ class TensorLifter(ABC):
 
     def function(self, func: Function) -> Function:
         """The function on the new values."""
-        named = ToANormalFormExpr(func)
+        named = name_results(func)
         assert isinstance(named, Function)
         infer_type_of(named, self.mod)
         params = [self._variable(p) for p in named.params]

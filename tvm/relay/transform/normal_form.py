@@ -20,7 +20,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.traverse import operands, with_operands
 
-_ATOMS = (Var, GlobalVar, Op, Constant, Constructor)
+_ATOMS = (Var, GlobalVar, Op, Constructor)
 
 
 @relay_pass("ToGraphNormalForm", opt_level=0)
@@ -60,8 +60,9 @@ def inline_lets(func: Function) -> Function:
 class _Binder:
     """Names every intermediate value of each block."""
 
-    def __init__(self, root: RelayExpr) -> None:
+    def __init__(self, root: RelayExpr, atoms: tuple[type, ...]) -> None:
         self.tree = ScopeTree(root)
+        self.kinds_of_atoms = atoms
         self.count = 0
         self.atoms: dict[int, RelayExpr] = {}  # what stands for an expression
         self.bound: dict[int, RelayExpr] = {}  # the values of variables
@@ -79,7 +80,7 @@ class _Binder:
             self.bound[id(let.var)] = let.value
         bindings: list[tuple[Var, RelayExpr]] = []
         for node in scope.nodes:
-            if not isinstance(node, (*_ATOMS, Let)) and not is_primitive(node):
+            if not isinstance(node, (*self.kinds_of_atoms, Let)) and not is_primitive(node):
                 bindings.append((self._name(node), self._rebuilt(node)))
         result = self._atom(scope.body)
         for variable, value in reversed(bindings):
@@ -118,20 +119,30 @@ class _Binder:
         return with_operands(node, [self._atom(n) for n in operands(node)])
 
 
+def name_results(expr: RelayExpr, atoms: tuple[type, ...] = (*_ATOMS, Constant)) -> RelayExpr:
+    """An expression, or a function's body, with a let for every value that is no atom."""
+    if isinstance(expr, Function):
+        return expr.replace(body=_Binder(expr.body, atoms).run())
+    return _Binder(expr, atoms).run()
+
+
 def ToANormalFormExpr(e: RelayExpr) -> RelayExpr:
-    """One expression with every intermediate value named."""
-    if isinstance(e, Function):
-        return e.replace(body=_Binder(e.body).run())
-    return _Binder(e).run()
+    """One expression with every intermediate value named, constants included."""
+    return name_results(e, _ATOMS)
 
 
 @relay_pass("ToANormalForm", opt_level=1)
 def to_a_normal_form(func: Function, mod: IRModule, context: PassContext) -> Function:
-    """Name every intermediate value with a let."""
-    if is_primitive(func):
-        return func
-    return func.replace(body=_Binder(func.body).run())
+    """Name every intermediate value and every constant with a let."""
+    return func if is_primitive(func) else func.replace(body=_Binder(func.body, _ATOMS).run())
+
+
+@relay_pass("NameResults", opt_level=1)
+def name_all_results(func: Function, mod: IRModule, context: PassContext) -> Function:
+    """The same for results of computations: constants stay where they are used."""
+    return func if is_primitive(func) else func.replace(body=name_results(func.body))
 
 
 ToGraphNormalForm = to_graph_normal_form.factory
 ToANormalForm = to_a_normal_form.factory
+NameResults = name_all_results.factory

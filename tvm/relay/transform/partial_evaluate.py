@@ -47,7 +47,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.fold_constant import ConstantFolder
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.let_list import LetList
-from tvm.relay.transform.normal_form import ToANormalForm
+from tvm.relay.transform.normal_form import NameResults
 from tvm.support import deep
 
 # how often the calls of one function are followed inside of each other, and calls in all
@@ -388,7 +388,7 @@ def _renamed(pattern: Pattern, fresh: dict[Var, Var]) -> Pattern:
 
 def partially_evaluated(mod: IRModule) -> IRModule:
     """The module with every function evaluated as far as it is known."""
-    mod = infer_types(ToANormalForm().run(infer_types(mod), PassContext.current()))
+    mod = infer_types(NameResults().run(infer_types(mod), PassContext.current()))
     functions = {
         gvar: PartialEvaluator(mod).run(func) if isinstance(func, Function) else func
         for gvar, func in mod.functions.items()
