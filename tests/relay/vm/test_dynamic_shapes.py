@@ -238,3 +238,10 @@ def test_blocked_convolutions_take_any_batch() -> None:
     expected = relay.create_executor("debug").evaluate(program)(rand(3, 16, 8, 8)).numpy()
     found = VirtualMachine(exe, tvm.cpu()).run(rand(3, 16, 8, 8))
     same(plain(found), expected + rand(3, 16, 8, 8))
+
+
+def test_a_declared_extent_stands_for_an_unknown_one() -> None:
+    x = tensor("x", ANY)
+    rest = relay.var("rest", shape=(1,))
+    body = relay.Let(rest, relay.split(x, [2])[1], rest * relay.const(2.0))
+    same(Compiled(x, body)(rand(3)), rand(3)[2:] * 2)

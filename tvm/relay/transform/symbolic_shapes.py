@@ -10,6 +10,7 @@ without calls of other functions, data types and references.
 from __future__ import annotations
 
 from tvm import tir
+from tvm.error import TypeCheckError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -33,7 +34,10 @@ def name_extents(mod: IRModule) -> IRModule:
         return mod
     params = list(new.values())
     func = Function(params, substitute(main.body, new), None, main.type_params, main.attrs)
-    return infer_types(mod.with_functions({**mod.functions, mod.get_global_var("main"): func}))
+    try:
+        return infer_types(mod.with_functions({**mod.functions, mod.get_global_var("main"): func}))
+    except TypeCheckError:
+        return mod  # a known extent stands for an unknown one somewhere, which only the run can tell
 
 
 def _follows_from_inputs(main: Function) -> bool:
