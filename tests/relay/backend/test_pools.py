@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tests.micro.c_programs import compile_program, main_text, run_program, unpacked
+from tests.micro.c_programs import compile_program, definition, main_text, run_program, unpacked
 from tests.relay.backend.random_graphs import RandomGraph
 from tvm import relay
 from tvm.contrib import graph_executor
@@ -157,6 +157,39 @@ def test_program_in_c_brings_the_pools(target: str, expected: np.ndarray, tmp_pa
     np.testing.assert_allclose(found, expected.reshape(-1), rtol=1e-4)
 
 
+@pytest.mark.parametrize("is_given", [True, False])
+def test_inputs_and_outputs_may_be_in_the_pools(
+    is_given: bool, expected: np.ndarray, tmp_path: Path
+) -> None:
+    pools = workspace("c", ("sram", -1)) if is_given else None
+    config = {"tir.usmp.enable": True, "tir.usmp.use_workspace_io": True}
+    with tvm.transform.PassContext(opt_level=3, config=config):
+        lib = relay.build(
+            model(), "c", executor=C_INTERFACE, runtime=Runtime("crt"), workspace_memory_pools=pools
+        )
+    assert sum(sizes(lib).values()) == 2 * X.nbytes
+    assert set(lib.function_metadata["__tvm_main__"].io_sizes.values()) == {0}
+    size = "TVMGEN_DEFAULT_SRAM_WORKSPACE_POOL_SIZE"
+    memory = f"static __attribute__((aligned(64))) uint8_t sram[{size}];\n" if is_given else ""
+    pool = "  struct tvmgen_default_workspace_pools pools = {.sram = sram};\n" if is_given else ""
+    given = "&pools" if is_given else ""
+    program = "".join(
+        [
+            "#include <stdio.h>\n#include <string.h>\n#include <tvmgen_default.h>\n",
+            definition("x", X),
+            memory,
+            f"int main(void) {{\n{pool}",
+            f"  memcpy(tvmgen_default_map_inputs({given}).x, x, sizeof(x));\n",
+            f"  if (tvmgen_default_run({given}) != 0) return 1;\n",
+            f"  float* output = tvmgen_default_map_outputs({given}).output;\n",
+            f'  for (int i = 0; i < {X.size}; ++i) printf("%.9g ", (double)output[i]);\n',
+            "  return 0;\n}\n",
+        ]
+    )
+    (found,) = run_program(compile_program(unpacked(lib, tmp_path), program))
+    np.testing.assert_allclose(found, expected.reshape(-1), rtol=1e-4)
+
+
 @pytest.mark.parametrize("executor", [Executor("aot"), UNPACKED])
 def test_packed_function_of_a_c_library_finds_its_pools(
     executor: Executor, expected: np.ndarray, tmp_path: Path
@@ -191,6 +224,9 @@ def test_what_does_not_fit_is_refused() -> None:
         build(algorithm="greedy_by_sise")
     with pytest.raises(TVMError, match="memory pools are for the AOT executor"):
         build(executor=Executor("graph"), workspace_memory_pools=workspace("llvm", ("a", -1)))
+    with_io = {"tir.usmp.enable": True, "tir.usmp.use_workspace_io": True}
+    with tvm.transform.PassContext(config=with_io), pytest.raises(TVMError, match="interface-api"):
+        relay.build(model(), "llvm", executor=Executor("aot"))
     with pytest.raises(TypeError, match="WorkspaceMemoryPools"):
         build(workspace_memory_pools=[WorkspacePoolInfo("a", [Target("llvm")])])
 

@@ -26,7 +26,10 @@ from tvm.relay.backend.utils import CallType
 from tvm.relay.progress import COMPILING, Progress
 from tvm.runtime.csource import csource_module
 from tvm.runtime.module import Module
+from tvm.tir import PrimFunc
 from tvm.tir.analysis import calculate_workspace_bytes
+from tvm.tir.usmp.transform import allocate_arguments
+from tvm.tir.usmp.utils import INPUT, OUTPUT, use_workspace_io_is_enabled
 
 KERNEL_ALIGNMENT = 64
 
@@ -106,7 +109,10 @@ def build_aot(
         model.graph, plan, model.mod_name, options.call_type, external, options.link_params
     )
     attrs = {**runtime_attrs(runtime), "unpacked_api": options.unpacked_api}
-    lowered = IRModule({**dict(model.kernels.functions_items()), main.name: main.func}, attrs=attrs)
+    func = main.func
+    if with_io := pools.are_used and use_workspace_io_is_enabled():
+        func = _without_arguments(main, options)
+    lowered = IRModule({**dict(model.kernels.functions_items()), main.name: func}, attrs=attrs)
     placed = PlacedModel(lowered, (), (), {})
     if pools.are_used:
         placed = place_in_pools(lowered, main.name, model.target, pools, options.alignments)
@@ -118,6 +124,9 @@ def build_aot(
         facts[MAIN].workspace_sizes[model.target],
         placed.arguments(options.alignments[0]),
     )
+    if with_io:
+        facts[MAIN] = replace(facts[MAIN], io_sizes={model.target: 0})
+        interface = _placed_interface(interface, placed)
     metadata = replace(
         main.metadata(model.mod_name),
         workspace_pools=placed.workspace,
@@ -138,6 +147,25 @@ def build_aot(
         ExecutorMetadata(metadata, executor, interface),
         ["cpu"],
     )
+
+
+def _without_arguments(main: AotFunction, options: AotOptions) -> PrimFunc:
+    """The model's function with its inputs and outputs among its allocations."""
+    if options.interface_api != "c":
+        raise TVMError(
+            'tir.usmp.use_workspace_io is only compatible with interface-api "c", whose functions '
+            f"tell where inputs and outputs are; got {options.interface_api!r}",
+            hint='Executor("aot", {"interface-api": "c", "unpacked-api": True})',
+        )
+    inputs, outputs = [[t.name for t in tensors] for tensors in (main.inputs, main.outputs)]
+    return allocate_arguments(main.func, inputs, outputs)
+
+
+def _placed_interface(interface: ModelInterface, placed: PlacedModel) -> ModelInterface:
+    """The interface of a model whose inputs and outputs are in its pools."""
+    inputs = placed.places(INPUT, interface.inputs, interface.pools)
+    outputs = placed.places(OUTPUT, interface.outputs, interface.pools)
+    return replace(interface, places=(inputs, outputs))
 
 
 def _facts(

@@ -40,6 +40,14 @@ class PoolArgument:
 
 
 @dataclass(frozen=True)
+class TensorPlace:
+    """Where in a pool an input or an output is."""
+
+    pool: PoolArgument
+    byte_offset: int
+
+
+@dataclass(frozen=True)
 class ModelInterface:
     """What the header tells about a model."""
 
@@ -48,6 +56,8 @@ class ModelInterface:
     outputs: tuple[TensorInfo, ...]
     workspace_size: int
     pools: tuple[PoolArgument, ...] = ()
+    # of the inputs and the outputs, if they are in the pools
+    places: tuple[tuple[TensorPlace, ...], tuple[TensorPlace, ...]] | None = None
 
     @property
     def prefix(self) -> str:
@@ -90,6 +100,7 @@ def header_text(model: ModelInterface) -> str:
             *structs,
             f"/*! \\brief Run the TVM module {_quoted(model)}; 0 if all went well */",
             f"{signature(model)};",
+            *[f"{line};" for line in _map_signatures(model)],
             "",
             "#ifdef __cplusplus",
             "}",
@@ -102,9 +113,41 @@ def header_text(model: ModelInterface) -> str:
 
 def signature(model: ModelInterface) -> str:
     """The function's declaration."""
-    kinds = ["inputs", "outputs", *(["workspace_pools"] if model.given_pools else [])]
+    kinds = [] if model.places else ["inputs", "outputs"]
     params = [f"struct {model.prefix}_{kind}* {kind}" for kind in kinds]
-    return f"int32_t {model.run}({', '.join(params)})"
+    return f"int32_t {model.run}({', '.join([*params, *_pool_params(model)]) or 'void'})"
+
+
+def _pool_params(model: ModelInterface) -> list[str]:
+    pools = f"struct {model.prefix}_workspace_pools* workspace_pools"
+    return [pools] if model.given_pools else []
+
+
+def _map_signatures(model: ModelInterface) -> list[str]:
+    """Functions that tell where in the pools the inputs and the outputs are."""
+    params = ", ".join(_pool_params(model)) or "void"
+    kinds = ("inputs", "outputs") if model.places else ()
+    return [f"struct {model.prefix}_{kind} {model.prefix}_map_{kind}({params})" for kind in kinds]
+
+
+def _map_functions(model: ModelInterface) -> list[str]:
+    lines: list[str] = []
+    kinds = zip(("inputs", "outputs"), (model.inputs, model.outputs), strict=True)
+    for (kind, tensors), places, head in zip(
+        kinds, model.places or (), _map_signatures(model), strict=False
+    ):
+        members = [
+            f".{name} = (uint8_t*){_pool_argument(place.pool)} + {place.byte_offset}"
+            for name, place in zip(c_names(tensors), places, strict=True)
+        ]
+        lines += [
+            f"{head} {{",
+            *(["  (void)workspace_pools;"] if model.given_pools else []),
+            f"  struct {model.prefix}_{kind} mapped = {{{', '.join(members) or '0'}}};",
+            "  return mapped;",
+            "}",
+        ]
+    return lines
 
 
 def c_interface_text(model: ModelInterface) -> str:
@@ -112,17 +155,19 @@ def c_interface_text(model: ModelInterface) -> str:
     arguments = [
         *[f"inputs->{name}" for name in c_names(model.inputs)],
         *[f"outputs->{name}" for name in c_names(model.outputs)],
-        *[_pool_argument(pool) for pool in model.pools],
     ]
+    arguments = [] if model.places else arguments
+    arguments += [_pool_argument(pool) for pool in model.pools]
     return "\n".join(
         [
             header_text(model),
             *[_internal_pool(pool) for pool in model.pools if pool.is_internal],
             _main_declaration(model, len(arguments)),
             f"{signature(model)} {{",
-            *([] if model.inputs else ["  (void)inputs;"]),
+            *([] if model.inputs or model.places else ["  (void)inputs;"]),
             f"  return {main_name(model.mod_name)}({', '.join(arguments)});",
             "}",
+            *_map_functions(model),
             "",
         ]
     )

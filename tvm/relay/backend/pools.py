@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from tvm._ffi import get_global_func
@@ -21,12 +21,12 @@ from tvm.ir.memory_pools import (
 )
 from tvm.ir.module import IRModule
 from tvm.ir.pass_context import PassContext
-from tvm.relay.backend.c_interface import PoolArgument
+from tvm.relay.backend.c_interface import PoolArgument, TensorPlace
 from tvm.runtime.ndarray import NDArray
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.tir import PrimFunc
-from tvm.tir.stmt import AllocateConst
+from tvm.tir.stmt import AllocateConst, Stmt
 from tvm.tir.transform.lower_tvm_builtin import MAX_STACK_BYTES
 from tvm.tir.usmp.algorithms import ALGORITHMS, Placement
 from tvm.tir.usmp.analysis import BufferInfoAnalysis, extract_buffer_info
@@ -36,6 +36,7 @@ from tvm.tir.usmp.transform import (
     assign_statement_places,
     convert_pool_allocations_to_offsets,
 )
+from tvm.tir.usmp.utils import INPUT, OUTPUT, PoolAllocation
 
 DEFAULT_POOL = "global_workspace"
 P = TypeVar("P", bound=PoolInfo)
@@ -100,6 +101,16 @@ class PlacedModel:
     pools: tuple[AllocatedPoolInfo, ...]
     constants: tuple[ConstantRecord, ...]
     contents: dict[str, bytes]  # of pools of constants, by name
+    # by kind and name of an input or output that is in a pool: the pool and the offset
+    arguments_in_pools: Mapping[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+
+    def places(
+        self, kind: str, tensors: Sequence[TensorInfo], pools: Sequence[PoolArgument]
+    ) -> tuple[TensorPlace, ...]:
+        """Where inputs or outputs are that are in pools."""
+        by_name = {pool.name: pool for pool in pools}
+        found = [self.arguments_in_pools[kind, tensor.name] for tensor in tensors]
+        return tuple([TensorPlace(by_name[pool], offset) for pool, offset in found])
 
     def arguments(self, alignment: int) -> tuple[PoolArgument, ...]:
         """The pools as programs in C see them."""
@@ -156,8 +167,19 @@ def place_in_pools(
     order = [*constants, *workspace]
     places = dict(sorted(places.items(), key=lambda item: order.index(item[1].pool_info)))
     placed = convert_pool_allocations_to_offsets(places)(annotated)
-    func = placed[main]
-    return _placed_model(placed, func)
+    model = _placed_model(placed, placed[main])
+    return replace(model, arguments_in_pools=_argument_places(places))
+
+
+def _argument_places(
+    places: Mapping[Stmt, PoolAllocation],
+) -> dict[tuple[str, str], tuple[str, int]]:
+    return {
+        (kind, str(name)): (place.pool_info.pool_name, place.byte_offset)
+        for statement, place in places.items()
+        for kind, name in (getattr(statement, "annotations", None) or {}).items()
+        if kind in (INPUT, OUTPUT)
+    }
 
 
 def _choose_places(analysis: BufferInfoAnalysis) -> Placement:

@@ -37,7 +37,9 @@ def name_extents(mod: IRModule) -> IRModule:
     try:
         return infer_types(mod.with_functions({**mod.functions, mod.get_global_var("main"): func}))
     except TypeCheckError:
-        return mod  # a known extent stands for an unknown one somewhere, which only the run can tell
+        return (
+            mod  # a known extent stands for an unknown one somewhere, which only the run can tell
+        )
 
 
 def _follows_from_inputs(main: Function) -> bool:

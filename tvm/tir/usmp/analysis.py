@@ -14,7 +14,7 @@ from tvm.ir.visitor import Visitor
 from tvm.tir.expr import BufferLoad, Call, StringImm, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Allocate, AllocateConst, BufferStore, For, While
-from tvm.tir.usmp.utils import CANDIDATES, BufferInfo
+from tvm.tir.usmp.utils import CANDIDATES, INPUT, OUTPUT, BufferInfo
 
 Interval = tuple[int, int]
 Allocation = Allocate | AllocateConst
@@ -45,12 +45,23 @@ def extract_buffer_info(main_func: PrimFunc, mod: IRModule) -> BufferInfoAnalysi
     }
     lives = _Lives(functions)
     lives.visit(main_func.body)
-    for info, statement in lives.statements.items():
-        if isinstance(statement, AllocateConst):
-            lives.intervals[info] = [(0, lives.now)]  # code and constants stay
-    intervals = {info: lives.intervals.get(info, []) for info in lives.statements}
+    intervals = {
+        info: _extended(lives.intervals.get(info, []), statement, lives.now)
+        for info, statement in lives.statements.items()
+    }
     pressure = _set_conflicts(intervals)
     return BufferInfoAnalysis(lives.statements, pressure)
+
+
+def _extended(spans: list[Interval], statement: Allocation, end: int) -> list[Interval]:
+    """When an allocation is in use, before and after the run included."""
+    if isinstance(statement, AllocateConst):
+        return [(0, end)]  # code and constants stay
+    if INPUT in statement.annotations:
+        return [(0, spans[-1][1] if spans else 0)]
+    if OUTPUT in statement.annotations:
+        return [(spans[0][0] if spans else end, end)]
+    return spans
 
 
 @dataclass

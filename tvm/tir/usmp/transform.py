@@ -26,7 +26,7 @@ from tvm.tir.expr import BufferLoad, Call, StringImm, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Allocate, AllocateConst, DeclBuffer, For, ForKind, LetStmt, Stmt
 from tvm.tir.transform.storage_rewrite import storage_scope
-from tvm.tir.usmp.utils import CANDIDATES, BufferInfo, PoolAllocation
+from tvm.tir.usmp.utils import CANDIDATES, INPUT, OUTPUT, BufferInfo, PoolAllocation
 
 MAIN_ATTRIBUTE = "runner_function"
 MAIN_NAMES = ("__tvm_main__", "run_model")
@@ -46,6 +46,23 @@ def assign_pools(
         Smaller allocations stay as they are: on the stack, or in registers.
     """
     return func.with_body(_Assigner(workspace, constants, min_bytes).visit(func.body))
+
+
+def allocate_arguments(func: PrimFunc, inputs: Sequence[str], outputs: Sequence[str]) -> PrimFunc:
+    """A model's function that allocates its inputs and outputs, named here, and takes none.
+
+    def main(x, y):              ->    def main():
+        call_extern("f", x, y)             x = allocate([8], "float32")   # input_tensor: "x"
+                                           y = allocate([8], "float32")   # output_tensor: "y"
+                                           call_extern("f", x, y)
+    """
+    kinds = [*[(INPUT, name) for name in inputs], *[(OUTPUT, name) for name in outputs]]
+    body, always = func.body, const(True, "bool")
+    for param, (kind, name) in zip(reversed(func.params), reversed(kinds), strict=True):
+        buffer = func.buffer_map[param]
+        shape = buffer.shape or (const(1, "int32"),)
+        body = Allocate(buffer.data, buffer.dtype, shape, always, body, {kind: name})
+    return PrimFunc([], body, func.ret_type, None, func.attrs)
 
 
 class _Assigner(Rewriter):

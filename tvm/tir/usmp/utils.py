@@ -14,9 +14,9 @@ DEFAULT_ALIGNMENT = 64
 register_pass_config("tir.usmp.enable", bool)  # place all allocations in pools
 register_pass_config("tir.usmp.algorithm", str)  # greedy_by_size, greedy_by_conflicts, hill_climb
 register_pass_config("tir.usmp.custom_algorithm", str)  # the name of a global function
-register_pass_config(
-    "tir.usmp.use_workspace_io", bool, "inputs and outputs have memory of their own here"
-)
+register_pass_config("tir.usmp.use_workspace_io", bool)  # inputs and outputs too
+INPUT = "input_tensor"  # an allocation's annotation: the model's input of this name
+OUTPUT = "output_tensor"
 
 
 class BufferInfo(Object):
