@@ -13,7 +13,7 @@ import pytest
 import tvm
 from tests.micro.c_programs import compile_program, definition, main_text, run_program, unpacked
 from tests.relay.backend.random_graphs import RandomGraph
-from tvm import micro, relay
+from tvm import micro, relay, te
 from tvm.contrib import graph_executor
 from tvm.relay.backend import Executor, Runtime
 
@@ -232,3 +232,20 @@ def test_archive_has_no_folders_of_this_machine(tmp_path: Path) -> None:
     with tarfile.open(path) as tar:
         names = tar.getnames()
     assert "metadata.json" in names and not any(name.startswith("/") for name in names)
+
+
+@pytest.mark.parametrize("target", ["c", "llvm"])
+def test_operators_have_an_archive_of_their_own(target: str, tmp_path: Path) -> None:
+    a, b = te.placeholder((2,), "int8", "A"), te.placeholder((1,), "int8", "B")
+    c = te.compute((2,), lambda i: a[i] + b[0], "C")
+    built = tvm.build(te.create_schedule(c.op), [a, b, c], target, runtime=CRT, name="add")
+    tree = unpacked(built, tmp_path)
+    metadata = json.loads((tree / "metadata.json").read_text())
+    assert metadata["style"] == "operator" and metadata["model_name"] == "add"
+    assert metadata["target"] == [str(t) for t in built.ir_module_by_target]
+    assert metadata["memory"]["add"] == [
+        {"dtype": "int8", "input_binding": name, "shape": [size], "size_bytes": size}
+        for name, size in (("A", 2), ("B", 1), ("C", 2))
+    ]
+    code = "codegen/host/src/lib0.c" if target == "c" else "codegen/host/lib/lib0.o"
+    assert files(tree) == {"metadata.json", "src/tir-1.txt", code}

@@ -24,6 +24,27 @@ from tvm.tir.pipeline import lower_for_host, lower_module
 LowerInput = Schedule | PrimFunc | IRModule
 
 
+class OperatorModule(Module):
+    """What `build` returns: compiled functions, with the loops that they were made from."""
+
+    __slots__ = ("ir_module_by_target", "name")
+
+    def __init__(
+        self,
+        handle: Any,
+        ir_module_by_target: Mapping[Target, IRModule] | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(handle)
+        self.ir_module_by_target = dict(ir_module_by_target or {})
+        self.name = name
+
+    @classmethod
+    def from_module(cls, mod: Module, **kwargs: Any) -> OperatorModule:
+        """The same native module, described by `ir_module_by_target` and `name`."""
+        return cls(mod.handle, **kwargs)
+
+
 def get_binds(
     args: Sequence[Any], compact: bool = False, binds: Mapping[Any, Buffer] | None = None
 ) -> tuple[dict[Any, Buffer], list[Any]]:
@@ -143,7 +164,7 @@ def build(
     runtime: Any = None,
     name: str = "default_function",
     binds: Mapping[Any, Buffer] | None = None,
-) -> Module:
+) -> OperatorModule:
     """Compile a schedule, function or module to a module that runs.
 
     Parameters
@@ -178,7 +199,7 @@ def build(
     main, *others = parts
     for other in others:
         main.import_module(other)
-    return main
+    return OperatorModule.from_module(main, ir_module_by_target=by_target, name=name)
 
 
 def runtime_attrs(runtime: Any) -> dict[str, Any]:

@@ -8,6 +8,8 @@ executor-config/graph/<name>.graph  the graph, for the graph executor
 parameters/<name>.params            the parameters that are not in the code
 src/<name>.relay                    the model
 runtime/                            headers and sources of the C runtime (runtime "crt")
+
+An archive of operators has their code as codegen/host/src/lib0.c, and their loops as src/tir-1.txt.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 
 from tvm._ffi.libinfo import find_include_path
 from tvm.contrib import utils
+from tvm.driver.build_module import OperatorModule
 from tvm.error import TVMError
 from tvm.relay.backend.c_interface import byte_size, header_text
 from tvm.relay.backend.executor_factory import (
@@ -32,9 +35,11 @@ from tvm.relay.backend.executor_factory import (
 from tvm.relay.backend.function_info import MAIN, FunctionInfo
 from tvm.relay.backend.name_transforms import mangle_module_name, sanitize, to_c_variable_style
 from tvm.runtime.export import collect_modules
+from tvm.runtime.module import Module
 from tvm.runtime.params import save_param_dict
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
+from tvm.tir import Buffer, IntImm, PrimFunc
 
 VERSION = 7
 _CRT = Path(__file__).parent / "crt"
@@ -51,14 +56,16 @@ def get_standalone_crt_dir() -> str:
 
 
 def export_model_library_format(
-    mod: ExecutorFactoryModule | Sequence[ExecutorFactoryModule], file_name: str | Path
+    mod: ExecutorFactoryModule | OperatorModule | Sequence[ExecutorFactoryModule],
+    file_name: str | Path,
 ) -> Path:
-    """Write models as a tar archive of sources.
+    """Write models, or operators, as a tar archive of sources.
 
     Parameters
     ----------
     mod : module or list of module
-        What `relay.build` returned; several models need names of their own.
+        What `relay.build` returned; several models need names of their own. Or what `tvm.build`
+        returned: then the archive has its functions and the loops that they were made from.
     file_name : str or Path
         The archive.
 
@@ -67,9 +74,13 @@ def export_model_library_format(
     The path of the archive.
     """
     modules = list(mod) if isinstance(mod, (list, tuple)) else [mod]
-    _check(modules)
+    if not isinstance(mod, OperatorModule):
+        _check(modules)
     with utils.kept_folder() as folder:
-        _write_tree(modules, Path(folder))
+        if isinstance(mod, OperatorModule):
+            _write_operators(mod, Path(folder))
+        else:
+            _write_tree(modules, Path(folder))
         with tarfile.open(file_name, "w") as archive:
             for path in sorted(Path(folder).iterdir()):
                 archive.add(path, arcname=path.name)
@@ -82,7 +93,7 @@ def _check(modules: Sequence[Any]) -> None:
     for module in modules:
         if not isinstance(module, ExecutorFactoryModule):
             raise TypeError(
-                "export_model_library_format needs what relay.build returns, got "
+                "export_model_library_format needs what relay.build returns, or tvm.build, got "
                 f"{type(module).__name__}"
             )
     names = [module.libmod_name for module in modules]
@@ -101,8 +112,8 @@ def _write_tree(modules: Sequence[ExecutorFactoryModule], folder: Path) -> None:
     metadata = {"version": VERSION, "modules": described}
     (folder / "metadata.json").write_text(json.dumps(metadata, indent=2, sort_keys=True))
     for module in modules:
-        _write_code(module, folder)
         name = module.libmod_name
+        _write_code(module.lib, folder, name)
         _write(folder / "src" / f"{name}.relay", module.ir_mod.astext(show_meta_data=False))
         _write(folder / "parameters" / f"{name}.params", save_param_dict(module.params))
         if isinstance(module, GraphExecutorFactoryModule):
@@ -120,17 +131,54 @@ def _has_c_interface(module: ExecutorFactoryModule) -> bool:
     return module.executor.attrs.get("interface-api") == "c"
 
 
-def _write_code(module: ExecutorFactoryModule, folder: Path) -> None:
+def _write_operators(module: OperatorModule, folder: Path) -> None:
+    loops = module.ir_module_by_target
+    name = module.name or "default_function"
+    _write_code(module, folder)
+    for target, mod in loops.items():
+        number = int(target.get_target_device_type())
+        _write(folder / "src" / f"tir-{number}.txt", str(mod))
+    metadata = {
+        "version": VERSION,
+        "model_name": name,
+        "export_datetime": _now(),
+        "memory": {
+            gvar.name_hint: [_argument(buffer) for buffer in func.buffer_map.values()]
+            for mod in loops.values()
+            for gvar, func in mod.functions.items()
+            if isinstance(func, PrimFunc)
+        },
+        "target": [str(target) for target in loops],
+        "executors": [],
+        "style": "operator",
+    }
+    (folder / "metadata.json").write_text(json.dumps(metadata, indent=2, sort_keys=True))
+
+
+def _argument(buffer: Buffer) -> dict[str, Any]:
+    """An argument of an operator; extents that are not constant have no size."""
+    shape = [int(d) if isinstance(d, (int, IntImm)) else str(d) for d in buffer.shape]
+    known = [d for d in shape if isinstance(d, int)]
+    return {
+        "dtype": str(buffer.dtype),
+        "input_binding": buffer.name,
+        "shape": shape,
+        "size_bytes": _nbytes(str(buffer.dtype), known) if len(known) == len(shape) else None,
+    }
+
+
+def _write_code(lib: Module, folder: Path, name: str | None = None) -> None:
     host = folder / "codegen" / "host"
-    for number, part in enumerate(collect_modules(module.lib)):
+    prefix = f"{name}_" if name else ""
+    for number, part in enumerate(collect_modules(lib)):
         if not part.is_dso_exportable:
             raise UnsupportedInModelLibraryFormatError(
-                f"the Model Library Format takes C text and objects, {module.libmod_name} has a "
-                f"module of type {part.type_key!r}"
+                f"the Model Library Format takes C text and objects, {name or 'the operators'} "
+                f"have a module of type {part.type_key!r}"
             )
         is_text = part.type_key == "c"
         suffix = part.format or ("c" if is_text else "o")
-        path = host / ("src" if is_text else "lib") / f"{module.libmod_name}_lib{number}.{suffix}"
+        path = host / ("src" if is_text else "lib") / f"{prefix}lib{number}.{suffix}"
         path.parent.mkdir(parents=True, exist_ok=True)
         part.save(str(path), suffix)
 
@@ -153,6 +201,10 @@ def _write(path: Path, content: str | bytes) -> None:
 # ---- metadata.json
 
 
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
 def _model_metadata(module: ExecutorFactoryModule) -> dict[str, Any]:
     memory: dict[str, Any] = {}
     if isinstance(module, GraphExecutorFactoryModule):
@@ -160,7 +212,7 @@ def _model_metadata(module: ExecutorFactoryModule) -> dict[str, Any]:
     memory["functions"] = _functions(module)
     return {
         "model_name": module.libmod_name,
-        "export_datetime": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
+        "export_datetime": _now(),
         "memory": memory,
         "target": [str(module.target)],
         "executors": [module.executor.name],

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import tvm
 from tests.relay.vm.common import check, plain, run_vm
 from tvm import relay
+from tvm.error import TypeCheckError
 from tvm.runtime.container import ADT
 from tvm.runtime.vm import VirtualMachine
 
@@ -105,3 +107,30 @@ def test_a_match_without_a_fitting_clause_raises() -> None:
         assert "no clause of a match fits" in str(error)
     else:
         raise AssertionError("the match must be refused")
+
+
+def test_a_constant_of_unknown_type_parameter_is_matched() -> None:
+    text = """
+        type Choice[A] { One(A), Neither, }
+        def @main(%x: float32) -> float32 {
+          match (if (False) { One(%x) } else { Neither }) {
+            One(%y: float32) => { exp(%y) },
+            Neither => { %x },
+          }
+        }
+    """
+    check(relay.parse(text), np.float32(2), np.float32(2))
+
+
+def test_a_declared_type_that_the_matched_value_has_not_is_refused() -> None:
+    text = """
+        type Choice[A] { One(A), Neither, }
+        def @main(%x: float32) -> int32 {
+          match (One(%x)) {
+            One(%y: int32) => { %y },
+            Neither => { 1 },
+          }
+        }
+    """
+    with pytest.raises(TypeCheckError, match=r"%y is declared as int32"):
+        relay.transform.InferType()(relay.parse(text))

@@ -404,7 +404,15 @@ class TypeInferencer:
 
     def _bind_pattern(self, pattern: Pattern, ty: Type, match: Match) -> None:
         if isinstance(pattern, PatternVar):
-            set_type(pattern.var, ty)
+            declared = pattern.var.type_annotation
+            if declared is not None and not unify(declared, ty, {}):
+                raise self._error(
+                    f"%{pattern.var.name_hint} is declared as {type_text(declared)}, "
+                    f"the value that it stands for has type {type_text(ty)}",
+                    match,
+                )
+            # a constructor without fields does not say what type its others hold
+            set_type(pattern.var, ty if declared is None or not is_incomplete(ty) else declared)
         elif isinstance(pattern, PatternTuple):
             if not isinstance(ty, TupleType) or len(ty.fields) != len(pattern.patterns):
                 raise self._error(f"a tuple pattern does not fit {type_text(ty)}", match)
