@@ -8,7 +8,7 @@ import tvm
 from tvm import te, tir
 from tvm.error import TVMError
 
-from .helpers import apply, build_family, flat_function, run
+from .helpers import apply, build_family, flat_function, run, schedule_elementwise
 
 # name: (numpy's function in float64, arguments from, to)
 FUNCTIONS = {
@@ -215,3 +215,18 @@ def test_neighbours_and_scaling_of_short_floats(dtype: type, vectorize: int) -> 
     with np.errstate(all="ignore"):
         expected = np.ldexp(a.astype("float64"), n).astype(dtype)
     np.testing.assert_array_equal(scaled.astype("float64"), expected.astype("float64"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("lanes", [0, 8])
+def test_small_whole_powers_are_products(dtype: str, lanes: int) -> None:
+    x = np.concatenate([np.linspace(-9, 9, 61), [np.inf, -np.inf, np.nan]]).astype(dtype)
+    for exponent in (2.0, 3.0, 4.0):
+        schedule, args = schedule_elementwise(
+            lambda x, n=exponent: tir.power(x, tir.const(n, dtype)), [dtype], len(x), lanes
+        )
+        built = tvm.build(schedule, args, "llvm")
+        assert "pow" not in built.get_source("ll")
+        expected = np.power(x.astype("float64"), exponent)
+        found = run(built, x, np.zeros_like(x))[1]
+        np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(dtype).eps)

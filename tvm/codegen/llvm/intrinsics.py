@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tvm.codegen.vector_math import next_short_float
 from tvm.error import LoweringError
 from tvm.support.dtype import DType
-from tvm.tir.expr import BufferLoad, Call, IntImm, StringImm
+from tvm.tir.expr import Broadcast, BufferLoad, Call, FloatImm, IntImm, StringImm
 
 from .narrow_float import narrow, widen
 from .packed import PACKED
@@ -153,6 +153,23 @@ def _exp10(w: FunctionWriter, call: Call) -> str:
         return math_call(w, "exp10", "exp10", call.dtype, [w.visit(call.args[0])])
     ten = splat(TYPES[call.dtype], "0x4024000000000000")
     return math_call(w, "pow", "pow", call.dtype, [ten, w.visit(call.args[0])])
+
+
+def _pow(w: FunctionWriter, call: Call) -> str:
+    """Small whole exponents are products, at most two roundings off."""
+    x, y = call.args
+    exponent = y.value if isinstance(y, Broadcast) else y
+    type_ = TYPES[call.dtype]
+    is_plain = type_.kind == "float" and type_.bits in (32, 64)
+    if not is_plain or type(exponent) is not FloatImm or exponent.value not in (2.0, 3.0, 4.0):
+        return _math("pow")(w, call)
+    operand = w.visit(x)
+    square = w.code.pure(f"fmul {type_.text} {operand}, {operand}")
+    if exponent.value == 2.0:
+        return square
+    return w.code.pure(
+        f"fmul {type_.text} {square}, {operand if exponent.value == 3.0 else square}"
+    )
 
 
 def _ldexp(w: FunctionWriter, call: Call) -> str:
@@ -376,11 +393,12 @@ def _nothing(w: FunctionWriter, call: Call) -> str:
 
 _LIBM = (
     "exp exp2 log log2 log10 log1p tanh erf sin cos tan sinh cosh asin acos atan asinh acosh atanh "
-    "pow atan2 hypot"
+    "atan2 hypot"
 )
 
 INTRINSICS: dict[str, Write] = {
     **{f"tir.{name}": _math(name) for name in _LIBM.split()},
+    "tir.pow": _pow,
     "tir.exp10": _exp10,
     "tir.nextafter": _nextafter,
     "tir.sigmoid": _sigmoid,
