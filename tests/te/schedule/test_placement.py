@@ -386,23 +386,25 @@ def test_a_part_of_something_empty_needs_no_memory() -> None:
 
 def test_statements_get_the_whole_of_what_others_read_in_part() -> None:
     n = te.var("n")
-    a, b, _ = chain(n)
+    a = te.placeholder((2, n), name="A")
+    b = te.compute((2, n), lambda i, j: a[i, j] * 2, name="B")
 
     def copy(ins: list, outs: list) -> tvm.tir.Stmt:
         ib = tvm.tir.ir_builder.create()
         source, target = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
-        with ib.for_range(0, n, name="y") as y:
-            target[y] = source[n - 1 - y]
+        with ib.for_range(0, 2, name="x") as x, ib.for_range(0, n, name="y") as y:
+            target[x, y] = source[1 - x, n - 1 - y]
         return ib.get()
 
-    turned = te.extern((n,), [b], copy, name="turned", dtype="float32")
-    c = te.compute((n,), lambda i: turned[i] + b[i], name="C")
+    turned = te.extern((2, n), [b], copy, name="turned", dtype="float32")
+    c = te.compute((2, n), lambda i, j: turned[i, j] + b[i, j], name="C")
     s = te.create_schedule(c.op)
     cache = s.cache_write(c, "local")
-    outer, _ = s[c].split(c.op.axis[0], nparts=2)
-    inner, _ = s[c].split(s[c].leaf_iter_vars[1], factor=4)
+    outer, rest = s[c].split(c.op.axis[1], nparts=2)
+    inner, _ = s[c].split(rest, factor=4)
     s[cache].compute_at(s[c], inner)
-    data = np.arange(7, dtype="float32")
-    out = np.zeros(7, "float32")
+    data = np.arange(14, dtype="float32").reshape(2, 7)
+    out = np.zeros((2, 7), "float32")
+    # what is read a tile at a time reaches beyond the row, but statements take rows of n elements
     tvm.tir.interp.interpret(te.schedule.lower_schedule(s, [a, c]), data, out)
-    np.testing.assert_array_equal(out, 2 * data + 2 * data[::-1])
+    np.testing.assert_array_equal(out, 2 * data + 2 * data[::-1, ::-1])
