@@ -385,7 +385,7 @@ def test_a_part_of_something_empty_needs_no_memory() -> None:
 
 
 def test_statements_get_the_whole_of_what_others_read_in_part() -> None:
-    n = te.var("n")
+    n = te.size_var("n")
     a = te.placeholder((2, n), name="A")
     b = te.compute((2, n), lambda i, j: a[i, j] * 2, name="B")
 
