@@ -21,6 +21,7 @@ from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
+from tvm.relay.op.attributes import padding_pairs
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import (
     AVG_POOLS,
@@ -80,10 +81,7 @@ def _spatial_widths(
 
 def _added(padding: tuple[int, ...], widths: list[tuple[int, int]]) -> tuple[int, ...]:
     rank = len(widths)
-    if len(padding) == 1:
-        padding = padding * (2 * rank)
-    elif len(padding) == rank:
-        padding = padding * 2
+    padding = padding_pairs(padding, rank)
     begins = [padding[i] + widths[i][0] for i in range(rank)]
     ends = [padding[rank + i] + widths[i][1] for i in range(rank)]
     return (*begins, *ends)

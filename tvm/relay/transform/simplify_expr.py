@@ -6,6 +6,7 @@ cast(%x, its own dtype)                 ->    %x
 multiply(%x, 1f), add(%x, 0f)           ->    %x
 reshape to the same shape               ->    %x
 reshape(dense(reshape(%x), %w))         ->    dense(%x, %w), leading axes as in %x
+conv2d whose window sees borders only   ->    conv2d of a smaller window
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tvm.relay.analysis.infer import infer_type_of, known_type
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform import operators as ops
+from tvm.relay.transform.blind_taps import without_blind_taps
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import rewrite_post_order
@@ -142,6 +144,7 @@ _RULES: dict[Op, Callable[[Call, TensorType], RelayExpr | None]] = {
     ops.DIVIDE: _neutral(1, False),
     ops.ADD: _neutral(0, True),
     ops.SUBTRACT: _neutral(0, False),
+    **dict.fromkeys(ops.CONVOLUTIONS, without_blind_taps),
 }
 
 SimplifyExpr = simplify_expr.factory
