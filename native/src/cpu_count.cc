@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <tvm/runtime/error.h>
+#include <tvm/runtime/registry.h>
 
 #include <algorithm>
 #include <atomic>
@@ -188,6 +189,10 @@ void SetMaxConcurrency(int value) {
 }
 
 }  // namespace threading
+
+TVM_REGISTER_GLOBAL("tvm.runtime.threading.set_current_thread_affinity").set_body_typed([](ShapeTuple cpus) {
+  SetAffinity(pthread_self(), CheckedCpus({cpus.begin(), cpus.end()}));
+});
 
 void SetAffinity(pthread_t thread, const CpuSet& cpus) {
   OriginalAffinity& original = OriginalAffinity::Global();

@@ -74,7 +74,28 @@ class CSourceModule : public ModuleNode {
   std::vector<std::string> constants_;
 };
 
+// Text for readers alone.
+class SourceModule : public ModuleNode {
+ public:
+  SourceModule(std::string code, std::string format) : code_(std::move(code)), format_(std::move(format)) {}
+  const char* type_key() const final { return "source"; }
+  String GetFormat() final { return format_; }
+  String GetSource(const String&) final { return code_; }
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>&) final {
+    ThrowError("a source module holds ", format_, " text and no function '", std::string(name), "'");
+  }
+
+ private:
+  std::string code_;
+  std::string format_;
+};
+
 }  // namespace
+
+// (code, format)
+TVM_REGISTER_GLOBAL("runtime.SourceModuleCreate").set_body_typed([](std::string code, std::string format) {
+  return Module(ObjectPtr<ModuleNode>(make_object<SourceModule>(std::move(code), std::move(format))));
+});
 
 // (code, format, number of functions, function, function, ..., constant, constant, ...)
 TVM_REGISTER_GLOBAL("runtime.ModuleFromCSource").set_body([](TVMArgs args, TVMRetValue* rv) {

@@ -142,6 +142,10 @@ std::string DeviceText(DLDevice device) {
   return Cat(DeviceName(type), "(", device.device_id, ")");
 }
 
+TVM_REGISTER_GLOBAL("device_api.cpu").set_body([](TVMArgs, TVMRetValue* rv) {
+  *rv = static_cast<void*>(DeviceAPI::Get(DLDevice{kDLCPU, 0}));
+});
+
 TVM_REGISTER_GLOBAL("runtime.GetDeviceAttr").set_body([](TVMArgs args, TVMRetValue* rv) {
   DLDevice device{static_cast<DLDeviceType>(int(args[0])), int(args[1])};
   auto kind = static_cast<DeviceAttrKind>(int(args[2]));

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
+#include <iterator>
 
 namespace tvm {
 namespace runtime {
@@ -76,9 +78,13 @@ class FileStream : public dmlc::Stream {
   int descriptor_;
 };
 
-// The arguments (name, array, name, array, ...) from number `first` on.
+// The arguments (name, array, name, array, ...), or a map of them, from number `first` on.
 NamedArrays ReadNamedArrays(TVMArgs args, int first) {
   NamedArrays params;
+  if (args.num_args == first + 1) {
+    for (const auto& param : args[first].AsObjectRef<Map<String, NDArray>>()) params.emplace_back(param.first, param.second);
+    return params;
+  }
   for (int i = first; i + 1 < args.num_args; i += 2) {
     params.emplace_back(args[i].operator std::string(), args[i + 1].operator NDArray());
     if (!params.back().second.defined()) ThrowTypeError("parameter '", params.back().first, "' needs an NDArray, got None");
@@ -90,6 +96,12 @@ NamedArrays ReadNamedArrays(TVMArgs args, int first) {
 size_t HeaderBytes(int ndim) { return 40 + sizeof(int64_t) * static_cast<size_t>(ndim); }
 
 bool IsAligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kDataAlignment == 0; }
+
+Map<String, NDArray> AsMap(const NamedArrays& params) {
+  Map<String, NDArray> map;
+  for (const auto& param : params) map.Set(param.first, param.second);
+  return map;
+}
 
 struct ArrayHeader {
   DLDataType dtype;
@@ -225,7 +237,7 @@ ByteReader ReaderOfParams(const TVMArgValue& blob, bool share) {
   return ByteReader(static_cast<char*>(array->data) + array->byte_offset, DataBytes(*array.tensor()), what, owner);
 }
 
-// (name, array, name, array, ...) -> bytes
+// A map, or (name, array, name, array, ...) -> bytes
 TVM_REGISTER_GLOBAL("runtime.SaveParams").set_body([](TVMArgs args, TVMRetValue* rv) {
   std::string bytes;
   dmlc::MemoryStringStream stream(&bytes);
@@ -248,16 +260,46 @@ TVM_REGISTER_GLOBAL("runtime.SaveParamsTo").set_body([](TVMArgs args, TVMRetValu
 });
 
 // (descriptor of an open file, name, array, name, array, ...)
-TVM_REGISTER_GLOBAL("runtime.SaveParamsToFile").set_body([](TVMArgs args, TVMRetValue*) {
+TVM_REGISTER_GLOBAL("runtime.WriteParams").set_body([](TVMArgs args, TVMRetValue*) {
   FileStream stream(args[0]);
   SaveParams(&stream, ReadNamedArrays(args, 1));
 });
 
-// (bytes, callback, share): calls back with each name and array; shares the memory of an array of bytes
-TVM_REGISTER_GLOBAL("runtime.LoadParams").set_body([](TVMArgs args, TVMRetValue*) {
+// (map, path)
+TVM_REGISTER_GLOBAL("runtime.SaveParamsToFile").set_body_typed([](Map<String, NDArray> params, std::string path) {
+  std::string bytes;
+  dmlc::MemoryStringStream stream(&bytes);
+  SaveParams(&stream, {params.begin(), params.end()});
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  if (!file.flush()) throw Error(Cat("OSError: cannot write ", path));
+});
+
+TVM_REGISTER_GLOBAL("runtime.LoadParamsFromFile").set_body_typed([](std::string path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(Cat("FileNotFoundError: cannot read ", path));
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  ByteReader reader(bytes.data(), bytes.size(), path);
+  return AsMap(LoadParams(&reader));
+});
+
+// bytes -> map; (bytes, callback, share): calls back with each name and array; shares the memory of an array of bytes
+TVM_REGISTER_GLOBAL("runtime.LoadParams").set_body([](TVMArgs args, TVMRetValue* rv) {
+  if (args.num_args == 1) {
+    ByteReader reader = ReaderOfParams(args[0]);
+    *rv = AsMap(LoadParams(&reader));
+    return;
+  }
   PackedFunc add = args[1];
   ByteReader reader = ReaderOfParams(args[0], args.num_args > 2 && bool(args[2]));
   for (auto& param : LoadParams(&reader)) add(param.first, param.second);
+});
+
+TVM_REGISTER_GLOBAL("tvm.relay._save_param_dict").set_body_typed([](Map<String, NDArray> params) {
+  return Registry::Find("runtime.SaveParams")(params);
+});
+TVM_REGISTER_GLOBAL("tvm.relay._load_param_dict").set_body([](TVMArgs args, TVMRetValue* rv) {
+  *rv = Registry::Find("runtime.LoadParams")(args[0]);
 });
 
 }  // namespace runtime

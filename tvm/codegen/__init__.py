@@ -12,6 +12,7 @@ from tvm.runtime.module import Module
 from tvm.target import Target
 
 from .c import build_c
+from .llvm import blob as _blob
 from .llvm.build import build_llvm
 from .llvm.load import load_llvm
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvm.error import TVMError, or_near
+from tvm.runtime.script_printer import Scriptable
 
 from .attrs import DictAttrs, as_dict_attrs
 from .expr import GlobalVar, RelayExpr
 from .function import BaseFunc
 from .node import Node, ignored, leaf
-from .scriptable import Scriptable
 
 _KEY_KINDS = (str, GlobalVar)
 # (expr, functions, type definitions) -> IRModule, of the language that owns the expression

@@ -106,10 +106,23 @@ def _write_objects(modules: Sequence[Module], folder: Path, object_format: str |
     return files
 
 
+def packed_imports(root: Module) -> bytes:
+    """The modules that are not code, as bytes."""
+    return bytes(get_global_func("runtime.ModulePackImports")(root))
+
+
+def imports_to_c(root: Module, is_system_lib: bool, prefix: str = "") -> str:
+    """The same as the text of a C file that defines ``__tvm_dev_mblob``."""
+    return _c_source(prefix + BLOB, _with_length(packed_imports(root)), bool(is_system_lib))
+
+
+def _with_length(blob: bytes) -> bytes:
+    return len(blob).to_bytes(8, "little") + blob
+
+
 def _pack_imports(root: Module, is_system_lib: bool, prefix: str, folder: str) -> str:
     """Write the modules that are not code as data that will be linked; the file's path."""
-    blob = get_global_func("runtime.ModulePackImports")(root)
-    data = len(blob).to_bytes(8, "little") + blob
+    data = _with_length(packed_imports(root))
     objects = [path.read_bytes() for path in sorted(Path(folder).glob("lib*.o"))]
     like = next((code for code in objects if elf_object.is_elf(code)), None)
     if like is not None:

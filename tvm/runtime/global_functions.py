@@ -9,6 +9,8 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tvm._ffi import _core
 from tvm._ffi.registry import get_global_func, register_func
 from tvm._ffi.runtime_ctypes import Device
@@ -23,10 +25,13 @@ from tvm.runtime.container import (
     getitem_helper,
     make_map,
 )
+from tvm.runtime.export import BLOB, imports_to_c, packed_imports
+from tvm.runtime.module import load_static_library
 from tvm.runtime.name_transforms import sanitize_name
 from tvm.runtime.object import Object
 from tvm.runtime.packed_func import NativeValue, PackedFunc, convert_to_tvm_func
-from tvm.runtime.params import load_param_dict_from_file
+from tvm.runtime.profiling import PAPIMetricCollector
+from tvm.runtime.vm import Executable
 from tvm.support.dtype import dtype as as_dtype
 
 
@@ -71,6 +76,11 @@ def _create_view(array: Any, shape: Any, dtype: Any, relative_byte_offset: int =
 def _module_function(module: Any, name: str, query_imports: bool) -> PackedFunc | None:
     there_is = module.implements_function(name, query_imports)
     return module.get_function(name, query_imports) if there_is else None
+
+
+def _imports_as_array(module: Any) -> Any:
+    """The modules that it imports, as an array of bytes."""
+    return ndarray.array(np.frombuffer(packed_imports(module), "uint8"))
 
 
 def _spread_container(value: Any, make_array: PackedFunc, make_map: PackedFunc) -> None:
@@ -127,8 +137,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "TVMSetStream": _set_stream,
     "TVMArrayAllocWithScope": _allocate,
     "TVMArrayCreateView": _create_view,
-    "LoadParamsFromFile": load_param_dict_from_file,
     "ModuleGetFunction": _module_function,
+    "ModuleLoadStaticLibrary": load_static_library,
+    "ModulePackImportsToC": imports_to_c,
+    "ModulePackImportsToNDArray": _imports_as_array,
+    "ModuleImportsBlobName": lambda: BLOB,
+    "GetNumOfGlobals": lambda executable: len(Executable(executable).globals),
+    "GetGlobalFields": lambda executable, i: Executable(executable).globals[i],
+    "GetNumOfPrimitives": lambda executable: len(Executable(executable).primitive_ops),
+    "GetPrimitiveFields": lambda executable, i: Executable(executable).primitive_ops[i],
+    "profiling.PAPIMetricCollector": PAPIMetricCollector,
 }
 
 for _name, _function in FUNCTIONS.items():

@@ -46,7 +46,7 @@ def save_param_dict_to_file(params: Mapping[str, Any], path: str | Path) -> None
     partial = target if is_special else target.with_name(f".{target.name}.{os.getpid()}")
     try:
         with partial.open("wb") as file:
-            get_global_func("runtime.SaveParamsToFile")(file.fileno(), *named)
+            get_global_func("runtime.WriteParams")(file.fileno(), *named)
         if not is_special:
             partial.replace(target)
     except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tvm._ffi.registry import register_func
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.support.dtype import DType
@@ -41,6 +42,15 @@ def as_argument(value: Any) -> PrimExpr:
 def call_intrin(dtype: Any, func_name: str | Op, *args: Any, span: Span | None = None) -> Call:
     """Call an intrinsic by its operator or its name (``"tir.exp"``)."""
     return Call(dtype, func_name, [as_argument(arg) for arg in args], span)
+
+
+def large_uint_imm(dtype: Any, low: int, high: int, span: Span | None = None) -> Call:
+    """A constant of 64 bits without sign, from its two halves."""
+    halves = [const(half, "uint32") for half in (low, high)]
+    return call_intrin(dtype, "tir.large_uint_imm", *halves, span=span)
+
+
+register_func("node.LargeUIntImm", large_uint_imm, override=True)
 
 
 def call_extern(dtype: Any, func_name: str, *args: Any, span: Span | None = None) -> PrimExpr:

@@ -16,11 +16,11 @@ from typing import Any as AnyType
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.node import Node, binder, child, derived, ignored, leaf, reference
 from tvm.ir.op import Op
-from tvm.ir.scriptable import Scriptable
 from tvm.ir.structural import structural_equal
 from tvm.ir.type import PointerType, PrimType, Type, register_dimension_maker
 from tvm.ir.visitor import Rewriter
 from tvm.runtime.object_generic import ObjectGeneric
+from tvm.runtime.script_printer import Scriptable
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 

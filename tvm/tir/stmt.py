@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, Shape, binder, child, ignored, leaf, reference
-from tvm.ir.scriptable import Scriptable
 from tvm.ir.serialize import register_array_maker
 from tvm.runtime.ndarray import array
+from tvm.runtime.script_printer import Scriptable
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 

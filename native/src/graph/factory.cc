@@ -109,6 +109,8 @@ class GraphExecutorFactory : public ModuleNode {
 }  // namespace
 
 TVM_REGISTER_GLOBAL("runtime.module.loadbinary_GraphExecutorFactory").set_body_typed(GraphExecutorFactory::LoadFromBinary);
+// what it was called before
+TVM_REGISTER_GLOBAL("runtime.module.loadbinary_GraphRuntimeFactory").set_body_typed(GraphExecutorFactory::LoadFromBinary);
 
 // (graph_json, lib, module_name, name, array, name, array, ...)
 TVM_REGISTER_GLOBAL("tvm.graph_executor_factory.create").set_body([](TVMArgs args, TVMRetValue* rv) {

@@ -9,11 +9,11 @@ from tvm.ir.codegen import is_node
 from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.type import PointerType, PrimType
+from tvm.runtime.script_printer import PrinterConfig
 from tvm.support.dtype import DType
 from tvm.tir.buffer import DEFAULT_ALIGNMENT, Buffer, BufferType
 from tvm.tir.expr import IntImm, IterVar, Range, SizeVar, Var
 
-from .config import PrinterConfig
 from .expr import ExprPrinter
 from .plan import Plan
 

@@ -11,12 +11,12 @@ from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.type import PointerType, PrimType, Type
 from tvm.ir.visitor import Visitor
+from tvm.runtime.script_printer import PrinterConfig
 from tvm.support.dtype import DType
 from tvm.tir import expr as e
 from tvm.tir import fold, op
 from tvm.tir.buffer import Buffer
 
-from .config import PrinterConfig
 from .names import Names
 
 Fold = Callable[[PrimExpr, PrimExpr], "PrimExpr | None"]

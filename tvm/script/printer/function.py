@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm.ir.module import IRModule
 from tvm.ir.type import PrimType, TupleType
+from tvm.runtime.script_printer import PrinterConfig, config_of
 from tvm.support import deep
 from tvm.tir.buffer import DEFAULT_ALIGNMENT, Buffer, BufferType
 from tvm.tir.expr import IntImm, Var
@@ -13,7 +14,6 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import BlockRealize, Stmt
 
 from .block import BlockPrinter
-from .config import PrinterConfig, config_of
 from .plan import Plan
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.runtime.script_printer import PrinterConfig
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Stmt
 
-from .config import PrinterConfig
 from .function import FunctionPrinter
 from .plan import Plan
 

@@ -434,4 +434,5 @@ TVM_DLL PackedFunc WrapPackedCFunc(TVMBackendPackedCFunc address, ObjectPtr<Obje
 #include <tvm/runtime/container/array.h>
 #include <tvm/runtime/container/map.h>
 #include <tvm/runtime/dso_export.h>
+#include <tvm/runtime/module.h>
 #endif  // TVM_RUNTIME_PACKED_FUNC_H_
