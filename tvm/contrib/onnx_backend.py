@@ -60,6 +60,7 @@ class TVMBackendRep(BackendRep):
         given = {tensor.name for tensor in model.graph.initializer}
         self.inputs = [value.name for value in model.graph.input if value.name not in given]
         self.outputs = [value.name for value in model.graph.output]
+        self._narrow = [_narrow_type(value) for value in model.graph.output]
         self._compiled: dict[Any, _Program] = {}
         self._bound: list[str] = []  # the inputs whose values are needed to compile
 
@@ -69,7 +70,10 @@ class TVMBackendRep(BackendRep):
             raise TypeError(f"run takes no options, got {', '.join(kwargs)}")
         named = self._named(inputs)
         program = self._find(named)
-        outputs = program.run(named)
+        outputs = [
+            value if kind is None else value.astype(kind)
+            for value, kind in zip(program.run(named), self._narrow, strict=True)
+        ]
         return namedtupledict("Outputs", self.outputs)(*outputs)  # type: ignore[no-any-return]
 
     def _named(self, inputs: Any) -> dict[str, Any]:
@@ -150,6 +154,12 @@ class _Program:
             count = self.module.get_num_outputs()
             results = iter([self.module.get_output(i).numpy() for i in range(count)])
         return [_nested(value, results) for value in self.outputs]
+
+
+def _narrow_type(value: onnx.ValueInfoProto) -> Any:
+    """The numpy type of an output of integers that do not fill a byte, as we hold them."""
+    kind = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type or 1)
+    return kind if kind.name in ("int2", "int4", "uint2", "uint4") else None
 
 
 def _flat_inputs(named: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:

@@ -32,8 +32,7 @@ _FROM_NUMPY = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8", "bo
 _NUMPY_NAMES = {
     **{ours: theirs for theirs, ours in _FROM_NUMPY.items()},
     "handle": "object",
-    "int4": "int8",
-    "uint4": "uint8",
+    **{f"{sign}int{bits}": f"{sign}int8" for sign in ("", "u") for bits in (2, 4)},
 }
 _PATTERN = re.compile(r"^(int|uint|bfloat|float|handle|bool)(\d*)(?:x(\d+))?$")
 # types of users: numbers whose arithmetic is calls of their functions
@@ -107,7 +106,7 @@ class DType(str):
 
     @property
     def numpy(self) -> Any:
-        """The numpy type of one element; int4 and uint4 values are held in a byte each."""
+        """The numpy type of one element; integers of 2 or 4 bits are held in a byte each."""
         return _numpy_type(self.element)
 
     def with_lanes(self, lanes: int) -> DType:
