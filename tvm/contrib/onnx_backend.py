@@ -63,6 +63,7 @@ class TVMBackendRep(BackendRep):
         self._narrow = [_narrow_type(value) for value in model.graph.output]
         self._compiled: dict[Any, _Program] = {}
         self._bound: list[str] = []  # the inputs whose values are needed to compile
+        self._is_late = False  # whether values that decide about shapes come with the run
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs for ``inputs``: a sequence in the model's order, or a dict by name."""
@@ -109,16 +110,20 @@ class TVMBackendRep(BackendRep):
             bound = {name: named[name] for name in self._bound}
             types = {name: value for name, value in named.items() if name not in bound}
             try:
-                return import_model(self.model, bound=bound, like=types, **self.options)
+                return import_model(
+                    self.model, bound=bound, like=types, is_late=self._is_late, **self.options
+                )
             except ValueRequired as error:
+                if self._is_late:
+                    raise
                 self._bind_more(error, named)
 
     def _bind_more(self, error: ValueRequired, named: Mapping[str, Any]) -> None:
+        """Make the inputs that decide part of the program; where that is no use, wait for the run."""
         known = set(self._bound)
         more = [name for name in error.inputs if name in named and name not in known]
-        if not more or any(np.size(named[name]) > _MOST_BOUND for name in more):
-            raise error
-        self._bound += more
+        self._is_late = not more or any(np.size(named[name]) > _MOST_BOUND for name in more)
+        self._bound += [] if self._is_late else more
 
     def _compile(self, imported: Imported) -> _Program:
         with transform.PassContext(opt_level=self.opt_level, **self.context), self.target:

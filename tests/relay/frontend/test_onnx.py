@@ -309,25 +309,6 @@ def test_all_unsupported_operators_are_listed() -> None:
         assert expected in text
 
 
-def test_dropout_in_training_is_refused() -> None:
-    node = helper.make_node("Dropout", ["x", "ratio", "training"], ["out"])
-    for ratio, is_refused in ((0.5, True), (0.0, False)):
-        graph = helper.make_graph(
-            [node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
-            [helper.make_tensor_value_info("out", TensorProto.FLOAT, None)],
-            [
-                numpy_helper.from_array(np.array(ratio, "float32"), "ratio"),
-                numpy_helper.from_array(np.array(True), "training"),
-            ],
-        )  # fmt: skip
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-        if is_refused:
-            with pytest.raises(TVMError, match="training_mode: elements are dropped at random"):
-                relay.frontend.from_onnx(model)
-        else:
-            assert relay.frontend.from_onnx(model)[0]["main"].body.name_hint == "x"
-
-
 def test_a_shape_for_no_input_is_refused() -> None:
     model = make_model("Relu", {"image": f32(2, 3)}, {}, {})
     with pytest.raises(TVMError, match=r"(?s)'imgae'.*'image'"):

@@ -17,6 +17,7 @@ from tvm.relay.frontend.common import ExprFolder, as_exprs, constant, infer_type
 from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import ndarray as nd
 
+from .dims import Dims, refined
 from .fallback import reference_call
 from .functions import Attributes, function_of, type_proto_of
 from .registry import CONVERTERS, Items, Nothing, OnnxNode, Value, ValueRequired
@@ -45,6 +46,8 @@ class GraphImporter:
     like : values (arrays, lists of arrays, None) that inputs are shaped like.
     fallback : let a reference compute what no converter can.
     config : options of converters.
+    is_late : values that decide about shapes may come with the run.
+    dims : of values of the main graph, as far as ONNX's shape inference knows.
     """
 
     def __init__(
@@ -59,6 +62,8 @@ class GraphImporter:
         folder_of: str = "",
         fallback: bool = False,
         config: Mapping[str, Any] | None = None,
+        is_late: bool = False,
+        dims: Mapping[str, Dims] | None = None,
     ) -> None:
         self.shapes = shapes
         self.dtype = dtype
@@ -75,6 +80,8 @@ class GraphImporter:
         self.attributes: Attributes = {}  # of the function that is being imported
         self.fallback = fallback
         self.config = config or {}
+        self.is_late = is_late
+        self.dims = dims or {}
 
     def run(self, graph: Any) -> list[Value]:
         """The outputs of the graph."""
@@ -96,13 +103,14 @@ class GraphImporter:
         inputs = zip(function.input, [*view.inputs, *absent], strict=False)
         opsets = {entry.domain: entry.version for entry in function.opset_import}
         defaults = {a.name: attribute_value(a) for a in function.attribute_proto}
-        outer = self.opsets, self.attributes
+        outer = self.opsets, self.attributes, self.dims
         with self._scope({name: value for name, value in inputs if value is not None}):
             self.opsets = {**self.opsets, **opsets}
             self.attributes = {**defaults, **view.attrs}
+            self.dims = {}  # its names are its own
             self._convert_nodes(function)
             results = [self.values.get(name, Nothing()) for name in function.output]
-        self.opsets, self.attributes = outer
+        self.opsets, self.attributes, self.dims = outer
         return results
 
     @contextmanager
@@ -231,6 +239,9 @@ class GraphImporter:
             values=self.params,
             import_graph=self.subgraph,
             domain=domain,
+            is_late=self.is_late,
+            input_dims=[self.dims.get(name) for name in node.input],
+            output_dims=[self.dims.get(name) for name in node.output],
             config=self.config,
         )
 
@@ -252,7 +263,7 @@ class GraphImporter:
         """By a converter, by ONNX's own definition, or by a reference."""
         try:
             if convert := CONVERTERS.get(node_key(node)):
-                return [self._settled(value) for value in as_values(convert(view))]
+                return self._all_settled(as_values(convert(view)), view)
             inputs = [type_proto_of(value) for value in view.inputs]
             return self._call(function_of(node, view, inputs, self.attributes), view)
         except (OpNotImplemented, OpAttributeUnImplemented) as error:
@@ -260,6 +271,13 @@ class GraphImporter:
                 raise
             results = iter(reference_call(node, view, self.opsets, self.attributes))
             return [self._settled(next(results)) if name else Nothing() for name in node.output]
+
+    def _all_settled(self, values: list[Value], view: OnnxNode) -> list[Value]:
+        known = [*view.output_dims, *[None] * (len(values) - len(view.output_dims))]
+        return [
+            self._settled(refined(v, dims) if dims and isinstance(v, RelayExpr) else v)
+            for v, dims in zip(values, known, strict=False)
+        ]
 
     def _settled(self, value: Value) -> Value:
         """Constant parts computed, and the type inferred."""

@@ -15,7 +15,8 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.frontend.einsum import einsum
 from tvm.relay.frontend.formulas import log1p_of_small
 
-from .registry import CONVERTERS, Nothing, OnnxNode, Value, onnx_op
+from .dims import refined
+from .registry import CONVERTERS, Nothing, OnnxNode, Value, onnx_op, static_ints
 from .tensors import tensor_dtype
 
 _UNARY = {
@@ -288,8 +289,9 @@ def _constant(node: OnnxNode) -> RelayExpr:
 @onnx_op("ConstantOfShape")
 def _constant_of_shape(node: OnnxNode) -> RelayExpr:
     value = np.asarray(node.attr("value", np.zeros(1, "float32"))).reshape(-1)[0]
-    shape = [int(dim) for dim in node.require_value(0, "shape")]
-    return _op.full(constant(value), shape, str(value.dtype))
+    shape = node.value_or_expr(0, "shape")
+    wanted = static_ints(shape) if isinstance(shape, np.ndarray) else shape
+    return _op.full(constant(value), wanted, str(value.dtype))
 
 
 @onnx_op("EyeLike")
@@ -301,9 +303,12 @@ def _eye_like(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("Range")
 def _range(node: OnnxNode) -> RelayExpr:
-    start, limit, delta = [node.require_value(i, n).reshape(()) for i, n in
-                           enumerate(("start", "limit", "delta"))]  # fmt: skip
-    return constant(np.arange(start, limit, delta, dtype=start.dtype))
+    names = ("start", "limit", "delta")
+    bounds = [node.value_or_expr(i, name) for i, name in enumerate(names)]
+    if all(isinstance(bound, np.ndarray) for bound in bounds):
+        start, limit, delta = [np.reshape(bound, ()) for bound in bounds]
+        return constant(np.arange(start, limit, delta, dtype=start.dtype))
+    return _op.arange(*[_op.reshape(node[i], ()) for i in range(3)], dtype=node.dtype(0))
 
 
 # ---- matrix products
@@ -321,14 +326,65 @@ def matmul(a: RelayExpr, b: RelayExpr, transposed: bool = False) -> RelayExpr:
     if len(b_shape) == 1:
         return _op.squeeze(matmul(a, _op.expand_dims(b, 1), transposed), [len(a_shape) - 1])
     if len(b_shape) == 2:
-        flat = _op.reshape(a, (-1, a_shape[-1])) if len(a_shape) > 2 else a
+        flat = _merged(a, len(a_shape) - 1)
         product = _op.nn.dense(flat, _op.transpose(b, (1, 0)))
-        return _op.reshape(product, (*a_shape[:-1], b_shape[-1])) if len(a_shape) > 2 else product
+        return _unmerged(product, a, len(a_shape) - 1) if len(a_shape) > 2 else product
+    if not all(isinstance(dim, int) for dim in (*a_shape[:-2], *b_shape[:-2])):
+        return _open_matmul(a, b)
     batch = np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
     left, right = [_flat_batches(x, s, batch) for x, s in ((a, a_shape), (b, b_shape))]
     right = _swap_last(right) if transposed else right
     product = _op.nn.batch_matmul(left, right, transpose_a=False, transpose_b=transposed)
     return _op.reshape(product, (*batch, a_shape[-2], b_shape[-1]))
+
+
+def _merged(x: RelayExpr, count: int) -> RelayExpr:
+    """The first ``count`` dimensions as one."""
+    for rank in range(len(infer_shape(x)), len(infer_shape(x)) - count + 1, -1):
+        x = _op.reshape(x, [-3] + [0] * (rank - 2))
+    return x
+
+
+def _unmerged(x: RelayExpr, like: RelayExpr, count: int) -> RelayExpr:
+    """The first dimension as the first ``count`` of ``like``."""
+    shape = [*infer_shape(like)[:count], *infer_shape(x)[1:]]
+    if sum([not isinstance(dim, int) for dim in shape]) <= 1:
+        return _op.reshape(x, [dim if isinstance(dim, int) else -1 for dim in shape])
+    return _op.reshape_like(x, like, 0, 1, 0, count) if count > 1 else x
+
+
+def _open_matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+    """The product of batches of which only the run knows how many there are."""
+    shapes = [infer_shape(x)[:-2] for x in (a, b)]
+    count = max(len(shape) for shape in shapes)
+    pairs = zip(*[[1] * (count - len(shape)) + list(shape) for shape in shapes], strict=True)
+    if len(shapes[0]) != len(shapes[1]) or any(_is_one(m) != _is_one(n) for m, n in pairs):
+        batch = _op.maximum(*[_leading_shape(x, count) for x in (a, b)])
+        a, b = [_with_batch(x, batch) for x in (a, b)]
+    product = _op.nn.batch_matmul(
+        _merged(a, count), _merged(b, count), transpose_a=False, transpose_b=False
+    )
+    return _unmerged(product, a, count)
+
+
+def _is_one(dim: Any) -> bool:
+    return isinstance(dim, int) and dim == 1
+
+
+def _leading_shape(x: RelayExpr, count: int) -> RelayExpr:
+    """All dimensions but the last two, behind ones up to ``count``."""
+    rank = len(infer_shape(x))
+    parts = [constant(np.ones(count - rank + 2, "int64"))] if rank < count + 2 else []
+    if rank > 2:
+        parts.append(_op.strided_slice(_op.shape_of(x, "int64"), [0], [rank - 2]))
+    return _op.concatenate(parts, 0) if len(parts) > 1 else parts[0]
+
+
+def _with_batch(x: RelayExpr, batch: RelayExpr) -> RelayExpr:
+    rank, last = len(infer_shape(x)), infer_shape(x)[-2:]
+    ends = _op.strided_slice(_op.shape_of(x, "int64"), [rank - 2], [rank])
+    result = _op.broadcast_to(x, _op.concatenate([batch, ends], 0))
+    return refined(result, [*[None] * infer_shape(batch)[0], *last])
 
 
 def _flat_batches(x: RelayExpr, shape: tuple[Any, ...], batch: tuple[int, ...]) -> RelayExpr:

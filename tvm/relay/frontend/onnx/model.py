@@ -17,6 +17,7 @@ from tvm.relay.frontend.common import Unsupported, refuse
 from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
 
+from .dims import named_dims
 from .fallback import has_reference
 from .functions import has_function
 from .importer import GraphImporter, node_key
@@ -75,7 +76,7 @@ def from_onnx(
         model = export_renamed(model, export_node_renamed_model_path)
     imported = import_model(
         model, shape, dtype, opset, freeze_params, fallback=fallback,
-        convert_config=convert_config,
+        convert_config=convert_config, is_late=True,
     )  # fmt: skip
     return imported.mod, imported.params
 
@@ -99,17 +100,23 @@ def import_model(
     like: Mapping[str, Any] | None = None,
     fallback: bool = False,
     convert_config: Mapping[str, Any] | None = None,
+    is_late: bool = False,
 ) -> Imported:
-    """Import a model; ``bound`` gives values of inputs, ``like`` examples of others."""
+    """Import a model; ``bound`` gives values of inputs, ``like`` examples of others.
+
+    With ``is_late`` values that decide about shapes may come with the run.
+    """
     config = _checked_config(convert_config or {})
     model, folder = _load(model)
     opsets = {entry.domain: entry.version for entry in model.opset_import}
     if opset is not None:
         opsets[""] = opset
     _check_operators(model, opsets, fallback)
+    given = dict(shape or {})
+    dims = named_dims(model, given) if is_late and _has_open_inputs(model, given) else {}
     importer = GraphImporter(
-        dict(shape or {}), dtype, opsets, freeze_params,
-        {(f.domain, f.name): f for f in model.functions}, bound, like, folder, fallback, config,
+        given, dtype, opsets, freeze_params, {(f.domain, f.name): f for f in model.functions},
+        bound, like, folder, fallback, config, is_late, dims,
     )  # fmt: skip
     outputs = importer.run(model.graph)
     exprs = [_as_expr(value) for value in outputs]
@@ -120,6 +127,19 @@ def import_model(
     weights = [v for v in used if v.name_hint in importer.params]
     params = {name: value for name, value in importer.params.items() if name in names}
     return Imported(IRModule.from_expr(Function([*inputs, *weights], body)), params, outputs)
+
+
+def _has_open_inputs(model: Any, given: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether an input has a dimension that is not known at import."""
+    return any(
+        not isinstance(extent, int)
+        for value in model.graph.input
+        for extent in given.get(
+            value.name,
+            [d.dim_value if d.HasField("dim_value") else None
+             for d in value.type.tensor_type.shape.dim],
+        )
+    )  # fmt: skip
 
 
 def _as_expr(value: Value) -> RelayExpr:

@@ -9,9 +9,10 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
-from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .registry import OnnxNode, onnx_op
+from .dims import refined, reshape_by
+from .registry import OnnxNode, onnx_op, static_ints
 
 
 @onnx_op("Shape")
@@ -29,11 +30,16 @@ def _shape(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("Size")
 def _size(node: OnnxNode) -> RelayExpr:
-    return constant(np.array(np.prod(node.shape(0)), "int64"))
+    if all(isinstance(dim, int) for dim in node.shape(0)):
+        return constant(np.array(np.prod(node.shape(0)), "int64"))
+    return _op.ndarray_size(node[0], "int64")
 
 
 @onnx_op("Reshape")
 def _reshape(node: OnnxNode) -> RelayExpr:
+    if node.has(1) and not isinstance(wanted := node.value_or_expr(1, "shape"), np.ndarray):
+        spec = reshape_by(node.input_dims[0], node.output_dims[0]) if node.output_dims else None
+        return _op.reshape(node[0], wanted if spec is None else spec)
     wanted = node.ints("shape", 1)
     if node.attr("allowzero", 0) and 0 in wanted:
         return _op.full(scalar_like(0, node[0]), wanted, node.dtype(0))
@@ -46,8 +52,18 @@ def _flatten(node: OnnxNode) -> RelayExpr:
     if axis == 1:
         return _op.nn.batch_flatten(node[0])
     axis += len(shape) if axis < 0 else 0
-    rows = int(np.prod(shape[:axis]))
-    return _op.reshape(node[0], (rows, int(np.prod(shape[axis:]))))
+    sides = [
+        int(np.prod(part)) if all(isinstance(dim, int) for dim in part) else -1
+        for part in (shape[:axis], shape[axis:])
+    ]
+    if sides != [-1, -1]:
+        return _op.reshape(node[0], sides)
+    x = node[0]
+    for _ in range(axis - 1):
+        x = _op.reshape(x, (-3, -2))
+    for _ in range(len(shape) - axis - 1):
+        x = _op.reshape(x, (0, -3, -2))
+    return x
 
 
 @onnx_op("Transpose")
@@ -81,6 +97,8 @@ def _split(node: OnnxNode) -> Any:
     extent = node.shape(0)[axis]
     if sizes is None:
         count = node.attr("num_outputs", node.output_count)
+        if not isinstance(extent, int):
+            return _op.split(node[0], count, axis)
         size = -(-extent // count)
         sizes = [min(size, extent - i * size) for i in range(count)]
     if len(sizes) == 1:
@@ -91,19 +109,72 @@ def _split(node: OnnxNode) -> Any:
 @onnx_op("Slice")
 def _slice(node: OnnxNode) -> RelayExpr:
     shape = node.shape(0)
+    if node.is_late and any(node.has(i) and node.value(i) is None for i in (1, 2)):
+        return _slice_of_run(node)
     starts, ends = node.ints("starts", 1), node.ints("ends", 2)
     axes = node.ints("axes", 3, list(range(len(starts))))
     steps = node.ints("steps", 4, [1] * len(starts))
+    if not all(isinstance(shape[axis], int) for axis in axes):
+        return _slice_of_open(node, starts, ends, axes, steps)
     begin, end, stride = [0] * len(shape), list(shape), [1] * len(shape)
     for start, stop, axis, step in zip(starts, ends, axes, steps, strict=True):
         extent = shape[axis]
-        if not isinstance(extent, int):
-            raise node.unsupported("a slice of a dimension known only at run time")
         begin[axis], end[axis], stride[axis] = *slice(start, stop, step).indices(extent)[:2], step
-    reverse = [axis for axis, step in enumerate(stride) if step < 0]
-    if not reverse:
-        return _op.strided_slice(node[0], begin, end, stride)
+    if all(step > 0 for step in stride):
+        kept = [axis for axis, dim in enumerate(shape) if isinstance(dim, int)]
+        parts = [[bounds[axis] for axis in kept] for bounds in (begin, end, stride)]
+        return _op.strided_slice(node[0], *parts, axes=kept)
     return _sliced_backwards(node[0], shape, begin, end, stride)
+
+
+_FAR = 2**31 - 1
+
+
+def _slice_of_open(
+    node: OnnxNode, starts: list[int], ends: list[int], axes: list[int], steps: list[int]
+) -> RelayExpr:
+    """A slice of dimensions that only the run knows; backwards it may take whole ones."""
+    x = node[0]
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if step > 0:
+            bounds = [max(-_FAR, min(_FAR, bound)) for bound in (start, end)]
+            x = _op.strided_slice(x, bounds[:1], bounds[1:], [step], axes=[axis])
+        elif step == -1 and (start == -1 or start >= _FAR) and end < -_FAR:
+            x = _op.reverse(x, axis)
+        else:
+            raise node.unsupported("a backward slice of a dimension known only at run time")
+    return x
+
+
+def _slice_of_run(node: OnnxNode) -> RelayExpr:
+    """A slice whose bounds come with the run."""
+    shape, count = node.shape(0), infer_shape(node[1])[0]
+    axes = [axis % len(shape) for axis in node.ints("axes", 3, list(range(count)))]
+    steps = node.ints("steps", 4, [1] * count)
+    if any(step < 0 for step in steps):
+        raise node.unsupported("a backward slice whose bounds are known only at run time")
+    whole, zero = _op.shape_of(node[0], "int64"), constant(np.zeros(1, "int64"))
+    bounds = []
+    for index in (1, 2):
+        given = _op.cast(node[index], "int64")
+        parts = [zero if index == 1 else _element(whole, axis) for axis in range(len(shape))]
+        for i, axis in enumerate(axes):
+            parts[axis] = _within(_element(given, i), _element(whole, axis))
+        bounds.append(_op.concatenate(parts, 0))
+    stride = [steps[axes.index(axis)] if axis in axes else 1 for axis in range(len(shape))]
+    result = _op.strided_slice(node[0], *bounds, constant(stride, "int64"))
+    return refined(result, [None if axis in axes else dim for axis, dim in enumerate(shape)])
+
+
+def _element(vector: RelayExpr, index: int) -> RelayExpr:
+    return _op.strided_slice(vector, [index], [index + 1])
+
+
+def _within(bound: RelayExpr, extent: RelayExpr) -> RelayExpr:
+    """A bound that may count from the end, or lie outside, as a place of the axis."""
+    zero = scalar_like(0, bound)
+    bound = _op.where(_op.less(bound, zero), bound + extent, bound)
+    return _op.minimum(_op.maximum(bound, zero), extent)
 
 
 def _sliced_backwards(
@@ -120,12 +191,23 @@ def _sliced_backwards(
 @onnx_op("Gather")
 def _gather(node: OnnxNode) -> RelayExpr:
     axis = node.attr("axis", 0)
-    extent = node.shape(0)[axis]
-    return _op.take(node[0], _from_front(node[1], extent), axis)
+    return _op.take(node[0], _from_front(node[1], _extent(node[0], axis)), axis)
+
+
+def _extent(x: RelayExpr, axis: int) -> Any:
+    """An extent, as a vector of one where only the run knows it."""
+    shape = infer_shape(x)
+    axis %= len(shape)
+    return shape[axis] if isinstance(shape[axis], int) else _element(_op.shape_of(x, "int64"), axis)
 
 
 def _from_front(indices: RelayExpr, extent: Any) -> RelayExpr:
     """Negative indices count from the end."""
+    if isinstance(indices, Constant) and (indices.data.numpy() >= 0).all():
+        return indices
+    if isinstance(extent, RelayExpr):
+        shift = _op.reshape(_op.cast(extent, infer_dtype(indices)), ())
+        return _op.where(_op.less(indices, scalar_like(0, indices)), indices + shift, indices)
     if isinstance(indices, Constant):
         values = indices.data.numpy()
         return constant(np.where(values < 0, values + extent, values).astype(values.dtype))
@@ -136,7 +218,7 @@ def _from_front(indices: RelayExpr, extent: Any) -> RelayExpr:
 @onnx_op("GatherElements")
 def _gather_elements(node: OnnxNode) -> RelayExpr:
     axis = node.attr("axis", 0)
-    return _op.gather(node[0], axis, _from_front(node[1], node.shape(0)[axis]))
+    return _op.gather(node[0], axis, _from_front(node[1], _extent(node[0], axis)))
 
 
 @onnx_op("GatherND")
@@ -152,7 +234,7 @@ _SCATTERS = {"none": "update", "add": "add", "mul": "mul", "min": "min", "max": 
 @onnx_op("ScatterElements", "Scatter")
 def _scatter_elements(node: OnnxNode) -> RelayExpr:
     axis = node.attr("axis", 0)
-    indices = _from_front(node[1], node.shape(0)[axis])
+    indices = _from_front(node[1], _extent(node[0], axis))
     axis %= len(node.shape(0))
     reduction = _SCATTERS[node.attr("reduction", "none")]
     return _op.scatter_elements(node[0], indices, node[2], axis, reduction)
@@ -161,7 +243,11 @@ def _scatter_elements(node: OnnxNode) -> RelayExpr:
 @onnx_op("ScatterND")
 def _scatter_nd(node: OnnxNode) -> RelayExpr:
     shape, rank = node.shape(0), len(node.shape(1))
-    extents = constant(np.array(shape[: node.shape(1)[-1]]), node.dtype(1))
+    count = node.shape(1)[-1]
+    if all(isinstance(dim, int) for dim in shape[:count]):
+        extents: RelayExpr = constant(np.array(shape[:count]), node.dtype(1))
+    else:
+        extents = _op.strided_slice(_op.shape_of(node[0], node.dtype(1)), [0], [count])
     negative = _op.less(node[1], scalar_like(0, node[1]))
     indices = _op.where(negative, node[1] + extents, node[1])
     moved = _op.transpose(indices, (rank - 1, *range(rank - 1)))
@@ -170,13 +256,30 @@ def _scatter_nd(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("Expand")
 def _expand(node: OnnxNode) -> RelayExpr:
-    wanted = [int(dim) for dim in node.require_value(1, "shape")]
-    return _op.broadcast_to(node[0], np.broadcast_shapes(node.shape(0), wanted))
+    wanted, shape = node.value_or_expr(1, "shape"), node.shape(0)
+    if isinstance(wanted, np.ndarray) and all(isinstance(dim, int) for dim in shape):
+        return _op.broadcast_to(node[0], np.broadcast_shapes(shape, static_ints(wanted)))
+    return _expanded(node[0], node[1])
+
+
+def _expanded(x: RelayExpr, wanted: RelayExpr) -> RelayExpr:
+    """Broadcast together with a shape of the run; ones of that shape change nothing."""
+    have, rank = _op.shape_of(x, "int64"), len(infer_shape(x))
+    count = infer_shape(wanted)[0]
+    ones = [constant(np.ones(abs(count - rank), "int64"))] if count != rank else []
+    if count > rank:
+        have = _op.concatenate([*ones, have], 0) if rank else ones[0]
+    elif count < rank:
+        wanted = _op.concatenate([*ones, wanted], 0)
+    is_one = _op.equal(wanted, scalar_like(1, wanted))
+    return _op.broadcast_to(x, _op.where(is_one, have, wanted))
 
 
 @onnx_op("Tile")
 def _tile(node: OnnxNode) -> RelayExpr:
-    return _op.tile(node[0], node.ints("repeats", 1))
+    repeats = node.value_or_expr(1, "repeats")
+    is_known = isinstance(repeats, np.ndarray)
+    return _op.tile(node[0], static_ints(repeats) if is_known else repeats)
 
 
 @onnx_op("Pad")
@@ -251,6 +354,8 @@ def _one_hot(node: OnnxNode) -> RelayExpr:
 def _trilu(node: OnnxNode) -> RelayExpr:
     k = int(node.require_value(1, "k").reshape(-1)[0]) if node.has(1) else 0
     rows, columns = infer_shape(node[0])[-2:]
+    if not (isinstance(rows, int) and isinstance(columns, int)):
+        return _op.trilu(node[0], constant(k, "int64"), bool(node.attr("upper", 1)))
     keep = np.triu if node.attr("upper", 1) else np.tril
     mask = constant(keep(np.ones((rows, columns), bool), k))
     return _op.where(mask, node[0], _op.zeros_like(node[0]))

@@ -121,9 +121,10 @@ def within_data(
         axis = len(have) - len(strides) + i
         if (got[axis] - 1) * step >= have[axis] + before:
             want[axis] -= 1
-    if tuple(want) == got:
+    cut = [axis for axis, (a, b) in enumerate(zip(want, got, strict=True)) if a is not b]
+    if not cut:
         return pooled
-    return _op.strided_slice(pooled, [0] * len(got), want, [1] * len(got))
+    return _op.strided_slice(pooled, [0] * len(cut), [want[axis] for axis in cut], axes=cut)
 
 
 @onnx_op("GlobalAveragePool")

@@ -87,7 +87,10 @@ def _pool(node: OnnxNode) -> Any:
         node[0], pool_size=tuple(kernel), strides=tuple(strides), padding=padding,
         dilation=tuple(dilations), **options,
     )  # fmt: skip
-    result = within_data(node[0], result, strides, padding)
+    if options["ceil_mode"]:
+        if not all(isinstance(dim, int) for dim in node.shape(0)[2:]):
+            node.static_shape(0)  # which windows start behind the data
+        result = within_data(node[0], result, strides, padding)
     return result if node.output_count < 2 else [result, _max_indices(node)]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 
+from .dims import refined
 from .math import elu, softplus
 from .registry import OnnxNode, onnx_op
 
@@ -45,7 +47,7 @@ def _recurrent(node: OnnxNode) -> list[RelayExpr]:
     """Outputs ``Y`` (steps, directions, batch, hidden) and the last states."""
     if node.attr("layout", 0):
         return _batch_first(node)
-    _, batch, _ = node.static_shape(0)
+    batch = node.shape(0)[1]
     direction = node.attr("direction", "forward")
     passes = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
     cell = {"LSTM": _lstm_cell, "GRU": _gru_cell, "RNN": _rnn_cell}[node.op_type]
@@ -57,7 +59,7 @@ def _recurrent(node: OnnxNode) -> list[RelayExpr]:
             new = step(x, state)
             output = new[0]
             if node.has(4):
-                steps = node.static_shape(0)[0]
+                steps = _steps(node)
                 runs = _is_running(node, steps - 1 - time if backwards else time, new[0])
                 output = _op.where(runs, new[0], _op.zeros_like(new[0]))
                 new = [_op.where(runs, n, old) for n, old in zip(new, state, strict=True)]
@@ -85,7 +87,7 @@ def _batch_first(node: OnnxNode) -> list[RelayExpr]:
 def _is_running(node: OnnxNode, time: int, like: RelayExpr) -> RelayExpr:
     """Which sequences of the batch have a step ``time``."""
     mask = _op.greater(node[4], scalar_like(time, node[4]))
-    return _op.broadcast_to(_op.expand_dims(mask, 1), infer_shape(like))
+    return _op.broadcast_to_like(_op.expand_dims(mask, 1), like)
 
 
 def _clipped(node: OnnxNode, x: RelayExpr) -> RelayExpr:
@@ -112,17 +114,28 @@ def _projected(
     node: OnnxNode, weight: RelayExpr, bias: RelayExpr, backwards: bool
 ) -> list[RelayExpr]:
     """The inputs' part of the gates, in the order of the steps: one product for all of them."""
-    steps, batch, size = node.static_shape(0)
-    rows = _op.reshape(node[0], (steps * batch, size))
-    gates = _op.reshape(_op.nn.dense(rows, weight) + bias, (steps, batch, -1))
+    steps = _steps(node)
+    product = _op.nn.dense(_op.reshape(node[0], (-3, 0)), weight) + bias
+    gates = _op.reshape(product, (steps, -1, infer_shape(product)[1]))
     found = [_op.squeeze(x, [0]) for x in _op.split(gates, steps, 0)]
     return found[::-1] if backwards else found
 
 
-def _initial(node: OnnxNode, input_index: int, index: int, batch: int) -> RelayExpr:
+def _steps(node: OnnxNode) -> int:
+    """The number of steps, which are laid out one after the other."""
+    steps = node.shape(0)[0]
+    return steps if isinstance(steps, int) else node.static_shape(0)[0]
+
+
+def _initial(node: OnnxNode, input_index: int, index: int, batch: Any) -> RelayExpr:
     if node.has(input_index):
         return _op.take(node[input_index], constant(index, "int64"), 0)
-    return _op.full(scalar_like(0.0, node[0]), (batch, node.attr("hidden_size")), node.dtype(0))
+    size, zero = node.attr("hidden_size"), scalar_like(0.0, node[0])
+    if isinstance(batch, int):
+        return _op.full(zero, (batch, size), node.dtype(0))
+    count = _op.strided_slice(_op.shape_of(node[0], "int64"), [1], [2])
+    shape = _op.concatenate([count, constant([size], "int64")], 0)
+    return refined(_op.full(zero, shape, node.dtype(0)), [None, size])
 
 
 def _functions(
@@ -147,7 +160,7 @@ Step = Callable[[RelayExpr, list[RelayExpr]], list[RelayExpr]]
 Cell = tuple[Project, Step, list[RelayExpr]]
 
 
-def _lstm_cell(node: OnnxNode, index: int, batch: int) -> Cell:
+def _lstm_cell(node: OnnxNode, index: int, batch: Any) -> Cell:
     w, r, wb, rb = _weights(node, index, 4)
     f, g, k = _functions(node, index, ["Sigmoid", "Tanh", "Tanh"])
     peepholes = [None] * 3
@@ -173,7 +186,7 @@ def _lstm_cell(node: OnnxNode, index: int, batch: int) -> Cell:
     return (w, wb + rb), step, state
 
 
-def _gru_cell(node: OnnxNode, index: int, batch: int) -> Cell:
+def _gru_cell(node: OnnxNode, index: int, batch: Any) -> Cell:
     w, r, wb, rb = _weights(node, index, 3)
     f, g = _functions(node, index, ["Sigmoid", "Tanh"])
     one = scalar_like(1.0, node[0])
@@ -194,7 +207,7 @@ def _gru_cell(node: OnnxNode, index: int, batch: int) -> Cell:
     return (w, wb), step, [_initial(node, 5, index, batch)]
 
 
-def _rnn_cell(node: OnnxNode, index: int, batch: int) -> Cell:
+def _rnn_cell(node: OnnxNode, index: int, batch: Any) -> Cell:
     w, r, wb, rb = _weights(node, index, 1)
     (f,) = _functions(node, index, ["Tanh"])
 

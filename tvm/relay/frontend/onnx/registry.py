@@ -13,6 +13,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis import free_vars
 from tvm.relay.frontend.common import infer_dtype, infer_shape, infer_value
 
+from .dims import Dims
+
 Shape = tuple[Any, ...]
 
 
@@ -56,6 +58,9 @@ class OnnxNode:
     # the outputs of a subgraph attribute, with more names bound
     import_graph: Callable[[Any, Mapping[str, Any]], list[Any]]
     domain: str = ""
+    is_late: bool = False  # values that decide about shapes may come with the run
+    input_dims: Sequence[Dims | None] = ()  # as far as ONNX's shape inference knows
+    output_dims: Sequence[Dims | None] = ()
     config: Mapping[str, Any] = field(default_factory=dict)  # options of converters
 
     def __getitem__(self, index: int) -> RelayExpr:
@@ -110,6 +115,12 @@ class OnnxNode:
                 self[index],
             )
         return np.asarray(value)
+
+    def value_or_expr(self, index: int, what: str) -> np.ndarray[Any, Any] | RelayExpr:
+        """The numpy value of an input, or the input itself where the run may give the value."""
+        if self.is_late and self.value(index) is None:
+            return self[index]
+        return self.require_value(index, what)
 
     def require_scalar(self, index: int, what: str) -> Any:
         """The Python number of an input that has to be constant and to have one element."""

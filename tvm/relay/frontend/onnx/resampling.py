@@ -18,7 +18,11 @@ from .registry import OnnxNode, onnx_op
 @onnx_op("Resize", "Upsample")
 def _resize(node: OnnxNode) -> RelayExpr:
     """Whole images by one operator where it does exactly the same, else axis by axis."""
-    shape = node.static_shape(0)
+    shape = node.shape(0)
+    if not all(isinstance(dim, int) for dim in shape) or (
+        node.is_late and node.has(3) and node.value(3) is None
+    ):
+        return _open_resize(node)
     given = _factors(node, shape)
     size = _resized(node, shape, given)
     factors = given or _sized_factors(node, shape, size)
@@ -36,6 +40,35 @@ def _resize(node: OnnxNode) -> RelayExpr:
         if want != shape[axis] or factor != 1 or axis in regions:
             x = resize_axis(x, axis, want, factor, how, regions.get(axis, (0.0, 1.0)))
     return x if infer_dtype(x) == node.dtype(0) else _op.round(x).astype(node.dtype(0))
+
+
+def _open_resize(node: OnnxNode) -> RelayExpr:
+    """Images of a number or of a size that only the run knows."""
+    how, shape = _resizing(node), node.shape(0)
+    is_plain = how.coordinates in _COORDINATES and not (how.antialias or how.exclude_outside)
+    if len(shape) != 4 or not is_plain or not node.dtype(0).startswith("float"):
+        node.static_shape(0)
+    return _op.image.resize2d(
+        node[0], _open_size(node, how), layout="NCHW", method=how.method,
+        coordinate_transformation_mode=how.coordinates, rounding_method=how.rounding,
+        cubic_alpha=how.alpha,
+    )  # fmt: skip
+
+
+def _open_size(node: OnnxNode, how: Resizing) -> RelayExpr | list[int]:
+    """Height and width of the result, as numbers if they are known."""
+    shape, factors = node.shape(0), _factors(node, node.shape(0))
+    known = node.output_dims[0] if node.output_dims else None
+    if factors is None and known is not None and all(isinstance(dim, int) for dim in known[2:]):
+        return list(known[2:])  # type: ignore[arg-type]
+    if factors is None:
+        return _op.strided_slice(_op.cast(node[3], "int64"), [2], [4])
+    if all(isinstance(dim, int) for dim in shape[2:]):
+        return [int(np.floor(d * f)) for d, f in zip(shape[2:], factors[2:], strict=True)]
+    if not all(float(factor).is_integer() for factor in factors[2:]):
+        node.static_shape(0)  # a part of a pixel is lost, of which the factor has to know
+    have = _op.strided_slice(_op.shape_of(node[0], "int64"), [2], [4])
+    return have * constant(np.array(factors[2:]), "int64")
 
 
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")

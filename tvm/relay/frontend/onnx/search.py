@@ -16,7 +16,8 @@ from .tensors import tensor_dtype
 
 @onnx_op("TopK")
 def _topk(node: OnnxNode) -> Any:
-    k = int(node.require_scalar(1, "k")) if node.opset >= 10 else node.attr("k")
+    k = node.value_or_expr(1, "k") if node.opset >= 10 else node.attr("k")
+    k = _op.reshape(k, ()) if isinstance(k, RelayExpr) else int(np.reshape(k, ()))
     return _op.topk(node[0], k, node.attr("axis", -1), "both", not node.attr("largest", 1), "int64")
 
 
@@ -29,15 +30,20 @@ def _reverse_sequence(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("Compress")
 def _compress(node: OnnxNode) -> RelayExpr:
-    chosen = np.flatnonzero(node.require_value(1, "the condition"))
-    axis = node.attr("axis")
+    condition, axis = node.value_or_expr(1, "the condition"), node.attr("axis")
     x = _op.reshape(node[0], (-1,)) if axis is None else node[0]
+    if isinstance(condition, RelayExpr):
+        return _op.take(x, _op.squeeze(_op.argwhere(condition), [1]), axis or 0)
+    chosen = np.flatnonzero(condition)
     return _op.take(x, constant(chosen, "int64"), axis or 0)
 
 
 @onnx_op("NonZero")
 def _non_zero(node: OnnxNode) -> RelayExpr:
-    return constant(np.array(np.nonzero(node.require_value(0, "the data"))), "int64")
+    data = node.value_or_expr(0, "the data")
+    if isinstance(data, RelayExpr):
+        return _op.cast(_op.transpose(_op.argwhere(data), (1, 0)), "int64")
+    return constant(np.array(np.nonzero(data)), "int64")
 
 
 @onnx_op("Unique")

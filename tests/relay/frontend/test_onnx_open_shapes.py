@@ -1,0 +1,164 @@
+"""Models whose dimensions, or values that decide about shapes, only the run knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tvm
+from tvm import relay
+
+RNG = np.random.default_rng(0)
+F32, I64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+def f32(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype("float32")
+
+
+def i64(*values: int) -> np.ndarray:
+    return np.array(values, "int64")
+
+
+def node(op: str, inputs: str, outputs: str, **attrs: Any) -> onnx.NodeProto:
+    """A node; names are separated by spaces, ``-`` is an input left out."""
+    names = ["" if name == "-" else name for name in inputs.split()]
+    return helper.make_node(op, names, outputs.split(), **attrs)
+
+
+def check(
+    nodes: list[onnx.NodeProto], inputs: dict[str, Any], *feeds: dict[str, np.ndarray],
+    **constants: np.ndarray,
+) -> Any:  # fmt: skip
+    """Compile once, and compare with ONNX Runtime for each feed; the type of the result."""
+    graph = helper.make_graph(
+        nodes, "test",
+        [helper.make_tensor_value_info(n, kind, shape) for n, (kind, shape) in inputs.items()],
+        [onnx.ValueInfoProto(name="y")],
+        [numpy_helper.from_array(v, name) for name, v in constants.items()],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    mod, params = relay.frontend.from_onnx(model)
+    machine = tvm.runtime.vm.VirtualMachine(relay.vm.compile(mod, "llvm", params=params), tvm.cpu())
+    for feed in feeds:
+        (wanted,) = session.run(None, feed)
+        found = machine.run(*[feed[p.name_hint] for p in mod["main"].params]).numpy()
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    return relay.transform.InferType()(mod)["main"].ret_type
+
+
+def test_heads_of_attention_keep_their_size() -> None:
+    nodes = [
+        node("Shape", "x", "whole"), node("Slice", "whole zero two", "lead"),
+        node("Concat", "lead sizes", "wanted", axis=0), node("Reshape", "x wanted", "split"),
+        node("Transpose", "split", "heads", perm=[0, 2, 1, 3]),
+        node("Transpose", "split", "keys", perm=[0, 2, 3, 1]),
+        node("MatMul", "heads keys", "scores"), node("Softmax", "scores", "weights"),
+        node("MatMul", "weights heads", "y"),
+    ]  # fmt: skip
+    feeds = [{"x": f32(2, 3, 8)}, {"x": f32(1, 5, 8)}]
+    ty = check(nodes, {"x": (F32, ["b", "s", 8])}, *feeds, zero=i64(0), two=i64(2),
+               sizes=i64(4, 2))  # fmt: skip
+    assert int(ty.shape[3]) == 2
+
+
+def test_products_broadcast_open_batches() -> None:
+    kinds = {"x": (F32, ["b", 3, 4]), "w": (F32, [1, 4, 5])}
+    check([node("MatMul", "x w", "y")], kinds, {"x": f32(6, 3, 4), "w": f32(1, 4, 5)})
+    kinds = {"x": (F32, ["b", "h", 3, 4]), "w": (F32, ["h", 4, 5])}
+    check([node("MatMul", "x w", "y")], kinds, {"x": f32(2, 6, 3, 4), "w": f32(6, 4, 5)})
+
+
+def test_slices_take_bounds_of_the_run() -> None:
+    kinds = {"x": (F32, ["n", 4]), "end": (I64, [1])}
+    nodes = [node("Slice", "x zero end axes", "y")]
+    feeds = [{"x": f32(5, 4), "end": i64(n)} for n in (3, -1, 99, -9)]
+    ty = check(nodes, kinds, *feeds, zero=i64(1), axes=i64(0))
+    assert int(ty.shape[1]) == 4
+
+
+def test_slices_of_open_dimensions() -> None:
+    kinds, feeds = {"x": (F32, ["n", "m"])}, [{"x": f32(5, 4)}, {"x": f32(3, 7)}]
+    largest = i64(2**63 - 1)
+    check([node("Slice", "x start end axes", "y")], kinds, *feeds, start=i64(1), end=largest,
+          axes=i64(1))  # fmt: skip
+    check([node("Slice", "x start end axes", "y")], kinds, *feeds, start=i64(0), end=i64(-1),
+          axes=i64(-2))  # fmt: skip
+    check([node("Slice", "x start end axes step", "y")], kinds, *feeds, start=i64(-1),
+          end=i64(-(2**63)), axes=i64(0), step=i64(-1))  # fmt: skip
+
+
+def test_tensors_are_made_for_shapes_of_the_run() -> None:
+    kinds, feeds = {"x": (F32, ["n", 3])}, [{"x": f32(2, 3)}, {"x": f32(4, 3)}]
+    shape = node("Shape", "x", "s")
+    check([shape, node("ConstantOfShape", "s", "z"), node("Add", "x z", "y")], kinds, *feeds)
+    check([shape, node("Expand", "one s", "y")], kinds, *feeds, one=f32(1, 1))
+    count = node("Gather", "s zero", "n")
+    check([shape, count, node("Range", "zero n one", "y")], kinds, *feeds, zero=np.array(0),
+          one=np.array(1))  # fmt: skip
+    check([node("Size", "x", "y")], kinds, *feeds)
+    check([shape, node("Tile", "x s", "y")], kinds, *feeds)
+
+
+def test_expanding_keeps_dimensions_that_the_shape_has_as_ones() -> None:
+    kinds = {"x": (F32, ["n", 3]), "s": (I64, [3])}
+    feeds = [{"x": f32(2, 3), "s": i64(4, 1, 1)}, {"x": f32(1, 3), "s": i64(1, 5, 3)}]
+    check([node("Expand", "x s", "y")], kinds, *feeds)
+
+
+def test_results_have_as_many_elements_as_the_run_finds() -> None:
+    kinds = {"x": (F32, ["n", 3])}
+    feeds = [{"x": np.maximum(f32(4, 3), 0)}, {"x": np.zeros((2, 3), "float32")}]
+    check([node("NonZero", "x", "y")], kinds, *feeds)
+    kinds = {"x": (F32, [4]), "c": (TensorProto.BOOL, [4])}
+    feeds = [{"x": f32(4), "c": np.array([True, False, True, n])} for n in (False, True)]
+    check([node("Compress", "x c", "y", axis=0)], kinds, *feeds)
+    kinds = {"x": (F32, [3, 6]), "k": (I64, [1])}
+    check([node("TopK", "x k", "y i")], kinds, *[{"x": f32(3, 6), "k": i64(n)} for n in (2, 5)])
+
+
+@pytest.mark.parametrize("op, gates", [("LSTM", 4), ("GRU", 3)])
+def test_recurrent_layers_take_open_batches(op: str, gates: int) -> None:
+    weights = {"w": f32(1, gates * 5, 3), "r": f32(1, gates * 5, 5)}
+    check([node(op, "x w r", "y", hidden_size=5)], {"x": (F32, [4, "b", 3])},
+          {"x": f32(4, 2, 3)}, {"x": f32(4, 1, 3)}, **weights)  # fmt: skip
+
+
+def test_images_of_open_sizes_are_resized() -> None:
+    kinds, feeds = (
+        {"x": (F32, ["n", 2, "h", "w"])},
+        [{"x": f32(1, 2, 3, 5)}, {"x": f32(2, 2, 4, 4)}],
+    )
+    scales = np.array([1, 1, 2, 3], "float32")
+    check([node("Resize", "x - scales", "y", mode="linear")], kinds, *feeds, scales=scales)
+    shape = [node("Shape", "x", "s"), node("Add", "s more", "t")]
+    check([*shape, node("Resize", "x - - t", "y", mode="linear")], kinds, *feeds,
+          more=i64(0, 0, 2, 3))  # fmt: skip
+    pool = node("MaxPool", "x", "y", kernel_shape=[2, 2], strides=[2, 2])
+    check([pool], kinds, *feeds)
+
+
+def test_places_count_from_the_end_of_open_dimensions() -> None:
+    kinds = {"x": (F32, ["n", 3]), "i": (I64, [2])}
+    feeds = [{"x": f32(5, 3), "i": i64(-1, 2)}, {"x": f32(4, 3), "i": i64(-4, -2)}]
+    check([node("Gather", "x i", "y")], kinds, *feeds)
+    check([node("Gather", "x last", "y")], {"x": kinds["x"]}, {"x": feeds[0]["x"]}, last=i64(-1))
+    kinds = {"x": (F32, ["n"]), "i": (I64, [2, 1]), "u": (F32, [2])}
+    check([node("ScatterND", "x i u", "y")], kinds,
+          {"x": f32(5), "i": i64(-1, 2).reshape(2, 1), "u": f32(2)})  # fmt: skip
+
+
+def test_flattened_and_triangular() -> None:
+    kinds, feed = {"x": (F32, ["a", "b", "c"])}, {"x": f32(2, 3, 4)}
+    for axis in (1, 2):
+        check([node("Flatten", "x", "y", axis=axis)], kinds, feed)
+    check([node("Trilu", "x", "y", upper=0)], kinds, feed)

@@ -1,0 +1,89 @@
+"""What ONNX's shape inference tells where relay's types leave dimensions open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import infer_shape
+
+Dims = tuple[int | str | None, ...]  # extents, names of those that are equal, or nothing known
+
+_SMALL = 64  # elements of constants that may be shapes
+
+
+def named_dims(model: Any, shapes: Mapping[str, Sequence[Any]]) -> dict[str, Dims]:
+    """The dimensions of the values of the main graph, as far as ONNX can infer them."""
+    import onnx
+
+    found = onnx.ModelProto()
+    found.CopyFrom(_without_weights(model))
+    for value in found.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        for dim, extent in zip(dims, shapes.get(value.name, ()), strict=False):
+            if isinstance(extent, int):
+                dim.dim_value = extent
+    try:
+        graph = onnx.shape_inference.infer_shapes(found, data_prop=True).graph
+    except Exception:  # of models that break rules which the import does not need
+        return {}
+    values = (*graph.input, *graph.value_info, *graph.output)
+    return {
+        v.name: _dims(v.type.tensor_type) for v in values if v.type.tensor_type.HasField("shape")
+    }
+
+
+def _without_weights(model: Any) -> Any:
+    """The model with types in place of weights that are no shapes."""
+    import onnx
+
+    bare = onnx.ModelProto(ir_version=model.ir_version)
+    bare.opset_import.extend(model.opset_import)
+    bare.functions.extend(model.functions)
+    graph = model.graph
+    bare.graph.name = graph.name
+    for field in ("node", "input", "output", "value_info"):
+        getattr(bare.graph, field).extend(getattr(graph, field))
+    declared = {value.name for value in graph.input}
+    for tensor in graph.initializer:
+        if prod(tensor.dims) <= _SMALL and not tensor.external_data:
+            bare.graph.initializer.append(tensor)
+        elif tensor.name not in declared:
+            bare.graph.input.append(
+                onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+            )
+    return bare
+
+
+def _dims(tensor: Any) -> Dims:
+    return tuple([
+        d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim
+    ])  # fmt: skip
+
+
+def refined(x: RelayExpr, dims: Sequence[Any]) -> RelayExpr:
+    """``x`` with the extents that ``dims`` knows and its type does not."""
+    shape = infer_shape(x)
+    if len(shape) != len(dims):
+        return x
+    known = [
+        isinstance(d, int) and not isinstance(s, int) for d, s in zip(dims, shape, strict=True)
+    ]
+    if not any(known) or 0 in dims:
+        return x
+    return _op.reshape(x, [d if new else 0 for d, new in zip(dims, known, strict=True)])
+
+
+def reshape_by(have: Dims | None, want: Dims | None) -> list[int] | None:
+    """How ``reshape`` gives ``want`` without a value of the run; None if that takes one."""
+    if want is None or 0 in want:
+        return None
+    copied = [i < len(have or ()) and d is not None and have[i] == d  # type: ignore[index]
+              for i, d in enumerate(want)]  # fmt: skip
+    spec = [
+        d if isinstance(d, int) else 0 if same else -1 for d, same in zip(want, copied, strict=True)
+    ]
+    return spec if spec.count(-1) <= 1 else None
