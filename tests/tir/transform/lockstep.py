@@ -13,7 +13,7 @@ from tvm.tir.interp import Interpreter
 
 
 class Worker(Interpreter):
-    """One thread of a block; memory of scope shared is that of its ``team``."""
+    """One thread of a block; memory of scopes shared and warp is that of its ``team``."""
 
     def __init__(self, team: Team, numbers: dict[str, int]) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Worker(Interpreter):
         self.visit(node.body)
 
     def _allocate(self, var: Any, dtype: Any, extents: Any, origin: Any = ()) -> None:
-        if not var.type_annotation.storage_scope.startswith("shared"):
+        if not var.type_annotation.storage_scope.startswith(("shared", "warp")):
             super()._allocate(var, dtype, extents, origin)
             return
         self.team.wait()
@@ -48,6 +48,19 @@ class Worker(Interpreter):
         self.team.wait()
         return 0
 
+    def _call_tvm_warp_activemask(self, node: Any) -> int:
+        return (1 << self.team.barrier.parties) - 1
+
+    def _call_tvm_warp_shuffle(self, node: Any) -> Any:
+        """Every thread shows its value, and takes that of another one."""
+        _, value, other, width, _ = [self.visit(arg) for arg in node.args]
+        me = self.numbers["threadIdx.x"]
+        self.team.shown[me] = value
+        self.team.wait()
+        found = self.team.shown[me // width * width + other]
+        self.team.wait()
+        return found
+
 
 class Team:
     """The threads of one block."""
@@ -56,6 +69,7 @@ class Team:
         self.barrier = threading.Barrier(count, timeout=20)
         self.lock = threading.Lock()
         self.shared: dict[Any, Any] = {}
+        self.shown: dict[int, Any] = {}
 
     def wait(self) -> None:
         self.barrier.wait()

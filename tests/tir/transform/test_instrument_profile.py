@@ -10,9 +10,8 @@ from tvm.ir.transform import PassContext
 from tvm.tir.stmt import AttrStmt, Evaluate, SeqStmt
 from tvm.tir.transform import (
     CoProcSync,
-    InjectPTXAsyncCopy,
     InstrumentProfileIntrinsics,
-    LowerWarpMemory,
+    LowerAutoCopy,
 )
 
 from .programs import apply, assert_unchanged, function, loop, store
@@ -52,18 +51,7 @@ def test_options_choose_what_is_marked() -> None:
     ("make", "stmt", "backend"),
     [
         (CoProcSync, AttrStmt(tir.Var("x"), "coproc_scope", 1, Evaluate(0)), "VTA"),
-        (InjectPTXAsyncCopy, AttrStmt(tir.Var("x"), "async_scope", 1, Evaluate(0)), "CUDA"),
-        (
-            LowerWarpMemory,
-            tir.Allocate(
-                tir.Var("w", tir.expr.pointer_type("float32", "warp")),
-                "float32",
-                [8],
-                True,
-                Evaluate(1),
-            ),
-            "GPU",
-        ),
+        (LowerAutoCopy, AttrStmt(tir.Var("x"), "auto_copy", 1, Evaluate(0)), "CUDA"),
     ],
 )
 def test_what_needs_an_absent_back_end_is_refused_by_name(

@@ -4,10 +4,8 @@ from .absent_backends import (
     CoProcSync,
     DefaultGPUSchedule,
     InjectPermutedLayout,
-    InjectPTXAsyncCopy,
     LowerAutoCopy,
     LowerDeviceStorageAccessInfo,
-    LowerWarpMemory,
     TextureFlatten,
     TransformMmaBufferLayout,
 )
@@ -32,6 +30,7 @@ from .infer_fragment import InferFragment
 from .inject_copy_intrin import InjectCopyIntrin
 from .inject_double_buffer import InjectDoubleBuffer
 from .inject_prefetch import InjectPrefetch
+from .inject_ptx_async_copy import InjectPTXAsyncCopy
 from .inject_rolling_buffer import InjectRollingBuffer
 from .inject_software_pipeline import InjectSoftwarePipeline
 from .inject_virtual_thread import InjectVirtualThread
@@ -53,6 +52,7 @@ from .lower_narrow_integers import LowerNarrowIntegers
 from .lower_opaque_block import LowerOpaqueBlock
 from .lower_thread_allreduce import LowerThreadAllreduce
 from .lower_tvm_builtin import LowerTVMBuiltin
+from .lower_warp_memory import LowerWarpMemory
 from .make_packed_api import MakePackedAPI
 from .make_unpacked_api import MakeUnpackedAPI
 from .manifest_shared_memory_local_stage import ManifestSharedMemoryLocalStage

@@ -74,9 +74,6 @@ CoProcSync = refusing(
 InjectPermutedLayout = refusing(
     "InjectPermutedLayout", marked("permuted_layout"), "permuted shared memory", "CUDA"
 )
-InjectPTXAsyncCopy = refusing(
-    "InjectPTXAsyncCopy", marked("async_scope"), "asynchronous copies", "CUDA"
-)
 LowerAutoCopy = refusing("LowerAutoCopy", marked("auto_copy"), "automatic copies", "CUDA")
 LowerDeviceStorageAccessInfo = refusing(
     "LowerDeviceStorageAccessInfo",
@@ -84,7 +81,6 @@ LowerDeviceStorageAccessInfo = refusing(
     "memory of special units",
     "VTA",
 )
-LowerWarpMemory = refusing("LowerWarpMemory", scoped("warp"), "memory of warps", "GPU")
 TextureFlatten = refusing("TextureFlatten", scoped("global.texture"), "textures", "OpenCL")
 TransformMmaBufferLayout = refusing(
     "TransformMmaBufferLayout", scoped("m16n8k8"), "fragments of mma instructions", "CUDA"
