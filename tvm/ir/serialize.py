@@ -3,7 +3,8 @@
     {"root": 2, "nodes": [{"type_key": "tir.Var", "attrs": {"name": "x", ...}}, ...],
      "arrays": [...], "attrs": {"tvm_version": "0.18.0"}}
 
-A field that holds a node is ``{"node": index}``; tuples are lists; other values carry a tag.
+A field that holds a node is ``{"node": index}``; tuples are lists; other values carry a tag. Objects
+that are no nodes, such as schedules, are written like nodes if their classes are registered.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import json
 import math
 import re
 from collections.abc import Callable
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
 from enum import Enum
 from tokenize import TokenError
 from typing import Any
@@ -41,6 +44,24 @@ _BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
 
 # how a runtime array is rebuilt from a numpy array; the runtime's module sets it
 _ARRAY_MAKERS: list[Callable[[Any], Any]] = []
+
+
+# classes beside the nodes, and the attributes of their objects
+_STATE_TYPES: dict[str, type[Any]] = {}
+_STATE_FIELDS: dict[type[Any], tuple[str, tuple[str, ...]]] = {}
+
+
+def register_state(type_key: str, cls: type[Any]) -> None:
+    """Let objects of a class that is no node be saved, with all attributes that it declares.
+
+    They are dataclasses or have ``__slots__``, and may hold lists, which nodes do not.
+    """
+    if is_dataclass(cls):
+        names = tuple([field.name for field in dataclass_fields(cls)])
+    else:
+        names = tuple([name for base in cls.__mro__ for name in vars(base).get("__slots__", ())])
+    _STATE_TYPES[type_key] = cls
+    _STATE_FIELDS[cls] = (type_key, names)
 
 
 def register_array_maker(make: Callable[[Any], Any]) -> None:
@@ -96,7 +117,7 @@ class _Writer:
             return value
         if type(value) is float:
             return value if math.isfinite(value) else {"float": repr(value)}
-        if is_node(value):
+        if is_node(value) or type(value) in _STATE_FIELDS:
             return {"node": self.node(value)}
         if isinstance(value, (tuple, list)):
             return [self.value(item) for item in value]
@@ -123,19 +144,27 @@ class _Writer:
             return {"named": [cls.__module__, cls.__qualname__, value.name]}
         raise TVMError(f"save_json requires nodes and plain values, got {type(value).__name__}")
 
+    def state(self, value: Any) -> Any:
+        is_list = type(value) is list
+        return {"list": [self.value(item) for item in value]} if is_list else self.value(value)
+
     def node(self, node: Any) -> int:
         known = self.index.get(id(node))
         if known is not None:
             return known
-        if isinstance(node, Op):
-            fields = {"name": node.name}
+        if (state := _STATE_FIELDS.get(type(node))) is not None:
+            key, names = state
+            fields = {name: self.state(getattr(node, name)) for name in names}
+        elif isinstance(node, Op):
+            key, fields = node.type_key, {"name": node.name}
         else:
+            key = node.type_key
             fields = {
                 f.name: self.value(getattr(node, f.name))
                 for f in node.node_fields
                 if f.expression is None and not (f.role is Role.IGNORED and f.name[0] == "_")
             }
-        self.nodes.append({"type_key": node.type_key, "attrs": fields})
+        self.nodes.append({"type_key": key, "attrs": fields})
         self.kept.append(node)
         index = self.index[id(node)] = len(self.nodes) - 1
         return index
@@ -169,6 +198,9 @@ class _Reader:
 
     def add(self, item: dict[str, Any]) -> None:
         key = item["type_key"]
+        if key in _STATE_TYPES:
+            self.nodes.append(self.state(_STATE_TYPES[key], item["attrs"]))
+            return
         cls = NODE_TYPES.get(key)
         if cls is None:
             raise TVMError(f"load_json found the type key {key!r}", hint=suggest(key, NODE_TYPES))
@@ -180,6 +212,15 @@ class _Reader:
         else:
             self.nodes.append(cls._make(**values))
 
+    def state(self, cls: type[Any], attributes: dict[str, Any]) -> Any:
+        key, names = _STATE_FIELDS[cls]
+        if set(attributes) != set(names):
+            raise ValueError(f"{key} needs {', '.join(names)}, got {', '.join(attributes)}")
+        made = cls.__new__(cls)
+        for name, value in attributes.items():
+            object.__setattr__(made, name, self.value(value))
+        return made
+
     def value(self, value: Any) -> Any:
         if isinstance(value, list):
             return tuple([self.value(item) for item in value])
@@ -190,6 +231,8 @@ class _Reader:
             return self.nodes[content]
         if tag == "map":
             return {self.value(k): self.value(v) for k, v in content}
+        if tag == "list":
+            return [self.value(item) for item in content]
         if tag == "dtype":
             return dtype(content)
         if tag == "float":

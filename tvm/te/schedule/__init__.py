@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvm.ir.serialize import register_state
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar
 
@@ -13,6 +14,7 @@ from .graph import create_feed_graph as CreateFeedGraph
 from .graph import create_read_graph as CreateReadGraph
 from .graph import post_dfs_order as PostDFSOrder
 from .infer_bound import infer_bound as InferBound
+from .layout import Layout, Transform
 from .lower import lower_schedule
 from .relations import Fuse, Rebase, Singleton, Split
 from .scan import scan_fix_point_analysis as ScanFixPointAnalysis
@@ -32,3 +34,8 @@ __all__ = [
     "PostDFSOrder", "Rebase", "ScanFixPointAnalysis", "ScanGetBody", "Schedule", "ScheduleOps", "SchedulePostProcRewriteForTensorCore", "SchedulePostProcToPrimFunc", "Singleton",
     "SpecializedCondition", "Split", "Stage", "create_schedule", "lower_schedule",
 ]  # fmt: skip
+
+# a schedule as JSON
+for _kind in (Schedule, Stage, IterVarAttr, Split, Fuse, Rebase, Singleton, Transform):
+    register_state(_kind.__name__, _kind)
+register_state("te.Layout", Layout)
