@@ -5,13 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tvm
 import tvm.runtime.ndarray as nd
+from tests.contrib.test_graph_executor import graph
+from tvm.contrib.debugger import debug_executor
 from tvm.runtime import Device, Module, profiling
 from tvm.runtime.profiling import Count, Duration, Metric, Percent, Ratio, Report
 
@@ -126,3 +132,69 @@ def test_events_by_their_names_in_papi() -> None:
         profiling.PAPIMetricCollector({cpu: ["PAPI_FLOPS"]})
     with pytest.raises(ValueError, match=r"counts on cpu, got cuda"):
         profiling.PAPIMetricCollector({profiling.DeviceWrapper(Device(2, 0)): ["PAPI_TOT_CYC"]})
+
+
+# what an ordinary user may count, and what the kernel refuses
+CHILD = """
+import os, resource, sys
+import tvm
+from tvm.runtime import profiling
+
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+counter = profiling.PerfEventCollector(["task-clock", "page-faults"])
+started = counter.start(tvm.cpu())
+memory = bytearray(8 << 20)
+found = counter.stop(started)
+assert found["task-clock"].value > 0 and found["page-faults"].value > 1000, found
+try:
+    profiling.PerfEventCollector(["context-switches"])
+except tvm.TVMError as error:
+    print(error)
+used = len(os.listdir("/proc/self/fd"))
+resource.setrlimit(resource.RLIMIT_NOFILE, (used, used))
+try:
+    profiling.PerfEventCollector(["task-clock"])
+except tvm.TVMError as error:
+    print(error)
+"""
+
+
+def test_what_the_kernel_refuses_is_told() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    *denied, too_many = done.stdout.splitlines()
+    level = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+    assert denied == [DENIED.format(level)] * (level > 1)
+    assert too_many == "cannot count 'task-clock': Too many open files"
+
+
+DENIED = (
+    "the kernel does not permit to count 'context-switches': "
+    "kernel.perf_event_paranoid is {}, at most 1 is needed"
+)
+
+
+def test_counters_that_a_machine_lacks_are_named() -> None:
+    try:
+        found = profiling.PerfEventCollector(["instructions"])
+    except tvm.TVMError as error:
+        assert "'instructions'" in str(error)
+    else:
+        started = found.start(Device(1, 0))
+        assert started is not None and found.stop(started)["instructions"].value > 0
+    assert profiling.PerfEventCollector(["task-clock"]).start(Device(2, 0)) is None
+
+
+def test_events_are_counted_around_each_operator(library: Module) -> None:
+    module = debug_executor.create(graph(), library, tvm.cpu())
+    report = module.profile([profiling.PerfEventCollector(["task-clock", "page-faults"])])
+    assert len(report.calls) == 2
+    for call in report.calls:
+        assert call["task-clock"].value > 0 and call["page-faults"].value >= 0
+    header = report.table().splitlines()[0]
+    assert "task-clock" in header and "page-faults" in header
+    module.exit()

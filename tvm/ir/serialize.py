@@ -216,7 +216,7 @@ class _Reader:
         key, names = _STATE_FIELDS[cls]
         if set(attributes) != set(names):
             raise ValueError(f"{key} needs {', '.join(names)}, got {', '.join(attributes)}")
-        made = cls.__new__(cls)
+        made = object.__new__(cls)
         for name, value in attributes.items():
             object.__setattr__(made, name, self.value(value))
         return made

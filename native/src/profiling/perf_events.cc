@@ -24,6 +24,7 @@ struct EventKind {
   const char* name;
   uint32_t type;
   uint64_t config;
+  bool is_of_kernel{false};  // it happens there alone
 };
 
 constexpr uint64_t Cache(uint64_t cache, uint64_t operation, uint64_t result) { return cache | operation << 8 | result << 16; }
@@ -44,8 +45,8 @@ constexpr EventKind kEvents[] = {
     {"dtlb-load-misses", PERF_TYPE_HW_CACHE, Cache(PERF_COUNT_HW_CACHE_DTLB, PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS)},
     {"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
     {"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
-    {"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
-    {"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+    {"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, true},
+    {"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, true},
 };
 
 std::vector<int> ThreadsOfThisProcess() {
@@ -68,11 +69,13 @@ const EventKind& Named(const std::string& name) {
   ThrowValueError("there is no perf event '", name, "'; known are ", known);
 }
 
-[[noreturn]] void ThrowDenied(const std::string& name, int error) {
+[[noreturn]] void ThrowDenied(const EventKind& kind, int error) {
+  const std::string name = kind.name;
   if (error == EACCES || error == EPERM) {
     std::string level = "unknown";
     std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> level;
-    ThrowError("the kernel does not permit to count '", name, "': kernel.perf_event_paranoid is ", level, ", at most 2 is needed");
+    ThrowError("the kernel does not permit to count '", name, "': kernel.perf_event_paranoid is ", level, ", at most ",
+               kind.is_of_kernel ? 1 : 2, " is needed");
   }
   if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV || error == ENOSYS) {
     ThrowError("this machine cannot count '", name, "': it has no such counter, as most virtual machines; task-clock and page-faults are always there");
@@ -104,22 +107,28 @@ class PerfEvents {
   }
 
  private:
-  void Open(const EventKind& kind) {
+  static int OpenFile(const EventKind& kind, int thread, bool with_kernel) {
     perf_event_attr attributes{};
     attributes.size = sizeof(attributes);
     attributes.type = kind.type;
     attributes.config = kind.config;
-    attributes.exclude_kernel = kind.type != PERF_TYPE_SOFTWARE;
+    attributes.exclude_kernel = !with_kernel;
     attributes.exclude_hv = 1;
+    return static_cast<int>(syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC));
+  }
+
+  void Open(const EventKind& kind) {
     files_.emplace_back();
     for (int thread : ThreadsOfThisProcess()) {
-      int file = static_cast<int>(syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC));
+      int file = OpenFile(kind, thread, kind.type == PERF_TYPE_SOFTWARE);
+      // ordinary users may count what their own code causes
+      if (file < 0 && (errno == EACCES || errno == EPERM) && !kind.is_of_kernel) file = OpenFile(kind, thread, false);
       if (file >= 0) {
         files_.back().push_back(file);
       } else if (errno != ESRCH) {  // the thread may have ended meanwhile
         int error = errno;
         Close();
-        ThrowDenied(kind.name, error);
+        ThrowDenied(kind, error);
       }
     }
   }
