@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.dataflow_pattern import DFPattern, partition
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
@@ -25,11 +26,14 @@ Entry: TypeAlias = "tuple[str, DFPattern] | tuple[str, DFPattern, Check]"
 def MergeComposite(pattern_table: Sequence[Entry]) -> Pass:
     """The pass; the entries are tried in order."""
 
-    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+    def run(func: Function, mod: IRModule, _: PassContext) -> Function:
         result: RelayExpr = func
         for name, pattern, *check in pattern_table:
             extra: dict[str, Any] = {"check": check[0]} if check else {}
-            result = partition(pattern, result, {"Composite": name}, **extra)
+            merged = partition(pattern, result, {"Composite": name}, **extra)
+            if merged is not result:
+                infer_type_of(merged, mod)  # the next check may ask for types
+            result = merged
         assert isinstance(result, Function)
         return result
 

@@ -1,6 +1,13 @@
 """Code generators beside our own: a graph as JSON, a C compiler, user-made accelerators."""
 
-from . import ccompiler, codegen_json
+from . import ccompiler, codegen_json, dnnl
 from .codegen_json import JSONGraphNode, JSONGraphNodeEntry, JSONSerializer
 
-__all__ = ["JSONGraphNode", "JSONGraphNodeEntry", "JSONSerializer", "ccompiler", "codegen_json"]
+__all__ = [
+    "JSONGraphNode",
+    "JSONGraphNodeEntry",
+    "JSONSerializer",
+    "ccompiler",
+    "codegen_json",
+    "dnnl",
+]
