@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,9 +96,8 @@ def measured_kernels(name: str, threads: int) -> list[Kernel]:
     module = debug_executor.create(lib.get_graph_json(), lib, tvm.cpu())
     for key, array in subject.feeds.items():
         module.set_input(key, array)
-    nodes = module.debug_datum.get_graph_nodes()
     runs = [
-        struct.unpack(f"@{len(nodes) + 1}d", module.module["run_timed"]())[:-1]
+        [call["Duration (us)"].value / 1e6 for call in module.profile().calls]
         for _ in range(REPEAT)
     ]
     rows = json.loads(lib.get_graph_json())["node_row_ptr"]
@@ -111,13 +109,18 @@ def measured_kernels(name: str, threads: int) -> list[Kernel]:
 
 
 def kernels_of(graph: Any, rows: list[int], functions: Any, seconds: Any) -> list[Kernel]:
-    """The calls of a graph, those of the same kernel together."""
+    """The calls of a graph, those of the same kernel together; `seconds` has one number a call."""
     from tvm.tir.analysis import estimate_tir_flops
 
     found: dict[str, Kernel] = {}
     sizes = tensor_bytes(graph)
-    for number, node in enumerate(graph.get_graph_nodes()):
-        function = functions.get(node.get("attrs", {}).get("func_name", ""))
+    calls = [
+        (number, node)
+        for number, node in enumerate(graph.get_graph_nodes())
+        if node["op"] != "null" and node["attrs"]["func_name"] != "__nop"
+    ]
+    for (number, node), duration in zip(calls, seconds, strict=True):
+        function = functions.get(node["attrs"]["func_name"])
         if function is None:
             continue
         name = node["attrs"]["func_name"].removeprefix("tvmgen_default_")
@@ -126,7 +129,7 @@ def kernels_of(graph: Any, rows: list[int], functions: Any, seconds: Any) -> lis
         entries += range(rows[number], rows[number + 1])
         kernel.flops += estimate_tir_flops(function)
         kernel.bytes += sum([sizes[entry] for entry in entries])
-        kernel.seconds += float(seconds[number])
+        kernel.seconds += float(duration)
         kernel.calls += 1
     return sorted(found.values(), key=lambda kernel: -kernel.seconds)
 
