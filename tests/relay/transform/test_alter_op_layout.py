@@ -117,3 +117,19 @@ def test_what_has_no_channels_meets_no_blocks() -> None:
             run = relay.create_executor("graph", mod=tvm.IRModule.from_expr(func)).evaluate()
         results.append(run(given).numpy())
     np.testing.assert_allclose(*results, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("units", [1, 3, 7, 10, 20, 37, 70])
+@pytest.mark.parametrize("rows", [1, 8, 63])
+def test_dense_layers_of_few_units_fill_vectors_too(rows: int, units: int) -> None:
+    x = relay.var("x", shape=(rows, 48))
+    weight, bias = random(units, 48), random(units)
+    func = relay.Function([x], relay.nn.bias_add(relay.nn.dense(x, weight), bias))
+    assert "nn.contrib_dense_pack" in relay.analysis.list_op_freqs(
+        tvm.IRModule.from_expr(altered(func))
+    )
+    value = RNG.uniform(-1, 1, (rows, 48)).astype("float32")
+    with tvm.transform.PassContext(opt_level=3):
+        found = relay.create_executor("graph", target="llvm").evaluate(func)(value).numpy()
+    wanted = value @ weight.data.numpy().T + bias.data.numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)

@@ -137,10 +137,11 @@ def _alter_dense(
         return _packed(call, call.args[1], layout, call.attrs.units)
     out = shape_of_type(out_type)
     weight = call.args[1]
-    if not isinstance(weight, Constant) or not all(isinstance(d, int) for d in out) or units < 64:
+    if not isinstance(weight, Constant) or not all(isinstance(d, int) for d in out):
         return None
     # rows of zeros fill the last vectors of a constant weight; the output is cut
-    wide = -(-units // 64) * 64
+    step = 64 if units >= 64 else next(size for size in (4, 8, 16) if size >= min(units, 16))
+    wide = -(-units // step) * step
     layout = _weight_layout(rows, wide, inner, factors, dtype, target)
     if layout is None:
         return None

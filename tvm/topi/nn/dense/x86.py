@@ -20,7 +20,7 @@ from tvm.target.cpu import CpuInfo
 
 from ...generic.schedules import as_outputs
 from ...tag import is_injective
-from ...utils import dims, divisors, largest_divisor, operations_above
+from ...utils import dims, divisors, largest_divisor, operations_above, prod
 from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, processor, vector_lanes
 from ...x86.prefetch import is_streamed, prefetch_panels
@@ -164,8 +164,13 @@ def schedule_tile(
     x_outer, x_inner = s[final].split(x, factor=config.columns)
     y_outer, y_inner = s[final].split(y, factor=config.rows)
     s[final].reorder(*lead, x_outer, y_outer, y_inner, x_inner)
-    s[acc].compute_at(s[final], y_outer)
-    place = fuse_and_parallel(s, final, lead if batched else [*lead, x_outer], 1 << 30)
+    if not batched and _is_uneven(final, config):
+        y_outer = s[final].fuse(x_outer, y_outer)
+        place, streamed = fuse_and_parallel(s, final, [*lead, y_outer], 1 << 30), None
+        s[acc].compute_at(s[final], place)
+    else:
+        s[acc].compute_at(s[final], y_outer)
+        place = fuse_and_parallel(s, final, lead if batched else [*lead, x_outer], 1 << 30)
     _vector_loop(s, final, x_inner, config)
     s[final].unroll(y_inner)
     *_, y, x = s[acc].op.axis
@@ -176,6 +181,15 @@ def schedule_tile(
     if streamed is not None and place is not None:
         _prefetch(s, (final, place), acc, streamed, config)
     return None if place is None else (final, place)
+
+
+def _is_uneven(final: te.Tensor, config: MatmulConfig) -> bool:
+    """Whether panels are too few for all threads to have the same number, and tiles of rows are not."""
+    *lead, rows, columns = dims(final.shape)
+    if not all(isinstance(extent, int) for extent in (*lead, rows, columns)):
+        return False
+    panels, cores = prod(lead) * columns // config.columns, processor().cores
+    return panels < 4 * cores and panels % cores != 0 and rows // config.rows >= cores
 
 
 def _prefetch(
