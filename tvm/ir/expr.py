@@ -55,8 +55,15 @@ class RelayExpr(BaseExpr):
     graph_node: ClassVar[bool] = True
 
     if TYPE_CHECKING:
-        _checked_type_: ClassVar[Type | None]
-        _virtual_device_: ClassVar[Any]
+        # slots that are written once the expression is made: no fields
+        @property
+        def _checked_type_(self) -> Type | None: ...
+        @_checked_type_.setter
+        def _checked_type_(self, ty: Type | None) -> None: ...
+        @property
+        def _virtual_device_(self) -> Any: ...
+        @_virtual_device_.setter
+        def _virtual_device_(self, device: Any) -> None: ...
 
     @property
     def checked_type(self) -> Any:

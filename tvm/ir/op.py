@@ -73,9 +73,9 @@ class Op(RelayExpr):
     def __reduce__(self) -> tuple[Any, ...]:
         return Op.get, (self.name,)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> RelayExpr:
         """Build a call through the operator's constructor, if it was defined with one."""
-        build = self.extra.get("call")
+        build: Callable[..., RelayExpr] | None = self.extra.get("call")
         if build is None:
             raise OpNotImplemented(f"{self.name} cannot be called, build a Call node of it")
         return build(self, *args, **kwargs)

@@ -39,7 +39,8 @@ Expr = RelayExpr
 
 def _apply(op_name: str, *args: RelayExpr, **attrs: object) -> Call:
     """A call of the operator registered as `op_name`."""
-    call: Call = Op.get(op_name)(*args, **attrs)
+    call = Op.get(op_name)(*args, **attrs)
+    assert isinstance(call, Call)
     return call
 
 
@@ -205,7 +206,7 @@ class Call(ExprWithOp, key="relay.Call"):
 
     op: RelayExpr
     args: tuple[RelayExpr, ...] = child(convert=_call_args)
-    attrs: Attrs | None = leaf(default=None)
+    attrs: Any = leaf(default=None)  # a record of the operator's own class, or None
     type_args: tuple[Type, ...] = child(default=(), convert=_type_args)
 
     if TYPE_CHECKING:
@@ -218,6 +219,12 @@ class Call(ExprWithOp, key="relay.Call"):
             type_args: Sequence[Type] | None = None,
             span: Span | None = None,
         ) -> None: ...
+
+    @property
+    def operator(self) -> Op:
+        """The callee of a call that is known to be one of an operator."""
+        assert isinstance(self.op, Op)
+        return self.op
 
 
 class Let(ExprWithOp, key="relay.Let"):

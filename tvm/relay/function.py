@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from tvm.ir.attrs import DictAttrs, as_dict_attrs
-from tvm.ir.expr import RelayExpr
+from tvm.ir.expr import BaseExpr, RelayExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.node import binder, child, leaf
 from tvm.ir.span import Span
@@ -56,7 +56,7 @@ class Function(BaseFunc, ExprWithOp, key="relay.Function"):
         return FuncType(arg_types, self.ret_type, self.type_params)
 
 
-def is_primitive(func: RelayExpr) -> bool:
+def is_primitive(func: BaseExpr) -> TypeGuard[Function]:
     """Whether `func` is a function that fusion made, to become one kernel."""
     return isinstance(func, Function) and bool(func.attrs.get("Primitive", 0))
 

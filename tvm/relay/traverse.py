@@ -57,6 +57,17 @@ def regrouped(call: Call, tensors: Sequence[RelayExpr]) -> list[RelayExpr]:
     ]
 
 
+def rewrite_function(
+    func: Function,
+    rewrite: Callable[[RelayExpr, RelayExpr], RelayExpr],
+    into_functions: bool = True,
+) -> Function:
+    """`rewrite_post_order` of a function, which stays one."""
+    result = rewrite_post_order(func, rewrite, into_functions)
+    assert isinstance(result, Function)
+    return result
+
+
 def post_order(*roots: RelayExpr) -> list[RelayExpr]:
     """Every expression reachable from `roots`, once, operands first."""
     order: list[RelayExpr] = []

@@ -33,7 +33,7 @@ E = TypeVar("E", bound=RelayExpr)
 
 def set_virtual_device(expr: RelayExpr, device: Any) -> None:
     """Note where the value of an expression lives; the only place that writes it."""
-    expr._virtual_device_ = device  # type: ignore[misc]
+    expr._virtual_device_ = device
 
 
 def _with_fields(expr: E, virtual_device: Any, span: Span | None, **fields: object) -> E:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
@@ -43,12 +44,13 @@ class AnnotatedRegionSet:
             region.args.reverse()
 
     def _visit(self, node: RelayExpr) -> None:
+        region = self._region_of.get(id(node))
         if self._is_mark(node, self._end):
-            region = self._region_of.get(id(node.args[0])) or self._new_region()  # type: ignore[attr-defined]
-            self._add(node, region)
-            region.rets.append(node)
-            self._join(node.args[0], region)  # type: ignore[attr-defined]
-        elif (region := self._region_of.get(id(node))) is not None:
+            inside = self._region_of.get(id(node.args[0])) or self._new_region()
+            self._add(node, inside)
+            inside.rets.append(node)
+            self._join(node.args[0], inside)
+        elif region is not None:
             if self._is_mark(node, self._begin):
                 region.args.append(node)
                 return
@@ -56,7 +58,7 @@ class AnnotatedRegionSet:
                 if not isinstance(operand, (Op, Var)):
                     self._join(operand, region)
 
-    def _is_mark(self, node: RelayExpr, op: Op) -> bool:
+    def _is_mark(self, node: RelayExpr, op: Op) -> TypeGuard[Call]:
         return isinstance(node, Call) and node.op is op
 
     def _new_region(self) -> AnnotatedRegion:

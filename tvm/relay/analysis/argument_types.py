@@ -65,7 +65,7 @@ def _per_channel(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None
 
 
 def _extent(ty: TensorType, axis: int) -> int:
-    return int(ty.shape[axis].value)
+    return int(ty.concrete_shape[axis])
 
 
 _FILL: dict[str, Fill] = {

@@ -164,14 +164,14 @@ def get_total_mac_number(expr: RelayExpr) -> int:
 
 def _macs(call: Call) -> int:
     """Output elements times the length of one dot product, for operators with a weight."""
-    if not call.op.name.startswith(("nn.conv", "nn.dense", "nn.batch_matmul", "nn.matmul")):
+    if not call.operator.name.startswith(("nn.conv", "nn.dense", "nn.batch_matmul", "nn.matmul")):
         return 0
     out, weight = call.checked_type, call.args[1].checked_type
     elements = 1
     for dim in out.concrete_shape:
         elements *= dim
-    if call.op.name == "nn.batch_matmul":
-        return elements * call.args[0].checked_type.concrete_shape[-1]
+    if call.operator.name == "nn.batch_matmul":
+        return elements * int(call.args[0].checked_type.concrete_shape[-1])
     size = 1
     for dim in weight.concrete_shape:
         size *= dim

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeGuard
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
@@ -41,7 +42,7 @@ def quantized_region(
     return found if has_begin else None
 
 
-def is_call_of(node: RelayExpr, name: str) -> bool:
+def is_call_of(node: RelayExpr, name: str) -> TypeGuard[Call]:
     """Whether an expression is a call of the operator of that name."""
     return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == name
 
@@ -72,9 +73,9 @@ def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
     inside: dict[int, str] = {}
     for func in mod.functions.values():
         for node in post_order(func) if isinstance(func, Function) else ():
-            for part in (quantized_region(node) or ()) if is_call_of(node, END) else ():  # type: ignore[arg-type]
-                if isinstance(part, Call) and part.op.name not in (BEGIN, END):
-                    inside[id(part)] = part.op.name
+            for part in (quantized_region(node) or ()) if is_call_of(node, END) else ():
+                if isinstance(part, Call) and part.operator.name not in (BEGIN, END):
+                    inside[id(part)] = part.operator.name
     counts: dict[str, int] = {}
     for name in inside.values():
         counts[name] = counts.get(name, 0) + 1

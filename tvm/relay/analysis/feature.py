@@ -68,13 +68,11 @@ _ATOMS = (Var, GlobalVar, Op, Constant, Constructor)
 
 def detect_feature(a: RelayExpr | IRModule, b: IRModule | None = None) -> set[Feature]:
     """The features of an expression, or of all functions of a module."""
-    if isinstance(a, IRModule):
-        a, b = b, a  # type: ignore[assignment]
-    roots = [a] if a is not None else [f for f in b.functions.values() if isinstance(f, Function)]  # type: ignore[union-attr]
-    found: set[Feature] = set()
-    for root in roots:
-        found |= _features(root)
-    return found
+    mod = a if isinstance(a, IRModule) else b
+    if not isinstance(a, IRModule) and a is not None:
+        return _features(a)
+    functions = mod.functions.values() if mod is not None else ()
+    return {f for func in functions if isinstance(func, Function) for f in _features(func)}
 
 
 def _features(root: RelayExpr) -> set[Feature]:

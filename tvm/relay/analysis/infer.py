@@ -8,7 +8,7 @@ times, whatever the depth of the program.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tvm.error import OpNotImplemented, TypeCheckError
 from tvm.ir.adt import Constructor
@@ -99,7 +99,8 @@ class TypeInferencer:
                 if id(needed) in waiting:
                     raise self._error("a recursive function requires a return type", needed)
             stack.extend(reversed(found))
-        return root.checked_type
+        found_at_root: Type = root.checked_type
+        return found_at_root
 
     def _step(self, node: RelayExpr) -> Step:
         for base in type(node).__mro__:
@@ -193,7 +194,8 @@ class TypeInferencer:
         if not isinstance(func, Function):
             return []
         if _without_types([func]):
-            call = next((n for n in post_order(let.body) if _calls(n, let.var)), None)
+            calls = [n for n in post_order(let.body) if isinstance(n, Call) and n.op is let.var]
+            call = calls[0] if calls else None
             if call is None:
                 return []
             if needed := _untyped(*call.args):
@@ -202,7 +204,7 @@ class TypeInferencer:
                 if param.type_annotation is None:
                     set_type(param, arg.checked_type)
         if known_type(let.var) is None and func.ret_type is None:
-            arg_types = [p.type_annotation or known_type(p) for p in func.params]
+            arg_types = [p.type_annotation or p.checked_type for p in func.params]
             set_type(let.var, FuncType(arg_types, IncompleteType(), func.type_params))
         return []
 
@@ -331,9 +333,10 @@ class TypeInferencer:
                 f"{op.name} requires {op.num_inputs} arguments, got {len(call.args)}", call
             )
         try:
-            return op.infer_type(call.attrs, [a.checked_type for a in call.args])
+            found: Type = op.infer_type(call.attrs, [a.checked_type for a in call.args])
         except TypeCheckError as error:
             raise self._placed(error, call) from None
+        return found
 
     def _function_call(self, call: Call, callee: Type, arg_types: list[Type]) -> Type:
         if not isinstance(callee, FuncType):
@@ -395,7 +398,7 @@ class TypeInferencer:
             self._bind_pattern(clause.lhs, ty, match)
         if needed := _untyped(*[c.rhs for c in match.clauses]):
             return needed
-        result = match.clauses[0].rhs.checked_type
+        result: Type = match.clauses[0].rhs.checked_type
         for clause in match.clauses[1:]:
             if (joined := join(result, clause.rhs.checked_type)) is None:
                 raise self._error("the clauses of a match must have one type", match)
@@ -489,7 +492,8 @@ def _argument_notes(at: RelayExpr) -> list[str]:
     return [f"{name}: {type_text(ty)}" for name, ty in zip(names, types, strict=False)]
 
 
-_STEPS: dict[type, Callable[[TypeInferencer, RelayExpr], Step]] = {
+# each takes expressions of its own kind
+_STEPS: dict[type, Callable[[TypeInferencer, Any], Step]] = {
     Var: TypeInferencer.var,
     Constant: TypeInferencer.constant,
     GlobalVar: TypeInferencer.global_var,
@@ -505,9 +509,23 @@ _STEPS: dict[type, Callable[[TypeInferencer, RelayExpr], Step]] = {
     RefWrite: TypeInferencer.ref_write,
     Match: TypeInferencer.match,
     TempExpr: TypeInferencer.temporary,
-}  # type: ignore[dict-item]
+}
 
 
 def infer_type_of(expr: RelayExpr, mod: IRModule | None = None) -> Type:
     """The type of an expression, found now if it is not known yet."""
     return known_type(expr) or TypeInferencer(mod).infer(expr)
+
+
+def tensor_type_of(expr: RelayExpr) -> TensorType:
+    """The same for an expression that is a tensor."""
+    ty = infer_type_of(expr)
+    assert isinstance(ty, TensorType)
+    return ty
+
+
+def function_type_of(expr: RelayExpr, mod: IRModule | None = None) -> FuncType:
+    """The same for a function."""
+    ty = infer_type_of(expr, mod)
+    assert isinstance(ty, FuncType)
+    return ty

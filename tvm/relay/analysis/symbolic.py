@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tvm import tir
 from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.op import Op
@@ -22,17 +21,19 @@ from tvm.relay.function import Function
 from tvm.relay.op.types import Conditions, undecided
 from tvm.relay.traverse import post_order, substitute
 from tvm.relay.ty import is_dynamic
+from tvm.tir.expr import Any, IntImm, SizeVar
+from tvm.tir.expr import Var as TirVar
 
 
 @dataclass
 class DimensionPool:
     """Variables for dimensions, the same ones for every kernel, so that equal kernels look equal."""
 
-    variables: list[tir.Var] = field(default_factory=list)
+    variables: list[TirVar] = field(default_factory=list)
 
-    def __getitem__(self, index: int) -> tir.Var:
+    def __getitem__(self, index: int) -> TirVar:
         while len(self.variables) <= index:
-            self.variables.append(tir.SizeVar(f"n{len(self.variables)}", "int32"))
+            self.variables.append(SizeVar(f"n{len(self.variables)}", "int32"))
         return self.variables[index]
 
 
@@ -98,7 +99,9 @@ def symbolic_kernel(func: Function, pool: DimensionPool) -> SymbolicKernel:
     found = inner.checked_type
     if _has_unknown(found):
         if not (isinstance(inner, Call) and isinstance(inner.op, Op) and inner.op.shape_func):
-            names = dict.fromkeys([n.op.name for n in post_order(inner) if isinstance(n, Call)])  # type: ignore[union-attr]
+            names = dict.fromkeys(
+                [n.operator.name for n in post_order(inner) if isinstance(n, Call)]
+            )
             raise TVMError(
                 f"the virtual machine requires a shape function for {', '.join(names)}, whose "
                 "result has a shape that the types of the arguments do not tell",
@@ -114,7 +117,7 @@ class _Dimensions:
 
     def __init__(self, pool: DimensionPool) -> None:
         self.pool = pool
-        self.known: list[tuple[PrimExpr, tir.Var]] = []
+        self.known: list[tuple[PrimExpr, TirVar]] = []
 
     def named(self, ty: Type) -> Type:
         """The type with variables in place of what is no number."""
@@ -125,9 +128,9 @@ class _Dimensions:
         return TensorType(tuple([self._variable(d) for d in ty.shape]), ty.dtype)
 
     def _variable(self, dim: PrimExpr) -> PrimExpr:
-        if isinstance(dim, tir.IntImm):
+        if isinstance(dim, IntImm):
             return dim
-        if not isinstance(dim, tir.Any):
+        if not isinstance(dim, Any):
             for known, variable in self.known:
                 if known is dim or structural_equal(known, dim):
                     return variable
@@ -139,14 +142,14 @@ class _Dimensions:
 def _has_unknown(ty: Type) -> bool:
     if isinstance(ty, TupleType):
         return any(_has_unknown(f) for f in ty.fields)
-    return isinstance(ty, TensorType) and any(isinstance(d, tir.Any) for d in ty.shape)
+    return isinstance(ty, TensorType) and any(isinstance(d, Any) for d in ty.shape)
 
 
-def variables_of(types: Sequence[TensorType]) -> dict[tir.Var, tuple[int, int]]:
+def variables_of(types: Sequence[TensorType]) -> dict[TirVar, tuple[int, int]]:
     """Where each variable dimension is found: the first tensor and axis."""
-    found: dict[tir.Var, tuple[int, int]] = {}
+    found: dict[TirVar, tuple[int, int]] = {}
     for i, ty in enumerate(types):
         for axis, dim in enumerate(ty.shape):
-            if isinstance(dim, tir.Var):
+            if isinstance(dim, TirVar):
                 found.setdefault(dim, (i, axis))
     return found

@@ -8,7 +8,7 @@ from tvm.ir.type import FuncType
 from tvm.relay.analysis.infer import TypeInferencer, known_type, set_type
 from tvm.relay.expr import Var
 from tvm.relay.function import Function
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 
 def infer_types(mod: IRModule) -> IRModule:
@@ -31,9 +31,7 @@ def with_written_types(func: Function, has_bare_lets: bool = False) -> Function:
     is_annotated = func.ret_type is not None and not has_bare_lets
     if is_annotated and all(p.type_annotation is not None for p in func.params):
         return func
-    result = rewrite_post_order(func, _write_type)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _write_type)
 
 
 def _write_type(old: RelayExpr, new: RelayExpr) -> RelayExpr:

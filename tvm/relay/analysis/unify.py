@@ -33,17 +33,15 @@ def unify(expected: Type, found: Type, binding: Binding) -> bool:
         return _bind(found, expected, binding)
     if isinstance(expected, IncompleteType) or isinstance(found, IncompleteType):
         return True
-    if type(expected) is not type(found):
-        return False
-    if isinstance(expected, TensorType):
+    if isinstance(expected, TensorType) and isinstance(found, TensorType):
         return _tensors_fit(expected, found)
-    if isinstance(expected, TupleType):
+    if isinstance(expected, TupleType) and isinstance(found, TupleType):
         return _all_fit(expected.fields, found.fields, binding)
-    if isinstance(expected, FuncType):
+    if isinstance(expected, FuncType) and isinstance(found, FuncType):
         return _functions_fit(expected, found, binding)
-    if isinstance(expected, RelayRefType):
+    if isinstance(expected, RelayRefType) and isinstance(found, RelayRefType):
         return unify(expected.value, found.value, binding)
-    if isinstance(expected, TypeCall):
+    if isinstance(expected, TypeCall) and isinstance(found, TypeCall):
         return expected.func is found.func and _all_fit(expected.args, found.args, binding)
     return structural_equal(expected, found)
 
@@ -75,6 +73,13 @@ def instantiate(ty: Type, binding: Binding) -> Type:
     if isinstance(ty, (TupleType, FuncType, RelayRefType, TypeCall)):
         return ty.map_children(_Instantiate(binding))
     return ty
+
+
+def instantiate_function(ty: FuncType, binding: Binding) -> FuncType:
+    """The same for a type of functions."""
+    result = instantiate(ty, binding)
+    assert isinstance(result, FuncType)
+    return result
 
 
 class _Instantiate:
@@ -127,7 +132,8 @@ def is_incomplete(ty: Type) -> bool:
 def _functions_fit(expected: FuncType, found: FuncType, binding: Binding) -> bool:
     if expected.type_params and len(expected.type_params) == len(found.type_params):
         renamed = zip(found.type_params, expected.type_params, strict=True)
-        found = instantiate(found, {id(old): new for old, new in renamed})
+        binding_of_names: Binding = {id(old): new for old, new in renamed}
+        found = instantiate_function(found, binding_of_names)
     elif found.type_params:  # a polymorphic function stands for one of its instances
         found, variables = fresh_variables(found)
         binding.update(variables)

@@ -468,9 +468,9 @@ def gather_nd(
 
 def strided_slice(
     data: RelayExpr,
-    begin: Sequence[int],
-    end: Sequence[int],
-    strides: Sequence[int] | None = None,
+    begin: Sequence[int] | RelayExpr,
+    end: Sequence[int] | RelayExpr,
+    strides: Sequence[int] | RelayExpr | None = None,
     axes: Sequence[int] | None = None,
     slice_mode: str = "end",
 ) -> RelayExpr:

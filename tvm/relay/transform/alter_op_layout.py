@@ -13,6 +13,7 @@ work in it; a transform back is inserted only where somebody needs the plain ten
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
@@ -26,7 +27,7 @@ from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.infer_layout_utils import layout_choice, plain_name, with_transforms
 from tvm.relay.traverse import operands, post_order, regrouped, tensors_of, with_operands
 from tvm.target import Target
-from tvm.tir import Layout, layout
+from tvm.tir.data_layout import Layout, layout
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class _Alterer:
         return _Laid(with_operands(node, [self._plain(o) for o in below]))
 
     def _altered_call(self, call: Call) -> _Laid | None:
-        alter = call.op.alter_layout
+        alter = call.operator.alter_layout
         if alter is None:
             return None
         args = [self._plain(a) for a in call.args]
@@ -76,6 +77,7 @@ class _Alterer:
         altered = alter(call.attrs, list(args), types, infer_type_of(call))
         if altered is None:
             return None
+        assert isinstance(plain_call, Call)
         altered = with_transforms(plain_call, altered)
         new = self._without_pairs(altered, {id(a) for a in args})
         if _is_transform(new):
@@ -169,7 +171,7 @@ class _Alterer:
         return found
 
 
-def _is_transform(expr: RelayExpr) -> bool:
+def _is_transform(expr: RelayExpr) -> TypeGuard[Call]:
     return ops.calls(expr, ops.LAYOUT_TRANSFORM)
 
 

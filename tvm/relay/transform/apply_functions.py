@@ -11,15 +11,13 @@ from tvm.ir.transform import PassContext
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.traverse import applied, rewrite_post_order
+from tvm.relay.traverse import applied, rewrite_function
 
 
 @relay_pass("ApplyFunctions", opt_level=0)
 def apply_functions(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Apply every function literal without attributes; kernels and composites have some."""
-    result = rewrite_post_order(func, _apply)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _apply)
 
 
 def _apply(old: RelayExpr, new: RelayExpr) -> RelayExpr:

@@ -19,7 +19,7 @@ from tvm.relay.function import Function
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import CAST, calls
-from tvm.relay.traverse import operands, post_order, rewrite_post_order
+from tvm.relay.traverse import operands, post_order, rewrite_function
 
 
 @relay_pass("CanonicalizeCast", opt_level=3)
@@ -45,9 +45,7 @@ def canonicalize_cast(func: Function, mod: IRModule, context: PassContext) -> Fu
         ]
         return new.replace(args=tuple(args)) if any([id(a) in shared for a in old.args]) else new
 
-    result = rewrite_post_order(func, rewrite)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, rewrite)
 
 
 def _copied(cast: RelayExpr) -> RelayExpr:
@@ -66,7 +64,7 @@ def _widens(cast: RelayExpr) -> bool:
 def _is_broadcast(node: RelayExpr) -> bool:
     if not isinstance(node, Call) or not isinstance(node.op, Op) or node.op.fuse is None:
         return False
-    return node.op.fuse <= OpPattern.BROADCAST
+    return bool(node.op.fuse <= OpPattern.BROADCAST)
 
 
 CanonicalizeCast = canonicalize_cast.factory

@@ -8,12 +8,12 @@ from __future__ import annotations
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import ADD, BIAS_ADD, EXPAND_DIMS, calls
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 
 @relay_pass("CanonicalizeOps", opt_level=3)
@@ -21,9 +21,7 @@ def canonicalize_ops(func: Function, mod: IRModule, context: PassContext) -> Fun
     """Replace bias_add by add."""
     if is_primitive(func):
         return func
-    result = rewrite_post_order(func, _canonical)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _canonical)
 
 
 def _canonical(old: RelayExpr, new: RelayExpr) -> RelayExpr:
@@ -31,7 +29,7 @@ def _canonical(old: RelayExpr, new: RelayExpr) -> RelayExpr:
         return new
     assert isinstance(old, Call)
     data, bias = new.args
-    rank = len(infer_type_of(old.args[0]).shape)
+    rank = len(tensor_type_of(old.args[0]).shape)
     trailing = rank - 1 - new.attrs["axis"] % rank
     if trailing:
         bias = EXPAND_DIMS(bias, axis=1, num_newaxis=trailing)

@@ -11,7 +11,7 @@ from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Var
 from tvm.relay.function import Function
 from tvm.relay.transform.common import function_pass
@@ -42,10 +42,10 @@ class ChangeBatch:
         return Function(list(renamed.values()), body, None, func.type_params, func.attrs)
 
     def _type(self, param: Var) -> TensorType:
-        ty = infer_type_of(param)
+        ty = tensor_type_of(param)
         axis = self.data.get(param.name_hint)
         if axis is None:
-            return ty  # type: ignore[no-any-return]
-        shape = list(ty.shape)
-        shape[axis] = self.batch_size
+            return ty
+        axis %= len(ty.shape)
+        shape = [self.batch_size if i == axis else dim for i, dim in enumerate(ty.shape)]
         return TensorType(tuple(shape), ty.dtype)

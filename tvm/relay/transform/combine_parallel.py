@@ -18,7 +18,7 @@ from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import Pass, PassContext, PassInfo, Sequential
 from tvm.ir.type import TensorType
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.indexing import STRIDED_SLICE
@@ -27,7 +27,7 @@ from tvm.relay.op.nn.dense import BATCH_MATMUL
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.operators import BIAS_ADD, CONV2D, DENSE, SQUEEZE
-from tvm.relay.traverse import operands, post_order, rewrite_post_order
+from tvm.relay.traverse import operands, post_order, rewrite_function
 
 _LARGEST_WEIGHT_EXPRESSION = 16
 
@@ -38,7 +38,7 @@ class Layer:
 
     op: Op
     key: Callable[[Call], Hashable]  # what joined calls share besides their input; None: never
-    join: Callable[[RelayExpr, Sequence[Call]], Call]
+    join: Callable[[RelayExpr, Sequence[Call]], RelayExpr]
     axis: Callable[[Call], int]  # of the result, counted from its end, along which they are joined
     batches: bool = False  # joined as batches of one product: what follows is not joined
 
@@ -109,7 +109,7 @@ class _Finder:
 
     def _branches(self, calls: list[Call]) -> list[Branch]:
         axis = self.layer.axis(calls[0])
-        branches = [Branch([call], infer_type_of(call).concrete_shape[axis]) for call in calls]
+        branches = [Branch([call], tensor_type_of(call).concrete_shape[axis]) for call in calls]
         while not self.layer.batches:
             following = [self._next(branch.tail) for branch in branches]
             found = [call for call in following if call is not None]
@@ -124,7 +124,7 @@ class _Finder:
         if len(users) != 1 or not isinstance(users[0], Call) or not isinstance(users[0].op, Op):
             return None
         user = users[0]
-        fuse = user.op.fuse
+        fuse = user.operator.fuse
         is_simple = fuse is not None and fuse <= OpPattern.BROADCAST
         return user if is_simple and infer_type_of(user) == infer_type_of(call) else None
 
@@ -196,7 +196,7 @@ class _Joiner:
         branches = group.branches
         heads = [branch.calls[0] for branch in branches]
         axis = group.layer.axis(heads[0])
-        joined: Call = group.layer.join(data, heads)
+        joined = group.layer.join(data, heads)
         for level in range(1, len(branches[0].calls)):
             calls = [branch.calls[level] for branch in branches]
             place = _place(calls[0], branches[0].calls[level - 1])
@@ -237,9 +237,7 @@ def _combine(name: str, layer: Layer, min_num_branches: int, opt_level: int = 4)
         groups = _Finder(func, layer, min_num_branches).groups()
         if not groups:
             return func
-        result = rewrite_post_order(func, _Joiner(groups).rewrite)
-        assert isinstance(result, Function)
-        return result
+        return rewrite_function(func, _Joiner(groups).rewrite)
 
     return FunctionPass(run, PassInfo(opt_level, name))
 
@@ -251,7 +249,7 @@ def _dense_key(call: Call) -> Hashable:
     data, weight = _shape(call.args[0]), _shape(call.args[1])
     if data is None or weight is None:
         return None
-    return (str(call.attrs["out_dtype"]), str(infer_type_of(call.args[1]).dtype))
+    return (str(call.attrs["out_dtype"]), str(tensor_type_of(call.args[1]).dtype))
 
 
 def _constant_dense_key(call: Call) -> Hashable:
@@ -269,16 +267,15 @@ def _dense_batch_key(call: Call) -> Hashable:
 
 def _join_dense(data: RelayExpr, calls: Sequence[Call]) -> Call:
     weights = [call.args[1] for call in calls]
-    units = sum([infer_type_of(w).concrete_shape[0] for w in weights])
+    units = sum([tensor_type_of(w).concrete_shape[0] for w in weights])
     attrs = calls[0].attrs.replace(units=units)
     return Call(DENSE, (data, _concat(weights, 0)), attrs)
 
 
-def _join_as_batches(data: RelayExpr, calls: Sequence[Call]) -> Call:
+def _join_as_batches(data: RelayExpr, calls: Sequence[Call]) -> RelayExpr:
     many = STACK(Tuple([data] * len(calls)), axis=0)
     weights = STACK(Tuple([call.args[1] for call in calls]), axis=0)
-    product: Call = BATCH_MATMUL(many, weights, out_dtype=calls[0].attrs["out_dtype"])
-    return product
+    return BATCH_MATMUL(many, weights, out_dtype=calls[0].attrs["out_dtype"])
 
 
 def _conv2d_key(call: Call) -> Hashable:
@@ -289,7 +286,7 @@ def _conv2d_key(call: Call) -> Hashable:
     if _shape(call.args[0]) is None or attrs["out_layout"] not in ("", layouts[0]):
         return None
     size = [d for i, d in enumerate(weight) if i != layouts[1].index("O")]
-    dtypes = (str(attrs["out_dtype"]), str(infer_type_of(call.args[1]).dtype))
+    dtypes = (str(attrs["out_dtype"]), str(tensor_type_of(call.args[1]).dtype))
     return (attrs["strides"], attrs["padding"], attrs["dilation"], layouts, dtypes, tuple(size))
 
 
@@ -303,7 +300,7 @@ def _conv2d_axis(call: Call) -> int:
 def _join_conv2d(data: RelayExpr, calls: Sequence[Call]) -> Call:
     weights = [call.args[1] for call in calls]
     axis = calls[0].attrs["kernel_layout"].index("O")
-    channels = sum([infer_type_of(w).concrete_shape[axis] for w in weights])
+    channels = sum([tensor_type_of(w).concrete_shape[axis] for w in weights])
     return Call(CONV2D, (data, _concat(weights, axis)), calls[0].attrs.replace(channels=channels))
 
 

@@ -17,7 +17,7 @@ from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 Skip = Callable[[RelayExpr], bool]
 
@@ -71,8 +71,6 @@ def EliminateCommonSubexpr(fskip: Skip | None = None) -> Pass:
     """The pass; expressions for which `fskip` is true are left alone."""
 
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
-        result = rewrite_post_order(func, _Sharer(fskip).share)
-        assert isinstance(result, Function)
-        return result
+        return rewrite_function(func, _Sharer(fskip).share)
 
     return FunctionPass(run, PassInfo(3, "EliminateCommonSubexpr"))

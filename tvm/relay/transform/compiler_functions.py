@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
-from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.expr import BaseExpr, GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import applied, rewrite_post_order
+from tvm.relay.traverse import applied, rewrite_function
 
 
-def _is_for(func: RelayExpr, compiler_filter: str) -> bool:
+def _is_for(func: BaseExpr, compiler_filter: str) -> TypeGuard[Function]:
     if not isinstance(func, Function) or not (name := func.attrs.get("Compiler")):
         return False
     return not compiler_filter or str(name) == compiler_filter
@@ -29,19 +30,22 @@ def OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler_filter: str = "")
         made: dict[str, tuple[GlobalVar, Function]] = {}
 
         def outline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-            if not isinstance(new, Call) or not _is_for(new.op, compiler_filter):
+            if not isinstance(new, Call):
                 return new
-            name = new.op.attrs.get("global_symbol")
+            callee = new.op
+            if not _is_for(callee, compiler_filter):
+                return new
+            name = callee.attrs.get("global_symbol")
             if name is None:
                 return new
             known = made.get(str(name))
             if known is None:
                 gvar = mod.get_global_var(name) if name in mod else GlobalVar(str(name))
-                known = made[str(name)] = (gvar, new.op)
+                known = made[str(name)] = (gvar, callee)
             return new.replace(op=known[0])
 
         functions = {
-            gvar: rewrite_post_order(func, outline) if isinstance(func, Function) else func
+            gvar: rewrite_function(func, outline) if isinstance(func, Function) else func
             for gvar, func in mod.functions.items()
         }
         functions.update(dict(made.values()))
@@ -83,7 +87,7 @@ def InlineCompilerFunctionsBoundTo(global_vars: Sequence[GlobalVar]) -> Pass:
             return new if func is None else applied(func, new.args)
 
         functions = {
-            gvar: rewrite_post_order(func, inline) if isinstance(func, Function) else func
+            gvar: rewrite_function(func, inline) if isinstance(func, Function) else func
             for gvar, func in mod.functions.items()
             if gvar.name_hint not in bodies
         }

@@ -19,8 +19,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op, has_op
 from tvm.ir.transform import Pass, PassContext, PassInfo
-from tvm.ir.type import TensorType, Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.ir.type import TensorType, TupleType, Type
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.backend.graph_codegen import kernel_order
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
@@ -35,7 +35,7 @@ from tvm.relay.transform.infer_layout_utils import (
 from tvm.relay.transform.operators import CAST, EXPAND_DIMS, LAYOUT_TRANSFORM, RESHAPE
 from tvm.relay.traverse import operands, regrouped, tensors_of, with_operands
 from tvm.support import Scoped
-from tvm.tir import layout
+from tvm.tir.data_layout import layout
 
 # from attributes, arguments, their types and the layouts wanted
 ConvertOpLayout: TypeAlias = Callable[
@@ -130,14 +130,16 @@ class _Converter:
         return _Moved(with_operands(node, [self._plain(o) for o in below]) if below else node)
 
     def _is_skipped(self, call: Call) -> bool:
-        is_layer = call.op.name in self.desired and call.op.name.startswith(("nn.conv", "qnn.conv"))
+        is_layer = call.operator.name in self.desired and call.operator.name.startswith(
+            ("nn.conv", "qnn.conv")
+        )
         return is_layer and self.config is not None and self.config.check_skip()
 
     # -- operators whose layout the user chose
 
     def _wanted(self, call: Call) -> _Moved | None:
-        attrs, layouts = call.attrs, self.desired[call.op.name]
-        if (convert := call.op.get_attr("FTVMConvertOpLayout")) is not None:
+        attrs, layouts = call.attrs, self.desired[call.operator.name]
+        if (convert := call.operator.get_attr("FTVMConvertOpLayout")) is not None:
             return self._by_user(call, convert, layouts)
         if attrs is None:
             return None
@@ -154,7 +156,7 @@ class _Converter:
         if sorted(new) != sorted(old) or sorted(new_kernel) != sorted(kernel):
             raise TVMError(
                 f"ConvertLayout requires layouts of the axes of {old} and {kernel} for "
-                f"{call.op.name}, got {new} and {new_kernel}"
+                f"{call.operator.name}, got {new} and {new_kernel}"
             )
         data = self._in(call.args[0], old, new)
         weight = self._in(call.args[1], kernel, new_kernel)
@@ -206,8 +208,8 @@ class _Converter:
         if first is None:
             return None
         assert first.old is not None and first.new is not None
-        name, attrs = call.op.name, call.attrs
-        if call.op.has_attr("FInferCorrectLayout"):
+        name, attrs = call.operator.name, call.attrs
+        if call.operator.has_attr("FInferCorrectLayout"):
             return self._inferred(call, first.old, first.new)
         if attrs is not None and "layout" in attrs:
             return self._bound(call, first.new)
@@ -217,7 +219,7 @@ class _Converter:
             return self._with_two_axes(call, first.old, first.new)
         if name in _NORMALISATIONS and self._moved[id(call.args[0])].new is not None:
             return self._normalisation(call, first.old, first.new)
-        is_simple = call.op.fuse is not None and call.op.fuse <= OpPattern.BROADCAST
+        is_simple = call.operator.fuse is not None and call.operator.fuse <= OpPattern.BROADCAST
         if is_simple and (attrs is None or (len(call.args) == 1 and not _names_axes(call))):
             return self._elementwise(call, first.old, first.new)
         return None
@@ -255,12 +257,12 @@ class _Converter:
 
     def _with_axis(self, call: Call, old: str, new: str) -> _Moved | None:
         rank = len(old)
-        tensors = tensors_of(call) if call.op.name == "concatenate" else [call.args[0]]
+        tensors = tensors_of(call) if call.operator.name == "concatenate" else [call.args[0]]
         if any([_rank(t) != rank for t in tensors]):
             return None
         axis = new.index(old[call.attrs["axis"] % rank])
         attrs = call.attrs.replace(axis=axis)
-        if call.op.name == "concatenate":
+        if call.operator.name == "concatenate":
             if not isinstance(call.args[0], Tuple):
                 return None
             fields = Tuple([self._in(t, old, new) for t in tensors])
@@ -283,8 +285,12 @@ class _Converter:
         axis = new.index(old[call.attrs["axis"] % len(old)])
         args = [self._in(call.args[0], old, new), *[self._plain(a) for a in call.args[1:]]]
         value = call.replace(args=tuple(args), attrs=call.attrs.replace(axis=axis))
-        count = len(infer_type_of(call).fields)
-        self._items[id(call)] = [_Moved(value, old, new), *[_Moved(value)] * (count - 1)]
+        whole = infer_type_of(call)
+        assert isinstance(whole, TupleType)
+        self._items[id(call)] = [
+            _Moved(value, old, new),
+            *[_Moved(value)] * (len(whole.fields) - 1),
+        ]
         return _Moved(value)
 
     def _elementwise(self, call: Call, old: str, new: str) -> _Moved | None:
@@ -352,7 +358,7 @@ def _names_axes(call: Call) -> bool:
 
 def _without_multiplier(weight: RelayExpr, old: RelayExpr) -> RelayExpr:
     """A depthwise kernel whose multiplier, HWOI's I, becomes a part of the output channels."""
-    height, width, channels, multiplier = infer_type_of(old).concrete_shape  # type: ignore[attr-defined]
+    height, width, channels, multiplier = tensor_type_of(old).concrete_shape
     if multiplier == 1:
         return weight
     return RESHAPE(weight, newshape=(channels * multiplier, 1, height, width))

@@ -19,7 +19,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.type import FuncType, RelayRefType, TupleType, Type, TypeCall, TypeVar
 from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import function_type_of, infer_type_of
 from tvm.relay.analysis.unify import instantiate
 from tvm.relay.expr import Call, If, Let, Var
 from tvm.relay.function import Function, is_primitive
@@ -98,7 +98,7 @@ class _Passing:
 
     def _function(self, func: Function) -> Function:
         params = [self._variable(p) for p in func.params]
-        result = cps_type(infer_type_of(func, self.mod).ret_type, self.answer)
+        result = cps_type(function_type_of(func, self.mod).ret_type, self.answer)
         then = Var("k", FuncType([result], self.answer))
         body = self._block(func.body, lambda value: Call(then, [value]))
         return Function([*params, then], body, self.answer, func.type_params)
@@ -136,14 +136,15 @@ class _Passing:
 
     def _branches(self, value: If | Match, variable: Var | None, then: Then) -> RelayExpr:
         rest = self._reified(value, variable, then)
-        name = Var("rest", FuncType([rest.params[0].type_annotation], self.answer))
+        name = Var("rest", FuncType([infer_type_of(rest.params[0])], self.answer))
 
         def join(result: RelayExpr) -> RelayExpr:
             return Call(name, [result])
 
         if isinstance(value, If):
-            branches = [self._block(b, join) for b in (value.true_branch, value.false_branch)]
-            return Let(name, rest, If(self._value(value.cond), *branches))
+            then_branch = self._block(value.true_branch, join)
+            other = self._block(value.false_branch, join)
+            return Let(name, rest, If(self._value(value.cond), then_branch, other))
         clauses = [Clause(self._pattern(c.lhs), self._block(c.rhs, join)) for c in value.clauses]
         return Let(name, rest, Match(self._value(value.data), clauses, value.complete))
 

@@ -18,14 +18,17 @@ from tvm.relay.adt import Match
 from tvm.relay.expr import Call, Let, RefCreate, RefRead, RefWrite, Var
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.traverse import operands, post_order, rewrite_post_order, substitute
+from tvm.relay.traverse import (
+    operands,
+    post_order,
+    rewrite_function,
+    substitute,
+)
 
 
 def eliminate_dead_code(func: Function, inline_once: bool, ignore_impurity: bool) -> Function:
     """Drop unused lets; with `inline_once`, put values used once in place of their variable."""
-    result = rewrite_post_order(func, _Sweeper(func, inline_once, ignore_impurity).sweep)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _Sweeper(func, inline_once, ignore_impurity).sweep)
 
 
 class _Sweeper:

@@ -26,8 +26,15 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.type import FuncType, GlobalTypeVar, RelayRefType, TupleType, Type, TypeCall
 from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
-from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.analysis.unify import Binding, fresh_variables, instantiate, is_incomplete, unify
+from tvm.relay.analysis.infer import function_type_of, infer_type_of
+from tvm.relay.analysis.unify import (
+    Binding,
+    fresh_variables,
+    instantiate,
+    instantiate_function,
+    is_incomplete,
+    unify,
+)
 from tvm.relay.expr import Call, Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.eta_expand import eta_expand
@@ -46,7 +53,7 @@ def Defunctionalization(func: Function, mod: IRModule) -> Function:
     mod : the module of the functions it calls; it gets the copies, the data types that stand for
         functions, and the functions that apply them.
     """
-    ty = infer_type_of(func, mod)
+    ty = function_type_of(func, mod)
     if func.type_params or any([_has_functions(t) for t in (*ty.arg_types, ty.ret_type)]):
         raise TVMError(
             "Defunctionalization requires a function that neither is polymorphic nor takes or "
@@ -107,7 +114,7 @@ class _FirstOrder:
         scope = _Scope(types)
         params = [self._variable(p, scope) for p in named.params]
         body = self._block(named.body, scope)
-        ret_type = self._encoded(instantiate(infer_type_of(named).ret_type, types))
+        ret_type = self._encoded(instantiate(function_type_of(named).ret_type, types))
         return Function(params, body, ret_type, (), func.attrs)
 
     def finish(self) -> None:
@@ -253,7 +260,7 @@ class _FirstOrder:
     def _copy(self, gvar: GlobalVar, used_as: FuncType) -> GlobalVar:
         """The copy of a global function for the types it is used at."""
         func = self.source[gvar]
-        declared = infer_type_of(gvar, self.source)
+        declared = function_type_of(gvar, self.source)
         types: Binding = {id(p): None for p in func.type_params}
         unify(FuncType(declared.arg_types, declared.ret_type), used_as, types)
         exact = instantiate(FuncType(declared.arg_types, declared.ret_type), types)
@@ -278,16 +285,15 @@ class _FirstOrder:
 
     def _closure(self, func: Function, scope: _Scope, name: Var | None) -> RelayExpr:
         """The value that stands for a local function, at the types of the scope."""
-        declared = infer_type_of(func, self.source)
-        assert isinstance(declared, FuncType)
-        ty = instantiate(FuncType(declared.arg_types, declared.ret_type), scope.types)
-        assert isinstance(ty, FuncType)
+        declared = function_type_of(func, self.source)
+        bare = FuncType(declared.arg_types, declared.ret_type)
+        ty = instantiate_function(bare, scope.types)
         encoding = self._encoding(ty)
         captured = [v for v in free_vars(func) if v is not name]
         inner = _Scope(scope.types)
         fields = [self._variable(v, inner) for v in captured]
         constructor = Constructor(
-            self.names.fresh("closure"), [f.type_annotation for f in fields], encoding.header
+            self.names.fresh("closure"), tuple([infer_type_of(f) for f in fields]), encoding.header
         )
         encoding.constructors.append(constructor)
         for param, variable in zip(func.params, encoding.params, strict=True):

@@ -11,15 +11,13 @@ from tvm.ir.transform import PassContext
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.traverse import applied, rewrite_post_order
+from tvm.relay.traverse import applied, rewrite_function
 
 
 @relay_pass("DefuseOps", opt_level=3)
 def defuse_ops(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Inline every primitive function."""
-    result = rewrite_post_order(func, _inline)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _inline)
 
 
 def _inline(old: RelayExpr, new: RelayExpr) -> RelayExpr:

@@ -16,15 +16,13 @@ from tvm.relay.expr import Call, Constant, const
 from tvm.relay.function import Function
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import DIVIDE, MULTIPLY, calls
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 
 @relay_pass("DivToMul", opt_level=0)
 def div_to_mul(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Replace divisions by float constants."""
-    result = rewrite_post_order(func, _rewrite)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _rewrite)
 
 
 def _rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:

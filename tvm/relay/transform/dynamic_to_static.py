@@ -5,6 +5,8 @@ dyn.reshape(%x, shape_of(%y))    ->    reshape(%x, newshape=[2, 3])    where %y 
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -14,7 +16,7 @@ from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import ConstantFolder
-from tvm.relay.traverse import post_order, rewrite_post_order
+from tvm.relay.traverse import post_order, rewrite_function
 
 
 @relay_pass("DynamicToStatic", opt_level=0)
@@ -30,22 +32,22 @@ def dynamic_to_static(func: Function, mod: IRModule, context: PassContext) -> Fu
         infer_type_of(new)
         # the data is no part of the decision: it stays as it is
         args = [folder.fold(arg) if _decides(new, i) else arg for i, arg in enumerate(new.args)]
-        static = new.op.make_static(new.replace(args=tuple(args)))
+        make_static = new.operator.make_static
+        assert make_static is not None
+        static = make_static(new.replace(args=tuple(args)))
         if static is not None:
             infer_type_of(static)
         return new if static is None else static
 
-    result = rewrite_post_order(func, rewrite)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, rewrite)
 
 
-def _is_dynamic(node: RelayExpr) -> bool:
+def _is_dynamic(node: RelayExpr) -> TypeGuard[Call]:
     return isinstance(node, Call) and isinstance(node.op, Op) and node.op.make_static is not None
 
 
 def _decides(call: Call, position: int) -> bool:
-    return bool(call.op.get_attr("TShapeDataDependent")[position])
+    return bool(call.operator.get_attr("TShapeDataDependent")[position])
 
 
 DynamicToStatic = dynamic_to_static.factory

@@ -15,7 +15,7 @@ from tvm.relay.analysis.unify import fresh_variables
 from tvm.relay.expr import Call, Var
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 
 def eta_expand(func: Function, mod: IRModule, kinds: tuple[type, ...]) -> Function:
@@ -30,9 +30,7 @@ def eta_expand(func: Function, mod: IRModule, kinds: tuple[type, ...]) -> Functi
             return _expanded(new, ty) if isinstance(ty, FuncType) else new
         return new
 
-    result = rewrite_post_order(func, rewrite)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, rewrite)
 
 
 def _with_callee(old: Call, new: Call) -> Call:

@@ -14,7 +14,8 @@ import numpy as np
 from tvm.ir.affine_type import AffineType, TensorAffineType, TupleAffineType
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.ir.type import TupleType
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, const
 from tvm.relay.op import binary, reduce, shaping, unary
 from tvm.relay.op.algorithm import TOPK
@@ -65,7 +66,7 @@ def _is_scalar(affine: TensorAffineType) -> bool:
 
 def _dequantize(call: Call, types: TypeMap) -> Result:
     values, scale, zero = call.args
-    return values, TensorAffineType(scale, zero, infer_type_of(values).dtype, call.attrs.axis)
+    return values, TensorAffineType(scale, zero, tensor_type_of(values).dtype, call.attrs.axis)
 
 
 def _quantize(call: Call, types: TypeMap) -> Result:
@@ -184,8 +185,7 @@ def _product_of(a: RelayExpr, b: RelayExpr) -> RelayExpr:
 
 
 def _zeros_like(scale: RelayExpr) -> RelayExpr:
-    shape = [int(d) for d in shape_of_type(infer_type_of(scale))]
-    return const(np.zeros(shape, "int32"))
+    return const(np.zeros(tensor_type_of(scale).concrete_shape, "int32"))
 
 
 def _conv_axis(call: Call) -> int:
@@ -202,15 +202,15 @@ def _concatenate(call: Call, types: TypeMap) -> Result:
     if not isinstance(parts, TupleAffineType) or not isinstance(call.args[0], Tuple):
         raise NoRule("a field of the tuple is not quantised")
     wanted = _scalar(types, call)
-    fields = [requantize(field, have, wanted) for field, have in
-              zip(call.args[0].fields, parts.types, strict=True)]  # fmt: skip
+    fields = [requantize(field, _tensor(types, field), wanted) for field in call.args[0].fields]
     return call.replace(args=(Tuple(fields),)), wanted
 
 
 def _split(call: Call, types: TypeMap) -> Result:
     have = _scalar(types, call.args[0])
-    count = len(infer_type_of(call).fields)
-    return call, TupleAffineType([have] * count)
+    whole = infer_type_of(call)
+    assert isinstance(whole, TupleType)
+    return call, TupleAffineType([have] * len(whole.fields))
 
 
 def _topk(call: Call, types: TypeMap) -> Result:

@@ -27,7 +27,7 @@ from tvm.relay.op.op import INTEGER_RULE, OPTIONAL_INTEGER_RULE
 from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.fake_quantization_rules import RULES, NoRule, TypeMap
-from tvm.relay.traverse import operands, rewrite_post_order, with_operands
+from tvm.relay.traverse import operands, rewrite_function, with_operands
 
 Rule: TypeAlias = Callable[[Call, TypeMap], Sequence[Any]]
 
@@ -69,7 +69,7 @@ class IntegerConverter:
         except NoRule as reason:
             if self.hard_fail:
                 raise OpNotImplemented(
-                    f"FakeQuantizationToInteger cannot convert {end.op.name}'s input: {reason}"
+                    f"FakeQuantizationToInteger cannot convert {end.operator.name}'s input: {reason}"
                 ) from None
             return end
 
@@ -84,7 +84,7 @@ class IntegerConverter:
             if isinstance(new, Call):
                 if wanted is not None:
                     types[new] = wanted
-                rule = self.rule_of(new.op)
+                rule = self.rule_of(new.operator)
                 assert rule is not None
                 new, types_of_new = rule(new, types)
                 types[new] = types_of_new
@@ -107,7 +107,7 @@ class TrainedConverter(IntegerConverter):
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if not isinstance(new, Call) or not isinstance(new.op, Op):
             return new
-        if new.op in (QUANTIZE, DEQUANTIZE) or self.rule_of(new.op) is None:
+        if new.op in (QUANTIZE, DEQUANTIZE) or self.rule_of(new.operator) is None:
             return new
         below = [f for a in new.args for f in (a.fields if isinstance(a, Tuple) else (a,))]
         found = [_is_call(arg, DEQUANTIZE) for arg in below]
@@ -151,10 +151,9 @@ def FakeQuantizationToInteger(
         if is_primitive(func):
             return func
         options = (hard_fail, tuple(optional_qnn_ops or ()))
-        result = rewrite_post_order(func, IntegerConverter(*options).rewrite)
+        result = rewrite_function(func, IntegerConverter(*options).rewrite)
         if use_qat:
-            result = rewrite_post_order(result, TrainedConverter(False, options[1]).rewrite)
-        assert isinstance(result, Function)
+            result = rewrite_function(result, TrainedConverter(False, options[1]).rewrite)
         return result
 
     return FunctionPass(run, PassInfo(0, "FakeQuantizationToInteger"))

@@ -15,7 +15,7 @@ from tvm.ir.transform import PassContext
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 _FAST = {
     "exp": "fast_exp",
@@ -28,9 +28,7 @@ _FAST = {
 @relay_pass("FastMath", opt_level=4)
 def fast_math(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Use the fast operators."""
-    result = rewrite_post_order(func, _faster)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _faster)
 
 
 def _faster(old: RelayExpr, new: RelayExpr) -> RelayExpr:

@@ -55,8 +55,9 @@ class _Backward:
             for field, part in zip(node.fields, flow, strict=True):
                 self.add(field, part)
         elif isinstance(node, TupleGetItem):
-            count = len(infer_type_of(node.tuple_value).fields)
-            parts: list[object] = [None] * count
+            whole = infer_type_of(node.tuple_value)
+            assert isinstance(whole, TupleType)
+            parts: list[object] = [None] * len(whole.fields)
             parts[node.index] = flow
             self.add(node.tuple_value, parts)
         elif isinstance(node, Call) and isinstance(node.op, Op):

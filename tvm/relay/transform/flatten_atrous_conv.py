@@ -22,15 +22,13 @@ from tvm.relay.transform.operators import (
     calls,
 )
 from tvm.relay.transform.qnn_operators import CONV2D_QUANTIZED
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 
 @relay_pass("FlattenAtrousConv", opt_level=0)
 def flatten_atrous_conv(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Dilate windows instead of moving pixels."""
-    result = rewrite_post_order(func, _flatten)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _flatten)
 
 
 def _flatten(old: RelayExpr, new: RelayExpr) -> RelayExpr:

@@ -101,7 +101,7 @@ def _fold_shape(old: Call, new: Call) -> RelayExpr:
 def _in_ordinary_operators(op: Op, call: Call) -> RelayExpr:
     assert op.qnn_canonicalize is not None
     types = [*[infer_type_of(a) for a in call.args], infer_type_of(call)]
-    result = op.qnn_canonicalize(call.attrs, list(call.args), types)
+    result: RelayExpr = op.qnn_canonicalize(call.attrs, list(call.args), types)
     infer_type_of(result)
     return result
 
@@ -115,7 +115,7 @@ def _is_value(expr: RelayExpr) -> bool:
 def _call_key(call: Call) -> _CallKey:
     """Equal for calls of the same operator on the very same constants."""
     attrs = structural_hash(call.attrs) if call.attrs is not None else 0
-    return (call.op.name, attrs, tuple([id(c) for c in _constants(call.args)]))
+    return (call.operator.name, attrs, tuple([id(c) for c in _constants(call.args)]))
 
 
 def _constants(exprs: tuple[RelayExpr, ...]) -> list[Constant]:

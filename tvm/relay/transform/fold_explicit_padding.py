@@ -31,15 +31,13 @@ from tvm.relay.transform.operators import (
     calls,
 )
 from tvm.relay.transform.qnn_operators import CONV2D_QUANTIZED
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 
 @relay_pass("FoldExplicitPadding", opt_level=0)
 def fold_explicit_padding(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Merge pads into the operators after them."""
-    result = rewrite_post_order(func, _fold)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _fold)
 
 
 def _fold(old: RelayExpr, new: RelayExpr) -> RelayExpr:

@@ -19,15 +19,15 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, Sequential
 from tvm.ir.type import TensorType
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Var, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import FoldConstant
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import operands, post_order, rewrite_post_order
-from tvm.tir import IntImm
+from tvm.relay.traverse import operands, post_order, rewrite_function
+from tvm.tir.expr import IntImm
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def use_counts(func: Function) -> dict[int, int]:
 def scale_axis_of(call: RelayExpr) -> int | None:
     """The output channel axis of a layer with weights, or None."""
     if calls(call, ops.DENSE):
-        return len(infer_type_of(call).shape) - 1
+        return len(tensor_type_of(call).shape) - 1
     if calls(call, ops.CONV2D):
         layout = call.attrs["out_layout"] or call.attrs["data_layout"]
         return str(layout).index("C") if layout in ("NCHW", "NHWC") else None
@@ -115,7 +115,7 @@ def _scaled_weight(call: Call, scale: Scale, letter: str) -> RelayExpr | None:
     layout = str(call.attrs["kernel_layout"])
     if len(layout) != 4 or not layout.isupper():
         return None
-    shape = infer_type_of(weight).concrete_shape
+    shape = tensor_type_of(weight).concrete_shape
     if call.attrs["groups"] == 1:
         return ops.MULTIPLY(weight, scale.vector(4, layout.index(letter)))
     if letter == "O" and layout.index("O") == 0:
@@ -133,11 +133,10 @@ class _Backward:
         self.uses = use_counts(func)
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not calls(new, ops.MULTIPLY):
+        if not isinstance(old, Call) or not calls(new, ops.MULTIPLY):
             return new
-        assert isinstance(old, Call) and isinstance(new, Call)
         for data, factor, old_data in ((0, 1, old.args[0]), (1, 0, old.args[1])):
-            ty = infer_type_of(old)
+            ty = tensor_type_of(old)
             if infer_type_of(old_data) != ty:
                 continue
             pushed = self._push_factor(old_data, new.args[data], new.args[factor], ty)
@@ -157,7 +156,7 @@ class _Backward:
         return self._push(old, new, Scale(values, axis, len(ty.shape)))
 
     def _layer_axis(self, expr: RelayExpr) -> int | None:
-        while isinstance(expr, Call) and calls(expr, *_PASSING):
+        while calls(expr, *_PASSING):
             left, right = expr.args[0], expr.args[-1]
             is_left = infer_type_of(left) == infer_type_of(expr)
             expr = left if is_left or len(expr.args) == 1 else right
@@ -180,7 +179,7 @@ class _Backward:
 
     def _push_into_sum(self, old: Call, new: Call, scale: Scale) -> RelayExpr | None:
         """(a + b) * s is a * s + b * s: one side must take the factor, the other be a vector."""
-        ty = infer_type_of(old)
+        ty = tensor_type_of(old)
         for i in (0, 1):
             addend = channel_values(new.args[1 - i], ty, scale.axis)
             if addend is None:
@@ -202,9 +201,7 @@ def backward_fold(func: Function, mod: IRModule, context: PassContext) -> Functi
     """Fold factors that follow a layer into it."""
     if is_primitive(func):
         return func
-    result = rewrite_post_order(func, _Backward(func).rewrite)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _Backward(func).rewrite)
 
 
 class _Forward:
@@ -221,11 +218,10 @@ class _Forward:
         """Decide, for each multiplication by a vector, whether its factor moves."""
         for node in post_order(func):
             if calls(node, ops.MULTIPLY) and id(node) not in self.moved:
-                assert isinstance(node, Call)
                 self._plan_factor(node)
 
     def _plan_factor(self, call: Call) -> None:
-        ty = infer_type_of(call)
+        ty = tensor_type_of(call)
         for i in (0, 1):
             if infer_type_of(call.args[i]) != ty or not is_parameter(call.args[1 - i]):
                 continue
@@ -257,7 +253,7 @@ class _Forward:
             return scale.is_positive and scale.axis == 1 and self._takes(user, scale, reached)
         if calls(user, ops.ADD, ops.SUBTRACT):
             other = user.args[1] if user.args[0] is value else user.args[0]
-            is_vector = channel_values(other, infer_type_of(value), scale.axis) is not None
+            is_vector = channel_values(other, tensor_type_of(value), scale.axis) is not None
             return is_vector and _has_no_zero(scale) and self._takes(user, scale, reached)
         return False
 
@@ -292,7 +288,7 @@ class _Forward:
         if not calls(old, ops.ADD, ops.SUBTRACT):
             return new
         i = 1 if id(old.args[0]) in self.moved else 0
-        addend = channel_values(new.args[i], infer_type_of(old), scale.axis)
+        addend = channel_values(new.args[i], tensor_type_of(old), scale.axis)
         assert addend is not None
         shrunk = _aligned(ops.DIVIDE(addend, scale.values), scale.rank, scale.axis)
         return new.replace(args=(new.args[0], shrunk) if i == 1 else (shrunk, new.args[1]))
@@ -315,9 +311,7 @@ def forward_fold(func: Function, mod: IRModule, context: PassContext) -> Functio
     forward.plan(func)
     if not forward.moved:
         return func
-    result = rewrite_post_order(func, forward.rewrite)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, forward.rewrite)
 
 
 BackwardFoldScaleAxis = backward_fold.factory

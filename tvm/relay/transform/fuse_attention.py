@@ -40,7 +40,12 @@ from tvm.relay.transform.operators import (
     calls,
 )
 from tvm.relay.transform.sink_reshapes import Shape, static_shape
-from tvm.relay.traverse import operands, post_order, rewrite_post_order, with_operands
+from tvm.relay.traverse import (
+    operands,
+    post_order,
+    rewrite_function,
+    with_operands,
+)
 from tvm.target import Target
 from tvm.topi.x86 import choose_attention
 
@@ -269,7 +274,7 @@ def _factors(scores: _Scores, result: Call) -> tuple[RelayExpr, RelayExpr, Relay
 def _oriented(expr: RelayExpr, is_transposed: bool) -> RelayExpr:
     if not is_transposed:
         return expr
-    turned: Call = TRANSPOSE(expr, axes=(0, 2, 1))
+    turned = TRANSPOSE(expr, axes=(0, 2, 1))
     a, b, c = _shape(expr) or (0, 0, 0)
     turned._checked_type_ = TensorType((a, c, b), "float32")
     return turned
@@ -375,9 +380,7 @@ def fuse_attention(func: Function, mod: IRModule, context: PassContext) -> Funct
     matches = _Finder(func, target).matches()
     if not matches:
         return func
-    result = rewrite_post_order(func, _Rewriter(matches).rewrite)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _Rewriter(matches).rewrite)
 
 
 FuseAttention = fuse_attention.factory

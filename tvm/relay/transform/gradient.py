@@ -21,7 +21,7 @@ from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import function_type_of, infer_type_of
 from tvm.relay.expr import Call, Constant, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.transform.first_order_gradient import first_order_gradient, operator_gradients
@@ -68,7 +68,7 @@ def higher_order_gradient(func: Function, mod: IRModule | None) -> Function:
     args = [lets.push(_lifted_value(p, infer_type_of(p)), None, "arg") for p in params]
     inner = walk.function(func)
     result = lets.push(Call(inner, args), None, "result")
-    ty = infer_type_of(func).ret_type
+    ty = function_type_of(func).ret_type
     _fill_cells(result, ty, lets)
     lets.push(Call(RefRead(steps), []), None, "done")
     gradients = [_gradient_of(a, infer_type_of(p)) for a, p in zip(args, params, strict=True)]

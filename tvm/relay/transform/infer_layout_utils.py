@@ -19,7 +19,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call
 from tvm.relay.op.registry import LayoutChoice
 from tvm.relay.transform.operators import LAYOUT_TRANSFORM, calls
-from tvm.tir import Layout, layout
+from tvm.tir.data_layout import Layout, layout
 
 _UNKNOWN = "__undef__"
 
@@ -50,9 +50,9 @@ def layout_choice(
 
     `plain` is the layout that the arguments had; by default, theirs without blocks.
     """
-    infer = call.op.get_attr("FInferCorrectLayout")
+    infer = call.operator.get_attr("FInferCorrectLayout")
     if infer is None:
-        rule = call.op.infer_layout
+        rule = call.operator.infer_layout
         choice: LayoutChoice | None = rule and rule(call.attrs, in_layouts, arg_types)
         return choice
     unknown = layout(_UNKNOWN)
@@ -61,7 +61,7 @@ def layout_choice(
     found = infer(call.attrs, new, old, list(arg_types))
     if not isinstance(found, InferCorrectLayoutOutput):
         raise TVMError(
-            f"FInferCorrectLayout of {call.op.name} requires an InferCorrectLayoutOutput, got "
+            f"FInferCorrectLayout of {call.operator.name} requires an InferCorrectLayoutOutput, got "
             f"{type(found).__name__}"
         )
     inputs, outputs = _defined(found.input_layouts), _defined(found.output_layouts)
@@ -75,8 +75,10 @@ def _defined(layouts: Sequence[Layout | str]) -> tuple[Layout | None, ...]:
 
 def named_layouts(expr: RelayExpr) -> tuple[list[str], str]:
     """The layouts of a call's arguments and of its result, as far as its attributes name them."""
-    attrs = expr.attrs if isinstance(expr, Call) else None
-    if attrs is None or not isinstance(expr.op, Op) or calls(expr, LAYOUT_TRANSFORM):
+    if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.attrs is None:
+        return [], ""
+    attrs = expr.attrs
+    if expr.op is LAYOUT_TRANSFORM:
         return [], ""
     names = ["data_layout", "kernel_layout"] if "data_layout" in attrs else ["layout"]
     found = [str(attrs[name]) for name in names if name in attrs]

@@ -13,7 +13,7 @@ from tvm.relay.analysis.call_graph import CallGraph
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import applied, rewrite_post_order
+from tvm.relay.traverse import applied, rewrite_function, rewrite_post_order
 
 
 def inline_marked(mod: IRModule) -> IRModule:
@@ -41,7 +41,7 @@ def inline_marked(mod: IRModule) -> IRModule:
         return applied(callee.replace(body=body), new.args)
 
     functions = {
-        gvar: rewrite_post_order(func, inline) if isinstance(func, Function) else func
+        gvar: rewrite_function(func, inline) if isinstance(func, Function) else func
         for gvar, func in mod.functions.items()
         if gvar.name_hint not in marked
     }

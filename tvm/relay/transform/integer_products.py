@@ -21,7 +21,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.binary import MULTIPLY, SUBTRACT
@@ -33,7 +33,7 @@ from tvm.relay.qnn.op.products import CONV2D_QUANTIZED, DENSE_QUANTIZED
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import ConstantFolder
-from tvm.relay.traverse import operands, post_order, rewrite_post_order
+from tvm.relay.traverse import operands, post_order, rewrite_function, rewrite_post_order
 from tvm.target import Target
 
 _MOVES = (*ops.RESHAPES, ops.TRANSPOSE, ops.MAX_POOL2D, STRIDED_SLICE)
@@ -88,7 +88,7 @@ class IntegerRewriter:
             return call
         before = self._affine.get(id(call.args[0]))
         if before is not None and _same(before, found):
-            dtype = infer_type_of(before.values).dtype
+            dtype = tensor_type_of(before.values).dtype
             wanted = call.attrs.out_dtype
             if dtype == wanted:
                 return before.values
@@ -172,7 +172,7 @@ class IntegerRewriter:
         scales = [const(a.scale.astype("float32")) for a in (data, weight)]
         attrs = call.attrs.replace(out_dtype="int32")
         zeros = [const(int(data.zero.reshape(-1)[0]), "int32"), const(0, "int32")]
-        sums = Call(_PRODUCTS[call.op], (data.values, kernel, *zeros, *scales), attrs)
+        sums = Call(_PRODUCTS[call.operator], (data.values, kernel, *zeros, *scales), attrs)
         factor = (data.scale * weight.scale).astype("float32")
         if weight.axis is not None and call.op is ops.CONV2D:
             factor = factor.reshape(-1, 1, 1)
@@ -188,9 +188,9 @@ class IntegerRewriter:
             return f"{'the data' if data is None else 'the weight'} is not quantised"
         if not data.is_scalar:
             return "the data has a scale for each channel"
-        if str(infer_type_of(old).dtype) != "float32":
-            return f"the result is {infer_type_of(old).dtype}"
-        dtypes = [str(infer_type_of(a.values).dtype) for a in (data, weight)]
+        if str(tensor_type_of(old).dtype) != "float32":
+            return f"the result is {tensor_type_of(old).dtype}"
+        dtypes = [str(tensor_type_of(a.values).dtype) for a in (data, weight)]
         for who, dtype in zip(("data", "weight"), dtypes, strict=True):
             if dtype not in ("int8", "uint8"):
                 return f"the {who} is {dtype}"
@@ -203,7 +203,7 @@ class IntegerRewriter:
         return self._unfit(call, data, weight)
 
     def _unfit(self, call: Call, data: _Affine, weight: _Affine) -> str:
-        shape = shape_of_type(infer_type_of(weight.values))
+        shape = tensor_type_of(weight.values).concrete_shape  # of a constant
         if topi.x86.conv2d.dot_group("uint8", "int8", self.target) == 1:
             return "the processor has no dot products of 8-bit numbers"
         if call.op is ops.DENSE:
@@ -220,7 +220,7 @@ class IntegerRewriter:
 
 
 def _as_int8(weight: _Affine) -> RelayExpr:
-    if str(infer_type_of(weight.values).dtype) == "int8":
+    if str(tensor_type_of(weight.values).dtype) == "int8":
         return weight.values
     moved = SUBTRACT(CAST(weight.values, dtype="int16"), const(128, "int16"))
     return CAST(moved, dtype="int8")
@@ -228,9 +228,10 @@ def _as_int8(weight: _Affine) -> RelayExpr:
 
 def _parameters(call: Call) -> _Affine | None:
     """Scale and zero point of a call of quantize or dequantize, if both are constants."""
-    if not all(isinstance(arg, Constant) for arg in call.args[1:]):
+    found = [arg.data.numpy() for arg in call.args[1:] if isinstance(arg, Constant)]
+    if len(found) < 2:
         return None
-    scale, zero = [arg.data.numpy() for arg in call.args[1:]]
+    scale, zero = found
     if scale.size == 1 and zero.size == 1:
         return _Affine(call.args[0], scale.reshape(()), zero.reshape(()), None)
     rank = len(shape_of_type(infer_type_of(call.args[0])))
@@ -284,9 +285,8 @@ def integer_products(func: Function, mod: IRModule, context: PassContext) -> Fun
     if not _has_quantized(func):
         return func
     folded = ConstantFolder().fold(func)
-    result = rewrite_post_order(folded, IntegerRewriter(target, _use_counts(folded)).rewrite)
-    assert isinstance(result, Function)
-    return result
+    assert isinstance(folded, Function)
+    return rewrite_function(folded, IntegerRewriter(target, _use_counts(folded)).rewrite)
 
 
 IntegerProducts = integer_products.factory

@@ -18,7 +18,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call, Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import free_vars, rewrite_post_order, substitute
+from tvm.relay.traverse import free_vars, rewrite_function, rewrite_post_order, substitute
 from tvm.support import UniqueNames
 
 CLOSURE = "Closure"
@@ -79,9 +79,7 @@ class _Lifter:
         for node in _lets(func):
             if isinstance(node.value, Function):
                 self.own_name[id(node.value)] = node.var
-        result = rewrite_post_order(func, lift)
-        assert isinstance(result, Function)
-        return result
+        return rewrite_function(func, lift)
 
     def _lift(self, func: Function, ty: Type, own_name: Var | None) -> RelayExpr:
         captured = [v for v in free_vars(func) if v is not own_name]

@@ -13,8 +13,8 @@ from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
-from tvm.ir.type import TensorType, TupleType, Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.ir.type import TensorType, TupleType, Type, TypeCall
+from tvm.relay.analysis.infer import function_type_of, infer_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.library import add_library
@@ -51,17 +51,17 @@ class _Lazy(TensorLifter):
         inner = self.function(func)
         params = [Var(p.name_hint, infer_type_of(p)) for p in func.params]
         args = [self._lifted(p, p.type_annotation) for p in params]
-        ret_type = infer_type_of(func).ret_type
+        ret_type = function_type_of(func).ret_type
         lets = LetList()
         result = lets.push(Call(inner, args), None, "result")
         body = lets.get(self._plain(result, ret_type))
         return Function(params, body, ret_type, func.type_params, func.attrs)
 
     def lifted_tensor(self, ty: TensorType) -> Type:
-        return self.cell(ty)
+        return TypeCall(self.cell, [ty])
 
     def constant(self, node: Constant) -> RelayExpr:
-        return self.raw(node)
+        return Call(self.raw, [node])
 
     def condition(self, value: RelayExpr) -> RelayExpr:
         return self._plain(value, TensorType((), "bool"))
@@ -73,9 +73,9 @@ class _Lazy(TensorLifter):
             return self._combined(call, args, ty)
         plain = [self._plain(a, t) for a, t in zip(args, types, strict=True)]
         if calls(call, ZEROS, ZEROS_LIKE):
-            return self.zero(Function([], call.replace(args=tuple(plain)), ty))
+            return Call(self.zero, [Function([], call.replace(args=tuple(plain)), ty)])
         if calls(call, ONES, ONES_LIKE):
-            return self.one(Function([], call.replace(args=tuple(plain)), ty))
+            return Call(self.one, [Function([], call.replace(args=tuple(plain)), ty)])
         value = lets.push(call.replace(args=tuple(plain)), ty, "y")
         return self._lifted(value, ty)
 
@@ -95,7 +95,7 @@ class _Lazy(TensorLifter):
         return self._lifted(value, infer_type_of(call, self.mod))
 
     def global_value(self, gvar: GlobalVar) -> RelayExpr:
-        ty = infer_type_of(gvar, self.mod)
+        ty = function_type_of(gvar, self.mod)
         params = [Var(f"x{i}", self.lifted_type(t)) for i, t in enumerate(ty.arg_types)]
         args = [self._plain(p, t) for p, t in zip(params, ty.arg_types, strict=True)]
         body = self._lifted(Call(gvar, args), ty.ret_type)
@@ -105,7 +105,7 @@ class _Lazy(TensorLifter):
         if isinstance(ty, TupleType):
             fields = enumerate(ty.fields)
             return Tuple([self._lifted(TupleGetItem(value, i), t) for i, t in fields])
-        return self.raw(value) if isinstance(ty, TensorType) else self._same(value, ty)
+        return Call(self.raw, [value]) if isinstance(ty, TensorType) else self._same(value, ty)
 
     def _plain(self, value: RelayExpr, ty: Type) -> RelayExpr:
         if isinstance(ty, TupleType):

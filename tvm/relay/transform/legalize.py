@@ -14,7 +14,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 
 def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
@@ -38,8 +38,6 @@ def rewriting_pass(attr_name: str, name: str, opt_level: int) -> Pass:
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
         if is_primitive(func):
             return func
-        result = rewrite_post_order(func, rewrite)
-        assert isinstance(result, Function)
-        return result
+        return rewrite_function(func, rewrite)
 
     return FunctionPass(run, PassInfo(opt_level, name))

@@ -22,7 +22,7 @@ from tvm.relay.adt import (
     PatternTuple,
     PatternVar,
 )
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import function_type_of, infer_type_of
 from tvm.relay.expr import (
     Call,
     Constant,
@@ -137,7 +137,7 @@ class TensorLifter(ABC):
         if is_primitive(func):
             raise TVMError("a program before fusion is required", hint="run DefuseOps first")
         params = [self._variable(p) for p in func.params]
-        ty = self.lifted_type(infer_type_of(func, self.mod).ret_type)
+        ty = self.lifted_type(function_type_of(func, self.mod).ret_type)
         return Function(params, self._block(func.body), ty, func.type_params)
 
     def _match(self, node: Match, lets: LetList) -> RelayExpr:

@@ -22,7 +22,7 @@ from tvm.ir.op import Op
 from tvm.ir.pass_context import register_pass_config
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.ir.type import TensorType, TupleType, Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.backend.graph_codegen import kernel_order
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
@@ -123,23 +123,23 @@ class _Mixer:
         if (
             new.attrs is not None
             and "out_dtype" in new.attrs
-            and infer_type_of(call).dtype == _WIDE
+            and tensor_type_of(call).dtype == _WIDE
         ):
             new = new.replace(attrs=new.attrs.replace(out_dtype=rule.accumulate))
             return self._cast(new, rule.result)
         return new
 
     def _rule(self, call: Call) -> _Rule:
-        precision = call.op.precision
+        precision = call.operator.precision
         if isinstance(precision, Precision):
             return _Rule(precision, _WIDE, self.narrow)
         if precision is None:
             if self.missing_op_mode == 0:
                 raise OpNotImplemented(
-                    f"ToMixedPrecision requires the precision of {call.op.name}",
+                    f"ToMixedPrecision requires the precision of {call.operator.name}",
                     hint="register it: relay.op.register_mixed_precision_conversion",
                 )
-            self.missing[call.op.name] = None
+            self.missing[call.operator.name] = None
             return _Rule(Precision.KEEP_FLOAT32, _WIDE, self.narrow)
         kind, accumulate, result = precision(call, self.narrow)
         return _Rule(_KINDS[int(kind)], str(accumulate), str(result))
@@ -176,15 +176,13 @@ class _Mixer:
         if isinstance(ty, TupleType):
             if before not in _dtypes(ty):
                 return expr
-            whole = isinstance(expr, Tuple)
-            types = had.fields if isinstance(had, TupleType) else [None] * len(ty.fields)
-            fields = [
-                self._converted(
-                    expr.fields[i] if whole else TupleGetItem(expr, i), before, after, t
-                )
-                for i, t in enumerate(types)
-            ]
-            if whole and all([new is old for new, old in zip(fields, expr.fields, strict=True)]):
+            count = len(ty.fields)
+            parts = expr.fields if isinstance(expr, Tuple) else None
+            types = had.fields if isinstance(had, TupleType) else [None] * count
+            items = parts or [TupleGetItem(expr, i) for i in range(count)]
+            pairs = zip(items, types, strict=True)
+            fields = [self._converted(item, before, after, t) for item, t in pairs]
+            if parts and all([new is old for new, old in zip(fields, parts, strict=True)]):
                 return expr
             return Tuple(fields)
         if not isinstance(ty, TensorType) or ty.dtype != before:
@@ -194,7 +192,7 @@ class _Mixer:
         return self._cast(expr, after)
 
     def _cast(self, expr: RelayExpr, dtype: str) -> RelayExpr:
-        if infer_type_of(expr).dtype == dtype:
+        if tensor_type_of(expr).dtype == dtype:
             return expr
         key = (id(expr), dtype)
         if key not in self._casts:

@@ -112,7 +112,8 @@ class _Binder:
         if isinstance(node, Function):
             return node.replace(body=blocks[0])
         if isinstance(node, If):
-            return If(self._atom(node.cond), *blocks)
+            then, other = blocks
+            return If(self._atom(node.cond), then, other)
         if isinstance(node, Match):
             clauses = [Clause(c.lhs, b) for c, b in zip(node.clauses, blocks, strict=True)]
             return node.replace(data=self._atom(node.data), clauses=tuple(clauses))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.relay.expr import Call
@@ -44,7 +46,7 @@ RESHAPES = (RESHAPE, RESHAPE_LIKE, REVERSE_RESHAPE, EXPAND_DIMS, SQUEEZE, BATCH_
 SHAPE_ONLY = (SHAPE_OF, NDARRAY_SIZE)
 
 
-def calls(expr: RelayExpr, *operators: Op) -> bool:
+def calls(expr: RelayExpr, *operators: Op) -> TypeGuard[Call]:
     """Whether `expr` is a call of one of the operators."""
     return isinstance(expr, Call) and any(expr.op is op for op in operators)
 

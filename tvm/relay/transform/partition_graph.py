@@ -8,6 +8,7 @@ The functions carry the compiler's name as `Compiler` and their own as `global_s
 from __future__ import annotations
 
 from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.analysis.infer import infer_type_of
@@ -126,10 +127,10 @@ def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Pa
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
         mod = infer_types(mod)
-        functions = {}
+        functions: dict[GlobalVar, BaseFunc] = {}
         for gvar, func in mod.functions.items():
-            is_ours = isinstance(func, Function) and not func.attrs.get("Compiler")
-            if is_ours and _has_marks(regions := read_regions(func)):
+            is_ours = not func.attrs.get("Compiler")
+            if isinstance(func, Function) and is_ours and _has_marks(regions := read_regions(func)):
                 name = sanitize(gvar.name_hint)
                 made = _Partitioner(regions, f"tvmgen_{sanitize(mod_name)}", name, bind_constants)
                 functions[gvar] = made.run()

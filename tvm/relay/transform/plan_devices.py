@@ -26,7 +26,7 @@ from tvm.relay.expr import Call, Constant, If, Let, RefWrite, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.operators import DEVICE_COPY, ON_DEVICE, calls
-from tvm.relay.traverse import operands, post_order, rewrite_post_order
+from tvm.relay.traverse import operands, post_order, rewrite_function
 from tvm.relay.with_fields import set_virtual_device
 from tvm.target.compilation_config import CompilationConfig
 from tvm.target.virtual_device import VirtualDevice
@@ -176,9 +176,7 @@ class _Planner:
                 set_virtual_device(new, self.device_of(old))
             return new
 
-        result = rewrite_post_order(func, rewrite)
-        assert isinstance(result, Function)
-        return result
+        return rewrite_function(func, rewrite)
 
     def _copied(self, old: RelayExpr, new: RelayExpr, target: VirtualDevice) -> RelayExpr:
         source = self.device_of(old)

@@ -145,12 +145,12 @@ def _slow_product(call: Call, dtype: str, target: Target) -> str:
 
 
 def _reason_to_stay(call: Call, is_quantized: bool) -> str:
-    precision = call.op.precision
+    precision = call.operator.precision
     if precision is Precision.KEEP_FLOAT32:
         return "it loses accuracy in a narrow type"
     if not is_quantized:
         return "its inputs are float32"
-    pattern = OpPattern.OPAQUE if call.op.fuse is None else call.op.fuse
+    pattern = OpPattern.OPAQUE if call.operator.fuse is None else call.operator.fuse
     if pattern <= OpPattern.BROADCAST:
         return "element-wise: it runs on the sums in registers"
     if precision is Precision.ALWAYS:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.relay.analysis.count_layers import count_layers
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Tuple
 from tvm.relay.expr_functor import ExprMutator
 from tvm.relay.function import Function
@@ -55,7 +55,7 @@ class RecastMutator(ExprMutator):
         if attrs is not None and "out_dtype" in attrs:
             attrs = attrs.replace(out_dtype=self.out_dtype)
         result = new.replace(args=args, attrs=attrs)
-        return CAST(result, dtype=str(infer_type_of(old).dtype))
+        return CAST(result, dtype=str(tensor_type_of(old).dtype))
 
     def _narrow(self, arg: RelayExpr) -> RelayExpr:
         if isinstance(arg, Tuple):

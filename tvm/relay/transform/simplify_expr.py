@@ -20,14 +20,14 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType, Type
-from tvm.relay.analysis.infer import infer_type_of, known_type
+from tvm.relay.analysis.infer import infer_type_of, known_type, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.blind_taps import without_blind_taps
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 from tvm.relay.ty import is_dynamic
 
 
@@ -36,9 +36,7 @@ def simplify_expr(func: Function, mod: IRModule, context: PassContext) -> Functi
     """Apply the rewrites bottom up."""
     if is_primitive(func):
         return func
-    result = rewrite_post_order(func, _simplify)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _simplify)
 
 
 def _simplify(old: RelayExpr, new: RelayExpr) -> RelayExpr:
@@ -80,11 +78,11 @@ def _dense_of_rows(dense: Call, ty: TensorType) -> RelayExpr | None:
     data, weight = dense.args
     if not calls(data, *ops.RESHAPES) or len(ty.shape) < 2:
         return None
-    source, units = data.args[0], infer_type_of(weight).shape[0]
+    source, units = data.args[0], tensor_type_of(weight).shape[0]
     *outer, rows, _ = ty.concrete_shape
     if rows < 16 and np.prod(outer) > 1:
         return None  # few rows at a time would fill no tile
-    wanted = TensorType((*infer_type_of(source).shape[:-1], units), ty.dtype)
+    wanted = TensorType((*tensor_type_of(source).shape[:-1], units), ty.dtype)
     return ops.DENSE(source, weight, **dict(dense.attrs.items())) if wanted == ty else None
 
 
@@ -110,7 +108,7 @@ def _axes(call: Call, rank: int) -> list[int]:
 
 def _cast(call: Call, ty: TensorType) -> RelayExpr | None:
     argument = call.args[0]
-    return argument if infer_type_of(argument).dtype == ty.dtype else None
+    return argument if tensor_type_of(argument).dtype == ty.dtype else None
 
 
 def _neutral(value: float, is_commutative: bool) -> Callable[[Call, TensorType], RelayExpr | None]:

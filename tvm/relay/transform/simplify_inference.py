@@ -16,15 +16,13 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 
 @relay_pass("SimplifyInference", opt_level=0)
 def simplify_inference(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Apply the `simplify` facets."""
-    result = rewrite_post_order(func, _simplify)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _simplify)
 
 
 def _simplify(old: RelayExpr, new: RelayExpr) -> RelayExpr:

@@ -22,7 +22,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import CAST, RESHAPE, RESHAPES, calls
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 Shape = tuple[int, ...]
 
@@ -114,9 +114,7 @@ def sink_reshapes(func: Function, mod: IRModule, context: PassContext) -> Functi
     """Move reshapes of layers' results down."""
     if is_primitive(func):
         return func
-    result = rewrite_post_order(func, _Sinker().rewrite)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _Sinker().rewrite)
 
 
 SinkReshapes = sink_reshapes.factory

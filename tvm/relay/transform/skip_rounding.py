@@ -24,7 +24,7 @@ from tvm.relay.op.nn.dense import BATCH_MATMUL
 from tvm.relay.op.registry import OpPattern, Precision
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import CAST, RESHAPES, TRANSPOSE, calls
-from tvm.relay.traverse import operands, post_order, rewrite_post_order
+from tvm.relay.traverse import operands, post_order, rewrite_function
 from tvm.target import Target
 
 _NARROW, _WIDE = "bfloat16", "float32"
@@ -136,9 +136,7 @@ def skip_rounding(func: Function, mod: IRModule, context: PassContext) -> Functi
         return func
     if not any([calls(node, CAST) and _dtype(node) == _NARROW for node in post_order(func)]):
         return func
-    result = rewrite_post_order(func, RoundingSkipper(func).rewrite)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, RoundingSkipper(func).rewrite)
 
 
 SkipRounding = skip_rounding.factory

@@ -11,7 +11,7 @@ from tvm.relay.analysis.dominators import index_dominators
 from tvm.relay.function import Function
 from tvm.relay.parser import parse
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 
 def AnnotateSpans() -> Pass:
@@ -36,9 +36,7 @@ def capture_indices(func: Function) -> Function:
             return new
         return new.replace(span=spans[id(old)])
 
-    result = rewrite_post_order(func, rewrite)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, rewrite)
 
 
 def CapturePostDfsIndexInSpans() -> Pass:

@@ -9,7 +9,6 @@ without calls of other functions, data types and references.
 
 from __future__ import annotations
 
-from tvm import tir
 from tvm.error import TypeCheckError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
@@ -21,6 +20,7 @@ from tvm.relay.expr import Call, RefCreate, Var
 from tvm.relay.function import Function
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.traverse import post_order, substitute
+from tvm.tir.expr import Any, SizeVar
 
 
 def name_extents(mod: IRModule) -> IRModule:
@@ -63,10 +63,11 @@ class _Namer:
         return TensorType(tuple([self._extent(d) for d in ty.shape]), ty.dtype)
 
     def _extent(self, dim: PrimExpr) -> PrimExpr:
-        if not isinstance(dim, tir.Any):
+        if not isinstance(dim, Any):
             return dim
         self.count += 1
-        return tir.SizeVar(f"any{self.count}", "int32")
+        extent: PrimExpr = SizeVar(f"any{self.count}", "int32")
+        return extent
 
 
 def SymbolicShapes() -> Pass:

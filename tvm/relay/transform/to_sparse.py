@@ -19,7 +19,7 @@ from tvm.relay.expr import Call, Constant, Var, const
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.operators import DENSE, SPARSE_CONV2D, SPARSE_DENSE, calls
-from tvm.relay.traverse import free_vars, rewrite_post_order
+from tvm.relay.traverse import free_vars, rewrite_function, rewrite_post_order
 
 Shapes = Sequence[Sequence[int]]
 
@@ -74,9 +74,7 @@ def Conv2dToSparse2(
         return SPARSE_CONV2D(new.args[0], *parts, layout=layout, kernel_size=size)
 
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
-        result = rewrite_post_order(func, rewrite)
-        assert isinstance(result, Function)
-        return result
+        return rewrite_function(func, rewrite)
 
     return FunctionPass(run, PassInfo(0, "Conv2dToSparse2"))
 

@@ -16,7 +16,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.binary import ADD, MAXIMUM, MINIMUM, SUBTRACT
@@ -32,7 +32,7 @@ from tvm.relay.qnn.op.products import CONV2D_QUANTIZED, DENSE_QUANTIZED
 from tvm.relay.qnn.op.requantize import REQUANTIZE
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.traverse import post_order, rewrite_post_order
+from tvm.relay.traverse import post_order, rewrite_function
 from tvm.target import Target
 
 _PRODUCTS = (CONV2D_QUANTIZED, DENSE_QUANTIZED)
@@ -73,7 +73,7 @@ class UnsignedRewriter:
 
     def _product(self, call: Call) -> RelayExpr:
         data, weight, zero, *rest = call.args
-        if str(infer_type_of(data).dtype) != "int8" or not _is_scalar(zero):
+        if str(tensor_type_of(data).dtype) != "int8" or not _is_scalar(zero):
             return call
         return call.replace(args=(self._twin_of(data), weight, _raised(zero), *rest))
 
@@ -140,7 +140,7 @@ def _is_scalar(zero: RelayExpr) -> bool:
 
 def _has_signed_products(func: Function) -> bool:
     return any(
-        ops.calls(node, *_PRODUCTS) and str(infer_type_of(node.args[0]).dtype) == "int8"  # type: ignore[attr-defined]
+        ops.calls(node, *_PRODUCTS) and str(tensor_type_of(node.args[0]).dtype) == "int8"
         for node in post_order(func)
     )
 
@@ -153,9 +153,7 @@ def unsigned_data(func: Function, mod: IRModule, context: PassContext) -> Functi
         return func
     if topi.x86.conv2d.dot_group("uint8", "int8", target) == 1 or not _has_signed_products(func):
         return func
-    result = rewrite_post_order(func, UnsignedRewriter().rewrite)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, UnsignedRewriter().rewrite)
 
 
 UnsignedData = unsigned_data.factory

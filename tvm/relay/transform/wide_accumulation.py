@@ -20,7 +20,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import CAST
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_function
 
 _NARROW = "float16"
 _WIDE = "float32"
@@ -39,9 +39,7 @@ def wide_accumulation(func: Function, mod: IRModule, context: PassContext) -> Fu
     """Widen the operators that add up float16."""
     if is_primitive(func):
         return func
-    result = rewrite_post_order(func, _widen, into_functions=False)
-    assert isinstance(result, Function)
-    return result
+    return rewrite_function(func, _widen, into_functions=False)
 
 
 def _widen(old: RelayExpr, new: RelayExpr) -> RelayExpr:
@@ -52,7 +50,7 @@ def _widen(old: RelayExpr, new: RelayExpr) -> RelayExpr:
     attrs = old.attrs
     if _is_product(old):
         attrs = attrs.replace(out_dtype=_WIDE)
-    elif old.op.name not in _SUMS:
+    elif old.operator.name not in _SUMS:
         return new
     elif getattr(attrs, "dtype", ""):
         attrs = attrs.replace(dtype=_WIDE)
@@ -64,7 +62,7 @@ def _widen(old: RelayExpr, new: RelayExpr) -> RelayExpr:
 
 
 def _is_product(call: Call) -> bool:
-    is_fusable = call.op.fuse == OpPattern.OUT_ELEMWISE_FUSABLE
+    is_fusable = call.operator.fuse == OpPattern.OUT_ELEMWISE_FUSABLE
     return is_fusable and call.attrs is not None and "out_dtype" in call.attrs
 
 

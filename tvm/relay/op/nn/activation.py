@@ -417,7 +417,7 @@ def dropout_raw(data: RelayExpr, rate: float = 0.5) -> TupleWrapper:
 
 def pad(
     data: RelayExpr,
-    pad_width: Sequence[Sequence[int]],
+    pad_width: Sequence[Sequence[int]] | RelayExpr,
     pad_value: float | RelayExpr = 0,
     pad_mode: str = "constant",
 ) -> RelayExpr:
