@@ -112,6 +112,9 @@ LAYERS: dict[str, Callable[[], tuple[nn.Module, Shapes]]] = {
         Apply(lambda *x: functional.relu(torch.cat(x, 1))), ((1, 32, 28, 28),) * 8
     ),
     "max pool 3x3": lambda: (nn.MaxPool2d(3, 2, 1), ((1, 64, 112, 112),)),
+    "max pool 3x3 stride 1": lambda: (nn.MaxPool2d(3, 1, 1), ((1, 192, 35, 35),)),
+    "max pool 2x2": lambda: (nn.MaxPool2d(2, 2), ((1, 64, 56, 56),)),
+    "average pool 2x2": lambda: (nn.AvgPool2d(2, 2), ((1, 64, 56, 56),)),
     "average pool 3x3": lambda: (nn.AvgPool2d(3, 1, 1), ((1, 192, 35, 35),)),
     "global average": lambda: (nn.AdaptiveAvgPool2d(1), ((1, 2048, 7, 7),)),
     "softmax rows": lambda: applied(lambda x: torch.softmax(x, -1), (1024, 1000)),

@@ -22,6 +22,7 @@ from tvm.tir.stmt import BufferStore
 
 from .alias import AliasScopes
 from .arithmetic import ArithmeticWriter
+from .near_lanes import NearLanes, find_near_lanes
 from .types import INT64, TYPES, LLVMType, mask_type
 
 
@@ -130,6 +131,8 @@ class MemoryWriter(ArithmeticWriter):
                 return self._load(type_, buffer, pointer, self._align(buffer, index.base))
             if stride == -1 and buffer.dtype.lanes == 1:
                 return self._load_reversed(load, index)
+        if buffer.dtype.lanes == 1 and (near := find_near_lanes(index)) is not None:
+            return self._load_near(load, near)
         return self._gather(load, index)
 
     def _load(self, type_: LLVMType, buffer: Buffer, pointer: str, align: int) -> str:
@@ -142,6 +145,17 @@ class MemoryWriter(ArithmeticWriter):
         pointer = self._offset(load.buffer, last, 1 - index.lanes)
         value = self._load(TYPES[load.dtype], load.buffer, pointer, self._item_bytes(load.buffer))
         return self.shuffle(load.dtype, value, value, list(range(index.lanes))[::-1])
+
+    def _load_near(self, load: BufferLoad, near: NearLanes) -> str:
+        buffer, align = load.buffer, self._item_bytes(load.buffer)
+        part = buffer.dtype.with_lanes(near.width)
+        base = self.element(buffer, near.base)
+        starts = dict.fromkeys([near.first, near.second])
+        parts = [
+            self._load(TYPES[part], buffer, self._offset(buffer, base, start), align)
+            for start in starts
+        ]
+        return self.shuffle(part, parts[0], parts[-1], near.order())
 
     def _gather(self, load: BufferLoad, index: PrimExpr) -> str:
         item = TYPES[load.buffer.dtype]

@@ -17,6 +17,13 @@ COORDINATE_MODES = (
     "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
     "tf_crop_and_resize",
 )  # fmt: skip
+# modes and roundings by which the nearest element of i is i // factor
+REPEATING = {
+    ("asymmetric", ""), ("asymmetric", "floor"),
+    ("tf_half_pixel_for_nn", ""), ("tf_half_pixel_for_nn", "floor"),
+    ("half_pixel", ""), ("half_pixel", "round"), ("half_pixel", "round_prefer_ceil"),
+    ("half_pixel", "round_prefer_floor"),
+}  # fmt: skip
 
 
 def source_position(
@@ -108,6 +115,13 @@ class Interpolation:
     alpha: float = -0.5  # the coefficient of cubic interpolation
     exclude: bool = False  # leave elements outside out of cubic sums
     extrapolation: float = 0.0  # the value outside, for tf_crop_and_resize
+
+    def repeats(self, have: Sequence[Any], want: Sequence[Any], at: Sequence[int]) -> bool:
+        """Whether every element is repeated a whole number of times."""
+        if self.method != "nearest_neighbor" or (self.mode, self.rounding) not in REPEATING:
+            return False
+        pairs = [(have[axis], extent) for axis, extent in zip(at, want, strict=True)]
+        return all(isinstance(h, int) and isinstance(w, int) and h and w % h == 0 for h, w in pairs)
 
 
 def resize1d(
@@ -221,6 +235,11 @@ def _resize(
     crops = how.mode == "tf_crop_and_resize"
 
     def element(*i: Any) -> Any:
+        if how.repeats(extents, want, at):
+            where = list(i)
+            for axis, extent in zip(at, want, strict=True):
+                where[axis] = tir.indexdiv(i[axis], extent // extents[axis])
+            return data(*where).astype(out_dtype or data.dtype)
         positions = [
             source_position(
                 i[axis], extents[axis], want[k], how.mode, region=(bounds[k], bounds[k + rank])
