@@ -123,3 +123,27 @@ def test_types_of_data_are_found_without_a_module() -> None:
     built = mod["main"].body
     fresh = relay.Call(built.op, built.args)
     assert relay.transform.InferTypeLocal(fresh) == mod["main"].ret_type
+
+
+def test_recursive_functions_need_no_return_types() -> None:
+    mod = relay.parse("""
+        def @even(%n: int32) { if (%n < 1) { True } else { @odd(%n - 1) } }
+        def @odd(%n: int32) { if (%n < 1) { False } else { @even(%n - 1) } }
+        def @factorial(%n: int32) { if (%n < 2) { 1 } else { %n * @factorial(%n - 1) } }
+        def @main(%m: int32) {
+          let %sum = fn (%n: int32) { if (%n < 1) { 0 } else { %n + %sum(%n - 1) } };
+          (@odd(%m), @factorial(%m), %sum(%m))
+        }
+    """)
+    assert mod["even"].ret_type == relay.scalar_type("bool")
+    found = relay.create_executor("debug", mod=mod).evaluate()(np.int32(5))
+    assert [item.numpy().item() for item in found] == [True, 120, 15]
+
+
+@pytest.mark.parametrize("text", [
+    "def @main(%n: int32) { %n * @main(%n) }",
+    "def @main(%n: int32) { let %f = fn (%m: int32) { %f(%m) }; %f(%n) }",
+])  # fmt: skip
+def test_a_recursion_that_never_ends_has_no_type(text: str) -> None:
+    with pytest.raises(tvm.error.TypeCheckError, match="recursive function requires a return type"):
+        relay.parse(text)

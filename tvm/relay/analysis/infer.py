@@ -49,7 +49,7 @@ from tvm.relay.expr import (
 )
 from tvm.relay.function import Function
 from tvm.relay.printer import excerpt, type_text
-from tvm.relay.traverse import post_order
+from tvm.relay.traverse import post_order, rewrite_post_order
 
 # what a step needs first, or the type it found
 Step: TypeAlias = "Type | Sequence[RelayExpr]"
@@ -77,6 +77,9 @@ class TypeInferencer:
         self.has_bare_lets = False  # whether a let was met whose variable has no annotation
         self._functions: list[Function] = []  # being inferred, outermost first
         self._called_as: dict[int, FuncType] = {}  # what the use of a callee tells of its type
+        # of global functions, by identity, while the result of a recursive one is sought
+        self._learnt: dict[int, Type] | None = None
+        self._unlearnt: set[int] = set()  # local functions that do not tell what they return
 
     def infer(self, root: RelayExpr) -> Type:
         """The type of `root`; everything below it gets its type as well."""
@@ -149,7 +152,30 @@ class TypeInferencer:
             raise self._error(f"@{gvar.name_hint} is not a relay function", gvar)
         if (declared := func.func_type_annotation()) is not None:
             return declared
-        return known_type(func) or [func]
+        if (known := known_type(func)) is not None:
+            return known
+        if self._learnt is not None or any([func is f for f in self._functions]):
+            return self._learn(func)
+        return [func]
+
+    def _learn(self, func: Function) -> Type:
+        """The type of a recursive function that does not tell what it returns.
+
+        A copy of it is inferred, whose calls of itself have results of a type unknown yet.
+        """
+        learnt = {} if self._learnt is None else self._learnt
+        if id(func) not in learnt:
+            arg_types = [p.type_annotation for p in func.params]
+            if None in arg_types:
+                raise self._error("a recursive function requires types of its parameters", func)
+            learnt[id(func)] = FuncType(arg_types, IncompleteType(), func.type_params)
+            inner = TypeInferencer(self.mod)
+            inner._learnt = learnt
+            learnt[id(func)] = inner.infer(_copied(func))
+        found = learnt[id(func)]
+        if self._learnt is None and is_incomplete(found):
+            raise self._error("a recursive function requires a return type", func)
+        return found
 
     def tuple_(self, tup: Tuple) -> Step:
         return _untyped(*tup.fields) or TupleType([f.checked_type for f in tup.fields])
@@ -206,13 +232,21 @@ class TypeInferencer:
         if known_type(let.var) is None and func.ret_type is None:
             arg_types = [p.type_annotation or p.checked_type for p in func.params]
             set_type(let.var, FuncType(arg_types, IncompleteType(), func.type_params))
+            self._unlearnt.add(id(func))
         return []
+
+    def _is_learning(self) -> bool:
+        """Whether the result of a function is sought whose calls of itself have none yet."""
+        return self._learnt is not None or any([id(f) in self._unlearnt for f in self._functions])
 
     def _learnt_result(self, let: Let, found: Type) -> bool:
         """Whether a recursive function, inferred without its result, gave it, to begin again."""
         assumed = known_type(let.var)
         if not isinstance(assumed, FuncType) or not isinstance(found, FuncType):
             return False
+        self._unlearnt.discard(id(let.value))
+        if isinstance(found.ret_type, IncompleteType):
+            raise self._error("a recursive function requires a return type", let.value)
         if not is_incomplete(assumed.ret_type) or is_incomplete(found.ret_type):
             return False
         set_type(let.var, found)
@@ -332,8 +366,11 @@ class TypeInferencer:
             raise self._error(
                 f"{op.name} requires {op.num_inputs} arguments, got {len(call.args)}", call
             )
+        arg_types = [a.checked_type for a in call.args]
+        if self._is_learning() and any([isinstance(ty, IncompleteType) for ty in arg_types]):
+            return IncompleteType()
         try:
-            found: Type = op.infer_type(call.attrs, [a.checked_type for a in call.args])
+            found: Type = op.infer_type(call.attrs, arg_types)
         except TypeCheckError as error:
             raise self._placed(error, call) from None
         return found
@@ -431,6 +468,15 @@ class TypeInferencer:
     def temporary(self, temp: TempExpr) -> Step:
         realized = temp.realize()
         return known_type(realized) or [realized]
+
+
+def _copied(func: Function) -> Function:
+    """The function in nodes of its own, whose types are not those of the program."""
+
+    def copy(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        return new.replace() if new is old and not isinstance(new, (Op, Constructor)) else new
+
+    return rewrite_post_order(func, copy)  # type: ignore[return-value]
 
 
 def _without_types(exprs: Sequence[RelayExpr]) -> list[Function]:
