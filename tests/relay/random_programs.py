@@ -98,7 +98,7 @@ def program(seed: int) -> Program:
     is_dynamic = False
     if seed % 8 == 3 and (erased := without_extents(mod, random.Random(seed))) is not None:
         mod, is_dynamic = erased, True
-    return Program(mod, args, Kind(is_graph, has_references, is_dynamic))
+    return Program(mod, args, Kind(is_graph, has_references, is_dynamic, "qnn." in mod.astext()))
 
 
 def without_extents(mod: tvm.IRModule, rng: random.Random) -> tvm.IRModule | None:

@@ -105,3 +105,14 @@ def test_missing_computes_are_listed_together() -> None:
     func = relay.Function([data], relay.Call(b, [relay.Call(a, [data])]))
     with pytest.raises(OpNotImplemented, match=r"test\.lacking_a.*test\.lacking_b"):
         relay.build(func, target="llvm")
+
+
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_results_may_be_constants(shape: tuple[int, ...]) -> None:
+    func = relay.Function(
+        [], relay.const(np.full(shape, 7.0, "float32")), None, None, {"Primitive": 1}
+    )
+    relay.transform.InferType()(tvm.IRModule.from_expr(func))
+    with tvm.transform.PassContext(opt_level=0):
+        found = relay.create_executor("graph").evaluate(relay.Function([], relay.Call(func, [])))()
+    np.testing.assert_array_equal(found.numpy(), np.full(shape, 7.0))

@@ -275,7 +275,7 @@ def chosen_function(s: Scope) -> relay.Expr:
     if kind == 0:
         return relay.Call(relay.If(condition(s), first, second), [x])
     if kind == 1:
-        held = s.fresh(None, "fs")
+        held = s.fresh(relay.TupleType([relay.FuncType([ty], ty)] * 2), "fs")
         item = relay.TupleGetItem(held, s.rng.randrange(2))
         return relay.Let(held, relay.Tuple([first, second]), relay.Call(item, [x]))
     one = choices(s)[0]

@@ -19,6 +19,7 @@ class Kind:
     is_graph: bool  # operators and their functions only
     has_references: bool
     is_dynamic: bool  # some dimensions are Any
+    is_quantised: bool  # it has operators of qnn
 
 
 GENERAL: tuple[Callable[[], Pass], ...] = (
@@ -36,7 +37,8 @@ GENERAL: tuple[Callable[[], Pass], ...] = (
     T.SinkReshapes, T.WideAccumulation, T.UnsignedData, T.WidenDense, T.ApplyFunctions,
 )  # fmt: skip
 PURE: tuple[Callable[[], Pass], ...] = (T.ToGraphNormalForm, T.PartialEvaluate, T.LazyGradientInit)
-ROUGH: tuple[Callable[[], Pass], ...] = (T.FastMath,)
+# scales must be constants where quantised operators are lowered, or results differ by a step
+HIDES_CONSTANTS = ("ToANormalForm", "ToBasicBlockNormalForm", "FuseOps")
 
 
 def draw_passes(rng: random.Random, kind: Kind) -> list[Pass]:
@@ -44,7 +46,10 @@ def draw_passes(rng: random.Random, kind: Kind) -> list[Pass]:
     legal = [*GENERAL]
     if kind.is_graph:
         legal += PURE[:1] * 2
-    return [rng.choice(legal)() for _ in range(rng.randint(2, 6))]
+    drawn = [rng.choice(legal)() for _ in range(rng.randint(2, 6))]
+    if kind.is_quantised and any([item.info.name in HIDES_CONSTANTS for item in drawn]):
+        drawn.insert(0, relay.qnn.transform.CanonicalizeOps())
+    return drawn
 
 
 def run_passes(mod: tvm.IRModule, passes: list[Pass]) -> tvm.IRModule:

@@ -86,3 +86,8 @@ def test_creation_from_nothing_stays() -> None:
 def test_fold_constant_expr() -> None:
     expr = relay.transform.FoldConstantExpr(constant(1) + constant(2), tvm.IRModule())
     np.testing.assert_array_equal(expr.data.numpy(), [3])
+
+
+def test_kernel_of_constants_alone_becomes_its_value() -> None:
+    text = "def @main() { %0 = fn (Primitive=1) { reshape(0.5f, newshape=[1, 1]) }; %0() }"
+    assert isinstance(FoldConstant()(relay.parse(text))["main"].body, relay.Constant)

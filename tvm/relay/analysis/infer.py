@@ -451,8 +451,7 @@ class TypeInferencer:
                     f"the value that it stands for has type {type_text(ty)}",
                     match,
                 )
-            # a constructor without fields does not say what type its others hold
-            set_type(pattern.var, ty if declared is None or not is_incomplete(ty) else declared)
+            set_type(pattern.var, declared or ty)
         elif isinstance(pattern, PatternTuple):
             if not isinstance(ty, TupleType) or len(ty.fields) != len(pattern.patterns):
                 raise self._error(f"a tuple pattern does not fit {type_text(ty)}", match)

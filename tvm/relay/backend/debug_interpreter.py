@@ -78,6 +78,7 @@ class Interpreter(Executor):
         self.device = device
         self.target = target
         self._kernels: dict[object, Kernel] = {}
+        self._constants: dict[int, Constant] = {}  # met so far, by identity of their data
 
     def _make_executor(self, func: Function) -> Callable[..., Any]:
         infer_type_of(func, self.mod)
@@ -148,6 +149,7 @@ class Interpreter(Executor):
         if isinstance(node, Var):
             return frame.lookup(node)
         if isinstance(node, Constant):
+            self._constants[id(node.data)] = node
             return node.data
         if isinstance(node, Function):
             return Closure(node, frame)
@@ -195,7 +197,7 @@ class Interpreter(Executor):
         op = call.op
         assert isinstance(op, Op)
         frame = Frame()
-        given = [_bound(node, arg, frame) for node, arg in zip(call.args, args, strict=True)]
+        given = [self._bound(arg, frame) for arg in args]
         typed = call.replace(args=tuple(given))
         out_type = infer_type_of(typed)
         types = [infer_type_of(a) for a in given]
@@ -208,6 +210,16 @@ class Interpreter(Executor):
             raise TVMError(f"the interpreter cannot evaluate {op.name}: it has no compute facet")
         infer_type_of(simpler)
         return self._evaluate(simpler, frame)
+
+    def _bound(self, value: Value, frame: Frame) -> RelayExpr:
+        """An argument as a variable of the frame; what is constant stays, as scales have to."""
+        if isinstance(value, list):
+            return Tuple([self._bound(v, frame) for v in value])
+        if (constant := self._constants.get(id(value))) is not None:
+            return constant
+        variable = Var("p", _type_of(value))
+        frame.values[id(variable)] = value
+        return variable
 
     def _kernel(self, call: Call, arrays: Sequence[NDArray]) -> Kernel:
         attrs = structural_hash(call.attrs) if call.attrs is not None else 0
@@ -269,18 +281,6 @@ def _typed_var(value: Value) -> RelayExpr:
     if isinstance(value, list):
         return Tuple([_typed_var(v) for v in value])
     return Var("p", _type_of(value))
-
-
-def _bound(node: RelayExpr, value: Value, frame: Frame) -> RelayExpr:
-    """An argument as a variable of the frame; what is constant stays, as scales have to."""
-    if isinstance(node, Constant):
-        return node
-    if isinstance(value, list):
-        parts = node.fields if isinstance(node, Tuple) else [node] * len(value)
-        return Tuple([_bound(p, v, frame) for p, v in zip(parts, value, strict=True)])
-    variable = Var("p", _type_of(value))
-    frame.values[id(variable)] = value
-    return variable
 
 
 def _type_of(value: NDArray) -> Type:

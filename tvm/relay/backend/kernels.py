@@ -159,16 +159,13 @@ class _ComputeBuilder:
         return tensor
 
     def _distinct(self, outputs: list[te.Tensor]) -> list[te.Tensor]:
-        """The results, copied where one is an input or occurs twice."""
-        seen = {t.op for t in self.graph.inputs}
+        """The results, copied where one is an input or a constant, or occurs twice."""
+        graph = self.graph
+        given = [*graph.inputs, *[tensor for tensor, _ in graph.constants], *graph.scalars]
         found: list[te.Tensor] = []
         for tensor in outputs:
-            if tensor.op in seen and (
-                isinstance(tensor.op, te.tensor.PlaceholderOp)
-                or any(tensor.same_as(f) for f in found)
-            ):
+            if any([tensor.same_as(other) for other in [*given, *found]]):
                 tensor = _copy(tensor)
-            seen.add(tensor.op)
             found.append(tensor)
         return found
 

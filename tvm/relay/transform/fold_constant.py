@@ -59,6 +59,8 @@ class ConstantFolder:
         op = new.op
         if isinstance(old, Call) and calls(old, *SHAPE_ONLY):
             return _fold_shape(old, new)
+        if isinstance(op, Function) and is_primitive(op) and _is_value(op.body):
+            return op.body
         if not self._is_foldable(new):
             return new
         assert isinstance(op, Op)
