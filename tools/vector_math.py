@@ -261,7 +261,8 @@ def page(rows: list[Row]) -> str:
         "",
         "Functions of float32 and float64 are range reductions and polynomials of this package, and the",
         "16-bit types go through those of float32. Sines, cosines and tangents of numbers beyond",
-        f"{SINGLE.largest:g} in float32 and {DOUBLE.largest:g} in float64 are the C library's.",
+        f"{SINGLE.largest:g} in float32 and {DOUBLE.largest:g} in float64 are the C library's:\n"
+        "they are part of the measurement, so the bound of 2 units holds for them too.",
         "",
         "| function | " + " | ".join(dtypes) + " |",
         "|---|" + "---|" * len(dtypes),

@@ -38,6 +38,23 @@ def test_build_of_a_schedule_a_function_and_a_module() -> None:
     check_add(tvm.build(te.create_prim_func(args), target="llvm"))
 
 
+def test_functions_for_several_targets_are_called_by_name(tmp_path: Path) -> None:
+    machines = [tvm.target.Target(text) for text in ("llvm", "llvm -mcpu=x86-64")]
+    modules = [tvm.lower(*vector_add(), name=name) for name in ("first", "second")]
+    built = tvm.build(dict(zip(machines, modules, strict=True)))
+    library = tmp_path / "lib.so"
+    built.export_library(library)
+    for module in (built, tvm.runtime.load_module(library)):
+        for name in ("first", "second"):
+            assert module.implements_function(name)
+            check_add(module[name])
+    same = tvm.build({"llvm": modules[0], machines[0]: modules[1]})
+    check_add(same["first"])
+    check_add(same["second"])
+    with pytest.raises(ValueError, match="different names, got two of 'first'"):
+        tvm.build(dict(zip(machines, [modules[0]] * 2, strict=True)))
+
+
 def test_current_target_is_taken() -> None:
     schedule, args = vector_add()
     with tvm.target.Target("llvm -mcpu=x86-64 -mtriple=x86_64-unknown-linux-gnu"):

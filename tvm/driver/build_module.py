@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from tvm.ir.function import CallingConv
 from tvm.ir.module import IRModule
 from tvm.ir.pass_context import PassContext
 from tvm.runtime.module import Module
+from tvm.runtime.packed_func import PackedFunc
 from tvm.support.scope import compiling
 from tvm.target import Target
 from tvm.te.schedule.lower import lower_schedule
@@ -27,22 +29,44 @@ LowerInput = Schedule | PrimFunc | IRModule
 class OperatorModule(Module):
     """What `build` returns: compiled functions, with the loops that they were made from."""
 
-    __slots__ = ("ir_module_by_target", "name")
+    __slots__ = ("_others", "ir_module_by_target", "name")
 
     def __init__(
         self,
         handle: Any,
         ir_module_by_target: Mapping[Target, IRModule] | None = None,
         name: str | None = None,
+        others: Sequence[Module] = (),
     ) -> None:
         super().__init__(handle)
         self.ir_module_by_target = dict(ir_module_by_target or {})
         self.name = name
+        self._others = tuple(others)  # host code for other targets, which is imported
 
     @classmethod
     def from_module(cls, mod: Module, **kwargs: Any) -> OperatorModule:
         """The same native module, described by `ir_module_by_target` and `name`."""
         return cls(mod.handle, **kwargs)
+
+    def get_function(self, name: str, query_imports: bool = False) -> PackedFunc:
+        """The function of that name, whichever target's host code it is in.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        query_imports : bool
+            Whether to look into imported modules too.
+        """
+        for module in self._others:
+            if module.implements_function(name):
+                return module.get_function(name)
+        return super().get_function(name, query_imports)
+
+    def implements_function(self, name: str, query_imports: bool = False) -> bool:
+        """Whether some target's host code has a function of that name."""
+        is_elsewhere = any([module.implements_function(name) for module in self._others])
+        return is_elsewhere or super().implements_function(name, query_imports)
 
 
 def get_binds(
@@ -187,19 +211,27 @@ def build(
     """
     library = runtime_attrs(runtime)
     with compiling():
-        by_target = {
-            kind.with_host(kind.host or target_host): lower(module, args, name, binds).with_attrs(
-                library
-            )
-            for kind, module in _by_target(inputs, target)
-        }
-        if not any(mod.functions for mod in by_target.values()):
-            raise TVMError("build requires at least one function of the loop level, got none")
+        by_target: dict[Target, IRModule] = {}
+        for kind, module in _by_target(inputs, target):
+            machine = kind.with_host(kind.host or target_host)
+            lowered = lower(module, args, name, binds).with_attrs(library)
+            known = by_target.get(machine)
+            by_target[machine] = lowered if known is None else _joined([known, lowered])
+        _check_names(list(by_target.values()))
         parts = [build_lowered(mod, kind) for kind, mod in by_target.items()]
     main, *others = parts
     for other in others:
         main.import_module(other)
-    return OperatorModule.from_module(main, ir_module_by_target=by_target, name=name)
+    return OperatorModule.from_module(main, ir_module_by_target=by_target, name=name, others=others)
+
+
+def _check_names(modules: Sequence[IRModule]) -> None:
+    """Functions of all targets are called by their names."""
+    names = [gvar.name_hint for module in modules for gvar in module.functions]
+    if not names:
+        raise TVMError("build requires at least one function of the loop level, got none")
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"build requires functions of different names, got two of {twice[0]!r}")
 
 
 def runtime_attrs(runtime: Any) -> dict[str, Any]:
