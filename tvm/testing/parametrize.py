@@ -29,7 +29,7 @@ def parameter(
         ids, values = list(by_dict), tuple(by_dict.values())
 
     @pytest.fixture(params=values, ids=ids)
-    def fixture_of_values(request: Any) -> Any:
+    def fixture_of_values(*_instance: Any, request: Any) -> Any:  # of a class, if it is inside one
         return copy.deepcopy(request.param)
 
     return fixture_of_values

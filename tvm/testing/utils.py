@@ -53,6 +53,49 @@ def check_bool_expr_is_true(
             raise AssertionError(f"{bool_expr} is false for {where}")
 
 
+def check_int_constraints_trans_consistency(
+    constraints_trans: arith.IntConstraintsTransform, vranges: Mapping[tir.Var, Any] | None = None
+) -> None:
+    """Check that two systems have the same solutions, for all values of their variables.
+
+    Parameters
+    ----------
+    constraints_trans : IntConstraintsTransform
+        The systems, and the variables of each in terms of the other's.
+    vranges : dict of Var to Range, optional
+        The values of variables that no range of the systems is for.
+    """
+    found, others = constraints_trans, dict(vranges or {})
+    _check_solutions(found.dst, found.src, found.src_to_dst, found.dst_to_src, others)
+    _check_solutions(found.src, found.dst, found.dst_to_src, found.src_to_dst, others)
+
+
+def _check_solutions(
+    system: arith.IntConstraints,
+    other: arith.IntConstraints,
+    values: Mapping[tir.Var, tir.PrimExpr],
+    back: Mapping[tir.Var, tir.PrimExpr],
+    others: Mapping[tir.Var, Any],
+) -> None:
+    """Each solution of a system gives one of the other, from which it comes back."""
+    substitute = tir.stmt_functor.substitute
+    claims = [substitute(condition, values) for condition in _conditions(other)]
+    claims += [tir.EQ(var, substitute(value, values)) for var, value in back.items()]
+    check_bool_expr_is_true(
+        tir.all(*claims, tir.const(True, "bool")),
+        {**others, **system.ranges},
+        tir.all(*system.relations, tir.const(True, "bool")),
+    )
+
+
+def _conditions(system: arith.IntConstraints) -> list[tir.PrimExpr]:
+    ends = [
+        tir.all(var >= domain.min, var < domain.min + domain.extent)
+        for var, domain in system.ranges.items()
+    ]
+    return [*ends, *system.relations]
+
+
 def _range(bounds: Any, machine: Interpreter) -> range:
     first = int(machine.visit(bounds.min))
     return range(first, first + int(machine.visit(bounds.extent)))

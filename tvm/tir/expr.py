@@ -268,12 +268,20 @@ class EQ(CmpExpr):
     def __bool__(self) -> bool:
         return self.a is self.b
 
+    def asobject(self) -> EQ:
+        """The comparison as an expression, which it is."""
+        return self
+
 
 class NE(CmpExpr):
     """``a != b``; true in Python if the operands are different objects."""
 
     def __bool__(self) -> bool:
         return self.a is not self.b
+
+    def asobject(self) -> NE:
+        """The comparison as an expression, which it is."""
+        return self
 
 
 # the classic names of what the operators == and != give

@@ -34,12 +34,13 @@ def prim_func(
     """
     if func is None:
         outer = sys._getframe(1)
-        return lambda definition: _prim_func(definition, private, outer)
-    return _prim_func(func, private, sys._getframe(1))
+        return lambda definition: prim_func_of(definition, outer, private)
+    return prim_func_of(func, sys._getframe(1), private)
 
 
 @deep
-def _prim_func(func: Any, private: bool, outer: FrameType) -> Any:
+def prim_func_of(func: Any, outer: FrameType, private: bool = False) -> Any:
+    """A definition as a loop-level function; ``outer`` is the scope that it stands in."""
     if not isinstance(func, FunctionType):
         raise TypeError(f"T.prim_func requires a function, got {type(func).__name__}")
     source = source_of_file(func.__code__.co_filename, outer)
@@ -74,16 +75,17 @@ def ir_module(mod: type | None = None, check_well_formed: bool = True) -> Any:
     """Read a Python class as a module; its functions are those with ``T.prim_func``."""
     if mod is None:
         outer = sys._getframe(1)
-        return lambda definition: _ir_module(definition, outer)
-    return _ir_module(mod, sys._getframe(1))
+        return lambda definition: module_of_class(definition, outer)
+    return module_of_class(mod, sys._getframe(1))
 
 
 @deep
-def _ir_module(mod: Any, outer: FrameType) -> IRModule:
+def module_of_class(mod: Any, outer: FrameType, line: int | None = None) -> IRModule:
+    """A class as a module; ``outer`` is the scope that it stands in, and is at its line by default."""
     if not isinstance(mod, type):
         raise TypeError(f"I.ir_module requires a class, got {type(mod).__name__}")
     source = source_of_file(outer.f_code.co_filename, outer)
-    node = _class_at(source, mod.__name__, outer.f_lineno)
+    node = _class_at(source, mod.__name__, line or outer.f_lineno)
     functions = {k: v for k, v in vars(mod).items() if isinstance(v, FunctionType)}
     names = {**outer.f_globals, **_locals(outer)}
     for function in functions.values():

@@ -59,6 +59,12 @@ class ExpressionParser(ast.NodeVisitor):
     def visit_Constant(self, node: ast.Constant) -> Any:
         return node.value
 
+    # what constants and indices were in the syntax trees of older versions of Python
+    visit_Num = visit_Str = visit_NameConstant = visit_Constant
+
+    def visit_Index(self, node: Any) -> Any:
+        return self.expression(node.value)
+
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id not in self.names:
             self.refuse(node, "names that are defined", node.id, suggest(node.id, self.names))

@@ -272,6 +272,10 @@ class HybridParser(ExpressionParser):
 
     # ---- statements
 
+    def visit_With(self, node: ast.With) -> Stmt:
+        """No block of ``with`` is part of the subset."""
+        return self.generic_visit(node)  # type: ignore[no-any-return]
+
     def block(self, statements: Sequence[ast.stmt]) -> Stmt:
         """Statements in order; memory made by one of them is there for those behind it."""
         done: list[Stmt] = []

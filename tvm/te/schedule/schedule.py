@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tvm.error import ScheduleError
+from tvm.ir.pass_context import register_pass_config
 from tvm.runtime.object import Object
 
 from ..tensor import Operation, Tensor
@@ -18,6 +19,10 @@ from . import cache, normalize, rfactor
 from .graph import create_read_graph, post_dfs_order
 from .group import create_group, group_scan_bodies
 from .stage import Stage
+
+register_pass_config(
+    "te.keep_schedule_record", bool, "a schedule keeps no copies of itself; s.copy() takes one"
+)
 
 
 class ScheduleKeyError(ScheduleError, ValueError):
