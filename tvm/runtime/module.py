@@ -57,6 +57,10 @@ class Module(ModuleBase, Object):
             entry = self.entry_func
         return entry(*args)
 
+    def same_as(self, other: object) -> bool:
+        """Whether both are the very same module."""
+        return self == other
+
     def implements_function(self, name: str, query_imports: bool = False) -> bool:
         """Whether the module has a function of that name."""
         return bool(_native("ModuleImplementsFunction", self, name, query_imports))

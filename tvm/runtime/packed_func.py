@@ -28,6 +28,10 @@ class PackedFunc(PackedFuncBase, Object):
             raise AttributeError("this packed function is not registered and has no name")
         return name
 
+    def same_as(self, other: object) -> bool:
+        """Whether both are the very same function."""
+        return self == other
+
     def __repr__(self) -> str:
         return f"PackedFunc({self.name or hex(self.handle.value or 0)})"
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from tvm._ffi.runtime_ctypes import RPC_SESS_MASK, Device
-from tvm.error import suggest
+from tvm.error import RuntimeValueError, suggest
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.executor.inputs import as_tensor
 from tvm.runtime.module import Module
@@ -99,7 +99,7 @@ class ModelExecutor:
             self._set_input(key, None)
         except ValueError as error:
             hint = suggest(key, self._shapes) if isinstance(key, str) else ""
-            raise ValueError(f"{error}; {hint}" if hint else str(error)) from None
+            raise RuntimeValueError(f"{error}; {hint}" if hint else str(error)) from None
         raise AssertionError(f"there is an input {key!r}")
 
     def _as_tensor(self, key: str | int, value: Any) -> NDArray:
