@@ -155,13 +155,14 @@ std::string ForReaders(const Metric& metric) {
   return metric.kind == Kind::kPercent ? buffer : Grouped(buffer);
 }
 
-// So that reading it gives the same number.
+// So that reading it gives the same number, of the same kind.
 std::string Exact(const Metric& metric) {
   if (metric.kind == Kind::kText) return metric.text;
   if (metric.kind == Kind::kCount) return std::to_string(metric.count);
   char buffer[64];
   auto end = std::to_chars(buffer, buffer + sizeof(buffer), metric.number).ptr;
-  return std::string(buffer, end);
+  std::string text(buffer, end);
+  return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
 }
 
 using Cells = std::vector<std::string>;
