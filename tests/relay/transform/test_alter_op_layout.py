@@ -133,3 +133,14 @@ def test_dense_layers_of_few_units_fill_vectors_too(rows: int, units: int) -> No
         found = relay.create_executor("graph", target="llvm").evaluate(func)(value).numpy()
     wanted = value @ weight.data.numpy().T + bias.data.numpy()
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(17, 51), (1, 37), (40, 64), (3, 2)])
+def test_weights_transposed_by_the_program_are_taken_as_they_are(rows: int, columns: int) -> None:
+    x, w = relay.var("x", shape=(rows, 24)), relay.var("w", shape=(24, columns))
+    func = relay.Function([x, w], relay.nn.dense(x, relay.transpose(w)))
+    assert relay.analysis.list_op_freqs(tvm.IRModule.from_expr(altered(func))) == {"nn.matmul": 1}
+    values = [RNG.uniform(-1, 1, shape).astype("float32") for shape in ((rows, 24), (24, columns))]
+    with tvm.transform.PassContext(opt_level=3):
+        found = relay.create_executor("graph", target="llvm").evaluate(func)(*values).numpy()
+    np.testing.assert_allclose(found, values[0] @ values[1], rtol=1e-4, atol=1e-5)

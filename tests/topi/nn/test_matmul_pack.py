@@ -75,9 +75,17 @@ def test_an_output_of_another_shape_reads_the_product(depth: int) -> None:
 def test_small_products_are_not_packed() -> None:
     info = cpu_info(tvm.target.Target("llvm"))
     assert choose_matmul_pack(8, 4096, 4096, "float32", info) is None
-    assert choose_matmul_pack(33, 33, 33, "float32", info) is None
+    assert choose_matmul_pack(33, 64, 33, "float32", info) is None
     assert choose_matmul_pack(te.var("n"), 512, 512, "float32", info) is None
     a, b = operands(5, 7, 9)
+    out = topi.x86.matmul_pack(a, b)
+    check([a, b, out], topi.x86.schedule_matmul_pack, lambda x, y: x @ y)
+
+
+def test_columns_that_vectors_do_not_divide_are_packed_for_few_rows_too() -> None:
+    info = cpu_info(tvm.target.Target("llvm"))
+    assert choose_matmul_pack(3, 51, 40, "float32", info) is not None
+    a, b = operands(3, 51, 40)
     out = topi.x86.matmul_pack(a, b)
     check([a, b, out], topi.x86.schedule_matmul_pack, lambda x, y: x @ y)
 

@@ -126,22 +126,25 @@ def _alter_dense(
         return None
     call = Call(DENSE, inputs, attrs)
     data, shape = [shape_of_type(t) for t in arg_types]
+    if len(data) == 2 and (plain := _before_transpose(call.args[1])) is not None:
+        return MATMUL(call.args[0], plain, out_dtype=call.attrs.out_dtype)
     if not all(isinstance(d, int) for d in shape) or len(data) < 2:
         return None
     rows = data[-2] if isinstance(data[-2], int) else 128
     units, inner = shape
     dtype = out_type.dtype  # type: ignore[attr-defined]
     factors = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
-    layout = _weight_layout(rows, units, inner, factors, dtype, target)
-    if layout is not None:
-        return _packed(call, call.args[1], layout, call.attrs.units)
-    out = shape_of_type(out_type)
-    weight = call.args[1]
-    if not isinstance(weight, Constant) or not all(isinstance(d, int) for d in out):
-        return None
+    out, weight = shape_of_type(out_type), call.args[1]
     # rows of zeros fill the last vectors of a constant weight; the output is cut
     step = 64 if units >= 64 else next(size for size in (4, 8, 16) if size >= min(units, 16))
     wide = -(-units // step) * step
+    can_pad = isinstance(weight, Constant) and all(isinstance(d, int) for d in out)
+    lanes = topi.x86.common.lanes_of(dtype, topi.x86.common.processor(target))
+    # a single row streams the weight, for which half a vector will do
+    is_whole = units % min(lanes, step) == 0 or (rows == 1 and units % (lanes // 2) == 0)
+    if is_whole or not can_pad:
+        layout = _weight_layout(rows, units, inner, factors, dtype, target) if is_whole else None
+        return None if layout is None else _packed(call, weight, layout, call.attrs.units)
     layout = _weight_layout(rows, wide, inner, factors, dtype, target)
     if layout is None:
         return None
@@ -149,6 +152,13 @@ def _alter_dense(
     padded = PAD(weight, zero, pad_width=((0, wide - units), (0, 0)))
     product = _packed(call, padded, layout, wide)
     return STRIDED_SLICE(product, begin=(0,) * len(out), end=out)
+
+
+def _before_transpose(weight: RelayExpr) -> RelayExpr | None:
+    """The matrix that a program transposes while it runs; kernels take it as it is."""
+    if isinstance(weight, Call) and weight.op is TRANSPOSE and weight.attrs.axes in (None, (1, 0)):
+        return weight.args[0]
+    return None
 
 
 def _weight_layout(

@@ -62,9 +62,11 @@ def choose_matmul_pack(
     # narrower numbers have kernels of their own
     if as_dtype(dtype).bits < 32 or lanes < 4:
         return None
-    if rows < LEAST_ROWS or columns < 2 * lanes or inner < lanes:
+    if columns < 2 * lanes or inner < lanes:
         return None
-    if rows * columns * inner < LEAST_OPERATIONS:
+    is_worth = rows >= LEAST_ROWS and rows * columns * inner >= LEAST_OPERATIONS
+    # nothing else makes vectors of columns that these do not divide
+    if not is_worth and (rows < 2 or columns % lanes == 0):
         return None
     # a single panel has the columns there are, whole vectors or not
     fitting = [(h, v) for h, v in register_tiles(info) if v * lanes <= columns]
