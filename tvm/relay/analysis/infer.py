@@ -165,8 +165,8 @@ class TypeInferencer:
         """
         learnt = {} if self._learnt is None else self._learnt
         if id(func) not in learnt:
-            arg_types = [p.type_annotation for p in func.params]
-            if None in arg_types:
+            arg_types = [p.type_annotation for p in func.params if p.type_annotation is not None]
+            if len(arg_types) < len(func.params):
                 raise self._error("a recursive function requires types of its parameters", func)
             learnt[id(func)] = FuncType(arg_types, IncompleteType(), func.type_params)
             inner = TypeInferencer(self.mod)
