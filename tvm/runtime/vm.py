@@ -332,7 +332,7 @@ class VirtualMachine:
         device : Device
             Where it runs.
         args, kwargs : values
-            Its inputs.
+            Its inputs; those of :meth:`set_input` if there are none.
         func_name : str
             The function.
         repeat, number, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown :
@@ -341,9 +341,10 @@ class VirtualMachine:
             Whether copies of inputs to the device and of results back to the host count.
         """
         given = self._ordered(func_name, args, kwargs)
+        if given:
+            self.set_input(func_name, *given)
         options = (number, repeat, min_repeat_ms or 0, limit_zero_time_iterations,
                    cooldown_interval_ms, repeats_to_cooldown)  # fmt: skip
-        self.set_input(func_name, *given)
         if end_to_end:
             return self._benchmark_end_to_end(device, func_name, given, options)
         return self.module.time_evaluator("invoke", device, *options)(func_name)

@@ -1,6 +1,7 @@
 """Targets: for which machines to compile, and what they can do."""
 
-from . import codegen, compilation_config, datatype, detect_target, tag, virtual_device, x86
+from . import codegen, compilation_config, datatype, detect_target, tag, target, virtual_device, x86
+from .compilation_config import make_compilation_config
 from .constructors import (
     adreno,
     arm_cpu,
@@ -49,6 +50,7 @@ __all__ = [
     "hexagon",
     "intel_graphics",
     "list_tags",
+    "make_compilation_config",
     "mali",
     "micro",
     "override_native_generic_func",
