@@ -4,7 +4,8 @@
 
 Each program is run by the interpreter, and compiled for the graph and AOT executors (if it is a
 graph) and for the virtual machine: every fourth at the levels 0 to 3, the others at 3 and one of the
-rest; all must agree. So must the interpreter after passes in a random order. The text of the program, before and after, is read again and compared.
+rest; all must agree. So must the interpreter after passes in a random order. The text of the
+program, before and after, is read again and compared.
 """
 
 from __future__ import annotations
