@@ -62,6 +62,7 @@ MODULES: dict[str, str] = {
     "make": "tvm.compat.make",
     "module": "tvm.compat.module",
     "ndarray": "tvm.runtime.ndarray",
+    "parser": "tvm.relay.parser",
     "schedule": "tvm.te.schedule",
     "stmt": "tvm.compat.expr",
     "tag": "tvm.te.tag",
