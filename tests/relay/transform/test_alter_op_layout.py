@@ -8,6 +8,7 @@ import pytest
 import tvm
 from tvm import relay
 from tvm.relay.transform import AlterOpLayout, FoldConstant
+from tvm.relay.traverse import post_order
 from tvm.target import Target
 
 from .common import typed
@@ -144,3 +145,22 @@ def test_weights_transposed_by_the_program_are_taken_as_they_are(rows: int, colu
     with tvm.transform.PassContext(opt_level=3):
         found = relay.create_executor("graph", target="llvm").evaluate(func)(*values).numpy()
     np.testing.assert_allclose(found, values[0] @ values[1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("channels", [1, 5, 19, 23, 36, 58, 91])
+def test_any_number_of_channels_fills_vectors(channels: int) -> None:
+    x = relay.var("x", shape=(1, 7, 9, 11))
+    first = relay.nn.relu(conv(x, channels, 7))
+    func = relay.Function([x], conv(first, 21, channels))
+    value = RNG.uniform(-1, 1, (1, 7, 9, 11)).astype("float32")
+    results = []
+    for level in (0, 3):
+        with tvm.transform.PassContext(opt_level=level):
+            results.append(relay.create_executor("graph", target="llvm").evaluate(func)(value))
+    np.testing.assert_allclose(results[1].numpy(), results[0].numpy(), rtol=1e-4, atol=1e-4)
+    blocks = [
+        int(node.attrs.out_layout[4:-1])
+        for node in post_order(altered(func))
+        if isinstance(node, relay.Call) and "NCHWc" in node.op.name
+    ]
+    assert blocks[-1] >= 8

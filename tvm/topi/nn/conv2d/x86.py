@@ -45,8 +45,13 @@ def channel_blocks(
 ) -> tuple[int, int]:
     """Block sizes of input and output channels; a function of each count alone, so that the
     layouts of neighbouring convolutions agree."""
-    lanes = max(lanes_of(dtype, processor(target)), 8)
-    return channel_block(channels, lanes), channel_block(out_channels, lanes)
+    full = full_block(dtype, target)
+    return channel_block(channels, full), channel_block(out_channels, full)
+
+
+def full_block(dtype: str, target: Target | None = None) -> int:
+    """The block of channels that fills vectors."""
+    return max(lanes_of(dtype, processor(target)), 8)
 
 
 def channel_block(channels: int, lanes: int) -> int:
@@ -59,8 +64,8 @@ def channel_block(channels: int, lanes: int) -> int:
 
 def groups_together(groups: int, channels: int, dtype: str, target: Target | None = None) -> int:
     """How many groups of that many channels fill one vector; 1 if they do not."""
-    lanes = max(lanes_of(dtype, processor(target)), 8)
-    return max([n for n in divisors(groups) if n * channels <= lanes]) if channels <= lanes else 1
+    full = full_block(dtype, target)
+    return max([n for n in divisors(groups) if n * channels <= full]) if channels <= full else 1
 
 
 def choose_conv2d(
