@@ -27,6 +27,7 @@ from tvm.relay.backend.lowering import lower_model
 from tvm.relay.backend.pools import MemoryPools
 from tvm.relay.backend.program import Params, as_module, bind_params_by_name, host_target
 from tvm.relay.backend.runtime import Runtime
+from tvm.relay.backend.target_hooks import external_targets
 from tvm.relay.backend.vm import VMExecutor
 from tvm.relay.function import Function
 from tvm.relay.pipeline import optimization
@@ -92,7 +93,7 @@ def build(
         )
     found = host_target(target, target_host)
     mod = as_module(ir_mod, params)
-    with compiling(), progress() as step:
+    with compiling(), external_targets(target), progress() as step:
         # the AOT executor's function holds the constants itself
         link = executor.name == "graph" and executor.flag("link-params")
         model = lower_model(mod, found, mod_name, step, link)

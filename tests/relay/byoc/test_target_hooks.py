@@ -21,9 +21,9 @@ class SubtractInsteadOfAdd:
     """Lowers sums of two vectors, with the wrong sign."""
 
     def transform_module(self, mod: tvm.IRModule, ctx: tvm.transform.PassContext) -> tvm.IRModule:
-        assert tvm.target.Target.current().kind.name == "example_target_hook"
+        assert tvm.target.Target.current().kind.name == "test_target_hook"
         for gvar, func in mod.functions.items():
-            if func.attrs.get("Compiler") == "example_target_hook":
+            if func.attrs.get("Compiler") == "test_target_hook":
                 mod[gvar] = self.lower(func)
         return mod
 
@@ -38,7 +38,7 @@ class SubtractInsteadOfAdd:
 
 def model() -> tvm.IRModule:
     x0, y0 = relay.var("x0", shape=(8,)), relay.var("y0", shape=(8,))
-    func = set_external(relay.Function([x0, y0], x0 + y0), "example_target_hook", "replacement")
+    func = set_external(relay.Function([x0, y0], x0 + y0), "test_target_hook", "replacement")
     x, y = relay.var("x", shape=(8,)), relay.var("y", shape=(8,))
     return tvm.IRModule.from_expr(relay.exp(relay.Call(func, [x, y])))
 
@@ -48,7 +48,7 @@ def values() -> dict[str, np.ndarray]:
 
 
 def register(**attrs: object) -> None:
-    register_target_kind("example_target_hook", attrs=attrs, override=True)
+    register_target_kind("test_target_hook", attrs=attrs, override=True)
 
 
 @runs
@@ -62,7 +62,7 @@ def test_loops_of_a_kind_are_compiled_with_ours(run, tmp_path: Path) -> None:
 @runs
 def test_a_kind_makes_a_runtime_module_of_its_loops(run, tmp_path: Path) -> None:
     def generate(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.runtime.Module:
-        assert target.kind.name == "example_target_hook"
+        assert target.kind.name == "test_target_hook"
         assert [g.name_hint for g in mod.get_global_vars()] == ["replacement"]
         return tvm.build(mod, target="c")
 
@@ -75,7 +75,7 @@ def test_a_kind_makes_a_runtime_module_of_its_loops(run, tmp_path: Path) -> None
 def test_hooks_may_be_names_of_global_functions(tmp_path: Path) -> None:
     tvm.register_func("test.lower_hook", lambda mod: SubtractInsteadOfAdd()(mod), override=True)
     register(RelayToTIR="test.lower_hook")
-    assert tvm.target.Target("example_target_hook").get_kind_attr("RelayToTIR") == "test.lower_hook"
+    assert tvm.target.Target("test_target_hook").get_kind_attr("RelayToTIR") == "test.lower_hook"
     inputs = values()
     expected = np.exp(inputs["x"] - inputs["y"])
     np.testing.assert_allclose(RUNS["graph"](model(), inputs, tmp_path), expected, rtol=1e-5)
@@ -107,3 +107,39 @@ def test_kinds_have_options_and_defaults() -> None:
         tvm.target.Target("example_npu -lane=1")
     with pytest.raises(ValueError, match="there is a target kind 'example_npu' already"):
         register_target_kind("example_npu")
+
+
+def sums(symbol: str = "replace_add_with_subtract") -> tvm.IRModule:
+    x0, y0 = relay.var("x0", shape=(8,)), relay.var("y0", shape=(8,))
+    func = set_external(relay.Function([x0, y0], x0 + y0), "example_target_hook", symbol)
+    x, y = relay.var("x", shape=(8,)), relay.var("y", shape=(8,))
+    return tvm.IRModule.from_expr(relay.Call(func, [x, y]))
+
+
+@runs
+def test_the_built_in_example_subtracts(run, tmp_path: Path) -> None:
+    inputs = values()
+    np.testing.assert_allclose(run(sums(), inputs, tmp_path), inputs["x"] - inputs["y"])
+
+
+@pytest.mark.parametrize("executor", ["graph", "aot"])
+def test_hooks_see_the_target_that_was_given(executor: str) -> None:
+    host = tvm.target.Target("llvm")
+    targets = [
+        tvm.target.Target("llvm", host=host),
+        tvm.target.Target("example_target_hook -example_attribute=42", host=host),
+    ]
+    lib = relay.build(sums(), targets, executor=relay.backend.Executor(executor))
+    module = lib["default"](tvm.cpu())
+    for name, value in values().items():
+        module["set_input"](name, tvm.nd.array(value))
+    module["run"]()
+    np.testing.assert_array_equal(module["get_output"](0).numpy(), np.full(8, 42))
+    vm = tvm.runtime.vm.VirtualMachine(relay.vm.compile(sums(), targets), tvm.cpu())
+    np.testing.assert_array_equal(vm.run(*values().values()).numpy(), np.full(8, 42))
+
+
+def test_two_targets_of_ours_are_refused() -> None:
+    with pytest.raises(tvm.TVMError, match="compiles for one target at a time, got 2"):
+        relay.build(sums(), [tvm.target.Target("llvm"), tvm.target.Target("c")])
+    assert tvm.target.Target("ccompiler").get_kind_attr("is_external_codegen")

@@ -10,6 +10,7 @@ import numpy as np
 import tvm.runtime.ndarray as nd
 from tvm.error import TVMError, suggest
 from tvm.ir.module import IRModule
+from tvm.relay.backend.target_hooks import is_external
 from tvm.relay.expr import Constant, Var, const
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind
@@ -77,10 +78,11 @@ def as_module(mod: Any, params: Params | None) -> IRModule:
 
 
 def host_target(target: Any, target_host: Any) -> Target:
-    """The one target, with its host; by default the current target."""
-    targets = Target.canon_multi_target_and_host(
+    """The one target of ours, with its host; by default the current target."""
+    given = Target.canon_multi_target_and_host(
         Target.target_or_current(target) if target is None else target, target_host
     )
+    targets = [t for t in given if not is_external(t)]
     if len(targets) != 1:
         raise TVMError(f"relay.build compiles for one target at a time, got {len(targets)}")
     return targets[0]

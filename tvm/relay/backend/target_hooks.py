@@ -7,6 +7,7 @@ def @f(%x, Compiler="npu") { .. }   ->  @T.prim_func f        by the kind's `Rel
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from tvm._ffi import get_global_func
@@ -15,12 +16,25 @@ from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.relay.function import Function
 from tvm.runtime.module import Module
+from tvm.support.scope import Scoped
 from tvm.target import Target
 from tvm.target.kind import TARGET_KINDS
 from tvm.tir import PrimFunc
 
 RELAY_TO_TIR = "RelayToTIR"
 TIR_TO_RUNTIME = "TIRToRuntime"
+_GIVEN: Scoped[dict[str, Target]] = Scoped("external targets")  # by kind
+
+
+def is_external(target: Target) -> bool:
+    """Whether other compilers make the functions for a target."""
+    return bool(target.get_kind_attr("is_external_codegen") or target.get_kind_attr(RELAY_TO_TIR))
+
+
+def external_targets(target: Any) -> AbstractContextManager[dict[str, Target]]:
+    """Inside the block, the hooks see those of the given targets that are of their kinds."""
+    given = Target.canon_multi_target(target) or []
+    return _GIVEN.scope({t.kind.name: t for t in given if is_external(t)})
 
 
 def hooked_kind(func: Function) -> str | None:
@@ -31,7 +45,7 @@ def hooked_kind(func: Function) -> str | None:
 
 def compile_hooked(mod: IRModule, kind: str, functions: Sequence[Function], ours: Target) -> Module:
     """The module of the functions that a kind lowers; `mod` is what they are part of."""
-    target = Target(kind)
+    target = (_GIVEN.current() or {}).get(kind) or Target(kind)
     lower = _callable(target.get_kind_attr(RELAY_TO_TIR))
     with target:
         lowered = lower(mod)

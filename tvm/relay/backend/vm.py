@@ -26,6 +26,7 @@ from tvm.relay.backend.interpreter import Executor, as_array
 from tvm.relay.backend.kernels import KernelCompiler
 from tvm.relay.backend.program import Params, as_module, host_target
 from tvm.relay.backend.shape_function import lower_shape_function
+from tvm.relay.backend.target_hooks import external_targets
 from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, flat_code
 from tvm.relay.function import Function
 from tvm.relay.pipeline import memory_passes, vm_optimization
@@ -94,7 +95,7 @@ class VMCompiler:
         """Optimise a module, and find its instructions and kernels."""
         found = host_target(target, target_host)
         optimized = _optimized(mod, self._params, found)
-        with compiling():
+        with compiling(), external_targets(target):
             self._lowered = _Lowered(optimized, found)
         self._executable = None
 

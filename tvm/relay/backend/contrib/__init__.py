@@ -1,6 +1,6 @@
-"""Code generators beside our own: a graph as JSON, a C compiler, user-made accelerators."""
+"""Code generators beside our own: a graph as JSON, a C compiler, oneDNN, an example of hooks."""
 
-from . import ccompiler, codegen_json, dnnl
+from . import ccompiler, codegen_json, dnnl, example_target_hooks
 from .codegen_json import JSONGraphNode, JSONGraphNodeEntry, JSONSerializer
 
 __all__ = [
@@ -10,4 +10,5 @@ __all__ = [
     "ccompiler",
     "codegen_json",
     "dnnl",
+    "example_target_hooks",
 ]

@@ -18,6 +18,7 @@ from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
 from tvm.runtime.csource import csource_module
 from tvm.runtime.module import Module
+from tvm.target import register_target_kind
 
 OPERATORS = {"add": "+", "subtract": "-", "multiply": "*"}
 C_TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
@@ -51,6 +52,7 @@ def is_supported(call: Call) -> bool:
     )  # fmt: skip
 
 
+register_target_kind("ccompiler", attrs={"is_external_codegen": True}, override=True)
 for _name in OPERATORS:
     register_op_attr(_name, "target.ccompiler", is_supported)
 
