@@ -52,6 +52,11 @@ class DNNLJSONRuntime : public JSONRuntimeBase {
 
   void AddNode(uint32_t number) {
     const JSONGraphNode& node = nodes_[number];
+    for (const std::vector<int64_t>& shape : node.GetOpShape()) {
+      for (int64_t extent : shape) {
+        if (extent < 1) ThrowValueError("oneDNN takes tensors that are not empty, got an extent of ", extent);
+      }
+    }
     uint32_t entry = EntryID(number, 0);
     if (node.GetOpType() == "kernel") {
       std::vector<Value> inputs;
@@ -60,7 +65,9 @@ class DNNLJSONRuntime : public JSONRuntimeBase {
         inputs.push_back(values_.at(EntryID(input)));
         is_last_use.push_back(uses_[EntryID(input)] == 1);
       }
-      values_[entry] = AddOperation({&program_, &node, std::move(inputs), std::move(is_last_use)});
+      Value value = AddOperation({&program_, &node, std::move(inputs), std::move(is_last_use)});
+      if (value.dims() != node.GetOpShape()[0]) ThrowValueError("the result of '", node.GetOpName(), "' has another shape than the graph says");
+      values_[entry] = std::move(value);
       for (const JSONGraphNodeEntry& input : node.GetInputs()) --uses_[EntryID(input)];
       return;
     }

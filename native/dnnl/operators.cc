@@ -4,6 +4,7 @@
 
 #include <map>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 namespace tvm {
@@ -94,8 +95,10 @@ Value Target(const Operation& operation, const Epilogue& epilogue, const std::fu
 }
 
 // The axes of a layout in oneDNN's order: batch, channels, height, width.
-std::vector<int> Places(const std::string& layout, const std::string& order) {
+std::vector<int> Places(const std::string& layout, const std::string& order, size_t rank) {
   std::vector<int> places;
+  bool is_complete = layout.size() == rank && std::set<char>(layout.begin(), layout.end()).size() == rank && order.size() == rank;
+  if (!is_complete || rank < 3) ThrowValueError("the layout ", layout, " does not fit a tensor with ", rank, " axes");
   for (char axis : layout) {
     size_t place = order.find(axis);
     if (place == std::string::npos) ThrowValueError("oneDNN takes layouts of the axes ", order, ", got ", layout);
@@ -127,18 +130,19 @@ Dims Half(const Dims& padding, bool second) {
 Value Convolution(const Operation& operation) {
   Program* program = operation.program;
   std::string layout = operation.Text("data_layout"), kernel_layout = operation.Text("kernel_layout");
-  std::vector<int> places = Places(layout, Order(layout, "NC")), back = Inverse(places);
+  size_t rank = operation.ResultDims().size();
+  std::vector<int> places = Places(layout, Order(layout, "NC"), rank), back = Inverse(places);
   auto arranged = [&](const Value& value) { return program->Permuted(value, places); };
   Value source = arranged(operation.inputs.at(0));
-  Value weights = program->Permuted(operation.inputs.at(1), Places(kernel_layout, Order(kernel_layout, "OI")));
-  int64_t groups = operation.Numbers("groups").at(0);
+  Value weights = program->Permuted(operation.inputs.at(1), Places(kernel_layout, Order(kernel_layout, "OI"), rank));
+  int64_t groups = operation.Positive("groups").at(0);
   if (groups > 1) {
     Dims dims = weights.dims();
     dims[0] /= groups;
     dims.insert(dims.begin(), groups);
     weights = program->View(weights, weights.desc().reshape(dims));
   }
-  Dims dilation = operation.Numbers("dilation");
+  Dims dilation = operation.Positive("dilation");
   for (int64_t& step : dilation) --step;  // oneDNN counts what lies between
   Dims padding = operation.Numbers("padding");
   Epilogue epilogue(operation);
@@ -150,7 +154,7 @@ Value Convolution(const Operation& operation) {
   Desc result_desc = is_plain ? PlainDesc(result).permute_axes(places) : AnyDesc(ordered);
   Desc bias_desc = epilogue.bias < 0 ? Desc() : PlainDesc({ordered[1]});
   dnnl::convolution_forward::desc desc(kInference, algorithm::convolution_direct, source_desc, AnyDesc(weights.dims()), bias_desc,
-                                       result_desc, operation.Numbers("strides"), dilation, Half(padding, false), Half(padding, true));
+                                       result_desc, operation.Positive("strides"), dilation, Half(padding, false), Half(padding, true));
   dnnl::convolution_forward::primitive_desc chosen(desc, epilogue.Attributes(), program->engine());
   Value target = Target(operation, epilogue, arranged, chosen.dst_desc());
   Program::Arguments arguments{{DNNL_ARG_SRC, program->In(source, chosen.src_desc()).memory},
@@ -204,16 +208,16 @@ Value BatchMatmul(const Operation& operation) {
 Value Pool(const Operation& operation, algorithm kind, bool is_global) {
   Program* program = operation.program;
   std::string layout = operation.Text("layout");
-  std::vector<int> places = Places(layout, Order(layout, "NC"));
+  std::vector<int> places = Places(layout, Order(layout, "NC"), operation.ResultDims().size());
   Value source = program->Permuted(operation.inputs.at(0), places);
   Dims from = source.dims(), to(from.size()), shape = operation.ResultDims();
-  for (size_t i = 0; i < to.size(); ++i) to[places[i]] = shape[i];
+  for (size_t i = 0; i < to.size(); ++i) to.at(places[i]) = shape.at(i);
   size_t rank = from.size() - 2;
-  Dims window = is_global ? Dims(from.begin() + 2, from.end()) : operation.Numbers("pool_size");
-  Dims strides = is_global ? Dims(rank, 1) : operation.Numbers("strides");
+  Dims window = is_global ? Dims(from.begin() + 2, from.end()) : operation.Positive("pool_size");
+  Dims strides = is_global ? Dims(rank, 1) : operation.Positive("strides");
   Dims before = is_global ? Dims(rank, 0) : Half(operation.Numbers("padding"), false), after(rank);
   // as much as the result asks for: rounding up reads beyond the padding
-  for (size_t i = 0; i < rank; ++i) after[i] = (to[i + 2] - 1) * strides[i] + window[i] - from[i + 2] - before[i];
+  for (size_t i = 0; i < rank; ++i) after[i] = (to[i + 2] - 1) * strides.at(i) + window.at(i) - from[i + 2] - before.at(i);
   dnnl::pooling_forward::desc desc(kInference, kind, source.desc(), AnyDesc(to), strides, window, before, after);
   dnnl::pooling_forward::primitive_desc chosen(desc, program->engine());
   Value result = program->Computed(chosen.dst_desc());
@@ -248,12 +252,16 @@ Value Binary(const Operation& operation, algorithm kind) {
   return result;
 }
 
+int Axis(const Operation& operation) {
+  int64_t rank = operation.ResultDims().size(), axis = operation.Numbers("axis").at(0);
+  if (axis < -rank || axis >= rank) ThrowValueError("the axis ", axis, " is not among ", rank);
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
 Value Softmax(const Operation& operation) {
   Program* program = operation.program;
   const Value& source = operation.inputs.at(0);
-  int rank = static_cast<int>(source.dims().size());
-  int axis = static_cast<int>(operation.Numbers("axis").at(0));
-  dnnl::softmax_forward::desc desc(kInference, source.desc(), axis < 0 ? axis + rank : axis);
+  dnnl::softmax_forward::desc desc(kInference, source.desc(), Axis(operation));
   dnnl::softmax_forward::primitive_desc chosen(desc, program->engine());
   Value result = program->Computed(chosen.dst_desc());
   program->Add(dnnl::softmax_forward(chosen), {{DNNL_ARG_SRC, source.memory}, {DNNL_ARG_DST, result.memory}});
@@ -262,15 +270,13 @@ Value Softmax(const Operation& operation) {
 
 Value Concatenate(const Operation& operation) {
   Program* program = operation.program;
-  int rank = static_cast<int>(operation.ResultDims().size());
-  int axis = static_cast<int>(operation.Numbers("axis").at(0));
   std::vector<Desc> descs;
   Program::Arguments arguments;
   for (size_t i = 0; i < operation.inputs.size(); ++i) {
     descs.push_back(operation.inputs[i].desc());
     arguments[DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i)] = operation.inputs[i].memory;
   }
-  dnnl::concat::primitive_desc chosen(axis < 0 ? axis + rank : axis, descs, program->engine());
+  dnnl::concat::primitive_desc chosen(Axis(operation), descs, program->engine());
   Value result = program->Computed(chosen.dst_desc());
   arguments[DNNL_ARG_DST] = result.memory;
   program->Add(dnnl::concat(chosen), arguments);
@@ -331,7 +337,18 @@ const std::map<std::string, Build>& Builders() {
 
 }  // namespace
 
+Dims Operation::Positive(const char* key) const {
+  Dims numbers = Numbers(key);
+  for (int64_t number : numbers) {
+    if (number < 1) ThrowValueError("the attribute '", key, "' of '", node->GetOpName(), "' must be positive, got ", number);
+  }
+  return numbers;
+}
+
 Value AddOperation(const Operation& operation) {
+  if (operation.node->GetOpShape().size() != 1 || operation.ResultDims().empty()) {
+    ThrowValueError("an operator of oneDNN has one result with an axis: ", operation.node->GetOpName());
+  }
   std::string root = operation.Text("root");
   auto found = Builders().find(Split(root, ':').at(0));
   return found == Builders().end() ? Pointwise(operation, root) : found->second(operation);

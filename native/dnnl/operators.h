@@ -21,6 +21,7 @@ struct Operation {
   std::vector<bool> is_last_use;  // of each input
 
   Dims Numbers(const char* key) const { return node->GetAttr<std::vector<int64_t>>(key); }
+  Dims Positive(const char* key) const;  // raises if one is not
   std::string Text(const char* key) const { return node->GetAttr<std::string>(key); }
   Dims ResultDims() const { return node->GetOpShape()[0]; }
 };

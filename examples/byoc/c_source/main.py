@@ -9,6 +9,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
+import generator  # noqa: F401 - registers the compiler
 import numpy as np
 
 import tvm

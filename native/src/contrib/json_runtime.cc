@@ -1,6 +1,8 @@
 // What all runtimes of JSON graphs share.
 #include <tvm/runtime/contrib/json/json_runtime.h>
 
+#include <algorithm>
+
 #include "../json.h"
 
 namespace tvm {
@@ -84,11 +86,23 @@ JSONRuntimeBase::JSONRuntimeBase(const std::string& symbol_name, const std::stri
 }
 
 void JSONRuntimeBase::LoadGraph() {
+  try {
+    ReadNodes();
+  } catch (const std::logic_error&) {  // what text of digits alone would not raise
+    ThrowValueError("the graph of '", symbol_name_, "' has a wrong number of results");
+  }
+  Check();
+}
+
+void JSONRuntimeBase::ReadNodes() {
   Json graph = Json::Parse(graph_json_, Cat("the graph of '", symbol_name_, "'"));
   for (const Json& node : graph.At("nodes", kGraph).Array(kGraph)) nodes_.push_back(Node(node));
   input_nodes_ = Numbers(graph.At("arg_nodes", kGraph));
   node_row_ptr_ = Numbers(graph.At("node_row_ptr", kGraph));
   outputs_ = Entries(graph.At("heads", kGraph));
+}
+
+void JSONRuntimeBase::Check() {
   if (node_row_ptr_.size() != nodes_.size() + 1) ThrowValueError("the graph of '", symbol_name_, "' has a wrong node_row_ptr");
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (node_row_ptr_[i + 1] - node_row_ptr_[i] != nodes_[i].GetNumOutput() || nodes_[i].GetOpShape().size() != nodes_[i].GetNumOutput() ||
@@ -106,8 +120,19 @@ void JSONRuntimeBase::LoadGraph() {
       ThrowValueError("the graph of '", symbol_name_, "' is corrupt: it returns what it has not");
     }
   }
+  std::vector<uint32_t> given;
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    const std::string& kind = nodes_[i].GetOpType();
+    if (kind == "input" || kind == "const") {
+      given.push_back(i);
+    } else if (kind != "kernel") {
+      ThrowValueError("the graph of '", symbol_name_, "' has a node of the kind '", kind, "'; there are input, const and kernel");
+    }
+  }
+  if (!std::is_permutation(given.begin(), given.end(), input_nodes_.begin(), input_nodes_.end())) {
+    ThrowValueError("the graph of '", symbol_name_, "' is corrupt: arg_nodes are not its inputs and constants");
+  }
   for (uint32_t node : input_nodes_) {
-    if (node >= nodes_.size()) ThrowValueError("the graph of '", symbol_name_, "' is corrupt: it has no node ", node);
     const std::string& kind = nodes_[node].GetOpType();
     if (kind == "const") {
       const_idx_.push_back(node);
@@ -162,7 +187,12 @@ void JSONRuntimeBase::SetupConstants(const Array<NDArray>& consts) {
   if (consts.size() != const_idx_.size()) {
     ThrowValueError("'", symbol_name_, "' has ", const_idx_.size(), " constants, got ", consts.size());
   }
-  for (size_t i = 0; i < const_idx_.size(); ++i) data_entry_[EntryID(const_idx_[i], 0)] = consts[i].operator->();
+  for (size_t i = 0; i < const_idx_.size(); ++i) {
+    NDArray value = consts[i];
+    if (!value.defined() || nodes_[const_idx_[i]].GetNumOutput() != 1) ThrowValueError("'", symbol_name_, "' has no constant ", i);
+    CheckTensor(*value.operator->(), {const_idx_[i], 0}, Cat("constant ", std::string(const_names_[i])));
+    data_entry_[EntryID(const_idx_[i], 0)] = value.operator->();
+  }
 }
 
 void JSONRuntimeBase::SetInputOutputBuffers(TVMArgs args) {
@@ -176,23 +206,23 @@ void JSONRuntimeBase::SetInputOutputBuffers(TVMArgs args) {
     if (nodes_[node].GetOpType() == "const") continue;
     for (uint32_t i = 0; i < nodes_[node].GetNumOutput(); ++i, ++position) {
       const DLTensor* argument = args[position];
-      CheckArgument(*argument, {node, i}, position);
+      CheckTensor(*argument, {node, i}, Cat("argument ", position));
       data_entry_[EntryID(node, i)] = argument;
     }
   }
   for (const JSONGraphNodeEntry& output : outputs_) {
     const DLTensor* argument = args[position];
-    CheckArgument(*argument, output, position++);
+    CheckTensor(*argument, output, Cat("argument ", position++));
     data_entry_[EntryID(output)] = argument;
   }
 }
 
-void JSONRuntimeBase::CheckArgument(const DLTensor& argument, const JSONGraphNodeEntry& entry, int position) const {
+void JSONRuntimeBase::CheckTensor(const DLTensor& argument, const JSONGraphNodeEntry& entry, const std::string& what) const {
   const std::vector<int64_t>& shape = nodes_[entry.id_].GetOpShape()[entry.index_];
   DLDataType dtype = nodes_[entry.id_].GetOpDataType()[entry.index_];
   bool has_shape = static_cast<size_t>(argument.ndim) == shape.size() && std::equal(shape.begin(), shape.end(), argument.shape);
   if (has_shape && TypeEqual(argument.dtype, dtype) && IsContiguous(argument)) return;
-  ThrowValueError("'", symbol_name_, "': argument ", position, " must be contiguous ", DLDataType2String(dtype), " of shape ",
+  ThrowValueError("'", symbol_name_, "': ", what, " must be contiguous ", DLDataType2String(dtype), " of shape ",
                   ShapeText(shape.data(), static_cast<int>(shape.size())), ", got ", DLDataType2String(argument.dtype), " of shape ",
                   ShapeText(argument.shape, argument.ndim));
 }

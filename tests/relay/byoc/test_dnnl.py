@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from tests.system_tools import needs_onednn
 from tvm import relay
 from tvm._ffi import libinfo
 from tvm.contrib import cc, graph_executor
+from tvm.relay.backend.contrib.dnnl import DNNLSerializer
 from tvm.relay.op.contrib import get_pattern_table
 from tvm.relay.op.contrib.dnnl import is_valid_subgraph, partition_for_dnnl, rewrite_layer_norm
 from tvm.relay.transform import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
@@ -353,6 +355,57 @@ def test_one_module_runs_from_several_executors(tmp_path: Path) -> None:
     for module, value in zip(modules, data, strict=True):
         expected = run_graph(mod, {"data": value}, params)
         np.testing.assert_allclose(module.get_output(0).numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def places_in(value: object, path: tuple = ()) -> Iterator[tuple]:
+    """The paths of all parts of a JSON value."""
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value if isinstance(value, list) else ())
+    )
+    for key, item in items:
+        yield (*path, key)
+        yield from places_in(item, (*path, key))
+
+
+WRONG = [0, -1, 7, 10**6, "0", "5", "x", "", [], {}, None, "NHWC", "NC", "sum:9", "bias:0", "sum:0"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_graph_is_an_error_and_no_crash(seed: int) -> None:
+    value = relay.nn.max_pool2d(relay.nn.relu(relay.nn.bias_add(conv(), BIAS)), (2, 2), (2, 2))
+    again = relay.nn.conv2d(value, var("w2", 16, 16, 1, 1), channels=16, kernel_size=(1, 1)) + value
+    func = function(relay.nn.softmax(relay.concatenate([again, relay.exp(value)], axis=1), axis=1))
+    params, inputs = weights_and_inputs(func)
+    mod = partition_for_dnnl(tvm.IRModule.from_expr(func), params)
+    serializer = DNNLSerializer.of(next(f for f in mod.functions.values() if "Compiler" in f.attrs))
+    whole = serializer.get_json()
+    create = tvm.get_global_func("runtime.DNNLJSONRuntimeCreate")
+    data, out = tvm.nd.array(inputs["x"]), tvm.nd.empty((1, 32, 5, 5))
+
+    def attempt(text: str) -> None:
+        module = create(serializer.symbol, text, serializer.const_names)
+        constants = [serializer.constants[name] for name in serializer.const_names]
+        module[f"__init_{serializer.symbol}"](constants)
+        module[serializer.symbol](data, out)
+
+    attempt(whole)
+    rng = np.random.default_rng(seed)
+    places = list(places_in(json.loads(whole)))
+    errors = 0
+    for _ in range(60):
+        graph = json.loads(whole)
+        *way, last = places[rng.integers(len(places))]
+        part = graph
+        for key in way:
+            part = part[key]
+        part[last] = WRONG[rng.integers(len(WRONG))]
+        try:
+            attempt(json.dumps(graph))
+        except (tvm.TVMError, ValueError, TypeError):
+            errors += 1
+    assert errors > 30
 
 
 PROGRAM = r"""

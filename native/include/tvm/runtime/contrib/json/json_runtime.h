@@ -79,8 +79,10 @@ class TVM_DLL JSONRuntimeBase : public ModuleNode {
 
  private:
   void LoadGraph();
+  void ReadNodes();
+  void Check();
   void SetInputOutputBuffers(TVMArgs args);
-  void CheckArgument(const DLTensor& argument, const JSONGraphNodeEntry& entry, int position) const;
+  void CheckTensor(const DLTensor& argument, const JSONGraphNodeEntry& entry, const std::string& what) const;
 
   Array<NDArray> consts_;  // kept alive
   std::mutex mutex_;
