@@ -94,5 +94,11 @@ CXX = Knob("CXX", str, "", "the C++ compiler that export_library links with")
 TEST_DATA = Knob(
     "TEST_DATA_ROOT_PATH", Path, Path.home() / ".tvm_test_data", "folder of files for examples"
 )
+KERNEL_VERSION = Knob(
+    "TVM_KERNEL_VERSION",
+    str,
+    "",
+    "the version to run of libraries that have it, if the processor can; base for their own target's",
+)
 QUIET = Knob("TVM_QUIET", _switch, False, "1 shows no progress")
 VERBOSE = Knob("TVM_VERBOSE", _switch, False, "1 prints how the kernels of a model were scheduled")

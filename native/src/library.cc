@@ -6,7 +6,9 @@
 #include <tvm/runtime/registry.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
+#include <sstream>
 
 #include "elf_check.h"
 #include "processor.h"
@@ -14,6 +16,23 @@
 namespace tvm {
 namespace runtime {
 namespace {
+
+// What follows the names of the functions that suit this processor best; empty for those without a version.
+//
+// Each line names a version and the features that it needs; the last that can run is the best.
+std::string ChooseVersion(const char* versions) {
+  const char* text = std::getenv("TVM_KERNEL_VERSION");
+  std::string wanted = text == nullptr ? "" : text;
+  if (wanted == "base") return "";
+  std::istringstream lines(versions);
+  std::string best;
+  for (std::string name, note; lines >> name >> note;) {
+    if (!MissingFeatures(note).empty()) continue;
+    best = "." + name;
+    if (name == wanted) break;
+  }
+  return best;
+}
 
 class SharedLibrary : public Library {
  public:
@@ -25,9 +44,13 @@ class SharedLibrary : public Library {
     handle_ = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) ThrowError("cannot load library ", path, ": ", dlerror());
     CheckProcessor(path);
+    if (auto* versions = static_cast<const char*>(dlsym(handle_, "__tvm_versions"))) suffix_ = ChooseVersion(versions);
   }
   ~SharedLibrary() { dlclose(handle_); }
-  void* GetSymbol(const char* name) override { return dlsym(handle_, name); }
+  void* GetSymbol(const char* name) override {
+    void* own = suffix_.empty() ? nullptr : dlsym(handle_, (name + suffix_).c_str());
+    return own != nullptr ? own : dlsym(handle_, name);
+  }
   uint64_t SizeAt(void* address) override {
     Dl_info info;
     ElfW(Sym)* symbol = nullptr;
@@ -47,6 +70,7 @@ class SharedLibrary : public Library {
   }
 
   void* handle_;
+  std::string suffix_;  // of the functions of the version that was chosen
 };
 
 // The functions that compiled code calls through pointers of its own.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tvm._ffi import get_global_func
 from tvm._ffi.registry import register_func
@@ -22,8 +22,18 @@ GENERATORS: dict[str, Callable[[IRModule, Target], Module]] = {
 }
 
 
-def build_module(mod: IRModule, target: Target) -> Module:
-    """Generate code for the functions of a lowered module."""
+def build_module(
+    mod: IRModule, target: Target, versions: Sequence[tuple[Target, IRModule]] = ()
+) -> Module:
+    """Generate code for the functions of a lowered module.
+
+    Parameters
+    ----------
+    versions : sequence of (Target, IRModule)
+        The same functions lowered for better processors, for targets with ``-versions``.
+    """
+    if versions:
+        return build_llvm(mod, target, versions)
     generate = GENERATORS.get(target.kind.name)
     if generate is None:
         external = get_global_func(f"target.build.{target.kind}", allow_missing=True)

@@ -15,6 +15,7 @@ from tvm.runtime.module import Module
 from tvm.runtime.packed_func import PackedFunc
 from tvm.support.scope import compiling
 from tvm.target import Target
+from tvm.target.versions import version_targets
 from tvm.te.schedule.lower import lower_schedule
 from tvm.te.schedule.schedule import Schedule
 from tvm.te.tensor import Tensor
@@ -23,6 +24,8 @@ from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.pipeline import lower_for_host, lower_module
 
+# the attribute of a module whose functions were lowered for several versions of its target
+KERNEL_VERSIONS = "kernel_versions"
 LowerInput = Schedule | PrimFunc | IRModule
 
 
@@ -258,7 +261,13 @@ def _by_target(inputs: Any, target: Any) -> list[tuple[Target, Any]]:
 
 
 def build_lowered(mod: IRModule, target: Target) -> Module:
-    """Host code, with the kernels' modules imported."""
+    """Host code, with the kernels' modules imported.
+
+    The module's attribute ``kernel_versions`` may hold its functions as they were lowered for the
+    target's versions, by name.
+    """
+    given = mod.get_attr(KERNEL_VERSIONS) or {}
+    mod = mod.without_attr(KERNEL_VERSIONS)
     lowered = lower_for_host(mod, target)
     kernels = {
         gvar: func
@@ -270,7 +279,11 @@ def build_lowered(mod: IRModule, target: Target) -> Module:
         host_target = target
     else:
         host_target = target.host or Target("llvm")
-    module = build_module(lowered.with_functions(host), host_target)
+    versions = [
+        (version, lower_for_host(given.get(version.mcpu, mod), version))
+        for version in version_targets(target)
+    ]
+    module = build_module(lowered.with_functions(host), host_target, versions)
     if kernels:
         module.import_module(build_module(lowered.with_functions(kernels), target))
     return module

@@ -100,7 +100,7 @@ def _options(text: str) -> dict[str, OptionType]:
 _LLVM = _options(
     "mattr:strings mcpu mtriple mfloat-abi mabi num-cores:int fast-math:bool fast-math-nnan:bool "
     "fast-math-ninf:bool fast-math-nsz:bool fast-math-arcp:bool fast-math-contract:bool "
-    "fast-math-reassoc:bool opt-level:int cl-opt:strings jit vector-width:int"
+    "fast-math-reassoc:bool opt-level:int cl-opt:strings jit vector-width:int versions:strings"
 )
 _GPU_LIMITS = "max_num_threads:int thread_warp_size:int max_threads_per_block:int "
 _SHARED = "max_shared_memory_per_block:int "

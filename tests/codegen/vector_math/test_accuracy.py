@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tvm import tir
-from tvm.codegen.llvm.build import compile_module
+from tvm.codegen.llvm.compilation import compile_module
 from tvm.codegen.llvm.loaded import LoadedObject
 from tvm.codegen.vector_math import FLOAT32_FUNCTIONS, MathFunction
 from tvm.ir.module import IRModule

@@ -22,7 +22,7 @@ from tools.vector_math import (
     loop_over,
     measure,
 )
-from tvm.codegen.llvm.build import compile_module
+from tvm.codegen.llvm.compilation import compile_module
 from tvm.codegen.llvm.loaded import symbols_of
 from tvm.codegen.vector_math import FLOAT32_FUNCTIONS, FLOAT64_FUNCTIONS, MathFunction
 from tvm.ir.module import IRModule

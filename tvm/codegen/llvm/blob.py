@@ -15,7 +15,7 @@ from tvm.target import Target, cpu_info
 from tvm.target.host import host_triple
 from tvm.target.triple import runs_here
 
-from .build import Compilation
+from .compilation import Compilation
 from .library import llvm_version
 from .loaded import LoadedObject
 from .machine import Machine

@@ -1,142 +1,65 @@
 """From a lowered module to machine code in this process.
 
-PrimFuncs -> LLVM text -> (object cache) -> LLVM -> object code -> addresses -> runtime module
+PrimFuncs -> object code -> addresses -> runtime module
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from collections.abc import Sequence
 
-from tvm.codegen.cache import cache_key, load_object, store_object
 from tvm.contrib.elf_object import constants_object
-from tvm.error import TVMError, suggest
+from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.runtime.module import Module, module_from_object, module_from_symbols
 from tvm.target import Target
-from tvm.target.cpu import machine_cpu, machine_features
 
-from .apart import Results, compile_apart
+from .compilation import compile_module
 from .foreign import foreign_to
-from .library import llvm_version
 from .loaded import LoadedObject
-from .machine import Machine
-from .module import ModuleWriter, write_module
-from .options import CodegenOptions
+from .module import ModuleWriter
 from .system_lib import system_lib_prefix
+from .versions import chosen_version, version_suffix, versions_note
 
 
-@dataclass(frozen=True)
-class Compilation:
-    """One module's LLVM text, and what LLVM makes of it when asked."""
+def build_llvm(
+    mod: IRModule, target: Target, versions: Sequence[tuple[Target, IRModule]] = ()
+) -> Module:
+    """A runtime module of type ``llvm`` for lowered host functions.
 
-    text: str
-    imports: tuple[str, ...]
-    machine: Machine
-    key: str
-
-    @cached_property
-    def optimized(self) -> Any:
-        """LLVM's module after its optimisations."""
-        return self.machine.optimized(self.text, self.imports)
-
-    def object_code(self) -> bytes:
-        """The object file, from the cache if it is there."""
-        found = load_object(self.key)
-        if found is None:
-            found = self.machine.object_code(self.optimized)
-            store_object(self.key, found)
-        return found
-
-    def source(self, fmt: str) -> str | bytes:
-        """The module as text: LLVM's optimised form, or assembly; or LLVM's bitcode."""
-        if fmt in ("", "ll"):
-            return str(self.optimized)
-        if fmt in ("asm", "s"):
-            return self.machine.assembly(self.optimized)
-        if fmt == "bc":
-            return bytes(self.optimized.as_bitcode())
-        if fmt == "unoptimized":
-            return self.text
+    Parameters
+    ----------
+    versions : sequence of (Target, IRModule)
+        The same functions lowered for other processors; the loader takes the last that can run.
+    """
+    targets = [kind for kind, _ in versions]
+    writer, compilation = compile_module(mod, target, note=versions_note(targets))
+    prefix = system_lib_prefix(mod)
+    if versions and (writer.is_linked or prefix is not None or writer.options.llvm_options):
         raise TVMError(
-            f"get_source of an llvm module has no format {fmt!r}",
-            hint=suggest(fmt, _FORMATS) or f"formats: {', '.join(_FORMATS)}",
+            "versions of kernels require a library that is loaded, got a system library, code for "
+            "the C runtime or options of LLVM's own",
+            hint="leave out -versions",
         )
-
-
-@dataclass(frozen=True)
-class CompilationApart(Compilation):
-    """The same with options that LLVM has once for a whole process: another process compiles."""
-
-    target: Target
-    llvm_options: tuple[str, ...]
-
-    @cached_property
-    def optimized(self) -> Any:
-        return self.machine.parse(self._results.optimized)
-
-    @cached_property
-    def _results(self) -> Results:
-        return compile_apart(self.text, self.imports, str(self.target), self.llvm_options)
-
-    def object_code(self) -> bytes:
-        found = load_object(self.key)
-        if found is None:
-            found = self._results.object_code
-            store_object(self.key, found)
-        return found
-
-    def source(self, fmt: str) -> str | bytes:
-        return self._results.assembly if fmt in ("asm", "s") else super().source(fmt)
-
-
-_FORMATS = ("ll", "asm", "bc", "unoptimized")
-
-
-def compile_module(mod: IRModule, target: Target) -> tuple[ModuleWriter, Compilation]:
-    """Write a lowered module as LLVM text."""
-    options = CodegenOptions.of(target)
-    machine = Machine(target, options.cpu, options.opt_level)
-    options = replace(options, pointer_bits=machine.pointer_bits)
-    writer = write_module(mod, options)
-    text = writer.text(machine.layout)
-    key = cache_key(
-        text,
-        machine_cpu(target),
-        machine_features(target),
-        f"O{options.opt_level}",
-        *options.llvm_options,
-        llvm_version(),
-        *writer.imports,
-    )
-    imports = tuple(writer.imports)
-    if options.llvm_options:
-        return writer, CompilationApart(text, imports, machine, key, target, options.llvm_options)
-    return writer, Compilation(text, imports, machine, key)
-
-
-def build_llvm(mod: IRModule, target: Target) -> Module:
-    """A runtime module of type ``llvm`` for lowered host functions."""
-    writer, compilation = compile_module(mod, target)
-    object_code = compilation.object_code()
-    objects = [object_code]
-    if writer.large_constants:
-        objects.append(constants_object(writer.large_constants, object_code))
-    options = writer.options
-    names = writer.public_symbols()
-    loaded, symbols = None, dict.fromkeys(names, 0)
-    foreign = foreign_to(options.cpu)
+    compiled = [(writer, compilation, "")]
+    for kind, other in versions:
+        suffix = version_suffix(kind.mcpu)
+        compiled.append((*compile_module(other, kind, suffix), suffix))
+    codes = [part.object_code() for _, part, _ in compiled]
+    constants = {k: data for part, _, _ in compiled for k, data in part.large_constants.items()}
+    others = [*codes[1:], *([constants_object(constants, codes[0])] if constants else [])]
+    foreign = foreign_to(writer.options.cpu)
     if writer.is_linked:
         foreign = foreign or "it is for programs that are linked with the C runtime"
+    loaded, symbols = None, dict.fromkeys(writer.public_symbols(), 0)
     if not foreign:  # else it can be exported
-        loaded = LoadedObject(objects, options.jit, names.values())
-        symbols = {name: loaded.address(symbol) for name, symbol in names.items()}
-    prefix = system_lib_prefix(mod)
+        position = chosen_version(targets)
+        number = 0 if position is None else position + 1
+        objects = [codes[number], *others[len(versions) :]]
+        loaded, symbols = _load(compiled[number][0], objects, compiled[number][2])
     module = module_from_symbols(
         "llvm",
         symbols,
-        object_code=object_code,
+        object_code=codes[0],
         get_source=compilation.source,
         facts={
             "get_func_names": writer.symbols,
@@ -147,6 +70,18 @@ def build_llvm(mod: IRModule, target: Target) -> Module:
         foreign=foreign,
         keepalive=loaded,
     )
-    for constants in objects[1:]:
-        module.import_module(module_from_object(constants))
+    for code in others:
+        module.import_module(module_from_object(code))
     return module
+
+
+def _load(
+    writer: ModuleWriter, objects: Sequence[bytes], suffix: str
+) -> tuple[LoadedObject, dict[str, int]]:
+    """The code in this process, and where its functions and variables are."""
+    names = {
+        name: symbol + suffix if name in writer.symbols else symbol
+        for name, symbol in writer.public_symbols().items()
+    }
+    loaded = LoadedObject(objects, writer.options.jit, names.values())
+    return loaded, {name: loaded.address(symbol) for name, symbol in names.items()}

@@ -16,7 +16,7 @@ from tvm.target.cpu import machine_cpu, machine_features
 from tvm.target.host import host_triple
 from tvm.target.triple import runs_here
 
-from .build import Compilation
+from .compilation import Compilation
 from .library import llvm_version, native_llvm
 from .loaded import LoadedObject
 from .machine import Machine

@@ -14,6 +14,7 @@ import tvm.topi.generic as topi_generic
 import tvm.topi.x86 as topi_x86
 from tvm import te, tir
 from tvm.driver import lower
+from tvm.driver.build_module import KERNEL_VERSIONS
 from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
@@ -30,6 +31,7 @@ from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
+from tvm.target.versions import version_targets
 from tvm.tir import PrimFunc
 from tvm.tir.transform import BF16ComputeLegalize
 from tvm.topi.x86.choice import Choice, noted
@@ -48,6 +50,7 @@ class LoweredKernel:
     schedule: te.Schedule | None = None
     digest: int = 0  # the structural hash of the source
     choices: tuple[Choice, ...] = ()  # of the cost model
+    versions: tuple[PrimFunc, ...] = ()  # of the function, for the versions of the target
 
 
 def operators_of(func: Function) -> list[Op]:
@@ -257,6 +260,7 @@ class KernelCompiler:
 
     def __init__(self, target: Target, prefix: str = "") -> None:
         self.target = target
+        self.versions = version_targets(target)
         self.kernels: list[LoweredKernel] = []
         self._names = UniqueNames()
         self._prefix = prefix
@@ -271,7 +275,11 @@ class KernelCompiler:
                 return kernel
         name = self._names.fresh(f"{self._prefix}{kernel_name(func)}")
         try:
-            kernel = replace(lower_kernel(func, name, self.target), digest=digest)
+            kernel = replace(
+                lower_kernel(func, name, self.target),
+                digest=digest,
+                versions=tuple([lower_kernel(func, name, v).func for v in self.versions]),
+            )
         except TVMError as error:
             raise error.add_context(f"kernel {name}") from None
         candidates.append(kernel)
@@ -280,7 +288,14 @@ class KernelCompiler:
 
     def module(self) -> IRModule:
         """All kernels so far."""
-        return IRModule({kernel.name: kernel.func for kernel in self.kernels})
+        module = IRModule({kernel.name: kernel.func for kernel in self.kernels})
+        if not self.versions:
+            return module
+        versions = {
+            target.mcpu: IRModule({kernel.name: kernel.versions[i] for kernel in self.kernels})
+            for i, target in enumerate(self.versions)
+        }
+        return module.with_attr(KERNEL_VERSIONS, versions)
 
 
 def check_operators(functions: Sequence[Function]) -> None:

@@ -17,6 +17,7 @@ from tvm.relay.pipeline import fusion, optimization
 from tvm.relay.progress import OPTIMIZING, Progress
 from tvm.runtime.module import Module
 from tvm.target import Target
+from tvm.target.versions import layout_target
 
 
 @dataclass
@@ -39,7 +40,7 @@ def lower_model(
     mod: IRModule, target: Target, mod_name: str, step: Progress, link_params: bool = False
 ) -> LoweredModel:
     """Optimise the graph, fuse it, and lower each distinct kernel."""
-    with target:
+    with layout_target(target):
         step("optimizing the graph", OPTIMIZING)
         mod = fusion(link_params)(optimization()(outline_external(mod)))
     return lower_fused(mod, target, mod_name, step)
