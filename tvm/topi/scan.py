@@ -45,32 +45,30 @@ def scanop(
         data, axis = reshape(data, (prod(dims(data.shape)),)), 0
     at = axis % len(data.shape)
     shape = dims(data.shape)
-    kind = dtype or data.dtype
-    others = [d for i, d in enumerate(shape) if i != at]
+    kind, trailing = dtype or data.dtype, shape[at + 1 :]
 
     def body(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
         source, out = ins[0], outs[0]
 
-        def row(v: list[tir.Var]) -> tir.Stmt:
-            def place(k: Any) -> list[Any]:
-                return [*v[:at], k, *v[at:]]
+        def given(place: list[Any]) -> PrimExpr:
+            return load(source, place).astype(kind)
 
-            def step(k: Any) -> tir.Stmt:
-                if exclusive:
-                    value = load(source, place(k)).astype(kind)
-                    return store(out, binop(load(out, place(k)), value), place(k + 1))
-                value = load(source, place(k + 1)).astype(kind)
-                return store(out, binop(load(out, place(k)), value), place(k + 1))
+        def slab(lead: list[tir.Var]) -> tir.Stmt:
+            # neighbours along the trailing axes go through their sums side by side
+            def first(trail: list[tir.Var]) -> tir.Stmt:
+                place = [*lead, 0, *trail]
+                start = tir.const(identity_value, kind) if exclusive else given(place)
+                return store(out, start, place)
 
-            first = (
-                tir.const(identity_value, kind)
-                if exclusive
-                else load(source, place(0)).astype(kind)
-            )
-            steps = loop("k", shape[at] - 1, step)
-            return tir.stmt_seq(store(out, first, place(0)), steps)
+            def step(k: Any, trail: list[tir.Var]) -> tir.Stmt:
+                before, after = [*lead, k, *trail], [*lead, k + 1, *trail]
+                value = given(before if exclusive else after)
+                return store(out, binop(load(out, before), value), after)
 
-        return nest("i", others, row)
+            steps = loop("k", shape[at] - 1, lambda k: nest("j", trailing, lambda v: step(k, v)))
+            return tir.stmt_seq(nest("j", trailing, first), steps)
+
+        return nest("i", shape[:at], slab)
 
     return te.extern([data.shape], [data], body, name=op_name, dtype=kind)
 

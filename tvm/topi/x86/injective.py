@@ -40,21 +40,9 @@ def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Sch
     total = element_count(out)
     lanes = vector_lanes(shape[-1], out.dtype, info)
     is_short = lanes < lanes_of(out.dtype, info)
-    if is_short and len(axes) > 1 and total < 1 << 40 and _is_flat(out):
+    if len(axes) == 1 or (is_short and total < 1 << 40 and _is_flat(out)):
         # all operands have the output's shape: one loop over everything keeps the vectors full
-        flat = sch[out].fuse(*axes)
-        lanes = masked_lanes(total, out.dtype, info)
-        if lanes > 1:
-            flat, inner = sch[out].split(flat, factor=lanes)
-            sch[out].vectorize(inner)
-        fuse_and_parallel(sch, out, [flat], total)
-        return sch
-    if len(axes) == 1:
-        if lanes == 1:
-            return sch
-        outer, inner = sch[out].split(axes[0], factor=lanes)
-        sch[out].vectorize(inner)
-        fuse_and_parallel(sch, out, [outer], total)
+        _schedule_flat(sch, out, masked_lanes(total, out.dtype, info) if is_short else lanes)
         return sch
     across = axis_read_in_order(out) if total >= LEAST_TRANSPOSED else None
     wide = lanes if lanes > 4 else masked_lanes(shape[-1], out.dtype, info)
@@ -64,6 +52,18 @@ def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Sch
     fuse_and_parallel(sch, out, axes[:-1], total)
     vectorize_inner(sch, out, axes[-1], lanes)
     return sch
+
+
+def _schedule_flat(sch: te.Schedule, out: te.Tensor, lanes: int) -> None:
+    """One loop over all elements."""
+    axes, total = list(sch[out].op.axis), element_count(out)
+    flat = axes[0] if len(axes) == 1 else sch[out].fuse(*axes)
+    if lanes > 1:
+        flat, inner = sch[out].split(flat, factor=lanes)
+        sch[out].vectorize(inner)
+    elif total >= 1 << 40:
+        return
+    fuse_and_parallel(sch, out, [flat], total)
 
 
 def _schedule_tiles(sch: te.Schedule, out: te.Tensor, across: int, lanes: int, total: int) -> None:
