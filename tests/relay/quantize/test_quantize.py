@@ -77,3 +77,50 @@ def test_options_are_checked() -> None:
         quantize.quantize(mod, params)
     assert quantize.current_qconfig().nbit_input == 8
     assert quantize.kind2str(quantize.QAnnotateKind.WEIGHT) == "weight"
+
+
+def test_options_of_classic_programs() -> None:
+    mod, params = network()
+    with quantize.qconfig(
+        skip_conv_layers=None, round_for_shift=True, rounding="TONEAREST", calibrate_mode="max",
+        calibrate_chunk_by=1, debug_enabled_ops=["nn.conv2d"], skip_dense_layer=False,
+    ):  # fmt: skip
+        small = quantize.quantize(mod, params, dataset=iter([{"data": DATA}]))
+    assert 'rounding="TONEAREST"' in str(small)
+    counts = relay.analysis.list_op_freqs(small)
+    assert counts["nn.dense"] == 1  # no operator to quantise
+    with pytest.raises(tvm.TVMError, match="requires round_for_shift of True"):
+        quantize.qconfig(round_for_shift=False)
+
+
+def quantised_layer(last: object = None) -> tvm.IRModule:
+    x = relay.var("x", shape=(1, 3, 8, 8))
+    weight = relay.const(RNG.standard_normal((4, 3, 3, 3)).astype("float32"))
+    y = relay.nn.max_pool2d(relay.nn.conv2d(x, weight))
+    return tvm.IRModule.from_expr(relay.Function([x], y if last is None else last(y)))
+
+
+@pytest.mark.parametrize("last", [None, relay.exp])
+def test_conversions_are_functions_of_their_own(last: object) -> None:
+    mod = quantised_layer(last)
+    options = {"skip_conv_layers": None, "calibrate_mode": "global_scale"}
+    with quantize.qconfig(**options):
+        whole = quantize.quantize(mod)
+    with quantize.qconfig(**options, partition_conversions="enabled"):
+        parted = quantize.quantize(mod)
+    names = {g.name_hint for g in parted.get_global_vars()}
+    assert names == {"main", "quantize_inputs", "quantized_main", "dequantize_outputs"}
+    assert str(parted["quantized_main"].params[0].checked_type.dtype) == "int8"
+    value = RNG.uniform(-1, 1, (1, 3, 8, 8)).astype("float32")
+    results = [
+        relay.create_executor("graph", mod=m).evaluate()(value).numpy() for m in (whole, parted)
+    ]
+    np.testing.assert_allclose(*results, rtol=1e-6)
+
+
+def test_floats_between_conversions_are_refused() -> None:
+    with (
+        quantize.qconfig(skip_conv_layers=None, partition_conversions="fully_integral"),
+        pytest.raises(tvm.TVMError, match="requires values of int32, int8 between the conversions"),
+    ):
+        quantize.quantize(quantised_layer(relay.exp))

@@ -87,3 +87,14 @@ def test_fast_math_is_part_of_the_highest_level() -> None:
     with tvm.transform.PassContext(opt_level=4):
         mod, _ = relay.optimize(tvm.IRModule.from_expr(relay.Function([x], relay.tanh(x))), "llvm")
     assert "fast_tanh" in str(mod)
+
+
+def test_types_are_written_in_functions_inferred_for_others() -> None:
+    mod = relay.parse(
+        """
+        def @main(%x: float32) { @callee(%x) }
+        def @callee(%x: float32) { let %y = exp(%x); %y }
+        """
+    )
+    for func in (mod["callee"], relay.transform.InferType()(mod)["callee"]):
+        assert func.body.var.type_annotation == relay.scalar_type("float32")

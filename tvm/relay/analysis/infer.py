@@ -74,7 +74,6 @@ class TypeInferencer:
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self.mod = mod
-        self.has_bare_lets = False  # whether a let was met whose variable has no annotation
         self._functions: list[Function] = []  # being inferred, outermost first
         self._called_as: dict[int, FuncType] = {}  # what the use of a callee tells of its type
         # of global functions, by identity, while the result of a recursive one is sought
@@ -211,7 +210,6 @@ class TypeInferencer:
             )
         if known_type(let.var) is None:
             set_type(let.var, found)
-        self.has_bare_lets |= let.var.type_annotation is None
         return known_type(let.body) or [let.body]
 
     def _bound_function(self, let: Let) -> list[RelayExpr]:

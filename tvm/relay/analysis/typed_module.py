@@ -6,9 +6,9 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.type import FuncType
 from tvm.relay.analysis.infer import TypeInferencer, known_type, set_type
-from tvm.relay.expr import Var
+from tvm.relay.expr import Let, Var
 from tvm.relay.function import Function
-from tvm.relay.traverse import rewrite_function
+from tvm.relay.traverse import post_order, rewrite_function
 
 
 def infer_types(mod: IRModule) -> IRModule:
@@ -17,13 +17,17 @@ def infer_types(mod: IRModule) -> IRModule:
     functions = {}
     for gvar, func in mod.functions.items():
         if isinstance(func, Function):
-            inferencer.has_bare_lets = False
-            if known_type(func) is None:
+            is_new = known_type(func) is None
+            if is_new:
                 inferencer.infer(func)
-            func = with_written_types(func, inferencer.has_bare_lets)
+            func = with_written_types(func, is_new and _has_bare_lets(func))
             set_type(gvar, func.checked_type)
         functions[gvar] = func
     return mod.with_functions(functions)
+
+
+def _has_bare_lets(func: Function) -> bool:
+    return any(isinstance(n, Let) and n.var.type_annotation is None for n in post_order(func.body))
 
 
 def with_written_types(func: Function, has_bare_lets: bool = False) -> Function:

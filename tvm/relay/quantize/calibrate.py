@@ -26,9 +26,19 @@ def weight_threshold(weight: Array, mode: str) -> float:
 
 
 def collect_inputs(
-    func: Function, values: Sequence[RelayExpr], dataset: Iterable[Mapping[str, Any]]
+    func: Function,
+    values: Sequence[RelayExpr],
+    dataset: Iterable[Mapping[str, Any]],
+    chunk_by: int = -1,
 ) -> list[Array]:
-    """All elements that some expressions of a function had over a data set."""
+    """All elements that some expressions of a function had over a data set.
+
+    No more than `chunk_by` of them are computed in one run, so that memory suffices.
+    """
+    if 0 < chunk_by < len(values):
+        batches = list(dataset)
+        chunks = [values[i : i + chunk_by] for i in range(0, len(values), chunk_by)]
+        return [array for chunk in chunks for array in collect_inputs(func, chunk, batches)]
     probe = func.replace(body=Tuple(values), ret_type=None)
     run = create_executor("graph").evaluate(probe)
     found: list[list[Array]] = [[] for _ in values]

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from tvm.error import TVMError, or_near
+from tvm.relay.expr import Call
 from tvm.support import Scoped
 
 
@@ -28,6 +29,7 @@ def kind2str(kind: QAnnotateKind | int) -> str:
 
 _CALIBRATIONS = ("global_scale", "kl_divergence", "percentile", "max")
 _WEIGHT_SCALES = ("power2", "max")
+_PARTITIONS = ("disabled", "enabled", "fully_integral")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,12 @@ class QConfig:
     skip_dense_layer : leave dense layers as they are.
     skip_conv_layers : convolutions to leave as they are, counted from the first.
     do_simulation : quantise and dequantise, but compute with floats.
+    round_for_shift : results are rounded when they are scaled; truncation is not offered.
+    debug_enabled_ops : the names of the operators to quantise, all by default.
+    rounding : halves go "UPWARD", or away from zero: "TONEAREST".
+    calibrate_chunk_by : how many inputs of layers to look at in one run, -1: all.
+    partition_conversions : "enabled" leaves functions of their own, for conversions of inputs and
+        of results and for what is between; "fully_integral" refuses floats between.
     """
 
     nbit_input: int = 8
@@ -60,6 +68,11 @@ class QConfig:
     skip_dense_layer: bool = True
     skip_conv_layers: Sequence[int] | None = (0,)
     do_simulation: bool = False
+    round_for_shift: bool = True
+    debug_enabled_ops: Sequence[str] | None = None
+    rounding: str = "UPWARD"
+    calibrate_chunk_by: int = -1
+    partition_conversions: str = "disabled"
 
     def __post_init__(self) -> None:
         _expect("calibrate_mode", self.calibrate_mode, _CALIBRATIONS)
@@ -68,8 +81,16 @@ class QConfig:
         _expect("dtype_weight", self.dtype_weight, ("int8",))
         _expect("dtype_activation", self.dtype_activation, ("int32",))
         _expect("nbit_activation", self.nbit_activation, (32,))
+        _expect("round_for_shift", self.round_for_shift, (True,))
+        _expect("rounding", self.rounding, ("UPWARD", "TONEAREST"))
+        _expect("partition_conversions", self.partition_conversions, _PARTITIONS)
         for name in ("nbit_input", "nbit_weight"):
             _expect(name, getattr(self, name), tuple(range(2, 9)))
+
+    def guard(self, ref_call: Call) -> bool:
+        """Whether the operator of a call is one of those to quantise."""
+        names = self.debug_enabled_ops
+        return names is None or ref_call.operator.name in names
 
     def get_nbit_by_kind(self, kind: QAnnotateKind) -> int:
         """The bits of values of a kind."""

@@ -23,13 +23,19 @@ from tvm.relay.expr import Call, Constant, const
 from tvm.relay.function import Function
 from tvm.relay.qnn.op.qnn import dequantize
 from tvm.relay.qnn.op.qnn import quantize as quantize_op
+from tvm.relay.qnn.op.requantize import REQUANTIZE
 from tvm.relay.quantize.calibrate import (
     Thresholds,
     collect_inputs,
     input_threshold,
     weight_threshold,
 )
-from tvm.relay.quantize.config import QAnnotateKind, QConfig, current_qconfig
+from tvm.relay.quantize.config import (
+    QAnnotateKind,
+    QConfig,
+    current_qconfig,
+)
+from tvm.relay.quantize.partition_conversions import partition_conversions
 from tvm.relay.transform import (
     CanonicalizeOps,
     FakeQuantizationToInteger,
@@ -39,7 +45,7 @@ from tvm.relay.transform import (
     SimplifyInference,
 )
 from tvm.relay.transform.operators import CONV2D, DENSE, calls
-from tvm.relay.traverse import post_order, rewrite_post_order
+from tvm.relay.traverse import post_order, rewrite_function
 
 
 def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
@@ -80,7 +86,28 @@ def quantize(
     result = mod.clone()
     result["main"] = _quantized(main, layers, thresholds, config)
     result = InferType()(result)
-    return result if config.do_simulation else FakeQuantizationToInteger()(result)
+    if config.do_simulation:
+        return result
+    result = _rounded(FakeQuantizationToInteger()(result), config)
+    if config.partition_conversions == "disabled":
+        return result
+    dtypes = {config.dtype_input, config.dtype_weight, config.dtype_activation}
+    return partition_conversions(result, dtypes, config.partition_conversions == "fully_integral")
+
+
+def _rounded(mod: IRModule, config: QConfig) -> IRModule:
+    """The module with the rounding of the options where values are scaled."""
+    if config.rounding == "UPWARD":
+        return mod
+
+    def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if not calls(new, REQUANTIZE):
+            return new
+        return new.replace(attrs=new.attrs.replace(rounding=config.rounding))
+
+    result = mod.clone()
+    result["main"] = rewrite_function(mod["main"], rewrite)
+    return InferType()(result)
 
 
 def _layers(func: Function, config: QConfig) -> list[Call]:
@@ -96,6 +123,7 @@ def _layers(func: Function, config: QConfig) -> list[Call]:
         if is_conv:
             is_wanted = convolutions not in skipped
             convolutions += 1
+        is_wanted = is_wanted and config.guard(node)
         if is_wanted and isinstance(node.args[1], Constant) and _is_float(node):
             found.append(node)
     return found
@@ -117,7 +145,7 @@ def _thresholds(
     if dataset is None:
         raise TVMError(f'quantize requires a dataset for calibrate_mode="{config.calibrate_mode}"')
     values = list(inputs.values())
-    samples = collect_inputs(func, values, dataset)
+    samples = collect_inputs(func, values, dataset, config.calibrate_chunk_by)
     found = zip(values, samples, strict=True)
     return {id(value): input_threshold(array, config) for value, array in found}
 
@@ -141,9 +169,7 @@ def _quantized(
         kernel = _simulated(weight, threshold, QAnnotateKind.WEIGHT, config)
         return new.replace(args=(made[id(data)], kernel))
 
-    result = rewrite_post_order(func, rewrite)
-    assert isinstance(result, Function)
-    return result.replace(ret_type=None)
+    return rewrite_function(func, rewrite).replace(ret_type=None)
 
 
 def _simulated(

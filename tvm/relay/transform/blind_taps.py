@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call
 from tvm.relay.op.attributes import padding_pairs
 from tvm.relay.op.indexing import STRIDED_SLICE
@@ -37,7 +37,7 @@ class _Window:
 
 def without_blind_taps(call: Call, ty: TensorType) -> RelayExpr | None:
     """The convolution with a smaller window; None if all its places see data."""
-    data, weight = infer_type_of(call.args[0]), infer_type_of(call.args[1])
+    data, weight = tensor_type_of(call.args[0]), tensor_type_of(call.args[1])
     attrs = call.attrs
     layout, kernel_layout = str(attrs.data_layout), str(attrs.kernel_layout)
     plain = layout.isupper() and kernel_layout.isupper() and not attrs.out_layout

@@ -78,6 +78,7 @@ __all__ = [
     "RELU",
     "RESHAPE",
     "RESHAPES",
+    "RESHAPE_LIKE",
     "SHAPE_ONLY",
     "SPACE_TO_BATCH_ND",
     "SPARSE_CONV2D",

@@ -3,32 +3,49 @@
 reshape(reshape(%x, a), b)              ->    reshape(%x, b)
 transpose(transpose(%x, p), q)          ->    transpose(%x, p[q])
 cast(%x, its own dtype)                 ->    %x
-multiply(%x, 1f), add(%x, 0f)           ->    %x
+cast(cast(%x, wider), dtype)            ->    cast(%x, dtype)
+multiply(%x, 1f), add(%x, zeros)        ->    %x
+add(add(%x, 1f), 2f)                    ->    add(%x, 3f)
+divide(%x, sqrt(%y))                    ->    multiply(%x, rsqrt(%y))
 reshape to the same shape               ->    %x
 reshape(dense(reshape(%x), %w))         ->    dense(%x, %w), leading axes as in %x
 conv2d whose window sees borders only   ->    conv2d of a smaller window
+zeros_like(%x), broadcast_to_like(..)   ->    zeros(shape), broadcast_to(.., shape)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
+import tvm.runtime.ndarray as nd
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of, known_type, tensor_type_of
-from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
+from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, const
 from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.broadcasting import (
+    BROADCAST_TO,
+    BROADCAST_TO_LIKE,
+    COLLAPSE_SUM_LIKE,
+    COLLAPSE_SUM_TO,
+)
+from tvm.relay.op.creation import FULL, FULL_LIKE
+from tvm.relay.op.unary import CAST_LIKE, RSQRT, SQRT
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.blind_taps import without_blind_taps
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import rewrite_function
 from tvm.relay.ty import is_dynamic
+from tvm.support import DType
+
+Rule: TypeAlias = "Callable[[Call, TensorType], RelayExpr | None]"
 
 
 @relay_pass("SimplifyExpr", opt_level=0)
@@ -66,6 +83,8 @@ def _reshape(call: Call, ty: TensorType) -> RelayExpr | None:
     inner = call.args[0]
     if is_dynamic(ty):
         return None
+    if call.op is ops.RESHAPE_LIKE:
+        return ops.RESHAPE(inner, newshape=ty.concrete_shape)
     if calls(inner, ops.DENSE):
         return _dense_of_rows(inner, ty)
     if not calls(inner, *ops.RESHAPES):
@@ -92,23 +111,62 @@ def _transpose(call: Call, ty: TensorType) -> RelayExpr | None:
     outer_axes = _axes(call, rank)
     if outer_axes == list(range(rank)):
         return inner
-    if not calls(inner, ops.TRANSPOSE):
-        return None
     inner_axes = _axes(inner, rank)
+    if outer_axes is None or inner_axes is None or not isinstance(inner, Call):
+        return None
     axes = [inner_axes[axis] for axis in outer_axes]
     if axes == list(range(rank)):
         return inner.args[0]
     return ops.TRANSPOSE(inner.args[0], axes=tuple(axes))
 
 
-def _axes(call: Call, rank: int) -> list[int]:
-    axes: Sequence[int] | None = call.attrs["axes"]
-    return [int(a) % rank for a in axes] if axes else list(reversed(range(rank)))
+def _axes(expr: RelayExpr, rank: int) -> list[int] | None:
+    """The order of axes that a transpose, or a layout transform without blocks, leaves."""
+    if calls(expr, ops.TRANSPOSE):
+        axes: Sequence[int] | None = expr.attrs["axes"]
+        return [int(a) % rank for a in axes] if axes else list(reversed(range(rank)))
+    if not calls(expr, ops.LAYOUT_TRANSFORM):
+        return None
+    source, target = str(expr.attrs["src_layout"]), str(expr.attrs["dst_layout"])
+    return [source.index(c) for c in target] if sorted(source) == sorted(target) else None
 
 
 def _cast(call: Call, ty: TensorType) -> RelayExpr | None:
     argument = call.args[0]
-    return argument if tensor_type_of(argument).dtype == ty.dtype else None
+    source = tensor_type_of(argument).dtype
+    if source == ty.dtype:
+        return argument
+    if not calls(argument, ops.CAST):
+        return None
+    first = argument.args[0]
+    if not _holds_all(source, tensor_type_of(first).dtype):
+        return None
+    return first if tensor_type_of(first).dtype == ty.dtype else ops.CAST(first, dtype=ty.dtype)
+
+
+# bits of a float's significand, the leading one counted
+_SIGNIFICAND = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+
+
+def _holds_all(wide: DType, narrow: DType) -> bool:
+    """Whether every value of one dtype is a value of the other."""
+    if wide.lanes != narrow.lanes or wide == "bool":
+        return wide == narrow
+    if narrow == "bool":
+        return True
+    is_signed = narrow.startswith("int")
+    if narrow in _SIGNIFICAND:
+        # a bfloat16 has the exponents of float32
+        same_range = wide != "float16" and (wide, narrow) != ("bfloat16", "float16")
+        return wide in _SIGNIFICAND and _SIGNIFICAND[wide] >= _SIGNIFICAND[narrow] and same_range
+    if not is_signed and not narrow.startswith("uint"):
+        return False
+    digits = narrow.bits - is_signed
+    if wide in _SIGNIFICAND:
+        return _SIGNIFICAND[wide] >= digits
+    if wide.startswith("uint"):
+        return not is_signed and wide.bits >= digits
+    return wide.startswith("int") and wide.bits - 1 >= digits
 
 
 def _neutral(value: float, is_commutative: bool) -> Callable[[Call, TensorType], RelayExpr | None]:
@@ -125,23 +183,91 @@ def _neutral(value: float, is_commutative: bool) -> Callable[[Call, TensorType],
     return rule
 
 
+def _with_constant(
+    neutral: float, combine: Callable[..., np.ndarray]
+) -> Callable[[Call, TensorType], RelayExpr | None]:
+    """`(x op a) op b` is `x op (a op b)`, and `x op neutral` is x."""
+    unchanged = _neutral(neutral, True)
+
+    def rule(call: Call, ty: TensorType) -> RelayExpr | None:
+        if (same := unchanged(call, ty)) is not None:
+            return same
+        inner, outer = _parted(call)
+        if outer is None or not calls(inner, call.operator):
+            return None
+        value, before = _parted(inner)
+        if before is None or infer_type_of(value) != ty:
+            return None
+        with np.errstate(over="ignore"):
+            both = combine(before.data.numpy(), outer.data.numpy())
+        # two factors that fit may have a product that does not
+        return call.operator(value, const(nd.array(both))) if np.isfinite(both).all() else None
+
+    return rule
+
+
+def _parted(call: Call) -> tuple[RelayExpr, Constant | None]:
+    """The operand that is computed, and the constant one, if it is small."""
+    for value, other in (call.args, reversed(call.args)):
+        if isinstance(other, Constant) and np.prod(other.data.shape, dtype="int64") <= _SMALL:
+            return value, other
+    return call, None
+
+
+def _quotient(call: Call, ty: TensorType) -> RelayExpr | None:
+    value, divisor = call.args
+    if _is_splat(divisor, 1) and infer_type_of(value) == ty:
+        return value
+    if not calls(divisor, SQRT):
+        return None
+    inverse = RSQRT(divisor.args[0])
+    is_one = _is_splat(value, 1) and infer_type_of(divisor) == ty
+    return inverse if is_one else ops.MULTIPLY(value, inverse)
+
+
+def _concrete(make: Callable[[Call, TensorType], RelayExpr]) -> Rule:
+    """An operator that takes a shape from a tensor, as one that knows it."""
+    return lambda call, ty: None if is_dynamic(ty) else make(call, ty)
+
+
+# large tensors are parameters: looking at all their elements would cost more than it saves
+_SMALL = 4096
+_FILLED = {ops.ZEROS: 0, ops.ZEROS_LIKE: 0, ops.ONES: 1, ops.ONES_LIKE: 1}
+
+
 def _is_splat(expr: RelayExpr, value: float) -> bool:
-    # large tensors are parameters: looking at all their elements would cost more than it saves
-    if not isinstance(expr, Constant) or np.prod(expr.data.shape, dtype="int64") > 4096:
+    if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op in _FILLED:
+        return _FILLED[expr.op] == value
+    if calls(expr, FULL):
+        return _is_splat(expr.args[0], value)
+    if not isinstance(expr, Constant) or np.prod(expr.data.shape, dtype="int64") > _SMALL:
         return False
     array = expr.data.numpy()
     # adding 0.0 turns -0.0 into 0.0, which no program may rely on
     return array.size > 0 and bool(np.all(array == value))
 
 
-_RULES: dict[Op, Callable[[Call, TensorType], RelayExpr | None]] = {
+_RULES: dict[Op, Rule] = {
     **dict.fromkeys(ops.RESHAPES, _reshape),
     ops.TRANSPOSE: _transpose,
+    ops.LAYOUT_TRANSFORM: _transpose,
     ops.CAST: _cast,
-    ops.MULTIPLY: _neutral(1, True),
-    ops.DIVIDE: _neutral(1, False),
-    ops.ADD: _neutral(0, True),
+    ops.MULTIPLY: _with_constant(1, np.multiply),
+    ops.DIVIDE: _quotient,
+    ops.ADD: _with_constant(0, np.add),
     ops.SUBTRACT: _neutral(0, False),
+    ops.ZEROS_LIKE: _concrete(lambda _, ty: ops.ZEROS(shape=ty.concrete_shape, dtype=ty.dtype)),
+    ops.ONES_LIKE: _concrete(lambda _, ty: ops.ONES(shape=ty.concrete_shape, dtype=ty.dtype)),
+    FULL_LIKE: _concrete(
+        lambda call, ty: FULL(call.args[1], shape=ty.concrete_shape, dtype=ty.dtype)
+    ),
+    BROADCAST_TO_LIKE: _concrete(
+        lambda call, ty: BROADCAST_TO(call.args[0], shape=ty.concrete_shape, dtype=ty.dtype)
+    ),
+    COLLAPSE_SUM_LIKE: _concrete(
+        lambda call, ty: COLLAPSE_SUM_TO(call.args[0], shape=ty.concrete_shape)
+    ),
+    CAST_LIKE: lambda call, ty: ops.CAST(call.args[0], dtype=ty.dtype),
     **dict.fromkeys(ops.CONVOLUTIONS, without_blind_taps),
 }
 
