@@ -92,3 +92,12 @@ def test_misuse() -> None:
         A[0] = tir.const(1)
     with ib.for_range(0, 4), pytest.raises(RuntimeError, match="inside a scope"):
         ib.get()
+
+
+def test_pointers_are_parameters_of_functions() -> None:
+    ib = tir.ir_builder.create()
+    a = ib.pointer("float32", name="A")
+    a[0] = a[1] + 1.0
+    func = tir.PrimFunc([a], ib.get())
+    assert func.buffer_map[func.params[0]] is a.buffer
+    assert isinstance(a[0], tir.PrimExpr)

@@ -1,6 +1,7 @@
 """The loop-level language: expressions, statements, buffers, functions."""
 
 # what stands on the nodes
+from tvm.ir.expr import PrimExpr
 from tvm.script import printer as _printer
 
 from . import fixed_point, generic, ir_builder, stmt_functor

@@ -55,7 +55,9 @@ class PrimFunc(Scriptable, BaseFunc):
     ) -> None:
         bound = dict(buffer_map or {})
         variables = []
-        for param in params:
+        for given in params:
+            # what ir_builder.pointer gives stands for its buffer
+            param = given if isinstance(given, Node) else getattr(given, "buffer", given)
             if isinstance(param, Buffer):
                 handle = Var(param.name, "handle")
                 bound[handle] = param

@@ -82,6 +82,11 @@ class BufferVar:
         return self._buffer.data
 
     @property
+    def buffer(self) -> Buffer:
+        """The buffer, which functions take as a parameter."""
+        return self._buffer
+
+    @property
     def dtype(self) -> DType:
         """The type of the elements."""
         return self._content_type

@@ -1,6 +1,12 @@
 from __future__ import annotations
 
-from tvm import tir
+from typing import Any
+
+import numpy as np
+
+import tvm
+from tvm import te, tir
+from tvm.tir.interp import interpret
 from tvm.tir.stmt import Allocate, DeclBuffer, For, SeqStmt, Stmt
 from tvm.tir.transform import StorageRewrite
 from tvm.tir.verify import Stage
@@ -173,3 +179,41 @@ def test_storage_needed_later_is_not_taken_over() -> None:
     both = loop(N, lambda k: store(B, k, t[k] + s[k]), name="k")
     body = allocated(s, allocated(t, copy(s, A), copy(t, s), both))
     assert count_after(function([A, B], body)) == 2
+
+
+def chain_of(count: int, size: Any) -> tir.PrimFunc:
+    def turned(tensor: te.Tensor) -> te.Tensor:
+        return te.compute((size,), lambda i: tensor[size - 1 - i] + 1, name="B")
+
+    tensor = first = te.placeholder((size,), name="A")
+    for _ in range(count):
+        tensor = turned(tensor)
+    return tvm.lower(te.create_schedule(tensor.op), [first, tensor])["main"]
+
+
+def test_stages_of_one_variable_size_share_memory() -> None:
+    n = te.size_var("n")
+    func = chain_of(6, n)
+    assert len(allocations(func)) == 2
+    data, out = np.arange(5, dtype="float32"), np.zeros(5, "float32")
+    interpret(func, data, out)
+    np.testing.assert_array_equal(out, data + 6)
+
+
+def test_variable_sizes_inside_of_branches_and_loops_stay() -> None:
+    n = tir.Var("n")
+    a = tir.decl_buffer((64,), name="A")
+
+    def filled(name: str, extent: Any) -> tir.Stmt:
+        memory = tir.decl_buffer((extent,), name=name)
+        body = tir.SeqStmt([store(memory, 0, 1.0), store(a, 0, memory[0])])
+        return tir.Allocate(memory.data, "float32", [extent], True, body)
+
+    both = tir.SeqStmt([filled("X", n), filled("Y", n)])
+    assert len(allocations(apply(StorageRewrite(), function([a, n], both)))) == 1
+    assert_unchanged(StorageRewrite(), function([a, n], tir.IfThenElse(n > 0, both)))
+    i = tir.Var("i")
+    loop_around = tir.For(i, 0, n, tir.ForKind.SERIAL, filled("X", n - i))
+    assert_unchanged(StorageRewrite(), function([a, n], loop_around))
+    other = tir.SeqStmt([filled("X", n), filled("Y", n + 1)])
+    assert len(allocations(apply(StorageRewrite(), function([a, n], other)))) == 2

@@ -93,3 +93,12 @@ def test_copies_of_a_body_define_their_own_memory() -> None:
     result = apply(UnrollLoop(), function([A, B], loop(3, body, ForKind.UNROLLED)))
     assert isinstance(result.body, SeqStmt) and len(result.body) == 3
     assert verify_ssa(result)
+
+
+def test_extents_are_simplified_first() -> None:
+    n, i = tir.Var("n"), tir.Var("i")
+    two = tir.Sub(tir.Add(n, 2), n)
+    loop_of_two = For(i, n, two, ForKind.SERIAL, store(B, i, 1.0))
+    func = function([B, n], loop_of_two)
+    with PassContext(config={"tir.UnrollLoop": {"auto_max_step": 2}}):
+        assert not isinstance(apply(UnrollLoop(), func).body, For)

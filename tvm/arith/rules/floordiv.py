@@ -14,6 +14,7 @@ FLOORDIV_WRAPPING = rules(
 
 FLOORDIV_NO_OVERFLOW = rules(
     rule(x // c0, (x * -1) // fold(0 - c0), when=c0 < 0),
+    rule(x // (y * c0), (x * -1) // (y * fold(0 - c0)), when=c0 < 0),
     # bounds that fall into one multiple
     rule(x // c0, fold(lower(x) // c0), when=(c0 > 0) & (lower(x) // c0 == upper(x) // c0)),
     rule(x // x, 1, when=(lower(x) >= 0) | (upper(x) <= 0)),

@@ -7,8 +7,9 @@
         ... B ...
 
 An allocation also takes over the memory of one that is read for the last time in the loop that fills it,
-if each element is written where it was read (``in_place.py``). Only large allocations of constant size move: small ones are registers or lie on the stack. Memory that a
-thread uses is allocated in that thread.
+if each element is written where it was read (``in_place.py``). Small allocations stay: they are registers or lie
+on the stack. Those of variable size share memory with others of the same size, if no loop or branch is around them.
+Memory that a thread uses is allocated in that thread.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Visitor
 from tvm.support.dtype import DType
-from tvm.tir.expr import BufferLoad, Var, const
+from tvm.tir.expr import BufferLoad, Call, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import (
     Allocate,
@@ -26,11 +28,13 @@ from tvm.tir.stmt import (
     BufferStore,
     For,
     ForKind,
+    IfThenElse,
+    LetStmt,
     Stmt,
     While,
 )
 from tvm.tir.stmt_functor import BufferRewriter
-from tvm.tir.transform.common import TRUE, prim_func_pass
+from tvm.tir.transform.common import TRUE, contains, prim_func_pass
 from tvm.tir.transform.in_place import is_in_place
 
 # what the code generator keeps on the stack anyway
@@ -44,7 +48,7 @@ class Lifetime:
     """When an allocation is in use, in steps of the program's text."""
 
     alloc: Allocate
-    size: int
+    size: int | None  # if it is constant
     thread: Thread
     loops: int  # loops around the allocation
     first: int = -1
@@ -69,8 +73,13 @@ class Block:
     var: Var
     dtype: DType
     scope: str
-    size: int
+    size: int | None
+    extents: tuple[PrimExpr, ...]  # of variable size
     owner: Lifetime  # of what lies there now
+
+    def all_extents(self) -> tuple[PrimExpr, ...]:
+        """The size of the memory."""
+        return self.extents if self.size is None else (const(self.size, "int32"),)
 
 
 class LifetimeFinder(Visitor):
@@ -82,16 +91,34 @@ class LifetimeFinder(Visitor):
         self.loop_starts: list[int] = []
         self.open: list[list[Lifetime]] = []  # by loop: what was used in it
         self.thread = Thread(body)
+        self.branches = 0  # conditions around what is visited
         self.threads = [self.thread]
         self.lifetimes: dict[Var, Lifetime] = {}
 
     def visit_allocate(self, alloc: Allocate) -> None:
         size = alloc.constant_size()
-        if size is not None and size * alloc.dtype.itemsize > SMALL_BYTES:
+        is_large = size is not None and size * alloc.dtype.itemsize > SMALL_BYTES
+        is_known = not any([contains(e, _reads_or_calls) for e in alloc.extents])
+        if is_large or (size is None and is_known and self._is_always_made()):
             life = Lifetime(alloc, size, self.thread, len(self.loop_starts))
             self.lifetimes[alloc.buffer_var] = life
             self.thread.lifetimes.append(life)
         self.visit_children(alloc)
+
+    def _is_always_made(self) -> bool:
+        """Whether every run of the thread comes past here once, with what it knew at its start."""
+        return len(self.loop_starts) == self.thread.loops and not self.branches
+
+    def visit_if_then_else(self, stmt: IfThenElse) -> None:
+        self.branches += 1
+        self.visit_children(stmt)
+        self.branches -= 1
+
+    def visit_let_stmt(self, let: LetStmt) -> None:
+        self.visit(let.value)
+        self.branches += 1
+        self.visit(let.body)
+        self.branches -= 1
 
     def visit_for(self, loop: For) -> None:
         self.visit(loop.min)
@@ -161,6 +188,10 @@ class LifetimeFinder(Visitor):
             self.open[-1].append(life)
 
 
+def _reads_or_calls(node: object) -> bool:
+    return isinstance(node, (BufferLoad, Call))
+
+
 def share(lifetimes: list[Lifetime]) -> tuple[dict[Var, Block], list[Block]]:
     """Give each allocation a block; a block is free again after its last use."""
     blocks: list[Block] = []
@@ -174,18 +205,27 @@ def share(lifetimes: list[Lifetime]) -> tuple[dict[Var, Block], list[Block]]:
             if (block.owner.last < life.first or takes_over(life, block.owner))
             and block.dtype is alloc.dtype
             and block.scope == scope
-            and block.size <= life.size * MATCH_RANGE
-            and life.size <= block.size * MATCH_RANGE
+            and difference(life, block) is not None
         ]
         if fitting and not alloc.annotations:
-            block = min(fitting, key=lambda block: abs(block.size - life.size))
-            block.size = max(block.size, life.size)
+            block = min(fitting, key=lambda block: difference(life, block) or 0)
+            if life.size is not None and block.size is not None:
+                block.size = max(block.size, life.size)
             block.owner = life
         else:
-            block = Block(alloc.buffer_var, alloc.dtype, scope, life.size, life)
+            block = Block(alloc.buffer_var, alloc.dtype, scope, life.size, alloc.extents, life)
             blocks.append(block)
         chosen[alloc.buffer_var] = block
     return chosen, blocks
+
+
+def difference(life: Lifetime, block: Block) -> int | None:
+    """How far apart the sizes are; None if memory of the one is no good for the other."""
+    if life.size is None or block.size is None:
+        both = life.size is None and block.size is None
+        return 0 if both and structural_equal(life.alloc.extents, block.extents) else None
+    small, large = sorted([life.size, block.size])
+    return large - small if large <= small * MATCH_RANGE else None
 
 
 def takes_over(life: Lifetime, old: Lifetime) -> bool:
@@ -219,7 +259,7 @@ class StoragePlanner(BufferRewriter):
         """A thread's body with its memory allocated in front."""
         planned: Stmt = self.visit(body)
         for block in reversed(self.blocks.get(id(body), ())):
-            planned = Allocate(block.var, block.dtype, (const(block.size, "int32"),), TRUE, planned)
+            planned = Allocate(block.var, block.dtype, block.all_extents(), TRUE, planned)
         return planned
 
     def visit_allocate(self, alloc: Allocate) -> Stmt:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tvm.arith import Analyzer
 from tvm.ir.pass_context import unsupported_option
 from tvm.ir.visitor import Rewriter
 from tvm.tir.expr import IntImm
@@ -93,11 +94,13 @@ class LoopUnroller(Rewriter):
     def _wanted(self, loop: For) -> bool:
         if loop.kind is ForKind.UNROLLED:
             return True
-        count = constant_extent(loop)
-        if loop.kind is not ForKind.SERIAL or count is None or self.loops > 0:
-            return False
         config = self.config
-        if self.depth >= config.auto_max_depth:
+        if loop.kind is not ForKind.SERIAL or self.loops > 0 or self.depth >= config.auto_max_depth:
+            return False
+        if not config.auto_max_step and not config.auto_max_extent:
+            return False
+        count = simple_count(loop)
+        if count is None:
             return False
         return count * self.steps <= config.auto_max_step or count <= config.auto_max_extent
 
@@ -109,9 +112,17 @@ PRAGMAS = {
 }
 
 
+def simple_count(loop: For) -> int | None:
+    """The trip count, if the extent is a constant after it is simplified."""
+    if (count := constant_extent(loop)) is not None:
+        return count
+    extent = Analyzer().simplify(loop.extent)
+    return extent.value if isinstance(extent, IntImm) else None
+
+
 def trip_count(loop: For) -> int:
     """The constant extent of a loop that is to be unrolled."""
-    count = constant_extent(loop)
+    count = simple_count(loop)
     if count is None:
         raise schedule_error(
             f"unroll needs a constant extent, got {loop.extent}",
