@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.topi.nn.dense.library import matmul_by
 from tvm.topi.nn.utils import get_pad_tuple
-
-from .extern_matmul import matmul_by
 
 
 def matmul(

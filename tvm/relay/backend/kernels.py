@@ -21,6 +21,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.type import TensorType, TupleType, Type
+from tvm.relay.backend.libraries import by_library
 from tvm.relay.backend.name_transforms import sanitize
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
@@ -131,7 +132,9 @@ class _ComputeBuilder:
             raise OpNotImplemented(f"operator {op} has no compute definition")
         inputs = [t for a in call.args for t in self.values[id(a)]]
         implementation = None
-        if op.strategy is not None:
+        if (found := by_library(op, call.attrs, inputs, self.target)) is not None:
+            implementation, results = found
+        elif op.strategy is not None:
             implementation, results = select_implementation(
                 op, call.attrs, inputs, call.checked_type, self.target
             )

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from ..nn.dense.dot_x86 import dense_dot_block, schedule_dense_dot
+from ..nn.dense.library import (
+    dense_cblas,
+    dense_dnnl,
+    dense_mkl,
+    matmul_cblas,
+    matmul_dnnl,
+    matmul_mkl,
+)
 from ..nn.dense.x86 import (
     MatmulConfig,
     choose_matmul,
@@ -22,7 +30,13 @@ __all__ = [
     "PackedMatmulConfig",
     "choose_matmul",
     "choose_matmul_pack",
+    "dense_cblas",
+    "dense_dnnl",
     "dense_dot_block",
+    "dense_mkl",
+    "matmul_cblas",
+    "matmul_dnnl",
+    "matmul_mkl",
     "matmul_pack",
     "packed_columns",
     "schedule_dense_dot",

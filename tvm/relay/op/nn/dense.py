@@ -122,7 +122,8 @@ def _alter_dense(
     """On processors: the weight in blocks of the micro-kernel's columns."""
     target = Target.current()
     assert target is not None
-    if "cpu" not in target.keys:
+    # a library takes weights as they are
+    if "cpu" not in target.keys or not {"cblas", "mkl", "dnnl"}.isdisjoint(target.libs):
         return None
     call = Call(DENSE, inputs, attrs)
     data, shape = [shape_of_type(t) for t in arg_types]

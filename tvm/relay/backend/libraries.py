@@ -1,0 +1,72 @@
+"""Products of matrices by the library that a target names: `llvm -libs=cblas`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm import te
+from tvm.ir.attrs import Attrs
+from tvm.ir.op import Op
+from tvm.relay.op.nn.dense import BATCH_MATMUL, DENSE, MATMUL
+from tvm.relay.op.strategy import OpImplementation
+from tvm.target import Target
+from tvm.topi.nn.dense import library
+
+_DTYPES = {
+    "cblas": ("float32", "float64"),
+    "mkl": ("float32", "float64"),
+    "dnnl": ("float32",),
+}
+_DENSE = {
+    "cblas": library.dense_cblas,
+    "mkl": library.dense_mkl,
+    "dnnl": library.dense_dnnl,
+}
+_MATMUL = {
+    "cblas": library.matmul_cblas,
+    "mkl": library.matmul_mkl,
+    "dnnl": library.matmul_dnnl,
+}
+_BATCH_MATMUL = {"cblas": library.batch_matmul_cblas, "mkl": library.batch_matmul_mkl}
+
+
+def product_library(target: Target) -> str | None:
+    """The library that computes a target's products."""
+    return next((name for name in target.libs if name in _DTYPES), None)
+
+
+def by_library(
+    op: Op, attrs: Attrs, inputs: Sequence[te.Tensor], target: Target
+) -> tuple[OpImplementation, list[te.Tensor]] | None:
+    """The implementation of an operator by the target's library, and its results."""
+    is_product = any([op is product for product in (DENSE, MATMUL, BATCH_MATMUL)])
+    name = product_library(target) if is_product else None
+    if name is None or any([str(t.dtype) not in _DTYPES[name] for t in inputs]):
+        return None
+    ranks = 3 if op is BATCH_MATMUL else 2
+    if any([len(t.shape) != ranks for t in inputs]) or inputs[0].dtype != inputs[1].dtype:
+        return None
+    compute = _compute(op, name, attrs)
+    if compute is None:
+        return None
+
+    def schedule(_: Attrs, outs: Sequence[te.Tensor], __: Target) -> te.Schedule:
+        return library.schedule_product(outs)
+
+    def run(_: Attrs, tensors: Sequence[te.Tensor], __: Any) -> list[te.Tensor]:
+        return [compute(*tensors)]
+
+    return OpImplementation(run, schedule, f"{op.name}_{name}.x86"), [compute(*inputs)]
+
+
+def _compute(op: Op, name: str, attrs: Attrs) -> Callable[..., te.Tensor] | None:
+    out_dtype = attrs.out_dtype  # type: ignore[attr-defined]
+    if op is DENSE:
+        return lambda a, b: _DENSE[name](a, b, None, out_dtype)
+    if op is BATCH_MATMUL and name not in _BATCH_MATMUL:
+        return None
+    flags = bool(attrs.transpose_a), bool(attrs.transpose_b)  # type: ignore[attr-defined]
+    if op is MATMUL:
+        return lambda a, b: _MATMUL[name](a, b, None, out_dtype, *flags)
+    return lambda a, b: _BATCH_MATMUL[name](a, b, out_dtype, *flags)
