@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,9 @@ import pytest
 import tvm
 from tests.relay.byoc.ways_to_run import RUNS, exported, set_external
 from tvm import relay
+from tvm._ffi import libinfo
 from tvm.contrib import graph_executor
+from tvm.micro import export_model_library_format
 from tvm.relay.op.annotation import compiler_begin, compiler_end
 from tvm.relay.transform import AnnotateTarget, MergeCompilerRegions, PartitionGraph
 
@@ -162,3 +166,53 @@ def test_the_updater_names_constants(tmp_path: Path) -> None:
     module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
     module.run(x=np.ones((2, 2), "float32"))
     np.testing.assert_array_equal(module.get_output(0).numpy(), np.full((2, 2), 6))
+
+
+def test_programs_in_c_call_it_with_pointers(tmp_path: Path) -> None:
+    x0, y0 = relay.var("x0", shape=(8,)), relay.var("y0", shape=(8,))
+    func = set_external(relay.Function([x0, y0], x0 * y0), "ccompiler", "ccompiler_0")
+    x, y = relay.var("x", shape=(8,)), relay.var("y", shape=(8,))
+    mod = tvm.IRModule.from_expr(relay.Call(func, [x, y]) + relay.const(1.0))
+    executor = relay.backend.Executor("aot", {"interface-api": "c", "unpacked-api": True})
+    lib = relay.build(mod, "c", executor=executor, runtime=relay.backend.Runtime("crt"))
+    modules = lib.lib._collect_from_import_tree(lambda m: True)
+    for number, module in enumerate(modules):
+        (tmp_path / f"{number}.c").write_text(module.get_source())
+    export_model_library_format(lib, tmp_path / "model.tar")
+    with tarfile.open(tmp_path / "model.tar") as archive:
+        archive.extractall(tmp_path, filter="data")
+    header = tmp_path / "codegen/host/include"
+    (tmp_path / "main.c").write_text(MAIN)
+    sources = [str(tmp_path / f"{n}.c") for n in range(len(modules))]
+    options = [f"-I{header}", *[f"-I{path}" for path in libinfo.find_include_path()]]
+    program = tmp_path / "program"
+    subprocess.run(["gcc", "-o", program, tmp_path / "main.c", *sources, *options], check=True)
+    assert (
+        subprocess.run([program], capture_output=True, text=True).stdout == "1 4 9 16 25 36 49 64 "
+    )
+
+
+MAIN = r"""
+#include <stdio.h>
+#include "tvmgen_default.h"
+void* TVMBackendAllocWorkspace(int t, int d, uint64_t n, int c, int b) { static double pool[512]; return pool; }
+int TVMBackendFreeWorkspace(int t, int d, void* p) { return 0; }
+int main(void) {
+  float x[8], y[8], out[8];
+  for (int i = 0; i < 8; ++i) x[i] = i, y[i] = i + 2;
+  struct tvmgen_default_inputs inputs = {.x = x, .y = y};
+  struct tvmgen_default_outputs outputs = {.output = out};
+  if (tvmgen_default_run(&inputs, &outputs)) return 1;
+  for (int i = 0; i < 8; ++i) printf("%g ", out[i]);
+  return 0;
+}
+"""
+
+
+def test_programs_in_c_cannot_have_constants_from_outside() -> None:
+    x0 = relay.var("x0", shape=(8,))
+    body = x0 + relay.const(random(8))
+    func = set_external(relay.Function([x0], body), "ccompiler", "ccompiler_0")
+    mod = tvm.IRModule.from_expr(relay.Call(func, [relay.var("x", shape=(8,))]))
+    with pytest.raises(tvm.TVMError, match=r'Runtime\("crt"\) requires code that is whole'):
+        relay.build(mod, "c", runtime=relay.backend.Runtime("crt", {"system-lib": True}))

@@ -24,7 +24,7 @@ def set_external(func: relay.Function, compiler: str, symbol: str) -> relay.Func
 
 def exported(lib: tvm.runtime.Module, folder: Path) -> tvm.runtime.Module:
     path = str(folder / f"{len(list(folder.iterdir()))}.so")
-    lib.export_library(path, fcompile=False, options=["-O2", "-std=c++17"])
+    lib.export_library(path, fcompile=False, options=["-O0", "-std=c++17"])
     return tvm.runtime.load_module(path)
 
 

@@ -190,7 +190,7 @@ def compile_library(
     if not options.unpacked_api:
         lowered = lowered.with_attr(ATTRIBUTE, metadata)
     lib = build_lowered(lowered, model.target)
-    lib = model.link_external(lib)
+    lib = model.link_external(lib, runtime, options.unpacked_api)
     if runtime.name == "cpp":
         return lib
     if options.interface_api == "c":

@@ -25,7 +25,7 @@ def build_graph(
     step(f"compiling {len(model.graph.kernels)} kernels", COMPILING)
     # a model may only hand on its inputs; its library is then empty
     lib = (build_lowered if model.graph.kernels else build_module)(kernels, model.target)
-    lib = model.link_external(lib)
+    lib = model.link_external(lib, runtime)
     device_type = model.target.get_target_device_type()
     return GraphExecutorFactoryModule(
         model.mod,

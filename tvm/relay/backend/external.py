@@ -63,8 +63,15 @@ class ExternalCode:
     constants: Mapping[str, NDArray]
 
     @staticmethod
-    def of(mod: IRModule, target: Target) -> ExternalCode:
-        """Call the compilers of a module's functions; `target` is our own."""
+    def of(mod: IRModule, target: Target, unpacked_api: bool = False) -> ExternalCode:
+        """Call the compilers of a module's functions.
+
+        Parameters
+        ----------
+        target : our own.
+        unpacked_api : whether the functions are called with pointers to data; compilers see it as
+            the function's attribute `unpacked_api`.
+        """
         modules: list[Module] = []
         constants: dict[str, NDArray] = {}
         hooked: dict[str, list[Function]] = {}
@@ -72,7 +79,8 @@ class ExternalCode:
             if (kind := hooked_kind(func)) is not None:
                 hooked.setdefault(kind, []).append(func)
                 continue
-            modules.append(compile_external(func))
+            called = func.with_attr("unpacked_api", 1) if unpacked_api else func
+            modules.append(compile_external(called))
             constants.update(external_constants(func))
         for kind, functions in hooked.items():
             modules.append(compile_hooked(mod, kind, functions, target))
@@ -82,6 +90,17 @@ class ExternalCode:
     def claimed(self) -> dict[str, NDArray]:
         """The constants that the modules ask for."""
         return {n: self._constant(n) for m in self.modules for n in _wanted(m) or ()}
+
+    def check_for_c(self) -> None:
+        """Refuse what programs in C, which load no modules, cannot have."""
+        for module in self.modules:
+            if not module.is_dso_exportable or _wanted(module):
+                reason = "asks for constants" if module.is_dso_exportable else "is no code"
+                raise TVMError(
+                    f'Runtime("crt") requires code that is whole; a module of type '
+                    f"{module.type_key!r} that another compiler made {reason}",
+                    hint='Runtime("cpp") loads it',
+                )
 
     def link(self, lib: Module) -> Module:
         """A library with all functions: `lib`, which calls the others, or what imports it."""

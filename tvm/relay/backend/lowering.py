@@ -10,6 +10,7 @@ from tvm.relay.backend.external import ExternalCode, external_functions, outline
 from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
 from tvm.relay.backend.kernels import KernelCompiler, check_operators, kernel_name
 from tvm.relay.backend.name_transforms import mangle_module_name
+from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.summary import report
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
@@ -31,9 +32,12 @@ class LoweredModel:
     target: Target
     mod_name: str
 
-    def link_external(self, lib: Module) -> Module:
+    def link_external(self, lib: Module, runtime: Runtime, unpacked_api: bool = False) -> Module:
         """The library with what other compilers make of their functions."""
-        return ExternalCode.of(self.mod, self.target).link(lib)
+        external = ExternalCode.of(self.mod, self.target, unpacked_api)
+        if runtime.name == "crt":
+            external.check_for_c()
+        return external.link(lib)
 
 
 def lower_model(

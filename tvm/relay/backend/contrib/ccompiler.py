@@ -69,6 +69,7 @@ class _Writer:
     def __init__(self, symbol: str, func: Function) -> None:
         self.symbol = symbol
         self.func = func
+        self.is_unpacked = bool(func.attrs.get("unpacked_api"))
         self.pointers: list[str] = []
         self.loop: list[str] = []
         self.names: dict[int, str] = {}
@@ -77,14 +78,13 @@ class _Writer:
         """The text, and the names of the constants in the order in which it uses them."""
         constants = list(external_constants(self.func))
         for i, param in enumerate(self.func.params):
-            self._pointer(param, f"in{i}", f"args[{i}].v_handle")
+            self._pointer(param, f"in{i}", self._argument(i))
         numbers = iter(range(len(constants)))
         for node in post_order(self.func.body):
             if isinstance(node, Constant):
                 number = next(numbers)
-                self._pointer(
-                    node, f"const{number}", f"{self.symbol}_consts[{number}].operator->()"
-                )
+                handle = f"{self.symbol}_consts[{number}].operator->()"
+                self._pointer(node, f"const{number}", _PLACE.format(handle))
             elif isinstance(node, Call):
                 self._call(node)
             elif not isinstance(node, (Var, Op)) and node is not self.func.body:
@@ -92,18 +92,23 @@ class _Writer:
         body = self.func.body
         outputs = list(body.fields) if isinstance(body, Tuple) else [body]
         for i, output in enumerate(outputs):
-            handle = f"args[{len(self.func.params) + i}].v_handle"
-            self._declare(f"{self._c_type(output)}* out{i}", self._c_type(output), handle)
+            c_type = self._c_type(output)
+            place = self._argument(len(self.func.params) + i)
+            self.pointers.append(f"{c_type}* out{i} = ({c_type}*){place};")
             self.loop.append(f"out{i}[i] = {self.names[id(output)]};")
-        return self._function(tensor_info(flat_types(outputs[0].checked_type)[0]).shape, constants)
+        shape = tensor_info(flat_types(outputs[0].checked_type)[0]).shape
+        return self._function(shape, len(self.func.params) + len(outputs), constants)
 
-    def _pointer(self, node: RelayExpr, name: str, handle: str) -> None:
+    def _argument(self, number: int) -> str:
+        """The data of an argument."""
+        if self.is_unpacked:
+            return f"arg{number}"
+        return _PLACE.format(f"args[{number}].v_handle")
+
+    def _pointer(self, node: RelayExpr, name: str, place: str) -> None:
         c_type = self._c_type(node)
-        self._declare(f"const {c_type}* {name}", f"const {c_type}", handle)
+        self.pointers.append(f"const {c_type}* {name} = (const {c_type}*){place};")
         self.names[id(node)] = f"{name}[i]"
-
-    def _declare(self, variable: str, c_type: str, handle: str) -> None:
-        self.pointers.append(f"{variable} = ({c_type}*){_PLACE.format(handle)};")
 
     def _call(self, call: Call) -> None:
         if not isinstance(call.op, Op) or call.op.name not in OPERATORS or not is_supported(call):
@@ -128,7 +133,17 @@ class _Writer:
             at=node,
         )
 
-    def _function(self, shape: tuple[int, ...], constants: list[str]) -> tuple[str, list[str]]:
+    def _parameters(self, count: int) -> str:
+        if self.is_unpacked:
+            return ", ".join([f"void* arg{i}" for i in range(count)])
+        return (
+            "TVMValue* args, int* type_codes, int num_args, TVMValue* result, int* result_code, "
+            "void* resource"
+        )
+
+    def _function(
+        self, shape: tuple[int, ...], count: int, constants: list[str]
+    ) -> tuple[str, list[str]]:
         size = 1
         for extent in shape:
             size *= extent
@@ -138,8 +153,7 @@ class _Writer:
             "#ifdef __cplusplus",
             'extern "C"',
             "#endif",
-            f"TVM_DLL int32_t {self.symbol}(TVMValue* args, int* type_codes, int num_args,",
-            "                 TVMValue* result, int* result_code, void* resource) {",
+            f"TVM_DLL int32_t {self.symbol}({self._parameters(count)}) {{",
             *[f"  {line}" for line in self.pointers],
             f"  for (int64_t i = 0; i < {size}; ++i) {{",
             *[f"    {line}" for line in self.loop],
