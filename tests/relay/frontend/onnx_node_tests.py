@@ -29,7 +29,7 @@ from .onnx_cases import KINDS, Case, load_cases
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = ROOT / "docs" / "onnx_support.md"
-SECONDS = 120
+SECONDS = 300
 PASSED = "passed"
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+import torch
 from onnx import helper, numpy_helper
+from torch.nn import functional as F
 
 from tvm.contrib import onnx_backend
 
@@ -139,3 +141,55 @@ def test_integer_products_take_zero_points_of_the_run() -> None:
     check("MatMulInteger", [u8(2, 5, 16), None, np.array(9, "uint8")], weight, domain="")
     columns = {1: i8(16, 32), 3: RNG.integers(-5, 5, 32).astype("int8")}
     check("MatMulInteger", [u8(5, 16), None, np.array(9, "uint8")], columns, domain="")
+
+
+def test_distances_of_rows() -> None:
+    check("ExpandDims", [f32(3, 4)], {1: np.array(1, "int32")})
+    check("CDist", [f32(3, 4), f32(5, 4)], metric="euclidean")
+
+
+def test_largest_of_windows_with_channels_last() -> None:
+    check("NhwcMaxPool", [u8(1, 6, 6, 3)], kernel_shape=[2, 2], strides=[2, 2])
+
+
+def test_quantised_pooling_and_choice() -> None:
+    scale, zero = np.array(0.1, "float32"), np.array(120, "uint8")
+    x = u8(1, 3, 6, 6)
+    check("QLinearAveragePool", [x, scale, zero, scale, zero], kernel_shape=[2, 2], step=1)
+    check("QLinearWhere", [np.array([[True], [False]]), u8(2, 3), scale, zero, u8(2, 3), scale,
+          zero, scale, zero], step=1)  # fmt: skip
+
+
+def test_operators_that_only_accelerators_have() -> None:
+    x, skip, bias = f32(2, 3, 8), f32(2, 3, 8), f32(8)
+    assert_is("BiasAdd", [x, bias, skip], x + bias + skip)
+    assert_is("GatedAdd", [x, skip, bias[None, :3, None]], x + skip * bias[None, :3, None])
+    left, right = torch.tensor(x + bias).chunk(2, -1)
+    assert_is("BiasSplitGelu", [x, bias], (left * F.gelu(right)).numpy())
+    infinite = np.array([np.inf], "float32")
+    assert_is("IsAllFinite", [x, infinite], np.array(False))
+    assert_is("IsAllFinite", [x, infinite], np.array(True), isnan_only=1)
+
+
+def test_groups_of_channels_are_normalised() -> None:
+    x, skip, weight, bias, more = f32(2, 3, 4, 8), f32(2, 8), f32(8), f32(8), f32(8)
+    total = x + skip[:, None, None] + more
+    first = torch.tensor(total.transpose(0, 3, 1, 2))
+    wanted = F.group_norm(first, 4, torch.tensor(weight), torch.tensor(bias))
+    wanted = F.silu(wanted).numpy().transpose(0, 2, 3, 1)
+    assert_is("SkipGroupNorm", [x, weight, bias, skip, more], wanted, groups=4, activation=1)
+
+
+def test_convolution_has_its_channels_last() -> None:
+    x, weight, bias = f32(1, 6, 6, 3), f32(4, 3, 3, 3), f32(4)
+    first = torch.tensor(x.transpose(0, 3, 1, 2))
+    wanted = F.conv2d(first, torch.tensor(weight), torch.tensor(bias)).relu().numpy()
+    given = [x, weight, bias]
+    assert_is("NhwcFusedConv", given, wanted.transpose(0, 2, 3, 1), activation="Relu")
+
+
+def assert_is(op: str, inputs: list[np.ndarray], wanted: np.ndarray, **attrs: Any) -> None:
+    """One node gives what a formula gives."""
+    names = [f"x{i}" for i in range(len(inputs))]
+    node = helper.make_node(op, names, ["y"], domain="com.microsoft", **attrs)
+    np.testing.assert_allclose(onnx_backend.run_node(node, inputs).y, wanted, rtol=1e-4, atol=1e-5)

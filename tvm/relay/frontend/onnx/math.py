@@ -400,7 +400,7 @@ def _matmul(node: OnnxNode) -> RelayExpr:
     return matmul(node[0], node[1], node.config.get("use_nt_batch_matmul", False))
 
 
-@onnx_op("com.microsoft.FusedMatMul")
+@onnx_op("com.microsoft.FusedMatMul", "com.microsoft.TransposeMatMul")
 def _fused_matmul(node: OnnxNode) -> RelayExpr:
     a = _swap_last(node[0]) if node.attr("transA", 0) else node[0]
     b = _swap_last(node[1]) if node.attr("transB", 0) else node[1]

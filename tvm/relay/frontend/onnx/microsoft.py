@@ -8,7 +8,9 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, scalar_like
 
+from .math import gelu, matmul
 from .nn import convolve
+from .pooling import pool
 from .registry import OnnxNode, onnx_op
 
 
@@ -76,3 +78,92 @@ def _skip_rms_norm(node: OnnxNode) -> list[RelayExpr]:
     mean = _op.mean(total * total, [-1], True)
     scale = _op.rsqrt(mean + scalar_like(node.attr("epsilon", 1e-5), total))
     return [total * scale * node[2], mean, scale, total][: max(node.output_count, 1)]
+
+
+@onnx_op("com.microsoft.BiasAdd")
+def _bias_add(node: OnnxNode) -> RelayExpr:
+    return node[0] + node[1] + node[2]
+
+
+@onnx_op("com.microsoft.GatedAdd")
+def _gated_add(node: OnnxNode) -> RelayExpr:
+    return node[0] + node[1] * node[2]
+
+
+@onnx_op("com.microsoft.BiasSplitGelu")
+def _bias_split_gelu(node: OnnxNode) -> RelayExpr:
+    left, right = _op.split(node[0] + node[1], 2, 2)
+    return left * gelu(right)
+
+
+@onnx_op("com.microsoft.GemmFastGelu")
+def _gemm_fast_gelu(node: OnnxNode) -> RelayExpr:
+    product = matmul(node[0], node[1])
+    return gelu(product + node[2] if node.has(2) else product, "tanh")
+
+
+@onnx_op("com.microsoft.GroupNorm", "com.microsoft.SkipGroupNorm")
+def _group_norm(node: OnnxNode) -> list[RelayExpr]:
+    """Normalisation of groups of channels, which are last unless the node says otherwise."""
+    x, is_last = node[0], bool(node.attr("channels_last", 1))
+    if node.op_type == "SkipGroupNorm":
+        skip = node[3]
+        if len(node.shape(3)) == 2:
+            skip = _op.expand_dims(skip, 1 if is_last else 2, 2)
+        x = x + skip
+        if node.has(4):
+            x = x + (node[4] if is_last else _op.expand_dims(node[4], 1, 2))
+    first = _op.transpose(x, (0, 3, 1, 2)) if is_last else x
+    normal = _op.nn.group_norm(
+        first, node[1], node[2], node.attr("groups"), 1, node.attr("epsilon", 1e-5)
+    )
+    if node.attr("activation", 0):
+        normal = normal * _op.sigmoid(normal)
+    result = _op.transpose(normal, (0, 2, 3, 1)) if is_last else normal
+    return [result, x][: node.output_count]
+
+
+@onnx_op("com.microsoft.CDist")
+def _cdist(node: OnnxNode) -> RelayExpr:
+    """Distances of all rows of one matrix to all of another."""
+    gaps = _op.expand_dims(node[0], 1) - _op.expand_dims(node[1], 0)
+    squares = _op.sum(gaps * gaps, [2])
+    metric = node.attr("metric", "sqeuclidean")
+    if metric not in ("euclidean", "sqeuclidean"):
+        raise node.unsupported(f"the metric {metric!r}")
+    return _op.sqrt(squares) if metric == "euclidean" else squares
+
+
+@onnx_op("com.microsoft.IsAllFinite")
+def _is_all_finite(node: OnnxNode) -> RelayExpr:
+    tests = [_op.isnan, _op.isinf]
+    if node.attr("isnan_only", 0) != node.attr("isinf_only", 0):
+        tests = tests[:1] if node.attr("isnan_only", 0) else tests[1:]
+    wrong = [_op.any(test(x)) for x in node.given() for test in tests]
+    found = wrong[0]
+    for item in wrong[1:]:
+        found = _op.logical_or(found, item)
+    return _op.logical_not(found)
+
+
+@onnx_op("com.microsoft.ExpandDims")
+def _expand_dims(node: OnnxNode) -> RelayExpr:
+    return _op.expand_dims(node[0], int(node.require_scalar(1, "the axis")))
+
+
+@onnx_op("com.microsoft.NhwcFusedConv", "com.microsoft.NhwcConv")
+def _nhwc_conv(node: OnnxNode) -> RelayExpr:
+    """A convolution whose channels are last; the weight's are not."""
+    first = _op.transpose(node[0], (0, 3, 1, 2))
+    view = OnnxNode(**{**vars(node), "inputs": [first, *node.inputs[1:]]})
+    result = convolve(view, first, node[1])
+    result = _op.nn.bias_add(result, node[2]) if node.has(2) else result
+    moved = _op.transpose(result, (0, 2, 3, 1))
+    return _activated(node, moved + node[3] if node.has(3) else moved)
+
+
+@onnx_op("com.microsoft.NhwcMaxPool")
+def _nhwc_max_pool(node: OnnxNode) -> RelayExpr:
+    first = _op.transpose(node[0], (0, 3, 1, 2))
+    view = OnnxNode(**{**vars(node), "op_type": "MaxPool", "inputs": [first]})
+    return _op.transpose(pool(view), (0, 2, 3, 1))

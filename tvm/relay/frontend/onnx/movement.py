@@ -221,7 +221,7 @@ def _gather_elements(node: OnnxNode) -> RelayExpr:
     return _op.gather(node[0], axis, _from_front(node[1], _extent(node[0], axis)))
 
 
-@onnx_op("GatherND")
+@onnx_op("GatherND", "com.microsoft.GatherND")
 def _gather_nd(node: OnnxNode) -> RelayExpr:
     rank = len(node.shape(1))
     indices = _op.transpose(node[1], (rank - 1, *range(rank - 1)))
@@ -282,7 +282,7 @@ def _tile(node: OnnxNode) -> RelayExpr:
     return _op.tile(node[0], static_ints(repeats) if is_known else repeats)
 
 
-@onnx_op("Pad")
+@onnx_op("Pad", "com.microsoft.Pad")
 def _pad(node: OnnxNode) -> RelayExpr:
     rank = len(node.shape(0))
     pads = node.ints("pads", 1)
@@ -350,7 +350,7 @@ def _one_hot(node: OnnxNode) -> RelayExpr:
     return _op.one_hot(indices, scalar_on, scalar_off, depth, axis, node.dtype(2))
 
 
-@onnx_op("Trilu")
+@onnx_op("Trilu", "com.microsoft.Trilu")
 def _trilu(node: OnnxNode) -> RelayExpr:
     k = int(node.require_value(1, "k").reshape(-1)[0]) if node.has(1) else 0
     rows, columns = infer_shape(node[0])[-2:]

@@ -75,7 +75,8 @@ _POOLS: dict[str, Sequence[Callable[..., RelayExpr]]] = {
 
 
 @onnx_op("MaxPool", "AveragePool")
-def _pool(node: OnnxNode) -> Any:
+def pool(node: OnnxNode) -> Any:
+    """Largest elements or means of windows."""
     kernel = node.attr("kernel_shape")
     strides, padding, dilations = window_of(node, kernel)
     options: dict[str, Any] = {"ceil_mode": bool(node.attr("ceil_mode", 0))}

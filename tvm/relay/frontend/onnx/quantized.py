@@ -13,6 +13,7 @@ from tvm.relay.qnn import op as _qnn
 
 from .math import matmul, saturated
 from .nn import convolve, window_of
+from .pooling import pool
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
 
@@ -274,6 +275,34 @@ def _qlinear_concat(node: OnnxNode) -> RelayExpr:
     parts = [_real(node, i) for i in range(2, len(node.inputs), 3)]
     joined = _op.concatenate(parts, node.attr("axis"))
     return quantize(joined / node[0], node[1], node.dtype(1))
+
+
+@onnx_op("com.microsoft.QLinearAveragePool")
+def _qlinear_average_pool(node: OnnxNode) -> RelayExpr:
+    rank = len(node.shape(0))
+    is_last, x = bool(node.attr("channels_last", 0)), _real(node, 0)
+    first = _op.transpose(x, (0, rank - 1, *range(1, rank - 1))) if is_last else x
+    view = OnnxNode(**{**vars(node), "op_type": "AveragePool", "inputs": [first]})
+    pooled = pool(view)
+    moved = _op.transpose(pooled, (0, *range(2, rank), 1)) if is_last else pooled
+    return _quantized(node, moved, 3)
+
+
+@onnx_op("com.microsoft.QLinearReduceMean")
+def _qlinear_reduce_mean(node: OnnxNode) -> RelayExpr:
+    mean = _op.mean(_real(node, 0), node.attr("axes"), bool(node.attr("keepdims", 1)))
+    return _quantized(node, mean, 3)
+
+
+@onnx_op("com.microsoft.QLinearWhere")
+def _qlinear_where(node: OnnxNode) -> RelayExpr:
+    chosen = _op.where(node[0], _real(node, 1), _real(node, 4))
+    return quantize(chosen / node[7], node[8], node.dtype(1))
+
+
+@onnx_op("com.microsoft.MulInteger")
+def _mul_integer(node: OnnxNode) -> RelayExpr:
+    return _moved(node, 0, 1) * _moved(node, 2, 3)
 
 
 @onnx_op("com.microsoft.QGemm")

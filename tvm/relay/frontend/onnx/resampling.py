@@ -162,7 +162,7 @@ def _sized_factors(node: OnnxNode, shape: tuple[int, ...], size: list[int]) -> l
     return [want / have if have else 1.0 for have, want in zip(shape, size, strict=True)]
 
 
-@onnx_op("GridSample")
+@onnx_op("GridSample", "com.microsoft.GridSample")
 def _grid_sample(node: OnnxNode) -> RelayExpr:
     rank = len(node.shape(0))
     if rank not in (4, 5):
