@@ -412,6 +412,11 @@ class ScanOp(Operation, key="ScanOp"):
     spatial_axis: tuple[IterVar, ...] = reference()
 
     @property
+    def spatial_axis_(self) -> tuple[IterVar, ...]:
+        """The same under its classic name."""
+        return self.spatial_axis
+
+    @property
     def num_outputs(self) -> int:
         return len(self.update)
 

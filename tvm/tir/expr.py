@@ -501,7 +501,7 @@ class Reduce(PrimExprWithOp):
         span: Span | None = None,
     ) -> None:
         self._init(
-            combiner, tuple(rdom), as_exprs(src), as_expr(condition), int(value_index),
+            combiner, tuple(rdom), as_exprs(src), as_expr(True if condition is None else condition), int(value_index),
             as_exprs(init or ()), span,
         )  # fmt: skip
 
