@@ -10,7 +10,7 @@ import numpy as np
 
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
-from tvm.tir.expr import IntImm, IterVar, IterVarType, as_expr, convert
+from tvm.tir.expr import IntImm, IterVar, IterVarType, StringImm, as_expr, convert
 
 from ..marks import check_pragma
 from ..tensor import ComputeOp, ScanOp, Tensor, TensorIntrinCall
@@ -149,7 +149,7 @@ class AnnotationPrimitives(StageState):
         attr = self.attr_of(var)
         self._update(
             var,
-            pragma_keys=(*attr.pragma_keys, pragma_type),
+            pragma_keys=(*attr.pragma_keys, StringImm(pragma_type)),
             pragma_values=(*attr.pragma_values, value),
         )
 

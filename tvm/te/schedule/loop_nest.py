@@ -219,7 +219,7 @@ def _make_level(
     dtype = iv.var.dtype
     level = Level(iv)
     for key, value in zip(attr.pragma_keys, attr.pragma_values, strict=True):
-        level.wrappers.append(_pragma(iv, key, value))
+        level.wrappers.append(_pragma(iv, key.value, value))
     if is_one(domain.extent) and not ranges.keeps_trivial_loops:
         values[iv] = in_dtype(domain.min, dtype)
         return level

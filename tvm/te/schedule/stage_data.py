@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from tvm.ir.expr import PrimExpr
 from tvm.runtime.object import Object
-from tvm.tir.expr import IterVar, IterVarType
+from tvm.tir.expr import IterVar, IterVarType, StringImm
 
 from ..tensor import Tensor
 from ..tensor_intrin import TensorIntrin
@@ -34,7 +34,7 @@ class IterVarAttr(Object):
     prefetch_over: tuple[IterVar | None, ...] = ()
     dim_align_factor: int = 0
     dim_align_offset: int = 0
-    pragma_keys: tuple[str, ...] = ()
+    pragma_keys: tuple[StringImm, ...] = ()
     pragma_values: tuple[PrimExpr, ...] = ()
     tensor_intrin: TensorIntrin | None = None
 
