@@ -162,3 +162,54 @@ def test_flattened_and_triangular() -> None:
     for axis in (1, 2):
         check([node("Flatten", "x", "y", axis=axis)], kinds, feed)
     check([node("Trilu", "x", "y", upper=0)], kinds, feed)
+
+
+def body(nodes: list[onnx.NodeProto], inputs: str, outputs: str, **constants: Any) -> Any:
+    """The graph of a loop or of a branch."""
+    return helper.make_graph(
+        nodes, "body",
+        [helper.make_tensor_value_info(name, kind, shape)
+         for name, (kind, shape) in zip(inputs.split(), KINDS, strict=False)],
+        [onnx.ValueInfoProto(name=name) for name in outputs.split()],
+        [numpy_helper.from_array(v, name) for name, v in constants.items()],
+    )  # fmt: skip
+
+
+KINDS = [(I64, []), (TensorProto.BOOL, []), (F32, None)]
+
+
+def test_loops_run_as_often_as_the_run_says() -> None:
+    inner = body([node("Add", "a x", "next"), node("Identity", "go", "again"),
+                  node("Identity", "next", "seen")], "i go a", "again next seen")  # fmt: skip
+    kinds = {"n": (I64, []), "x": (F32, [2])}
+    feeds = [{"n": np.array(n), "x": f32(2)} for n in (3, 0, 5)]
+    check([node("Loop", "n - x", "last y", body=inner)], kinds, feeds[0], feeds[2])
+    check([node("Loop", "n - x", "y all", body=inner)], kinds, *feeds)
+
+
+def test_loops_stop_when_their_values_say_so() -> None:
+    inner = body([node("Mul", "a two", "next"), node("ReduceMax", "next", "most", keepdims=0),
+                  node("Less", "most limit", "again")], "i go a", "again next",
+                 two=np.float32(2), limit=np.float32(50))  # fmt: skip
+    feeds = [{"x": np.array(v, "float32")} for v in ([1, 3], [40, 2])]
+    check([node("Loop", "- true x", "y", body=inner)], {"x": (F32, [2])}, *feeds,
+          true=np.array(True))  # fmt: skip
+
+
+def test_values_of_loops_may_grow() -> None:
+    inner = body([node("Concat", "a x", "next", axis=0), node("Identity", "go", "again")],
+                 "i go a", "again next")  # fmt: skip
+    kinds = {"n": (I64, []), "x": (F32, [2])}
+    check([node("Loop", "n - x", "y", body=inner)], kinds,
+          *[{"n": np.array(n), "x": f32(2)} for n in (3, 0)])  # fmt: skip
+
+
+def test_branches_within_loops_are_chosen_in_each_trip() -> None:
+    then, other = [body([node(op, "a x", "r")], "", "r") for op in ("Add", "Sub")]
+    inner = body([node("Mod", "i two", "odd"), node("Cast", "odd", "is_odd", to=TensorProto.BOOL),
+                  node("If", "is_odd", "next", then_branch=then, else_branch=other),
+                  node("Identity", "go", "again")], "i go a", "again next",
+                 two=np.array(2))  # fmt: skip
+    kinds = {"n": (I64, []), "x": (F32, [2])}
+    check([node("Loop", "n - x", "y", body=inner)], kinds,
+          *[{"n": np.array(n), "x": f32(2)} for n in (3, 4)])  # fmt: skip

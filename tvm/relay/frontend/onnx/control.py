@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import TVMError
+from tvm.error import OpAttributeUnImplemented, TVMError
 from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TensorType
 from tvm.relay import op as _op
-from tvm.relay.expr import If, Tuple, TupleGetItem
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_value
+from tvm.relay.expr import Call, If, Tuple, TupleGetItem, Var
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_type, infer_value
+from tvm.relay.loops import while_loop
+from tvm.relay.ty import Any as AnyDim
+from tvm.tir import IntImm
 
 from .registry import Items, OnnxNode, Value, ValueRequired, onnx_op
 
@@ -40,6 +44,16 @@ def _if(node: OnnxNode) -> list[Value]:
 
 @onnx_op("Loop")
 def _loop(node: OnnxNode) -> list[Value]:
+    """Unrolled if each trip is known to happen, else a relay loop where the run may decide."""
+    try:
+        return _unrolled(node)
+    except ValueRequired:
+        if not node.is_late or not all(isinstance(v, RelayExpr) for v in node.inputs[2:]):
+            raise
+        return _looped(node)
+
+
+def _unrolled(node: OnnxNode) -> list[Value]:
     body = node.attr("body")
     names = [value.name for value in body.input]
     limit = node.require_scalar(0, "the trip count") if node.has(0) else None
@@ -83,6 +97,73 @@ def _nothing_of(value: RelayExpr) -> RelayExpr:
     return constant(np.zeros((0, *infer_shape(value)), infer_dtype(value)))
 
 
+def _looped(node: OnnxNode) -> list[Value]:
+    """A loop that asks in each trip whether there is a next one; what it collects grows by rows."""
+    states = [Var(f"state{i}", infer_type(value)) for i, value in enumerate(node.inputs[2:])]
+    while True:
+        trip = Var("trip", TensorType((), "int64")), Var("goes_on", TensorType((), "bool"))
+        values = [*trip, *states]
+        names = [value.name for value in node.attr("body").input]
+        results = node.import_graph(node.attr("body"), dict(zip(names, values, strict=True)))
+        wider = [
+            Var(state.name_hint, _common_type(infer_type(state), infer_type(result)))
+            for state, result in zip(states, results[1 : 1 + len(states)], strict=True)
+        ]
+        if all(
+            len(_open_axes(new)) == len(_open_axes(old))
+            for new, old in zip(wider, states, strict=True)
+        ):
+            break
+        states = wider
+    pieces = [_collected_type(value) for value in results[1 + len(states) :]]
+    collected = [Var(f"collected{i}", ty) for i, ty in enumerate(pieces)]
+    grown = [
+        _op.concatenate([rows, _op.expand_dims(piece, 0)], 0)
+        for rows, piece in zip(collected, results[1 + len(states) :], strict=True)
+    ]
+    one = constant(1, "int64")
+    following = [trip[0] + one, _scalar(results[0]), *results[1 : 1 + len(states)], *grown]
+    loop = while_loop(
+        lambda *_: _goes_on(node, *trip), [*trip, *states, *collected], lambda *_: following
+    )
+    goes_on = _scalar(node[1]) if node.has(1) else constant(True, "bool")
+    rows = [_nothing_of(piece) for piece in results[1 + len(states) :]]
+    last = Call(loop, [constant(0, "int64"), goes_on, *node.inputs[2:], *rows])
+    return [TupleGetItem(last, 2 + i) for i in range(len(states) + len(collected))]
+
+
+def _goes_on(node: OnnxNode, trip: RelayExpr, goes_on: RelayExpr) -> RelayExpr:
+    if not node.has(0):
+        return goes_on
+    return _op.logical_and(goes_on, _op.less(trip, _scalar(node[0])))
+
+
+def _scalar(value: RelayExpr) -> RelayExpr:
+    return _op.reshape(value, ()) if infer_shape(value) else value
+
+
+def _open_axes(value: RelayExpr) -> list[int]:
+    return [i for i, dim in enumerate(infer_shape(value)) if not isinstance(dim, int)]
+
+
+def _common_type(before: TensorType, after: TensorType) -> TensorType:
+    """The type of both: dimensions that differ are open."""
+    if len(before.shape) != len(after.shape) or before.dtype != after.dtype:
+        raise OpAttributeUnImplemented(
+            f"Loop requires values whose rank and element type stay, got {before} and then {after}"
+        )
+    dims = [
+        int(a) if isinstance(a, IntImm) and isinstance(b, IntImm) and int(a) == int(b) else AnyDim()
+        for a, b in zip(before.shape, after.shape, strict=True)
+    ]
+    return TensorType(dims, before.dtype)
+
+
+def _collected_type(piece: RelayExpr) -> TensorType:
+    ty = infer_type(piece)
+    return TensorType([AnyDim(), *ty.shape], ty.dtype)
+
+
 @onnx_op("Scan")
 def _scan(node: OnnxNode) -> list[Value]:
     if node.opset < 9:
@@ -110,6 +191,8 @@ def _scanned(node: OnnxNode, inputs: Sequence[Any]) -> list[Any]:
     axes = node.attr("scan_input_axes", [0] * count)
     backwards = node.attr("scan_input_directions", node.attr("directions", [0] * count))
     length = infer_shape(scanned[0])[axes[0]]
+    if not isinstance(length, int):
+        raise ValueRequired(f"Scan {node.name} requires a length known at import", scanned[0])
     pieces: list[list[RelayExpr]] = [[] for _ in range(outputs)]
     for step in range(length):
         parts = [
