@@ -19,6 +19,7 @@ from tests.system_tools import needs_onednn
 from tvm import relay
 from tvm._ffi import libinfo
 from tvm.contrib import cc, graph_executor
+from tvm.driver.tvmc.composite_target import get_codegen_by_target
 from tvm.relay.backend.contrib.dnnl import DNNLSerializer
 from tvm.relay.op.contrib import get_pattern_table
 from tvm.relay.op.contrib.dnnl import is_valid_subgraph, partition_for_dnnl, rewrite_layer_norm
@@ -455,3 +456,14 @@ def test_a_runtime_without_onednn_says_so(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", ASK, path], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "oneDNN cannot be used" in done.stdout and "Debian's libdnnl-dev" in done.stdout
+
+
+def test_options_may_be_texts_of_a_command_line() -> None:
+    partition = get_codegen_by_target("dnnl")["pass_pipeline"]
+    func = function(relay.nn.relu(conv()))
+    params, _ = weights_and_inputs(func)
+    mod = tvm.IRModule.from_expr(func)
+    plain = partition(mod, params, alter_layout="0")
+    assert [f.attrs.get("alter_layout") for f in plain.functions.values()].count(0) == 1
+    with pytest.raises(tvm.TVMError, match="an option of dnnl must be 0 or 1, got 'maybe'"):
+        partition(mod, params, prune_subgraphs="maybe")

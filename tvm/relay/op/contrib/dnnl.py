@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op, register_op_attr
@@ -349,8 +350,8 @@ def prune_dnnl_subgraphs(mod: IRModule) -> IRModule:
 def partition_for_dnnl(
     mod: IRModule,
     params: Mapping[str, NDArray | np.ndarray] | None = None,
-    alter_layout: bool = True,
-    prune_subgraphs: bool = True,
+    alter_layout: bool | str = True,
+    prune_subgraphs: bool | str = True,
 ) -> IRModule:
     """The module with all that oneDNN takes in functions for it.
 
@@ -359,7 +360,10 @@ def partition_for_dnnl(
     params : values of parameters of `main`, by name.
     alter_layout : let oneDNN choose the layouts between its operators.
     prune_subgraphs : leave to us the parts without a heavy operator.
+
+    The last two may be texts of a command line, such as `"0"`: `--target "dnnl -alter_layout=0, llvm"`.
     """
+    may_alter, may_prune = [_as_bool(o) for o in (alter_layout, prune_subgraphs)]
     if params:
         mod = mod.clone()
         mod["main"] = bind_params_by_name(mod["main"], params)
@@ -384,9 +388,18 @@ def partition_for_dnnl(
         PartitionGraph(),
     ]
     mod = Sequential(divide, name="dnnl.partition")(mod)
-    if prune_subgraphs:
+    if may_prune:
         mod = prune_dnnl_subgraphs(mod)
-    return mod if alter_layout else _with_plain_layouts(mod)
+    return mod if may_alter else _with_plain_layouts(mod)
+
+
+def _as_bool(option: bool | str) -> bool:
+    texts = {"0": False, "false": False, "1": True, "true": True, "": True}
+    if not isinstance(option, str):
+        return bool(option)
+    if option.lower() not in texts:
+        raise TVMError(f"an option of dnnl must be 0 or 1, got {option!r}")
+    return texts[option.lower()]
 
 
 def _with_plain_layouts(mod: IRModule) -> IRModule:
