@@ -203,3 +203,34 @@ def test_operators_of_regions_are_counted() -> None:
     body = rounded(relay.sin(relay.nn.relu(x)))
     mod = tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
     assert relay.analysis.list_fake_quantized_op_freqs(mod) == {"nn.relu": 1, "sin": 1}
+
+
+def test_rules_of_users_are_made_of_helpers() -> None:
+    helpers = relay.transform.fake_quantization_to_integer
+    x, y = var("x", (2, 3)), var("y", (2, 3))
+    for name, register, build in (
+        ("test.moved", helpers.register_unary_identity, None),
+        ("test.curve", helpers.register_unary_qnn, relay.qnn.op.tanh),
+        ("test.choice", helpers.register_binary_identity, relay.maximum),
+        ("test.sum", helpers.register_binary_qnn, relay.qnn.op.add),
+    ):
+        op = relay.op.op.register(name)
+        op.set_num_inputs(1 if "unary" in register.__name__ else 2)
+        op.add_type_rel("Identity")
+        register(name) if build is None else register(name, build)
+    moved = relay.Call(relay.op.get("test.moved"), [real(x)])
+    curve = relay.Call(relay.op.get("test.curve"), [moved])
+    choice = relay.Call(relay.op.get("test.choice"), [curve, real(y)])
+    total = relay.Call(relay.op.get("test.sum"), [choice, real(y)])
+    counts = relay.analysis.list_op_freqs(converted(rounded(total), hard_fail=True))
+    assert {"test.moved", "qnn.tanh", "maximum", "qnn.add"} <= set(counts)
+    assert not {"test.curve", "test.choice", "test.sum", "qnn.dequantize"} & set(counts)
+
+
+def test_helpers_of_rules_look_at_constants() -> None:
+    helpers = relay.transform.fake_quantization_to_integer
+    assert helpers.approx_equal(scale(0.5) + scale(0.5), scale(1.0))
+    assert not helpers.approx_equal(scale(0.5), scale([0.5]))
+    assert helpers.infer_shape(var("x", (2, 3))) == (2, 3)
+    assert helpers.get_zeros(scale([0.5, 1.0])).data.numpy().tolist() == [0, 0]
+    assert isinstance(helpers.fold_constant(scale(1.0) * scale(2.0)), relay.Constant)

@@ -101,7 +101,7 @@ def _same_steps(a: TensorAffineType, b: TensorAffineType) -> bool:
     return left.size == right.size and np.allclose(left.ravel(), right.ravel(), 1e-6, 0)
 
 
-def _identity(call: Call, types: TypeMap) -> Result:
+def unary_identity(call: Call, types: TypeMap) -> Result:
     """Operators that move elements, or choose among them."""
     return call, _scalar(types, call.args[0])
 
@@ -172,7 +172,7 @@ def _product(quantized: Op, channel_axis: Callable[[Call], int]) -> Callable[...
         attrs = call.attrs.replace(out_dtype="int32")
         out = Call(quantized, (data, weight, *parameters), attrs)
         scale = _product_of(left.scale, right.scale)
-        return out, TensorAffineType(scale, _zeros_like(scale), "int32", channel_axis(call))
+        return out, TensorAffineType(scale, zeros_for(scale), "int32", channel_axis(call))
 
     return rule
 
@@ -184,7 +184,7 @@ def _product_of(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     return const((left * right).astype("float32"))
 
 
-def _zeros_like(scale: RelayExpr) -> RelayExpr:
+def zeros_for(scale: RelayExpr) -> RelayExpr:
     return const(np.zeros(tensor_type_of(scale).concrete_shape, "int32"))
 
 
@@ -262,7 +262,7 @@ def _pad(call: Call, types: TypeMap) -> Result:
     return call.replace(args=(values, border)), have
 
 
-def _binary_types(
+def binary_types(
     call: Call, types: TypeMap
 ) -> tuple[RelayExpr, RelayExpr, TensorAffineType, TensorAffineType]:
     """The operands and their types; a constant takes the type of the other one."""
@@ -278,11 +278,11 @@ def _binary_types(
     return left, right, _tensor(types, left), _tensor(types, right)
 
 
-def _binary(quantized: Callable[..., RelayExpr], is_sum: bool) -> Callable[..., Result]:
+def binary_rule(quantized: Callable[..., RelayExpr], is_sum: bool) -> Callable[..., Result]:
     """Arithmetic: 32-bit sums of one scale add up, others are brought to the result's type."""
 
     def rule(call: Call, types: TypeMap) -> Result:
-        left, right, a, b = _binary_types(call, types)
+        left, right, a, b = binary_types(call, types)
         has_zero = any(constant_array(t.zero_point) is None or constant_array(t.zero_point).any()  # type: ignore[union-attr]
                        for t in (a, b))  # fmt: skip
         if is_sum and a.dtype == b.dtype == "int32" and _same_parameters(a, b) and not has_zero:
@@ -301,16 +301,16 @@ def _binary(quantized: Callable[..., RelayExpr], is_sum: bool) -> Callable[..., 
     return rule
 
 
-def _binary_choice(call: Call, types: TypeMap) -> Result:
+def binary_choice(call: Call, types: TypeMap) -> Result:
     """The greater or lesser one: of integers of one type."""
-    left, right, a, b = _binary_types(call, types)
+    left, right, a, b = binary_types(call, types)
     if not (a.dtype == b.dtype and _same_parameters(a, b)):
         wanted = _scalar(types, call)
         left, right, a = requantize(left, a, wanted), requantize(right, b, wanted), wanted
     return call.replace(args=(left, right)), a
 
 
-def _unary(quantized: Callable[..., RelayExpr]) -> Callable[..., Result]:
+def unary_rule(quantized: Callable[..., RelayExpr]) -> Callable[..., Result]:
     def rule(call: Call, types: TypeMap) -> Result:
         have, wanted = _scalar(types, call.args[0]), _scalar(types, call)
         out = quantized(call.args[0], have.scale, have.zero_point, wanted.scale, wanted.zero_point)
@@ -346,9 +346,9 @@ _UNARY = {
 RULES: dict[Op, Callable[[Call, TypeMap], Result]] = {
     DEQUANTIZE: _dequantize,
     QUANTIZE: _quantize,
-    **dict.fromkeys(_MOVES, _identity),
+    **dict.fromkeys(_MOVES, unary_identity),
     **dict.fromkeys(_MEANS, _mean),
-    **{op: _unary(quantized) for op, quantized in _UNARY.items()},
+    **{op: unary_rule(quantized) for op, quantized in _UNARY.items()},
     pooling.MAX_POOL2D: _choice_along_window,
     pooling.AVG_POOL2D: _avg_pool2d,
     shaping.TRANSPOSE: _transpose,
@@ -365,9 +365,9 @@ RULES: dict[Op, Callable[[Call, TypeMap], Result]] = {
     CONV2D_TRANSPOSE: _product(products.CONV2D_TRANSPOSE_QUANTIZED, _conv_axis),
     DENSE: _product(products.DENSE_QUANTIZED, _last_axis),
     BATCH_MATMUL: _product(products.BATCH_MATMUL_QUANTIZED, _last_axis),
-    binary.ADD: _binary(elementwise.add, True),
-    binary.SUBTRACT: _binary(elementwise.subtract, True),
-    binary.MULTIPLY: _binary(elementwise.mul, False),
-    binary.MAXIMUM: _binary_choice,
-    binary.MINIMUM: _binary_choice,
+    binary.ADD: binary_rule(elementwise.add, True),
+    binary.SUBTRACT: binary_rule(elementwise.subtract, True),
+    binary.MULTIPLY: binary_rule(elementwise.mul, False),
+    binary.MAXIMUM: binary_choice,
+    binary.MINIMUM: binary_choice,
 }

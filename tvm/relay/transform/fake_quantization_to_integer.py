@@ -14,19 +14,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from tvm.error import OpNotImplemented
 from tvm.ir.affine_type import AffineType, TensorAffineType, TupleAffineType
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.analysis.fake_quantization import quantized_region
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.op.op import INTEGER_RULE, OPTIONAL_INTEGER_RULE
+from tvm.relay.op.op import (
+    INTEGER_RULE,
+    OPTIONAL_INTEGER_RULE,
+    register_fake_quantization_to_integer,
+)
 from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.transform.fake_quantization_rules import RULES, NoRule, TypeMap
+from tvm.relay.transform.fake_quantization_rules import (
+    RULES,
+    NoRule,
+    TypeMap,
+    binary_choice,
+    binary_rule,
+    binary_types,
+    unary_identity,
+    unary_rule,
+    zeros_for,
+)
+from tvm.relay.transform.fold_constant import FoldConstantExpr
 from tvm.relay.traverse import operands, rewrite_function, with_operands
 
 Rule: TypeAlias = Callable[[Call, TypeMap], Sequence[Any]]
@@ -157,3 +176,65 @@ def FakeQuantizationToInteger(
         return result
 
     return FunctionPass(run, PassInfo(0, "FakeQuantizationToInteger"))
+
+
+# -- what rules of users are made of
+
+
+def fold_constant(expr: RelayExpr) -> RelayExpr:
+    """The expression with what is constant in it computed."""
+    return FoldConstantExpr(expr, IRModule())
+
+
+def get_zeros(scale: RelayExpr) -> RelayExpr:
+    """Zero points for a scale."""
+    return zeros_for(scale)
+
+
+def infer_shape(expr: RelayExpr) -> tuple[int, ...]:
+    """The shape of a tensor."""
+    return tensor_type_of(expr).concrete_shape
+
+
+def approx_equal(x: RelayExpr, y: RelayExpr) -> bool:
+    """Whether two expressions are constants that differ by rounding at most, or the same."""
+    left, right = [fold_constant(expr) for expr in (x, y)]
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        a, b = left.data.numpy(), right.data.numpy()
+        return bool(a.shape == b.shape and np.allclose(a, b, rtol=1e-6, atol=1e-6))
+    return structural_equal(left, right)
+
+
+def get_binary_types(
+    expr: Call, type_map: TypeMap
+) -> tuple[RelayExpr, RelayExpr, AffineType, AffineType, AffineType]:
+    """Both operands of a call, their types and that of the result."""
+    return (*binary_types(expr, type_map), type_map[expr])
+
+
+def register_unary_identity(op_name: str) -> Any:
+    """An operator that moves elements, or chooses among them."""
+    return register_fake_quantization_to_integer(op_name, unary_identity)
+
+
+def register_unary_qnn(op_name: str, op: Callable[..., RelayExpr]) -> Any:
+    """An operator of one argument as `op(x, scale, zero_point, out_scale, out_zero_point)`."""
+    return register_fake_quantization_to_integer(op_name, unary_rule(op))
+
+
+def register_binary_qnn(op_name: str, op: Callable[..., RelayExpr]) -> Any:
+    """An operator of two arguments as one of `relay.qnn.op`, such as `relay.qnn.op.add`."""
+    return register_fake_quantization_to_integer(
+        op_name, binary_rule(op, op_name in ("add", "subtract"))
+    )
+
+
+def register_binary_identity(op_name: str, op: Callable[..., RelayExpr]) -> Any:
+    """An operator that chooses among elements of two arguments, as `op` of integers."""
+
+    def rule(call: Call, types: TypeMap) -> tuple[RelayExpr, AffineType]:
+        chosen, affine = binary_choice(call, types)
+        assert isinstance(chosen, Call)
+        return op(*chosen.args), affine
+
+    return register_fake_quantization_to_integer(op_name, rule)

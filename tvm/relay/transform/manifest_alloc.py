@@ -21,14 +21,13 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.ir.type import TensorType
-from tvm.relay.adt import Clause, Match
 from tvm.relay.analysis.symbolic import (
     DimensionPool,
     is_dynamic_kernel,
     reads_values,
     symbolic_kernel,
 )
-from tvm.relay.expr import Call, Constant, If, Let, Tuple, Var, const
+from tvm.relay.expr import Call, Constant, Let, Tuple, Var, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.memory.memory import (
     alloc_storage,
@@ -39,6 +38,7 @@ from tvm.relay.op.memory.memory import (
 )
 from tvm.relay.op.vm.vm import invoke_tvm_op, reshape_tensor, shape_func, shape_of
 from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.let_list import LetList, with_inner_blocks
 from tvm.relay.ty import is_dynamic
 
 ALIGNMENT = 64
@@ -49,23 +49,6 @@ def numbers(values: object, dtype: str = "int64") -> Constant:
     return const(nd.array(np.array(values, dtype)))
 
 
-class _Block:
-    """The bindings of one block, in order."""
-
-    def __init__(self) -> None:
-        self.bindings: list[tuple[Var, RelayExpr]] = []
-
-    def bind(self, name: str, value: RelayExpr) -> Var:
-        variable = Var(name)
-        self.bindings.append((variable, value))
-        return variable
-
-    def around(self, result: RelayExpr) -> RelayExpr:
-        for variable, value in reversed(self.bindings):
-            result = Let(variable, value, result)
-        return result
-
-
 class _Manifester:
     """Rewrites the lets of one function."""
 
@@ -74,23 +57,16 @@ class _Manifester:
         self.pool = DimensionPool()
 
     def block(self, body: RelayExpr) -> RelayExpr:
-        out = _Block()
+        out = LetList()
         while isinstance(body, Let):
             out.bindings.append((body.var, self._value(body.value, out)))
             body = body.body
-        return out.around(self._value(body, out))
+        return out.get(self._value(body, out))
 
-    def _value(self, value: RelayExpr, out: _Block) -> RelayExpr:
-        if isinstance(value, If):
-            return If(value.cond, self.block(value.true_branch), self.block(value.false_branch))
-        if isinstance(value, Match):
-            clauses = [Clause(c.lhs, self.block(c.rhs)) for c in value.clauses]
-            return Match(value.data, clauses, value.complete)
-        if isinstance(value, Function) and not is_primitive(value):
-            return value.replace(body=self.block(value.body))
+    def _value(self, value: RelayExpr, out: LetList) -> RelayExpr:
         if isinstance(value, Call) and (is_primitive(value.op) or self._is_external(value.op)):
             return self._kernel_call(value, out)
-        return value
+        return with_inner_blocks(value, self.block)
 
     def _is_external(self, callee: RelayExpr) -> bool:
         if not isinstance(callee, GlobalVar):
@@ -98,9 +74,11 @@ class _Manifester:
         func = self.mod[callee]
         return isinstance(func, Function) and bool(func.attrs.get("Compiler"))
 
-    def _kernel_call(self, call: Call, out: _Block) -> RelayExpr:
+    def _kernel_call(self, call: Call, out: LetList) -> RelayExpr:
         inputs = [tensor for arg in call.args for tensor in from_tuple_type(arg.checked_type, arg)]
-        inputs = [t if isinstance(t, (Var, Constant)) else out.bind("field", t) for t in inputs]
+        inputs = [
+            t if isinstance(t, (Var, Constant)) else out.push(t, name="field") for t in inputs
+        ]
         types = flatten_tuple_type(call.checked_type)
         is_view = isinstance(call.op, Function) and bool(call.op.attrs.get("relay.reshape_only"))
         if isinstance(call.op, Function) and is_dynamic_kernel(call.op):
@@ -109,15 +87,15 @@ class _Manifester:
             shape = numbers(types[0].concrete_shape)
             return reshape_tensor(inputs[0], shape, types[0].shape)
         outputs = [self._static_tensor(ty, out) for ty in types]
-        out.bind("done", invoke_tvm_op(call.op, Tuple(inputs), Tuple(outputs)))
+        out.push(invoke_tvm_op(call.op, Tuple(inputs), Tuple(outputs)), name="done")
         return to_tuple_type(call.checked_type, outputs)
 
-    def _static_tensor(self, ty: TensorType, out: _Block) -> RelayExpr:
+    def _static_tensor(self, ty: TensorType, out: LetList) -> RelayExpr:
         nbytes = prod(ty.concrete_shape) * bytes_of_element(ty)
-        storage = out.bind(
-            "storage", alloc_storage(numbers(nbytes), numbers(ALIGNMENT), None, ty.dtype)
+        storage = out.push(
+            alloc_storage(numbers(nbytes), numbers(ALIGNMENT), None, ty.dtype), name="storage"
         )
-        return out.bind("out", alloc_tensor(storage, numbers(0), ty.concrete_shape, ty.dtype))
+        return out.push(alloc_tensor(storage, numbers(0), ty.concrete_shape, ty.dtype), name="out")
 
     def _dynamic_call(
         self,
@@ -125,7 +103,7 @@ class _Manifester:
         inputs: list[RelayExpr],
         types: list[TensorType],
         is_view: bool,
-        out: _Block,
+        out: LetList,
     ) -> RelayExpr:
         kernel = symbolic_kernel(call.op, self.pool)  # type: ignore[arg-type]
         if not is_dynamic(call.checked_type) and not kernel.conditions and not is_view:
@@ -136,11 +114,13 @@ class _Manifester:
                 return reshape_tensor(inputs[0], shapes[0], types[0].shape)
             outputs = []
             for shape, size, ty in zip(shapes, sizes, types, strict=True):
-                storage = out.bind(
-                    "storage", alloc_storage(size, numbers(ALIGNMENT), None, ty.dtype)
+                storage = out.push(
+                    alloc_storage(size, numbers(ALIGNMENT), None, ty.dtype), name="storage"
                 )
-                outputs.append(out.bind("out", alloc_tensor(storage, numbers(0), shape, ty.dtype)))
-        out.bind("done", invoke_tvm_op(call.op, Tuple(inputs), Tuple(outputs)))
+                outputs.append(
+                    out.push(alloc_tensor(storage, numbers(0), shape, ty.dtype), name="out")
+                )
+        out.push(invoke_tvm_op(call.op, Tuple(inputs), Tuple(outputs)), name="done")
         return to_tuple_type(call.checked_type, outputs)
 
     def _shapes(
@@ -149,20 +129,20 @@ class _Manifester:
         inputs: list[RelayExpr],
         types: list[TensorType],
         flags: list[bool],
-        out: _Block,
+        out: LetList,
     ) -> tuple[list[RelayExpr], list[RelayExpr]]:
         """The extents and the bytes of the results, found when the program runs."""
         given = [
-            tensor if flag else out.bind("shape", shape_of(tensor))
+            tensor if flag else out.push(shape_of(tensor), name="shape")
             for tensor, flag in zip(inputs, flags, strict=True)
         ]
         shapes: list[RelayExpr] = [self._index_tensor((len(ty.shape),), out) for ty in types]
         sizes: list[RelayExpr] = [self._index_tensor((), out) for _ in types]
         found = shape_func(call.op, Tuple(given), Tuple([*shapes, *sizes]), [int(f) for f in flags])
-        out.bind("done", found)
+        out.push(found, name="done")
         return shapes, sizes
 
-    def _index_tensor(self, shape: tuple[int, ...], out: _Block) -> RelayExpr:
+    def _index_tensor(self, shape: tuple[int, ...], out: LetList) -> RelayExpr:
         return self._static_tensor(TensorType(shape, "int64"), out)
 
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo
-from tvm.relay.adt import Clause, Match
-from tvm.relay.expr import If, Let, Var
+from tvm.relay.expr import Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.memory.memory import kill
 from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.let_list import with_inner_blocks
 from tvm.relay.traverse import operands
 
 
@@ -29,26 +29,14 @@ def _with_kills(body: RelayExpr) -> RelayExpr:
         body = body.body
     own = {id(variable): variable for variable, _ in bindings}
     alive = {id(v) for v in _variables(body)}
-    result = _inside(body)
+    result = with_inner_blocks(body, _with_kills)
     for variable, value in reversed(bindings):
         dying = [v for v in _variables(value) if id(v) in own and id(v) not in alive]
         for last in dying:
             alive.add(id(last))
             result = Let(Var("killed"), kill(last), result)
-        result = Let(variable, _inside(value), result)
+        result = Let(variable, with_inner_blocks(value, _with_kills), result)
     return result
-
-
-def _inside(value: RelayExpr) -> RelayExpr:
-    if isinstance(value, If):
-        then, other = _with_kills(value.true_branch), _with_kills(value.false_branch)
-        return value.replace(true_branch=then, false_branch=other)
-    if isinstance(value, Match):
-        clauses = [Clause(c.lhs, _with_kills(c.rhs)) for c in value.clauses]
-        return value.replace(clauses=tuple(clauses))
-    if isinstance(value, Function) and not is_primitive(value):
-        return value.replace(body=_with_kills(value.body))
-    return value
 
 
 def _variables(value: RelayExpr) -> list[Var]:
