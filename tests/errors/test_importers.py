@@ -102,11 +102,10 @@ def test_torch_inputs_of_wrong_count_or_kind() -> None:
 
 
 def test_torch_shape_that_depends_on_data() -> None:
-    places = torch.zeros(1, dtype=torch.int64)
-    script = torch.jit.trace(lambda x: x[x[:, 0] > 0, places], torch.randn(3, 3))
+    script = torch.jit.trace(torch.tensor_split, (torch.randn(3, 3), torch.tensor([1])))
     assert_refused(
-        lambda: relay.frontend.from_pytorch(script, [("x", (3, 3))]),
-        "a mask and indices of other shapes pick elements together",
-        "(aten::index)", "hint: use torch.where",
+        lambda: relay.frontend.from_pytorch(script, [("x", (3, 3)), ("at", ((1,), "int64"))]),
+        "a shape or axis has to be known at import, 1 of 1 are not",
+        "(aten::tensor_split)", "hint: trace the model",
         kind=OpAttributeUnImplemented,
     )  # fmt: skip

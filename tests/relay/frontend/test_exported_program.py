@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tvm import relay
-from tvm.error import OpNotImplemented, TVMError
+from tvm.error import OpNotImplemented
 
 from .running import assert_close, run
 
@@ -79,11 +79,38 @@ def test_converters_of_users_are_used() -> None:
     assert "negative" in str(mod)
 
 
-def test_open_shapes_and_other_objects_are_refused() -> None:
-    dynamic = {"input": {0: torch.export.Dim("batch")}}
-    program = torch.export.export(torch.nn.ReLU(), (torch.randn(2),), dynamic_shapes=dynamic)
-    with pytest.raises(TVMError, match="static shapes"):
-        relay.frontend.from_exported_program(program)
+class Attention(torch.nn.Module):
+    """Sizes in views, ranges, slices, masks and sums."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = torch.nn.Linear(8, 8)
+        self.norm = torch.nn.LayerNorm(8)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q = self.project(x).view(batch, length, 2, 4).transpose(1, 2)
+        seen = torch.ones(length, length, dtype=torch.bool).tril()
+        scores = (q @ q.transpose(-1, -2)).masked_fill(~seen, float("-inf")).softmax(-1)
+        joined = (scores @ q).transpose(1, 2).reshape(batch, length, width)
+        positions = torch.arange(length)[None, :].expand(batch, -1)
+        return self.norm(joined) + positions[..., None], x[:, -1], x[:, : length - 1].flatten(1)
+
+
+@torch.no_grad()
+def test_open_sizes_are_read_at_run_time() -> None:
+    model = Attention().eval()
+    sizes = ({0: torch.export.Dim("batch", min=2), 1: torch.export.Dim("length", min=3)},)
+    program = torch.export.export(model, (torch.randn(2, 5, 8),), dynamic_shapes=sizes)
+    mod, params = relay.frontend.from_exported_program(program)
+    call = relay.create_executor("vm", mod=mod, target="llvm").evaluate()
+    for batch, length in ((2, 5), (3, 4), (4, 7)):
+        x = torch.randn(batch, length, 8)
+        for actual, expected in zip(call(x.numpy(), **params), model(x), strict=True):
+            assert_close(actual.numpy(), expected.numpy())
+
+
+def test_other_objects_are_refused() -> None:
     with pytest.raises(TypeError, match=r"torch\.export"):
         relay.frontend.from_exported_program(torch.nn.ReLU())
 

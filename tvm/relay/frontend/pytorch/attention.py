@@ -11,9 +11,10 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.onnx.math import gelu, matmul
+from tvm.relay.frontend.onnx.math import gelu
 
-from .nn import _linear
+from .nn import _linear, _matmul
+from .open_shapes import is_open, reshaped, size_of, sizes_of
 from .random import dropout
 from .registry import as_dtype, as_number, torch_op
 
@@ -30,20 +31,39 @@ def attention(
     factor = as_number(scale) or 1 / math.sqrt(infer_shape(query)[-1])
     rank = len(infer_shape(key))
     axes = [*range(rank - 2), rank - 1, rank - 2]
-    scores = matmul(query, _op.transpose(key, axes)) * scalar_like(factor, query)
+    scores = _matmul(query, _op.transpose(key, axes)) * scalar_like(factor, query)
     if is_causal:
-        rows, columns = infer_shape(scores)[-2:]
-        mask = constant(np.tril(np.ones((rows, columns), bool)))
+        mask = _causal_mask(scores)
     if mask is not None:
         scores = _masked(scores, mask)
     weights = dropout(_op.nn.softmax(scores, axis=-1), rate, True)
-    return matmul(weights, value)
+    return _matmul(weights, value)
+
+
+def _causal_mask(scores: RelayExpr) -> RelayExpr:
+    """Each row sees the columns up to its own."""
+    if not is_open(scores):
+        rows, columns = infer_shape(scores)[-2:]
+        return constant(np.tril(np.ones((rows, columns), bool)))
+    rows, columns = [
+        _op.arange(as_dtype(0, "int64"), as_dtype(size_of(scores, axis), "int64"), dtype="int64")
+        for axis in (-2, -1)
+    ]  # fmt: skip
+    return _op.greater_equal(_op.expand_dims(rows, 1), _op.expand_dims(columns, 0))
 
 
 def _masked(scores: RelayExpr, mask: RelayExpr) -> RelayExpr:
     if infer_dtype(mask) == "bool":
         return _op.where(mask, scores, scalar_like(float("-inf"), scores))
     return scores + as_dtype(mask, infer_dtype(scores))
+
+
+@torch_op("_scaled_dot_product_flash_attention_for_cpu")
+def _flash_attention(
+    query: RelayExpr, key: RelayExpr, value: RelayExpr, rate: Any = 0.0, is_causal: bool = False,
+    mask: Any = None, scale: Any = None,
+) -> list[Any]:  # fmt: skip
+    return [attention(query, key, value, mask, rate, is_causal, scale), None]
 
 
 @torch_op("_native_multi_head_attention")
@@ -64,13 +84,13 @@ def _native_multi_head_attention(
         for i, x in enumerate((query, key, value))
     ]
     joined = _op.transpose(attention(*split), (0, 2, 1, 3))
-    batch, length, _ = infer_shape(query)
-    return [_linear(_op.reshape(joined, (batch, length, width)), out_weight, out_bias), None]
+    whole = reshaped(joined, [*sizes_of(query)[:2], width])
+    return [_linear(whole, out_weight, out_bias), None]
 
 
 def _split_heads(x: RelayExpr, heads: int) -> RelayExpr:
-    batch, length, width = infer_shape(x)
-    return _op.transpose(_op.reshape(x, (batch, length, heads, width // heads)), (0, 2, 1, 3))
+    batch, length, width = sizes_of(x)
+    return _op.transpose(reshaped(x, [batch, length, heads, width // heads]), (0, 2, 1, 3))
 
 
 @torch_op("_transformer_encoder_layer_fwd")

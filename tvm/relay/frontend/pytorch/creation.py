@@ -11,7 +11,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
-from .registry import CONVERTERS, as_dtype, as_ints, as_number, is_tensor, torch_dtype, torch_op
+from .open_shapes import as_sizes, broadcast, filled, has_open, is_open, sizes_of
+from .registry import CONVERTERS, as_dtype, as_number, is_tensor, torch_dtype, torch_op
 
 
 @torch_op("Int")
@@ -32,7 +33,7 @@ def _bool(x: Any) -> Any:
     return _op.cast(value, "bool") if is_tensor(value) else bool(value)
 
 
-@torch_op("prim::NumToTensor", "ScalarImplicit", "item")
+@torch_op("prim::NumToTensor", "ScalarImplicit", "item", "_local_scalar_dense")
 def _number(x: Any) -> Any:
     return as_number(x)
 
@@ -54,6 +55,11 @@ def _to(x: Any, *args: Any) -> Any:
         if isinstance(arg, int) and not isinstance(arg, bool):
             return as_dtype(x, torch_dtype(arg))
     return x
+
+
+@torch_op("_to_copy")
+def _to_copy(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
+    return as_dtype(x, torch_dtype(dtype, infer_dtype(x)))
 
 
 @torch_op("type_as", "to.other")
@@ -92,11 +98,15 @@ def _checked(*_: Any) -> None:
 
 @torch_op("copy", "copy_")
 def _copy(x: RelayExpr, source: Any, *_: Any) -> RelayExpr:
-    return _op.broadcast_to(as_dtype(source, infer_dtype(x)), infer_shape(x))
+    value = as_dtype(source, infer_dtype(x))
+    return broadcast(value, sizes_of(x)) if is_open(x) else _op.broadcast_to(value, infer_shape(x))
 
 
 def _filled(shape: Any, value: Any, dtype: str) -> RelayExpr:
-    return constant(np.full(as_ints(shape), value), dtype)
+    sizes = as_sizes(shape)
+    if has_open(sizes) or is_tensor(value):
+        return filled(as_dtype(value, dtype), sizes, dtype)
+    return constant(np.full(sizes, value), dtype)
 
 
 @torch_op("zeros", "empty")
@@ -137,27 +147,27 @@ def _new_full(x: RelayExpr, shape: Any, value: Any, dtype: Any = None, *_: Any) 
 
 @torch_op("zeros_like", "empty_like")
 def _zeros_like(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _filled(infer_shape(x), 0, torch_dtype(dtype, infer_dtype(x)))
+    return _filled(sizes_of(x), 0, torch_dtype(dtype, infer_dtype(x)))
 
 
 @torch_op("ones_like")
 def _ones_like(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _filled(infer_shape(x), 1, torch_dtype(dtype, infer_dtype(x)))
+    return _filled(sizes_of(x), 1, torch_dtype(dtype, infer_dtype(x)))
 
 
 @torch_op("full_like")
 def _full_like(x: RelayExpr, value: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _filled(infer_shape(x), as_number(value), torch_dtype(dtype, infer_dtype(x)))
+    return _filled(sizes_of(x), as_number(value), torch_dtype(dtype, infer_dtype(x)))
 
 
 @torch_op("fill")
 def _fill(x: RelayExpr, value: Any) -> RelayExpr:
-    return _filled(infer_shape(x), as_number(value), infer_dtype(x))
+    return _filled(sizes_of(x), as_number(value), infer_dtype(x))
 
 
 @torch_op("zero")
 def _zero(x: RelayExpr) -> RelayExpr:
-    return _filled(infer_shape(x), 0, infer_dtype(x))
+    return _filled(sizes_of(x), 0, infer_dtype(x))
 
 
 @torch_op("arange")
@@ -165,6 +175,12 @@ def _arange(*args: Any) -> RelayExpr:
     """Overloads with 1 to 3 numbers, then dtype, layout, device and pin_memory."""
     count = {5: 1, 6: 2, 7: 3}[len(args)]
     numbers = [as_number(arg) for arg in args[:count]]
+    if has_open(numbers):
+        bounds = [
+            as_dtype(number, "int64") for number in ([0, *numbers] if count == 1 else numbers)
+        ]
+        dtype = torch_dtype(args[count], "int64")
+        return as_dtype(_op.arange(*bounds, dtype="int64"), dtype)
     floats = any(isinstance(number, float) for number in numbers)
     dtype = torch_dtype(args[count], "float32" if floats else "int64")
     return constant(np.arange(*numbers).astype(dtype))
@@ -201,6 +217,9 @@ def _eye(rows: Any, *args: Any) -> RelayExpr:
 
 def _triangle(keep: Callable[..., Any]) -> Callable[..., RelayExpr]:
     def convert(x: RelayExpr, diagonal: int = 0) -> RelayExpr:
+        if is_open(x):
+            k = constant(as_number(diagonal), "int32")
+            return _op.trilu(x, k, upper=keep is np.triu)
         shape = infer_shape(x)
         mask = constant(keep(np.ones(shape[-2:], bool), as_number(diagonal)))
         return _op.where(mask, x, _op.zeros_like(x))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tvm.error import TVMError
+from tvm import tir
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relay.analysis import free_vars
@@ -17,6 +17,7 @@ from tvm.runtime import ndarray as nd
 from .complexes import Complex, as_pairs
 from .decomposition import Decomposer
 from .fx import FxRunner, as_constant
+from .open_shapes import without_variables
 from .registry import CONVERTERS, adapted, is_tensor
 from .torch_values import to_numpy
 
@@ -32,7 +33,8 @@ def from_exported_program(
     Parameters
     ----------
     exported_program : torch.export.ExportedProgram
-        The program; its shapes have to be static.
+        The program. Sizes that ``dynamic_shapes`` leave open become `relay.Any`: such a module
+        is for the virtual machine (`relay.vm.compile`).
     custom_convert_map : dict, optional
         More converters by operator name, ``f(inputs, input_types) -> expr``.
     run_ep_decomposition : bool
@@ -57,7 +59,7 @@ def from_exported_program(
             "from_exported_program requires a torch.export.ExportedProgram, got "
             f"{type(exported_program).__name__}; hint: torch.export.export(model, example_inputs)"
         )
-    program = exported_program.run_decompositions() if run_ep_decomposition else exported_program
+    program = _decomposed(exported_program) if run_ep_decomposition else exported_program
     inputs, params = _inputs(program)
     converters = {**CONVERTERS, **adapted(custom_convert_map)}
     outputs = run_fx(program.graph_module, inputs, converters, fallback)
@@ -66,8 +68,15 @@ def from_exported_program(
     variables = [value for value in inputs if isinstance(value, Var)]
     data = [v for v in variables if v.name_hint not in params]
     weights = [v for v in variables if v.name_hint in params and v.name_hint in used]
-    mod = IRModule.from_expr(Function([*data, *weights], body))
+    mod = IRModule.from_expr(without_variables(Function([*data, *weights], body)))
     return mod, {v.name_hint: params[v.name_hint] for v in weights}
+
+
+def _decomposed(program: Any) -> Any:
+    try:
+        return program.run_decompositions()
+    except ValueError:  # torch cannot decompose some programs of open sizes
+        return program
 
 
 def run_fx(
@@ -94,6 +103,7 @@ def _inputs(program: Any) -> tuple[list[Any], dict[str, nd.NDArray]]:
     values: list[Any] = []
     params: dict[str, nd.NDArray] = {}
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    sizes: dict[str, tir.Var] = {}
     for spec, node in zip(program.graph_signature.input_specs, placeholders, strict=True):
         kind = spec.kind.name
         if kind in ("PARAMETER", "BUFFER") and _weight(program, spec.target).is_complex():
@@ -105,7 +115,7 @@ def _inputs(program: Any) -> tuple[list[Any], dict[str, nd.NDArray]]:
         elif kind == "CONSTANT_TENSOR":
             values.append(as_constant(program.constants[spec.target]))
         elif kind == "USER_INPUT":
-            values.append(_user_input(node))
+            values.append(_user_input(node, sizes))
         else:
             values.append(None)
     return values, params
@@ -116,15 +126,14 @@ def _weight(program: Any, target: str) -> Any:
     return program.constants[target] if found is None else found
 
 
-def _user_input(node: Any) -> Any:
+def _user_input(node: Any, sizes: dict[str, tir.Var]) -> Any:
     meta = node.meta.get("val")
     if not hasattr(meta, "shape"):
         return meta
-    if dynamic := [str(dim) for dim in meta.shape if type(dim) is not int]:
-        raise TVMError(
-            f"from_exported_program requires static shapes, input {node.name} has the dimensions "
-            f"{', '.join(dynamic)}",
-            hint="export without dynamic_shapes, once for each shape",
-        )
     dtype = str(meta.dtype).removeprefix("torch.")
-    return var(node.name, shape=tuple(meta.shape), dtype=dtype)
+    shape = [
+        dim if type(dim) is int
+        else sizes.setdefault(str(dim), tir.SizeVar(f"size{len(sizes)}", "int64"))
+        for dim in meta.shape
+    ]  # fmt: skip
+    return var(node.name, shape=shape, dtype=dtype)

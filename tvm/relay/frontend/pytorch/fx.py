@@ -125,17 +125,34 @@ class FxRunner:
     def _call(self, node: Any, values: Mapping[Any, Any]) -> Any:
         args, kwargs = _mapped(node.args, values), _mapped(node.kwargs, values)
         if not _is_overload(node.target):
-            return _python_call(node, args, kwargs)
+            return self.settle(self._python_call(node, args, kwargs))
         if kind_of(node.target) == "aten::as_strided":
             _refuse_strided_view(node)
         try:
-            return self.settle(self.convert(node.target, full_arguments(node.target, args, kwargs)))
+            arguments = full_arguments(node.target, args, kwargs)
+            if _wants_no_indices(node):
+                pool = self.converters[kind_of(node.target).removesuffix("_with_indices")]
+                return [self.settle(pool(*arguments)), None]
+            return self.settle(self.convert(node.target, arguments))
         except OpNotImplemented as error:
             if self._leaves_to_torch(node):
                 return self._torch_results(node, ordered_arguments(node.target, args, kwargs))
             raise error.add_context(f"PyTorch node {node.name} ({node.target})") from None
         except TVMError as error:
             raise error.add_context(f"PyTorch node {node.name} ({node.target})") from None
+
+    def _python_call(self, node: Any, args: Any, kwargs: Any) -> Any:
+        """Python's own functions: items of lists, and arithmetic on sizes."""
+        if node.op != "call_function":
+            raise TVMError(
+                f"node {node.name} is a {node.op} of {node.target}, an ATen operator is required",
+                hint="export the model with torch.export.export",
+            )
+        if node.target is operator.getitem or not any(is_tensor(a) for a in args):
+            return node.target(*args, **kwargs)
+        if (name := _ON_SIZES.get(node.target.__name__)) is not None:
+            return self.converters[f"aten::{name}"](*args)
+        raise TVMError(f"node {node.name} calls {node.target} on a tensor, an operator is required")
 
     def _leaves_to_torch(self, node: Any) -> bool:
         """Whether torch may compute a node, and its results are tensors of known shapes."""
@@ -182,6 +199,13 @@ def as_constant(tensor: Any) -> RelayExpr | Complex:
     return complex_constant(array) if array.dtype.kind == "c" else constant(array)
 
 
+def _wants_no_indices(node: Any) -> bool:
+    """Whether only the maxima of a pooling with indices are used."""
+    return kind_of(node.target).endswith("d_with_indices") and all(
+        user.target is operator.getitem and user.args[1] == 0 for user in node.users
+    )
+
+
 def _is_overload(target: Any) -> bool:
     return hasattr(target, "_schema")
 
@@ -196,16 +220,12 @@ def _refuse_strided_view(node: Any) -> None:
         )
 
 
-def _python_call(node: Any, args: Any, kwargs: Any) -> Any:
-    """Python's own functions: items of lists, and arithmetic on sizes."""
-    if node.op != "call_function":
-        raise TVMError(
-            f"node {node.name} is a {node.op} of {node.target}, an ATen operator is required",
-            hint="export the model with torch.export.export",
-        )
-    if node.target is operator.getitem or not any(is_tensor(a) for a in args):
-        return node.target(*args, **kwargs)
-    raise TVMError(f"node {node.name} calls {node.target} on a tensor, an operator is required")
+_ON_SIZES = {
+    "add": "add", "sub": "sub", "mul": "mul", "floordiv": "floor_divide", "mod": "remainder",
+    "truediv": "div", "pow": "pow", "neg": "neg", "sym_max": "maximum", "sym_min": "minimum",
+    "sym_float": "Float", "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
+    "sym_not": "logical_not", "and_": "logical_and", "or_": "logical_or",
+}  # fmt: skip
 
 
 def _mapped(value: Any, values: Mapping[Any, Any]) -> Any:

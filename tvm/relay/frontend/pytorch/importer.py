@@ -38,6 +38,7 @@ from .graph_types import (
     type_text,
     write_graph,
 )
+from .open_shapes import with_variables, without_variables
 from .quantized import AWARE, Quantized, has_quantized, on_quantized
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
 from .torch_values import to_numpy
@@ -114,7 +115,7 @@ def from_pytorch(
     body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
     weights = [v for v in free_vars(body) if v.name_hint in importer.params]
     params = {v.name_hint: importer.params[v.name_hint] for v in weights}
-    return IRModule.from_expr(Function([*inputs, *weights], body)), params
+    return IRModule.from_expr(without_variables(Function([*inputs, *weights], body))), params
 
 
 def _module_path(scope: str) -> str:
@@ -204,6 +205,7 @@ class GraphImporter:
         result = []
         for value, info in zip(values, infos, strict=True):
             name, shape, dtype = input_info(info, value, default_dtype)
+            shape = with_variables(shape, name)
             pairs = PARTS_OF_COMPLEX.get(dtype)
             variable = var(name, shape=(*shape, 2) if pairs else shape, dtype=pairs or dtype)
             result.append(set_span(variable, name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,14 +15,24 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
+from .open_shapes import (
+    as_sizes,
+    broadcast,
+    cut,
+    has_open,
+    is_open,
+    reshaped,
+    size_of,
+    sizes_of,
+    stacked,
+)
 from .registry import as_dtype, as_ints, as_number, axes_of, is_tensor, promoted, torch_op
 from .views import put_at
 
 
-@torch_op("size")
+@torch_op("size", "sym_size")
 def _size(x: RelayExpr, dim: Any = None) -> Any:
-    shape = list(infer_shape(x))
-    return shape if dim is None else shape[as_number(dim)]
+    return sizes_of(x) if dim is None else size_of(x, as_number(dim))
 
 
 @torch_op("dim")
@@ -29,14 +40,14 @@ def _dim(x: RelayExpr) -> int:
     return len(infer_shape(x))
 
 
-@torch_op("numel")
-def _numel(x: RelayExpr) -> int:
-    return int(np.prod(infer_shape(x)))
+@torch_op("numel", "sym_numel")
+def _numel(x: RelayExpr) -> Any:
+    return math.prod(sizes_of(x)) if not is_open(x) else _op.prod(stacked(sizes_of(x)))
 
 
 @torch_op("len")
-def _len(x: Any) -> int:
-    return int(infer_shape(x)[0]) if is_tensor(x) else len(x)
+def _len(x: Any) -> Any:
+    return size_of(x, 0) if is_tensor(x) else len(x)
 
 
 @torch_op("__getitem__")
@@ -52,7 +63,9 @@ def _append(values: list[Any], item: Any) -> list[Any]:
 
 @torch_op("view", "reshape", "_unsafe_view", "_reshape_alias")
 def _view(x: RelayExpr, shape: Any, *_: Any) -> RelayExpr:
-    wanted = as_ints(shape)
+    wanted = as_sizes(shape)
+    if has_open(wanted):
+        return reshaped(x, wanted)
     # a 0 means "the same as before" to relay, and an empty dimension to torch
     return _op.reshape(x, _resolved(infer_shape(x), wanted) if 0 in wanted else wanted)
 
@@ -64,7 +77,7 @@ def _resolved(shape: tuple[Any, ...], wanted: list[int]) -> list[int]:
 
 @torch_op("view_as", "reshape_as")
 def _view_as(x: RelayExpr, other: RelayExpr) -> RelayExpr:
-    return _op.reshape(x, infer_shape(other))
+    return reshaped(x, sizes_of(other))
 
 
 @torch_op("flatten")
@@ -73,6 +86,9 @@ def _flatten(x: RelayExpr, start: int = 0, end: int = -1) -> RelayExpr:
     if not shape:
         return _op.reshape(x, (1,))
     first, last = start % len(shape), end % len(shape)
+    if is_open(x):
+        sizes = sizes_of(x)
+        return reshaped(x, [*sizes[:first], -1, *sizes[last + 1 :]])
     middle = int(np.prod(shape[first : last + 1]))
     return _op.reshape(x, (*shape[:first], middle, *shape[last + 1 :]))
 
@@ -81,6 +97,9 @@ def _flatten(x: RelayExpr, start: int = 0, end: int = -1) -> RelayExpr:
 def _unflatten(x: RelayExpr, dim: int, sizes: Any) -> RelayExpr:
     shape = infer_shape(x)
     axis = dim % len(shape)
+    if is_open(x):
+        own = sizes_of(x)
+        return reshaped(x, [*own[:axis], *as_sizes(sizes), *own[axis + 1 :]])
     parts = _resolved((shape[axis],), as_ints(sizes))
     return _op.reshape(x, (*shape[:axis], *parts, *shape[axis + 1 :]))
 
@@ -132,7 +151,12 @@ def _squeeze(x: RelayExpr, dim: Any = None) -> RelayExpr:
 
 @torch_op("expand", "broadcast_to")
 def _expand(x: RelayExpr, sizes: Any, *_: Any) -> RelayExpr:
-    shape, wanted = infer_shape(x), as_ints(sizes)
+    shape, wanted = infer_shape(x), as_sizes(sizes)
+    if is_open(x) or has_open(wanted):
+        own = [*[1] * (len(wanted) - len(shape)), *sizes_of(x)]
+        return broadcast(
+            x, [o if not is_tensor(w) and w == -1 else w for o, w in zip(own, wanted, strict=True)]
+        )
     padded = (1,) * (len(wanted) - len(shape)) + shape
     target = [have if want == -1 else want for have, want in zip(padded, wanted, strict=True)]
     return x if tuple(target) == shape else _op.broadcast_to(x, target)
@@ -140,7 +164,7 @@ def _expand(x: RelayExpr, sizes: Any, *_: Any) -> RelayExpr:
 
 @torch_op("expand_as")
 def _expand_as(x: RelayExpr, other: RelayExpr) -> RelayExpr:
-    return _expand(x, list(infer_shape(other)))
+    return _expand(x, sizes_of(other))
 
 
 @torch_op("repeat")
@@ -196,19 +220,26 @@ def _unbind(x: RelayExpr, dim: int = 0) -> list[RelayExpr]:
     return [_op.squeeze(part, [dim]) for part in parts]
 
 
+_ALL = 2**31 - 1  # the ends of slices that go on to the end are larger
+
+
 @torch_op("slice")
 def _slice(x: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
     if isinstance(x, list):  # slice of a list has no axis
         return x[slice(as_number(dim), as_number(start), as_number(end) or 1)]
     shape = infer_shape(x)
     axis = as_number(dim) % len(shape)
-    bounds = slice(as_number(start), as_number(end), as_number(step)).indices(shape[axis])
+    first, last = as_number(start), as_number(end)
+    if not isinstance(shape[axis], int) or is_tensor(first) or is_tensor(last):
+        if (first in (None, 0) and not is_tensor(last) and (last is None or last >= _ALL)
+                and as_number(step) == 1):  # fmt: skip
+            return x
+        return cut(x, axis, first, last, as_number(step))
+    bounds = slice(first, last, as_number(step)).indices(shape[axis])
     if bounds == (0, shape[axis], 1):
         return x
-    begin, finish, stride = [0] * len(shape), list(shape), [1] * len(shape)
-    begin[axis], finish[axis], stride[axis] = bounds
-    finish[axis] = max(finish[axis], begin[axis])
-    return _op.strided_slice(x, begin, finish, stride)
+    begin, finish, stride = bounds
+    return _op.strided_slice(x, [begin], [max(finish, begin)], [stride], [axis])
 
 
 @torch_op("narrow", "narrow_copy")
@@ -217,8 +248,17 @@ def _narrow(x: RelayExpr, dim: int, start: Any, length: Any) -> RelayExpr:
         count = constant(np.arange(as_number(length)), "int64")
         place = _from_front(_op.cast(first, "int64"), infer_shape(x)[dim])
         return _op.take(x, place + count, dim)
-    begin = first % max(infer_shape(x)[dim], 1)
-    return _slice(x, dim, begin, begin + as_number(length))
+    count, extent = as_number(length), infer_shape(x)[dim]
+    if is_tensor(count) or not isinstance(extent, int):
+        return cut(
+            x,
+            dim % len(infer_shape(x)),
+            first,
+            as_dtype(first, "int64") + as_dtype(count, "int64"),
+            1,
+        )
+    begin = first % max(extent, 1)
+    return _slice(x, dim, begin, begin + count)
 
 
 @torch_op("select")
@@ -226,6 +266,9 @@ def _select(x: RelayExpr, dim: Any, index: Any) -> RelayExpr:
     position, extent = as_number(index), infer_shape(x)[dim]
     if is_tensor(position):
         return _op.take(x, position, dim)
+    if not isinstance(extent, int):
+        place = as_dtype(position, "int64")
+        return _op.take(x, place if position >= 0 else place + size_of(x, dim), dim)
     if not -extent <= position < extent:
         raise OpAttributeUnImplemented(f"select requires an index below {extent}, got {position}")
     return _op.take(x, constant(position % extent, "int64"), dim, mode="fast")
@@ -246,8 +289,16 @@ def _embedding(weight: RelayExpr, indices: RelayExpr, *_: Any) -> RelayExpr:
     return _op.take(weight, indices, 0)
 
 
-def _from_front(index: RelayExpr, extent: int) -> RelayExpr:
+def _from_front(index: RelayExpr, extent: Any) -> RelayExpr:
     """Negative indices count from the end."""
+    if isinstance(index, Constant) and (index.data.numpy() >= 0).all():
+        return index
+    if is_tensor(extent):
+        return _op.where(
+            _op.less(index, scalar_like(0, index)),
+            index + as_dtype(extent, infer_dtype(index)),
+            index,
+        )
     if isinstance(index, Constant):
         values = index.data.numpy()
         return constant(np.where(values < 0, values + extent, values).astype(values.dtype))
@@ -263,18 +314,16 @@ def _index(x: RelayExpr, indices: list[Any]) -> RelayExpr:
     chosen = [axis for axis, index in enumerate(indices) if index is not None]
     given = [indices[axis] for axis in chosen]
     if len(chosen) == 1:
-        return _op.take(x, _from_front(given[0], shape[chosen[0]]), chosen[0])
+        return _op.take(x, _from_front(given[0], size_of(x, chosen[0])), chosen[0])
     kept = [axis for axis in range(len(shape)) if axis not in chosen]
-    together = _together([infer_shape(index) for index in given])
-    stacked = [
-        _spread(_from_front(index, shape[axis]), together).astype("int64")
-        for index, axis in zip(given, chosen, strict=True)
-    ]
-    picked = _op.gather_nd(_op.transpose(x, [*chosen, *kept]), _op.stack(stacked, 0))
+    places = _places_together(
+        [_from_front(i, size_of(x, axis)) for i, axis in zip(given, chosen, strict=True)]
+    )
+    picked = _op.gather_nd(_op.transpose(x, [*chosen, *kept]), places)
     if chosen != list(range(chosen[0], chosen[-1] + 1)) or chosen[0] == 0:
         return picked
     # adjacent index tensors stand in the place of the axes that they index
-    count, first = 1 if together is None else len(together), chosen[0]
+    count, first = len(infer_shape(places)) - 1, chosen[0]
     axes = list(range(count + len(kept)))
     front = axes[count : count + first]
     return _op.transpose(picked, [*front, *axes[:count], *axes[count + first :]])
@@ -374,20 +423,17 @@ def mask_places(mask: RelayExpr) -> list[RelayExpr]:
     return [_op.take(rows, constant(i, "int64"), 1) for i in range(len(infer_shape(mask)))]
 
 
-def _together(shapes: list[tuple[Any, ...]]) -> tuple[Any, ...] | None:
-    """The shape of indices that broadcast, None if masks leave it open."""
-    if all(isinstance(dim, int) for shape in shapes for dim in shape):
-        return np.broadcast_shapes(*shapes)
-    if all(len(shape) == 1 and not isinstance(shape[0], int) for shape in shapes):
-        return None  # the places of one mask
-    raise OpAttributeUnImplemented(
-        "a mask and indices of other shapes pick elements together",
-        hint="use torch.where with the mask instead",
-    )
-
-
-def _spread(index: RelayExpr, shape: tuple[Any, ...] | None) -> RelayExpr:
-    return index if shape is None else _op.broadcast_to(index, shape)
+def _places_together(indices: list[RelayExpr]) -> RelayExpr:
+    """Indices broadcast to one shape and stacked."""
+    whole = [_op.cast(index, "int64") for index in indices]
+    if any(is_open(index) for index in whole):
+        zero = constant(0, "int64")
+        total = whole[0] * zero
+        for index in whole[1:]:
+            total = total + index * zero
+        return _op.stack([index + total for index in whole], 0)
+    shape = np.broadcast_shapes(*[infer_shape(index) for index in whole])
+    return _op.stack([_op.broadcast_to(index, shape) for index in whole], 0)
 
 
 @torch_op("flip")
@@ -488,6 +534,5 @@ def _diff(
     parts = [part for part in (prepend, x, append) if part is not None]
     x = _op.concatenate(parts, dim) if len(parts) > 1 else x
     for _ in range(n):
-        extent = infer_shape(x)[dim]
-        x = _slice(x, dim, 1, extent) - _slice(x, dim, 0, extent - 1)
+        x = _slice(x, dim, 1) - _slice(x, dim, 0, -1)
     return x

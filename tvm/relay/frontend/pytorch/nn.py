@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.onnx.math import matmul
 from tvm.relay.frontend.resize import is_exact, resize_axes
 
+from .open_shapes import is_open, reshaped, size_of, sizes_of
 from .registry import as_ints, as_number, promoted, spread, torch_op
 
 
@@ -21,9 +23,27 @@ def _matmul(a: RelayExpr, b: RelayExpr, *_: Any) -> RelayExpr:
     if len(infer_shape(a)) == len(infer_shape(b)) == 1:
         return _op.sum(a * b)
     left, right = promoted(a, b)
+    if is_open(left) or is_open(right):
+        return _open_product(left, right)
     if infer_shape(left)[-1] == 0:
         return _empty_product(left, right)
     return matmul(left, right)
+
+
+def _open_product(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+    """A product of matrices; batches have to be the same, as broadcasting would depend on data."""
+    a_rank, b_rank = len(infer_shape(a)), len(infer_shape(b))
+    if min(a_rank, b_rank) == 1 or (b_rank > 2 and a_rank != b_rank):
+        raise OpAttributeUnImplemented(
+            f"products of tensors of ranks {a_rank} and {b_rank} require sizes known at import"
+        )
+    if b_rank == 2:
+        return _linear(a, _op.transpose(b, (1, 0)))
+    if a_rank == 3:
+        return _op.nn.batch_matmul(a, b, transpose_b=False)
+    left, right = [reshaped(x, [-1, *sizes_of(x)[-2:]]) for x in (a, b)]
+    product = _op.nn.batch_matmul(left, right, transpose_b=False)
+    return reshaped(product, [*sizes_of(a)[:-1], size_of(b, -1)])
 
 
 def _empty_product(a: RelayExpr, b: RelayExpr) -> RelayExpr:
@@ -35,9 +55,11 @@ def _empty_product(a: RelayExpr, b: RelayExpr) -> RelayExpr:
 @torch_op("linear")
 def _linear(x: RelayExpr, weight: RelayExpr, bias: Any = None) -> RelayExpr:
     shape, units = infer_shape(x), infer_shape(weight)[0]
-    flat = x if len(shape) == 2 else _op.reshape(x, (-1, shape[-1]))
+    flat = x if len(shape) == 2 else _op.reshape(x, (-1, infer_shape(weight)[1]))
     result = _op.nn.dense(flat, weight)
     result = result if bias is None else _op.nn.bias_add(result, bias)
+    if is_open(x) and len(shape) > 2:
+        return _op.reshape_like(result, x, 0, 1, 0, len(shape) - 1)
     return result if len(shape) == 2 else _op.reshape(result, (*shape[:-1], units))
 
 

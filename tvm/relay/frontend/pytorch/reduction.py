@@ -9,6 +9,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
 
+from .open_shapes import reshaped, size_of, sizes_of
 from .registry import (
     CONVERTERS,
     as_dtype,
@@ -206,6 +207,18 @@ def _layer_norm(
     return result if bias is None else result + bias
 
 
+@torch_op("native_layer_norm")
+def _native_layer_norm(
+    x: RelayExpr, shape: Any, weight: Any, bias: Any, eps: float
+) -> list[RelayExpr]:
+    rank, count = len(infer_shape(x)), len(as_ints(shape))
+    axes = list(range(rank - count, rank))
+    mean = _op.mean(x, axis=axes, keepdims=True)
+    variance = _op.mean((x - mean) * (x - mean), axis=axes, keepdims=True)
+    scale = _op.rsqrt(variance + scalar_like(eps, x))
+    return [_layer_norm(x, shape, weight, bias, eps), mean, scale]
+
+
 @torch_op("rms_norm")
 def _rms_norm(x: RelayExpr, shape: Any, weight: Any = None, eps: Any = None) -> RelayExpr:
     rank, count = len(infer_shape(x)), len(as_ints(shape))
@@ -250,18 +263,37 @@ def _instance_norm(
     return _group_norm(x, infer_shape(x)[1], weight, bias, eps)
 
 
+@torch_op("_native_batch_norm_legit_no_training")
+def _batch_norm_in_inference(
+    x: RelayExpr, weight: Any, bias: Any, mean: Any, variance: Any, momentum: float, eps: float
+) -> list[Any]:
+    return [_batch_norm(x, weight, bias, mean, variance, False, momentum, eps), None, None]
+
+
 @torch_op("group_norm")
 def _group_norm(
     x: RelayExpr, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
 ) -> RelayExpr:
     shape = infer_shape(x)
-    grouped = _op.reshape(x, (shape[0], groups, -1))
+    grouped = reshaped(x, [size_of(x, 0), groups, -1])
     centred = grouped - _op.mean(grouped, axis=[2], keepdims=True)
     variance = _op.mean(centred * centred, axis=[2], keepdims=True)
-    result = _op.reshape(centred / _op.sqrt(variance + scalar_like(eps, x)), shape)
+    result = reshaped(centred / _op.sqrt(variance + scalar_like(eps, x)), sizes_of(x))
     per_channel = (shape[1], *[1] * (len(shape) - 2))
     result = result if weight is None else result * _op.reshape(weight, per_channel)
     return result if bias is None else result + _op.reshape(bias, per_channel)
+
+
+@torch_op("native_group_norm")
+def _native_group_norm(
+    x: RelayExpr, weight: Any, bias: Any, batch: Any, channels: Any, count: Any, groups: int,
+    eps: float,
+) -> list[RelayExpr]:  # fmt: skip
+    grouped = reshaped(x, [size_of(x, 0), groups, -1])
+    mean = _op.mean(grouped, axis=[2])
+    centred = grouped - _op.expand_dims(mean, 2)
+    scale = _op.rsqrt(_op.mean(centred * centred, axis=[2]) + scalar_like(eps, x))
+    return [_group_norm(x, groups, weight, bias, eps), mean, scale]
 
 
 @torch_op("_weight_norm")

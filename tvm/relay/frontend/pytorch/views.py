@@ -17,6 +17,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
+from .open_shapes import broadcast, is_open, sizes_of
 from .registry import as_ints, as_number
 
 # from the tensor behind a view, the view's new value and the view's arguments: the new tensor
@@ -70,6 +71,8 @@ def as_written(old: Any, new: RelayExpr) -> RelayExpr:
         return new
     if infer_dtype(new) != infer_dtype(old):
         new = _op.cast(new, infer_dtype(old))
+    if is_open(old) or is_open(new):
+        return broadcast(new, sizes_of(old))
     shape = infer_shape(old)
     return new if infer_shape(new) == shape else _op.broadcast_to(new, shape)
 
