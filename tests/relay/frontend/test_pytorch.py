@@ -592,3 +592,8 @@ def test_graph_is_written_with_the_names_of_spans(tmp_path) -> None:
     (path,) = tmp_path.glob("tvm_exported_c_graph_*.txt")
     text = path.read_text()
     assert "%aten::relu_0" in text and "%aten::relu_1" in text and "%aten::add_0" in text
+
+
+def test_corners_that_are_aligned_do_not_depend_on_the_scale() -> None:
+    check(lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear", align_corners=True,
+                                  recompute_scale_factor=False), IMAGE)  # fmt: skip

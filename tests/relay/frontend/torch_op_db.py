@@ -33,7 +33,7 @@ from tvm.relay.frontend.pytorch.torch_values import to_numpy
 
 from .running import run
 
-SECONDS_EACH = 100
+SECONDS_EACH = 300
 RELATIVE = 2e-4
 
 

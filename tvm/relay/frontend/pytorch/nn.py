@@ -204,7 +204,7 @@ def _resize(
         given = scales if isinstance(scales, (list, tuple)) else [scales] * 2
         factors = [float(as_number(f)) for f in given]
         wanted = [int(dim * f) for dim, f in zip(spatial, factors, strict=True)]
-        if not is_exact(spatial, wanted, factors):
+        if coordinates != "align_corners" and not is_exact(spatial, wanted, factors):
             return resize_axes(x, (2, 3), wanted, factors, method, coordinates, rounding)
     return _op.image.resize2d(
         x, wanted, layout="NCHW", method=method, coordinate_transformation_mode=coordinates,

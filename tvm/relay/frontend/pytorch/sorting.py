@@ -234,6 +234,8 @@ def _logcumsumexp(x: RelayExpr, dim: int) -> RelayExpr:
 @torch_op("histc")
 def _histc(x: RelayExpr, bins: Any = 100, low: Any = 0, high: Any = 0) -> RelayExpr:
     """Counts of equal intervals; the range of the data if none is given."""
+    if 0 in infer_shape(x):
+        return constant(np.zeros(as_number(bins)), infer_dtype(x))
     flat = _op.reshape(x, (-1,))
     first, last = float(as_number(low)), float(as_number(high))
     start, end = scalar_like(first, x), scalar_like(last, x)
