@@ -118,6 +118,7 @@ LAYERS: dict[str, Callable[[], tuple[nn.Module, Shapes]]] = {
     "average pool 3x3": lambda: (nn.AvgPool2d(3, 1, 1), ((1, 192, 35, 35),)),
     "global average": lambda: (nn.AdaptiveAvgPool2d(1), ((1, 2048, 7, 7),)),
     "softmax rows": lambda: applied(lambda x: torch.softmax(x, -1), (1024, 1000)),
+    "softmax long rows": lambda: applied(lambda x: torch.softmax(x, -1), (64, 32000)),
     "softmax channels": lambda: applied(lambda x: torch.softmax(x, 1), (1, 21, 129, 129)),
     "layer norm": lambda: (nn.LayerNorm(768), ((1, 197, 768),)),
     "layer norm of channels": lambda: applied(

@@ -11,6 +11,9 @@ from ...utils import dims
 # shorter rows are not worth filling up
 LEAST_COLUMNS = 33
 MOST_LANES = 16
+# longer ones have several partial sums side by side, since additions wait for each other
+LONG_COLUMNS = 512
+SIDE_BY_SIDE = 4
 
 
 def _without(i: Any, axis: int) -> Any:
@@ -50,11 +53,14 @@ def softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
 def _with_whole_vectors(x: te.Tensor) -> te.Tensor:
     """Rows that vectors divide: what is added counts nothing."""
     *rows, columns = dims(x.shape)
-    if not isinstance(columns, int) or columns < LEAST_COLUMNS or columns % MOST_LANES == 0:
+    if not isinstance(columns, int) or columns < LEAST_COLUMNS:
+        return x
+    step = MOST_LANES * (SIDE_BY_SIDE if columns >= LONG_COLUMNS else 1)
+    if columns % step == 0:
         return x
     nothing = tir.const(float("-inf"), x.dtype)
     return te.compute(
-        (*rows, -(-columns // MOST_LANES) * MOST_LANES),
+        (*rows, -(-columns // step) * step),
         lambda *i: tir.if_then_else(i[-1] < columns, x(*i), nothing),
         name="T_softmax_padded",
         tag="injective,pad",
