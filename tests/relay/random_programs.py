@@ -52,9 +52,13 @@ class Generator(Scope):
         if not self.is_graph:
             params.append(self.fresh(tensor_type((), "int32"), "p"))
         with_tuple = self.chance(0.3)
-        body = self.block(params, partial(self.result, with_tuple), self.rng.randint(2, 9))
+        body = self.block(params, partial(self.result, with_tuple), self.length())
         self.mod["main"] = relay.Function(params, body)
         return relay.transform.InferType()(self.mod)
+
+    def length(self) -> int:
+        """How many values main has; some programs are long."""
+        return self.rng.randint(12, 30) if self.chance(0.1) else self.rng.randint(2, 9)
 
     def result(self, with_tuple: bool) -> relay.Expr:
         if not with_tuple:

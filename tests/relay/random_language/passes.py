@@ -36,7 +36,28 @@ GENERAL: tuple[Callable[[], Pass], ...] = (
     lambda: T.EtaExpand(True, True), lambda: T.DefuseOps(), lambda: T.SplitArgs(4),
     T.SinkReshapes, T.WideAccumulation, T.UnsignedData, T.WidenDense, T.ApplyFunctions,
 )  # fmt: skip
-PURE: tuple[Callable[[], Pass], ...] = (T.ToGraphNormalForm, T.PartialEvaluate, T.LazyGradientInit)
+
+
+@T.module_pass(opt_level=0, name="ToCPS")
+def pass_results_on(mod: tvm.IRModule, _: object) -> tvm.IRModule:
+    """Main in continuation-passing style, and a function around it."""
+    mod = mod.clone()
+    mod["main"] = T.un_cps(T.to_cps(mod["main"], mod))
+    return mod
+
+
+@T.module_pass(opt_level=0, name="Defunctionalization")
+def as_first_order(mod: tvm.IRModule, _: object) -> tvm.IRModule:
+    """Main and the functions it reaches without functions as values."""
+    mod = mod.clone()
+    mod["main"] = T.Defunctionalization(mod["main"], mod)
+    return mod
+
+
+OF_GRAPHS: tuple[Callable[[], Pass], ...] = (T.ToGraphNormalForm,)
+OF_PROGRAMS: tuple[Callable[[], Pass], ...] = (
+    T.PartialEvaluate, lambda: pass_results_on, lambda: as_first_order,
+)  # fmt: skip
 # scales must be constants where quantised operators are lowered, or results differ by a step
 HIDES_CONSTANTS = ("ToANormalForm", "ToBasicBlockNormalForm", "FuseOps")
 
@@ -45,10 +66,12 @@ def draw_passes(rng: random.Random, kind: Kind) -> list[Pass]:
     """A few passes that are legal, in some order."""
     legal = [*GENERAL]
     if kind.is_graph:
-        legal += PURE[:1] * 2
+        legal += OF_GRAPHS * 2
     drawn = [rng.choice(legal)() for _ in range(rng.randint(2, 6))]
     if kind.is_quantised and any([item.info.name in HIDES_CONSTANTS for item in drawn]):
         drawn.insert(0, relay.qnn.transform.CanonicalizeOps())
+    if not kind.is_dynamic and rng.random() < 0.2:
+        drawn.insert(0, rng.choice(OF_PROGRAMS)())
     return drawn
 
 

@@ -218,3 +218,20 @@ def test_legalize_uses_the_operators_facet() -> None:
     finally:
         op.reset_attr("FTestLegalize")
     assert func.body.op.name == "log"
+
+
+def test_applied_polymorphic_functions_have_the_types_of_the_call() -> None:
+    mod = relay.parse("""
+        def @main(%x: float32) {
+          fn [A](%a: A) -> (A, A) { fn (%b: A) -> (A, A) { (%b, %a) }(%a) }(%x)
+        }
+    """)
+    body = relay.transform.ApplyFunctions()(mod)["main"].body
+    tvm.ir.assert_structural_equal(body, relay.Tuple([mod["main"].params[0]] * 2))
+    inner = relay.parse("""
+        def @keep[A](%a: A, Inline=1) -> fn(A) -> A { fn (%b: A) -> A { %a } }
+        def @main(%x: float32) { @keep(%x) }
+    """)
+    kept = relay.transform.Inline()(inner)["main"].body
+    assert kept.checked_type == relay.FuncType([relay.scalar_type("float32")] * 1, kept.ret_type)
+    assert kept.ret_type == relay.scalar_type("float32")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.relay.analysis.specialize import specialized
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.transform.common import relay_pass
@@ -22,7 +23,8 @@ def apply_functions(func: Function, mod: IRModule, context: PassContext) -> Func
 
 def _apply(old: RelayExpr, new: RelayExpr) -> RelayExpr:
     if isinstance(new, Call) and isinstance(new.op, Function) and not new.op.attrs:
-        return applied(new.op, new.args)
+        assert isinstance(old, Call)
+        return applied(specialized(new.op, old), new.args)
     return new
 
 

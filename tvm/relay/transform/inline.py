@@ -10,6 +10,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.analysis.call_graph import CallGraph
+from tvm.relay.analysis.specialize import specialized
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.transform.infer_type import infer_types
@@ -31,14 +32,14 @@ def inline_marked(mod: IRModule) -> IRModule:
         return mod
 
     def inline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        del old
         if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
             return new
+        assert isinstance(old, Call)
         callee = marked.get(new.op.name_hint)
         if callee is None:
             return new
         body = rewrite_post_order(callee.body, inline)
-        return applied(callee.replace(body=body), new.args)
+        return applied(specialized(callee.replace(body=body), old), new.args)
 
     functions = {
         gvar: rewrite_function(func, inline) if isinstance(func, Function) else func
