@@ -20,7 +20,9 @@ def specialized(func: Function, call: Call) -> Function:
     binding: Binding = {id(parameter): None for parameter in func.type_params}
     for parameter, given in zip(func.type_params, call.type_args, strict=False):
         binding[id(parameter)] = given
-    pairs = [(p.type_annotation, known_type(a)) for p, a in zip(func.params, call.args, strict=True)]
+    pairs = [
+        (p.type_annotation, known_type(a)) for p, a in zip(func.params, call.args, strict=True)
+    ]
     for declared, found in [*pairs, (func.ret_type, known_type(call))]:
         if declared is not None and found is not None and not unify(declared, found, binding):
             return func
