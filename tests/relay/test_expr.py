@@ -125,6 +125,14 @@ def test_structural_equality_takes_equal_constants_for_one() -> None:
     assert not tvm.ir.structural_equal(shared, (x + once) * relay.const(2.0))
 
 
+def test_structural_equality_binds_type_parameters_anew() -> None:
+    text = "def @main(%x: int32) { let %f = fn [A](%a: A, %k: fn(A) -> A) -> A { %k(%a) }; %x }"
+    mod = relay.parse(text)  # the variable is annotated with the parameters of the function
+    again = relay.parse(mod.astext())  # here, with its own
+    tvm.ir.assert_structural_equal(mod["main"], again["main"])
+    assert tvm.ir.structural_hash(mod["main"]) == tvm.ir.structural_hash(again["main"])
+
+
 def test_json_round_trip() -> None:
     x = relay.var("x", shape=(1, 4))
     func = relay.Function([x], relay.nn.relu(x + relay.const(1.0)))

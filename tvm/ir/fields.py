@@ -155,12 +155,12 @@ def merge_fields(inherited: list[Field], own: list[Field]) -> list[Field]:
 
 def compared_fields(fields: Sequence[Field]) -> tuple[tuple[str, bool], ...]:
     """(name, whether it binds) of what equality reads; binders come before their scope."""
-    compared = [
-        (f.name, f.role is Role.BINDER)
-        for f in fields
-        if f.role is not Role.IGNORED and f.expression is None
-    ]
-    return tuple(sorted(compared, key=lambda field: not field[1]))
+    compared = [f for f in fields if f.role is not Role.IGNORED and f.expression is None]
+    binders = [f for f in compared if f.role is Role.BINDER]
+    # first those in whose scope other binders are
+    order = sorted(binders, key=lambda f: not any(other.name in f.binds for other in binders))
+    rest = [f for f in compared if f.role is not Role.BINDER]
+    return (*[(f.name, True) for f in order], *[(f.name, False) for f in rest])
 
 
 _CONTAINERS = {

@@ -316,6 +316,7 @@ class _Hasher:
         if isinstance(value, (tuple, list)):
             return hash((7, *[self.definition(item) for item in value]))
         if is_node(value) and _is_variable(type(value)):
+            self.known.pop(id(value), None)  # bound anew, as it is for equality
             return self.number(value)
         return self.value(value)
 
@@ -329,6 +330,8 @@ class _Hasher:
         if (known := self.known.get(id(variable))) is not None:
             return known[1]
         kind = self.types(variable, named=False)
+        if getattr(type(variable), "hashed_by_kind", False):
+            return self.remember(variable, hash((19, kind)))
         self.bound += 1
         return self.remember(variable, hash((17, self.bound, kind)))
 

@@ -83,6 +83,7 @@ class TypeVar(Type, key="relay.TypeVar"):
     name_hint: str
     kind: TypeKind = TypeKind.Type
     structural: ClassVar[str] = "variable"
+    hashed_by_kind: ClassVar[bool] = True  # types of two functions may share it or not
 
     __eq__ = object.__eq__
     __ne__ = object.__ne__

@@ -29,7 +29,7 @@ class Function(BaseFunc, ExprWithOp, key="relay.Function"):
     params: tuple[Var, ...] = binder("body", convert=_tuple)  # type: ignore[misc]
     body: RelayExpr = child(convert=_body)  # type: ignore[misc]
     ret_type: Type | None = None
-    type_params: tuple[TypeVar, ...] = child(default=(), convert=_tuple)
+    type_params: tuple[TypeVar, ...] = binder("params", "ret_type", default=(), convert=_tuple)
     attrs: DictAttrs = leaf(default=None, convert=as_dict_attrs)
 
     if TYPE_CHECKING:

@@ -99,6 +99,19 @@ def test_lifting_functions_twice_is_lifting_them_once() -> None:
     check(relay.transform.ToANormalForm()(lifted), 3 * X, X)
 
 
+def test_lifted_functions_have_the_type_parameters_that_they_use() -> None:
+    mod = relay.parse("""
+        def @keep[A](%a: A) -> fn(A) -> A { fn (%b: A) -> A { %a } }
+        def @main(%x: Tensor[(2, 3), float32]) {
+          let %f = @keep(%x);
+          %f(exp(%x))
+        }
+    """)
+    lifted = relay.transform.LambdaLift()(mod)
+    assert relay.parse(lifted.astext()).astext() == lifted.astext()
+    check(lifted, X, X)
+
+
 def test_functions_are_arguments_and_results() -> None:
     tensor = relay.TensorType((2, 3))
     unary = relay.FuncType([tensor], tensor)

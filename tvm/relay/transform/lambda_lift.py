@@ -6,7 +6,8 @@ def @main(%x) {                           def @lambda_0(%x) { fn (%y) { add(%x, 
 }                                           %f(1f)
                                           }
 
-A function that uses nothing of where it stands becomes a global function itself.
+A function that uses nothing of where it stands becomes a global function itself. Type parameters
+of functions around it become its own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.ir.type import Type
+from tvm.relay.analysis.contents import free_type_vars
 from tvm.relay.expr import Call, Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.infer_type import infer_types
@@ -88,11 +90,13 @@ class _Lifter:
         if own_name is not None:
             func = substitute(func, {own_name: value})  # type: ignore[assignment]
         if not captured:
-            self.lifted[gvar] = func
+            types = (*func.type_params, *free_type_vars(func))
+            self.lifted[gvar] = func.replace(type_params=types)
             return gvar
         params = [Var(v.name_hint, v.checked_type) for v in captured]
         inner = substitute(func, dict(zip(captured, params, strict=True)))
-        self.lifted[gvar] = Function(params, inner, ty, (), {CLOSURE: 1})
+        made = Function(params, inner, ty, (), {CLOSURE: 1})
+        self.lifted[gvar] = made.replace(type_params=tuple(free_type_vars(made)))
         return value
 
 
