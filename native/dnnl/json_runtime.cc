@@ -23,9 +23,10 @@ class DNNLJSONRuntime : public JSONRuntimeBase {
     SetupConstants(consts);
     CountUses();
     for (uint32_t node = 0; node < nodes_.size(); ++node) AddNode(node);
-    for (const JSONGraphNodeEntry& output : outputs_) {
-      const Value& value = values_.at(EntryID(output));
-      program_.Copy(value, program_.Argument(value.dims(), OutputNumber(&output - outputs_.data())));
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      if (!IsComputed(i)) continue;
+      const Value& value = values_.at(EntryID(outputs_[i]));
+      program_.Copy(value, program_.Argument(value.dims(), OutputNumber(i)));
     }
     values_.clear();
   }
@@ -33,7 +34,7 @@ class DNNLJSONRuntime : public JSONRuntimeBase {
   void Run() final {
     for (uint32_t entry : input_var_eid_) program_.Bind(static_cast<int>(entry), DataOf(data_entry_[entry]));
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      program_.Bind(OutputNumber(i), DataOf(data_entry_[EntryID(outputs_[i])]));
+      if (IsComputed(i)) program_.Bind(OutputNumber(i), DataOf(data_entry_[EntryID(outputs_[i])]));
     }
     program_.Run();
   }

@@ -30,9 +30,10 @@ class ExampleRuntime : public JSONRuntimeBase {
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].GetOpType() == "kernel") Compute(nodes_[i], &values_.at(i));
     }
-    for (const JSONGraphNodeEntry& output : outputs_) {
-      const std::vector<float>& value = values_.at(output.id_);
-      std::copy(value.begin(), value.end(), DataOf(*data_entry_[EntryID(output)]));
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      if (!IsComputed(i)) continue;
+      const std::vector<float>& value = values_.at(outputs_[i].id_);
+      std::copy(value.begin(), value.end(), DataOf(*data_entry_[EntryID(outputs_[i])]));
     }
   }
 

@@ -159,6 +159,7 @@ PackedFunc JSONRuntimeBase::GetFunction(const String& name, const ObjectPtr<Obje
       if (!initialized_) ThrowError("'", symbol_name_, "' was called before __init_", symbol_name_, " gave it its constants");
       SetInputOutputBuffers(args);
       Run();
+      CopyOthers();
     });
   }
   if ("__init_" + symbol_name_ == std::string(name)) {
@@ -210,10 +211,27 @@ void JSONRuntimeBase::SetInputOutputBuffers(TVMArgs args) {
       data_entry_[EntryID(node, i)] = argument;
     }
   }
+  output_buffers_.clear();
   for (const JSONGraphNodeEntry& output : outputs_) {
     const DLTensor* argument = args[position];
     CheckTensor(*argument, output, Cat("argument ", position++));
-    data_entry_[EntryID(output)] = argument;
+    output_buffers_.push_back(argument);
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (IsComputed(i)) data_entry_[EntryID(outputs_[i])] = output_buffers_[i];
+  }
+}
+
+bool JSONRuntimeBase::IsComputed(size_t output) const {
+  uint32_t entry = EntryID(outputs_[output]);
+  auto is_same = [&](const JSONGraphNodeEntry& other) { return EntryID(other) == entry; };
+  bool is_first = std::none_of(outputs_.begin(), outputs_.begin() + output, is_same);
+  return is_first && nodes_[outputs_[output].id_].GetOpType() == "kernel";
+}
+
+void JSONRuntimeBase::CopyOthers() const {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (!IsComputed(i)) NDArray::CopyFromTo(data_entry_[EntryID(outputs_[i])], const_cast<DLTensor*>(output_buffers_[i]));
   }
 }
 

@@ -60,6 +60,14 @@ def test_tuples_are_entries() -> None:
     assert graph["node_row_ptr"] == [0, 1, 3, 4]
 
 
+def test_a_tuple_as_input_says_how_many_tensors_it_has() -> None:
+    x = relay.Var("x", relay.TupleType([relay.TensorType((2,)), relay.TensorType((3,))]))
+    graph = graph_of(relay.Function([x], relay.exp(relay.TupleGetItem(x, 1))))
+    assert graph["nodes"][0]["attrs"]["num_outputs"] == "2"
+    assert graph["nodes"][1]["inputs"] == [[0, 1, 0]]
+    assert graph["node_row_ptr"] == [0, 2, 3]
+
+
 def test_composite_functions_are_kernels() -> None:
     x, y = relay.var("x", shape=(4,)), relay.var("y", shape=(4,))
     mod = tvm.IRModule.from_expr(relay.Function([x, y], relay.nn.relu(x + y)))

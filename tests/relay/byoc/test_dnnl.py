@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import tvm
-from tests.relay.byoc.ways_to_run import RUNS, exported
+from tests.relay.backend.random_graphs import RandomGraph
+from tests.relay.byoc.ways_to_run import RUNS, exported, set_external
 from tests.runtime.native_library import INCLUDES, RUNTIME_OPTIONS
 from tests.system_tools import needs_onednn
 from tvm import relay
@@ -467,3 +468,29 @@ def test_options_may_be_texts_of_a_command_line() -> None:
     assert [f.attrs.get("alter_layout") for f in plain.functions.values()].count(0) == 1
     with pytest.raises(tvm.TVMError, match="an option of dnnl must be 0 or 1, got 'maybe'"):
         partition(mod, params, prune_subgraphs="maybe")
+
+
+def test_results_may_repeat_and_be_inputs() -> None:
+    x = var("x", 3, 4)
+    result = relay.exp(x)
+    inner = relay.Function([x], relay.Tuple([result, x, result]))
+    call = relay.Call(set_external(inner, "dnnl", "dnnl_0"), [var("data", 3, 4)])
+    lib = relay.build(tvm.IRModule.from_expr(call), "llvm")
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    data = np.random.default_rng(0).random((3, 4), "float32")
+    module.run(data=data)
+    for number, expected in enumerate([np.exp(data), data, np.exp(data)]):
+        np.testing.assert_allclose(module.get_output(number).numpy(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_graphs_agree(seed: int) -> None:
+    graph = RandomGraph(seed)
+    mod, inputs = graph.module(), graph.inputs()
+    results = []
+    for model in (mod, partition_for_dnnl(mod, prune_subgraphs=False)):
+        module = graph_executor.GraphModule(relay.build(model, "llvm")["default"](tvm.cpu()))
+        module.run(**inputs)
+        results.append([module.get_output(i).numpy() for i in range(module.get_num_outputs())])
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)

@@ -167,6 +167,8 @@ class JSONSerializer:
             **{key: [values] for key, values in node.attrs.items()},
         }
         if node.kind != "kernel":
+            if node.num_outputs != 1:  # a tuple
+                attrs["num_outputs"] = str(node.num_outputs)
             return {"op": node.kind, "name": node.name, "attrs": attrs}
         attrs["num_inputs"] = str(len(node.inputs))
         attrs["num_outputs"] = str(node.num_outputs)

@@ -38,7 +38,7 @@ class TVM_DLL JSONRuntimeBase : public ModuleNode {
 
   // Prepares to run; `consts` in the order of `const_names_`. Called once, before the first Run.
   virtual void Init(const Array<NDArray>& consts) = 0;
-  // Computes the results in `data_entry_` from what is there. One thread at a time calls it.
+  // Computes the outputs in `data_entry_` from what is there. One thread at a time calls it.
   virtual void Run() = 0;
 
   // Answers to the symbol's name, `__init_<symbol>`, `get_symbol` and `get_const_vars`.
@@ -62,6 +62,8 @@ class TVM_DLL JSONRuntimeBase : public ModuleNode {
   uint32_t EntryID(uint32_t node, uint32_t index) const { return node_row_ptr_[node] + index; }
   uint32_t EntryID(const JSONGraphNodeEntry& entry) const { return EntryID(entry.id_, entry.index_); }
   uint32_t NumEntries() const { return node_row_ptr_.back(); }
+  // Whether Run writes this output; those that are inputs, constants or earlier outputs are copied after it.
+  bool IsComputed(size_t output) const;
   // Puts the constants into `data_entry_`.
   void SetupConstants(const Array<NDArray>& consts);
 
@@ -84,7 +86,10 @@ class TVM_DLL JSONRuntimeBase : public ModuleNode {
   void SetInputOutputBuffers(TVMArgs args);
   void CheckTensor(const DLTensor& argument, const JSONGraphNodeEntry& entry, const std::string& what) const;
 
+  void CopyOthers() const;
+
   Array<NDArray> consts_;  // kept alive
+  std::vector<const DLTensor*> output_buffers_;
   std::mutex mutex_;
 };
 
