@@ -343,3 +343,9 @@ def test_metadata_is_given_to_the_parser() -> None:
     text = '#[version = "0.0.5"]\ndef @main() { meta[relay.Constant][0] }'
     mod = relay.parse(text, "in.rly", None, {"relay.Constant": [table]})
     assert_structural_equal(mod["main"].body, table)
+
+
+def test_widths_of_borders_may_be_constants() -> None:
+    x = var("x", 2, 3)
+    padded = relay.nn.pad(x, relay.const([[1, 1], [0, 2]]))
+    assert padded.attrs.pad_width == ((1, 1), (0, 2))

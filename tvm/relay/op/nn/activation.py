@@ -11,7 +11,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
-from tvm.relay.expr import Call, Tuple, TupleWrapper, const
+from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 
 from ..attributes import as_float, as_int, as_ints, is_run_time
 from ..binary import ADD, GREATER, MULTIPLY
@@ -440,7 +440,10 @@ def pad(
     return PAD(data, value, pad_width=_widths(pad_width), pad_mode=str(pad_mode))
 
 
-def _widths(pad_width: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+def _widths(pad_width: Sequence[Sequence[int]] | RelayExpr) -> tuple[tuple[int, int], ...]:
+    if isinstance(pad_width, Constant):
+        pad_width = pad_width.data.numpy().tolist()
+    assert not isinstance(pad_width, RelayExpr)
     pairs = [as_ints(pair) for pair in pad_width]
     return tuple([(pair[0], pair[-1]) for pair in pairs])
 
