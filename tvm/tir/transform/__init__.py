@@ -5,7 +5,6 @@ from .absent_backends import (
     DefaultGPUSchedule,
     InjectPermutedLayout,
     LowerAutoCopy,
-    LowerDeviceStorageAccessInfo,
     TextureFlatten,
     TransformMmaBufferLayout,
 )
@@ -45,6 +44,7 @@ from .loop_partition import LoopPartition
 from .lower_cross_thread_reduction import LowerCrossThreadReduction
 from .lower_custom_datatypes import LowerCustomDatatypes
 from .lower_device_kernel_launch import LowerDeviceKernelLaunch
+from .lower_device_storage_access_info import LowerDeviceStorageAccessInfo
 from .lower_init_block import LowerInitBlock
 from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
