@@ -5,7 +5,6 @@ from .absent_backends import (
     DefaultGPUSchedule,
     InjectPermutedLayout,
     LowerAutoCopy,
-    TextureFlatten,
     TransformMmaBufferLayout,
 )
 from .apply_layout_transforms import ApplyLayoutTransforms
@@ -73,6 +72,7 @@ from .split_host_device import AnnotateDeviceRegions, SplitHostDevice
 from .storage_flatten import StorageFlatten
 from .storage_legalize import BF16StorageLegalize, FP8StorageLegalize
 from .storage_rewrite import StorageRewrite
+from .texture_flatten import TextureFlatten
 from .thread_sync import ThreadSync
 from .unify_thread_binding import UnifyThreadBinding
 from .unroll_loop import UnrollLoop

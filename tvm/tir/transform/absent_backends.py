@@ -75,7 +75,6 @@ InjectPermutedLayout = refusing(
     "InjectPermutedLayout", marked("permuted_layout"), "permuted shared memory", "CUDA"
 )
 LowerAutoCopy = refusing("LowerAutoCopy", marked("auto_copy"), "automatic copies", "CUDA")
-TextureFlatten = refusing("TextureFlatten", scoped("global.texture"), "textures", "OpenCL")
 TransformMmaBufferLayout = refusing(
     "TransformMmaBufferLayout", scoped("m16n8k8"), "fragments of mma instructions", "CUDA"
 )
