@@ -117,6 +117,9 @@ TVMArgValue::operator ObjectRef() const {
     case kTVMObjectHandle:
     case kTVMModuleHandle:
     case kTVMPackedFuncHandle: return ObjectRef(ObjectPtr<Object>(static_cast<Object*>(value_.v_handle)));
+    case kTVMArgInt: return Int(value_.v_int64);
+    case kTVMArgBool: return Bool(value_.v_int64 != 0);
+    case kTVMArgFloat: return Float(value_.v_float64);
     default: ThrowMismatch("Object");
   }
 }
@@ -147,10 +150,27 @@ int ObjectTypeCode(const Object* object) {
   return object->type_index() == kRuntimePackedFunc ? kTVMPackedFuncHandle : kTVMObjectHandle;
 }
 
+// Calls `take` with the number or truth value if the object is a box; whether it is one.
+template <class F>
+bool Unbox(const Object* object, F take) {
+  if (object == nullptr || object->type_index() < kStaticIndexEnd) return false;
+  if (object->type_index() == TypeIndexOf<PrimitiveNode<int64_t>>()) {
+    take(static_cast<const PrimitiveNode<int64_t>*>(object)->value);
+  } else if (object->type_index() == TypeIndexOf<PrimitiveNode<bool>>()) {
+    take(static_cast<const PrimitiveNode<bool>*>(object)->value);
+  } else if (object->type_index() == TypeIndexOf<PrimitiveNode<double>>()) {
+    take(static_cast<const PrimitiveNode<double>*>(object)->value);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void TVMArgsSetter::operator()(size_t i, const ObjectRef& value) const {
   const Object* object = value.get();
+  if (Unbox(object, [&](auto number) { (*this)(i, number); })) return;
   if (object != nullptr && object->type_index() == kRuntimeNDArray) {
     Handle(i, &static_cast<NDArrayObj*>(value.get_mutable())->dl_tensor, kTVMNDArrayHandle);
   } else if (object != nullptr && object->type_index() == kRuntimeString) {
@@ -193,6 +213,7 @@ TVMRetValue& TVMRetValue::operator=(PackedFunc value) {
 
 TVMRetValue& TVMRetValue::operator=(const ObjectRef& value) {
   const Object* object = value.get();
+  if (Unbox(object, [&](auto number) { *this = number; })) return *this;
   if (object != nullptr && object->type_index() == kRuntimeNDArray) {
     return *this = NDArray(ObjectPtr<NDArrayObj>(static_cast<NDArrayObj*>(value.get_mutable())));
   }

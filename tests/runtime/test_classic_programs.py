@@ -405,3 +405,18 @@ def test_calls_leak_no_references() -> None:
         f("text")
         f((1, [2, {"a": 3}]))
     assert (sys.getrefcount(payload), tvm.testing.object_use_count(array)) == before
+
+
+def test_numbers_are_objects_for_those_who_ask_for_objects() -> None:
+    def call(name: str, *args: Any) -> Any:
+        return tvm.get_global_func(f"testing.{name}")(*args)
+
+    for value in (True, False, 1, 0, 3.5, "text"):
+        found = call("AcceptsObjectRef", value)
+        assert type(found) is type(value) and found == value
+    for items in ([True, 17, "hello"], [17, True], [17.5, "x"], ["hello", 17.5]):
+        found = call("AcceptsObjectRefArray", items)
+        assert type(found) is type(items[0]) and found == items[0]
+    assert call("AcceptsMapReturnsValue", {"a": 1, "b": 2}, "a") == 1
+    assert call("AcceptsMapReturnsValue", {"a": True, "b": False}, "b") is False
+    assert call("AcceptsMapReturnsMap", {"a": 3.5, "b": "x"}) == {"a": 3.5, "b": "x"}

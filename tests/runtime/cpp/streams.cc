@@ -1,8 +1,12 @@
-// Arrays and plain values in streams; references of several kinds; closures.
+// Arrays and plain values in streams; references of several kinds; closures; boxes.
 #include <dmlc/io.h>
 #include <dmlc/memory_io.h>
+#include <tvm/runtime/container/base.h>
+#include <tvm/runtime/container/boxed_primitive.h>
 #include <tvm/runtime/container/closure.h>
 #include <tvm/runtime/container/variant.h>
+#include <tvm/runtime/device_api.h>
+#include <tvm/runtime/executor_info.h>
 #include <tvm/runtime/memory.h>
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
@@ -10,6 +14,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 
 using namespace tvm::runtime;
 
@@ -122,6 +127,34 @@ void UseVariants() {
   ICHECK(any.as<String>().has_value() && !any.as<ShapeTuple>().has_value());
 }
 
+void UseBoxes() {
+  Array<Int> sizes = {1, 2};
+  sizes.push_back(3);
+  int64_t total = 0;
+  for (Int size : sizes) total += size;
+  Map<String, ObjectRef> options{{"depth", Int(4)}, {"fast", Bool(true)}, {"rate", Float(0.5)}, {"name", String("x")}};
+  ICHECK(total == 6 && sizes[1] == Int(2) && sizes[1] != Int(3) && sizes[0]->value == 1);
+  ICHECK_EQ(Downcast<Int>(options["depth"])->value, 4);
+  ICHECK(Downcast<Bool>(options["fast"]) && options["rate"].as<Float>().value() == Float(0.5));
+  ICHECK(ErrorOf([&] { Downcast<Int>(options["name"]); }).find("TypeError") == 0);
+  TVMRetValue value;
+  value = Int(7);
+  ICHECK(value.type_code() == kTVMArgInt && value.operator int() == 7);
+  ObjectRef object = value;
+  ICHECK_EQ(object->GetTypeKey(), "runtime.BoxInt");
+  PackedFunc kind([](TVMArgs args, TVMRetValue* rv) { *rv = ArgTypeCode2Str(args[0].type_code()); });
+  ICHECK(kind(Bool(true)).operator std::string() == "bool" && kind(options["rate"]).operator std::string() == "float");
+  TypedPackedFunc<Int(Int, Float)> scaled([](Int x, Float y) { return Int(x * static_cast<int64_t>(y)); });
+  ICHECK_EQ(scaled(3, 2.0)->value, 6);
+}
+
+void ShowDevices() {
+  std::ostringstream os;
+  os << tvm::Device{kDLCUDA, 1} << " " << AddRPCSessionMask(tvm::Device{kDLCPU, 0}, 2);
+  ICHECK_EQ(os.str(), "cuda:1 remote[2]-cpu:0");
+  ICHECK_EQ(std::string(DLDeviceType2Str(kDLCPU)) + kTvmExecutorGraph, "cpugraph");
+}
+
 class CountingObj : public ClosureObj {
  public:
   int64_t captured{0};
@@ -143,5 +176,7 @@ int main() {
   SaveAndLoadValues();
   UseVariants();
   UseClosures();
+  UseBoxes();
+  ShowDevices();
   std::puts("all is well");
 }

@@ -4,6 +4,7 @@
 
 #include <tvm/runtime/packed_func.h>
 
+#include <ostream>
 #include <string>
 
 namespace tvm {
@@ -81,7 +82,17 @@ inline Device AddRPCSessionMask(Device dev, int session_table_index) {
 
 TVM_DLL const char* DeviceName(int device_type);
 TVM_DLL std::string DeviceText(DLDevice device);
+inline const char* DLDeviceType2Str(int type) { return DeviceName(type); }
 
 }  // namespace runtime
 }  // namespace tvm
+
+// "cpu:0", "remote[0]-cuda:1"
+inline std::ostream& operator<<(std::ostream& os, DLDevice dev) {
+  if (tvm::runtime::IsRPCSessionDevice(dev)) {
+    os << "remote[" << tvm::runtime::GetRPCSessionIndex(dev) << "]-";
+    dev = tvm::runtime::RemoveRPCSessionMask(dev);
+  }
+  return os << tvm::runtime::DeviceName(dev.device_type) << ":" << dev.device_id;
+}
 #endif  // TVM_RUNTIME_DEVICE_API_H_

@@ -432,6 +432,7 @@ TVM_DLL PackedFunc WrapPackedCFunc(TVMBackendPackedCFunc address, ObjectPtr<Obje
 
 #include <tvm/runtime/container/adt.h>
 #include <tvm/runtime/container/array.h>
+#include <tvm/runtime/container/boxed_primitive.h>
 #include <tvm/runtime/container/map.h>
 #include <tvm/runtime/dso_export.h>
 #include <tvm/runtime/module.h>
