@@ -4,6 +4,7 @@ from . import (
     attention,
     composed,
     creation,
+    detection,
     movement,
     nn,
     pointwise,
