@@ -48,7 +48,7 @@ def schedule_depthwise_conv2d_NCHWc(
     conv = anchor.output(0)
     info = processor()
     inline_around(s, ops, anchor, output)
-    _, chunks, rows, columns, block = dims(conv.shape)
+    images, chunks, rows, columns, block = dims(conv.shape)
     if dims(output.shape) != dims(conv.shape):
         return s
     window = [dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis]
@@ -58,7 +58,7 @@ def schedule_depthwise_conv2d_NCHWc(
     final = s.outputs[0].output(0) if output.op is anchor else output
     batch, co, y, x, ci = s[final].op.axis
     x_outer, x_inner = s[final].split(x, factor=tile.columns)
-    few = dims(conv.shape)[0] * chunks < 2 * info.cores
+    few = (images if isinstance(images, int) else 1) * chunks < 2 * info.cores
     if parts := row_parts(anchor, rows, info):
         part, y = s[final].split(y, nparts=parts)
         s[final].reorder(batch, part, co, y, x_outer)
