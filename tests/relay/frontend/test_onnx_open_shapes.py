@@ -93,6 +93,8 @@ def test_slices_of_open_dimensions() -> None:
           axes=i64(1))  # fmt: skip
     check([node("Slice", "x start end axes", "y")], kinds, *feeds, start=i64(0), end=i64(-1),
           axes=i64(-2))  # fmt: skip
+    check([node("Slice", "x start end axes", "y")], kinds, *feeds, start=i64(-2), end=largest,
+          axes=i64(1))  # fmt: skip
     check([node("Slice", "x start end axes step", "y")], kinds, *feeds, start=i64(-1),
           end=i64(-(2**63)), axes=i64(0), step=i64(-1))  # fmt: skip
 
@@ -155,6 +157,19 @@ def test_places_count_from_the_end_of_open_dimensions() -> None:
     kinds = {"x": (F32, ["n"]), "i": (I64, [2, 1]), "u": (F32, [2])}
     check([node("ScatterND", "x i u", "y")], kinds,
           {"x": f32(5), "i": i64(-1, 2).reshape(2, 1), "u": f32(2)})  # fmt: skip
+
+
+def test_borders_have_widths_of_the_run() -> None:
+    kinds = {"x": (F32, ["n", 3]), "p": (I64, [4])}
+    feeds = [{"x": f32(2, 3), "p": i64(*p)} for p in ((1, 0, 0, 2), (0, 1, 1, 0))]
+    check([node("Pad", "x p", "y")], kinds, *feeds)
+    check([node("Pad", "x p", "y", mode="edge")], kinds, *feeds)
+
+
+def test_depthwise_convolutions_take_open_images() -> None:
+    kinds, weight = {"x": (F32, ["n", 8, "h", "w"])}, f32(8, 1, 3, 3)
+    feeds = [{"x": f32(2, 8, 7, 9)}, {"x": f32(1, 8, 5, 5)}]
+    check([node("Conv", "x k", "y", group=8, pads=[1, 1, 1, 1])], kinds, *feeds, k=weight)
 
 
 def test_flattened_and_triangular() -> None:

@@ -134,6 +134,8 @@ def _slice_of_open(
     node: OnnxNode, starts: list[int], ends: list[int], axes: list[int], steps: list[int]
 ) -> RelayExpr:
     """A slice of dimensions that only the run knows; backwards it may take whole ones."""
+    if node.has(1) and min(steps) > 0 and min(starts) < 0:
+        return _slice_of_run(node)
     x = node[0]
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         if step > 0:
@@ -285,8 +287,10 @@ def _tile(node: OnnxNode) -> RelayExpr:
 @onnx_op("Pad", "com.microsoft.Pad")
 def _pad(node: OnnxNode) -> RelayExpr:
     rank = len(node.shape(0))
-    pads = node.ints("pads", 1)
     axes = node.ints("axes", 3, list(range(rank)))
+    if node.has(1) and not isinstance(node.value_or_expr(1, "pads"), np.ndarray):
+        return _padded_at_run(node, [axis % rank for axis in axes])
+    pads = node.ints("pads", 1)
     begins, ends = [0] * rank, [0] * rank
     for i, axis in enumerate(axes):
         begins[axis], ends[axis] = pads[i], pads[i + len(axes)]
@@ -305,6 +309,22 @@ def _pad(node: OnnxNode) -> RelayExpr:
     if mode not in ("constant", "edge", "reflect"):
         raise node.unsupported(f"mode {mode!r}")
     return _op.nn.pad(x, width, fill, mode)
+
+
+def _padded_at_run(node: OnnxNode, axes: list[int]) -> RelayExpr:
+    """Borders whose widths come with the run; none of them may be negative."""
+    mode, zero = node.attr("mode", "constant"), constant(np.zeros(1, "int64"))
+    if mode == "wrap":
+        raise node.unsupported("mode 'wrap' with widths that only the run knows")
+    sides = [[zero] * len(node.shape(0)) for _ in range(2)]
+    for i, axis in enumerate(axes):
+        for side, offset in zip(sides, (0, len(axes)), strict=True):
+            side[axis] = _element(node[1], i + offset)
+    widths = _op.stack([_op.concatenate(side, 0) for side in sides], 1)
+    fill = _op.reshape(node[2], ()) if node.has(2) else scalar_like(0.0, node[0])
+    result = _op.nn.pad(node[0], widths, fill, mode)
+    kept = [None if axis in axes else dim for axis, dim in enumerate(node.shape(0))]
+    return refined(result, kept)
 
 
 def _wrapped(x: RelayExpr, width: list[tuple[int, int]]) -> RelayExpr:
