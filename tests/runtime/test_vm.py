@@ -197,6 +197,7 @@ def test_runs_are_measured(machine: VirtualMachine) -> None:
     for end_to_end in (False, True):
         result = machine.benchmark(tvm.cpu(), X, Y, True, repeat=2, number=3, end_to_end=end_to_end)
         assert len(result.results) == 2 and result.min > 0
+    assert machine.benchmark(tvm.cpu(), repeat=1, number=1).min > 0  # with the inputs it has
 
 
 def test_the_profiler_reports_kernels(exe: Executable) -> None:

@@ -169,6 +169,7 @@ def test_features_of_a_processor() -> None:
 
 def test_classic_module_of_targets_has_class_and_constructors() -> None:
     module = importlib.import_module("tvm.target.target")
+    assert tvm.target.target is module
     assert module.Target is Target and module.arm_cpu("rasp4b").model == "bcm2711"
     names = (
         "adreno bifrost create cuda hexagon intel_graphics mali micro rasp riscv_cpu rocm stm32 vta"

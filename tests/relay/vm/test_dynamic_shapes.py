@@ -8,8 +8,9 @@ import torch
 
 import tvm
 from tests.relay.vm.common import as_module, plain, same
-from tvm import relay
+from tvm import relay, te
 from tvm.runtime.vm import VirtualMachine
+from tvm.te.hybrid import script
 
 ANY = relay.Any()
 
@@ -245,3 +246,31 @@ def test_a_declared_extent_stands_for_an_unknown_one() -> None:
     rest = relay.var("rest", shape=(1,))
     body = relay.Let(rest, relay.split(x, [2])[1], rest * relay.const(2.0))
     same(Compiled(x, body)(rand(3)), rand(3)[2:] * 2)
+
+
+@script
+def doubled_shape(shape):
+    out = output_tensor((1,), "int64")
+    out[0] = shape[0] * int64(2)
+    return out
+
+
+def test_an_operator_of_users_has_their_shape_function() -> None:
+    name = "tests.twice_as_long"
+    op = relay.op.op.register(name, "The vector and itself again.") or relay.op.get(name)
+    op.set_num_inputs(1)
+    op.add_argument("data", "Tensor", "a vector")
+    op.add_type_rel("TwiceAsLong", lambda types, attrs: relay.TensorType([ANY], types[0].dtype))
+    relay.op.register_pattern(name, relay.op.OpPattern.OPAQUE)
+    relay.op.register_injective_schedule(name)
+    relay.op.register_shape_func(name, False, lambda attrs, inputs, ndims: [doubled_shape(*inputs)])
+
+    @relay.op.register_compute(name)
+    def compute(attrs: object, inputs: list[te.Tensor], out_type: object) -> list[te.Tensor]:
+        extent = inputs[0].shape[0]
+        return [te.compute((extent * 2,), lambda i: inputs[0][te.indexmod(i, extent)])]
+
+    x = tensor("x", ANY)
+    run = Compiled(x, relay.Call(op, [x]) + relay.const(1.0))
+    for size in (1, 5):
+        same(run(rand(size)), np.tile(rand(size), 2) + 1)
