@@ -57,6 +57,25 @@ def regrouped(call: Call, tensors: Sequence[RelayExpr]) -> list[RelayExpr]:
     ]
 
 
+def use_counts(root: RelayExpr) -> dict[int, int]:
+    """How many operands of other nodes each node is, by identity."""
+    counts: dict[int, int] = {}
+    for node in post_order(root):
+        for operand in operands(node):
+            counts[id(operand)] = counts.get(id(operand), 0) + 1
+    return counts
+
+
+def with_pattern_vars(pattern: Pattern, rename: Callable[[Var], Var]) -> Pattern:
+    """A pattern of a match with other variables."""
+    if isinstance(pattern, PatternVar):
+        return PatternVar(rename(pattern.var))
+    if isinstance(pattern, (PatternConstructor, PatternTuple)):
+        inner = [with_pattern_vars(p, rename) for p in pattern.patterns]
+        return pattern.replace(patterns=tuple(inner))
+    return pattern
+
+
 def rewrite_function(
     func: Function,
     rewrite: Callable[[RelayExpr, RelayExpr], RelayExpr],

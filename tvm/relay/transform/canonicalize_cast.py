@@ -19,16 +19,13 @@ from tvm.relay.function import Function
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import CAST, calls
-from tvm.relay.traverse import operands, post_order, rewrite_function
+from tvm.relay.traverse import post_order, rewrite_function, use_counts
 
 
 @relay_pass("CanonicalizeCast", opt_level=3)
 def canonicalize_cast(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Copy shared widening casts into their users."""
-    counts: dict[int, int] = {}
-    for node in post_order(func):
-        for operand in operands(node):
-            counts[id(operand)] = counts.get(id(operand), 0) + 1
+    counts = use_counts(func)
     shared = {
         id(node)
         for node in post_order(func)

@@ -18,13 +18,13 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.type import FuncType, RelayRefType, TupleType, Type, TypeCall, TypeVar
-from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
+from tvm.relay.adt import Clause, Match
 from tvm.relay.analysis.infer import function_type_of, infer_type_of
 from tvm.relay.analysis.unify import instantiate
 from tvm.relay.expr import Call, If, Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.normal_form import name_results
-from tvm.relay.traverse import operands, with_operands
+from tvm.relay.traverse import operands, with_operands, with_pattern_vars
 from tvm.support import UniqueNames, deep
 
 Then = Callable[[RelayExpr], RelayExpr]  # from a value to the rest of the program
@@ -145,15 +145,11 @@ class _Passing:
             then_branch = self._block(value.true_branch, join)
             other = self._block(value.false_branch, join)
             return Let(name, rest, If(self._value(value.cond), then_branch, other))
-        clauses = [Clause(self._pattern(c.lhs), self._block(c.rhs, join)) for c in value.clauses]
+        clauses = [
+            Clause(with_pattern_vars(c.lhs, self._variable), self._block(c.rhs, join))
+            for c in value.clauses
+        ]
         return Let(name, rest, Match(self._value(value.data), clauses, value.complete))
-
-    def _pattern(self, pattern: Pattern) -> Pattern:
-        if isinstance(pattern, PatternVar):
-            return PatternVar(self._variable(pattern.var))
-        if isinstance(pattern, (PatternConstructor, PatternTuple)):
-            return pattern.replace(patterns=tuple([self._pattern(p) for p in pattern.patterns]))
-        return pattern
 
     def _returns_at_once(self, call: Call) -> bool:
         return isinstance(call.op, (Op, Constructor)) or is_primitive(call.op)

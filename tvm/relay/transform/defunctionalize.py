@@ -18,6 +18,7 @@ used at.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from tvm.error import TVMError
 from tvm.ir.adt import Constructor, TypeData
@@ -25,7 +26,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.type import FuncType, GlobalTypeVar, RelayRefType, TupleType, Type, TypeCall
-from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
+from tvm.relay.adt import Clause, Match, PatternConstructor, PatternVar
 from tvm.relay.analysis.infer import function_type_of, infer_type_of
 from tvm.relay.analysis.unify import (
     Binding,
@@ -39,7 +40,7 @@ from tvm.relay.expr import Call, Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.eta_expand import eta_expand
 from tvm.relay.transform.normal_form import name_results
-from tvm.relay.traverse import free_vars, operands, with_operands
+from tvm.relay.traverse import free_vars, operands, with_operands, with_pattern_vars
 from tvm.support import UniqueNames, deep
 
 
@@ -199,20 +200,14 @@ class _FirstOrder:
         if isinstance(node, Let):
             return self._block(node, scope)
         if isinstance(node, Match):
+            rename = partial(self._variable, scope=scope)
             clauses = [
-                Clause(self._pattern(c.lhs, scope), self._block(c.rhs, scope)) for c in node.clauses
+                Clause(with_pattern_vars(c.lhs, rename), self._block(c.rhs, scope))
+                for c in node.clauses
             ]
             return Match(self._value(node.data, scope), clauses, node.complete)
         below = operands(node)
         return with_operands(node, [self._value(o, scope) for o in below]) if below else node
-
-    def _pattern(self, pattern: Pattern, scope: _Scope) -> Pattern:
-        if isinstance(pattern, PatternVar):
-            return PatternVar(self._variable(pattern.var, scope))
-        if isinstance(pattern, (PatternConstructor, PatternTuple)):
-            inner = [self._pattern(p, scope) for p in pattern.patterns]
-            return pattern.replace(patterns=tuple(inner))
-        return pattern
 
     def _call(self, call: Call, scope: _Scope) -> RelayExpr:
         if isinstance(call.op, (Op, Constructor)) or is_primitive(call.op):

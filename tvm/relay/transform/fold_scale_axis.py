@@ -26,7 +26,7 @@ from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import FoldConstant
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import operands, post_order, rewrite_function
+from tvm.relay.traverse import operands, post_order, rewrite_function, use_counts
 from tvm.tir.expr import IntImm
 
 
@@ -85,15 +85,6 @@ def is_parameter(expr: RelayExpr) -> bool:
     while isinstance(expr, Call) and calls(expr, ops.RESHAPE, ops.EXPAND_DIMS, ops.SQUEEZE):
         expr = expr.args[0]
     return isinstance(expr, Constant | Var)
-
-
-def use_counts(func: Function) -> dict[int, int]:
-    """How many operands of other nodes each node is."""
-    counts: dict[int, int] = {}
-    for node in post_order(func):
-        for operand in operands(node):
-            counts[id(operand)] = counts.get(id(operand), 0) + 1
-    return counts
 
 
 def scale_axis_of(call: RelayExpr) -> int | None:

@@ -33,7 +33,12 @@ from tvm.relay.qnn.op.products import CONV2D_QUANTIZED, DENSE_QUANTIZED
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import ConstantFolder
-from tvm.relay.traverse import operands, post_order, rewrite_function, rewrite_post_order
+from tvm.relay.traverse import (
+    post_order,
+    rewrite_function,
+    rewrite_post_order,
+    use_counts,
+)
 from tvm.target import Target
 
 _MOVES = (*ops.RESHAPES, ops.TRANSPOSE, ops.MAX_POOL2D, STRIDED_SLICE)
@@ -252,7 +257,7 @@ def examined_products(func: Function, target: Target) -> tuple[Function, dict[in
     if "cpu" not in target.keys or not _has_quantized(func):
         return func, {}
     folded = ConstantFolder().fold(func)
-    rewriter = IntegerRewriter(target, _use_counts(folded))
+    rewriter = IntegerRewriter(target, use_counts(folded))
     result = rewrite_post_order(folded, rewriter.rewrite)
     left = {id(node) for node in post_order(result)}
     # what moves elements does so with integers where nobody wants the real numbers
@@ -261,15 +266,6 @@ def examined_products(func: Function, target: Target) -> tuple[Function, dict[in
     reasons.update({id(call): reason for call, reason in rewriter.stayed})
     assert isinstance(folded, Function)
     return folded, reasons
-
-
-def _use_counts(func: RelayExpr) -> dict[int, int]:
-    """How many expressions have each as an operand, by id."""
-    counts: dict[int, int] = {}
-    for node in post_order(func):
-        for below in operands(node):
-            counts[id(below)] = counts.get(id(below), 0) + 1
-    return counts
 
 
 def _has_quantized(func: Function) -> bool:
@@ -286,7 +282,7 @@ def integer_products(func: Function, mod: IRModule, context: PassContext) -> Fun
         return func
     folded = ConstantFolder().fold(func)
     assert isinstance(folded, Function)
-    return rewrite_function(folded, IntegerRewriter(target, _use_counts(folded)).rewrite)
+    return rewrite_function(folded, IntegerRewriter(target, use_counts(folded)).rewrite)
 
 
 IntegerProducts = integer_products.factory

@@ -17,10 +17,6 @@ from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type, Typ
 from tvm.relay.adt import (
     Clause,
     Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
 )
 from tvm.relay.analysis.infer import function_type_of, infer_type_of
 from tvm.relay.expr import (
@@ -38,6 +34,7 @@ from tvm.relay.expr import (
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.let_list import LetList
 from tvm.relay.transform.normal_form import name_results
+from tvm.relay.traverse import with_pattern_vars
 
 
 class TensorLifter(ABC):
@@ -143,16 +140,9 @@ class TensorLifter(ABC):
     def _match(self, node: Match, lets: LetList) -> RelayExpr:
         clauses = []
         for clause in node.clauses:
-            pattern = self._pattern(clause.lhs)
+            pattern = with_pattern_vars(clause.lhs, self._variable)
             clauses.append(Clause(pattern, self._block(clause.rhs)))
         return Match(self._value(node.data, lets), clauses, node.complete)
-
-    def _pattern(self, pattern: Pattern) -> Pattern:
-        if isinstance(pattern, PatternVar):
-            return PatternVar(self._variable(pattern.var))
-        if isinstance(pattern, (PatternConstructor, PatternTuple)):
-            return pattern.replace(patterns=tuple([self._pattern(p) for p in pattern.patterns]))
-        return pattern
 
     def _call(self, call: Call, lets: LetList) -> RelayExpr:
         args = [self._value(a, lets) for a in call.args]
