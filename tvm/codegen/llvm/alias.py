@@ -10,6 +10,9 @@ from collections.abc import Callable
 
 from tvm.tir.expr import Var
 
+# each scope lists all the others, and LLVM goes through them
+MOST_SCOPES = 32
+
 
 class AliasScopes:
     """The scopes of one PrimFunc. Numbers of metadata nodes come from ``new_number``."""
@@ -22,8 +25,11 @@ class AliasScopes:
         self._suffix: dict[Var, str] = {}
 
     def add(self, var: Var) -> None:
-        """``var`` points to memory that no other added variable points into."""
-        if var not in self._numbers:
+        """``var`` points to memory that no other added variable points into.
+
+        Variables beyond the first `MOST_SCOPES` are taken to point anywhere.
+        """
+        if var not in self._numbers and len(self._numbers) < MOST_SCOPES:
             own, others, single = self._new_number(), self._new_number(), self._new_number()
             self._numbers[var] = own, others, single
             self._suffix[var] = f", !alias.scope !{single}, !noalias !{others}"

@@ -40,7 +40,8 @@ def write_launch(writer: FunctionWriter, body: Stmt) -> None:
     name = module.new_symbol(f"{writer.name}_task")
     code = Code(f"define internal i32 @{quoted(name)}(i32 %task, ptr %env, ptr %closure) #0")
     fields = [TYPES[var.dtype].text for var in used]
-    closure_type = f"{{ {', '.join(fields)} }}"
+    closure_type = f"%{quoted(name + '_closure')}"
+    module.definitions.append(f"{closure_type} = type {{ {', '.join(fields)} }}\n")
     tasks_at = code.value("getelementptr inbounds { ptr, i32 }, ptr %env, i64 0, i32 1")
     tasks = code.value(f"load i32, ptr {tasks_at}, align 8")
     values = {var: operand for var, operand in writer.values.items() if is_constant(operand)}
