@@ -89,3 +89,16 @@ def test_regions_are_pooled(aligned: bool) -> None:
     regions = torch.cat([torch.tensor([[0.0], [1.0], [0.0]]), _boxes(3) + 1], 1)
     x = torch.randn(2, 3, 8, 9)
     assert_close(_evaluate(pool, x, regions).numpy(), pool(x, regions).numpy())
+
+
+def test_best_of_candidates_known_at_run_time() -> None:
+    def best(scores):
+        candidates = scores[scores > 0]
+        count = torch._shape_as_tensor(candidates)[0]
+        values, places = candidates.topk(torch.minimum(count, torch.tensor(4)))
+        return values, places
+
+    for seed in (0, 1):
+        scores = torch.randn(9, generator=torch.Generator().manual_seed(seed))
+        for actual, expected in zip(_evaluate(best, scores), best(scores), strict=True):
+            assert_close(actual.numpy(), expected.numpy())

@@ -35,6 +35,11 @@ def _size(x: RelayExpr, dim: Any = None) -> Any:
     return sizes_of(x) if dim is None else size_of(x, as_number(dim))
 
 
+@torch_op("_shape_as_tensor")
+def _shape_as_tensor(x: RelayExpr) -> RelayExpr:
+    return stacked(sizes_of(x))
+
+
 @torch_op("dim")
 def _dim(x: RelayExpr) -> int:
     return len(infer_shape(x))

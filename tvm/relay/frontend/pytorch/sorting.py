@@ -12,7 +12,8 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.op.annotation import stop_fusion
 
-from .registry import CONVERTERS, as_dtype, as_number, category, promoted, torch_op
+from .open_shapes import cut
+from .registry import CONVERTERS, as_dtype, as_number, category, is_tensor, promoted, torch_op
 
 
 def sorted_with_indices(x: RelayExpr, dim: int, descending: bool) -> list[RelayExpr]:
@@ -68,7 +69,9 @@ def _topk(
     return [_op.gather(x, axis, chosen), chosen]
 
 
-def _first(x: RelayExpr, axis: int, count: int) -> RelayExpr:
+def _first(x: RelayExpr, axis: int, count: Any) -> RelayExpr:
+    if is_tensor(count) or not isinstance(infer_shape(x)[axis], int):
+        return cut(x, axis, 0, count, 1)
     return _op.strided_slice(x, [0], [count], [1], [axis])
 
 
