@@ -141,8 +141,9 @@ def _alter_dense(
     wide = -(-units // step) * step
     can_pad = isinstance(weight, Constant) and all(isinstance(d, int) for d in out)
     lanes = topi.x86.common.lanes_of(dtype, topi.x86.common.processor(target))
-    # a single row streams the weight, for which half a vector will do
-    is_whole = units % min(lanes, step) == 0 or (rows == 1 and units % (lanes // 2) == 0)
+    # half a vector will do for a single row, which streams the weight, and for few units
+    has_halves = units % (lanes // 2) == 0 and (rows == 1 or units < 64)
+    is_whole = units % min(lanes, step) == 0 or has_halves
     if is_whole or not can_pad:
         layout = _weight_layout(rows, units, inner, factors, dtype, target) if is_whole else None
         return None if layout is None else _packed(call, weight, layout, call.attrs.units)
