@@ -156,3 +156,17 @@ def test_what_the_debugging_executor_refuses(module: GraphModuleDebug, library: 
 def test_parameters_are_shared_with_executors_only(module: GraphModuleDebug) -> None:
     with pytest.raises(TypeError, match="share_params needs a GraphModule, got dict"):
         module.share_params({}, b"")  # type: ignore[arg-type]
+
+
+def test_times_of_tiny_operators_add_up_to_the_run() -> None:
+    x = relay.var("x", shape=(1,))
+    y = x
+    for _ in range(200):
+        y = relay.annotation.stop_fusion(relay.add(y, relay.const(1.0)))
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function([x], y)), "llvm")
+    module = debug_executor.create(lib.get_graph_json(), lib.get_lib(), tvm.cpu())
+    report = module.profile(x=np.zeros(1, "float32"))
+    module.exit()
+    total = report.device_metrics["cpu0"]["Duration (us)"].value
+    spent = sum(call["Duration (us)"].value for call in report.calls)
+    assert len(report.calls) >= 200 and 0.8 * total <= spent <= total

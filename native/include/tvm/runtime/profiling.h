@@ -146,6 +146,8 @@ class TVM_DLL Profiler {
   void Stop();
   void StartCall(String name, Device dev, std::unordered_map<std::string, ObjectRef> extra_metrics = {});
   void StopCall(std::unordered_map<std::string, ObjectRef> extra_metrics = {});
+  // A call between Start and Stop that somebody else has measured.
+  void RecordCall(String name, Device dev, int64_t nanoseconds, std::unordered_map<std::string, ObjectRef> extra_metrics = {});
   // Of all that came between Start and Stop.
   profiling::Report Report();
   bool IsRunning() const { return is_running_; }
