@@ -73,6 +73,7 @@ POINTWISE = {
     "glu": lambda x, y: F.glu(x, -1),
     "rsub": lambda x, y: torch.rsub(x, 1.5),
     "type_change": lambda x, y: (x * 10).to(torch.int32) + 1,
+    "type_of_another": lambda x, y: (x * 10).to(torch.int32).to(y) + y.type_as(x),
     "int_division": lambda x, y: (x * 10).to(torch.int64) / 3,
 }
 

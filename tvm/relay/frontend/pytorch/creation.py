@@ -63,7 +63,7 @@ def _to_copy(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
 
 
 @torch_op("type_as", "to.other")
-def _type_as(x: RelayExpr, other: RelayExpr) -> RelayExpr:
+def _type_as(x: RelayExpr, other: RelayExpr, *_: Any) -> RelayExpr:
     return as_dtype(x, infer_dtype(other))
 
 
