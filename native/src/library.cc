@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 #include <sstream>
+#include <thread>
 
 #include "elf_check.h"
 #include "processor.h"
@@ -146,12 +147,19 @@ class LibraryModule : public ModuleNode {
   }
 
   static ObjectPtr<LibraryModule> Of(ObjectPtr<Library> library, bool* is_new) {
-    std::lock_guard<std::mutex> lock(LiveMutex());
-    LibraryModule*& slot = Live()[library->Identity()];
-    *is_new = slot == nullptr || !slot->TryIncRef();
-    if (!*is_new) return ObjectPtr<LibraryModule>::Adopt(slot);
+    std::unique_lock<std::mutex> lock(LiveMutex());
+    void* identity = library->Identity();
+    while (LibraryModule* known = Live()[identity]) {
+      *is_new = false;
+      if (known->TryIncRef()) return ObjectPtr<LibraryModule>::Adopt(known);
+      // its last holder lets go of it: the slots may be filled again when it has left the table
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    }
+    *is_new = true;
     auto module = make_object<LibraryModule>(std::move(library));
-    slot = module.get();
+    Live()[identity] = module.get();
     return module;
   }
 
