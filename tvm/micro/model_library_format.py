@@ -33,6 +33,7 @@ from tvm.relay.backend.executor_factory import (
     GraphExecutorFactoryModule,
 )
 from tvm.relay.backend.function_info import MAIN, FunctionInfo
+from tvm.relay.backend.graph import bytes_of_elements
 from tvm.relay.backend.name_transforms import mangle_module_name, sanitize, to_c_variable_style
 from tvm.runtime.export import collect_modules
 from tvm.runtime.module import Module
@@ -299,5 +300,4 @@ def _nbytes(dtype: str, shape: Sequence[int]) -> int:
     count = 1
     for extent in shape:
         count *= extent
-    kind = as_dtype(dtype)
-    return (count * max(kind.bits * kind.lanes, 1) + 7) // 8
+    return bytes_of_elements(count, as_dtype(dtype))

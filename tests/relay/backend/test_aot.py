@@ -73,6 +73,14 @@ def test_all_tensors_may_be_scalars() -> None:
     np.testing.assert_allclose(call(np.float32(1)).numpy(), np.e, rtol=1e-6)
 
 
+def test_booleans_between_kernels_have_a_byte_each() -> None:
+    x = relay.var("x", shape=(100,))
+    body = relay.where(relay.greater(x, relay.const(0.5)), x, relay.const(0.0))
+    lib = build(relay.Function([x], body), level=0)
+    main = lib.lowered_ir_mods[lib.target]["tvmgen_default___tvm_main__"]  # type: ignore[attr-defined]
+    assert "T.allocate([128]" in main.script() or "T.allocate([100]" in main.script()
+
+
 def test_c_text_runs_once_it_is_compiled(tmp_path: Path) -> None:
     x, w = random(2, 8), random(5, 8)
     path = tmp_path / "model.so"

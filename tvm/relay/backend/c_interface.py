@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tvm.codegen.c.names import identifier
 from tvm.codegen.model_metadata import TensorInfo
 from tvm.relay.backend.aot import main_name
+from tvm.relay.backend.graph import bytes_of_elements
 from tvm.relay.backend.name_transforms import (
     mangle_module_name,
     sanitize,
@@ -227,7 +228,7 @@ def byte_size(tensor: TensorInfo) -> int:
     count = 1
     for extent in tensor.shape:
         count *= extent
-    return (count * max(tensor.dtype.bits * tensor.dtype.lanes, 1) + 7) // 8
+    return bytes_of_elements(count, tensor.dtype)
 
 
 def _sizes(model: ModelInterface) -> list[str]:

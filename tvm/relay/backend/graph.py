@@ -30,9 +30,14 @@ class TensorInfo:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements; sub-byte ones are packed."""
-        bits = self.dtype.bits * self.dtype.lanes
-        return (prod(self.shape) * max(bits, 1) + 7) // 8
+        """Bytes of the elements."""
+        return bytes_of_elements(prod(self.shape), self.dtype)
+
+
+def bytes_of_elements(count: int, dtype: DType) -> int:
+    """Bytes of so many elements; booleans have one each, other ones below a byte are packed."""
+    bits = 8 if dtype.bits == 1 else dtype.bits
+    return (count * max(bits * dtype.lanes, 1) + 7) // 8
 
 
 @dataclass(slots=True)
