@@ -164,6 +164,14 @@ def test_slices_takes_and_wheres() -> None:
     )
 
 
+@pytest.mark.parametrize("count", [1, 3, 20])
+def test_vectors_of_any_length(count: int) -> None:
+    x = tensor("x", ANY)
+    run = Compiled(x, relay.Tuple([relay.exp(x), relay.strided_slice(x, [0], [3])]))
+    v = rand(count)
+    same(run(v), [np.exp(v), v[:3]])
+
+
 def test_ranges_have_the_length_that_their_values_say() -> None:
     n = tensor("n", dtype="int32")
     zero, one = relay.const(0, "int32"), relay.const(1, "int32")

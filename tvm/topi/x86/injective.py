@@ -40,9 +40,11 @@ def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Sch
     total = element_count(out)
     lanes = vector_lanes(shape[-1], out.dtype, info)
     is_short = lanes < lanes_of(out.dtype, info)
-    if len(axes) == 1 or (is_short and total < 1 << 40 and _is_flat(out)):
+    is_static = total < 1 << 40
+    if len(axes) == 1 or (is_short and is_static and _is_flat(out)):
         # all operands have the output's shape: one loop over everything keeps the vectors full
-        _schedule_flat(sch, out, masked_lanes(total, out.dtype, info) if is_short else lanes)
+        can_mask = is_short and is_static
+        _schedule_flat(sch, out, masked_lanes(total, out.dtype, info) if can_mask else lanes)
         return sch
     across = axis_read_in_order(out) if total >= LEAST_TRANSPOSED else None
     wide = lanes if lanes > 4 else masked_lanes(shape[-1], out.dtype, info)

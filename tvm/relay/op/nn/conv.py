@@ -185,7 +185,8 @@ def _in_whole_vectors(
     weight, shape = call.args[1], shape_of_type(out_type)
     full = topi.x86.conv2d.full_block(out_type.dtype, target)  # type: ignore[attr-defined]
     channels = shape[1]
-    if block * 2 >= full or channels <= 4 or not isinstance(weight, Constant):
+    can_pad = isinstance(weight, Constant) and target.kind.name == "llvm"
+    if block * 2 >= full or channels <= 4 or not can_pad:
         return None
     step = full if channels > full // 2 else full // 2
     wide = -(-channels // step) * step

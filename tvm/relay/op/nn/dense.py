@@ -136,10 +136,12 @@ def _alter_dense(
     dtype = out_type.dtype  # type: ignore[attr-defined]
     factors = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
     out, weight = shape_of_type(out_type), call.args[1]
-    # rows of zeros fill the last vectors of a constant weight; the output is cut
+    # rows of zeros fill the last vectors of a constant weight, and the output is cut; C text is for
+    # small memories
     step = 64 if units >= 64 else next(size for size in (4, 8, 16) if size >= min(units, 16))
     wide = -(-units // step) * step
-    can_pad = isinstance(weight, Constant) and all(isinstance(d, int) for d in out)
+    is_static = all(isinstance(d, int) for d in out)
+    can_pad = isinstance(weight, Constant) and is_static and target.kind.name == "llvm"
     lanes = topi.x86.common.lanes_of(dtype, topi.x86.common.processor(target))
     # half a vector will do for a single row, which streams the weight, and for few units
     has_halves = units % (lanes // 2) == 0 and (rows == 1 or units < 64)
