@@ -149,6 +149,15 @@ def test_storage_is_taken_over_by_threads_each_with_its_part() -> None:
     assert count_after(in_turn(rows.replace(kind=PARALLEL))) == 1
 
 
+def test_storage_is_taken_over_under_a_pragma_of_the_loop() -> None:
+    s, t = IN_TURN
+    twice = loop(N, lambda k: store(t, k, s[k] * s[k]), name="k")
+    axis = tir.IterVar(tvm.ir.Range(0, N), twice.loop_var, tir.IterVar.DataPar)
+    marked = tir.AttrStmt(axis, "pragma_auto_unroll_max_step", 8, twice)
+    outer = loop(1, lambda i: marked, name="i")
+    assert count_after(in_turn(outer)) == 1
+
+
 def test_storage_read_elsewhere_is_not_taken_over() -> None:
     s, t = IN_TURN
     flipped = loop(N, lambda k: store(t, k, s[k] + s[N - 1 - k]), name="k")

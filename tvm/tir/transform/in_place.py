@@ -48,7 +48,7 @@ class _AccessFinder(Visitor):
         self.is_mixed = True
 
     def visit_attr_stmt(self, attr: AttrStmt) -> None:
-        if isinstance(attr.node, IterVar):
+        if attr.attr_key in ("thread_extent", "virtual_thread") and isinstance(attr.node, IterVar):
             self._over(attr.node.var, Range(0, attr.value), attr.body)
         else:
             self.visit_children(attr)
