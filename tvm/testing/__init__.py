@@ -14,7 +14,15 @@ from ._ffi_api import (
     test_wrap_callback,
 )
 from .compare import CompareBeforeAfter
-from .parametrize import fixture, parameter
+from .parametrize import (
+    exclude_targets,
+    fixture,
+    known_failing_targets,
+    parameter,
+    parameters,
+    skip_parameterizations,
+    xfail_parameterizations,
+)
 from .targets import (
     device_enabled,
     enabled_targets,
@@ -22,7 +30,10 @@ from .targets import (
     requires_cuda,
     requires_gpu,
     requires_llvm,
+    requires_opencl,
     requires_package,
+    requires_x86,
+    skip_if_32bit,
     uses_gpu,
 )
 from .utils import (
@@ -32,6 +43,7 @@ from .utils import (
     check_int_constraints_trans_consistency,
     check_numerical_grads,
     main,
+    strtobool,
 )
 
 __all__ = [
@@ -41,5 +53,7 @@ __all__ = [
     "assert_allclose", "assert_prim_expr_equal", "check_bool_expr_is_true",
     "check_numerical_grads", "device_enabled", "enabled_targets", "fixture", "main", "parameter",
     "parametrize_targets", "requires_cuda", "requires_gpu", "requires_llvm",
-    "requires_package", "uses_gpu",
+    "requires_package", "uses_gpu", "exclude_targets", "known_failing_targets", "parameters",
+    "skip_parameterizations", "xfail_parameterizations", "requires_opencl", "requires_x86",
+    "skip_if_32bit", "strtobool",
 ]  # fmt: skip

@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Group:
+    """The sets of values of one call of `parameters`."""
+
+    rows: Sequence[tuple[Any, ...]]
+    ids: list[str] | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """Which value of each set a fixture takes."""
+
+    group: Group
+    index: int
 
 
 def parameter(
@@ -41,3 +58,56 @@ def fixture(func: Callable[..., Any] | None = None, *, cache_return_value: bool 
 
     scope = "session" if cache_return_value else "function"
     return pytest.fixture(scope=scope) if func is None else pytest.fixture(scope=scope)(func)
+
+
+def parameters(*value_sets: tuple[Any, ...], ids: list[str] | None = None) -> tuple[Any, ...]:
+    """Fixtures that take the values of each set together; needs the plugin `tvm.testing.plugin`.
+
+    Parameters
+    ----------
+    value_sets : tuple
+        One test for each; a fixture for each of its values.
+    ids : list of str, optional
+        Names of the sets.
+    """
+    widths = {len(values) for values in value_sets}
+    if len(widths) != 1:
+        raise ValueError(f"parameters requires sets of one length, got lengths {sorted(widths)}")
+    group = Group(value_sets, ids)
+    return tuple([_fixture_of(Column(group, index)) for index in range(widths.pop())])
+
+
+def _fixture_of(column: Column) -> Any:
+    import pytest
+
+    def fixture_of_column(*_instance: Any, request: Any) -> Any:
+        return copy.deepcopy(request.param)
+
+    fixture_of_column.column = column  # type: ignore[attr-defined]
+    return pytest.fixture(fixture_of_column)
+
+
+def exclude_targets(*targets: Any) -> Any:
+    """Do not run a test on these targets; needs the plugin `tvm.testing.plugin`."""
+    return _mark("exclude_targets", *targets)
+
+
+def known_failing_targets(*targets: Any) -> Any:
+    """Expect a test to fail on these targets; needs the plugin `tvm.testing.plugin`."""
+    return _mark("known_failing_targets", *targets)
+
+
+def skip_parameterizations(*skip_params: str, reason: str) -> Any:
+    """Do not run the cases of a test with these ids; needs the plugin `tvm.testing.plugin`."""
+    return _mark("skip_parameterizations", *skip_params, reason=reason)
+
+
+def xfail_parameterizations(*xfail_params: str, reason: str) -> Any:
+    """Expect the cases of a test with these ids to fail; needs the plugin `tvm.testing.plugin`."""
+    return _mark("xfail_parameterizations", *xfail_params, reason=reason)
+
+
+def _mark(name: str, *args: Any, **kwargs: Any) -> Any:
+    import pytest
+
+    return getattr(pytest.mark, name)(*args, **kwargs)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -49,6 +51,8 @@ def _requirement(name: str, holds: Callable[[], bool]) -> Callable[..., Any]:
 requires_llvm = _requirement("llvm", lambda: device_enabled("llvm"))
 requires_cuda = _requirement("cuda", lambda: device_enabled("cuda"))
 requires_gpu = _requirement("a GPU", lambda: device_enabled("cuda") or device_enabled("opencl"))
+requires_opencl = _requirement("opencl", lambda: device_enabled("opencl"))
+requires_x86 = _requirement("an x86 processor", lambda: platform.machine() == "x86_64")
 uses_gpu = requires_gpu
 
 
@@ -58,3 +62,10 @@ def requires_package(*packages: str) -> Any:
 
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     return pytest.mark.skipif(bool(missing), reason=f"packages missing: {missing}")
+
+
+def skip_if_32bit(reason: str) -> Any:
+    """Skip a test where pointers have 32 bits."""
+    import pytest
+
+    return pytest.mark.skipif(sys.maxsize < 2**32, reason=reason)

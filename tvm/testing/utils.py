@@ -156,3 +156,13 @@ def main() -> None:
     assert frame is not None and frame.f_back is not None
     file = inspect.getsourcefile(frame.f_back)
     sys.exit(pytest.main([str(file), *sys.argv[1:]]))
+
+
+def strtobool(val: str) -> bool:
+    """A truth value as people write it: y, yes, t, true, on, 1, or n, no, f, false, off, 0."""
+    text = val.lower()
+    if text in ("y", "yes", "t", "true", "on", "1"):
+        return True
+    if text in ("n", "no", "f", "false", "off", "0"):
+        return False
+    raise ValueError(f"strtobool requires a truth value such as yes or 0, got {val!r}")

@@ -1,0 +1,72 @@
+"""The plugin for pytest, in a session of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tvm.testing
+
+PROGRAM = """
+import pytest
+import tvm.testing
+
+rows, columns = tvm.testing.parameters((1, 8), (16, 3), ids=["flat", "tall"])
+dtype = tvm.testing.parameter("float32", "int8")
+
+def test_sets_go_together(rows, columns):
+    assert (rows, columns) in [(1, 8), (16, 3)]
+
+def test_one_column_alone(rows, dtype):
+    assert rows in (1, 16)
+
+def test_targets(target, dev):
+    assert target == "llvm" and dev.exist
+
+@tvm.testing.exclude_targets("llvm")
+def test_no_target(target):
+    assert False
+
+@tvm.testing.known_failing_targets("llvm")
+def test_fails(target):
+    assert False
+
+@tvm.testing.skip_parameterizations("tall", reason="too tall")
+@tvm.testing.xfail_parameterizations("flat", reason="too flat")
+def test_cases(rows, columns):
+    assert False
+
+@tvm.testing.parametrize_targets("llvm")
+def test_given(target, dev):
+    assert target == "llvm"
+
+class TestInside:
+    width, height = tvm.testing.parameters((1, 2), (3, 4))
+
+    @tvm.testing.skip_if_32bit(reason="wide")
+    def test_inside(self, width, height):
+        assert height == width + 1
+"""
+
+
+def test_targets_and_sets_of_values(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["tvm.testing.plugin"]\n')
+    (tmp_path / "test_program.py").write_text(PROGRAM)
+    run = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-p", "no:cacheprovider"]
+    run += ["--rootdir", str(tmp_path), str(tmp_path)]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert "10 passed, 2 skipped, 2 xfailed" in done.stdout, done.stdout + done.stderr
+
+
+def test_sets_of_different_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"sets of one length, got lengths \[1, 2\]"):
+        tvm.testing.parameters((1,), (1, 2))
+
+
+def test_truth_values() -> None:
+    assert tvm.testing.strtobool("Yes") and not tvm.testing.strtobool("off")
+    with pytest.raises(ValueError, match="got 'maybe'"):
+        tvm.testing.strtobool("maybe")
