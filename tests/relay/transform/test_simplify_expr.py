@@ -145,3 +145,12 @@ def test_operators_like_a_tensor_know_its_type() -> None:
     assert simplified(relay.collapse_sum_like(x, row)).attrs.shape == (1, 3)
     some = relay.var("some", shape=(relay.Any(), 3))
     assert simplified(relay.zeros_like(some)).op.name == "zeros_like"
+
+
+def test_factors_whose_product_is_too_small_stay_apart() -> None:
+    x = relay.var("x", shape=(4,))
+    assert_unchanged(
+        relay.Function([x], x * relay.const(1e-30) * relay.const(1e-30)), SimplifyExpr()
+    )
+    joined = run(relay.Function([x], x * relay.const(2.0) * relay.const(3.0)), SimplifyExpr())
+    assert float(joined.body.args[1].data.numpy()) == 6.0

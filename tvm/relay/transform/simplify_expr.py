@@ -200,10 +200,19 @@ def _with_constant(
             return None
         with np.errstate(over="ignore"):
             both = combine(before.data.numpy(), outer.data.numpy())
-        # two factors that fit may have a product that does not
+        # two numbers that fit may have a sum or a product that does not
         return call.operator(value, const(nd.array(both))) if np.isfinite(both).all() else None
 
     return rule
+
+
+def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The product; NaN where it is too small for its dtype, though the factors are not."""
+    both: np.ndarray = left * right
+    if not np.issubdtype(both.dtype, np.floating):
+        return both
+    is_lost = (np.abs(both) < np.finfo(both.dtype).tiny) & (left != 0) & (right != 0)
+    return np.where(is_lost, np.array(np.nan, both.dtype), both)
 
 
 def _parted(call: Call) -> tuple[RelayExpr, Constant | None]:
@@ -252,7 +261,7 @@ _RULES: dict[Op, Rule] = {
     ops.TRANSPOSE: _transpose,
     ops.LAYOUT_TRANSFORM: _transpose,
     ops.CAST: _cast,
-    ops.MULTIPLY: _with_constant(1, np.multiply),
+    ops.MULTIPLY: _with_constant(1, _product),
     ops.DIVIDE: _quotient,
     ops.ADD: _with_constant(0, np.add),
     ops.SUBTRACT: _neutral(0, False),
