@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,3 +131,20 @@ def test_requantising_rounds_as_compiled_code_does() -> None:
         for kind in ("debug", "graph")
     ]
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "function",
+    [
+        relay.max, relay.min, relay.argmax, relay.argmin, relay.mean, relay.variance,
+        relay.logsumexp, relay.nn.softmax, relay.nn.log_softmax,
+    ],
+)  # fmt: skip
+def test_reductions_of_nothing_are_those_of_kernels(function: Callable[..., relay.Expr]) -> None:
+    x = relay.var("x", shape=(2, 0))
+    func = relay.Function([x], function(x, axis=1))
+    value = np.zeros((2, 0), "float32")
+    found = relay.create_executor("debug").evaluate(func)(value).numpy()
+    compiled = relay.create_executor("graph", mod=tvm.IRModule.from_expr(func)).evaluate()
+    np.testing.assert_array_equal(found, compiled(value).numpy())

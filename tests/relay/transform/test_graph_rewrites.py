@@ -258,6 +258,41 @@ def test_values_are_bound_after_the_lets_that_they_use() -> None:
     np.testing.assert_allclose(found, 2 * np.exp(2 * value), rtol=1e-5)
 
 
+def test_lets_of_operands_are_bound_in_the_block_around() -> None:
+    x, c = relay.var("x", shape=(2,)), relay.var("c", "bool")
+    y = relay.var("y", relay.TensorType((2,)))
+    shared = relay.tanh(y)
+    chosen = relay.Let(y, relay.exp(x), relay.If(c, -shared, relay.abs(shared)))
+    body = relay.add(relay.add(chosen, x), chosen)
+    new = run(relay.Function([x, c], body), transform.ToBasicBlockNormalForm())
+    assert relay.analysis.check_basic_block_normal_form(new)
+    assert relay.analysis.well_formed(new)
+    value = np.array([1, 2], "float32")
+    found = evaluate(new, value, np.array(True))
+    np.testing.assert_allclose(found, value - 2 * np.tanh(np.exp(value)), atol=1e-5)
+
+
+def test_the_end_of_a_block_may_be_used_in_it_too() -> None:
+    x, z = relay.var("x", shape=(2,)), relay.var("z", shape=(2,))
+    y, w = relay.var("y", relay.TensorType((2,))), relay.var("w", relay.TensorType((2,)))
+    inner = relay.Let(y, relay.exp(x), relay.Call(relay.Function([z], z + y), [y]))
+    func = relay.Function([x], relay.Let(w, inner + x, inner))
+    both = relay.Function([x], relay.If(relay.const(True), relay.Call(func, [x]), x))
+    new = run(both, transform.ToBasicBlockNormalForm())
+    assert relay.analysis.well_formed(new)
+    assert new.astext().count("exp(") == 1
+
+
+def test_effects_before_a_let_of_an_operand_stay_before_it() -> None:
+    x, c = relay.var("x", shape=()), relay.var("c", "bool")
+    cell, done = relay.var("r"), relay.var("u")
+    shared = relay.exp(x)
+    written = relay.Let(done, relay.RefWrite(cell, relay.If(c, shared, x + shared)), x)
+    body = relay.Let(cell, relay.RefCreate(x), relay.subtract(relay.RefRead(cell), written))
+    new = run(relay.Function([x, c], body), transform.ToBasicBlockNormalForm())
+    assert evaluate(new, np.array(2.0, "float32"), np.array(True)) == 0
+
+
 def test_spans_are_places_in_the_text() -> None:
     x = relay.var("x", shape=(2,))
     mod = transform.AnnotateSpans()(typed(relay.Function([x], relay.exp(x))))

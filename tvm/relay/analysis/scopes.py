@@ -26,6 +26,8 @@ class Scope:
     outer: Scope | None = None
     depth: int = 0
     nodes: list[RelayExpr] = field(default_factory=list)
+    lets: list[tuple[int, Let]] = field(default_factory=list)
+    """The lets evaluated in it, each with the number of nodes before its variable is bound."""
 
 
 def common_scope(a: Scope, b: Scope) -> Scope:
@@ -45,11 +47,16 @@ class ScopeTree:
         self.root = Scope(root)
         self.inner: dict[int, list[Scope]] = {}  # of an if, a match or a function
         self._scope_of: dict[int, Scope] = {id(root): self.root}
-        order = evaluation_order(root)
-        for node in reversed(order):  # users before what they use
-            self._place_operands(node, self._scope_of[id(node)])
-        for node in order:
-            self._scope_of[id(node)].nodes.append(node)
+        order = evaluation_steps(root)
+        for node, is_done in reversed(order):  # users before what they use
+            if is_done:
+                self._place_operands(node, self._scope_of[id(node)])
+        for node, is_done in order:
+            scope = self._scope_of[id(node)]
+            if is_done:
+                scope.nodes.append(node)
+            elif isinstance(node, Let):
+                scope.lets.append((len(scope.nodes), node))
 
     @property
     def scopes(self) -> list[Scope]:
@@ -98,20 +105,26 @@ def strict_operands(node: RelayExpr) -> tuple[RelayExpr, ...]:
     return operands(node)
 
 
-def evaluation_order(root: RelayExpr) -> list[RelayExpr]:
-    """Post-order that stays outside of primitive functions, let values before let bodies."""
-    order: list[RelayExpr] = []
+def evaluation_steps(root: RelayExpr) -> list[tuple[RelayExpr, bool]]:
+    """Post-order that stays outside of primitive functions, let values before let bodies.
+
+    Each node is there with True; a let before that with False, where its variable is bound.
+    """
+    order: list[tuple[RelayExpr, bool]] = []
     seen: set[int] = set()
-    stack: list[tuple[RelayExpr, bool]] = [(root, False)]
+    stack: list[tuple[RelayExpr, bool | None]] = [(root, None)]
     while stack:
-        node, is_expanded = stack.pop()
-        if is_expanded:
-            order.append(node)
+        node, step = stack.pop()
+        if step is not None:
+            order.append((node, step))
         elif id(node) not in seen:
             seen.add(id(node))
             stack.append((node, True))
+            if isinstance(node, Let):
+                stack += [(node.body, None), (node, False), (node.value, None)]
+                continue
             below = (*strict_operands(node), *inner_blocks(node))
-            stack.extend([(n, False) for n in reversed(below)])
+            stack.extend([(n, None) for n in reversed(below)])
     return order
 
 

@@ -185,7 +185,8 @@ class Interpreter(Executor):
         out_type = infer_type_of(typed)
         is_tuple = isinstance(out_type, TupleType)
         if op.fold is not None:
-            folded = op.fold(call.attrs, [a.numpy() for a in arrays], out_type)
+            with np.errstate(all="ignore"):  # infinities and NaNs are results like any others
+                folded = op.fold(call.attrs, [a.numpy() for a in arrays], out_type)
             if folded is not None:
                 return _packed([nd.array(np.asarray(f)) for f in folded], is_tuple)
         if op.compute is not None:

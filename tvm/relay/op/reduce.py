@@ -90,6 +90,10 @@ def _schedule_cpu(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te
 REDUCTION_SCHEDULES = {"generic": _schedule, "cpu": _schedule_cpu}
 
 
+def _reduces_nothing(x: np.ndarray, axes: Sequence[int]) -> bool:
+    return 0 in [x.shape[axis] for axis in axes]
+
+
 def reduction(
     name: str,
     function: Callable[[te.Tensor, tuple[int, ...], bool], te.Tensor],
@@ -97,7 +101,10 @@ def reduction(
     gradient: Callable[[Call, RelayExpr], list[RelayExpr]] | None = None,
     dtype: str | None = None,
 ) -> Op:
-    """One row: `function(x, axes, keepdims)` for kernels, `fold(x, axis=, keepdims=)` in numpy."""
+    """One row: `function(x, axes, keepdims)` for kernels, `fold(x, axis=, keepdims=)` in numpy.
+
+    What numpy refuses, the extremum of nothing, is left to kernels.
+    """
 
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
         axes = reduced_axes(attrs, len(inputs[0].shape))
@@ -105,8 +112,12 @@ def reduction(
             return [topi.identity(inputs[0])]
         return [function(inputs[0], axes, attrs.keepdims)]
 
-    def fold_axes(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+    def fold_axes(
+        attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type
+    ) -> list[np.ndarray] | None:
         axes = reduced_axes(attrs, arrays[0].ndim)
+        if fold in _WITHOUT_IDENTITY and _reduces_nothing(arrays[0], axes):
+            return None
         result = fold(arrays[0], axis=axes, keepdims=attrs.keepdims)
         return [np.asarray(result).astype(arrays[0].dtype, copy=False)]
 
@@ -182,6 +193,9 @@ def _numpy_mean(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndar
     return np.mean(x, axis=axis, keepdims=keepdims)
 
 
+# what numpy refuses, or warns of, where there are no elements
+_WITHOUT_IDENTITY = (np.max, np.min, _numpy_mean)
+
 SUM = reduction("sum", topi.sum, np.sum, _sum_gradient)
 PROD = reduction("prod", topi.prod, np.prod)
 MAX = reduction("max", topi.max, np.max, _extremum_gradient)
@@ -198,8 +212,12 @@ def _arg_reduction(
         axes = reduced_axes(attrs, len(inputs[0].shape))
         return [function(inputs[0], axes, attrs.keepdims, attrs.select_last_index)]
 
-    def fold_axes(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+    def fold_axes(
+        attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type
+    ) -> list[np.ndarray] | None:
         axes = reduced_axes(attrs, arrays[0].ndim)
+        if _reduces_nothing(arrays[0], axes):
+            return None
         return [_fold_positions(arrays[0], axes, attrs, fold)]
 
     return define_op(

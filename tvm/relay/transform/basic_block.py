@@ -7,12 +7,16 @@ Each expression stands in one block then; within a block it stays a graph.
 
 from __future__ import annotations
 
+from collections import deque
+
+from tvm.ir.adt import Constructor
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
+from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relay.adt import Clause, Match
 from tvm.relay.analysis.scopes import Scope, ScopeTree, shared_values
-from tvm.relay.expr import If, Let
+from tvm.relay.expr import Call, If, Let, RefCreate, RefRead, RefWrite
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.let_list import LetList
@@ -46,38 +50,40 @@ class _Blocks:
         return self._block(self.tree.root)
 
     def _block(self, scope: Scope) -> RelayExpr:
-        chain, body = self._lets(scope)
-        waiting = list(chain)
-        in_chain = {id(let) for let in chain}
+        """The block with all its lets at its begin, those of operands too."""
+        nests = any([not is_tail for is_tail in self._tails(scope)])
+        waiting = deque(scope.lets)
         lets = LetList()
-        for node in scope.nodes:
-            while waiting and id(waiting[0].value) in self.new:
-                lets.bind(waiting[0].var, self.new[id(waiting.pop(0).value)])
-            if id(node) not in in_chain:
-                self.new[id(node)] = self._value(node, lets)
-        for let in waiting:
-            lets.bind(let.var, self.new[id(let.value)])
-        return lets.get(self.new[id(body)])
+        for position, node in enumerate(scope.nodes):
+            while waiting and waiting[0][0] == position:
+                self._bind(waiting.popleft()[1], lets)
+            self.new[id(node)] = self._value(node, lets, nests and _has_order(node))
+        for _, let in waiting:
+            self._bind(let, lets)
+        return lets.get(self.new[id(scope.body)])
 
-    def _lets(self, scope: Scope) -> tuple[list[Let], RelayExpr]:
-        """The lets that a block begins with, and its value."""
-        chain: list[Let] = []
+    def _tails(self, scope: Scope) -> list[bool]:
+        """Of each let of a block, whether the block's value is its body, through other lets."""
+        chain: set[int] = set()
         body = scope.body
-        while isinstance(body, Let) and self.tree.scope_of(body) is scope:
-            if id(body) in self.shared:
-                break
-            chain.append(body)
+        while isinstance(body, Let):
+            chain.add(id(body))
             body = body.body
-        return chain, body
+        return [id(let) in chain for _, let in scope.lets]
 
-    def _value(self, node: RelayExpr, lets: LetList) -> RelayExpr:
+    def _bind(self, let: Let, lets: LetList) -> None:
+        lets.bind(let.var, self.new[id(let.value)])
+
+    def _value(self, node: RelayExpr, lets: LetList, is_ordered: bool) -> RelayExpr:
         value = self._rebuilt(node)
-        if id(node) not in self.shared:
+        if id(node) not in self.shared and not is_ordered:
             return value
         self.count += 1
         return lets.push(value, None, f"x{self.count - 1}")
 
     def _rebuilt(self, node: RelayExpr) -> RelayExpr:
+        if isinstance(node, Let):
+            return self.new[id(node.body)]
         blocks = [self._block(inner) for inner in self.tree.inner.get(id(node), ())]
         if isinstance(node, Function):
             return node.replace(body=blocks[0]) if blocks else node
@@ -90,6 +96,13 @@ class _Blocks:
             return node.replace(data=self.new[id(node.data)], clauses=tuple(clauses))
         below = operands(node)
         return with_operands(node, [self.new.get(id(o), o) for o in below]) if below else node
+
+
+def _has_order(node: RelayExpr) -> bool:
+    """Whether it matters when the node is evaluated: it may have effects, or see those of others."""
+    if isinstance(node, Call):
+        return not isinstance(node.op, (Op, Constructor)) and not is_primitive(node.op)
+    return isinstance(node, (If, Match, RefCreate, RefRead, RefWrite))
 
 
 ToBasicBlockNormalForm = to_basic_block_normal_form.factory

@@ -134,7 +134,8 @@ def _constants(exprs: tuple[RelayExpr, ...]) -> list[Constant]:
 def _evaluate(op: Op, call: Call, out_type: object) -> RelayExpr:
     arrays = [_view(c.data) for c in _constants(call.args)]
     if op.fold is not None:
-        results = op.fold(call.attrs, arrays, out_type)
+        with np.errstate(all="ignore"):  # infinities and NaNs are results like any others
+            results = op.fold(call.attrs, arrays, out_type)
         if results is not None:
             return _as_expr(results, isinstance(out_type, TupleType))
     return _as_expr(evaluate_call(call, arrays), isinstance(out_type, TupleType))

@@ -158,7 +158,8 @@ def _log_softmax_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 def _numpy_softmax(
     attrs: SoftmaxAttrs, arrays: Sequence[np.ndarray], out_type: Type
 ) -> list[np.ndarray]:
-    weights = np.exp(arrays[0] - arrays[0].max(axis=attrs.axis, keepdims=True))
+    largest = arrays[0].max(axis=attrs.axis, keepdims=True, initial=-np.inf)
+    weights = np.exp(arrays[0] - largest)
     return [weights / weights.sum(axis=attrs.axis, keepdims=True)]
 
 
