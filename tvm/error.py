@@ -117,6 +117,11 @@ class OpAttributeUnImplemented(OpError, NotImplementedError):
 class DiagnosticError(TVMError):
     """A program is wrong; the text shows where."""
 
+    # the place in the user's source text, if the program came from one
+    span: Any = None
+    # whether a renderer of the user's has shown it
+    is_reported = False
+
 
 class TypeCheckError(DiagnosticError, TypeError):
     """Types do not fit."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from . import container, global_functions, instrument, transform
+from . import container, diagnostics, global_functions, instrument, transform
 from .adt import Constructor, TypeData
 from .affine_type import AffineType, TensorAffineType, TupleAffineType
 from .attrs import Attrs, DictAttrs, make_node
@@ -14,7 +14,7 @@ from .module import IRModule
 from .node import NODE_TYPES, Node
 from .op import Op, register_intrin_lowering, register_op_attr
 from .serialize import load_json, save_json
-from .span import SequentialSpan, SourceName, Span
+from .span import SequentialSpan, SourceMap, SourceName, Span
 from .structural import (
     assert_structural_equal,
     get_first_structural_mismatch,
@@ -45,10 +45,10 @@ __all__ = [
     "AffineType", "Array", "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "Constructor", "DictAttrs", "FuncType", "GlobalTypeVar",
     "GlobalVar", "GlobalVarSupply", "IRModule", "IncompleteType", "Map", "NameSupply", "Node", "Op",
     "PassContext", "PassInstrument", "PointerType", "PrimExpr", "PrimType", "RelayExpr",
-    "RelayRefType", "Rewriter", "SequentialSpan", "SourceName", "Span", "TensorAffineType", "TensorType",
+    "RelayRefType", "Rewriter", "SequentialSpan", "SourceMap", "SourceName", "Span", "TensorAffineType", "TensorType",
     "TupleAffineType", "TupleType",
     "Type", "TypeCall", "TypeConstraint", "TypeData", "TypeKind", "TypeRelation", "TypeVar", "Visitor",
-    "assert_structural_equal", "container", "get_first_structural_mismatch", "instrument", "load_json",
+    "assert_structural_equal", "container", "diagnostics", "get_first_structural_mismatch", "instrument", "load_json",
     "make_node", "register_intrin_lowering", "register_op_attr", "save_json", "structural_equal",
     "structural_hash", "transform",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from .attrs import DictAttrs, as_dict_attrs
 from .expr import GlobalVar, RelayExpr
 from .function import BaseFunc
 from .node import Node, ignored, leaf
+from .span import SourceMap
 
 _KEY_KINDS = (str, GlobalVar)
 # (expr, functions, type definitions) -> IRModule, of the language that owns the expression
@@ -33,6 +34,8 @@ class IRModule(Scriptable, Node, key="IRModule"):
     type_definitions : dict of GlobalTypeVar to TypeData, optional
     attrs : dict, optional
     global_infos : dict, optional
+    source_map : SourceMap, optional
+        The texts that the spans of its functions point into.
     """
 
     functions: dict[GlobalVar, BaseFunc] = leaf(default_factory=dict)
@@ -40,8 +43,7 @@ class IRModule(Scriptable, Node, key="IRModule"):
     attrs: DictAttrs = leaf(default=None, convert=as_dict_attrs)
     global_infos: dict[str, Any] = leaf(default_factory=dict)
     _names: dict[str, GlobalVar] = ignored(default_factory=dict)
-
-    __slots__ = ("source_map",)
+    source_map: SourceMap = ignored(default_factory=SourceMap)
 
     def __init__(
         self,
@@ -49,20 +51,21 @@ class IRModule(Scriptable, Node, key="IRModule"):
         type_definitions: Mapping[Any, Any] | None = None,
         attrs: Mapping[str, Any] | DictAttrs | None = None,
         global_infos: Mapping[str, Any] | None = None,
+        source_map: SourceMap | None = None,
     ) -> None:
         if not isinstance(functions or {}, Mapping):
             raise TypeError(
                 f"IRModule requires a dictionary of functions by name, got {type(functions).__name__}"
             )
-        self._init(
-            {}, dict(type_definitions or {}), as_dict_attrs(attrs), dict(global_infos or {}), {}
-        )
+        sources = SourceMap() if source_map is None else source_map
+        types, infos = dict(type_definitions or {}), dict(global_infos or {})
+        self._init({}, types, as_dict_attrs(attrs), infos, {}, sources)
         for name, function in (functions or {}).items():
             self[name] = function
 
     def clone(self) -> IRModule:
         """A module with the same functions that can be changed on its own."""
-        return IRModule(self.functions, self.type_definitions, self.attrs, self.global_infos)
+        return self._with(self.functions)
 
     def with_functions(self, functions: Mapping[GlobalVar, BaseFunc]) -> IRModule:
         """A copy with other functions; self if they are the very same ones."""
@@ -71,7 +74,12 @@ class IRModule(Scriptable, Node, key="IRModule"):
             [before.get(gvar) is function for gvar, function in functions.items()]
         ):
             return self
-        return IRModule(functions, self.type_definitions, self.attrs, self.global_infos)
+        return self._with(functions)
+
+    def _with(self, functions: Mapping[GlobalVar, BaseFunc]) -> IRModule:
+        return IRModule(
+            functions, self.type_definitions, self.attrs, self.global_infos, self.source_map
+        )
 
     def map_functions(self, f: Callable[[GlobalVar, BaseFunc], BaseFunc]) -> IRModule:
         """A copy with ``f`` applied to each function; self if none changed."""

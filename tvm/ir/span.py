@@ -25,6 +25,27 @@ class Span(Node):
     end_column: int
 
 
+class SourceMap(Node):
+    """The source texts that spans point into, by name."""
+
+    source_map: dict[SourceName, str] = leaf(default_factory=dict)
+
+    def add(self, name: SourceName | str, content: str) -> SourceName:
+        """Keep a text under a name, which is returned as spans have it."""
+        source_name = _as_source_name(name)
+        self.source_map[source_name] = content
+        return source_name
+
+    def excerpt(self, span: Span | None) -> list[str]:
+        """The line that a span begins on and a line that marks it; empty if its text is unknown."""
+        text = None if span is None else self.source_map.get(span.source_name)
+        if span is None or text is None or not 1 <= span.line <= text.count("\n") + 1:
+            return []
+        shown = text.split("\n")[span.line - 1]
+        end = span.end_column if span.end_line == span.line else len(shown) + 1
+        return [shown, " " * (span.column - 1) + "^" * max(1, end - span.column)]
+
+
 class SequentialSpan(Node):
     """Several stretches that one node was made from."""
 

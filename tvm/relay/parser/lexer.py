@@ -68,6 +68,7 @@ class Source:
         length = max(1, len(token.text) if token.kind != "end" else 1)
         underline = " " * (column - 1) + "^" * min(length, max(1, len(shown) - column + 1))
         error = DiagnosticError(f"relay.parse {message}", at=f"{shown}\n{underline}", hint=hint)
+        error.span = self.span(token.start, token.start + length)
         error.add_context(f"{self.name.name}, line {line}, column {column}")
         return error
 

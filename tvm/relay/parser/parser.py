@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm.error import TVMError, suggest
 from tvm.ir.adt import Constructor, TypeData
+from tvm.ir.diagnostics import reported
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.serialize import load_json
@@ -162,7 +163,10 @@ def parse(
     init_module : functions and types that the text may use; they are part of the result.
     init_meta_table : what `meta[kind][i]` stands for, unless the text has a metadata section.
     """
-    return infer_types(_reader(source, source_name, init_module, init_meta_table).module())
+    reader = _reader(source, source_name, init_module, init_meta_table)
+    reader.mod.source_map.add(source_name, source)
+    with reported(reader.mod):
+        return infer_types(reader.module())
 
 
 @deep

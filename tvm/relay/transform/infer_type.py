@@ -9,6 +9,7 @@ Only what has no type yet is inferred; a function whose types are known comes ba
 
 from __future__ import annotations
 
+from tvm.ir.diagnostics import reported
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
@@ -25,7 +26,8 @@ def InferType() -> Pass:
 
 
 def _run(mod: IRModule, _: PassContext) -> IRModule:
-    return infer_types(mod)
+    with reported(mod):
+        return infer_types(mod)
 
 
 _INFER_TYPE = ModulePass(_run, PassInfo(0, "InferType"))
