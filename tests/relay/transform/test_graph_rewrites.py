@@ -273,12 +273,13 @@ def test_lets_of_operands_are_bound_in_the_block_around() -> None:
 
 
 def test_the_end_of_a_block_may_be_used_in_it_too() -> None:
-    x, z = relay.var("x", shape=(2,)), relay.var("z", shape=(2,))
+    x, c = relay.var("x", shape=(2,)), relay.var("c", "bool")
     y, w = relay.var("y", relay.TensorType((2,))), relay.var("w", relay.TensorType((2,)))
-    inner = relay.Let(y, relay.exp(x), relay.Call(relay.Function([z], z + y), [y]))
-    func = relay.Function([x], relay.Let(w, inner + x, inner))
-    both = relay.Function([x], relay.If(relay.const(True), relay.Call(func, [x]), x))
-    new = run(both, transform.ToBasicBlockNormalForm())
+    shared = relay.tanh(y)
+    end = relay.Let(y, relay.exp(x), relay.If(c, -shared, relay.abs(shared)))
+    new = run(
+        relay.Function([x, c], relay.Let(w, end + x, end)), transform.ToBasicBlockNormalForm()
+    )
     assert relay.analysis.well_formed(new)
     assert new.astext().count("exp(") == 1
 
