@@ -38,10 +38,11 @@ class SourceMap(Node):
 
     def excerpt(self, span: Span | None) -> list[str]:
         """The line that a span begins on and a line that marks it; empty if its text is unknown."""
-        text = None if span is None else self.source_map.get(span.source_name)
-        if span is None or text is None or not 1 <= span.line <= text.count("\n") + 1:
+        texts = {source.name: text for source, text in self.source_map.items()}
+        lines = texts.get(span.source_name.name, "").split("\n") if span is not None else []
+        if span is None or not 1 <= span.line <= len(lines):
             return []
-        shown = text.split("\n")[span.line - 1]
+        shown = lines[span.line - 1]
         end = span.end_column if span.end_line == span.line else len(shown) + 1
         return [shown, " " * (span.column - 1) + "^" * max(1, end - span.column)]
 
