@@ -1,6 +1,6 @@
 """Single layers of many networks beside ONNX Runtime's, alternating in one run.
 
-usage: python -m benchmarks.layers [WORD ...] [--threads N] [--repeat N] [--opt-level N]
+usage: python -m benchmarks.layers [WORD ...] [--threads N] [--rounds N] [--opt-level N]
 
 Words choose the layers whose names contain one of them. The ratio is the peer's time over ours:
 above 1 we are faster.
@@ -173,7 +173,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="parts of the names of layers (default: all)")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--repeat", type=int, default=30, help="rounds of one run each")
+    parser.add_argument("--rounds", type=int, default=4, help="turns of each side")
     parser.add_argument("--opt-level", type=int, default=3)
     arguments = parser.parse_args()
     os.environ["TVM_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
@@ -200,8 +200,10 @@ def measure(
     module: nn.Module, shapes: Shapes, arguments: argparse.Namespace
 ) -> tuple[Mapping[str, float], float, float]:
     """Seconds of both sides, seconds of building, and the largest error."""
-    from benchmarks.models import onnxruntime_session
-    from benchmarks.timing import alternate
+    import onnx
+
+    from benchmarks.models import compiled_onnx, onnxruntime_in_place
+    from benchmarks.timing import shortest
 
     torch.manual_seed(0)
     inputs = [
@@ -216,48 +218,13 @@ def measure(
             module.eval(), tuple(inputs), str(path), opset_version=17, dynamo=False,
             input_names=list(feeds), output_names=["out"],
         )  # fmt: skip
-        ours, seconds = compiled(path, feeds, arguments.opt_level)
-        session = onnxruntime_session(path, feeds, arguments.threads)
+        model = onnx.load(path)
+    ours, seconds = compiled_onnx(model, feeds, arguments.opt_level)
+    session, (expected,) = onnxruntime_in_place(model, feeds, arguments.threads)
     ours.run()
-    expected = session()[0]
     error = np.abs(ours.get_output(0).numpy() - expected).max() / max(np.abs(expected).max(), 1e-9)
-    once = alternate({"ours": ours.run, "peer": session}, 3)
-    repeat = max(10, min(arguments.repeat, int(2.0 / sum(once.values()))))
-    return fastest(ours.run, session, repeat), seconds, float(error)
-
-
-def fastest(ours: Callable[[], Any], peer: Callable[[], Any], repeat: int) -> dict[str, float]:
-    """The shortest of several times: layers are too short for a median on a shared machine."""
-    from benchmarks.timing import seconds_of
-
-    sides = {"ours": ours, "peer": peer}
-    found = {side: [seconds_of(run)] for side, run in sides.items()}
-    for _ in range(repeat):
-        for side, run in sides.items():
-            found[side] += [seconds_of(run) for _ in range(3)]
-    return {side: min(times) for side, times in found.items()}
-
-
-def compiled(path: Path, feeds: Mapping[str, np.ndarray], opt_level: int) -> tuple[Any, float]:
-    """The compiled layer with its inputs, and the seconds of building it."""
-    import time
-
-    import onnx
-
-    import tvm
-    from tvm import relay
-    from tvm.contrib import graph_executor
-
-    shapes = {name: array.shape for name, array in feeds.items()}
-    mod, params = relay.frontend.from_onnx(onnx.load(path), shapes)
-    start = time.perf_counter()
-    with tvm.transform.PassContext(opt_level=opt_level):
-        lib = relay.build(mod, target="llvm", params=params)
-    seconds = time.perf_counter() - start
-    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
-    for name, array in feeds.items():
-        module.set_input(name, array)
-    return module, seconds
+    times = shortest({"ours": ours.run, "peer": session}, arguments.rounds)
+    return times, seconds, float(error)
 
 
 if __name__ == "__main__":
