@@ -228,3 +228,20 @@ def test_branches_within_loops_are_chosen_in_each_trip() -> None:
     kinds = {"n": (I64, []), "x": (F32, [2])}
     check([node("Loop", "n - x", "y", body=inner)], kinds,
           *[{"n": np.array(n), "x": f32(2)} for n in (3, 4)])  # fmt: skip
+
+
+def test_a_dimension_that_the_user_opens_is_open_whatever_the_model_declares() -> None:
+    nodes = [node("Flatten", "x", "flat"), node("Gemm", "flat w", "y")]
+    values = [helper.make_tensor_value_info(name, F32, shape)
+              for name, shape in (("x", (1, 3, 2)), ("y", (1, 4)), ("flat", (1, 6)))]  # fmt: skip
+    weight = f32(6, 4)
+    graph = helper.make_graph(
+        nodes, "test", values[:1], values[1:2], [numpy_helper.from_array(weight, "w")], value_info=values[2:]
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+    mod, params = relay.frontend.from_onnx(model, {"x": (relay.Any(), 3, 2)})
+    machine = tvm.runtime.vm.VirtualMachine(relay.vm.compile(mod, "llvm", params=params), tvm.cpu())
+    for batch in (1, 5):
+        data = f32(batch, 3, 2)
+        found = machine.run(data).numpy()
+        np.testing.assert_allclose(found, data.reshape(batch, 6) @ weight, rtol=1e-5, atol=1e-5)

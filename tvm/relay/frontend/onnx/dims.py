@@ -21,11 +21,10 @@ def named_dims(model: Any, shapes: Mapping[str, Sequence[Any]]) -> dict[str, Dim
 
     found = onnx.ModelProto()
     found.CopyFrom(_without_weights(model))
-    for value in found.graph.input:
-        dims = value.type.tensor_type.shape.dim
-        for dim, extent in zip(dims, shapes.get(value.name, ()), strict=False):
-            if isinstance(extent, int):
-                dim.dim_value = extent
+    if any([_with_shape(v, shapes[v.name]) for v in found.graph.input if v.name in shapes]):
+        del found.graph.value_info[:]  # what held for the shapes that the model declares
+        for value in found.graph.output:
+            value.type.tensor_type.ClearField("shape")
     try:
         graph = onnx.shape_inference.infer_shapes(found, data_prop=True).graph
     except Exception:  # of models that break rules which the import does not need
@@ -34,6 +33,19 @@ def named_dims(model: Any, shapes: Mapping[str, Sequence[Any]]) -> dict[str, Dim
     return {
         v.name: _dims(v.type.tensor_type) for v in values if v.type.tensor_type.HasField("shape")
     }
+
+
+def _with_shape(value: Any, shape: Sequence[Any]) -> bool:
+    """Let an input have the shape of the user's; whether the declared one said otherwise."""
+    is_other = False
+    for dim, extent in zip(value.type.tensor_type.shape.dim, shape, strict=False):
+        if isinstance(extent, int):
+            is_other |= dim.HasField("dim_value") and dim.dim_value != extent
+            dim.dim_value = extent
+        elif dim.HasField("dim_value"):
+            is_other = True
+            dim.Clear()
+    return is_other
 
 
 def _without_weights(model: Any) -> Any:
