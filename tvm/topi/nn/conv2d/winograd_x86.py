@@ -29,7 +29,7 @@ from ...utils import dims, divisors, operations_above, prod
 from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, processor
 from ...x86.prefetch import prefetch_panels
-from .winograd import KERNEL_MATRICES, WINDOW
+from .winograd import POINTS, WINDOW
 from .winograd import conv2d_NCHWc_winograd as compute_winograd
 from .x86 import inline_around, schedule_padding, vectorize_block
 
@@ -227,7 +227,7 @@ def winograd_tile(
     weights = channels * out_channels * 9
     plain = batch * out[0] * out[1] * weights / lanes * PLAIN_CYCLES / plain_speed
     best, best_cycles = None, _total(plain, int(4 * weights / plain_speed), info)
-    for m in KERNEL_MATRICES:
+    for m in POINTS:
         grid = (-(-out[0] // m), -(-out[1] // m))
         shape = WinogradShape(m, batch, grid, chunks, blocks)
         config, cycles = choose_winograd(shape, info)
