@@ -1,9 +1,11 @@
 """Latency and compile time of models beside ONNX Runtime's and OpenVINO's, alternating in one run.
 
 usage: python -m benchmarks.models [MODEL ...] [--threads N] [--repeat N] [--importer onnx|pytorch]
+                                   [--batch N] [--image N] [--tokens N]
 
-A model is a name in benchmarks/zoo.py or an ONNX file. Ratios are the faster peer over ours: above 1 we are
-faster. Outputs are compared first, with PyTorch's, or ONNX Runtime's for a file. All compute in float32.
+A model is a name in benchmarks/zoo.py, a pattern of such names ('regnet*', '*' for all), or an ONNX file.
+Ratios are the faster peer over ours: above 1 we are faster. Outputs are compared first, with PyTorch's, or
+ONNX Runtime's for a file. All compute in float32.
 """
 
 from __future__ import annotations
@@ -16,9 +18,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from benchmarks.zoo import Sizes
 
 MODELS_DIR = Path(tempfile.gettempdir()) / "pytvm-bench-models"
 
@@ -38,17 +43,22 @@ def main() -> None:
     # the runtimes read their number of threads before they start
     os.environ["TVM_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
     from rich.console import Console
+    from rich.progress import track
     from rich.table import Table
 
-    from benchmarks.zoo import MAIN_MODELS
+    from benchmarks.zoo import MAIN_MODELS, names_like
 
     table = Table(
         "model", "ours", "ONNX Runtime", "OpenVINO", "ratio", "compile s", "import s", "max error",
         title=f"milliseconds, {arguments.threads} threads, importer {arguments.importer}",
     )  # fmt: skip
     ratios = []
-    for name in arguments.models or MAIN_MODELS:
-        ratio, row = measure(name, arguments)
+    for name in track(names_like(arguments.models or MAIN_MODELS), console=Console(stderr=True)):
+        try:
+            ratio, row = measure(name, arguments)
+        except Exception as error:  # a survey goes on: peers refuse some models, too
+            table.add_row(Path(name).stem, "failed", str(error).strip().splitlines()[0][:60])
+            continue
         ratios.append(ratio)
         table.add_row(Path(name).stem, *row)
     table.add_row("geometric mean", "", "", "", f"{statistics.geometric_mean(ratios):.2f}")
@@ -64,14 +74,18 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=30, help="rounds of one run each")
     parser.add_argument("--importer", choices=["onnx", "pytorch"], default="onnx")
     parser.add_argument("--target", default="llvm")
+    for size, what in (("batch", "images or sequences"), ("image", "rows"), ("tokens", "words")):
+        parser.add_argument(f"--{size}", type=int, help=f"number of {what} (default: the usual)")
     return parser.parse_args()
 
 
 def measure(name: str, arguments: argparse.Namespace) -> tuple[float, list[str]]:
     """The ratio, and one row of the table."""
     from benchmarks.timing import alternate
+    from benchmarks.zoo import Sizes
 
-    subject = subject_of(name, arguments.threads)
+    sizes = Sizes(arguments.batch, arguments.image, arguments.tokens)
+    subject = subject_of(name, arguments.threads, sizes)
     module, import_seconds, build_seconds = compile_ours(subject, arguments)
     for key, array in subject.feeds.items():
         module.set_input(key, array)
@@ -90,19 +104,20 @@ def measure(name: str, arguments: argparse.Namespace) -> tuple[float, list[str]]
     ]  # fmt: skip
 
 
-def subject_of(name: str, threads: int) -> Subject:
+def subject_of(name: str, threads: int, sizes: Sizes | None = None) -> Subject:
     """A model of the zoo, or a file with inputs made up."""
     if Path(name).suffix == ".onnx":
         return Subject(Path(name), made_up_inputs(Path(name)), None, None)
     import torch
 
-    from benchmarks.zoo import build, export_onnx
+    from benchmarks.zoo import USUAL, build, export_onnx
 
     torch.set_num_threads(threads)
-    model, inputs = build(name)
+    sizes = sizes or USUAL
+    model, inputs = build(name, sizes)
     with torch.no_grad():
         expected = model(*inputs).numpy()
-    path = export_onnx(name, MODELS_DIR)
+    path = export_onnx(name, MODELS_DIR, sizes)
     feeds = {f"in{i}": x.numpy() for i, x in enumerate(inputs)}
     wanted = {value.name for value in graph_inputs(path)}
     feeds = {key: array for key, array in feeds.items() if key in wanted}

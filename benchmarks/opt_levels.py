@@ -25,14 +25,14 @@ def main() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from benchmarks.zoo import MODELS
+    from benchmarks.zoo import MAIN_MODELS, names_like
 
     table = Table(
         "model", "kernels at 0", "at 3", "ms at 0", "at 3", "times faster", "error of 3 to 0",
         title=f"{arguments.threads} threads",
     )  # fmt: skip
     worst = 0.0
-    for name in arguments.models or MODELS:
+    for name in names_like(arguments.models or (*MAIN_MODELS, "resnet50", "vit_b_16")):
         error, row = compare(name, arguments.threads)
         worst = max(worst, error)
         table.add_row(Path(name).stem, *row)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-Example = tuple[nn.Module, tuple[torch.Tensor, ...]]
+from benchmarks.networks import Example, FirstOutput
 
 _T5 = {"vocab_size": 100, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
 _WHISPER = {
@@ -44,20 +44,6 @@ _EXPERTS = {
 }  # fmt: skip
 
 
-class Named(nn.Module):
-    """A transformers model that takes its inputs by name and gives one of its outputs."""
-
-    def __init__(self, model: nn.Module, inputs: tuple[str, ...], output: str) -> None:
-        super().__init__()
-        self.model = model
-        self.inputs = inputs
-        self.output = output
-
-    def forward(self, *values: torch.Tensor) -> torch.Tensor:
-        result = self.model(**dict(zip(self.inputs, values, strict=True)), return_dict=True)
-        return getattr(result, self.output)
-
-
 def _made(
     name: str, kind: str, options: dict[str, Any], inputs: dict[str, Any], output: str
 ) -> Callable[[], Example]:
@@ -73,7 +59,7 @@ def _made(
             torch.randint(3, 99, shape) if is_ids else torch.randn(shape)
             for is_ids, shape in inputs.values()
         ]
-        return Named(model, tuple(inputs), output), tuple(tensors)
+        return FirstOutput(model, output, tuple(inputs)), tuple(tensors)
 
     return make
 
@@ -84,7 +70,8 @@ def _clip() -> Example:
     config = transformers.CLIPConfig(text_config=_TEXT, vision_config=_IMAGE, projection_dim=16)
     model = transformers.CLIPModel(config)
     ids, image = torch.randint(3, 99, (2, 12)), torch.randn(1, 3, 32, 32)
-    return Named(model, ("input_ids", "pixel_values"), "logits_per_image"), (ids, image)
+    names = ("input_ids", "pixel_values")
+    return FirstOutput(model, "logits_per_image", names), (ids, image)
 
 
 class Residual(nn.Module):

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 import tvm
+from benchmarks.networks import Example, FirstOutput
 from benchmarks.zoo import _calibrate, input_infos, trace, vision
 from tests.e2e.composed_models import COMPOSED_MODELS
 from tests.e2e.small_models import SMALL_MODELS
@@ -26,26 +27,12 @@ from tvm.contrib import graph_executor
 
 RELATIVE = 1e-4
 SECONDS_EACH = 240
-Example = tuple[nn.Module, tuple[torch.Tensor, ...]]
 
 
 def _image(name: str, size: int = 64, **options: Any) -> Callable[[], Example]:
     return lambda: (
         getattr(vision, name)(weights=None, **options), (torch.randn(1, 3, size, size),)
     )  # fmt: skip
-
-
-class FirstOutput(nn.Module):
-    """The tensor that a model returns under a name."""
-
-    def __init__(self, model: nn.Module, name: str) -> None:
-        super().__init__()
-        self.model = model
-        self.name = name
-
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        result = self.model(*inputs)
-        return result[self.name] if isinstance(result, dict) else getattr(result, self.name)
 
 
 def _segmentation(name: str) -> Callable[[], Example]:
