@@ -82,6 +82,15 @@ class TensorArrayOps:
         mod = self.prelude.mod
         add_definitions(mod, parse(dynamic_text(self.dtype), init_module=mod), "tensor arrays")
 
+    # the definitions of a dtype name each other, and come together
+    define_tensor_adt = define_tensor_take = define_tensor_expand_dims = register
+    define_tensor_concat = define_tensor_array = define_tensor_array_read = register
+    define_tensor_array_write = define_tensor_array_scatter = define_tensor_array_split = register
+    define_tensor_array_concat = define_tensor_array_gather = define_tensor_array_stack = register
+    define_tensor_array_unstack_tensor1 = define_tensor_array_unstack_tensor2 = register
+    define_tensor_array_unstack_tensor3 = define_tensor_array_unstack_tensor4 = register
+    define_tensor_array_unstack_tensor5 = define_tensor_array_unstack_tensor6 = register
+
 
 class StaticTensorArrayOps:
     """The names of the arrays of tensors of one shape and dtype."""
@@ -100,10 +109,9 @@ class StaticTensorArrayOps:
 
     def get_name(self, canonical: str, extra_shapes: Sequence[Sequence[Any]] | None = None) -> str:
         """The name in the module: `tensor_array_read_float32_2_3`."""
+        del extra_shapes  # one function takes indices, values and lengths of every number
         if canonical == "tensor_t":
             return f"static_tensor_{self._suffix()}_t"
-        if extra_shapes:
-            raise ValueError("arrays of one shape have no functions for further shapes")
         return f"{canonical}_{self._suffix()}"
 
     def get_global_var(self, canonical: str) -> GlobalVar:
@@ -127,6 +135,22 @@ class StaticTensorArrayOps:
         mod = self.prelude.mod
         text = static_text(self.dtype, _dims(self.shape), self._suffix())
         add_definitions(mod, parse(text, init_module=mod), "tensor arrays")
+
+    def is_cached(self, name: str) -> bool:
+        """Whether the module has a function of that name."""
+        return name in self.prelude.mod
+
+    # the definitions of a shape name each other, and come together
+    define_tensor_adt = define_tensor_array = define_tensor_array_read = register
+    define_tensor_array_write = define_tensor_array_unstack = define_tensor_array_stack = register
+    define_tensor_array_gather = define_tensor_get_data = register
+
+    def define_tensor_array_scatter(
+        self, indices_shape: Sequence[Any] | None = None, force_update: bool = False
+    ) -> None:
+        """Add the definitions; whatever the shape, the function takes any number of indices."""
+        del indices_shape, force_update
+        self.register()
 
 
 def _constructor(mod: IRModule, type_name: str, name: str) -> Constructor:

@@ -1,102 +1,294 @@
-"""Evaluate expressions from Python: `relay.create_executor(...).evaluate(expr)(*args)`."""
+"""An interpreter of relay: the whole language, one operator at a time.
+
+It runs what executors of graphs cannot, control flow, closures, recursion, data types and
+references, and values whose shapes are known at run time only. Operators are evaluated on the
+host where they have a numpy form, and compiled once for each shape otherwise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 import tvm.runtime.ndarray as nd
+from tvm.error import TVMError
 from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.type import TupleType, Type
-from tvm.relay.expr import Constant, Var
+from tvm.ir.op import Op
+from tvm.ir.structural import structural_hash
+from tvm.ir.type import TensorType, TupleType, Type
+from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.backend.evaluate import Kernel, call_kernel
+from tvm.relay.backend.executors import ConstructorValue, Executor, RefValue, as_array
+from tvm.relay.expr import (
+    Call,
+    Constant,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from tvm.relay.function import Function
-from tvm.relay.traverse import bind, free_vars
+from tvm.relay.traverse import operands
+from tvm.runtime.ndarray import NDArray
+from tvm.support import deep
+from tvm.target import Target
+
+__all__ = ["ConstructorValue", "Executor", "Interpreter", "RefValue", "needed_first"]
+
+Value = Any  # NDArray, list of values, Closure, ConstructorValue, RefValue
 
 
 @dataclass
-class ConstructorValue:
-    """A value of an algebraic data type: the constructor that built it, and its fields."""
+class Frame:
+    """The values of one activation of a function; variables are looked up outwards as well."""
 
-    tag: int
-    fields: list[Any]
-    constructor: Constructor | None
+    outer: Frame | None = None
+    values: dict[int, Value] = field(default_factory=dict)
+
+    def lookup(self, variable: Var) -> Value:
+        frame: Frame | None = self
+        while frame is not None:
+            if id(variable) in frame.values:
+                return frame.values[id(variable)]
+            frame = frame.outer
+        raise TVMError(f"the interpreter requires a value for the variable %{variable.name_hint}")
 
 
 @dataclass
-class RefValue:
-    """A mutable cell."""
+class Closure:
+    """A function with the frame that it was made in."""
 
-    value: Any
+    func: Function
+    frame: Frame | None
 
 
-class Executor:
-    """The base of executors; a subclass compiles a function to a Python callable."""
+class Interpreter(Executor):
+    """Evaluates functions of one module."""
 
-    mod: IRModule
+    def __init__(self, mod: IRModule, device: Any, target: Target) -> None:
+        self.mod = mod
+        self.device = device
+        self.target = target
+        self._kernels: dict[object, Kernel] = {}
+        self._constants: dict[int, Constant] = {}  # met so far, by identity of their data
 
     def _make_executor(self, func: Function) -> Callable[..., Any]:
-        raise NotImplementedError
+        infer_type_of(func, self.mod)
 
-    def evaluate(
-        self, expr: RelayExpr | None = None, binds: Mapping[Var, Any] | None = None
-    ) -> Any:
-        """The value of an expression; a function gives a Python callable.
+        @deep
+        def run(*args: Any) -> Any:
+            if len(args) != len(func.params):
+                raise ValueError(
+                    f"the function takes {len(func.params)} arguments, got {len(args)}"
+                )
+            return self._apply(Closure(func, None), [_as_value(a) for a in args])
 
-        Parameters
-        ----------
-        expr : `main` of the executor's module by default.
-        binds : values of free variables.
-        """
-        if expr is None:
-            expr = self.mod["main"]
-        elif isinstance(expr, GlobalVar):
-            expr = self.mod[expr]
-        if isinstance(expr, Constant):
-            return expr.data
-        if binds:
-            values = {v: Constant(as_array(value)) for v, value in binds.items()}
-            expr = bind(expr, values)
-        if isinstance(expr, Function):
-            return _by_name(self._make_executor(expr), expr)
-        if free := free_vars(expr):
-            names = ", ".join([v.name_hint for v in free])
-            raise ValueError(f"evaluate requires values for the free variables {names}")
-        return self._make_executor(Function([], expr))()
+        return run
+
+    def _apply(self, callee: Value, args: Sequence[Value]) -> Value:
+        if isinstance(callee, Constructor):
+            return ConstructorValue(callee.tag, list(args), callee)
+        if not isinstance(callee, Closure):
+            raise TVMError(f"the interpreter requires a function to call, got {callee}")
+        frame = Frame(callee.frame)
+        for param, arg in zip(callee.func.params, args, strict=True):
+            frame.values[id(param)] = arg
+        return self._evaluate(callee.func.body, frame)
+
+    def _evaluate(self, root: RelayExpr, frame: Frame) -> Value:
+        """The value of an expression; what it needs first goes on a stack, not on Python's."""
+        values = frame.values
+        stack: list[tuple[RelayExpr, int]] = [(root, 0)]
+        while stack:
+            node, stage = stack.pop()
+            if id(node) in values:
+                continue
+            if stage == 0 and (needed := needed_first(node)):
+                stack.append((node, 1))
+                stack.extend([(n, 0) for n in reversed(needed)])
+            elif isinstance(node, (If, Let, Match)):
+                if stage == 2:
+                    values[id(node)] = values[id(self._taken(node, frame))]
+                else:
+                    stack += [(node, 2), (self._taken(node, frame), 0)]
+            else:
+                values[id(node)] = self._value(node, frame)
+        return values[id(root)]
+
+    def _taken(self, node: If | Let | Match, frame: Frame) -> RelayExpr:
+        """The part of an expression that is its value, what it binds being bound."""
+        values = frame.values
+        if isinstance(node, If):
+            return node.true_branch if values[id(node.cond)].numpy() else node.false_branch
+        if isinstance(node, Let):
+            values[id(node.var)] = values[id(node.value)]
+            return node.body
+        data = values[id(node.data)]
+        for clause in node.clauses:
+            bound: dict[int, Value] = {}
+            if _fits(clause.lhs, data, bound):
+                values.update(bound)
+                return clause.rhs
+        raise TVMError("the interpreter found no clause of a match that fits", at=node)
+
+    def _value(self, node: RelayExpr, frame: Frame) -> Value:
+        values = frame.values
+        if isinstance(node, Call):
+            args = [values[id(a)] for a in node.args]
+            if isinstance(node.op, Op):
+                return self.apply_operator(node, args)
+            return self._apply(values[id(node.op)], args)
+        if isinstance(node, Var):
+            return frame.lookup(node)
+        if isinstance(node, Constant):
+            self._constants[id(node.data)] = node
+            return node.data
+        if isinstance(node, Function):
+            return Closure(node, frame)
+        if isinstance(node, GlobalVar):
+            return Closure(self.mod[node], None)
+        if isinstance(node, Tuple):
+            return [values[id(f)] for f in node.fields]
+        if isinstance(node, TupleGetItem):
+            return values[id(node.tuple_value)][node.index]
+        if isinstance(node, RefCreate):
+            return RefValue(values[id(node.value)])
+        if isinstance(node, RefRead):
+            return values[id(node.ref)].value
+        if isinstance(node, RefWrite):
+            values[id(node.ref)].value = values[id(node.value)]
+            return []
+        if isinstance(node, (Constructor, Op)):
+            return node
+        raise TVMError(f"the interpreter cannot run a {type(node).__name__}", at=node)
+
+    # -- operators
+
+    def apply_operator(self, call: Call, args: Sequence[Value]) -> Value:
+        """The result of a call of an operator with values for its arguments."""
+        op = call.op
+        assert isinstance(op, Op)
+        arrays = [array for arg in args for array in _flat(arg)]
+        if op.make_static is not None:
+            static = op.make_static(call.replace(args=tuple([Constant(a) for a in arrays])))
+            infer_type_of(static)
+            return self._evaluate(static, Frame())
+        typed = call.replace(args=tuple([_typed_var(arg) for arg in args]))
+        out_type = infer_type_of(typed)
+        is_tuple = isinstance(out_type, TupleType)
+        if op.fold is not None:
+            with np.errstate(all="ignore"):  # infinities and NaNs are results like any others
+                folded = op.fold(call.attrs, [a.numpy() for a in arrays], out_type)
+            if folded is not None:
+                return _packed([nd.array(np.asarray(f)) for f in folded], is_tuple)
+        if op.compute is not None:
+            return _packed(self._kernel(typed, arrays)(arrays), is_tuple)
+        return self._simplified(call, args)
+
+    def _simplified(self, call: Call, args: Sequence[Value]) -> Value:
+        """The value of a call through the operators that stand for it."""
+        op = call.op
+        assert isinstance(op, Op)
+        frame = Frame()
+        given = [self._bound(arg, frame) for arg in args]
+        typed = call.replace(args=tuple(given))
+        out_type = infer_type_of(typed)
+        types = [infer_type_of(a) for a in given]
+        simpler = None
+        if op.simplify is not None:
+            simpler = op.simplify(typed, types)
+        elif op.qnn_canonicalize is not None:
+            simpler = op.qnn_canonicalize(typed.attrs, given, [*types, out_type])
+        if simpler is None:
+            raise TVMError(f"the interpreter cannot evaluate {op.name}: it has no compute facet")
+        infer_type_of(simpler)
+        return self._evaluate(simpler, frame)
+
+    def _bound(self, value: Value, frame: Frame) -> RelayExpr:
+        """An argument as a variable of the frame; what is constant stays, as scales have to."""
+        if isinstance(value, list):
+            return Tuple([self._bound(v, frame) for v in value])
+        if (constant := self._constants.get(id(value))) is not None:
+            return constant
+        variable = Var("p", _type_of(value))
+        frame.values[id(variable)] = value
+        return variable
+
+    def _kernel(self, call: Call, arrays: Sequence[NDArray]) -> Kernel:
+        attrs = structural_hash(call.attrs) if call.attrs is not None else 0
+        shapes = tuple([(tuple(a.shape), str(a.dtype)) for a in arrays])
+        key = (call.op.name, attrs, shapes)
+        if key not in self._kernels:
+            self._kernels[key] = call_kernel(call, self.target)
+        return self._kernels[key]
 
 
-def _by_name(call: Callable[..., Any], func: Function) -> Callable[..., Any]:
-    """`call`, taking arguments by position or by parameter name."""
-    names = [p.name_hint for p in func.params]
-
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        rest = names[len(args) :]
-        if unknown := [k for k in kwargs if k not in rest]:
-            raise ValueError(f"the function has the parameters {names}, got also {unknown}")
-        if missing := [n for n in rest if n not in kwargs]:
-            raise ValueError(f"values are missing for the parameters {missing}")
-        if len(args) > len(names):
-            raise ValueError(f"the function takes {len(names)} arguments, got {len(args)}")
-        return call(*args, *[kwargs[n] for n in rest])
-
-    return wrapper
+def needed_first(node: RelayExpr) -> tuple[RelayExpr, ...]:
+    """The operands that are evaluated before the node, in any case."""
+    if isinstance(node, Function):
+        return ()
+    if isinstance(node, If):
+        return (node.cond,)
+    if isinstance(node, Let):
+        return (node.value,)
+    if isinstance(node, Match):
+        return (node.data,)
+    return operands(node)
 
 
-def as_array(value: Any) -> nd.NDArray:
-    """A value that programs pass for a tensor."""
-    if isinstance(value, nd.NDArray):
+def _fits(pattern: Pattern, value: Value, bound: dict[int, Value]) -> bool:
+    """Whether a value has the form of a pattern; notes what its variables stand for."""
+    if isinstance(pattern, PatternVar):
+        bound[id(pattern.var)] = value
+        return True
+    if isinstance(pattern, PatternTuple):
+        parts = value
+    elif isinstance(pattern, PatternConstructor):
+        if value.tag != pattern.constructor.tag:
+            return False
+        parts = value.fields
+    else:
+        return True
+    return all([_fits(p, v, bound) for p, v in zip(pattern.patterns, parts, strict=True)])
+
+
+def _as_value(value: Any) -> Value:
+    if isinstance(value, (list, tuple)) and any(
+        [isinstance(v, (NDArray, np.ndarray)) for v in value]
+    ):
+        return [_as_value(v) for v in value]
+    if isinstance(value, (ConstructorValue, RefValue, Closure)):
         return value
-    if isinstance(value, Constant):
-        return value.data
-    return nd.array(np.asarray(value))
+    return as_array(value)
 
 
-def nested(values: list[Any], ty: Type) -> Any:
-    """Flat results in the shape of the type: a tuple becomes a list."""
-    if isinstance(ty, TupleType):
-        return [nested(values, field) for field in ty.fields]
-    return values.pop(0)
+def _flat(value: Value) -> list[NDArray]:
+    if isinstance(value, list):
+        return [array for v in value for array in _flat(v)]
+    if not isinstance(value, NDArray):
+        raise TVMError(f"an operator requires tensors, got {type(value).__name__}")
+    return [value]
+
+
+def _typed_var(value: Value) -> RelayExpr:
+    if isinstance(value, list):
+        return Tuple([_typed_var(v) for v in value])
+    return Var("p", _type_of(value))
+
+
+def _type_of(value: NDArray) -> Type:
+    return TensorType(tuple(value.shape), value.dtype)
+
+
+def _packed(results: list[NDArray], is_tuple: bool) -> Value:
+    return list(results) if is_tuple else results[0]

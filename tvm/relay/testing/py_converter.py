@@ -24,7 +24,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.serialize import load_json, save_json
 from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
-from tvm.relay.backend.debug_interpreter import Interpreter, needed_first
+from tvm.relay.backend.interpreter import Interpreter, needed_first
 from tvm.relay.expr import (
     Call,
     Constant,

@@ -1,0 +1,102 @@
+"""Evaluate expressions from Python: `relay.create_executor(...).evaluate(expr)(*args)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import tvm.runtime.ndarray as nd
+from tvm.ir.adt import Constructor
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.type import TupleType, Type
+from tvm.relay.expr import Constant, Var
+from tvm.relay.function import Function
+from tvm.relay.traverse import bind, free_vars
+
+
+@dataclass
+class ConstructorValue:
+    """A value of an algebraic data type: the constructor that built it, and its fields."""
+
+    tag: int
+    fields: list[Any]
+    constructor: Constructor | None
+
+
+@dataclass
+class RefValue:
+    """A mutable cell."""
+
+    value: Any
+
+
+class Executor:
+    """The base of executors; a subclass compiles a function to a Python callable."""
+
+    mod: IRModule
+
+    def _make_executor(self, func: Function) -> Callable[..., Any]:
+        raise NotImplementedError
+
+    def evaluate(
+        self, expr: RelayExpr | None = None, binds: Mapping[Var, Any] | None = None
+    ) -> Any:
+        """The value of an expression; a function gives a Python callable.
+
+        Parameters
+        ----------
+        expr : `main` of the executor's module by default.
+        binds : values of free variables.
+        """
+        if expr is None:
+            expr = self.mod["main"]
+        elif isinstance(expr, GlobalVar):
+            expr = self.mod[expr]
+        if isinstance(expr, Constant):
+            return expr.data
+        if binds:
+            values = {v: Constant(as_array(value)) for v, value in binds.items()}
+            expr = bind(expr, values)
+        if isinstance(expr, Function):
+            return _by_name(self._make_executor(expr), expr)
+        if free := free_vars(expr):
+            names = ", ".join([v.name_hint for v in free])
+            raise ValueError(f"evaluate requires values for the free variables {names}")
+        return self._make_executor(Function([], expr))()
+
+
+def _by_name(call: Callable[..., Any], func: Function) -> Callable[..., Any]:
+    """`call`, taking arguments by position or by parameter name."""
+    names = [p.name_hint for p in func.params]
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        rest = names[len(args) :]
+        if unknown := [k for k in kwargs if k not in rest]:
+            raise ValueError(f"the function has the parameters {names}, got also {unknown}")
+        if missing := [n for n in rest if n not in kwargs]:
+            raise ValueError(f"values are missing for the parameters {missing}")
+        if len(args) > len(names):
+            raise ValueError(f"the function takes {len(names)} arguments, got {len(args)}")
+        return call(*args, *[kwargs[n] for n in rest])
+
+    return wrapper
+
+
+def as_array(value: Any) -> nd.NDArray:
+    """A value that programs pass for a tensor."""
+    if isinstance(value, nd.NDArray):
+        return value
+    if isinstance(value, Constant):
+        return value.data
+    return nd.array(np.asarray(value))
+
+
+def nested(values: list[Any], ty: Type) -> Any:
+    """Flat results in the shape of the type: a tuple becomes a list."""
+    if isinstance(ty, TupleType):
+        return [nested(values, field) for field in ty.fields]
+    return values.pop(0)
