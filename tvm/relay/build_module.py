@@ -13,7 +13,6 @@ from tvm.ir.module import IRModule
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.build_aot import AotOptions, build_aot
 from tvm.relay.backend.build_graph import build_graph
-from tvm.relay.backend.interpreter import Interpreter
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import (
     AOTExecutorFactoryModule,
@@ -22,6 +21,7 @@ from tvm.relay.backend.executor_factory import (
 )
 from tvm.relay.backend.executors import Executor as Evaluator
 from tvm.relay.backend.executors import as_array, nested
+from tvm.relay.backend.interpreter import Interpreter
 from tvm.relay.backend.kernels import flat_types
 from tvm.relay.backend.lowering import lower_model
 from tvm.relay.backend.pools import MemoryPools

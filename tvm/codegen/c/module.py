@@ -171,7 +171,9 @@ class ModuleWriter:
         """Declare a function, unless a header or the user's text does; its name in C."""
         if name in self.results:
             return self._symbols[name]
-        known = name in DECLARED or any([name in text for text in self._imports])
+        # what the user's own headers declare, they know best
+        texts = self._imports
+        known = name in DECLARED or any([name in t or '#include "' in t for t in texts])
         if not known:
             symbol = name if is_plain(name) else self.new_name(identifier(name))
             label = "" if symbol == name else f" TVM_SYMBOL({string_text(name)})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tvm._ffi import get_global_func
 from tvm.error import TVMError
@@ -63,7 +64,12 @@ class ExternalCode:
     constants: Mapping[str, NDArray]
 
     @staticmethod
-    def of(mod: IRModule, target: Target, unpacked_api: bool = False) -> ExternalCode:
+    def of(
+        mod: IRModule,
+        target: Target,
+        unpacked_api: bool = False,
+        attrs: Mapping[str, object] = MappingProxyType({}),
+    ) -> ExternalCode:
         """Call the compilers of a module's functions.
 
         Parameters
@@ -71,6 +77,7 @@ class ExternalCode:
         target : our own.
         unpacked_api : whether the functions are called with pointers to data; compilers see it as
             the function's attribute `unpacked_api`.
+        attrs : what the runtime asks of modules of loops.
         """
         modules: list[Module] = []
         constants: dict[str, NDArray] = {}
@@ -83,7 +90,8 @@ class ExternalCode:
             modules.append(compile_external(called))
             constants.update(external_constants(func))
         for kind, functions in hooked.items():
-            modules.append(compile_hooked(mod, kind, functions, target))
+            called_as = {**attrs, "unpacked_api": unpacked_api}
+            modules.append(compile_hooked(mod, kind, functions, target, called_as))
         return ExternalCode(tuple(modules), constants)
 
     @property

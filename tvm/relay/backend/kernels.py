@@ -218,10 +218,16 @@ def _plain_schedule(graph: ComputeGraph, target: Target) -> te.Schedule:
     return topi_generic.schedule_injective(graph.outputs)
 
 
+def compute_graph(func: Function, target: Target) -> ComputeGraph:
+    """The te stages of a typed function of operators, as the target computes them."""
+    with target:
+        return _ComputeBuilder(func, target).build()
+
+
 def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:
     """The loops of one fused function."""
     with target, noted() as choices:
-        graph = _ComputeBuilder(func, target).build()
+        graph = compute_graph(func, target)
         sch = schedule_for(graph, target)
         constants = [tensor for tensor, _ in graph.constants]
         args = [*graph.inputs, *constants, *graph.outputs]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tvm.driver.build_module import runtime_attrs
 from tvm.ir.module import IRModule
 from tvm.relay.backend.external import ExternalCode, external_functions, outline_external
 from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
@@ -34,7 +35,7 @@ class LoweredModel:
 
     def link_external(self, lib: Module, runtime: Runtime, unpacked_api: bool = False) -> Module:
         """The library with what other compilers make of their functions."""
-        external = ExternalCode.of(self.mod, self.target, unpacked_api)
+        external = ExternalCode.of(self.mod, self.target, unpacked_api, runtime_attrs(runtime))
         if runtime.name == "crt":
             external.check_for_c()
         return external.link(lib)

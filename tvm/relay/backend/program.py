@@ -78,11 +78,23 @@ def as_module(mod: Any, params: Params | None) -> IRModule:
 
 
 def host_target(target: Any, target_host: Any) -> Target:
-    """The one target of ours, with its host; by default the current target."""
+    """The one target of ours, with its host; by default the current target.
+
+    What a target of other compilers leaves is for its host.
+    """
     given = Target.canon_multi_target_and_host(
         Target.target_or_current(target) if target is None else target, target_host
     )
     targets = [t for t in given if not is_external(t)]
+    if not targets:
+        hosts = {str(t.host): t.host for t in given if t.host is not None}
+        targets = list(hosts.values())
+        if not targets:
+            names = ", ".join([t.kind.name for t in given])
+            raise TVMError(
+                f"relay.build requires a target for what {names} leaves",
+                hint=f'Target("{given[0].kind.name}", host="llvm")',
+            )
     if len(targets) != 1:
         raise TVMError(f"relay.build compiles for one target at a time, got {len(targets)}")
     return targets[0]

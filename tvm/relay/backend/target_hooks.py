@@ -6,7 +6,7 @@ def @f(%x, Compiler="npu") { .. }   ->  @T.prim_func f        by the kind's `Rel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -43,8 +43,20 @@ def hooked_kind(func: Function) -> str | None:
     return None if kind is None or RELAY_TO_TIR not in kind.attrs else kind.name
 
 
-def compile_hooked(mod: IRModule, kind: str, functions: Sequence[Function], ours: Target) -> Module:
-    """The module of the functions that a kind lowers; `mod` is what they are part of."""
+def compile_hooked(
+    mod: IRModule,
+    kind: str,
+    functions: Sequence[Function],
+    ours: Target,
+    attrs: Mapping[str, Any],
+) -> Module:
+    """The module of the functions that a kind lowers.
+
+    Parameters
+    ----------
+    mod : what they are part of.
+    attrs : how modules of loops of this model are compiled.
+    """
     target = (_GIVEN.current() or {}).get(kind) or Target(kind)
     lower = _callable(target.get_kind_attr(RELAY_TO_TIR))
     with target:
@@ -64,7 +76,7 @@ def compile_hooked(mod: IRModule, kind: str, functions: Sequence[Function], ours
                 f"{RELAY_TO_TIR} of {kind} must replace {symbol} by a PrimFunc, "
                 f"it returned {list(found) or 'none'}"
             )
-    named = IRModule({n: f.with_attr("global_symbol", n) for n, f in found.items()})
+    named = IRModule({n: f.with_attr("global_symbol", n) for n, f in found.items()}, attrs=attrs)
     if (generate := target.get_kind_attr(TIR_TO_RUNTIME)) is None:
         return build(named, target=ours)
     made = _callable(generate)(named, target)

@@ -21,8 +21,8 @@ from tvm.relay.analysis.symbolic import (
     is_dynamic_kernel,
     symbolic_kernel,
 )
-from tvm.relay.backend.external import ExternalCode, outline_external
 from tvm.relay.backend.executors import Executor, as_array
+from tvm.relay.backend.external import ExternalCode, outline_external
 from tvm.relay.backend.kernels import KernelCompiler
 from tvm.relay.backend.program import Params, as_module, host_target
 from tvm.relay.backend.shape_function import lower_shape_function

@@ -13,6 +13,7 @@ user registers takes their place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tvm import te, tir
@@ -22,11 +23,12 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.runtime.object import Object
-from tvm.target import Target
+from tvm.target import GenericFunc, Target
 from tvm.te import SpecializedCondition
 
 FCompute = Callable[[Attrs, Sequence[te.Tensor], Type], Any]
 FSchedule = Callable[[Attrs, Sequence[te.Tensor], Target], te.Schedule]
+FStrategy = Callable[[Attrs, Sequence[te.Tensor], Type, Target], "OpStrategy"]
 
 
 class OpImplementation(Object):
@@ -100,6 +102,42 @@ def is_computable(op: Op) -> bool:
     return op.compute is not None or op.strategy is not None
 
 
+class TargetStrategies(GenericFunc[FStrategy]):
+    """The strategies of an operator by target key; other targets take the operator's own way."""
+
+    def __init__(self, op: Op) -> None:
+        super().__init__(f"{op.name}_strategy", partial(own_strategy, op))
+        self.op = op
+
+    def register(self, *args: Any, **kwargs: Any) -> Any:
+        """Set the strategy for target keys, as :meth:`tvm.target.GenericFunc.register` does."""
+        self.op.set_facets(strategy=self)
+        return super().register(*args, **kwargs)
+
+
+def target_strategies(op: Op) -> TargetStrategies:
+    """The strategies of an operator, to which more can be added by target key."""
+    found: TargetStrategies = op.extra.setdefault("strategies", TargetStrategies(op))
+    return found
+
+
+def own_strategy(
+    op: Op, attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type, target: Target
+) -> OpStrategy:
+    """The operator's compute facet, with its schedule for the target."""
+    if op.compute is None:
+        raise OpNotImplemented(f"operator {op.name} has no compute definition and no strategy")
+    schedules = op.schedules or {}
+    key = next((k for k in (*target.keys, "generic") if k in schedules), None)
+    strategy = OpStrategy()
+    strategy.add_implementation(
+        op.compute,
+        _plain_schedule if key is None else schedules[key],
+        f"{op.name}.{key or 'plain'}",
+    )
+    return strategy
+
+
 def strategy_of(
     op: Op, attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type, target: Target
 ) -> OpStrategy:
@@ -113,17 +151,7 @@ def strategy_of(
                 f"{type(strategy).__name__}"
             )
         return strategy
-    if op.compute is None:
-        raise OpNotImplemented(f"operator {op.name} has no compute definition and no strategy")
-    schedules = op.schedules or {}
-    key = next((k for k in (*target.keys, "generic") if k in schedules), None)
-    strategy = OpStrategy()
-    strategy.add_implementation(
-        op.compute,
-        _plain_schedule if key is None else schedules[key],
-        f"{op.name}.{key or 'plain'}",
-    )
-    return strategy
+    return own_strategy(op, attrs, inputs, out_type, target)
 
 
 def _plain_schedule(_: Attrs, outs: Sequence[te.Tensor], __: Target) -> te.Schedule:
