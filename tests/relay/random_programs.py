@@ -4,8 +4,9 @@
 
 Each program is run by the interpreter, and compiled for the graph and AOT executors (if it is a
 graph) and for the virtual machine: every fourth at the levels 0 to 3, the others at 3 and one of the
-rest; all must agree. So must the interpreter after passes in a random order. The text of the
-program, before and after, is read again and compared.
+rest; all must agree. So must the interpreter after passes in a random order, up to the digits that
+these leave, and some programs exported and loaded. The text of the program, before and after, is
+read again and compared.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ import numpy as np
 
 import tvm
 from tvm import relay
+from tvm.relay.transform import FlexibleShapeDispatch
 
+from .random_language.computed_shapes import of_computed_shape
 from .random_language.control import DATA_TYPES, closed_applied, construct
 from .random_language.operators import operator
-from .random_language.passes import Kind, draw_passes, run_passes
-from .random_language.quantised import quantised
+from .random_language.passes import EXACT, ROUGH, Kind, Tolerance, draw_passes, run_passes, widest
+from .random_language.quantised import quantised, simulated
+from .random_language.saved import saved_ways
 from .random_language.scope import Scope, concrete, draw_values, tensor_type
 
 
@@ -40,8 +44,7 @@ class Generator(Scope):
     """
 
     def __init__(self, seed: int, is_graph: bool) -> None:
-        super().__init__(seed, tvm.IRModule() if is_graph else relay.parse(DATA_TYPES))
-        self.is_graph = is_graph
+        super().__init__(seed, tvm.IRModule() if is_graph else relay.parse(DATA_TYPES), is_graph)
 
     def module(self) -> tvm.IRModule:
         params = [
@@ -70,8 +73,8 @@ class Generator(Scope):
 
     def step(self, bindings: list[tuple[relay.Var, relay.Expr]]) -> relay.Expr:
         if self.is_graph or self.chance(0.6):
-            if self.chance(0.06):
-                return quantised(self)
+            if self.chance(0.1):
+                return self.pick([quantised, quantised, simulated, of_computed_shape])(self)
             return closed_applied(self) if self.chance(0.04) else operator(self)
         return construct(self, bindings)
 
@@ -83,11 +86,6 @@ class Program:
     mod: tvm.IRModule
     args: list[np.ndarray]
     kind: Kind
-
-    @property
-    def is_rough(self) -> bool:
-        """Whether results have the digits of float16 only."""
-        return "float16" in self.mod.astext()
 
 
 def program(seed: int) -> Program:
@@ -101,9 +99,11 @@ def program(seed: int) -> Program:
         args.append(draw_values(rng, concrete(ty), str(ty.dtype)))
     has_references = "ref(" in mod.astext()
     is_dynamic = False
-    if seed % 8 == 3 and (erased := without_extents(mod, random.Random(seed))) is not None:
+    if seed % 8 in (3, 4) and (erased := without_extents(mod, random.Random(seed))) is not None:
         mod, is_dynamic = erased, True
-    return Program(mod, args, Kind(is_graph, has_references, is_dynamic, "qnn." in mod.astext()))
+    text = mod.astext()
+    kind = Kind(is_graph, has_references, is_dynamic, "qnn." in text, "float16" in text)
+    return Program(mod, args, kind)
 
 
 def without_extents(mod: tvm.IRModule, rng: random.Random) -> tvm.IRModule | None:
@@ -122,6 +122,30 @@ def without_extents(mod: tvm.IRModule, rng: random.Random) -> tvm.IRModule | Non
         return None
 
 
+def with_choice_of_extents(made: Program, rng: random.Random) -> tvm.IRModule | None:
+    """The program with a function for each of some extents of a parameter; None if it has no axes."""
+    shapes = [arg.shape for arg in made.args]
+    positions = [i for i, shape in enumerate(shapes) if shape]
+    if made.kind.is_dynamic or not positions:
+        return None
+    position = rng.choice(positions)
+    axis = rng.randrange(len(shapes[position]))
+    extent, padded = shapes[position][axis], rng.random() < 0.5
+
+    def dispatch(extents: list[int]) -> tvm.IRModule:
+        turned = FlexibleShapeDispatch(extents, axis, padded, 0, [position], affects_output=False)
+        return turned(made.mod)
+
+    try:
+        return dispatch([extent, 2 * extent])
+    except tvm.TVMError:  # the program has no types at the other extent
+        return dispatch([extent])
+
+
+def flat_result(way: Callable[[], Any]) -> list[np.ndarray]:
+    return flat(way())
+
+
 def flat(value: Any) -> list[np.ndarray]:
     if hasattr(value, "numpy"):
         return [value.numpy()]
@@ -135,9 +159,11 @@ class Failure:
     text: str
 
 
-def compare(arrays: list[np.ndarray], expected: list[np.ndarray], is_rough: bool) -> None:
+def compare(
+    arrays: list[np.ndarray], expected: list[np.ndarray], tolerance: Tolerance = EXACT
+) -> None:
     assert len(arrays) == len(expected), (len(arrays), len(expected))
-    rtol, atol = (3e-2, 3e-2) if is_rough else (2e-4, 2e-5)
+    rtol, atol = tolerance
     for a, b in zip(arrays, expected, strict=True):
         assert a.shape == b.shape, (a.shape, b.shape)
         assert a.dtype == b.dtype, (a.dtype, b.dtype)
@@ -156,7 +182,7 @@ def check_text(mod: tvm.IRModule) -> None:
 
 def ways(seed: int, kind: Kind, thorough: bool) -> list[tuple[str, int]]:
     """The executors and levels to try: one level each; all or two of them if thorough."""
-    kinds = ["graph", "aot", "vm"] if kind.is_graph else ["vm"]
+    kinds = ["graph", "aot", "vm"] if kind.is_graph and not kind.is_dynamic else ["vm"]
     turn = seed // 2 % 4
     if not thorough:
         return [(kind, (turn + i) % 4) for i, kind in enumerate(kinds)]
@@ -166,17 +192,25 @@ def ways(seed: int, kind: Kind, thorough: bool) -> list[tuple[str, int]]:
 
 def runs(
     seed: int, made: Program, thorough: bool
-) -> Iterator[tuple[str, Callable[[], list[np.ndarray]]]]:
-    """The ways to the results of a program, with their names."""
+) -> Iterator[tuple[str, Callable[[], list[np.ndarray]], Tolerance]]:
+    """The ways to the results of a program, with their names and how near these come."""
     for kind, level in ways(seed, made.kind, thorough):
         # what LLVM makes of kernels takes most of the time, and is not what is tried here
         target = "llvm" if (seed + level) % 8 == 0 else "llvm -opt-level=0"
-        yield f"{kind} at level {level}", partial(run, made.mod, made.args, kind, level, target)
+        way = partial(run, made.mod, made.args, kind, level, target)
+        yield f"{kind} at level {level}", way, EXACT
+    if thorough and seed % 16 < 2:
+        saved = saved_ways(made.mod, made.args, made.kind.is_graph, seed // 16 % 4)
+        for name, call in saved:
+            yield f"{name}, exported and loaded", partial(flat_result, call), EXACT
     rng = random.Random(seed)
     for _ in range(2 if thorough else 1):
         passes = draw_passes(rng, made.kind)
         names = ", ".join([p.info.name for p in passes])
-        yield f"passes {names}", partial(run_after, made, passes, rng.random() < 0.3)
+        by_vm = rng.random() < 0.3
+        yield f"passes {names}", partial(run_after, made, passes, by_vm), widest(passes)
+    if rng.random() < 0.1 and (flexible := with_choice_of_extents(made, rng)) is not None:
+        yield "flexible shapes", partial(run, flexible, made.args, "vm", seed % 4), EXACT
 
 
 def run(
@@ -186,7 +220,8 @@ def run(
     level: int,
     target: str = "llvm -opt-level=0",
 ) -> list[np.ndarray]:
-    with tvm.transform.PassContext(opt_level=level):
+    config = {"tir.usmp.enable": True} if kind == "aot" and level % 2 else {}
+    with tvm.transform.PassContext(opt_level=level, config=config):
         return flat(relay.create_executor(kind, mod=mod, target=target).evaluate()(*args))
 
 
@@ -205,10 +240,10 @@ def check(seed: int, thorough: bool = False) -> Failure | None:
         check_text(made.mod)
         where = "interpreter"
         expected = run(made.mod, made.args, "debug", 2)
-        is_rough = made.is_rough
-        for name, way in runs(seed, made, thorough):
+        own = ROUGH if made.kind.is_rough else EXACT
+        for name, way, tolerance in runs(seed, made, thorough):
             where = name
-            compare(way(), expected, is_rough)
+            compare(way(), expected, max(own, tolerance))
     except Exception:
         return Failure(seed, where, traceback.format_exc(limit=-4))
     return None

@@ -51,6 +51,69 @@ def quantised(s: Scope) -> relay.Expr:
     return s.small(relay.qnn.op.dequantize(made.data, made.scale, made.zero))
 
 
+def simulated(s: Scope) -> relay.Expr:
+    """Operators on dequantised tensors, quantised again; scales are such that floats are exact."""
+    made = known(s, (1, s.rng.randint(1, 3), s.rng.randint(2, 4), s.rng.randint(2, 4)))
+    for _ in range(s.rng.randint(0, 2)):
+        made = s.pick([simulated_move, simulated_pair])(s, made)
+    if s.chance(0.4):  # once: what follows may stop at other limits as integers
+        made = simulated_product(s, made)
+    if s.chance(0.5):
+        made = simulated_move(s, made)
+    zero = relay.const(s.rng.randint(-3, 6), "int32")
+    narrow = relay.qnn.op.quantize(made, relay.const(EXACT_SCALE), zero, out_dtype="int8")
+    return s.small(relay.qnn.op.dequantize(narrow, relay.const(EXACT_SCALE), zero))
+
+
+EXACT_SCALE = 0.125
+
+
+def known(s: Scope, shape: tuple[int, ...]) -> relay.Expr:
+    """Multiples of the scale, dequantised."""
+    data = relay.const(s.values(shape, "int32").astype("int8") * 5 + s.rng.randint(-4, 4), "int8")
+    zero = relay.const(s.rng.randint(-3, 6), "int32")
+    return relay.qnn.op.dequantize(data, relay.const(EXACT_SCALE), zero)
+
+
+def simulated_move(s: Scope, x: relay.Expr) -> relay.Expr:
+    shape = s.shape_of(x)
+    ways = [
+        lambda: relay.nn.relu(x),
+        lambda: relay.clip(x, -1.5, 3.0),
+        lambda: relay.nn.max_pool2d(x, (2, 2), padding=(1, 1)),
+        lambda: relay.transpose(x, (0, 1, 3, 2)),
+        lambda: relay.reshape(x, (1, shape[1], 1, -1)),
+        lambda: relay.nn.pad(x, [(0, 0), (0, 0), (1, 0), (0, 1)], relay.const(0.0)),
+        lambda: relay.strided_slice(x, [0, 0, 0, 0], [1, 1, 2, 2]),
+        lambda: relay.max(x, axis=[2], keepdims=True),
+    ]
+    return s.pick(ways)()
+
+
+def simulated_pair(s: Scope, x: relay.Expr) -> relay.Expr:
+    other = known(s, s.shape_of(x))
+    ways = [
+        lambda: x + other,
+        lambda: x - other,
+        lambda: relay.maximum(x, other),
+        lambda: relay.minimum(other, x),
+        lambda: relay.concatenate([x, other], axis=s.rng.randint(1, 3)),
+    ]
+    return s.pick(ways)()
+
+
+def simulated_product(s: Scope, x: relay.Expr) -> relay.Expr:
+    shape = s.shape_of(x)
+    if s.chance(0.5):
+        rows = relay.reshape(x, (-1, shape[3]))
+        out = relay.nn.dense(rows, known(s, (3, shape[3])))
+        if s.chance(0.5):
+            out = relay.nn.bias_add(out, known(s, (3,)))
+        return relay.reshape(out, (1, 1, -1, 3))
+    weight = known(s, (2, shape[1], 3, 3))
+    return relay.nn.conv2d(x, weight, padding=(1, 1))
+
+
 def binary(s: Scope, x: Quantised) -> Quantised:
     ty = s.type_of(x.data)
     y = source(s, concrete(ty), str(ty.dtype))

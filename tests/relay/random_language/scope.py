@@ -34,9 +34,10 @@ class Scope:
     booleans never depend on floats, for which ways differ in the last digits.
     """
 
-    def __init__(self, seed: int, mod: tvm.IRModule) -> None:
+    def __init__(self, seed: int, mod: tvm.IRModule, is_graph: bool) -> None:
         self.rng = random.Random(seed)
         self.mod = mod
+        self.is_graph = is_graph
         self.known: list[list[relay.Expr]] = []  # typed values in scope, by block
         self.exact: list[relay.Var] = []  # float parameters: the same bits in all ways
         self.count = 0

@@ -8,6 +8,7 @@ import pytest
 import tvm
 from tvm import relay
 from tvm.relay.transform import FoldConstant
+from tvm.relay.ty import is_dynamic
 
 from .common import assert_transforms, assert_unchanged, run
 
@@ -91,3 +92,11 @@ def test_fold_constant_expr() -> None:
 def test_kernel_of_constants_alone_becomes_its_value() -> None:
     text = "def @main() { %0 = fn (Primitive=1) { reshape(0.5f, newshape=[1, 1]) }; %0() }"
     assert isinstance(FoldConstant()(relay.parse(text))["main"].body, relay.Constant)
+
+
+def test_operators_of_computed_shapes_are_folded_as_static_ones() -> None:
+    shape = relay.add(relay.const(np.array([2, 3], "int32")), relay.const(1))
+    padded = relay.nn.pad(relay.const([1.0, 2.0]), relay.reshape(shape, (1, 2)), 1.0)
+    for body in (relay.broadcast_to(relay.const(2.0), shape), relay.nn.relu(padded)):
+        mod = FoldConstant()(tvm.IRModule.from_expr(relay.Function([], body)))
+        assert not is_dynamic(relay.transform.InferType()(mod)["main"].checked_type)

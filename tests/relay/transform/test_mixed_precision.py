@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.relay.op.test_all_ops import CASES
 from tvm import relay
 from tvm.ir import register_op_attr
 from tvm.relay.testing.temp_op_attr import TempOpAttr
 from tvm.relay.transform import ToMixedPrecision
 
 from .common import assert_transforms, assert_unchanged, run
+
+KEEP = "relay.ToMixedPrecision.keep_orig_output_dtype"
 
 
 def params() -> tuple[relay.Var, relay.Var]:
@@ -92,7 +95,7 @@ def test_tuples_and_control_flow() -> None:
 def test_output_dtype_is_kept_on_request() -> None:
     x, w = params()
     func = relay.Function([x, w], relay.nn.dense(x, w))
-    with tvm.transform.PassContext(config={"relay.ToMixedPrecision.keep_orig_output_dtype": True}):
+    with tvm.transform.PassContext(config={KEEP: True}):
         assert str(run(func, ToMixedPrecision()).ret_type.dtype) == "float32"
     assert str(run(func, ToMixedPrecision()).ret_type.dtype) == "float16"
 
@@ -153,3 +156,33 @@ def test_rule_of_a_user_is_made_of_the_generic_ones() -> None:
     func = relay.Function([x, w], relay.nn.relu(conv))
     with TempOpAttr("nn.dense", "FTVMMixedPrecisionConversionType", names.generic_never_op):
         assert "float16" not in str(run(func, ToMixedPrecision()))
+
+
+def test_functions_in_tuples_stay() -> None:
+    x, w = params()
+    y, f = relay.var("y", shape=(4, 8)), relay.var("f")
+    func = relay.Function([y], relay.nn.relu(y))
+    call = relay.Call(relay.TupleGetItem(f, 0), [relay.nn.dense(x, w)])
+    before = relay.Function([x, w], relay.Let(f, relay.Tuple([func, func]), call))
+    assert run(before, ToMixedPrecision()).checked_type == run(before).checked_type
+
+
+def narrow_first(param: relay.Var) -> relay.Expr:
+    """The parameter after a product, if it is of float32: the pass narrows it."""
+    ty = param.type_annotation
+    if ty.dtype != "float32" or 0 in ty.concrete_shape:
+        return param
+    column = relay.nn.dense(relay.reshape(param, (-1, 1)), relay.const(np.ones((1, 1), "float32")))
+    return relay.reshape(column, ty.concrete_shape)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_every_operator_has_a_type_after_narrow_ones(dtype: str) -> None:
+    for case in {case.name: case for case in CASES}.values():
+        given = [
+            relay.var(f"p{i}", shape=a.shape, dtype=str(a.dtype)) for i, a in enumerate(case.inputs)
+        ]
+        before = relay.Function(given, case.build(*[narrow_first(p) for p in given]))
+        with tvm.transform.PassContext(config={KEEP: True}):
+            after = run(before, ToMixedPrecision(dtype, 2))
+        assert after.checked_type == run(before).checked_type, case.name

@@ -14,7 +14,7 @@ from tvm.relay.expr import TupleWrapper
 
 from .attributes import as_int
 from .creation import ones
-from .registry import OpPattern, define_op
+from .registry import OpPattern, Precision, define_op
 from .types import (
     apply,
     expect,
@@ -104,6 +104,7 @@ DFT = define_op(
     compute=lambda attrs, inputs, out_type: topi.dft(*inputs, attrs.inverse),
     schedules=_SCHEDULES,
     fold=_fold_dft,
+    precision=Precision.KEEP_FLOAT32,
 )
 STFT = define_op(
     "stft",
@@ -118,6 +119,7 @@ STFT = define_op(
         )
     ],
     schedules=_SCHEDULES,
+    precision=Precision.KEEP_FLOAT32,
 )  # fmt: skip
 
 

@@ -66,6 +66,9 @@ class ConstantFolder:
         assert isinstance(op, Op)
         if op.qnn_canonicalize is not None:
             return self.fold(_in_ordinary_operators(op, new))
+        if op.make_static is not None and (static := op.make_static(new)) is not None:
+            infer_type_of(static)
+            return self.fold(static)
         key = _call_key(new)
         if key not in self._results:
             out_type = known_type(old) or infer_type_of(new)
@@ -138,6 +141,8 @@ def _evaluate(op: Op, call: Call, out_type: object) -> RelayExpr:
             results = op.fold(call.attrs, arrays, out_type)
         if results is not None:
             return _as_expr(results, isinstance(out_type, TupleType))
+    if is_dynamic(out_type):
+        return call
     return _as_expr(evaluate_call(call, arrays), isinstance(out_type, TupleType))
 
 

@@ -104,7 +104,7 @@ class _Mixer:
         if isinstance(node, Call) and isinstance(node.op, Op):
             return self._call(node)
         if isinstance(node, (Tuple, TupleGetItem)):
-            return with_operands(node, [self._new[id(o)] for o in operands(node)])
+            return with_operands(node, [self._new.get(id(o), o) for o in operands(node)])
         below = () if isinstance(node, Function) else operands(node)
         return with_operands(node, [self._restored(o) for o in below]) if below else node
 

@@ -14,7 +14,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import const
 from tvm.relay.op.attributes import as_int
 from tvm.relay.op.binary import DIVIDE, MULTIPLY
-from tvm.relay.op.registry import OpPattern, define_op
+from tvm.relay.op.registry import OpPattern, Precision, define_op
 from tvm.relay.op.types import expect, expect_tensor, shape_of_type, tensor
 from tvm.relay.op.unary import CAST, CLIP, ROUND
 
@@ -87,6 +87,7 @@ QUANTIZE = define_op(
     inputs=("data", "output_scale", "output_zero_point"),
     infer_type=_quantize_type,
     qnn_canonicalize=lambda attrs, inputs, types: quantized(*inputs, attrs.out_dtype, attrs.axis),
+    precision=Precision.KEEP_FLOAT32,  # the type that scales have
 )
 
 
@@ -143,6 +144,7 @@ SIMULATED_QUANTIZE = define_op(
     infer_type=_simulated_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.nn.simulated_quantize(*inputs, attrs.axis)],
+    precision=Precision.KEEP_FLOAT32,
 )
 SIMULATED_DEQUANTIZE = define_op(
     "qnn.simulated_dequantize",
@@ -151,6 +153,7 @@ SIMULATED_DEQUANTIZE = define_op(
     infer_type=_simulated_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.nn.simulated_dequantize(*inputs, attrs.axis)],
+    precision=Precision.KEEP_FLOAT32,
 )
 
 
