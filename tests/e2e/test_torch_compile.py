@@ -44,6 +44,12 @@ def test_compiled_model_agrees_with_eager(name: str) -> None:
             torch.testing.assert_close(compiled(data), model(data), rtol=1e-4, atol=1e-5)
 
 
+def test_options_of_the_torch_backend() -> None:
+    options = {"scheduler": None, "opt_level": 1}
+    plain = torch.compile(lambda x: x.relu(), backend="tvm", options=options)
+    assert torch.equal(plain(-torch.ones(2)), torch.zeros(2))
+
+
 def test_compiled_function_gives_several_outputs() -> None:
     @torch.compile(backend="tvm")
     def several(x, y):
@@ -111,6 +117,93 @@ def test_inputs_that_lie_askew_in_memory_are_read() -> None:
     x = torch.randn(5, 4)
     torch.testing.assert_close(product(x[1:]), x[1:] @ x[1:].t())
     torch.testing.assert_close(product(x.t()), x.t() @ x)
+
+
+def _swapped(x, y):
+    first = x.clone()
+    x.copy_(y)
+    y.copy_(first)
+    return x - y
+
+
+def _several_types(x, y):
+    return x // 3, (x % 2).bool() & (y > 1), x.half() * 2, torch.arange(3), x.clone(), 4, None
+
+
+FUNCTIONS = {
+    "numbers of the caller": (lambda x, factor: x * factor + factor, (torch.ones(3), 1.5)),
+    "swapped inputs": (_swapped, (torch.ones(3), torch.zeros(3))),
+    "writes through a view": (lambda x: x[1:].add_(1).sum() + x, (torch.ones(3, 2),)),
+    "several types": (_several_types, (torch.arange(4), torch.arange(4.0))),
+    "complex": (lambda x: (x * x.conj()).sum() + x, (torch.randn(3, dtype=torch.complex64),)),
+    "bfloat16": (lambda x: torch.relu(x) @ x.t(), (torch.ones(2, 4).bfloat16(),)),
+    "float64": (lambda x: x.sin() / 3, (torch.randn(3).double(),)),
+    "vmap": (torch.vmap(lambda row: row.cumsum(0) / row.sum()), (torch.ones(3, 4),)),
+    "an image with channels last": (
+        lambda x: torch.nn.functional.avg_pool2d(x, 2),
+        (torch.randn(1, 3, 4, 4).to(memory_format=torch.channels_last),),
+    ),
+    "no elements": (lambda x: x * 2, (torch.zeros(0, 3),)),
+}  # fmt: skip
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_function_agrees_with_eager(name: str) -> None:
+    function, inputs = FUNCTIONS[name]
+    ours = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
+    theirs = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # nothing is left to PyTorch
+        result = torch.compile(function, backend=pytvm, dynamic=False)(*ours)
+    torch.testing.assert_close(result, function(*theirs), check_stride=True)
+    torch.testing.assert_close(ours, theirs)
+
+
+@torch.no_grad()
+def test_running_statistics_are_written() -> None:
+    norm, other = torch.nn.BatchNorm1d(4), torch.nn.BatchNorm1d(4)
+    data = torch.randn(8, 4)
+    torch.testing.assert_close(torch.compile(norm, backend=pytvm)(data), other(data))
+    torch.testing.assert_close(norm.state_dict(), other.state_dict())
+
+
+def test_views_share_memory_with_inputs_and_outputs() -> None:
+    @torch.compile(backend=pytvm)
+    def views(x):
+        y = x * 2 + 1
+        return x.t()[1:], y, y[1], x * 1
+
+    x = torch.zeros(2, 3)
+    part, whole, row, copy = views(x)
+    x[0, 2] = 5
+    whole[1, 1] = 7
+    assert part.shape == (2, 2) and part[1, 0] == 5 and copy[0, 2] == 0
+    assert row[1] == 7
+    y = torch.zeros(3, 2).t()  # the same shape, other strides
+    part = views(y)[0]
+    y[0, 2] = 6
+    assert part[1, 0] == 6
+
+
+def test_written_inputs_that_share_memory_are_left_to_torch() -> None:
+    @torch.compile(backend=pytvm)
+    def shifted(x, y):
+        x.add_(1)
+        return y * 2
+
+    data = torch.zeros(4)
+    shifted(torch.zeros(3), torch.zeros(3))
+    assert torch.equal(shifted(data[:3], data[1:]), torch.tensor([2.0, 2.0, 0.0]))
+
+
+@torch.no_grad()
+def test_sizes_marked_as_dynamic_differ() -> None:
+    compiled = torch.compile(lambda x: x.sum(0) + x.shape[0], backend=pytvm, fullgraph=True)
+    for length in (3, 5):
+        x = torch.randn(length, 4)
+        torch._dynamo.mark_dynamic(x, 0)
+        torch.testing.assert_close(compiled(x), x.sum(0) + length)
 
 
 def test_graph_of_unknown_operators_runs_in_torch_with_one_warning() -> None:

@@ -23,6 +23,7 @@ from .registry import (
     category,
     is_tensor,
     promoted,
+    promoted_floats,
     result_dtype,
     torch_op,
 )
@@ -139,7 +140,7 @@ def _div(a: Any, b: Any, rounding_mode: str | None = None) -> Any:
     left, right = promoted(a, b)
     if rounding_mode == "trunc" and category(infer_dtype(left)) < 2:
         return _op.divide(left, right)
-    quotient = _op.divide(as_float(left), as_float(right))
+    quotient = _op.divide(*promoted_floats(a, b))
     return _op.trunc(quotient) if rounding_mode == "trunc" else quotient
 
 
@@ -249,7 +250,7 @@ def _nan_to_num(x: RelayExpr, nan: Any = None, high: Any = None, low: Any = None
 def _isclose(
     a: RelayExpr, b: RelayExpr, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> RelayExpr:
-    left, right = [as_float(x) for x in promoted(a, b)]
+    left, right = promoted_floats(a, b)
     bound = scalar_like(atol, right) + scalar_like(rtol, right) * _op.abs(right)
     close = _op.logical_or(_op.equal(left, right), _op.less_equal(_op.abs(left - right), bound))
     if not equal_nan:

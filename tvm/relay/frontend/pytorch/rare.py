@@ -24,6 +24,7 @@ from .registry import (
     as_number,
     category,
     promoted,
+    promoted_floats,
     torch_dtype,
     torch_op,
 )
@@ -46,7 +47,7 @@ def _signbit(x: RelayExpr) -> RelayExpr:
 
 @torch_op("copysign")
 def _copysign(a: Any, b: Any) -> RelayExpr:
-    size, sign = [as_float(v) for v in promoted(a, b)]
+    size, sign = promoted_floats(a, b)
     size = _op.abs(size)
     return _op.where(_signbit(sign), _op.negative(size), size)
 
@@ -68,7 +69,7 @@ def _fmin(a: Any, b: Any) -> RelayExpr:
 @torch_op("atan2", "arctan2", "prims::atan2")
 def _atan2(a: Any, b: Any) -> RelayExpr:
     """The angle of (b, a), by the arc tangent of the smaller over the larger."""
-    y, x = [as_float(v) for v in promoted(a, b)]
+    y, x = promoted_floats(a, b)
     zero, pi = scalar_like(0.0, x), scalar_like(math.pi, x)
     steep = _op.greater(_op.abs(y), _op.abs(x))
     low, high = _op.where(steep, _op.abs(x), _op.abs(y)), _op.where(steep, _op.abs(y), _op.abs(x))

@@ -161,8 +161,14 @@ def promoted(*operands: Any) -> list[RelayExpr]:
 
 def as_float(value: Any) -> RelayExpr:
     """Integers become float32, as true division and transcendental functions do."""
-    dtype = result_dtype(value)
+    dtype = infer_dtype(value) if is_tensor(value) else _number_dtype(value)
     return as_dtype(value, dtype if category(dtype) == 2 else "float32")
+
+
+def promoted_floats(*operands: Any) -> list[RelayExpr]:
+    """The operands as tensors of their common element type, float32 for integers."""
+    dtype = result_dtype(*operands)
+    return [as_dtype(operand, dtype if category(dtype) == 2 else "float32") for operand in operands]
 
 
 def as_number(value: Any) -> Any:

@@ -14,7 +14,13 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.op.annotation import stop_fusion
 
-from .registry import CONVERTERS, as_float, as_number, is_tensor, promoted, torch_op
+from .registry import (
+    CONVERTERS,
+    as_number,
+    is_tensor,
+    promoted_floats,
+    torch_op,
+)
 
 _TOGETHER = 8  # steps of a series that become one kernel, which repeats what it uses twice
 
@@ -35,7 +41,7 @@ def _wide(apply: Callable[..., RelayExpr]) -> Callable[..., RelayExpr]:
     """Compute in float64, so that cancellation does not show in float32."""
 
     def convert(*operands: Any) -> RelayExpr:
-        values = [as_float(v) for v in promoted(*operands)]
+        values = promoted_floats(*operands)
         dtype = infer_dtype(values[0])
         return _op.cast(apply(*[_op.cast(v, "float64") for v in values]), dtype)
 

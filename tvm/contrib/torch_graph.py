@@ -1,0 +1,141 @@
+"""Graphs of TorchDynamo as ATen operators without writes, and what their outputs share memory with.
+
+y = x.view(-1)         ->     (x + 1).view(-1)    the new value of x, first
+x.add_(1)                     x as [6] from 0     y, which shares the memory of x
+return y
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._decomp.decompositions import native_batch_norm_decomposition
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+# its schema hides that it writes the running statistics
+_HIDDEN_WRITES = {torch.ops.aten.native_batch_norm.default: native_batch_norm_decomposition}
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Where an output lies in the memory of an input, or of another output."""
+
+    source: int  # the position among the inputs, or among the outputs
+    of_input: bool
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int  # from the first element of the source
+
+    def of(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The output, given its source."""
+        offset = tensor.storage_offset() + self.offset
+        same = (self.shape, self.strides, self.offset) == (tensor.shape, tensor.stride(), 0)
+        return tensor if same else tensor.as_strided(self.shape, self.strides, offset)
+
+
+@dataclass(frozen=True)
+class FlatGraph:
+    """A graph of ATen operators: new values of written inputs, then the outputs."""
+
+    module: torch.fx.GraphModule
+    written: list[int]  # positions of inputs
+    shared: Mapping[int, Shared]  # by the position of the output
+    strides: Mapping[int, tuple[int, ...]]  # of outputs that do not lie in the order of their axes
+    structure: Any  # how the outputs nest
+
+
+def flatten(module: torch.fx.GraphModule, args: Sequence[Any]) -> FlatGraph:
+    """Trace a graph for the shapes of its arguments."""
+    shared: dict[int, Shared] = {}
+    strides: dict[int, tuple[int, ...]] = {}
+    structure: list[Any] = []
+
+    def flat(*values: Any) -> list[Any]:
+        leaves, spec = torch.utils._pytree.tree_flatten(module.forward(*values))
+        structure.append(spec)
+        shared.update(_shared(values, leaves))
+        strides.update({i: x.stride() for i, x in enumerate(leaves) if _is_permuted(x)})
+        return leaves
+
+    # first all transforms of functions are resolved: removing writes does not nest with them
+    plain = _trace(flat, args, _HIDDEN_WRITES)
+
+    def written(*values: Any) -> Any:
+        return plain.forward(*values)
+
+    pure = _trace(torch.func.functionalize(written, remove="mutations_and_views"), args)
+    return FlatGraph(pure, _returned_writes(pure), shared, strides, structure[-1])
+
+
+def _trace(
+    function: Any, args: Sequence[Any], rules: Mapping[Any, Any] | None = None
+) -> torch.fx.GraphModule:
+    fake = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
+    with torch.no_grad(), fake as mode:
+        fakes = [
+            mode.from_tensor(arg.detach(), static_shapes=True)
+            if isinstance(arg, torch.Tensor) else arg
+            for arg in args
+        ]  # fmt: skip
+        return make_fx(function, decomposition_table=rules)(*fakes)
+
+
+def _shared(inputs: Sequence[Any], outputs: Sequence[Any]) -> dict[int, Shared]:
+    """The outputs that share memory with an input or with an output that owns all of its own."""
+    owners = {_memory(x): (i, True, x) for i, x in enumerate(inputs) if _is_strided(x)}
+    for i, output in enumerate(outputs):
+        if _is_strided(output) and _owns_memory(output):
+            owners.setdefault(_memory(output), (i, False, output))
+    result = {}
+    for i, output in enumerate(outputs):
+        place, of_input, owner = owners.get(_memory(output), (i, False, None))
+        if owner is not None and owner.dtype == output.dtype and (of_input or place != i):
+            offset = output.storage_offset() - owner.storage_offset()
+            shape, strides = tuple(output.shape), output.stride()
+            result[i] = Shared(place, of_input, shape, strides, offset)
+    return result
+
+
+def _is_strided(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout == torch.strided
+
+
+def _is_permuted(value: Any) -> bool:
+    """Whether the elements fill memory without gaps, in another order than that of the axes."""
+    if not _is_strided(value) or value.is_contiguous():
+        return False
+    following = 1
+    for stride, size in sorted(zip(value.stride(), value.shape, strict=True)):
+        if size != 1 and stride != following:
+            return False
+        following *= size
+    return True
+
+
+def _memory(value: Any) -> Any:
+    return value.untyped_storage()._cdata if _is_strided(value) else None
+
+
+def _owns_memory(tensor: torch.Tensor) -> bool:
+    size = tensor.numel() * tensor.element_size()
+    return tensor.is_contiguous() and size == tensor.untyped_storage().nbytes()
+
+
+def _returned_writes(traced: torch.fx.GraphModule) -> list[int]:
+    """Make values that are copied into inputs the first outputs instead."""
+    placeholders = [node for node in traced.graph.nodes if node.op == "placeholder"]
+    (output,) = [node for node in traced.graph.nodes if node.op == "output"]
+    written, values = [], []
+    for node in list(traced.graph.nodes):
+        if node.target is torch.ops.aten.copy_.default and node.args[0] in placeholders:
+            written.append(placeholders.index(node.args[0]))
+            values.append(node.args[1])
+            node.replace_all_uses_with(node.args[1])
+            traced.graph.erase_node(node)
+    output.args = ([*values, *output.args[0]],)
+    return written
