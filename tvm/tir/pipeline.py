@@ -78,6 +78,7 @@ CLEAN = (
     tir.RemoveNoOp(),
     tir.RewriteUnsafeSelect(),
     tir.HoistIfThenElse(),
+    tir.SelectLocalLanes(),
 )
 
 # Build, on the whole module: the calling convention.

@@ -9,7 +9,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 
-from .utils import dims, prod, ravel_index
+from .utils import dims, prod, ravel_index, simplify
 
 
 def axis_read_in_order(out: te.Tensor) -> int | None:
@@ -28,6 +28,45 @@ def axis_read_in_order(out: te.Tensor) -> int | None:
         return None
     found = [axis for axis in range(last) if shape[axis] > 3 and _step(out, axis, start) == 1]
     return found[-1] if found else None
+
+
+def are_read_as_one(op: te.tensor.ComputeOp, axes: Sequence[tir.IterVar]) -> bool:
+    """Whether loops in one another step through all they read as a single loop would.
+
+    Looks through operations that are computed where they are read.
+    """
+    extents = dims([axis.dom.extent for axis in axes])
+    ones = {axis.var: tir.const(0, axis.var.dtype) for axis in op.axis if _is_single(axis)}
+    steps = [axis.var for axis in axes]
+    return all(_is_run(load, steps, extents, ones) for load in _loads(op))
+
+
+def _is_single(axis: tir.IterVar) -> bool:
+    return dims((axis.dom.extent,)) == (1,)
+
+
+def _is_run(
+    load: Any, steps: Sequence[tir.Var], extents: Sequence[Any], ones: dict[tir.Var, Any]
+) -> bool:
+    """Whether a read uses no step, or the steps are its last indices and span its last axes."""
+    count, producer = len(steps), load.producer
+    indices = [simplify(_bound(index, ones)) for index in load.indices]
+    uses = [any(any(var is step for step in steps) for var in _variables(index)) for index in indices]
+    if not any(uses):
+        return True
+    is_last = len(indices) >= count and not any(uses[:-count])
+    if not is_last or any(a is not b for a, b in zip(indices[-count:], steps, strict=True)):
+        return False
+    if dims(producer.shape)[len(indices) - count + 1 :] != tuple(extents[1:]):
+        return False
+    above = producer.op
+    return not isinstance(above, te.tensor.ComputeOp) or (
+        not above.reduce_axis and are_read_as_one(above, above.axis[-count:])
+    )
+
+
+def _variables(index: Any) -> list[tir.Var]:
+    return tir.stmt_functor.free_vars(index) if isinstance(index, PrimExpr) else []
 
 
 def _step(out: te.Tensor, axis: int, start: int) -> int | None:
@@ -67,13 +106,19 @@ def _are_known(shape: Sequence[Any]) -> bool:
 
 
 def _largest_load(op: te.tensor.ComputeOp) -> Any:
-    """The read of the largest tensor, as a node; None without one."""
+    """The read of the largest tensor of known shape, as a node; None without one."""
+    known = [load for load in _loads(op) if _are_known(dims(load.producer.shape))]
+    return max(known, key=lambda load: prod(dims(load.producer.shape)), default=None)
+
+
+def _loads(op: te.tensor.ComputeOp) -> list[Any]:
+    """The reads of tensors, as nodes."""
     loads: list[Any] = []
 
     def visit(node: object) -> None:
-        if isinstance(node, tir.ProducerLoad) and _are_known(dims(node.producer.shape)):
+        if isinstance(node, tir.ProducerLoad):
             loads.append(node)
 
     for body in op.body:
         tir.stmt_functor.post_order_visit(body, visit)
-    return max(loads, key=lambda load: prod(dims(load.producer.shape)), default=None)
+    return loads

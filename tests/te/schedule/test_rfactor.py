@@ -21,7 +21,7 @@ def test_rfactor_combines_partial_results() -> None:
           for k.inner in serial(4)
             store B.rf
             for k.outer in serial(3)
-              if
+              if likely
                 store B.rf
           store B
           for k.inner.v in serial(4)

@@ -96,3 +96,17 @@ def test_attention_keeps_both_sums_in_registers(queries: int, width: int, target
 def _assert_on_registers(loop: str) -> None:
     assert "(%rsp" not in loop
     assert not re.search(r"vmovu?a?ps\s+%[zy]mm\d+, .*\(", loop), "sums are stored in the loop"
+
+
+@pytest.mark.parametrize("columns", [14, 50, 77])
+def test_sums_of_columns_that_vectors_do_not_divide_stay_in_registers(columns: int) -> None:
+    target = "llvm -mcpu=x86-64-v4"
+    data = te.placeholder((32, 100, columns))
+    with tvm.target.Target(target):
+        total = topi.sum(data, 1)
+        text = tvm.build(topi.x86.schedule_reduce([total]), [data, total], target).get_source("asm")
+    loops = [loop[0] for loop in LOOP.finditer(text) if loop[0].count("vaddps") >= 4]
+    assert loops
+    for loop in loops:
+        assert "%rsp" not in loop and "%rbp" not in loop
+        assert not re.search(r"vmov\S+\s+%[xyz]mm\d+, \S*\(", loop)  # no store

@@ -108,6 +108,31 @@ def test_reductions_of_odd_extents(shape: tuple[int, ...], axis: int, target: st
     check([data, topi.max(data, axis)], topi.x86.schedule_reduce, lambda x: x.max(axis), target)
 
 
+@pytest.mark.parametrize("target", ["llvm -mcpu=haswell", "llvm"])
+@pytest.mark.parametrize(
+    "shape, axes",
+    [
+        ((100003,), (0,)), ((400, 333), (0, 1)), ((3, 50, 7, 9), (2, 3)), ((2, 3, 40, 1), (1, 2, 3)),
+        ((4, 6, 20, 7, 9), (0, 2, 4)), ((1, 70001), (-1,)),
+    ],
+)  # fmt: skip
+def test_reductions_over_several_axes(
+    shape: tuple[int, ...], axes: tuple[int, ...], target: str
+) -> None:
+    data = te.placeholder(shape, name="data")
+    bias = te.placeholder(shape[-1:], name="bias")
+    schedule = topi.x86.schedule_reduce
+    check(
+        [data, topi.sum(data, axes)],
+        schedule,
+        lambda x: x.astype("float64").sum(axes),
+        target,
+        1e-3,
+    )
+    shifted = topi.max(topi.add(data, bias), axes)
+    check([data, bias, shifted], schedule, lambda x, b: (x + b).max(axes), target)
+
+
 @pytest.mark.parametrize("columns", [33, 77, 1000])
 def test_softmax_of_rows_that_vectors_do_not_divide(columns: int) -> None:
     data = te.placeholder((5, columns), name="data")

@@ -107,7 +107,8 @@ def _partial_results(
     mapping: dict[Var, PrimExpr] = {iv.var: values[iv] for iv in op.reduce_axis}
     mapping.update({old.var: new.var for old, new in zip(op.axis, spatial, strict=True)})
     sources = [substitute(source, mapping) for source in reduce.source]
-    condition = tir_op.all(substitute(reduce.condition, mapping), *[check for _, check in checks])
+    inside = [tir_op.likely(check) for _, check in checks]
+    condition = tir_op.all(substitute(reduce.condition, mapping), *inside)
     axes = [*spatial[:position], factor, *spatial[position:]]
     name = f"{op.name}.rf"
     if reduced:

@@ -66,6 +66,7 @@ from .remove_store_undef import RemoveStoreUndef
 from .remove_weight_layout_rewrite import RemoveWeightLayoutRewriteBlock
 from .renormalize_split_pattern import RenormalizeSplitPattern
 from .rewrite_unsafe_select import RewriteUnsafeSelect
+from .select_local_lanes import SelectLocalLanes
 from .simplify import Simplify
 from .skip_assert import SkipAssert
 from .split_host_device import AnnotateDeviceRegions, SplitHostDevice
@@ -100,7 +101,7 @@ __all__ = [
     "LowerDeviceKernelLaunch", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerNarrowIntegers",
     "LowerOpaqueBlock", "LowerTVMBuiltin", "MakePackedAPI", "MakeUnpackedAPI", "NarrowDataType",
     "PlanAndUpdateBufferAllocationLocation", "PrimFuncPass", "RemoveAssume", "RemoveNoOp",
-    "RemoveStoreUndef", "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify",
+    "RemoveStoreUndef", "RenormalizeSplitPattern", "RewriteUnsafeSelect", "SelectLocalLanes", "Simplify",
     "SkipAssert", "SplitHostDevice", "StorageFlatten", "StorageRewrite", "UnifyThreadBinding",
     "UnrollLoop", "VectorizeLoop", "VerifyMemory", "VerifyVTCMLimit", "prim_func_pass",
 ]  # fmt: skip

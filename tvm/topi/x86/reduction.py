@@ -15,18 +15,21 @@ from dataclasses import dataclass
 from tvm import te, tir
 from tvm.target.cpu import CpuInfo
 
+from ..access import are_read_as_one
 from ..generic.schedules import as_outputs
 from ..tag import COMM_REDUCE_IDX, is_injective
-from ..utils import dims, get_max_power2_factor, largest_divisor, operations_above
+from ..utils import ceil_div, dims, get_max_power2_factor, operations_above, prod
 from .common import (
+    PARALLEL_ELEMENTS,
     element_count,
     fuse_and_parallel,
     masked_lanes,
     processor,
-    vector_lanes,
-    vectorize_inner,
 )
 from .injective import schedule_injective
+
+# vectors of columns whose sums hide the latency of additions
+SUMS_SIDE_BY_SIDE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,8 @@ def schedule_reduce(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     info = processor()
     place: tuple[te.Tensor, tir.IterVar] | None = None
     if len(reductions) == 1 and _are_columns(reductions[0], final):
-        _schedule_columns_below(s, reductions[0].output(0), final, info)
+        sums = reductions[0].output(0)
+        _schedule_columns_below(s, sums, final, _work(reductions[0]), info)
         return s
     if reductions[-1] is not final.op:
         axes = list(s[final].op.axis)
@@ -103,22 +107,24 @@ def _schedule_one(
     info: CpuInfo,
 ) -> None:
     """Schedule one reduction, at a place of its consumer or as loops of its own."""
-    out = op.output(0)
+    out, work = op.output(0), _work(op)
     innermost = _reduces_innermost(op)
-    lanes = None
-    if innermost and op.tag != COMM_REDUCE_IDX and op.num_outputs == 1:
-        k = s[out].op.reduce_axis[-1]
-        lanes = choose_lanes(dims((k.dom.extent,))[0], out.dtype, info)
-    # factoring makes the loops of `out` anew: it comes before they are arranged
-    partial = [] if lanes is None else partial_sums(s, out, k, lanes)
-    axes = list(s[out].op.axis)
-    if place is None and not innermost and axes:
-        _schedule_columns(s, out, axes, info)
+    if place is None and not innermost and len(op.axis) and op.num_outputs == 1:
+        _schedule_columns(s, out, info)
         return
+    row = lanes = None
+    if innermost and op.tag != COMM_REDUCE_IDX and op.num_outputs == 1:
+        row, lanes = find_row(op, info)
+    partial: list[te.Tensor] = []
+    if row is not None and lanes is not None:
+        if place is None and row.extent >= 4 * PARALLEL_ELEMENTS and element_count(out) < info.cores:
+            out, row = _cut(s, out, row, lanes, info)
+        # factoring makes the loops of `out` anew: it comes before they are arranged
+        partial = partial_sums(s, out, row, lanes)
     if place is not None:
         s[out].compute_at(s[place[0]], place[1])
     else:
-        row = fuse_and_parallel(s, out, axes, _work(op))
+        row = fuse_and_parallel(s, out, list(s[out].op.axis), work)
         place = None if row is None else (out, row)
     if place is not None:
         for x in partial:
@@ -131,30 +137,28 @@ def _are_columns(op: te.tensor.Operation, final: te.Tensor) -> bool:
     return op is not final.op and same and len(op.axis) > 0 and not _reduces_innermost(op)
 
 
-def _schedule_columns(
-    s: te.Schedule, out: te.Tensor, axes: list[tir.IterVar], info: CpuInfo
-) -> None:
+def _schedule_columns(s: te.Schedule, out: te.Tensor, info: CpuInfo) -> None:
     """The innermost axis stays: vectors of results, the reduction around them."""
-    columns, inner, lanes = _column_vectors(s, out, axes[-1], info)
-    s[out].reorder(*axes[:-1], columns, *s[out].op.reduce_axis, *inner)
-    _vectorize_columns(s, out, inner, lanes)
-    fuse_and_parallel(s, out, [*axes[:-1], columns], _work(out.op))
+    work = _work(out.op)
+    sums = s.cache_write(out, "local")
+    _schedule_columns_below(s, sums, s[out].op.output(0), work, info)
 
 
 def _schedule_columns_below(
-    s: te.Schedule, out: te.Tensor, final: te.Tensor, info: CpuInfo
+    s: te.Schedule, sums: te.Tensor, final: te.Tensor, work: int, info: CpuInfo
 ) -> None:
-    """As `_schedule_columns`, where element-wise operators read the sums of each stretch."""
+    """The sums of a stretch of columns in registers, then what is made of them."""
+    s[sums].set_scope("local")
     *rows, last = s[final].op.axis
     columns, inner, lanes = _column_vectors(s, final, last, info)
     s[final].reorder(*rows, columns, *inner)
     _vectorize_columns(s, final, inner, lanes)
-    place = fuse_and_parallel(s, final, [*rows, columns], _work(out.op))
-    s[out].compute_at(s[final], place)
-    *_, last = s[out].op.axis
-    vectors, lane = s[out].split(last, factor=lanes)
-    s[out].reorder(*s[out].op.reduce_axis, vectors, lane)
-    _vectorize_columns(s, out, [vectors, lane], lanes)
+    place = fuse_and_parallel(s, final, [*rows, columns], work)
+    s[sums].compute_at(s[final], place)
+    *_, last = s[sums].op.axis
+    vectors, lane = s[sums].split(last, factor=lanes)
+    s[sums].reorder(*s[sums].op.reduce_axis, vectors, lane)
+    _vectorize_columns(s, sums, [vectors, lane], lanes)
 
 
 def _column_vectors(
@@ -162,11 +166,10 @@ def _column_vectors(
 ) -> tuple[tir.IterVar, list[tir.IterVar], int]:
     """An axis as stretches of a few vectors, on which reductions run side by side."""
     extent = dims(stage.shape)[-1]
-    lanes, count = vector_lanes(extent, stage.dtype, info), 1
-    if lanes < 4:  # masks keep the sums of each step in memory
-        lanes = masked_lanes(extent, stage.dtype, info)
-    if isinstance(extent, int) and extent % lanes == 0:
-        count = largest_divisor(extent // lanes, 5)
+    lanes, count = masked_lanes(extent, stage.dtype, info), 1
+    if isinstance(extent, int):
+        vectors = ceil_div(extent, lanes)
+        count = ceil_div(vectors, ceil_div(vectors, SUMS_SIDE_BY_SIDE))
     columns, inner = s[stage].split(axis, factor=lanes * count)
     vectors, lane = s[stage].split(inner, factor=lanes)
     return columns, [vectors, lane], lanes
@@ -207,12 +210,46 @@ def _last_indices(op: te.tensor.Operation) -> list[object]:
     return found
 
 
-def partial_sums(s: te.Schedule, out: te.Tensor, k: tir.IterVar, lanes: Lanes) -> list[te.Tensor]:
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Loops of a reduction that step through memory as one."""
+
+    axes: tuple[tir.IterVar, ...]
+    extent: int
+
+
+def find_row(op: te.tensor.ComputeOp, info: CpuInfo) -> tuple[Row | None, Lanes | None]:
+    """The loops that a reduction's innermost one is joined with, and how they are cut; None if not."""
+    axes = list(op.reduce_axis)
+    for start in range(len(axes)):
+        extent = prod(dims([axis.dom.extent for axis in axes[start:]]))
+        if start < len(axes) - 1 and not are_read_as_one(op, axes[start:]):
+            continue
+        lanes = choose_lanes(extent, op.output(0).dtype, info)
+        return (Row(tuple(axes[start:]), extent), lanes) if lanes else (None, None)
+    return None, None
+
+
+def _cut(
+    s: te.Schedule, out: te.Tensor, row: Row, lanes: Lanes, info: CpuInfo
+) -> tuple[te.Tensor, Row]:
+    """One row as a piece for each core: the results of the pieces, and the row of a piece."""
+    extent = ceil_div(ceil_div(row.extent, info.cores), lanes.total) * lanes.total
+    piece, _ = s[out].split(_fused(s, out, row), factor=extent)
+    pieces = s.rfactor(out, piece)
+    return pieces, Row((s[pieces].op.reduce_axis[-1],), extent)
+
+
+def _fused(s: te.Schedule, out: te.Tensor, row: Row) -> tir.IterVar:
+    return row.axes[0] if len(row.axes) == 1 else s[out].fuse(*row.axes)
+
+
+def partial_sums(s: te.Schedule, out: te.Tensor, row: Row, lanes: Lanes) -> list[te.Tensor]:
     """Cut a row's reduction into vectors of partial results, combined as a tree: 64, 16, 4, 1.
 
     Returns the partial results; they are to be computed where `out` is.
     """
-    stages = [_factor(s, out, k, lanes.total, lanes.vector)]
+    stages = [_factor(s, out, _fused(s, out, row), lanes.total, lanes.vector)]
     left = lanes.total
     while left > 4:
         left = max(left // 4, 4)
@@ -221,10 +258,11 @@ def partial_sums(s: te.Schedule, out: te.Tensor, k: tir.IterVar, lanes: Lanes) -
 
 
 def _factor(s: te.Schedule, out: te.Tensor, k: tir.IterVar, count: int, vector: int) -> te.Tensor:
-    """Partial results out[k % count], in vectors."""
+    """Partial results out[k % count], in vectors; those that the row ends in are apart."""
     _, inner = s[out].split(k, factor=count)
     partial = s.rfactor(out, inner)
     stage = s[partial]
+    stage.set_scope("local")
     lane = stage.op.axis[0]
     rest = [*stage.op.axis[1:], *stage.op.reduce_axis]
     if count > vector:
@@ -234,7 +272,8 @@ def _factor(s: te.Schedule, out: te.Tensor, k: tir.IterVar, count: int, vector: 
     else:
         stage.reorder(*rest, lane)
     stage.vectorize(lane)
+    stage.pragma(stage.op.reduce_axis[-1], "loop_partition_hint")
     return partial
 
 
-__all__ = ["Lanes", "choose_lanes", "partial_sums", "schedule_reduce", "vectorize_inner"]
+__all__ = ["Lanes", "Row", "choose_lanes", "find_row", "partial_sums", "schedule_reduce"]

@@ -10,7 +10,7 @@ from ...generic.schedules import as_outputs
 from ...tag import is_injective
 from ...utils import dims, operations_above
 from ...x86.common import element_count, fuse_and_parallel, masked_lanes, processor
-from ...x86.reduction import choose_lanes, partial_sums
+from ...x86.reduction import find_row, partial_sums
 
 
 def schedule_softmax(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
@@ -69,10 +69,9 @@ def _vectorize(s, final, ops, reductions, column, row, info):  # type: ignore[no
         _, inner = stage.split(op.axis[-1], factor=lanes)
         stage.vectorize(inner)
     for op in reductions:
-        axis = s[op].op.reduce_axis[-1]
-        choice = choose_lanes(dims((axis.dom.extent,))[0], final.dtype, info)
-        if choice is not None:
-            for x in partial_sums(s, op.output(0), axis, choice):
+        line, choice = find_row(op, info)
+        if line is not None and choice is not None:
+            for x in partial_sums(s, op.output(0), line, choice):
                 s[x].compute_at(s[final], row)
 
 
