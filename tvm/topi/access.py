@@ -51,7 +51,9 @@ def _is_run(
     """Whether a read uses no step, or the steps are its last indices and span its last axes."""
     count, producer = len(steps), load.producer
     indices = [simplify(_bound(index, ones)) for index in load.indices]
-    uses = [any(any(var is step for step in steps) for var in _variables(index)) for index in indices]
+    uses = [
+        any(any(var is step for step in steps) for var in _variables(index)) for index in indices
+    ]
     if not any(uses):
         return True
     is_last = len(indices) >= count and not any(uses[:-count])

@@ -117,7 +117,11 @@ def _schedule_one(
         row, lanes = find_row(op, info)
     partial: list[te.Tensor] = []
     if row is not None and lanes is not None:
-        if place is None and row.extent >= 4 * PARALLEL_ELEMENTS and element_count(out) < info.cores:
+        if (
+            place is None
+            and row.extent >= 4 * PARALLEL_ELEMENTS
+            and element_count(out) < info.cores
+        ):
             out, row = _cut(s, out, row, lanes, info)
         # factoring makes the loops of `out` anew: it comes before they are arranged
         partial = partial_sums(s, out, row, lanes)
