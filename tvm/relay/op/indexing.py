@@ -14,6 +14,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 
 from .attributes import as_int, as_ints, as_optional_ints, is_run_time, run_time_vector
+from .layout_axes import layout_sliced
 from .registry import OpPattern, define_op
 from .types import (
     Dim,
@@ -276,6 +277,7 @@ STRIDED_SLICE = define_op(
     fuse=OpPattern.INJECTIVE,
     compute=_strided_slice_compute,
     fold=_fold_strided_slice,
+    infer_layout=layout_sliced(slice_ranges),
 )
 
 

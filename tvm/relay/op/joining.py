@@ -16,6 +16,7 @@ from tvm.relay.expr import Call, Tuple, TupleWrapper
 
 from .attributes import as_int, as_ints, is_run_time
 from .layout import layout_concatenate
+from .layout_axes import layout_split
 from .registry import OpPattern, define_op
 from .types import (
     Dim,
@@ -184,6 +185,7 @@ SPLIT = define_op(
     ),
     fold=_fold_split,
     gradient=lambda call, grad: [CONCATENATE(grad, axis=call.attrs.axis)],
+    infer_layout=layout_split,
 )
 
 

@@ -15,6 +15,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, const
 
 from .attributes import as_optional_ints
+from .layout_axes import layout_reduced
 from .registry import OpPattern, Precision, define_op
 from .types import (
     Dim,
@@ -131,6 +132,7 @@ def reduction(
         schedules=REDUCTION_SCHEDULES,
         fold=fold_axes,
         gradient=gradient,
+        infer_layout=layout_reduced(reduced_axes),
         precision=Precision.KEEP_FLOAT32,
     )
 
@@ -281,6 +283,7 @@ VARIANCE = define_op(
     schedules=REDUCTION_SCHEDULES,
     fold=_variance_fold,
     gradient=_variance_gradient,
+    infer_layout=layout_reduced(reduced_axes),
     precision=Precision.KEEP_FLOAT32,
 )
 

@@ -15,6 +15,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
 from .attributes import as_int, as_ints, as_optional_ints, is_run_time
+from .layout_axes import layout_expanded, layout_squeezed
 from .layout_shapes import axes_extents, shape_in_layout
 from .registry import OpPattern, define_op
 from .types import (
@@ -324,6 +325,7 @@ EXPAND_DIMS = define_op(
     ],
     fold=_fold_to_out_type,
     gradient=_reshape_gradient,
+    infer_layout=layout_expanded(lambda attrs, rank: attrs.axis % (rank + 1)),
 )
 
 
@@ -361,6 +363,7 @@ SQUEEZE = define_op(
     compute=_reshape_to_out_type,
     fold=_fold_to_out_type,
     gradient=_reshape_gradient,
+    infer_layout=layout_squeezed(_squeezed_axes),
 )
 
 
