@@ -301,9 +301,12 @@ def _eye_like(node: OnnxNode) -> RelayExpr:
     return constant(np.eye(*node.shape(0), k=node.attr("k", 0)), dtype)
 
 
-@onnx_op("Range")
+@onnx_op("Range", "com.microsoft.Range")
 def _range(node: OnnxNode) -> RelayExpr:
     names = ("start", "limit", "delta")
+    if not node.has(2):
+        inputs = [node[0], node[1], constant(1, node.dtype(0))]
+        return _range(OnnxNode(**{**vars(node), "inputs": inputs}))
     bounds = [node.value_or_expr(i, name) for i, name in enumerate(names)]
     if all(isinstance(bound, np.ndarray) for bound in bounds):
         start, limit, delta = [np.reshape(bound, ()) for bound in bounds]
@@ -401,12 +404,21 @@ def _matmul(node: OnnxNode) -> RelayExpr:
 
 
 @onnx_op("com.microsoft.FusedMatMul", "com.microsoft.TransposeMatMul")
-def _fused_matmul(node: OnnxNode) -> RelayExpr:
-    a = _swap_last(node[0]) if node.attr("transA", 0) else node[0]
-    b = _swap_last(node[1]) if node.attr("transB", 0) else node[1]
+def fused_matmul(node: OnnxNode) -> RelayExpr:
+    """The product of two operands, each transposed as the node says, times a number."""
+    a, b = [_transposed_operand(node, i, side) for i, side in enumerate("AB")]
     product = matmul(a, b)
     alpha = node.attr("alpha", 1.0)
     return product if alpha == 1.0 else product * scalar_like(alpha, product)
+
+
+def _transposed_operand(node: OnnxNode, index: int, side: str) -> RelayExpr:
+    """An input; ``transBatch`` moves its first axis behind the others of the batch."""
+    x = node[index]
+    if node.attr(f"transBatch{side}", 0):
+        rank = len(infer_shape(x))
+        x = _op.transpose(x, (*range(1, rank - 1), 0, rank - 1))
+    return _swap_last(x) if node.attr(f"trans{side}", 0) else x
 
 
 def _swap_last(x: RelayExpr) -> RelayExpr:

@@ -8,7 +8,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, scalar_like
 
-from .math import gelu, matmul
+from .math import fused_matmul, gelu, matmul
 from .nn import convolve
 from .pooling import pool
 from .registry import OnnxNode, onnx_op
@@ -30,6 +30,11 @@ def _fused_gemm(node: OnnxNode) -> RelayExpr:
     return _activated(node, result)
 
 
+@onnx_op("com.microsoft.FusedMatMulActivation")
+def _fused_matmul_activation(node: OnnxNode) -> RelayExpr:
+    return _activated(node, fused_matmul(node))
+
+
 @onnx_op("com.microsoft.FusedConv")
 def _fused_conv(node: OnnxNode) -> RelayExpr:
     """A convolution, its bias, something added and an activation."""
@@ -43,8 +48,10 @@ def _activated(node: OnnxNode, x: RelayExpr) -> RelayExpr:
     plain = {"": lambda x: x, "Relu": _op.nn.relu, "Sigmoid": _op.sigmoid, "Tanh": _op.tanh}
     if name in plain:
         return plain[name](x)
+    if name == "LeakyRelu" and not params:
+        params = [node.attr("activation_alpha", 0.01)]
     if name == "LeakyRelu":
-        return _op.nn.leaky_relu(x, params[0] if params else node.attr("activation_alpha", 0.01))
+        return _op.nn.leaky_relu(x, params[0])
     if name == "Clip" and len(params) == 2:
         return _op.clip(x, params[0], params[1])
     if name == "HardSigmoid" and len(params) == 2:
@@ -65,10 +72,33 @@ def _embed_layer_norm(node: OnnxNode) -> list[RelayExpr]:
     result = _op.nn.layer_norm(
         total, node[5], node[6], axis=-1, epsilon=node.attr("epsilon", 1e-12)
     )
-    counts = _op.zeros((node.static_shape(0)[0],), "int32")
-    if node.has(7):
-        counts = _op.sum(node[7].astype("int32"), [1])
-    return [result, counts, total][: node.output_count]
+    return [result, _word_counts(node, 7), total][: node.output_count]
+
+
+def _word_counts(node: OnnxNode, mask: int) -> RelayExpr:
+    """How many words of each item the mask, if there is one, lets through."""
+    if node.has(mask):
+        return _op.sum(node[mask].astype("int32"), [1])
+    return _op.zeros((node.static_shape(0)[0],), "int32")
+
+
+@onnx_op("com.microsoft.QEmbedLayerNormalization")
+def _quantized_embed_layer_norm(node: OnnxNode) -> list[RelayExpr]:
+    """The same with tables, weight and bias in eight bits: scales from input 8 on, zero points
+    from 13 on."""
+    ids, segments = node[0], node[1] if node.has(1) else None
+
+    def real(x: RelayExpr, place: int) -> RelayExpr:
+        moved = _op.cast(x, "int32") - _op.cast(node[13 + place], "int32")
+        return _op.cast(moved, node.dtype(8 + place)) * node[8 + place]
+
+    positions = constant(np.arange(node.static_shape(0)[1])[None], "int64")
+    total = real(_op.take(node[2], ids, 0), 0) + real(_op.take(node[3], positions, 0), 1)
+    if segments is not None:
+        total = total + real(_op.take(node[4], segments, 0), 2)
+    epsilon = node.attr("epsilon", 1e-12)
+    result = _op.nn.layer_norm(total, real(node[5], 3), real(node[6], 4), axis=-1, epsilon=epsilon)
+    return [result, _word_counts(node, 7)][: node.output_count]
 
 
 @onnx_op("com.microsoft.SkipSimplifiedLayerNormalization")

@@ -290,7 +290,7 @@ def _pad(node: OnnxNode) -> RelayExpr:
     axes = node.ints("axes", 3, list(range(rank)))
     if node.has(1) and not isinstance(node.value_or_expr(1, "pads"), np.ndarray):
         return _padded_at_run(node, [axis % rank for axis in axes])
-    pads = node.ints("pads", 1)
+    pads = node.ints("pads", 1, node.attr("paddings"))
     begins, ends = [0] * rank, [0] * rank
     for i, axis in enumerate(axes):
         begins[axis], ends[axis] = pads[i], pads[i + len(axes)]

@@ -54,7 +54,8 @@ def convolve(node: OnnxNode, x: RelayExpr, weight: RelayExpr) -> RelayExpr:
 
 
 @onnx_op("ConvTranspose")
-def _conv_transpose(node: OnnxNode) -> RelayExpr:
+def conv_transpose_of(node: OnnxNode) -> RelayExpr:
+    """A transposed convolution by the attributes of ``node``."""
     weight, rank = node.shape(1), len(node.shape(1)) - 2
     kernel = list(node.attr("kernel_shape", weight[2:]))
     strides, padding, dilations = window_of(node, kernel)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
@@ -73,7 +71,9 @@ def _quantize_linear(node: OnnxNode) -> RelayExpr:
     scale = along(node[1], shape, axis, block)
     zero = along(node[2], shape, axis, block) if node.has(2) else None
     x = node[0] if node.dtype(0).startswith("float") else _op.cast(node[0], "float32")
+    precise = node.attr("precision", 0)
     work = "float32" if node.dtype(1) == "float16" else node.dtype(1)
+    work = tensor_dtype(precise) if precise else work
     scaled = _op.cast(x, work) / _op.cast(scale, work)
     if "float" not in dtype:
         return quantize(scaled, zero, dtype)
@@ -258,8 +258,13 @@ def _qlinear_unary(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("com.microsoft.QLinearSoftmax")
 def _qlinear_softmax(node: OnnxNode) -> RelayExpr:
-    axis = node.attr("axis", -1)
-    return _quantized(node, _op.nn.softmax(_real(node, 0), axis=axis), 3)
+    """Before opset 13 of the operator it stands for, among all elements from the axis on."""
+    x, shape = _real(node, 0), node.shape(0)
+    if node.attr("opset", 13) >= 13:
+        return _quantized(node, _op.nn.softmax(x, axis=node.attr("axis", -1)), 3)
+    axis = node.attr("axis", 1) % len(shape)
+    flat = _op.nn.softmax(_op.reshape(x, (*shape[:axis], -1)), axis=-1)
+    return _quantized(node, _op.reshape(flat, shape), 3)
 
 
 @onnx_op("com.microsoft.QLinearGlobalAveragePool")
@@ -305,6 +310,17 @@ def _mul_integer(node: OnnxNode) -> RelayExpr:
     return _moved(node, 0, 1) * _moved(node, 2, 3)
 
 
+@onnx_op("com.microsoft.QLinearConv")
+def _qlinear_conv_of_layouts(node: OnnxNode) -> RelayExpr:
+    """`QLinearConv` whose channels may be last; the weight's are not."""
+    if not node.attr("channels_last", 0):
+        return _qlinear_conv(node)
+    rank = len(node.shape(0))
+    first = _op.transpose(node[0], (0, rank - 1, *range(1, rank - 1)))
+    view = OnnxNode(**{**vars(node), "inputs": [first, *node.inputs[1:]]})
+    return _op.transpose(_qlinear_conv(view), (0, *range(2, rank), 1))
+
+
 @onnx_op("com.microsoft.QGemm")
 def _qgemm(node: OnnxNode) -> RelayExpr:
     a = _op.transpose(node[0], (1, 0)) if node.attr("transA", 0) else node[0]
@@ -314,39 +330,3 @@ def _qgemm(node: OnnxNode) -> RelayExpr:
     scale = node[1] * node[4] * constant(node.attr("alpha", 1.0), "float32")
     real = _op.cast(total, "float32") * scale
     return quantize(real / node[7], node[8], node.dtype(8)) if node.has(7) else real
-
-
-@onnx_op("com.microsoft.MatMulNBits")
-def _matmul_nbits(node: OnnxNode) -> RelayExpr:
-    """A product with a weight of few bits, scaled by blocks along its inputs."""
-    weight = _unpacked(node)
-    result = _op.nn.dense(_op.reshape(node[0], (-1, node.attr("K"))), weight)
-    if node.has(5):
-        result = result + node[5]
-    return _op.reshape(result, (*node.shape(0)[:-1], node.attr("N")))
-
-
-def _unpacked(node: OnnxNode) -> RelayExpr:
-    """The weight (N, K) in floating point; folded, as all that it is made of is constant."""
-    rows, columns, bits = node.attr("N"), node.attr("K"), node.attr("bits", 4)
-    block = node.attr("block_size")
-    blocks = -(-columns // block)
-    packed = node.require_value(1, "the weight").reshape(rows, blocks, -1)
-    codes = _low_bits(packed, bits)[..., :block].astype("float32")
-    points = np.full((rows, blocks), 2.0 ** (bits - 1), "float32")
-    if node.has(3):
-        zeros = node.require_value(3, "the zero points")
-        if zeros.dtype == np.uint8:
-            zeros = _low_bits(zeros.reshape(rows, -1), bits)[:, :blocks]
-        points = zeros.reshape(rows, blocks).astype("float32")
-    scales = node.require_value(2, "the scales").reshape(rows, blocks).astype("float32")
-    weight = (codes - points[..., None]) * scales[..., None]
-    return constant(weight.reshape(rows, -1)[:, :columns], node.dtype(0))
-
-
-def _low_bits(packed: np.ndarray, bits: int) -> np.ndarray:
-    """The codes of bytes that hold several, the lowest bits first."""
-    if bits == 8:
-        return packed
-    parts = [(packed >> shift) & (2**bits - 1) for shift in range(0, 8, bits)]
-    return np.stack(parts, -1).reshape(*packed.shape[:-1], -1)

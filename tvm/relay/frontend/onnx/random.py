@@ -69,7 +69,7 @@ def _bernoulli(node: OnnxNode) -> RelayExpr:
 
 
 @onnx_op("Dropout")
-def _dropout(node: OnnxNode) -> list[RelayExpr]:
+def dropout(node: OnnxNode) -> list[RelayExpr]:
     """Nothing changes unless the model is training: then elements vanish, others grow."""
     x = node[0]
     is_training = node.has(2) and bool(node.require_scalar(2, "the training mode"))

@@ -141,8 +141,12 @@ def _rms_norm(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("MeanVarianceNormalization")
 def _mean_variance_norm(node: OnnxNode) -> RelayExpr:
-    x, axes = node[0], list(node.attr("axes", [0, 2, 3]))
+    """Since opset 9 over ``axes``; before, of images, with or without their channels."""
+    old = [0, 1, 2, 3] if node.attr("across_channels", 0) else [0, 2, 3]
+    x, axes = node[0], list(node.attr("axes", old))
     centred = x - _op.mean(x, axes, True)
+    if not node.attr("normalize_variance", 1):
+        return centred
     deviation = _op.sqrt(_op.mean(centred * centred, axes, True))
     return centred / (deviation + scalar_like(1e-9, x))
 
@@ -151,9 +155,18 @@ def _mean_variance_norm(node: OnnxNode) -> RelayExpr:
 def _batch_norm(node: OnnxNode) -> list[RelayExpr]:
     if node.attr("training_mode", 0):
         return _trained_batch_norm(node)
+    if not node.attr("spatial", 1):
+        return [_batch_norm_of_places(node)]
     return [_op.nn.batch_norm(
         node[0], node[1], node[2], node[3], node[4], epsilon=node.attr("epsilon", 1e-5)
     )[0]]  # fmt: skip
+
+
+def _batch_norm_of_places(node: OnnxNode) -> RelayExpr:
+    """Before opset 9: each place of an item has a scale, a shift, a mean and a variance."""
+    scale, shift, mean, variance = [node[i] for i in range(1, 5)]
+    safe = variance + scalar_like(node.attr("epsilon", 1e-5), variance)
+    return (node[0] - mean) * (scale * _op.rsqrt(safe)) + shift
 
 
 def _trained_batch_norm(node: OnnxNode) -> list[RelayExpr]:

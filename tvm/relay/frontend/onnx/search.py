@@ -49,7 +49,12 @@ def _non_zero(node: OnnxNode) -> RelayExpr:
 @onnx_op("Unique")
 def _unique(node: OnnxNode) -> list[RelayExpr]:
     """Distinct slices, where each is first, which one each slice is, and how many there are."""
-    data, axis = node.require_value(0, "the data"), node.attr("axis")
+    axis = node.attr("axis")
+    if node.is_late and node.value(0) is None:
+        if axis is not None and len(node.shape(0)) > 1:
+            raise node.unsupported("slices that only the run knows")
+        return _unique_of_run(node)
+    data = node.require_value(0, "the data")
     plain = data.astype("float32") if data.dtype.kind == "V" else data
     found, first, which, counts = np.unique(
         plain, return_index=True, return_inverse=True, return_counts=True, axis=axis
@@ -61,6 +66,26 @@ def _unique(node: OnnxNode) -> list[RelayExpr]:
         first, counts = first[order], counts[order]
     integers = [constant(part.reshape(-1), "int64") for part in (first, which, counts)]
     return [constant(found.astype(data.dtype)), *integers][: node.output_count]
+
+
+def _unique_of_run(node: OnnxNode) -> list[RelayExpr]:
+    """The distinct elements of data that the run knows, and so how many there are."""
+    row = _op.reshape(node[0], (-1,))
+    found = _op.unique(row, bool(node.attr("sorted", 1)), True)
+    values, first, which, count, counts = [found[i] for i in range(5)]
+    begin, step = constant([0], "int64"), constant([1], "int64")
+    end = _op.cast(count, "int64")
+    cut = [_op.strided_slice(part, begin, end, step) for part in (values, first, counts)]
+    integers = [_op.cast(part, "int64") for part in (cut[1], which, cut[2])]
+    return [cut[0], *integers][: node.output_count]
+
+
+@onnx_op("com.microsoft.Unique")
+def _unique_in_order(node: OnnxNode) -> list[RelayExpr]:
+    """Distinct elements in the order of their first places, which each is, and how many."""
+    view = OnnxNode(**{**vars(node), "attrs": {"sorted": 0}, "output_count": 4})
+    values, _, which, counts = _unique(view)
+    return [values, which, counts][: node.output_count]
 
 
 @onnx_op("BitCast")

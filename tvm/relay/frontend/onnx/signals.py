@@ -42,7 +42,7 @@ def _first(x: RelayExpr, count: int) -> RelayExpr:
     return _op.strided_slice(x, [0] * len(shape), [*shape[:-1], count], [1] * len(shape))
 
 
-def _parts(x: RelayExpr) -> tuple[RelayExpr, RelayExpr | None]:
+def parts_of(x: RelayExpr) -> tuple[RelayExpr, RelayExpr | None]:
     """The real and the imaginary numbers of the last axis."""
     last = len(infer_shape(x)) - 1
     if infer_shape(x)[-1] == 1:
@@ -60,7 +60,7 @@ def _dft(node: OnnxNode) -> RelayExpr:
         axis = node.attr("axis", 1)
     axis %= rank
     inverse, onesided = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
-    real, imaginary = _parts(node[0])
+    real, imaginary = parts_of(node[0])
     extent = node.static_shape(0)[axis]
     half_given = inverse and onesided
     length = 2 * (extent - 1) if half_given else extent
@@ -71,13 +71,13 @@ def _dft(node: OnnxNode) -> RelayExpr:
     real = _op.transpose(real, order)
     imaginary = None if imaginary is None else _op.transpose(imaginary, order)
     if half_given and imaginary is not None:
-        real, imaginary = _mirrored(real, imaginary, length)
+        real, imaginary = mirrored(real, imaginary, length)
     bins = length // 2 + 1 if onesided and not inverse else length
     result = [_op.transpose(x, back) for x in fourier(real, imaginary, length, inverse, bins)]
     return _op.expand_dims(result[0], rank - 1) if half_given else _op.stack(result, rank - 1)
 
 
-def _mirrored(real: RelayExpr, imaginary: RelayExpr, length: int) -> tuple[RelayExpr, RelayExpr]:
+def mirrored(real: RelayExpr, imaginary: RelayExpr, length: int) -> tuple[RelayExpr, RelayExpr]:
     """The other half of the spectrum of a real signal: conjugates in reverse order."""
     have = infer_shape(real)[-1]
     axis = len(infer_shape(real)) - 1
@@ -101,7 +101,7 @@ def _stft(node: OnnxNode) -> RelayExpr:
     extent = node.static_shape(0)[1]
     starts = np.arange((extent - length) // step + 1) * step
     places = constant(starts[:, None] + np.arange(length), "int64")
-    parts = [None if x is None else _op.take(x, places, 1) for x in _parts(node[0])]
+    parts = [None if x is None else _op.take(x, places, 1) for x in parts_of(node[0])]
     if node.has(2):
         parts = [None if x is None else x * node[2] for x in parts]
     bins = length // 2 + 1 if node.attr("onesided", 1) else length

@@ -1,0 +1,71 @@
+"""Experimental operators of the first ONNX releases, which exporters of their time wrote."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, scalar_like
+
+from .math import softplus
+from .registry import CONVERTERS, OnnxNode, onnx_op
+
+
+def _attr(node: OnnxNode, name: str, default: float) -> RelayExpr:
+    return scalar_like(node.attr(name, default), node[0])
+
+
+@onnx_op("Affine")
+def _affine(node: OnnxNode) -> RelayExpr:
+    return node[0] * _attr(node, "alpha", 1.0) + _attr(node, "beta", 0.0)
+
+
+@onnx_op("Scale")
+def _scale(node: OnnxNode) -> RelayExpr:
+    return node[0] * _attr(node, "scale", 1.0)
+
+
+@onnx_op("ScaledTanh")
+def _scaled_tanh(node: OnnxNode) -> RelayExpr:
+    return _op.tanh(node[0] * _attr(node, "beta", 1.0)) * _attr(node, "alpha", 1.0)
+
+
+@onnx_op("ParametricSoftplus")
+def _parametric_softplus(node: OnnxNode) -> RelayExpr:
+    return softplus(node[0] * _attr(node, "beta", 1.0)) * _attr(node, "alpha", 1.0)
+
+
+@onnx_op("ImageScaler")
+def _image_scaler(node: OnnxNode) -> RelayExpr:
+    """An image times a scale, and a bias of each channel."""
+    scaled = node[0] * _attr(node, "scale", 1.0)
+    bias = node.attr("bias")
+    return scaled + constant(np.reshape(bias, (-1, 1, 1)), node.dtype(0)) if bias else scaled
+
+
+@onnx_op("Crop")
+def _crop(node: OnnxNode) -> RelayExpr:
+    """An image without its borders, or what begins behind them and has a given size."""
+    left, top, right, bottom = node.attr("border", [0, 0, 0, 0])
+    height, width = node.static_shape(0)[2:]
+    end = [height - bottom, width - right]
+    if (size := node.attr("scale")) is not None:
+        end = [top + size[0], left + size[1]]
+    return _op.strided_slice(node[0], [top, left], end, axes=[2, 3])
+
+
+@onnx_op("DynamicSlice")
+def _dynamic_slice(node: OnnxNode) -> RelayExpr:
+    """`Slice` as it is since opset 10."""
+    return CONVERTERS["Slice"](OnnxNode(**{**vars(node), "op_type": "Slice", "opset": 10}))
+
+
+@onnx_op("GivenTensorFill")
+def _given_tensor_fill(node: OnnxNode) -> RelayExpr:
+    shape = list(node.attr("shape", []))
+    if node.has(0):
+        given = node.require_value(0, "the shape") if node.attr("input_as_shape", 0) else None
+        found = node.static_shape(0) if given is None else [int(d) for d in given]
+        shape = [*found, *node.attr("extra_shape", [])]
+    return constant(np.reshape(node.attr("values"), shape), "float32")

@@ -1,0 +1,252 @@
+"""Fused and auxiliary operators of com.microsoft: biases, positions, spectra, small algebra."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+
+from .attention import split_heads
+from .math import matmul
+from .nn import conv_transpose_of
+from .random import dropout
+from .registry import OnnxNode, onnx_op
+from .signals import fourier, mirrored, parts_of
+
+
+@onnx_op("com.microsoft.BiasSoftmax")
+def _bias_softmax(node: OnnxNode) -> RelayExpr:
+    """Shares among all elements from an axis on."""
+    x = node[0] + node[1]
+    shape, axis = infer_shape(x), node.attr("axis", -1) % len(node.shape(0))
+    if axis == len(shape) - 1:
+        return _op.nn.softmax(x, axis=-1)
+    flat = _op.reshape(x, (*shape[:axis], -1))
+    return _op.reshape(_op.nn.softmax(flat, axis=-1), shape)
+
+
+@onnx_op("com.microsoft.BiasDropout")
+def _bias_dropout(node: OnnxNode) -> list[RelayExpr]:
+    """Something added before and something behind a dropout."""
+    given = [node[0] + node[1], *node.inputs[3:]]
+    first, *mask = dropout(OnnxNode(**{**vars(node), "inputs": given}))
+    return [first + node[2] if node.has(2) else first, *mask]
+
+
+@onnx_op("com.microsoft.BitmaskDropout")
+def _bitmask_dropout(node: OnnxNode) -> list[RelayExpr]:
+    if node.output_count > 1:
+        raise node.unsupported("the output of its mask as bits")
+    return dropout(node)
+
+
+@onnx_op("com.microsoft.TorchEmbedding")
+def _torch_embedding(node: OnnxNode) -> RelayExpr:
+    return _op.take(node[0], node[1], 0)
+
+
+@onnx_op("com.microsoft.ScaledSiLU")
+def _scaled_silu(node: OnnxNode) -> RelayExpr:
+    x = node[0]
+    scale = _op.cast(node[1], node.dtype(0)) if node.has(1) else None
+    scaled = x * (scalar_like(node.attr("alpha", 1.0), x) if scale is None else scale)
+    return scaled * _op.sigmoid(scaled)
+
+
+@onnx_op("com.microsoft.GatedRMSNorm")
+def _gated_rms_norm(node: OnnxNode) -> RelayExpr:
+    """Groups of the last axis by their root mean square, times an activated gate; in float32."""
+    shape, size = node.shape(0), node.static_shape(1)[0]
+    x, scale, gate = [_op.cast(node[i], "float32") for i in range(3)]
+    grouped = _op.reshape(x, (*shape[:-1], -1, size))
+    mean = _op.mean(grouped * grouped, [-1], True)
+    normal = grouped * _op.rsqrt(mean + scalar_like(node.attr("epsilon", 1e-6), mean)) * scale
+    kind = node.attr("activation", "silu")
+    if kind not in ("silu", "swish", "sigmoid"):
+        raise node.unsupported(f"the activation {kind!r}")
+    open_part = _op.sigmoid(gate) if kind == "sigmoid" else gate * _op.sigmoid(gate)
+    return _op.cast(_op.reshape(normal, shape) * open_part, node.dtype(0))
+
+
+# ---- positions
+
+
+@onnx_op("com.microsoft.RelativePositionBias")
+def _relative_position_bias(node: OnnxNode) -> RelayExpr:
+    """(1, heads, queries, keys): a number of a table for each head and range of distances.
+
+    The table says (ranges, heads) of its shape, its numbers lie the other way round.
+    """
+    ranges, heads = node.static_shape(0)
+    queries, keys = [int(node.require_scalar(i, "the length")) for i in (1, 2)]
+    is_both = bool(node.attr("is_bidirectional", 0))
+    places = position_ranges(queries, keys, ranges, node.attr("max_distance"), is_both)
+    table = _op.reshape(node[0], (heads, ranges))
+    return _op.expand_dims(_op.take(table, constant(places, "int32"), 1), 0)
+
+
+def position_ranges(
+    queries: int, keys: int, ranges: int, furthest: int, is_both: bool
+) -> np.ndarray:
+    """The range that each distance falls in: single ones first, then ever longer ones."""
+    distance = np.arange(keys)[None] - np.arange(queries)[:, None]
+    offset = np.zeros_like(distance)
+    if is_both:
+        ranges //= 2
+        offset = np.where(distance > 0, ranges, 0)
+        distance = np.abs(distance)
+    else:
+        distance = -np.minimum(distance, 0)
+    single = ranges // 2
+    ratio = np.log(np.maximum(distance, 1) / single) / math.log(furthest / single)
+    long = single + (ratio * (ranges - single)).astype(np.int64)
+    return offset + np.where(distance < single, distance, np.minimum(long, ranges - 1))
+
+
+@onnx_op("com.microsoft.GatedRelativePositionBias")
+def _gated_relative_position_bias(node: OnnxNode) -> RelayExpr:
+    """Biases of positions, opened and closed by the queries."""
+    if node.has(6):
+        raise node.unsupported("packed queries")
+    q = split_heads(node[0] + node[1], node.attr("num_heads"))
+    batch, heads, length, _ = infer_shape(q)
+    mixed = matmul(q, node[3]) + node[4]
+    summed = _op.sum(_op.reshape(mixed, (batch, heads, length, 2, -1)), [4])
+    update, reset = _op.split(_op.sigmoid(summed), 2, 3)
+    one, two = scalar_like(1.0, q), scalar_like(2.0, q)
+    return (update * (reset * node[5] - one) + two) * node[2]
+
+
+# ---- spectra
+
+
+@onnx_op("com.microsoft.Rfft")
+def _rfft(node: OnnxNode) -> RelayExpr:
+    _check_spectrum(node)
+    length = node.static_shape(0)[-1]
+    return _op.stack(list(fourier(node[0], None, length, False, length // 2 + 1)), -1)
+
+
+@onnx_op("com.microsoft.Irfft")
+def _irfft(node: OnnxNode) -> RelayExpr:
+    _check_spectrum(node)
+    real, imaginary = parts_of(node[0])
+    assert imaginary is not None
+    length = 2 * (infer_shape(real)[-1] - 1)
+    return fourier(*mirrored(real, imaginary, length), length, True, length)[0]
+
+
+def _check_spectrum(node: OnnxNode) -> None:
+    wanted = {"signal_ndim": 1, "onesided": 1, "normalized": 0}
+    for name, value in wanted.items():
+        if (found := node.attr(name, value)) != value:
+            raise node.unsupported(f"{name} = {found}")
+
+
+@onnx_op("com.microsoft.ComplexMul", "com.microsoft.ComplexMulConj")
+def _complex_mul(node: OnnxNode) -> RelayExpr:
+    (a, b), (c, d) = [_op.split(node[i], 2, -1) for i in range(2)]
+    if node.op_type == "ComplexMulConj":
+        d = _op.negative(d)
+    return _op.concatenate([a * c - b * d, a * d + b * c], -1)
+
+
+# ---- numbers and windows
+
+
+@onnx_op("com.microsoft.ReduceSumInteger")
+def _reduce_sum_integer(node: OnnxNode) -> RelayExpr:
+    wide = "uint32" if node.dtype(0).startswith("u") else "int32"
+    axes, keep = node.attr("axes"), bool(node.attr("keepdims", 1))
+    return _op.sum(_op.cast(node[0], wide), list(axes) if axes else None, keep)
+
+
+@onnx_op("com.microsoft.MatMulInteger16")
+def _matmul_integer16(node: OnnxNode) -> RelayExpr:
+    return matmul(_op.cast(node[0], "int32"), _op.cast(node[1], "int32"))
+
+
+@onnx_op("com.microsoft.UnfoldTensor")
+def _unfold_tensor(node: OnnxNode) -> RelayExpr:
+    """All slices of a size along an axis; their elements become the last axis."""
+    shape, size, step = node.static_shape(0), node.attr("size"), node.attr("step", 1)
+    axis, rank = node.attr("dim", -1) % len(shape), len(shape)
+    starts = np.arange((shape[axis] - size) // step + 1) * step
+    found = _op.take(node[0], constant(starts[:, None] + np.arange(size), "int32"), axis)
+    order = [i for i in range(rank + 1) if i != axis + 1]
+    return _op.transpose(found, (*order, axis + 1))
+
+
+@onnx_op("com.microsoft.CropAndResize")
+def _crop_and_resize(node: OnnxNode) -> RelayExpr:
+    size = [int(v) for v in node.require_value(3, "the size of crops")]
+    modes = {"bilinear": "bilinear", "nearest": "nearest_neighbor"}
+    return _op.image.crop_and_resize(
+        node[0], node[1], _op.cast(node[2], "int32"), size, "NCHW",
+        modes[node.attr("mode", "bilinear")], node.attr("extrapolation_value", 0.0),
+    )  # fmt: skip
+
+
+@onnx_op("com.microsoft.ConvTransposeWithDynamicPads")
+def _conv_transpose_with_pads(node: OnnxNode) -> RelayExpr:
+    """A transposed convolution whose padding is an input, which has to be constant."""
+    attrs = dict(node.attrs)
+    if node.has(2):
+        attrs["pads"] = [int(v) for v in node.require_value(2, "the padding")]
+    inputs = [node[0], node[1], node[3] if node.has(3) else None]
+    return conv_transpose_of(OnnxNode(**{**vars(node), "inputs": inputs, "attrs": attrs}))
+
+
+@onnx_op("com.microsoft.NGramRepeatBlock")
+def _ngram_repeat_block(node: OnnxNode) -> RelayExpr:
+    """Scores, those of tokens that would repeat a group of tokens lowered to minus infinity."""
+    ids, scores, size = node[0], node[1], node.attr("ngram_size")
+    length = node.static_shape(0)[1]
+    count = length - size + 1
+    if count <= 0:
+        return scores
+
+    def tokens(begin: int, end: int) -> RelayExpr:
+        return _op.strided_slice(ids, [begin], [end], axes=[1])
+
+    last = tokens(size - 1, length)
+    low = constant(np.float32(-np.inf), infer_dtype(scores))
+    lowered = _op.full(low, infer_shape(last), infer_dtype(scores))
+    for i in range(size - 1):
+        same = _op.equal(tokens(i, i + count), tokens(count + i, count + i + 1))
+        lowered = _op.where(same, lowered, _op.negative(low))
+    return _op.scatter_elements(scores, _op.cast(last, "int64"), lowered, 1, "min")
+
+
+@onnx_op("com.microsoft.Inverse")
+def _inverse(node: OnnxNode) -> RelayExpr:
+    shape = node.static_shape(0)
+    size = shape[-1]
+    return _op.reshape(inverse(_op.reshape(node[0], (-1, size, size))), shape)
+
+
+def inverse(x: RelayExpr) -> RelayExpr:
+    """The inverses of (batch, n, n) by elimination: the largest element of a column below those
+    used already is its pivot."""
+    batch, size, _ = infer_shape(x)
+    one, zero = scalar_like(1.0, x), scalar_like(0.0, x)
+    unit = constant(np.broadcast_to(np.eye(size), (batch, size, size)), infer_dtype(x))
+    rest: RelayExpr = _op.concatenate([x, unit], 2)
+    for step in range(size):
+        column = _op.strided_slice(rest, [step], [step + 1], axes=[2])
+        used = constant(np.where(np.arange(size) < step, -1.0, 0.0)[None], infer_dtype(x))
+        size_of = _op.abs(_op.squeeze(column, [2]))
+        at = _op.argmax(_op.where(_op.less(used, zero), used, size_of), axis=1)
+        chosen = _op.expand_dims(_op.one_hot(at, one, zero, size, -1, infer_dtype(x)), 2)
+        own = constant((np.arange(size) == step)[None, :, None], infer_dtype(x))
+        row = _op.sum(chosen * rest, [1], True)
+        current = _op.strided_slice(rest, [step], [step + 1], axes=[1])
+        swapped = rest + chosen * (current - row)
+        row = row / _op.strided_slice(row, [step], [step + 1], axes=[2])
+        factors = _op.strided_slice(swapped, [step], [step + 1], axes=[2])
+        rest = (swapped - factors * row) * (one - own) + row * own
+    return _op.strided_slice(rest, [size], [2 * size], axes=[2])
