@@ -30,6 +30,26 @@ def axis_read_in_order(out: te.Tensor) -> int | None:
     return found[-1] if found else None
 
 
+def period_of_last_axis(out: te.Tensor) -> int | None:
+    """The length of the runs in which reads along the last axis begin anew; None if they do not.
+
+    Each run of a repeated row is read in order, while a vector across its end is not.
+    """
+    shape = dims(out.shape)
+    last = out.op.axis[-1].var
+    found: list[int] = []
+
+    def visit(node: object) -> None:
+        if isinstance(node, tir.FloorMod) and node.a is last and isinstance(node.b, tir.IntImm):
+            found.append(int(node.b.value))
+
+    for load in _loads(out.op):
+        for index in load.indices:
+            tir.stmt_functor.post_order_visit(index, visit)
+    divides = isinstance(shape[-1], int) and found and shape[-1] % min(found) == 0
+    return min(found) if divides else None
+
+
 def are_read_as_one(op: te.tensor.ComputeOp, axes: Sequence[tir.IterVar]) -> bool:
     """Whether loops in one another step through all they read as a single loop would.
 

@@ -125,6 +125,27 @@ def test_partition_obeys_the_hint_of_a_pragma() -> None:
     assert_same_results(before, after, 16, 16)
 
 
+def test_a_hinted_loop_is_split_where_a_choice_settles() -> None:
+    def element(i: tir.Var, j: tir.Var) -> tir.PrimExpr:
+        at = i * 4 + j
+        inside = tir.all(at >= 6, at < 22)
+        return tir.if_then_else(inside, A[at], tir.if_then_else(at < 6, A[6], A[21]))
+
+    def body(i: tir.Var) -> Stmt:
+        return loop(4, lambda j: store(B, i * 4 + j, element(i, j)), name="j")
+
+    nest = loop(7, body)
+    before = function([A, B], nest)
+    assert_unchanged(LoopPartition(), before)
+    mark = tir.IterVar(None, nest.loop_var, tir.IterVar.DataPar)
+    hinted = function([A, B], AttrStmt(mark, "pragma_loop_partition_hint", tir.const(1), nest))
+    after = apply(Simplify(), apply(LoopPartition(), hinted))
+    assert isinstance(after.body, SeqStmt) and len(after.body) == 3
+    edge, middle, other = [str(part) for part in after.body]
+    assert "if_then_else" in edge and "if_then_else" in other and "if_then_else" not in middle
+    assert_same_results(before, after, 64, 64, stage=Stage.FLAT)
+
+
 def test_partition_leaves_loops_whose_inner_loops_end_where_they_say() -> None:
     n = tir.Var("n")
 

@@ -155,6 +155,54 @@ def test_transposes_in_tiles(shape: tuple[int, ...], axes: tuple[int, ...], targ
     )
 
 
+@pytest.mark.parametrize("target", ["llvm -mcpu=haswell", "llvm", "llvm -mcpu=x86-64"])
+@pytest.mark.parametrize(
+    "shape, widths", [((3, 5, 77), (0, 2, 3)), ((2, 40), (1, 30)), ((50,), (9,))]
+)
+@pytest.mark.parametrize("mode", ["constant", "reflect", "symmetric", "edge"])
+def test_borders(mode: str, shape: tuple[int, ...], widths: tuple[int, ...], target: str) -> None:
+    data = te.placeholder(shape, name="data")
+    behind = [width and width - 1 for width in widths]
+    if mode == "constant":
+        out = topi.nn.pad(data, widths, behind)
+    else:
+        out = topi.nn.mirror_pad(data, widths, behind, mode.upper())
+    pads = list(zip(widths, behind, strict=True))
+    check([data, out], topi.x86.schedule_injective, lambda x: np.pad(x, pads, mode), target)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "int64", "bool"])
+def test_borders_of_any_dtype(dtype: str) -> None:
+    data = te.placeholder((3, 77), dtype, name="data")
+    out = topi.nn.mirror_pad(data, (1, 20), (2, 3), "REFLECT")
+    pads = [(1, 2), (20, 3)]
+    check(
+        [data, out],
+        topi.x86.schedule_injective,
+        lambda x: np.pad(x, pads, "reflect"),
+    )
+
+
+@pytest.mark.parametrize(
+    "shape, times", [((2, 28), (3, 2)), ((1000,), (3,)), ((5, 17), (1, 33)), ((6, 3), (2, 40))]
+)
+def test_repeated_rows_are_read_in_order(shape: tuple[int, ...], times: tuple[int, ...]) -> None:
+    data = te.placeholder(shape, name="data")
+    for target in ("llvm -mcpu=haswell", "llvm"):
+        out = topi.tile(data, times)
+        check([data, out], topi.x86.schedule_injective, lambda x: np.tile(x, times), target)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
+@pytest.mark.parametrize("shape", [(70001,), (33, 101), (7, 5, 35)], ids=str)
+def test_rows_that_vectors_do_not_divide(shape: tuple[int, ...], dtype: str) -> None:
+    data = te.placeholder(shape, dtype, name="data")
+    row = te.placeholder(shape[-1:], dtype, name="row")
+    for target in ("llvm -mcpu=haswell", "llvm", "llvm -mcpu=x86-64"):
+        out = topi.maximum(data, row)
+        check([data, row, out], topi.x86.schedule_injective, np.maximum, target)
+
+
 def test_axis_read_in_order() -> None:
     data = te.placeholder((4, 8, 16), name="data")
     assert axis_read_in_order(topi.nn.relu(data)) is None

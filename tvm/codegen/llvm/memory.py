@@ -181,11 +181,31 @@ class MemoryWriter(ArithmeticWriter):
                 f"call {type_.memory} @llvm.masked.load(ptr align {align} {pointer}, "
                 f"{masks} {mask}, {type_.memory} zeroinitializer){scope}"
             )
+        if _constant_stride(index) == -1 and load.buffer.dtype.lanes == 1:
+            return self._masked_load_reversed(load, index, type_, mask)
         pointers = self._pointers(load.buffer, index)
         align = self._item_bytes(load.buffer)
         return self.code.value(
             f"call {type_.memory} @llvm.masked.gather(<{type_.lanes} x ptr> align {align} {pointers}, "
             f"{masks} {mask}, {type_.memory} zeroinitializer){scope}"
+        )
+
+    def _masked_load_reversed(
+        self, load: BufferLoad, index: PrimExpr, type_: LLVMType, mask: str
+    ) -> str:
+        assert isinstance(index, Ramp)
+        order = ", ".join([f"i32 {lane}" for lane in range(type_.lanes)][::-1])
+        order = f"<{type_.lanes} x i32> <{order}>"
+        masks, scope = mask_type(type_.lanes), self.aliases.metadata(load.buffer.data)
+        turned = self.code.pure(f"shufflevector {masks} {mask}, {masks} poison, {order}")
+        last = self.element(load.buffer, index.base)
+        pointer = self._offset(load.buffer, last, 1 - type_.lanes)
+        value = self.code.value(
+            f"call {type_.memory} @llvm.masked.load(ptr align {self._item_bytes(load.buffer)} "
+            f"{pointer}, {masks} {turned}, {type_.memory} zeroinitializer){scope}"
+        )
+        return self.code.pure(
+            f"shufflevector {type_.memory} {value}, {type_.memory} poison, {order}"
         )
 
     def _from_memory(self, type_: LLVMType, loaded: str) -> str:

@@ -9,14 +9,17 @@
 
 A condition may also begin to hold, or be a conjunction. Only loops of variable extent are split, or others
 when asked to, by the options or the pragma ``loop_partition_hint``: a constant tail is a mask of a vector.
+With the pragma, what ``if_then_else`` chooses first counts as likely: the inside of a tensor, not its border.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 from tvm.arith import Analyzer
+from tvm.arith.pattern import conjuncts
 from tvm.ir.expr import PrimExpr
 from tvm.ir.pass_context import unsupported_option
 from tvm.ir.visitor import Rewriter, Visitor
@@ -26,6 +29,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, BufferStore, For, ForKind, LetStmt, Stmt, seq
 from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform.common import (
+    IF_THEN_ELSE,
     LIKELY,
     constant_extent,
     fresh,
@@ -69,10 +73,12 @@ class Interval:
 class ConditionFinder(Visitor):
     """Collects likely conditions in a loop's body, and the ranges of the loops around them."""
 
-    def __init__(self) -> None:
+    def __init__(self, with_choices: bool = False) -> None:
+        self.with_choices = with_choices
         self.conditions: list[PrimExpr] = []
         self.inner: dict[Var, For] = {}
         self.defined: dict[Var, None] = {}  # by other statements inside
+        self.has_hint = False
 
     def visit_for(self, loop: For) -> None:
         self.inner[loop.loop_var] = loop
@@ -81,6 +87,7 @@ class ConditionFinder(Visitor):
     def visit_attr_stmt(self, attr: AttrStmt) -> None:
         if isinstance(attr.node, IterVar):
             self.defined[attr.node.var] = None
+        self.has_hint |= attr.attr_key == HINT
         self.visit(attr.body)
 
     def visit_let_stmt(self, stmt: LetStmt) -> None:
@@ -94,6 +101,10 @@ class ConditionFinder(Visitor):
     def visit_call(self, call: Call) -> None:
         if call.op is LIKELY:
             self.conditions.append(call.args[0])
+        elif call.op is IF_THEN_ELSE and self.with_choices:
+            self.conditions += [c for c in conjuncts(call.args[0]) if not _is_likely(c)]
+            self.visit(call.args[0])
+            self.visit(call.args[1])
         else:
             self.visit_children(call)
 
@@ -101,11 +112,18 @@ class ConditionFinder(Visitor):
         self.visit(store.value)
 
 
+def _is_likely(condition: PrimExpr) -> bool:
+    return isinstance(condition, Call) and condition.op is LIKELY
+
+
 class ConditionRemover(Rewriter):
-    """Replaces likely conditions that hold."""
+    """Replaces conditions that hold."""
 
     def __init__(self, known: dict[int, None]) -> None:
         self.known = known  # the identities of the conditions
+
+    def visit(self, node: Any) -> Any:
+        return const(True, "bool") if id(node) in self.known else super().visit(node)
 
     def visit_call(self, call: Call) -> PrimExpr:
         if call.op is LIKELY and id(call.args[0]) in self.known:
@@ -157,7 +175,7 @@ class LoopPartitioner(DefinitionSeparator):
 
     def _always_true(self, loop: For) -> list[tuple[PrimExpr, Interval]]:
         """The conditions that the loop decides, and for which of its values they hold."""
-        finder = ConditionFinder()
+        finder = ConditionFinder(loop.loop_var in self.hinted)
         finder.visit(loop.body)
         found = []
         for condition in finder.conditions:
@@ -259,7 +277,7 @@ def loop_partition(func: PrimFunc, config: LoopPartitionConfig) -> PrimFunc:
     """Separate the part of a loop that needs no check."""
     finder = ConditionFinder()
     finder.visit(func.body)
-    if not finder.conditions:
+    if not finder.conditions and not finder.has_hint:
         return func
     return func.with_body(LoopPartitioner(config, func.params).visit(func.body))
 

@@ -111,12 +111,13 @@ class LaneSelector(BufferRewriter):
         return node.replace(value=value, predicate=None)
 
     def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
-        load = super().visit_buffer_load(load)
-        mask = load.predicate
-        if mask is None or load.buffer.data not in self.reach:
-            return load
-        whole = load.replace(predicate=None)
-        zeros = Broadcast(const(0, load.dtype.element), load.dtype.lanes)
+        new = super().visit_buffer_load(load)
+        assert isinstance(new, BufferLoad)
+        mask = new.predicate
+        if mask is None or new.buffer.data not in self.reach:
+            return new
+        whole = new.replace(predicate=None)
+        zeros = Broadcast(const(0, new.dtype.element), new.dtype.lanes)
         return whole if is_all(mask) else Select(mask, whole, zeros)
 
 

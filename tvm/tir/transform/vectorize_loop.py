@@ -327,7 +327,7 @@ class StmtVectorizer(Rewriter):
         """The mask for an access of neighbouring cells; other accesses cannot have one."""
         if self.mask is None or index.dtype.lanes == 1:
             return None
-        if type(index) is not Ramp or not is_const(index.stride, 1):
+        if type(index) is not Ramp or not (is_const(index.stride, 1) or is_const(index.stride, -1)):
             raise NoVectorForm
         return self.mask.lanes
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 
 from .. import tag
-from ..utils import dims
+from ..utils import cast_scalar, dims
 
 
 def pad(
@@ -68,19 +68,31 @@ def mirror_pad(
     extents = dims(data.shape)
     shape = [b + e + a for b, e, a in zip(before, extents, after, strict=True)]
 
+    def mirrored(axis: int, index: Any, read: Callable[[Any], PrimExpr]) -> PrimExpr:
+        """What is read along an axis: inside the tensor where it can be, else its image."""
+        b, extent, a = before[axis], extents[axis], after[axis]
+        inside, moved = [], index - b if b != 0 else index
+        if b != 0:
+            inside.append(index >= b)
+        if a != 0:
+            inside.append(index < extent + b)
+        if not inside:
+            return read(index)
+        shift = 1 if mode == "SYMMETRIC" else 0
+        front, behind = -moved - shift, 2 * extent - 2 + shift - moved
+        if mode == "EDGE":
+            front, behind = tir.const(0, index.dtype), cast_scalar(extent - 1, index.dtype)
+        image = read(front if b != 0 else behind)
+        if len(inside) == 2:
+            image = tir.if_then_else(index < b, image, read(behind))
+        return tir.if_then_else(tir.all(*inside), read(moved), image)
+
     def element(*indices: Any) -> PrimExpr:
-        at = []
-        for index, extent, b, a in zip(indices, extents, before, after, strict=True):
-            if b == 0 and a == 0:
-                at.append(index)
-                continue
-            moved = index - b
-            if mode == "EDGE":
-                at.append(tir.min(tir.max(moved, 0), extent - 1))
-                continue
-            shift = 1 if mode == "SYMMETRIC" else 0
-            low = tir.if_then_else(moved < 0, -moved - shift, moved)
-            at.append(tir.if_then_else(low >= extent, 2 * extent - 2 + shift - low, low))
-        return data(*at)
+        if not indices:
+            return data()
+        *outer, last = indices
+        at = [mirrored(k, index, lambda place: place) for k, index in enumerate(outer)]
+        # along the last axis whole reads are chosen, not places: they stay reads of neighbours
+        return mirrored(len(outer), last, lambda place: data(*at, place))
 
     return te.compute(shape, element, name=name, tag=tag.INJECTIVE)

@@ -40,6 +40,13 @@ def masked_lanes(extent: object, dtype: str, info: CpuInfo) -> int:
     return full if can_mask and isinstance(extent, int) and extent > full else exact
 
 
+def row_lanes(extent: object, dtype: str, info: CpuInfo) -> int:
+    """The lanes of vectors along a row that `vectorize_inner` leaves the end of to itself."""
+    full = lanes_of(dtype, info)
+    is_long = isinstance(extent, int) and extent > full
+    return full if is_long else masked_lanes(extent, dtype, info)
+
+
 def is_static(tensor: te.Tensor) -> bool:
     """Whether every dimension is a constant."""
     return all(isinstance(d, int) for d in dims(tensor.shape))
@@ -68,12 +75,14 @@ def fuse_and_parallel(
 
 
 def vectorize_inner(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, lanes: int) -> None:
-    """Split a loop by the vector width and vectorise the inner part."""
+    """Split a loop by the vector width and vectorise the inner part; a rest is masked, apart."""
     if lanes < 2:
         return
     extent = dims((axis.dom.extent,))[0] if axis.dom is not None else None
     if extent == lanes:
         s[stage].vectorize(axis)
         return
-    _, inner = s[stage].split(axis, factor=lanes)
+    outer, inner = s[stage].split(axis, factor=lanes)
     s[stage].vectorize(inner)
+    # conditions at the ends of a row, and in its borders, stay out of its middle
+    s[stage].pragma(outer, "loop_partition_hint")

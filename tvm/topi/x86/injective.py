@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tvm import te
 
-from ..access import axis_read_in_order
+from ..access import axis_read_in_order, period_of_last_axis
 from ..generic.schedules import as_outputs, inline_injective
 from ..tag import is_broadcast
 from ..utils import dims, operations_above
@@ -21,6 +21,7 @@ from .common import (
     lanes_of,
     masked_lanes,
     processor,
+    row_lanes,
     vector_lanes,
     vectorize_inner,
 )
@@ -41,16 +42,22 @@ def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Sch
     lanes = vector_lanes(shape[-1], out.dtype, info)
     is_short = lanes < lanes_of(out.dtype, info)
     is_static = total < 1 << 40
+    run = period_of_last_axis(out)
+    if run is not None and run > lanes and run % lanes_of(out.dtype, info):
+        _schedule_runs(sch, out, run, total)
+        return sch
     if len(axes) == 1 or (is_short and is_static and _is_flat(out)):
         # all operands have the output's shape: one loop over everything keeps the vectors full
-        can_mask = is_short and is_static
-        _schedule_flat(sch, out, masked_lanes(total, out.dtype, info) if can_mask else lanes)
+        can_cut = is_short and is_static
+        _schedule_flat(sch, out, row_lanes(total, out.dtype, info) if can_cut else lanes)
         return sch
     across = axis_read_in_order(out) if total >= LEAST_TRANSPOSED else None
     wide = lanes if lanes > 4 else masked_lanes(shape[-1], out.dtype, info)
     if across is not None and wide > 1:
         _schedule_tiles(sch, out, across, wide, total)
         return sch
+    if is_short:
+        lanes = row_lanes(shape[-1], out.dtype, info)
     fuse_and_parallel(sch, out, axes[:-1], total)
     vectorize_inner(sch, out, axes[-1], lanes)
     return sch
@@ -63,9 +70,18 @@ def _schedule_flat(sch: te.Schedule, out: te.Tensor, lanes: int) -> None:
     if lanes > 1:
         flat, inner = sch[out].split(flat, factor=lanes)
         sch[out].vectorize(inner)
+        sch[out].pragma(flat, "loop_partition_hint")
     elif total >= 1 << 40:
         return
     fuse_and_parallel(sch, out, [flat], total)
+
+
+def _schedule_runs(sch: te.Schedule, out: te.Tensor, run: int, total: int) -> None:
+    """The last axis in runs that are read in order."""
+    *outer, last = sch[out].op.axis
+    runs, within = sch[out].split(last, factor=run)
+    fuse_and_parallel(sch, out, [*outer, runs], total)
+    vectorize_inner(sch, out, within, row_lanes(run, out.dtype, processor()))
 
 
 def _schedule_tiles(sch: te.Schedule, out: te.Tensor, across: int, lanes: int, total: int) -> None:
