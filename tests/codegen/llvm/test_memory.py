@@ -57,6 +57,23 @@ def test_gather_and_scatter_by_arbitrary_indices() -> None:
     np.testing.assert_array_equal(moved(ramp, index), expected(places, X[:16]))
 
 
+def test_vectors_of_unsigned_indices_reach_beyond_the_signed_ones() -> None:
+    table, places = tir.decl_buffer((256,), "int32", "T"), tir.decl_buffer((32,), "uint8", "P")
+    out, ramp = tir.decl_buffer((32,), "int32", "O"), Ramp(0, 1, 32)
+    load = tir.BufferLoad(table, [tir.BufferLoad(places, [ramp])])
+    store = lambda t, p, o: tir.BufferStore(out, load, [ramp])  # noqa: E731
+    func = tvm.build(flat_function(store, table, places, out), target="llvm")
+    at = np.arange(255, 255 - 8 * 32, -8, "int64").astype("uint8")
+    result = run(func, np.arange(256, dtype="int32"), at, np.zeros(32, "int32"))[2]
+    np.testing.assert_array_equal(result, at)
+
+
+def test_a_mask_reversed_with_its_vector() -> None:
+    mask = Ramp(0, 1, 16) < Broadcast(tir.const(5), 16)
+    result = moved(Ramp(4, -1, 16), Ramp(0, 1, 16), load=mask, store=mask)
+    np.testing.assert_array_equal(result, expected(slice(0, 5), X[4::-1]))
+
+
 @pytest.mark.parametrize("kind", ["int8", "int16"])
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_a_mask_of_one_lane_stores_one_narrowed_element(kind: str, lanes: int) -> None:

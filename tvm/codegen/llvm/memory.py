@@ -334,8 +334,8 @@ class MemoryWriter(ArithmeticWriter):
             assert isinstance(index, Ramp)
             first = self.element(buffer, index.base)
             return [self._offset(buffer, first, lane * stride) for lane in range(index.lanes)]
-        data, positions = self.visit(buffer.data), self.index(index)
-        type_, item = TYPES[index.dtype], TYPES[buffer.dtype].memory
+        data, item = self.visit(buffer.data), TYPES[buffer.dtype].memory
+        positions, type_ = self._positions(index)
         lanes = [self.lane(positions, type_, lane) for lane in range(type_.lanes)]
         return [
             self.code.pure(f"getelementptr inbounds {item}, ptr {data}, {type_.scalar} {lane}")
@@ -344,9 +344,19 @@ class MemoryWriter(ArithmeticWriter):
 
     def _pointers(self, buffer: Buffer, index: PrimExpr) -> str:
         """A vector of addresses."""
-        data, positions = self.visit(buffer.data), self.index(index)
-        item, text = TYPES[buffer.dtype].memory, TYPES[index.dtype].text
-        return self.code.pure(f"getelementptr inbounds {item}, ptr {data}, {text} {positions}")
+        data, item = self.visit(buffer.data), TYPES[buffer.dtype].memory
+        positions, type_ = self._positions(index)
+        return self.code.pure(
+            f"getelementptr inbounds {item}, ptr {data}, {type_.text} {positions}"
+        )
+
+    def _positions(self, index: PrimExpr) -> tuple[str, LLVMType]:
+        """The operand of a vector of indices, whose sign LLVM will extend."""
+        found, dtype = self.index(index), index.dtype
+        if not dtype.is_uint:
+            return found, TYPES[dtype]
+        wide = INT64.with_lanes(dtype.lanes)
+        return self.convert(found, dtype, wide), TYPES[wide]
 
     def _offset(self, buffer: Buffer, pointer: str, items: int) -> str:
         if items == 0:
