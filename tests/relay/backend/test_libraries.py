@@ -7,7 +7,7 @@ import pytest
 
 import tvm
 from tests.system_tools import needs_onednn
-from tvm import relay
+from tvm import relay, te, topi
 from tvm.contrib import graph_executor
 
 
@@ -69,3 +69,46 @@ def test_integers_stay_with_us() -> None:
 def test_targets_without_libraries_use_our_kernels() -> None:
     body = relay.nn.dense(relay.var("x", shape=(4, 8)), relay.const(random(8, 8)))
     assert "tvm.contrib" not in run(body, "llvm", x=random(4, 8))[1]
+
+
+@needs_onednn()
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_convolutions(layout: str, groups: int) -> None:
+    x, w, b = random(2, 4, 9, 8), random(6, 4 // groups, 3, 2), random(6)
+    attrs = {"strides": (2, 1), "padding": (1, 0, 2, 1), "dilation": (1, 2), "groups": groups}
+
+    def convolved(
+        x: np.ndarray, w: np.ndarray, target: str, **layouts: str
+    ) -> tuple[np.ndarray, str]:
+        data = relay.var("x", shape=x.shape)
+        body = relay.nn.conv2d(
+            data, relay.const(w), channels=6, kernel_size=(3, 2), **attrs, **layouts
+        )
+        axis = layouts.get("data_layout", "NCHW").index("C")
+        body = relay.nn.relu(relay.nn.bias_add(body, relay.const(b), axis))
+        return run(body, target, x=x)
+
+    expected, _ = convolved(x, w, "llvm")
+    if layout == "NCHW":
+        found, text = convolved(x, w, "llvm -libs=dnnl")
+    else:
+        x, w = x.transpose(0, 2, 3, 1), w.transpose(2, 3, 1, 0)
+        layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+        found, text = convolved(x, w, "llvm -libs=dnnl", **layouts)
+        found = found.transpose(0, 3, 1, 2)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert "tvm.contrib.dnnl.conv2d" in text
+
+
+@needs_onednn()
+def test_a_schedule_takes_what_a_library_computes() -> None:
+    x, w = te.placeholder((4, 8), name="x"), te.placeholder((6, 8), name="w")
+    with tvm.target.Target("llvm"):
+        out = topi.nn.relu(topi.x86.dense_dnnl(x, w))
+        sch = topi.x86.schedule_dense_dnnl([out])
+    run_it = tvm.build(sch, [x, w, out], "llvm")
+    a, b = random(4, 8), random(6, 8)
+    result = tvm.nd.empty((4, 6))
+    run_it(tvm.nd.array(a), tvm.nd.array(b), result)
+    np.testing.assert_allclose(result.numpy(), np.maximum(a @ b.T, 0), rtol=1e-4, atol=1e-5)

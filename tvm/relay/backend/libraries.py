@@ -1,4 +1,4 @@
-"""Products of matrices by the library that a target names: `llvm -libs=cblas`."""
+"""Products of matrices, and convolutions, by the library that a target names: `llvm -libs=dnnl`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 from tvm import te
 from tvm.ir.attrs import Attrs
 from tvm.ir.op import Op
+from tvm.relay.op.nn.conv import CONV2D
 from tvm.relay.op.nn.dense import BATCH_MATMUL, DENSE, MATMUL
 from tvm.relay.op.strategy import OpImplementation
 from tvm.target import Target
+from tvm.topi.nn.conv2d.library import dnnl_conv2d
 from tvm.topi.nn.dense import library
 
 _DTYPES = {
@@ -40,6 +42,8 @@ def by_library(
     op: Op, attrs: Attrs, inputs: Sequence[te.Tensor], target: Target
 ) -> tuple[OpImplementation, list[te.Tensor]] | None:
     """The implementation of an operator by the target's library, and its results."""
+    if op is CONV2D:
+        return _convolution(attrs, inputs, target)
     is_product = any([op is product for product in (DENSE, MATMUL, BATCH_MATMUL)])
     name = product_library(target) if is_product else None
     if name is None or any([str(t.dtype) not in _DTYPES[name] for t in inputs]):
@@ -51,13 +55,38 @@ def by_library(
     if compute is None:
         return None
 
+    return _implementation(f"{op.name}_{name}.x86", compute), [compute(*inputs)]
+
+
+def _implementation(name: str, compute: Callable[..., te.Tensor]) -> OpImplementation:
     def schedule(_: Attrs, outs: Sequence[te.Tensor], __: Target) -> te.Schedule:
         return library.schedule_product(outs)
 
     def run(_: Attrs, tensors: Sequence[te.Tensor], __: Any) -> list[te.Tensor]:
         return [compute(*tensors)]
 
-    return OpImplementation(run, schedule, f"{op.name}_{name}.x86"), [compute(*inputs)]
+    return OpImplementation(run, schedule, name)
+
+
+_CONVOLUTION_LAYOUTS = {("NCHW", "OIHW"): False, ("NHWC", "HWIO"): True}  # channels last?
+
+
+def _convolution(
+    attrs: Any, inputs: Sequence[te.Tensor], target: Target
+) -> tuple[OpImplementation, list[te.Tensor]] | None:
+    """A convolution by oneDNN: float32 in plain layouts."""
+    layouts = (attrs.data_layout, attrs.kernel_layout)
+    fits = layouts in _CONVOLUTION_LAYOUTS and attrs.out_layout in ("", attrs.data_layout)
+    fits = fits and attrs.out_dtype in ("", "float32")
+    if "dnnl" not in target.libs or not fits or any([t.dtype != "float32" for t in inputs]):
+        return None
+
+    def compute(data: te.Tensor, weight: te.Tensor) -> te.Tensor:
+        steps = (attrs.strides, attrs.padding, attrs.dilation)
+        is_last = _CONVOLUTION_LAYOUTS[layouts]
+        return dnnl_conv2d(data, weight, *steps, attrs.groups, is_last)
+
+    return _implementation("nn.conv2d_dnnl.x86", compute), [compute(*inputs)]
 
 
 def _compute(op: Op, name: str, attrs: Attrs) -> Callable[..., te.Tensor] | None:

@@ -1,24 +1,46 @@
 """Schedules for x86 processors (and other CPUs with vector registers)."""
 
 from ..nn.attention.x86 import choose_attention, schedule_attention
-from ..nn.batch_matmul.x86 import schedule_batch_matmul
 from ..nn.depthwise_conv2d.x86 import schedule_depthwise_conv2d_NCHWc
 from ..nn.pooling.x86 import schedule_adaptive_pool, schedule_pool
 from ..nn.softmax.x86 import schedule_layer_norm, schedule_softmax
-from . import conv2d, dense, tensor_intrin
+from . import batch_matmul, conv2d, dense, tensor_intrin
+from .batch_matmul import (
+    batch_matmul_cblas,
+    batch_matmul_mkl,
+    schedule_batch_matmul,
+    schedule_batch_matmul_cblas,
+    schedule_batch_matmul_mkl,
+)
 from .conv2d import (
+    conv2d_nchw_dnnl,
+    conv2d_nhwc_dnnl,
     schedule_conv2d,
     schedule_conv2d_nchw,
+    schedule_conv2d_nchw_dnnl,
     schedule_conv2d_NCHWc,
     schedule_conv2d_NCHWc_int8,
     schedule_conv2d_NCHWc_winograd,
     schedule_conv2d_nhwc,
+    schedule_conv2d_nhwc_dnnl,
 )
 from .dense import (
+    dense_cblas,
+    dense_dnnl,
+    dense_mkl,
+    matmul_cblas,
+    matmul_dnnl,
+    matmul_mkl,
     matmul_pack,
+    schedule_dense_cblas,
+    schedule_dense_dnnl,
     schedule_dense_dot,
+    schedule_dense_mkl,
     schedule_dense_nopack,
     schedule_dense_pack,
+    schedule_matmul_cblas,
+    schedule_matmul_dnnl,
+    schedule_matmul_mkl,
     schedule_matmul_pack,
 )
 from .injective import (
@@ -32,6 +54,27 @@ from .reduction import schedule_reduce
 from .steps import schedule_steps
 
 __all__ = [
+    "batch_matmul",
+    "schedule_batch_matmul_mkl",
+    "schedule_batch_matmul_cblas",
+    "batch_matmul_mkl",
+    "batch_matmul_cblas",
+    "schedule_matmul_mkl",
+    "schedule_matmul_dnnl",
+    "schedule_matmul_cblas",
+    "schedule_dense_mkl",
+    "schedule_dense_dnnl",
+    "schedule_dense_cblas",
+    "matmul_mkl",
+    "matmul_dnnl",
+    "matmul_cblas",
+    "dense_mkl",
+    "dense_dnnl",
+    "dense_cblas",
+    "schedule_conv2d_nhwc_dnnl",
+    "schedule_conv2d_nchw_dnnl",
+    "conv2d_nhwc_dnnl",
+    "conv2d_nchw_dnnl",
     "choose_attention",
     "conv2d",
     "dense",

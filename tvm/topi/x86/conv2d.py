@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from ..nn.conv2d.dot_x86 import dot_blocks, dot_group, schedule_conv2d_NCHWc_int8
+from ..nn.conv2d.library import (
+    conv2d_nchw_dnnl,
+    conv2d_nhwc_dnnl,
+    schedule_conv2d_nchw_dnnl,
+    schedule_conv2d_nhwc_dnnl,
+)
 from ..nn.conv2d.winograd_x86 import (
     WinogradConfig,
     WinogradShape,
@@ -32,6 +38,8 @@ __all__ = [
     "choose_conv2d",
     "choose_winograd",
     "conv2d_NCHWc_winograd",
+    "conv2d_nchw_dnnl",
+    "conv2d_nhwc_dnnl",
     "dot_blocks",
     "dot_group",
     "full_block",
@@ -41,6 +49,8 @@ __all__ = [
     "schedule_conv2d_NCHWc_int8",
     "schedule_conv2d_NCHWc_winograd",
     "schedule_conv2d_nchw",
+    "schedule_conv2d_nchw_dnnl",
     "schedule_conv2d_nhwc",
+    "schedule_conv2d_nhwc_dnnl",
     "winograd_tile",
 ]

@@ -10,6 +10,7 @@ from ..nn.dense.library import (
     matmul_cblas,
     matmul_dnnl,
     matmul_mkl,
+    schedule_product,
 )
 from ..nn.dense.x86 import (
     MatmulConfig,
@@ -25,6 +26,9 @@ from ..nn.dense.x86_pack import (
     schedule_matmul_pack,
 )
 
+schedule_dense_cblas = schedule_dense_mkl = schedule_dense_dnnl = schedule_product
+schedule_matmul_cblas = schedule_matmul_mkl = schedule_matmul_dnnl = schedule_product
+
 __all__ = [
     "MatmulConfig",
     "PackedMatmulConfig",
@@ -39,8 +43,14 @@ __all__ = [
     "matmul_mkl",
     "matmul_pack",
     "packed_columns",
+    "schedule_dense_cblas",
+    "schedule_dense_dnnl",
     "schedule_dense_dot",
+    "schedule_dense_mkl",
     "schedule_dense_nopack",
     "schedule_dense_pack",
+    "schedule_matmul_cblas",
+    "schedule_matmul_dnnl",
+    "schedule_matmul_mkl",
     "schedule_matmul_pack",
 ]

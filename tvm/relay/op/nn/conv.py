@@ -151,6 +151,8 @@ def _alter_conv2d(
     assert target is not None
     if "cpu" not in target.keys or attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW":
         return None
+    if "dnnl" in target.libs and all(t.dtype == "float32" for t in arg_types):  # type: ignore[attr-defined]
+        return None  # it has blocks of its own
     call = Call(CONV2D, inputs, attrs)
     shapes = [shape_of_type(t) for t in arg_types]
     # only the batch may be left to the run

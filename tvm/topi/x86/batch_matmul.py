@@ -1,0 +1,16 @@
+"""Batches of matrix products under the classic module name."""
+
+from __future__ import annotations
+
+from ..nn.batch_matmul.x86 import schedule_batch_matmul
+from ..nn.dense.library import batch_matmul_cblas, batch_matmul_mkl, schedule_product
+
+schedule_batch_matmul_cblas = schedule_batch_matmul_mkl = schedule_product
+
+__all__ = [
+    "batch_matmul_cblas",
+    "batch_matmul_mkl",
+    "schedule_batch_matmul",
+    "schedule_batch_matmul_cblas",
+    "schedule_batch_matmul_mkl",
+]
