@@ -159,7 +159,14 @@ def one_hot(
 
 
 def trilu(data: te.Tensor, k: Any, upper: bool) -> te.Tensor:
-    """Keep the upper or the lower triangle of each matrix."""
+    """Keep the upper or the lower triangle of each matrix.
+
+    Parameters
+    ----------
+    k : the diagonal that bounds it, a number or a tensor without dimensions.
+    """
+    if isinstance(k, te.Tensor):
+        k = k()
 
     def element(*i: Any) -> Any:
         row, column = i[-2].astype("int32"), i[-1].astype("int32")

@@ -44,5 +44,7 @@ from .op import (
 )
 from .reduce import *
 from .strategy import OpImplementation, OpSpecialization, OpStrategy
+from .strategy import generic as _generic_strategies
+from .strategy import x86 as _x86_strategies
 from .tensor import *
 from .transform import *

@@ -109,6 +109,11 @@ class TargetStrategies(GenericFunc[FStrategy]):
         super().__init__(f"{op.name}_strategy", partial(own_strategy, op))
         self.op = op
 
+    def __call__(
+        self, attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type, target: Target
+    ) -> OpStrategy:
+        return self.choose(target)(attrs, inputs, out_type, target)
+
     def register(self, *args: Any, **kwargs: Any) -> Any:
         """Set the strategy for target keys, as :meth:`tvm.target.GenericFunc.register` does."""
         self.op.set_facets(strategy=self)
