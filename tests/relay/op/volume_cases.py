@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
 from tvm import relay
+from tvm.topi.nn.conv2d.winograd import kernel_matrix
 
 from .cases import Array, Case, floats
 
@@ -105,5 +107,69 @@ def volume_pool_cases() -> list[Case]:
     return cases
 
 
+def winograd_cases() -> list[Case]:
+    """Windows of a depth that is transformed, of one that looks like that, and of others."""
+    nn, cases = relay.nn, []
+    for depth, tile in ((3, 2), (3, 4), (4, 2), (2, 4)):
+
+        def build(data: Any, weight: Any, depth: int = depth, tile: int = tile) -> Any:
+            moved = nn.contrib_conv3d_winograd_weight_transform(weight, tile)
+            window = {"channels": 4, "kernel_size": (depth, 3, 3)}
+            return nn.contrib_conv3d_winograd_without_weight_transform(
+                data, moved, tile, padding=1, **window
+            )
+
+        arrays = (floats(1, 3, 5, 7, 6), floats(4, 3, depth, 3, 3))
+        name = "nn.contrib_conv3d_winograd_without_weight_transform"
+        cases.append(Case(name, build, arrays, _torch(F.conv3d, padding=1), 1e-4))
+    transform = Case(
+        "nn.contrib_conv3d_winograd_weight_transform",
+        lambda w: nn.contrib_conv3d_winograd_weight_transform(w, 2),
+        (floats(2, 3, 1, 3, 3),),
+        lambda w: np.einsum("ya,xb,oizab->yxzoi", *[kernel_matrix(2)] * 2, w).astype("float32"),
+    )
+    return [*cases, transform]
+
+
+def gemm_cases() -> list[Case]:
+    """Weights in tiles that they fill, and in larger ones."""
+    sizes = {"channels": 6, "kernel_size": (3, 2), "data_layout": "NHWC", "kernel_layout": "HWIO"}
+
+    def build(data: Any, weight: Any) -> Any:
+        tiles = relay.nn.contrib_conv2d_gemm_weight_transform(weight, 4, 8)
+        return relay.nn.contrib_conv2d_gemm_without_weight_transform(
+            data, tiles, strides=(2, 1), padding=(1, 0), dilation=(1, 2), **sizes
+        )
+
+    def expected(data: Array, weight: Array) -> Array:
+        convolve = _torch(F.conv2d, stride=(2, 1), padding=(1, 0), dilation=(1, 2))
+        found = convolve(data.transpose(0, 3, 1, 2), weight.transpose(3, 2, 0, 1))
+        return found.transpose(0, 2, 3, 1)
+
+    def tiled(weight: Array) -> Array:
+        matrix = np.zeros((32, 8), weight.dtype)
+        matrix[:30, :6] = weight.reshape(30, 6)
+        return matrix.reshape(4, 8, 2, 4).transpose(2, 0, 3, 1)
+
+    name, weight = "nn.contrib_conv2d_gemm", floats(3, 2, 5, 6)
+    return [
+        Case(
+            f"{name}_without_weight_transform", build, (floats(2, 9, 8, 5), weight), expected, 1e-4
+        ),
+        Case(
+            f"{name}_weight_transform",
+            lambda w: relay.nn.contrib_conv2d_gemm_weight_transform(w, 4, 8),
+            (weight,),
+            tiled,
+        ),
+    ]
+
+
 def volume_cases() -> list[Case]:
-    return conv3d_cases() + transposed_cases() + volume_pool_cases()
+    return [
+        *conv3d_cases(),
+        *transposed_cases(),
+        *volume_pool_cases(),
+        *winograd_cases(),
+        *gemm_cases(),
+    ]

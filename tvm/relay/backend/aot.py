@@ -1,234 +1,152 @@
-"""The model as one function, `tvmgen_<name>___tvm_main__`, that calls the kernels in order.
+"""The steps of a build for the AOT executor, one by one, on modules of calls of lowered functions.
 
-    def tvmgen_default___tvm_main__(x: Buffer((2, 8)), output: Buffer((2, 5))):
-        p0 = allocate_const(...)
-        sid_1 = allocate([64], "uint8")
-        call_cpacked("tvmgen_default_fused_nn_dense", x, p0, sid_1)
-        call_cpacked("tvmgen_default_fused_nn_relu", sid_1, output)
-
-Its arguments are the inputs, then the outputs. With the unpacked interface the kernels take plain
-pointers; otherwise they take arrays that are described on the stack.
+config = tvm.target.make_compilation_config(tvm.transform.PassContext.current(), "llvm")
+mod = AOTLowerMain("test_mod", config, CallType.CPacked)(mod)       # mod["__tvm_main__"]
+metadata = CreateExecutorMetadata(mod, "test_mod", Executor("aot"), 8, 8)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
+from typing import Any
 
 from tvm import tir
 from tvm.codegen.model_metadata import ModelMetadata, TensorInfo
-from tvm.ir.expr import PrimExpr
-from tvm.ir.type import PointerType, PrimType
-from tvm.relay.backend.graph import NOP, Graph, GraphNode, TensorRef
-from tvm.relay.backend.graph_codegen import LoweredGraph
-from tvm.relay.backend.memory_plan import StoragePlan
-from tvm.relay.backend.name_transforms import mangle_module_name, sanitize
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
+from tvm.relay.backend.aot_function import MAIN, AotFunction, aot_function, main_name
+from tvm.relay.backend.c_interface import ModelInterface
+from tvm.relay.backend.executor import Executor
+from tvm.relay.backend.executor_factory import ExecutorMetadata
+from tvm.relay.backend.function_info import FunctionInfo, kernel_info
+from tvm.relay.backend.graph_codegen import GraphCodegen
+from tvm.relay.backend.kernels import LoweredKernel
 from tvm.relay.backend.utils import CallType
-from tvm.runtime.ndarray import NDArray
-from tvm.support import UniqueNames
-from tvm.support.dtype import DType
-from tvm.tir.builtin import (
-    call_cpacked,
-    call_extern,
-    call_packed,
-    tvm_check_return,
-    tvm_stack_make_array,
-    tvm_stack_make_shape,
-)
+from tvm.relay.function import Function
+from tvm.relay.transform import InferType
+from tvm.target import Target
+from tvm.target.compilation_config import CompilationConfig
+from tvm.tir import PrimFunc
 
-MAIN = "__tvm_main__"
-
-
-def main_name(mod_name: str) -> str:
-    """The symbol of the model's function."""
-    return f"{mangle_module_name(mod_name)}_{MAIN}"
+__all__ = [
+    "MAIN",
+    "AOTLowerMain",
+    "AotFunction",
+    "CallType",
+    "CreateExecutorMetadata",
+    "CreateFunctionMetadata",
+    "main_name",
+]
 
 
-@dataclass(frozen=True)
-class AotFunction:
-    """The model's function, and what its arguments are."""
-
-    name: str
-    func: tir.PrimFunc
-    inputs: tuple[TensorInfo, ...]
-    outputs: tuple[TensorInfo, ...]
-
-    def metadata(self, mod_name: str) -> ModelMetadata:
-        """The description that the library carries."""
-        return ModelMetadata(mod_name, self.inputs, self.outputs)
-
-
-def aot_function(
-    lowered: LoweredGraph,
-    plan: StoragePlan | None,
-    mod_name: str,
-    call_type: CallType,
-    external: frozenset[str] = frozenset(),
-    link_params: bool = True,
-) -> AotFunction:
-    """The model's function.
+def AOTLowerMain(mod_name: str, config: CompilationConfig, call_type: CallType) -> Pass:
+    """The pass that writes `main`, which calls lowered functions, as `__tvm_main__`.
 
     Parameters
     ----------
-    plan : which intermediate tensors share memory; None to allocate each by itself.
-    call_type : how the function calls kernels.
-    external : functions that other compilers made; packed calls look them up at run time.
-    link_params : whether parameters are constants of the code; else they are inputs, the last ones.
+    mod_name : part of the function's name.
+    config : the targets of the build.
+    call_type : how the function calls the others.
     """
-    linked = lowered.params if link_params else {}
-    return _MainBuilder(lowered, plan, call_type, external, linked).build(main_name(mod_name))
+
+    def run(mod: IRModule, _: PassContext) -> IRModule:
+        if "main" not in mod:
+            raise TVMError("AOTLowerMain requires a function main, the module has none")
+        typed = InferType()(mod)
+        main = typed["main"]
+        graph = GraphCodegen(_refuse).run(main)
+        made = aot_function(graph, None, mod_name, CallType(call_type))
+        names = main.attrs.get("output_tensor_names")
+        func = _described(made, [str(n) for n in names or ()], config.host_target)
+        kept = {g: f for g, f in typed.functions.items() if g.name_hint != "main"}
+        return IRModule({**kept, MAIN: func}, mod.type_definitions, attrs=mod.attrs)
+
+    return ModulePass(run, PassInfo(0, "AOTLowerMain"))
 
 
-@dataclass
-class _MainBuilder:
-    lowered: LoweredGraph
-    plan: StoragePlan | None
-    call_type: CallType
-    external: frozenset[str]
-    linked: Mapping[str, NDArray]  # parameters that are constants of the code
-    data: dict[TensorRef, tir.Var] = field(default_factory=dict)
-    sizes: dict[tir.Var, int] = field(default_factory=dict)  # of intermediate memory, in bytes
-    constants: dict[tir.Var, NDArray] = field(default_factory=dict)
-    buffers: dict[TensorRef, tir.Buffer] = field(default_factory=dict)  # of inputs
-    shared: dict[int, tir.Var] = field(default_factory=dict)  # by number of the storage
-
-    @property
-    def graph(self) -> Graph:
-        return self.lowered.graph
-
-    def build(self, name: str) -> AotFunction:
-        inputs = self._inputs()
-        outputs = self._outputs()
-        written = self._place_results(outputs)
-        steps = [
-            self._call(node, index)
-            for index, node in enumerate(self.graph.nodes)
-            if node.func not in (None, NOP)
-        ]
-        steps += [
-            self._copy(ref, outputs[i])
-            for i, ref in enumerate(self.graph.heads)
-            if i not in written
-        ]
-        body = tir.stmt.seq(steps)
-        for var, size in reversed(self.sizes.items()):
-            body = tir.Allocate(var, "uint8", [size], tir.const(True, "bool"), body)
-        for var, array in reversed(self.constants.items()):
-            body = tir.AllocateConst(var, str(array.dtype), array.shape, array, body)
-        buffers = [self.buffers[ref] for ref in inputs]
-        attrs = {"global_symbol": name, "runner_function": True, "tir.noalias": True}
-        return AotFunction(
-            name,
-            tir.PrimFunc([*buffers, *outputs], body, attrs=attrs),
-            tuple([self._info(ref, self.graph.nodes[ref.node].name) for ref in inputs]),
-            tuple(
-                [self._info(ref, b.name) for ref, b in zip(self.graph.heads, outputs, strict=True)]
-            ),
-        )
-
-    def _info(self, ref: TensorRef, name: str) -> TensorInfo:
-        info = self.graph.info(ref)
-        return TensorInfo(name, info.shape, info.dtype)
-
-    # ---- where tensors are
-
-    def _inputs(self) -> list[TensorRef]:
-        """Buffers for the inputs, constants for the parameters; the inputs."""
-        names = UniqueNames()
-        inputs = []
-        for index, node in enumerate(self.graph.nodes):
-            if not node.is_input:
-                continue
-            ref, info = TensorRef(index), node.outputs[0]
-            name = names.fresh(sanitize(node.name))
-            if node.name in self.linked:
-                var = tir.Var(name, _pointer(info.dtype))
-                self.constants[var] = self.linked[node.name]
-                self.data[ref] = var
-                continue
-            self.buffers[ref] = tir.decl_buffer(info.shape, info.dtype, f"{name}_buffer")
-            self.data[ref] = self.buffers[ref].data
-            inputs.append(ref)
-        return inputs
-
-    def _outputs(self) -> list[tir.Buffer]:
-        heads = self.graph.heads
-        names = ["output"] if len(heads) == 1 else [f"output{i}" for i in range(len(heads))]
-        return [
-            tir.decl_buffer(self.graph.info(ref).shape, self.graph.info(ref).dtype, name)
-            for ref, name in zip(heads, names, strict=True)
-        ]
-
-    def _place_results(self, outputs: Sequence[tir.Buffer]) -> set[int]:
-        """Give every tensor its memory; the outputs that a kernel writes."""
-        wanted: dict[TensorRef, int] = {}
-        for number, ref in enumerate(self.graph.heads):
-            if not self._is_view_or_input(ref):
-                wanted.setdefault(ref, number)
-        for index, node in enumerate(self.graph.nodes):
-            if node.is_input:
-                continue
-            for j in range(len(node.outputs)):
-                ref = TensorRef(index, j)
-                if node.func == NOP:
-                    self.data[ref] = self.data[node.inputs[j]]
-                elif ref in wanted:
-                    self.data[ref] = outputs[wanted[ref]].data
-                else:
-                    self.data[ref] = self._storage(ref)
-        return set(wanted.values())
-
-    def _is_view_or_input(self, ref: TensorRef) -> bool:
-        return self.graph.nodes[ref.node].func in (None, NOP)
-
-    def _storage(self, ref: TensorRef) -> tir.Var:
-        """The memory of an intermediate tensor."""
-        if self.plan is None:
-            name = f"{sanitize(self.graph.nodes[ref.node].name)}_{ref.index}"
-            var = tir.Var(name, _pointer("uint8"))
-            self.sizes[var] = self.graph.info(ref).nbytes
-            return var
-        number = self.plan.storage_ids[ref]
-        if number not in self.shared:
-            self.shared[number] = tir.Var(f"sid_{number}", _pointer("uint8"))
-            self.sizes[self.shared[number]] = self.plan.sizes[number]
-        return self.shared[number]
-
-    # ---- what happens
-
-    def _call(self, node: GraphNode, index: int) -> tir.Stmt:
-        refs = [*node.inputs, *[TensorRef(index, j) for j in range(len(node.outputs))]]
-        assert node.func is not None
-        if self.call_type is CallType.Unpacked:
-            pointers = [self.data[ref] for ref in refs]
-            call = call_extern("int32", node.func, *pointers)
-            return tir.Evaluate(tvm_check_return(0, -1, call))
-        make: Callable[..., PrimExpr] = call_cpacked
-        if node.func in self.external or self.call_type is CallType.Packed:
-            make = call_packed
-        return tir.Evaluate(make(node.func, *[self._described(ref) for ref in refs]))
-
-    def _described(self, ref: TensorRef) -> PrimExpr:
-        """The tensor as an array on the stack."""
-        info = self.graph.info(ref)
-        shape = tvm_stack_make_shape(*[tir.const(extent, "int64") for extent in info.shape])
-        none = tir.const(0, "int32")
-        return tvm_stack_make_array(
-            self.data[ref], shape, none, len(info.shape), tir.const(0, info.dtype), none
-        )
-
-    def _copy(self, ref: TensorRef, output: tir.Buffer) -> tir.Stmt:
-        """Write an output that is an input, a constant, or another output."""
-        count = 1
-        for extent in output.shape:
-            count *= int(extent)
-        i = tir.Var("i", "int64" if count >= 2**31 else "int32")
-        source = tir.decl_buffer((count,), output.dtype, "source", data=self.data[ref])
-        target = tir.decl_buffer((count,), output.dtype, output.name, data=output.data)
-        copy = tir.BufferStore(target, tir.BufferLoad(source, [i]), [i])
-        loop = tir.For(i, 0, count, tir.ForKind.SERIAL, copy)
-        return tir.DeclBuffer(source, tir.DeclBuffer(target, loop))
+def _refuse(func: Function) -> LoweredKernel:
+    raise TVMError(
+        "AOTLowerMain requires functions that were lowered, got one in its place",
+        at=func,
+        hint="call_lowered(@name, (arguments,)) calls a global function",
+    )
 
 
-def _pointer(dtype: str | DType) -> PointerType:
-    return PointerType(PrimType(dtype))
+def _described(made: AotFunction, outputs: list[str], target: Target) -> PrimFunc:
+    """The model's function with what its attributes tell about it."""
+    func = made.func
+    count = len(made.inputs)
+    params = [func.buffer_map[p].data for p in func.params]
+    return func.with_attrs(
+        {
+            "target": target,
+            "input_vars": params[:count],
+            "output_vars": params[count:],
+            "output_tensor_names": outputs or [t.name for t in made.outputs],
+            "devices": [],
+        }
+    )
+
+
+def CreateFunctionMetadata(
+    mod: IRModule, workspace_byte_alignment: int, constant_byte_alignment: int
+) -> dict[str, FunctionInfo]:
+    """What memory the lowered functions of a module need, by name.
+
+    Parameters
+    ----------
+    workspace_byte_alignment, constant_byte_alignment : of every block of memory.
+    """
+    alignments = (int(workspace_byte_alignment), int(constant_byte_alignment))
+    found = {}
+    for gvar, func in mod.functions.items():
+        if isinstance(func, PrimFunc):
+            target = func.attrs.get("target") or Target("llvm")
+            found[gvar.name_hint] = kernel_info(func, func, target, alignments)
+    if (main := found.get(MAIN)) is not None:
+        (target,) = main.workspace_sizes
+        # kernels run one at a time
+        inside = [sum(i.workspace_sizes.values()) for n, i in found.items() if n != MAIN]
+        total = main.workspace_sizes[target] + max(inside, default=0)
+        found[MAIN] = replace(main, workspace_sizes={target: total})
+    return found
+
+
+def CreateExecutorMetadata(
+    mod: IRModule,
+    mod_name: str,
+    executor: Executor,
+    workspace_byte_alignment: int,
+    constant_byte_alignment: int,
+) -> ExecutorMetadata:
+    """What the code around a model's function knows of it.
+
+    Parameters
+    ----------
+    mod : has the function `__tvm_main__`.
+    mod_name : the name of the model.
+    executor : with its options.
+    workspace_byte_alignment, constant_byte_alignment : of every block of memory.
+    """
+    if MAIN not in mod:
+        raise TVMError(f"CreateExecutorMetadata requires {MAIN}, which AOTLowerMain makes")
+    func = mod[MAIN]
+    facts = CreateFunctionMetadata(mod, workspace_byte_alignment, constant_byte_alignment)
+    given = len(func.attrs["input_vars"])
+    buffers = [func.buffer_map[p] for p in func.params]
+    inputs = tuple([_info(b, b.name.removesuffix("_buffer")) for b in buffers[:given]])
+    names = [str(n) for n in func.attrs["output_tensor_names"]]
+    outputs = tuple([_info(b, n) for b, n in zip(buffers[given:], names, strict=True)])
+    workspace = sum(facts[MAIN].workspace_sizes.values())
+    return ExecutorMetadata(
+        ModelMetadata(mod_name, inputs, outputs),
+        executor,
+        ModelInterface(mod_name, inputs, outputs, workspace),
+        (int(workspace_byte_alignment), int(constant_byte_alignment)),
+    )
+
+
+def _info(buffer: tir.Buffer, name: str) -> TensorInfo:
+    shape: Any = [int(extent) for extent in buffer.shape]
+    return TensorInfo(name, tuple(shape), buffer.dtype)

@@ -9,7 +9,7 @@ from tvm.driver import build_lowered
 from tvm.driver.build_module import runtime_attrs
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
-from tvm.relay.backend.aot import AotFunction, aot_function
+from tvm.relay.backend.aot_function import AotFunction, aot_function
 from tvm.relay.backend.c_interface import (
     ModelInterface,
     c_interface_text,
@@ -144,7 +144,7 @@ def build_aot(
         model.mod_name,
         {} if options.link_params else model.graph.params,
         facts,
-        ExecutorMetadata(metadata, executor, interface),
+        ExecutorMetadata(metadata, executor, interface, options.alignments),
         ["cpu"],
     )
 

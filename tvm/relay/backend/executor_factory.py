@@ -9,6 +9,7 @@ from typing import Any
 from tvm._ffi.registry import get_global_func
 from tvm.codegen.model_metadata import ModelMetadata
 from tvm.ir.module import IRModule
+from tvm.ir.type import TensorType
 from tvm.relay.backend.c_interface import ModelInterface
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.function_info import FunctionInfo
@@ -26,6 +27,7 @@ class ExecutorMetadata:
     model: ModelMetadata
     executor: Executor
     interface: ModelInterface
+    alignments: tuple[int, int] = (16, 16)  # of workspace and of constants, in bytes
 
     @property
     def mod_name(self) -> str:
@@ -40,6 +42,29 @@ class ExecutorMetadata:
     def outputs(self) -> list[str]:
         """Names of the outputs."""
         return [tensor.name for tensor in self.model.outputs]
+
+    @property
+    def input_tensor_types(self) -> list[TensorType]:
+        """Types of the inputs."""
+        return [TensorType(tensor.shape, tensor.dtype) for tensor in self.model.inputs]
+
+    @property
+    def output_tensor_types(self) -> list[TensorType]:
+        """Types of the outputs."""
+        return [TensorType(tensor.shape, tensor.dtype) for tensor in self.model.outputs]
+
+    @property
+    def workspace_alignment(self) -> int:
+        return self.alignments[0]
+
+    @property
+    def constant_alignment(self) -> int:
+        return self.alignments[1]
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices that need drivers of their own."""
+        return []
 
     @property
     def interface_api(self) -> str:

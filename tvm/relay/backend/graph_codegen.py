@@ -13,6 +13,7 @@ from tvm.relay.backend.graph import NOP, Graph, GraphNode, TensorInfo, TensorRef
 from tvm.relay.backend.kernels import LoweredKernel, flat_types
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.call import CALL_LOWERED
 from tvm.relay.traverse import operands
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
@@ -85,6 +86,8 @@ class GraphCodegen:
             return self._refs[id(node.tuple_value)][start : start + count]
         if isinstance(node, Call) and is_primitive(node.op):
             return self._kernel_call(node)
+        if isinstance(node, Call) and node.op is CALL_LOWERED:
+            return self._lowered_call(node)
         if isinstance(node, Call) and isinstance(node.op, GlobalVar):
             if node.op.name_hint in self.external:
                 return self._external_call(node, self.external[node.op.name_hint])
@@ -123,6 +126,15 @@ class GraphCodegen:
             kernel = self.lower(func)
             attrs = {"hash": f"{kernel.digest:016x}"}
             node = GraphNode(self._names.fresh(kernel.name), outputs, kernel.name, inputs, attrs)
+        index = self.result.graph.add(node)
+        return [TensorRef(index, i) for i in range(len(outputs))]
+
+    def _lowered_call(self, call: Call) -> list[TensorRef]:
+        callee, given = call.args
+        assert isinstance(callee, GlobalVar)
+        outputs = [tensor_info(ty) for ty in flat_types(call.checked_type)]
+        name = self._names.fresh(callee.name_hint)
+        node = GraphNode(name, outputs, callee.name_hint, self._refs[id(given)])
         index = self.result.graph.add(node)
         return [TensorRef(index, i) for i in range(len(outputs))]
 

@@ -5,6 +5,7 @@ from tvm.ir.op import Op
 from . import (
     algorithm,
     annotation,
+    call,
     dyn,
     gradients,
     image,

@@ -52,6 +52,12 @@ class DebugAttrs(Attrs, key="relay.attrs.DebugAttrs"):
     debug_func: str = ""
 
 
+class WithFuncIdAttrs(Attrs, key="relay.attrs.WithFuncIdAttrs"):
+    """The name of the function that a value came from."""
+
+    relay_func_id: str
+
+
 def _same_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return arg_types[0]
 
@@ -127,6 +133,16 @@ CHECKPOINT = _hint("annotation.checkpoint")
 BITPACK_START = _hint("annotation.bitpack_start")
 BITPACK_END = _hint("annotation.bitpack_end")
 CAST_HINT = _hint("annotation.cast_hint", CastHintAttrs)
+WITH_FUNCID = define_op(
+    "annotation.with_funcid",
+    WithFuncIdAttrs,
+    inputs=("data",),
+    infer_type=_same_type,
+    fuse=OpPattern.ELEMWISE,
+    compute=_identity,
+    gradient=lambda call, grad: [grad],
+    fold=lambda attrs, arrays, out_type: list(arrays),
+)
 ON_DEVICE = define_op(
     "on_device",
     OnDeviceAttrs,

@@ -20,7 +20,7 @@ from tvm.relay.expr import Call, Constant, Tuple, const
 from tvm.relay.op import binary, reduce, shaping, unary
 from tvm.relay.op.algorithm import TOPK
 from tvm.relay.op.broadcasting import BROADCAST_TO
-from tvm.relay.op.image.image import RESIZE2D
+from tvm.relay.op.image.resize import RESIZE2D
 from tvm.relay.op.indexing import STRIDED_SLICE, TAKE
 from tvm.relay.op.joining import CONCATENATE, SPLIT
 from tvm.relay.op.layout_shapes import axis_of

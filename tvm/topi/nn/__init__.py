@@ -28,6 +28,7 @@ from .conv2d.compute import (
     unpack_NCHWc_to_nchw,
 )
 from .conv2d.dot import conv2d_NCHWc_int8
+from .conv2d.gemm import conv2d_gemm_weight_transform, conv2d_gemm_without_weight_transform
 from .conv2d.gradient import conv2d_backward_weight
 from .conv2d.winograd import (
     conv2d_winograd_nchw_without_weight_transform,
@@ -42,6 +43,10 @@ from .conv2d_transpose.compute import (
     group_conv1d_transpose_ncw,
     group_conv2d_transpose_nchw,
     group_conv3d_transpose_ncdhw,
+)
+from .conv3d_winograd import (
+    conv3d_winograd_ncdhw_without_weight_transform,
+    conv3d_winograd_weight_transform,
 )
 from .correlation import correlation_extents, correlation_nchw
 from .deformable_conv2d import deformable_conv2d_nchw, deformable_conv2d_nhwc
@@ -95,6 +100,10 @@ from .utils import (
 )
 
 __all__ = [
+    "conv3d_winograd_ncdhw_without_weight_transform",
+    "conv3d_winograd_weight_transform",
+    "conv2d_gemm_without_weight_transform",
+    "conv2d_gemm_weight_transform",
     "attention",
     "depthwise_conv2d_backward_input_nhwc",
     "depthwise_conv2d_backward_weight_nhwc",

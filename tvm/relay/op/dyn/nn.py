@@ -13,7 +13,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
-from ..image.image import RESIZE2D, Resize2DAttrs
+from ..image.resize import RESIZE2D, Resize2DAttrs
 from ..layout_shapes import axis_of
 from ..nn.activation import PAD, PadAttrs
 from ..nn.upsampling import (

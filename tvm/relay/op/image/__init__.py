@@ -1,6 +1,6 @@
 """Operators on images."""
 
-from .image import (
+from .resize import (
     CropAndResizeAttrs,
     Resize1DAttrs,
     Resize2DAttrs,

@@ -22,6 +22,14 @@ from .conv import (
     contrib_depthwise_conv2d_nchwc,
     conv2d,
 )
+from .conv3d_winograd import (
+    contrib_conv3d_winograd_weight_transform,
+    contrib_conv3d_winograd_without_weight_transform,
+)
+from .conv_gemm import (
+    contrib_conv2d_gemm_weight_transform,
+    contrib_conv2d_gemm_without_weight_transform,
+)
 from .conv_gradient import conv2d_backward_weight
 from .conv_ranks import conv1d, conv3d
 from .conv_transpose import conv1d_transpose, conv2d_transpose, conv3d_transpose
@@ -60,6 +68,10 @@ from .winograd import (
 )
 
 __all__ = [
+    "contrib_conv3d_winograd_without_weight_transform",
+    "contrib_conv3d_winograd_weight_transform",
+    "contrib_conv2d_gemm_without_weight_transform",
+    "contrib_conv2d_gemm_weight_transform",
     "sparse_add",
     "sparse_conv2d",
     "sparse_dense",

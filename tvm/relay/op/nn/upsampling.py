@@ -11,7 +11,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
 
 from ..attributes import as_float, is_run_time
-from ..image.image import resize2d, resize3d
+from ..image.resize import resize2d, resize3d
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import Simplify, define_op

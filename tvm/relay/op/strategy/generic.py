@@ -54,6 +54,12 @@ depthwise_conv2d_NCHWc_strategy = _strategies("nn.contrib_depthwise_conv2d_NCHWc
 conv2d_winograd_without_weight_transform_strategy = _strategies(
     "nn.contrib_conv2d_winograd_without_weight_transform"
 )
+conv2d_gemm_without_weight_transform_strategy = _strategies(
+    "nn.contrib_conv2d_gemm_without_weight_transform"
+)
+conv3d_winograd_without_weight_transform_strategy = _strategies(
+    "nn.contrib_conv3d_winograd_without_weight_transform"
+)
 deformable_conv2d_strategy = _strategies("nn.deformable_conv2d")
 conv2d_transpose_strategy = _strategies("nn.conv2d_transpose")
 conv3d_transpose_strategy = _strategies("nn.conv3d_transpose")
@@ -126,4 +132,10 @@ schedule_sparse_transpose = _shared(
 )
 schedule_conv2d_winograd_weight_transform = SharedSchedule(
     "schedule_conv2d_winograd_weight_transform", naive_schedule
+)
+schedule_conv3d_winograd_weight_transform = SharedSchedule(
+    "schedule_conv3d_winograd_weight_transform", naive_schedule
+)
+schedule_conv2d_gemm_weight_transform = SharedSchedule(
+    "schedule_conv2d_gemm_weight_transform", naive_schedule
 )

@@ -10,7 +10,7 @@ from tvm.ir.op import register_op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
-from .marks import (
+from ..marks import (
     bitpack_end,
     bitpack_start,
     cast_hint,
@@ -19,7 +19,7 @@ from .marks import (
     on_device,
     stop_fusion,
 )
-from .registry import OpPattern, Precision
+from ..registry import OpPattern, Precision
 
 __all__ = [
     "bitpack_end",

@@ -1,0 +1,295 @@
+"""Resizing images, and cutting boxes out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.type import Type
+from tvm.relay.expr import const
+from tvm.topi.image.resize import COORDINATE_MODES
+
+from ..attributes import as_float, as_int, as_ints, is_run_time, run_time_vector, spread
+from ..layout import layout_bound
+from ..layout_shapes import axes_extents, shape_in_layout
+from ..registry import OpPattern, define_op
+from ..types import TypeRelation, expect, expect_dim, expect_tensor, shape_of_type, tensor
+
+
+class Resize1DAttrs(Attrs, key="relay.attrs.Resize1DAttrs"):
+    """The extent wanted and the interpolation."""
+
+    size: tuple[int, ...]
+    roi: tuple[float, ...] | None = None  # of tf_crop_and_resize: starts, then ends
+    layout: str = "NCW"
+    method: str = "linear"
+    coordinate_transformation_mode: str = "half_pixel"
+    rounding_method: str = ""
+    cubic_alpha: float = -0.5
+    cubic_exclude: int = 0
+    extrapolation_value: float = 0.0
+    out_dtype: str = ""
+
+
+class Resize2DAttrs(Resize1DAttrs, key="relay.attrs.Resize2DAttrs"):
+    """The height and width wanted and the interpolation."""
+
+    layout: str = "NCHW"
+
+
+class Resize3DAttrs(Resize1DAttrs, key="relay.attrs.Resize3DAttrs"):
+    """The three extents wanted and the interpolation."""
+
+    layout: str = "NCDHW"
+
+
+class CropAndResizeAttrs(Attrs, key="relay.attrs.CropAndResizeAttrs"):
+    """The size of the crops and the interpolation."""
+
+    crop_size: tuple[int, ...]
+    layout: str = "NCHW"
+    method: str = "bilinear"
+    extrapolation_value: float = 0.0
+    out_dtype: str = ""
+
+
+_METHODS = ("nearest_neighbor", "linear", "cubic")
+
+
+def _resize_type(who: str, spatial: str) -> TypeRelation:
+    rank = len(spatial)
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        data = expect_tensor(arg_types[0], who)
+        expect(
+            len(attrs.size) == rank, f"{who} requires a size of {rank} numbers, got {attrs.size}"
+        )
+        expect(
+            attrs.method in _METHODS,
+            f"{who} requires a method of {', '.join(_METHODS)}, got {attrs.method!r}",
+        )
+        mode = attrs.coordinate_transformation_mode
+        expect(
+            mode in COORDINATE_MODES,
+            f"{who} requires a coordinate_transformation_mode of {', '.join(COORDINATE_MODES)}, "
+            f"got {mode!r}",
+        )
+        expect(
+            attrs.roi is None or len(attrs.roi) == 2 * rank,
+            f"{who} requires a region of {2 * rank} numbers, got {attrs.roi}",
+        )
+        extents = axes_extents(shape_of_type(data), attrs.layout, who)
+        extents.update(zip(spatial, attrs.size, strict=True))
+        return tensor(shape_in_layout(extents, attrs.layout), attrs.out_dtype or data.dtype)
+
+    return relation
+
+
+def _resize(
+    name: str, attrs_type: type[Attrs], spatial: str, function: Callable[..., te.Tensor]
+) -> Op:
+    def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+        return [
+            function(
+                inputs[0], attrs.roi, attrs.size, attrs.layout, attrs.method,
+                attrs.coordinate_transformation_mode, attrs.rounding_method, attrs.cubic_alpha,
+                attrs.cubic_exclude, attrs.extrapolation_value,
+                out_type.dtype,  # type: ignore[attr-defined]
+            )
+        ]  # fmt: skip
+
+    return define_op(
+        name,
+        attrs_type,
+        inputs=("data",),
+        infer_type=_resize_type(name, spatial),
+        fuse=OpPattern.INJECTIVE,
+        compute=compute,
+        infer_layout=layout_bound,
+    )
+
+
+RESIZE1D = _resize("image.resize1d", Resize1DAttrs, "W", topi.image.resize1d)
+RESIZE2D = _resize("image.resize2d", Resize2DAttrs, "HW", topi.image.resize2d)
+RESIZE3D = _resize("image.resize3d", Resize3DAttrs, "DHW", topi.image.resize3d)
+
+
+def _crop_and_resize_type(attrs: CropAndResizeAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "image.crop_and_resize"
+    data = expect_tensor(arg_types[0], who)
+    boxes = expect_tensor(arg_types[1], who, "boxes", 2)
+    indices = expect_tensor(arg_types[2], who, "box_indices", 1)
+    count, corners = shape_of_type(boxes)
+    expect_dim(corners, 4, who, "the numbers of a box")
+    expect_dim(shape_of_type(indices)[0], count, who, "the number of box indices")
+    expect(len(attrs.crop_size) == 2, f"{who} requires two extents, got {attrs.crop_size}")
+    expect(attrs.layout in ("NCHW", "NHWC"), f"{who} requires NCHW or NHWC, got {attrs.layout!r}")
+    extents = axes_extents(shape_of_type(data), attrs.layout, who)
+    extents["N"] = count
+    extents.update(zip("HW", attrs.crop_size, strict=True))
+    return tensor(shape_in_layout(extents, attrs.layout), attrs.out_dtype or data.dtype)
+
+
+CROP_AND_RESIZE = define_op(
+    "image.crop_and_resize",
+    CropAndResizeAttrs,
+    inputs=("data", "boxes", "box_indices"),
+    infer_type=_crop_and_resize_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.image.crop_and_resize(
+            *inputs, attrs.crop_size, attrs.layout, attrs.method, attrs.extrapolation_value,
+            out_type.dtype,
+        )
+    ],
+)  # fmt: skip
+
+
+def resize1d(
+    data: RelayExpr,
+    size: int | Sequence[int],
+    roi: Sequence[float] | None = None,
+    layout: str = "NCW",
+    method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel",
+    rounding_method: str = "",
+    cubic_alpha: float = -0.5,
+    cubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+) -> RelayExpr:
+    """Resize one axis to a size; parameters as in `resize2d`."""
+    return RESIZE1D(
+        data, size=spread(size, 1), roi=_region(roi), layout=str(layout), method=str(method),
+        coordinate_transformation_mode=str(coordinate_transformation_mode),
+        rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
+        cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
+        out_dtype=out_dtype or "",
+    )  # fmt: skip
+
+
+def resize2d(
+    data: RelayExpr,
+    size: int | Sequence[int],
+    roi: Sequence[float] | None = None,
+    layout: str = "NCHW",
+    method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel",
+    rounding_method: str = "",
+    cubic_alpha: float = -0.5,
+    cubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+) -> RelayExpr:
+    """Resize images to a size.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The images.
+    size : int or sequence of int
+        The new height and width.
+    roi : sequence of float, optional
+        The region that "tf_crop_and_resize" shows: top, left, bottom, right in parts of the image.
+    layout : str
+        The data's layout.
+    method : str
+        "nearest_neighbor", "linear" or "cubic".
+    coordinate_transformation_mode : str
+        "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"
+        or "tf_crop_and_resize".
+    rounding_method : str
+        For the nearest neighbour: "round", "floor", "ceil" and so on.
+    cubic_alpha : float
+        The coefficient of cubic interpolation.
+    cubic_exclude : int
+        Not 0: elements outside have no part in cubic sums.
+    extrapolation_value : float
+        The value outside of the image, for "tf_crop_and_resize".
+    out_dtype : str, optional
+        The dtype of the result, the data's by default.
+    """
+    if is_run_time(size) or is_run_time(roi):
+        region = roi if isinstance(roi, RelayExpr) else const(list(roi or ()), "float32")
+        return Op.get("dyn.image.resize2d")(
+            data, run_time_vector(size), region, size=(), layout=str(layout), method=str(method),
+            coordinate_transformation_mode=str(coordinate_transformation_mode),
+            rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
+            cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
+            out_dtype=out_dtype or "",
+        )  # fmt: skip
+    return RESIZE2D(
+        data, size=spread(size, 2), roi=_region(roi), layout=str(layout), method=str(method),
+        coordinate_transformation_mode=str(coordinate_transformation_mode),
+        rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
+        cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
+        out_dtype=out_dtype or "",
+    )  # fmt: skip
+
+
+def resize3d(
+    data: RelayExpr,
+    size: int | Sequence[int],
+    roi: Sequence[float] | None = None,
+    layout: str = "NCDHW",
+    method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel",
+    rounding_method: str = "",
+    cubic_alpha: float = -0.5,
+    cubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+) -> RelayExpr:
+    """Resize three axes to a size; parameters as in `resize2d`."""
+    return RESIZE3D(
+        data, size=spread(size, 3), roi=_region(roi), layout=str(layout), method=str(method),
+        coordinate_transformation_mode=str(coordinate_transformation_mode),
+        rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
+        cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
+        out_dtype=out_dtype or "",
+    )  # fmt: skip
+
+
+def _region(roi: Sequence[float] | None) -> tuple[float, ...] | None:
+    return tuple([as_float(v) for v in roi]) if roi else None
+
+
+def crop_and_resize(
+    data: RelayExpr,
+    boxes: RelayExpr,
+    box_indices: RelayExpr,
+    crop_size: Sequence[int],
+    layout: str,
+    method: str = "bilinear",
+    extrapolation_value: float = 0,
+    out_dtype: str | None = None,
+) -> RelayExpr:
+    """Cut boxes out of images and resize each to one size.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The images.
+    boxes : relay.Expr
+        (boxes, 4): top, left, bottom and right in parts of the image.
+    box_indices : relay.Expr
+        (boxes,): the image of each box.
+    crop_size : sequence of int
+        The height and width of the results.
+    layout : str
+        "NCHW" or "NHWC".
+    method : str
+        "bilinear" or "nearest_neighbor".
+    extrapolation_value : float
+        The value outside of the image.
+    out_dtype : str, optional
+        The dtype of the result, the data's by default.
+    """
+    return CROP_AND_RESIZE(
+        data, boxes, box_indices, crop_size=as_ints(crop_size), layout=str(layout),
+        method=str(method), extrapolation_value=as_float(extrapolation_value),
+        out_dtype=out_dtype or "",
+    )  # fmt: skip

@@ -1,0 +1,159 @@
+"""Convolution over three axes by transformed weights: Winograd's minimal filtering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+
+from ..attributes import as_int, padding_pairs, spread
+from ..registry import OpPattern, Precision, define_op
+from ..types import Dim, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+from .conv_ranks import Conv3DAttrs
+from .winograd import ConvWinogradWeightTransformAttrs
+
+WINDOW = 3
+
+
+class Conv3DWinogradAttrs(Conv3DAttrs, key="relay.attrs.Conv3DWinogradAttrs"):
+    """A convolution whose weights are transformed for tiles of tile_size outputs along an axis."""
+
+    tile_size: int = 2
+
+
+def _weight_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.contrib_conv3d_winograd_weight_transform"
+    weight = expect_tensor(arg_types[0], who, "weight", 5)
+    expect(attrs.tile_size in (2, 4), f"{who} requires tile_size 2 or 4, got {attrs.tile_size}")
+    out_channels, channels, depth, height, width = shape_of_type(weight)
+    expect((height, width) == (3, 3), f"{who} requires windows of 3x3, got {height}x{width}")
+    reach = attrs.tile_size + WINDOW - 1
+    planes = reach if depth == WINDOW else depth
+    return tensor((reach, reach, planes, out_channels, channels), weight.dtype)
+
+
+def _conv_type(attrs: Conv3DWinogradAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.contrib_conv3d_winograd_without_weight_transform"
+    data = expect_tensor(arg_types[0], who, "data", 5)
+    weight = expect_tensor(arg_types[1], who, "weight", 5)
+    is_plain = attrs.groups == 1 and {*attrs.strides, *attrs.dilation} == {1}
+    expect(is_plain, f"{who} requires stride 1, dilation 1 and one group, got {attrs}")
+    layout = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
+    expect(layout == ("NCDHW", "NCDHW"), f"{who} requires layout NCDHW, got {layout}")
+    batch, channels, *extents = shape_of_type(data)
+    rows, columns, planes, out_channels, in_channels = shape_of_type(weight)
+    reach = attrs.tile_size + WINDOW - 1
+    expect(
+        (rows, columns) == (reach, reach),
+        f"{who} requires weights of {reach}x{reach} for tiles of {attrs.tile_size}, "
+        f"got {rows}x{columns}",
+    )
+    expect_dim(in_channels, channels, who, "the weight's input channels")
+    if attrs.channels is not None:
+        expect_dim(out_channels, attrs.channels, who, "the weight's output channels")
+    depth: Dim = WINDOW if planes == reach else planes
+    if attrs.kernel_size is not None:
+        depth = attrs.kernel_size[0]
+        expect_dim(planes, reach if depth == WINDOW else depth, who, "the weight's depth")
+    pads = padding_pairs(attrs.padding, 3)
+    out = [
+        apply(lambda n, k, pad=pads[i] + pads[i + 3]: n + pad - k + 1, extent, window)
+        for i, (extent, window) in enumerate(zip(extents, (depth, WINDOW, WINDOW), strict=True))
+    ]
+    return tensor((batch, out_channels, *out), attrs.out_dtype or data.dtype)
+
+
+CONTRIB_CONV3D_WINOGRAD_WEIGHT_TRANSFORM = define_op(
+    "nn.contrib_conv3d_winograd_weight_transform",
+    ConvWinogradWeightTransformAttrs,
+    inputs=("weight",),
+    infer_type=_weight_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.conv3d_winograd_weight_transform(inputs[0], attrs.tile_size)
+    ],
+    schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False)},
+    precision=Precision.KEEP_FLOAT32,
+)
+
+
+def _compute(
+    attrs: Conv3DWinogradAttrs, inputs: Sequence[te.Tensor], out_type: Type
+) -> list[te.Tensor]:
+    steps = (attrs.strides, attrs.padding, attrs.dilation, attrs.tile_size)
+    dtype = out_type.dtype  # type: ignore[attr-defined]
+    depth = None if attrs.kernel_size is None else attrs.kernel_size[0]
+    return [topi.nn.conv3d_winograd_ncdhw_without_weight_transform(*inputs, *steps, dtype, depth)]
+
+
+CONTRIB_CONV3D_WINOGRAD_WITHOUT_WEIGHT_TRANSFORM = define_op(
+    "nn.contrib_conv3d_winograd_without_weight_transform",
+    Conv3DWinogradAttrs,
+    inputs=("data", "weight"),
+    infer_type=_conv_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=_compute,
+    schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False)},
+    precision=Precision.KEEP_FLOAT32,
+)
+
+
+def contrib_conv3d_winograd_weight_transform(weight: RelayExpr, tile_size: int) -> RelayExpr:
+    """Weights (O, I, D, 3, 3) as Winograd's convolution reads them.
+
+    Parameters
+    ----------
+    weight : relay.Expr
+        The weights.
+    tile_size : int
+        Outputs of a tile along an axis, 2 or 4.
+    """
+    return CONTRIB_CONV3D_WINOGRAD_WEIGHT_TRANSFORM(weight, tile_size=as_int(tile_size))
+
+
+def contrib_conv3d_winograd_without_weight_transform(
+    data: RelayExpr,
+    weight: RelayExpr,
+    tile_size: int,
+    strides: int | Sequence[int] = (1, 1, 1),
+    padding: int | Sequence[int] = (0, 0, 0),
+    dilation: int | Sequence[int] = (1, 1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "OIDHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> RelayExpr:
+    """Convolution by transformed weights.
+
+    Parameters
+    ----------
+    data, weight : relay.Expr
+        The input, and what `contrib_conv3d_winograd_weight_transform` gives.
+    tile_size : int
+        Outputs of a tile along an axis, 2 or 4.
+    strides, padding, dilation, groups, channels, kernel_size
+        As in `conv3d`; strides, dilation and groups are 1.
+    data_layout, kernel_layout, out_layout, out_dtype : str
+        As in `conv3d`.
+    """
+    return CONTRIB_CONV3D_WINOGRAD_WITHOUT_WEIGHT_TRANSFORM(
+        data,
+        weight,
+        tile_size=as_int(tile_size),
+        strides=spread(strides, 3),
+        padding=padding_pairs(padding, 3),
+        dilation=spread(dilation, 3),
+        groups=as_int(groups),
+        channels=None if channels is None else as_int(channels),
+        kernel_size=None if kernel_size is None else spread(kernel_size, 3),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype or "",
+    )

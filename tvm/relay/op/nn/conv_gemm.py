@@ -1,0 +1,145 @@
+"""Convolutions whose weights lie in the tiles of a matrix product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+
+from ..attributes import as_int, padding_pairs, spread
+from ..registry import OpPattern, Precision, define_op
+from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+from .conv import Conv2DAttrs
+
+
+class ConvGemmWeightTransformAttrs(Attrs, key="relay.attrs.ConvGemmWeightTransformAttrs"):
+    """Output channels, and elements of a window, of a tile."""
+
+    tile_N: int
+    tile_K: int
+
+
+def _weight_type(attrs: ConvGemmWeightTransformAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.contrib_conv2d_gemm_weight_transform"
+    weight = expect_tensor(arg_types[0], who, "weights", 4)
+    expect(attrs.tile_N > 0 and attrs.tile_K > 0, f"{who} requires positive tiles, got {attrs}")
+    height, width, channels, out_channels = shape_of_type(weight)
+    rows = apply(lambda h, w, c: h * w * c, height, width, channels)
+    tiles = apply(lambda n: -(-n // attrs.tile_N), out_channels)
+    chunks = apply(lambda n: -(-n // attrs.tile_K), rows)
+    return tensor((tiles, chunks, attrs.tile_N, attrs.tile_K), weight.dtype)
+
+
+def _conv_type(attrs: Conv2DAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "nn.contrib_conv2d_gemm_without_weight_transform"
+    data = expect_tensor(arg_types[0], who, "data", 4)
+    weight = expect_tensor(arg_types[1], who, "weight", 4)
+    layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
+    expect(layouts == ("NHWC", "NHWC"), f"{who} requires data in NHWC, got {layouts}")
+    has_sizes = attrs.channels is not None and attrs.kernel_size is not None
+    expect(has_sizes, f"{who} requires channels and kernel_size, which tiles do not tell")
+    assert attrs.channels is not None and attrs.kernel_size is not None
+    expect(attrs.groups == 1, f"{who} requires one group, got {attrs.groups}")
+    batch, height, width, channels = shape_of_type(data)
+    tiles, chunks, tile_n, tile_k = shape_of_type(weight)
+    size = attrs.kernel_size
+    expect_dim(tiles, apply(lambda n: -(-attrs.channels // n), tile_n), who, "tiles of channels")
+    rows = apply(lambda c, k: -(-size[0] * size[1] * c // k), channels, tile_k)
+    expect_dim(chunks, rows, who, "tiles of windows")
+    pads = padding_pairs(attrs.padding, 2)
+    out = []
+    for i, extent in enumerate((height, width)):
+        reach = (size[i] - 1) * attrs.dilation[i] + 1
+        room = pads[i] + pads[i + 2] - reach
+        out.append(apply(lambda n, r=room, s=attrs.strides[i]: (n + r) // s + 1, extent))
+    return tensor((batch, *out, attrs.channels), attrs.out_dtype or data.dtype)
+
+
+def _compute(attrs: Conv2DAttrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    assert attrs.channels is not None and attrs.kernel_size is not None
+    steps = (attrs.strides, attrs.padding, attrs.dilation)
+    sizes = (attrs.kernel_size, attrs.channels)
+    dtype = out_type.dtype  # type: ignore[attr-defined]
+    return [topi.nn.conv2d_gemm_without_weight_transform(*inputs, *steps, *sizes, dtype)]
+
+
+_PLAIN = {"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True)}
+CONTRIB_CONV2D_GEMM_WEIGHT_TRANSFORM = define_op(
+    "nn.contrib_conv2d_gemm_weight_transform",
+    ConvGemmWeightTransformAttrs,
+    inputs=("weights",),
+    infer_type=_weight_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.conv2d_gemm_weight_transform(inputs[0], attrs.tile_N, attrs.tile_K)
+    ],
+)
+CONTRIB_CONV2D_GEMM_WITHOUT_WEIGHT_TRANSFORM = define_op(
+    "nn.contrib_conv2d_gemm_without_weight_transform",
+    Conv2DAttrs,
+    inputs=("data", "weight"),
+    infer_type=_conv_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=_compute,
+    schedules=_PLAIN,
+    precision=Precision.ALWAYS,
+)
+
+
+def contrib_conv2d_gemm_weight_transform(weights: RelayExpr, tile_N: int, tile_K: int) -> RelayExpr:
+    """HWIO weights as the tiles of a transposed matrix of (height * width * I, O).
+
+    Parameters
+    ----------
+    weights : relay.Expr
+        The weights.
+    tile_N, tile_K : int
+        Output channels, and elements of a window, of a tile.
+    """
+    return CONTRIB_CONV2D_GEMM_WEIGHT_TRANSFORM(
+        weights, tile_N=as_int(tile_N), tile_K=as_int(tile_K)
+    )
+
+
+def contrib_conv2d_gemm_without_weight_transform(
+    data: RelayExpr,
+    weight: RelayExpr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> RelayExpr:
+    """Convolution by weights in tiles.
+
+    Parameters
+    ----------
+    data, weight : relay.Expr
+        The input in NHWC, and what `contrib_conv2d_gemm_weight_transform` gives.
+    strides, padding, dilation, groups, channels, kernel_size
+        As in `conv2d`; channels and kernel_size are needed, groups is 1.
+    data_layout, kernel_layout, out_layout, out_dtype : str
+        As in `conv2d`; the data's layout is "NHWC".
+    """
+    return CONTRIB_CONV2D_GEMM_WITHOUT_WEIGHT_TRANSFORM(
+        data,
+        weight,
+        strides=spread(strides, 2),
+        padding=padding_pairs(padding, 2),
+        dilation=spread(dilation, 2),
+        groups=as_int(groups),
+        channels=None if channels is None else as_int(channels),
+        kernel_size=None if kernel_size is None else spread(kernel_size, 2),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype or "",
+    )
