@@ -10,6 +10,8 @@ from . import (
     pointwise,
     pooling,
     quantized,
+    quantized_functions,
+    quantized_layers,
     random,
     rare,
     recurrent,

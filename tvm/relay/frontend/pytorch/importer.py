@@ -39,7 +39,7 @@ from .graph_types import (
     write_graph,
 )
 from .open_shapes import with_variables, without_variables
-from .quantized import AWARE, Quantized, has_quantized, on_quantized
+from .quantized import Quantized, aware_operators, has_quantized, on_quantized, quantized_constant
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
 from .torch_values import to_numpy
 from .views import Stale, View, as_written, is_contiguous, put_same, views_of
@@ -151,6 +151,7 @@ class GraphImporter:
         self.names: dict[str, str] = {}  # names of nodes, by their outputs
         self.unknown: list[Any] = []  # nodes that nothing is known to convert
         self.decomposer = Decomposer(converters, self.folder)
+        self.aware = aware_operators()
         self.views: dict[str, View] = {}  # by the name of the value that shares memory
         self.derived: dict[str, list[str]] = {}  # names of views by what they share memory with
 
@@ -315,7 +316,7 @@ class GraphImporter:
         if convert is None:
             return self.decomposer.apply(overload_of(node), args)
         assert callable(convert)
-        if node.kind() not in AWARE and has_quantized(args):
+        if node.kind() not in self.aware and has_quantized(args):
             return on_quantized(node.kind(), convert, args)
         return convert(*args)
 
@@ -393,8 +394,8 @@ class GraphImporter:
             return [value]
         return [self._weight(path, value) if hasattr(value, "detach") else value]
 
-    def _weight(self, path: str, tensor: Any) -> RelayExpr:
-        if tensor.dim() == 0 or tensor.is_complex():
+    def _weight(self, path: str, tensor: Any) -> Any:
+        if tensor.dim() == 0 or tensor.is_complex() or tensor.is_quantized:
             return _tensor_constant(tensor)
         if path not in self._weights:
             value = self.params[path] = nd.array(to_numpy(tensor))
@@ -565,6 +566,8 @@ def _is_module(value: Any) -> bool:
 
 
 def _tensor_constant(tensor: Any) -> Any:
+    if tensor.is_quantized:
+        return quantized_constant(tensor)
     array = to_numpy(tensor)
     return complex_constant(array) if array.dtype.kind == "c" else constant(array)
 

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay import qnn
 from tvm.relay.expr import const
-from tvm.relay.frontend.common import constant, infer_shape
+from tvm.relay.frontend.common import constant, infer_dtype
 
-from .registry import CONVERTERS, Converter, as_number, torch_op
+from .registry import CONVERTERS, Converter, as_number, torch_dtype, torch_op
 
 _QUANTIZED_TYPES = {12: "int8", 13: "uint8", 14: "int32"}
 
 
 @dataclass(frozen=True)
 class Quantized:
-    """Integers, and the real numbers ``(data - zero_point) * scale`` that they stand for."""
+    """Integers, and the real numbers ``(data - zero_point) * scale`` that they stand for.
+
+    Scale and zero point are numbers, or vectors along an axis.
+    """
 
     data: RelayExpr
-    scale: float
-    zero_point: int
+    scale: Any
+    zero_point: Any
     dtype: str
+    axis: int = -1
 
     def real(self) -> RelayExpr:
         """The real numbers."""
+        if isinstance(self.scale, RelayExpr):
+            return qnn.op.dequantize(self.data, self.scale, self.zero_point, axis=self.axis)
         return qnn.op.dequantize(self.data, const(self.scale), const(self.zero_point, "int32"))
 
 
@@ -41,23 +44,80 @@ def quantized(x: RelayExpr, scale: Any, zero_point: Any, dtype: str) -> Quantize
     return Quantized(data, step, zero, dtype)
 
 
+# these commute with a scale, so halves between integers are exact with a step of 1
+_LINEAR = {
+    "mean", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d", "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d",
+}  # fmt: skip
+
+
+def quantized_constant(tensor: Any) -> Quantized:
+    """A quantised tensor of torch."""
+    import torch
+
+    integers = constant(tensor.int_repr().numpy())
+    dtype = str(tensor.int_repr().dtype).removeprefix("torch.")
+    if tensor.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
+        return Quantized(integers, tensor.q_scale(), tensor.q_zero_point(), dtype)
+    scale = constant(tensor.q_per_channel_scales().numpy().astype("float32"))
+    zero = constant(tensor.q_per_channel_zero_points().numpy().astype("int32"))
+    return Quantized(integers, scale, zero, dtype, tensor.q_per_channel_axis())
+
+
+# functions with a fixed range have steps of their own: a scale, and the zero points of quint8 and qint8
+_OWN_STEPS = {
+    "sigmoid": (1 / 256, {"uint8": 0, "int8": -128}),
+    "hardsigmoid": (1 / 256, {"uint8": 0, "int8": -128}),
+    "tanh": (2 / 256, {"uint8": 128, "int8": 0}),
+}
 # these give some of the integers they get, so scale and zero point stay
 _SAME_SCALE = {
     "max_pool1d", "max_pool2d", "flatten", "view", "reshape", "transpose", "permute", "squeeze",
     "unsqueeze", "contiguous", "dropout", "slice", "select", "chunk", "detach", "clone",
-    "channel_shuffle", "pixel_shuffle", "upsample_nearest2d",
+    "channel_shuffle", "pixel_shuffle", "pixel_unshuffle", "upsample_nearest1d",
+    "upsample_nearest2d", "upsample_nearest3d", "split", "split_with_sizes", "tensor_split",
+    "unbind", "narrow", "expand", "expand_as", "repeat", "tile", "flip", "roll", "movedim",
+    "moveaxis", "swapaxes", "swapdims", "t", "numpy_T", "mT", "unfold", "index_select", "gather",
+    "view_as", "reshape_as", "unflatten", "max_pool3d", "relu", "max", "amax", "min", "amin",
 }  # fmt: skip
 
 
 def on_quantized(kind: str, convert: Converter, args: Sequence[Any]) -> Any:
     """The results of an operator that knows real numbers only, for quantised tensors."""
     first = next(arg for arg in _leaves(args) if isinstance(arg, Quantized))
-    if kind.removeprefix("aten::").rstrip("_") in _SAME_SCALE:
+    name = kind.removeprefix("aten::").rstrip("_")
+    if name == "relu":
+        return _wrapped(_op.maximum(first.data, const(first.zero_point, first.dtype)), first)
+    if name in _SAME_SCALE and all(
+        [_has_steps_of(arg, first) for arg in _leaves(args) if isinstance(arg, Quantized)]
+    ):
         return _wrapped(convert(*_mapped(args, lambda q: q.data)), first)
+    if name in _LINEAR and not isinstance(first.scale, RelayExpr):
+        steps = replace(first, scale=1.0)
+        found = _requantized(convert(steps.real(), *args[1:]), steps)
+        return replace(found, scale=first.scale)
     real = convert(*_mapped(args, Quantized.real))
-    if isinstance(real, RelayExpr):
-        return quantized(real, first.scale, first.zero_point, first.dtype)
-    raise OpAttributeUnImplemented(f"{kind} does not support quantised tensors")
+    if isinstance(real, RelayExpr) and name in _OWN_STEPS:
+        scale, zeros = _OWN_STEPS[name]
+        return quantized(real, scale, zeros[first.dtype], first.dtype)
+    return _requantized(real, first)
+
+
+def _has_steps_of(a: Quantized, b: Quantized) -> bool:
+    return a is b or (
+        not isinstance(a.scale, RelayExpr)
+        and not isinstance(b.scale, RelayExpr)
+        and (a.scale, a.zero_point) == (b.scale, b.zero_point)
+    )
+
+
+def _requantized(result: Any, like: Quantized) -> Any:
+    """Tensors of real numbers, in results that may hold lists and numbers, in known steps."""
+    if isinstance(result, (list, tuple)):
+        return [_requantized(item, like) for item in result]
+    if not isinstance(result, RelayExpr) or not infer_dtype(result).startswith("float"):
+        return result
+    return quantized(result, like.scale, like.zero_point, like.dtype)
 
 
 def _leaves(values: Sequence[Any]) -> list[Any]:
@@ -84,12 +144,104 @@ def _mapped(values: Sequence[Any], apply: Callable[[Quantized], RelayExpr]) -> l
 def _wrapped(result: Any, like: Quantized) -> Any:
     if isinstance(result, (list, tuple)):
         return [_wrapped(item, like) for item in result]
+    if not isinstance(result, RelayExpr) or infer_dtype(result) != like.dtype:
+        return result  # indices, as of a greatest element
     return Quantized(result, like.scale, like.zero_point, like.dtype)
 
 
 @torch_op("quantize_per_tensor")
 def _quantize_per_tensor(x: RelayExpr, scale: Any, zero_point: Any, dtype: int) -> Quantized:
     return quantized(x, scale, zero_point, _QUANTIZED_TYPES[dtype])
+
+
+@torch_op("quantize_per_channel")
+def _quantize_per_channel(
+    x: RelayExpr, scales: RelayExpr, zero_points: RelayExpr, axis: int, dtype: int
+) -> Quantized:
+    scale, zero = _op.cast(scales, "float32"), _op.cast(zero_points, "int32")
+    integers = qnn.op.quantize(x, scale, zero, axis=axis, out_dtype=_QUANTIZED_TYPES[dtype])
+    return Quantized(integers, scale, zero, _QUANTIZED_TYPES[dtype], axis)
+
+
+@torch_op("fake_quantize_per_tensor_affine")
+def _fake_quantize(
+    x: RelayExpr, scale: Any, zero_point: Any, low: int, high: int, axis: int = -1
+) -> RelayExpr:
+    """Quantised to a range of integers, and back."""
+    step, zero = _parameters(scale, zero_point)
+    whole = qnn.op.quantize(x, step, zero, axis=axis, out_dtype="int32")
+    within = _op.clip(whole, float(low), float(high))
+    return qnn.op.dequantize(within, step, zero, axis=axis)
+
+
+@torch_op("fake_quantize_per_channel_affine")
+def _fake_quantize_per_channel(
+    x: RelayExpr, scale: Any, zero_point: Any, axis: int, low: int, high: int
+) -> RelayExpr:
+    return _fake_quantize(x, scale, zero_point, low, high, axis)
+
+
+@torch_op("fused_moving_avg_obs_fake_quant")
+def _observed_fake_quantize(
+    x: RelayExpr, observes: Any, is_on: RelayExpr, low: Any, high: Any, scale: RelayExpr,
+    zero_point: RelayExpr, averaging: Any, quant_min: int, quant_max: int, axis: int,
+    per_row: bool, symmetric: bool,
+) -> RelayExpr:  # fmt: skip
+    """Quantised and back, in the range observed so far, which running a network leaves as it is."""
+    if not per_row:
+        scale, zero_point = [_op.reshape(v, ()) for v in (scale, zero_point)]
+    rounded = _fake_quantize(x, scale, zero_point, quant_min, quant_max, axis if per_row else -1)
+    is_wanted = _op.not_equal(_op.reshape(is_on, ()), _op.zeros((), infer_dtype(is_on)))
+    return _op.where(is_wanted, rounded, x)
+
+
+def _parameters(*values: Any) -> list[RelayExpr]:
+    """A scale and a zero point as the quantised operators take them."""
+    return [
+        _op.cast(v, d) if isinstance(v, RelayExpr) else const(v, d)
+        for v, d in zip(values, ("float32", "int32"), strict=True)
+    ]
+
+
+def _in_range(x: RelayExpr, low: int, high: int) -> RelayExpr:
+    """Integers within a range, unless their type holds no others."""
+    dtype = infer_dtype(x)
+    if (low, high) == {"int8": (-128, 127), "uint8": (0, 255)}.get(dtype):
+        return x
+    return _op.clip(x, float(low), float(high))
+
+
+@torch_op("quantized_decomposed::quantize_per_tensor")
+def _quantize_decomposed(
+    x: RelayExpr, scale: Any, zero_point: Any, low: int, high: int, dtype: int
+) -> RelayExpr:
+    """Integers as an ordinary tensor, as programs of torch.export have them."""
+    return _quantize_channels_decomposed(x, scale, zero_point, -1, low, high, dtype)
+
+
+@torch_op("quantized_decomposed::quantize_per_channel")
+def _quantize_channels_decomposed(
+    x: RelayExpr, scale: Any, zero_point: Any, axis: int, low: int, high: int, dtype: int
+) -> RelayExpr:
+    step, zero = _parameters(as_number(scale), as_number(zero_point))
+    return _in_range(qnn.op.quantize(x, step, zero, axis, torch_dtype(dtype)), low, high)
+
+
+@torch_op("quantized_decomposed::dequantize_per_tensor")
+def _dequantize_decomposed(
+    x: RelayExpr, scale: Any, zero_point: Any, low: int, high: int, dtype: int,
+    out_dtype: int | None = None,
+) -> RelayExpr:  # fmt: skip
+    return _dequantize_channels_decomposed(x, scale, zero_point, -1, low, high, dtype, out_dtype)
+
+
+@torch_op("quantized_decomposed::dequantize_per_channel")
+def _dequantize_channels_decomposed(
+    x: RelayExpr, scale: Any, zero_point: Any, axis: int, low: int, high: int, dtype: int,
+    out_dtype: int | None = None,
+) -> RelayExpr:  # fmt: skip
+    step, zero = _parameters(as_number(scale), as_number(0 if zero_point is None else zero_point))
+    return qnn.op.dequantize(x, step, zero, axis, torch_dtype(out_dtype))
 
 
 @torch_op("dequantize")
@@ -114,101 +266,9 @@ def _q_zero_point(x: Quantized) -> int:
     return x.zero_point
 
 
-def _weights(weight: Any) -> tuple[RelayExpr, RelayExpr, np.ndarray[Any, Any]]:
-    """The integers of a packed weight, their zero points, and one scale or one a channel."""
-    import torch
-
-    integers = constant(weight.int_repr().numpy())
-    if weight.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
-        return integers, const(weight.q_zero_point(), "int32"), np.float32(weight.q_scale())
-    if weight.q_per_channel_zero_points().any():
-        raise OpAttributeUnImplemented("weights by channel require zero points of 0")
-    return integers, const(0, "int32"), weight.q_per_channel_scales().numpy().astype("float32")
-
-
-def _finished(
-    sums: RelayExpr, bias: Any, x: Quantized, scales: Any, axis: int, relu: bool, scale: Any,
-    zero_point: Any,
-) -> Quantized:  # fmt: skip
-    """Integer sums with the bias added, in the steps of the result."""
-    steps = np.asarray(scales * np.float32(x.scale), "float32")
-    if bias is not None:
-        whole = np.round(bias.detach().numpy().astype("float64") / steps).astype("int32")
-        sums = _op.nn.bias_add(sums, constant(whole), axis)
-    step, zero = float(as_number(scale)), int(as_number(zero_point))
-    result = qnn.op.requantize(
-        sums, constant(steps), const(0, "int32"), const(step), const(zero, "int32"), axis=axis,
-        out_dtype=x.dtype,
-    )  # fmt: skip
-    if relu:
-        result = _op.maximum(result, const(zero, x.dtype))
-    return Quantized(result, step, zero, x.dtype)
-
-
-def _conv(relu: bool) -> Converter:
-    def convert(x: Quantized, packed: Any, scale: Any, zero_point: Any) -> Quantized:
-        import torch
-
-        weight, bias = torch.ops.quantized.conv2d_unpack(packed)
-        integers, kernel_zero, scales = _weights(weight)
-        shape = infer_shape(integers)
-        sums = qnn.op.conv2d(
-            x.data, integers, const(x.zero_point, "int32"), kernel_zero, const(x.scale),
-            constant(scales), kernel_size=shape[2:], channels=shape[0],
-            strides=tuple(packed.stride()), padding=tuple(packed.padding()),
-            dilation=tuple(packed.dilation()), groups=packed.groups(), out_dtype="int32",
-        )  # fmt: skip
-        return _finished(sums, bias, x, scales, 1, relu, scale, zero_point)
-
-    return convert
-
-
-def _dense(relu: bool) -> Converter:
-    def convert(x: Quantized, packed: Any, scale: Any, zero_point: Any) -> Quantized:
-        import torch
-
-        weight, bias = torch.ops.quantized.linear_unpack(packed)
-        integers, kernel_zero, scales = _weights(weight)
-        units, width = infer_shape(integers)
-        leading = infer_shape(x.data)[:-1]
-        sums = qnn.op.dense(
-            _op.reshape(x.data, (-1, width)), integers, const(x.zero_point, "int32"), kernel_zero,
-            const(x.scale), constant(scales), units=units, out_dtype="int32",
-        )  # fmt: skip
-        made = _finished(sums, bias, x, scales, 1, relu, scale, zero_point)
-        data = made.data if len(leading) == 1 else _op.reshape(made.data, (*leading, units))
-        return Quantized(data, made.scale, made.zero_point, made.dtype)
-
-    return convert
-
-
-CONVERTERS["quantized::conv2d"] = _conv(relu=False)
-CONVERTERS["quantized::conv2d_relu"] = _conv(relu=True)
-CONVERTERS["quantized::linear"] = _dense(relu=False)
-CONVERTERS["quantized::linear_relu"] = _dense(relu=True)
-
-
-def _elementwise(apply: Callable[..., RelayExpr], relu: bool) -> Converter:
-    def convert(a: Quantized, b: Any, scale: Any, zero_point: Any) -> Quantized:
-        right = b.real() if isinstance(b, Quantized) else b
-        result = apply(a.real(), right)
-        result = _op.nn.relu(result) if relu else result
-        return quantized(result, scale, zero_point, a.dtype)
-
-    return convert
-
-
-for _name, _function in (("add", _op.add), ("mul", _op.multiply)):
-    CONVERTERS[f"quantized::{_name}"] = _elementwise(_function, relu=False)
-    CONVERTERS[f"quantized::{_name}_relu"] = _elementwise(_function, relu=True)
-
-
-@torch_op("quantized::cat")
-def _cat(parts: Sequence[Quantized], dim: int, scale: Any, zero_point: Any) -> Quantized:
-    joined = _op.concatenate([part.real() for part in parts], dim)
-    return quantized(joined, scale, zero_point, parts[0].dtype)
-
-
-AWARE = {name for name in CONVERTERS if name.startswith("quantized::")} | {
-    f"aten::{name}" for name in ("dequantize", "int_repr", "q_scale", "q_zero_point")
-}
+def aware_operators() -> frozenset[str]:
+    """Operators that take quantised tensors as they are."""
+    return frozenset(
+        [name for name in CONVERTERS if name.startswith("quantized::")]
+        + [f"aten::{name}" for name in ("dequantize", "int_repr", "q_scale", "q_zero_point")]
+    )

@@ -11,6 +11,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 
 from .nn import _linear
+from .quantized_layers import dynamic_dense, packed_cell
 from .registry import torch_op
 
 Weights = list[Any]
@@ -18,10 +19,17 @@ State = list[RelayExpr]
 Cell = Callable[[RelayExpr, State, Weights], State]
 
 
+def _projected(x: RelayExpr, weight: Any, bias: Any = None) -> RelayExpr:
+    """The product with a weight; packed ones compute it themselves, and hold their bias."""
+    if isinstance(weight, RelayExpr):
+        return _linear(x, weight, bias)
+    return weight(x)
+
+
 def _lstm_cell(projected: RelayExpr, state: State, weights: Weights) -> State:
     """The gates in torch's order: input, forget, cell, output."""
     h, c = state
-    gates = projected + _linear(h, weights[1], weights[3])
+    gates = projected + _projected(h, weights[1], weights[3])
     i, f, g, o = _op.split(gates, 4, 1)
     c = _op.sigmoid(f) * c + _op.sigmoid(i) * _op.tanh(g)
     h = _op.sigmoid(o) * _op.tanh(c)
@@ -32,7 +40,7 @@ def _gru_cell(projected: RelayExpr, state: State, weights: Weights) -> State:
     """The gates in torch's order: reset, update, new."""
     (h,) = state
     xr, xz, xn = _op.split(projected, 3, 1)
-    hr, hz, hn = _op.split(_linear(h, weights[1], weights[3]), 3, 1)
+    hr, hz, hn = _op.split(_projected(h, weights[1], weights[3]), 3, 1)
     update = _op.sigmoid(xz + hz)
     new = _op.tanh(xn + _op.sigmoid(xr + hr) * hn)
     return [(scalar_like(1.0, update) - update) * new + update * h]
@@ -40,7 +48,7 @@ def _gru_cell(projected: RelayExpr, state: State, weights: Weights) -> State:
 
 def _rnn_cell(activation: Callable[[RelayExpr], RelayExpr]) -> Cell:
     def cell(projected: RelayExpr, state: State, weights: Weights) -> State:
-        return [activation(projected + _linear(state[0], weights[1], weights[3]))]
+        return [activation(projected + _projected(state[0], weights[1], weights[3]))]
 
     return cell
 
@@ -63,6 +71,64 @@ def _rnn_tanh(x: RelayExpr, state: RelayExpr, *args: Any) -> list[RelayExpr]:
 @torch_op("rnn_relu")
 def _rnn_relu(x: RelayExpr, state: RelayExpr, *args: Any) -> list[RelayExpr]:
     return _run(x, [state], _rnn_cell(_op.nn.relu), *args)
+
+
+def _packed_weights(cells: list[Any]) -> list[Any]:
+    return [part for cell in cells for part in (*packed_cell(cell), None, None)]
+
+
+@torch_op("quantized_lstm")
+def _quantized_lstm(
+    x: RelayExpr, states: list[RelayExpr], cells: Any, has_biases: Any, *args: Any
+) -> list[RelayExpr]:
+    return _lstm(x, states, _packed_weights(_cells(cells)), True, *args[:5])
+
+
+@torch_op("quantized_gru")
+def _quantized_gru(
+    x: RelayExpr, state: RelayExpr, cells: Any, has_biases: Any, *args: Any
+) -> list[RelayExpr]:
+    return _gru(x, state, _packed_weights(_cells(cells)), True, *args)
+
+
+def _cells(cells: Any) -> list[Any]:
+    if isinstance(cells, list) and not any([isinstance(cell, RelayExpr) for cell in cells]):
+        return cells
+    raise OpAttributeUnImplemented("recurrent layers require a batch of padded sequences")
+
+
+def _single_step(cell: Cell, x: RelayExpr, state: State, packed: tuple[Any, Any]) -> State:
+    """One step of a cell on its own, with packed weights of dynamic quantisation."""
+    by_input, by_state = [dynamic_dense(p, reduce_range=True) for p in packed]
+    return cell(by_input(x), state, [by_input, by_state, None, None, None])
+
+
+@torch_op("quantized::quantized_lstm_cell_dynamic")
+def _quantized_lstm_cell(
+    x: RelayExpr, states: list[RelayExpr], by_input: Any, by_state: Any, *_: Any
+) -> State:
+    return _single_step(_lstm_cell, x, states, (by_input, by_state))
+
+
+@torch_op("quantized::quantized_gru_cell_dynamic")
+def _quantized_gru_cell(
+    x: RelayExpr, state: RelayExpr, by_input: Any, by_state: Any, *_: Any
+) -> RelayExpr:
+    return _single_step(_gru_cell, x, [state], (by_input, by_state))[0]
+
+
+@torch_op("quantized::quantized_rnn_tanh_cell_dynamic")
+def _quantized_tanh_cell(
+    x: RelayExpr, state: RelayExpr, by_input: Any, by_state: Any, *_: Any
+) -> RelayExpr:
+    return _single_step(_rnn_cell(_op.tanh), x, [state], (by_input, by_state))[0]
+
+
+@torch_op("quantized::quantized_rnn_relu_cell_dynamic")
+def _quantized_relu_cell(
+    x: RelayExpr, state: RelayExpr, by_input: Any, by_state: Any, *_: Any
+) -> RelayExpr:
+    return _single_step(_rnn_cell(_op.nn.relu), x, [state], (by_input, by_state))[0]
 
 
 def _run(
@@ -104,7 +170,7 @@ def _run_layer(
 ) -> tuple[RelayExpr, State]:
     """The inputs of all steps are projected at once, outside the recurrence."""
     steps = infer_shape(sequence)[0]
-    projected = _linear(sequence, weights[0], weights[2])
+    projected = _projected(sequence, weights[0], weights[2])
     order = range(steps - 1, -1, -1) if backwards else range(steps)
     parts = _op.split(projected, steps, 0)
     outputs: dict[int, RelayExpr] = {}

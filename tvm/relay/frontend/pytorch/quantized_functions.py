@@ -1,0 +1,188 @@
+"""Functions of quantised PyTorch tensors: in real numbers, then in the steps of the result.
+
+quantized::add(a, b, s, z)    ->    qnn.quantize(qnn.dequantize(a) + qnn.dequantize(b), s, z)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tvm.error import OpAttributeUnImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.expr import const
+
+from .quantized import Quantized, quantized
+from .registry import CONVERTERS, Converter, as_number, torch_op
+
+
+def _value(x: Any) -> Any:
+    return x.real() if isinstance(x, Quantized) else x
+
+
+def _elementwise(apply: Callable[..., RelayExpr], relu: bool) -> Converter:
+    def convert(a: Any, b: Any, *steps: Any) -> Quantized:
+        if not steps:
+            return _with_number(apply, relu)(a, b)
+        like = a if isinstance(a, Quantized) else b
+        result = apply(_value(a), _value(b))
+        result = _op.nn.relu(result) if relu else result
+        return quantized(result, *steps, like.dtype)
+
+    return convert
+
+
+def _limits(dtype: str) -> tuple[int, int]:
+    return (0, 255) if dtype == "uint8" else (-128, 127)
+
+
+def _added_number(x: Quantized, number: float) -> tuple[float, int]:
+    """The steps of a sum with a number: the range moves, and is widened to hold zero."""
+    low, high = _limits(x.dtype)
+    whole = round(number / x.scale)
+    start, end = low - x.zero_point + whole, high - x.zero_point + whole
+    if start > 0:
+        return x.scale * end / (high - low), low
+    if end < 0:
+        return x.scale * -start / (high - low), high
+    return x.scale, x.zero_point - whole
+
+
+def _multiplied_number(x: Quantized, number: float) -> tuple[float, int]:
+    """The steps of a product with a number: the same integers, in the other direction below 0."""
+    low, high = _limits(x.dtype)
+    if number == 0:
+        return 1.0, 0
+    if number > 0:
+        return x.scale * number, x.zero_point
+    return x.scale * -number, high - (x.zero_point - low)
+
+
+def _with_number(apply: Callable[..., RelayExpr], relu: bool) -> Converter:
+    def convert(a: Any, b: Any) -> Quantized:
+        x, number = (a, b) if isinstance(a, Quantized) else (b, a)
+        number = as_number(number)
+        steps = (_added_number if apply is _op.add else _multiplied_number)(x, float(number))
+        result = apply(x.real(), const(float(number)))
+        result = _op.nn.relu(result) if relu else result
+        return quantized(result, *steps, x.dtype)
+
+    return convert
+
+
+def _product(relu: bool) -> Converter:
+    """Integers are multiplied, so that halves between the steps of the result are exact."""
+
+    def convert(a: Any, b: Any, *steps: Any) -> Quantized:
+        if not isinstance(a, Quantized) or not isinstance(b, Quantized) or len(steps) < 2:
+            return _elementwise(_op.multiply, relu)(a, b, *steps)
+        scale, zero_point = [as_number(step) for step in steps]
+        whole = [_op.cast(x.data, "int32") - const(x.zero_point, "int32") for x in (a, b)]
+        factor = const(np.float32(a.scale * b.scale / scale))
+        real = _op.cast(whole[0] * whole[1], "float32") * factor
+        result = quantized(_op.nn.relu(real) if relu else real, 1.0, zero_point, a.dtype)
+        return replace(result, scale=float(scale))
+
+    return convert
+
+
+for _name, _function in (("add", _op.add), ("mul", _op.multiply)):
+    for _relu, _suffix in ((False, ""), (True, "_relu")):
+        _convert = _product(_relu) if _name == "mul" else _elementwise(_function, _relu)
+        CONVERTERS[f"quantized::{_name}{_suffix}"] = _convert
+        CONVERTERS[f"quantized::{_name}_scalar{_suffix}"] = _with_number(_function, _relu)
+
+
+def _joined(relu: bool) -> Converter:
+    def convert(parts: Sequence[Quantized], dim: int, scale: Any, zero_point: Any) -> Quantized:
+        like = parts[0]
+        steps = [like.scale if scale is None else scale,
+                 like.zero_point if zero_point is None else zero_point]  # fmt: skip
+        joined = _op.concatenate([part.real() for part in parts], dim)
+        return quantized(_op.nn.relu(joined) if relu else joined, *steps, like.dtype)
+
+    return convert
+
+
+CONVERTERS["quantized::cat"] = _joined(relu=False)
+CONVERTERS["quantized::cat_relu"] = _joined(relu=True)
+
+
+def _plain(name: str, arguments: Sequence[Any]) -> RelayExpr:
+    result = CONVERTERS[f"aten::{name}"](*[_value(arg) for arg in arguments])
+    if not isinstance(result, RelayExpr):
+        raise OpAttributeUnImplemented(f"aten::{name} does not support quantised tensors")
+    return result
+
+
+def _finishing(name: str, steps_at: int = -2) -> Converter:
+    """An operator of real numbers whose arguments have the result's scale and zero point among them."""
+
+    def convert(*args: Any) -> Quantized:
+        at = steps_at % len(args)
+        result = _plain(name, [*args[:at], *args[at + 2 :]])
+        return quantized(result, args[at], args[at + 1], args[0].dtype)
+
+    return convert
+
+
+for _name in ("layer_norm", "group_norm", "hardswish", "sigmoid", "softmax", "prelu", "matmul"):
+    CONVERTERS[f"quantized::{_name}"] = _finishing(_name)
+for _name in ("elu", "celu", "dropout"):
+    CONVERTERS[f"quantized::{_name}"] = _finishing(_name, 1)
+
+
+@torch_op("quantized::leaky_relu")
+def _leaky_relu(x: Quantized, slope: Any, inplace: bool, scale: Any, zero_point: Any) -> Quantized:
+    return quantized(_plain("leaky_relu", (x, slope)), scale, zero_point, x.dtype)
+
+
+@torch_op("quantized::instance_norm")
+def _instance_norm(
+    x: Quantized, weight: Any, bias: Any, eps: float, scale: Any, zero_point: Any
+) -> Quantized:
+    real = _plain("instance_norm", (x, weight, bias, None, None, True, 0.1, eps))
+    return quantized(real, scale, zero_point, x.dtype)
+
+
+def _batch_norm(relu: bool) -> Converter:
+    def convert(
+        x: Quantized, weight: Any, bias: Any, mean: Any, variance: Any, eps: float, *steps: Any
+    ) -> Quantized:
+        real = _plain("batch_norm", (x, weight, bias, mean, variance, False, 0.1, eps))
+        return quantized(_op.nn.relu(real) if relu else real, *steps, x.dtype)
+
+    return convert
+
+
+for _axes in ("", "1d", "2d", "3d"):
+    CONVERTERS[f"quantized::batch_norm{_axes}"] = _batch_norm(relu=False)
+    CONVERTERS[f"quantized::batch_norm{_axes}_relu"] = _batch_norm(relu=True)
+
+
+def _in_same_steps(name: str) -> Converter:
+    def convert(x: Quantized, *args: Any) -> Quantized:
+        return quantized(_plain(name, (x, *args)), x.scale, x.zero_point, x.dtype)
+
+    return convert
+
+
+for _name in ("threshold", "clamp"):
+    CONVERTERS[f"quantized::{_name}"] = _in_same_steps(_name)
+CONVERTERS["quantized::relu6"] = lambda x, *_: _in_same_steps("relu6")(x)
+
+
+def _pooled(name: str) -> Converter:
+    def convert(x: Quantized, *args: Any) -> Quantized:
+        integers = CONVERTERS[f"aten::{name}"](x.data, *args)
+        return Quantized(integers, x.scale, x.zero_point, x.dtype)
+
+    return convert
+
+
+for _name in ("max_pool1d", "max_pool2d"):
+    CONVERTERS[f"quantized::{_name}"] = _pooled(_name)

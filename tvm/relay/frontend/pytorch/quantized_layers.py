@@ -1,0 +1,287 @@
+"""Quantised convolutions and dense layers of PyTorch, with steps known before or at run time.
+
+quantized::linear(q, packed, s, z)    ->    qnn.quantize(float32(qnn.dense(q, w, ..)) * t + bias, s, z)
+quantized::linear_dynamic(x, packed)  ->    float32(qnn.dense(qnn.quantize(x, ..), w, ..)) * t + bias
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tvm.error import OpAttributeUnImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay import qnn
+from tvm.relay.expr import const
+from tvm.relay.frontend.common import constant, infer_shape
+
+from .nn import _linear
+from .quantized import Quantized
+from .registry import CONVERTERS, Converter, as_number
+
+# the least step of data that is quantised at run time, as torch has it
+_LEAST_STEP = 6.1e-5
+
+
+@dataclass(frozen=True)
+class Weight:
+    """The integers of a packed weight, their scales and zero points, and a bias of real numbers."""
+
+    integers: np.ndarray[Any, Any]
+    scales: np.ndarray[Any, Any]
+    zero_points: np.ndarray[Any, Any]
+    bias: Any
+
+    @classmethod
+    def unpacked(cls, weight: Any, bias: Any, axis: int = 0) -> Weight:
+        import torch
+
+        if weight.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
+            scales, zeros = np.float32(weight.q_scale()), np.int32(weight.q_zero_point())
+        else:
+            if weight.q_per_channel_axis() != axis:
+                raise OpAttributeUnImplemented("weights require scales of their output channels")
+            scales = weight.q_per_channel_scales().numpy().astype("float32")
+            zeros = weight.q_per_channel_zero_points().numpy().astype("int32")
+        added = None if bias is None else bias.detach().numpy().astype("float64")
+        return cls(weight.int_repr().numpy(), np.asarray(scales), np.asarray(zeros), added)
+
+    @property
+    def zeros(self) -> RelayExpr:
+        """Zero points as the quantised operators take them."""
+        return constant(self.zero_points if self.zero_points.any() else np.int32(0))
+
+
+def dense_weight(packed: Any) -> Weight:
+    """The weight of a dense layer."""
+    import torch
+
+    return Weight.unpacked(*torch.ops.quantized.linear_unpack(packed))
+
+
+def quantized_at_run_time(x: RelayExpr, reduce_range: bool) -> Quantized:
+    """Real numbers as uint8, in steps of their own range, of half the steps with `reduce_range`."""
+    steps, zero = 127.0 if reduce_range else 255.0, const(0.0)
+    low, high = _op.minimum(_op.min(x), zero), _op.maximum(_op.max(x), zero)
+    raw = (high - low) / const(steps)
+    safe = _op.where(_op.equal(raw, zero), const(1.0), raw)
+    point = _op.cast(_op.clip(_op.round(_op.negative(low) / safe), 0.0, steps), "int32")
+    scale = _op.maximum(raw, const(_LEAST_STEP))
+    return Quantized(qnn.op.quantize(x, scale, point, out_dtype="uint8"), scale, point, "uint8")
+
+
+def _as_expr(value: Any, dtype: str) -> RelayExpr:
+    return value if isinstance(value, RelayExpr) else const(value, dtype)
+
+
+def _finished(
+    sums: RelayExpr, x: Quantized, weight: Weight, axis: int, relu: bool, scale: Any, zero: Any
+) -> Quantized:
+    """Integer sums with the bias added, in the steps of the result.
+
+    As PyTorch does, in real numbers: a bias rounded to integers would move results by a step.
+    """
+    step, point = float(as_number(scale)), int(as_number(zero))
+    in_steps = replace(weight, scales=weight.scales / np.float32(step),
+                       bias=None if weight.bias is None else weight.bias / step)  # fmt: skip
+    real = _real(sums, x, in_steps, axis, relu)
+    data = qnn.op.quantize(real, const(1.0), const(point, "int32"), out_dtype=x.dtype)
+    return Quantized(data, step, point, x.dtype)
+
+
+def _real(sums: RelayExpr, x: Quantized, weight: Weight, axis: int, relu: bool) -> RelayExpr:
+    """Integer sums as real numbers, with the bias added."""
+    trailing = len(infer_shape(sums)) - 1 - axis
+    scales = weight.scales.reshape(-1, *[1] * trailing) if weight.scales.ndim else weight.scales
+    result = _op.cast(sums, "float32") * (constant(scales) * _as_expr(x.scale, "float32"))
+    if weight.bias is not None:
+        result = _op.nn.bias_add(result, constant(weight.bias.astype("float32")), axis)
+    return _op.nn.relu(result) if relu else result
+
+
+def _dense_sums(x: Quantized, weight: Weight) -> RelayExpr:
+    """The sums of all rows, in two dimensions."""
+    units, width = weight.integers.shape
+    return qnn.op.dense(
+        _op.reshape(x.data, (-1, width)), constant(weight.integers), _as_expr(x.zero_point, "int32"),
+        weight.zeros, _as_expr(x.scale, "float32"), constant(weight.scales), units=units,
+        out_dtype="int32",
+    )  # fmt: skip
+
+
+def _in_rows(result: RelayExpr, shape: Sequence[Any]) -> RelayExpr:
+    """Rows back in the dimensions of the data."""
+    leading = shape[:-1]
+    return result if len(leading) == 1 else _op.reshape(result, (*leading, infer_shape(result)[1]))
+
+
+def _dense(relu: bool) -> Converter:
+    def convert(x: Quantized, packed: Any, scale: Any, zero_point: Any) -> Quantized:
+        weight = dense_weight(packed)
+        made = _finished(_dense_sums(x, weight), x, weight, 1, relu, scale, zero_point)
+        data = _in_rows(made.data, infer_shape(x.data))
+        return Quantized(data, made.scale, made.zero_point, made.dtype)
+
+    return convert
+
+
+def _dense_dynamic(relu: bool) -> Converter:
+    def convert(x: RelayExpr, packed: Any, reduce_range: bool = False) -> RelayExpr:
+        data, weight = quantized_at_run_time(x, reduce_range), dense_weight(packed)
+        return _in_rows(_real(_dense_sums(data, weight), data, weight, 1, relu), infer_shape(x))
+
+    return convert
+
+
+def _dense_float16(relu: bool) -> Converter:
+    """Weights that were rounded to float16; data and sums in float32."""
+
+    def convert(x: RelayExpr, packed: Any) -> RelayExpr:
+        import torch
+
+        weight, bias = torch.ops.quantized.linear_unpack_fp16(packed)
+        added = None if bias is None else constant(bias.detach().float().numpy())
+        result = _linear(x, constant(weight.detach().float().numpy()), added)
+        return _op.nn.relu(result) if relu else result
+
+    return convert
+
+
+def dynamic_dense(packed: Any, reduce_range: bool = False) -> Callable[[RelayExpr], RelayExpr]:
+    """What a packed weight makes of real numbers: a product with weights of 8 or of 16 bits."""
+    import torch
+
+    weight, _ = torch.ops.quantized.linear_unpack(packed)
+    if not weight.is_quantized:
+        return partial(_dense_float16(relu=False), packed=packed)
+    return partial(_dense_dynamic(relu=False), packed=packed, reduce_range=reduce_range)
+
+
+def packed_cell(cell: Any) -> list[Callable[[RelayExpr], RelayExpr]]:
+    """The products with inputs and with states of a recurrent layer's packed weights."""
+    _, _, _, flags, packed = cell.__getstate__()[0]
+    return [dynamic_dense(p, bool(flags and flags[0])) for p in packed]
+
+
+def _conv_weight(packed: Any) -> Weight:
+    import torch
+
+    rank = len(packed.stride())
+    unpack = torch.ops.quantized.conv2d_unpack if rank == 2 else torch.ops.quantized.conv3d_unpack
+    return Weight.unpacked(*unpack(packed), axis=1 if packed.transpose() else 0)
+
+
+def _conv_sums(x: Quantized, packed: Any, weight: Weight) -> RelayExpr:
+    """The integer sums of a convolution, plain or transposed, over two or three axes."""
+    shape, transposed = weight.integers.shape, bool(packed.transpose())
+    attrs: dict[str, Any] = {
+        "kernel_size": shape[2:],
+        "channels": shape[1] * packed.groups() if transposed else shape[0],
+        "strides": tuple(packed.stride()),
+        "padding": tuple(packed.padding()),
+        "dilation": tuple(packed.dilation()),
+        "groups": packed.groups(),
+        "out_dtype": "int32",
+    }
+    if transposed:
+        attrs["output_padding"] = tuple(packed.output_padding())
+    if len(shape) == 5:
+        conv = _op.nn.conv3d_transpose if transposed else _op.nn.conv3d
+        return conv(_moved(x.data, x.zero_point), _moved_weight(weight, transposed), **attrs)
+    conv = qnn.op.conv2d_transpose if transposed else qnn.op.conv2d
+    return conv(
+        x.data, constant(weight.integers), _as_expr(x.zero_point, "int32"), weight.zeros,
+        _as_expr(x.scale, "float32"), constant(weight.scales), **attrs,
+    )  # fmt: skip
+
+
+def _moved(data: RelayExpr, zero_point: Any) -> RelayExpr:
+    """Integers less their zero point."""
+    return _op.cast(data, "int16") - _op.cast(_as_expr(zero_point, "int32"), "int16")
+
+
+def _moved_weight(weight: Weight, transposed: bool) -> RelayExpr:
+    zeros = weight.zero_points
+    if zeros.ndim:
+        zeros = zeros.reshape((1, -1, 1, 1, 1) if transposed else (-1, 1, 1, 1, 1))
+    return constant(weight.integers.astype("int16") - zeros.astype("int16"))
+
+
+def _is_over_one_axis(x: Quantized) -> bool:
+    return len(infer_shape(x.data)) == 3
+
+
+def _lifted(x: Quantized) -> Quantized:
+    """Data of one axis with a second one, as the packed weights have it."""
+    data = _op.expand_dims(x.data, 2) if _is_over_one_axis(x) else x.data
+    return Quantized(data, x.scale, x.zero_point, x.dtype)
+
+
+def _conv(relu: bool) -> Converter:
+    def convert(x: Quantized, packed: Any, *steps: Any) -> Quantized:
+        weight, data = _conv_weight(packed), _lifted(x)
+        # overloads of old programs repeat what the packed weight holds, and end alike
+        scale, zero_point = steps[-2:]
+        sums = _conv_sums(data, packed, weight)
+        made = _finished(sums, x, weight, 1, relu, scale, zero_point)
+        result = _op.squeeze(made.data, [2]) if _is_over_one_axis(x) else made.data
+        return Quantized(result, made.scale, made.zero_point, made.dtype)
+
+    return convert
+
+
+def _conv_add(relu: bool) -> Converter:
+    """A convolution whose real sums a quantised tensor is added to."""
+
+    def convert(
+        x: Quantized, other: Quantized, packed: Any, scale: Any, zero_point: Any
+    ) -> Quantized:
+        weight = _conv_weight(packed)
+        real = _real(_conv_sums(x, packed, weight), x, weight, 1, relu=False) + other.real()
+        return _quantized(_op.nn.relu(real) if relu else real, scale, zero_point, x.dtype)
+
+    return convert
+
+
+def _quantized(real: RelayExpr, scale: Any, zero_point: Any, dtype: str) -> Quantized:
+    step, zero = float(as_number(scale)), int(as_number(zero_point))
+    data = qnn.op.quantize(real, const(step), const(zero, "int32"), out_dtype=dtype)
+    return Quantized(data, step, zero, dtype)
+
+
+def _conv_dynamic(x: RelayExpr, packed: Any, reduce_range: bool = False) -> RelayExpr:
+    weight, data = _conv_weight(packed), quantized_at_run_time(x, reduce_range)
+    real = _real(_conv_sums(_lifted(data), packed, weight), data, weight, 1, relu=False)
+    return _op.squeeze(real, [2]) if _is_over_one_axis(data) else real
+
+
+def _embedding(packed: Any, indices: RelayExpr, *_: Any) -> RelayExpr:
+    """Rows of a table of bytes, each with a scale and a zero point of its own."""
+    import torch
+
+    table = torch.ops.quantized.embedding_bag_unpack(packed)
+    rows = _op.cast(_op.take(constant(table.int_repr().numpy()), indices, 0), "float32")
+    scales, zeros = [
+        _op.expand_dims(_op.take(constant(v.numpy().astype("float32")), indices, 0), -1)
+        for v in (table.q_per_channel_scales(), table.q_per_channel_zero_points())
+    ]
+    return (rows - zeros) * scales
+
+
+for _relu, _suffix in ((False, ""), (True, "_relu")):
+    for _axes in "123":
+        CONVERTERS[f"quantized::conv{_axes}d{_suffix}"] = _conv(_relu)
+    CONVERTERS[f"quantized::conv2d_add{_suffix}"] = _conv_add(_relu)
+    CONVERTERS[f"quantized::linear{_suffix}"] = _dense(_relu)
+    CONVERTERS[f"quantized::linear{_suffix}_dynamic"] = _dense_dynamic(_relu)
+    CONVERTERS[f"quantized::linear{_suffix}_dynamic_fp16"] = _dense_float16(_relu)
+for _axes in "123":
+    CONVERTERS[f"quantized::conv_transpose{_axes}d"] = _conv(relu=False)
+    CONVERTERS[f"quantized::conv{_axes}d_dynamic"] = _conv_dynamic
+    CONVERTERS[f"quantized::conv_transpose{_axes}d_dynamic"] = _conv_dynamic
+CONVERTERS["quantized::embedding_byte"] = _embedding
