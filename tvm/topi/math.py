@@ -27,6 +27,24 @@ def _unary(name: str, function: Callable[[PrimExpr], PrimExpr]) -> Callable[[te.
     return build
 
 
+def _real_function(name: str, function: Callable[[PrimExpr], PrimExpr]) -> Callable[..., te.Tensor]:
+    """As `_unary`, of floating-point numbers only."""
+
+    def checked(value: PrimExpr) -> PrimExpr:
+        if not value.dtype.is_float:
+            raise TypeError(
+                f"topi.{name} requires floating-point numbers, got {value.dtype}; "
+                'convert them first: topi.cast(x, "float32")'
+            )
+        return function(value)
+
+    return _unary(name, checked)
+
+
+def _negative(value: PrimExpr) -> PrimExpr:
+    return tir.const(0, value.dtype) - value if value.dtype.is_uint else -value
+
+
 def _sign(value: PrimExpr) -> PrimExpr:
     zero, one = tir.const(0, value.dtype), tir.const(1, value.dtype)
     if value.dtype.is_uint:
@@ -35,26 +53,22 @@ def _sign(value: PrimExpr) -> PrimExpr:
     return tir.Select(value > zero, one, below)
 
 
-def _sigmoid(value: PrimExpr) -> PrimExpr:
-    return tir.sigmoid(value)
-
-
 identity = _unary("identity", lambda v: v)
-negative = _unary("negative", lambda v: -v)
-exp = _unary("exp", tir.exp)
-erf = _unary("erf", tir.erf)
-tanh = _unary("tanh", tir.tanh)
-tan = _unary("tan", tir.tan)
-cos = _unary("cos", tir.cos)
-cosh = _unary("cosh", tir.cosh)
-sin = _unary("sin", tir.sin)
-sinh = _unary("sinh", tir.sinh)
-acos = _unary("acos", tir.acos)
-acosh = _unary("acosh", tir.acosh)
-asin = _unary("asin", tir.asin)
-asinh = _unary("asinh", tir.asinh)
-atan = _unary("atan", tir.atan)
-atanh = _unary("atanh", tir.atanh)
+negative = _unary("negative", _negative)
+exp = _real_function("exp", tir.exp)
+erf = _real_function("erf", tir.erf)
+tanh = _real_function("tanh", tir.tanh)
+tan = _real_function("tan", tir.tan)
+cos = _real_function("cos", tir.cos)
+cosh = _real_function("cosh", tir.cosh)
+sin = _real_function("sin", tir.sin)
+sinh = _real_function("sinh", tir.sinh)
+acos = _real_function("acos", tir.acos)
+acosh = _real_function("acosh", tir.acosh)
+asin = _real_function("asin", tir.asin)
+asinh = _real_function("asinh", tir.asinh)
+atan = _real_function("atan", tir.atan)
+atanh = _real_function("atanh", tir.atanh)
 floor = _unary("floor", tir.floor)
 ceil = _unary("ceil", tir.ceil)
 trunc = _unary("trunc", tir.trunc)
@@ -64,15 +78,15 @@ sign = _unary("sign", _sign)
 isnan = _unary("isnan", tir.isnan)
 isfinite = _unary("isfinite", tir.isfinite)
 isinf = _unary("isinf", tir.isinf)
-log = _unary("log", tir.log)
-log2 = _unary("log2", tir.log2)
-log10 = _unary("log10", tir.log10)
-sqrt = _unary("sqrt", tir.sqrt)
-rsqrt = _unary("rsqrt", tir.rsqrt)
-sigmoid = _unary("sigmoid", _sigmoid)
-fast_exp = _unary("fast_exp", tir.exp)
-fast_tanh = _unary("fast_tanh", tir.tanh)
-fast_erf = _unary("fast_erf", tir.erf)
+log = _real_function("log", tir.log)
+log2 = _real_function("log2", tir.log2)
+log10 = _real_function("log10", tir.log10)
+sqrt = _real_function("sqrt", tir.sqrt)
+rsqrt = _real_function("rsqrt", tir.rsqrt)
+sigmoid = _real_function("sigmoid", tir.sigmoid)
+fast_exp = _real_function("fast_exp", tir.exp)
+fast_tanh = _real_function("fast_tanh", tir.tanh)
+fast_erf = _real_function("fast_erf", tir.erf)
 
 
 def clip(x: te.Tensor, a_min: float, a_max: float) -> te.Tensor:

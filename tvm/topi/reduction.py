@@ -60,7 +60,9 @@ def _reduction(name: str, function: Callable[..., PrimExpr]) -> Callable[..., te
     ) -> te.Tensor:
         if not real_axes(len(data.shape), axis):
             return elementwise(data, lambda v: v, f"T_{name}")
-        return reduce_axes(data, axis, keepdims, function, f"{data.op.name}_red")
+        # truth values are added as `topi.add` does
+        reducer = _any if name == "sum" and data.dtype == "bool" else function
+        return reduce_axes(data, axis, keepdims, reducer, f"{data.op.name}_red")
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"`{name}` along axes (all by default)."

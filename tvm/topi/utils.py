@@ -9,6 +9,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 
 from . import tag
@@ -153,6 +154,22 @@ def cast_scalar(value: Any, dtype: str) -> PrimExpr:
     if isinstance(value, (int, float)):
         return tir.const(value, dtype)
     return value.astype(dtype)
+
+
+def sum_dtype(dtype: str) -> str:
+    """The dtype of partial sums: those of half precision would stop growing at 2048."""
+    kind = as_dtype(dtype)
+    return "float32" if kind.is_float and kind.bits < 32 else dtype
+
+
+def mean_dtype(dtype: str) -> str:
+    """As `sum_dtype`, where only the sum's quotient has to fit the elements' dtype."""
+    kind = as_dtype(dtype)
+    if kind.is_bool:
+        return "float32"
+    if kind.is_float:
+        return sum_dtype(dtype)
+    return "int32" if kind.bits < 32 else dtype
 
 
 def swap(arr: Sequence[int], axis: int) -> list[int]:

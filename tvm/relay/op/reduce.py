@@ -101,17 +101,22 @@ def reduction(
     fold: Callable[..., np.ndarray],
     gradient: Callable[[Call, RelayExpr], list[RelayExpr]] | None = None,
     dtype: str | None = None,
+    accumulate: Callable[[str], str] | None = None,
 ) -> Op:
     """One row: `function(x, axes, keepdims)` for kernels, `fold(x, axis=, keepdims=)` in numpy.
 
-    What numpy refuses, the extremum of nothing, is left to kernels.
+    What numpy refuses, the extremum of nothing, is left to kernels. `accumulate` tells the dtype that partial results of a dtype have.
     """
 
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
-        axes = reduced_axes(attrs, len(inputs[0].shape))
+        x = inputs[0]
+        axes = reduced_axes(attrs, len(x.shape))
         if not axes:
-            return [topi.identity(inputs[0])]
-        return [function(inputs[0], axes, attrs.keepdims)]
+            return [topi.identity(x)]
+        wide = accumulate(x.dtype) if accumulate else x.dtype
+        if wide == x.dtype:
+            return [function(x, axes, attrs.keepdims)]
+        return [topi.cast(function(topi.cast(x, wide), axes, attrs.keepdims), x.dtype)]
 
     def fold_axes(
         attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type
@@ -198,13 +203,13 @@ def _numpy_mean(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndar
 # what numpy refuses, or warns of, where there are no elements
 _WITHOUT_IDENTITY = (np.max, np.min, _numpy_mean)
 
-SUM = reduction("sum", topi.sum, np.sum, _sum_gradient)
-PROD = reduction("prod", topi.prod, np.prod)
+SUM = reduction("sum", topi.sum, np.sum, _sum_gradient, accumulate=topi.utils.sum_dtype)
+PROD = reduction("prod", topi.prod, np.prod, accumulate=topi.utils.sum_dtype)
 MAX = reduction("max", topi.max, np.max, _extremum_gradient)
 MIN = reduction("min", topi.min, np.min, _extremum_gradient)
 ALL = reduction("all", topi.all, np.all, dtype="bool")
 ANY = reduction("any", topi.any, np.any, dtype="bool")
-MEAN = reduction("mean", _mean, _numpy_mean, _mean_gradient)
+MEAN = reduction("mean", _mean, _numpy_mean, _mean_gradient, accumulate=topi.utils.mean_dtype)
 
 
 def _arg_reduction(
@@ -257,12 +262,14 @@ def _variance_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
 
 
 def _variance_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
-    x, mean_of_x = inputs
+    wide = topi.utils.mean_dtype(inputs[0].dtype)
+    x, mean_of_x = [t if t.dtype == wide else topi.cast(t, wide) for t in inputs]
     axes = reduced_axes(attrs, len(x.shape))
     count = topi.utils.prod([x.shape[a] for a in axes])
     spread_out = topi.subtract(x, mean_of_x)
     total = topi.sum(topi.multiply(spread_out, spread_out), axes, attrs.keepdims)
-    return [topi.divide(total, topi.utils.cast_scalar(count - int(attrs.unbiased), x.dtype))]
+    found = topi.divide(total, topi.utils.cast_scalar(count - int(attrs.unbiased), wide))
+    return [found if wide == out_type.dtype else topi.cast(found, out_type.dtype)]  # type: ignore[attr-defined]
 
 
 def _variance_fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:

@@ -20,6 +20,7 @@ from tvm.ir import structural_equal
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr
 from tvm.ir.type import TensorType, TupleType, Type
+from tvm.support.dtype import dtype as as_dtype
 from tvm.tir import Any, IntImm
 
 Dim: TypeAlias = "int | PrimExpr"
@@ -163,6 +164,17 @@ def expect_tensor(
     return ty
 
 
+def expect_floating(ty: Type, who: str, argument: str = "data") -> TensorType:
+    """The type as a tensor type of floating-point numbers."""
+    found = expect_tensor(ty, who, argument)
+    expect(
+        as_dtype(found.dtype).is_float,
+        f"{who} requires floating-point numbers for {argument}, got {found.dtype}",
+        hint='convert it first: relay.cast(x, "float32")',
+    )
+    return found
+
+
 def expect_tuple(ty: Type, who: str, argument: str = "data") -> tuple[TensorType, ...]:
     """The tensor types of a tuple of tensors."""
     if not isinstance(ty, TupleType):
@@ -248,6 +260,11 @@ def same_as_input(who: str) -> TypeRelation:
         return expect_tensor(arg_types[0], who)
 
     return relation
+
+
+def same_floating(who: str) -> TypeRelation:
+    """As `same_as_input`, of functions that integers have no values for."""
+    return lambda attrs, arg_types: expect_floating(arg_types[0], who)
 
 
 def keep_shape(who: str, dtype: str) -> TypeRelation:

@@ -18,7 +18,15 @@ from tvm.support.dtype import dtype as as_dtype
 from .attributes import as_float
 from .layout import layout_any
 from .registry import Gradient, OpPattern, Precision, define_op
-from .types import TypeRelation, expect_tensor, keep_shape, same_as_input, shape_of_type, tensor
+from .types import (
+    TypeRelation,
+    expect_tensor,
+    keep_shape,
+    same_as_input,
+    same_floating,
+    shape_of_type,
+    tensor,
+)
 
 
 def unary(
@@ -43,6 +51,17 @@ def unary(
         precision=precision,
         description=description,
     )
+
+
+def real_function(
+    name: str,
+    function: Callable[[te.Tensor], te.Tensor],
+    fold: Callable[[np.ndarray], np.ndarray] | None = None,
+    gradient: Callable[[RelayExpr, RelayExpr, RelayExpr], RelayExpr] | None = None,
+    precision: Precision = Precision.FOLLOW,
+) -> Op:
+    """One row of the table that takes floating-point numbers only."""
+    return unary(name, function, fold, gradient, same_floating(name), precision)
 
 
 def _elementwise_fold(
@@ -75,54 +94,58 @@ def _like(value: float, x: RelayExpr) -> RelayExpr:
 
 _FLOAT32 = Precision.KEEP_FLOAT32
 
-LOG = unary("log", topi.log, np.log, lambda x, y, g: g / x, precision=_FLOAT32)
-LOG2 = unary(
+LOG = real_function("log", topi.log, np.log, lambda x, y, g: g / x, precision=_FLOAT32)
+LOG2 = real_function(
     "log2", topi.log2, np.log2, lambda x, y, g: g / (x * _like(math.log(2), x)), precision=_FLOAT32
 )
-LOG10 = unary(
+LOG10 = real_function(
     "log10", topi.log10, np.log10, lambda x, y, g: g / (x * _like(math.log(10), x)),
     precision=_FLOAT32,
 )  # fmt: skip
-EXP = unary("exp", topi.exp, np.exp, lambda x, y, g: g * y, precision=_FLOAT32)
-SQRT = unary("sqrt", topi.sqrt, np.sqrt, lambda x, y, g: g / (y + y))
-RSQRT = unary("rsqrt", topi.rsqrt, _numpy_rsqrt, lambda x, y, g: g * _like(-0.5, x) * y / x)
-SIGMOID = unary(
+EXP = real_function("exp", topi.exp, np.exp, lambda x, y, g: g * y, precision=_FLOAT32)
+SQRT = real_function("sqrt", topi.sqrt, np.sqrt, lambda x, y, g: g / (y + y))
+RSQRT = real_function("rsqrt", topi.rsqrt, _numpy_rsqrt, lambda x, y, g: g * _like(-0.5, x) * y / x)
+SIGMOID = real_function(
     "sigmoid", topi.sigmoid, _numpy_sigmoid, lambda x, y, g: g * y * (ONES_LIKE(y) - y)
 )  # fmt: skip
-TANH = unary("tanh", topi.tanh, np.tanh, lambda x, y, g: g * (ONES_LIKE(y) - y * y))
-ERF = unary(
+TANH = real_function("tanh", topi.tanh, np.tanh, lambda x, y, g: g * (ONES_LIKE(y) - y * y))
+ERF = real_function(
     "erf", topi.erf, None,
     lambda x, y, g: g * _like(2 / math.sqrt(math.pi), x) * EXP(NEGATIVE(x * x)),
     precision=_FLOAT32,
 )  # fmt: skip
-SIN = unary("sin", topi.sin, np.sin, lambda x, y, g: g * COS(x), precision=_FLOAT32)
-COS = unary("cos", topi.cos, np.cos, lambda x, y, g: NEGATIVE(g * SIN(x)), precision=_FLOAT32)
-TAN = unary("tan", topi.tan, np.tan, lambda x, y, g: g * (ONES_LIKE(y) + y * y), precision=_FLOAT32)
-SINH = unary("sinh", topi.sinh, np.sinh, lambda x, y, g: g * COSH(x), precision=_FLOAT32)
-COSH = unary("cosh", topi.cosh, np.cosh, lambda x, y, g: g * SINH(x), precision=_FLOAT32)
-ASIN = unary(
+SIN = real_function("sin", topi.sin, np.sin, lambda x, y, g: g * COS(x), precision=_FLOAT32)
+COS = real_function(
+    "cos", topi.cos, np.cos, lambda x, y, g: NEGATIVE(g * SIN(x)), precision=_FLOAT32
+)
+TAN = real_function(
+    "tan", topi.tan, np.tan, lambda x, y, g: g * (ONES_LIKE(y) + y * y), precision=_FLOAT32
+)
+SINH = real_function("sinh", topi.sinh, np.sinh, lambda x, y, g: g * COSH(x), precision=_FLOAT32)
+COSH = real_function("cosh", topi.cosh, np.cosh, lambda x, y, g: g * SINH(x), precision=_FLOAT32)
+ASIN = real_function(
     "asin",
     topi.asin,
     np.arcsin,
     lambda x, y, g: g * RSQRT(ONES_LIKE(y) - x * x),
     precision=_FLOAT32,
 )
-ACOS = unary(
+ACOS = real_function(
     "acos", topi.acos, np.arccos, lambda x, y, g: NEGATIVE(g * RSQRT(ONES_LIKE(y) - x * x)),
     precision=_FLOAT32,
 )  # fmt: skip
-ATAN = unary(
+ATAN = real_function(
     "atan", topi.atan, np.arctan, lambda x, y, g: g / (ONES_LIKE(y) + x * x), precision=_FLOAT32
 )
-ASINH = unary(
+ASINH = real_function(
     "asinh", topi.asinh, np.arcsinh, lambda x, y, g: g * RSQRT(x * x + ONES_LIKE(x)),
     precision=_FLOAT32,
 )  # fmt: skip
-ACOSH = unary(
+ACOSH = real_function(
     "acosh", topi.acosh, np.arccosh, lambda x, y, g: g * RSQRT(x * x - ONES_LIKE(x)),
     precision=_FLOAT32,
 )  # fmt: skip
-ATANH = unary(
+ATANH = real_function(
     "atanh", topi.atanh, np.arctanh, lambda x, y, g: g / (ONES_LIKE(x) - x * x),
     precision=_FLOAT32,
 )  # fmt: skip
@@ -145,9 +168,9 @@ ONES_LIKE = unary(
 
 
 # the exact functions are vectorised and cost no more than classic approximations of them
-FAST_EXP = unary("fast_exp", topi.fast_exp, np.exp, precision=_FLOAT32)
-FAST_TANH = unary("fast_tanh", topi.fast_tanh, np.tanh, precision=_FLOAT32)
-FAST_ERF = unary("fast_erf", topi.fast_erf, precision=_FLOAT32)
+FAST_EXP = real_function("fast_exp", topi.fast_exp, np.exp, precision=_FLOAT32)
+FAST_TANH = real_function("fast_tanh", topi.fast_tanh, np.tanh, precision=_FLOAT32)
+FAST_ERF = real_function("fast_erf", topi.fast_erf, precision=_FLOAT32)
 
 
 def _predicate(

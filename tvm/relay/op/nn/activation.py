@@ -25,6 +25,7 @@ from ..types import (
     apply,
     expect,
     expect_dim,
+    expect_floating,
     expect_tensor,
     positive_axis,
     same_as_input,
@@ -139,7 +140,7 @@ class SoftmaxAttrs(Attrs, key="relay.attrs.SoftmaxAttrs"):
 
 
 def _softmax_type(attrs: SoftmaxAttrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "nn.softmax")
+    data = expect_floating(arg_types[0], "nn.softmax")
     positive_axis(attrs.axis, len(data.shape), "nn.softmax")
     return data
 

@@ -20,6 +20,7 @@ from ..types import (
     apply,
     expect,
     expect_dim,
+    expect_floating,
     expect_tensor,
     positive_axis,
     shape_of_type,
@@ -73,7 +74,7 @@ def _check_vectors(
 
 def _batch_norm_type(attrs: BatchNormAttrs, arg_types: Sequence[Type]) -> Type:
     who = "nn.batch_norm"
-    data = expect_tensor(arg_types[0], who)
+    data = expect_floating(arg_types[0], who)
     axis = positive_axis(attrs.axis, len(data.shape), who)
     names = ("gamma", "beta", "moving_mean", "moving_var")
     channels = shape_of_type(data)[axis]
@@ -123,7 +124,7 @@ BATCH_NORM = define_op(
 
 
 def _layer_norm_type(attrs: LayerNormAttrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "nn.layer_norm")
+    data = expect_floating(arg_types[0], "nn.layer_norm")
     axis = positive_axis(attrs.axis, len(data.shape), "nn.layer_norm")
     _check_vectors("nn.layer_norm", ("gamma", "beta"), arg_types, shape_of_type(data)[axis])
     return data
@@ -188,7 +189,7 @@ LAYER_NORM = define_op(
 
 
 def _instance_norm_type(attrs: InstanceNormAttrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "nn.instance_norm")
+    data = expect_floating(arg_types[0], "nn.instance_norm")
     axis = positive_axis(attrs.axis, len(data.shape), "nn.instance_norm")
     _check_vectors("nn.instance_norm", ("gamma", "beta"), arg_types, shape_of_type(data)[axis])
     return data
@@ -215,7 +216,7 @@ INSTANCE_NORM = define_op(
 
 def _group_norm_type(attrs: GroupNormAttrs, arg_types: Sequence[Type]) -> Type:
     who = "nn.group_norm"
-    data = expect_tensor(arg_types[0], who)
+    data = expect_floating(arg_types[0], who)
     axis = positive_axis(attrs.axis, len(data.shape), who)
     channels = shape_of_type(data)[axis]
     _check_vectors(who, ("gamma", "beta"), arg_types, channels)
@@ -270,7 +271,7 @@ L2_NORMALIZE = define_op(
     "nn.l2_normalize",
     L2NormalizeAttrs,
     inputs=("data",),
-    infer_type=lambda attrs, arg_types: expect_tensor(arg_types[0], "nn.l2_normalize"),
+    infer_type=lambda attrs, arg_types: expect_floating(arg_types[0], "nn.l2_normalize"),
     simplify=_composed_l2_normalize,
 )
 

@@ -9,7 +9,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 
 from ...layout import axis_positions
-from ...utils import dims
+from ...utils import cast_scalar, dims, mean_dtype
 from ..pad import pad
 
 Dim = int | PrimExpr
@@ -141,21 +141,19 @@ def _pool(
         return te.compute(
             shape, lambda *i: te.max(taken(i), axis=windows), name="pool_max", tag="pool_max"
         )
+    wide = mean_dtype(data.dtype)
     total_of = te.compute(
-        shape, lambda *i: te.sum(taken(i), axis=windows), name="pool_sum", tag="pool_sum"
-    )
+        shape, lambda *i: te.sum(taken(i).astype(wide), axis=windows), name="pool_sum",
+        tag="pool_sum",
+    )  # fmt: skip
 
     def mean(*i: Any) -> Any:
         count = window_size(
             i, at, extents, kernel, stride, dilation, padding, count_include_pad, ceil_mode
         )
-        if isinstance(count, int):
-            return (
-                total_of(*i) * tir.const(1.0 / count, data.dtype)
-                if data.dtype.is_float
-                else (tir.truncdiv(total_of(*i), tir.const(count, data.dtype)))
-            )
-        return tir.div(total_of(*i), count.astype(data.dtype))
+        if isinstance(count, int) and total_of.dtype.is_float:
+            return (total_of(*i) * tir.const(1.0 / count, wide)).astype(data.dtype)
+        return tir.div(total_of(*i), cast_scalar(count, wide)).astype(data.dtype)
 
     return te.compute(shape, mean, name="pool_avg", tag="elemwise,pool_avg")
 
@@ -237,6 +235,7 @@ def _uneven_pool(data: te.Tensor, at: Sequence[int], sizes: Sequence[int], kind:
         widest = max([end - begin for begin, end in bounds])
         windows.append(te.reduce_axis((0, widest), name=f"r{axis}"))
     neutral = tir.min_value(data.dtype) if kind == "max" else tir.const(0, data.dtype)
+    wide = mean_dtype(data.dtype)
 
     def bounds_of(index: Any, axis: int, size: int) -> tuple[Any, Any]:
         return tir.indexdiv(index * extents[axis], size), tir.indexdiv(
@@ -250,7 +249,7 @@ def _uneven_pool(data: te.Tensor, at: Sequence[int], sizes: Sequence[int], kind:
             where[axis] = begin + k.var
             inside.append(begin + k.var < end)
         value = tir.if_then_else(tir.all(*inside), data(*where), neutral)
-        return (te.max if kind == "max" else te.sum)(value, axis=windows)
+        return te.max(value, axis=windows) if kind == "max" else te.sum(value.astype(wide), windows)
 
     found = te.compute(shape, taken, name=f"adaptive_pool_{kind}", tag=f"adaptive_pool_{kind}")
     if kind == "max":
@@ -261,7 +260,7 @@ def _uneven_pool(data: te.Tensor, at: Sequence[int], sizes: Sequence[int], kind:
         for axis, size in zip(at, sizes, strict=True):
             begin, end = bounds_of(i[axis], axis, size)
             count = count * (end - begin)
-        return tir.div(found(*i), count.astype(data.dtype))
+        return tir.div(found(*i), cast_scalar(count, wide)).astype(data.dtype)
 
     return te.compute(shape, mean, name="adaptive_pool_avg", tag="elemwise,adaptive_pool_avg")
 
