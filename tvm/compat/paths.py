@@ -33,6 +33,7 @@ CLASSIC = {
         conv1d_ncw_python conv1d_transpose_ncw_python conv2d_backcward_weight_python
         conv2d_hwcn_python conv2d_nchw_python conv2d_nhwc_python conv2d_transpose_python
         conv3d_ncdhw_python conv3d_ndhwc_python conv3d_transpose_ncdhw_python
+        correlation_nchw_python deformable_conv2d_python
         crop_and_resize_python dense depth_to_space depthwise_conv2d_python dilate_python
         gather_nd_python gather_python grid_sample_python group_norm_python instance_norm_python
         l2_normalize_python layer_norm_python lrn_python lstm_python matrix_set_diag nll_loss
@@ -40,7 +41,11 @@ CLASSIC = {
         sequence_mask_python slice_axis_python softmax_python space_to_batch_nd space_to_depth
         strided_slice_python
     """,
-    "tvm.topi.x86": "batch_matmul conv2d_int8 depthwise_conv2d nn pooling",
+    "tvm.topi.x86": """
+        batch_matmul binarize_pack binary_dense bitserial_conv2d bitserial_dense concat conv1d
+        conv2d_int8 conv2d_transpose conv3d conv3d_transpose dense_alter_op depthwise_conv2d
+        group_conv2d nn pooling roi_align sparse
+    """,
 }
 
 

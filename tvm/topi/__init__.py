@@ -5,7 +5,22 @@ with target:
     s = topi.x86.schedule_conv2d_nchw([C])
 """
 
-from . import generic, image, nn, random, sparse, tag, testing, utils, vision, x86
+from . import (
+    arm_cpu,
+    generic,
+    image,
+    nn,
+    random,
+    sparse,
+    tag,
+    tensor,
+    testing,
+    transform,
+    utils,
+    vision,
+    x86,
+)
+from .absent import *
 from .argwhere import argwhere
 from .broadcast import *
 from .creation import *
@@ -15,7 +30,7 @@ from .indexing import unravel as unravel_index
 from .joining import *
 from .layout import layout_transform
 from .math import *
-from .nn.dense.compute import matmul
+from .products import matmul, tensordot
 from .reduction import *
 from .scan import cumprod, cumsum
 from .scatter import scatter_elements, scatter_nd
@@ -24,7 +39,7 @@ from .sequence import matrix_set_diag, reverse_sequence, sequence_mask, sliding_
 from .setting import invert_permutation, sparse_to_dense, strided_set
 from .shaping import *
 from .signal import dft, stft
-from .slicing import strided_slice
+from .slicing import dynamic_strided_slice, strided_slice
 from .sort import argsort, sort, topk
 from .sparse_rows import sparse_fill_empty_rows, sparse_reshape
 from .unique import unique

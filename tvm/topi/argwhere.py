@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
@@ -47,6 +47,24 @@ def argwhere(output_shape: Any, condition: te.Tensor) -> te.Tensor:
     return te.extern(
         [tuple(wanted)], [condition], body, dtype="int32", name="argwhere", tag="argwhere"
     )
+
+
+def _of_rank(rank: int) -> Callable[[Any, te.Tensor], te.Tensor]:
+    def build(output_shape: Any, condition: te.Tensor) -> te.Tensor:
+        if len(condition.shape) != rank:
+            raise ValueError(
+                f"hybrid_argwhere_{rank}d requires a condition of {rank} dimensions, got "
+                f"{len(condition.shape)}"
+            )
+        return argwhere(output_shape, condition)
+
+    build.__name__ = build.__qualname__ = f"hybrid_argwhere_{rank}d"
+    build.__doc__ = f"As `argwhere`, of a condition of {rank} dimensions."
+    return build
+
+
+hybrid_argwhere_1d, hybrid_argwhere_2d = _of_rank(1), _of_rank(2)
+hybrid_argwhere_3d, hybrid_argwhere_4d, hybrid_argwhere_5d = [_of_rank(n) for n in (3, 4, 5)]
 
 
 def count_nonzero(condition: te.Tensor, rank: int) -> te.Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.tir.op import as_expr
 
 from . import tag
 
@@ -105,6 +106,28 @@ def _bound(value: Any, dtype: Any) -> PrimExpr:
         return tir.const(float(value), dtype)
     low, high = int(tir.min_value(dtype).value), int(tir.max_value(dtype).value)
     return tir.const(low if value <= low else high if value >= high else int(value), dtype)
+
+
+def left_shift(x: te.Tensor, n: int) -> te.Tensor:
+    """Shift every element to the left by `n` bits."""
+    return elementwise(x, lambda v: tir.shift_left(v, tir.const(n, v.dtype)), "T_left_shift")
+
+
+def right_shift(x: te.Tensor, n: int) -> te.Tensor:
+    """Shift every element to the right by `n` bits."""
+    return elementwise(x, lambda v: tir.shift_right(v, tir.const(n, v.dtype)), "T_right_shift")
+
+
+def ceil_log2(x: Any) -> PrimExpr:
+    """The logarithm to base 2 of an expression, rounded up."""
+    x = as_expr(x)
+    if x.dtype.is_float:
+        return tir.ceil(tir.log2(x))
+    # the number of bits of x - 1; floating-point logarithms of large numbers are rounded
+    bits = tir.const(x.dtype.bits, x.dtype) - tir.clz(tir.max(x - 1, tir.const(0, x.dtype))).astype(
+        x.dtype
+    )
+    return tir.Select(x > 1, bits, tir.const(0, x.dtype))
 
 
 def cast(x: te.Tensor, dtype: str, span: object = None) -> te.Tensor:

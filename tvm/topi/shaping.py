@@ -23,6 +23,32 @@ def expand_dims(a: te.Tensor, axis: int, num_newaxis: int = 1) -> te.Tensor:
     )
 
 
+def expand_like(a: te.Tensor, shape_like: te.Tensor, axis: Sequence[int]) -> te.Tensor:
+    """Repeat a tensor along axes of another that it lacks.
+
+    Parameters
+    ----------
+    a : te.Tensor
+        The tensor; a vector of one element may fill all axes.
+    shape_like : te.Tensor
+        The tensor that has the result's shape.
+    axis : sequence of int
+        The axes of the result along which `a` is repeated.
+    """
+    rank = len(shape_like.shape)
+    new = {k % rank for k in axis}
+    one = len(a.shape) == 1 and dims(a.shape) == (1,) and len(new) == rank
+    if not one and len(a.shape) + len(new) != rank:
+        raise ValueError(
+            f"expand_like requires {rank - len(a.shape)} axes to reach {rank}, got {len(new)}"
+        )
+
+    def element(*i: Any) -> Any:
+        return a(0) if one else a(*[index for k, index in enumerate(i) if k not in new])
+
+    return te.compute(shape_like.shape, element, name="T_expand_like", tag=tag.BROADCAST)
+
+
 def squeeze(a: te.Tensor, axis: int | Sequence[int] | None = None) -> te.Tensor:
     """Remove axes of extent 1."""
     extents = dims(a.shape)
@@ -132,6 +158,7 @@ def flatten(data: te.Tensor) -> te.Tensor:
 
 __all__ = [
     "expand_dims",
+    "expand_like",
     "flatten",
     "flip",
     "reshape",

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from math import gcd
 from typing import Any
 
+import numpy as np
+
 from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
@@ -170,6 +172,85 @@ def mean_dtype(dtype: str) -> str:
     if kind.is_float:
         return sum_dtype(dtype)
     return "int32" if kind.bits < 32 else dtype
+
+
+def const_vector(vector: Any, name: str = "const_vector") -> te.Tensor:
+    """A tensor of the numbers of a vector."""
+    row = np.asarray(vector)
+    numbers = [tir.const(v, str(row.dtype)) for v in row.tolist()]
+    return te.compute(row.shape, lambda i: _chosen(i, numbers), name=name)
+
+
+def const_matrix(
+    matrix: Any, name: str = "const_matrix", attrs: dict[str, Any] | None = None
+) -> te.Tensor:
+    """A tensor of the numbers of a matrix.
+
+    Parameters
+    ----------
+    matrix : array
+        The numbers.
+    name : str
+        The tensor's name.
+    attrs : dict, optional
+        Attributes of its operation; by default, those that keep tuners from rewriting it.
+    """
+    array = np.asarray(matrix)
+    numbers = [tir.const(v, str(array.dtype)) for v in array.ravel().tolist()]
+    given = attrs if attrs is not None else {
+        "const_matrix": True, "schedule_rule": "None",
+    }  # fmt: skip
+    width = array.shape[1]
+    return te.compute(
+        array.shape, lambda i, j: _chosen(i * width + j, numbers), name=name, attrs=given
+    )
+
+
+def _chosen(index: Any, numbers: Sequence[PrimExpr]) -> PrimExpr:
+    found = numbers[-1]
+    for position in range(len(numbers) - 2, -1, -1):
+        found = tir.Select(tir.EQ(index, position), numbers[position], found)
+    return found
+
+
+def within_index(b: Any, e: Any, s: Any, i: Any) -> PrimExpr:
+    """Whether an index is one of those from `b` to `e` (left out) in steps of `s`."""
+    inside = tir.Select(s < 0, tir.all(i <= b, i > e), tir.all(i >= b, i < e))
+    return tir.all(inside, tir.EQ(tir.floormod(i - b, s), 0))
+
+
+def make_idx(b: Any, e: Any, s: Any, z: Any, i: Any) -> PrimExpr:
+    """Which of the indices from `b` to `e` in steps of `s` is `i`; kept in [0, z) outside.
+
+    Parameters
+    ----------
+    b, e, s : Expr
+        Where the indices begin and end, and their step.
+    z : Expr
+        The extent.
+    i : Expr
+        The index.
+    """
+    before = tir.Select(s < 0, i < e, i < b)
+    behind = tir.Select(s < 0, i > b, i >= e)
+    within = tir.floordiv(i - b, s)
+    return tir.Select(before, tir.const(0, within.dtype), tir.Select(behind, z - 1, within))
+
+
+def get_shape(src_shape: Sequence[Any], src_layout: str, dst_layout: str) -> tuple[Any, ...]:
+    """A shape in another layout of the same axes, such as NCHW in NHWC.
+
+    Parameters
+    ----------
+    src_shape : sequence
+        The shape.
+    src_layout, dst_layout : str
+        The layouts.
+    """
+    if src_layout == dst_layout:
+        return tuple(get_const_tuple(src_shape))
+    mapping = tir.bijective_layout(src_layout, dst_layout)
+    return tuple(get_const_tuple(mapping.forward_shape(list(src_shape))))
 
 
 def swap(arr: Sequence[int], axis: int) -> list[int]:

@@ -8,7 +8,7 @@ from tvm import te, tir
 
 from ..nn.conv2d.compute import _spread
 from ..nn.pad import pad
-from ..nn.utils import get_pad_tuple_generic
+from ..nn.utils import dilated_window, get_pad_tuple_generic
 from ..utils import dims
 
 
@@ -38,7 +38,7 @@ def dilation2d(
     have = dict(zip(layout, dims(data.shape), strict=True))
     window = dict(zip(kernel_layout, dims(weight.shape), strict=True))
     strides, spacing = _spread(stride, 2), _spread(dilations, 2)
-    pads = get_pad_tuple_generic(padding, (window["H"], window["W"]))
+    pads = get_pad_tuple_generic(padding, dilated_window((window["H"], window["W"]), spacing))
     at = [layout.index(axis) for axis in "HW"]
     before, after = [0] * 4, [0] * 4
     shape = list(dims(data.shape))

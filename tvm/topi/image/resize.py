@@ -21,7 +21,7 @@ COORDINATE_MODES = (
 REPEATING = {
     ("asymmetric", ""), ("asymmetric", "floor"),
     ("tf_half_pixel_for_nn", ""), ("tf_half_pixel_for_nn", "floor"),
-    ("half_pixel", ""), ("half_pixel", "round"), ("half_pixel", "round_prefer_ceil"),
+    ("half_pixel", "round"), ("half_pixel", "round_prefer_ceil"),
     ("half_pixel", "round_prefer_floor"),
 }  # fmt: skip
 
@@ -80,7 +80,7 @@ def _unless_one(want: Any, value: Callable[[], Any], otherwise: float, dtype: st
 
 def nearest_index(position: Any, rounding: str, mode: str) -> Any:
     """The input index nearest to a position."""
-    rounding = rounding or ("round" if mode == "half_pixel" else "floor")
+    rounding = rounding or ("round" if mode == "align_corners" else "floor")
     epsilon = tir.const(1e-5, position.dtype)
     half = tir.const(0.5, position.dtype)
     if rounding == "floor":

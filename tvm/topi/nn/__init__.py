@@ -31,7 +31,10 @@ from .conv2d.dot import conv2d_NCHWc_int8
 from .conv2d.gemm import conv2d_gemm_weight_transform, conv2d_gemm_without_weight_transform
 from .conv2d.gradient import conv2d_backward_weight
 from .conv2d.winograd import (
+    conv2d_winograd_nchw,
     conv2d_winograd_nchw_without_weight_transform,
+    conv2d_winograd_nhwc,
+    conv2d_winograd_nhwc_without_weight_transform,
     conv2d_winograd_weight_transform,
     winograd_weights,
 )
@@ -170,7 +173,10 @@ __all__ = [
     "conv2d_nchw",
     "conv2d_nhwc",
     "conv2d_transpose_nchw",
+    "conv2d_winograd_nchw",
     "conv2d_winograd_nchw_without_weight_transform",
+    "conv2d_winograd_nhwc",
+    "conv2d_winograd_nhwc_without_weight_transform",
     "conv2d_winograd_weight_transform",
     "dense",
     "dense_dot",

@@ -8,7 +8,7 @@ from typing import Any
 from tvm import te, tir
 
 from ..utils import dims
-from .utils import get_pad_tuple
+from .utils import dilated_window, get_pad_tuple
 
 
 def _bilinear(data: te.Tensor, at: dict[str, Any], layout: str, y: Any, x: Any) -> Any:
@@ -53,7 +53,7 @@ def _deformable(
     window = dict(zip(kernel_layout, dims(kernel.shape), strict=True))
     places = dict(zip(data_layout, dims(offset.shape), strict=True))
     strides, dilation = [[v, v] if isinstance(v, int) else list(v) for v in (strides, dilation)]
-    top, left, _, _ = get_pad_tuple(padding, (window["H"], window["W"]))
+    top, left, _, _ = get_pad_tuple(padding, dilated_window((window["H"], window["W"]), dilation))
     channels_of_offset = have["C"] // deformable_groups
     count = window["H"] * window["W"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvm import te
@@ -38,6 +39,12 @@ def get_pad_tuple_generic(padding: Any, kernel: Any) -> tuple[int, ...]:
     if len(numbers) != 2 * rank:
         raise ValueError(f"padding requires 1, {rank} or {2 * rank} numbers, got {padding}")
     return tuple(numbers)
+
+
+def dilated_window(kernel: Sequence[Any], dilation: Any) -> list[Any]:
+    """How far windows reach along each axis; what the border of "SAME" is reckoned by."""
+    steps = [dilation] * len(kernel) if isinstance(dilation, int) else list(dilation)
+    return [(k - 1) * step + 1 for k, step in zip(kernel, steps, strict=True)]
 
 
 def get_pad_tuple3d(padding: Any, kernel: Any) -> tuple[int, int, int, int, int, int]:

@@ -3,7 +3,9 @@
 from .common import (
     compare_numpy_tvm,
     dispatch,
+    get_broadcast_schedule,
     get_conv2d_nchw_implement,
+    get_elemwise_schedule,
     get_injective_schedule,
     get_reduce_schedule,
 )
@@ -40,6 +42,11 @@ from .indexing import (
     space_to_depth_python,
     strided_set_python,
     strided_slice_python,
+)
+from .moved import (
+    correlation_nchw_python,
+    deformable_conv2d_nchw_python,
+    deformable_conv2d_nhwc_python,
 )
 from .normalization import (
     batch_norm,
@@ -111,6 +118,9 @@ __all__ = [
     "compare_numpy_tvm",
     "conv1d_ncw_python",
     "conv1d_transpose_ncw_python",
+    "correlation_nchw_python",
+    "deformable_conv2d_nchw_python",
+    "deformable_conv2d_nhwc_python",
     "conv2d_backward_weight_nchw_python",
     "conv2d_backward_weight_python",
     "conv2d_hwcn_python",
@@ -132,7 +142,9 @@ __all__ = [
     "dispatch",
     "gather_nd_python",
     "gather_python",
+    "get_broadcast_schedule",
     "get_conv2d_nchw_implement",
+    "get_elemwise_schedule",
     "get_index",
     "get_injective_schedule",
     "get_inx",

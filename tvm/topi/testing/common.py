@@ -35,6 +35,9 @@ def get_injective_schedule(target: Any) -> Callable[..., te.Schedule]:
     return dispatch(target, _INJECTIVE)
 
 
+get_broadcast_schedule = get_elemwise_schedule = get_injective_schedule
+
+
 def get_reduce_schedule(target: Any) -> Callable[..., te.Schedule]:
     """The schedule of reductions."""
     return dispatch(target, _REDUCE)

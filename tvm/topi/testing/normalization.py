@@ -65,8 +65,8 @@ def batch_norm(
     if training:
         over = tuple([a for a in range(x.ndim) if a != at])
         mean, variance = x.mean(over), x.var(over)
-        moving_mean = momentum * moving_mean + (1 - momentum) * mean
-        moving_var = momentum * moving_var + (1 - momentum) * variance
+        moving_mean = (1 - momentum) * moving_mean + momentum * mean
+        moving_var = (1 - momentum) * moving_var + momentum * variance
     shape = [-1 if a == at else 1 for a in range(x.ndim)]
     out = (x - mean.reshape(shape)) / np.sqrt(variance.reshape(shape) + epsilon)
     out = out * gamma.reshape(shape) if scale else out

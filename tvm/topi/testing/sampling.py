@@ -33,10 +33,8 @@ def get_index(
 ) -> int:
     """The source's element nearest to an element of the result."""
     place = get_inx(x, image_width, target_width, coordinate_transformation_mode)
-    if coordinate_transformation_mode == "asymmetric":
-        nearest = int(np.floor(place + 1e-5))
-    else:
-        nearest = int(np.floor(place + 0.5))
+    shift = 0.5 if coordinate_transformation_mode == "align_corners" else 1e-5
+    nearest = int(np.floor(place + shift))
     return min(max(nearest, 0), image_width - 1)
 
 

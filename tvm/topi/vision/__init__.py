@@ -1,8 +1,12 @@
 """Operators of detection networks."""
 
 from . import nms, rcnn, ssd
-from .all_class_nms import all_class_non_max_suppression, regular_non_max_suppression
-from .nms import get_valid_counts, non_max_suppression
+from .nms import (
+    all_class_non_max_suppression,
+    get_valid_counts,
+    non_max_suppression,
+    regular_non_max_suppression,
+)
 from .rcnn import proposal, roi_align_nchw, roi_align_nhwc, roi_pool_nchw, roi_pool_nhwc
 from .reorg import reorg
 from .ssd import multibox_detection, multibox_prior, multibox_transform_loc

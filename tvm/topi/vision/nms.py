@@ -11,6 +11,7 @@ from tvm.ir.expr import PrimExpr
 from .. import tag
 from ..sort import argsort
 from ..utils import dims
+from .all_class_nms import all_class_non_max_suppression, regular_non_max_suppression
 from .boxes import Selection, scalar_inputs, select_boxes
 
 
@@ -232,3 +233,11 @@ def _boxes_in_places(
         name="boxes",
         tag="nms",
     )
+
+
+__all__ = [
+    "all_class_non_max_suppression",
+    "get_valid_counts",
+    "non_max_suppression",
+    "regular_non_max_suppression",
+]

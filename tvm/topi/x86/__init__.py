@@ -52,6 +52,8 @@ from .injective import (
 )
 from .reduction import schedule_reduce
 from .steps import schedule_steps
+from .templates import *
+from .templates import __all__ as _TEMPLATES
 
 __all__ = [
     "batch_matmul",
@@ -104,4 +106,5 @@ __all__ = [
     "schedule_reduce",
     "schedule_softmax",
     "tensor_intrin",
+    *_TEMPLATES,
 ]

@@ -26,6 +26,7 @@ from ..nn.conv2d.x86 import (
     schedule_conv2d,
     schedule_conv2d_NCHWc,
 )
+from .templates import conv2d_nchw, conv2d_NCHWc
 
 schedule_conv2d_nchw = schedule_conv2d
 schedule_conv2d_nhwc = schedule_conv2d
@@ -37,7 +38,9 @@ __all__ = [
     "channel_blocks",
     "choose_conv2d",
     "choose_winograd",
+    "conv2d_NCHWc",
     "conv2d_NCHWc_winograd",
+    "conv2d_nchw",
     "conv2d_nchw_dnnl",
     "conv2d_nhwc_dnnl",
     "dot_blocks",

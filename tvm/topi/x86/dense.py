@@ -25,11 +25,25 @@ from ..nn.dense.x86_pack import (
     matmul_pack,
     schedule_matmul_pack,
 )
+from .templates import (
+    dense_dynamic,
+    dense_int8,
+    dense_nopack,
+    dense_pack,
+    schedule_dense_dynamic,
+    schedule_dense_int8,
+)
 
 schedule_dense_cblas = schedule_dense_mkl = schedule_dense_dnnl = schedule_product
 schedule_matmul_cblas = schedule_matmul_mkl = schedule_matmul_dnnl = schedule_product
 
 __all__ = [
+    "dense_dynamic",
+    "dense_int8",
+    "dense_nopack",
+    "dense_pack",
+    "schedule_dense_dynamic",
+    "schedule_dense_int8",
     "MatmulConfig",
     "PackedMatmulConfig",
     "choose_matmul",

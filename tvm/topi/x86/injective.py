@@ -33,6 +33,8 @@ LEAST_TRANSPOSED = 4096
 
 def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Schedule:
     """Schedule one output whose producers are inlined or scheduled already."""
+    if not isinstance(sch[out].op, te.tensor.ComputeOp):
+        return sch
     info = processor()
     axes = list(sch[out].op.axis)
     if not axes:

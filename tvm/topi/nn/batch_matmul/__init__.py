@@ -1,1 +1,7 @@
-"""Batched matrix products."""
+"""Batches of matrix products."""
+
+from .compute import batch_matmul
+
+__all__ = [
+    "batch_matmul",
+]

@@ -14,7 +14,7 @@ from tvm import te, tir
 from ...utils import dims, largest_divisor
 from ..dense.compute import crop
 from ..pad import pad
-from ..utils import get_pad_tuple_generic
+from ..utils import dilated_window, get_pad_tuple_generic
 
 
 def _spread(value: Any, rank: int) -> list[int]:
@@ -66,7 +66,9 @@ def conv(
     strides, dilations = _spread(stride, rank), _spread(dilation, rank)
     kernel = dict(zip(kernel_layout, dims(filt.shape), strict=True))
     have = dict(zip(data_layout, dims(inp.shape), strict=True))
-    pads = get_pad_tuple_generic(padding, [kernel[axis] for axis in spatial])
+    pads = get_pad_tuple_generic(
+        padding, dilated_window([kernel[axis] for axis in spatial], dilations)
+    )
     source = _padded(inp, data_layout, spatial, pads)
     by_multiplier = kernel_layout == "HWOI" and groups > 1
     channels = kernel["O"] * kernel["I"] if by_multiplier else kernel["O"]
@@ -260,7 +262,7 @@ def conv2d_NCHWc(
         raise ValueError(f"conv2d_NCHWc: kernel {dims(kernel.shape)} does not fit {layout}")
     sh, sw = _spread(stride, 2)
     dh, dw = _spread(dilation, 2)
-    pads = get_pad_tuple_generic(padding, (kh, kw))
+    pads = get_pad_tuple_generic(padding, dilated_window((kh, kw), (dh, dw)))
     oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
     ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
     columns = padded_columns(ow, any(pads))

@@ -11,7 +11,7 @@ from typing import Any
 from tvm import te
 
 from ...utils import dims
-from ..utils import get_pad_tuple_generic
+from ..utils import dilated_window, get_pad_tuple_generic
 from .compute import _padded, _spread, block_size
 
 
@@ -48,7 +48,7 @@ def conv2d_NCHWc_int8(
         raise ValueError(f"conv2d_NCHWc_int8: kernel {dims(kernel.shape)} does not fit {layout}")
     sh, sw = _spread(stride, 2)
     dh, dw = _spread(dilation, 2)
-    pads = get_pad_tuple_generic(padding, (kh, kw))
+    pads = get_pad_tuple_generic(padding, dilated_window((kh, kw), (dh, dw)))
     oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
     ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
     source = _padded(data, "NCHWc", "HW", pads)

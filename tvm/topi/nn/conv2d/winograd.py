@@ -221,10 +221,7 @@ def conv2d_winograd_nchw_without_weight_transform(
     padding
         As in `conv2d`.
     """
-    if {*_spread(strides, 2), *_spread(dilation, 2)} != {1}:
-        raise ValueError(
-            f"Winograd's convolution requires stride and dilation 1, got {strides} and {dilation}"
-        )
+    _check_steps(strides, dilation)
     reach, _, out_channels, channels = dims(weight.shape)
     blocked = te.compute(
         (*dims(data.shape), 1), lambda n, c, y, x, _: data(n, c, y, x), tag="injective"
@@ -240,6 +237,91 @@ def conv2d_winograd_nchw_without_weight_transform(
     return te.compute(
         dims(found.shape)[:4],
         lambda n, c, y, x: found(n, c, y, x, 0),
+        name="conv2d_winograd",
+        tag="injective",
+    )
+
+
+def _check_steps(strides: Any, dilation: Any) -> None:
+    if {*_spread(strides, 2), *_spread(dilation, 2)} != {1}:
+        raise ValueError(
+            f"Winograd's convolution requires stride and dilation 1, got {strides} and {dilation}"
+        )
+
+
+def conv2d_winograd_nchw(
+    data: te.Tensor,
+    weight: te.Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    out_dtype: str | None = None,
+    pre_computed: bool = False,
+) -> te.Tensor:
+    """Convolution of NCHW data by OIHW weights, or with `pre_computed` by transformed ones."""
+    if not pre_computed:
+        weight = conv2d_winograd_weight_transform(weight, tile_of(data, "NCHW"))
+    return conv2d_winograd_nchw_without_weight_transform(
+        data, weight, strides, padding, dilation, out_dtype
+    )
+
+
+def conv2d_winograd_nhwc(
+    data: te.Tensor,
+    weight: te.Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    out_dtype: str | None = None,
+    pre_computed: bool = False,
+) -> te.Tensor:
+    """Convolution of NHWC data by HWIO weights, or with `pre_computed` by transformed ones."""
+    if not pre_computed:
+        height, width, channels, out_channels = dims(weight.shape)
+        plain = te.compute(
+            (out_channels, channels, height, width),
+            lambda o, i, y, x: weight(y, x, i, o),
+            tag="injective",
+        )
+        weight = conv2d_winograd_weight_transform(plain, tile_of(data, "NHWC"))
+    return conv2d_winograd_nhwc_without_weight_transform(
+        data, weight, strides, padding, dilation, out_dtype
+    )
+
+
+def tile_of(data: te.Tensor, layout: str) -> int:
+    """The outputs of a tile: 4 where images are large enough."""
+    height, width = [dims(data.shape)[layout.index(axis)] for axis in "HW"]
+    return 4 if isinstance(height, int) and isinstance(width, int) and min(height, width) > 4 else 2
+
+
+def conv2d_winograd_nhwc_without_weight_transform(
+    data: te.Tensor,
+    weight: te.Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """As `conv2d_winograd_nchw_without_weight_transform`, of NHWC data."""
+    _check_steps(strides, dilation)
+    reach, _, out_channels, channels = dims(weight.shape)
+    batch, height, width, _ = dims(data.shape)
+    blocked = te.compute(
+        (batch, 1, height, width, channels), lambda n, _, y, x, c: data(n, y, x, c), tag="injective"
+    )
+    kernel = te.compute(
+        (1, reach, reach, 1, channels, out_channels),
+        lambda _, eps, nu, __, i, o: weight(eps, nu, o, i),
+        tag="injective",
+    )
+    found = conv2d_NCHWc_winograd(
+        blocked, kernel, padding, reach - 2, f"NCHW{channels}c", f"NCHW{out_channels}c", out_dtype
+    )
+    _, _, rows, columns, _ = dims(found.shape)
+    return te.compute(
+        (batch, rows, columns, out_channels),
+        lambda n, y, x, o: found(n, 0, y, x, o),
         name="conv2d_winograd",
         tag="injective",
     )

@@ -8,7 +8,7 @@ from tvm import te
 
 from ...utils import dims
 from ..conv2d.compute import _as, _padded, _spread, conv
-from ..utils import get_pad_tuple_generic
+from ..utils import dilated_window, get_pad_tuple_generic
 
 
 def depthwise_conv2d_nchw(
@@ -75,7 +75,7 @@ def depthwise_conv2d_NCHWc(
         )
     sh, sw = _spread(stride, 2)
     dh, dw = _spread(dilation, 2)
-    pads = get_pad_tuple_generic(padding, (kh, kw))
+    pads = get_pad_tuple_generic(padding, dilated_window((kh, kw), (dh, dw)))
     oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
     ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
     source = _padded(Input, "NCHWc", "HW", pads)

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm import te, tir
 
+from ...math import elementwise
 from ...reduction import sum as sum_of
 from ...shaping import reshape
 from ...utils import cast_scalar, dims, prod
@@ -86,21 +87,70 @@ def batch_norm(
     training: bool | None = None,
     momentum: float | None = None,
 ) -> list[te.Tensor]:
-    """Normalise each channel by moving statistics (those of inference)."""
+    """Normalise each channel by moving statistics or, in training, by its own.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    gamma, beta, moving_mean, moving_var : te.Tensor
+        One number for each channel.
+    axis : int, optional
+        The channels' axis, 1 by default.
+    epsilon : float, optional
+        Added to the variance, 1e-5 by default.
+    center, scale : bool, optional
+        Whether `beta` is added, and `gamma` is multiplied by; they are by default.
+    training : bool, optional
+        Take the statistics of `data`, and move the moving ones towards them.
+    momentum : float, optional
+        In training, the share of the new statistics in the moving ones, 0.1 by default.
+
+    Returns
+    -------
+    list of te.Tensor
+        The result and the moving statistics.
+    """
     at = (1 if axis is None else axis) % len(data.shape)
     smallest = tir.const(1e-5 if epsilon is None else epsilon, data.dtype)
+    mean, variance = moving_mean, moving_var
+    if training:
+        mean, variance = _statistics(data, at)
 
     def element(*i: Any) -> Any:
         c = i[at]
-        value = (data(*i) - moving_mean(c)) / tir.sqrt(moving_var(c) + smallest)
+        value = (data(*i) - mean(c)) / tir.sqrt(variance(c) + smallest)
         value = value if scale is False else value * gamma(c)
         return value if center is False else value + beta(c)
 
+    share = 0.1 if momentum is None else momentum
+
+    def moved(old: te.Tensor, new: te.Tensor) -> te.Tensor:
+        if not training:  # an output of its own, not an argument again
+            return elementwise(old, lambda v: v, "T_identity")
+        kept, added = tir.const(1 - share, old.dtype), tir.const(share, old.dtype)
+        return te.compute(old.shape, lambda c: old(c) * kept + new(c) * added, tag="elemwise")
+
     return [
         te.compute(data.shape, element, name="T_batch_norm", tag="broadcast"),
-        moving_mean,
-        moving_var,
+        moved(moving_mean, mean),
+        moved(moving_var, variance),
     ]
+
+
+def _statistics(data: te.Tensor, axis: int) -> tuple[te.Tensor, te.Tensor]:
+    """The mean and the variance of each channel."""
+    rest = [i for i in range(len(data.shape)) if i != axis]
+    count = cast_scalar(prod([dims(data.shape)[i] for i in rest]), data.dtype)
+    total = sum_of(data, rest)
+    mean = elementwise(total, lambda v: v / count, "T_mean")
+    apart = te.compute(
+        data.shape,
+        lambda *i: (data(*i) - mean(i[axis])) * (data(*i) - mean(i[axis])),
+        name="T_squares",
+        tag="broadcast",
+    )
+    return mean, elementwise(sum_of(apart, rest), lambda v: v / count, "T_variance")
 
 
 def instance_norm(

@@ -1,0 +1,52 @@
+"""Operator libraries of devices that have no schedules here.
+
+Programs that run on several devices name all their schedules beforehand, in tables by target; the
+names exist, and calling one tells what is missing.
+
+_SOFTMAX = {"generic": topi.generic.schedule_softmax, "gpu": topi.cuda.schedule_softmax}
+s = topi.testing.dispatch("llvm", _SOFTMAX)([B])
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, NoReturn
+
+from tvm.error import OpNotImplemented
+
+
+class AbsentLibrary(ModuleType):
+    """The computes and schedules of one kind of device, none of which can be called."""
+
+    def __init__(self, name: str, devices: str) -> None:
+        super().__init__(f"tvm.topi.{name}", f"Operators on {devices}: no schedules here.")
+        self._devices = devices
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        path, devices = f"{self.__name__.removeprefix('tvm.')}.{name}", self._devices
+
+        def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+            raise OpNotImplemented(
+                f"{path} requires schedules for {devices}, which this package does not have",
+                hint="build for a processor: topi.x86 and topi.generic have its schedules",
+            )
+
+        refuse.__name__ = refuse.__qualname__ = name
+        return refuse
+
+
+cuda = AbsentLibrary("cuda", "CUDA devices")
+gpu = AbsentLibrary("gpu", "GPUs")
+rocm = AbsentLibrary("rocm", "ROCm devices")
+mali = AbsentLibrary("mali", "Mali GPUs")
+bifrost = AbsentLibrary("bifrost", "Bifrost GPUs")
+adreno = AbsentLibrary("adreno", "Adreno GPUs")
+intel_graphics = AbsentLibrary("intel_graphics", "Intel GPUs")
+hls = AbsentLibrary("hls", "high-level synthesis")
+hexagon = AbsentLibrary("hexagon", "Hexagon DSPs")
+
+__all__ = [
+    "adreno", "bifrost", "cuda", "gpu", "hexagon", "hls", "intel_graphics", "mali", "rocm",
+]  # fmt: skip
