@@ -105,7 +105,7 @@ def reduction(
 ) -> Op:
     """One row: `function(x, axes, keepdims)` for kernels, `fold(x, axis=, keepdims=)` in numpy.
 
-    What numpy refuses, the extremum of nothing, is left to kernels. `accumulate` tells the dtype that partial results of a dtype have.
+    What numpy refuses, the extremum of nothing, is left to kernels. `accumulate` tells the dtype that partial results have.
     """
 
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
