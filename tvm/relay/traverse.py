@@ -113,13 +113,15 @@ def rewrite_post_order(
     expr: RelayExpr,
     rewrite: Callable[[RelayExpr, RelayExpr], RelayExpr],
     into_functions: bool = True,
+    done: dict[int, RelayExpr] | None = None,
 ) -> RelayExpr:
     """Rebuild bottom up: `rewrite(old, new)` gets each node with its operands already rewritten.
 
     A node whose operands did not change arrives with `new is old`. Functions below the root are
-    left as they are unless `into_functions`.
+    left as they are unless `into_functions`. Rewrites of expressions that share parts may share
+    `done`, by ids of nodes that outlive them.
     """
-    done: dict[int, RelayExpr] = {}
+    done = {} if done is None else done
     stack: list[tuple[RelayExpr, bool]] = [(expr, False)]
     while stack:
         node, is_expanded = stack.pop()

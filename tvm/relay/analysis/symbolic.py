@@ -18,7 +18,7 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of, set_type
 from tvm.relay.expr import Call, Tuple, Var
 from tvm.relay.function import Function
-from tvm.relay.op.types import Conditions, undecided
+from tvm.relay.op.types import MUST_FIT, Conditions, undecided
 from tvm.relay.traverse import post_order, substitute
 from tvm.relay.ty import is_dynamic
 from tvm.tir.expr import Any, IntImm, SizeVar
@@ -97,19 +97,24 @@ def symbolic_kernel(func: Function, pool: DimensionPool) -> SymbolicKernel:
     with undecided() as conditions:
         infer_type_of(symbolic)
     found = inner.checked_type
+    who = _operator_names(inner)
     if _has_unknown(found):
         if not (isinstance(inner, Call) and isinstance(inner.op, Op) and inner.op.shape_func):
-            names = dict.fromkeys(
-                [n.operator.name for n in post_order(inner) if isinstance(n, Call)]
-            )
             raise TVMError(
-                f"the virtual machine requires a shape function for {', '.join(names)}, whose "
+                f"the virtual machine requires a shape function for {who}, whose "
                 "result has a shape that the types of the arguments do not tell",
                 hint="relay.op.register_shape_func(name, data_dependent, function)",
             )
         # the kernel reads them from the results it is given
         set_type(inner, dims.named(found))
-    return SymbolicKernel(symbolic, list(conditions))
+    return SymbolicKernel(
+        symbolic, [(c, f"{who} {text}" if text == MUST_FIT else text) for c, text in conditions]
+    )
+
+
+def _operator_names(body: RelayExpr) -> str:
+    calls = [n for n in post_order(body) if isinstance(n, Call)]
+    return ", ".join(dict.fromkeys([call.operator.name for call in calls]))
 
 
 class _Dimensions:

@@ -7,10 +7,12 @@ result its extents, then for each result its bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import te, tir, topi
 from tvm.driver import lower
 from tvm.ir.expr import PrimExpr, RelayExpr
+from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.type import TensorType
 from tvm.ir.visitor import Rewriter
 from tvm.relay.analysis.symbolic import SymbolicKernel, reads_values, shape_operands, variables_of
@@ -21,7 +23,35 @@ from tvm.target import Target
 from tvm.tir import PrimFunc, Stmt
 
 
-def lower_shape_function(kernel: SymbolicKernel, name: str, target: Target) -> PrimFunc:
+class ShapeFunctions:
+    """The shape functions of a program; kernels of whose shapes the same is known share one."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.functions: dict[str, PrimFunc] = {}
+        self._known: dict[int, list[tuple[SymbolicKernel, str]]] = {}
+
+    def name_of(self, kernel: SymbolicKernel, name: str) -> str:
+        """The function of a kernel, made now if no equal one was; ``name`` is for a new one."""
+        digest = structural_hash(_told_by(kernel))
+        candidates = self._known.setdefault(digest, [])
+        for known, its_name in candidates:
+            if structural_equal(_told_by(known), _told_by(kernel)):
+                return its_name
+        self.functions[name] = _lowered(kernel, name, self.target)
+        candidates.append((kernel, name))
+        return name
+
+
+def _told_by(kernel: SymbolicKernel) -> list[Any]:
+    """What a shape function depends on."""
+    if kernel.shape_op is not None:
+        return [kernel.func]
+    types = [p.checked_type for p in kernel.func.params]
+    return [types, kernel.func.body.checked_type, kernel.conditions]
+
+
+def _lowered(kernel: SymbolicKernel, name: str, target: Target) -> PrimFunc:
     """The loops of the shape function of a kernel."""
     with target:
         own = kernel.shape_op

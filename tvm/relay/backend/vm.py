@@ -25,7 +25,7 @@ from tvm.relay.backend.executors import Executor, as_array
 from tvm.relay.backend.external import ExternalCode, outline_external
 from tvm.relay.backend.kernels import KernelCompiler
 from tvm.relay.backend.program import Params, as_module, host_target
-from tvm.relay.backend.shape_function import lower_shape_function
+from tvm.relay.backend.shape_function import ShapeFunctions
 from tvm.relay.backend.target_hooks import external_targets
 from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, flat_code
 from tvm.relay.function import Function
@@ -36,7 +36,6 @@ from tvm.runtime.ndarray import NDArray
 from tvm.runtime.vm import Executable, VirtualMachine
 from tvm.support.scope import compiling
 from tvm.target import Target
-from tvm.tir import PrimFunc
 
 
 def compile(
@@ -132,7 +131,7 @@ class _Lowered:
         self.pool = DimensionPool()
         self._names: dict[int, str] = {}
         self._symbolic: dict[str, SymbolicKernel] = {}
-        self._shape_functions: dict[str, PrimFunc] = {}
+        self.shape_functions = ShapeFunctions(target)
         functions = {
             gvar.name_hint: func
             for gvar, func in mod.functions.items()
@@ -160,19 +159,16 @@ class _Lowered:
     def _shape_name(self, func: Function) -> str:
         if func.attrs.get("relay.reshape_only"):
             symbolic = symbolic_kernel(func, self.pool)
-            kernel = f"reshape{len(self._shape_functions)}"
+            kernel = f"reshape{len(self.shape_functions.functions)}"
         else:
             kernel = self._kernel_name(func)
             symbolic = self._symbolic[kernel]
-        name = f"shape_func_{kernel}"
-        if name not in self._shape_functions:
-            self._shape_functions[name] = lower_shape_function(symbolic, name, self.target)
-        return name
+        return self.shape_functions.name_of(symbolic, f"shape_func_{kernel}")
 
     def executable(self) -> Executable:
         """The program with its library."""
         kernels = self.compiler.module()
-        for name, func in self._shape_functions.items():
+        for name, func in self.shape_functions.functions.items():
             kernels[name] = func
         # a program may need no kernel; its library is then empty
         lib = (build_lowered if kernels.functions else build_module)(kernels, self.target)

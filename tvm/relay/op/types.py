@@ -111,6 +111,10 @@ def undecided() -> Iterator[Conditions]:
         _UNDECIDED.reset(token)
 
 
+# what equal dimensions are for; the kernel that requires them is named in front
+MUST_FIT = "requires arguments whose shapes fit each other"
+
+
 def leave_to_run(condition: Callable[[], PrimExpr], message: str, *dims: Dim) -> None:
     """Note a condition on dimensions of which at least one is variable."""
     conditions = _UNDECIDED.get()
@@ -123,7 +127,7 @@ def may_equal(a: Dim, b: Dim) -> bool:
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     if not same_dim(a, b):
-        leave_to_run(lambda: tir.EQ(a, b), "the shapes of the arguments must fit", a, b)
+        leave_to_run(lambda: tir.EQ(a, b), MUST_FIT, a, b)
     return True
 
 

@@ -25,13 +25,16 @@ def dynamic_to_static(func: Function, mod: IRModule, context: PassContext) -> Fu
     if not any([_is_dynamic(node) for node in post_order(func)]):
         return func
     folder = ConstantFolder(fold_qnn=True)
+    folded: dict[int, RelayExpr] = {}
 
     def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if not _is_dynamic(new):
             return new
         infer_type_of(new)
         # the data is no part of the decision: it stays as it is
-        args = [folder.fold(arg) if _decides(new, i) else arg for i, arg in enumerate(new.args)]
+        args = [
+            folder.fold(arg, folded) if _decides(new, i) else arg for i, arg in enumerate(new.args)
+        ]
         make_static = new.operator.make_static
         assert make_static is not None
         static = make_static(new.replace(args=tuple(args)))

@@ -17,7 +17,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_hash
 from tvm.ir.transform import Pass, PassContext, PassInfo
-from tvm.ir.type import TupleType
+from tvm.ir.type import TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of, known_type, set_type
 from tvm.relay.backend.evaluate import evaluate_call
 from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, const
@@ -40,9 +40,9 @@ class ConstantFolder:
         # results by operator, attributes and constants, with the call: it keeps the ids valid
         self._results: dict[_CallKey, tuple[RelayExpr, Call]] = {}
 
-    def fold(self, expr: RelayExpr) -> RelayExpr:
-        """`expr` with constant parts replaced by their values."""
-        return rewrite_post_order(expr, self._fold_node)
+    def fold(self, expr: RelayExpr, done: dict[int, RelayExpr] | None = None) -> RelayExpr:
+        """`expr` with constant parts replaced by their values; `done` as in `rewrite_post_order`."""
+        return rewrite_post_order(expr, self._fold_node, done=done)
 
     def _fold_node(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if isinstance(new, Call):
@@ -134,7 +134,7 @@ def _constants(exprs: tuple[RelayExpr, ...]) -> list[Constant]:
     return found
 
 
-def _evaluate(op: Op, call: Call, out_type: object) -> RelayExpr:
+def _evaluate(op: Op, call: Call, out_type: Type) -> RelayExpr:
     arrays = [_view(c.data) for c in _constants(call.args)]
     if op.fold is not None:
         with np.errstate(all="ignore"):  # infinities and NaNs are results like any others
