@@ -14,7 +14,8 @@ from tvm.ir.op import Op
 from tvm.relay.backend.graph_codegen import kernel_order
 from tvm.relay.expr import Call, Constant, Var
 from tvm.relay.function import Function
-from tvm.relay.op.annotation import COMPILER_BEGIN, COMPILER_END, compiler_begin, compiler_end
+from tvm.relay.op.annotation import compiler_begin, compiler_end
+from tvm.relay.op.annotation.annotation import COMPILER_BEGIN, COMPILER_END
 from tvm.relay.traverse import operands, with_operands
 
 DEFAULT = "default"

@@ -99,16 +99,17 @@ class LaneSelector(BufferRewriter):
         return (const(reach, old.dtype),)
 
     def visit_buffer_store(self, node: BufferStore) -> Stmt:
-        node = super().visit_buffer_store(node)
-        mask = node.predicate
+        new = super().visit_buffer_store(node)
+        assert isinstance(new, BufferStore)
+        mask = new.predicate
         if mask is None:
-            return node
-        value = chosen(node.value, mask)
-        if node.buffer.data not in self.reach:
-            return node if value is node.value else node.replace(value=value)
+            return new
+        value = chosen(new.value, mask)
+        if new.buffer.data not in self.reach:
+            return new if value is new.value else new.replace(value=value)
         if not is_all(mask):
-            value = Select(mask, value, BufferLoad(node.buffer, node.indices))
-        return node.replace(value=value, predicate=None)
+            value = Select(mask, value, BufferLoad(new.buffer, new.indices))
+        return new.replace(value=value, predicate=None)
 
     def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
         new = super().visit_buffer_load(load)
