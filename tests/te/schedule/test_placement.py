@@ -408,3 +408,43 @@ def test_statements_get_the_whole_of_what_others_read_in_part() -> None:
     # what is read a tile at a time reaches beyond the row, but statements take rows of n elements
     tvm.tir.interp.interpret(te.schedule.lower_schedule(s, [a, c]), data, out)
     np.testing.assert_array_equal(out, 2 * data + 2 * data[::-1, ::-1])
+
+
+def test_a_condition_of_a_reduction_stands_outside_the_loops_that_do_not_change_it() -> None:
+    a = te.placeholder((5, 6), name="A")
+    k, r = te.reduce_axis((0, 3), name="k"), te.reduce_axis((0, 6), name="r")
+    is_inside = tvm.tir.all(k.var <= 1)
+    b = te.compute(
+        (5,),
+        lambda i: te.sum(a[i, r], axis=[k, r], where=tvm.tir.all(i + k >= 2, is_inside)),
+        name="B",
+    )
+    s = te.create_schedule(b.op)
+    assert lowered(s, [a, b]) == expect("""
+        for i in serial(5)
+          store B
+          for k in serial(3)
+            if
+              for r in serial(6)
+                store B
+    """)
+    x = np.arange(30, dtype="float32").reshape(5, 6)
+    (result,) = run(s, [a, b], x)
+    np.testing.assert_array_equal(result, x.sum(1) * [0, 1, 2, 2, 2])
+
+
+def test_a_condition_that_reads_elements_stays_at_the_update() -> None:
+    a, m = te.placeholder((4, 6), name="A"), te.placeholder((4,), name="M", dtype="int32")
+    r = te.reduce_axis((0, 6), name="r")
+    b = te.compute((4,), lambda i: te.sum(a[i, r], axis=r, where=m[i] > 0), name="B")
+    s = te.create_schedule(b.op)
+    assert lowered(s, [a, m, b]) == expect("""
+        for i in serial(4)
+          store B
+          for r in serial(6)
+            if
+              store B
+    """)
+    x, mask = np.arange(24, dtype="float32").reshape(4, 6), np.array([0, 1, 0, 2], "int32")
+    (result,) = run(s, [a, m, b], x, mask)
+    np.testing.assert_array_equal(result, x.sum(1) * (mask > 0))

@@ -130,3 +130,26 @@ def test_accumulators_fit_the_registers() -> None:
 
 def test_blocks_are_whole_vectors_where_channels_allow() -> None:
     assert [channel_block(c, 16) for c in (64, 24, 3, 10, 1001, 1)] == [16, 8, 3, 10, 13, 1]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("size", "dilation", "pad"), [(9, 6, 6), (7, 4, 5)])
+def test_rows_of_zeros_may_be_left_out(size: int, dilation: int, pad: int, target: str) -> None:
+    data, weight = _blocked(16, size, 32, 3, (16, 16))
+    args = (data, weight, 1, pad, dilation, "NCHW16c", "NCHW16c")
+    with tvm.target.Target(target):
+        assert topi.x86.conv2d.should_skip_border_rows(topi.nn.conv2d_NCHWc(*args), pad)
+        out = topi.nn.conv2d_NCHWc(*args, skip_border_rows=True)
+    check(
+        [data, weight, out],
+        topi.x86.schedule_conv2d_NCHWc,
+        lambda x, w: _reference(x, w, 1, pad, dilation),
+        target,
+    )
+
+
+def test_few_rows_of_zeros_are_not_worth_a_test() -> None:
+    data, weight = _blocked(16, 14, 32, 3, (16, 16))
+    with tvm.target.Target("llvm"):
+        out = topi.nn.conv2d_NCHWc(data, weight, 1, 1, 1, "NCHW16c", "NCHW16c")
+        assert not topi.x86.conv2d.should_skip_border_rows(out, 1)

@@ -9,7 +9,7 @@ from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.tir import op as tir_op
-from tvm.tir.expr import IntImm, IterVar, IterVarType, Var, const
+from tvm.tir.expr import Call, IntImm, IterVar, IterVarType, ProducerLoad, Var, const
 from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
 from tvm.tir.stmt_functor import Substituter
 
@@ -107,6 +107,24 @@ class _Variables(Visitor):
 
     def visit_var(self, var: Var) -> None:
         self.found[var] = None
+
+
+class _Reads(Visitor):
+    def __init__(self) -> None:
+        self.found = False
+
+    def visit_producer_load(self, load: ProducerLoad) -> None:
+        self.found = True
+
+    def visit_call(self, call: Call) -> None:
+        self.found = True
+
+
+def is_computed(condition: PrimExpr) -> bool:
+    """Whether a condition depends on elements of tensors or on calls, not on loops alone."""
+    finder = _Reads()
+    finder.visit(condition)
+    return finder.found
 
 
 def variables_of(expr: PrimExpr) -> dict[Var, None]:

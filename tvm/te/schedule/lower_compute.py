@@ -18,7 +18,16 @@ from tvm.tir.stmt import IfThenElse, LetStmt, ProducerStore, Stmt, seq
 from tvm.tir.stmt_functor import Substituter
 
 from ..tensor import ComputeOp, Tensor
-from .loop_nest import Level, LoopNest, at_element, guard, guard_depth, make_loop_nest, wrap
+from .loop_nest import (
+    Level,
+    LoopNest,
+    at_element,
+    guard,
+    guard_depth,
+    is_computed,
+    make_loop_nest,
+    wrap,
+)
 from .message_passing import bound_checks, descend_from
 from .relations import Ranges, Singleton, Values
 from .scan import steps_read
@@ -149,8 +158,15 @@ class _Reduction:
         ]
         checks = _compute_checks(stage, self.ranges, self.main.values, self.nester)
         outside, depths = place_checks(checks, self.main, self.nester)
-        body = guard(store_guards(stage, self.main.values), self._update(op))
-        update = self.nester.nest(levels[common:], body, inside)
+        body, before = self._update(op), []
+        condition = Substituter(_axis_values(op, self.main.values)).visit(_reduce_of(op).condition)
+        if is_computed(condition):
+            # only at the update its elements are known to exist
+            body = IfThenElse(condition, body, None)
+        elif not (isinstance(condition, IntImm) and condition.value):
+            before = self._place(condition, common)
+        body = guard(store_guards(stage, self.main.values), body)
+        update = guard(before, self.nester.nest(levels[common:], body, inside))
         # checks in the loops in common hold for both parts
         done = [iv for iv, depth in depths.items() if iv is not None and depth <= common]
         loops = spatial_loops(stage, stage.leaf_iter_vars[common:], spatial, reducing)
@@ -186,11 +202,18 @@ class _Reduction:
         indices = _indices(op, self.main.values)
         loads = [ProducerLoad(tensor, indices) for tensor in op.outputs]
         sources = [axes.visit(source) for source in reduce.source]
-        body = _combine(op, reduce, loads, sources, indices)
-        condition = axes.visit(reduce.condition)
-        if isinstance(condition, IntImm) and condition.value:
-            return body
-        return IfThenElse(condition, body, None)
+        return _combine(op, reduce, loads, sources, indices)
+
+    def _place(self, condition: PrimExpr, common: int) -> list[PrimExpr]:
+        """Put a condition into the outermost loop of the update that it allows.
+
+        Returns it if it stands outside all of these.
+        """
+        depth = guard_depth(self.main, condition, self.nester.holds_stages)
+        if depth <= common:
+            return [condition]
+        self.main.levels[depth - 1].guards.append(condition)
+        return []
 
 
 def spatial_loops(

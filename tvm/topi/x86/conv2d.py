@@ -25,6 +25,7 @@ from ..nn.conv2d.x86 import (
     groups_together,
     schedule_conv2d,
     schedule_conv2d_NCHWc,
+    should_skip_border_rows,
 )
 from .templates import conv2d_nchw, conv2d_NCHWc
 
@@ -55,5 +56,6 @@ __all__ = [
     "schedule_conv2d_nchw_dnnl",
     "schedule_conv2d_nhwc",
     "schedule_conv2d_nhwc_dnnl",
+    "should_skip_border_rows",
     "winograd_tile",
 ]

@@ -379,8 +379,15 @@ def _blocked_conv(
         conv = partial(topi.nn.conv2d_NCHWc_int8, n_elems=topi.utils.dims(inputs[1].shape)[-1])
     layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
     steps = (attrs.strides, attrs.padding, attrs.dilation)
-    settings = {} if _has_groups(attrs) else {"groups": attrs.groups}
-    return [conv(*inputs, *steps, *layouts, out_type.dtype, **settings)]  # type: ignore[attr-defined]
+    if _has_groups(attrs):
+        return [conv(*inputs, *steps, *layouts, out_type.dtype)]  # type: ignore[attr-defined]
+    args = (*inputs, *steps, *layouts, out_type.dtype, attrs.groups)  # type: ignore[attr-defined]
+    out = conv(*args)
+    if topi.utils.is_target("cpu") and topi.x86.conv2d.should_skip_border_rows(
+        out, padding_pairs(attrs.padding, 2)[0]
+    ):
+        out = conv(*args, skip_border_rows=True)
+    return [out]
 
 
 def _schedule_blocked_conv(

@@ -244,6 +244,7 @@ def conv2d_NCHWc(
     out_layout: str,
     out_dtype: str | None = "float32",
     groups: int = 1,
+    skip_border_rows: bool = False,
 ) -> te.Tensor:
     """Convolution with channels in blocks; the channels of a group fill whole blocks.
 
@@ -255,6 +256,8 @@ def conv2d_NCHWc(
         (oc chunk, ic chunk of a group, kh, kw, ic block, oc block)
     layout, out_layout : str
         Such as "NCHW16c".
+    skip_border_rows : bool
+        Leave out the rows of the window that see zeros above or below the data.
     """
     n, chunks, height, width, ic_block = dims(data.shape)
     oc_chunk, ic_chunk, kh, kw, _, oc_block = dims(kernel.shape)
@@ -277,7 +280,10 @@ def conv2d_NCHWc(
         chunk = _input_channel(oco, ico.var, groups, ic_chunk, oc_chunk // groups)
         value = source(b, chunk, y * sh + ky.var * dh, x * sw + kx.var * dw, ici.var)
         weight = kernel(oco, ico.var, ky.var, kx.var, ici.var, oci)
-        return te.sum(_as(value, dtype) * _as(weight, dtype), axis=[ico, ky, kx, ici])
+        row = y * sh + ky.var * dh - pads[0]
+        is_seen = tir.all(row >= 0, row < height) if skip_border_rows else None
+        product = _as(value, dtype) * _as(weight, dtype)
+        return te.sum(product, axis=[ico, ky, kx, ici], where=is_seen)
 
     out = te.compute(
         (n, oc_chunk, oh, columns, oc_block),

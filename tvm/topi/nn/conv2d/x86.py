@@ -23,7 +23,7 @@ from ...generic.schedules import as_outputs
 from ...tag import is_injective
 from ...utils import dims, divisors, largest_divisor, operations_above, prod
 from ...x86.choice import note
-from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes
+from ...x86.common import fuse_and_parallel, is_static, lanes_of, processor, vector_lanes
 from ...x86.prefetch import prefetch_near, prefetch_panels
 from ..dense.x86 import is_whole_output
 
@@ -139,13 +139,11 @@ def schedule_conv2d_NCHWc(
     conv = anchor.output(0)
     info = processor()
     inline_around(s, ops, anchor, output)
-    batch_size, oc_chunk, rows, columns, block = dims(conv.shape)
+    batch_size, oc_chunk, rows, columns, _ = dims(conv.shape)
     if not is_whole_output(output, conv):
         return s
-    vectors = max(block * as_dtype(conv.dtype).bits // info.vector_bits, 1)
-    inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis])
-    blocks = oc_chunk // int(anchor.attrs["groups"])
-    tile = config or choose_conv2d(blocks, rows, columns, vectors, inner, info)
+    best, vectors, inner = _tile_of(anchor, info)
+    tile = config or best
     note(tile, _predicted_share(tile, vectors, inner, info))
     parts = row_parts(anchor, rows // tile.rows, info)
     schedule_padding(s, anchor.input_tensors[0], None, parts > 0)
@@ -185,6 +183,38 @@ def schedule_conv2d_NCHWc(
         panel_bytes = _panel_bytes(tile, vectors, inner, info)
         prefetch_panels(s, (final, panel_loop), weights, (ico, ky, kx, ici), visits, panel_bytes)
     return s
+
+
+def _tile_of(anchor: te.tensor.Operation, info: CpuInfo) -> tuple[Conv2dConfig, int, int]:
+    """The tile of a convolution, the vectors of a block of channels, and the terms of a sum."""
+    conv = anchor.output(0)
+    _, oc_chunk, rows, columns, block = dims(conv.shape)
+    vectors = max(block * as_dtype(conv.dtype).bits // info.vector_bits, 1)
+    inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis])
+    blocks = oc_chunk // int(anchor.attrs["groups"])
+    return choose_conv2d(blocks, rows, columns, vectors, inner, info), vectors, inner
+
+
+def should_skip_border_rows(output: te.Tensor, above: int) -> bool:
+    """Whether much of a convolution multiplies zeros above or below its data.
+
+    `above` rows of zeros are on top. A tile of one row need not multiply them, but the test costs
+    about as much as a tenth of the products.
+    """
+    anchor = next(op for op in operations_above(output.op) if op.tag == "conv2d_NCHWc")
+    data, weights = anchor.input_tensors
+    if data.op.name != "data_pad" or not is_static(anchor.output(0)):
+        return False
+    height = dims(data.op.input_tensors[0].shape)[2]
+    rows, window = dims(anchor.output(0).shape)[2], dims(weights.shape)[2]
+    (stride, _), (dilation, _) = anchor.attrs["stride"], anchor.attrs["dilation"]
+    seen = [
+        0 <= int(stride) * row + int(dilation) * place - above < height
+        for row in range(rows)
+        for place in range(window)
+    ]
+    is_worth_it = seen.count(False) > 0.15 * len(seen)
+    return is_worth_it and _tile_of(anchor, processor())[0].rows == 1
 
 
 def row_parts(anchor: te.tensor.Operation, rows: int, info: CpuInfo) -> int:
