@@ -12,8 +12,10 @@ from tvm.error import TVMError
 from tvm.ir import (
     FuncType,
     GlobalVar,
+    IncompleteType,
     IRModule,
     TensorType,
+    TupleType,
     TypeVar,
     assert_structural_equal,
     get_first_structural_mismatch,
@@ -157,3 +159,9 @@ def test_an_array_of_a_false_shape_takes_no_memory() -> None:
     text = f"float32:{base64.b64encode(content).decode()}"
     with pytest.raises(TVMError, match="an array of shape"):
         load_json(json.dumps({"root": {"array": 0}, "nodes": [], "arrays": [text]}))
+
+
+def test_types_still_to_be_found_are_equal() -> None:
+    one, other = [TupleType([IncompleteType()] * 2) for _ in range(2)]
+    assert_structural_equal(one, other)
+    assert structural_hash(one) == structural_hash(other)

@@ -134,7 +134,7 @@ def with_choice_of_extents(made: Program, rng: random.Random) -> tvm.IRModule | 
 
     def dispatch(extents: list[int]) -> tvm.IRModule:
         turned = FlexibleShapeDispatch(extents, axis, padded, 0, [position], affects_output=False)
-        return turned(made.mod)
+        return relay.transform.DynamicToStatic()(turned(made.mod))
 
     try:
         return dispatch([extent, 2 * extent])

@@ -151,7 +151,6 @@ class IncompleteType(Type):
     """A type that inference has still to find."""
 
     kind: TypeKind = TypeKind.Type
-    structural: ClassVar[str] = "variable"
 
     __eq__ = object.__eq__
     __ne__ = object.__ne__

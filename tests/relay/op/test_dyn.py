@@ -218,3 +218,15 @@ def test_virtual_machine_runs_values_of_the_run(case: Case) -> None:
     run = relay.create_executor("vm", mod=mod, device=tvm.cpu(), target="llvm").evaluate()
     found = run(*[np.asarray(a) for a in case.inputs])
     np.testing.assert_allclose(found.numpy(), case.expected, rtol=1e-4, atol=1e-4)
+
+
+def test_numbers_up_to_a_computed_stop_have_a_known_count() -> None:
+    x = relay.var("x", shape=(5,))
+    stop = relay.add(relay.const(2), relay.const(1))
+    places = relay.arange(relay.const(0), stop, relay.const(1), "int32")
+    mod = relay.transform.InferType()(
+        tvm.IRModule.from_expr(relay.Function([x], relay.take(x, places)))
+    )
+    static = relay.transform.DynamicToStatic()(mod)
+    assert static["main"].body.checked_type == relay.TensorType((3,))
+    assert relay.transform.DynamicToStatic()(static) is static

@@ -209,3 +209,17 @@ def test_calls_of_results_tell_the_types_of_functions_within() -> None:
     doubled = relay.Function([x], x * relay.const(2))
     mod["main"] = relay.Function([y], relay.Call(prelude.iterate(doubled, relay.const(3)), [y]))
     assert relay.transform.InferType()(mod)["main"].ret_type == relay.scalar_type("int32")
+
+
+def test_results_whose_types_later_uses_tell_are_bound() -> None:
+    text = """
+    def @with[A](%x: int32) -> fn (fn (int32) -> A) -> A {
+      fn (%k: fn (int32) -> A) -> A { %k(%x) }
+    }
+    def @main(%x: int32) -> int32 {
+      let %g = @with(%x);
+      %g(fn (%y: int32) -> int32 { add(%y, 1) })
+    }
+    """
+    mod = relay.transform.InferType()(relay.parse(text))
+    assert relay.create_executor("debug", mod).evaluate()(3).numpy() == 4

@@ -242,6 +242,8 @@ class TypeInferencer:
         assumed = known_type(let.var)
         if not isinstance(assumed, FuncType) or not isinstance(found, FuncType):
             return False
+        if not isinstance(let.value, Function):  # an incomplete type is told by later uses
+            return False
         self._unlearnt.discard(id(let.value))
         if isinstance(found.ret_type, IncompleteType):
             raise self._error("a recursive function requires a return type", let.value)

@@ -36,6 +36,7 @@ from tvm.relay.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    const,
 )
 from tvm.relay.function import Function
 from tvm.relay.traverse import operands
@@ -181,8 +182,9 @@ class Interpreter(Executor):
         arrays = [array for arg in args for array in _flat(arg)]
         if op.make_static is not None:
             static = op.make_static(call.replace(args=tuple([Constant(a) for a in arrays])))
-            infer_type_of(static)
-            return self._evaluate(static, Frame())
+            if static is not None:
+                infer_type_of(static)
+                return self._evaluate(static, Frame())
         typed = call.replace(args=tuple([_typed_var(arg) for arg in args]))
         out_type = infer_type_of(typed)
         is_tuple = isinstance(out_type, TupleType)
@@ -269,6 +271,8 @@ def _as_value(value: Any) -> Value:
         return [_as_value(v) for v in value]
     if isinstance(value, (ConstructorValue, RefValue, Closure)):
         return value
+    if isinstance(value, (bool, int, float, list)):
+        return const(value).data  # Python's numbers in the types that programs mean by them
     return as_array(value)
 
 

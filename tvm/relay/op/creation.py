@@ -12,12 +12,12 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.expr import Constant, const
+from tvm.relay.expr import Call, Constant, const
 
 from .attributes import as_ints, is_run_time
 from .broadcasting import BroadcastAttrs as InitOpAttrs
 from .registry import OpPattern, define_op
-from .types import expect_tensor, is_known, shape_of_type, tensor, unknown
+from .types import expect, expect_tensor, is_known, shape_of_type, tensor, unknown
 from .unary import numpy_dtype
 
 
@@ -97,6 +97,7 @@ class ArangeAttrs(Attrs, key="relay.attrs.ArangeAttrs"):
 def _arange_type(attrs: ArangeAttrs, arg_types: Sequence[Type]) -> Type:
     if attrs.start is None or attrs.stop is None or attrs.step is None:
         return tensor((unknown(),), attrs.dtype)
+    expect(attrs.step != 0, "arange requires a step other than 0")
     return tensor((max(math.ceil((attrs.stop - attrs.start) / attrs.step), 0),), attrs.dtype)
 
 
@@ -118,6 +119,18 @@ def _arange_shape(
     return [te.compute((1,), count, name="shape")]
 
 
+def _static_arange(call: Call) -> RelayExpr | None:
+    attrs = call.attrs
+    start, stop, step = [_number(arg) for arg in call.args]
+    if None in (start, stop, step) or None not in (attrs.start, attrs.stop, attrs.step):
+        return None
+    return call.replace(attrs=attrs.replace(start=start, stop=stop, step=step))
+
+
+def _number(value: RelayExpr) -> float | None:
+    return value.data.numpy().item() if isinstance(value, Constant) else None
+
+
 ARANGE = define_op(
     "arange",
     ArangeAttrs,
@@ -127,6 +140,7 @@ ARANGE = define_op(
     infer_type=_arange_type,
     fuse=OpPattern.INJECTIVE,
     compute=_arange_compute,
+    make_static=_static_arange,
     fold=lambda attrs, arrays, out_type: [
         np.arange(*[a.item() for a in arrays]).astype(numpy_dtype(attrs.dtype))
     ],
@@ -253,8 +267,8 @@ def arange(
     if stop is None:
         start, stop = const(0, dtype=dtype), start
     operands = [_scalar(v, dtype) for v in (start, stop, 1 if step is None else step)]
-    values = [v.data.numpy().item() if isinstance(v, Constant) else None for v in operands]
-    return ARANGE(*operands, start=values[0], stop=values[1], step=values[2], dtype=str(dtype))
+    start, stop, step = [_number(v) for v in operands]
+    return ARANGE(*operands, start=start, stop=stop, step=step, dtype=str(dtype))
 
 
 def _scalar(value: RelayExpr | float, dtype: str) -> RelayExpr:
