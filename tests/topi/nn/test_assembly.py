@@ -17,12 +17,14 @@ LOOP = re.compile(r"^(\.L\w+):(?:(?!^\.L)[\s\S])*?^\s+j\w+\s+\1$", re.MULTILINE)
 SPREAD = re.compile(r"vbroadcastss\s+\S*\(%r(?!ip|sp)|\(%r(?!ip|sp)[^)]*\)\{1to16\}")
 
 
-def _inner_loops(outputs: list[te.Tensor], schedule: object, target: str) -> list[str]:
+def _inner_loops(
+    outputs: list[te.Tensor], schedule: object, target: str, least: int = 8
+) -> list[str]:
     """The innermost loops that multiply and add."""
     with tvm.target.Target(target):
         s = schedule([outputs[-1]])  # type: ignore[operator]
         text = tvm.build(s, outputs, target).get_source("asm")
-    return [loop[0] for loop in LOOP.finditer(text) if loop[0].count("vfmadd") >= 8]
+    return [loop[0] for loop in LOOP.finditer(text) if loop[0].count("vfmadd") >= least]
 
 
 def _blocked(channels: int, out_channels: int, size: int, lanes: int) -> list[te.Tensor]:
@@ -110,3 +112,13 @@ def test_sums_of_columns_that_vectors_do_not_divide_stay_in_registers(columns: i
     for loop in loops:
         assert "%rsp" not in loop and "%rbp" not in loop
         assert not re.search(r"vmov\S+\s+%[xyz]mm\d+, \S*\(", loop)  # no store
+
+
+@pytest.mark.parametrize("rows, columns", [(1, 333), (1, 768), (8, 10), (12, 50)])
+def test_plain_products_keep_their_sums_in_registers(rows: int, columns: int) -> None:
+    a, b = te.placeholder((rows, 128)), te.placeholder((128, columns))
+    tensors = [a, b, topi.nn.matmul(a, b)]
+    loops = _inner_loops(tensors, topi.x86.schedule_dense_nopack, "llvm -mcpu=x86-64-v4", 7)
+    assert loops
+    for loop in loops:
+        _assert_on_registers(loop)

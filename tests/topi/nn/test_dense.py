@@ -61,6 +61,26 @@ def test_batch_matmul_agrees_with_numpy(
     )
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize(
+    "rows, columns, inner", [(1, 33, 101), (1, 96, 64), (7, 10, 64), (12, 3, 40), (5, 300, 7)]
+)
+def test_plain_products_of_any_columns(
+    rows: int, columns: int, inner: int, transpose_b: bool, target: str
+) -> None:
+    a = te.placeholder((rows, inner), name="a")
+    b = te.placeholder((columns, inner) if transpose_b else (inner, columns), name="b")
+    bias = te.placeholder((columns,), name="bias")
+    out = topi.nn.relu(topi.add(topi.nn.matmul(a, b, None, None, False, transpose_b), bias))
+    check(
+        [a, b, bias, out],
+        topi.x86.schedule_dense_nopack,
+        lambda x, y, z: np.maximum(x @ (y.T if transpose_b else y) + z, 0),
+        target,
+    )
+
+
 def test_every_tile_gives_the_same_numbers() -> None:
     for config in (MatmulConfig(1, 16, 16), MatmulConfig(3, 32, 16), MatmulConfig(6, 32, 8)):
         a, b = te.placeholder((6, 20), name="a"), te.placeholder((20, 32), name="b")

@@ -40,6 +40,15 @@ def masked_lanes(extent: object, dtype: str, info: CpuInfo) -> int:
     return full if can_mask and isinstance(extent, int) and extent > full else exact
 
 
+def covering_lanes(extent: int, dtype: str, info: CpuInfo) -> int:
+    """The lanes of vectors that cover an extent, the last one with a mask where it costs nothing."""
+    exact, full = vector_lanes(extent, dtype, info), lanes_of(dtype, info)
+    can_mask = info.has_avx512f and as_dtype(dtype).bits in (32, 64)
+    if exact == full or not can_mask:
+        return exact
+    return min(full, max(4, 1 << (extent - 1).bit_length()))
+
+
 def row_lanes(extent: object, dtype: str, info: CpuInfo) -> int:
     """The lanes of vectors along a row that `vectorize_inner` leaves the end of to itself."""
     full = lanes_of(dtype, info)

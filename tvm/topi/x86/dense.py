@@ -13,6 +13,7 @@ from ..nn.dense.library import (
     schedule_product,
 )
 from ..nn.dense.x86 import (
+    FEW_ROWS,
     MatmulConfig,
     choose_matmul,
     packed_columns,
@@ -38,6 +39,7 @@ schedule_dense_cblas = schedule_dense_mkl = schedule_dense_dnnl = schedule_produ
 schedule_matmul_cblas = schedule_matmul_mkl = schedule_matmul_dnnl = schedule_product
 
 __all__ = [
+    "FEW_ROWS",
     "dense_dynamic",
     "dense_int8",
     "dense_nopack",

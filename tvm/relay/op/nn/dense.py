@@ -146,6 +146,8 @@ def _alter_dense(
     # half a vector will do for a single row, which streams the weight, and for few units
     has_halves = units % (lanes // 2) == 0 and (rows == 1 or units < 64)
     is_whole = units % min(lanes, step) == 0 or has_halves
+    if rows <= topi.x86.dense.FEW_ROWS and not isinstance(weight, Constant) and len(data) == 2:
+        return None  # its lines serve too few rows to be packed while the program runs
     if is_whole or not can_pad:
         layout = _weight_layout(rows, units, inner, factors, dtype, target) if is_whole else None
         return None if layout is None else _packed(call, weight, layout, call.attrs.units)

@@ -11,7 +11,7 @@ from ...utils import dims, operations_above
 from ...x86.common import fuse_and_parallel, processor, vector_lanes
 from ..dense.x86 import (
     MatmulConfig,
-    choose_matmul,
+    choose_masked_matmul,
     inline_injective_but,
     is_whole_output,
     schedule_tile,
@@ -40,7 +40,7 @@ def schedule_batch_matmul(
     shape = dims(product.shape)
     chosen = None
     if all(isinstance(d, int) for d in shape) and is_whole_output(output, product):
-        chosen = config or choose_matmul(shape[1], shape[2], product.dtype, processor())
+        chosen = config or choose_masked_matmul(shape[1], shape[2], product.dtype, processor())
     if chosen is None:
         fuse_and_parallel(s, output, list(s[output].op.axis)[:2], 1 << 30)
         return s

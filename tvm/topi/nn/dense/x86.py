@@ -20,14 +20,17 @@ from tvm.target.cpu import CpuInfo
 
 from ...generic.schedules import as_outputs
 from ...tag import is_injective
-from ...utils import dims, divisors, largest_divisor, operations_above, prod
+from ...utils import ceil_div, dims, divisors, largest_divisor, operations_above, prod
 from ...x86.choice import note
-from ...x86.common import fuse_and_parallel, processor, vector_lanes
+from ...x86.common import covering_lanes, fuse_and_parallel, processor, vector_lanes
 from ...x86.prefetch import is_streamed, prefetch_panels
+from ...x86.reduction import schedule_reduce
 from .compute import padded_rows
 
 # steps of a sum between two prefetches
 PREFETCH_STEPS = 16
+# fewer rows are not worth turning the lines of the right operand into columns
+FEW_ROWS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,12 @@ def choose_matmul(
             if cost < best_cost:
                 best, best_cost = MatmulConfig(height, vectors * lanes, lanes), cost
     return best
+
+
+def choose_masked_matmul(rows: int, columns: int, dtype: str, info: CpuInfo) -> MatmulConfig | None:
+    """As `choose_matmul`, for columns that whole vectors need not divide: masks cut the last ones."""
+    lanes = covering_lanes(columns, dtype, info)
+    return choose_matmul(rows, ceil_div(columns, lanes) * lanes, dtype, info)
 
 
 def _tile_cycles(rows: int, vectors: int) -> float:
@@ -188,7 +197,7 @@ def _is_uneven(final: te.Tensor, config: MatmulConfig) -> bool:
     *lead, rows, columns = dims(final.shape)
     if not all(isinstance(extent, int) for extent in (*lead, rows, columns)):
         return False
-    panels, cores = prod(lead) * columns // config.columns, processor().cores
+    panels, cores = prod(lead) * ceil_div(columns, config.columns), processor().cores
     return panels < 4 * cores and panels % cores != 0 and rows // config.rows >= cores
 
 
@@ -224,7 +233,7 @@ def schedule_dense_nopack(
 ) -> te.Schedule:
     """Schedule a product of two matrices that come as they are.
 
-    A transposed right operand is read by columns: it is packed into panels first.
+    A transposed right operand is read by columns; few rows are multiplied with its lines instead.
     """
     output = as_outputs(outs)[0]
     s = te.create_schedule([x.op for x in as_outputs(outs)])
@@ -238,12 +247,27 @@ def schedule_dense_nopack(
     if not static or dims(output.shape) != shape:
         _plain(s, output)
         return s
-    chosen = config or choose_matmul(shape[-2], shape[-1], product.dtype, info)
+    if shape[-2] <= FEW_ROWS and reads_lines(anchor):
+        return schedule_reduce(outs)
+    chosen = config or choose_masked_matmul(shape[-2], shape[-1], product.dtype, info)
     if chosen is None:
         _plain(s, output)
         return s
     schedule_tile(s, output, product, chosen)
     return s
+
+
+def reads_lines(anchor: te.tensor.ComputeOp) -> bool:
+    """Whether both operands of a product are read in order by its sum."""
+    k = anchor.reduce_axis[-1].var
+    reads: list[bool] = []
+
+    def visit(node: object) -> None:
+        if isinstance(node, tir.ProducerLoad):
+            reads.append(node.indices[-1] is k)
+
+    tir.stmt_functor.post_order_visit(anchor.body[0], visit)
+    return all(reads)
 
 
 def _plain(s: te.Schedule, output: te.Tensor) -> None:
