@@ -6,7 +6,7 @@ from tvm.tir.transform import SelectLocalLanes
 from .programs import assert_transforms, assert_unchanged
 
 
-def test_a_masked_sum_stays_in_whole_registers() -> None:
+def test_a_masked_sum_becomes_a_sum_of_whole_registers() -> None:
     @T.prim_func
     def program(A: T.Buffer((70,), "float32"), B: T.Buffer((14,), "float32")):
         sums = T.decl_buffer((14,), scope="local")
@@ -35,19 +35,62 @@ def test_a_masked_sum_stays_in_whole_registers() -> None:
     @T.prim_func
     def program(A: T.Buffer((70,), "float32"), B: T.Buffer((14,), "float32")):
         sums = T.decl_buffer((16,), scope="local")
-        sums[0:16] = T.Select(
-            T.Ramp(0, 1, 16) < T.Broadcast(14, 16), T.Broadcast(T.float32(0), 16), sums[0:16]
-        )
+        sums[0:16] = T.Broadcast(T.float32(0), 16)
         for k in range(5):
-            sums[0:16] = T.Select(
-                T.Ramp(0, 1, 16) < T.Broadcast(14, 16),
-                sums[0:16]
-                + A.vload(
-                    [T.Ramp(k * 14, 1, 16)], predicate=T.Ramp(0, 1, 16) < T.Broadcast(14, 16)
-                ),
-                sums[0:16],
+            sums[0:16] = sums[0:16] + A.vload(
+                [T.Ramp(k * 14, 1, 16)], predicate=T.Ramp(0, 1, 16) < T.Broadcast(14, 16)
             )
         B.vstore([T.Ramp(0, 1, 16)], sums[0:16], predicate=T.Ramp(0, 1, 16) < T.Broadcast(14, 16))
+
+    assert_transforms(SelectLocalLanes(), before, program)
+
+
+def test_hidden_lanes_that_another_access_shows_keep_what_they_hold() -> None:
+    @T.prim_func
+    def program(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        cells = T.decl_buffer((16,), scope="local")
+        cells[0:16] = T.Broadcast(T.float32(0), 16)
+        cells.vstore([T.Ramp(0, 1, 16)], A[0:16], predicate=T.Ramp(0, 1, 16) < T.Broadcast(5, 16))
+        B[0:16] = cells[0:16]
+
+    before = program
+
+    @T.prim_func
+    def program(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        cells = T.decl_buffer((16,), scope="local")
+        cells[0:16] = T.Broadcast(T.float32(0), 16)
+        cells[0:16] = T.Select(T.Ramp(0, 1, 16) < T.Broadcast(5, 16), A[0:16], cells[0:16])
+        B[0:16] = cells[0:16]
+
+    assert_transforms(SelectLocalLanes(), before, program)
+
+
+def test_a_mask_that_changes_within_the_life_of_a_buffer_is_a_choice() -> None:
+    @T.prim_func
+    def program(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        cells = T.decl_buffer((16,), scope="local")
+        for k in range(3):
+            cells.vstore(
+                [T.Ramp(0, 1, 16)], A[0:16], predicate=T.Ramp(0, 1, 16) < T.Broadcast(k, 16)
+            )
+        for k in range(3):
+            B.vstore(
+                [T.Ramp(0, 1, 16)],
+                cells.vload([T.Ramp(0, 1, 16)], predicate=T.Ramp(0, 1, 16) < T.Broadcast(k, 16)),
+                predicate=T.Ramp(0, 1, 16) < T.Broadcast(k, 16),
+            )
+
+    before = program
+
+    @T.prim_func
+    def program(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        cells = T.decl_buffer((16,), scope="local")
+        for k in range(3):
+            cells[0:16] = T.Select(T.Ramp(0, 1, 16) < T.Broadcast(k, 16), A[0:16], cells[0:16])
+        for k in range(3):
+            B.vstore(
+                [T.Ramp(0, 1, 16)], cells[0:16], predicate=T.Ramp(0, 1, 16) < T.Broadcast(k, 16)
+            )
 
     assert_transforms(SelectLocalLanes(), before, program)
 

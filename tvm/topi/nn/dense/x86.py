@@ -185,6 +185,8 @@ def schedule_tile(
     *_, y, x = s[acc].op.axis
     k = s[acc].op.reduce_axis[-1]
     s[acc].reorder(k, y, x)
+    if dims(final.shape)[-1] % config.lanes:
+        s[acc].storage_align(y, config.lanes, 0)  # rows of whole registers
     _vector_loop(s, acc, x, config)
     s[acc].unroll(y)
     if streamed is not None and place is not None:
