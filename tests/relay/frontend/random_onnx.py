@@ -6,9 +6,11 @@ import numpy as np
 import onnx
 
 from .random_onnx_graph import DTYPES, Graph
+from .random_onnx_more import MORE_DRAWS
 from .random_onnx_nodes import DRAWS
 
 OPSETS = (14, 17, 18, 21)
+ALL_DRAWS = (*DRAWS, *MORE_DRAWS)
 
 
 def random_model(
@@ -26,7 +28,7 @@ def random_model(
     for _ in range(40 * wanted):
         if len(graph.nodes) >= wanted:
             break
-        graph.choose(DRAWS)(graph)
+        graph.choose(ALL_DRAWS)(graph)
     if not graph.nodes:
         graph.add("Identity", [graph.values[0]], graph.values[0])
     return graph.model(), graph.inputs

@@ -146,3 +146,64 @@ def test_rotary_embedding(interleaved: int) -> None:
           interleaved=interleaved)  # fmt: skip
     check("RotaryEmbedding", [f32(2, 3, 16), np.array([1]), f32(4, 2), f32(4, 2)],
           interleaved=interleaved, num_heads=2, rotary_embedding_dim=4)  # fmt: skip
+
+
+def test_caches_have_room_for_more() -> None:
+    x, caches = [f32(2, 1, 8) for _ in range(3)], [f32(2, 2, 7, 4) for _ in range(2)]
+    for held in (0, 3):
+        given = [*x, None, None, None, *caches, i32(held)]
+        check("MultiHeadAttention", given, num_heads=2, outputs=3)
+        mask = np.ones((2, held + 1), "int32")
+        decoder = [*x, mask, None, *caches, i32(held), None, None, f32(24)]
+        check("DecoderMaskedMultiHeadAttention", decoder, num_heads=2, outputs=3,
+              past_present_share_buffer=1)  # fmt: skip
+
+
+def test_beams_share_a_cache() -> None:
+    x, caches = [f32(4, 1, 8) for _ in range(3)], [f32(4, 2, 6, 4) for _ in range(2)]
+    beams = np.random.default_rng(3).integers(0, 2, (2, 2, 6)).astype("int32")
+    beams[:, :, 3:] = np.array([[0], [1]])
+    rows = beams[:, :, :, None] + 2 * np.arange(2)[:, None, None, None]
+    own = [
+        np.take_along_axis(x, rows.reshape(4, 1, 6, 1).repeat(2, 1).repeat(4, 3), 0)[:, :, :3]
+        for x in caches
+    ]
+
+    def attend(names: list[str], inputs: list[np.ndarray], **attrs: int) -> np.ndarray:
+        node = helper.make_node("DecoderMaskedMultiHeadAttention", names, ["y"],
+                                domain="com.microsoft", num_heads=2, **attrs)  # fmt: skip
+        return onnx_backend.run_node(node, inputs).y
+
+    names = ["q", "k", "v", "", "", "pk", "pv"]
+    shared = [*x, *caches, i32(3), i32(2), beams]
+    found = attend([*names, "n", "w", "c"], shared, past_present_share_buffer=1)
+    np.testing.assert_allclose(found, attend(names, [*x, *own]), rtol=1e-5, atol=1e-5)
+
+
+def test_products_of_queries_and_keys_come_out() -> None:
+    q, k, bias = f32(2, 3, 8), f32(2, 5, 8), f32(2, 2, 3, 5)
+    node = helper.make_node("MultiHeadAttention", ["q", "k", "v", "", "", "b"],
+                            ["y", "", "", "s"], domain="com.microsoft", num_heads=2)  # fmt: skip
+    found = onnx_backend.run_node(node, [q, k, k, bias])[-1]
+    rows, columns = [x.reshape(2, -1, 2, 4).transpose(0, 2, 1, 3) for x in (q, k)]
+    wanted = rows @ columns.swapaxes(2, 3) / 2 + bias
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("op", ["Attention", "DecoderMaskedSelfAttention"])
+def test_decoder_attends_to_itself_or_to_an_encoder(op: str) -> None:
+    past = f32(2, 2, 2, 5, 4)
+    x, weight, bias = f32(2, 1, 8), f32(8, 24), f32(24)
+    node = helper.make_node(
+        op, ["x", "w", "b", "", "p", "", "n"], ["y", "z"],
+        domain="com.microsoft", num_heads=2, past_present_share_buffer=1,
+    )  # fmt: skip
+    full = helper.make_node(
+        "Attention", ["x", "w", "b", "", "p"], ["y", "z"], domain="com.microsoft", num_heads=2
+    )
+    found = onnx_backend.run_node(node, [x, weight, bias, past, i32(3)])
+    wanted = onnx_backend.run_node(full, [x, weight, bias, past[:, :, :, :3]])
+    np.testing.assert_allclose(found.y, wanted.y, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.z[:, :, :, :4], wanted.z, rtol=1e-5, atol=1e-5)
+    cross = [f32(2, 1, 8), f32(2, 2, 5, 4), f32(2, 2, 5, 4)]
+    check("DecoderMaskedMultiHeadAttention", cross, num_heads=2)

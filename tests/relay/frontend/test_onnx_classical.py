@@ -162,3 +162,61 @@ def test_labels_are_looked_up() -> None:
     with_nan = np.array([np.nan, 1.0, 2.0], "float32")
     check("LabelEncoder", [with_nan], opset=4, keys_floats=[4.0, 1.0, np.nan],
           values_int64s=[7, 8, 9])  # fmt: skip
+
+
+def machine(kernel: str, classes: int, has_probabilities: bool = False) -> dict[str, Any]:
+    """Attributes of a random support vector machine over five features."""
+    counts = [2, 3, 2, 4][:classes]
+    total, pairs = sum(counts), classes * (classes - 1) // 2
+    found = {
+        "kernel_type": kernel, "kernel_params": [0.5, 0.2, 2.0], "vectors_per_class": counts,
+        "support_vectors": f32(total * 5).tolist(), "rho": f32(pairs).tolist(),
+        "coefficients": f32((classes - 1) * total).tolist(),
+        "classlabels_ints": [3, 7, 1, 9][:classes],
+    }  # fmt: skip
+    if has_probabilities:
+        found["prob_a"], found["prob_b"] = (-np.abs(f32(pairs))).tolist(), f32(pairs).tolist()
+    return found
+
+
+@pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_support_vectors_choose_a_class(kernel: str, classes: int) -> None:
+    check("SVMClassifier", [f32(9, 5)], 2, 1, **machine(kernel, classes))
+
+
+@pytest.mark.parametrize("post", ["LOGISTIC", "SOFTMAX"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_scores_of_support_vectors_are_transformed(post: str, classes: int) -> None:
+    check("SVMClassifier", [f32(9, 5)], 2, 1, **machine("RBF", classes), post_transform=post)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_support_vectors_give_probabilities(classes: int) -> None:
+    attrs = machine("RBF", classes, has_probabilities=True)
+    node = helper.make_node("SVMClassifier", ["x"], ["l", "s"], domain=DOMAIN, **attrs)
+    graph = helper.make_graph(
+        [node], "t", [helper.make_tensor_value_info("x", 1, (9, 5))],
+        [onnx.ValueInfoProto(name="l"), onnx.ValueInfoProto(name="s")],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    feed = {"x": f32(9, 5)}
+    found, wanted = onnx_backend.run_model(model, feed), session_of(model).run(None, feed)
+    np.testing.assert_array_equal(found[0], wanted[0])
+    # ONNX Runtime stops iterating within 0.005 of what is best
+    np.testing.assert_allclose(found[1], wanted[1], atol=5e-3)
+    np.testing.assert_allclose(found[1].sum(1), 1, atol=1e-5)
+
+
+def test_linear_machines_score_each_class() -> None:
+    attrs = {"kernel_params": [0.0, 0.0, 0.0], "coefficients": f32(15).tolist(), "rho": [0.3]}
+    check("SVMClassifier", [f32(9, 5)], 2, 1, classlabels_ints=[3, 7, 1], **attrs)
+
+
+def test_maps_of_classes_are_columns() -> None:
+    node = helper.make_node("ZipMap", ["x"], ["y"], domain=DOMAIN, classlabels_int64s=[3, 7])
+    x = f32(4, 2)
+    with pytest.warns(UserWarning, match=r"its columns are the classes \[3, 7\]"):
+        found = onnx_backend.run_node(node, [x]).y
+    np.testing.assert_array_equal(found, x)

@@ -271,5 +271,19 @@ def test_normalisation_of_old_opsets() -> None:
     check_old("BatchNormalization", 7, [x, *places], spatial=0)
 
 
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
+def test_shares_of_old_opsets_are_among_all_elements_behind(op: str) -> None:
+    x = f32(2, 3, 4)
+    check_old(op, 11, [x], axis=1)
+    check_old(op, 11, [x], axis=-1)
+    check_old(op, 13, [x], axis=-3)
+
+
+def test_places_of_tuples_count_from_the_end() -> None:
+    indices = np.array([[-1, 0], [1, -2]])
+    check_old("GatherND", 13, [f32(2, 3, 4), indices])
+    check_old("GatherND", 13, [f32(2, 3, 4), indices[:, :1]], batch_dims=1)
+
+
 def test_distinct_elements_of_data_of_the_run() -> None:
     check("Unique", [np.array([3, 1, 1, 7, 3], "float32")], outputs=3)

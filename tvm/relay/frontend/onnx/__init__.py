@@ -1,6 +1,7 @@
 """The ONNX importer."""
 
 from . import (
+    algebra,
     attention,
     classical,
     compressed,

@@ -40,14 +40,19 @@ class Scores:
     softcap: float = 0.0
     sink: RelayExpr | None = None  # a score of each head that takes weight from all keys
 
-    def weights(self, q: RelayExpr, k: RelayExpr) -> RelayExpr:
-        """The weight of each key for each query."""
+    def products(self, q: RelayExpr, k: RelayExpr) -> RelayExpr:
+        """The scaled product of each key and each query, masks added."""
         scores = matmul(q, _op.transpose(k, (0, 1, 3, 2))) * scalar_like(self.scale, q)
         if self.softcap:
             cap = scalar_like(self.softcap, q)
             scores = cap * _op.tanh(scores / cap)
         for mask in self.masks:
             scores = scores + mask
+        return scores
+
+    def weights(self, q: RelayExpr, k: RelayExpr) -> RelayExpr:
+        """The weight of each key for each query."""
+        scores = self.products(q, k)
         if self.sink is None:
             return _op.nn.softmax(scores, axis=-1)
         shape = infer_shape(scores)
@@ -59,9 +64,12 @@ class Scores:
 def _attend(
     node: OnnxNode, q: RelayExpr, k: RelayExpr, v: RelayExpr, masks: Sequence[RelayExpr | None]
 ) -> RelayExpr:
+    return join_heads(matmul(_scores(node, q, masks).weights(q, k), v))
+
+
+def _scores(node: OnnxNode, q: RelayExpr, masks: Sequence[RelayExpr | None]) -> Scores:
     scale = node.attr("scale", 0.0) or 1 / math.sqrt(infer_shape(q)[-1])
-    scores = Scores(scale, [mask for mask in masks if mask is not None])
-    return join_heads(matmul(scores.weights(q, k), v))
+    return Scores(scale, [mask for mask in masks if mask is not None])
 
 
 def _where_kept(kept: RelayExpr, like: RelayExpr, low: float) -> RelayExpr:
@@ -84,6 +92,9 @@ def _key_mask(node: OnnxNode, index: int, rows: int, columns: int, like: RelayEx
         return None
     kept = _kept_keys(node, index, rows, columns, infer_shape(like)[0])
     rank = len(infer_shape(kept))
+    if infer_shape(kept)[-1] < columns:  # a cache with room for more
+        rest = [(0, 0)] * (rank - 1) + [(0, columns - infer_shape(kept)[-1])]
+        kept = _op.cast(_op.nn.pad(_op.cast(kept, "uint8"), rest), "bool")
     if rank < 4:
         kept = _op.expand_dims(kept, 1, 4 - rank)
     return _where_kept(kept, like, node.attr("mask_filter_value", -10000.0))
@@ -111,9 +122,44 @@ def _appended(past: RelayExpr, new: RelayExpr) -> RelayExpr:
     return _op.concatenate([past, new], 2)
 
 
-def _refuse_shared_cache(node: OnnxNode) -> None:
-    if node.attr("past_present_share_buffer", 0) or node.attr("do_rotary", 0):
-        raise node.unsupported("a cache that input and output share, nor rotary positions")
+@dataclass(frozen=True)
+class Buffer:
+    """A cache with room for more positions than it holds: how many it holds, known at import or
+    not, and how many come new."""
+
+    held: RelayExpr
+    new: int
+
+    def filled(self, past: RelayExpr, new: RelayExpr) -> RelayExpr:
+        """The buffer with the new positions behind those it holds."""
+        shape, dtype = infer_shape(past), infer_dtype(self.held)
+        places = constant(np.arange(shape[2]), dtype) - self.held
+        source = _op.clip(places, 0, self.new - 1)
+        moved = _op.take(new, source, 2)
+        is_new = _op.logical_and(
+            _op.greater_equal(places, constant(0, dtype)),
+            _op.less(places, constant(self.new, dtype)),
+        )
+        return _op.where(_op.reshape(is_new, (1, 1, -1, 1)), moved, past)
+
+    def mask(self, room: int, is_causal: bool, like: RelayExpr) -> RelayExpr:
+        """Far below all scores where nothing is held yet, or for a query what comes later."""
+        dtype = infer_dtype(self.held)
+        last = np.arange(self.new) if is_causal else np.full(self.new, self.new - 1)
+        ends = self.held + constant(last[:, None], dtype)
+        kept = _op.less_equal(constant(np.arange(room)[None], dtype), ends)
+        return _where_kept(kept, like, _lowest(like))
+
+
+def _buffer(node: OnnxNode, length: int, new: int) -> Buffer | None:
+    """The cache that inputs and outputs share, if the input ``length`` says what it holds."""
+    if node.attr("do_rotary", 0):
+        raise node.unsupported("rotary positions")
+    if not node.has(length):
+        if node.attr("past_present_share_buffer", 0):
+            raise node.unsupported("a cache that inputs and outputs share without its length")
+        return None
+    return Buffer(_op.reshape(node[length], ()), new)
 
 
 @onnx_op("com.microsoft.Attention")
@@ -121,52 +167,106 @@ def _attention(node: OnnxNode) -> list[RelayExpr]:
     """Self-attention from one product for queries, keys and values."""
     x = matmul(node[0], node[1])
     x = x + node[2] if node.has(2) else x
-    return _self_attention(node, x, past=4, mask=3, bias=5)
+    return _self_attention(node, x, past=4, mask=3, bias=5, held=6)
 
 
 @onnx_op("com.microsoft.QAttention")
 def _quantized_attention(node: OnnxNode) -> list[RelayExpr]:
     total = integer_matmul(node, (0, 6), (1, 7))
     x = _op.cast(total, "float32") * (node[3] * node[4]) + node[2]
-    return _self_attention(node, x, past=8, mask=5, bias=9)
+    return _self_attention(node, x, past=8, mask=5, bias=9, held=10)
 
 
 def _self_attention(
-    node: OnnxNode, x: RelayExpr, past: int, mask: int, bias: int
+    node: OnnxNode, x: RelayExpr, past: int, mask: int, bias: int, held: int
 ) -> list[RelayExpr]:
     """Attention within ``x``, queries beside keys beside values; the others are inputs' indices."""
-    _refuse_shared_cache(node)
     hidden = infer_shape(x)[-1]
     sizes = node.attr("qkv_hidden_sizes") or [hidden // 3] * 3
     parts = _op.split(x, tuple(np.cumsum(sizes[:2]).tolist()), 2)
     q, k, v = [split_heads(part, node.attr("num_heads")) for part in parts]
+    buffer = _buffer(node, held, infer_shape(q)[2])
     if node.has(past):
-        old = _op.split(node[past], 2, 0)
-        k, v = [_appended(_op.squeeze(a, [0]), b) for a, b in zip(old, (k, v), strict=True)]
-    rows, columns = infer_shape(q)[2], infer_shape(k)[2]
-    masks = [_key_mask(node, mask, rows, columns, q), node[bias] if node.has(bias) else None]
-    if node.attr("unidirectional", 0):
-        masks.append(_causal(rows, columns, q))
+        old = [_op.squeeze(part, [0]) for part in _op.split(node[past], 2, 0)]
+        extend = buffer.filled if buffer else _appended
+        k, v = extend(old[0], k), extend(old[1], v)
+    masks = _masks(node, mask, bias, q, k, buffer)
     result = [_attend(node, q, k, v, masks)]
     return [*result, _op.stack([k, v], 0)] if node.output_count > 1 else result
+
+
+def _masks(
+    node: OnnxNode, mask: int, bias: int, q: RelayExpr, k: RelayExpr, buffer: Buffer | None
+) -> list[RelayExpr | None]:
+    """What is added to the scores; ``mask`` and ``bias`` are inputs' indices."""
+    rows, columns = infer_shape(q)[2], infer_shape(k)[2]
+    masks = [_key_mask(node, mask, rows, columns, q), _wide_bias(node, bias, columns)]
+    is_causal = bool(node.attr("unidirectional", 0))
+    if buffer:
+        masks.append(buffer.mask(columns, is_causal, q))
+    elif is_causal:
+        masks.append(_causal(rows, columns, q))
+    return masks
+
+
+def _wide_bias(node: OnnxNode, index: int, columns: int) -> RelayExpr | None:
+    """A bias of all keys there is room for."""
+    if not node.has(index):
+        return None
+    bias, have = node[index], node.shape(index)[-1]
+    if have == 1 or have == columns:
+        return bias
+    return _op.nn.pad(bias, [(0, 0)] * 3 + [(0, columns - have)])
 
 
 @onnx_op("com.microsoft.MultiHeadAttention")
 def _multi_head_attention(node: OnnxNode) -> list[RelayExpr]:
     """Attention of projected queries, keys and values."""
-    _refuse_shared_cache(node)
-    if node.output_count > 3 or node.has(8):
-        raise node.unsupported(
-            "the output of its scores, nor a cache that inputs and outputs share"
-        )
     q, k, v = _projected(node)
+    buffer = _buffer(node, 8, infer_shape(q)[2]) if node.has(6) else None
     if node.has(6):
-        k, v = _appended(node[6], k), _appended(node[7], v)
-    rows, columns = infer_shape(q)[2], infer_shape(k)[2]
-    masks = [_key_mask(node, 4, rows, columns, q), node[5] if node.has(5) else None]
-    if node.attr("unidirectional", 0):
-        masks.append(_causal(rows, columns, q))
-    return [_attend(node, q, k, v, masks), k, v][: node.output_count]
+        extend = buffer.filled if buffer else _appended
+        k, v = extend(node[6], k), extend(node[7], v)
+    seen = [_of_beams(node, 9, x) for x in (k, v)] if node.has(9) and buffer else [k, v]
+    scores = _scores(node, q, _masks(node, 4, 5, q, k, buffer))
+    result = join_heads(matmul(scores.weights(q, seen[0]), seen[1]))
+    outputs = [result, k, v]
+    if node.output_count > 3:
+        outputs.append(scores.products(q, seen[0]))
+    return outputs[: node.output_count]
+
+
+def _of_beams(node: OnnxNode, index: int, cache: RelayExpr) -> RelayExpr:
+    """The cache as each beam sees it: (batch, beams, positions) says whose each position is."""
+    shape = infer_shape(cache)
+    batch, beams, room = node.static_shape(index)
+    first = constant((np.arange(batch) * beams)[:, None, None], node.dtype(index))
+    rows = _op.reshape(node[index] + first, (batch * beams, 1, room, 1))
+    if room != shape[2]:
+        rows = _op.strided_slice(rows, [0], [shape[2]], axes=[2])
+    return _op.gather(cache, 0, _op.cast(_op.broadcast_to(rows, shape), "int64"))
+
+
+@onnx_op("com.microsoft.DecoderMaskedMultiHeadAttention")
+def _decoder_attention(node: OnnxNode) -> list[RelayExpr]:
+    """`MultiHeadAttention` of one new position, with its inputs in another order."""
+    order = (0, 1, 2, 10, 3, 4, 5, 6, 7, 9)
+    inputs = [node[i] if node.has(i) else None for i in order]
+    return _multi_head_attention(OnnxNode(**{**vars(node), "inputs": inputs}))
+
+
+@onnx_op("com.microsoft.DecoderMaskedSelfAttention")
+def _decoder_self_attention(node: OnnxNode) -> list[RelayExpr]:
+    """The same from one product for queries, keys and values; keys and values in one cache."""
+    x = matmul(node[0], node[1]) + node[2]
+    hidden = infer_shape(x)[-1]
+    q, k, v = _op.split(x, (hidden // 3, 2 * (hidden // 3)), 2)
+    old = [_op.squeeze(part, [0]) for part in _op.split(node[4], 2, 0)]
+    rest = [node[i] if node.has(i) else None for i in (3, 5)]
+    tail = [node[i] if node.has(i) else None for i in (6, 8)]
+    view = {**vars(node), "inputs": [q, k, v, None, *rest, *old, *tail], "output_count": 3}
+    result, keys, values = _multi_head_attention(OnnxNode(**view))
+    return [result, _op.stack([keys, values], 0)][: node.output_count]
 
 
 def _projected(node: OnnxNode) -> list[RelayExpr]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 
+from .algebra import inverse
 from .math import matmul
 from .registry import OnnxNode, onnx_op
 
@@ -131,6 +134,112 @@ def _svm_regressor(node: OnnxNode) -> RelayExpr:
         is_inside = _op.greater(score, scalar_like(0.0, x))
         return _op.where(is_inside, scalar_like(1.0, x), scalar_like(-1.0, x))
     return transformed(node, score, node.attr("post_transform", "NONE"))
+
+
+@onnx_op(f"{_DOMAIN}.SVMClassifier")
+def _svm_classifier(node: OnnxNode) -> list[RelayExpr]:
+    """The class that wins most pairs, and scores or probabilities; linear machines have a score
+    of each class."""
+    labels = class_labels(node, "classlabels_ints")
+    x = _as_float(node)
+    x = x if len(infer_shape(x)) == 2 else _op.expand_dims(x, 0)
+    counts = node.attr("vectors_per_class") or []
+    if not sum(counts):
+        return _linear_machine(node, x, labels)
+    scores = _pair_scores(node, x, counts)
+    best = _op.argmax(_votes(scores, len(labels)), 1)
+    chosen = _op.take(constant(labels), best, 0)
+    post = node.attr("post_transform", "NONE")
+    if node.attr("prob_a"):
+        return [chosen, transformed(node, _shares_of_pairs(node, scores, len(labels)), post)]
+    if len(labels) > 2:
+        return [chosen, transformed(node, scores, post)]
+    if post.startswith("SOFTMAX"):  # as ONNX Runtime has it: what the other class leaves
+        return [chosen, _op.concatenate([scalar_like(1.0, scores) - scores, scores], 1)]
+    both = _op.concatenate([_op.negative(scores), scores], 1)
+    return [chosen, transformed(node, both, post)]
+
+
+def _linear_machine(node: OnnxNode, x: RelayExpr, labels: Array) -> list[RelayExpr]:
+    weight = np.array(node.attr("coefficients"), "float32").reshape(len(labels), -1)
+    scores = _kernel(node, x, weight) + scalar_like(node.attr("rho", [0.0])[0], x)
+    chosen = _op.take(constant(labels), _op.argmax(scores, 1), 0)
+    return [chosen, transformed(node, scores, node.attr("post_transform", "NONE"))]
+
+
+def _pairs(count: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(count) for j in range(i + 1, count)]
+
+
+def _pair_scores(node: OnnxNode, x: RelayExpr, counts: Sequence[int]) -> RelayExpr:
+    """(rows, pairs of classes): positive where the first class of a pair wins.
+
+    Row ``j - 1`` of the coefficients has those of the vectors of class ``i`` against class ``j``,
+    row ``i`` those of class ``j`` against class ``i``.
+    """
+    total, classes = sum(counts), len(counts)
+    vectors = np.array(node.attr("support_vectors"), "float32").reshape(total, -1)
+    given = np.array(node.attr("coefficients"), "float32").reshape(classes - 1, total)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    weight = np.zeros((len(_pairs(classes)), total), "float32")
+    for row, (i, j) in zip(weight, _pairs(classes), strict=True):
+        for own, other in ((i, j - 1), (j, i)):
+            part = slice(starts[own], starts[own + 1])
+            row[part] = given[other, part]
+    rho = np.array(node.attr("rho"), "float32")
+    return _op.nn.dense(_kernel(node, x, vectors), constant(weight)) + constant(rho)
+
+
+def _votes(scores: RelayExpr, classes: int) -> RelayExpr:
+    """(rows, classes): how many pairs each class wins."""
+    firsts = np.zeros((2, len(_pairs(classes)), classes), "float32")
+    for row, pair in enumerate(_pairs(classes)):
+        for side, winner in enumerate(pair):
+            firsts[side, row, winner] = 1
+    wins = _op.cast(_op.greater(scores, scalar_like(0.0, scores)), "float32")
+    losses = scalar_like(1.0, wins) - wins
+    return matmul(wins, constant(firsts[0])) + matmul(losses, constant(firsts[1]))
+
+
+def _shares_of_pairs(node: OnnxNode, scores: RelayExpr, classes: int) -> RelayExpr:
+    """(rows, classes): the shares p that fit the pairs' probabilities r best (Wu, Lin, Weng 2004).
+
+    They minimise the sum of (r[j, i] p[i] - r[i, j] p[j])**2 over all pairs, adding up to one:
+    a linear system with one more unknown.
+    """
+    slope, offset = [constant(node.attr(name), "float32") for name in ("prob_a", "prob_b")]
+    first = _op.clip(_op.sigmoid(_op.negative(scores * slope + offset)), 1e-7, 1 - 1e-7)
+    if classes == 2:
+        return _op.concatenate([first, scalar_like(1.0, first) - first], 1)
+    second = scalar_like(1.0, first) - first
+    size = classes + 1
+    squares = np.zeros((2, len(_pairs(classes)), size * size), "float32")
+    products = np.zeros((len(_pairs(classes)), size * size), "float32")
+    for row, (i, j) in enumerate(_pairs(classes)):
+        squares[0, row, j * size + j] = squares[1, row, i * size + i] = 1
+        products[row, [i * size + j, j * size + i]] = -1
+    border = np.zeros((size, size), "float32")
+    border[:classes, classes] = border[classes, :classes] = 1
+    flat = matmul(first * first, constant(squares[0])) + matmul(
+        second * second, constant(squares[1])
+    )
+    flat = flat + matmul(first * second, constant(products)) + constant(border.reshape(-1))
+    solved = inverse(_op.reshape(flat, (-1, size, size)))
+    last = _op.strided_slice(solved, [0, classes], [classes, size], axes=[1, 2])
+    return _op.squeeze(last, [2])
+
+
+@onnx_op(f"{_DOMAIN}.ZipMap")
+def _zip_map(node: OnnxNode) -> RelayExpr:
+    """The classes' scores side by side: maps have no type here, the classes' order is the node's."""
+    names = node.attr("classlabels_int64s") or node.attr("classlabels_strings")
+    if names is None:
+        raise node.unsupported("a map without its keys")
+    warnings.warn(
+        f"ZipMap {node.name} gives no maps but a tensor: its columns are the classes {list(names)}",
+        stacklevel=2,
+    )
+    return node[0]
 
 
 # ---- preprocessing

@@ -220,33 +220,3 @@ def _ngram_repeat_block(node: OnnxNode) -> RelayExpr:
         same = _op.equal(tokens(i, i + count), tokens(count + i, count + i + 1))
         lowered = _op.where(same, lowered, _op.negative(low))
     return _op.scatter_elements(scores, _op.cast(last, "int64"), lowered, 1, "min")
-
-
-@onnx_op("com.microsoft.Inverse")
-def _inverse(node: OnnxNode) -> RelayExpr:
-    shape = node.static_shape(0)
-    size = shape[-1]
-    return _op.reshape(inverse(_op.reshape(node[0], (-1, size, size))), shape)
-
-
-def inverse(x: RelayExpr) -> RelayExpr:
-    """The inverses of (batch, n, n) by elimination: the largest element of a column below those
-    used already is its pivot."""
-    batch, size, _ = infer_shape(x)
-    one, zero = scalar_like(1.0, x), scalar_like(0.0, x)
-    unit = constant(np.broadcast_to(np.eye(size), (batch, size, size)), infer_dtype(x))
-    rest: RelayExpr = _op.concatenate([x, unit], 2)
-    for step in range(size):
-        column = _op.strided_slice(rest, [step], [step + 1], axes=[2])
-        used = constant(np.where(np.arange(size) < step, -1.0, 0.0)[None], infer_dtype(x))
-        size_of = _op.abs(_op.squeeze(column, [2]))
-        at = _op.argmax(_op.where(_op.less(used, zero), used, size_of), axis=1)
-        chosen = _op.expand_dims(_op.one_hot(at, one, zero, size, -1, infer_dtype(x)), 2)
-        own = constant((np.arange(size) == step)[None, :, None], infer_dtype(x))
-        row = _op.sum(chosen * rest, [1], True)
-        current = _op.strided_slice(rest, [step], [step + 1], axes=[1])
-        swapped = rest + chosen * (current - row)
-        row = row / _op.strided_slice(row, [step], [step + 1], axes=[2])
-        factors = _op.strided_slice(swapped, [step], [step + 1], axes=[2])
-        rest = (swapped - factors * row) * (one - own) + row * own
-    return _op.strided_slice(rest, [size], [2 * size], axes=[2])

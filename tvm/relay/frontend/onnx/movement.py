@@ -225,9 +225,23 @@ def _gather_elements(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("GatherND", "com.microsoft.GatherND")
 def _gather_nd(node: OnnxNode) -> RelayExpr:
-    rank = len(node.shape(1))
-    indices = _op.transpose(node[1], (rank - 1, *range(rank - 1)))
-    return _op.gather_nd(node[0], indices, node.attr("batch_dims", 0))
+    batch = node.attr("batch_dims", 0)
+    return _op.gather_nd(node[0], _places(node, batch), batch)
+
+
+def _places(node: OnnxNode, first: int = 0) -> RelayExpr:
+    """Input 1, whose last axis names a place of the axes from ``first`` on, that axis in front;
+    numbers below zero count from the end."""
+    shape, indices, rank = node.shape(0), node[1], len(node.shape(1))
+    end, dtype = first + node.shape(1)[-1], node.dtype(1)
+    if not (isinstance(indices, Constant) and (indices.data.numpy() >= 0).all()):
+        if all(isinstance(dim, int) for dim in shape[first:end]):
+            extents: RelayExpr = constant(np.array(shape[first:end]), dtype)
+        else:
+            extents = _op.strided_slice(_op.shape_of(node[0], dtype), [first], [end])
+        negative = _op.less(indices, scalar_like(0, indices))
+        indices = _op.where(negative, indices + extents, indices)
+    return _op.transpose(indices, (rank - 1, *range(rank - 1)))
 
 
 _SCATTERS = {"none": "update", "add": "add", "mul": "mul", "min": "min", "max": "max"}
@@ -244,16 +258,8 @@ def _scatter_elements(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("ScatterND")
 def _scatter_nd(node: OnnxNode) -> RelayExpr:
-    shape, rank = node.shape(0), len(node.shape(1))
-    count = node.shape(1)[-1]
-    if all(isinstance(dim, int) for dim in shape[:count]):
-        extents: RelayExpr = constant(np.array(shape[:count]), node.dtype(1))
-    else:
-        extents = _op.strided_slice(_op.shape_of(node[0], node.dtype(1)), [0], [count])
-    negative = _op.less(node[1], scalar_like(0, node[1]))
-    indices = _op.where(negative, node[1] + extents, node[1])
-    moved = _op.transpose(indices, (rank - 1, *range(rank - 1)))
-    return _op.scatter_nd(node[0], moved, node[2], _SCATTERS[node.attr("reduction", "none")])
+    reduction = _SCATTERS[node.attr("reduction", "none")]
+    return _op.scatter_nd(node[0], _places(node), node[2], reduction)
 
 
 @onnx_op("Expand")

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import scalar_like
+from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
 
 from .registry import CONVERTERS, OnnxNode, onnx_op
 
@@ -60,25 +58,30 @@ def _arg_reduce(node: OnnxNode) -> RelayExpr:
     return found.astype("int64")
 
 
-@onnx_op("Softmax", "LogSoftmax")
+@onnx_op("Softmax", "LogSoftmax", "Hardmax")
 def _softmax(node: OnnxNode) -> RelayExpr:
-    apply = _op.nn.softmax if node.op_type == "Softmax" else _op.nn.log_softmax
+    """Since opset 13 along an axis; before, over all elements from an axis on."""
+    functions = {"Softmax": _op.nn.softmax, "LogSoftmax": _op.nn.log_softmax, "Hardmax": _hardmax}
+    apply = functions[node.op_type]
     if node.opset >= 13:
         return apply(node[0], axis=node.attr("axis", -1))
     shape = node.shape(0)
-    axis = node.attr("axis", 1) % len(shape)
+    axis = node.attr("axis", 1) % max(len(shape), 1)
     if axis == len(shape) - 1:
         return apply(node[0], axis=-1)
-    flat = _op.reshape(node[0], (int(np.prod(shape[:axis])), int(np.prod(shape[axis:]))))
-    return _op.reshape(apply(flat, axis=-1), shape)
+    flat = _op.reshape(node[0], (*[0] * axis, -1))
+    found = apply(flat, axis=-1)
+    if all(isinstance(dim, int) for dim in shape):
+        return _op.reshape(found, shape)
+    return _op.reshape_like(found, node[0])
 
 
-@onnx_op("Hardmax")
-def _hardmax(node: OnnxNode) -> RelayExpr:
-    axis = node.attr("axis", -1 if node.opset >= 13 else 1)
-    one, zero = scalar_like(1, node[0]), scalar_like(0, node[0])
-    largest = _op.argmax(node[0], axis=axis)
-    return _op.one_hot(largest, one, zero, node.shape(0)[axis], axis, node.dtype(0))
+def _hardmax(x: RelayExpr, axis: int) -> RelayExpr:
+    """One where the first of the largest elements is, zero elsewhere."""
+    shape, dtype = infer_shape(x), infer_dtype(x)
+    axis %= max(len(shape), 1)
+    one, zero = scalar_like(1, x), scalar_like(0, x)
+    return _op.one_hot(_op.argmax(x, axis=axis), one, zero, shape[axis], axis, dtype)
 
 
 @onnx_op("LayerNormalization")

@@ -8,7 +8,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, scalar_like
 
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
@@ -132,31 +132,3 @@ def _tensor_scatter(node: OnnxNode) -> RelayExpr:
         steps = _op.floor_mod(steps, constant(shape[axis], "int64"))
     places = _op.broadcast_to(steps, update)
     return _op.scatter_elements(node[0], places, node[1], axis)
-
-
-@onnx_op("Det")
-def _det(node: OnnxNode) -> RelayExpr:
-    """Determinants by elimination: the largest element of a column is its pivot."""
-    shape = node.static_shape(0)
-    size, rest = shape[-1], _op.reshape(node[0], (-1, shape[-1], shape[-1]))
-    one, zero = scalar_like(1.0, rest), scalar_like(0.0, rest)
-    result: RelayExpr = one
-    for step in range(size):
-        batch, left = infer_shape(rest)[0], size - step
-        column = _op.strided_slice(rest, [0, 0, 0], [batch, left, 1], [1, 1, 1])
-        at = _op.argmax(_op.abs(_op.squeeze(column, [2])), axis=1)
-        chosen = _op.expand_dims(_op.one_hot(at, one, zero, left, -1, node.dtype(0)), 2)
-        row = _op.sum(chosen * rest, [1], True)
-        first = _op.strided_slice(rest, [0, 0, 0], [batch, 1, left], [1, 1, 1])
-        swapped = rest + chosen * (first - row)
-        pivot = _op.strided_slice(row, [0, 0, 0], [batch, 1, 1], [1, 1, 1])
-        sign = _op.where(_op.equal(at, scalar_like(0, at)), one, _op.negative(one))
-        result = result * _op.reshape(pivot, (batch,)) * sign
-        if left == 1:
-            break
-        below = _op.strided_slice(swapped, [0, 1, 0], [batch, left, 1], [1, 1, 1])
-        inner = _op.strided_slice(swapped, [0, 1, 1], [batch, left, left], [1, 1, 1])
-        tail = _op.strided_slice(row, [0, 0, 1], [batch, 1, left], [1, 1, 1])
-        safe = _op.where(_op.equal(pivot, zero), one, pivot)
-        rest = inner - below / safe * tail
-    return _op.reshape(result, shape[:-2])
