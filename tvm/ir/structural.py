@@ -19,6 +19,9 @@ from tvm.support import deep
 
 from .codegen import is_node
 
+# how far floats of equal programs may be apart in an assertion
+NEAR = 1e-9
+
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     """Whether two nodes, or containers of nodes, have the same structure.
@@ -42,7 +45,11 @@ def get_first_structural_mismatch(
     tuple of ObjectPath, or None
         None if they are equal.
     """
-    path = _compare(lhs, rhs, map_free_vars)
+    return _paths(_compare(lhs, rhs, map_free_vars))
+
+
+def _paths(path: list[_Steps] | None) -> tuple[ObjectPath, ObjectPath] | None:
+    """The way to a mismatch in both values."""
     if path is None:
         return None
     ways = ObjectPath.root(), ObjectPath.root()
@@ -57,12 +64,14 @@ def get_first_structural_mismatch(
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
     """Raise an error that shows the first difference unless the two are structurally equal.
 
+    Numbers with a fraction may differ by 1e-9, as those do that went through single precision.
+
     Raises
     ------
     ValueError
         With the path of the difference and both texts.
     """
-    mismatch = get_first_structural_mismatch(lhs, rhs, map_free_vars)
+    mismatch = _paths(_compare(lhs, rhs, map_free_vars, _NearComparison))
     if mismatch is not None:
         raise ValueError(
             f"structural equality fails at {mismatch[0]}:\n"
@@ -78,8 +87,10 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
 
 
 @deep
-def _compare(lhs: Any, rhs: Any, map_free_vars: bool) -> list[_Steps] | None:
-    comparison = _Comparison(map_free_vars)
+def _compare(
+    lhs: Any, rhs: Any, map_free_vars: bool, kind: type[_Comparison] | None = None
+) -> list[_Steps] | None:
+    comparison = (kind or _Comparison)(map_free_vars)
     return None if comparison.values(lhs, rhs) else comparison.path
 
 
@@ -262,6 +273,15 @@ def _number(value: Any) -> Any:
 
 
 _LITERALS = ("IntImm", "FloatImm")
+
+
+class _NearComparison(_Comparison):
+    """The same, with floats that are nearly equal."""
+
+    def values(self, a: Any, b: Any) -> bool:
+        if type(a) is float and type(b) is float and abs(a - b) < NEAR:
+            return True
+        return super().values(a, b)
 
 
 def _plain_equal(a: Any, b: Any) -> bool:

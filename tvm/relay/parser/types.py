@@ -84,7 +84,13 @@ class TypeReader(WordReader):
         if not _DTYPE.fullmatch(name.text):
             raise self._unknown_dtype(name)
         self.expect("]")
-        return TensorType(tuple(shape), name.text)
+        return self._of_dtype(tuple(shape), name)
+
+    def _of_dtype(self, shape: tuple[BaseExpr, ...], name: Token) -> TensorType:
+        try:
+            return TensorType(shape, name.text)
+        except ValueError:
+            raise self._unknown_dtype(name) from None
 
     def _dimension(self) -> BaseExpr:
         if self.accept("?"):
@@ -102,7 +108,7 @@ class TypeReader(WordReader):
         if (variable := self.type_vars.get(name.text)) is not None:
             return variable
         if _DTYPE.fullmatch(name.text):
-            return TensorType((), name.text)
+            return self._of_dtype((), name)
         header = self.global_types.get(name.text)
         if header is None:
             header = self.global_types[name.text] = GlobalTypeVar(name.text)

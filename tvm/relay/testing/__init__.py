@@ -11,6 +11,7 @@ from tvm.ir.op import Op
 from tvm.ir.transform import Pass
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
+from tvm.relay.prelude import Prelude
 from tvm.relay.transform import InferType
 from tvm.relay.traverse import post_order
 
@@ -36,14 +37,18 @@ from . import (
 )
 from .grad_check import check_grad
 from .init import create_workload
+from .nat import count, make_nat_expr, make_nat_value
+from .py_converter import run_as_python, to_python
 
 
 def run_opt_pass(expr: RelayExpr, opt_pass: Pass, import_prelude: bool = False) -> RelayExpr:
     """`expr` after one pass; a body if it was no function."""
     if not isinstance(opt_pass, Pass):
         raise TypeError(f"run_opt_pass requires a pass, got {type(opt_pass).__name__}")
-    del import_prelude
-    mod = opt_pass(InferType()(IRModule.from_expr(expr)))
+    mod = IRModule.from_expr(expr)
+    if import_prelude:
+        Prelude(mod)
+    mod = opt_pass(InferType()(mod))
     main = mod["main"]
     return main if isinstance(expr, Function) else main.body
 
@@ -70,6 +75,7 @@ def count_ops(expr: RelayExpr) -> dict[str, int]:
 __all__ = [
     "byoc",
     "check_grad",
+    "count",
     "count_ops",
     "create_workload",
     "dcgan",
@@ -79,6 +85,8 @@ __all__ = [
     "init",
     "layers",
     "lstm",
+    "make_nat_expr",
+    "make_nat_value",
     "mlp",
     "mobilenet",
     "nat",
@@ -86,10 +94,12 @@ __all__ = [
     "rand",
     "resnet",
     "resnet_3d",
+    "run_as_python",
     "run_infer_type",
     "run_opt_pass",
     "squeezenet",
     "synthetic",
     "temp_op_attr",
+    "to_python",
     "vgg",
 ]
