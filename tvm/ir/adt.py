@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .expr import RelayExpr, call_global
-from .node import child, ignored, reference
+from .node import binder, child, ignored, reference
 from .type import GlobalTypeVar, Type, TypeVar
 
 
@@ -21,7 +21,7 @@ class Constructor(RelayExpr, key="relay.Constructor"):
     belong_to: GlobalTypeVar = reference()
     tag: int = ignored(default=-1)
     # of the definition, for types found without a module
-    type_vars: tuple[TypeVar, ...] = ignored(default=())
+    type_vars: tuple[TypeVar, ...] = binder("inputs", default=())
 
     def __call__(self, *args: RelayExpr) -> Any:
         """Build a value: a call of this constructor."""

@@ -20,19 +20,30 @@ def infer_types(mod: IRModule) -> IRModule:
             is_new = known_type(func) is None
             if is_new:
                 inferencer.infer(func)
-            func = with_written_types(func, is_new and _has_bare_lets(func))
+            func = with_written_types(func, is_new and _has_bare_variables(func))
             set_type(gvar, func.checked_type)
         functions[gvar] = func
     return mod.with_functions(functions)
 
 
-def _has_bare_lets(func: Function) -> bool:
-    return any(isinstance(n, Let) and n.var.type_annotation is None for n in post_order(func.body))
+def _has_bare_variables(func: Function) -> bool:
+    """Whether the body binds variables without saying of what type they are."""
+    return any(
+        variable.type_annotation is None
+        for node in post_order(func.body)
+        for variable in (
+            (node.var,)
+            if isinstance(node, Let)
+            else node.params
+            if isinstance(node, Function)
+            else ()
+        )
+    )
 
 
-def with_written_types(func: Function, has_bare_lets: bool = False) -> Function:
+def with_written_types(func: Function, has_bare_variables: bool = False) -> Function:
     """The typed function with return types and variables' types written down."""
-    is_annotated = func.ret_type is not None and not has_bare_lets
+    is_annotated = func.ret_type is not None and not has_bare_variables
     if is_annotated and all(p.type_annotation is not None for p in func.params):
         return func
     return rewrite_function(func, _write_type)

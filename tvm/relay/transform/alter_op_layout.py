@@ -26,7 +26,6 @@ from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.infer_layout_utils import layout_choice, plain_name, with_transforms
 from tvm.relay.traverse import operands, post_order, regrouped, tensors_of, with_operands
-from tvm.target import Target
 from tvm.tir.data_layout import Layout, layout
 
 
@@ -177,8 +176,8 @@ def _is_transform(expr: RelayExpr) -> TypeGuard[Call]:
 
 @relay_pass("AlterOpLayout", opt_level=3)
 def alter_op_layout(func: Function, mod: IRModule, context: PassContext) -> Function:
-    """Apply the `alter_layout` facets for the current target."""
-    if Target.current(allow_none=True) is None or is_primitive(func):
+    """Apply the `alter_layout` facets for the current target; without one, those of users."""
+    if is_primitive(func):
         return func
     result = _Alterer().run(func)
     assert isinstance(result, Function)

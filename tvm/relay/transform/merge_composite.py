@@ -14,6 +14,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.typed_module import with_written_types
 from tvm.relay.dataflow_pattern import DFPattern, partition
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
@@ -35,6 +36,7 @@ def MergeComposite(pattern_table: Sequence[Entry]) -> Pass:
                 infer_type_of(merged, mod)  # the next check may ask for types
             result = merged
         assert isinstance(result, Function)
-        return result
+        # composite functions say of what types their parameters are
+        return func if result is func else with_written_types(result, has_bare_variables=True)
 
     return FunctionPass(run, PassInfo(0, "MergeComposite"))

@@ -148,8 +148,12 @@ def _alter_conv2d(
 ) -> RelayExpr | None:
     """NCHW convolutions on x86 processors: channels in blocks of the vector width."""
     target = Target.current()
-    assert target is not None
-    if "cpu" not in target.keys or attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW":
+    if (
+        target is None
+        or "cpu" not in target.keys
+        or attrs.data_layout != "NCHW"
+        or attrs.kernel_layout != "OIHW"
+    ):
         return None
     if "dnnl" in target.libs and all(t.dtype == "float32" for t in arg_types):  # type: ignore[attr-defined]
         return None  # it has blocks of its own

@@ -121,9 +121,12 @@ def _alter_dense(
 ) -> RelayExpr | None:
     """On processors: the weight in blocks of the micro-kernel's columns."""
     target = Target.current()
-    assert target is not None
     # a library takes weights as they are
-    if "cpu" not in target.keys or not {"cblas", "mkl", "dnnl"}.isdisjoint(target.libs):
+    if (
+        target is None
+        or "cpu" not in target.keys
+        or not {"cblas", "mkl", "dnnl"}.isdisjoint(target.libs)
+    ):
         return None
     call = Call(DENSE, inputs, attrs)
     data, shape = [shape_of_type(t) for t in arg_types]
