@@ -18,6 +18,7 @@ CLASSIC = {
     "tvm.ir": "base tensor_type type_relation",
     "tvm.relay": "type_relation",
     "tvm.relay.analysis": "analysis",
+    "tvm.relay.quantize": "_annotate _calibrate _partition _partition_conversions",
     "tvm.relay.transform": "transform",
     "tvm.tir.analysis": "analysis",
     "tvm.tir.transform": "transform",

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
 from tvm.relay.build_module import create_executor
-from tvm.relay.expr import Tuple
+from tvm.relay.expr import Call, Constant, Tuple, const
 from tvm.relay.function import Function
-from tvm.relay.quantize.config import QConfig
+from tvm.relay.quantize.config import QAnnotateKind, QConfig, current_qconfig
+from tvm.relay.quantize.simulate import SIMULATED_QUANTIZE
+from tvm.relay.transform import InferType
+from tvm.relay.transform.operators import calls
+from tvm.relay.traverse import post_order, rewrite_function
 
 Array = np.ndarray[Any, Any]
-Thresholds = dict[int, float]  # by the identity of a layer's input
 _BINS = 2048
 _LEVELS = 128
 
@@ -25,27 +30,117 @@ def weight_threshold(weight: Array, mode: str) -> float:
     return float(2 ** np.ceil(np.log2(largest))) if mode == "power2" else largest
 
 
-def collect_inputs(
-    func: Function,
-    values: Sequence[RelayExpr],
-    dataset: Iterable[Mapping[str, Any]],
-    chunk_by: int = -1,
+def _collected(
+    func: Function, values: Sequence[RelayExpr], batches: Sequence[Mapping[str, Any]]
 ) -> list[Array]:
-    """All elements that some expressions of a function had over a data set.
-
-    No more than `chunk_by` of them are computed in one run, so that memory suffices.
-    """
-    if 0 < chunk_by < len(values):
-        batches = list(dataset)
-        chunks = [values[i : i + chunk_by] for i in range(0, len(values), chunk_by)]
-        return [array for chunk in chunks for array in collect_inputs(func, chunk, batches)]
-    probe = func.replace(body=Tuple(values), ret_type=None)
+    """All elements that some expressions of a function had over a data set."""
+    probe = func.replace(body=Tuple(list(values)), ret_type=None)
     run = create_executor("graph").evaluate(probe)
     found: list[list[Array]] = [[] for _ in values]
-    for batch in dataset:
+    for batch in batches:
         for kept, array in zip(found, run(**batch), strict=True):
             kept.append(array.numpy().ravel())
     return [np.concatenate(arrays) for arrays in found]
+
+
+def _simulated(func: Function) -> list[Call]:
+    """What is quantised, in order."""
+    return [node for node in post_order(func) if calls(node, SIMULATED_QUANTIZE)]
+
+
+def _is_weight(call: Call) -> bool:
+    return isinstance(call.args[0], Constant)
+
+
+def collect_stats(
+    mod: IRModule, dataset: Iterable[Mapping[str, Any]], chunk_by: int = -1
+) -> Iterator[list[Array]]:
+    """The elements that each value to be quantised, but weights, has over a data set.
+
+    Parameters
+    ----------
+    mod : IRModule
+        A network that `annotate` has marked.
+    dataset : iterable of dict
+        Inputs by name.
+    chunk_by : int
+        How many values to look at in one run, -1: all.
+    """
+    func = mod["main"]
+    marked = {id(call): call for call in _simulated(func) if not _is_weight(call)}
+    plain: dict[int, RelayExpr] = {}
+
+    def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        if not calls(new, SIMULATED_QUANTIZE):
+            return new
+        if id(old) in marked:
+            plain[id(old)] = new.args[0]
+        return new.args[0]
+
+    bare = rewrite_function(func, rewrite)
+    params = [p for p in bare.params if p.name_hint not in ("dom_scale", "clip_min", "clip_max")]
+    bare = bare.replace(params=tuple(params), ret_type=None)
+    values = [plain[key] for key in marked]
+    size = chunk_by if chunk_by > 0 else max(len(values), 1)
+    batches = list(dataset)
+    for start in range(0, len(values), size):
+        yield _collected(bare, values[start : start + size], batches)
+
+
+def calibrate(
+    dataset: Iterable[Mapping[str, Any]] | None = None,
+) -> Callable[[IRModule, Any], IRModule]:
+    """A function of a marked module and a context that sets the ranges of what is quantised.
+
+    Parameters
+    ----------
+    dataset : iterable of dict, optional
+        Inputs by name, for ways of `qconfig(calibrate_mode=..)` that look at values.
+    """
+
+    def run(mod: IRModule, context: Any = None) -> IRModule:
+        config = current_qconfig()
+        func = mod["main"]
+        marked = _simulated(func)
+        inputs = [call for call in marked if not _is_weight(call)]
+        found = dict(zip(map(id, inputs), _input_thresholds(mod, inputs, dataset, config),
+                         strict=True))  # fmt: skip
+        ranges = {id(call): _range_of(call, found.get(id(call)), config) for call in marked}
+
+        def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+            if id(old) not in ranges or not isinstance(new, Call):
+                return new
+            return new.replace(args=(new.args[0], *ranges[id(old)]))
+
+        result = mod.clone()
+        result["main"] = rewrite_function(func, rewrite).replace(ret_type=None)
+        return InferType()(result)
+
+    return run
+
+
+def _input_thresholds(
+    mod: IRModule, inputs: Sequence[Call], dataset: Any, config: QConfig
+) -> list[float]:
+    if config.calibrate_mode == "global_scale":
+        return [config.global_scale] * len(inputs)
+    if dataset is None:
+        raise TVMError(f'quantize requires a dataset for calibrate_mode="{config.calibrate_mode}"')
+    samples = collect_stats(mod, dataset, config.calibrate_chunk_by)
+    return [input_threshold(array, config) for chunk in samples for array in chunk]
+
+
+def _range_of(call: Call, threshold: float | None, config: QConfig) -> list[RelayExpr]:
+    """The scale, and the least and greatest integer, of what is quantised."""
+    kind = QAnnotateKind(call.attrs.kind)
+    if threshold is None:
+        weight = call.args[0]
+        assert isinstance(weight, Constant)
+        threshold = weight_threshold(weight.data.numpy(), config.weight_scale)
+    levels = 2 ** (config.get_nbit_by_kind(kind) - int(call.attrs.sign))
+    low = 1 - levels if call.attrs.sign else 0
+    step = threshold / (levels if call.attrs.sign else levels - 1)
+    return [const(np.float32(v)) for v in (step, low, levels - 1)]
 
 
 def input_threshold(samples: Array, config: QConfig) -> float:

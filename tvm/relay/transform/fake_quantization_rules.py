@@ -17,7 +17,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import TupleType
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, const
-from tvm.relay.op import binary, reduce, shaping, unary
+from tvm.relay.op import binary, marks, reduce, shaping, unary
 from tvm.relay.op.algorithm import TOPK
 from tvm.relay.op.broadcasting import BROADCAST_TO
 from tvm.relay.op.image.resize import RESIZE2D
@@ -331,7 +331,7 @@ def _softmax(call: Call, types: TypeMap) -> Result:
 _MOVES = (
     shaping.RESHAPE, shaping.SQUEEZE, shaping.EXPAND_DIMS, shaping.BATCH_FLATTEN, BROADCAST_TO,
     STRIDED_SLICE, DEPTH_TO_SPACE, RESIZE2D, TAKE, reduce.MAX, reduce.MIN,
-    pooling.GLOBAL_MAX_POOL2D, pooling.MAX_POOL1D,
+    pooling.GLOBAL_MAX_POOL2D, pooling.MAX_POOL1D, marks.STOP_FUSION, marks.CAST_HINT,
 )  # fmt: skip
 _MEANS = (
     reduce.MEAN, pooling.GLOBAL_AVG_POOL2D, pooling.ADAPTIVE_AVG_POOL1D,

@@ -15,15 +15,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm import topi
+from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext, Sequential
 from tvm.ir.type import TensorType, TupleType, Type
-from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.expr import Call, Constant
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
+from tvm.relay.expr import Call, Constant, Tuple
 from tvm.relay.function import Function
 from tvm.relay.op.registry import OpPattern, Precision
 from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
+from tvm.relay.qnn.op.products import PRODUCTS
 from tvm.relay.traverse import bind, post_order
 from tvm.runtime.ndarray import NDArray, array
 from tvm.target import Target
@@ -125,6 +127,8 @@ def _precision(
     reason = reasons.get(id(call))
     if reason is not None:
         return ("float32", reason) if reason else ("int8", "")
+    if call.operator.name.startswith("qnn."):
+        return str(tensor_type_of(_first_tensor(call)).dtype), _slow_integers(call, target)
     inputs = [dtype for arg in call.args for dtype in _dtypes(infer_type_of(arg))]
     narrow = next((dtype for dtype in NARROW_FLOATS if dtype in inputs), None)
     if narrow is not None and "float32" not in inputs:
@@ -133,6 +137,18 @@ def _precision(
     if "float32" not in dtypes:
         return (dtypes or [""])[0], ""
     return "float32", _reason_to_stay(call, is_quantized)
+
+
+def _first_tensor(call: Call) -> RelayExpr:
+    first = call.args[0]
+    return first.fields[0] if isinstance(first, Tuple) else first
+
+
+def _slow_integers(call: Call, target: Target) -> str:
+    """A note on products of integers that the processor has no instruction for."""
+    if call.op not in PRODUCTS or topi.x86.conv2d.dot_group("uint8", "int8", target) > 1:
+        return ""
+    return "multiplied in 32 bits: the processor has no dot products of 8-bit numbers"
 
 
 def _slow_product(call: Call, dtype: str, target: Target) -> str:

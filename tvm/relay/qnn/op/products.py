@@ -263,6 +263,13 @@ BATCH_MATMUL_QUANTIZED = define_op(
 )
 
 
+# those whose sums are of 32 bits
+PRODUCTS = (
+    CONV2D_QUANTIZED, CONV2D_TRANSPOSE_QUANTIZED, DENSE_QUANTIZED, CONTRIB_DENSE_PACK_QUANTIZED,
+    BATCH_MATMUL_QUANTIZED,
+)  # fmt: skip
+
+
 def conv2d(
     data: RelayExpr,
     kernel: RelayExpr,

@@ -1,0 +1,101 @@
+"""Write simulated quantisations, once their ranges are known, as integers.
+
+    nn.conv2d(simulated_quantize(%x, s, ..), simulated_quantize(%w, t, ..))
+->
+    qnn.dequantize(qnn.conv2d(qnn.quantize(%x, s, 0), %w8, 0, 0, s, t), s * t, 0)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tvm.error import TVMError
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import Pass, PassContext, PassInfo, Sequential, module_pass
+from tvm.relay.expr import Constant, const
+from tvm.relay.function import Function
+from tvm.relay.op.unary import CLIP
+from tvm.relay.qnn.op.common import integer_range
+from tvm.relay.qnn.op.qnn import dequantize, quantize
+from tvm.relay.qnn.op.requantize import REQUANTIZE
+from tvm.relay.quantize.config import QAnnotateKind, current_qconfig
+from tvm.relay.quantize.simulate import SIMULATED_QUANTIZE
+from tvm.relay.transform import FakeQuantizationToInteger
+from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.fake_quantization_to_integer import TrainedConverter
+from tvm.relay.transform.operators import BATCH_MATMUL, CONV2D, DENSE, calls
+from tvm.relay.traverse import rewrite_function
+
+
+def as_pairs() -> Pass:
+    """Simulated quantisations as a quantisation and its inverse."""
+
+    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+        return rewrite_function(func, _as_pair).replace(ret_type=None)
+
+    return FunctionPass(run, PassInfo(1, "QuantizePairs", ["InferType"]))
+
+
+def _as_pair(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    if not calls(new, SIMULATED_QUANTIZE):
+        return new
+    if new.attrs.kind == QAnnotateKind.IDENTITY:
+        return new.args[0]
+    numbers = [float(a.data.numpy()) for a in new.args[1:] if isinstance(a, Constant)]
+    if len(numbers) < 3:
+        raise TVMError(
+            "realize requires ranges for what is quantised",
+            at=new,
+            hint="run relay.quantize.calibrate() before it",
+        )
+    scale, low, high = numbers
+    dtype = current_qconfig().get_dtype_by_kind(QAnnotateKind(new.attrs.kind))
+    step, zero = const(np.float32(scale)), const(0, "int32")
+    whole = quantize(new.args[0], step, zero, out_dtype=dtype)
+    if high < integer_range(dtype)[1]:
+        whole = CLIP(whole, a_min=low, a_max=high)
+    return dequantize(whole, step, zero)
+
+
+class _ProductConverter(TrainedConverter):
+    """Products of dequantised tensors, also where no quantisation follows."""
+
+    def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        return super().rewrite(old, new) if calls(new, CONV2D, DENSE, BATCH_MATMUL) else new
+
+
+def _products() -> Pass:
+    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+        return rewrite_function(func, _ProductConverter(False, ()).rewrite)
+
+    return FunctionPass(run, PassInfo(1, "QuantizeProducts", ["InferType"]))
+
+
+def _rounded() -> Pass:
+    """The rounding of the options where values are scaled."""
+
+    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+        rounding = current_qconfig().rounding
+        if rounding == "UPWARD":
+            return func
+
+        def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+            if not calls(new, REQUANTIZE):
+                return new
+            return new.replace(attrs=new.attrs.replace(rounding=rounding))
+
+        return rewrite_function(func, rewrite)
+
+    return FunctionPass(run, PassInfo(1, "QuantizeRounding", ["InferType"]))
+
+
+def realize() -> Pass:
+    """Simulated quantisations as integers, and what lies between them too."""
+
+    @module_pass(opt_level=1, name="QuantizeRealize")
+    def run(mod: IRModule, context: PassContext) -> IRModule:
+        steps = [as_pairs(), FakeQuantizationToInteger(), _products(), _rounded()]
+        return Sequential(steps)(mod)
+
+    return run

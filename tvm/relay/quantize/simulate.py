@@ -1,0 +1,109 @@
+"""Quantisation simulated in real numbers, with ranges that calibration fills in.
+
+simulated_quantize(%x, scale, low, high)  =  clip(round(%x / scale), low, high) * scale
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import te, tir, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TensorType, Type
+from tvm.relay.expr import Call, Var
+from tvm.relay.op.registry import OpPattern, define_op
+from tvm.relay.op.types import expect, expect_tensor
+from tvm.relay.quantize.config import QAnnotateKind, current_qconfig
+from tvm.relay.quantize.context import quantize_context
+
+_ROUNDINGS = ("round", "passthrough")
+
+
+class SimulatedQuantizeAttrs(Attrs, key="relay.attrs.SimulatedQuantizeAttrs"):
+    """What the value is in its layer, whether its integers have a sign, and how it is rounded."""
+
+    kind: int
+    sign: bool = True
+    rounding: str = "round"
+
+
+def _simulated_type(attrs: SimulatedQuantizeAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "simulated_quantize"
+    data = expect_tensor(arg_types[0], who)
+    for ty in arg_types[1:]:
+        expect(len(expect_tensor(ty, who, "range").shape) == 0, f"{who} requires scalar ranges")
+    expect(attrs.rounding in _ROUNDINGS, f"{who} requires a rounding of {', '.join(_ROUNDINGS)}")
+    return data
+
+
+def simulated_quantize_compute(
+    attrs: SimulatedQuantizeAttrs, inputs: Sequence[te.Tensor], out_type: Type
+) -> list[te.Tensor]:
+    """The values on the steps of the scale.
+
+    Parameters
+    ----------
+    attrs : SimulatedQuantizeAttrs
+        Of the kind "identity" the data is passed on; "passthrough" leaves out the rounding.
+    inputs : sequence of te.Tensor
+        The data, the scale and the least and greatest integer.
+    out_type : Type
+        The data's type.
+    """
+    data, scale, low, high = inputs
+    if attrs.kind == QAnnotateKind.IDENTITY:
+        return [topi.identity(data)]
+
+    def element(*i: tir.Var) -> tir.PrimExpr:
+        within = tir.max(tir.min(data(*i) / scale(), high()), low())
+        whole = tir.round(within) if attrs.rounding == "round" else within
+        return whole * scale()
+
+    return [te.compute(data.shape, element, name="simulated_quantize", tag=topi.tag.ELEMWISE)]
+
+
+SIMULATED_QUANTIZE = define_op(
+    "relay.op.annotation.simulated_quantize",
+    SimulatedQuantizeAttrs,
+    inputs=("data", "dom_scale", "clip_min", "clip_max"),
+    infer_type=_simulated_type,
+    fuse=OpPattern.ELEMWISE,
+    compute=simulated_quantize_compute,
+)
+
+
+def attach_simulated_quantize(
+    data: RelayExpr, kind: QAnnotateKind, sign: bool = True, rounding: str = "round"
+) -> RelayExpr:
+    """The data through a simulated quantisation, whose range calibration sets; one for each value.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        What is to be quantised.
+    kind : QAnnotateKind
+        What it is in its layer.
+    sign : bool
+        Whether the integers have a sign; inputs have none if `qconfig` says so.
+    rounding : str
+        "round", or "passthrough" for none.
+    """
+    attrs = SimulatedQuantizeAttrs(kind=int(kind), sign=sign, rounding=rounding)
+    if isinstance(data, Call) and data.op is SIMULATED_QUANTIZE:
+        have = data.attrs
+        if (have.kind, have.sign, have.rounding) == (attrs.kind, sign, rounding):
+            return data
+    made = quantize_context().made
+    key = (id(data), attrs.kind, sign, rounding)
+    if key not in made:
+        scalar = TensorType((), "float32")
+        ranges = [Var(name, scalar) for name in ("dom_scale", "clip_min", "clip_max")]
+        made[key] = (data, Call(SIMULATED_QUANTIZE, (data, *ranges), attrs))
+    return made[key][1]
+
+
+def attach_input(data: RelayExpr) -> RelayExpr:
+    """The input of a layer through a simulated quantisation."""
+    is_signed = current_qconfig().dtype_input == "int8"
+    return attach_simulated_quantize(data, QAnnotateKind.INPUT, is_signed)
