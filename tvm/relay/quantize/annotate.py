@@ -29,10 +29,15 @@ INPUT, WEIGHT, ACTIVATION = QAnnotateKind.INPUT, QAnnotateKind.WEIGHT, QAnnotate
 ANNOTATE_RULE = "FQAnnotateRewrite"
 
 
-class QAnnotateExpr(TempExpr):
-    """An expression and what it is in its layer."""
+class MarkedExpr(TempExpr):
+    """An expression that later rules know something about."""
 
     expr: RelayExpr
+
+
+class QAnnotateExpr(MarkedExpr):
+    """An expression and what it is in its layer."""
+
     kind: QAnnotateKind = leaf()
 
     def realize(self) -> RelayExpr:
@@ -220,8 +225,8 @@ class Annotator:
         result = None if rule is None else rule(old, args, self)
         if result is None:
             return self._left(new, args)
-        if isinstance(result, TempExpr):
-            value: RelayExpr = result.expr
+        if isinstance(result, MarkedExpr):
+            value = result.expr
             self._marked[id(value)] = (value, result)
             return value
         assert isinstance(result, RelayExpr)
@@ -244,4 +249,4 @@ def annotate() -> Pass:
         with QuantizeContext():
             return rewrite_function(func, annotator.rewrite).replace(ret_type=None)
 
-    return FunctionPass(run, PassInfo(1, "QuantizeAnnotate", ["InferType"]))
+    return FunctionPass(run, PassInfo(1, "QuantizeAnnotate"))

@@ -17,7 +17,7 @@ from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Constant, TempExpr
 from tvm.relay.function import Function
 from tvm.relay.op.annotation import cast_hint, stop_fusion
-from tvm.relay.quantize.annotate import Annotator, Rewrite
+from tvm.relay.quantize.annotate import Annotator, MarkedExpr, Rewrite
 from tvm.relay.quantize.config import QAnnotateKind, current_qconfig
 from tvm.relay.quantize.context import QuantizeContext, current_context, quantize_context
 from tvm.relay.transform.common import FunctionPass
@@ -26,10 +26,8 @@ from tvm.relay.traverse import rewrite_function
 PARTITION_RULE = "FQPartitionRewrite"
 
 
-class QPartitionExpr(TempExpr):
+class QPartitionExpr(MarkedExpr):
     """An expression behind which the network may be cut."""
-
-    expr: RelayExpr
 
     def realize(self) -> RelayExpr:
         """The expression with the cut."""
@@ -138,4 +136,4 @@ def partition() -> Pass:
         context.reset()  # the next pass counts the same layers
         return result
 
-    return FunctionPass(run, PassInfo(1, "QuantizePartition", ["InferType"]))
+    return FunctionPass(run, PassInfo(1, "QuantizePartition"))

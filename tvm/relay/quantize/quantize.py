@@ -64,7 +64,7 @@ def quantize(
     config = current_qconfig()
     mod = prerequisite_optimize(mod, params)
     with QuantizeContext():
-        mod = calibrate(dataset)(annotate()(mod))
+        mod = calibrate(dataset)(annotate()(mod), None)
     if config.do_simulation:
         return as_pairs()(mod)
     result = realize()(mod)

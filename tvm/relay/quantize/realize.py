@@ -12,7 +12,7 @@ import numpy as np
 from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.transform import Pass, PassContext, PassInfo, Sequential, module_pass
+from tvm.ir.transform import Pass, PassContext, PassInfo, Sequential
 from tvm.relay.expr import Constant, const
 from tvm.relay.function import Function
 from tvm.relay.op.unary import CLIP
@@ -34,7 +34,7 @@ def as_pairs() -> Pass:
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
         return rewrite_function(func, _as_pair).replace(ret_type=None)
 
-    return FunctionPass(run, PassInfo(1, "QuantizePairs", ["InferType"]))
+    return FunctionPass(run, PassInfo(1, "QuantizePairs"))
 
 
 def _as_pair(old: RelayExpr, new: RelayExpr) -> RelayExpr:
@@ -69,7 +69,7 @@ def _products() -> Pass:
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
         return rewrite_function(func, _ProductConverter(False, ()).rewrite)
 
-    return FunctionPass(run, PassInfo(1, "QuantizeProducts", ["InferType"]))
+    return FunctionPass(run, PassInfo(1, "QuantizeProducts"))
 
 
 def _rounded() -> Pass:
@@ -87,15 +87,14 @@ def _rounded() -> Pass:
 
         return rewrite_function(func, rewrite)
 
-    return FunctionPass(run, PassInfo(1, "QuantizeRounding", ["InferType"]))
+    return FunctionPass(run, PassInfo(1, "QuantizeRounding"))
 
 
 def realize() -> Pass:
     """Simulated quantisations as integers, and what lies between them too."""
 
-    @module_pass(opt_level=1, name="QuantizeRealize")
-    def run(mod: IRModule, context: PassContext) -> IRModule:
-        steps = [as_pairs(), FakeQuantizationToInteger(), _products(), _rounded()]
-        return Sequential(steps)(mod)
-
-    return run
+    return Sequential(
+        [as_pairs(), FakeQuantizationToInteger(), _products(), _rounded()],
+        opt_level=1,
+        name="QuantizeRealize",
+    )

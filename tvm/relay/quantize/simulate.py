@@ -6,8 +6,9 @@ simulated_quantize(%x, scale, low, high)  =  clip(round(%x / scale), low, high) 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from tvm import te, tir, topi
+from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
@@ -16,6 +17,9 @@ from tvm.relay.op.registry import OpPattern, define_op
 from tvm.relay.op.types import expect, expect_tensor
 from tvm.relay.quantize.config import QAnnotateKind, current_qconfig
 from tvm.relay.quantize.context import quantize_context
+from tvm.te.declare import compute
+from tvm.te.tensor import Tensor
+from tvm.tir import math_op, reduction
 
 _ROUNDINGS = ("round", "passthrough")
 
@@ -28,7 +32,7 @@ class SimulatedQuantizeAttrs(Attrs, key="relay.attrs.SimulatedQuantizeAttrs"):
     rounding: str = "round"
 
 
-def _simulated_type(attrs: SimulatedQuantizeAttrs, arg_types: Sequence[Type]) -> Type:
+def _simulated_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "simulated_quantize"
     data = expect_tensor(arg_types[0], who)
     for ty in arg_types[1:]:
@@ -38,15 +42,15 @@ def _simulated_type(attrs: SimulatedQuantizeAttrs, arg_types: Sequence[Type]) ->
 
 
 def simulated_quantize_compute(
-    attrs: SimulatedQuantizeAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
+    attrs: Any, inputs: Sequence[Tensor], out_type: Type
+) -> list[Tensor]:
     """The values on the steps of the scale.
 
     Parameters
     ----------
     attrs : SimulatedQuantizeAttrs
         Of the kind "identity" the data is passed on; "passthrough" leaves out the rounding.
-    inputs : sequence of te.Tensor
+    inputs : sequence of Tensor
         The data, the scale and the least and greatest integer.
     out_type : Type
         The data's type.
@@ -55,12 +59,12 @@ def simulated_quantize_compute(
     if attrs.kind == QAnnotateKind.IDENTITY:
         return [topi.identity(data)]
 
-    def element(*i: tir.Var) -> tir.PrimExpr:
-        within = tir.max(tir.min(data(*i) / scale(), high()), low())
-        whole = tir.round(within) if attrs.rounding == "round" else within
+    def element(*i: Any) -> Any:
+        within = reduction.max(reduction.min(data(*i) / scale(), high()), low())
+        whole = math_op.round(within) if attrs.rounding == "round" else within
         return whole * scale()
 
-    return [te.compute(data.shape, element, name="simulated_quantize", tag=topi.tag.ELEMWISE)]
+    return [compute(data.shape, element, name="simulated_quantize", tag=topi.tag.ELEMWISE)]
 
 
 SIMULATED_QUANTIZE = define_op(
@@ -100,7 +104,8 @@ def attach_simulated_quantize(
         scalar = TensorType((), "float32")
         ranges = [Var(name, scalar) for name in ("dom_scale", "clip_min", "clip_max")]
         made[key] = (data, Call(SIMULATED_QUANTIZE, (data, *ranges), attrs))
-    return made[key][1]
+    found: RelayExpr = made[key][1]
+    return found
 
 
 def attach_input(data: RelayExpr) -> RelayExpr:
