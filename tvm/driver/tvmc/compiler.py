@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -233,32 +233,21 @@ def compile_model(
     -------
     TVMCPackage
     """
-    if tuning_records:
-        raise TVMCException("there is no tuning in this release, leave tuning_records out")
-    if unknown := [name for name in transform_args if name not in TRANSFORM_ARGS]:
-        raise TypeError(f"compile has no parameter {unknown[0]!r}")
+    _check_options(tuning_records, transform_args)
     dumps = dict.fromkeys(_dump_formats(dump_code), "")
     config = parse_configs(pass_context_configs)
     if "tir" in dumps:
         add_tir_to_dumps(config, dumps)
     found, codegens = target_from_cli(target, additional_target_options)
-    if target_host:
-        found = Target(found, target_host)
-    mod = apply_graph_transforms(tvmc_model.mod, transform_args)
-    watching = _instruments(instruments, print_ir_before, print_ir_after)
     request = _Request(
-        found, executor or Executor("graph"), runtime or Runtime("cpp"), use_vm, mod_name,
-        workspace_pools,
+        Target(found, target_host) if target_host else found, codegens,
+        executor or Executor("graph"), runtime or Runtime("cpp"), use_vm, mod_name, workspace_pools,
     )  # fmt: skip
-    with ExitStack() as scope:
-        context = PassContext(opt_level, None, disabled_pass or None, watching, config)
-        scope.enter_context(context)
-        scope.enter_context(_pass_times(print_pass_times))
-        initial = mod
-        mod = _partitioned(mod, tvmc_model.params, codegens)
-        if dump_offloads:
-            dump_operation_offloads(mod, initial, dump_offloads)
-        built = _build(mod, tvmc_model.params, request)
+    watching = _instruments(instruments, print_ir_before, print_ir_after)
+    context = PassContext(opt_level, None, disabled_pass or None, watching, config)
+    mod = apply_graph_transforms(tvmc_model.mod, transform_args)
+    with context, _pass_times(print_pass_times):
+        mod, built = _compiled(mod, tvmc_model.params, request, dump_offloads)
     path = _export(tvmc_model, built, package_path, cross, cross_options, output_format)
     _fill_dumps(dumps, mod, built)
     save_dumps(Path(path).name, dumps, str(Path(path).parent))
@@ -270,11 +259,29 @@ class _Request:
     """What to build."""
 
     target: Target
+    codegens: Sequence[Mapping[str, Any]]  # what other code generators may take
     executor: Executor
     runtime: Runtime
     use_vm: bool
     mod_name: str
     workspace_pools: Any
+
+
+def _check_options(tuning_records: str | None, transform_args: Mapping[str, Any]) -> None:
+    if tuning_records:
+        raise TVMCException("there is no tuning in this release, leave tuning_records out")
+    if unknown := [name for name in transform_args if name not in TRANSFORM_ARGS]:
+        raise TypeError(f"compile has no parameter {unknown[0]!r}")
+
+
+def _compiled(
+    mod: IRModule, params: Mapping[str, Any], request: _Request, dump_offloads: str
+) -> tuple[IRModule, ExecutorFactoryModule | Executable]:
+    """The module after its parts were given away, and what became of it."""
+    parts = _partitioned(mod, params, request.codegens)
+    if dump_offloads:
+        dump_operation_offloads(parts, mod, dump_offloads)
+    return parts, _build(parts, params, request)
 
 
 def _dump_formats(dump_code: str | Sequence[str] | None) -> list[str]:
