@@ -16,7 +16,13 @@ from tvm.driver.tvmc.result_utils import get_top_results
 from tvm.driver.tvmc.runner import generate_tensor_data, make_inputs_dict
 from tvm.driver.tvmc.shape_parser import parse_shape_string
 from tvm.driver.tvmc.target import parse_target, target_from_cli, tokenize_target
+from tvm.driver.tvmc.workspace_pools import (
+    generate_workspace_pools_args,
+    workspace_pools_recombobulate,
+)
+from tvm.ir.memory_pools import WorkspaceMemoryPools
 from tvm.relay.ty import Any
+from tvm.target import Target
 
 
 def test_shapes_are_read_by_name() -> None:
@@ -111,3 +117,38 @@ def test_given_inputs_are_converted() -> None:
 def test_top_results_are_in_order() -> None:
     result = TVMCResult({"output_0": np.array([[0.1, 0.7, -1.0, 0.2]])}, None)
     assert get_top_results(result, 2).tolist() == [[1.0, 3.0], [0.7, 0.2]]
+
+
+def pools_of(*argv: str) -> WorkspaceMemoryPools | None:
+    parser = argparse.ArgumentParser()
+    generate_workspace_pools_args(parser)
+    return workspace_pools_recombobulate(parser.parse_args(argv), [Target("llvm")], None)
+
+
+def test_memory_pools_have_targets_and_numbers() -> None:
+    assert pools_of() is None
+    found = pools_of(
+        "--workspace-pools=sram,flash", "--workspace-pools-targets=sram:llvm",
+        "--workspace-pools-size-hint-bytes=sram:400,flash:500",
+        "--workspace-pools-clock-frequency-hz=flash:70",
+        "--workspace-pools-burst-bytes=sram:llvm:8",
+    )  # fmt: skip
+    assert found is not None
+    sram, flash = found.pools
+    assert (sram.pool_name, sram.size_hint_bytes, sram.clock_frequency_hz) == ("sram", 400, -1)
+    assert (flash.pool_name, flash.size_hint_bytes, flash.clock_frequency_hz) == ("flash", 500, 70)
+    assert [t.kind.name for t in (*sram.targets, *flash.targets)] == ["llvm", "llvm"]
+    assert list(sram.target_burst_bytes.values()) == [8]
+
+
+@pytest.mark.parametrize(
+    "argument, complaint",
+    [
+        ("--workspace-pools-size-hint-bytes=dram:4", "names the pool 'dram'"),
+        ("--workspace-pools-size-hint-bytes=sram:big", "requires POOL:NUMBER, got 'sram:big'"),
+        ("--workspace-pools-targets=sram:cuda", "names the target 'cuda', the model has llvm"),
+    ],
+)
+def test_memory_pools_are_checked(argument: str, complaint: str) -> None:
+    with pytest.raises(TVMCException, match=complaint):
+        pools_of("--workspace-pools=sram", argument)

@@ -79,6 +79,8 @@ def test_profile_names_the_kernels(onnx_file: str, tmp_path: Path, capsys) -> No
     ["--executor", "aot"],
     ["--executor", "aot", "--module-name", "net", "--executor-aot-link-params", "1"],
     ["--executor-graph-link-params", "1"],
+    ["--executor", "aot", "--workspace-pools", "small,large",
+     "--workspace-pools-size-hint-bytes", "small:4096"],
     ["--mixed-precision", "--mixed-precision-calculation-type", "float16",
      "--mixed-precision-acc-type", "float32"],
 ])  # fmt: skip

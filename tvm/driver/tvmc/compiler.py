@@ -23,6 +23,10 @@ from tvm.driver.tvmc.transform import (
     generate_transform_args,
     parse_graph_transform_args,
 )
+from tvm.driver.tvmc.workspace_pools import (
+    generate_workspace_pools_args,
+    workspace_pools_recombobulate,
+)
 from tvm.error import TVMError
 from tvm.ir.instrument import PassInstrument, PassPrintingInstrument, PassTimingInstrument
 from tvm.ir.module import IRModule
@@ -67,6 +71,7 @@ def add_compile_parser(
     generate_target_args(parser)
     registry.generate_registry_args(parser, Executor, "graph")
     registry.generate_registry_args(parser, Runtime, "cpp")
+    generate_workspace_pools_args(parser)
     set_defaults(parser, json_params)
 
 
@@ -134,9 +139,12 @@ def drive_compile(args: argparse.Namespace) -> int:
 
 
 def _compile_as_told(model: TVMCModel, args: argparse.Namespace) -> None:
+    additional = reconstruct_target_args(args)
+    target, codegens = target_from_cli(args.target, additional)
     compile_model(
         model,
         args.target,
+        workspace_pools=workspace_pools_recombobulate(args, [target], codegens),
         opt_level=args.opt_level,
         executor=registry.reconstruct_registry_entity(args, Executor),
         runtime=registry.reconstruct_registry_entity(args, Runtime),
@@ -149,7 +157,7 @@ def _compile_as_told(model: TVMCModel, args: argparse.Namespace) -> None:
         dump_offloads=args.dump_offloads,
         disabled_pass=args.disabled_pass,
         pass_context_configs=args.pass_config,
-        additional_target_options=reconstruct_target_args(args),
+        additional_target_options=additional,
         use_vm=args.use_vm,
         mod_name=args.module_name,
         print_pass_times=args.print_pass_times,
