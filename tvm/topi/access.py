@@ -56,9 +56,26 @@ def are_read_as_one(op: te.tensor.ComputeOp, axes: Sequence[tir.IterVar]) -> boo
     Looks through operations that are computed where they are read.
     """
     extents = dims([axis.dom.extent for axis in axes])
-    ones = {axis.var: tir.const(0, axis.var.dtype) for axis in op.axis if _is_single(axis)}
     steps = [axis.var for axis in axes]
-    return all(_is_run(load, steps, extents, ones) for load in _loads(op))
+    return all(_is_run(load, indices, steps, extents) for load, indices in places_read(op))
+
+
+def reads_neighbours(op: te.tensor.ComputeOp) -> bool:
+    """Whether neighbours along the last axis read neighbours, at least where they read by the axis."""
+    last = op.axis[-1].var
+
+    def step(index: Any) -> Any:
+        moved = [_bound(index, {last: tir.const(at, last.dtype)}) for at in (0, 1)]
+        return simplify(moved[1] - moved[0])
+
+    steps = [dims((step(indices[-1]),))[0] for _, indices in places_read(op) if indices]
+    return all(step in (0, 1) for step in steps)
+
+
+def places_read(op: te.tensor.ComputeOp) -> list[tuple[Any, list[Any]]]:
+    """The reads of tensors, as nodes, and their indices in simple form."""
+    ones = {axis.var: tir.const(0, axis.var.dtype) for axis in op.axis if _is_single(axis)}
+    return [(x, [simplify(_bound(index, ones)) for index in x.indices]) for x in _loads(op)]
 
 
 def _is_single(axis: tir.IterVar) -> bool:
@@ -66,11 +83,10 @@ def _is_single(axis: tir.IterVar) -> bool:
 
 
 def _is_run(
-    load: Any, steps: Sequence[tir.Var], extents: Sequence[Any], ones: dict[tir.Var, Any]
+    load: Any, indices: Sequence[Any], steps: Sequence[tir.Var], extents: Sequence[Any]
 ) -> bool:
     """Whether a read uses no step, or the steps are its last indices and span its last axes."""
     count, producer = len(steps), load.producer
-    indices = [simplify(_bound(index, ones)) for index in load.indices]
     uses = [
         any(any(var is step for step in steps) for var in _variables(index)) for index in indices
     ]

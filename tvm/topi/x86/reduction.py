@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tvm import te, tir
 from tvm.target.cpu import CpuInfo
 
-from ..access import are_read_as_one
+from ..access import are_read_as_one, places_read
 from ..generic.schedules import as_outputs
 from ..tag import COMM_REDUCE_IDX, is_injective
 from ..utils import ceil_div, dims, get_max_power2_factor, operations_above, prod
@@ -196,22 +196,9 @@ def _reduces_innermost(op: te.tensor.Operation) -> bool:
     return len(op.axis) == 0 or _last_index_is(op, last)
 
 
-def _last_index_is(op: te.tensor.Operation, axis: tir.IterVar) -> bool:
+def _last_index_is(op: te.tensor.ComputeOp, axis: tir.IterVar) -> bool:
     """Whether some tensor is read along `axis` in its last dimension."""
-    from_body = _last_indices(op)
-    return any(index is axis.var for index in from_body)
-
-
-def _last_indices(op: te.tensor.Operation) -> list[object]:
-    found: list[object] = []
-
-    def visit(node: object) -> None:
-        if isinstance(node, tir.ProducerLoad) and len(node.indices):
-            found.append(node.indices[-1])
-
-    for body in op.body:
-        tir.stmt_functor.post_order_visit(body, visit)
-    return found
+    return any(indices and indices[-1] is axis.var for _, indices in places_read(op))
 
 
 @dataclass(frozen=True, slots=True)

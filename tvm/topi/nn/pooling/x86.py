@@ -6,17 +6,23 @@ from collections.abc import Sequence
 
 from tvm import te
 
+from ...access import are_read_as_one, reads_neighbours
 from ...generic.schedules import as_outputs
 from ...tag import is_injective
-from ...utils import dims, operations_above
+from ...utils import ceil_div, dims, largest_divisor, operations_above, prod
 from ...x86.common import (
+    covering_lanes,
     element_count,
     fuse_and_parallel,
-    masked_lanes,
     processor,
+    row_lanes,
     vector_lanes,
     vectorize_inner,
 )
+from ...x86.reduction import schedule_reduce
+
+# vectors of windows that hide the latency of additions
+SIDE_BY_SIDE = 4
 
 
 def schedule_pool(outs: te.Tensor | Sequence[te.Tensor], layout: str = "NCHW") -> te.Schedule:
@@ -30,6 +36,8 @@ def schedule_pool(outs: te.Tensor | Sequence[te.Tensor], layout: str = "NCHW") -
     if not axes:
         return s
     is_blocked = any(c.islower() for c in layout) or layout[-1] == "C"
+    if not is_blocked and are_read_as_one(anchor, list(anchor.reduce_axis)):
+        return schedule_reduce(outs)  # windows that are whole rows
     is_whole = len(axes) > 1 and dims(output.shape) == dims(pool.shape)
     by_rows = is_whole and not is_blocked and anchor.tag in ("pool_max", "pool_sum")
     columns = _lanes_along_rows(anchor) if by_rows else 1
@@ -59,34 +67,61 @@ def schedule_pool(outs: te.Tensor | Sequence[te.Tensor], layout: str = "NCHW") -
 
 
 def _lanes_along_rows(anchor: te.tensor.Operation) -> int:
-    """Places of a row whose windows lie apart in a vector; 1 where LLVM finds neighbours itself."""
-    pool, source = anchor.output(0), anchor.input_tensors[0]
-    width, have = dims(pool.shape)[-1], dims(source.shape)[-1]
-    if not isinstance(width, int) or not isinstance(have, int) or have < 2 * width - 1:
+    """Places of a row in a vector; 1 where rows are not known, or their windows fill no whole ones."""
+    pool = anchor.output(0)
+    width = dims(pool.shape)[-1]
+    if not isinstance(width, int):
         return 1
-    return vector_lanes(width, pool.dtype, processor())
+    choose = covering_lanes if reads_neighbours(anchor) else vector_lanes
+    return choose(width, pool.dtype, processor())
 
 
 def _schedule_rows(
     s: te.Schedule, output: te.Tensor, anchor: te.tensor.Operation, lanes: int, work: int
 ) -> None:
-    """A row at a time: its windows with their border first, then neighbours in vectors."""
+    """Windows of neighbours in vectors, a few rows of them at a time.
+
+    A plane is read with its border first.
+    """
     pool, source = anchor.output(0), anchor.input_tensors[0]
     acc = s.cache_write(pool, "local") if output.op is anchor else pool
     s[acc].set_scope("local")
     final = s.outputs[0].output(0) if output.op is anchor else output
-    *rows, column = s[final].op.axis
-    vectors, lane = s[final].split(column, factor=lanes)
-    row = fuse_and_parallel(s, final, rows, work)
-    s[final].vectorize(lane)
-    s[acc].compute_at(s[final], vectors)
-    *_, lane = s[acc].op.axis
-    s[acc].reorder(*s[acc].op.reduce_axis, lane)
-    s[acc].vectorize(lane)
+    *lead, y, x = s[final].op.axis
+    vectors = ceil_div(dims(pool.shape)[-1], lanes)
+    is_whole = dims(pool.shape)[-1] % lanes == 0
+    columns = largest_divisor(vectors, SIDE_BY_SIDE) if is_whole else min(vectors, SIDE_BY_SIDE)
+    y_outer, y_inner = s[final].split(y, factor=min(dims(pool.shape)[-2], SIDE_BY_SIDE // columns))
+    x_outer, x_inner = s[final].split(x, factor=lanes * columns)
+    s[final].reorder(*lead, y_outer, x_outer, y_inner, x_inner)
+    spatial = len(anchor.reduce_axis) - 1
+    rows = [*lead, y_outer]
+    are_planes = _has_many_planes(source, pool, spatial)
+    place = fuse_and_parallel(s, final, rows[: len(rows) - spatial] if are_planes else rows, work)
+    s[acc].compute_at(s[final], x_outer)
+    for stage, row, column in ((s[final], y_inner, x_inner), (s[acc], *s[acc].op.axis[-2:])):
+        side_by_side, lane = stage.split(column, factor=lanes)
+        stage.reorder(*stage.op.reduce_axis, row, side_by_side, lane)
+        stage.unroll(row)
+        stage.unroll(side_by_side)
+        stage.vectorize(lane)
+    if are_planes and spatial:
+        s[final].pragma(y_outer, "loop_partition_hint")
+    if not is_whole:
+        s[acc].storage_align(s[acc].op.axis[-2], lanes, 0)  # rows of whole registers
     if not isinstance(source.op, te.PlaceholderOp):
-        s[source].compute_at(s[final], row)
-        wide = masked_lanes(dims(source.shape)[-1], source.dtype, processor())
+        s[source].compute_at(s[final], place)
+        wide = row_lanes(dims(source.shape)[-1], source.dtype, processor())
         vectorize_inner(s, source, s[source].op.axis[-1], wide)
+
+
+def _has_many_planes(source: te.Tensor, pool: te.Tensor, spatial: int) -> bool:
+    """Whether there are enough planes for all cores, each of which stays in the second cache."""
+    info, rank = processor(), len(pool.shape)
+    planes, plane = dims(pool.shape)[: rank - spatial - 1], dims(source.shape)[rank - spatial - 1 :]
+    if not all(isinstance(extent, int) for extent in (*planes, *plane)):
+        return False
+    return prod(planes) >= 2 * info.cores and 4 * prod(plane) <= info.l2 // 2
 
 
 def schedule_adaptive_pool(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
