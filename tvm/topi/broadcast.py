@@ -44,7 +44,7 @@ def _binary(name: str, function: Callable[[Any, Any], PrimExpr]) -> Callable[[An
     return build
 
 
-def _add(a: Any, b: Any) -> PrimExpr:
+def added(a: Any, b: Any) -> PrimExpr:
     """The sum; of truth values, as numpy has it, whether one of them is true."""
     total = tir.add(a, b)
     return tir.any(a, b) if total.dtype.is_bool else total
@@ -74,7 +74,7 @@ def _logical(a: Any) -> PrimExpr:
     return a if a.dtype.is_bool else tir.NE(a, tir.const(0, a.dtype))
 
 
-add = _binary("add", _add)
+add = _binary("add", added)
 subtract = _binary("subtract", tir.subtract)
 multiply = _binary("multiply", tir.multiply)
 divide = _binary("divide", _divide)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from tvm import te, tir
+from tvm.te import tensor_ops
 
 from . import tag
 from .utils import dims, prod, unravel_index
@@ -52,11 +54,12 @@ def take(
 
 
 def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
-    """Pick one element for each index along an axis."""
+    """Pick one element for each index along an axis; indices outside pick the nearest element."""
     at = axis % len(data.shape)
+    extent = dims(data.shape)[at]
     return te.compute(
         indices.shape,
-        lambda *i: data(*i[:at], indices(*i), *i[at + 1 :]),
+        lambda *i: data(*i[:at], _in_range(indices(*i), extent, "clip"), *i[at + 1 :]),
         name="T_gather",
         tag=tag.INJECTIVE,
     )
@@ -65,13 +68,26 @@ def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
 def gather_nd(
     a: te.Tensor, indices: te.Tensor, batch_dims: int = 0, shape: Sequence[Any] | None = None
 ) -> te.Tensor:
-    """Pick slices by index tuples held along the first axis of the indices."""
+    """Pick slices by index tuples held along the first axis of the indices.
+
+    Parameters
+    ----------
+    a : te.Tensor
+        The tensor.
+    indices : te.Tensor
+        (depth, ...): one index for each of the axes; those outside pick the nearest slice.
+    batch_dims : int
+        The leading axes that the tensor and the indices share.
+    shape : sequence, optional
+        The result's shape, if it is known better.
+    """
     depth = int(dims(indices.shape)[0])
     picked = len(indices.shape) - 1
     out = shape or (*indices.shape[1:], *a.shape[depth + batch_dims :])
+    extents = dims(a.shape)[batch_dims:]
 
     def element(*i: Any) -> Any:
-        at = [indices(k, *i[:picked]) for k in range(depth)]
+        at = [_in_range(indices(k, *i[:picked]), extents[k], "clip") for k in range(depth)]
         return a(*i[:batch_dims], *at, *i[picked:])
 
     return te.compute(list(out), element, name="T_gather_nd", tag=tag.INJECTIVE)
@@ -79,29 +95,17 @@ def gather_nd(
 
 def adv_index(data: te.Tensor, indices: Sequence[te.Tensor]) -> te.Tensor:
     """Pick elements by one index tensor for each of the leading axes; the indices broadcast."""
-    picked = _broadcast([dims(x.shape) for x in indices])
+    picked = reduce(tensor_ops.broadcast_shape, [x.shape for x in indices])
 
     def element(*i: Any) -> Any:
         at = []
         for x, extent in zip(indices, dims(data.shape), strict=False):
-            own = dims(x.shape)
-            place = i[len(picked) - len(own) : len(picked)]
-            index = x(*[0 if e == 1 else v for v, e in zip(place, own, strict=True)])
-            at.append(tir.if_then_else(index < 0, index + extent, index))
+            index = x(*tensor_ops.broadcast_indices(i[: len(picked)], x.shape, picked))
+            at.append(_in_range(tir.if_then_else(index < 0, index + extent, index), extent, "clip"))
         return data(*at, *i[len(picked) :])
 
     shape = [*picked, *data.shape[len(indices) :]]
     return te.compute(shape, element, name="advanced_index", tag=tag.INJECTIVE)
-
-
-def _broadcast(shapes: Sequence[Sequence[Any]]) -> list[Any]:
-    """The shape that all of them broadcast to."""
-    rank = max([len(s) for s in shapes])
-    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
-    return [
-        next((e for e in extents if not (isinstance(e, int) and e == 1)), 1)
-        for extents in zip(*padded, strict=True)
-    ]
 
 
 def unravel(indices: te.Tensor, shape: te.Tensor) -> te.Tensor:

@@ -58,16 +58,17 @@ def split(
     extent = dims(ary.shape)[at]
     if isinstance(indices_or_sections, int):
         step = extent // indices_or_sections
-        begins = [step * k for k in range(indices_or_sections)]
+        begins = [step * k if k else 0 for k in range(indices_or_sections)]
     else:
         begins = [0, *[int(v) for v in indices_or_sections]]
     ends = [*begins[1:], extent]
     parts = []
     for begin, end in zip(begins, ends, strict=True):
-        shape = [*ary.shape[:at], end - begin, *ary.shape[at + 1 :]]
+        is_equal = isinstance(indices_or_sections, int) and not isinstance(extent, int)
+        shape = [*ary.shape[:at], step if is_equal else end - begin, *ary.shape[at + 1 :]]
 
-        def element(*i: Any, begin: int = begin) -> Any:
-            index = i[at] + begin if begin else i[at]
+        def element(*i: Any, begin: Any = begin) -> Any:
+            index = i[at] if isinstance(begin, int) and begin == 0 else i[at] + begin
             return ary(*i[:at], index, *i[at + 1 :])
 
         parts.append(_computed(shape, element, "T_split"))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
 
 from . import tag
@@ -153,18 +154,37 @@ def collapse_sum(data: te.Tensor, target_shape: Sequence[Any]) -> te.Tensor:
     """Sum over axes to reach a shape from which the tensor's could be broadcast."""
     have, want = dims(data.shape), dims(target_shape)
     leading = len(have) - len(want)
-    axes = list(range(leading))
-    axes += [i + leading for i, d in enumerate(want) if d == 1 and have[i + leading] != 1]
-    if not axes:
+    spans = [*have[:leading], *[_span(*d) for d in zip(have[leading:], want, strict=True)]]
+    reduced = {
+        a: te.reduce_axis((0, n), name=f"k{a}")
+        for a, n in enumerate(spans)
+        if a < leading or not isinstance(n, int) or n != 1
+    }
+    if not reduced:
         return elementwise(data, lambda v: v, "T_collapse_sum")
-    reduced = [te.reduce_axis((0, data.shape[a]), name=f"k{a}") for a in axes]
+
+    def place(a: int, indices: Sequence[Any]) -> Any:
+        if a not in reduced:
+            return indices[a - leading]
+        k = reduced[a].var
+        # where only the run knows whether the axis goes away, one of them is zero
+        is_open = a >= leading and not isinstance(want[a - leading], int)
+        return indices[a - leading] + k if is_open else k
 
     def body(*indices: Any) -> PrimExpr:
-        ks = dict(zip(axes, reduced, strict=True))
-        at = [ks[i].var if i in ks else indices[i - leading] for i in range(len(have))]
-        return te.sum(data(*at), axis=reduced)
+        at = [place(a, indices) for a in range(len(have))]
+        return te.sum(data(*at), axis=list(reduced.values()))
 
     return te.compute(list(target_shape), body, name="T_collapse_sum", tag=tag.COMM_REDUCE)
+
+
+def _span(have: Any, want: Any) -> Any:
+    """How many elements along an axis one sum takes."""
+    if isinstance(want, int):
+        return have if want == 1 else 1
+    if have is want or structural_equal(have, want):
+        return 1
+    return tir.Select(tir.EQ(want, 1), have, tir.const(1, want.dtype))
 
 
 __all__ = [

@@ -1,4 +1,7 @@
-"""Writing updates to places given by indices."""
+"""Writing updates to places given by indices.
+
+An index may count from the end; updates whose place lies outside are left out.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,30 @@ from typing import Any
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 
+from .broadcast import added
 from .loops import load, nest, store
 from .utils import dims
 
 _COMBINE: dict[str, Callable[[Any, Any], PrimExpr]] = {
     "update": lambda old, new: new,
-    "add": lambda old, new: old + new,
+    "add": added,
     "mul": lambda old, new: old * new,
     "min": lambda old, new: tir.min(old, new),
     "max": lambda old, new: tir.max(old, new),
+    "mean": lambda old, new: tir.div(old + new, tir.const(2, old.dtype)),
 }
 
 
 def _copy(source: tir.Buffer, out: tir.Buffer, shape: tuple[Any, ...]) -> tir.Stmt:
     return nest("c", shape, lambda v: store(out, load(source, v), v))
+
+
+def _from_front(index: PrimExpr, extent: Any) -> PrimExpr:
+    return tir.Select(index < 0, index + extent, index)
+
+
+def _is_inside(index: PrimExpr, extent: Any) -> PrimExpr:
+    return tir.all(index >= 0, index < extent)
 
 
 def scatter_elements(
@@ -31,7 +44,17 @@ def scatter_elements(
     axis: int = 0,
     reduction: str = "update",
 ) -> te.Tensor:
-    """Combine each update with the element its index names along an axis."""
+    """Combine each update with the element its index names along an axis.
+
+    Parameters
+    ----------
+    data, indices, updates : te.Tensor
+        The tensor, the indices, and one update for each.
+    axis : int
+        The axis.
+    reduction : str
+        "update", "add", "mul", "min", "max", or "mean": of the element so far and the update.
+    """
     at = axis % len(data.shape)
     shape = dims(data.shape)
     combine = _COMBINE[reduction]
@@ -41,10 +64,10 @@ def scatter_elements(
         out = outs[0]
 
         def one(v: list[tir.Var]) -> tir.Stmt:
-            index = load(where, v)
-            index = tir.if_then_else(index < 0, index + shape[at], index)
+            index = _from_front(load(where, v), shape[at])
             place = [*v[:at], index, *v[at + 1 :]]
-            return store(out, combine(load(out, place), load(news, v)), place)
+            write = store(out, combine(load(out, place), load(news, v)), place)
+            return tir.IfThenElse(_is_inside(index, shape[at]), write)
 
         return tir.stmt_seq(_copy(source, out, shape), nest("u", dims(indices.shape), one))
 
@@ -68,8 +91,12 @@ def scatter_nd(
 
         def one(v: list[tir.Var]) -> tir.Stmt:
             tuple_at = v[: len(picked)]
-            place = [load(where, [k, *tuple_at]) for k in range(depth)] + v[len(picked) :]
-            return store(out, combine(load(out, place), load(news, v)), place)
+            indices_of = [load(where, [k, *tuple_at]) for k in range(depth)]
+            found = [_from_front(i, n) for i, n in zip(indices_of, shape, strict=False)]
+            place = [*found, *v[len(picked) :]]
+            write = store(out, combine(load(out, place), load(news, v)), place)
+            inside = [_is_inside(i, n) for i, n in zip(found, shape, strict=False)]
+            return tir.IfThenElse(tir.all(*inside), write) if inside else write
 
         extents = [*picked, *shape[depth:]]
         return tir.stmt_seq(_copy(source, out, shape), nest("u", extents, one))

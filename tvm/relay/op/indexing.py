@@ -226,10 +226,8 @@ def _slice_range(
     begin = attrs.begin[position]
     if is_any(extent):
         known = attrs.slice_mode == "size" and attrs.end[position] >= 0
-        expect(
-            begin >= 0, "strided_slice requires a begin from the front where the extent is unknown"
-        )
-        return begin, attrs.end[position] if known else unknown(), stride
+        first = begin if begin >= 0 else unknown()
+        return first, attrs.end[position] if known else unknown(), stride
     low, high = (0, extent) if stride > 0 else (-1, extent - 1)
     first = smallest(largest(begin + extent if begin < 0 else begin, low), high)
     if attrs.slice_mode == "size":

@@ -11,7 +11,14 @@ from tvm.ir.type import Type
 
 from .attributes import as_int
 from .registry import OpPattern, define_op
-from .types import expect, expect_same_dtype, expect_tensor, positive_axis
+from .types import (
+    expect,
+    expect_same_dtype,
+    expect_tensor,
+    is_known,
+    positive_axis,
+    shape_of_type,
+)
 
 
 class ScatterElementsAttrs(Attrs, key="relay.attrs.ScatterElementsAttrs"):
@@ -28,6 +35,7 @@ class ScatterNDAttrs(Attrs, key="relay.attrs.ScatterNDAttrs"):
 
 
 _WAYS = ("update", "add", "mul", "min", "max")
+_REDUCTIONS = (*_WAYS, "mean")
 
 
 def _scatter_elements_type(attrs: ScatterElementsAttrs, arg_types: Sequence[Type]) -> Type:
@@ -43,8 +51,8 @@ def _scatter_elements_type(attrs: ScatterElementsAttrs, arg_types: Sequence[Type
         f"{who} requires data, indices and updates of one rank",
     )
     expect(
-        attrs.reduction in _WAYS,
-        f"{who} requires a reduction of {', '.join(_WAYS)}, got {attrs.reduction!r}",
+        attrs.reduction in _REDUCTIONS,
+        f"{who} requires a reduction of {', '.join(_REDUCTIONS)}, got {attrs.reduction!r}",
     )
     return data
 
@@ -52,6 +60,11 @@ def _scatter_elements_type(attrs: ScatterElementsAttrs, arg_types: Sequence[Type
 def _scatter_nd_type(attrs: ScatterNDAttrs, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "scatter_nd")
     expect_same_dtype((data, expect_tensor(arg_types[2], "scatter_nd", "updates")), "scatter_nd")
+    indices = expect_tensor(arg_types[1], "scatter_nd", "indices")
+    expect(
+        len(indices.shape) > 0 and is_known(shape_of_type(indices)[0]),
+        "scatter_nd requires indices whose first dimension is known: it tells the axes they name",
+    )
     expect(
         attrs.mode in _WAYS,
         f"scatter_nd requires a mode of {', '.join(_WAYS)}, got {attrs.mode!r}",

@@ -337,7 +337,10 @@ class SqueezeAttrs(Attrs, key="relay.attrs.SqueezeAttrs"):
 
 def _squeezed_axes(attrs: SqueezeAttrs, shape: Shape) -> tuple[int, ...]:
     if attrs.axis is None:
-        return tuple([i for i, d in enumerate(shape) if d == 1 and isinstance(d, int)])
+        expect(
+            is_known(*shape), f"squeeze requires an axis where extents are open, got {show(shape)}"
+        )
+        return tuple([i for i, d in enumerate(shape) if d == 1])
     axes = positive_axes(attrs.axis, len(shape), "squeeze")
     for axis in axes:
         expect(

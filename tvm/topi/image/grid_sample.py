@@ -9,7 +9,7 @@ from typing import Any
 from tvm import te, tir
 
 from .. import tag
-from ..utils import dims
+from ..utils import cast_scalar, dims
 from .resize import cubic_weights
 
 METHODS = ("bilinear", "nearest", "bicubic")
@@ -106,8 +106,8 @@ class _Sampler:
         """The position in elements of a coordinate in [-1, 1]."""
         one, half = tir.const(1.0, coordinate.dtype), tir.const(0.5, coordinate.dtype)
         if self.align_corners:
-            return (coordinate + one) * half * tir.const(extent - 1, coordinate.dtype)
-        return ((coordinate + one) * tir.const(extent, coordinate.dtype) - one) * half
+            return (coordinate + one) * half * cast_scalar(extent - 1, coordinate.dtype)
+        return ((coordinate + one) * cast_scalar(extent, coordinate.dtype) - one) * half
 
     def inside(self, position: Any, extent: int) -> Any:
         """A position moved into the data as the padding mode says."""
@@ -115,15 +115,15 @@ class _Sampler:
             return position
         if self.padding_mode == "reflection":
             position = self._reflected(position, extent)
-        last = tir.const(extent - 1, position.dtype)
+        last = cast_scalar(extent - 1, position.dtype)
         return tir.max(tir.min(position, last), tir.const(0.0, position.dtype))
 
     def _reflected(self, position: Any, extent: int) -> Any:
         # mirrors stand at the corners' centres, or half an element outside
-        low, span = (0.0, extent - 1.0) if self.align_corners else (-0.5, float(extent))
-        if span == 0:
+        low, span = (0.0, extent - 1) if self.align_corners else (-0.5, extent)
+        if isinstance(span, int) and span == 0:
             return tir.const(0.0, position.dtype)
-        start, width = tir.const(low, position.dtype), tir.const(span, position.dtype)
+        start, width = tir.const(low, position.dtype), cast_scalar(span, position.dtype)
         distance = tir.abs(position - start)
         times = tir.floor(distance / width)
         rest = distance - times * width

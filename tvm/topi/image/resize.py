@@ -11,7 +11,7 @@ from tvm import te, tir
 
 from .. import tag
 from ..layout import axis_positions
-from ..utils import dims
+from ..utils import cast_scalar, dims
 
 COORDINATE_MODES = (
     "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
@@ -45,9 +45,10 @@ def source_position(
     if mode == "tf_crop_and_resize":
         start, end = region
         if want == 1:
-            return tir.const(0.5 * (start + end) * (have - 1), dtype)
-        step = (end - start) * (have - 1) / (want - 1)
-        return tir.const(start * (have - 1), dtype) + x * tir.const(step, dtype)
+            return tir.const(0.5 * (start + end), dtype) * cast_scalar(have - 1, dtype)
+        room = cast_scalar(have - 1, dtype)
+        step = tir.const((end - start) / (want - 1), dtype) * room
+        return tir.const(start, dtype) * room + x * step
     half = tir.const(0.5, dtype)
     centre = (x + half) * _ratio(have, want, dtype) - half
     if mode == "half_pixel":
@@ -364,7 +365,7 @@ def crop_and_resize(
 
     def position(index: Any, box: Any, k: int) -> Any:
         low, high = boxes(box, k), boxes(box, k + 2)
-        room = tir.const(extents[at[k]] - 1, low.dtype)
+        room = cast_scalar(extents[at[k]] - 1, low.dtype)
         if want[k] == 1:
             return (low + high) * tir.const(0.5, low.dtype) * room
         step = (high - low) * room / tir.const(want[k] - 1, low.dtype)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import te, tir
 
-from ..utils import dims
+from ..utils import cast_scalar, dims
 from .pad import pad
 
 
@@ -82,5 +82,5 @@ def correlation_nchw(
     total = te.compute(
         (batch, planes, rows, columns), element, name="correlation", tag="correlation_nchw"
     )
-    count = tir.const(kernel_size * kernel_size * channels, data1.dtype)
+    count = cast_scalar(kernel_size * kernel_size * channels, data1.dtype)
     return te.compute(total.shape, lambda *i: total(*i) / count, name="mean", tag="elemwise")

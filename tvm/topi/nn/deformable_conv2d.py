@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import te, tir
 
-from ..utils import dims
+from ..utils import cast_scalar, dims
 from .utils import dilated_window, get_pad_tuple
 
 
@@ -30,7 +30,7 @@ def _bilinear(data: te.Tensor, at: dict[str, Any], layout: str, y: Any, x: Any) 
     upper = corner(top, left) * (one - dx) + corner(top, left + one) * dx
     lower = corner(top + one, left) * (one - dx) + corner(top + one, left + one) * dx
     outside = tir.any(
-        y < 0, x < 0, y >= tir.const(have["H"], y.dtype), x >= tir.const(have["W"], x.dtype)
+        y < 0, x < 0, y >= cast_scalar(have["H"], y.dtype), x >= cast_scalar(have["W"], x.dtype)
     )
     value = upper * (one - dy) + lower * dy
     return tir.if_then_else(outside, tir.const(0.0, data.dtype), value)

@@ -54,16 +54,20 @@ def depth_to_space(
     )
 
 
-def space_to_depth(data: te.Tensor, block_size: int, layout: str = "NCHW") -> te.Tensor:
-    """Blocks of space to channels, the place in the block before the channel."""
+def space_to_depth(
+    data: te.Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR"
+) -> te.Tensor:
+    """Blocks of space to channels; parameters as in `depth_to_space`."""
     have = dict(zip(layout, dims(data.shape), strict=True))
 
     def element(*i: Any) -> Any:
         at = dict(zip(layout, i, strict=True))
-        place = tir.indexdiv(at["C"], have["C"])
+        step = have["C"] if mode == "DCR" else block_size * block_size
+        first, last = tir.indexdiv(at["C"], step), tir.indexmod(at["C"], step)
+        place, channel = (first, last) if mode == "DCR" else (last, first)
         source = {
             "N": at["N"],
-            "C": tir.indexmod(at["C"], have["C"]),
+            "C": channel,
             "H": at["H"] * block_size + tir.indexdiv(place, block_size),
             "W": at["W"] * block_size + tir.indexmod(place, block_size),
         }

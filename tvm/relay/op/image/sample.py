@@ -13,7 +13,7 @@ from tvm.topi.image.grid_sample import METHODS, PADDING_MODES
 from ..attributes import as_ints, padding_pairs, spread
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import OpPattern, define_op
-from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+from ..types import apply, expect, expect_dim, expect_tensor, largest, shape_of_type, tensor
 
 
 class AffineGridAttrs(Attrs, key="relay.attrs.AffineGridAttrs"):
@@ -92,7 +92,7 @@ def _dilation2d_type(attrs: Dilation2DAttrs, arg_types: Sequence[Type]) -> Type:
         pad = attrs.padding[i] + attrs.padding[i + 2]
         stride, spacing = attrs.strides[i], attrs.dilations[i]
         have[axis] = apply(
-            lambda e, k, p=pad, s=stride, d=spacing: max((e + p - (k - 1) * d - 1) // s + 1, 0),
+            lambda e, k, p=pad, s=stride, d=spacing: largest((e + p - (k - 1) * d - 1) // s + 1, 0),
             have[axis],
             kernel[axis],
         )

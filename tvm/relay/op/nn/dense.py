@@ -20,12 +20,12 @@ from ..registry import OpPattern, Precision, define_op
 from ..shaping import TRANSPOSE, layout_transform
 from ..types import (
     Dim,
+    broadcast_shapes,
     expect,
     expect_dim,
     expect_same_dtype,
     expect_tensor,
     may_equal,
-    refine,
     shape_of_type,
     show,
     tensor,
@@ -276,11 +276,10 @@ def _batch_matmul_type(attrs: BatchMatmulAttrs, arg_types: Sequence[Type]) -> Ty
     a = _swapped(shape_of_type(lhs), attrs.transpose_a)
     b = _swapped(shape_of_type(rhs), attrs.transpose_b)
     text = f"{show(shape_of_type(lhs))} and {show(shape_of_type(rhs))}"
-    is_shared = any(isinstance(d, int) and d == 1 for d in (a[0], b[0]))
-    expect(is_shared or may_equal(a[0], b[0]), f"{who} requires equal batches, got {text}")
+    is_known_to_differ = all(isinstance(d, int) and d != 1 for d in (a[0], b[0])) and a[0] != b[0]
+    expect(not is_known_to_differ, f"{who} requires equal batches, got {text}")
     expect(may_equal(a[2], b[1]), f"{who} requires equal inner dimensions, got {text}")
-    batch = b[0] if a[0] == 1 and isinstance(a[0], int) else refine(a[0], b[0])
-    return tensor((batch, a[1], b[2]), attrs.out_dtype or dtype)
+    return tensor((*broadcast_shapes(a[:1], b[:1], who), a[1], b[2]), attrs.out_dtype or dtype)
 
 
 def _fold_batch_matmul(

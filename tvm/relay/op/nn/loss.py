@@ -13,7 +13,7 @@ from tvm.relay.expr import Call, const
 from ..attributes import as_int
 from ..binary import DIVIDE, EQUAL, MULTIPLY
 from ..indexing import GATHER, TAKE, WHERE
-from ..reduce import SUM
+from ..reduce import MEAN, SUM
 from ..registry import define_op
 from ..shaping import EXPAND_DIMS, SQUEEZE
 from ..types import (
@@ -50,10 +50,10 @@ def _cross_entropy(name: str, is_log: bool) -> Op:
     def composed(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
         """-sum(log(p) * t) / batch"""
         batch = shape_of_type(arg_types[0])[0]
-        if not is_known(batch):
-            return None
         predictions, targets = call.args
         logs = predictions if is_log else LOG(predictions)
+        if not is_known(batch):
+            return NEGATIVE(MEAN(SUM(MULTIPLY(logs, targets), axis=(1,)), axis=None))
         total = SUM(MULTIPLY(logs, targets), axis=None)
         dtype = arg_types[0].dtype  # type: ignore[attr-defined]
         return MULTIPLY(total, const(-1.0 / batch, dtype=dtype))  # type: ignore[operator]

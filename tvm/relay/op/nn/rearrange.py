@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
@@ -12,7 +13,7 @@ from tvm.relay.expr import Call, const
 from ..attributes import as_float, as_int, as_ints
 from ..indexing import STRIDED_SLICE
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import define_op
+from ..registry import OpPattern, Simplify, define_op
 from ..shaping import RESHAPE, TRANSPOSE
 from ..types import apply, expect, expect_tensor, product, shape_of_type, tensor
 from .activation import PAD
@@ -123,9 +124,17 @@ def _gather_depth(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
 
 def _dims(shape: Sequence[object]) -> tuple[int, ...]:
     """A new shape for `reshape`, in which one unknown extent may be left open."""
-    unknown = [d for d in shape if not isinstance(d, int)]
-    expect(len(unknown) <= 1, "only one extent may be unknown here")
     return tuple([d if isinstance(d, int) else -1 for d in shape])
+
+
+def _where_reshape_can_tell(simplify: Simplify) -> Simplify:
+    """Other operators only where one extent at most is open; a kernel of its own else."""
+
+    def composed(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
+        is_open = [not isinstance(d, int) for d in shape_of_type(arg_types[0])]
+        return None if sum(is_open) > 1 else simplify(call, arg_types)
+
+    return composed
 
 
 def _space_to_batch_type(attrs: SpaceToBatchNDAttrs, arg_types: Sequence[Type]) -> Type:
@@ -220,28 +229,46 @@ DEPTH_TO_SPACE = define_op(
     SubPixelAttrs,
     inputs=("data",),
     infer_type=_depth_to_space_type,
-    simplify=_spread_depth,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.depth_to_space(inputs[0], attrs.block_size, attrs.layout, attrs.mode)
+    ],
+    simplify=_where_reshape_can_tell(_spread_depth),
 )
 SPACE_TO_DEPTH = define_op(
     "nn.space_to_depth",
     SubPixelAttrs,
     inputs=("data",),
     infer_type=_space_to_depth_type,
-    simplify=_gather_depth,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.space_to_depth(inputs[0], attrs.block_size, attrs.layout, attrs.mode)
+    ],
+    simplify=_where_reshape_can_tell(_gather_depth),
 )
 SPACE_TO_BATCH_ND = define_op(
     "nn.space_to_batch_nd",
     SpaceToBatchNDAttrs,
     inputs=("data",),
     infer_type=_space_to_batch_type,
-    simplify=_blocks_to_batch,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.space_to_batch_nd(
+            inputs[0], attrs.block_shape, *zip(*attrs.paddings, strict=True), attrs.pad_value
+        )
+    ],
+    simplify=_where_reshape_can_tell(_blocks_to_batch),
 )
 BATCH_TO_SPACE_ND = define_op(
     "nn.batch_to_space_nd",
     BatchToSpaceNDAttrs,
     inputs=("data",),
     infer_type=_batch_to_space_type,
-    simplify=_batch_to_blocks,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.batch_to_space_nd(inputs[0], attrs.block_shape, *zip(*attrs.crops, strict=True))
+    ],
+    simplify=_where_reshape_can_tell(_batch_to_blocks),
 )
 
 

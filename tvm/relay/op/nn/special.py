@@ -17,6 +17,7 @@ from ..types import (
     expect_dim,
     expect_same_dtype,
     expect_tensor,
+    is_any,
     is_known,
     positive_axis,
     shape_of_type,
@@ -60,16 +61,18 @@ def _correlation_type(attrs: CorrelationAttrs, arg_types: Sequence[Type]) -> Typ
     shape = shape_of_type(first)
     for have, want in zip(shape_of_type(second), shape, strict=True):
         expect_dim(have, want, who, "the extents of data2")
-    if not is_known(*shape[2:]):
-        return tensor((shape[0], *[unknown() for _ in range(3)]), dtype)
     extents = topi.nn.correlation_extents(
-        *shape[2:], attrs.kernel_size, attrs.max_displacement, attrs.stride1, attrs.stride2,
-        attrs.padding,
+        *[0 if is_any(e) else e for e in shape[2:]], attrs.kernel_size, attrs.max_displacement,
+        attrs.stride1, attrs.stride2, attrs.padding,
     )  # fmt: skip
+    places = [
+        unknown() if is_any(have) else e for have, e in zip(shape[2:], extents[1:], strict=True)
+    ]
     expect(
-        min(extents) > 0, f"{who} requires maps that leave a place between the borders, got {first}"
+        min([e for e in places if isinstance(e, int)], default=1) > 0,
+        f"{who} requires maps that leave a place between the borders, got {first}",
     )
-    return tensor((shape[0], *extents), dtype)
+    return tensor((shape[0], extents[0], *places), dtype)
 
 
 def _generic(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
@@ -14,7 +15,7 @@ from ..attributes import as_float, is_run_time
 from ..image.resize import resize2d, resize3d
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import Simplify, define_op
+from ..registry import Compute, OpPattern, Simplify, define_op
 from ..types import Dim, TypeRelation, apply, expect, expect_tensor, shape_of_type, tensor
 
 
@@ -52,9 +53,19 @@ def _scaled(attrs: Attrs, extents: dict[str, Dim], spatial: str) -> dict[str, Di
     """The extents of the spatial axes in the result."""
     factors = {axis: getattr(attrs, f"scale_{axis.lower()}") for axis in spatial}
     return {
-        axis: apply(lambda e, f=factor: round(e * f), extents[axis])
+        axis: apply(lambda e, f=factor: times(e, f), extents[axis])
         for axis, factor in factors.items()
     }
+
+
+def times(extent: Dim, factor: float) -> Dim:
+    """An extent by a factor, rounded."""
+    if isinstance(extent, int):
+        return round(extent * factor)
+    if factor == int(factor):
+        return extent * int(factor)
+    exact = extent.astype("float64") * tir.const(factor, "float64")
+    return tir.round(exact).astype(extent.dtype)
 
 
 def _type(who: str, spatial: str) -> TypeRelation:
@@ -96,19 +107,44 @@ def _resized3d(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
     )  # fmt: skip
 
 
-def _upsampling(name: str, attrs_type: type[Attrs], spatial: str, simplify: Simplify) -> Op:
+def _compute2d(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    """Of open extents, which resizing to a size cannot tell."""
+    size = axes_extents(shape_of_type(out_type), attrs.layout, "upsampling")
+    return [
+        topi.nn.upsampling(
+            inputs[0], attrs.scale_h, attrs.scale_w, attrs.layout, attrs.method,
+            attrs.align_corners, (size["H"], size["W"]),
+        )
+    ]  # fmt: skip
+
+
+def _compute3d(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    size = axes_extents(shape_of_type(out_type), attrs.layout, "upsampling")
+    return [
+        topi.nn.upsampling3d(
+            inputs[0], attrs.scale_d, attrs.scale_h, attrs.scale_w, attrs.layout, attrs.method,
+            attrs.coordinate_transformation_mode, (size["D"], size["H"], size["W"]),
+        )
+    ]  # fmt: skip
+
+
+def _upsampling(
+    name: str, attrs_type: type[Attrs], spatial: str, simplify: Simplify, compute: Compute
+) -> Op:
     return define_op(
         name,
         attrs_type,
         inputs=("data",),
         infer_type=_type(name, spatial),
+        fuse=OpPattern.INJECTIVE,
+        compute=compute,
         simplify=simplify,
         infer_layout=layout_bound,
     )
 
 
-UPSAMPLING = _upsampling("nn.upsampling", UpSamplingAttrs, "HW", _resized2d)
-UPSAMPLING3D = _upsampling("nn.upsampling3d", UpSampling3DAttrs, "DHW", _resized3d)
+UPSAMPLING = _upsampling("nn.upsampling", UpSamplingAttrs, "HW", _resized2d, _compute2d)
+UPSAMPLING3D = _upsampling("nn.upsampling3d", UpSampling3DAttrs, "DHW", _resized3d, _compute3d)
 
 
 def upsampling(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te, tir
+from tvm.te import tensor_ops
 
 from ...utils import dims
 from ..dense.compute import crop, padded_rows
@@ -36,10 +37,10 @@ def batch_matmul(
     a, b = dims(tensor_a.shape), dims(tensor_b.shape)
     rows, inner = (a[2], a[1]) if transpose_a else (a[1], a[2])
     columns = b[1] if transpose_b else b[2]
-    one_a, one_b = [isinstance(s[0], int) and s[0] == 1 for s in (a, b)]
-    batch = b[0] if one_a else a[0]
+    (batch,) = dims(tensor_ops.broadcast_shape(tensor_a.shape[:1], tensor_b.shape[:1]))
     k = te.reduce_axis((0, inner), name="k")
     dtype = out_dtype or tensor_a.dtype
+    batch_of = tir.const(batch, "int32") if isinstance(batch, int) else batch
 
     # schedules copy a right operand whose columns lie apart or fill no whole vectors
     height, width = padded_rows(rows), padded_columns(columns)
@@ -48,7 +49,10 @@ def batch_matmul(
         right = _copied_lines(tensor_b, transpose_b, width)
 
     def element(n: Any, i: Any, j: Any) -> Any:
-        na, nb = 0 if one_a else n, 0 if one_b else n
+        na, nb = [
+            tensor_ops.broadcast_indices([n], t.shape[:1], [batch_of])[0]
+            for t in (tensor_a, tensor_b)
+        ]
         i = i if height == rows else tir.min(i, rows - 1)
         x = tensor_a(na, k.var, i) if transpose_a else tensor_a(na, i, k.var)
         y = right(nb, k.var, j)

@@ -216,11 +216,25 @@ def _adaptive_pool(
     at = axis_positions(layout, spatial)
     extents = dims(data.shape)
     sizes = list(dims(output_size))
-    if all(extents[axis] % size == 0 for axis, size in zip(at, sizes, strict=True)):
+    if all(_parts_evenly(extents[axis], size) for axis, size in zip(at, sizes, strict=True)):
         steps = [extents[axis] // size for axis, size in zip(at, sizes, strict=True)]
         ones, none = (1,) * len(at), (0,) * (2 * len(at))
         return _pool(data, steps, steps, ones, none, kind, False, layout, True, spatial)
     return _uneven_pool(data, at, sizes, kind)
+
+
+def _parts_evenly(extent: Any, size: Any) -> bool:
+    """Whether all windows are known to have the same extent."""
+    if isinstance(size, int) and size == 1:
+        return True
+    return isinstance(extent, int) and isinstance(size, int) and extent % size == 0
+
+
+def _widest(extent: Any, size: Any) -> Any:
+    """The extent of the widest window; of an open extent, one that no window exceeds."""
+    if not isinstance(extent, int) or not isinstance(size, int):
+        return tir.indexdiv(extent + size - 1, size) + 1
+    return max([-(-(i + 1) * extent // size) - i * extent // size for i in range(size)])
 
 
 def _uneven_pool(data: te.Tensor, at: Sequence[int], sizes: Sequence[int], kind: str) -> te.Tensor:
@@ -229,11 +243,7 @@ def _uneven_pool(data: te.Tensor, at: Sequence[int], sizes: Sequence[int], kind:
     windows = []
     for axis, size in zip(at, sizes, strict=True):
         shape[axis] = size
-        bounds = [
-            (i * extents[axis] // size, -(-(i + 1) * extents[axis] // size)) for i in range(size)
-        ]
-        widest = max([end - begin for begin, end in bounds])
-        windows.append(te.reduce_axis((0, widest), name=f"r{axis}"))
+        windows.append(te.reduce_axis((0, _widest(extents[axis], size)), name=f"r{axis}"))
     neutral = tir.min_value(data.dtype) if kind == "max" else tir.const(0, data.dtype)
     wide = mean_dtype(data.dtype)
 

@@ -12,7 +12,7 @@ from tvm.tir.ir_builder import IRBuilder
 
 from ... import tag
 from ...sort import argsort
-from ...utils import dims, get_float_tuple
+from ...utils import cast_scalar, dims, get_float_tuple
 from ..boxes import Selection, select_boxes
 
 
@@ -94,7 +94,10 @@ def proposal(
     batch, count, _ = dims(boxes.shape)
     scores = te.compute((batch, count), lambda b, i: boxes[b, i, 4], "scores", tag=tag.INJECTIVE)
     order = argsort(scores, None, 1, False, "int32")
-    pre = min(rpn_pre_nms_top_n, count) if rpn_pre_nms_top_n > 0 else count
+    pre = count
+    if rpn_pre_nms_top_n > 0:
+        least = min if isinstance(count, int) else tir.min
+        pre = least(count, rpn_pre_nms_top_n)
     return _thinned(boxes, order, pre, rpn_post_nms_top_n, threshold)
 
 
@@ -192,7 +195,7 @@ def _thinned(
                 kept[b, n] = at
 
             wanted = Selection(
-                tir.const(pre, "int32"),
+                cast_scalar(pre, "int32"),
                 tir.const(post, "int32"),
                 lambda j: by_score[b, j],
                 lambda at, i: regions[b, at, i],

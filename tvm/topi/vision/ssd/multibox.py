@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import BufferVar, IRBuilder
 
 from ... import tag
-from ...utils import dims, get_float_tuple
+from ...utils import cast_scalar, dims, get_float_tuple
 from ..nms import non_max_suppression
 
 
@@ -46,12 +46,14 @@ def multibox_prior(
     _, _, height, width = dims(data.shape)
     sizes, ratios = get_float_tuple(sizes), get_float_tuple(ratios)
     steps, offsets = get_float_tuple(steps), get_float_tuple(offsets)
-    aspect = height / width
+    dtype = data.dtype
+    rows, columns = [e if isinstance(e, int) else e.astype(dtype) for e in (height, width)]
+    aspect = rows / columns
     halves = [(s * aspect / 2, s / 2) for s in sizes]
     halves += [(sizes[0] * aspect * sqrt(r) / 2, sizes[0] / sqrt(r) / 2) for r in ratios[1:]]
-    step_y = steps[0] if steps[0] > 0 else 1.0 / height
-    step_x = steps[1] if steps[1] > 0 else 1.0 / width
-    dtype, count = data.dtype, len(halves)
+    step_y = steps[0] if steps[0] > 0 else 1.0 / rows
+    step_x = steps[1] if steps[1] > 0 else 1.0 / columns
+    count = len(halves)
 
     def element(_: Any, i: Any, k: Any) -> PrimExpr:
         place, box = tir.indexdiv(i, count), tir.indexmod(i, count)
@@ -68,11 +70,11 @@ def multibox_prior(
     )
 
 
-def _pick(index: Any, values: Sequence[float], dtype: str) -> PrimExpr:
+def _pick(index: Any, values: Sequence[Any], dtype: str) -> PrimExpr:
     """values[index] of a short table."""
-    found = tir.const(values[-1], dtype)
+    found = cast_scalar(values[-1], dtype)
     for i, value in reversed(list(enumerate(values[:-1]))):
-        found = tir.Select(tir.EQ(index, i), tir.const(value, dtype), found)
+        found = tir.Select(tir.EQ(index, i), cast_scalar(value, dtype), found)
     return found
 
 
