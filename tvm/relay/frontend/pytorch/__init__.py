@@ -20,6 +20,7 @@ from . import (
     sorting,
     special,
     spectra,
+    strided,
 )
 from .complexes import accept_complex, accept_complex_types
 from .exported import from_exported_program

@@ -114,6 +114,11 @@ def _zeros(shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
     return _filled(shape, 0, torch_dtype(dtype))
 
 
+@torch_op("empty_permuted")
+def _empty_permuted(shape: Any, order: Any, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _filled(shape, 0, torch_dtype(dtype))
+
+
 @torch_op("ones")
 def _ones(shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
     return _filled(shape, 1, torch_dtype(dtype))

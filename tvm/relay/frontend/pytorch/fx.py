@@ -14,6 +14,7 @@ from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, infer_t
 from .complexes import Complex, complex_constant
 from .fallback import torch_call
 from .registry import Converter, dtype_number, is_tensor
+from .strided import in_memory_order
 from .torch_values import kind_of, to_numpy
 
 _HINT = (
@@ -126,10 +127,10 @@ class FxRunner:
         args, kwargs = _mapped(node.args, values), _mapped(node.kwargs, values)
         if not _is_overload(node.target):
             return self.settle(self._python_call(node, args, kwargs))
-        if kind_of(node.target) == "aten::as_strided":
-            _refuse_strided_view(node)
         try:
             arguments = full_arguments(node.target, args, kwargs)
+            if kind_of(node.target) == "aten::as_strided":
+                arguments = _strided_arguments(node, arguments)
             if _wants_no_indices(node):
                 pool = self.converters[kind_of(node.target).removesuffix("_with_indices")]
                 return [self.settle(pool(*arguments)), None]
@@ -210,14 +211,12 @@ def _is_overload(target: Any) -> bool:
     return hasattr(target, "_schema")
 
 
-def _refuse_strided_view(node: Any) -> None:
-    """Where elements lie in memory is known for tensors of their own only."""
-    data = node.args[0].meta.get("val")
-    if data is None or data.storage_offset() or not data.is_contiguous():
-        raise TVMError(
-            f"node {node.name} ({node.target}) requires a tensor that is no view of another",
-            hint="call clone or contiguous before it",
-        )
+def _strided_arguments(node: Any, arguments: Sequence[Any]) -> list[Any]:
+    data = node.args[0].meta["val"]
+    strides = data.stride()
+    is_open = any(type(step) is not int for step in strides)
+    layout = None if is_open and data.is_contiguous() else strides
+    return in_memory_order(arguments, layout, not data.storage_offset())
 
 
 _ON_SIZES = {

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.type import TensorType
 from tvm.relay.analysis import free_vars
 from tvm.relay.expr import Tuple, TupleWrapper, Var, var
 from tvm.relay.frontend.common import (
@@ -32,22 +29,30 @@ from .decomposition import Decomposer
 from .fallback import torch_call
 from .graph_types import (
     PARTS_OF_COMPLEX,
-    SCALAR_TYPES,
     input_info,
-    traced_shape,
     type_text,
     write_graph,
+)
+from .nodes import (
+    all_nodes,
+    empty_results,
+    node_name,
+    overload_of,
+    stand_ins,
+    tensors_in,
+    traced_function,
 )
 from .open_shapes import with_variables, without_variables
 from .quantized import Quantized, aware_operators, has_quantized, on_quantized, quantized_constant
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
+from .strided import in_memory_order
 from .torch_values import to_numpy
-from .views import Stale, View, as_written, is_contiguous, put_same, views_of
+from .views import Stale, View, as_written, put_same, views_of
 
 _STRUCTURE = {
     "prim::Constant", "prim::GetAttr", "prim::ListConstruct", "prim::TupleConstruct",
     "prim::ListUnpack", "prim::TupleUnpack", "prim::If", "prim::Loop", "prim::DictConstruct",
-    "prim::SetAttr", "prim::TupleIndex", "prim::Print", "prim::RaiseException",
+    "prim::SetAttr", "prim::TupleIndex", "prim::PythonOp", "prim::Print", "prim::RaiseException",
 }  # fmt: skip
 _HINT = (
     "pass custom_convert_map={name: function(inputs, types) -> expr} to from_pytorch, or let "
@@ -157,8 +162,8 @@ class GraphImporter:
 
     def check_operators(self, graph: Any) -> None:
         """Note the nodes of unknown operators, and refuse a graph without shapes at once."""
-        self.unknown = [node for node in _all_nodes(graph) if not self.knows(node)]
-        if any(_stand_ins(node) is None for node in self.unknown):
+        self.unknown = [node for node in all_nodes(graph) if not self.knows(node)]
+        if any(stand_ins(node) is None for node in self.unknown):
             self.refuse_unknown()
 
     def refuse_unknown(self) -> None:
@@ -166,7 +171,7 @@ class GraphImporter:
         unknown = [n for n in self.unknown if not self.fallback or overload_of(n) is None]
         if unknown:
             raise refuse("PyTorch", [
-                Unsupported(n.kind(), _node_name(n), [type_text(v) for v in n.inputs()])
+                Unsupported(n.kind(), node_name(n), [type_text(v) for v in n.inputs()])
                 for n in unknown
             ], _HINT)  # fmt: skip
 
@@ -253,7 +258,7 @@ class GraphImporter:
             name = f"{_module_path(node.scopeName())}/{name}"
         for value in node.outputs():
             self.names.setdefault(value.debugName(), name)
-        for tensor in _tensors(results):
+        for tensor in tensors_in(results):
             set_span(tensor, name)
 
     def _read(self, value: Any) -> Any:
@@ -271,15 +276,15 @@ class GraphImporter:
             return self._replaced(node, args)
         try:
             results = self._fold(self._apply(node, args), node.outputsSize())
-            for result in _tensors(results):
+            for result in tensors_in(results):
                 infer_type(result)
         except OpNotImplemented as error:
-            if _stand_ins(node) is None:
-                raise error.add_context(f"PyTorch node {_node_name(node)} ({kind})") from None
+            if stand_ins(node) is None:
+                raise error.add_context(f"PyTorch node {node_name(node)} ({kind})") from None
             self.unknown.append(node)
             return self._replaced(node, args)
         except TVMError as error:
-            raise error.add_context(f"PyTorch node {_node_name(node)} ({kind})") from None
+            raise error.add_context(f"PyTorch node {node_name(node)} ({kind})") from None
         except TypeError as error:
             shapes = [type_text(v) for v in node.inputs()]
             raise TVMError(f"{kind} cannot be imported with inputs {shapes}: {error}") from error
@@ -290,28 +295,24 @@ class GraphImporter:
 
     def _replaced(self, node: Any, args: Sequence[Any]) -> list[Any]:
         """The results of an unknown operator: torch's, or variables while faults are sought."""
-        stand_ins = _stand_ins(node) or []
+        substitutes = stand_ins(node) or []
         overload = overload_of(node)
         if not self.fallback or overload is None:
-            return list(stand_ins)
-        types = [(infer_shape(v), infer_type(v).dtype) for v in stand_ins]
+            return list(substitutes)
+        types = [(infer_shape(v), infer_type(v).dtype) for v in substitutes]
         return list(torch_call(overload, [as_number(arg) for arg in args], types))
 
-    def _refuse_strided_view(self, node: Any) -> None:
-        """Where elements lie in memory is known for tensors of their own only."""
+    def _strided_arguments(self, node: Any, args: Sequence[Any]) -> list[Any]:
         data = next(iter(node.inputs()))
         view = self.views.get(data.debugName())
-        if (view is not None and view.put is not put_same) or not is_contiguous(data):
-            raise TVMError(
-                "as_strided requires a tensor that is no view of another",
-                hint="call clone or contiguous before it",
-            )
+        strides = data.type().strides() if data.type().kind() == "TensorType" else None
+        return in_memory_order(args, strides, view is None or view.put is put_same)
 
     def _apply(self, node: Any, args: Sequence[Any]) -> Any:
-        if (empty := _empty_results(node, args)) is not None:
-            return empty
+        if (empty := empty_results(node, args)) is not None:
+            return empty if len(empty) > 1 else empty[0]
         if node.kind() == "aten::as_strided":
-            self._refuse_strided_view(node)
+            args = self._strided_arguments(node, args)
         convert = self.find(node)
         if convert is None:
             return self.decomposer.apply(overload_of(node), args)
@@ -416,7 +417,7 @@ class GraphImporter:
         if isinstance(value, TupleWrapper):
             return [value[i] for i in range(value.size)]
         if is_tensor(value):
-            raise TVMError(f"{_node_name(node)} unpacks a tensor, a list is required")
+            raise TVMError(f"{node_name(node)} unpacks a tensor, a list is required")
         return list(value)
 
     _prim_TupleUnpack = _prim_ListUnpack
@@ -428,6 +429,23 @@ class GraphImporter:
         return []
 
     _prim_Print = _prim_SetAttr = _prim_RaiseException
+
+    def _prim_PythonOp(self, node: Any, args: list[Any]) -> list[Any]:
+        """A function of torch.autograd: what its forward computes was traced too."""
+        if not traced_function(node):
+            raise refuse("PyTorch", [Unsupported(node.kind(), node_name(node), [])], _HINT)
+        (graph,) = traced_function(node)
+        outside = self.values, self.views, self.derived
+        inside = {v.debugName(): arg for v, arg in zip(graph.inputs(), args, strict=True)}
+        self.values, self.views, self.derived = inside, {}, {}
+        try:
+            results = self._block_results(graph)
+        finally:
+            self.values, self.views, self.derived = outside
+        for value, inner, arg in zip(node.inputs(), graph.inputs(), args, strict=True):
+            if (written := inside[inner.debugName()]) is not arg:
+                self._write(value.debugName(), written)
+        return results
 
     def _prim_If(self, node: Any, args: list[Any]) -> list[Any]:
         """A condition known at import decides; the other branch is not looked at then."""
@@ -449,7 +467,7 @@ class GraphImporter:
         """What a branch or loop writes in place is not seen outside."""
         if any(self.values[name] is not value for name, value in before.items()):
             raise TVMError(
-                f"{node.kind()} {_node_name(node)} depends on data and writes to tensors in place",
+                f"{node.kind()} {node_name(node)} depends on data and writes to tensors in place",
                 hint="write the model without in-place operators there",
             )
 
@@ -488,77 +506,6 @@ class GraphImporter:
             return result
 
         return recursion(step, trip_count, condition, carried, first)
-
-
-def _all_nodes(block: Any) -> Iterator[Any]:
-    for node in block.nodes():
-        yield node
-        for inner in node.blocks():
-            yield from _all_nodes(inner)
-
-
-def _stand_ins(node: Any) -> list[RelayExpr] | None:
-    """Variables for the results of a node, so that the import goes on to find more faults."""
-    types = [(traced_shape(v), v.type()) for v in node.outputs()]
-    if any(
-        shape is None or SCALAR_TYPES.get(kind.scalarType(), "complex").startswith("complex")
-        for shape, kind in types
-    ):
-        return None
-    return [
-        var("unknown", shape=shape, dtype=SCALAR_TYPES[kind.scalarType()]) for shape, kind in types
-    ]
-
-
-def _empty_results(node: Any, args: Sequence[Any]) -> list[RelayExpr] | None:
-    """Results without elements, of arguments without; the trace knows their shapes."""
-    if not any(0 in infer_shape(arg) for arg in _tensors(args) if _is_array(arg)):
-        return None
-    for value, arg in zip(node.inputs(), args, strict=True):
-        if is_tensor(arg) and traced_shape(value) not in (None, infer_shape(arg)):
-            return None
-    results = []
-    for value in node.outputs():
-        shape = traced_shape(value)
-        scalar = SCALAR_TYPES.get(value.type().scalarType(), "complex") if shape else "complex"
-        if shape is None or 0 not in shape or scalar.startswith("complex"):
-            return None
-        results.append(constant(np.zeros(shape), SCALAR_TYPES[value.type().scalarType()]))
-    return results
-
-
-def _is_array(value: RelayExpr) -> bool:
-    return isinstance(infer_type(value), TensorType)
-
-
-def overload_of(node: Any) -> Any:
-    """The operator of torch that a node calls, None if it is none of ATen."""
-    import torch
-
-    text = node.schema()
-    if text == "(no schema)":
-        return None
-    schema = torch._C.parse_schema(text)
-    library, name = schema.name.split("::")
-    packet = getattr(getattr(torch.ops, library), name.removesuffix("_"), None)
-    if name.startswith("__") or not name.endswith("_"):
-        packet = getattr(getattr(torch.ops, library), name, None)
-    found = schema.overload_name or "default"
-    return getattr(packet, found, None) or getattr(packet, "default", None)
-
-
-def _node_name(node: Any) -> str:
-    return next((f"%{value.debugName()}" for value in node.outputs()), node.kind())
-
-
-def _tensors(values: Any) -> Iterator[RelayExpr]:
-    if isinstance(values, (list, tuple)):
-        for value in values:
-            yield from _tensors(value)
-    elif isinstance(values, Complex):
-        yield from values.parts
-    elif is_tensor(values):
-        yield values
 
 
 def _is_module(value: Any) -> bool:

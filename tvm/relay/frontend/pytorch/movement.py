@@ -19,6 +19,7 @@ from .open_shapes import (
     as_sizes,
     broadcast,
     cut,
+    from_front,
     has_open,
     is_open,
     reshaped,
@@ -91,10 +92,13 @@ def _flatten(x: RelayExpr, start: int = 0, end: int = -1) -> RelayExpr:
     if not shape:
         return _op.reshape(x, (1,))
     first, last = start % len(shape), end % len(shape)
+    joined = shape[first : last + 1]
     if is_open(x):
         sizes = sizes_of(x)
-        return reshaped(x, [*sizes[:first], -1, *sizes[last + 1 :]])
-    middle = int(np.prod(shape[first : last + 1]))
+        known = all(isinstance(dim, int) for dim in joined)
+        middle = math.prod(joined) if known else -1
+        return reshaped(x, [*sizes[:first], middle, *sizes[last + 1 :]])
+    middle = math.prod(joined)
     return _op.reshape(x, (*shape[:first], middle, *shape[last + 1 :]))
 
 
@@ -270,7 +274,7 @@ def _narrow(x: RelayExpr, dim: int, start: Any, length: Any) -> RelayExpr:
 def _select(x: RelayExpr, dim: Any, index: Any) -> RelayExpr:
     position, extent = as_number(index), infer_shape(x)[dim]
     if is_tensor(position):
-        return _op.take(x, position, dim)
+        return _op.take(x, from_front(position, size_of(x, dim)), dim)
     if not isinstance(extent, int):
         place = as_dtype(position, "int64")
         return _op.take(x, place if position >= 0 else place + size_of(x, dim), dim)

@@ -240,11 +240,16 @@ def filled(value: RelayExpr, sizes: Sequence[Any], dtype: str) -> RelayExpr:
 
 def cut(x: RelayExpr, axis: int, start: Any, end: Any, step: int) -> RelayExpr:
     """A slice of an axis whose bounds or size are not known: the places are counted off."""
+    first, last = slice_bounds(x, axis, start, end)
+    return _op.take(x, _op.arange(first, last, constant(step, "int64"), "int64"), axis)
+
+
+def slice_bounds(x: RelayExpr, axis: int, start: Any, end: Any) -> tuple[RelayExpr, RelayExpr]:
+    """The bounds of a slice, from the front and in order."""
     extent = size_of(x, axis)
     first = _bounded(0 if start is None else start, extent)
     last = extent if end is None or (not is_tensor(end) and end >= _ALL) else _bounded(end, extent)
-    last = _op.maximum(_expr(last), _expr(first))
-    return _op.take(x, _op.arange(_expr(first), last, constant(step, "int64"), "int64"), axis)
+    return first, _op.maximum(_expr(last), first)
 
 
 _ALL = 2**31 - 1  # torch's ends of slices that go on to the end are larger
@@ -256,7 +261,11 @@ def _expr(size: Any) -> RelayExpr:
 
 def _bounded(bound: Any, extent: Any) -> RelayExpr:
     """A bound of a slice from the front, inside the axis."""
-    place, size = _expr(bound), _expr(extent)
-    zero = constant(0, "int64")
-    place = _op.where(_op.less(place, zero), place + size, place)
-    return _op.minimum(_op.maximum(place, zero), size)
+    place = from_front(bound, extent)
+    return _op.minimum(_op.maximum(place, constant(0, "int64")), _expr(extent))
+
+
+def from_front(index: Any, extent: Any) -> RelayExpr:
+    """An index that may count from the end."""
+    place = _expr(index)
+    return _op.where(_op.less(place, constant(0, "int64")), place + _expr(extent), place)

@@ -343,7 +343,10 @@ def _is_not(a: Any, b: Any) -> bool:
 
 
 @torch_op("where")
-def _where(condition: RelayExpr, a: Any, b: Any) -> RelayExpr:
+def _where(condition: RelayExpr, a: Any = None, b: Any = None) -> Any:
+    """A choice of each element; of a condition alone, the places where it holds."""
+    if a is None and b is None:
+        return CONVERTERS["aten::nonzero_numpy"](condition)
     return _op.where(_as_bool(condition), *promoted(a, b))
 
 

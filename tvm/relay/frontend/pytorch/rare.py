@@ -138,24 +138,6 @@ for _name in (
     CONVERTERS[f"aten::{_name}_copy"] = CONVERTERS[f"aten::{_name}"]
 
 
-@torch_op("as_strided", "as_strided_copy")
-def _as_strided(x: RelayExpr, sizes: Any, strides: Any, offset: Any = None) -> RelayExpr:
-    """Elements of a tensor that lies in memory in order, by their addresses."""
-    extents, steps = as_ints(sizes), as_ints(strides)
-    index = np.full([1] * len(extents), as_number(offset) or 0)
-    for axis, (extent, step) in enumerate(zip(extents, steps, strict=True)):
-        form = [1] * len(extents)
-        form[axis] = extent
-        index = index + (np.arange(extent) * step).reshape(form)
-    count = math.prod(infer_shape(x))
-    if index.size and index.max() >= count:
-        raise OpAttributeUnImplemented(
-            f"as_strided reads element {index.max()} of a tensor of {count} elements",
-            hint="give it a tensor that is no view of another",
-        )
-    return _op.take(_op.reshape(x, (count,)), constant(index, "int64"), 0)
-
-
 # ---- indices
 
 
@@ -294,7 +276,7 @@ def _combinations(x: RelayExpr, count: int = 2, repeats: bool = False) -> RelayE
     return _op.take(x, constant(np.array(rows).reshape(len(rows), count), "int64"), 0)
 
 
-@torch_op("_grouped_mm")
+@torch_op("_grouped_mm", "transformers::grouped_mm_fallback")
 def _grouped_mm(
     x: RelayExpr, weights: RelayExpr, ends: Any = None, bias: Any = None, dtype: Any = None
 ) -> RelayExpr:

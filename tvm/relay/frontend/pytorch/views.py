@@ -13,12 +13,22 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
-from .open_shapes import broadcast, is_open, sizes_of
-from .registry import as_ints, as_number
+from .open_shapes import (
+    broadcast,
+    cut,
+    from_front,
+    is_open,
+    size_of,
+    sizes_of,
+    slice_bounds,
+    with_known,
+)
+from .registry import as_ints, as_number, is_tensor
 
 # from the tensor behind a view, the view's new value and the view's arguments: the new tensor
 Put = Callable[..., RelayExpr]
@@ -129,6 +139,8 @@ def _put_slice(
     shape = infer_shape(base)
     axis = as_number(dim) % len(shape)
     bounds = slice(as_number(start), as_number(end), as_number(step))
+    if is_open(base) or is_tensor(bounds.start) or is_tensor(bounds.stop):
+        return _put_open_slice(base, value, axis, bounds)
     return put_at(base, value, axis, range(shape[axis])[bounds])
 
 
@@ -140,8 +152,31 @@ def _put_narrow(base: RelayExpr, value: RelayExpr, dim: int, start: Any, size: A
 def _put_selected(base: RelayExpr, value: RelayExpr, dim: Any, index: Any) -> RelayExpr:
     shape = infer_shape(base)
     axis = as_number(dim) % len(shape)
-    position = as_number(index) % shape[axis]
-    return put_at(base, _op.expand_dims(value, axis), axis, range(position, position + 1))
+    position, value = as_number(index), _op.expand_dims(value, axis)
+    if is_open(base) or is_tensor(position):
+        size = size_of(base, axis)
+        chosen = _op.equal(_numbers_below(size), from_front(position, size))
+        return _op.where(_op.reshape(chosen, (-1, *[1] * (len(shape) - axis - 1))), value, base)
+    position %= shape[axis]
+    return put_at(base, value, axis, range(position, position + 1))
+
+
+def _numbers_below(size: Any) -> RelayExpr:
+    if not is_tensor(size):
+        return constant(np.arange(size), "int64")
+    return _op.arange(constant(0, "int64"), size, constant(1, "int64"), "int64")
+
+
+def _put_open_slice(base: RelayExpr, value: RelayExpr, axis: int, bounds: slice) -> RelayExpr:
+    """Joined of what is before, the value, and what is behind."""
+    if bounds.step not in (None, 1):
+        raise TVMError(
+            f"writing to every {bounds.step}th element requires sizes known at import",
+            hint="write the model without in-place operators there",
+        )
+    first, last = slice_bounds(base, axis, bounds.start, bounds.stop)
+    parts = [cut(base, axis, 0, first, 1), value, cut(base, axis, last, None, 1)]
+    return with_known(_op.concatenate(parts, axis), sizes_of(base))
 
 
 def put_at(base: RelayExpr, value: RelayExpr, axis: int, places: range) -> RelayExpr:

@@ -1,0 +1,96 @@
+"""What the nodes of a TorchScript graph tell: their operators, names, results of known shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TensorType
+from tvm.relay.expr import var
+from tvm.relay.frontend.common import constant, infer_shape, infer_type
+
+from .complexes import Complex
+from .graph_types import SCALAR_TYPES, traced_shape
+from .registry import is_tensor
+
+
+def all_nodes(block: Any) -> Iterator[Any]:
+    """The nodes of a block and of the blocks in them."""
+    for node in block.nodes():
+        yield node
+        for inner in [*node.blocks(), *traced_function(node)]:
+            yield from all_nodes(inner)
+
+
+def traced_function(node: Any) -> list[Any]:
+    """The graph of what a function of torch.autograd computes."""
+    return [node.g("Subgraph")] if "Subgraph" in node.attributeNames() else []
+
+
+def stand_ins(node: Any) -> list[RelayExpr] | None:
+    """Variables for the results of a node, so that the import goes on to find more faults."""
+    types = [(traced_shape(v), v.type()) for v in node.outputs()]
+    if any(
+        shape is None or SCALAR_TYPES.get(kind.scalarType(), "complex").startswith("complex")
+        for shape, kind in types
+    ):
+        return None
+    return [
+        var("unknown", shape=shape, dtype=SCALAR_TYPES[kind.scalarType()]) for shape, kind in types
+    ]
+
+
+def empty_results(node: Any, args: Sequence[Any]) -> list[RelayExpr] | None:
+    """Results without elements, of arguments without; the trace knows their shapes."""
+    if not any(0 in infer_shape(arg) for arg in tensors_in(args) if _is_array(arg)):
+        return None
+    for value, arg in zip(node.inputs(), args, strict=True):
+        if is_tensor(arg) and traced_shape(value) not in (None, infer_shape(arg)):
+            return None
+    results = []
+    for value in node.outputs():
+        shape = traced_shape(value)
+        scalar = SCALAR_TYPES.get(value.type().scalarType(), "complex") if shape else "complex"
+        if shape is None or 0 not in shape or scalar.startswith("complex"):
+            return None
+        results.append(constant(np.zeros(shape), SCALAR_TYPES[value.type().scalarType()]))
+    return results
+
+
+def _is_array(value: RelayExpr) -> bool:
+    return isinstance(infer_type(value), TensorType)
+
+
+def overload_of(node: Any) -> Any:
+    """The operator of torch that a node calls, None if it is none of ATen."""
+    import torch
+
+    text = node.schema()
+    if text == "(no schema)":
+        return None
+    schema = torch._C.parse_schema(text)
+    library, name = schema.name.split("::")
+    packet = getattr(getattr(torch.ops, library), name.removesuffix("_"), None)
+    if name.startswith("__") or not name.endswith("_"):
+        packet = getattr(getattr(torch.ops, library), name, None)
+    found = schema.overload_name or "default"
+    return getattr(packet, found, None) or getattr(packet, "default", None)
+
+
+def node_name(node: Any) -> str:
+    """The name of the first result."""
+    return next((f"%{value.debugName()}" for value in node.outputs()), node.kind())
+
+
+def tensors_in(values: Any) -> Iterator[RelayExpr]:
+    """The expressions among nested values."""
+    if isinstance(values, (list, tuple)):
+        for value in values:
+            yield from tensors_in(value)
+    elif isinstance(values, Complex):
+        yield from values.parts
+    elif is_tensor(values):
+        yield values
