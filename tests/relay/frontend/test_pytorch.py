@@ -528,16 +528,6 @@ def test_quantised_modules_agree_within_a_step() -> None:
     assert np.abs(actual - expected).max() <= 1.01 * model.head.scale
 
 
-def test_strided_views_of_views_are_refused() -> None:
-    def strided(x):
-        return x.transpose(0, 2).as_strided((2, 2), (2, 1))
-
-    script = torch.jit.trace(strided, X)
-    with pytest.raises(TVMError, match="no view of another"):
-        relay.frontend.from_pytorch(script, [("x", (2, 3, 4))])
-    check(lambda x: x.as_strided((2, 2), (2, 1), 1), X)
-
-
 def test_random_numbers_have_their_distribution() -> None:
     script = torch.jit.trace(lambda x: (torch.rand_like(x), torch.randn_like(x)), torch.empty(4000))
     mod, params = relay.frontend.from_pytorch(script, [("x", (4000,))])

@@ -445,7 +445,7 @@ class GraphImporter:
         for value, inner, arg in zip(node.inputs(), graph.inputs(), args, strict=True):
             if (written := inside[inner.debugName()]) is not arg:
                 self._write(value.debugName(), written)
-        return results
+        return results if len(results) == node.outputsSize() else [results]
 
     def _prim_If(self, node: Any, args: list[Any]) -> list[Any]:
         """A condition known at import decides; the other branch is not looked at then."""
