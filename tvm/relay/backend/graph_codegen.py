@@ -178,7 +178,8 @@ def tensor_info(ty: TensorType) -> TensorInfo:
     if ty.is_dynamic:
         raise TVMError(
             f"the graph executor requires constant shapes, got {ty}",
-            hint="give every input a shape without unknown dimensions",
+            hint="give every input a shape without unknown dimensions, or compile for the virtual "
+            "machine: relay.vm.compile",
         )
     return TensorInfo(ty.concrete_shape, ty.dtype)
 
