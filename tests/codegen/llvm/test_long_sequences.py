@@ -72,3 +72,14 @@ def add_to_all(data: tir.Buffer, number: int) -> tir.Stmt:
     i = tir.Var(f"i{number}", "int32")
     store = tir.BufferStore(data, data[i] + number, [i])
     return tir.For(i, 0, 64, tir.ForKind.SERIAL, store)
+
+
+def test_loops_that_only_move_vectors_are_not_opened() -> None:
+    data = te.placeholder((768,), name="data")
+    copies = [te.compute((768,), lambda i: data[i], name=f"copy{n}") for n in range(3)]
+    schedule = te.create_schedule([copy.op for copy in copies])
+    for copy in copies:
+        _, lane = schedule[copy].split(copy.op.axis[0], factor=16)
+        schedule[copy].vectorize(lane)
+    func = tvm.build(schedule, [data, *copies], "llvm -mcpu=skylake-avx512")
+    assert len(re.findall(r"store <\d+ x float>", func.get_source("ll"))) == 3

@@ -12,7 +12,7 @@ from tvm.contrib.clang import create_llvm
 from tvm.error import LoweringError
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DType
-from tvm.tir.expr import Call, IntImm, Let, StringImm, Var
+from tvm.tir.expr import BufferLoad, Call, IntImm, Let, StringImm, Var
 from tvm.tir.stmt import (
     Allocate,
     AllocateConst,
@@ -281,7 +281,7 @@ class FunctionWriter(MemoryWriter):
     def _loop_metadata(self, loop: For) -> str:
         if loop.kind is ForKind.UNROLLED:
             return f", !llvm.loop !{self.module.loop_metadata('llvm.loop.unroll.enable')}"
-        if _is_row(loop):
+        if _is_row(loop) or _is_copy(loop):
             return f", !llvm.loop !{self.module.loop_metadata('llvm.loop.unroll.disable')}"
         return ""
 
@@ -364,6 +364,14 @@ def _is_row(loop: For) -> bool:
         return False
     step = detect_linear_equation(store.indices[0], [loop.loop_var])
     return bool(step) and type(step[0]) is IntImm and step[0].value == 1
+
+
+def _is_copy(loop: For) -> bool:
+    """Whether a loop only moves vectors: opened, it is no faster, and hundreds are much text."""
+    store, extent = loop.body, loop.extent
+    if type(extent) is not IntImm or extent.value <= 4 or type(store) is not BufferStore:
+        return False
+    return type(store.value) is BufferLoad and store.value.dtype.lanes > 1
 
 
 USUALLY_FIRST = ", !prof !0"
