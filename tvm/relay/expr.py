@@ -402,7 +402,11 @@ def const(
     else:
         array = np.asarray(value)
         dtype = dtype or _DEFAULT_CONST_DTYPE.get(array.dtype.name, array.dtype.name)
-    return Constant(nd.array(array.astype(as_dtype(dtype).numpy, copy=False)), span)
+    try:
+        numbers = array.astype(as_dtype(dtype).numpy, copy=False)
+    except (TypeError, ValueError):
+        raise TypeError(f"a constant requires numbers, got {value!r}") from None
+    return Constant(nd.array(numbers), span)
 
 
 def is_scalar_constant(expr: RelayExpr) -> bool:

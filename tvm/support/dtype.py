@@ -163,7 +163,10 @@ def _numpy_name(value: Any) -> str:
         return {int: "int32", float: "float32", bool: "bool"}[value]
     import numpy
 
-    name = str(numpy.dtype(value).name)
+    try:
+        name = str(numpy.dtype(value).name)
+    except (TypeError, ValueError):
+        raise TypeError(f"a data type such as 'float32' is required, got {value!r}") from None
     return _FROM_NUMPY.get(name, name)
 
 

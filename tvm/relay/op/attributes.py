@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
 
 from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
@@ -14,27 +18,67 @@ def as_int(value: object) -> int:
     """A Python int from an int, an `IntImm`, a numpy integer or a scalar constant."""
     if isinstance(value, IntImm):
         return int(value.value)
-    if isinstance(value, Constant):
-        return int(value.data.numpy())
-    return int(value)  # type: ignore[call-overload, no-any-return]
+    plain: Any = value.data.numpy() if isinstance(value, Constant) else value
+    try:
+        number = int(plain)
+    except (TypeError, ValueError, OverflowError):
+        refuse(value, "an integer")
+    if isinstance(plain, (float, np.floating, np.ndarray)) and plain != number:
+        refuse(value, "an integer")
+    return number
 
 
 def as_float(value: object) -> float:
     """A Python float from a number, an immediate or a scalar constant."""
     if isinstance(value, (IntImm, FloatImm)):
         return float(value.value)
-    if isinstance(value, Constant):
-        return float(value.data.numpy())
-    return float(value)  # type: ignore[arg-type]
+    plain: Any = value.data.numpy() if isinstance(value, Constant) else value
+    try:
+        return float(plain)
+    except (TypeError, ValueError, OverflowError):
+        refuse(value, "a number")
 
 
 def as_ints(values: object) -> tuple[int, ...]:
     """A tuple of ints from one int or from a sequence of them."""
     if isinstance(values, Constant):
         return tuple([int(v) for v in values.data.numpy().reshape(-1)])
+    if isinstance(values, (str, bytes, Mapping)):
+        refuse(values, "integers")
     if isinstance(values, Iterable):
         return tuple([as_int(v) for v in values])
     return (as_int(values),)
+
+
+def as_list(values: object, wanted: str) -> list[Any]:
+    """The elements of a sequence of what is wanted."""
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        refuse(values, f"a sequence of {wanted}")
+    return list(values)
+
+
+def refuse(value: object, wanted: str) -> NoReturn:
+    """Raise the error of a value that is not what is wanted.
+
+    The operator and its argument are those of the calls in progress: the innermost public function
+    and its variable that holds the value.
+    """
+    frame = inspect.currentframe()
+    while frame is not None and (
+        frame.f_globals is globals() or frame.f_code.co_name.startswith(("_", "<"))
+    ):
+        frame = frame.f_back
+    if frame is None:
+        raise OpAttributeInvalid(f"{wanted} is required, got {value!r}")
+    holders = [name for name, held in frame.f_locals.items() if _holds(held, value)]
+    argument = f" for {holders[0]}" if holders else ""
+    raise OpAttributeInvalid(f"{frame.f_code.co_name} requires {wanted}{argument}, got {value!r}")
+
+
+def _holds(held: object, value: object) -> bool:
+    return held is value or (
+        isinstance(held, (list, tuple)) and any([item is value for item in held])
+    )
 
 
 def is_run_time(value: object) -> bool:

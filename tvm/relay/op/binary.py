@@ -20,6 +20,7 @@ from .types import (
     broadcast_shapes,
     expect_same_dtype,
     expect_tensor,
+    integers_only,
     shape_of_type,
     tensor,
 )
@@ -51,12 +52,13 @@ def binary(
     gradient: _BinaryGradient | None = None,
     dtype: str | None = None,
     precision: Precision = Precision.FOLLOW,
+    infer_type: TypeRelation | None = None,
 ) -> Op:
     """One row; `gradient(a, b, y, g)` gives the gradients before they are summed to the shapes."""
     return define_op(
         name,
         inputs=("lhs", "rhs"),
-        infer_type=broadcast_type(name, dtype),
+        infer_type=infer_type or broadcast_type(name, dtype),
         fuse=OpPattern.BROADCAST,
         compute=lambda attrs, inputs, out_type: [function(inputs[0], inputs[1])],
         fold=_broadcast_fold(fold) if fold else None,
@@ -64,6 +66,17 @@ def binary(
         infer_layout=layout_broadcast,
         precision=precision,
     )
+
+
+def integer_binary(
+    name: str,
+    function: Callable[[te.Tensor, te.Tensor], te.Tensor],
+    fold: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    gradient: _BinaryGradient | None = None,
+) -> Op:
+    """One row of integers only."""
+    relation = integers_only(broadcast_type(name), name)
+    return binary(name, function, fold, gradient, infer_type=relation)
 
 
 def _broadcast_fold(
@@ -142,8 +155,8 @@ MINIMUM = binary(
     np.minimum,
     lambda a, b, y, g: (_select(LESS_EQUAL(a, b), g), _select(GREATER(a, b), g)),
 )
-LEFT_SHIFT = binary("left_shift", topi.left_shift, np.left_shift, _flat)
-RIGHT_SHIFT = binary("right_shift", topi.right_shift, np.right_shift, _flat)
+LEFT_SHIFT = integer_binary("left_shift", topi.left_shift, np.left_shift, _flat)
+RIGHT_SHIFT = integer_binary("right_shift", topi.right_shift, np.right_shift, _flat)
 EQUAL = binary("equal", topi.equal, np.equal, _flat, dtype="bool")
 NOT_EQUAL = binary("not_equal", topi.not_equal, np.not_equal, _flat, dtype="bool")
 LESS = binary("less", topi.less, np.less, _flat, dtype="bool")
@@ -153,9 +166,9 @@ GREATER_EQUAL = binary("greater_equal", topi.greater_equal, np.greater_equal, _f
 LOGICAL_AND = binary("logical_and", topi.logical_and, np.logical_and, _flat)
 LOGICAL_OR = binary("logical_or", topi.logical_or, np.logical_or, _flat)
 LOGICAL_XOR = binary("logical_xor", topi.logical_xor, np.logical_xor)
-BITWISE_AND = binary("bitwise_and", topi.bitwise_and, np.bitwise_and)
-BITWISE_OR = binary("bitwise_or", topi.bitwise_or, np.bitwise_or)
-BITWISE_XOR = binary("bitwise_xor", topi.bitwise_xor, np.bitwise_xor)
+BITWISE_AND = integer_binary("bitwise_and", topi.bitwise_and, np.bitwise_and)
+BITWISE_OR = integer_binary("bitwise_or", topi.bitwise_or, np.bitwise_or)
+BITWISE_XOR = integer_binary("bitwise_xor", topi.bitwise_xor, np.bitwise_xor)
 
 
 def _public(op: Op, summary: str) -> Callable[[RelayExpr, RelayExpr], RelayExpr]:

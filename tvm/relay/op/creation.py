@@ -95,10 +95,14 @@ class ArangeAttrs(Attrs, key="relay.attrs.ArangeAttrs"):
 
 
 def _arange_type(attrs: ArangeAttrs, arg_types: Sequence[Type]) -> Type:
+    for ty, argument in zip(arg_types, ("start", "stop", "step"), strict=True):
+        expect_tensor(ty, "arange", argument, rank=0)
     if attrs.start is None or attrs.stop is None or attrs.step is None:
         return tensor((unknown(),), attrs.dtype)
     expect(attrs.step != 0, "arange requires a step other than 0")
-    return tensor((max(math.ceil((attrs.stop - attrs.start) / attrs.step), 0),), attrs.dtype)
+    count = (attrs.stop - attrs.start) / attrs.step
+    expect(math.isfinite(count), f"arange requires finite bounds, got {attrs}")
+    return tensor((max(math.ceil(count), 0),), attrs.dtype)
 
 
 def _arange_compute(
@@ -128,7 +132,9 @@ def _static_arange(call: Call) -> RelayExpr | None:
 
 
 def _number(value: RelayExpr) -> float | None:
-    return value.data.numpy().item() if isinstance(value, Constant) else None
+    if not isinstance(value, Constant) or value.data.shape:
+        return None
+    return value.data.numpy().item()  # type: ignore[no-any-return]
 
 
 ARANGE = define_op(

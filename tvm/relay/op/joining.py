@@ -14,7 +14,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call, Tuple, TupleWrapper
 
-from .attributes import as_int, as_ints, is_run_time
+from .attributes import as_int, as_ints, as_list, is_run_time
 from .layout import layout_concatenate
 from .layout_axes import layout_split
 from .registry import OpPattern, define_op
@@ -277,7 +277,7 @@ def _as_tuple(data: object) -> RelayExpr:
         return data.astuple()
     if isinstance(data, RelayExpr):
         return data
-    fields = list(data)  # type: ignore[call-overload]
+    fields = as_list(data, "tensors")
     if not fields:
         raise ValueError("concatenate, stack and meshgrid require at least one tensor")
     return Tuple(fields)

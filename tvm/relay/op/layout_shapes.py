@@ -14,6 +14,8 @@ _PART = re.compile(r"(\d*)([a-zA-Z])")
 
 def layout_parts(layout: str) -> list[tuple[str, int]]:
     """The dimensions of a layout as (letter, block size); 0 for the axes proper."""
+    if not isinstance(layout, str):
+        raise OpAttributeInvalid(f"a layout such as NCHW or NCHW16c is required, got {layout!r}")
     parts = [(letter, int(size or 0)) for size, letter in _PART.findall(layout)]
     if "".join([f"{size or ''}{letter}" for letter, size in parts]) != layout or not parts:
         raise OpAttributeInvalid(f"a layout such as NCHW or NCHW16c is required, got {layout!r}")

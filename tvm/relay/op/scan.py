@@ -12,6 +12,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
 
+from .attributes import as_int
 from .registry import OpPattern, define_op
 from .types import expect_tensor, positive_axis, product, shape_of_type, tensor
 from .unary import numpy_dtype
@@ -90,7 +91,12 @@ def cumsum(
     exclusive : bool, optional
         Leave each element out of its own sum.
     """
-    return CUMSUM(data, axis=axis, dtype=dtype or "", exclusive=bool(exclusive))
+    return CUMSUM(
+        data,
+        axis=None if axis is None else as_int(axis),
+        dtype=dtype or "",
+        exclusive=bool(exclusive),
+    )
 
 
 def cumprod(
@@ -100,4 +106,9 @@ def cumprod(
     exclusive: bool | None = None,
 ) -> RelayExpr:
     """Running products along an axis; parameters as in `cumsum`."""
-    return CUMPROD(data, axis=axis, dtype=dtype or "", exclusive=bool(exclusive))
+    return CUMPROD(
+        data,
+        axis=None if axis is None else as_int(axis),
+        dtype=dtype or "",
+        exclusive=bool(exclusive),
+    )

@@ -243,7 +243,7 @@ def matrix_set_diag(
         "RIGHT" each.
     """
     low, high = (as_ints(k) * 2)[:2]
-    sides = align.split("_")
+    sides = str(align).split("_")
     if len(sides) != 2 or not set(sides) <= {"LEFT", "RIGHT"}:
         raise ValueError(f"matrix_set_diag requires an align such as RIGHT_LEFT, got {align!r}")
     return MATRIX_SET_DIAG(

@@ -14,7 +14,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Tuple, const
 
-from .attributes import as_ints, is_run_time
+from .attributes import as_ints, as_list, is_run_time
 from .registry import OpPattern, define_op
 from .types import (
     broadcast_shapes,
@@ -78,7 +78,9 @@ def _permutation_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
 
 def _adv_index_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     who = "adv_index"
-    data, *indices = expect_tuple(arg_types[0], who, "inputs")
+    fields = expect_tuple(arg_types[0], who, "inputs")
+    expect(len(fields) > 0, f"{who} requires data and at least one index, got an empty tuple")
+    data, *indices = fields
     expect(
         0 < len(indices) <= len(data.shape),
         f"{who} requires 1 to {len(data.shape)} indices, got {len(indices)}",
@@ -245,7 +247,7 @@ def adv_index(inputs: Sequence[RelayExpr]) -> RelayExpr:
     inputs : sequence of relay.Expr
         The data, then the indices.
     """
-    return ADV_INDEX(inputs if isinstance(inputs, RelayExpr) else Tuple(list(inputs)))
+    return ADV_INDEX(inputs if isinstance(inputs, RelayExpr) else Tuple(as_list(inputs, "tensors")))
 
 
 def unravel_index(indices: RelayExpr, shape: RelayExpr | Sequence[int]) -> RelayExpr:
@@ -276,5 +278,5 @@ def einsum(data: Sequence[RelayExpr] | RelayExpr, equation: str) -> RelayExpr:
     equation : str
         Such as "bij,bjk->bik"; "..." stands for axes that broadcast.
     """
-    factors = data if isinstance(data, RelayExpr) else Tuple(list(data))
+    factors = data if isinstance(data, RelayExpr) else Tuple(as_list(data, "tensors"))
     return EINSUM(factors, equation=str(equation))

@@ -471,7 +471,12 @@ def reshape_like(
         The axes of `data` that are replaced, by these axes of `shape_like`.
     """
     return RESHAPE_LIKE(
-        data, shape_like, lhs_begin=lhs_begin, lhs_end=lhs_end, rhs_begin=rhs_begin, rhs_end=rhs_end
+        data,
+        shape_like,
+        lhs_begin=as_int(lhs_begin),
+        lhs_end=None if lhs_end is None else as_int(lhs_end),
+        rhs_begin=as_int(rhs_begin),
+        rhs_end=None if rhs_end is None else as_int(rhs_end),
     )
 
 

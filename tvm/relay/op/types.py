@@ -271,6 +271,18 @@ def same_floating(who: str) -> TypeRelation:
     return lambda attrs, arg_types: expect_floating(arg_types[0], who)
 
 
+def integers_only(relation: TypeRelation, who: str) -> TypeRelation:
+    """The type relation, of arguments that are integers or booleans."""
+
+    def checked(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        for ty in arg_types:
+            dtype = expect_tensor(ty, who).dtype
+            expect(not dtype.is_float, f"{who} requires integers, got {dtype}")
+        return relation(attrs, arg_types)
+
+    return checked
+
+
 def keep_shape(who: str, dtype: str) -> TypeRelation:
     """The type relation of operators that keep the shape and give a fixed dtype."""
 

@@ -21,6 +21,7 @@ from .registry import Gradient, OpPattern, Precision, define_op
 from .types import (
     TypeRelation,
     expect_tensor,
+    integers_only,
     keep_shape,
     same_as_input,
     same_floating,
@@ -157,7 +158,10 @@ SIGN = unary("sign", topi.sign, np.sign, lambda x, y, g: ZEROS_LIKE(x))
 ABS = unary("abs", topi.abs, np.abs, lambda x, y, g: g * SIGN(x))
 NEGATIVE = unary("negative", topi.negative, np.negative, lambda x, y, g: NEGATIVE(g))
 LOGICAL_NOT = unary("logical_not", topi.logical_not, np.logical_not)
-BITWISE_NOT = unary("bitwise_not", topi.bitwise_not, np.bitwise_not)
+BITWISE_NOT = unary(
+    "bitwise_not", topi.bitwise_not, np.bitwise_not,
+    infer_type=integers_only(same_as_input("bitwise_not"), "bitwise_not"),
+)  # fmt: skip
 COPY = unary("copy", topi.identity, np.copy, lambda x, y, g: g)
 ZEROS_LIKE = unary(
     "zeros_like", lambda x: topi.full_like(x, 0), np.zeros_like, lambda x, y, g: ZEROS_LIKE(x)

@@ -12,7 +12,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import const
 from tvm.topi.image.resize import COORDINATE_MODES
 
-from ..attributes import as_float, as_int, as_ints, is_run_time, run_time_vector, spread
+from ..attributes import as_float, as_int, as_ints, as_list, is_run_time, run_time_vector, spread
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import OpPattern, define_op
@@ -254,7 +254,9 @@ def resize3d(
 
 
 def _region(roi: Sequence[float] | None) -> tuple[float, ...] | None:
-    return tuple([as_float(v) for v in roi]) if roi else None
+    return (
+        tuple([as_float(v) for v in as_list(roi, "numbers")]) or None if roi is not None else None
+    )
 
 
 def crop_and_resize(

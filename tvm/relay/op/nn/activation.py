@@ -13,7 +13,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 
-from ..attributes import as_float, as_int, as_ints, is_run_time
+from ..attributes import as_float, as_int, as_ints, as_list, is_run_time, refuse
 from ..binary import ADD, GREATER, MULTIPLY
 from ..indexing import WHERE
 from ..layout import layout_any
@@ -445,8 +445,9 @@ def pad(
 def _widths(pad_width: Sequence[Sequence[int]] | RelayExpr) -> tuple[tuple[int, int], ...]:
     if isinstance(pad_width, Constant):
         pad_width = pad_width.data.numpy().tolist()
-    assert not isinstance(pad_width, RelayExpr)
-    pairs = [as_ints(pair) for pair in pad_width]
+    pairs = [as_ints(pair) for pair in as_list(pad_width, "pairs")]
+    if not all([1 <= len(pair) <= 2 for pair in pairs]):
+        refuse(pad_width, "a pair of widths for each axis")
     return tuple([(pair[0], pair[-1]) for pair in pairs])
 
 

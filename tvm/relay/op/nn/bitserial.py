@@ -12,7 +12,7 @@ from tvm.ir.type import Type
 from ..attributes import as_int, padding_pairs, spread
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import OpPattern, define_op
-from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+from ..types import apply, expect, expect_dim, expect_tensor, positive_axis, shape_of_type, tensor
 
 
 class BitPackAttrs(Attrs, key="relay.attrs.BitPackAttrs"):
@@ -56,6 +56,7 @@ def _bitpack_type(attrs: BitPackAttrs, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "nn.bitpack")
     width = topi.nn.binary_op_multiplier(attrs.pack_type)
     shape = list(shape_of_type(data))
+    positive_axis(attrs.pack_axis, len(shape), "nn.bitpack")
     extent = shape[attrs.pack_axis]
     expect(
         not isinstance(extent, int) or extent % width == 0,

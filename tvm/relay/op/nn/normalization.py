@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 
-from ..attributes import as_float, as_int
+from ..attributes import as_float, as_int, as_optional_ints
 from ..binary import ADD, MAXIMUM, MULTIPLY, SUBTRACT
 from ..reduce import MEAN, SUM, VARIANCE
 from ..registry import OpPattern, Precision, define_op
@@ -411,4 +411,4 @@ def l2_normalize(data: RelayExpr, eps: float, axis: Sequence[int] | None = None)
     axis : sequence of int, optional
         The axes, all by default.
     """
-    return L2_NORMALIZE(data, eps=as_float(eps), axis=None if axis is None else tuple(axis))
+    return L2_NORMALIZE(data, eps=as_float(eps), axis=as_optional_ints(axis))

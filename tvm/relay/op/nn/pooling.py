@@ -108,6 +108,7 @@ def pool_type(who: str, spatial: str) -> TypeRelation:
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
         data = expect_tensor(arg_types[0], who)
         extents = axes_extents(shape_of_type(data), attrs.layout, who)
+        expect(min(attrs.strides) > 0, f"{who} requires positive strides, got {attrs.strides}")
         for i, axis in enumerate(spatial):
             extents[axis] = apply(
                 lambda e, i=i: topi.nn.pooling.window_count(
@@ -136,7 +137,12 @@ def _sized_type(who: str, spatial: str) -> TypeRelation:
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
         data = expect_tensor(arg_types[0], who)
         extents = axes_extents(shape_of_type(data), attrs.layout, who)
-        for axis, size in zip(spatial, _sizes(attrs, extents, spatial), strict=True):
+        sizes = _sizes(attrs, extents, spatial)
+        expect(
+            len(sizes) == len(spatial),
+            f"{who} requires an output_size of {len(spatial)} numbers, got {sizes}",
+        )
+        for axis, size in zip(spatial, sizes, strict=True):
             extents[axis] = size
         return tensor(shape_in_layout(extents, attrs.out_layout or attrs.layout), data.dtype)
 

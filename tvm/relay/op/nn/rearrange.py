@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
 
-from ..attributes import as_float, as_int, as_ints
+from ..attributes import as_float, as_int, as_ints, as_list
 from ..indexing import STRIDED_SLICE
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import OpPattern, Simplify, define_op
@@ -144,6 +144,10 @@ def _space_to_batch_type(attrs: SpaceToBatchNDAttrs, arg_types: Sequence[Type]) 
     expect(
         count == len(attrs.paddings) and count < len(shape),
         f"{who} requires a pair of paddings for each of the {count} axes of the block",
+    )
+    expect(
+        all([block > 0 for block in attrs.block_shape]),
+        f"{who} requires a block of positive extents, got {attrs.block_shape}",
     )
     for i, (block, pads) in enumerate(zip(attrs.block_shape, attrs.paddings, strict=True)):
         room = apply(lambda e, p: e + p, shape[i + 1], sum(pads))
@@ -339,4 +343,4 @@ def batch_to_space_nd(
 
 
 def _pairs(values: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    return tuple([as_ints(pair) for pair in values])
+    return tuple([as_ints(pair) for pair in as_list(values, "pairs of integers")])

@@ -11,7 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import TupleWrapper, const
 
-from ..attributes import as_ints
+from ..attributes import as_ints, as_list
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import OpPattern, define_op
 from ..types import Dim, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
@@ -135,7 +135,9 @@ def _parts(matrix: Any) -> list[RelayExpr]:
     """The data, indices and indptr of a matrix: fields of these names, or three elements."""
     if hasattr(matrix, "indptr"):
         matrix = (matrix.data, matrix.indices, matrix.indptr)
-    return [part if isinstance(part, RelayExpr) else const(part) for part in matrix]
+    return [
+        part if isinstance(part, RelayExpr) else const(part) for part in as_list(matrix, "arrays")
+    ]
 
 
 def sparse_dense(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> RelayExpr:

@@ -15,7 +15,7 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import Constant, TupleWrapper, const
 from tvm.runtime import ndarray as nd
 
-from ..attributes import as_int, as_ints
+from ..attributes import as_int, as_ints, refuse
 from ..registry import OpPattern, Precision, define_op
 from ..types import expect, expect_tensor, shape_of_type, tensor
 
@@ -154,7 +154,10 @@ def threefry_key(seed: int) -> Constant:
     seed : int
         The same seed gives the same numbers; 0 to 2**256 - 1.
     """
-    words = np.frombuffer(seed.to_bytes(32, byteorder="little"), dtype="uint64")
+    number = as_int(seed)
+    if not 0 <= number < 2**256:
+        refuse(seed, "an integer in [0, 2**256)")
+    words = np.frombuffer(number.to_bytes(32, byteorder="little"), dtype="uint64")
     rest = np.array([0, 0, 0, 0, 1 << 63, 0], dtype="uint64")
     return Constant(nd.array(np.concatenate([words, rest])))
 

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
-from ..attributes import as_float
+from ..attributes import as_float, as_list
 from ..registry import OpPattern, define_op
 from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
@@ -91,7 +91,7 @@ MULTIBOX_TRANSFORM_LOC = define_op(
 
 
 def _floats(values: Sequence[float]) -> tuple[float, ...]:
-    return tuple([as_float(value) for value in values])
+    return tuple([as_float(value) for value in as_list(values, "numbers")])
 
 
 def multibox_prior(

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.topi.vision.rcnn.roi_align import MODES
 
-from ..attributes import as_float, as_int, spread
+from ..attributes import as_float, as_int, as_list, spread
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import OpPattern, define_op
 from ..types import TypeRelation, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
@@ -248,8 +248,8 @@ def proposal(
         (batch * rpn_post_nms_top_n, 5): the batch's index and the corners.
     """
     return PROPOSAL(
-        cls_prob, bbox_pred, im_info, scales=tuple([as_float(s) for s in scales]),
-        ratios=tuple([as_float(r) for r in ratios]), feature_stride=as_int(feature_stride),
+        cls_prob, bbox_pred, im_info, scales=tuple([as_float(s) for s in as_list(scales, "numbers")]),
+        ratios=tuple([as_float(r) for r in as_list(ratios, "numbers")]), feature_stride=as_int(feature_stride),
         threshold=as_float(threshold), rpn_pre_nms_top_n=as_int(rpn_pre_nms_top_n),
         rpn_post_nms_top_n=as_int(rpn_post_nms_top_n), rpn_min_size=as_int(rpn_min_size),
         iou_loss=bool(iou_loss),

@@ -14,7 +14,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Tuple, TupleGetItem, TupleWrapper, const
-from tvm.relay.op.attributes import as_int
+from tvm.relay.op.attributes import as_int, as_list
 from tvm.relay.op.binary import ADD, MULTIPLY, SUBTRACT, broadcast_type
 from tvm.relay.op.joining import CONCATENATE, ConcatenateAttrs
 from tvm.relay.op.registry import define_op
@@ -290,4 +290,4 @@ def concatenate(
 def _as_tuple(values: RelayExpr | Sequence[RelayExpr]) -> RelayExpr:
     if isinstance(values, TupleWrapper):
         return values.astuple()
-    return values if isinstance(values, RelayExpr) else Tuple(list(values))
+    return values if isinstance(values, RelayExpr) else Tuple(as_list(values, "tensors"))
