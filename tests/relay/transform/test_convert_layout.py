@@ -7,7 +7,7 @@ import pytest
 
 import tvm
 from tvm import relay
-from tvm.relay import testing
+from tvm.relay import testing, transform
 from tvm.relay.transform import ConvertLayout
 
 from .common import assert_transforms, assert_unchanged, run
@@ -104,3 +104,55 @@ def test_there_and_back() -> None:
     there = run(func, NHWC)
     back = ConvertLayout({"nn.conv2d": ["NCHW", "OIHW"]})
     assert 'data_layout="NHWC"' not in str(run(there, back))
+
+
+def _two_convolutions() -> relay.Function:
+    x = relay.var("x", shape=(1, 8, 6, 6))
+    weights = [
+        relay.var(f"w{i}", shape=shape) for i, shape in enumerate([(16, 8, 3, 3), (6, 16, 1, 1)])
+    ]
+    body = relay.nn.relu(relay.nn.conv2d(x, weights[0], kernel_size=(3, 3), padding=(1, 1)))
+    body = relay.nn.conv2d(relay.nn.max_pool2d(relay.add(body, body), (2, 2)), weights[1])
+    return relay.Function([x, *weights], body)
+
+
+@pytest.mark.parametrize(
+    "layouts",
+    [["NCHW4c", "OIHW4o"], ["NCHW4c", "OIHW4i4o"], ["NHWC8c", "HWIO8o"], ["NCHW", "OIHW2i"]],
+)
+def test_layouts_with_blocks(layouts: list[str]) -> None:
+    func = _two_convolutions()
+    mod = transform.InferType()(tvm.IRModule.from_expr(func))
+    found = transform.ConvertLayout({"nn.conv2d": layouts})(mod)
+    first, second = [
+        n for n in relay.analysis.post_order(found["main"])
+        if isinstance(n, relay.Call) and n.op.name == "nn.conv2d"
+    ]  # fmt: skip
+    assert [first.attrs.data_layout, first.attrs.kernel_layout] == layouts
+    # 6 channels are no whole number of blocks
+    assert second.attrs.data_layout == (
+        "NCHW" if "4" in layouts[0] or "8" in layouts[0] else layouts[0]
+    )
+    rng = np.random.default_rng(0)
+    values = [rng.random([int(d) for d in p.type_annotation.shape], "float32") for p in func.params]
+    run = relay.create_executor("graph", target="llvm").evaluate
+    expected = run(func)(*values).numpy()
+    np.testing.assert_allclose(run(found["main"])(*values).numpy(), expected, rtol=1e-5)
+
+
+def test_a_kernel_layout_goes_with_blocks() -> None:
+    mod = transform.InferType()(tvm.IRModule.from_expr(_two_convolutions()))
+    with pytest.raises(tvm.TVMError, match="requires a layout of the kernel beside NCHW4c"):
+        transform.ConvertLayout({"nn.conv2d": ["NCHW4c", "default"]})(mod)
+    with pytest.raises(tvm.TVMError, match="requires a layout of the axes of NCHW, got NCDHW4c"):
+        transform.ConvertLayout({"nn.conv2d": ["NCDHW4c", "OIHW4o"]})(mod)
+
+
+def test_a_result_has_a_layout_of_its_own() -> None:
+    x, w = np.ones((1, 4, 5, 6), "float32"), np.ones((8, 4, 2, 2), "float32")
+    data, weight = relay.var("x", shape=x.shape), relay.var("w", shape=w.shape)
+    run = relay.create_executor("graph", target="llvm").evaluate
+    for out_layout, shape in (("NHWC", (1, 4, 5, 8)), ("NCHW4c", (1, 2, 4, 5, 4))):
+        body = relay.nn.conv2d(data, weight, out_layout=out_layout)
+        found = run(relay.Function([data, weight], body))(x, w).numpy()
+        assert found.shape == shape and (found == 16).all()

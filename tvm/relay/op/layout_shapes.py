@@ -22,6 +22,11 @@ def layout_parts(layout: str) -> list[tuple[str, int]]:
     return parts
 
 
+def plain_layout(name: str) -> str:
+    """The layout without its blocks: `NCHW16c` gives `NCHW`."""
+    return re.sub(r"\d+[a-z]", "", name)
+
+
 def axes_extents(shape: Sequence[Dim], layout: str, who: str) -> dict[str, Dim]:
     """The extent of each axis proper."""
     parts = layout_parts(layout)

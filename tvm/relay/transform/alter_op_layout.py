@@ -12,13 +12,15 @@ work in it; a transform back is inserted only where somebody needs the plain ten
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import TypeAlias, TypeGuard
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
+from tvm.ir.type import Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
@@ -41,10 +43,27 @@ class _Laid:
         return self.layouts[0] if len(self.layouts) == 1 else None
 
 
-class _Alterer:
-    """Rebuilds a function; every old expression gets a new one and its layout."""
+Alter: TypeAlias = Callable[[Call, list[RelayExpr], list[Type], Type], "RelayExpr | None"]
 
-    def __init__(self) -> None:
+
+def by_facet(
+    call: Call, args: list[RelayExpr], arg_types: list[Type], out_type: Type
+) -> RelayExpr | None:
+    """What the operator's `alter_layout` facet makes of a call over new arguments."""
+    alter = call.operator.alter_layout
+    return None if alter is None else alter(call.attrs, args, arg_types, out_type)
+
+
+class LayoutAlterer:
+    """Rebuilds a function; every old expression gets a new one and its layout.
+
+    Parameters
+    ----------
+    alter : gives the new call for an old one over new arguments, None to leave it.
+    """
+
+    def __init__(self, alter: Alter = by_facet) -> None:
+        self.alter = alter
         self._laid: dict[int, _Laid] = {}
         self._transforms: dict[tuple[int, str, str], RelayExpr] = {}
 
@@ -67,15 +86,12 @@ class _Alterer:
         return _Laid(with_operands(node, [self._plain(o) for o in below]))
 
     def _altered_call(self, call: Call) -> _Laid | None:
-        alter = call.operator.alter_layout
-        if alter is None:
-            return None
         args = [self._plain(a) for a in call.args]
-        plain_call = with_operands(call, [call.op, *args])
         types = [infer_type_of(a) for a in call.args]
-        altered = alter(call.attrs, list(args), types, infer_type_of(call))
+        altered = self.alter(call, list(args), types, infer_type_of(call))
         if altered is None:
             return None
+        plain_call = with_operands(call, [call.op, *args])
         assert isinstance(plain_call, Call)
         altered = with_transforms(plain_call, altered)
         new = self._without_pairs(altered, {id(a) for a in args})
@@ -179,7 +195,7 @@ def alter_op_layout(func: Function, mod: IRModule, context: PassContext) -> Func
     """Apply the `alter_layout` facets for the current target; without one, those of users."""
     if is_primitive(func):
         return func
-    result = _Alterer().run(func)
+    result = LayoutAlterer().run(func)
     assert isinstance(result, Function)
     return result
 

@@ -24,7 +24,10 @@ from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.backend.graph_codegen import kernel_order
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.layout_shapes import axes_extents, layout_parts, plain_layout
 from tvm.relay.op.registry import OpPattern
+from tvm.relay.op.types import shape_of_type
+from tvm.relay.transform.alter_op_layout import LayoutAlterer
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.infer_layout_utils import (
     ends_in,
@@ -371,7 +374,8 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> Pass:
     ----------
     desired_layouts : by operator name, the layouts of data and kernel, such as
         `{"nn.conv2d": ["NHWC", "default"]}`; `default` for the kernel is what usually goes with
-        the data's, for the data what it has.
+        the data's, for the data what it has. Layouts with blocks, such as
+        `["NCHW4c", "OIHW4o"]`, are for operators whose extents they divide.
     """
     for name, layouts in desired_layouts.items():
         if not has_op(name):
@@ -389,6 +393,63 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> Pass:
 
 def converted(func: Function, desired_layouts: Mapping[str, Sequence[str]]) -> Function:
     """The function with its operators in those layouts."""
-    result = _Converter(desired_layouts).run(func)
+    blocked = {name: wanted for name, wanted in desired_layouts.items() if _has_blocks(wanted)}
+    plain = {name: wanted for name, wanted in desired_layouts.items() if name not in blocked}
+    result = _Converter(plain).run(func)
+    if blocked:
+        infer_type_of(result)
+        result = LayoutAlterer(_BlockedCalls(blocked)).run(result)  # type: ignore[arg-type]
     assert isinstance(result, Function)
     return result
+
+
+def _has_blocks(layouts: Sequence[str]) -> bool:
+    return any([plain_layout(name) != name for name in layouts if name != "default"])
+
+
+class _BlockedCalls:
+    """Calls in layouts with blocks, such as NCHW16c with OIHW16i16o."""
+
+    def __init__(self, desired: Mapping[str, Sequence[str]]) -> None:
+        self.desired = desired
+        self.config = LayoutConfig.find()
+
+    def __call__(
+        self, call: Call, args: list[RelayExpr], arg_types: list[Type], out_type: Type
+    ) -> RelayExpr | None:
+        name = call.operator.name
+        if name not in self.desired or (self.config is not None and self.config.check_skip()):
+            return None
+        wanted = list(self.desired[name])
+        if (convert := call.operator.get_attr("FTVMConvertOpLayout")) is not None:
+            return convert(call.attrs, args, arg_types, wanted)  # type: ignore[no-any-return]
+        keys = ["data_layout", "kernel_layout"] if "data_layout" in call.attrs else ["layout"]
+        if len(wanted) < len(keys) or wanted[-1] == "default":
+            raise TVMError(
+                f"ConvertLayout requires a layout of the kernel beside {wanted[0]} for {name}",
+                hint='such as {"nn.conv2d": ["NCHW4c", "OIHW4o"]}',
+            )
+        changed = {key: new for key, new in zip(keys, wanted, strict=False) if new != "default"}
+        for key, ty, new in zip(keys, arg_types, wanted, strict=False):
+            old = str(call.attrs[key])
+            if new != "default" and not _fits(ty, old, new):
+                return None
+        if getattr(call.attrs, "out_layout", ""):
+            changed["out_layout"] = changed.get(keys[0], str(call.attrs["out_layout"]))
+        return call.replace(args=tuple(args), attrs=call.attrs.replace(**changed))
+
+
+def _fits(ty: Type, old: str, new: str) -> bool:
+    """Whether a tensor's extents are whole numbers of the new layout's blocks."""
+    if sorted(plain_layout(new)) != sorted(plain_layout(old)):
+        raise TVMError(f"ConvertLayout requires a layout of the axes of {old}, got {new}")
+    have = axes_extents(shape_of_type(ty), old, "ConvertLayout")
+    blocks: dict[str, int] = {}
+    for letter, size in layout_parts(new):
+        if letter.islower():
+            blocks[letter.upper()] = blocks.get(letter.upper(), 1) * size
+    return all([_is_multiple(have[axis], size) for axis, size in blocks.items()])
+
+
+def _is_multiple(extent: Any, size: int) -> bool:
+    return isinstance(extent, int) and extent % size == 0

@@ -7,7 +7,6 @@ nn.conv2d(%x, %w, data_layout="NHWC", ...)        with_transforms puts them in i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
+from tvm.relay.op.layout_shapes import plain_layout
 from tvm.relay.op.registry import LayoutChoice
 from tvm.relay.transform.operators import LAYOUT_TRANSFORM, calls
 from tvm.tir.data_layout import Layout, layout
@@ -109,4 +109,4 @@ def ends_in(expr: RelayExpr, name: str) -> bool:
 
 def plain_name(blocked: Layout) -> str:
     """The layout without its blocks: `NCHW16c` gives `NCHW`."""
-    return re.sub(r"\d+[a-z]", "", blocked.name)
+    return plain_layout(blocked.name)

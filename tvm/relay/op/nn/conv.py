@@ -18,7 +18,7 @@ from tvm.target import Target
 from ..attributes import as_int, padding_pairs, spread
 from ..binary import MULTIPLY
 from ..indexing import STRIDED_SLICE
-from ..layout_shapes import axes_extents, shape_in_layout
+from ..layout_shapes import axes_extents, plain_layout, shape_in_layout
 from ..registry import LayoutChoice, OpPattern, Precision, define_op
 from ..shaping import RESHAPE, layout_transform
 from ..types import (
@@ -134,13 +134,19 @@ def _check_kernel(
 
 
 def conv_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
-    data, weight = inputs
-    return [
-        topi.nn.conv(
-            data, weight, attrs.strides, attrs.padding, attrs.dilation, attrs.groups,
-            attrs.data_layout, attrs.kernel_layout, out_type.dtype,  # type: ignore[attr-defined]
-        )
-    ]  # fmt: skip
+    """A convolution of plain layouts; blocks are undone before it and made after it."""
+    layouts = (attrs.data_layout, attrs.kernel_layout)
+    plain = tuple([plain_layout(name) for name in layouts])
+    data, weight = [_moved(x, *names) for x, *names in zip(inputs, layouts, plain, strict=True)]
+    out = topi.nn.conv(
+        data, weight, attrs.strides, attrs.padding, attrs.dilation, attrs.groups,
+        *plain, out_type.dtype,  # type: ignore[attr-defined]
+    )  # fmt: skip
+    return [_moved(out, plain[0], attrs.out_layout or attrs.data_layout)]
+
+
+def _moved(x: te.Tensor, src: str, dst: str) -> te.Tensor:
+    return x if src == dst else topi.layout_transform(x, src, dst)
 
 
 def _alter_conv2d(
