@@ -6,15 +6,6 @@ from typing import Any
 
 from tvm import te, tir
 
-from ...utils import dims
-
-# shorter rows are not worth filling up
-LEAST_COLUMNS = 33
-MOST_LANES = 16
-# longer ones have several partial sums side by side, since additions wait for each other
-LONG_COLUMNS = 512
-SIDE_BY_SIDE = 4
-
 
 def _without(i: Any, axis: int) -> Any:
     return (*i[:axis], *i[axis + 1 :])
@@ -32,11 +23,10 @@ def _row_reduction(x: te.Tensor, axis: int, reduce: Any, name: str) -> te.Tensor
 def softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
     """Normalised exponentials along one axis."""
     at = axis % len(x.shape)
-    source = _with_whole_vectors(x) if at == len(x.shape) - 1 else x
-    largest = _row_reduction(source, at, te.max, "T_softmax_maxelem")
+    largest = _row_reduction(x, at, te.max, "T_softmax_maxelem")
     exponentials = te.compute(
-        source.shape,
-        lambda *i: tir.exp(source(*i) - largest(*_without(i, at))),
+        x.shape,
+        lambda *i: tir.exp(x(*i) - largest(*_without(i, at))),
         name="T_softmax_exp",
     )
     total = _row_reduction(exponentials, at, te.sum, "T_softmax_expsum")
@@ -47,23 +37,6 @@ def softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
         name="T_softmax_norm",
         tag="softmax_output",
         attrs={"axis": at},
-    )
-
-
-def _with_whole_vectors(x: te.Tensor) -> te.Tensor:
-    """Rows that vectors divide: what is added counts nothing."""
-    *rows, columns = dims(x.shape)
-    if not isinstance(columns, int) or columns < LEAST_COLUMNS:
-        return x
-    step = MOST_LANES * (SIDE_BY_SIDE if columns >= LONG_COLUMNS else 1)
-    if columns % step == 0:
-        return x
-    nothing = tir.const(float("-inf"), x.dtype)
-    return te.compute(
-        (*rows, -(-columns // step) * step),
-        lambda *i: tir.if_then_else(i[-1] < columns, x(*i), nothing),
-        name="T_softmax_padded",
-        tag="injective,pad",
     )
 
 

@@ -9,7 +9,15 @@ from tvm import te
 from ...generic.schedules import as_outputs
 from ...tag import is_injective
 from ...utils import dims, operations_above
-from ...x86.common import element_count, fuse_and_parallel, masked_lanes, processor
+from ...x86.common import (
+    covering_lanes,
+    element_count,
+    fuse_and_parallel,
+    lanes_of,
+    processor,
+    row_lanes,
+    vectorize_inner,
+)
 from ...x86.reduction import find_row, partial_sums
 
 
@@ -56,18 +64,15 @@ def _row_axis(anchor: te.tensor.Operation) -> int:
 
 
 def _vectorize(s, final, ops, reductions, column, row, info):  # type: ignore[no-untyped-def]
-    lanes = masked_lanes(dims(final.shape)[-1], final.dtype, info)
+    columns = dims(final.shape)[-1]
+    is_short = isinstance(columns, int) and columns < lanes_of(final.dtype, info)
+    lanes = (covering_lanes if is_short else row_lanes)(columns, final.dtype, info)
     if lanes == 1:
         return
-    _, inner = s[final].split(column, factor=lanes)
-    s[final].vectorize(inner)
+    vectorize_inner(s, final, column, lanes)
     for op in ops:
-        stage = s[op]
-        if op is final.op or op.reduce_axis or stage.is_inlined:
-            continue
-        lanes = masked_lanes(dims(op.output(0).shape)[-1], final.dtype, info)
-        _, inner = stage.split(op.axis[-1], factor=lanes)
-        stage.vectorize(inner)
+        if op is not final.op and not op.reduce_axis and not s[op].is_inlined:
+            vectorize_inner(s, op.output(0), op.axis[-1], lanes)
     for op in reductions:
         line, choice = find_row(op, info)
         if line is not None and choice is not None:
