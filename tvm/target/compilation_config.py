@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tvm.ir.pass_context import register_pass_config
+
+from .kind import TargetError
 from .target_node import Target
 from .virtual_device import VirtualDevice
+
+FALLBACK = "relay.fallback_device_type"
+register_pass_config(FALLBACK, int)
 
 
 @dataclass(frozen=True)
@@ -21,9 +27,13 @@ class CompilationConfig:
 
 
 def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> CompilationConfig:
-    """The configuration of a pass context and one or several targets."""
-    del ctxt
+    """The configuration of a pass context and one or several targets.
+
+    What nobody places lives where the first target runs, or on the device kind of the context's
+    `relay.fallback_device_type`.
+    """
     targets = tuple(Target.canon_multi_target_and_host(target, target_host))
+    default = _default_target(targets, None if ctxt is None else ctxt.config.get(FALLBACK))
     is_cpu = targets[0].get_target_device_type() == 1
     host = targets[0].host or Target.canon_target(target_host)
     host = host or (targets[0] if is_cpu else Target("llvm"))
@@ -31,6 +41,16 @@ def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> 
         targets,
         host,
         VirtualDevice(target=host),
-        VirtualDevice(target=targets[0]),
+        VirtualDevice(target=default),
         targets[0] if len(targets) == 1 else None,
     )
+
+
+def _default_target(targets: tuple[Target, ...], fallback: int | None) -> Target:
+    if not fallback:
+        return targets[0]
+    for target in targets:
+        if target.get_target_device_type() == fallback:
+            return target
+    kinds = ", ".join([f"{t.kind} ({t.get_target_device_type()})" for t in targets])
+    raise TargetError(f"{FALLBACK} is {fallback}, the targets are for the device types {kinds}")

@@ -14,6 +14,24 @@ from ._ffi_api import (
     test_wrap_callback,
 )
 from .compare import CompareBeforeAfter
+from .feature import (
+    Feature,
+    is_ampere_or_newer,
+    requires_cascadelake,
+    requires_cuda,
+    requires_cuda_compute_version,
+    requires_ethosn,
+    requires_gpu,
+    requires_libtorch,
+    requires_llvm,
+    requires_micro,
+    requires_nvcc_version,
+    requires_opencl,
+    requires_rpc,
+    requires_x86,
+    slow,
+    uses_gpu,
+)
 from .parametrize import (
     exclude_targets,
     fixture,
@@ -23,18 +41,13 @@ from .parametrize import (
     skip_parameterizations,
     xfail_parameterizations,
 )
+from .spans import disable_span_filling, enable_span_filling
 from .targets import (
     device_enabled,
     enabled_targets,
     parametrize_targets,
-    requires_cuda,
-    requires_gpu,
-    requires_llvm,
-    requires_opencl,
     requires_package,
-    requires_x86,
     skip_if_32bit,
-    uses_gpu,
 )
 from .utils import (
     assert_allclose,
@@ -42,11 +55,17 @@ from .utils import (
     check_bool_expr_is_true,
     check_int_constraints_trans_consistency,
     check_numerical_grads,
+    identity_after,
     main,
     strtobool,
+    terminate_self,
 )
 
 __all__ = [
+    "Feature", "disable_span_filling", "enable_span_filling", "identity_after",
+    "is_ampere_or_newer", "requires_cascadelake", "requires_cuda_compute_version",
+    "requires_ethosn", "requires_libtorch", "requires_micro", "requires_nvcc_version",
+    "requires_rpc", "slow", "terminate_self",
     "ErrorTest", "device_test", "echo", "identity_cpp", "nop", "object_use_count", "run_check_signal",
     "test_check_eq_callback", "test_raise_error_callback", "test_wrap_callback",
     "CompareBeforeAfter", "check_int_constraints_trans_consistency",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import platform
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from tvm.runtime.device import device
@@ -33,27 +31,6 @@ def parametrize_targets(*targets: Any) -> Any:
     wanted = [t for t in targets if device_enabled(t)] or [name for name, _ in enabled_targets()]
     rows = [(t, device(str(Target(t).kind.name))) for t in wanted]
     return pytest.mark.parametrize(("target", "dev"), rows, ids=[str(t) for t in wanted])
-
-
-def _requirement(name: str, holds: Callable[[], bool]) -> Callable[..., Any]:
-    def decorate(*functions: Any) -> Any:
-        import pytest
-
-        mark = pytest.mark.skipif(not holds(), reason=f"{name} is not there")
-        if not functions:
-            return mark
-        return mark(functions[0])
-
-    decorate.__doc__ = f"Skip a test unless {name} is there."
-    return decorate
-
-
-requires_llvm = _requirement("llvm", lambda: device_enabled("llvm"))
-requires_cuda = _requirement("cuda", lambda: device_enabled("cuda"))
-requires_gpu = _requirement("a GPU", lambda: device_enabled("cuda") or device_enabled("opencl"))
-requires_opencl = _requirement("opencl", lambda: device_enabled("opencl"))
-requires_x86 = _requirement("an x86 processor", lambda: platform.machine() == "x86_64")
-uses_gpu = requires_gpu
 
 
 def requires_package(*packages: str) -> Any:

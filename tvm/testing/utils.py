@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -146,6 +147,18 @@ def _moved(
     changed = np.array(values[name])
     changed[index] += step
     return {**values, name: changed}
+
+
+def identity_after(x: Any, sleep: float) -> Any:
+    """The argument, after so many seconds: for tests of time limits."""
+    if sleep:
+        time.sleep(sleep)
+    return x
+
+
+def terminate_self() -> None:
+    """End the process as one that failed does: for tests of workers that die."""
+    sys.exit(-1)
 
 
 def main() -> None:

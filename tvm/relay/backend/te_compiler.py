@@ -30,11 +30,8 @@ from tvm.relay.backend.kernels import (
 from tvm.relay.backend.name_transforms import mangle_module_name
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
-from tvm.relay.op.strategy import (
-    OpImplementation,
-    get_valid_implementations,
-    select_implementation,
-)
+from tvm.relay.op.strategy import OpImplementation, get_valid_implementations
+from tvm.relay.op.strategy import select_implementation as _select
 from tvm.runtime.module import Module
 from tvm.runtime.packed_func import PackedFunc
 from tvm.target import Target
@@ -111,6 +108,25 @@ def _extent(extent: Any) -> Any:
     return tir.IntImm("int32", value) if fits else extent
 
 
+def select_implementation(
+    op: Op,
+    attrs: Any,
+    inputs: Sequence[te.Tensor],
+    out_type: Type,
+    target: Any,
+    use_autotvm: bool = True,
+) -> tuple[OpImplementation, list[te.Tensor]]:
+    """The implementation of an operator for a target, and its output tensors.
+
+    Parameters
+    ----------
+    use_autotvm : whether records of tuning may decide; implementations have none of their own
+        here, so that the one of the highest level is taken either way.
+    """
+    del use_autotvm
+    return _select(op, attrs, inputs, out_type, Target(target))
+
+
 def lower_call(
     call: Call, inputs: Sequence[te.Tensor], target: Any, otype: Type | None = None
 ) -> LoweredOutput:
@@ -126,9 +142,7 @@ def lower_call(
     result = otype if otype is not None else infer_type_of(call)
     if not isinstance(result, (TensorType, TupleType)):
         raise TypeError(f"lower_call needs a result of tensors, got {result}")
-    implementation, outputs = select_implementation(
-        call.op, call.attrs, inputs, result, Target(target)
-    )
+    implementation, outputs = select_implementation(call.op, call.attrs, inputs, result, target)
     return LoweredOutput(outputs, implementation)
 
 

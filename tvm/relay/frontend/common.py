@@ -11,6 +11,7 @@ import numpy as np
 from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
+from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.span import SourceName, Span
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
@@ -98,6 +99,14 @@ def as_exprs(result: Any) -> list[RelayExpr]:
     return [result]
 
 
+register_pass_config("relay.frontend.fill_span", bool)  # say where expressions come from
+
+
+def should_fill_span() -> bool:
+    """Whether importers say where expressions come from; they do by default."""
+    return bool(PassContext.current().config.get("relay.frontend.fill_span", True))
+
+
 def set_span(sym: Any, span: Span | SourceName | str) -> Any:
     """Say where an expression comes from, and all below it that nothing was said about yet.
 
@@ -108,6 +117,8 @@ def set_span(sym: Any, span: Span | SourceName | str) -> Any:
     span : Span or str
         The place, or the name of what it was made from.
     """
+    if not should_fill_span():
+        return sym
     found = span if isinstance(span, Span) else Span(span, 0, 0, 0, 0)
     stack: list[RelayExpr] = [e for e in as_exprs(sym) if isinstance(e, RelayExpr)]
     while stack:

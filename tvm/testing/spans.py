@@ -1,0 +1,41 @@
+"""Whether importers say where expressions come from, for a block of a test."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from tvm.ir.transform import PassContext
+
+
+class _SpanFilling:
+    def __init__(self, is_on: bool) -> None:
+        outer = PassContext.current()
+        config = {**outer.config, "relay.frontend.fill_span": is_on}
+        self._context = PassContext(
+            outer.opt_level, outer.required_pass, outer.disabled_pass, outer.instruments, config
+        )
+
+    def __enter__(self) -> None:
+        self._context.__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._context.__exit__(kind, error, trace)
+
+
+class enable_span_filling(_SpanFilling):
+    """Inside the block, importers say where expressions come from."""
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+
+class disable_span_filling(_SpanFilling):
+    """Inside the block, importers leave out where expressions come from."""
+
+    def __init__(self) -> None:
+        super().__init__(False)
