@@ -36,6 +36,7 @@ from ..types import (
 )
 from ..unary import CAST
 from .activation import PAD
+from .plain_rows import in_plain_rows, wants_plain_rows
 from .winograd import WEIGHT_LAYOUT as WINOGRAD_WEIGHT_LAYOUT
 from .winograd import (
     contrib_conv2d_winograd_weight_transform,
@@ -169,6 +170,8 @@ def _alter_conv2d(
     if not is_known(*shapes[0][1:], *shapes[1]):
         return None
     channels, out_channels = shapes[0][1], shapes[1][0]
+    if wants_plain_rows(call, arg_types, out_type, target):
+        return in_plain_rows(call, out_type, target)
     if attrs.groups == 1 and (grouped := _of_narrow_numbers(call, arg_types, target)) is not None:
         return grouped
     # vectors are of sums: neighbours that compute in other types have the same blocks

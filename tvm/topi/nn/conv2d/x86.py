@@ -321,20 +321,27 @@ def schedule_conv2d(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
 def _schedule_plain_tile(
     s: te.Schedule, final: te.Tensor, acc: te.Tensor, across: int, lanes: int
 ) -> None:
-    """Some places of one axis by one vector of the last, whose sums stay in registers."""
+    """Some places of one axis by vectors of the last, whose sums stay in registers."""
     axes = list(s[final].op.axis)
-    extent = dims(final.shape)[across]
+    extent, row = dims(final.shape)[across], dims(final.shape)[-1]
     places = largest_divisor(extent, PLAIN_PLACES) if isinstance(extent, int) else 1
+    # few places alone would wait for their own sums
+    room = processor().vector_registers * 3 // 4
+    together = largest_divisor(row // lanes, max(room // places, 1)) if 2 * places < room else 1
     outer, inner = s[final].split(axes[across], factor=places)
     vectors, lane = s[final].split(axes[-1], factor=lanes)
+    vectors, beside = s[final].split(vectors, factor=together)
     others = [axis for axis in axes[:-1] if axis is not axes[across]]
-    s[final].reorder(*others, outer, vectors, inner, lane)
+    s[final].reorder(*others, outer, vectors, inner, beside, lane)
     fuse_and_parallel(s, final, [*others, outer], 1 << 30)
     s[final].unroll(inner)
+    s[final].unroll(beside)
     s[final].vectorize(lane)
     s[acc].compute_at(s[final], vectors)
     axes = list(s[acc].op.axis)
     rest = [axis for axis in axes[:-1] if axis is not axes[across]]
-    s[acc].reorder(*rest, *s[acc].op.reduce_axis, axes[across], axes[-1])
+    beside, lane = s[acc].split(axes[-1], factor=lanes)
+    s[acc].reorder(*rest, *s[acc].op.reduce_axis, axes[across], beside, lane)
     s[acc].unroll(axes[across])
-    s[acc].vectorize(axes[-1])
+    s[acc].unroll(beside)
+    s[acc].vectorize(lane)

@@ -1,0 +1,58 @@
+"""Convolutions to few channels: blocks of them would fill vectors badly, so rows of the image do.
+
+nn.conv2d to (1, 3, 97, 131)    ->    strided_slice(nn.conv2d to (1, 3, 97, 144))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import topi
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.relay.expr import Call
+from tvm.target import Target
+
+from ..attributes import padding_pairs
+from ..indexing import STRIDED_SLICE
+from ..shaping import LAYOUT_TRANSFORM
+from ..types import is_known, product, shape_of_type
+
+# what bringing one element into another layout costs, in operations at full speed
+_TRANSFORM = 80
+
+
+def wants_plain_rows(call: Call, arg_types: Sequence[Type], out_type: Type, target: Target) -> bool:
+    """Whether the convolution is faster in vectors along the rows of plain data."""
+    attrs, shape = call.attrs, shape_of_type(out_type)
+    if target.kind.name != "llvm" or attrs.groups != 1 or attrs.strides[1] != 1:
+        return False
+    if not is_known(*shape) or shape[3] < 8:  # type: ignore[operator]
+        return False
+    if any([ty.dtype != "float32" for ty in (*arg_types, out_type)]):  # type: ignore[attr-defined]
+        return False
+    lanes = topi.x86.conv2d.full_block("float32", target)
+    if 2 * shape[1] > lanes:  # type: ignore[operator]
+        return False
+    data = call.args[0]
+    is_blocked = isinstance(data, Call) and data.op is LAYOUT_TRANSFORM
+    # for each element of the data
+    operations = 2 * product((shape[1], *shape_of_type(arg_types[1])[2:]))
+    in_blocks = operations * lanes / shape[1] + (0 if is_blocked else _TRANSFORM)  # type: ignore[operator]
+    in_rows = 1.1 * operations + (_TRANSFORM if is_blocked else 0)
+    return in_rows < in_blocks
+
+
+def in_plain_rows(call: Call, out_type: Type, target: Target) -> RelayExpr | None:
+    """The convolution with rows that vectors divide; None if they do as they are."""
+    shape = shape_of_type(out_type)
+    lanes = topi.x86.conv2d.full_block("float32", target)
+    columns = shape[3]
+    wide = -(-columns // lanes) * lanes
+    if wide > 1.25 * columns:
+        wide = -(-columns // 8) * 8
+    if wide == columns:
+        return None
+    top, left, bottom, right = padding_pairs(call.attrs.padding, 2)
+    attrs = call.attrs.replace(padding=(top, left, bottom, right + wide - columns))
+    return STRIDED_SLICE(call.replace(attrs=attrs), begin=(0,) * 4, end=shape)
