@@ -104,23 +104,63 @@ void Order(std::vector<Item<T>>* items, int64_t kept, bool is_ascend) {
   is_ascend ? by(Ascending<T>()) : by(Descending<T>());
 }
 
-// From this many elements for each that is kept on, a heap of the best passes over most of them.
+// From this many elements for each that is kept on, the best are kept while passing over the others.
 constexpr int64_t kFewKept = 16;
+// As many stay in order; more are a heap.
+constexpr int64_t kShortList = 16;
+// Elements that are compared with the last of the best at a time.
+constexpr int64_t kBlock = 32;
 
-// Reads `length` elements, `step` apart, and puts the first `kept` of them in order.
+// Whether one of a block of numbers may come before the last of the best, which all of them come behind.
 template <class T>
-void OrderFew(const T* in, int64_t length, int64_t step, int64_t kept, bool is_ascend, std::vector<Item<T>>* items) {
+bool MayEnter(const T* block, T worst, bool is_ascend) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    unsigned any = 0;
+    // negated, so that NaN is looked at
+    if (is_ascend) {
+      for (int64_t j = 0; j < kBlock; ++j) any |= !(block[j] >= worst);
+    } else {
+      for (int64_t j = 0; j < kBlock; ++j) any |= !(block[j] <= worst);
+    }
+    return any;
+  } else {
+    return true;
+  }
+}
+
+// Puts the first `kept` of a row in order, without a place for each of the others.
+template <class T>
+void OrderFew(const T* row, int64_t length, int64_t kept, bool is_ascend, std::vector<Item<T>>* items) {
+  items->resize(kept);
+  auto pass = [&](auto enter, const Item<T>& worst, int64_t from) {
+    for (int64_t k = from; k < length; k += kBlock) {
+      int64_t end = std::min(k + kBlock, length);
+      if (end == k + kBlock && !MayEnter(row + k, worst.value, is_ascend)) continue;
+      for (int64_t j = k; j < end; ++j) enter(Item<T>{row[j], j});
+    }
+  };
+  auto insert = [&](const Item<T>& item, int64_t count, auto before) {
+    int64_t place = count;
+    for (; place > 0 && before(item, (*items)[place - 1]); --place) (*items)[place] = (*items)[place - 1];
+    (*items)[place] = item;
+  };
   auto by = [&](auto before) {
-    items->clear();
-    for (int64_t k = 0; k < kept; ++k) items->push_back({in[k * step], k});
+    if (kept <= kShortList) {
+      for (int64_t k = 0; k < kept; ++k) insert({row[k], k}, k, before);
+      auto enter = [&](const Item<T>& item) {
+        if (before(item, items->back())) insert(item, kept - 1, before);
+      };
+      return pass(enter, items->back(), kept);
+    }
+    for (int64_t k = 0; k < kept; ++k) (*items)[k] = {row[k], k};
     std::make_heap(items->begin(), items->end(), before);
-    for (int64_t k = kept; k < length; ++k) {
-      Item<T> item{in[k * step], k};
-      if (!before(item, items->front())) continue;
+    auto enter = [&](const Item<T>& item) {
+      if (!before(item, items->front())) return;
       std::pop_heap(items->begin(), items->end(), before);
       items->back() = item;
       std::push_heap(items->begin(), items->end(), before);
-    }
+    };
+    pass(enter, items->front(), kept);
     std::sort_heap(items->begin(), items->end(), before);
   };
   is_ascend ? by(Ascending<T>()) : by(Descending<T>());
@@ -199,18 +239,24 @@ void SortRows(const DLTensor& data, const int32_t* lengths, Outputs outputs, int
     write_indices([&](auto* indices) {
       ForRows(from, [&](int64_t first, int64_t last) {
         std::vector<Item<T>> items;
+        std::vector<T> gathered(from.inner > 1 ? from.extent : 0);
         for (int64_t row = first; row < last; ++row) {
           int64_t length = lengths ? std::clamp<int64_t>(lengths[row], 0, from.extent) : from.extent;
           const T* in = source + from.Start(row);
-          if (to.extent > 0 && to.extent * kFewKept <= length) {
-            OrderFew(in, length, from.inner, to.extent, is_ascend, &items);
+          if (from.inner > 1) {
+            for (int64_t k = 0; k < from.extent; ++k) gathered[k] = in[k * from.inner];
+            in = gathered.data();
+          }
+          bool are_few = to.extent <= kShortList || to.extent * kFewKept <= length;
+          if (are_few && to.extent > 0 && to.extent <= length) {
+            OrderFew(in, length, to.extent, is_ascend, &items);
           } else {
             items.resize(length);
-            for (int64_t k = 0; k < length; ++k) items[k] = {in[k * from.inner], k};
+            for (int64_t k = 0; k < length; ++k) items[k] = {in[k], k};
             Order(&items, std::min(to.extent, length), is_ascend);
           }
           for (int64_t k = 0; k < to.extent; ++k) {
-            Item<T> item = k < length ? items[k] : Item<T>{in[k * from.inner], k};
+            Item<T> item = k < length ? items[k] : Item<T>{in[k], k};
             int64_t place = to.Start(row) + k * to.inner;
             if (values) values[place] = item.value;
             if (indices) indices[place] = static_cast<std::decay_t<decltype(*indices)>>(item.index);
