@@ -28,6 +28,8 @@ MORE_CASES = [
     Case("variance", lambda x, m: Op.get("variance")(x, m, axis=(1,), keepdims=True, unbiased=True), (floats(3, 4), floats(3, 1)), None),
     Case("nn.pad", lambda x, v: relay.nn.pad(x, ((1, 0), (2, 3)), v), (floats(2, 3), floats()), None),
     Case("one_hot", lambda i, a, b: relay.one_hot(i, a, b, 4, -1, "float64"), (np.array([0, 3, 5]), np.array(2, "float32"), np.array(1, "float32")), None),
+    Case("full_like", relay.full_like, (floats(2, 3), floats()), None),
+    Case("trilu", lambda x, k: relay.trilu(x, k, False), (floats(4, 3), np.array(-1, "int32")), None),
     *[Case(name, build, (floats(2, 3),), None) for name, build in marks()],
 ]  # fmt: skip
 # the value does not depend on its arguments continuously
@@ -137,3 +139,73 @@ def test_gradient_of_steps_is_zero(name: str) -> None:
     for slope, array in zip(_evaluate(params, slopes, arrays), arrays, strict=True):
         assert slope.shape == array.shape
         assert not slope.any()
+
+
+def _total(build: Any, arrays: list[Array]) -> relay.Function:
+    """The sum of what a call gives, as a function."""
+    params = [relay.var(f"p{i}", shape=a.shape, dtype=str(a.dtype)) for i, a in enumerate(arrays)]
+    func = relay.Function(params, relay.sum(build(*params)))
+    return relay.transform.InferType()(tvm.IRModule.from_expr(func))["main"]
+
+
+def _gradient_function(func: relay.Function) -> relay.Function:
+    found = relay.transform.gradient(func, mode="first_order")
+    return relay.transform.InferType()(tvm.IRModule.from_expr(found))["main"]
+
+
+def _values(func: relay.Function, arrays: list[Array]) -> list[Array]:
+    return _flat(relay.create_executor("debug").evaluate(func)(*arrays))
+
+
+def _doubles(*shape: int) -> Array:
+    return RNG.uniform(0.5, 1.5, shape)
+
+
+# a call, its arguments: those whose second derivatives are checked are the floats
+TWICE: dict[str, tuple[Any, list[Array]]] = {
+    "conv2d": (lambda x, w: relay.nn.conv2d(x, w, strides=(2, 1), padding=(1, 1), groups=2), [_doubles(1, 4, 5, 4), _doubles(4, 2, 3, 3)]),
+    "conv2d NHWC": (lambda x, w: relay.nn.conv2d(x, w, data_layout="NHWC", kernel_layout="HWIO"), [_doubles(1, 4, 4, 2), _doubles(3, 3, 2, 3)]),
+    "conv2d_transpose": (lambda x, w: relay.nn.conv2d_transpose(x, w, strides=(2, 2), output_padding=(1, 1)), [_doubles(1, 2, 3, 3), _doubles(2, 3, 3, 3)]),
+    "conv1d": (lambda x, w: relay.nn.conv1d(x, w, padding=(1, 1)), [_doubles(1, 2, 5), _doubles(3, 2, 3)]),
+    "softmax": (relay.nn.softmax, [_doubles(2, 4)]),
+    "layer_norm": (lambda x, g, b: relay.nn.layer_norm(x, g, b, -1), [_doubles(2, 4), _doubles(4), _doubles(4)]),
+    "batch_norm": (lambda *a: relay.nn.batch_norm(*a)[0], [_doubles(1, 3, 2), *[_doubles(3) for _ in range(4)]]),
+    "l2_normalize": (lambda x: relay.nn.l2_normalize(x, 1e-5, [1]), [_doubles(2, 3)]),
+    "avg_pool2d": (lambda x: relay.nn.avg_pool2d(x, (3, 3), (2, 2), padding=(1, 1)), [_doubles(1, 1, 5, 5)]),
+    "strided_slice": (lambda x: relay.strided_slice(x, [0, 1], [2, 5], [1, 2]), [_doubles(3, 5)]),
+    "take": (lambda x, i: relay.take(x, i, axis=1), [_doubles(2, 3), np.array([0, 2, 0])]),
+    "gather": (lambda x, i: relay.gather(x, 1, i), [_doubles(2, 3), np.array([[0, 2], [1, 1]])]),
+    "scatter_elements": (lambda x, i, u: relay.scatter_elements(x, i, u, 1, "add"), [_doubles(2, 3), np.array([[0, -1], [1, 1]]), _doubles(2, 2)]),
+    "nll_loss": (relay.nn.nll_loss, [_doubles(4, 3), np.array([0, 1, 2, 0]), _doubles(3)]),
+    "depth_to_space": (lambda x: relay.nn.depth_to_space(x, 2), [_doubles(1, 4, 2, 2)]),
+    "tile": (lambda x: relay.tile(x, (2, 1, 3)), [_doubles(2, 3)]),
+    "cumsum": (lambda x: relay.cumsum(x, 1, exclusive=True), [_doubles(2, 3)]),
+    "prelu": (lambda x, a: relay.nn.prelu(relay.negative(x), a), [_doubles(2, 3), _doubles(3)]),
+    "layout_transform": (lambda x: relay.layout_transform(x, "NCHW", "NCHW2c"), [_doubles(1, 4, 2, 2)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_gradients_of_gradients_agree_with_finite_differences(name: str) -> None:
+    build, arrays = TWICE[name]
+    # a square makes second derivatives of what is linear
+    first = _gradient_function(_total(lambda *a: (value := build(*a)) * value, arrays))
+    ways = [RNG.uniform(-1, 1, a.shape) if a.dtype == "float64" else None for a in arrays]
+    where = [i for i, w in enumerate(ways) if w is not None]
+
+    def slope(*params: relay.Var) -> relay.Expr:
+        gradients = relay.TupleGetItem(relay.Call(first, list(params)), 1)
+        parts = [relay.sum(relay.TupleGetItem(gradients, i) * relay.const(ways[i])) for i in where]
+        return sum(parts[1:], parts[0])
+
+    inlined = relay.transform.Inline()(tvm.IRModule.from_expr(_total(slope, arrays)))["main"]
+    second = relay.transform.gradient(inlined, mode="higher_order")
+    found = _flat(relay.create_executor("debug").evaluate(second)(*arrays))
+    predicted = sum(float(np.sum(found[1 + i] * ways[i])) for i in where)
+
+    def value(sign: int) -> float:
+        moved = [a if w is None else a + sign * 1e-5 * w for a, w in zip(arrays, ways, strict=True)]
+        slopes = _values(first, moved)[1:]
+        return sum(float(np.sum(slopes[i] * ways[i])) for i in where)
+
+    assert predicted == pytest.approx((value(1) - value(-1)) / 2e-5, rel=1e-4, abs=1e-5)

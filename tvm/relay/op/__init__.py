@@ -3,6 +3,7 @@
 from tvm.ir.op import Op
 
 from . import (
+    adjoints,
     algorithm,
     annotation,
     call,

@@ -41,19 +41,19 @@ from .types import Dim, is_known, shape_of_type
 from .unary import CAST_LIKE, CLIP, LOG, NEGATIVE, ONES_LIKE, ZEROS_LIKE
 
 
-def _shape(expr: RelayExpr) -> tuple[Dim, ...]:
+def shape_of(expr: RelayExpr) -> tuple[Dim, ...]:
     return shape_of_type(infer_type_of(expr))
 
 
-def _known_shape(expr: RelayExpr, who: str) -> tuple[int, ...]:
-    shape = _shape(expr)
+def known_shape(expr: RelayExpr, who: str) -> tuple[int, ...]:
+    shape = shape_of(expr)
     if not is_known(*shape):
         raise OpNotImplemented(f"the gradient of {who} requires known shapes, got {shape}")
     return shape  # type: ignore[return-value]
 
 
 def _transposed(matrix: RelayExpr) -> RelayExpr:
-    rank = len(_shape(matrix))
+    rank = len(shape_of(matrix))
     return TRANSPOSE(matrix, axes=(*range(rank - 2), rank - 1, rank - 2))
 
 
@@ -79,18 +79,11 @@ def _product_gradient(
 def _conv2d_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     data, weight = call.args
     attrs = call.attrs
-    if (
-        attrs.data_layout != "NCHW"
-        or attrs.kernel_layout != "OIHW"
-        or attrs.out_layout not in ("", "NCHW")
-    ):
-        raise OpNotImplemented(
-            "the gradient of nn.conv2d requires layouts NCHW and OIHW, "
-            f"got {attrs.data_layout} and {attrs.kernel_layout}",
-            hint='convert them first: relay.transform.ConvertLayout({"nn.conv2d": ["NCHW"]})',
-        )  # fmt: skip
-    extents, window = _known_shape(data, "nn.conv2d"), _known_shape(weight, "nn.conv2d")[2:]
-    given = _known_shape(call, "nn.conv2d")
+    plain = ("NCHW", "OIHW")
+    if (attrs.data_layout, attrs.kernel_layout) != plain or attrs.out_layout not in ("", "NCHW"):
+        return _conv2d_gradient_in_layout(call, grad)
+    extents, window = known_shape(data, "nn.conv2d"), known_shape(weight, "nn.conv2d")[2:]
+    given = known_shape(call, "nn.conv2d")
     top, left, bottom, right = attrs.padding
     rest = []
     for i, pads in enumerate((top + bottom, left + right)):
@@ -106,9 +99,32 @@ def _conv2d_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return [to_data, to_weight]
 
 
+def _conv2d_gradient_in_layout(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """By the same convolution of data and kernel with channels first."""
+    (data, weight), attrs = call.args, call.attrs
+    layouts = (attrs.data_layout, attrs.kernel_layout)
+    if any(not layout.isalpha() or not layout.isupper() for layout in layouts) or (
+        attrs.out_layout not in ("", attrs.data_layout)
+    ):
+        raise OpNotImplemented(
+            "the gradient of nn.conv2d requires layouts of whole axes, "
+            f"got {' and '.join(layouts)}",
+            hint='convert them first: relay.transform.ConvertLayout({"nn.conv2d": ["NCHW"]})',
+        )  # fmt: skip
+    first, kernel = _in_order(data, layouts[0], "NCHW"), _in_order(weight, layouts[1], "OIHW")
+    plain = attrs.replace(data_layout="NCHW", kernel_layout="OIHW", out_layout="")
+    moved = Call(CONV2D, (first, kernel), plain)
+    to_data, to_weight = _conv2d_gradient(moved, _in_order(grad, layouts[0], "NCHW"))
+    return [_in_order(to_data, "NCHW", layouts[0]), _in_order(to_weight, "OIHW", layouts[1])]
+
+
+def _in_order(expr: RelayExpr, src: str, dst: str) -> RelayExpr:
+    return expr if src == dst else TRANSPOSE(expr, axes=tuple([src.index(axis) for axis in dst]))
+
+
 def _global_avg_pool2d_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     data, layout = call.args[0], call.attrs.layout
-    extents = _known_shape(data, "nn.global_avg_pool2d")
+    extents = known_shape(data, "nn.global_avg_pool2d")
     count = extents[layout.index("H")] * extents[layout.index("W")]
     share = DIVIDE(grad, CAST_LIKE(const(count), grad))
     return [BROADCAST_TO_LIKE(share, data)]
@@ -117,7 +133,7 @@ def _global_avg_pool2d_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 def _cross_entropy_gradient(is_log: bool) -> Callable[[Call, RelayExpr], list[RelayExpr]]:
     def gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
         predictions, targets = call.args
-        batch = _known_shape(predictions, "nn.cross_entropy")[0]
+        batch = known_shape(predictions, "nn.cross_entropy")[0]
         share = DIVIDE(NEGATIVE(grad), CAST_LIKE(const(batch), grad))
         logs = predictions if is_log else LOG(predictions)
         slope = targets if is_log else DIVIDE(targets, predictions)
@@ -131,7 +147,7 @@ def _take_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     attrs = call.attrs
     if attrs.batch_dims:
         raise OpNotImplemented("the gradient of take requires batch_dims=0")
-    shape, picked = _known_shape(data, "take"), _known_shape(indices, "take")
+    shape, picked = known_shape(data, "take"), known_shape(indices, "take")
     flat = attrs.axis is None
     axis = 0 if flat else attrs.axis % len(shape)
     extents = (int(np.prod(shape)),) if flat else shape
@@ -187,7 +203,7 @@ def _where_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 def _strided_slice_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     """The elements go back to their places, with zeros between and around."""
-    shape = _known_shape(call.args[0], "strided_slice")
+    shape = known_shape(call.args[0], "strided_slice")
     widths, steps = [], []
     for axis, (begin, count, stride) in enumerate(slice_ranges(call.attrs, shape)):
         assert isinstance(count, int)
@@ -209,7 +225,7 @@ def _pad_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
         raise OpNotImplemented(
             f"the gradient of nn.pad requires the mode constant, got {call.attrs.pad_mode!r}"
         )
-    shape = _known_shape(data, "nn.pad")
+    shape = known_shape(data, "nn.pad")
     begins = tuple([before for before, _ in call.attrs.pad_width])
     ends = tuple([b + extent for b, extent in zip(begins, shape, strict=True)])
     inner = STRIDED_SLICE(grad, begin=begins, end=ends)

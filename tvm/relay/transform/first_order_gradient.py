@@ -8,6 +8,8 @@ are added. Control flow, closures and references are for the higher-order mode.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
@@ -20,7 +22,8 @@ from tvm.relay.function import Function
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.normal_form import inline_lets
 from tvm.relay.transform.operators import ADD, ONES_LIKE, ZEROS_LIKE
-from tvm.relay.traverse import post_order
+from tvm.relay.traverse import post_order, substitute
+from tvm.target import Target
 
 # of a tensor its gradient, of a tuple those of its fields; None where nothing flows back
 Flow = "RelayExpr | list[Flow] | None"
@@ -85,13 +88,10 @@ class _Backward:
 def operator_gradients(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     """The gradients of the arguments of a typed call."""
     assert isinstance(call.op, Op)
-    if call.op.gradient is None:
-        raise OpNotImplemented(
-            f"operator {call.op.name} has no gradient",
-            hint=f'give it one: @relay.op.register_gradient("{call.op.name}")',
-        )
     infer_type_of(call)
     infer_type_of(grad)
+    if call.op.gradient is None:
+        return _gradients_of_composition(call, grad)
     gradients = list(call.op.gradient(call, grad))
     if len(gradients) != len(call.args):
         raise TVMError(
@@ -101,6 +101,38 @@ def operator_gradients(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     for gradient in gradients:
         infer_type_of(gradient)
     return gradients
+
+
+def _gradients_of_composition(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """By the simpler operators that a call is written by before kernels are made."""
+    types = [infer_type_of(arg) for arg in call.args]
+    stands = [Var(f"x{i}", ty) for i, ty in enumerate(types)]
+    composed = _composition(Call(call.op, tuple(stands), call.attrs), types)
+    if composed is None:
+        raise OpNotImplemented(
+            f"operator {call.op.name} has no gradient",
+            hint=f'give it one: @relay.op.register_gradient("{call.op.name}")',
+        )
+    ty = infer_type_of(composed)
+    walk = _Backward()
+    walk.add(composed, _spread(grad, ty))
+    for node in reversed(post_order(composed)):
+        walk.visit(node)
+    given = dict(zip(stands, call.args, strict=True))
+    gradients = [substitute(walk.total(v, t), given) for v, t in zip(stands, types, strict=True)]
+    for gradient in gradients:
+        infer_type_of(gradient)
+    return gradients
+
+
+def _composition(call: Call, types: Sequence[Type]) -> RelayExpr | None:
+    infer_type_of(call)
+    if call.op.simplify is not None:
+        return call.op.simplify(call, types)
+    if call.op.legalize is not None:
+        with Target("llvm"):
+            return call.op.legalize(call.attrs, call.args, types)
+    return None
 
 
 def _sum(a: object, b: object) -> object:
