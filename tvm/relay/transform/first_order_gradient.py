@@ -91,7 +91,7 @@ def operator_gradients(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     infer_type_of(call)
     infer_type_of(grad)
     if call.op.gradient is None:
-        return _gradients_of_composition(call, grad)
+        return _gradients_of_composition(call.op, call, grad)
     gradients = list(call.op.gradient(call, grad))
     if len(gradients) != len(call.args):
         raise TVMError(
@@ -103,15 +103,15 @@ def operator_gradients(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return gradients
 
 
-def _gradients_of_composition(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+def _gradients_of_composition(op: Op, call: Call, grad: RelayExpr) -> list[RelayExpr]:
     """By the simpler operators that a call is written by before kernels are made."""
     types = [infer_type_of(arg) for arg in call.args]
     stands = [Var(f"x{i}", ty) for i, ty in enumerate(types)]
-    composed = _composition(Call(call.op, tuple(stands), call.attrs), types)
+    composed = _composition(op, Call(op, tuple(stands), call.attrs), types)
     if composed is None:
         raise OpNotImplemented(
-            f"operator {call.op.name} has no gradient",
-            hint=f'give it one: @relay.op.register_gradient("{call.op.name}")',
+            f"operator {op.name} has no gradient",
+            hint=f'give it one: @relay.op.register_gradient("{op.name}")',
         )
     ty = infer_type_of(composed)
     walk = _Backward()
@@ -125,14 +125,15 @@ def _gradients_of_composition(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return gradients
 
 
-def _composition(call: Call, types: Sequence[Type]) -> RelayExpr | None:
+def _composition(op: Op, call: Call, types: Sequence[Type]) -> RelayExpr | None:
     infer_type_of(call)
-    if call.op.simplify is not None:
-        return call.op.simplify(call, types)
-    if call.op.legalize is not None:
+    found: RelayExpr | None = None
+    if op.simplify is not None:
+        found = op.simplify(call, types)
+    elif op.legalize is not None:
         with Target("llvm"):
-            return call.op.legalize(call.attrs, call.args, types)
-    return None
+            found = op.legalize(call.attrs, call.args, types)
+    return found
 
 
 def _sum(a: object, b: object) -> object:
