@@ -84,9 +84,10 @@ def repeat(a: te.Tensor, repeats: int, axis: int) -> te.Tensor:
     at = axis % len(a.shape)
     shape = list(a.shape)
     shape[at] = shape[at] * repeats
+    count = max(repeats, 1)  # nothing is repeated no times
     return te.compute(
         shape,
-        lambda *i: a(*i[:at], tir.indexdiv(i[at], repeats), *i[at + 1 :]),
+        lambda *i: a(*i[:at], tir.indexdiv(i[at], count), *i[at + 1 :]),
         name="T_repeat",
         tag=tag.BROADCAST,
     )
@@ -102,7 +103,7 @@ def tile(a: te.Tensor, reps: Sequence[int]) -> te.Tensor:
     def element(*i: Any) -> Any:
         at = []
         for k in range(lead, rank):
-            if have[k] == 1 and isinstance(have[k], int):
+            if isinstance(have[k], int) and have[k] < 2:
                 at.append(0)
             else:
                 at.append(i[k] if times[k] == 1 else tir.indexmod(i[k], have[k]))

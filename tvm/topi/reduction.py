@@ -111,6 +111,8 @@ def _arg_reduction(
     name: str,
 ) -> te.Tensor:
     axes = real_axes(len(data.shape), axis)
+    if not axes:
+        return te.compute(data.shape, lambda *_: tir.const(0, "int32"), name=f"T_{name}")
 
     def combine(
         load: Callable[[Sequence[Any]], PrimExpr], at: list[Any], reduced: list[Any]

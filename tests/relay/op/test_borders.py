@@ -1,0 +1,118 @@
+"""Tensors without elements and without axes, and shapes whose codes split and join open axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relay
+
+Array = np.ndarray
+
+
+def _run(build: Callable[..., Any], arrays: tuple[Array, ...], is_open: bool = False) -> Array:
+    params = [
+        relay.var(
+            f"x{i}", shape=(relay.Any(),) * a.ndim if is_open else a.shape, dtype=str(a.dtype)
+        )
+        for i, a in enumerate(arrays)
+    ]
+    mod = tvm.IRModule.from_expr(relay.Function(params, build(*params)))
+    kind = "vm" if is_open else "graph"
+    run = relay.create_executor(kind, mod=mod, device=tvm.cpu(), target="llvm").evaluate()
+    return run(*[tvm.nd.array(a) for a in arrays]).numpy()
+
+
+def _ones(*shape: int) -> Array:
+    return np.ones(shape, "float32")
+
+
+EMPTY: dict[str, tuple[Callable[..., Any], tuple[Array, ...], Array]] = {
+    "tile": (lambda x: relay.tile(x, (2, 2)), (_ones(0, 3),), _ones(0, 6)),
+    "tile no times": (lambda x: relay.tile(x, (0, 2)), (_ones(2, 3),), _ones(0, 6)),
+    "repeat no times": (lambda x: relay.repeat(x, 0, 1), (_ones(2, 3),), _ones(2, 0)),
+    "sum": (lambda x: relay.sum(x, 1), (_ones(2, 0, 3),), np.zeros((2, 3))),
+    "prod": (lambda x: relay.prod(x, 1), (_ones(2, 0, 3),), _ones(2, 3)),
+    "dense": (relay.nn.dense, (_ones(2, 0), _ones(4, 0)), np.zeros((2, 4))),
+    "batch_matmul": (relay.nn.batch_matmul, (_ones(0, 2, 4), _ones(0, 5, 4)), _ones(0, 2, 5)),
+    "softmax": (lambda x: relay.nn.softmax(x, 1), (_ones(2, 0),), _ones(2, 0)),
+    "layer_norm": (relay.nn.layer_norm, (_ones(0, 3), _ones(3), _ones(3)), _ones(0, 3)),
+    "concatenate": (lambda x, y: relay.concatenate([x, y], 0), (_ones(0, 3), _ones(2, 3)), _ones(2, 3)),
+    "pad": (lambda x: relay.nn.pad(x, ((1, 1), (0, 0)), 2.0), (_ones(0, 3),), 2 * _ones(2, 3)),
+    "sort": (lambda x: relay.sort(x, 1), (_ones(2, 0, 3),), _ones(2, 0, 3)),
+    "cumsum": (lambda x: relay.cumsum(x, 1), (_ones(2, 0, 3),), _ones(2, 0, 3)),
+    "scatter_elements": (lambda x, i, u: relay.scatter_elements(x, i, u, 0), (_ones(3, 2), np.zeros((0, 2), "int64"), _ones(0, 2)), _ones(3, 2)),
+    "max_pool2d": (lambda x: relay.nn.max_pool2d(x, (2, 2), (2, 2)), (_ones(0, 3, 4, 4),), _ones(0, 3, 2, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["known", "open"])
+@pytest.mark.parametrize("name", EMPTY)
+def test_tensors_without_elements(name: str, is_open: bool) -> None:
+    build, arrays, wanted = EMPTY[name]
+    found = _run(build, arrays, is_open)
+    assert found.shape == wanted.shape
+    np.testing.assert_array_equal(found, wanted)
+
+
+SCALAR = np.array(0.5, "float32")
+WITHOUT_AXES: dict[str, tuple[Callable[..., Any], Any]] = {
+    "argmax": (relay.argmax, 0),
+    "sum": (relay.sum, 0.5),
+    "cumsum": (relay.cumsum, [0.5]),
+    "expand_dims": (lambda x: relay.expand_dims(x, -1, 2), [[0.5]]),
+    "tile": (lambda x: relay.tile(x, (2,)), [0.5, 0.5]),
+    "stack": (lambda x: relay.stack([x, x], 0), [0.5, 0.5]),
+    "take": (lambda x: relay.take(relay.const(np.arange(3.0)), relay.cast(x, "int32"), 0), 0.0),
+    "collapse_sum_like": (lambda x: relay.collapse_sum_like(relay.broadcast_to(x, (2, 3)), x), 3.0),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_AXES)
+def test_tensors_without_axes(name: str) -> None:
+    build, wanted = WITHOUT_AXES[name]
+    found = _run(build, (SCALAR,))
+    assert found.shape == np.shape(wanted)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("codes", "shape"),
+    [
+        ((0, -4, -1, 4, 0), (2, 3, 4, 3)), ((0, -4, 3, -1, -2), (2, 3, 4, 3)), ((-3, -2), (24, 3)),
+        ((-4, -1, 1, 0, 0), (2, 1, 12, 3)), ((-4, 2, -1, -3), (2, 1, 36)), ((6, -1), (6, 12)),
+    ],
+)  # fmt: skip
+def test_reshape_splits_and_joins_open_axes(codes: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    data = np.arange(72, dtype="float32").reshape(2, 12, 3)
+    found = _run(lambda x: relay.reshape(x, codes), (data,), is_open=True)
+    np.testing.assert_array_equal(found, data.reshape(shape))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_half_precision_do_not_stop_growing(dtype: str) -> None:
+    def build(x: relay.Var) -> relay.Expr:
+        half = relay.cast(x, dtype)
+        parts = [relay.sum(half, 1), relay.mean(half, 1), relay.variance(half, 1)]
+        return relay.cast(relay.stack(parts, 0), "float32")
+
+    found = _run(build, (np.tile(np.array([1, 3], "float32"), (2, 2048)),))
+    np.testing.assert_array_equal(found, [[8192, 8192], [2, 2], [1, 1]])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_means_of_small_integers_keep_their_range(dtype: str) -> None:
+    found = _run(lambda x: relay.mean(x, 1), (np.full((2, 900), 100, dtype),))
+    np.testing.assert_array_equal(found, [100, 100])
+
+
+@pytest.mark.parametrize("build", [relay.exp, relay.sqrt, relay.nn.softmax, relay.nn.l2_normalize])
+def test_functions_of_real_numbers_refuse_integers(build: Callable[..., Any]) -> None:
+    x = relay.var("x", shape=(2, 3), dtype="int32")
+    body = build(x, 1e-5, [1]) if build is relay.nn.l2_normalize else build(x)
+    with pytest.raises(tvm.error.TypeCheckError, match="requires floating-point numbers for data"):
+        relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
