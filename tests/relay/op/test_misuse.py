@@ -23,6 +23,7 @@ MISUSES: list[tuple[Callable[[], object], str]] = [
     (lambda: relay.nn.pad(X, [(1, 2, 3)]), "requires a pair of widths for each axis for pad_width"),
     (lambda: relay.nn.max_pool2d(X, layout=["N"]), "a layout such as NCHW or NCHW16c is required"),
     (lambda: relay.nn.max_pool2d(X, strides=0), "requires positive strides"),
+    (lambda: relay.nn.conv2d(X, X, strides=(1, 0)), "requires positive strides and dilation"),
     (lambda: relay.nn.adaptive_max_pool2d(X, ()), "requires an output_size of 2 numbers"),
     (lambda: relay.arange(relay.const(0), relay.const(3), relay.const(0)), "step other than 0"),
     (lambda: relay.arange(relay.const([1, 2])), "arange requires a tensor of rank 0 for stop"),

@@ -79,6 +79,8 @@ def conv_type(who: str, spatial: str) -> TypeRelation:
         _check_kernel(attrs, have, kernel, weight, who, spatial)
         rank = len(spatial)
         pad = padding_pairs(attrs.padding, rank)
+        steps = (*attrs.strides, *attrs.dilation)
+        expect(min(steps) > 0, f"{who} requires positive strides and dilation, got {steps}")
         out: dict[str, Dim] = {"N": have["N"], "C": _out_channels(attrs, kernel)}
         for i, axis in enumerate(spatial):
             out[axis] = _window_count(

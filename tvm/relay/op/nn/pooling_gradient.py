@@ -18,8 +18,8 @@ from .pooling import AvgPool2DAttrs, MaxPool2DAttrs, pool_type
 
 def _pool_gradient(name: str, attrs_type: type[Attrs], kind: str) -> Op:
     def infer_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-        grad = expect_tensor(arg_types[0], name, "out_grad")
         data = expect_tensor(arg_types[1], name)
+        grad = expect_tensor(arg_types[0], name, "out_grad", len(data.shape))
         wanted = pool_type(name, "HW")(attrs, [data])
         for have, want in zip(shape_of_type(grad), shape_of_type(wanted), strict=True):
             expect_dim(have, want, name, "the pooling's extents")
