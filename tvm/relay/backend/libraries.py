@@ -98,4 +98,4 @@ def _compute(op: Op, name: str, attrs: Attrs) -> Callable[..., te.Tensor] | None
     flags = bool(attrs.transpose_a), bool(attrs.transpose_b)  # type: ignore[attr-defined]
     if op is MATMUL:
         return lambda a, b: _MATMUL[name](a, b, None, out_dtype, *flags)
-    return lambda a, b: _BATCH_MATMUL[name](a, b, out_dtype, *flags)
+    return lambda a, b: _BATCH_MATMUL[name](a, b, None, out_dtype, *flags)

@@ -62,22 +62,16 @@ def lstm(
         raise ValueError(
             f"lstm requires a weight_layout of the letters IFGO, got {weight_layout!r}"
         )
-    length, batch, inputs = dims(Xs.shape)
+    length, batch, _ = dims(Xs.shape)
     hidden, carried, dtype = dims(Wi.shape)[0] // 4, dims(Wh.shape)[1], Xs.dtype
-    zero = tir.const(0, dtype)
     first = {gate: weight_layout.index(gate) * hidden for gate in _ORDERS}
-    k_in = te.reduce_axis((0, inputs), name="k")
-    from_inputs = te.compute(
-        (length, batch, 4 * hidden),
-        lambda t, b, g: te.sum(Xs(t, b, k_in.var) * Wi(g, k_in.var), axis=k_in),
-        name="from_inputs",
-    )
+    from_inputs = _projected(Xs, Wi, "from_inputs")
 
     # step 0 of the states is what was before the first step of the sequence
     h_state = te.placeholder((length + 1, batch, carried), dtype, name="h_state")
     c_state = te.placeholder((length + 1, batch, hidden), dtype, name="c_state")
-    h_first = te.compute((1, batch, carried), lambda _, b, j: zero if h_init is None else h_init(b, j), name="h_init")  # fmt: skip
-    c_first = te.compute((1, batch, hidden), lambda _, b, j: zero if c_init is None else c_init(b, j), name="c_init")  # fmt: skip
+    h_first = _before_the_first(h_init, (batch, carried), dtype, "h_init")
+    c_first = _before_the_first(c_init, (batch, hidden), dtype, "c_init")
     k_h = te.reduce_axis((0, carried), name="k")
     from_hidden = te.compute(
         (length + 1, batch, 4 * hidden),
@@ -109,18 +103,28 @@ def lstm(
 
     h_next = te.compute((length + 1, batch, hidden), output, name="h_next")
     if proj is not None:
-        h_next = _projected(h_next, proj)
+        h_next = _projected(h_next, proj, "h_projected")
     h_all, c_all = te.scan([h_first, c_first], [h_next, c_next], [h_state, c_state], name="lstm")
     return _without_first(h_all, "hidden"), _without_first(c_all, "cell")
 
 
-def _projected(h: te.Tensor, proj: te.Tensor) -> te.Tensor:
-    steps, batch, hidden = dims(h.shape)
-    k = te.reduce_axis((0, hidden), name="k")
+def _projected(x: te.Tensor, weight: te.Tensor, name: str) -> te.Tensor:
+    """Every step of a sequence by the lines of a matrix."""
+    steps, batch, width = dims(x.shape)
+    k = te.reduce_axis((0, width), name="k")
     return te.compute(
-        (steps, batch, dims(proj.shape)[0]),
-        lambda t, b, j: te.sum(h(t, b, k.var) * proj(j, k.var), axis=k),
-        name="h_projected",
+        (steps, batch, dims(weight.shape)[0]),
+        lambda t, b, j: te.sum(x(t, b, k.var) * weight(j, k.var), axis=k),
+        name=name,
+    )
+
+
+def _before_the_first(
+    state: te.Tensor | None, shape: tuple[Any, Any], dtype: str, name: str
+) -> te.Tensor:
+    zero = tir.const(0, dtype)
+    return te.compute(
+        (1, *shape), lambda _, b, j: zero if state is None else state(b, j), name=name
     )
 
 

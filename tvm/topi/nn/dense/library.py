@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
 
 from ...generic import schedule_extern
+from ...utils import dims
 from ...x86.injective import schedule_injective
 
 
@@ -53,80 +54,61 @@ def schedule_product(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     return schedule_extern(found)
 
 
-def dense_cblas(
-    data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
-) -> te.Tensor:
-    """A dense layer by BLAS."""
-    return _product("cblas", data, weight, bias, out_dtype, False, True)
+def _dense_by(library: str, title: str) -> Callable[..., te.Tensor]:
+    def dense(
+        data: te.Tensor,
+        weight: te.Tensor,
+        bias: te.Tensor | None = None,
+        out_dtype: str | None = None,
+    ) -> te.Tensor:
+        return _product(library, data, weight, bias, out_dtype, False, True)
+
+    return _named(dense, f"dense_{library}", f"A dense layer by {title}.")
 
 
-def dense_mkl(
-    data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
-) -> te.Tensor:
-    """A dense layer by MKL."""
-    return _product("mkl", data, weight, bias, out_dtype, False, True)
+def _matmul_by(library: str, title: str) -> Callable[..., te.Tensor]:
+    def matmul(
+        tensor_a: te.Tensor,
+        tensor_b: te.Tensor,
+        bias: te.Tensor | None = None,
+        out_dtype: str | None = None,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+    ) -> te.Tensor:
+        return _product(library, tensor_a, tensor_b, bias, out_dtype, transpose_a, transpose_b)
+
+    return _named(matmul, f"matmul_{library}", f"A product of two matrices by {title}.")
 
 
-def dense_dnnl(
-    data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
-) -> te.Tensor:
-    """A dense layer by oneDNN."""
-    return _product("dnnl", data, weight, bias, out_dtype, False, True)
+def _batch_matmul_by(library: str, title: str) -> Callable[..., te.Tensor]:
+    def batch_matmul(
+        tensor_a: te.Tensor,
+        tensor_b: te.Tensor,
+        out_shape: Sequence[Any] | None = None,
+        out_dtype: str | None = None,
+        transpose_a: bool = False,
+        transpose_b: bool = True,
+    ) -> te.Tensor:
+        found = _product(library, tensor_a, tensor_b, None, out_dtype, transpose_a, transpose_b)
+        if out_shape is not None and dims(found.shape) != dims(out_shape):
+            raise ValueError(
+                f"batch_matmul_{library} gives the shape {dims(found.shape)}, "
+                f"got out_shape {dims(out_shape)}"
+            )
+        return found
+
+    title = f"Products of two batches of matrices by {title}."
+    return _named(batch_matmul, f"batch_matmul_{library}", title)
 
 
-def matmul_cblas(
-    tensor_a: te.Tensor,
-    tensor_b: te.Tensor,
-    bias: te.Tensor | None = None,
-    out_dtype: str | None = None,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-) -> te.Tensor:
-    """A product of two matrices by BLAS."""
-    return _product("cblas", tensor_a, tensor_b, bias, out_dtype, transpose_a, transpose_b)
+def _named(function: Callable[..., te.Tensor], name: str, title: str) -> Callable[..., te.Tensor]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = title
+    return function
 
 
-def matmul_mkl(
-    tensor_a: te.Tensor,
-    tensor_b: te.Tensor,
-    bias: te.Tensor | None = None,
-    out_dtype: str | None = None,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-) -> te.Tensor:
-    """A product of two matrices by MKL."""
-    return _product("mkl", tensor_a, tensor_b, bias, out_dtype, transpose_a, transpose_b)
-
-
-def matmul_dnnl(
-    tensor_a: te.Tensor,
-    tensor_b: te.Tensor,
-    bias: te.Tensor | None = None,
-    out_dtype: str | None = None,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-) -> te.Tensor:
-    """A product of two matrices by oneDNN."""
-    return _product("dnnl", tensor_a, tensor_b, bias, out_dtype, transpose_a, transpose_b)
-
-
-def batch_matmul_cblas(
-    tensor_a: te.Tensor,
-    tensor_b: te.Tensor,
-    out_dtype: str | None = None,
-    transpose_a: bool = False,
-    transpose_b: bool = True,
-) -> te.Tensor:
-    """Products of two batches of matrices by BLAS."""
-    return _product("cblas", tensor_a, tensor_b, None, out_dtype, transpose_a, transpose_b)
-
-
-def batch_matmul_mkl(
-    tensor_a: te.Tensor,
-    tensor_b: te.Tensor,
-    out_dtype: str | None = None,
-    transpose_a: bool = False,
-    transpose_b: bool = True,
-) -> te.Tensor:
-    """Products of two batches of matrices by MKL."""
-    return _product("mkl", tensor_a, tensor_b, None, out_dtype, transpose_a, transpose_b)
+dense_cblas, matmul_cblas = _dense_by("cblas", "BLAS"), _matmul_by("cblas", "BLAS")
+dense_mkl, matmul_mkl = _dense_by("mkl", "MKL"), _matmul_by("mkl", "MKL")
+dense_dnnl, matmul_dnnl = _dense_by("dnnl", "oneDNN"), _matmul_by("dnnl", "oneDNN")
+batch_matmul_cblas = _batch_matmul_by("cblas", "BLAS")
+batch_matmul_mkl = _batch_matmul_by("mkl", "MKL")
