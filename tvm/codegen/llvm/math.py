@@ -14,16 +14,18 @@ from tvm.codegen.vector_math import (
     FLOAT32_FUNCTIONS,
     FLOAT64_FUNCTIONS,
     MathFunction,
+    float_of,
     scaled_in_halves,
     without_fma,
 )
+from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.tir.expr import Call, FloatImm, Var
 from tvm.tir.intrinsics import INTRINSICS
 
 from .code import Code
 from .statements import Frame, FunctionWriter
-from .types import TYPES, mask_type, quoted, splat
+from .types import FLOAT32, TYPES, mask_type, quoted, splat
 
 if TYPE_CHECKING:
     from .module import ModuleWriter
@@ -42,9 +44,26 @@ class MathWriter(FunctionWriter):
         self._written: dict[int, tuple[Any, str]] = {}
 
     def visit_call(self, call: Call) -> Any:
-        if call.op is LDEXP and not self._scales(call.dtype.lanes):
+        if call.op is not LDEXP:
+            return super().visit_call(call)
+        if not self._scales(call.dtype.lanes):
             return self.visit(scaled_in_halves(*call.args))
+        x, exponent = call.args
+        if (whole := float_of(exponent)) is not None and self._fills_register(call.dtype):
+            return self._scaled_by_float(x, whole)
         return super().visit_call(call)
+
+    def _fills_register(self, dtype: DType) -> bool:
+        return dtype.element is FLOAT32 and dtype.bits * dtype.lanes == 512
+
+    def _scaled_by_float(self, x: PrimExpr, whole: PrimExpr) -> str:
+        """x * 2**n for a float n, which the instruction takes as it is."""
+        operands = [self.visit(x), self.visit(whole)]
+        text = TYPES[x.dtype].text
+        listed = ", ".join([f"{text} {operand}" for operand in [*operands, operands[0]]])
+        return self.code.pure(
+            f"call {text} @llvm.x86.avx512.mask.scalef.ps.512({listed}, i16 -1, i32 4)"
+        )
 
     def _scales(self, lanes: int) -> bool:
         """Whether the processor multiplies vectors by powers of two in an instruction."""

@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
+from tvm.ir.structural import structural_equal
 from tvm.support.dtype import dtype as as_dtype
 from tvm.support.scope import Scoped
 from tvm.tir import builtin, math_op
-from tvm.tir.expr import Broadcast, Cast, FloatImm, IntImm, Select
+from tvm.tir.expr import Broadcast, Call, Cast, FloatImm, IntImm, Select, Sub
+from tvm.tir.intrinsics import INTRINSICS
 
 INT32 = as_dtype("int32")
 INT64 = as_dtype("int64")
 FLOAT32 = as_dtype("float32")
 FLOAT64 = as_dtype("float64")
+
+REINTERPRET = INTRINSICS["reinterpret"]
 
 # an expression of any number of lanes; its operators are not typed
 Lanes: TypeAlias = Any
@@ -111,6 +115,18 @@ def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
     for coefficient in reversed(rest):
         result = fma(result, x, number(x, coefficient))
     return result
+
+
+def float_of(exponent: Lanes) -> Lanes | None:
+    """The whole float32 whose value ``bits(n + ROUNDER) - ROUNDER_BITS`` is; None of other forms."""
+    if not isinstance(exponent, Sub) or not structural_equal(
+        exponent.b, integer(exponent, ROUNDER_BITS)
+    ):
+        return None
+    pattern = exponent.a
+    if not isinstance(pattern, Call) or pattern.op is not REINTERPRET:
+        return None
+    return pattern.args[0] - number(pattern.args[0], ROUNDER)
 
 
 def select(condition: Lanes, yes: Lanes | float, no: Lanes | float) -> Lanes:
