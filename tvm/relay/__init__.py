@@ -19,6 +19,7 @@ from . import (
     ty,
     type_functor,
 )
+from . import collage as _collage
 from .adt import (
     Clause,
     Constructor,

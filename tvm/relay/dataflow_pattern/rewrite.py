@@ -138,7 +138,7 @@ def partition(
 
     def replace(old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if (group := groups.get(id(old))) is not None:
-            function = _as_function(group, numbers[id(old)], attrs or {})
+            function = as_function(group, numbers[id(old)], attrs or {})
             new = Call(function, [done[id(operand)] for operand in group.inputs])
         done[id(old)] = new
         return new
@@ -146,7 +146,7 @@ def partition(
     return rewrite_post_order(expr, replace)
 
 
-def _as_function(group: Group, number: int, attrs: Mapping[str, Any]) -> Function:
+def as_function(group: Group, number: int, attrs: Mapping[str, Any]) -> Function:
     params = {
         id(operand): Var(f"FunctionVar_{number}_{i}") for i, operand in enumerate(group.inputs)
     }

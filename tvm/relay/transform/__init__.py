@@ -12,6 +12,7 @@ from .canonicalize_cast import CanonicalizeCast
 from .canonicalize_ops import CanonicalizeOps
 from .change_batch import ChangeBatch
 from .channels_first import ChannelsFirst
+from .collage_partition import CollagePartition
 from .combine_parallel import (
     BatchingOps,
     CombineParallelBatchMatmul,
@@ -76,6 +77,7 @@ from .unsigned_data import UnsignedData
 from .wide_accumulation import WideAccumulation
 
 __all__ = [
+    "CollagePartition",
     "AlterOpLayout",
     "AnnotateSpans",
     "AnnotateTarget",
