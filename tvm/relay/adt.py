@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tvm.ir.adt import Constructor, TypeData
 from tvm.ir.expr import RelayExpr
-from tvm.ir.node import Node, child, leaf, reference
+from tvm.ir.node import Node, binder, child, leaf, reference
 from tvm.ir.span import Span
 from tvm.relay.expr import ExprWithOp, Var
 
@@ -31,7 +31,7 @@ class PatternWildcard(Pattern, key="relay.PatternWildcard"):
 class PatternVar(Pattern, key="relay.PatternVar"):
     """Anything, bound to a variable."""
 
-    var: Var
+    var: Var = binder()
 
     def bound_vars(self) -> list[Var]:
         return [self.var]

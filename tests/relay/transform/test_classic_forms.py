@@ -95,3 +95,21 @@ def test_an_unknown_dtype_is_shown_in_its_place() -> None:
     ) as e:
         relay.fromtext('#[version = "0.0.5"]\nfn (%x: Tensor[(10,), float33]) { %x }')
     assert "^^^^^^^" in str(e.value)
+
+
+def test_variables_of_patterns_are_bound_by_them() -> None:
+    source = """
+    #[version = "0.0.5"]
+    type List[A] { Cons(A, List[A]), Nil }
+    def @length[A](%l: List[A]) -> int32 {
+      match (%l) { Cons(_, %rest) => 1 + @length(%rest), Nil => 0 }
+    }
+    def @main() -> int32 { @length(Cons(1, Cons(2, Nil))) }
+    """
+    mod, again = relay.fromtext(source), relay.fromtext(source.replace("%rest", "%tail"))
+    assert_structural_equal(mod, again)
+    assert tvm.ir.structural_hash(mod) == tvm.ir.structural_hash(again)
+    other = relay.fromtext(
+        source.replace("Cons(_, %rest) => 1 + @length(%rest)", "Cons(_, %rest) => 1 + @length(%l)")
+    )
+    assert not tvm.ir.structural_equal(mod, other)

@@ -208,10 +208,10 @@ def cheapest_cover(
                     waiting.setdefault(following, []).append(now)
                 if now not in best or total < best[now][0]:
                     best[now] = (total, part, covered)
-    chosen = []
+    chosen: list[Part] = []
     state = everything
     while state:
-        _, part, state = best[state]
-        assert part is not None
-        chosen.append(part)
+        _, last, state = best[state]
+        assert last is not None
+        chosen.append(last)
     return chosen[::-1]

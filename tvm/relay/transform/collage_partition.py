@@ -55,8 +55,9 @@ def CollagePartition(
         chooser = _Chooser(mod, config, estimator, context)
         functions = {}
         for gvar, func in mod.functions.items():
-            is_ours = isinstance(func, Function) and not func.attrs.get("Compiler")
-            functions[gvar] = chooser.run(func) if is_ours else func
+            if isinstance(func, Function) and not func.attrs.get("Compiler"):
+                func = chooser.run(func)
+            functions[gvar] = func
         return infer_types(mod.with_functions({**functions, **chooser.made}))
 
     return ModulePass(run, PassInfo(0, "CollagePartition"))
