@@ -41,10 +41,10 @@ def kernel_layouts(body: relay.Expr, target: str = NEW) -> list[str]:
     return [c.attrs.kernel_layout for c in calls(body, target) if "conv2d" in c.op.name]
 
 
-def value(body: relay.Expr, x: np.ndarray, opt_level: int) -> np.ndarray:
+def value(body: relay.Expr, x: np.ndarray, opt_level: int, target: str = "llvm") -> np.ndarray:
     mod = tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
     with tvm.transform.PassContext(opt_level=opt_level):
-        lib = relay.build(mod, "llvm")
+        lib = relay.build(mod, target)
     module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
     module.set_input("x", tvm.nd.array(x))
     module.run()
@@ -118,3 +118,42 @@ def test_packed_and_plain_dense_layers_agree(dtype: str, units: int, inner: int)
 def test_targets_without_named_instructions_have_no_groups() -> None:
     body = conv("int8", (1, 32, 8, 8), (48, 32, 1, 1))
     assert all("4i16o4i" not in layout for layout in kernel_layouts(body, "c"))
+
+
+FACTORS = [("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8"), ("int16", "int8")]
+INTEGER_CASES = [
+    ((1, 17, 9, 6), (7, 17, 3, 1), {"dilation": (2, 1)}),
+    ((1, 16, 8, 8), (24, 4, 3, 3), {"groups": 4, "strides": (2, 1)}),
+    ((1, 128, 5, 5), (128, 4, 3, 3), {"groups": 32, "padding": (1, 1)}),
+]
+
+
+def integers(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    return RNG.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=core-avx2"])
+@pytest.mark.parametrize("factors", FACTORS)
+def test_integers_of_any_sign_and_groups_add_up_exactly(
+    factors: tuple[str, str], target: str
+) -> None:
+    for shape, weight, attrs in INTEGER_CASES:
+        x = relay.var("x", shape=shape, dtype=factors[0])
+        w = relay.const(integers(weight, factors[1]))
+        body = relay.nn.conv2d(x, w, kernel_size=weight[2:], out_dtype="int32", **attrs)
+        data = integers(shape, factors[0])
+        np.testing.assert_array_equal(value(body, data, 3, target), value(body, data, 0))
+    x = relay.var("x", shape=(3, 31), dtype=factors[0])
+    body = relay.nn.dense(x, relay.const(integers((20, 31), factors[1])), out_dtype="int32")
+    data = integers((3, 31), factors[0])
+    np.testing.assert_array_equal(value(body, data, 3, target), value(body, data, 0))
+
+
+def test_processors_without_vnni_multiply_pairs() -> None:
+    old = "llvm -mcpu=core-avx2"
+    body = conv("int8", (1, 32, 8, 8), (48, 32, 1, 1))
+    assert kernel_layouts(body, old) == ["OIHW4i8o2i"]
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body)),
+                      old)  # fmt: skip
+    assert "vpmaddwd" in lib.get_lib().get_source("asm")

@@ -111,7 +111,7 @@ def test_weights_of_transposed_products_are_transposed_as_integers() -> None:
 
 
 def test_a_processor_without_the_instruction_computes_in_float32() -> None:
-    func = rewritten(network("uint8"), "llvm -mcpu=core-avx2")
+    func = rewritten(network("uint8"), "llvm -mcpu=nehalem")
     assert "qnn.conv2d" not in operators(func)
 
 
@@ -155,3 +155,35 @@ def test_fixed_point_scales_of_channels_keep_the_blocked_layout() -> None:
     names = optimized(mod["main"].body)
     assert names.count("fixed_point_multiply_per_axis") == 3
     assert names.count("layout_transform") == 2
+
+
+def asymmetric(shape: tuple[int, ...]) -> relay.Expr:
+    """uint8 weights with a zero point for each channel."""
+    values = relay.const(RNG.integers(0, 255, shape, "uint8", endpoint=True))
+    steps = relay.const(RNG.uniform(0.005, 0.02, shape[0]).astype("float32"))
+    points = relay.const(RNG.integers(100, 150, shape[0]).astype("int32"))
+    return relay.qnn.op.dequantize(values, steps, points, axis=0)
+
+
+@pytest.mark.parametrize("target", [VNNI, "llvm -mcpu=core-avx2"])
+def test_weights_with_zero_points_multiply_as_integers(target: str) -> None:
+    x = relay.var("x", shape=(1, 16, 12, 12))
+    y = relay.nn.conv2d(pair(x, 0.02, 100, "uint8"), asymmetric((8, 4, 3, 3)), groups=4,
+                        padding=1, channels=8, kernel_size=(3, 3))  # fmt: skip
+    y = relay.nn.dense(relay.nn.batch_flatten(pair(y, 0.05, 90, "uint8")), asymmetric((10, 1152)))
+    body = relay.Function([x], pair(y, 1.0, 100, "uint8"))
+    names = operators(rewritten(body, target))
+    assert "qnn.conv2d" in names and "qnn.dense" in names
+    data = RNG.normal(size=(1, 16, 12, 12)).astype("float32")
+    assert np.abs(value(body, data, 3) - value(body, data, 0)).max() <= 1.0
+
+
+def test_data_of_16_bits_multiplies_as_integers_where_sums_fit() -> None:
+    for inner, is_integer in ((32, True), (1024, False)):
+        x = relay.var("x", shape=(4, inner))
+        full = relay.const(np.full((16, inner), 127, "int8"))
+        w = relay.qnn.op.dequantize(full, scale(0.01), zero(0))
+        body = relay.Function([x], relay.nn.dense(pair(x, 1e-4, 0, "int16"), w))
+        assert ("qnn.dense" in operators(rewritten(body))) == is_integer
+        data = RNG.normal(size=(4, inner)).astype("float32")
+        np.testing.assert_allclose(value(body, data, 3), value(body, data, 0), rtol=1e-4, atol=1e-3)

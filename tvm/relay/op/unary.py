@@ -12,7 +12,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, const
+from tvm.relay.expr import Call, Constant, const
 from tvm.support.dtype import dtype as as_dtype
 
 from .attributes import as_float
@@ -379,3 +379,10 @@ isinf = _public(ISINF, "Whether each element is infinite.")
 fast_exp = _public(FAST_EXP, "Exponential, element by element.")
 fast_tanh = _public(FAST_TANH, "Hyperbolic tangent, element by element.")
 fast_erf = _public(FAST_ERF, "Gauss error function, element by element.")
+
+
+def converted(x: RelayExpr, dtype: str) -> RelayExpr:
+    """A value in another dtype; constants at once."""
+    if isinstance(x, Constant):
+        return x if x.data.dtype == dtype else const(x.data.numpy().astype(dtype))
+    return CAST(x, dtype=dtype)

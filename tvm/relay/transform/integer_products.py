@@ -24,9 +24,10 @@ from tvm.ir.transform import PassContext
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, const
 from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.attributes import padding_pairs
 from tvm.relay.op.binary import MULTIPLY, SUBTRACT
 from tvm.relay.op.indexing import STRIDED_SLICE
-from tvm.relay.op.types import shape_of_type
+from tvm.relay.op.types import is_known, shape_of_type
 from tvm.relay.op.unary import CAST
 from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
 from tvm.relay.qnn.op.products import CONV2D_QUANTIZED, DENSE_QUANTIZED
@@ -42,6 +43,8 @@ from tvm.relay.traverse import (
 from tvm.target import Target
 
 _MOVES = (*ops.RESHAPES, ops.TRANSPOSE, ops.MAX_POOL2D, STRIDED_SLICE)
+# how much faster than float32 an instruction for pairs of 16-bit numbers multiplies
+_PAIRS_SPEED = 1.8
 _PRODUCTS = {ops.CONV2D: CONV2D_QUANTIZED, ops.DENSE: DENSE_QUANTIZED}
 
 
@@ -173,10 +176,10 @@ class IntegerRewriter:
             return call
         assert data is not None and weight is not None
         self.done.append(old)
-        kernel = _as_int8(weight)
+        kernel, weight_zero = _signed_weight(weight)
         scales = [const(a.scale.astype("float32")) for a in (data, weight)]
         attrs = call.attrs.replace(out_dtype="int32")
-        zeros = [const(int(data.zero.reshape(-1)[0]), "int32"), const(0, "int32")]
+        zeros = [const(int(data.zero.reshape(-1)[0]), "int32"), weight_zero]
         sums = Call(_PRODUCTS[call.operator], (data.values, kernel, *zeros, *scales), attrs)
         factor = (data.scale * weight.scale).astype("float32")
         if weight.axis is not None and call.op is ops.CONV2D:
@@ -196,37 +199,69 @@ class IntegerRewriter:
         if str(tensor_type_of(old).dtype) != "float32":
             return f"the result is {tensor_type_of(old).dtype}"
         dtypes = [str(tensor_type_of(a.values).dtype) for a in (data, weight)]
-        for who, dtype in zip(("data", "weight"), dtypes, strict=True):
-            if dtype not in ("int8", "uint8"):
-                return f"the {who} is {dtype}"
+        if dtypes[0] not in ("int8", "uint8", "int16"):
+            return f"the data is {dtypes[0]}"
+        if dtypes[1] not in ("int8", "uint8"):
+            return f"the weight is {dtypes[1]}"
         if weight.axis not in (None, 0):
             return "the weight's scales are not those of output channels"
-        if not isinstance(ConstantFolder().fold(weight.values), Constant):
+        values = ConstantFolder().fold(weight.values)
+        if not isinstance(values, Constant):
             return "the weight is not a constant"
-        if (weight.zero != (0 if dtypes[1] == "int8" else 128)).any():
-            return "the weight has a zero point"
+        if dtypes[0] == "int16" and (data.zero.any() or not _sums_fit(values, weight)):
+            return "sums of 16-bit data do not fit in 32 bits"
         return self._unfit(call, data, weight)
 
     def _unfit(self, call: Call, data: _Affine, weight: _Affine) -> str:
         shape = tensor_type_of(weight.values).concrete_shape  # of a constant
-        if topi.x86.conv2d.dot_group("uint8", "int8", self.target) == 1:
-            return "the processor has no dot products of 8-bit numbers"
+        is_byte = _signed_weight(weight)[1].data.numpy().any()
+        factors = (str(tensor_type_of(data.values).dtype), "int16" if is_byte else "int8")
+        conv2d = topi.x86.conv2d
+        factors = factors if "int16" in factors else ("uint8", "int8")
+        dtypes = conv2d.narrow_dtypes(*factors, "int32", self.target)
+        if dtypes is None:
+            bits = 16 if "int16" in factors else 8
+            return f"the processor has no dot products of {bits}-bit numbers"
         if call.op is ops.DENSE:
             rows = shape_of_type(infer_type_of(data.values))
-            return "" if len(rows) >= 2 and shape[1] % 4 == 0 else "its inner dimension is odd"
+            return "" if len(rows) >= 2 else "its data is a vector"
         attrs = call.attrs
-        if attrs.groups != 1:
-            return "the convolution has groups"
         if attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW":
             return f"the layout is {attrs.data_layout} and {attrs.kernel_layout}"
-        channels = shape[1] + -shape[1] % 4
-        blocks = topi.x86.conv2d.dot_blocks(channels, shape[0], "uint8", "int8", self.target)
-        return "" if blocks else f"{shape[0]} output channels do not fill vectors"
+        if attrs.groups == 1 and "int16" in dtypes and self._prefers_winograd(call, shape):
+            return "Winograd's algorithm is faster in float32"
+        return ""
+
+    def _prefers_winograd(self, call: Call, shape: tuple[int, ...]) -> bool:
+        """Whether products of pairs are slower than fewer products of real numbers."""
+        attrs, data = call.attrs, shape_of_type(infer_type_of(call.args[0]))
+        if shape[2:] != (3, 3) or {*attrs.strides, *attrs.dilation} != {1} or not is_known(*data):
+            return False
+        blocks = topi.x86.conv2d.channel_blocks(shape[1], shape[0], "float32", self.target)
+        pads = padding_pairs(attrs.padding, 2)
+        return topi.x86.conv2d.winograd_tile(
+            [int(d) for d in data], shape[0], pads, blocks, "float32", self.target, _PAIRS_SPEED
+        ) is not None  # fmt: skip
+
+
+def _sums_fit(values: Constant, weight: _Affine) -> bool:
+    """Whether the products with any int16 data add up to an int32."""
+    numbers = values.data.numpy().astype("int64")
+    zero = weight.zero.reshape(-1, *[1] * (numbers.ndim - 1)).astype("int64")
+    magnitudes = np.abs(numbers - zero).sum(axis=tuple(range(1, numbers.ndim)))
+    return bool(magnitudes.max(initial=0) < 2**16)
+
+
+def _signed_weight(weight: _Affine) -> tuple[RelayExpr, Constant]:
+    """The weight and its zero points; bytes around 128 as int8 around 0."""
+    is_middle = str(tensor_type_of(weight.values).dtype) == "uint8" and (weight.zero == 128).all()
+    if is_middle:
+        return _as_int8(weight), const(0, "int32")
+    zero = weight.zero.astype("int32")
+    return weight.values, const(zero if zero.any() else np.int32(0))
 
 
 def _as_int8(weight: _Affine) -> RelayExpr:
-    if str(tensor_type_of(weight.values).dtype) == "int8":
-        return weight.values
     moved = SUBTRACT(CAST(weight.values, dtype="int16"), const(128, "int16"))
     return CAST(moved, dtype="int8")
 

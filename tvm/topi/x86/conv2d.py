@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..nn.conv2d.dot_x86 import dot_blocks, dot_group, schedule_conv2d_NCHWc_int8
+from ..nn.conv2d.dot_x86 import dot_blocks, dot_group, narrow_dtypes, schedule_conv2d_NCHWc_int8
 from ..nn.conv2d.library import (
     conv2d_nchw_dnnl,
     conv2d_nhwc_dnnl,
@@ -48,6 +48,7 @@ __all__ = [
     "dot_group",
     "full_block",
     "groups_together",
+    "narrow_dtypes",
     "schedule_conv2d",
     "schedule_conv2d_NCHWc",
     "schedule_conv2d_NCHWc_int8",

@@ -16,12 +16,21 @@ from functools import partial
 
 from tvm import te, tir
 from tvm.target import Target
+from tvm.target.cpu import CpuInfo
 
 from ..utils import dims
 from .common import processor
 
 VNNI = "llvm.x86.avx512.vpdpbusd."
 BF16 = "llvm.x86.avx512bf16.dpbf16ps."
+VNNI_PAIRS = "llvm.x86.avx512.vpdpwssd."
+# products of pairs, to be added by another instruction: those of processors without VNNI
+PAIRS = {
+    16: "llvm.x86.avx512.pmaddw.d.512",
+    8: "llvm.x86.avx2.pmadd.wd",
+    4: "llvm.x86.sse2.pmadd.wd",
+}
+_SMALL = ("int8", "uint8", "int16")  # what int16 holds exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,7 @@ class DotProduct:
     group: int
     lanes: int
     name: str  # LLVM's
+    adds: bool = True  # to the sums, by itself
 
 
 def find_dot_product(
@@ -47,6 +57,8 @@ def find_dot_product(
     info = processor(target)
     if info.arch != "x86_64" or info.vector_bits not in (256, 512):
         return None
+    if (data, weight) == ("int16", "int16"):
+        return _pair_product(columns, info)
     most = info.vector_bits // 32
     lanes = next((n for n in (16, 8, 4) if n <= most and columns % n == 0), 0)
     if lanes and (data, weight) == ("uint8", "int8") and info.has_vnni:
@@ -54,6 +66,32 @@ def find_dot_product(
     if lanes and (data, weight) == ("bfloat16", "bfloat16") and info.has_bf16:
         return DotProduct(data, weight, "float32", 2, lanes, f"{BF16}{32 * lanes}")
     return None
+
+
+def _pair_product(columns: int, info: CpuInfo) -> DotProduct | None:
+    """Pairs of int16: exact for 8-bit numbers of any sign, unlike the saturating pairs of bytes."""
+    features = info.features
+    widest = 16 if "avx512bw" in features and info.vector_bits == 512 else 8
+    if "avx2" not in features:
+        return None
+    lanes = next((n for n in (16, 8, 4) if n <= widest and columns % n == 0), 0)
+    if not lanes:
+        return None
+    has_vnni = "avxvnni" in features if lanes < 16 else False
+    if has_vnni or "avx512vnni" in features:
+        return DotProduct("int16", "int16", "int32", 2, lanes, f"{VNNI_PAIRS}{32 * lanes}")
+    return DotProduct("int16", "int16", "int32", 2, lanes, PAIRS[lanes], adds=False)
+
+
+def dot_dtypes(
+    data: str, weight: str, sums: str, target: Target | None = None
+) -> tuple[str, str] | None:
+    """The dtypes in which the target has dot products of factors: their own, or int16 for both."""
+    if find_dot_product(data, weight, 16, target) is not None:
+        return data, weight
+    fits = data in _SMALL and weight in _SMALL and sums == "int32"
+    has_pairs = fits and find_dot_product("int16", "int16", 16, target) is not None
+    return ("int16", "int16") if has_pairs else None
 
 
 def instruction_of(product: te.tensor.Operation) -> DotProduct | None:
@@ -104,6 +142,9 @@ def _statements(
     zeros = tir.const(0, vector)
 
     def added(sums: tir.PrimExpr) -> tir.Stmt:
+        if not dot.adds:
+            pairs = tir.call_llvm_pure_intrin(vector, dot.name, tir.const(2, "uint32"), x, w)
+            return out.vstore([0], sums + pairs)
         call = tir.call_llvm_pure_intrin(vector, dot.name, tir.const(3, "uint32"), sums, x, w)
         return out.vstore([0], call)
 

@@ -34,7 +34,7 @@ from ..types import (
     show,
     tensor,
 )
-from ..unary import CAST
+from ..unary import CAST, converted
 from .activation import PAD
 from .plain_rows import in_plain_rows, wants_plain_rows
 from .winograd import WEIGHT_LAYOUT as WINOGRAD_WEIGHT_LAYOUT
@@ -174,8 +174,10 @@ def _alter_conv2d(
     channels, out_channels = shapes[0][1], shapes[1][0]
     if wants_plain_rows(call, arg_types, out_type, target):
         return in_plain_rows(call, out_type, target)
-    if attrs.groups == 1 and (grouped := _of_narrow_numbers(call, arg_types, target)) is not None:
-        return grouped
+    if attrs.groups == 1:
+        narrow = _of_narrow_numbers(call, arg_types, out_type, target)
+        if narrow is not None:
+            return narrow
     # vectors are of sums: neighbours that compute in other types have the same blocks
     blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, out_type.dtype, target)  # type: ignore[attr-defined]
     inner, outer = blocks
@@ -191,7 +193,7 @@ def _alter_conv2d(
         inner, weight_layout = outer, f"OIHW1i{outer}o"
         op = CONTRIB_DEPTHWISE_CONV2D_NCHWC
     else:
-        return _in_groups(call, channels, out_channels, out_type, target)
+        return _in_groups(call, channels, out_channels, arg_types, out_type, target)
     return _blocked(call, op, inner, outer, weight_layout)
 
 
@@ -199,17 +201,26 @@ def _in_whole_vectors(
     call: Call, arg_types: Sequence[Type], out_type: Type, block: int, target: Target
 ) -> RelayExpr | None:
     """Filters of zeros fill the vectors of channels, if less time is spent in spite of more work."""
-    weight, shape = call.args[1], shape_of_type(out_type)
+    shape = shape_of_type(out_type)
     full = topi.x86.conv2d.full_block(out_type.dtype, target)  # type: ignore[attr-defined]
     channels = shape[1]
-    can_pad = isinstance(weight, Constant) and target.kind.name == "llvm"
-    if block * 2 >= full or channels <= 4 or not can_pad:
+    if block * 2 >= full or channels <= 4:
         return None
     step = full if channels > full // 2 else full // 2
     wide = -(-channels // step) * step
-    if step * channels < 1.5 * block * wide or not is_known(*shape):
+    if step * channels < 1.5 * block * wide:
         return None
-    filters = np.pad(weight.data.numpy(), ((0, wide - channels), (0, 0), (0, 0), (0, 0)))
+    return _of_more_filters(call, arg_types, out_type, wide, target)
+
+
+def _of_more_filters(
+    call: Call, arg_types: Sequence[Type], out_type: Type, wide: int, target: Target
+) -> RelayExpr | None:
+    """The call with filters of zeros, whose results are cut off, if the weight is a constant."""
+    weight, shape = call.args[1], shape_of_type(out_type)
+    if not isinstance(weight, Constant) or target.kind.name != "llvm" or not is_known(*shape):
+        return None
+    filters = np.pad(weight.data.numpy(), ((0, wide - shape[1]), (0, 0), (0, 0), (0, 0)))  # type: ignore[operator]
     kernel = const(filters, weight.data.dtype)
     attrs = call.attrs.replace(channels=wide)
     types = [arg_types[0], tensor(filters.shape, weight.data.dtype)]
@@ -229,7 +240,12 @@ def _blocked(call: Call, op: Op, inner: int, outer: int, weight_layout: str) -> 
 
 
 def _in_groups(
-    call: Call, channels: int, out_channels: int, out_type: Type, target: Target
+    call: Call,
+    channels: int,
+    out_channels: int,
+    arg_types: Sequence[Type],
+    out_type: Type,
+    target: Target,
 ) -> RelayExpr | None:
     """A grouped convolution; groups that fill less than a vector are joined by weights of zero."""
     groups = call.attrs.groups
@@ -239,7 +255,8 @@ def _in_groups(
     if inner > 1 and isinstance(call.args[1], Constant):
         together = topi.x86.conv2d.groups_together(groups, max(inner, outer), dtype, target)
     blocks = topi.x86.conv2d.channel_blocks(inner * together, outer * together, dtype, target)
-    if min(blocks) < 4:
+    narrow = _narrow_blocks(call, arg_types, (inner * together, outer * together), target)
+    if min(blocks) < 4 and narrow is None:
         return None
     attrs = call.attrs.replace(groups=groups // together)
     weight = call.args[1]
@@ -251,6 +268,8 @@ def _in_groups(
         joined_weight = MULTIPLY(weight, const(ones, call.args[1].data.dtype))
         weight = RESHAPE(joined_weight, newshape=shape)
     joined = Call(call.op, (call.args[0], weight), attrs)
+    if narrow is not None:
+        return _with_words(joined, [t.dtype for t in arg_types], *narrow)  # type: ignore[attr-defined]
     return _blocked(joined, CONTRIB_CONV2D_NCHWC, *blocks, f"OIHW{blocks[0]}i{blocks[1]}o")
 
 
@@ -258,7 +277,9 @@ def _in_groups(
 _BFLOAT16_SPEED = 1.85
 
 
-def _of_narrow_numbers(call: Call, arg_types: Sequence[Type], target: Target) -> RelayExpr | None:
+def _of_narrow_numbers(
+    call: Call, arg_types: Sequence[Type], out_type: Type, target: Target
+) -> RelayExpr | None:
     """Dot products of narrow numbers; Winograd's convolution in float32 where that is faster."""
     data, weight = call.args
     if isinstance(weight, Constant) and all(t.dtype == "bfloat16" for t in arg_types):  # type: ignore[attr-defined]
@@ -269,32 +290,59 @@ def _of_narrow_numbers(call: Call, arg_types: Sequence[Type], target: Target) ->
         if tile is not None:
             wide = call.replace(args=(data, CAST(weight, dtype="float32")))
             return _by_winograd(wide, *tile, blocks)
-    return _by_dot_products(call, arg_types, target)
+    return _by_dot_products(call, arg_types, out_type, target)
 
 
-def _by_dot_products(call: Call, arg_types: Sequence[Type], target: Target) -> RelayExpr | None:
+def _by_dot_products(
+    call: Call, arg_types: Sequence[Type], out_type: Type, target: Target
+) -> RelayExpr | None:
     """A convolution of narrow numbers, with channels in the groups of the processor's instruction."""
+    own = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
+    sums = call.attrs.out_dtype or own[0]
+    dtypes = topi.x86.conv2d.narrow_dtypes(*own, sums, target)
+    if dtypes is None:
+        return None
     attrs, (data, weight) = call.attrs, call.args
-    dtypes = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
     out_channels, channels = shape_of_type(arg_types[1])[:2]
     group = topi.x86.conv2d.dot_group(*dtypes, target)
     if missing := -channels % group:  # type: ignore[operator]
         # channels of zeros fill the last group
         data, weight = [
             PAD(x, const(0, dtype), pad_width=((0, 0), (0, missing), (0, 0), (0, 0)))
-            for x, dtype in zip(call.args, dtypes, strict=True)
+            for x, dtype in zip(call.args, own, strict=True)
         ]
     blocks = topi.x86.conv2d.dot_blocks(channels + missing, out_channels, *dtypes, target)  # type: ignore[operator, arg-type]
     if blocks is None:
-        return None
+        wide = -(-out_channels // 8) * 8 if out_channels < 16 else -(-out_channels // 16) * 16  # type: ignore[operator]
+        is_more = wide > out_channels  # type: ignore[operator]
+        return _of_more_filters(call, arg_types, out_type, wide, target) if is_more else None
+    return _with_words(Call(call.op, (data, weight), attrs), own, dtypes, blocks)
+
+
+def _narrow_blocks(
+    call: Call, arg_types: Sequence[Type], channels: tuple[int, int], target: Target
+) -> tuple[tuple[str, str], tuple[int, int, int]] | None:
+    """The dtypes and the blocks of channels for dot products of a group's channels."""
+    own = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
+    dtypes = topi.x86.conv2d.narrow_dtypes(*own, call.attrs.out_dtype or own[0], target)
+    blocks = dtypes and topi.x86.conv2d.dot_blocks(*channels, *dtypes, target)
+    return (dtypes, blocks) if dtypes and blocks else None
+
+
+def _with_words(
+    call: Call, own: Sequence[str], dtypes: tuple[str, str], blocks: tuple[int, int, int]
+) -> RelayExpr:
+    """The call with channels in blocks, and the kernel's in the words that an instruction takes."""
     inner, outer, group = blocks
-    altered = attrs.replace(
+    altered = call.attrs.replace(
         data_layout=f"NCHW{inner}c",
         kernel_layout=f"OIHW{inner // group}i{outer}o{group}i",
         out_layout=f"NCHW{outer}c",
     )
-    data = layout_transform(data, "NCHW", altered.data_layout)
-    weight = layout_transform(weight, "OIHW", altered.kernel_layout)
+    wide = zip(call.args, own, dtypes, strict=True)
+    factors = [x if have == dtype else converted(x, dtype) for x, have, dtype in wide]
+    data = layout_transform(factors[0], "NCHW", altered.data_layout)
+    weight = layout_transform(factors[1], "OIHW", altered.kernel_layout)
     out = Call(CONTRIB_CONV2D_NCHWC, (data, weight), altered)
     return layout_transform(out, altered.out_layout, "NCHW")
 
@@ -395,7 +443,7 @@ def _blocked_conv(
     layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
     steps = (attrs.strides, attrs.padding, attrs.dilation)
     if _has_groups(attrs):
-        return [conv(*inputs, *steps, *layouts, out_type.dtype)]  # type: ignore[attr-defined]
+        return [conv(*inputs, *steps, *layouts, out_type.dtype, groups=attrs.groups)]  # type: ignore[attr-defined]
     args = (*inputs, *steps, *layouts, out_type.dtype, attrs.groups)  # type: ignore[attr-defined]
     out = conv(*args)
     if topi.utils.is_target("cpu") and topi.x86.conv2d.should_skip_border_rows(

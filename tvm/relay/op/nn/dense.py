@@ -30,6 +30,7 @@ from ..types import (
     show,
     tensor,
 )
+from ..unary import converted
 from .activation import PAD
 
 
@@ -137,7 +138,10 @@ def _alter_dense(
     rows = data[-2] if isinstance(data[-2], int) else 128
     units, inner = shape
     dtype = out_type.dtype  # type: ignore[attr-defined]
-    factors = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
+    own = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
+    factors = topi.x86.conv2d.narrow_dtypes(*own, dtype, target) or own
+    if topi.x86.conv2d.dot_group(*factors, target) > 1:
+        call, inner = _in_groups(call, len(data), own, factors, inner, target)
     out, weight = shape_of_type(out_type), call.args[1]
     # rows of zeros fill the last vectors of a constant weight, and the output is cut; C text is for
     # small memories
@@ -161,6 +165,26 @@ def _alter_dense(
     padded = PAD(weight, zero, pad_width=((0, wide - units), (0, 0)))
     product = _packed(call, padded, layout, wide)
     return STRIDED_SLICE(product, begin=(0,) * len(out), end=out)
+
+
+def _in_groups(
+    call: Call, rank: int, own: Sequence[str], factors: Sequence[str], inner: int, target: Target
+) -> tuple[Call, int]:
+    """The call in the dtypes of the processor's dot products, zeros filling the last group."""
+    args = zip(call.args, own, factors, strict=True)
+    found = [x if a == b else converted(x, b) for x, a, b in args]
+    if missing := -inner % topi.x86.conv2d.dot_group(*factors, target):
+        data, weight = found
+        widths = ((0, 0),) * (rank - 1) + ((0, missing),)
+        data = PAD(data, const(0, factors[0]), pad_width=widths)
+        found = [data, _padded_weight(weight, ((0, 0), (0, missing)), factors[1])]
+    return call.replace(args=tuple(found)), inner + missing
+
+
+def _padded_weight(weight: RelayExpr, widths: Sequence[Sequence[int]], dtype: str) -> RelayExpr:
+    if isinstance(weight, Constant):
+        return const(np.pad(weight.data.numpy(), widths))
+    return PAD(weight, const(0, dtype), pad_width=tuple(widths))
 
 
 def _before_transpose(weight: RelayExpr) -> RelayExpr | None:

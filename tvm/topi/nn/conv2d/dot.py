@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import te
+from tvm import te, tir
 
 from ...utils import dims
 from ..utils import dilated_window, get_pad_tuple_generic
@@ -25,6 +25,7 @@ def conv2d_NCHWc_int8(
     out_layout: str,
     out_dtype: str | None = "int32",
     n_elems: int = 4,
+    groups: int = 1,
 ) -> te.Tensor:
     """Convolution with channels in blocks, and the kernel's in groups.
 
@@ -40,10 +41,13 @@ def conv2d_NCHWc_int8(
         The dtype of the sums.
     n_elems : int
         Neighbouring input channels that one instruction takes.
+    groups : int
+        Output channels of each group see the input channels of their own; whole blocks.
     """
     n, ic_chunk, height, width, ic_block = dims(data.shape)
-    oc_chunk, kernel_ic, kh, kw, groups, oc_block, size = dims(kernel.shape)
-    fits = kernel_ic == ic_chunk and groups * size == ic_block and size == n_elems
+    oc_chunk, kernel_ic, kh, kw, words, oc_block, size = dims(kernel.shape)
+    fits = kernel_ic * groups == ic_chunk and words * size == ic_block and size == n_elems
+    fits = fits and oc_chunk % groups == 0
     if not fits or block_size(out_layout) not in (0, oc_block):
         raise ValueError(f"conv2d_NCHWc_int8: kernel {dims(kernel.shape)} does not fit {layout}")
     sh, sw = _spread(stride, 2)
@@ -52,16 +56,19 @@ def conv2d_NCHWc_int8(
     oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
     ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
     source = _padded(data, "NCHWc", "HW", pads)
-    ico = te.reduce_axis((0, ic_chunk), name="ic_outer")
+    ico = te.reduce_axis((0, kernel_ic), name="ic_outer")
     ky = te.reduce_axis((0, kh), name="kh")
     kx = te.reduce_axis((0, kw), name="kw")
-    group = te.reduce_axis((0, groups), name="ic_group")
+    group = te.reduce_axis((0, words), name="ic_group")
     k = te.reduce_axis((0, size), name="ic_inner")
     dtype = out_dtype or data.dtype
 
     def element(b: Any, oco: Any, y: Any, x: Any, oci: Any) -> Any:
         channel = group.var * size + k.var
-        value = source(b, ico.var, y * sh + ky.var * dh, x * sw + kx.var * dw, channel)
+        chunk = ico.var
+        if groups > 1:
+            chunk = chunk + tir.indexdiv(oco, oc_chunk // groups) * kernel_ic
+        value = source(b, chunk, y * sh + ky.var * dh, x * sw + kx.var * dw, channel)
         weight = kernel(oco, ico.var, ky.var, kx.var, group.var, oci, k.var)
         return te.sum(value.astype(dtype) * weight.astype(dtype), axis=[ico, ky, kx, group, k])
 
@@ -70,5 +77,5 @@ def conv2d_NCHWc_int8(
         element,
         name="conv2d_NCHWc_int8",
         tag="conv2d_NCHWc_int8",
-        attrs={"stride": (sh, sw), "dilation": (dh, dw)},
+        attrs={"stride": (sh, sw), "dilation": (dh, dw), "groups": groups},
     )

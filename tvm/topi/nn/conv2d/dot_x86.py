@@ -20,7 +20,13 @@ from tvm.target.cpu import CpuInfo
 from ...generic.schedules import as_outputs
 from ...utils import dims, operations_above, prod
 from ...x86.common import fuse_and_parallel, processor
-from ...x86.dot_product import DotProduct, dot_product_intrin, find_dot_product, instruction_of
+from ...x86.dot_product import (
+    DotProduct,
+    dot_dtypes,
+    dot_product_intrin,
+    find_dot_product,
+    instruction_of,
+)
 from .x86 import (
     Conv2dConfig,
     channel_block,
@@ -45,6 +51,9 @@ def dot_blocks(
     if dot is None:
         return None
     inner = channel_block(channels, info.vector_bits // 32)
+    if inner % dot.group and channels % dot.group == 0:
+        words = channel_block(channels // dot.group, info.vector_bits // 32 // dot.group)
+        inner = words * dot.group
     return (inner, outer, dot.group) if inner % dot.group == 0 else None
 
 
@@ -52,6 +61,13 @@ def dot_group(data: str, weight: str, target: Target | None = None) -> int:
     """Neighbouring channels that one instruction takes; 1 without one."""
     dot = find_dot_product(data, weight, 16, target)
     return 1 if dot is None else dot.group
+
+
+def narrow_dtypes(
+    data: str, weight: str, sums: str = "int32", target: Target | None = None
+) -> tuple[str, str] | None:
+    """The dtypes to multiply factors in, by instructions for several products; None without one."""
+    return dot_dtypes(data, weight, sums, target)
 
 
 def schedule_conv2d_NCHWc_int8(
@@ -79,7 +95,8 @@ def schedule_conv2d_NCHWc_int8(
     vectors = max(block * 32 // info.vector_bits, 1)
     # a step takes a word of the data, as a step in float32 does
     inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis[:-1]])
-    tile = config or choose_conv2d(oc_chunk, rows, columns, vectors, inner, info)
+    blocks = oc_chunk // int(anchor.attrs["groups"])
+    tile = config or choose_conv2d(blocks, rows, columns, vectors, inner, info)
     parts = row_parts(anchor, rows // tile.rows, info)
     schedule_padding(s, anchor.input_tensors[0], None, parts > 0)
     acc = s.cache_write(conv, "local") if output.op is anchor else conv
