@@ -240,7 +240,7 @@ class IntegerRewriter:
         blocks = topi.x86.conv2d.channel_blocks(shape[1], shape[0], "float32", self.target)
         pads = padding_pairs(attrs.padding, 2)
         return topi.x86.conv2d.winograd_tile(
-            [int(d) for d in data], shape[0], pads, blocks, "float32", self.target, _PAIRS_SPEED
+            [int(d) for d in data if isinstance(d, int)], shape[0], pads, blocks, "float32", self.target, _PAIRS_SPEED
         ) is not None  # fmt: skip
 
 

@@ -34,8 +34,8 @@ from ..types import (
     show,
     tensor,
 )
-from ..unary import CAST, converted
-from .activation import PAD
+from ..unary import CAST
+from .narrow_conv import in_words, with_channels, word_blocks
 from .plain_rows import in_plain_rows, wants_plain_rows
 from .winograd import WEIGHT_LAYOUT as WINOGRAD_WEIGHT_LAYOUT
 from .winograd import (
@@ -255,7 +255,7 @@ def _in_groups(
     if inner > 1 and isinstance(call.args[1], Constant):
         together = topi.x86.conv2d.groups_together(groups, max(inner, outer), dtype, target)
     blocks = topi.x86.conv2d.channel_blocks(inner * together, outer * together, dtype, target)
-    narrow = _narrow_blocks(call, arg_types, (inner * together, outer * together), target)
+    narrow = word_blocks(call, arg_types, (inner * together, outer * together), target)
     if min(blocks) < 4 and narrow is None:
         return None
     attrs = call.attrs.replace(groups=groups // together)
@@ -269,7 +269,7 @@ def _in_groups(
         weight = RESHAPE(joined_weight, newshape=shape)
     joined = Call(call.op, (call.args[0], weight), attrs)
     if narrow is not None:
-        return _with_words(joined, [t.dtype for t in arg_types], *narrow)  # type: ignore[attr-defined]
+        return in_words(CONTRIB_CONV2D_NCHWC, joined, [t.dtype for t in arg_types], *narrow)  # type: ignore[attr-defined]
     return _blocked(joined, CONTRIB_CONV2D_NCHWC, *blocks, f"OIHW{blocks[0]}i{blocks[1]}o")
 
 
@@ -305,46 +305,14 @@ def _by_dot_products(
     attrs, (data, weight) = call.attrs, call.args
     out_channels, channels = shape_of_type(arg_types[1])[:2]
     group = topi.x86.conv2d.dot_group(*dtypes, target)
-    if missing := -channels % group:  # type: ignore[operator]
-        # channels of zeros fill the last group
-        data, weight = [
-            PAD(x, const(0, dtype), pad_width=((0, 0), (0, missing), (0, 0), (0, 0)))
-            for x, dtype in zip(call.args, own, strict=True)
-        ]
+    missing = -channels % group  # type: ignore[operator]
+    data, weight = with_channels(call.args, own, missing)
     blocks = topi.x86.conv2d.dot_blocks(channels + missing, out_channels, *dtypes, target)  # type: ignore[operator, arg-type]
     if blocks is None:
         wide = -(-out_channels // 8) * 8 if out_channels < 16 else -(-out_channels // 16) * 16  # type: ignore[operator]
         is_more = wide > out_channels  # type: ignore[operator]
         return _of_more_filters(call, arg_types, out_type, wide, target) if is_more else None
-    return _with_words(Call(call.op, (data, weight), attrs), own, dtypes, blocks)
-
-
-def _narrow_blocks(
-    call: Call, arg_types: Sequence[Type], channels: tuple[int, int], target: Target
-) -> tuple[tuple[str, str], tuple[int, int, int]] | None:
-    """The dtypes and the blocks of channels for dot products of a group's channels."""
-    own = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
-    dtypes = topi.x86.conv2d.narrow_dtypes(*own, call.attrs.out_dtype or own[0], target)
-    blocks = dtypes and topi.x86.conv2d.dot_blocks(*channels, *dtypes, target)
-    return (dtypes, blocks) if dtypes and blocks else None
-
-
-def _with_words(
-    call: Call, own: Sequence[str], dtypes: tuple[str, str], blocks: tuple[int, int, int]
-) -> RelayExpr:
-    """The call with channels in blocks, and the kernel's in the words that an instruction takes."""
-    inner, outer, group = blocks
-    altered = call.attrs.replace(
-        data_layout=f"NCHW{inner}c",
-        kernel_layout=f"OIHW{inner // group}i{outer}o{group}i",
-        out_layout=f"NCHW{outer}c",
-    )
-    wide = zip(call.args, own, dtypes, strict=True)
-    factors = [x if have == dtype else converted(x, dtype) for x, have, dtype in wide]
-    data = layout_transform(factors[0], "NCHW", altered.data_layout)
-    weight = layout_transform(factors[1], "OIHW", altered.kernel_layout)
-    out = Call(CONTRIB_CONV2D_NCHWC, (data, weight), altered)
-    return layout_transform(out, altered.out_layout, "NCHW")
+    return in_words(CONTRIB_CONV2D_NCHWC, Call(call.op, (data, weight), attrs), own, dtypes, blocks)
 
 
 def _winograd_tile(
