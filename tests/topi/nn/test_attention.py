@@ -33,7 +33,16 @@ def tensors(
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
     "count, queries, keys, depth, width",
-    [(3, 7, 5, 3, 4), (2, 37, 70, 8, 24), (5, 64, 64, 16, 32), (1, 24, 33, 5, 80), (4, 4, 1, 1, 8)],
+    [
+        (3, 7, 5, 3, 4),
+        (2, 37, 70, 8, 24),
+        (5, 64, 64, 16, 32),
+        (1, 24, 33, 5, 80),
+        (4, 4, 1, 1, 8),
+        (2, 20, 256, 36, 36),
+        (3, 40, 40, 20, 20),
+        (2, 33, 192, 7, 44),
+    ],
 )
 def test_attention_agrees_with_numpy(
     count: int, queries: int, keys: int, depth: int, width: int, target: str
@@ -59,3 +68,10 @@ def test_few_queries_are_not_worth_packing() -> None:
     assert (
         choose_attention((12, 1, 64), (12, 128, 64), "float32", tvm.target.Target("llvm")) is None
     )
+
+
+def test_odd_widths_are_filled_up_to_whole_vectors() -> None:
+    where = tvm.target.Target("llvm -mcpu=skylake-avx512")
+    config = choose_attention((8, 64, 40), (8, 64, 40), "float32", where)
+    assert config is not None
+    assert (config.value_columns, config.value_lanes) == (48, 16)

@@ -67,7 +67,8 @@ def attention(
     rows = ceil_div(queries, config.rows) * config.rows
     columns = ceil_div(keys, config.columns) * config.columns
     lines = _key_lines(key, columns)
-    panel = te.compute(value.shape, lambda *i: value(*i), name="T_attention_value")
+    padded = ceil_div(width, config.value_columns) * config.value_columns
+    panel = _value_panel(value, padded)
     d = te.reduce_axis((0, depth), name="d")
     product = te.compute(
         (count, rows, columns),
@@ -93,6 +94,9 @@ def attention(
 
     def element(*i: Any) -> Any:
         n, y, x = place(*i)
+        if padded > width:
+            # always the column itself: but tiles reach to the end of the zeros
+            x = tir.Select(x < width, x, padded - 1)
         return result(n, y, x) * (tir.const(1.0, result.dtype) / total(n, y))
 
     attrs = {**asdict(config), "heads": heads, "width": width, "merged": int(merge_heads)}
@@ -110,6 +114,18 @@ def _key_lines(key: te.Tensor, columns: int) -> te.Tensor:
         return tir.if_then_else(j < keys, value, tir.const(0, key.dtype))
 
     return te.compute((count, depth, columns), element, name="T_attention_key")
+
+
+def _value_panel(value: te.Tensor, columns: int) -> te.Tensor:
+    """Values, zeros beyond the last column."""
+    count, keys, width = dims(value.shape)
+
+    def element(n: Any, j: Any, x: Any) -> Any:
+        if columns == width:
+            return value(n, j, x)
+        return tir.if_then_else(x < width, value(n, j, x), tir.const(0, value.dtype))
+
+    return te.compute((count, keys, columns), element, name="T_attention_value")
 
 
 def _at_most(index: Any, extent: int, padded: int) -> Any:
@@ -140,7 +156,9 @@ def _exponentials(scores: te.Tensor, lanes: int) -> tuple[te.Tensor, te.Tensor]:
 
 
 def _along_row(x: te.Tensor, reduce: Any, lanes: int, name: str) -> te.Tensor:
-    """A reduction of rows, first to whole vectors and then to their quarters."""
+    """A reduction of rows, first to four vectors beside one another, then to ever fewer quarters."""
+    if lanes > 1 and dims(x.shape)[2] % (4 * lanes) == 0 and dims(x.shape)[2] > 4 * lanes:
+        x = _to_lanes(x, reduce, 4 * lanes, f"{name}_{4 * lanes}")
     while lanes > 1:
         x = _to_lanes(x, reduce, lanes, f"{name}_{lanes}")
         lanes //= 4

@@ -41,19 +41,31 @@ def choose_attention(
     if value_lanes < 4 or queries < LEAST_QUERIES or keys < 1 or depth < 1:
         return None
 
-    def tiles(rows: int) -> tuple[float, int, int]:
-        """What both products cost with that many rows a tile, and the best vectors of each."""
+    def tiles(rows: int) -> tuple[float, int, tuple[int, int]]:
+        """What both products cost with that many rows a tile, the best vectors of scores, the best
+        columns and lanes of results."""
         fitting = [v for h, v in register_tiles(info) if h == rows]
         narrow = [v for v in fitting if v == 1 or v * lanes < keys]
         score, scores = min([(tile_cost(queries, keys, rows, v, lanes), v) for v in narrow])
-        whole = [v for v in fitting if width % (v * value_lanes) == 0]
-        result, values = min([(tile_cost(queries, width, rows, v, value_lanes), v) for v in whole])
-        return score * depth + result * width, scores, values
+        options = [
+            (v * value_lanes, value_lanes) for v in fitting if width % (v * value_lanes) == 0
+        ]
+        padded = ceil_div(width, lanes) * lanes
+        if value_lanes < lanes and padded // lanes in fitting:
+            options.append((padded, lanes))  # one tile of whole vectors, zeros at its end
+
+        def cost(option: tuple[int, int]) -> float:
+            """Vectors to multiply."""
+            vectors, covered = option[0] // option[1], max(width, option[0])
+            return tile_cost(queries, covered, rows, vectors, option[1]) * covered / option[1]
+
+        best = min(options, key=cost)
+        return score * depth / lanes + cost(best), scores, best
 
     heights = dict.fromkeys([h for h, _ in register_tiles(info) if h <= queries])
     (_, columns, values), rows = min([(tiles(h), h) for h in heights])
     block = _block_tiles(ceil_div(queries, rows), rows * keys * as_dtype(dtype).bits // 8, info)
-    return AttentionConfig(rows, columns * lanes, lanes, values * value_lanes, value_lanes, block)
+    return AttentionConfig(rows, columns * lanes, lanes, *values, block)
 
 
 def _block_tiles(tiles: int, tile_bytes: int, info: CpuInfo) -> int:
@@ -106,10 +118,13 @@ def _split_output(
         head = stage.fuse(head, inner_head)
     y, row = stage.split(y, factor=config.rows)
     block, tile = stage.split(y, factor=config.block)
-    panel, x = stage.split(x, factor=config.value_columns)
+    # the last columns of a tile may be beyond the result
+    columns = min(config.value_columns, int(attrs["width"]))
+    panel, x = stage.split(x, factor=columns)
     stage.reorder(head, block, tile, panel, row, x)
     stage.unroll(row)
-    _vectors(s, result, x, config.value_columns, config.value_lanes)
+    lanes = vector_lanes(columns, result.dtype, processor())
+    _vectors(s, result, x, columns, min(lanes, config.value_lanes))
     return head, block, panel
 
 
@@ -173,7 +188,8 @@ def _schedule_rows(
         axes = s[tensor].op.axis
         if len(axes) == 3:
             s[tensor].reorder(*axes[:2], *s[tensor].op.reduce_axis, axes[2])
-            s[tensor].vectorize(axes[2])
+            extent = dims(tensor.shape)[2]
+            _vectors(s, tensor, axes[2], extent, min(extent, config.lanes))
 
 
 def _schedule_sum(
