@@ -9,6 +9,7 @@ from . import (
     arm_cpu,
     generic,
     image,
+    linalg,
     nn,
     random,
     sparse,

@@ -34,6 +34,8 @@ from tvm.relay.frontend.pytorch.torch_values import to_numpy
 from .running import run
 
 SECONDS_EACH = 300
+# whose vectors have no sign of their own: torch says what of its samples' results is comparable
+SIGNLESS = {"linalg_eigh", "linalg_svd", "svd"}
 RELATIVE = 2e-4
 
 
@@ -87,7 +89,7 @@ def examine(op: Any, limit: int | None = None, seconds: int = SECONDS_EACH) -> O
             warnings.simplefilter("ignore")
             for sample in _samples(op, limit):
                 try:
-                    _check(SampleCall(op.op, sample))
+                    _check(SampleCall(*sample))
                 except Untraceable as error:
                     untraced = untraced or _first_line(error)
                     continue
@@ -112,7 +114,15 @@ def _samples(op: Any, limit: int | None) -> Iterator[Any]:
     for index, sample in enumerate(op.sample_inputs("cpu", torch.float32, requires_grad=False)):
         if index == limit:
             return
-        yield ((sample.input, *sample.args), sample.kwargs)
+        arguments = ((sample.input, *sample.args), sample.kwargs)
+        if op.formatted_name in SIGNLESS:
+            yield _followed(op.op, sample.output_process_fn_grad), arguments
+        else:
+            yield op.op, arguments
+
+
+def _followed(function: Callable[..., Any], process: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: process(function(*args, **kwargs))
 
 
 def _check(call: SampleCall) -> None:

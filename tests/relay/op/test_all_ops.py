@@ -18,6 +18,7 @@ from .cases import Case, binary_cases, moving_cases, reduce_cases, unary_cases
 from .finding_cases import finding_cases
 from .gradient_cases import gradient_cases
 from .image_cases import image_cases
+from .linalg_cases import linalg_cases
 from .mark_cases import mark_cases
 from .nn_cases import nn_cases
 from .qnn_cases import qnn_cases
@@ -34,7 +35,7 @@ CASES = [
     *nn_cases(), *algorithm_cases(), *volume_cases(), *image_cases(),
     *space_cases(), *setting_cases(), *qnn_cases(), *vision_cases(),
     *random_cases(), *finding_cases(), *gradient_cases(), *mark_cases(),
-    *sparse_cases(), *special_cases(),
+    *sparse_cases(), *special_cases(), *linalg_cases(),
 ]  # fmt: skip
 
 # reached through others: the blocked forms through AlterOpLayout

@@ -10,6 +10,7 @@ from . import (
     dyn,
     gradients,
     image,
+    linalg,
     memory,
     nn,
     op,

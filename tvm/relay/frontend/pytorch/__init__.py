@@ -5,6 +5,7 @@ from . import (
     composed,
     creation,
     detection,
+    linalg,
     movement,
     nn,
     pointwise,

@@ -62,7 +62,9 @@ def from_exported_program(
     program = _decomposed(exported_program) if run_ep_decomposition else exported_program
     inputs, params = _inputs(program)
     converters = {**CONVERTERS, **adapted(custom_convert_map)}
-    outputs = run_fx(program.graph_module, inputs, converters, fallback)
+    results = run_fx(program.graph_module, inputs, converters, fallback)
+    specs = program.graph_signature.output_specs
+    outputs = [r for r, s in zip(results, specs, strict=True) if s.kind.name != "TOKEN"]
     body = as_expr(outputs[0] if len(outputs) == 1 else outputs)
     used = {v.name_hint for v in free_vars(body)}
     variables = [value for value in inputs if isinstance(value, Var)]

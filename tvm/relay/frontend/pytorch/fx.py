@@ -149,11 +149,20 @@ class FxRunner:
                 f"node {node.name} is a {node.op} of {node.target}, an ATen operator is required",
                 hint="export the model with torch.export.export",
             )
+        if node.op == "call_function" and str(node.target) == "with_effects":
+            return self._ordered_call(args, kwargs)
         if node.target is operator.getitem or not any(is_tensor(a) for a in args):
             return node.target(*args, **kwargs)
         if (name := _ON_SIZES.get(node.target.__name__)) is not None:
             return self.converters[f"aten::{name}"](*args)
         raise TVMError(f"node {node.name} calls {node.target} on a tensor, an operator is required")
+
+    def _ordered_call(self, args: Sequence[Any], kwargs: Any) -> list[Any]:
+        """An operator that torch keeps in order with others by tokens, which stay None."""
+        token, overload, *operands = args
+        results = self.convert(overload, full_arguments(overload, operands, kwargs))
+        count = len(overload._schema.returns)
+        return [token, *(results if count > 1 else [results][:count])]
 
     def _leaves_to_torch(self, node: Any) -> bool:
         """Whether torch may compute a node, and its results are tensors of known shapes."""

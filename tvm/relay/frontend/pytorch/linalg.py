@@ -1,0 +1,372 @@
+"""PyTorch's linear algebra: the operators that all others of ``torch.linalg`` are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.error import OpAttributeUnImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+
+from .nn import _matmul
+from .registry import as_dtype, as_number, is_tensor, torch_op
+
+
+def _transposed(x: RelayExpr) -> RelayExpr:
+    rank = len(infer_shape(x))
+    return _op.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+
+
+def _triangle(x: RelayExpr, upper: bool, k: int = 0) -> RelayExpr:
+    return _op.trilu(x, constant(k, "int64"), upper)
+
+
+def _diagonal(x: RelayExpr) -> RelayExpr:
+    *batch, rows, columns = infer_shape(x)
+    if not min(rows, columns):
+        return constant(np.empty((*batch, 0)), infer_dtype(x))
+    places = np.arange(min(rows, columns)) * (columns + 1)
+    return _op.take(_op.reshape(x, (*batch, rows * columns)), constant(places, "int64"), -1)
+
+
+def _eye(rows: int, columns: int, dtype: str) -> RelayExpr:
+    return constant(np.eye(rows, columns), dtype)
+
+
+def _together(a: RelayExpr, b: RelayExpr) -> list[RelayExpr]:
+    """Two batches of matrices broadcast to one batch."""
+    batch = np.broadcast_shapes(infer_shape(a)[:-2], infer_shape(b)[:-2])
+    return [_spread(a, batch), _spread(b, batch)]
+
+
+def _spread(x: RelayExpr, batch: Sequence[int]) -> RelayExpr:
+    wanted = (*batch, *infer_shape(x)[-2:])
+    return x if infer_shape(x) == wanted else _op.broadcast_to(x, wanted)
+
+
+def _info(found: RelayExpr) -> RelayExpr:
+    return _op.squeeze(found, [-1])
+
+
+def _solve_triangular(
+    matrix: RelayExpr, values: RelayExpr, upper: bool, unit: bool = False
+) -> RelayExpr:
+    a, b = _together(matrix, values)
+    return _op.linalg.solve_triangular(a, b, upper, unit)
+
+
+# ---- LU
+
+
+@torch_op("linalg_lu_factor_ex", "_lu_with_info")
+def _lu_factor_ex(x: RelayExpr, pivot: bool = True, check: bool = False) -> list[RelayExpr]:
+    if not pivot:
+        raise OpAttributeUnImplemented("an LU factorisation requires pivot=True on the CPU")
+    factors, pivots, info = _op.linalg.lu_factor(x)
+    return [factors, pivots, _info(info)]
+
+
+def _permutation(pivots: RelayExpr, rows: int, dtype: str) -> RelayExpr:
+    """The matrix P of ``P @ L @ U``."""
+    order = _op.linalg.pivots_to_permutation(_op.expand_dims(pivots, -2), rows)
+    numbers = constant(np.arange(rows)[:, None], "int32")
+    return _op.cast(_op.equal(numbers, _op.expand_dims(order, -2)), dtype)
+
+
+@torch_op("lu_unpack")
+def _lu_unpack(
+    factors: RelayExpr, pivots: RelayExpr, with_data: bool = True, with_pivots: bool = True
+) -> list[RelayExpr]:
+    *_, rows, columns = infer_shape(factors)
+    dtype, count = infer_dtype(factors), min(rows, columns)
+    nothing = constant(np.empty(0), dtype)
+    permutation = _permutation(pivots, rows, dtype) if with_pivots else nothing
+    if not with_data:
+        return [permutation, nothing, nothing]
+    tall = _op.strided_slice(factors, [0], [count], [1], [-1])
+    wide = _op.strided_slice(factors, [0], [count], [1], [-2])
+    lower = _triangle(tall, False, -1) + _eye(rows, count, dtype)
+    return [permutation, lower, _triangle(wide, True)]
+
+
+@torch_op("linalg_lu")
+def _lu(x: RelayExpr, pivot: bool = True) -> list[RelayExpr]:
+    factors, pivots, _ = _lu_factor_ex(x, pivot)
+    return _lu_unpack(factors, pivots)
+
+
+@torch_op("linalg_lu_solve")
+def _linalg_lu_solve(
+    factors: RelayExpr, pivots: RelayExpr, values: RelayExpr, left: bool = True,
+    adjoint: bool = False,
+) -> RelayExpr:  # fmt: skip
+    if not left:  # X A = B is A^T X^T = B^T
+        turned = _linalg_lu_solve(factors, pivots, _transposed(values), True, not adjoint)
+        return _transposed(turned)
+    permutation = _permutation(pivots, infer_shape(factors)[-1], infer_dtype(factors))
+    if not adjoint:
+        inner = _matmul(*_together(_transposed(permutation), values))
+        inner = _solve_triangular(factors, inner, False, unit=True)
+        return _solve_triangular(factors, inner, True)
+    turned = _transposed(factors)
+    inner = _solve_triangular(turned, values, False)
+    return _matmul(*_together(permutation, _solve_triangular(turned, inner, True, unit=True)))
+
+
+@torch_op("lu_solve")
+def _lu_solve(values: RelayExpr, factors: RelayExpr, pivots: RelayExpr) -> RelayExpr:
+    return _linalg_lu_solve(factors, pivots, values)
+
+
+@torch_op("_linalg_solve_ex")
+def _solve_ex(
+    matrix: RelayExpr, values: RelayExpr, left: bool = True, check: bool = False
+) -> list[RelayExpr]:
+    shape = infer_shape(matrix)
+    is_vector = len(infer_shape(values)) == 1 or (
+        len(infer_shape(values)) == len(shape) - 1 and infer_shape(values) == shape[:-1]
+    )
+    given = _op.expand_dims(values, -1) if is_vector else values
+    factors, pivots, info = _lu_factor_ex(matrix)
+    solution = _linalg_lu_solve(factors, pivots, given, left or is_vector)
+    return [_op.squeeze(solution, [-1]) if is_vector else solution, factors, pivots, info]
+
+
+@torch_op("linalg_inv_ex")
+def _inv_ex(x: RelayExpr, check: bool = False) -> list[RelayExpr]:
+    factors, pivots, info = _lu_factor_ex(x)
+    size = infer_shape(x)[-1]
+    return [_linalg_lu_solve(factors, pivots, _eye(size, size, infer_dtype(x))), info]
+
+
+def _sign_of_permutation(pivots: RelayExpr, dtype: str) -> RelayExpr:
+    places = constant(np.arange(1, infer_shape(pivots)[-1] + 1), "int32")
+    moved = _op.sum(_op.cast(_op.not_equal(pivots, places), "int32"), axis=[-1])
+    odd = _op.cast(_op.mod(moved, constant(2, "int32")), dtype)
+    return scalar_like(1.0, odd) - scalar_like(2.0, odd) * odd
+
+
+@torch_op("_linalg_det")
+def _det(x: RelayExpr) -> list[RelayExpr]:
+    factors, pivots, _ = _lu_factor_ex(x)
+    product = _op.prod(_diagonal(factors), axis=[-1])
+    return [product * _sign_of_permutation(pivots, infer_dtype(x)), factors, pivots]
+
+
+@torch_op("_linalg_slogdet")
+def _slogdet(x: RelayExpr) -> list[RelayExpr]:
+    factors, pivots, _ = _lu_factor_ex(x)
+    diagonal = _diagonal(factors)
+    sign = _op.prod(_op.sign(diagonal), axis=[-1]) * _sign_of_permutation(pivots, infer_dtype(x))
+    size = _op.sum(_op.log(_op.abs(diagonal)), axis=[-1])
+    return [sign, size, factors, pivots]
+
+
+@torch_op("_linalg_check_errors")
+def _check_errors(*_: Any) -> None:
+    """Singular matrices give infinities; nothing is raised while a model runs."""
+
+
+# ---- Cholesky and triangular matrices
+
+
+@torch_op("linalg_cholesky_ex")
+def _cholesky_ex(x: RelayExpr, upper: bool = False, check: bool = False) -> list[RelayExpr]:
+    factor, info = _op.linalg.cholesky(_transposed(x) if upper else x)
+    return [_transposed(factor) if upper else factor, _info(info)]
+
+
+@torch_op("cholesky")
+def _cholesky(x: RelayExpr, upper: bool = False) -> RelayExpr:
+    return _cholesky_ex(x, upper)[0]
+
+
+@torch_op("cholesky_solve")
+def _cholesky_solve(values: RelayExpr, factor: RelayExpr, upper: bool = False) -> RelayExpr:
+    lower = _transposed(factor) if upper else factor
+    inner = _solve_triangular(lower, values, False)
+    return _solve_triangular(_transposed(lower), inner, True)
+
+
+@torch_op("cholesky_inverse")
+def _cholesky_inverse(factor: RelayExpr, upper: bool = False) -> RelayExpr:
+    size = infer_shape(factor)[-1]
+    return _cholesky_solve(_eye(size, size, infer_dtype(factor)), factor, upper)
+
+
+@torch_op("linalg_solve_triangular")
+def _linalg_solve_triangular(
+    matrix: RelayExpr, values: RelayExpr, upper: bool, left: bool = True, unit: bool = False
+) -> RelayExpr:
+    if left:
+        return _solve_triangular(matrix, values, upper, unit)
+    turned = _solve_triangular(_transposed(matrix), _transposed(values), not upper, unit)
+    return _transposed(turned)
+
+
+@torch_op("triangular_solve")
+def _triangular_solve(
+    values: RelayExpr, matrix: RelayExpr, upper: bool = True, transpose: bool = False,
+    unit: bool = False,
+) -> list[RelayExpr]:  # fmt: skip
+    a, b = _together(matrix, values)
+    given = _transposed(a) if transpose else a
+    return [_op.linalg.solve_triangular(given, b, upper != transpose, unit), a]
+
+
+# ---- orthogonal factors
+
+
+@torch_op("geqrf")
+def _geqrf(x: RelayExpr) -> list[RelayExpr]:
+    return list(_op.linalg.householder_qr(x))
+
+
+@torch_op("linalg_householder_product", "orgqr")
+def _householder_product(vectors: RelayExpr, factors: RelayExpr) -> RelayExpr:
+    return _op.linalg.householder_product(vectors, factors, infer_shape(vectors)[-1])
+
+
+@torch_op("ormqr")
+def _ormqr(
+    vectors: RelayExpr, factors: RelayExpr, other: RelayExpr, left: bool = True,
+    transpose: bool = False,
+) -> RelayExpr:  # fmt: skip
+    full = _op.linalg.householder_product(vectors, factors, infer_shape(vectors)[-2])
+    turned = _transposed(full) if transpose else full
+    return _matmul(*(_together(turned, other) if left else _together(other, turned)))
+
+
+@torch_op("linalg_qr")
+def _qr(x: RelayExpr, mode: str = "reduced") -> list[RelayExpr]:
+    *_, rows, columns = infer_shape(x)
+    found, factors = _op.linalg.householder_qr(x)
+    height = rows if mode == "complete" else min(rows, columns)
+    upper = _triangle(_op.strided_slice(found, [0], [height], [1], [-2]), True)
+    if mode == "r":
+        return [constant(np.empty(0), infer_dtype(x)), upper]
+    return [_op.linalg.householder_product(found, factors, height), upper]
+
+
+# ---- eigenvalues and singular values
+
+
+@torch_op("_linalg_eigh")
+def _eigh(x: RelayExpr, triangle: str = "L", with_vectors: bool = True) -> list[RelayExpr]:
+    values, rows = _op.linalg.eigh(x, triangle.upper() == "U")
+    return [values, _transposed(rows) if with_vectors else constant(np.empty(0), infer_dtype(x))]
+
+
+@torch_op("_linalg_svd")
+def _svd(
+    x: RelayExpr, full: bool = False, with_vectors: bool = True, driver: Any = None
+) -> list[RelayExpr]:
+    *_, rows, columns = infer_shape(x)
+    is_tall = rows > columns
+    values, square, others = _op.linalg.svd(_transposed(x) if is_tall else x)
+    if not with_vectors:
+        nothing = constant(np.empty(0), infer_dtype(x))
+        return [nothing, values, nothing]
+    completed = _completed(_transposed(others), full)
+    if is_tall:
+        return [completed, values, square]
+    return [_transposed(square), values, _transposed(completed)]
+
+
+def _completed(columns: RelayExpr, full: bool) -> RelayExpr:
+    """Orthonormal columns, of which some may be zero yet, as such of a whole basis.
+
+    The orthogonal factor of their QR factorisation is the columns themselves, up to their signs.
+    """
+    *batch, rows, count = infer_shape(columns)
+    width = rows if full else count
+    if not count:
+        return _spread(_eye(rows, width, infer_dtype(columns)), batch)
+    found, factors = _op.linalg.householder_qr(columns)
+    basis = _op.linalg.householder_product(found, factors, width)
+    diagonal = _diagonal(found)
+    signs = _op.where(
+        _op.less(diagonal, scalar_like(0.0, diagonal)),
+        scalar_like(-1.0, diagonal), scalar_like(1.0, diagonal),
+    )  # fmt: skip
+    if width > count:
+        rest = constant(np.ones((*batch, width - count)), infer_dtype(columns))
+        signs = _op.concatenate([signs, rest], -1)
+    return basis * _op.expand_dims(signs, -2)
+
+
+@torch_op("linalg_lstsq")
+def _lstsq(
+    matrix: RelayExpr, values: RelayExpr, cutoff: Any = None, driver: str | None = None
+) -> list[RelayExpr]:
+    """The solution of the least squares, the smallest of several."""
+    *batch, rows, columns = infer_shape(matrix)
+    dtype, driver = infer_dtype(matrix), driver or "gelsy"
+    is_vector = len(infer_shape(values)) == len(batch) + 1
+    b = _op.expand_dims(values, -1) if is_vector else values
+    left, sizes, right = _svd(matrix)
+    share = as_number(cutoff)
+    inverse = _inverses(sizes, sizes, None, share, max(rows, columns))
+    counts = _op.greater(inverse, scalar_like(0.0, inverse))
+    inner = _matmul(*_together(_transposed(left), b)) * _op.expand_dims(inverse, -1)
+    solution = _matmul(*_together(_transposed(right), inner))
+    nothing = constant(np.empty(0), dtype)
+    residuals = nothing
+    if rows > columns and driver != "gelsy":
+        missed = _matmul(*_together(matrix, solution)) - b
+        residuals = _op.sum(missed * missed, axis=[-2])
+    ranks = _op.sum(_op.cast(counts, "int64"), axis=[-1])
+    return [
+        _op.squeeze(solution, [-1]) if is_vector else solution,
+        _op.squeeze(residuals, [-1]) if is_vector and residuals is not nothing else residuals,
+        constant(np.empty(0), "int64") if driver == "gels" else ranks,
+        sizes if driver in ("gelsd", "gelss") else nothing,
+    ]
+
+
+# ---- pseudo-inverses
+
+
+def _limit(value: Any, sizes: RelayExpr, default: float) -> RelayExpr:
+    """A tolerance, one for all matrices or one for each."""
+    if value is None:
+        return scalar_like(default, sizes)
+    if not is_tensor(value):
+        return scalar_like(float(value), sizes)
+    found = as_dtype(value, infer_dtype(sizes))
+    return _op.expand_dims(found, -1) if infer_shape(found) else found
+
+
+def _inverses(values: RelayExpr, sizes: RelayExpr, atol: Any, rtol: Any, order: int) -> RelayExpr:
+    """One over the values whose sizes count, zero for the others."""
+    epsilon = order * float(np.finfo(infer_dtype(sizes)).eps)
+    absolute, relative = _limit(atol, sizes, 0.0), _limit(rtol, sizes, epsilon)
+    zero, one = scalar_like(0.0, sizes), scalar_like(1.0, sizes)
+    if rtol is None and atol is not None:
+        relative = _op.where(_op.greater(absolute, zero), _op.zeros_like(absolute), relative)
+    largest = _op.max(sizes, axis=[-1], keepdims=True)
+    counts = _op.greater(sizes, _op.maximum(absolute, relative * largest))
+    return _op.where(counts, one / values, _op.zeros_like(values))
+
+
+@torch_op("linalg_pinv.atol_rtol_tensor", "linalg_pinv.atol_rtol_float")
+def _pinv(x: RelayExpr, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> RelayExpr:
+    *batch, rows, columns = infer_shape(x)
+    if not rows * columns:
+        return constant(np.zeros((*batch, columns, rows)), infer_dtype(x))
+    if hermitian:
+        values, vectors = _eigh(x)
+        inverses = _inverses(values, _op.abs(values), atol, rtol, rows)
+        return _matmul(vectors * _op.expand_dims(inverses, -2), _transposed(vectors))
+    left, sizes, right = _svd(x)
+    inverses = _inverses(sizes, sizes, atol, rtol, max(rows, columns))
+    return _matmul(_transposed(right) * _op.expand_dims(inverses, -2), _transposed(left))
+
+
+@torch_op("linalg_pinv", "pinverse")
+def _pinverse(x: RelayExpr, cutoff: Any = 1e-15, hermitian: bool = False) -> RelayExpr:
+    return _pinv(x, 0.0, cutoff, hermitian)

@@ -1,0 +1,311 @@
+"""Linear algebra of batches of matrices: factors, triangular systems, spectra."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te, topi
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TensorType, TupleType, Type
+from tvm.relay.expr import TupleWrapper
+
+from .attributes import as_int
+from .registry import OpPattern, define_op
+from .types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+
+
+class SolveTriangularAttrs(Attrs, key="relay.attrs.SolveTriangularAttrs"):
+    """Which triangle is read, and whether its diagonal is ones."""
+
+    upper: bool = False
+    unit: bool = False
+
+
+class HouseholderProductAttrs(Attrs, key="relay.attrs.HouseholderProductAttrs"):
+    """How many columns are made."""
+
+    columns: int
+
+
+class PivotsToPermutationAttrs(Attrs, key="relay.attrs.PivotsToPermutationAttrs"):
+    """How many rows are exchanged."""
+
+    rows: int
+
+
+class EighAttrs(Attrs, key="relay.attrs.EighAttrs"):
+    """Which triangle is read."""
+
+    upper: bool = False
+
+
+def _matrices(ty: Type, who: str, what: str = "data") -> TensorType:
+    found = expect_tensor(ty, who, what)
+    expect(len(found.shape) >= 2, f"{who} requires matrices for {what}, got {found}")
+    is_known = found.dtype in ("float32", "float64")
+    expect(is_known, f"{who} requires float32 or float64 for {what}, got {found.dtype}")
+    return found
+
+
+def _square(ty: Type, who: str) -> TensorType:
+    found = _matrices(ty, who)
+    expect_dim(found.shape[-1], found.shape[-2], who, "the number of columns")
+    return found
+
+
+def _count(shape: Sequence[Any]) -> Any:
+    return apply(min, shape[-2], shape[-1])
+
+
+def _lu_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    data = _matrices(arg_types[0], "linalg.lu_factor")
+    shape = shape_of_type(data)
+    batch = shape[:-2]
+    pivots = tensor((*batch, _count(shape)), "int32")
+    return TupleType((data, pivots, tensor((*batch, 1), "int32")))
+
+
+def _cholesky_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    data = _square(arg_types[0], "linalg.cholesky")
+    return TupleType((data, tensor((*shape_of_type(data)[:-2], 1), "int32")))
+
+
+def _solve_type(attrs: SolveTriangularAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "linalg.solve_triangular"
+    matrix, values = _square(arg_types[0], who), _matrices(arg_types[1], who, "values")
+    rows = shape_of_type(matrix)[:-1]
+    expect(
+        len(matrix.shape) == len(values.shape) and matrix.dtype == values.dtype,
+        f"{who} requires one rank and dtype, got {matrix} and {values}",
+    )
+    for have, wanted in zip(shape_of_type(values), rows, strict=False):
+        expect_dim(have, wanted, who, "the sizes of values")
+    return values
+
+
+def _qr_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    data = _matrices(arg_types[0], "linalg.householder_qr")
+    shape = shape_of_type(data)
+    return TupleType((data, tensor((*shape[:-2], _count(shape)), data.dtype)))
+
+
+def _product_type(attrs: HouseholderProductAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "linalg.householder_product"
+    vectors, factors = _matrices(arg_types[0], who), expect_tensor(arg_types[1], who, "factors")
+    expect(
+        len(factors.shape) == len(vectors.shape) - 1 and factors.dtype == vectors.dtype,
+        f"{who} requires one row of factors for each matrix, got {vectors} and {factors}",
+    )
+    return tensor((*shape_of_type(vectors)[:-1], attrs.columns), vectors.dtype)
+
+
+def _permutation_type(attrs: PivotsToPermutationAttrs, arg_types: Sequence[Type]) -> Type:
+    pivots = expect_tensor(arg_types[0], "linalg.pivots_to_permutation", "pivots")
+    expect(
+        len(pivots.shape) >= 2 and pivots.dtype == "int32",
+        f"linalg.pivots_to_permutation requires one row of int32 for each matrix, got {pivots}",
+    )
+    return tensor((*shape_of_type(pivots)[:-2], attrs.rows), "int32")
+
+
+def _eigh_type(attrs: EighAttrs, arg_types: Sequence[Type]) -> Type:
+    data = _square(arg_types[0], "linalg.eigh")
+    return TupleType((tensor(shape_of_type(data)[:-1], data.dtype), data, data))
+
+
+def _svd_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    data = _matrices(arg_types[0], "linalg.svd")
+    *batch, rows, columns = shape_of_type(data)
+    if isinstance(rows, int) and isinstance(columns, int):
+        expect(rows <= columns, f"linalg.svd requires at most as many rows as columns, got {data}")
+    kind = data.dtype
+    return TupleType((tensor((*batch, rows), kind), tensor((*batch, rows, rows), kind), data))
+
+
+def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.generic.schedule_extern(outs)
+
+
+_COMMON: dict[str, Any] = {
+    "fuse": OpPattern.OPAQUE, "schedules": {"generic": _schedule, "cpu": _schedule},
+}  # fmt: skip
+
+LU_FACTOR = define_op(
+    "linalg.lu_factor",
+    inputs=("data",),
+    infer_type=_lu_type,
+    compute=lambda attrs, inputs, out_type: topi.linalg.lu_factor(inputs[0]),
+    **_COMMON,
+)
+CHOLESKY = define_op(
+    "linalg.cholesky",
+    inputs=("data",),
+    infer_type=_cholesky_type,
+    compute=lambda attrs, inputs, out_type: topi.linalg.cholesky(inputs[0]),
+    **_COMMON,
+)
+SOLVE_TRIANGULAR = define_op(
+    "linalg.solve_triangular",
+    SolveTriangularAttrs,
+    inputs=("matrix", "values"),
+    infer_type=_solve_type,
+    compute=lambda attrs, inputs, out_type: [
+        topi.linalg.solve_triangular(*inputs, attrs.upper, attrs.unit)
+    ],
+    **_COMMON,
+)
+HOUSEHOLDER_QR = define_op(
+    "linalg.householder_qr",
+    inputs=("data",),
+    infer_type=_qr_type,
+    compute=lambda attrs, inputs, out_type: topi.linalg.householder_qr(inputs[0]),
+    **_COMMON,
+)
+HOUSEHOLDER_PRODUCT = define_op(
+    "linalg.householder_product",
+    HouseholderProductAttrs,
+    inputs=("vectors", "factors"),
+    infer_type=_product_type,
+    compute=lambda attrs, inputs, out_type: [
+        topi.linalg.householder_product(*inputs, attrs.columns)
+    ],
+    **_COMMON,
+)
+PIVOTS_TO_PERMUTATION = define_op(
+    "linalg.pivots_to_permutation",
+    PivotsToPermutationAttrs,
+    inputs=("pivots",),
+    infer_type=_permutation_type,
+    compute=lambda attrs, inputs, out_type: [
+        topi.linalg.pivots_to_permutation(inputs[0], attrs.rows)
+    ],
+    **_COMMON,
+)
+EIGH = define_op(
+    "linalg.eigh",
+    EighAttrs,
+    inputs=("data",),
+    infer_type=_eigh_type,
+    compute=lambda attrs, inputs, out_type: topi.linalg.eigh(inputs[0], attrs.upper),
+    **_COMMON,
+)
+SVD = define_op(
+    "linalg.svd",
+    inputs=("data",),
+    infer_type=_svd_type,
+    compute=lambda attrs, inputs, out_type: topi.linalg.svd(inputs[0]),
+    **_COMMON,
+)
+
+
+def lu_factor(data: RelayExpr) -> TupleWrapper:
+    """Lower and upper factor of matrices, with rows exchanged for the largest pivots.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        (..., m, n) of float32 or float64.
+
+    Returns
+    -------
+    tuple of relay.Expr
+        Both factors in one matrix; the row that each was exchanged with, from 1 (..., min(m, n));
+        the first zero pivot, from 1, or 0 (..., 1).
+    """
+    return TupleWrapper(LU_FACTOR(data), 3)
+
+
+def cholesky(data: RelayExpr) -> TupleWrapper:
+    """The lower factor of positive definite matrices, and the first minor that is not, or 0.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        (..., n, n); the upper triangle is not read.
+    """
+    return TupleWrapper(CHOLESKY(data), 2)
+
+
+def solve_triangular(
+    matrix: RelayExpr, values: RelayExpr, upper: bool = False, unit: bool = False
+) -> RelayExpr:
+    """Solve ``matrix @ x = values`` for triangular matrices.
+
+    Parameters
+    ----------
+    matrix : relay.Expr
+        (..., n, n), of which one triangle is read.
+    values : relay.Expr
+        (..., n, k).
+    upper : bool
+        Whether it is the upper triangle.
+    unit : bool
+        Whether the diagonal is ones, whatever the matrix holds there.
+    """
+    return SOLVE_TRIANGULAR(matrix, values, upper=bool(upper), unit=bool(unit))
+
+
+def householder_qr(data: RelayExpr) -> TupleWrapper:
+    """The upper factor of matrices, the vectors of reflections below it, and their factors.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        (..., m, n).
+    """
+    return TupleWrapper(HOUSEHOLDER_QR(data), 2)
+
+
+def householder_product(vectors: RelayExpr, factors: RelayExpr, columns: int) -> RelayExpr:
+    """The first columns of the product of the reflections that `householder_qr` gives.
+
+    Parameters
+    ----------
+    vectors : relay.Expr
+        (..., m, n).
+    factors : relay.Expr
+        (..., k).
+    columns : int
+        At most m.
+    """
+    return HOUSEHOLDER_PRODUCT(vectors, factors, columns=as_int(columns))
+
+
+def pivots_to_permutation(pivots: RelayExpr, rows: int) -> RelayExpr:
+    """The order of rows after the exchanges of `lu_factor`.
+
+    Parameters
+    ----------
+    pivots : relay.Expr
+        (..., 1, k), counted from 1.
+    rows : int
+        How many rows there are.
+    """
+    return PIVOTS_TO_PERMUTATION(pivots, rows=as_int(rows))
+
+
+def eigh(data: RelayExpr, upper: bool = False) -> list[RelayExpr]:
+    """Eigenvalues of symmetric matrices in ascending order, and an eigenvector in each row.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        (..., n, n), of which one triangle is read.
+    upper : bool
+        Whether it is the upper triangle.
+    """
+    found = TupleWrapper(EIGH(data, upper=bool(upper)), 3)
+    return [found[0], found[1]]
+
+
+def svd(data: RelayExpr) -> TupleWrapper:
+    """Singular values in descending order, and left and right singular vectors in rows.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        (..., m, n), m <= n. The right vector of a value of zero is zeros.
+    """
+    return TupleWrapper(SVD(data), 3)

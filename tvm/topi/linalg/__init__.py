@@ -1,0 +1,10 @@
+"""Linear algebra of batches of matrices."""
+
+from .factor import cholesky, lu_factor, pivots_to_permutation, solve_triangular
+from .orthogonal import householder_product, householder_qr
+from .spectrum import eigh, svd
+
+__all__ = [
+    "cholesky", "eigh", "householder_product", "householder_qr", "lu_factor",
+    "pivots_to_permutation", "solve_triangular", "svd",
+]  # fmt: skip
