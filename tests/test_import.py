@@ -7,3 +7,27 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"torch", "onnx", "onnxruntime", "scipy", "rich", "llvmlite", "transformers", "pytest"}
     assert not heavy & set(done.stdout.split())
+
+
+_WITHOUT_EXTRAS = """
+import importlib, pkgutil, sys
+for extra in ("torch", "onnx", "onnxruntime", "scipy", "cloudpickle", "graphviz", "IPython", "pytest"):
+    sys.modules[extra] = None
+import tvm
+for module in pkgutil.walk_packages(tvm.__path__, "tvm.", onerror=lambda name: None):
+    if not module.name.startswith("tvm.lib"):
+        try:
+            importlib.import_module(module.name)
+        except ImportError:
+            print(module.name)
+"""
+
+
+def test_only_what_is_made_of_an_extra_requires_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_EXTRAS], capture_output=True, text=True, check=True
+    )
+    assert set(done.stdout.split()) == {
+        "tvm.contrib.onnx_backend", "tvm.contrib.torch_backend", "tvm.contrib.torch_graph",
+        "tvm.contrib.torch_program", "tvm.contrib.verify", "tvm.testing.plugin",
+    }  # fmt: skip

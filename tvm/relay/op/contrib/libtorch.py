@@ -13,12 +13,11 @@ import base64
 import functools
 import io
 from collections.abc import Sequence
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from tvm import te, tir, topi
 from tvm._ffi import register_func
+from tvm.error import TVMError
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import register_op
@@ -29,6 +28,9 @@ from tvm.runtime.ndarray import from_dlpack
 
 from ..registry import OpPattern
 from ..types import expect, expect_tensor, tensor
+
+if TYPE_CHECKING:
+    import torch
 
 RUN = "tvm.contrib.torch_op"
 
@@ -41,10 +43,16 @@ class TorchFunctionAttrs(Attrs, key="relay.attrs.TorchFunctionAttrs"):
 
 @functools.lru_cache(maxsize=64)
 def _function(serialized: str) -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise TVMError("torch_op requires PyTorch", hint="pip install pytvm[torch]") from error
     return torch.jit.load(io.BytesIO(base64.b64decode(serialized)))
 
 
 def _results(found: Any) -> tuple[torch.Tensor, ...]:
+    import torch
+
     values = found if isinstance(found, (tuple, list)) else (found,)
     if not values or not all(isinstance(v, torch.Tensor) for v in values):
         raise TypeError(f"torch_op requires tensors as results, got {type(found).__name__}")
@@ -55,6 +63,8 @@ def _results(found: Any) -> tuple[torch.Tensor, ...]:
 def _run(serialized: str, *arrays: Any) -> None:
     """Call the function with the first arrays, and write its results to the last ones."""
     function = _function(str(serialized))
+    import torch
+
     count = len(function.forward.schema.arguments) - 1
     # arrays that are lent for a call cannot be shared
     given = [torch.from_dlpack(a.copyto(cpu())) for a in arrays[:count]]
@@ -66,6 +76,9 @@ def _run(serialized: str, *arrays: Any) -> None:
 
 def _type(attrs: TorchFunctionAttrs, arg_types: Sequence[Type]) -> Type:
     """What the function gives for zeros."""
+    function = _function(attrs.serialized_function)
+    import torch
+
     zeros = []
     for ty in arg_types:
         given = expect_tensor(ty, "torch_op")
@@ -73,7 +86,7 @@ def _type(attrs: TorchFunctionAttrs, arg_types: Sequence[Type]) -> Type:
         dtype = getattr(torch, str(given.dtype))
         zeros.append(torch.zeros(given.concrete_shape, dtype=dtype))
     with torch.no_grad():
-        found = _function(attrs.serialized_function)(*zeros)
+        found = function(*zeros)
     types = [tensor(tuple(r.shape), str(r.dtype).removeprefix("torch.")) for r in _results(found)]
     return types[0] if isinstance(found, torch.Tensor) else TupleType(types)
 
@@ -117,6 +130,8 @@ def torchop(script_fn: Any, *params: RelayExpr) -> Call:
     params : relay.Expr
         Its arguments.
     """
+    import torch
+
     if isinstance(script_fn, torch.nn.Module) and not isinstance(script_fn, torch.jit.ScriptModule):
         raise TypeError("torchop requires a script: torch.jit.script(module)")
     file = io.BytesIO()
