@@ -193,3 +193,17 @@ def assert_is(op: str, inputs: list[np.ndarray], wanted: np.ndarray, **attrs: An
     names = [f"x{i}" for i in range(len(inputs))]
     node = helper.make_node(op, names, ["y"], domain="com.microsoft", **attrs)
     np.testing.assert_allclose(onnx_backend.run_node(node, inputs).y, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_lstm_with_weights_of_bytes_quantises_its_data_in_each_step() -> None:
+    hidden, width = 6, 10
+    # one row: with several, ONNX Runtime takes a scale for the rows of each of its threads
+    x, bias = f32(3, 1, width), 0.1 * f32(2, 8 * hidden)
+    for scales, make, zero in (((2,), i8, 0), ((2, 4 * hidden), u8, 120)):
+        ranges = [RNG.uniform(0.001, 0.004, scales).astype("float32") for _ in range(2)]
+        weights = make(2, width, 4 * hidden), make(2, hidden, 4 * hidden)
+        zeros = np.full(scales, zero, weights[0].dtype)
+        constants = {1: weights[0], 2: weights[1], 3: bias, 4: None, 5: None, 6: None, 7: None,
+                     8: ranges[0], 9: zeros, 10: ranges[1], 11: zeros}  # fmt: skip
+        check("DynamicQuantizeLSTM", [x], constants, outputs=3, hidden_size=hidden,
+              direction="bidirectional")  # fmt: skip

@@ -100,8 +100,12 @@ def _dequantize_linear(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("DynamicQuantizeLinear")
 def _dynamic_quantize(node: OnnxNode) -> list[RelayExpr]:
-    """To uint8 by the range of the data, zero always within it."""
-    x, zero = node[0], scalar_like(0.0, node[0])
+    return quantized_at_run_time(node[0])
+
+
+def quantized_at_run_time(x: RelayExpr) -> list[RelayExpr]:
+    """To uint8 by the range of the data, zero always within it: the data, the scale, the point."""
+    zero = scalar_like(0.0, x)
     low, high = _op.minimum(_op.min(x), zero), _op.maximum(_op.max(x), zero)
     scale = (high - low) / scalar_like(255.0, x)
     safe = _op.where(_op.equal(scale, zero), scalar_like(1.0, x), scale)
@@ -139,11 +143,11 @@ def integer_matmul(node: OnnxNode, a: tuple[int, int], b: tuple[int, int]) -> Re
     if not is_plain or len(of_columns) > 1:
         return matmul(_moved(node, *a, row=True), _moved(node, *b))
     rows = _op.reshape(node[a[0]], (-1, shape[0]))
-    product = _integer_dense(rows, _op.transpose(node[b[0]], (1, 0)), *zeros)
+    product = integer_dense(rows, _op.transpose(node[b[0]], (1, 0)), *zeros)
     return _op.reshape(product, (*node.shape(a[0])[:-1], shape[1]))
 
 
-def _integer_dense(
+def integer_dense(
     rows: RelayExpr, weight: RelayExpr, zero: RelayExpr, weight_zero: RelayExpr
 ) -> RelayExpr:
     one = constant(1.0, "float32")
@@ -180,8 +184,7 @@ def _matmul_integer_to_float(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("com.microsoft.DynamicQuantizeMatMul")
 def _dynamic_quantize_matmul(node: OnnxNode) -> RelayExpr:
-    view = OnnxNode(**{**vars(node), "inputs": node.inputs[:1]})
-    a, scale, zero = _dynamic_quantize(view)
+    a, scale, zero = quantized_at_run_time(node[0])
     b = _op.cast(node[1], "int32")
     if node.has(3):
         b = b - _op.cast(node[3], "int32")
@@ -325,7 +328,7 @@ def _qlinear_conv_of_layouts(node: OnnxNode) -> RelayExpr:
 def _qgemm(node: OnnxNode) -> RelayExpr:
     a = _op.transpose(node[0], (1, 0)) if node.attr("transA", 0) else node[0]
     b = node[3] if node.attr("transB", 0) else _op.transpose(node[3], (1, 0))
-    total = _integer_dense(a, b, _zero(node, 2), _zero(node, 5))
+    total = integer_dense(a, b, _zero(node, 2), _zero(node, 5))
     total = total + node[6] if node.has(6) else total
     scale = node[1] * node[4] * constant(node.attr("alpha", 1.0), "float32")
     real = _op.cast(total, "float32") * scale

@@ -11,6 +11,7 @@ from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 
 from .dims import refined
 from .math import elu, softplus
+from .quantized import integer_dense, quantized_at_run_time
 from .registry import OnnxNode, onnx_op
 
 Activation = Callable[[RelayExpr], RelayExpr]
@@ -42,7 +43,7 @@ def _activations(node: OnnxNode, alpha: float | None, beta: float | None) -> dic
     }
 
 
-@onnx_op("LSTM", "GRU", "RNN")
+@onnx_op("LSTM", "GRU", "RNN", "com.microsoft.DynamicQuantizeLSTM")
 def _recurrent(node: OnnxNode) -> list[RelayExpr]:
     """Outputs ``Y`` (steps, directions, batch, hidden) and the last states."""
     if node.attr("layout", 0):
@@ -50,12 +51,13 @@ def _recurrent(node: OnnxNode) -> list[RelayExpr]:
     batch = node.shape(0)[1]
     direction = node.attr("direction", "forward")
     passes = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
-    cell = {"LSTM": _lstm_cell, "GRU": _gru_cell, "RNN": _rnn_cell}[node.op_type]
+    cells = {"GRU": _gru_cell, "RNN": _rnn_cell}
+    cell = cells.get(node.op_type, _lstm_cell)
     sequences, states = [], []
     for index, backwards in enumerate(passes):
         project, step, state = cell(node, index, batch)
         outputs = []
-        for time, x in enumerate(_projected(node, *project, backwards)):
+        for time, x in enumerate(_projected(node, index, *project, backwards)):
             new = step(x, state)
             output = new[0]
             if node.has(4):
@@ -103,19 +105,32 @@ def _weights(
     hidden = node.attr("hidden_size")
     number = constant(index, "int64")
     w, r = _op.take(node[1], number, 0), _op.take(node[2], number, 0)
+    if node.op_type == "DynamicQuantizeLSTM":
+        w, r = _op.transpose(w, (1, 0)), _op.transpose(r, (1, 0))
     if not node.has(3):
-        zero = _op.full(scalar_like(0.0, node[1]), (gates * hidden,), node.dtype(1))
+        zero = _op.full(scalar_like(0.0, node[0]), (gates * hidden,), node.dtype(0))
         return w, r, zero, zero
     wb, rb = _op.split(_op.take(node[3], number, 0), 2, 0)
     return w, r, wb, rb
 
 
+def _product(node: OnnxNode, x: RelayExpr, weight: RelayExpr, index: int, at: int) -> RelayExpr:
+    """The product with a weight; integers have scale and zero point of a direction at an input."""
+    if node.op_type != "DynamicQuantizeLSTM":
+        return _op.nn.dense(x, weight)
+    number = constant(index, "int64")
+    scale, point = [_op.take(node[i], number, 0) for i in (at, at + 1)]
+    data, step, zero = quantized_at_run_time(x)
+    total = integer_dense(data, weight, _op.cast(zero, "int32"), _op.cast(point, "int32"))
+    return _op.cast(total, "float32") * (step * scale)
+
+
 def _projected(
-    node: OnnxNode, weight: RelayExpr, bias: RelayExpr, backwards: bool
+    node: OnnxNode, index: int, weight: RelayExpr, bias: RelayExpr, backwards: bool
 ) -> list[RelayExpr]:
     """The inputs' part of the gates, in the order of the steps: one product for all of them."""
     steps = _steps(node)
-    product = _op.nn.dense(_op.reshape(node[0], (-3, 0)), weight) + bias
+    product = _product(node, _op.reshape(node[0], (-3, 0)), weight, index, 8) + bias
     gates = _op.reshape(product, (steps, -1, infer_shape(product)[1]))
     found = [_op.squeeze(x, [0]) for x in _op.split(gates, steps, 0)]
     return found[::-1] if backwards else found
@@ -173,7 +188,7 @@ def _lstm_cell(node: OnnxNode, index: int, batch: Any) -> Cell:
 
     def step(x: RelayExpr, state: list[RelayExpr]) -> list[RelayExpr]:
         h, c = state
-        i, o, forget, cell = _op.split(x + _op.nn.dense(h, r), 4, 1)
+        i, o, forget, cell = _op.split(x + _product(node, h, r, index, 10), 4, 1)
         if node.attr("input_forget", 0):  # the gates sum up to one
             opened = f(seen(i, c, peepholes[0]))
             kept = scalar_like(1.0, opened) - opened
