@@ -9,7 +9,7 @@ import tvm
 from tests.topi.common import check
 from tvm import te, topi
 from tvm.target.cpu import cpu_info
-from tvm.topi.nn.conv2d.x86 import Conv2dConfig, channel_block, choose_conv2d
+from tvm.topi.nn.conv2d.x86 import Conv2dConfig, channel_block, choose_conv2d, column_bands
 
 TARGETS = ["llvm -mcpu=core-avx2", "llvm"]
 
@@ -153,3 +153,20 @@ def test_few_rows_of_zeros_are_not_worth_a_test() -> None:
     with tvm.target.Target("llvm"):
         out = topi.nn.conv2d_NCHWc(data, weight, 1, 1, 1, "NCHW16c", "NCHW16c")
         assert not topi.x86.conv2d.should_skip_border_rows(out, 1)
+
+
+@pytest.mark.parametrize("columns", [9001, 9037])
+def test_a_long_row_is_shared_in_bands_that_stay_in_the_cache(columns: int) -> None:
+    data = te.placeholder((1, 4, 1, columns, 16), name="data")
+    weight = te.placeholder((4, 4, 1, 3, 16, 16), name="weight")
+    out = topi.nn.conv2d_NCHWc(data, weight, (1, 2), (0, 0), 1, "NCHW16c", "NCHW16c")
+    with tvm.target.Target("llvm -num-cores=2") as target:
+        info = cpu_info(target)
+        assert column_bands(out.op, 200, info) >= 2
+        assert column_bands(out.op, 3, info) == 0
+
+    def reference(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+        views = np.lib.stride_tricks.sliding_window_view(x, 3, axis=3)[:, :, :, ::2]
+        return np.einsum("nchwix,ocyxij->nohwj", views, w, optimize=True)
+
+    check([data, weight, out], topi.x86.schedule_conv2d_NCHWc, reference, "llvm -num-cores=2")

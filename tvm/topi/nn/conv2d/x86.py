@@ -21,7 +21,7 @@ from tvm.target.cpu import CpuInfo
 
 from ...generic.schedules import as_outputs
 from ...tag import is_injective
-from ...utils import dims, divisors, largest_divisor, operations_above, prod
+from ...utils import ceil_div, dims, divisors, largest_divisor, operations_above, prod
 from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, is_static, lanes_of, processor, vector_lanes
 from ...x86.prefetch import prefetch_near, prefetch_panels
@@ -146,6 +146,7 @@ def schedule_conv2d_NCHWc(
     tile = config or best
     note(tile, _predicted_share(tile, vectors, inner, info))
     parts = row_parts(anchor, rows // tile.rows, info)
+    bands = column_bands(anchor, columns // tile.columns, info) if rows == tile.rows else 0
     schedule_padding(s, anchor.input_tensors[0], None, parts > 0)
     acc = s.cache_write(conv, "local") if output.op is anchor else conv
     s[acc].set_scope("local")
@@ -159,12 +160,16 @@ def schedule_conv2d_NCHWc(
     if parts:
         part, y_outer = s[final].split(y_outer, nparts=parts)
         shared = [batch, part, co_outer, y_outer]
+    elif bands:
+        part, x_outer = s[final].split(x_outer, nparts=bands)
+        shared = [batch, part, co_outer, y_outer]
     s[final].reorder(*shared, x_outer, y_inner, co_inner, x_inner, ci)
     s[acc].compute_at(s[final], x_outer)
     # whole panels to each thread, if all threads get as many
-    by_panels = not parts and isinstance(batch_size, int) and batch_size * panels % info.cores == 0
-    threads = fuse_and_parallel(s, final, shared[:2] if parts or by_panels else shared, 1 << 30)
-    panel_loop = co_outer if parts else threads if by_panels else None
+    in_parts = parts > 0 or bands > 0
+    by_panels = isinstance(batch_size, int) and batch_size * panels % info.cores == 0
+    threads = fuse_and_parallel(s, final, shared[:2] if in_parts or by_panels else shared, 1 << 30)
+    panel_loop = co_outer if in_parts else threads if by_panels else None
     weights = s[acc].op.input_tensors[1]
     for axis in (y_inner, co_inner, x_inner):
         s[final].unroll(axis)
@@ -179,7 +184,7 @@ def schedule_conv2d_NCHWc(
     if panel_loop is None:
         prefetch_near(s, acc, weights, ici)
     else:
-        visits = rows // tile.rows // max(parts, 1) * (columns // tile.columns)
+        visits = rows // tile.rows * (columns // tile.columns) // max(parts, bands, 1)
         panel_bytes = _panel_bytes(tile, vectors, inner, info)
         prefetch_panels(s, (final, panel_loop), weights, (ico, ky, kx, ici), visits, panel_bytes)
     return s
@@ -235,6 +240,22 @@ def row_parts(anchor: te.tensor.Operation, rows: int, info: CpuInfo) -> int:
     wanted = max(prod(dims(data.shape)) * size // (info.l2 // 2), 1)
     parts = [d for d in divisors(rows) if d % info.cores == 0]
     return next((d for d in parts if d >= wanted), parts[-1]) if parts else 0
+
+
+def column_bands(anchor: te.tensor.Operation, tiles: int, info: CpuInfo) -> int:
+    """Into how many bands of columns the threads share a single row; 0 if they share the channels.
+
+    A row too long for the second cache would come anew for each panel of weights.
+    """
+    data, weights = anchor.input_tensors
+    batch = dims(data.shape)[0]
+    if not isinstance(batch, int) or batch % info.cores == 0:
+        return 0
+    size = prod(dims(data.shape)[1:]) * as_dtype(data.dtype).bits // 8
+    if size <= info.l2 or prod(dims(weights.shape)) > prod(dims(data.shape)):
+        return 0
+    rounds = ceil_div(size, info.cores * info.l2 // 2)
+    return rounds * info.cores if tiles >= 4 * rounds * info.cores else 0
 
 
 def inline_around(
