@@ -157,3 +157,17 @@ def test_means_of_windows_keep_their_range(dtype: str, size: tuple[int, int]) ->
     data = np.full((1, 2, 200, 100), 100, dtype)
     found = _run(lambda x: topi.nn.adaptive_pool(x, size, "avg"), data)
     np.testing.assert_array_equal(found, np.full((1, 2, *size), 100, dtype))
+
+
+def test_a_box_of_the_whole_image_keeps_its_corners() -> None:
+    image, box = _floats(1, 5, 4, 2), np.array([[0, 0, 1, 1]], "float32")
+    index, size = np.zeros(1, "int32"), (3, 3)
+    wanted = ref.crop_and_resize_python(image, box, index, size, "NHWC")
+    np.testing.assert_allclose(wanted[0, ::2, ::2], image[0, ::4, ::3], rtol=1e-6)
+    found = _run(lambda *t: topi.image.crop_and_resize(*t, size, layout="NHWC"), image, box, index)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_names_of_blocked_layouts() -> None:
+    assert topi.utils.nchw_pack_layout((2, 16)) == "NCHW2n16c"
+    assert topi.utils.ncw_xc_layout((2, 16)) == "NCW16c"

@@ -174,6 +174,26 @@ def mean_dtype(dtype: str) -> str:
     return "int32" if kind.bits < 32 else dtype
 
 
+def ncw_pack_layout(layout_info: Sequence[int]) -> str:
+    """NCW with blocks of the batch and of channels, such as "NCW2n16c"."""
+    return f"NCW{layout_info[0]}n{layout_info[1]}c"
+
+
+def ncw_xc_layout(layout_info: Sequence[int]) -> str:
+    """NCW with blocks of channels, whose size comes second."""
+    return f"NCW{layout_info[1]}c"
+
+
+def nchw_pack_layout(layout_info: Sequence[int]) -> str:
+    """NCHW with blocks of the batch and of channels, such as "NCHW2n16c"."""
+    return f"NCHW{layout_info[0]}n{layout_info[1]}c"
+
+
+def nchw_xc_layout(layout_info: Sequence[int]) -> str:
+    """NCHW with blocks of channels, whose size comes second."""
+    return f"NCHW{layout_info[1]}c"
+
+
 def const_vector(vector: Any, name: str = "const_vector") -> te.Tensor:
     """A tensor of the numbers of a vector."""
     row = np.asarray(vector)

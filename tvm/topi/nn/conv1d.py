@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm import te
 
-from .conv2d.compute import conv
+from .conv2d.compute import conv, conv1d
 
 
 def group_conv1d_ncw(
@@ -57,3 +57,12 @@ def conv1d_nwc(
 ) -> te.Tensor:
     """Convolution of NWC data by a WIO kernel."""
     return group_conv1d_nwc(data, kernel, strides, padding, dilation, 1, out_dtype)
+
+
+__all__ = [
+    "conv1d",
+    "conv1d_ncw",
+    "conv1d_nwc",
+    "group_conv1d_ncw",
+    "group_conv1d_nwc",
+]

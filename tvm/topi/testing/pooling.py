@@ -21,6 +21,22 @@ def pad_tensor(
     return np.pad(np_arr.astype(dtype), around, constant_values=pad_value)
 
 
+def get_slice(
+    spatial_dimensions: int,
+    pad_np: Array,
+    dim_coord: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+) -> Array:
+    """The window at one place of padded data with channels first."""
+    windows = [
+        slice(c * s, c * s + (k - 1) * d + 1, d)
+        for c, s, k, d in zip(dim_coord, strides, kernel, dilation, strict=True)
+    ]
+    return pad_np[(slice(None), slice(None), *windows[:spatial_dimensions])]
+
+
 def poolnd_python(
     np_data: Array,
     kernel: Sequence[int],
@@ -145,5 +161,6 @@ __all__ = [
     "adaptive_pool_channel_last",
     "pad_tensor",
     "pool_grad_nchw",
+    "get_slice",
     "poolnd_python",
 ]

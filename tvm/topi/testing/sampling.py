@@ -223,8 +223,7 @@ def _pixel(image: Array, y: float, x: float, method: str) -> Array:
     if method != "bilinear":
         return image[int(np.floor(y + 0.5)), int(np.floor(x + 0.5))]
     total = np.zeros(image.shape[2])
-    for v in (int(np.floor(y)), int(np.ceil(y))):
-        for u in (int(np.floor(x)), int(np.ceil(x))):
-            weight = (1 - abs(y - v)) * (1 - abs(x - u))
-            total = total + weight * image[v, u] / (2 ** ((y == int(y)) + (x == int(x))))
+    for v in {int(np.floor(y)), int(np.ceil(y))}:
+        for u in {int(np.floor(x)), int(np.ceil(x))}:
+            total = total + (1 - abs(y - v)) * (1 - abs(x - u)) * image[v, u]
     return total

@@ -199,6 +199,7 @@ __all__ = [
     "group_conv2d_nchw",
     "group_conv2d_nchw_spatial_pack",
     "is_int8_hw_support",
+    "roi_align_nchw",
     "schedule_batch_norm",
     "schedule_binarize_pack",
     "schedule_binary_dense",
