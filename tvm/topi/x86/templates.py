@@ -20,6 +20,7 @@ from ..nn.conv2d.x86 import schedule_conv2d
 from ..nn.dense.dot_x86 import dense_dot_block, schedule_dense_dot
 from ..nn.dense.x86 import packed_columns, schedule_dense_nopack
 from ..utils import dims, prod
+from ..vision.rcnn.roi_align import roi_align_nchw
 from .dot_product import find_dot_product
 from .injective import schedule_concatenate, schedule_injective
 
