@@ -100,3 +100,14 @@ def test_operators_of_computed_shapes_are_folded_as_static_ones() -> None:
     for body in (relay.broadcast_to(relay.const(2.0), shape), relay.nn.relu(padded)):
         mod = FoldConstant()(tvm.IRModule.from_expr(relay.Function([], body)))
         assert not is_dynamic(relay.transform.InferType()(mod)["main"].checked_type)
+
+
+def test_transposition_of_a_transposition_is_one() -> None:
+    weight = relay.const(np.arange(24, dtype="float32").reshape(2, 3, 4))
+    once = relay.transpose(weight, (2, 0, 1))
+    folder = relay.frontend.common.ExprFolder()
+    assert folder.fold(relay.transpose(folder.fold(once), (1, 2, 0))) is weight
+    again = folder.fold(relay.transpose(folder.fold(once)))
+    expected = weight.data.numpy().transpose(2, 0, 1).transpose()
+    np.testing.assert_array_equal(again.data.numpy(), expected)
+    assert folder.fold(relay.transpose(weight, (0, 1, 2))) is weight

@@ -294,7 +294,7 @@ TRANSPOSE = define_op(
         topi.transpose(inputs[0], _permutation(attrs.axes, len(inputs[0].shape)))
     ],
     fold=lambda attrs, arrays, out_type: [
-        np.ascontiguousarray(arrays[0].transpose(_permutation(attrs.axes, arrays[0].ndim)))
+        arrays[0].transpose(_permutation(attrs.axes, arrays[0].ndim))
     ],
     gradient=_transpose_gradient,
 )

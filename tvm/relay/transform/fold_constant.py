@@ -23,7 +23,7 @@ from tvm.relay.backend.evaluate import evaluate_call
 from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.transform.operators import SHAPE_ONLY, calls
+from tvm.relay.transform.operators import SHAPE_ONLY, TRANSPOSE, calls
 from tvm.relay.traverse import rewrite_post_order, substitute
 from tvm.relay.ty import is_dynamic
 from tvm.runtime.ndarray import NDArray
@@ -39,6 +39,8 @@ class ConstantFolder:
         self.fold_qnn = fold_qnn
         # results by operator, attributes and constants, with the call: it keeps the ids valid
         self._results: dict[_CallKey, tuple[RelayExpr, Call]] = {}
+        # those of transpositions, by the identity of the result
+        self._turned: dict[int, Call] = {}
 
     def fold(self, expr: RelayExpr, done: dict[int, RelayExpr] | None = None) -> RelayExpr:
         """`expr` with constant parts replaced by their values; `done` as in `rewrite_post_order`."""
@@ -69,13 +71,30 @@ class ConstantFolder:
         if op.make_static is not None and (static := op.make_static(new)) is not None:
             infer_type_of(static)
             return self.fold(static)
+        if op is TRANSPOSE:
+            new = self._turned_once(new)
+            if _is_unchanged(new):
+                return new.args[0]
         key = _call_key(new)
         if key not in self._results:
             out_type = known_type(old) or infer_type_of(new)
             if is_dynamic(out_type):
                 out_type = infer_type_of(new)
             self._results[key] = _evaluate(op, new, out_type), new
+            if op is TRANSPOSE:
+                self._turned[id(self._results[key][0])] = new
         return self._results[key][0]
+
+    def _turned_once(self, call: Call) -> Call:
+        """One transposition instead of that of a transposition: the first one's result may go."""
+        before = self._turned.get(id(call.args[0]))
+        if before is None:
+            return call
+        first = _permutation(before)
+        axes = tuple([first[axis] for axis in _permutation(call)])
+        again = Call(call.op, before.args, call.attrs.replace(axes=axes))
+        infer_type_of(again)
+        return again
 
     def forget(self, constants: Iterable[RelayExpr]) -> None:
         """Let go what was computed from constants that will not come again."""
@@ -83,6 +102,8 @@ class ConstantFolder:
         while gone:
             keys = [key for key in self._results if not gone.isdisjoint(key[2])]
             gone = {id(self._results.pop(key)[0]) for key in keys}
+            for result in gone:
+                self._turned.pop(result, None)
 
     def _is_foldable(self, call: Call) -> bool:
         op = call.op
@@ -101,6 +122,18 @@ def _fold_shape(old: Call, new: Call) -> RelayExpr:
     assert isinstance(old.op, Op) and old.op.simplify is not None
     known = old.op.simplify(new, [infer_type_of(old.args[0])])
     return new if known is None else known
+
+
+def _permutation(call: Call) -> tuple[int, ...]:
+    """The axes of a transposition's argument, in the order of its result."""
+    rank = len(call.args[0].data.shape)
+    axes = call.attrs.axes
+    return tuple([axis % rank for axis in axes]) if axes else tuple(range(rank))[::-1]
+
+
+def _is_unchanged(transposition: Call) -> bool:
+    axes = _permutation(transposition)
+    return axes == tuple(range(len(axes)))
 
 
 def _in_ordinary_operators(op: Op, call: Call) -> RelayExpr:
@@ -155,7 +188,7 @@ def _view(data: NDArray) -> np.ndarray:
 
 
 def _as_expr(results: list[np.ndarray], is_tuple: bool = False) -> RelayExpr:
-    constants = [_typed(const(np.ascontiguousarray(r).reshape(np.shape(r)))) for r in results]
+    constants = [_typed(const(np.asarray(r))) for r in results]
     return _typed(Tuple(constants)) if is_tuple else constants[0]
 
 
