@@ -10,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import OpAttributeUnImplemented, OpNotImplemented, TVMError, suggest
+from tvm.error import (
+    OpAttributeInvalid,
+    OpAttributeUnImplemented,
+    OpNotImplemented,
+    TVMError,
+    suggest,
+)
 from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import Var, var
 from tvm.relay.frontend.common import ExprFolder, as_exprs, constant, infer_type, set_span
@@ -78,6 +84,7 @@ class GraphImporter:
         self.params: dict[str, nd.NDArray] = {}
         self.folder = ExprFolder()
         self.attributes: Attributes = {}  # of the function that is being imported
+        self.called: list[tuple[str, str]] = []  # the functions that are being imported
         self.fallback = fallback
         self.config = config or {}
         self.is_late = is_late
@@ -99,6 +106,10 @@ class GraphImporter:
 
     def _call(self, function: Any, view: OnnxNode) -> list[Value]:
         """The outputs of a function's body; of the outer graph it sees its inputs alone."""
+        key = function.domain, function.name
+        if key in self.called:
+            raise TVMError(f"the ONNX function {function.name} calls itself, which none may")
+        self.called.append(key)
         absent = [None] * (len(function.input) - len(view.inputs))
         inputs = zip(function.input, [*view.inputs, *absent], strict=False)
         opsets = {entry.domain: entry.version for entry in function.opset_import}
@@ -111,6 +122,7 @@ class GraphImporter:
             self._convert_nodes(function)
             results = [self.values.get(name, Nothing()) for name in function.output]
         self.opsets, self.attributes, self.dims = outer
+        self.called.pop()
         return results
 
     @contextmanager
@@ -131,7 +143,7 @@ class GraphImporter:
 
     def _optional(self, name: str) -> Value | None:
         """An input of a node: None if it is left out, or left out of the function around."""
-        if not name or (name not in self.values and self.attributes is not None):
+        if not name or (name not in self.values and self.called):
             return None
         return self._named(name)
 
@@ -141,7 +153,12 @@ class GraphImporter:
             self.values[tensor.name] = weight
 
     def _initializer(self, tensor: Any) -> RelayExpr:
-        array = tensor_array(tensor, self.folder_of)
+        try:
+            array = tensor_array(tensor, self.folder_of)
+        except OpAttributeUnImplemented:
+            raise
+        except Exception as error:  # whatever the package or the file system says
+            raise TVMError(f"the ONNX weight {tensor.name!r} cannot be read: {error}") from error
         if self.freeze or array.dtype.kind not in "fV":
             return set_span(constant(array), tensor.name)
         value = self.params[tensor.name] = nd.array(array)
@@ -254,6 +271,12 @@ class GraphImporter:
             results = self._converted(node, view)
         except TVMError as error:
             raise error.add_context(f"ONNX node {view.name} ({node.op_type})") from None
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise OpAttributeInvalid(
+                f"{node.op_type} {view.name} cannot be imported: {error!r}",
+                hint="its attributes or inputs do not fit the operator, if ONNX Runtime refuses "
+                "the model too",
+            ) from error
 
         for value in results:
             _mark(value, view.name)

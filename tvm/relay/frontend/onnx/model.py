@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from tvm.relay.frontend.common import Unsupported, refuse
 from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
 
+from .checks import all_nodes, check_model
 from .dims import named_dims
 from .fallback import has_reference
 from .functions import has_function
@@ -108,11 +109,12 @@ def import_model(
     """
     config = _checked_config(convert_config or {})
     model, folder = _load(model)
+    check_model(model, opset)
     opsets = {entry.domain: entry.version for entry in model.opset_import}
     if opset is not None:
         opsets[""] = opset
     _check_operators(model, opsets, fallback)
-    given = dict(shape or {})
+    given = _checked_shapes(shape)
     dims = named_dims(model, given) if is_late and _has_open_inputs(model, given) else {}
     importer = GraphImporter(
         given, dtype, opsets, freeze_params, {(f.domain, f.name): f for f in model.functions},
@@ -127,6 +129,20 @@ def import_model(
     weights = [v for v in used if v.name_hint in importer.params]
     params = {name: value for name, value in importer.params.items() if name in names}
     return Imported(IRModule.from_expr(Function([*inputs, *weights], body)), params, outputs)
+
+
+def _checked_shapes(shape: Any) -> dict[str, Sequence[Any]]:
+    """The shapes of inputs by name."""
+    if not isinstance(shape or {}, Mapping):
+        raise TypeError(f"from_onnx requires a dict of the inputs' shapes, got {shape!r}")
+    for name, extents in (shape or {}).items():
+        for extent in extents:
+            if isinstance(extent, str) or (isinstance(extent, (int, float)) and extent < 0):
+                raise TVMError(
+                    f"from_onnx requires extents that are not negative, or relay.Any(), got "
+                    f"{tuple(extents)} for the input {name!r}"
+                )
+    return dict(shape or {})
 
 
 def _has_open_inputs(model: Any, given: Mapping[str, Sequence[Any]]) -> bool:
@@ -201,7 +217,7 @@ def export_renamed(model: Any, path: str) -> Any:
     if folder:
         onnx.load_external_data_for_model(renamed, folder)
     counts: dict[str, int] = {}
-    for node in _all_nodes(renamed.graph):
+    for node in all_nodes(renamed.graph):
         if not node.name:
             number = counts.get(node.op_type, 0)
             counts[node.op_type] = number + 1
@@ -222,7 +238,7 @@ def _check_operators(model: Any, opsets: Mapping[str, int], fallback: bool) -> N
             return True
         return fallback and has_reference(node.op_type, node.domain, opset)
 
-    nodes = [node for part in (model.graph, *model.functions) for node in _all_nodes(part)]
+    nodes = [node for part in (model.graph, *model.functions) for node in all_nodes(part)]
     unknown = [node for node in nodes if not is_known(node)]
     if not unknown:
         return
@@ -235,15 +251,6 @@ def _check_operators(model: Any, opsets: Mapping[str, int], fallback: bool) -> N
         )
         for n in unknown
     ], "; ".join([_HINT, *sorted(near)]))  # fmt: skip
-
-
-def _all_nodes(graph: Any) -> Iterator[Any]:
-    """Nodes of a graph and of the graphs in their attributes."""
-    for node in graph.node:
-        yield node
-        for attr in node.attribute:
-            for inner in [attr.g, *attr.graphs] if attr.HasField("g") else attr.graphs:
-                yield from _all_nodes(inner)
 
 
 def _known_shapes(model: Any) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
@@ -101,6 +102,10 @@ def _split(node: OnnxNode) -> Any:
             return _op.split(node[0], count, axis)
         size = -(-extent // count)
         sizes = [min(size, extent - i * size) for i in range(count)]
+    if isinstance(extent, int) and sum(sizes) != extent:
+        raise OpAttributeInvalid(
+            f"Split {node.name} requires parts that add up to {extent}, got {sizes}"
+        )
     if len(sizes) == 1:
         return [node[0]]
     return _op.split(node[0], tuple(np.cumsum(sizes[:-1]).tolist()), axis)
@@ -287,6 +292,11 @@ def _expanded(x: RelayExpr, wanted: RelayExpr) -> RelayExpr:
 def _tile(node: OnnxNode) -> RelayExpr:
     repeats = node.value_or_expr(1, "repeats")
     is_known = isinstance(repeats, np.ndarray)
+    if is_known and len(repeats) != len(node.shape(0)):
+        raise OpAttributeInvalid(
+            f"Tile {node.name} requires a number for each of {len(node.shape(0))} axes, "
+            f"got {static_ints(repeats)}"
+        )
     return _op.tile(node[0], static_ints(repeats) if is_known else repeats)
 
 

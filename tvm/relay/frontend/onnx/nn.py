@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_shape, same_padding, scalar_like
@@ -16,6 +17,12 @@ def window_of(node: OnnxNode, kernel: list[int]) -> tuple[list[int], tuple[int, 
     rank = len(kernel)
     strides = list(node.attr("strides", [1] * rank))
     dilations = list(node.attr("dilations", [1] * rank))
+    for name, values in (("kernel_shape", kernel), ("strides", strides), ("dilations", dilations)):
+        if len(values) != rank or min(values, default=1) < 1:
+            raise OpAttributeInvalid(
+                f"{node.op_type} {node.name} requires {rank} positive numbers as {name}, "
+                f"got {values}"
+            )
     auto = node.attr("auto_pad", "NOTSET")
     if auto in ("SAME_UPPER", "SAME_LOWER"):
         spatial = node.shape(0)[2:]

@@ -33,8 +33,12 @@ def tensor_dtype(element_type: int) -> str:
 
 def tensor_array(tensor: Any, folder: str = "") -> np.ndarray[Any, Any]:
     """The values of a TensorProto."""
-    from onnx import numpy_helper
+    from onnx import TensorProto, numpy_helper
 
+    if tensor.data_type == TensorProto.STRING:
+        raise OpAttributeUnImplemented(f"tensors of strings have no type in relay: {tensor.name}")
+    if any(dim < 0 for dim in tensor.dims):
+        raise ValueError(f"its shape is {tuple(tensor.dims)}")
     return numpy_helper.to_array(tensor, folder)
 
 
