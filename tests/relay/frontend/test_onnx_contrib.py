@@ -287,3 +287,23 @@ def test_places_of_tuples_count_from_the_end() -> None:
 
 def test_distinct_elements_of_data_of_the_run() -> None:
     check("Unique", [np.array([3, 1, 1, 7, 3], "float32")], outputs=3)
+
+
+@pytest.mark.parametrize("kind", ["FLOAT4E2M1", "FLOAT8E4M3FNUZ", "UINT2", "INT2"])
+def test_weights_of_types_that_relay_lacks_keep_their_values(kind: str) -> None:
+    codes = np.arange(4, dtype="float32").reshape(2, 2) - (2 if kind == "INT2" else 0)
+    weight = helper.make_tensor("w", getattr(onnx.TensorProto, kind), (2, 2), codes.reshape(-1))
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["r"], axis=0),
+        helper.make_node("Add", ["x", "r"], ["y"]),
+    ]
+    scale = np.array([0.5, 2.0], "float32")
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", 1, (2, 2))],
+        [helper.make_tensor_value_info("y", 1, None)], [weight, numpy_helper.from_array(scale, "s")],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13)
+    x = f32(2, 2)
+    np.testing.assert_allclose(
+        onnx_backend.run_model(model, {"x": x})[0], x + codes * scale[:, None]
+    )

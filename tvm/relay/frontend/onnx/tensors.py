@@ -39,7 +39,20 @@ def tensor_array(tensor: Any, folder: str = "") -> np.ndarray[Any, Any]:
         raise OpAttributeUnImplemented(f"tensors of strings have no type in relay: {tensor.name}")
     if any(dim < 0 for dim in tensor.dims):
         raise ValueError(f"its shape is {tuple(tensor.dims)}")
-    return numpy_helper.to_array(tensor, folder)
+    return representable(numpy_helper.to_array(tensor, folder))
+
+
+def representable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same values in a type that relay has, wider if need be: narrow numbers are exact there."""
+    name = str(array.dtype)
+    if not name.startswith(("float4", "float6", "float8", "int2", "uint2")):
+        return array
+    try:
+        as_dtype(_NAMES.get(name, name))
+    except Exception:
+        wide = {"i": "int8", "u": "uint8"}.get(name[0], "float32")
+        return array.astype(wide)
+    return array
 
 
 def attribute_value(attr: Any) -> Any:
@@ -50,7 +63,7 @@ def attribute_value(attr: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf8", errors="replace")
     if isinstance(value, onnx.TensorProto):
-        return onnx.numpy_helper.to_array(value)
+        return representable(onnx.numpy_helper.to_array(value))
     if isinstance(value, (list, tuple)) or type(value).__name__.startswith("Repeated"):
         return [v.decode("utf8") if isinstance(v, bytes) else v for v in value]
     return value
