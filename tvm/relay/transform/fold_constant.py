@@ -126,7 +126,7 @@ def _fold_shape(old: Call, new: Call) -> RelayExpr:
 
 def _permutation(call: Call) -> tuple[int, ...]:
     """The axes of a transposition's argument, in the order of its result."""
-    rank = len(call.args[0].data.shape)
+    rank = len(infer_type_of(call.args[0]).shape)
     axes = call.attrs.axes
     return tuple([axis % rank for axis in axes]) if axes else tuple(range(rank))[::-1]
 
