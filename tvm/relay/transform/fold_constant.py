@@ -126,7 +126,9 @@ def _fold_shape(old: Call, new: Call) -> RelayExpr:
 
 def _permutation(call: Call) -> tuple[int, ...]:
     """The axes of a transposition's argument, in the order of its result."""
-    rank = len(infer_type_of(call.args[0]).shape)
+    data = call.args[0]
+    assert isinstance(data, Constant)
+    rank = len(data.data.shape)
     axes = call.attrs.axes
     return tuple([axis % rank for axis in axes]) if axes else tuple(range(rank))[::-1]
 
