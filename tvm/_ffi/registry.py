@@ -40,7 +40,7 @@ def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
         The function as it was given.
     """
     if callable(func_name):
-        func_name, f = func_name.__name__, func_name
+        func_name, f = getattr(func_name, "__name__", func_name), func_name
     if not isinstance(func_name, str):
         raise ValueError(f"register_func needs a name, got {func_name!r}")
 

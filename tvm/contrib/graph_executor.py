@@ -8,7 +8,7 @@ scores = module.get_output(0).numpy()
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tvm._ffi.registry import get_global_func
 from tvm._ffi.runtime_ctypes import Device
@@ -43,7 +43,7 @@ def create(graph_json_str: str, libmod: Module, device: Device | Sequence[Device
 
 def get_device(libmod: Module, device: Device | Sequence[Device]) -> tuple[list[Device], list[int]]:
     """The devices as a list, and their kinds and numbers."""
-    devices = [device] if isinstance(device, Device) else list(device)
+    devices = list(device) if isinstance(device, Iterable) else [device]
     for item in devices:
         if not isinstance(item, Device):
             raise ValueError(f"a Device is needed, got {type(item).__name__}")

@@ -104,6 +104,8 @@ class PassContext:
             trace=trace, trace_stack=trace_stack, make_traceable=make_traceable,
             num_evals=num_evals, tuning_api_database=tuning_api_database,
         )  # fmt: skip
+        if not isinstance(opt_level, (int, float)):
+            raise TypeError(f"PassContext requires a number for opt_level, got {opt_level!r}")
         self.opt_level = int(opt_level)
         self.required_pass = _names(required_pass, "required_pass")
         self.disabled_pass = _names(disabled_pass, "disabled_pass")
@@ -192,10 +194,12 @@ def _refuse_tracing(**given: Any) -> None:
 
 
 def _names(names: Iterable[str] | None, parameter: str) -> tuple[str, ...]:
-    if isinstance(names, str):
+    if isinstance(names, str) or not isinstance(names, Iterable | None):
         raise TypeError(f"PassContext requires a list for {parameter}, got {names!r}")
     known = known_passes()
-    for name in names or ():
+    for name in () if names is None else names:
+        if not isinstance(name, str):
+            raise TypeError(f"PassContext requires names of passes in {parameter}, got {name!r}")
         if name not in known:
             raise TVMError(
                 f"PassContext requires names of passes in {parameter}, got {name!r}",
@@ -212,7 +216,7 @@ def _checked(key: str, value: Any) -> Any:
     if key not in _CONFIG_TYPES:
         raise TVMError(
             f"PassContext requires a known config key, got {key!r}",
-            hint=suggest(key, _CONFIG_TYPES) or "PassContext.list_configs() has them all",
+            hint=suggest(str(key), _CONFIG_TYPES) or "PassContext.list_configs() has them all",
         )
     kind = _CONFIG_TYPES[key]
     if key in _UNSUPPORTED and getattr(value, "value", value):

@@ -83,6 +83,8 @@ def build(
     """
     executor = executor or Executor("graph")
     runtime = runtime or Runtime("cpp")
+    _check_kind(executor, Executor)
+    _check_kind(runtime, Runtime)
     if executor.name == "aot":
         AotOptions.of(executor).check(runtime)
     pools = MemoryPools(workspace_memory_pools, constant_memory_pools)
@@ -238,8 +240,8 @@ def create_executor(
     if ctx is not None:
         warn_renamed("create_executor(ctx=...)", "create_executor(device=...)")
         device = ctx
-    if kind not in _KINDS:
-        hint = suggest(kind, _KINDS)
+    if not isinstance(kind, str) or kind not in _KINDS:
+        hint = suggest(str(kind), _KINDS)
         raise RuntimeError(
             f"create_executor has the kinds {', '.join(_KINDS)}, got {kind!r}; {hint}"
         )
@@ -249,3 +251,12 @@ def create_executor(
         mod["main"] = bind_params_by_name(mod["main"], params)
     target = Target(target)
     return _KINDS[kind](mod, device if device is not None else cpu(0), target)
+
+
+def _check_kind(value: object, wanted: type) -> None:
+    if not isinstance(value, wanted):
+        name = wanted.__name__
+        raise TypeError(
+            f'build requires a relay.backend.{name} such as {name}("{next(iter(wanted.kinds))}"), '  # type: ignore[attr-defined]
+            f"got {value!r}"
+        )

@@ -44,6 +44,8 @@ def make_time_evaluator(
     module: Module | None, func_name: str, dev: Device, number: int, repeat: int, *options: Any
 ) -> Callable[..., BenchmarkResult]:
     """The function behind :meth:`Module.time_evaluator`."""
+    if not isinstance(dev, Device):
+        raise TypeError(f"a measurement needs a Device, got {type(dev).__name__}")
     measure = get_global_func("runtime.RPCTimeEvaluator")(
         module, func_name, dev.device_type, dev.device_id, number, repeat, *options
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -258,7 +259,7 @@ class Module(ModuleBase, Object):
         """
         with _utils.kept_folder(Path(workspace_dir) if workspace_dir else None) as folder:
             return export(
-                self, str(file_name), folder, fcompile, fpack_imports, addons or [], kwargs
+                self, os.fspath(file_name), folder, fcompile, fpack_imports, addons or [], kwargs
             )
 
     def __repr__(self) -> str:

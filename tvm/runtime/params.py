@@ -100,6 +100,8 @@ def _load(blob: NDArray, *, share: bool) -> dict[str, NDArray]:
 
 
 def _named_arrays(params: Mapping[str, Any]) -> list[Any]:
+    if not isinstance(params, Mapping):
+        raise TypeError(f"parameters are a dictionary by name, got {type(params).__name__}")
     named: list[Any] = []
     for name, value in params.items():
         if not isinstance(name, str):

@@ -56,6 +56,8 @@ def _typed(arg: Any) -> np.ndarray:
     if type(arg) is float:
         return np.array(arg, "float32")
     if type(arg) is int:
+        if not -(2**31) <= arg < 2**31:
+            raise ValueError(f"a Python number is an int32 here, got {arg}")
         return np.array(arg, "int32")
     return np.asarray(arg)
 
@@ -218,7 +220,9 @@ class VirtualMachine:
     def _setup_device(
         self, device: Device | Sequence[Device], memory_cfg: str | Mapping[Device, str] | None
     ) -> None:
-        devices = [device] if isinstance(device, Device) else list(device)
+        if not isinstance(device, Iterable):
+            device = [device]
+        devices = list(device)
         for item in devices:
             if not isinstance(item, Device):
                 raise TypeError(f"VirtualMachine needs a Device, got {type(item).__name__}")

@@ -8,7 +8,7 @@ B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -65,7 +65,7 @@ def placeholder(shape: Any, dtype: Any = None, name: str = "placeholder") -> Ten
 def _as_shape(shape: Any, name: str) -> tuple[PrimExpr, ...]:
     if isinstance(shape, (PrimExpr, Integral)):
         shape = (shape,)
-    if shape is None or isinstance(shape, str):
+    if isinstance(shape, str) or not isinstance(shape, Iterable):
         raise TVMError(f"{name} requires integers as its shape, got {shape!r}")
     dims = tuple([as_expr(int(d) if isinstance(d, float) and d.is_integer() else d) for d in shape])
     for dim in dims:
@@ -311,6 +311,10 @@ def extern(
         raise ValueError(
             f"extern {name}: expect inputs to be a list of tensors, got tensor {inputs.name}"
         )
+    if not isinstance(inputs, Iterable):
+        raise ValueError(f"extern {name}: expect inputs to be a list of tensors, got {inputs!r}")
+    if not callable(fcompute):
+        raise TypeError(f"extern {name}: expect fcompute to be a function, got {fcompute!r}")
     for tensor in inputs:
         if not isinstance(tensor, Tensor):
             raise ValueError(f"extern {name}: expect inputs to be tensor, got {tensor!r}")

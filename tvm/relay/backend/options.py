@@ -15,11 +15,13 @@ class Configured:
     kinds: ClassVar[Mapping[str, Mapping[str, type]]] = {}
 
     def __init__(self, name: str, options: Mapping[str, object] | None = None) -> None:
-        if name not in self.kinds:
+        if not isinstance(name, str) or name not in self.kinds:
             raise TVMError(
                 f'{self.what} "{name}" is not defined, there are {", ".join(self.kinds)}',
-                hint=suggest(name, self.kinds),
+                hint=suggest(str(name), self.kinds),
             )
+        if not isinstance(options or {}, Mapping):
+            raise TypeError(f"{self.what} requires a dictionary of options, got {options!r}")
         known = self.kinds[name]
         for key, value in (options or {}).items():
             if key not in known:

@@ -28,6 +28,8 @@ def bind_params_by_name(func: Function, params: Params) -> Function:
     ValueError
         If two parameters have one name, or a value's shape or dtype does not fit.
     """
+    if not isinstance(params, Mapping):
+        raise TypeError(f"parameters are a dictionary by name, got {type(params).__name__}")
     by_name: dict[str, Var] = {}
     for param in func.params:
         if param.name_hint in by_name and param.name_hint in params:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from numbers import Integral
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -111,6 +112,8 @@ class ModelExecutor:
     def _element_of(self, key: str | int) -> np.dtype[Any]:
         if isinstance(key, str):
             return as_dtype(self._dtypes[key]).numpy  # type: ignore[no-any-return]
+        if not isinstance(key, Integral):
+            raise TypeError(f"an input has a name or a number, got {key!r}")
         dtypes = list(self._dtypes.values())
         if not 0 <= key < len(dtypes):
             self._refuse(key)

@@ -9,7 +9,7 @@ is a sum over the iterations that read it; ``IterationSolver`` finds them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tvm.arith import Analyzer
@@ -62,7 +62,7 @@ def gradient(output: Tensor, inputs: Any, head: Tensor | None = None) -> list[Te
     list of Tensor
         One an input, of shape ``prefix + input.shape``.
     """
-    wanted = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    wanted = list(inputs) if isinstance(inputs, Iterable) else [inputs]
     for tensor in (output, *wanted):
         if not isinstance(tensor, Tensor):
             raise TVMError(f"gradient requires tensors, got a value of {type(tensor).__name__}")
