@@ -311,7 +311,7 @@ def extern(
         raise ValueError(
             f"extern {name}: expect inputs to be a list of tensors, got tensor {inputs.name}"
         )
-    if not isinstance(inputs, Iterable):
+    if not isinstance(inputs, Sequence):
         raise ValueError(f"extern {name}: expect inputs to be a list of tensors, got {inputs!r}")
     if not callable(fcompute):
         raise TypeError(f"extern {name}: expect fcompute to be a function, got {fcompute!r}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from numbers import Integral
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -91,7 +90,7 @@ class ModelExecutor:
 
     def _check_key(self, key: str | int) -> str | int:
         if isinstance(key, str) and key not in self._shapes:
-            self._refuse(key)
+            self._refuse(int(key))
         return key
 
     def _refuse(self, key: str | int) -> NoReturn:
@@ -109,14 +108,14 @@ class ModelExecutor:
             return value
         return as_tensor(key, value, self._element_of(key))
 
-    def _element_of(self, key: str | int) -> np.dtype[Any]:
+    def _element_of(self, key: object) -> np.dtype[Any]:
         if isinstance(key, str):
             return as_dtype(self._dtypes[key]).numpy  # type: ignore[no-any-return]
-        if not isinstance(key, Integral):
+        if not isinstance(key, (int, np.integer)):
             raise TypeError(f"an input has a name or a number, got {key!r}")
         dtypes = list(self._dtypes.values())
         if not 0 <= key < len(dtypes):
-            self._refuse(key)
+            self._refuse(int(key))
         return as_dtype(dtypes[key]).numpy  # type: ignore[no-any-return]
 
     def run(self, **input_dict: Any) -> None:
