@@ -133,6 +133,23 @@ def test_reductions_over_several_axes(
     check([data, bias, shifted], schedule, lambda x, b: (x + b).max(axes), target)
 
 
+@pytest.mark.parametrize("target", ["llvm -mcpu=haswell", "llvm"])
+@pytest.mark.parametrize(
+    "shape, axis", [((9, 100), -1), ((70003,), 0), ((5, 77, 14), 1), ((3, 40, 33), 2), ((12, 5), 0)]
+)
+def test_places_of_the_greatest(shape: tuple[int, ...], axis: int, target: str) -> None:
+    data = te.placeholder(shape, name="data")
+    levels = topi.floor(topi.multiply(data, 20.0))  # many are equal: the first counts
+    for find, reference in ((topi.argmax, np.argmax), (topi.argmin, np.argmin)):
+        out = topi.cast(find(levels, axis), "int64")
+        check(
+            [data, out],
+            topi.x86.schedule_reduce,
+            lambda x, f=reference: f(np.floor(x * np.float32(20)), axis),
+            target,
+        )
+
+
 @pytest.mark.parametrize("columns", [33, 77, 1000])
 def test_softmax_of_rows_that_vectors_do_not_divide(columns: int) -> None:
     data = te.placeholder((5, columns), name="data")

@@ -252,11 +252,14 @@ def _combine(
 ) -> Stmt:
     combiner = reduce.combiner
     operands = dict(zip((*combiner.lhs, *combiner.rhs), (*loads, *sources), strict=True))
-    rewriter = Substituter(operands)
+    if len(combiner.result) == 1:
+        result = Substituter(operands).visit(combiner.result[0])
+        return ProducerStore(op.outputs[0], result, indices)
+    # all results are computed from the old values before the first one is stored; each is read
+    # once, so that choices among them are no branches
+    values = {var: Var(var.name, value.dtype) for var, value in operands.items()}
+    rewriter = Substituter(values)
     results = [rewriter.visit(result) for result in combiner.result]
-    if len(results) == 1:
-        return ProducerStore(op.outputs[0], results[0], indices)
-    # all results are computed from the old values before the first one is stored
     names = [Var(f"{op.name}.{i}", result.dtype) for i, result in enumerate(results)]
     body = seq(
         [
@@ -264,6 +267,7 @@ def _combine(
             for tensor, name in zip(op.outputs, names, strict=True)
         ]
     )
-    for name, result in zip(reversed(names), reversed(results), strict=True):
-        body = LetStmt(name, result, body)
+    bound = [*zip(values.values(), operands.values(), strict=True)]
+    for name, value in reversed([*bound, *zip(names, results, strict=True)]):
+        body = LetStmt(name, value, body)
     return body

@@ -17,7 +17,7 @@ from tvm.target.cpu import CpuInfo
 
 from ..access import are_read_as_one, places_read
 from ..generic.schedules import as_outputs
-from ..tag import COMM_REDUCE_IDX, is_injective
+from ..tag import COMM_REDUCE, is_injective
 from ..utils import ceil_div, dims, get_max_power2_factor, operations_above, prod
 from .common import (
     PARALLEL_ELEMENTS,
@@ -88,7 +88,7 @@ def schedule_reduce(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
 
 
 def _feeds_only_final(op: te.tensor.Operation, final: te.Tensor) -> bool:
-    return op.tag == "" and not op.reduce_axis
+    return op.tag in ("", COMM_REDUCE) and not op.reduce_axis
 
 
 def _work(op: te.tensor.Operation) -> int:
@@ -113,15 +113,12 @@ def _schedule_one(
         _schedule_columns(s, out, info)
         return
     row = lanes = None
-    if innermost and op.tag != COMM_REDUCE_IDX and op.num_outputs == 1:
+    if innermost:
         row, lanes = find_row(op, info)
     partial: list[te.Tensor] = []
     if row is not None and lanes is not None:
-        if (
-            place is None
-            and row.extent >= 4 * PARALLEL_ELEMENTS
-            and element_count(out) < info.cores
-        ):
+        is_single = element_count(out) < info.cores and op.num_outputs == 1
+        if place is None and is_single and row.extent >= 4 * PARALLEL_ELEMENTS:
             out, row = _cut(s, out, row, lanes, info)
         # factoring makes the loops of `out` anew: it comes before they are arranged
         partial = partial_sums(s, out, row, lanes)
@@ -251,7 +248,8 @@ def partial_sums(s: te.Schedule, out: te.Tensor, row: Row, lanes: Lanes) -> list
 def _factor(s: te.Schedule, out: te.Tensor, k: tir.IterVar, count: int, vector: int) -> te.Tensor:
     """Partial results out[k % count], in vectors; those that the row ends in are apart."""
     _, inner = s[out].split(k, factor=count)
-    partial = s.rfactor(out, inner)
+    found = s.rfactor(out, inner)
+    partial = found[0] if isinstance(found, list) else found
     stage = s[partial]
     stage.set_scope("local")
     lane = stage.op.axis[0]
