@@ -190,3 +190,14 @@ def test_shared_schedules_are_those_of_the_target(target: str) -> None:
         run(tvm.nd.array(np.zeros((4, 6), "float32")), result)
         assert (result.numpy() == (1 if out is not total else 0)).all()
     assert x86.dense_strategy_cpu is dense_strategy
+
+
+def test_what_strategies_ask_about_convolutions() -> None:
+    assert generic.get_conv2d_in_channels((1, 4, 8, 8, 16), "NCHW16c") == 64
+    assert generic.get_conv2d_out_channels((3, 3, 8, 32), "HWIO") == 32
+    shapes = ((1, 8, 8, 16), "NHWC", (3, 3, 16, 1), "HWOI")
+    assert generic.is_depthwise_conv2d(*shapes, 16) and not generic.is_depthwise_conv2d(*shapes, 1)
+    data = te.placeholder((4,), name="data")
+    assert generic.copy_if_identical(data, data) is not data
+    other = te.placeholder((4,), name="other")
+    assert generic.copy_if_identical(data, other) is other

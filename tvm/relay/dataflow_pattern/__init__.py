@@ -1,5 +1,9 @@
 """Patterns over data flow: find, rewrite and partition pieces of programs."""
 
+from typing import Any as _Any
+
+from tvm._ffi import register_object as _register_object
+
 from .pattern import (
     AltPattern,
     AttrPattern,
@@ -35,6 +39,14 @@ from .pattern import (
 )
 from .rewrite import DFPatternCallback, match, partition, rewrite
 
+
+def register_df_node(type_key: _Any = None) -> _Any:
+    """Make a class known under its type key, which gets the prefix of patterns."""
+    if isinstance(type_key, str):
+        return _register_object(f"relay.dataflow_pattern.{type_key}")
+    return _register_object(type_key)
+
+
 __all__ = [
     "AltPattern",
     "AttrPattern",
@@ -69,6 +81,7 @@ __all__ = [
     "is_var",
     "match",
     "partition",
+    "register_df_node",
     "rewrite",
     "wildcard",
 ]

@@ -13,12 +13,13 @@ from tvm.ir.op import Op, register_op, register_op_attr
 from tvm.ir.type import Type
 
 from .binary import broadcast_type
+from .marks import debug
 from .reduce import REDUCTION_SCHEDULES
 from .registry import OpPattern as _Pattern
 from .strategy import OpImplementation, OpSpecialization, OpStrategy
 
 __all__ = [
-    "OpImplementation", "OpPattern", "OpSpecialization", "OpStrategy", "get", "register",
+    "OpImplementation", "OpPattern", "OpSpecialization", "OpStrategy", "debug", "get", "register",
     "register_alter_op_layout", "register_broadcast_schedule", "register_compute",
     "register_convert_op_layout", "register_external_compiler", "register_fake_quantization_to_integer", "register_gradient",
     "register_infer_correct_layout", "register_optional_fake_quantization_to_integer",

@@ -23,6 +23,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.type import TupleType, Type
 from tvm.target import Target
 
+from ..layout_shapes import axes_extents
 from .base import FCompute, FSchedule
 
 TopiCompute: TypeAlias = Callable[..., Any]
@@ -48,6 +49,34 @@ def naive_schedule(_: Attrs, outs: Sequence[te.Tensor], target: Target) -> te.Sc
     """The plain loops."""
     del target
     return te.create_schedule([out.op for out in outs])
+
+
+def get_conv2d_in_channels(data_shape: Sequence[Any], data_layout: str) -> Any:
+    """The channels of a convolution's data in any layout, blocks counted."""
+    return axes_extents(tuple(data_shape), data_layout, "conv2d")["C"]
+
+
+def get_conv2d_out_channels(kernel_shape: Sequence[Any], kernel_layout: str) -> Any:
+    """The output channels of a convolution's weights in any layout, blocks counted."""
+    return axes_extents(tuple(kernel_shape), kernel_layout, "conv2d")["O"]
+
+
+def is_depthwise_conv2d(
+    data_shape: Sequence[Any],
+    data_layout: str,
+    kernel_shape: Sequence[Any],
+    kernel_layout: str,
+    groups: int,
+) -> bool:
+    """Whether each channel is convolved for itself, with one weight."""
+    channels = get_conv2d_in_channels(data_shape, data_layout)
+    out_channels = get_conv2d_out_channels(kernel_shape, kernel_layout)
+    return bool(channels == out_channels == groups)
+
+
+def copy_if_identical(tensor_a: te.Tensor, tensor_b: te.Tensor) -> te.Tensor:
+    """The second tensor, or a copy of it if it is the first: kernels take each argument once."""
+    return topi.identity(tensor_b) if tensor_a.same_as(tensor_b) else tensor_b
 
 
 def _by_position(*names: str) -> Wrapper:
