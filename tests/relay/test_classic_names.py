@@ -57,3 +57,18 @@ def test_reductions_and_external_compilers_are_registered() -> None:
     assert set(op.schedules) == {"generic", "cpu"}
     relay.op.op.register_external_compiler("test.reduction", lambda *_: None)
     assert tvm.ir.Op.get("test.reduction").has_attr("FTVMExternalCompiler")
+
+
+def test_attributes_tell_their_types() -> None:
+    call = relay.nn.conv2d(relay.var("x"), relay.var("w"), strides=(2, 2))
+    fields = {info.name: info.type_info for info in call.attrs.list_field_info()}
+    assert fields["groups"] == "int" and "tuple[int" in fields["strides"]
+    assert list(fields) == call.attrs.keys()
+
+
+def test_tuners_that_are_not_there_can_be_left_off_alone() -> None:
+    for key in ("relay.backend.use_auto_scheduler", "relay.backend.use_meta_schedule"):
+        with tvm.transform.PassContext(config={key: False}):
+            pass
+        with pytest.raises(tvm.TVMError, match=f"config key {key} cannot be True"):
+            tvm.transform.PassContext(config={key: True})

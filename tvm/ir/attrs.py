@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tvm.error import OpAttributeInvalid, or_near, suggest
 
 from .node import NODE_TYPES, Node, leaf
+
+
+@dataclass(frozen=True)
+class AttrFieldInfo:
+    """One attribute of an operator: its name, the type that it is declared with, what it is for."""
+
+    name: str
+    type_info: str
+    description: str = ""
 
 
 class Attrs(Node):
@@ -36,9 +46,12 @@ class Attrs(Node):
         """Names and values."""
         return [(name, getattr(self, name)) for name in self.keys()]
 
-    def list_field_info(self) -> list[str]:
-        """The names of the attributes, under the classic name."""
-        return self.keys()
+    def list_field_info(self) -> list[AttrFieldInfo]:
+        """What the attributes are."""
+        texts = {
+            n: t for c in type(self).__mro__ for n, t in vars(c).get("__annotations__", {}).items()
+        }
+        return [AttrFieldInfo(name, str(texts.get(name, ""))) for name in self.keys()]
 
     def get_int(self, key: str) -> int:
         """An integer attribute."""

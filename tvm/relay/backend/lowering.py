@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm.driver.build_module import runtime_attrs
 from tvm.ir.module import IRModule
+from tvm.ir.pass_context import register_pass_config
 from tvm.relay.backend.external import ExternalCode, external_functions, outline_external
 from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
 from tvm.relay.backend.kernels import KernelCompiler, check_operators, kernel_name
@@ -20,6 +21,11 @@ from tvm.relay.progress import OPTIMIZING, Progress
 from tvm.runtime.module import Module
 from tvm.target import Target
 from tvm.target.versions import layout_target
+
+_NO_TUNERS = "kernels have the schedules of their operators"
+register_pass_config("relay.backend.use_auto_scheduler", bool, _NO_TUNERS)
+register_pass_config("relay.backend.use_meta_schedule", bool, _NO_TUNERS)
+register_pass_config("relay.backend.use_meta_schedule_dispatch", int, _NO_TUNERS)
 
 
 @dataclass
