@@ -26,7 +26,11 @@ def conv(x: relay.Expr, channels: int = 32, inputs: int = 32) -> relay.Expr:
 
 
 def altered(func: relay.Function) -> relay.Function:
-    with Target("llvm"), tvm.transform.PassContext(opt_level=3):
+    return altered_for(func, "llvm")
+
+
+def altered_for(func: relay.Function, target: str) -> relay.Function:
+    with Target(target), tvm.transform.PassContext(opt_level=3):
         mod = AlterOpLayout()(typed(func))
         return FoldConstant()(mod)["main"]
 
@@ -164,3 +168,21 @@ def test_any_number_of_channels_fills_vectors(channels: int) -> None:
         if isinstance(node, relay.Call) and "NCHWc" in node.op.name
     ]
     assert blocks[-1] >= 8
+
+
+@pytest.mark.parametrize(("inputs", "block"), [(64, 8), (512, 16)])
+def test_half_vectors_are_filled_where_sums_are_long(inputs: int, block: int) -> None:
+    x = relay.var("x", shape=(1, inputs, 5, 6))
+    weight = random(40, inputs, 1, 1)
+    func = relay.Function([x], relay.nn.conv2d(x, weight, channels=40, kernel_size=(1, 1)))
+    (found,) = [
+        node.attrs.out_layout
+        for node in post_order(altered_for(func, "llvm -mcpu=skylake-avx512"))
+        if isinstance(node, relay.Call) and "NCHWc" in node.op.name
+    ]
+    assert found == f"NCHW{block}c"
+    value = RNG.uniform(-1, 1, (1, inputs, 5, 6)).astype("float32")
+    with tvm.transform.PassContext(opt_level=3):
+        got = relay.create_executor("graph", target="llvm").evaluate(func)(value).numpy()
+    wanted = np.einsum("nchw,oc->nohw", value, weight.data.numpy()[:, :, 0, 0])
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)

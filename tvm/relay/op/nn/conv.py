@@ -30,6 +30,7 @@ from ..types import (
     expect_tensor,
     is_known,
     largest,
+    product,
     shape_of_type,
     show,
     tensor,
@@ -197,6 +198,10 @@ def _alter_conv2d(
     return _blocked(call, op, inner, outer, weight_layout)
 
 
+# what it costs for each element to cut off channels and bring the rest into other blocks, in operations
+_CHANGE_OF_BLOCKS = 640
+
+
 def _in_whole_vectors(
     call: Call, arg_types: Sequence[Type], out_type: Type, block: int, target: Target
 ) -> RelayExpr | None:
@@ -204,12 +209,17 @@ def _in_whole_vectors(
     shape = shape_of_type(out_type)
     full = topi.x86.conv2d.full_block(out_type.dtype, target)  # type: ignore[attr-defined]
     channels = shape[1]
-    if block * 2 >= full or channels <= 4:
+    if block == full or channels <= 4:
         return None
     step = full if channels > full // 2 else full // 2
     wide = -(-channels // step) * step
-    if step * channels < 1.5 * block * wide:
+    if block * 2 < full and step * channels < 1.5 * block * wide:
         return None
+    if block * 2 >= full:
+        # neighbours have these blocks as well: to change the layout is worth many operations alone
+        terms = product(shape_of_type(arg_types[1])[1:])
+        if 2 * terms * (full / block - wide / channels) < _CHANGE_OF_BLOCKS:
+            return None
     return _of_more_filters(call, arg_types, out_type, wide, target)
 
 
