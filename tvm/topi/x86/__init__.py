@@ -7,7 +7,9 @@ from ..nn.softmax.x86 import schedule_layer_norm, schedule_softmax
 from . import batch_matmul, conv2d, dense, tensor_intrin
 from .batch_matmul import (
     batch_matmul_cblas,
+    batch_matmul_dot,
     batch_matmul_mkl,
+    find_batch_dot,
     schedule_batch_matmul,
     schedule_batch_matmul_cblas,
     schedule_batch_matmul_mkl,
@@ -61,6 +63,8 @@ __all__ = [
     "schedule_batch_matmul_cblas",
     "batch_matmul_mkl",
     "batch_matmul_cblas",
+    "batch_matmul_dot",
+    "find_batch_dot",
     "schedule_matmul_mkl",
     "schedule_matmul_dnnl",
     "schedule_matmul_cblas",

@@ -314,15 +314,25 @@ def _fold_batch_matmul(
     return [_numpy_product(a, b, out_type.dtype)]  # type: ignore[attr-defined]
 
 
+def _batch_product(
+    attrs: BatchMatmulAttrs, inputs: Sequence[te.Tensor], out_type: Type
+) -> list[te.Tensor]:
+    """Narrow numbers by the processor's dot products, where it has them."""
+    dtype = out_type.dtype  # type: ignore[attr-defined]
+    flags = (attrs.transpose_a, attrs.transpose_b)
+    dot = topi.x86.find_batch_dot(*inputs, dtype)
+    if dot is not None:
+        return [topi.x86.batch_matmul_dot(*inputs, dot, *flags)]
+    return [topi.nn.batch_matmul(*inputs, None, dtype, *flags)]
+
+
 BATCH_MATMUL = define_op(
     "nn.batch_matmul",
     BatchMatmulAttrs,
     inputs=("tensor_a", "tensor_b"),
     infer_type=_batch_matmul_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.batch_matmul(*inputs, None, out_type.dtype, attrs.transpose_a, attrs.transpose_b)
-    ],
+    compute=_batch_product,
     schedules={
         "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
         "cpu": lambda attrs, outs, target: topi.x86.schedule_batch_matmul(outs),

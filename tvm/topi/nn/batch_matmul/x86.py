@@ -17,6 +17,8 @@ from ..dense.x86 import (
     schedule_tile,
 )
 from .compute import COPIED_LINES
+from .dot import TAG as DOT_TAG
+from .dot import schedule_batch_matmul_dot
 
 
 def schedule_batch_matmul(
@@ -34,6 +36,8 @@ def schedule_batch_matmul(
     output = as_outputs(outs)[0]
     s = te.create_schedule([x.op for x in as_outputs(outs)])
     ops = operations_above(output.op)
+    if any([op.tag == DOT_TAG for op in ops]):
+        return schedule_batch_matmul_dot(outs)
     anchor = next(op for op in ops if op.tag == "batch_matmul")
     product = anchor.output(0)
     inline_injective_but(s, ops, anchor, output, (COPIED_LINES,))
