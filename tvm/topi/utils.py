@@ -164,6 +164,15 @@ def sum_dtype(dtype: str) -> str:
     return "float32" if kind.is_float and kind.bits < 32 else dtype
 
 
+def product_dtype(dtype: str) -> str:
+    """The dtype of sums of products of which a dtype holds the result.
+
+    Eight bits of bfloat16 would lose a part of each product; a pair of them is added in float32 by
+    the processors that have instructions for it.
+    """
+    return "float32" if dtype == "bfloat16" else dtype
+
+
 def mean_dtype(dtype: str) -> str:
     """As `sum_dtype`, where only the sum's quotient has to fit the elements' dtype."""
     kind = as_dtype(dtype)

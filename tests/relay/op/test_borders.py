@@ -116,3 +116,28 @@ def test_functions_of_real_numbers_refuse_integers(build: Callable[..., Any]) ->
     body = build(x, 1e-5, [1]) if build is relay.nn.l2_normalize else build(x)
     with pytest.raises(tvm.error.TypeCheckError, match="requires floating-point numbers for data"):
         relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+
+
+PRODUCTS: dict[str, tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...]]] = {
+    "dense": (relay.nn.dense, (3, 300), (5, 300)),
+    "batch_matmul": (relay.nn.batch_matmul, (2, 3, 300), (2, 5, 300)),
+    "conv1d": (lambda x, w: relay.nn.conv1d(x, w, padding=(1, 1)), (1, 64, 9), (4, 64, 3)),
+    "conv2d": (lambda x, w: relay.nn.conv2d(x, w, padding=(1, 1)), (1, 64, 5, 5), (16, 64, 3, 3)),
+    "conv2d in groups": (lambda x, w: relay.nn.conv2d(x, w, groups=2), (1, 64, 5, 5), (4, 32, 3, 3)),
+    "conv3d": (relay.nn.conv3d, (1, 32, 3, 3, 3), (4, 32, 3, 3, 3)),
+    "conv2d_transpose": (relay.nn.conv2d_transpose, (1, 64, 4, 4), (64, 4, 3, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_bfloat16_are_added_in_float32(name: str) -> None:
+    build, *shapes = PRODUCTS[name]
+    rng = np.random.default_rng(4)
+    # few bits, so that both dtypes hold the same numbers
+    arrays = tuple([rng.integers(1, 64, shape).astype("float32") / 64 for shape in shapes])
+
+    def halves(*args: relay.Var) -> relay.Expr:
+        return relay.cast(build(*[relay.cast(a, "bfloat16") for a in args]), "float32")
+
+    wanted = _run(build, arrays)
+    assert np.abs(_run(halves, arrays) - wanted).max() < 2**-8 * np.abs(wanted).max()

@@ -7,7 +7,8 @@ from typing import Any
 from tvm import te, tir
 from tvm.te import tensor_ops
 
-from ...utils import dims
+from ...math import cast
+from ...utils import dims, product_dtype
 from ..dense.compute import crop, padded_rows
 
 COPIED_LINES = "T_batch_matmul_lines"
@@ -34,12 +35,15 @@ def batch_matmul(
     transpose_a, transpose_b : bool
         Whether the matrices come transposed.
     """
+    dtype = out_dtype or tensor_a.dtype
+    if (wide := product_dtype(dtype)) != dtype:
+        flags = (transpose_a, transpose_b)
+        return cast(batch_matmul(tensor_a, tensor_b, oshape, wide, *flags), dtype)
     a, b = dims(tensor_a.shape), dims(tensor_b.shape)
     rows, inner = (a[2], a[1]) if transpose_a else (a[1], a[2])
     columns = b[1] if transpose_b else b[2]
     (batch,) = dims(tensor_ops.broadcast_shape(tensor_a.shape[:1], tensor_b.shape[:1]))
     k = te.reduce_axis((0, inner), name="k")
-    dtype = out_dtype or tensor_a.dtype
     batch_of = tir.const(batch, "int32") if isinstance(batch, int) else batch
 
     # schedules copy a right operand whose columns lie apart or fill no whole vectors

@@ -11,7 +11,8 @@ from typing import Any
 
 from tvm import te, tir
 
-from ...utils import dims, largest_divisor
+from ...math import cast
+from ...utils import dims, largest_divisor, product_dtype
 from ..dense.compute import crop
 from ..pad import pad
 from ..utils import dilated_window, get_pad_tuple_generic
@@ -60,6 +61,10 @@ def conv(
     out_dtype : str, optional
         The dtype of the sums, the data's by default.
     """
+    dtype = out_dtype or inp.dtype
+    if (wide := product_dtype(dtype)) != dtype:
+        layouts = (data_layout, kernel_layout)
+        return cast(conv(inp, filt, stride, padding, dilation, groups, *layouts, wide), dtype)
     spatial = "".join([axis for axis in data_layout if axis not in "NC"])
     rank = len(spatial)
     kernel_layout = kernel_layout or ("OI" + spatial if data_layout[1] == "C" else spatial + "IO")
@@ -80,7 +85,6 @@ def conv(
         out[axis] = (have[axis] + pads[i] + pads[i + rank] - window) // strides[i] + 1
     rc = te.reduce_axis((0, group_in), name="rc")
     windows = [te.reduce_axis((0, kernel[axis]), name=f"r{axis.lower()}") for axis in spatial]
-    dtype = out_dtype or inp.dtype
 
     def element(*indices: Any) -> Any:
         at = dict(zip(data_layout, indices, strict=True))
@@ -259,6 +263,10 @@ def conv2d_NCHWc(
     skip_border_rows : bool
         Leave out the rows of the window that see zeros above or below the data.
     """
+    dtype = out_dtype or data.dtype
+    if (wide := product_dtype(dtype)) != dtype:
+        steps = (stride, padding, dilation)
+        return cast(conv2d_NCHWc(data, kernel, *steps, layout, out_layout, wide, groups), dtype)
     n, chunks, height, width, ic_block = dims(data.shape)
     oc_chunk, ic_chunk, kh, kw, _, oc_block = dims(kernel.shape)
     if ic_chunk * groups != chunks or block_size(out_layout) not in (0, oc_block):
@@ -274,7 +282,6 @@ def conv2d_NCHWc(
     ici = te.reduce_axis((0, ic_block), name="ic_inner")
     ky = te.reduce_axis((0, kh), name="kh")
     kx = te.reduce_axis((0, kw), name="kw")
-    dtype = out_dtype or data.dtype
 
     def element(b: Any, oco: Any, y: Any, x: Any, oci: Any) -> Any:
         chunk = _input_channel(oco, ico.var, groups, ic_chunk, oc_chunk // groups)

@@ -9,7 +9,8 @@ from typing import Any
 
 from tvm import te, tir
 
-from ...utils import dims
+from ...math import cast
+from ...utils import dims, product_dtype
 from ..conv2d.compute import _as, _spread
 from ..utils import get_pad_tuple_generic
 
@@ -41,6 +42,11 @@ def conv_transpose(
     out_dtype : str, optional
         The dtype of the sums, the data's by default.
     """
+    dtype = out_dtype or data.dtype
+    if (wide := product_dtype(dtype)) != dtype:
+        steps = (stride, padding, dilation, output_padding)
+        layouts = (data_layout, kernel_layout)
+        return cast(conv_transpose(data, kernel, *steps, groups, *layouts, wide), dtype)
     spatial = "".join([axis for axis in data_layout if axis not in "NC"])
     rank = len(spatial)
     have = dict(zip(data_layout, dims(data.shape), strict=True))
@@ -54,7 +60,6 @@ def conv_transpose(
         out[axis] = (have[axis] - 1) * strides[i] + reach
     rc = te.reduce_axis((0, group_in), name="rc")
     taps = [te.reduce_axis((0, window[axis]), name=f"r{axis.lower()}") for axis in spatial]
-    dtype = out_dtype or data.dtype
 
     def element(*indices: Any) -> Any:
         at = dict(zip(data_layout, indices, strict=True))

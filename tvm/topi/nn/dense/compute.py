@@ -6,7 +6,8 @@ from typing import Any
 
 from tvm import te, tir
 
-from ...utils import dims
+from ...math import cast
+from ...utils import dims, product_dtype
 
 
 def matmul(
@@ -30,6 +31,9 @@ def matmul(
     transpose_a, transpose_b : bool
         Whether an operand comes transposed.
     """
+    dtype = out_dtype or tensor_a.dtype
+    if (wide := product_dtype(dtype)) != dtype:
+        return cast(matmul(tensor_a, tensor_b, bias, wide, transpose_a, transpose_b), dtype)
     lead = list(tensor_a.shape[:-2]) if len(tensor_a.shape) > 1 else []
     rows = list(tensor_a.shape[-2:-1])
     inner = tensor_a.shape[-1]
@@ -37,7 +41,6 @@ def matmul(
         rows, inner = [tensor_a.shape[-1]], tensor_a.shape[-2]
     columns = tensor_b.shape[0] if transpose_b else tensor_b.shape[1]
     k = te.reduce_axis((0, inner), name="k")
-    dtype = out_dtype or tensor_a.dtype
 
     def element(*i: Any) -> Any:
         at = (*i[:-2], k.var, i[-2]) if transpose_a else (*i[:-1], k.var)
@@ -68,11 +71,13 @@ def dense_pack(
     data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
 ) -> te.Tensor:
     """A dense layer with the weight in panels: (units / block, inner, block)."""
+    dtype = out_dtype or data.dtype
+    if (wide := product_dtype(dtype)) != dtype:
+        return cast(dense_pack(data, weight, bias, wide), dtype)
     *lead, rows, _ = dims(data.shape)
     padded = padded_rows(rows)
     panels, inner, block = dims(weight.shape)
     k = te.reduce_axis((0, inner), name="k")
-    dtype = out_dtype or data.dtype
 
     def element(*i: Any) -> Any:
         *outer, y, x = i

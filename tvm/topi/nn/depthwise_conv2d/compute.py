@@ -6,7 +6,8 @@ from typing import Any
 
 from tvm import te
 
-from ...utils import dims
+from ...math import cast
+from ...utils import dims, product_dtype
 from ..conv2d.compute import _as, _padded, _spread, conv
 from ..utils import dilated_window, get_pad_tuple_generic
 
@@ -67,6 +68,10 @@ def depthwise_conv2d_NCHWc(
     layout, out_layout : str
         Such as "NCHW16c".
     """
+    dtype = out_dtype or Input.dtype
+    if (wide := product_dtype(dtype)) != dtype:
+        steps = (stride, padding, dilation)
+        return cast(depthwise_conv2d_NCHWc(Input, Filter, *steps, layout, out_layout, wide), dtype)
     n, chunk, height, width, block = dims(Input.shape)
     _, _, kh, kw, _, kernel_block = dims(Filter.shape)
     if kernel_block != block:
@@ -81,7 +86,6 @@ def depthwise_conv2d_NCHWc(
     source = _padded(Input, "NCHWc", "HW", pads)
     ky = te.reduce_axis((0, kh), name="kh")
     kx = te.reduce_axis((0, kw), name="kw")
-    dtype = out_dtype or Input.dtype
 
     def element(b: Any, co: Any, y: Any, x: Any, ci: Any) -> Any:
         value = source(b, co, y * sh + ky.var * dh, x * sw + kx.var * dw, ci)
