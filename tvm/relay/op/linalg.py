@@ -12,7 +12,7 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
 from .attributes import as_int
-from .registry import OpPattern, define_op
+from .registry import OpPattern, Precision, define_op
 from .types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 
@@ -130,6 +130,7 @@ def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sch
 
 _COMMON: dict[str, Any] = {
     "fuse": OpPattern.OPAQUE, "schedules": {"generic": _schedule, "cpu": _schedule},
+    "precision": Precision.KEEP_FLOAT32,
 }  # fmt: skip
 
 LU_FACTOR = define_op(
