@@ -179,11 +179,11 @@ def test_weights_with_zero_points_multiply_as_integers(target: str) -> None:
 
 
 def test_data_of_16_bits_multiplies_as_integers_where_sums_fit() -> None:
-    for inner, is_integer in ((32, True), (1024, False)):
+    for inner, point, is_integer in ((32, 0, True), (32, -900, True), (1024, 0, False)):
         x = relay.var("x", shape=(4, inner))
         full = relay.const(np.full((16, inner), 127, "int8"))
         w = relay.qnn.op.dequantize(full, scale(0.01), zero(0))
-        body = relay.Function([x], relay.nn.dense(pair(x, 1e-4, 0, "int16"), w))
+        body = relay.Function([x], relay.nn.dense(pair(x, 1e-4, point, "int16"), w))
         assert ("qnn.dense" in operators(rewritten(body))) == is_integer
         data = RNG.normal(size=(4, inner)).astype("float32")
         np.testing.assert_allclose(value(body, data, 3), value(body, data, 0), rtol=1e-4, atol=1e-3)

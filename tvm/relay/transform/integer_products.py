@@ -208,7 +208,7 @@ class IntegerRewriter:
         values = ConstantFolder().fold(weight.values)
         if not isinstance(values, Constant):
             return "the weight is not a constant"
-        if dtypes[0] == "int16" and (data.zero.any() or not _sums_fit(values, weight)):
+        if dtypes[0] == "int16" and not _sums_fit(values, data, weight):
             return "sums of 16-bit data do not fit in 32 bits"
         return self._unfit(call, data, weight)
 
@@ -244,12 +244,13 @@ class IntegerRewriter:
         ) is not None  # fmt: skip
 
 
-def _sums_fit(values: Constant, weight: _Affine) -> bool:
-    """Whether the products with any int16 data add up to an int32."""
+def _sums_fit(values: Constant, data: _Affine, weight: _Affine) -> bool:
+    """Whether the products with any int16 data, less its zero point, add up to an int32."""
     numbers = values.data.numpy().astype("int64")
     zero = weight.zero.reshape(-1, *[1] * (numbers.ndim - 1)).astype("int64")
     magnitudes = np.abs(numbers - zero).sum(axis=tuple(range(1, numbers.ndim)))
-    return bool(magnitudes.max(initial=0) < 2**16)
+    # with a zero point both the products and what is subtracted take half of the range
+    return bool(magnitudes.max(initial=0) < (2**14 if data.zero.any() else 2**16))
 
 
 def _signed_weight(weight: _Affine) -> tuple[RelayExpr, Constant]:
