@@ -1,1 +1,17 @@
-"""Executors, tool chains and helpers around the compiler."""
+"""Executors, tool chains and helpers around the compiler; each is imported at its first use."""
+
+import importlib as _importlib
+import pkgutil as _pkgutil
+from types import ModuleType as _ModuleType
+
+_MODULES = frozenset([found.name for found in _pkgutil.iter_modules(__path__)])
+
+
+def __getattr__(name: str) -> _ModuleType:
+    if name in _MODULES:
+        return _importlib.import_module(f"tvm.contrib.{name}")
+    raise AttributeError(f"module 'tvm.contrib' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})
