@@ -18,7 +18,7 @@ import json
 import shutil
 import tarfile
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +203,7 @@ def _write(path: Path, content: str | bytes) -> None:
 
 
 def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def _model_metadata(module: ExecutorFactoryModule) -> dict[str, Any]:
