@@ -41,6 +41,12 @@ def value(mod: tvm.IRModule, data: np.ndarray) -> np.ndarray:
     return relay.create_executor("graph", mod=mod).evaluate()(data).numpy()
 
 
+def test_the_module_of_quantize_has_the_names_beside_it() -> None:
+    from tvm.relay.quantize.quantize import QConfig, annotate, qconfig
+
+    assert (QConfig, annotate, qconfig) == (qtz.QConfig, qtz.annotate, qtz.qconfig)
+
+
 def test_annotate_marks_inputs_and_weights_once() -> None:
     with qtz.qconfig(skip_conv_layers=None):
         found = counts(annotated(residual()))

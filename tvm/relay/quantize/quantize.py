@@ -18,8 +18,9 @@ from tvm.ir.transform import PassContext, Sequential
 from tvm.relay.backend.program import bind_params_by_name
 from tvm.relay.quantize.annotate import annotate
 from tvm.relay.quantize.calibrate import calibrate
-from tvm.relay.quantize.config import current_qconfig
-from tvm.relay.quantize.context import QuantizeContext
+from tvm.relay.quantize.config import QAnnotateKind, QConfig, current_qconfig, kind2str, qconfig
+from tvm.relay.quantize.context import QuantizeContext, quantize_context
+from tvm.relay.quantize.partition import partition
 from tvm.relay.quantize.partition_conversions import partition_conversions
 from tvm.relay.quantize.realize import as_pairs, realize
 from tvm.relay.transform import (
@@ -29,6 +30,22 @@ from tvm.relay.transform import (
     InferType,
     SimplifyInference,
 )
+
+__all__ = [
+    "QAnnotateKind",
+    "QConfig",
+    "QuantizeContext",
+    "annotate",
+    "calibrate",
+    "current_qconfig",
+    "kind2str",
+    "partition",
+    "prerequisite_optimize",
+    "qconfig",
+    "quantize",
+    "quantize_context",
+    "realize",
+]
 
 
 def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
