@@ -187,3 +187,13 @@ def test_data_of_16_bits_multiplies_as_integers_where_sums_fit() -> None:
         assert ("qnn.dense" in operators(rewritten(body))) == is_integer
         data = RNG.normal(size=(4, inner)).astype("float32")
         np.testing.assert_allclose(value(body, data, 3), value(body, data, 0), rtol=1e-4, atol=1e-3)
+
+
+def test_constants_that_are_unsigned_already_stay() -> None:
+    q = relay.const(RNG.integers(0, 255, (1, 16)).astype("uint8"))
+    points = [scale(0.1), zero(3)] * 3
+    w = relay.const(RNG.integers(-9, 9, (8, 16)).astype("int8"))
+    x = relay.var("x", shape=(1, 16), dtype="int8")
+    product = relay.qnn.op.dense(x, w, zero(0), zero(0), scale(0.1), scale(0.1), 8)
+    body = relay.Function([x], relay.Tuple([relay.qnn.op.add(q, q, *points), product]))
+    assert rewritten(body).checked_type.ret_type.fields[0].dtype == "uint8"

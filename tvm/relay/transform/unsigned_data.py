@@ -109,7 +109,8 @@ class UnsignedRewriter:
         return call.replace(args=tuple(args))
 
     def _has_twin(self, expr: RelayExpr) -> bool:
-        return id(expr) in self._twins or isinstance(expr, Constant)
+        is_known = isinstance(expr, Constant) and str(expr.data.dtype) == "int8"
+        return is_known or id(expr) in self._twins
 
     def _twin_of(self, expr: RelayExpr) -> RelayExpr:
         found = self._twins.get(id(expr))
