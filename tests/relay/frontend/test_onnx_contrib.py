@@ -307,3 +307,12 @@ def test_weights_of_types_that_relay_lacks_keep_their_values(kind: str) -> None:
     np.testing.assert_allclose(
         onnx_backend.run_model(model, {"x": x})[0], x + codes * scale[:, None]
     )
+
+
+@pytest.mark.parametrize("op", ["Min", "Max"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_the_least_and_the_greatest_number_may_be_none(op: str, dtype: str) -> None:
+    a, b = f32(4, 6) * 9, f32(6) * 9
+    if dtype != "int32":
+        a[1, :3], b[2:4] = np.nan, np.nan
+    check_old(op, 13, [a.astype(dtype), b.astype(dtype), f32(4, 1).astype(dtype)])

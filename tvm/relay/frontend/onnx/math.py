@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.expr import const
+from tvm.relay.expr import Constant, const
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
 from tvm.relay.frontend.formulas import log1p_of_small
@@ -83,12 +84,35 @@ def _pow(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("Min", "Max", "Sum", "Mean")
 def _variadic(node: OnnxNode) -> RelayExpr:
-    fold = {"Min": _op.minimum, "Max": _op.maximum}.get(node.op_type, _op.add)
+    fold = {"Min": _smaller, "Max": _larger}.get(node.op_type, _op.add)
     inputs = node.given()
     result = inputs[0]
     for item in inputs[1:]:
         result = fold(result, item)
     return result / scalar_like(len(inputs), result) if node.op_type == "Mean" else result
+
+
+def _smaller(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+    """The smaller one; NaN where one of them is."""
+    return _op.minimum(a, b) if _is_whole(a) else _op.where(_goes_first(a, b, _op.less), a, b)
+
+
+def _larger(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+    """The larger one; NaN where one of them is."""
+    return _op.maximum(a, b) if _is_whole(a) else _op.where(_goes_first(a, b, _op.greater), a, b)
+
+
+def _is_whole(x: RelayExpr) -> bool:
+    return not infer_dtype(x).startswith(("float", "bfloat"))
+
+
+def _goes_first(
+    a: RelayExpr, b: RelayExpr, comes_before: Callable[[RelayExpr, RelayExpr], RelayExpr]
+) -> RelayExpr:
+    """Whether ``a`` is chosen: a comparison with NaN is false, which chooses ``b``."""
+    if isinstance(a, Constant) and not np.isnan(a.data.numpy().astype("float64")).any():
+        return comes_before(a, b)
+    return _op.logical_or(comes_before(a, b), _op.isnan(a))
 
 
 @onnx_op("Clip")
