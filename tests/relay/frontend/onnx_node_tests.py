@@ -24,6 +24,7 @@ import onnx
 from onnx.backend.test.runner import Runner
 
 from tvm.contrib.onnx_backend import TVMBackend
+from tvm.relay.frontend.onnx.registry import CONVERTERS
 
 from .onnx_cases import KINDS, Case, load_cases
 
@@ -148,6 +149,21 @@ def report(cases: dict[str, Case], results: dict[str, str]) -> Iterator[str]:
         if reason != PASSED:
             text = reason.replace("|", "\\|")
             yield f"| {name} | {text} |"
+    yield from operators_of_other_domains()
+
+
+def operators_of_other_domains() -> Iterator[str]:
+    """What the importer has beside ONNX's own operators."""
+    by_domain: dict[str, list[str]] = {}
+    for key in CONVERTERS:
+        domain, _, name = key.rpartition(".")
+        if domain:
+            by_domain.setdefault(domain, []).append(name)
+    for domain, names in sorted(by_domain.items()):
+        yield ""
+        yield f"# Operators of {domain}"
+        yield ""
+        yield ", ".join(sorted(names))
 
 
 def main() -> None:
