@@ -22,6 +22,7 @@ from benchmarks.networks import Example, FirstOutput
 from benchmarks.zoo import _calibrate, input_infos, trace, vision
 from tests.e2e.composed_models import COMPOSED_MODELS
 from tests.e2e.small_models import SMALL_MODELS
+from tests.e2e.transformers_zoo import TRANSFORMERS
 from tvm import relay
 from tvm.contrib import graph_executor
 
@@ -129,6 +130,7 @@ def _transformer(prefix: str, options: dict[str, Any], kind: str) -> Callable[[]
 
 MODELS: dict[str, Callable[[], Example]] = {
     **_VISION,
+    **TRANSFORMERS,
     **{name: _transformer(*spec) for name, spec in _TRANSFORMERS.items()},
     **SMALL_MODELS,
     **COMPOSED_MODELS,
