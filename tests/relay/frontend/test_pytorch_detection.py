@@ -49,7 +49,7 @@ def _pooled(x, regions, scale, height, width, samples, aligned):
         grid = grid / (torch.tensor([x.shape[3], x.shape[2]]) - 1) * 2 - 1
         found = torch.nn.functional.grid_sample(x[int(batch)][None], grid[None], align_corners=True)
         result.append(torch.nn.functional.avg_pool2d(found, samples)[0])
-    return torch.stack(result)
+    return torch.stack(result) if result else x.new_zeros(0, x.shape[1], height, width)
 
 
 OPERATORS.impl("nms", _suppressed, "CPU")

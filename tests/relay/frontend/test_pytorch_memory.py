@@ -21,8 +21,12 @@ def check_in_vm(function, *inputs: torch.Tensor) -> None:
     infos = [(f"x{i}", (tuple(t.shape), str(t.dtype).split(".")[1])) for i, t in enumerate(inputs)]
     mod, params = relay.frontend.from_pytorch(script, infos)
     call = relay.create_executor("vm", mod=mod, target="llvm").evaluate()
-    actual = call(*[t.numpy() for t in inputs], **params)
-    assert_close(actual.numpy(), function(*inputs).numpy())
+    found = call(*[t.numpy() for t in inputs], **params)
+    expected = function(*inputs)
+    if isinstance(expected, torch.Tensor):
+        found, expected = [found], [expected]
+    for actual, tensor in zip(found, expected, strict=True):
+        assert_close(actual.numpy(), tensor.numpy())
 
 
 def test_strided_view_of_a_permuted_tensor() -> None:

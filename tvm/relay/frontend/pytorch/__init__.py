@@ -5,6 +5,7 @@ from . import (
     composed,
     creation,
     detection,
+    distinct,
     gradients,
     linalg,
     movement,

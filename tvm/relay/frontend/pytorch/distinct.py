@@ -1,0 +1,86 @@
+"""``unique`` and ``unique_consecutive``: how many elements there are is known at run time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+
+from .open_shapes import cut
+from .registry import as_number, torch_op
+
+
+@torch_op("_unique2")
+def _unique2(
+    x: RelayExpr, in_order: bool = True, with_inverse: bool = False, with_counts: bool = False
+) -> list[RelayExpr]:
+    flat = _op.reshape(x, (-1,))
+    values, inverse, counts = _distinct_rows(flat, flat)
+    return [values, _op.reshape(inverse, infer_shape(x)), counts]
+
+
+@torch_op("unique_dim")
+def _unique_dim(
+    x: RelayExpr, dim: Any, in_order: bool = True, with_inverse: bool = False,
+    with_counts: bool = False,
+) -> list[RelayExpr]:  # fmt: skip
+    return list(_along(x, as_number(dim), _distinct_rows))
+
+
+@torch_op("unique_consecutive")
+def _unique_consecutive(
+    x: RelayExpr, with_inverse: bool = False, with_counts: bool = False, dim: Any = None
+) -> list[RelayExpr]:
+    if dim is not None:
+        return list(_along(x, as_number(dim), _runs))
+    flat = _op.reshape(x, (-1,))
+    values, inverse, counts = _runs(flat, flat)
+    return [values, _op.reshape(inverse, infer_shape(x)), counts]
+
+
+def _along(x: RelayExpr, dim: int, find: Any) -> tuple[RelayExpr, RelayExpr, RelayExpr]:
+    """The distinct slices along an axis, which each slice is, and how often each occurs."""
+    shape = infer_shape(x)
+    axis = dim % len(shape)
+    order = [axis, *[a for a in range(len(shape)) if a != axis]]
+    slices = _op.transpose(x, order)
+    rows = _op.reshape(slices, (shape[axis], math.prod(shape) // max(shape[axis], 1)))
+    values, inverse, counts = find(slices, rows)
+    return _op.transpose(values, np.argsort(order).tolist()), inverse, counts
+
+
+def _runs(x: RelayExpr, rows: RelayExpr) -> tuple[RelayExpr, RelayExpr, RelayExpr]:
+    """The first of equal neighbours; ``rows`` says which are equal."""
+    count = infer_shape(x)[0]
+    if not count:
+        nothing = constant(np.zeros(0), "int64")
+        return x, nothing, nothing
+    differ = _op.not_equal(
+        _op.strided_slice(rows, [1], [count], [1], [0]),
+        _op.strided_slice(rows, [0], [count - 1], [1], [0]),
+    )
+    if len(infer_shape(rows)) > 1:
+        differ = _op.any(differ, axis=[1])
+    begins = _op.concatenate([constant([True], "bool"), differ], 0)
+    groups = _op.cumsum(_op.cast(begins, "int64"), 0) - constant(1, "int64")
+    places = _op.cast(_op.squeeze(_op.argwhere(begins), [1]), "int64")
+    ends = _op.concatenate([cut(places, 0, 1, None, 1), constant([count], "int64")], 0)
+    return _op.take(x, places, 0), groups, ends - places
+
+
+def _distinct_rows(x: RelayExpr, rows: RelayExpr) -> tuple[RelayExpr, RelayExpr, RelayExpr]:
+    """In ascending order: sorted, distinct ones are neighbours."""
+    count = infer_shape(x)[0]
+    order = constant(np.arange(count), "int64")
+    comparable = _op.cast(rows, "int8") if infer_dtype(rows) == "bool" else rows
+    wide = len(infer_shape(rows)) > 1
+    for column in reversed(range(infer_shape(rows)[1] if wide else 1)):
+        keys = _op.take(comparable, constant(column, "int64"), 1) if wide else comparable
+        order = _op.take(order, _op.argsort(_op.take(keys, order, 0), 0, True, "int64"), 0)
+    values, groups, counts = _runs(_op.take(x, order, 0), _op.take(rows, order, 0))
+    return values, _op.scatter_elements(groups, order, groups, 0), counts
