@@ -182,7 +182,7 @@ def test_every_dynamic_operator_has_a_case() -> None:
 def test_a_static_shape_makes_the_next_one_known() -> None:
     x, y = [relay.var(n, shape=s) for n, s in (("x", (2, 6)), ("y", (3, 4)))]
     reshaped = relay.reshape(x, relay.shape_of(y))
-    tiled = relay.tile(relay.var("z", shape=(2,)), relay.shape_of(relay.squeeze(reshaped)))
+    tiled = relay.tile(relay.var("z", shape=(2,)), relay.shape_of(relay.nn.relu(reshaped)))
     mod = relay.transform.InferType()(tvm.IRModule.from_expr(tiled))
     static = relay.transform.DynamicToStatic()(mod)["main"].body
     assert static.op is Op.get("tile")

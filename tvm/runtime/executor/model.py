@@ -90,7 +90,7 @@ class ModelExecutor:
 
     def _check_key(self, key: str | int) -> str | int:
         if isinstance(key, str) and key not in self._shapes:
-            self._refuse(int(key))
+            self._refuse(key)
         return key
 
     def _refuse(self, key: str | int) -> NoReturn:

@@ -62,7 +62,8 @@ def gradient(output: Tensor, inputs: Any, head: Tensor | None = None) -> list[Te
     list of Tensor
         One an input, of shape ``prefix + input.shape``.
     """
-    wanted = list(inputs) if isinstance(inputs, Iterable) else [inputs]
+    is_list = isinstance(inputs, Iterable) and not isinstance(inputs, Tensor)
+    wanted = list(inputs) if is_list else [inputs]
     for tensor in (output, *wanted):
         if not isinstance(tensor, Tensor):
             raise TVMError(f"gradient requires tensors, got a value of {type(tensor).__name__}")
