@@ -75,7 +75,7 @@ def _file_of(name: str, folder: Path) -> Path:
         return Path(name)
     from benchmarks.zoo import export_onnx
 
-    return Path(export_onnx(name, str(folder / f"{name}.onnx")))
+    return export_onnx(name, folder)
 
 
 def _size(path: Path) -> int:
