@@ -45,6 +45,16 @@ class QAnnotateExpr(MarkedExpr):
         return self.expr
 
 
+def register_rule(attribute: str, op_name: str, frewrite: Rewrite | None, level: int) -> Any:
+    """Give an operator a rule, or return the decorator that does."""
+
+    def register(rule: Rewrite) -> Rewrite:
+        Op.get(op_name).set_attr(attribute, rule, level)
+        return rule
+
+    return register if frewrite is None else register(frewrite)
+
+
 def register_annotate_function(
     op_name: str, frewrite: Rewrite | None = None, level: int = 10
 ) -> Any:
@@ -60,11 +70,7 @@ def register_annotate_function(
         Of several rules that of the highest level holds.
     """
 
-    def register(rule: Rewrite) -> Rewrite:
-        Op.get(op_name).set_attr(ANNOTATE_RULE, rule, level)
-        return rule
-
-    return register if frewrite is None else register(frewrite)
+    return register_rule(ANNOTATE_RULE, op_name, frewrite, level)
 
 
 def kind_of(value: Any) -> tuple[RelayExpr, QAnnotateKind | None]:

@@ -12,12 +12,11 @@ from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Constant, TempExpr
 from tvm.relay.function import Function
 from tvm.relay.op.annotation import cast_hint, stop_fusion
-from tvm.relay.quantize.annotate import Annotator, MarkedExpr, Rewrite
+from tvm.relay.quantize.annotate import Annotator, MarkedExpr, Rewrite, register_rule
 from tvm.relay.quantize.config import QAnnotateKind, current_qconfig
 from tvm.relay.quantize.context import QuantizeContext, current_context, quantize_context
 from tvm.relay.transform.common import FunctionPass
@@ -55,11 +54,7 @@ def register_partition_function(
         Of several rules that of the highest level holds.
     """
 
-    def register(rule: Rewrite) -> Rewrite:
-        Op.get(op_name).set_attr(PARTITION_RULE, rule, level)
-        return rule
-
-    return register if frewrite is None else register(frewrite)
+    return register_rule(PARTITION_RULE, op_name, frewrite, level)
 
 
 def _cut(value: Any) -> RelayExpr:
