@@ -79,10 +79,10 @@ def with_pattern_vars(pattern: Pattern, rename: Callable[[Var], Var]) -> Pattern
 def rewrite_function(
     func: Function,
     rewrite: Callable[[RelayExpr, RelayExpr], RelayExpr],
-    into_functions: bool = True,
+    is_whole: Callable[[RelayExpr], bool] | None = None,
 ) -> Function:
     """`rewrite_post_order` of a function, which stays one."""
-    result = rewrite_post_order(func, rewrite, into_functions)
+    result = rewrite_post_order(func, rewrite, is_whole)
     assert isinstance(result, Function)
     return result
 
@@ -112,14 +112,14 @@ def post_order(*roots: RelayExpr) -> list[RelayExpr]:
 def rewrite_post_order(
     expr: RelayExpr,
     rewrite: Callable[[RelayExpr, RelayExpr], RelayExpr],
-    into_functions: bool = True,
+    is_whole: Callable[[RelayExpr], bool] | None = None,
     done: dict[int, RelayExpr] | None = None,
 ) -> RelayExpr:
     """Rebuild bottom up: `rewrite(old, new)` gets each node with its operands already rewritten.
 
-    A node whose operands did not change arrives with `new is old`. Functions below the root are
-    left as they are unless `into_functions`. Rewrites of expressions that share parts may share
-    `done`, by ids of nodes that outlive them.
+    A node whose operands did not change arrives with `new is old`. What is below a node that
+    `is_whole`, the root apart, stays as it is; what it shares with the rest is there twice then.
+    Rewrites of expressions that share parts may share `done`, by ids of nodes that outlive them.
     """
     done = {} if done is None else done
     stack: list[tuple[RelayExpr, bool]] = [(expr, False)]
@@ -128,7 +128,7 @@ def rewrite_post_order(
         if id(node) in done:
             continue
         below = operands(node)
-        if not into_functions and node is not expr and type(node) is Function:
+        if is_whole is not None and node is not expr and is_whole(node):
             below = ()
         if below and not is_expanded:
             stack.append((node, True))

@@ -73,3 +73,29 @@ def test_results_are_as_exact_as_float16(
     with tvm.transform.PassContext(opt_level=opt_level):
         result = relay.create_executor("graph", mod=mod).evaluate()(X).numpy()
     np.testing.assert_allclose(result, expected, rtol=1.5e-3)
+
+
+def test_what_a_closure_shares_with_its_surroundings_stays_one() -> None:
+    x, y = half(), half("y", (4, 1))
+    shared = relay.Let(y, relay.sum(x, axis=1, keepdims=True), relay.nn.relu(y))
+    closure = relay.Function([relay.var("i", "int32")], relay.sum(shared, axis=0))
+    called = relay.Let(f := relay.var("f"), closure, f(relay.const(1)))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.Tuple([shared, called])))
+    bound: list[relay.Expr] = []
+    sums: list[relay.Expr] = []
+
+    def note(node: relay.Expr) -> None:
+        if isinstance(node, relay.Let):
+            bound.append(node.var)
+        elif isinstance(node, relay.Call) and node.op == tvm.ir.Op.get("sum"):
+            sums.append(node)
+
+    relay.analysis.post_order_visit(WideAccumulation()(mod)["main"], note)
+    assert len(bound) == len(set(bound)) == 2
+    assert [str(call.checked_type.dtype) for call in sums] == ["float32", "float32"]
+
+
+def test_functions_for_external_compilers_stay_as_they_are() -> None:
+    inner = half("p")
+    composite = relay.Function([inner], relay.sum(inner, axis=1)).with_attr("Composite", "mine.sum")
+    assert_unchanged(relay.Function([x := half()], composite(x)), WideAccumulation())

@@ -39,7 +39,14 @@ def wide_accumulation(func: Function, mod: IRModule, context: PassContext) -> Fu
     """Widen the operators that add up float16."""
     if is_primitive(func):
         return func
-    return rewrite_function(func, _widen, into_functions=False)
+    return rewrite_function(func, _widen, is_whole=_is_closed)
+
+
+def _is_closed(node: RelayExpr) -> bool:
+    """Whether a function is one kernel, or what an external compiler takes as it is."""
+    return isinstance(node, Function) and not {"Primitive", "Composite", "Compiler"}.isdisjoint(
+        node.attrs
+    )
 
 
 def _widen(old: RelayExpr, new: RelayExpr) -> RelayExpr:
