@@ -49,7 +49,7 @@ def representable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return array
     try:
         as_dtype(_NAMES.get(name, name))
-    except Exception:
+    except ValueError:  # no type of relay's has the name
         wide = {"i": "int8", "u": "uint8"}.get(name[0], "float32")
         return array.astype(wide)
     return array
