@@ -230,6 +230,11 @@ class TensorType(BaseTensorType, key="relay.TensorType"):
         return tuple(values)  # type: ignore[arg-type]
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the shape is constant and has no elements."""
+        return not self.is_dynamic and 0 in self.concrete_shape
+
+    @property
     def is_dynamic(self) -> bool:
         """Whether a dimension is not a constant."""
         return any(type(getattr(dim, "value", None)) is not int for dim in self.shape)

@@ -61,4 +61,11 @@ def is_primitive(func: BaseExpr) -> TypeGuard[Function]:
     return isinstance(func, Function) and bool(func.attrs.get("Primitive", 0))
 
 
-__all__ = ["Function", "FunctionWithFields", "is_primitive"]
+def is_closed(expr: BaseExpr) -> bool:
+    """Whether `expr` is a function that is one kernel, or what an external compiler takes as it is."""
+    return isinstance(expr, Function) and not _CLOSED.isdisjoint(expr.attrs)
+
+
+_CLOSED = {"Primitive", "Composite", "Compiler"}
+
+__all__ = ["Function", "FunctionWithFields", "is_closed", "is_primitive"]

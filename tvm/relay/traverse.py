@@ -87,8 +87,10 @@ def rewrite_function(
     return result
 
 
-def post_order(*roots: RelayExpr) -> list[RelayExpr]:
-    """Every expression reachable from `roots`, once, operands first."""
+def post_order(
+    *roots: RelayExpr, is_whole: Callable[[RelayExpr], bool] | None = None
+) -> list[RelayExpr]:
+    """Every expression reachable from `roots`, once, operands first; none below one that `is_whole`."""
     order: list[RelayExpr] = []
     seen: set[int] = set()
     stack: list[tuple[RelayExpr, bool]] = [(root, False) for root in reversed(roots)]
@@ -101,7 +103,7 @@ def post_order(*roots: RelayExpr) -> list[RelayExpr]:
             continue
         seen.add(id(node))
         below = operands(node)
-        if not below:
+        if not below or (is_whole is not None and is_whole(node)):
             order.append(node)
             continue
         stack.append((node, True))

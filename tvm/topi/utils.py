@@ -141,8 +141,8 @@ def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
 
 
 def largest_divisor(n: int, at_most: int) -> int:
-    """The largest divisor of `n` that is at most a bound."""
-    return next(d for d in range(min(n, at_most), 0, -1) if n % d == 0)
+    """The largest divisor of `n` that is at most a bound; all numbers divide 0."""
+    return next(d for d in range(min(n or at_most, at_most), 0, -1) if n % d == 0)
 
 
 def divisors(n: int) -> list[int]:

@@ -308,8 +308,11 @@ def convolved(s: Scope) -> relay.Expr:
     filters = s.pick([1, 2, 3, 4, 8])
     x = s.of_type(tensor_type((1, channels, size, size), "float32"))
     stride, dilation = s.rng.randint(1, 2), s.rng.randint(1, 2)
-    around = {"padding": (dilation, dilation), "strides": (stride, stride)}
-    spread = {**around, "dilation": (dilation, dilation)}
+    spread = {
+        "padding": (dilation, dilation),
+        "strides": (stride, stride),
+        "dilation": (dilation, dilation),
+    }
     kind = s.rng.randrange(6)
     if kind == 0:
         weight = s.constant((channels, 1, 3, 3), "float32")
@@ -320,7 +323,7 @@ def convolved(s: Scope) -> relay.Expr:
         out = relay.nn.conv2d(rows, weight, data_layout="NHWC", kernel_layout="HWIO", **spread)
     elif kind == 2:
         weight = s.constant((channels, filters, 2, 2), "float32")
-        out = relay.nn.conv2d_transpose(x, weight, **around)
+        out = relay.nn.conv2d_transpose(x, weight, padding=dilation - 1, strides=stride)
     elif kind == 3:
         weight = s.constant((filters, channels, 3), "float32")
         line = relay.reshape(x, (1, channels, -1))

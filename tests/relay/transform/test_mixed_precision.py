@@ -13,6 +13,7 @@ from tvm import relay
 from tvm.ir import register_op_attr
 from tvm.relay.testing.temp_op_attr import TempOpAttr
 from tvm.relay.transform import ToMixedPrecision
+from tvm.relay.traverse import post_order
 
 from .common import assert_transforms, assert_unchanged, run
 
@@ -49,6 +50,19 @@ def test_parameters_follow_values() -> None:
     assert_transforms(
         before, relay.Function([x, w, b], layer(x, w) + narrow(b)), ToMixedPrecision()
     )
+
+
+def test_what_a_closure_shares_with_its_surroundings_stays_one() -> None:
+    x, w = params()
+    y = relay.var("y", shape=(4, 8))
+    shared = relay.Let(y, relay.nn.dense(x, w), relay.nn.relu(y))
+    closure = relay.Function([relay.var("i", "int32")], relay.nn.relu(shared))
+    called = relay.Let(f := relay.var("f"), closure, f(relay.const(1)))
+    mixed = run(relay.Function([x, w], relay.Tuple([shared, called])), ToMixedPrecision())
+    nodes = post_order(mixed)
+    products = [n for n in nodes if isinstance(n, relay.Call) and n.op == tvm.ir.Op.get("nn.dense")]
+    assert len([n for n in nodes if isinstance(n, relay.Let)]) == 2
+    assert [str(call.args[0].checked_type.dtype) for call in products] == ["float16"]
 
 
 def test_what_is_made_of_parameters_follows_too() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import tvm.topi.generic as topi_generic
 import tvm.topi.x86 as topi_x86
-from tvm import te, tir
+from tvm import te, tir, topi
 from tvm.driver import lower
 from tvm.driver.build_module import KERNEL_VERSIONS
 from tvm.error import OpNotImplemented, TVMError
@@ -130,6 +130,9 @@ class _ComputeBuilder:
         op = call.op
         if not isinstance(op, Op) or not is_computable(op):
             raise OpNotImplemented(f"operator {op} has no compute definition")
+        types = flat_types(call.checked_type)
+        if types and all([ty.is_empty for ty in types]):
+            return [topi.full(ty.shape, ty.dtype, 0) for ty in types]
         inputs = [t for a in call.args for t in self.values[id(a)]]
         implementation = None
         if (found := by_library(op, call.attrs, inputs, self.target)) is not None:

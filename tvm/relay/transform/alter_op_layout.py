@@ -20,7 +20,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
@@ -49,9 +49,16 @@ Alter: TypeAlias = Callable[[Call, list[RelayExpr], list[Type], Type], "RelayExp
 def by_facet(
     call: Call, args: list[RelayExpr], arg_types: list[Type], out_type: Type
 ) -> RelayExpr | None:
-    """What the operator's `alter_layout` facet makes of a call over new arguments."""
+    """What the operator's `alter_layout` facet makes of a call over new arguments.
+
+    Tensors without elements have no layout that would suit them better.
+    """
     alter = call.operator.alter_layout
-    return None if alter is None else alter(call.attrs, args, arg_types, out_type)
+    types = (*arg_types, out_type)
+    if alter is None or any([isinstance(ty, TensorType) and ty.is_empty for ty in types]):
+        return None
+    altered: RelayExpr | None = alter(call.attrs, args, arg_types, out_type)
+    return altered
 
 
 class LayoutAlterer:

@@ -10,6 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import Pass, PassContext, PassInfo
+from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
@@ -23,7 +24,10 @@ def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
 
 
 def rewriting_pass(attr_name: str, name: str, opt_level: int) -> Pass:
-    """A pass of that name that applies the rewrites of one attribute."""
+    """A pass of that name that applies the rewrites of one attribute.
+
+    Calls that give no elements stay: there is nothing to do for them.
+    """
 
     def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if not isinstance(old, Call) or not isinstance(new, Call) or not isinstance(old.op, Op):
@@ -31,7 +35,10 @@ def rewriting_pass(attr_name: str, name: str, opt_level: int) -> Pass:
         legalize = old.op.get_attr(attr_name)
         if legalize is None:
             return new
-        types = [*[infer_type_of(a) for a in old.args], infer_type_of(old)]
+        out_type = infer_type_of(old)
+        if isinstance(out_type, TensorType) and out_type.is_empty:
+            return new
+        types = [*[infer_type_of(a) for a in old.args], out_type]
         legal = legalize(new.attrs, list(new.args), types)
         return new if legal is None else legal
 

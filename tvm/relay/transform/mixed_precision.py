@@ -23,14 +23,13 @@ from tvm.ir.pass_context import register_pass_config
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
-from tvm.relay.backend.graph_codegen import kernel_order
 from tvm.relay.expr import Call, Tuple, TupleGetItem
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.function import Function, is_closed, is_primitive
 from tvm.relay.op.op import register_mixed_precision_conversion
 from tvm.relay.op.registry import Precision
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.operators import CAST
-from tvm.relay.traverse import operands, tensors_of, with_operands
+from tvm.relay.traverse import operands, post_order, tensors_of, with_operands
 
 KEEP_OUTPUT = "relay.ToMixedPrecision.keep_orig_output_dtype"
 register_pass_config(KEEP_OUTPUT, bool)
@@ -93,7 +92,7 @@ class _Mixer:
         self._casts: dict[tuple[int, str], RelayExpr] = {}
 
     def run(self, func: Function, keep_output: bool) -> Function:
-        for node in kernel_order(func.body):
+        for node in post_order(func.body, is_whole=is_closed):
             new = self._new[id(node)] = self._rewrite(node)
             if new is node and all([id(o) in self._plain for o in _below(node)]):
                 self._plain.add(id(node))
@@ -105,7 +104,7 @@ class _Mixer:
             return self._call(node)
         if isinstance(node, (Tuple, TupleGetItem)):
             return with_operands(node, [self._new.get(id(o), o) for o in operands(node)])
-        below = () if isinstance(node, Function) else operands(node)
+        below = () if is_closed(node) else operands(node)
         return with_operands(node, [self._restored(o) for o in below]) if below else node
 
     def _call(self, call: Call) -> RelayExpr:

@@ -16,7 +16,7 @@ from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.function import Function, is_closed, is_primitive
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import CAST
@@ -39,14 +39,7 @@ def wide_accumulation(func: Function, mod: IRModule, context: PassContext) -> Fu
     """Widen the operators that add up float16."""
     if is_primitive(func):
         return func
-    return rewrite_function(func, _widen, is_whole=_is_closed)
-
-
-def _is_closed(node: RelayExpr) -> bool:
-    """Whether a function is one kernel, or what an external compiler takes as it is."""
-    return isinstance(node, Function) and not {"Primitive", "Composite", "Compiler"}.isdisjoint(
-        node.attrs
-    )
+    return rewrite_function(func, _widen, is_whole=is_closed)
 
 
 def _widen(old: RelayExpr, new: RelayExpr) -> RelayExpr:
