@@ -42,7 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tvm.autotvm", "tvm.auto_scheduler"),
     ("tvm.topi",),
     ("tvm.relay",),
-    ("tvm.autotvm.relay_integration", "tvm.auto_scheduler.relay_integration"),
+    ("tvm.autotvm.task.relay_integration", "tvm.auto_scheduler.relay_integration"),
     (
         "tvm.contrib",
         "tvm.driver.tvmc",

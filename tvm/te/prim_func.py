@@ -52,7 +52,7 @@ from .declare import extern
 from .index_dtype import with_index_dtype
 from .schedule.bind_buffer import bind_placeholder
 from .schedule.graph import create_read_graph, post_dfs_order
-from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
+from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor
 
 
 @deep
@@ -194,7 +194,7 @@ class _Builder:
         block = Block(
             axes, _regions_read(body if init is None else seq([init, body]), buffers), [_point(b, indices) for b in buffers],
             self.names.fresh(_plain(op.output(outputs[0]).name if len(outputs) == 1 else op.name)),
-            body, init, None, None, op.attrs,
+            body, init, None, None, _annotations_of(op),
         )  # fmt: skip
         stmt: Stmt = BlockRealize(tuple(values), const(True, BOOL), block)
         for loop, domain in zip(reversed(loops), reversed(domains), strict=True):
@@ -228,7 +228,7 @@ class _Builder:
         block = Block(
             (), [_whole(self.buffer_of(t)) for t in op.input_tensors],
             [_whole(self.buffer_of(t)) for t in op.outputs],
-            self.names.fresh(_plain(op.name)), body, None, None, None, op.attrs,
+            self.names.fresh(_plain(op.name)), body, None, None, None, _annotations_of(op),
         )  # fmt: skip
         return BlockRealize((), const(True, BOOL), block)
 
@@ -347,3 +347,9 @@ def _is_plain(index: PrimExpr) -> bool:
     finder = _LoadFinder()
     finder.visit(index)
     return not finder.found
+
+
+def _annotations_of(op: Operation) -> dict[str, Any]:
+    """The attributes of an operation that say something of its computation."""
+    # a workload names the task that the operation was made for
+    return {name: value for name, value in op.attrs.items() if name != "workload"}

@@ -35,7 +35,10 @@ class Schedule(Object):
     ``stage_map`` finds a stage by its operation, also by those that the primitives have replaced.
     """
 
-    __slots__ = ("groups", "outputs", "stage_map", "stages")
+    # the hash is of the template that the schedule is from, if it attaches one
+    __slots__ = ("code_hash", "groups", "outputs", "stage_map", "stages")
+
+    code_hash: str
 
     def __init__(self, outputs: Sequence[Operation]) -> None:
         self.outputs: list[Operation] = list(outputs)
