@@ -9,15 +9,17 @@ import tvm
 
 
 @pytest.mark.parametrize("is_ascend", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
-@pytest.mark.parametrize("count", [1, 5, 16, 17, 40, 700])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int64", "int8", "uint8"])
+@pytest.mark.parametrize("count", [1, 5, 17, 40, 700, 1000])
 def test_the_best_of_rows_with_ties_and_nan(count: int, dtype: str, is_ascend: bool) -> None:
     rng = np.random.default_rng(count)
-    data = rng.integers(0, 120, (6, 1000)).astype(dtype)
+    least = 0 if dtype == "uint8" else -60
+    data = rng.integers(least, least + 120, (6, 1000)).astype(dtype)
     if dtype.startswith("float"):
         data[rng.random(data.shape) < 0.01] = np.nan
         data[0, :50] = np.nan
-        data[1, 7] = np.inf
+        data[1, 7], data[1, 11] = np.inf, -np.inf
+        data[4, :3] = 0.0, -0.0, -np.nan
     data[2] = np.sort(data[2])
     data[3] = np.sort(data[3])[::-1]
     order = _order(data, is_ascend)[:, :count]
@@ -26,13 +28,23 @@ def test_the_best_of_rows_with_ties_and_nan(count: int, dtype: str, is_ascend: b
     np.testing.assert_array_equal(values, np.take_along_axis(data, order, 1))
 
 
-@pytest.mark.parametrize("count", [2, 20])
-def test_the_best_along_an_axis_that_is_not_the_last(count: int) -> None:
-    data = np.random.default_rng(0).random((3, 150, 5)).astype("float32")
+@pytest.mark.parametrize("inner", [5, 19])
+@pytest.mark.parametrize("count", [2, 20, 150])
+def test_the_best_along_an_axis_that_is_not_the_last(count: int, inner: int) -> None:
+    data = np.random.default_rng(0).random((3, 150, inner)).astype("float32")
     values, indices = _topk(data, count, 1, False)
     order = np.argsort(-data, 1, kind="stable")[:, :count]
     np.testing.assert_array_equal(indices, order)
     np.testing.assert_array_equal(values, np.take_along_axis(data, order, 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64"])
+def test_long_rows_are_sorted_by_digits(dtype: str) -> None:
+    data = (np.random.default_rng(0).standard_normal((2, 5000)) * 1e9).astype(dtype)
+    data[1] = data[1, 0]
+    values = tvm.nd.empty(data.shape, dtype)
+    tvm.get_global_func("tvm.contrib.sort.sort")(tvm.nd.array(data), values, 1, True)
+    np.testing.assert_array_equal(values.numpy(), np.sort(data, 1))
 
 
 def _order(data: np.ndarray, is_ascend: bool) -> np.ndarray:
@@ -40,7 +52,7 @@ def _order(data: np.ndarray, is_ascend: bool) -> np.ndarray:
     if not np.issubdtype(data.dtype, np.floating):
         return np.argsort(data if is_ascend else -data.astype("int64"), 1, kind="stable")
     key = np.where(np.isnan(data), np.inf, data.astype("float64"))
-    key = np.where(np.isinf(key) & ~np.isnan(data), 1e300, key)
+    key = np.where((key == np.inf) & ~np.isnan(data), 1e300, key)
     return np.argsort(key if is_ascend else -key, 1, kind="stable")
 
 

@@ -6,15 +6,17 @@
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
-#include <cstring>
+#include <limits>
 #include <vector>
+
+#include "sort_order.h"
 
 namespace tvm {
 namespace runtime {
 namespace {
 
-// below this many elements a launch costs more than it saves
-constexpr int64_t kParallelElements = 1 << 14;
+// below this many steps, of a nanosecond or less, a launch costs more than it saves
+constexpr int64_t kParallelSteps = 1 << 13;
 
 // A tensor as rows along one axis.
 struct Rows {
@@ -44,132 +46,18 @@ T* DataOf(const DLTensor& tensor) {
   return reinterpret_cast<T*>(static_cast<char*>(tensor.data) + tensor.byte_offset);
 }
 
-// Half precision by its bits: a key that orders as the number does, NaN last.
-struct HalfKey {
-  uint16_t bits;
-  int32_t order(int mantissa_bits) const {
-    int32_t magnitude = bits & 0x7fff;
-    bool is_nan = magnitude > (0x7fff & ~((1 << mantissa_bits) - 1));
-    if (is_nan) return 1 << 16;
-    return bits & 0x8000 ? -magnitude : magnitude;
-  }
-};
-struct Float16 : HalfKey {
-  bool operator<(Float16 other) const { return order(10) < other.order(10); }
-};
-struct BFloat16 : HalfKey {
-  bool operator<(BFloat16 other) const { return order(7) < other.order(7); }
-};
-
-template <class T>
-bool Before(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return a < b || (b != b && a == a);
-  } else {
-    return a < b;
-  }
-}
-
-template <class T>
-struct Item {
-  T value;
-  int64_t index;
-};
-
-// Ties go to the smaller index, so that any sort is stable.
-template <class T>
-struct Ascending {
-  bool operator()(const Item<T>& a, const Item<T>& b) const {
-    if (Before(a.value, b.value)) return true;
-    return !Before(b.value, a.value) && a.index < b.index;
-  }
-};
-template <class T>
-struct Descending {
-  bool operator()(const Item<T>& a, const Item<T>& b) const {
-    if (Before(b.value, a.value)) return true;
-    return !Before(a.value, b.value) && a.index < b.index;
-  }
-};
-
-// Puts the first `kept` of the items in order.
-template <class T>
-void Order(std::vector<Item<T>>* items, int64_t kept, bool is_ascend) {
-  auto by = [&](auto before) {
-    if (kept < static_cast<int64_t>(items->size())) {
-      std::nth_element(items->begin(), items->begin() + kept, items->end(), before);
-    }
-    std::sort(items->begin(), items->begin() + kept, before);
-  };
-  is_ascend ? by(Ascending<T>()) : by(Descending<T>());
-}
-
-// From this many elements for each that is kept on, the best are kept while passing over the others.
-constexpr int64_t kFewKept = 16;
-// As many stay in order; more are a heap.
-constexpr int64_t kShortList = 16;
-// Elements that are compared with the last of the best at a time.
-constexpr int64_t kBlock = 32;
-
-// Whether one of a block of numbers may come before the last of the best, which all of them come behind.
-template <class T>
-bool MayEnter(const T* block, T worst, bool is_ascend) {
-  if constexpr (std::is_arithmetic_v<T>) {
-    unsigned any = 0;
-    // negated, so that NaN is looked at
-    if (is_ascend) {
-      for (int64_t j = 0; j < kBlock; ++j) any |= !(block[j] >= worst);
-    } else {
-      for (int64_t j = 0; j < kBlock; ++j) any |= !(block[j] <= worst);
-    }
-    return any;
-  } else {
-    return true;
-  }
-}
-
-// Puts the first `kept` of a row in order, without a place for each of the others.
-template <class T>
-void OrderFew(const T* row, int64_t length, int64_t kept, bool is_ascend, std::vector<Item<T>>* items) {
-  items->resize(kept);
-  auto pass = [&](auto enter, const Item<T>& worst, int64_t from) {
-    for (int64_t k = from; k < length; k += kBlock) {
-      int64_t end = std::min(k + kBlock, length);
-      if (end == k + kBlock && !MayEnter(row + k, worst.value, is_ascend)) continue;
-      for (int64_t j = k; j < end; ++j) enter(Item<T>{row[j], j});
-    }
-  };
-  auto insert = [&](const Item<T>& item, int64_t count, auto before) {
-    int64_t place = count;
-    for (; place > 0 && before(item, (*items)[place - 1]); --place) (*items)[place] = (*items)[place - 1];
-    (*items)[place] = item;
-  };
-  auto by = [&](auto before) {
-    if (kept <= kShortList) {
-      for (int64_t k = 0; k < kept; ++k) insert({row[k], k}, k, before);
-      auto enter = [&](const Item<T>& item) {
-        if (before(item, items->back())) insert(item, kept - 1, before);
-      };
-      return pass(enter, items->back(), kept);
-    }
-    for (int64_t k = 0; k < kept; ++k) (*items)[k] = {row[k], k};
-    std::make_heap(items->begin(), items->end(), before);
-    auto enter = [&](const Item<T>& item) {
-      if (!before(item, items->front())) return;
-      std::pop_heap(items->begin(), items->end(), before);
-      items->back() = item;
-      std::push_heap(items->begin(), items->end(), before);
-    };
-    pass(enter, items->front(), kept);
-    std::sort_heap(items->begin(), items->end(), before);
-  };
-  is_ascend ? by(Ascending<T>()) : by(Descending<T>());
+// How long it takes to find the first `kept` elements of a row.
+int64_t StepsOf(int64_t extent, int64_t kept) {
+  int64_t steps = extent;
+  for (; kept > 1; kept /= 2) steps += extent / 2;
+  return steps;
 }
 
 // Calls body(first, last) for parts of [0, rows), on several threads if there is enough to do.
 template <class F>
-void ForRows(const Rows& rows, F body) {
-  if (rows.count() < 2 || rows.count() * rows.extent < kParallelElements) return body(0, rows.count());
+void ForRows(const Rows& rows, int64_t kept, F body) {
+  bool is_short = rows.count() * StepsOf(rows.extent, kept) < kParallelSteps;
+  if (rows.count() < 2 || is_short) return body(0, rows.count());
   struct Closure {
     F* body;
     int64_t rows;
@@ -190,8 +78,8 @@ void WithType(DLDataType dtype, const char* who, F body) {
   if (dtype.lanes == 1) {
     if (is(kDLFloat, 32)) return body(float());
     if (is(kDLFloat, 64)) return body(double());
-    if (is(kDLFloat, 16)) return body(Float16());
-    if (is(kDLBfloat, 16)) return body(BFloat16());
+    if (is(kDLFloat, 16)) return body(sort::Float16());
+    if (is(kDLBfloat, 16)) return body(sort::BFloat16());
     if (is(kDLInt, 8)) return body(int8_t());
     if (is(kDLInt, 16)) return body(int16_t());
     if (is(kDLInt, 32)) return body(int32_t());
@@ -220,8 +108,62 @@ struct Outputs {
   DLTensor* indices = nullptr;
 };
 
+// The elements of a row side by side; of neighbouring rows at once, whose elements lie between each other.
+template <class T>
+class GatheredRows {
+ public:
+  GatheredRows(const Rows& rows, const T* source) : rows_(rows), source_(source) {
+    if (rows.inner > 1) gathered_.resize(rows.extent * kTogether);
+  }
+
+  const T* Row(int64_t row) {
+    if (rows_.inner == 1) return source_ + rows_.Start(row);
+    if (row < first_ || row >= last_) Gather(row);
+    return gathered_.data() + (row - first_) * rows_.extent;
+  }
+
+ private:
+  static constexpr int64_t kTogether = 8;
+
+  void Gather(int64_t row) {
+    int64_t together = std::min(kTogether, rows_.inner - row % rows_.inner);
+    first_ = row, last_ = row + together;
+    const T* from = source_ + rows_.Start(row);
+    for (int64_t k = 0; k < rows_.extent; ++k, from += rows_.inner) {
+      for (int64_t j = 0; j < together; ++j) gathered_[j * rows_.extent + k] = from[j];
+    }
+  }
+
+  const Rows& rows_;
+  const T* source_;
+  std::vector<T> gathered_;
+  int64_t first_ = 0, last_ = 0;
+};
+
 // Sorts each row of `data` (of `lengths` elements, if given) and keeps the first of them in `outputs`.
 // What lies behind a row's length keeps its place.
+template <class Item, class T, class Index>
+void SortRows(const Rows& from, const Rows& to, const T* source, const int32_t* lengths, T* values, Index* indices,
+              bool is_ascend) {
+  using Key = typename Item::Key;
+  const Key flipped = is_ascend ? Key(0) : static_cast<Key>(~Key(0));
+  ForRows(from, to.extent, [&](int64_t first, int64_t last) {
+    sort::Sorter<Item> sorter;
+    GatheredRows<T> gathered(from, source);
+    for (int64_t row = first; row < last; ++row) {
+      int64_t length = lengths ? std::clamp<int64_t>(lengths[row], 0, from.extent) : from.extent;
+      int64_t start = to.Start(row), kept = std::min(to.extent, length);
+      const T* in = gathered.Row(row);
+      const Item* items = sorter.Order(sort::RowKeys<Key, T>{in, flipped}, length, kept);
+      for (int64_t k = 0; k < to.extent; ++k) {
+        int64_t index = k < kept ? items[k].index() : k, place = start + k * to.inner;
+        if (values) values[place] = in[index];
+        if (indices) indices[place] = static_cast<Index>(index);
+      }
+    }
+  });
+}
+
 void SortRows(const DLTensor& data, const int32_t* lengths, Outputs outputs, int axis, bool is_ascend, const char* who) {
   Rows from = SplitAt(data, axis);
   Rows to = SplitAt(*(outputs.values ? outputs.values : outputs.indices), axis);
@@ -237,32 +179,11 @@ void SortRows(const DLTensor& data, const int32_t* lengths, Outputs outputs, int
     const T* source = DataOf<T>(data);
     T* values = outputs.values ? DataOf<T>(*outputs.values) : nullptr;
     write_indices([&](auto* indices) {
-      ForRows(from, [&](int64_t first, int64_t last) {
-        std::vector<Item<T>> items;
-        std::vector<T> gathered(from.inner > 1 ? from.extent : 0);
-        for (int64_t row = first; row < last; ++row) {
-          int64_t length = lengths ? std::clamp<int64_t>(lengths[row], 0, from.extent) : from.extent;
-          const T* in = source + from.Start(row);
-          if (from.inner > 1) {
-            for (int64_t k = 0; k < from.extent; ++k) gathered[k] = in[k * from.inner];
-            in = gathered.data();
-          }
-          bool are_few = to.extent <= kShortList || to.extent * kFewKept <= length;
-          if (are_few && to.extent > 0 && to.extent <= length) {
-            OrderFew(in, length, to.extent, is_ascend, &items);
-          } else {
-            items.resize(length);
-            for (int64_t k = 0; k < length; ++k) items[k] = {in[k], k};
-            Order(&items, std::min(to.extent, length), is_ascend);
-          }
-          for (int64_t k = 0; k < to.extent; ++k) {
-            Item<T> item = k < length ? items[k] : Item<T>{in[k], k};
-            int64_t place = to.Start(row) + k * to.inner;
-            if (values) values[place] = item.value;
-            if (indices) indices[place] = static_cast<std::decay_t<decltype(*indices)>>(item.index);
-          }
-        }
-      });
+      if (sizeof(T) <= sizeof(uint32_t) && from.extent <= std::numeric_limits<uint32_t>::max()) {
+        SortRows<sort::NarrowItem>(from, to, source, lengths, values, indices, is_ascend);
+      } else {
+        SortRows<sort::WideItem>(from, to, source, lengths, values, indices, is_ascend);
+      }
     });
   });
 }
