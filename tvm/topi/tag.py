@@ -5,6 +5,7 @@ from __future__ import annotations
 ELEMWISE = "elemwise"
 BROADCAST = "broadcast"
 INJECTIVE = "injective"
+SHARED_ROWS = "injective,shared_rows"  # whose rows each row of a later stage reads many times
 COMM_REDUCE = "comm_reduce"
 COMM_REDUCE_IDX = "comm_reduce_idx"
 

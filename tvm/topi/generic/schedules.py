@@ -24,10 +24,12 @@ def default_schedule(outs: te.Tensor | Sequence[te.Tensor], auto_inline: bool) -
     return s
 
 
-def inline_injective(s: te.Schedule, outputs: Sequence[te.Tensor]) -> None:
-    """Inline every injective operation that is not an output and that computes alone read."""
+def inline_injective(
+    s: te.Schedule, outputs: Sequence[te.Tensor], kept: Sequence[te.tensor.Operation] = ()
+) -> None:
+    """Inline every injective operation that is not an output, nor kept, and that computes alone read."""
     above = [op for x in outputs for op in operations_above(x.op)]
-    in_memory = {id(x.op) for x in outputs}
+    in_memory = {id(op) for op in [*[x.op for x in outputs], *kept]}
     for op in above:
         if not isinstance(op, te.tensor.ComputeOp):
             in_memory.update([id(x.op) for x in op.input_tensors])

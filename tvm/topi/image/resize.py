@@ -124,6 +124,14 @@ class Interpolation:
         pairs = [(have[axis], extent) for axis, extent in zip(at, want, strict=True)]
         return all(isinstance(h, int) and isinstance(w, int) and h and w % h == 0 for h, w in pairs)
 
+    def shares_rows(self, have: Sequence[Any], want: Sequence[Any], at: Sequence[int]) -> bool:
+        """Whether interpolating whole rows between rows first saves work along them."""
+        last = len(have) - 1
+        if self.method == "nearest_neighbor" or len(at) < 2 or at[-1] != last:
+            return False
+        row, wanted = have[last], want[-1]
+        return isinstance(row, int) and isinstance(wanted, int) and row <= 2 * wanted
+
 
 def resize1d(
     data: te.Tensor,
@@ -235,19 +243,33 @@ def _resize(
     bounds = [float(v) for v in roi or (0.0,) * rank + (1.0,) * rank]
     crops = how.mode == "tf_crop_and_resize"
 
+    def positions_of(*i: Any) -> list[Any]:
+        return [
+            source_position(
+                i[axis], extents[axis], want[k], how.mode, region=(bounds[k], bounds[k + rank])
+            )
+            for k, axis in enumerate(at)
+        ]
+
+    done, source = 0, data
+    if how.shares_rows(extents, want, at):
+        done = len(at) - 1
+        source = te.compute(
+            [*shape[:-1], extents[-1]],
+            lambda *i: interpolate(data, i, at[:done], positions_of(*i)[:done], how),
+            name="rows",
+            tag=tag.SHARED_ROWS,
+        )
+
     def element(*i: Any) -> Any:
         if how.repeats(extents, want, at):
             where = list(i)
             for axis, extent in zip(at, want, strict=True):
                 where[axis] = tir.indexdiv(i[axis], extent // extents[axis])
             return data(*where).astype(out_dtype or data.dtype)
-        positions = [
-            source_position(
-                i[axis], extents[axis], want[k], how.mode, region=(bounds[k], bounds[k + rank])
-            )
-            for k, axis in enumerate(at)
-        ]
-        value = interpolate(data, i, at, positions, how).astype(out_dtype or data.dtype)
+        positions = positions_of(*i)
+        value = interpolate(source, i, at[done:], positions[done:], how)
+        value = value.astype(out_dtype or data.dtype)
         if not crops:
             return value
         outside = [

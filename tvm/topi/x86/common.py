@@ -52,8 +52,9 @@ def covering_lanes(extent: int, dtype: str, info: CpuInfo) -> int:
 def row_lanes(extent: object, dtype: str, info: CpuInfo) -> int:
     """The lanes of vectors along a row that `vectorize_inner` leaves the end of to itself."""
     full = lanes_of(dtype, info)
-    is_long = isinstance(extent, int) and extent > full
-    return full if is_long else masked_lanes(extent, dtype, info)
+    if not isinstance(extent, int):
+        return 1
+    return full if extent > full else covering_lanes(extent, dtype, info)
 
 
 def is_static(tensor: te.Tensor) -> bool:

@@ -13,7 +13,7 @@ from tvm import te
 
 from ..access import axis_read_in_order, period_of_last_axis
 from ..generic.schedules import as_outputs, inline_injective
-from ..tag import is_broadcast
+from ..tag import SHARED_ROWS, is_broadcast
 from ..utils import dims, operations_above
 from .common import (
     element_count,
@@ -97,6 +97,36 @@ def _schedule_tiles(sch: te.Schedule, out: te.Tensor, across: int, lanes: int, t
     fuse_and_parallel(sch, out, [*others, rows], total)
 
 
+def _shared_rows(out: te.Tensor) -> list[te.tensor.Operation]:
+    """The stages whose rows the output's rows read, each that of its own place."""
+    shape = dims(out.shape)
+    in_place, found = {id(out.op)}, {}
+    for op in reversed(operations_above(out.op)):
+        if id(op) not in in_place:
+            continue
+        rows = [x.op for x in op.input_tensors if x.op.tag == SHARED_ROWS]
+        found |= {id(x): x for x in rows}
+        if not rows and is_broadcast(op.tag):
+            in_place |= {id(x.op) for x in op.input_tensors if dims(x.shape) == shape}
+    return list(found.values())
+
+
+def _schedule_shared_rows(
+    sch: te.Schedule, out: te.Tensor, rows: Sequence[te.tensor.Operation]
+) -> None:
+    """A row of the output at a time, behind the rows that it reads."""
+    *outer, last = sch[out].op.axis
+    info = processor()
+    work = sum(element_count(x) for x in [out, *[op.output(0) for op in rows]])
+    row = fuse_and_parallel(sch, out, outer, work)
+    vectorize_inner(sch, out, last, row_lanes(dims(out.shape)[-1], out.dtype, info))
+    for op in rows:
+        stage = op.output(0)
+        sch[stage].compute_at(sch[out], row)
+        lanes = row_lanes(dims(stage.shape)[-1], stage.dtype, info)
+        vectorize_inner(sch, stage, sch[stage].op.axis[-1], lanes)
+
+
 def _is_flat(out: te.Tensor) -> bool:
     """Whether everything above is element-wise, on tensors of one shape and scalars."""
     shape = dims(out.shape)
@@ -110,7 +140,11 @@ def schedule_injective(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     """Schedule outputs of injective operators, everything above them inlined."""
     outputs = as_outputs(outs)
     s = te.create_schedule([x.op for x in outputs])
-    inline_injective(s, outputs)
+    rows = _shared_rows(outputs[0]) if len(outputs) == 1 else []
+    inline_injective(s, outputs, rows)
+    if rows:
+        _schedule_shared_rows(s, outputs[0], rows)
+        return s
     done: set[int] = set()
     for x in outputs:
         if isinstance(x.op, te.tensor.PlaceholderOp) or id(x.op) in done:
