@@ -13,9 +13,17 @@ with autotvm.apply_history_best("matmul.log"), tvm.target.Target("llvm"):
     s, arg_bufs = matmul(512, 512, 512, "float32")
 """
 
-from . import env, measure, record, task, utils
+from . import env, measure, record, task, tuner, utils
 from .env import GLOBAL_SCOPE
-from .measure import MeasureErrorNo, MeasureInput, MeasureResult, measure_option
+from .measure import (
+    LocalBuilder,
+    LocalRunner,
+    MeasureErrorNo,
+    MeasureInput,
+    MeasureResult,
+    RPCRunner,
+    measure_option,
+)
 from .task import ApplyFixedConfig as apply_fixed_config
 from .task import ApplyGraphBest as apply_graph_best
 from .task import ApplyHistoryBest as apply_history_best
@@ -30,3 +38,4 @@ from .task import (
     register_topi_schedule,
     template,
 )
+from .tuner import callback

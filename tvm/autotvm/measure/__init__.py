@@ -1,5 +1,6 @@
 """Measuring candidates: building them and running them, in processes of their own."""
 
+from . import executor, measure_methods
 from .measure import (
     Builder,
     MeasureErrorNo,
@@ -9,3 +10,4 @@ from .measure import (
     create_measure_batch,
     measure_option,
 )
+from .measure_methods import LocalBuilder, LocalRunner, RPCRunner, request_remote

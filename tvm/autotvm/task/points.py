@@ -6,7 +6,7 @@ A filter may leave points out: their numbers, the indices, stay unused.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -97,7 +97,9 @@ class PointSpace:
             Points that are not wanted.
         """
         start, end = self._checked_range(start, end)
-        unwanted = frozenset(to_exclude or ())
+        # a mapping is looked into as it is: it may hold all that was tried so far
+        given = to_exclude or ()
+        unwanted = given if isinstance(given, (Set, Mapping)) else frozenset(given)
         for _ in range(_RANDOM_TRIES):
             index = int(np.random.randint(start, end, dtype=np.int64)) if end > start else start
             if index not in unwanted and self.is_index_valid(index):

@@ -160,6 +160,12 @@ class Task:
             self.flop = config.flop
         return sch, arg_bufs
 
+    def without_space(self) -> Task:
+        """The task for processes that build one configuration: spaces may be large."""
+        light = Task.__new__(Task)
+        vars(light).update(vars(self), config_space=None)
+        return light
+
     def __getstate__(self) -> dict[str, Any]:
         # templates of scripts are known under their names in the scripts' own processes only
         return {**vars(self), "func": dump_object(self.func)}

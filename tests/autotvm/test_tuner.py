@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tvm import autotvm
+from tvm.autotvm.measure import Builder, MeasureErrorNo, MeasureResult, Runner
+from tvm.autotvm.tuner import GATuner, GridSearchTuner, RandomTuner, Tuner, metric
+
+from .templates import matmul_task
+
+
+class NoBuilder(Builder):
+    """Builds nothing."""
+
+    def build(self, measure_inputs: Sequence[Any]) -> list[Any]:
+        return [None for _ in measure_inputs]
+
+
+class MadeUpRunner(Runner):
+    """Takes the cost of a candidate from a function; None is a failure."""
+
+    def __init__(self, cost: Callable[[Any], float | None]) -> None:
+        super().__init__(1, 1)
+        self.cost = cost
+        self.seen: list[int] = []
+
+    def get_build_kwargs(self) -> dict[str, Any]:
+        return {}
+
+    def run(self, measure_inputs: Sequence[Any], build_results: Sequence[Any]) -> list[Any]:
+        self.seen += [inp.config.index for inp in measure_inputs]
+        return [self._result(self.cost(inp.config)) for inp in measure_inputs]
+
+    def _result(self, cost: float | None) -> MeasureResult:
+        if cost is None:
+            error = ("traceback", RuntimeError("made up"))
+            return MeasureResult(error, MeasureErrorNo.RUNTIME_DEVICE, 0.1, time.time())
+        return MeasureResult((cost,), MeasureErrorNo.NO_ERROR, 0.1, time.time())
+
+
+def far_from_16_by_32(config: Any) -> float:
+    """A valley with its bottom at the tile of 16 rows and 32 columns."""
+    y, x = config["tile_y"].size[-1], config["tile_x"].size[-1]
+    return 1e-3 * (1 + abs(np.log2(y) - 4) + abs(np.log2(x) - 5))
+
+
+def tune(
+    tuner: Tuner, cost: Any = far_from_16_by_32, n_trial: int = 1000, **options: Any
+) -> list[int]:
+    runner = MadeUpRunner(cost)
+    option = autotvm.measure_option(NoBuilder(1, 4), runner)
+    tuner.tune(n_trial=n_trial, measure_option=option, **options)
+    return runner.seen
+
+
+@pytest.mark.parametrize("tuner_class", [RandomTuner, GridSearchTuner, GATuner])
+def test_every_point_is_tried_once(tuner_class: Any) -> None:
+    tuner = tuner_class(matmul_task())
+    seen = tune(tuner)
+    assert sorted(seen) == list(range(42))
+    assert str(tuner.best_config).startswith("[('tile_y', [-1, 16]), ('tile_x', [-1, 32])]")
+    assert tuner.best_flops == pytest.approx(tuner.task.flop / 1e-3)
+    assert tuner.best_measure_pair[0].config is tuner.best_config
+    assert not tuner.has_next()
+
+
+def test_a_grid_goes_in_order_within_its_range() -> None:
+    tuner = GridSearchTuner(matmul_task(), range_idx=(5, 9))
+    assert tune(tuner) == [5, 6, 7, 8, 9]
+    assert set(tune(RandomTuner(matmul_task(), range_idx=(5, 9)))) == {5, 6, 7, 8, 9}
+    with pytest.raises(ValueError, match="within 0 and 41"):
+        RandomTuner(matmul_task(), range_idx=(5, 42))
+
+
+@pytest.mark.parametrize("tuner_class", [RandomTuner, GridSearchTuner, GATuner])
+def test_points_that_a_filter_leaves_out_are_not_tried(tuner_class: Any) -> None:
+    task = matmul_task()
+    task.config_space.multi_filter(lambda e: e["tile_y"].size[-1] * e["tile_x"].size[-1] > 64)
+    valid = [i for i in range(42) if task.config_space.is_index_valid(i)]
+    assert sorted(tune(tuner_class(task))) == valid
+
+
+def test_the_trials_are_limited_and_stop_early() -> None:
+    assert len(tune(GridSearchTuner(matmul_task()), n_trial=10)) == 10
+    stopped = tune(GridSearchTuner(matmul_task()), lambda c: 1.0 + c.index, early_stopping=8)
+    assert stopped == list(range(8))
+
+
+def test_a_genetic_search_converges_before_it_has_seen_everything() -> None:
+    np.random.seed(0)
+    task = matmul_task(1 << 12, 16, 1 << 12)
+    tuner = GATuner(task, pop_size=16)
+    tune(tuner, n_trial=96)
+    assert tuner.best_flops > 0.3 * task.flop / 1e-3
+
+
+def test_failures_are_counted_and_reported(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    tuner = RandomTuner(matmul_task())
+    tuner.set_error_threshold(6)
+    with caplog.at_level(logging.INFO, logger="autotvm"):
+        tune(tuner, lambda config: None, n_trial=12)
+    assert "Too many errors happen in the tuning" in caplog.text
+    assert "Could not find any valid schedule for task Task(func_name=tests/matmul" in caplog.text
+    (report,) = tmp_path.glob("tvm_tuning_errors_*.log")
+    assert report.read_text().count("made up") == 12
+    assert tuner.best_config is None
+    assert not autotvm.GLOBAL_SCOPE.in_tuning
+
+
+def test_trials_are_logged_at_level_debug(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="autotvm"):
+        tune(GridSearchTuner(matmul_task()), n_trial=2, si_prefix="M")
+    assert "No: 1\tMFLOPS: " in caplog.text
+    assert "[('tile_y', [-1, 2]), ('tile_x', [-1, 1])],None,1" in caplog.text
+    with pytest.raises(ValueError, match="si_prefix"):
+        tune(GridSearchTuner(matmul_task()), si_prefix="X")
+
+
+def test_callbacks_write_logs_statistics_and_a_progress_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TVM_QUIET", raising=False)
+    log = tmp_path / "deep" / "a.log"
+    monitor = autotvm.callback.Monitor()
+    seen = tune(
+        GridSearchTuner(matmul_task()),
+        lambda c: None if c.index == 1 else far_from_16_by_32(c),
+        n_trial=6,
+        callbacks=[
+            autotvm.callback.log_to_file(str(log)),
+            autotvm.callback.progress_bar(6, prefix="[Task  1/ 1] "),
+            monitor,
+        ],
+    )
+    written = [inp.config.index for inp, _ in autotvm.record.load_from_file(log)]
+    assert written == seen == list(range(6))
+    assert [score > 0 for score in monitor.trial_scores()] == [True, False] + [True] * 4
+    assert len(monitor.trial_timestamps()) == 6
+    monitor.reset()
+    assert len(monitor.trial_scores()) == 0
+    shown = capsys.readouterr().out
+    assert "[Task  1/ 1]  Current/Best:" in shown
+    assert "GFLOPS | Progress: (6/6)" in shown
+    assert shown.endswith("Done.\n")
+
+
+def test_metrics_of_orders() -> None:
+    assert metric.max_curve([1, 3, 2]).tolist() == [1, 3, 3]
+    assert metric.mean_curve([1, 3, 2]).tolist() == [1, 2, 2]
+    assert metric.recall_curve([0, 2, 1]).tolist() == [1, 0.5, 1]
+    assert metric.recall_curve([0, 2, 1], top=1).tolist() == [1, 1, 1]
+    assert metric.cover_curve([1, 0, 2]).tolist() == [0, 1, 1]
+    assert metric.average_recall([3, 2, 1], [30, 20, 10], 3) == 1
+    assert autotvm.utils.get_rank([10, 30, 20]).tolist() == [2, 0, 1]

@@ -1,0 +1,282 @@
+"""Running candidates: one at a time in another process, which is replaced if it hangs or ends."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from tvm._ffi.registry import get_global_func
+from tvm.autotvm.measure.build_methods import BuildResult
+from tvm.autotvm.measure.measure import MeasureErrorNo, MeasureInput, MeasureResult, Runner
+from tvm.contrib.popen_pool import PopenWorker
+from tvm.error import TVMError
+from tvm.runtime import ndarray as nd
+from tvm.runtime.device import device
+from tvm.runtime.module import Module, load_module
+
+# of the message of an error so many characters are kept
+_LONGEST_MESSAGE = 1024
+
+
+class LocalSession:
+    """This process, with the methods of a remote one."""
+
+    def load_module(self, path: str) -> Module:
+        """The library in a file."""
+        return load_module(path)
+
+    def device(self, dev_type: str, dev_id: int = 0) -> Any:
+        """A device of this machine."""
+        return device(dev_type, dev_id)
+
+    def cpu(self, dev_id: int = 0) -> Any:
+        """The processor of this machine."""
+        return device("cpu", dev_id)
+
+    def get_function(self, name: str) -> Any:
+        """A global function."""
+        return get_global_func(name)
+
+
+class DefaultModuleLoader:
+    """Loads what was built.
+
+    Parameters
+    ----------
+    pre_load_function : function, optional
+        Called with the session and the :class:`BuildResult` before.
+    """
+
+    def __init__(self, pre_load_function: Callable[..., Any] | None = None) -> None:
+        self.pre_load_function = pre_load_function
+
+    @contextmanager
+    def __call__(self, remote_kwargs: Any, build_result: BuildResult) -> Iterator[tuple[Any, Any]]:
+        session = LocalSession()
+        if self.pre_load_function is not None:
+            self.pre_load_function(session, build_result)
+        yield session, session.load_module(build_result.filename)
+
+
+def default_module_loader(pre_load_function: Callable[..., Any] | None = None) -> Any:
+    """The loader of a runner that does not have its own.
+
+    Parameters
+    ----------
+    pre_load_function : function, optional
+        Called with the session and the :class:`BuildResult` before.
+    """
+    return DefaultModuleLoader(pre_load_function)
+
+
+class LocalRunner(Runner):
+    """Runs candidates on this machine.
+
+    Parameters
+    ----------
+    timeout : float
+        Seconds for one candidate.
+    number : int
+        Calls in one measurement, of which the mean counts.
+    repeat : int
+        Measurements; of three and more the fastest and the slowest are dropped.
+    min_repeat_ms : int
+        ``number`` grows until one measurement takes this long.
+    cooldown_interval : float
+        Seconds between candidates.
+    enable_cpu_cache_flush : bool
+        Whether the caches are emptied of all arguments but the first before each measurement; to be
+        used with ``number=1`` and ``min_repeat_ms=0``.
+    module_loader : function, optional
+        ``loader(remote_kwargs, build_result)`` is a context of a session and the loaded module.
+
+    Attributes
+    ----------
+    ref_input : list of numpy.ndarray or None
+        The arguments; by default random values.
+    """
+
+    def __init__(
+        self,
+        timeout: float = 10,
+        number: int = 4,
+        repeat: int = 3,
+        min_repeat_ms: int = 0,
+        cooldown_interval: float = 0.1,
+        enable_cpu_cache_flush: bool = False,
+        module_loader: Callable[..., Any] | None = None,
+    ) -> None:
+        super().__init__(timeout, 1)  # two at a time would disturb each other
+        self.number = number
+        self.repeat = repeat
+        self.min_repeat_ms = min_repeat_ms
+        self.cooldown_interval = cooldown_interval
+        self.enable_cpu_cache_flush = enable_cpu_cache_flush
+        self.module_loader = module_loader or default_module_loader()
+        self._ref_input: list[Any] | None = None
+        self._worker = PopenWorker()
+
+    @property
+    def ref_input(self) -> list[Any] | None:
+        return self._ref_input
+
+    @ref_input.setter
+    def ref_input(self, val: Sequence[Any] | None) -> None:
+        self._ref_input = None if val is None else list(val)
+
+    def get_build_kwargs(self) -> dict[str, Any]:
+        return {}
+
+    def run(
+        self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[Any]
+    ) -> list[MeasureResult]:
+        pairs = zip(measure_inputs, build_results, strict=True)
+        return [self._run_one(inp.target, built) for inp, built in pairs]
+
+    def _run_one(self, target: Any, built: Any) -> MeasureResult:
+        if isinstance(built, MeasureResult):
+            return built
+        started = time.time()
+        options = (self.number, self.repeat, self.min_repeat_ms, self.enable_cpu_cache_flush)
+        try:
+            self._worker.send(
+                run_candidate,
+                [target.kind.name, built, options, self._ref_input, self.module_loader],
+                timeout=self.timeout,
+            )
+            result: MeasureResult = self._worker.recv()
+        except TimeoutError as error:
+            return _failure(MeasureErrorNo.RUN_TIMEOUT, error, started, built)
+        except ChildProcessError as error:
+            return _failure(MeasureErrorNo.RUNTIME_DEVICE, error, started, built)
+        except Exception as error:
+            return _failure(MeasureErrorNo.UNKNOWN_ERROR, error, started, built)
+        time.sleep(self.cooldown_interval)
+        return result
+
+
+class RPCRunner(Runner):
+    """Would run candidates on other machines; this package has no RPC.
+
+    Parameters
+    ----------
+    key, host, port, ... :
+        Of the tracker of the machines.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _need_rpc("RPCRunner")
+
+
+def request_remote(
+    device_key: str,
+    host: str | None = None,
+    port: int | None = None,
+    priority: int = 1,
+    timeout: float = 60,
+) -> Any:
+    """Would ask a tracker for a machine; this package has no RPC."""
+    _need_rpc("request_remote")
+
+
+def check_remote(
+    target: Any,
+    device_key: str,
+    host: str | None = None,
+    port: int | None = None,
+    priority: int = 100,
+    timeout: float = 10,
+) -> bool:
+    """Would ask whether a machine is there; this package has no RPC."""
+    _need_rpc("check_remote")
+
+
+def run_through_rpc(*args: Any, **kwargs: Any) -> MeasureResult:
+    """Would run a candidate on another machine; this package has no RPC."""
+    _need_rpc("run_through_rpc")
+
+
+def _need_rpc(who: str) -> NoReturn:
+    raise TVMError(
+        f"{who} requires tvm.rpc, which is not there yet",
+        hint="measure on this machine: autotvm.LocalRunner(...)",
+    )
+
+
+def run_candidate(
+    device_name: str,
+    built: BuildResult,
+    options: tuple[int, int, int, bool],
+    ref_input: Sequence[Any] | None,
+    module_loader: Callable[..., Any],
+) -> MeasureResult:
+    """Load a candidate and measure it, in the runner's process.
+
+    Parameters
+    ----------
+    device_name : str
+        The kind of the target.
+    built : BuildResult
+        The library.
+    options : tuple
+        ``number``, ``repeat``, ``min_repeat_ms``, and whether to flush the caches.
+    ref_input : list of numpy.ndarray or None
+        The arguments; by default random values.
+    module_loader : function
+        Loads the library.
+    """
+    started = time.time()
+    number, repeat, min_repeat_ms, is_flushed = options
+    try:
+        with module_loader({}, built) as (session, module):
+            dev = session.device(device_name, 0)
+            flush = "cache_flush_cpu_non_first_arg" if is_flushed else ""
+            measure = module.time_evaluator(
+                module.entry_name, dev, number, repeat, min_repeat_ms, f_preproc=flush
+            )
+            costs = measure(*_arguments(built.arg_info, ref_input, dev, session)).results
+    except TVMError as error:
+        return _failure(MeasureErrorNo.RUNTIME_DEVICE, error, started, built)
+    if len(costs) > 2:
+        costs = tuple(sorted(costs)[1:-1])
+    ended = time.time()
+    return MeasureResult(costs, MeasureErrorNo.NO_ERROR, ended - started + built.time_cost, ended)
+
+
+def _arguments(
+    arg_info: Sequence[tuple[Any, str]], ref_input: Sequence[Any] | None, dev: Any, session: Any
+) -> list[Any]:
+    if ref_input is not None:
+        return [nd.array(value, dev) for value in ref_input]
+    fill = session.get_function("tvm.contrib.random.random_fill")
+    arrays = []
+    for shape, dtype in arg_info:
+        array = nd.empty(shape, dtype, dev)
+        fill(array)
+        arrays.append(array)
+    return arrays
+
+
+def _failure(
+    kind: MeasureErrorNo, error: Exception, started: float, built: BuildResult
+) -> MeasureResult:
+    text = "".join(traceback.format_exception(error))
+    plain = RuntimeError(str(error)[:_LONGEST_MESSAGE]) if isinstance(error, TVMError) else error
+    ended = time.time()
+    return MeasureResult((text, plain), kind, ended - started + built.time_cost, ended)
+
+
+__all__ = [
+    "DefaultModuleLoader",
+    "LocalRunner",
+    "LocalSession",
+    "RPCRunner",
+    "check_remote",
+    "default_module_loader",
+    "request_remote",
+    "run_candidate",
+    "run_through_rpc",
+]

@@ -1,0 +1,125 @@
+"""What a tuner calls after each batch: logs, a progress line, statistics."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tvm import knobs
+from tvm.autotvm import record
+from tvm.autotvm.utils import format_si_prefix
+
+logger = logging.getLogger("autotvm")
+
+Callback = Callable[[Any, Sequence[Any], Sequence[Any]], None]
+
+
+def log_to_file(file_out: Any, protocol: str = "json") -> Callback:
+    """Append each record to a log.
+
+    Parameters
+    ----------
+    file_out : str, Path or file
+        The log.
+    protocol : str
+        "json" or "pickle".
+    """
+
+    def write(tuner: Any, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        rows = zip(inputs, results, strict=True)
+        lines = "".join([f"{record.encode(inp, res, protocol)}\n" for inp, res in rows])
+        if isinstance(file_out, (str, Path)):
+            with open(file_out, "a", encoding="utf8") as file:
+                file.write(lines)
+        else:
+            file_out.write(lines)
+
+    if isinstance(file_out, (str, Path)):
+        Path(file_out).resolve().parent.mkdir(parents=True, exist_ok=True)
+    return write
+
+
+def log_to_database(db: Any) -> Callback:
+    """Save each record in a database.
+
+    Parameters
+    ----------
+    db : tvm.autotvm.database.Database
+        The database.
+    """
+
+    def save(tuner: Any, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        for inp, res in zip(inputs, results, strict=True):
+            db.save(inp, res)
+
+    return save
+
+
+class Monitor:
+    """Collects scores and times of all trials."""
+
+    def __init__(self) -> None:
+        self.scores: list[float] = []
+        self.timestamps: list[float] = []
+
+    def __call__(self, tuner: Any, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        for inp, res in zip(inputs, results, strict=True):
+            is_good = res.error_no == 0
+            self.scores.append(inp.task.flop / np.mean(res.costs) if is_good else 0.0)
+            self.timestamps.append(res.timestamp)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.scores = []
+        self.timestamps = []
+
+    def trial_scores(self) -> np.ndarray[Any, Any]:
+        """Operations a second of each trial; 0 for failures."""
+        return np.array(self.scores)
+
+    def trial_timestamps(self) -> np.ndarray[Any, Any]:
+        """The time at the end of each trial, in seconds since the epoch."""
+        return np.array(self.timestamps)
+
+
+def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Callback:
+    """Show how far a tuner is, and the fastest so far, in one line.
+
+    Parameters
+    ----------
+    total : int
+        The number of trials.
+    prefix : str
+        A text before.
+    si_prefix : str
+        In which unit operations a second are shown.
+    """
+    format_si_prefix(0, si_prefix)
+    started = time.perf_counter()
+    best = [0.0]
+    count = [0]
+
+    def show(tuner: Any, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        count[0] += len(inputs)
+        current = 0.0
+        for inp, res in zip(inputs, results, strict=True):
+            if res.error_no == 0:
+                current = inp.task.flop / np.mean(res.costs)
+        best[0] = max(best[0], current, tuner.best_flops)
+        if knobs.QUIET.value or logger.isEnabledFor(logging.DEBUG):
+            return  # the trials themselves are shown
+        is_last = count[0] >= total or (tuner.ttl is not None and tuner.ttl <= 0)
+        print(
+            f"\r{prefix} Current/Best: {format_si_prefix(current, si_prefix):7.2f}/"
+            f"{format_si_prefix(best[0], si_prefix):7.2f} {si_prefix}FLOPS | "
+            f"Progress: ({count[0]}/{total}) | {time.perf_counter() - started:.2f} s",
+            end=" Done.\n" if is_last else "",
+            flush=True,
+        )
+
+    return show
