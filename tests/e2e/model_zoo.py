@@ -62,7 +62,7 @@ _VISION: dict[str, Callable[[], Example]] = {
         "vgg11_bn", "vgg16",
     )},
     "googlenet": _image("googlenet", aux_logits=False, init_weights=False),
-    "inception_v3": _image("inception_v3", 96, aux_logits=False, init_weights=False),
+    "inception_v3": _image("inception_v3", 299, aux_logits=False, init_weights=False),
     "vit_b_32": _image("vit_b_32", image_size=64),
     "maxvit_t": _image("maxvit_t", 224),
     **{name: _segmentation(name) for name in (

@@ -6,7 +6,10 @@ for block in parallel(blocks of tiles):
         for eps, nu:
             for 14 tiles:
                 acc[2][14][0:16] = 0
-                for ic: acc[j][t] += broadcast(V[eps, nu, ic, t]) * weight[eps, nu, j, ic]
+                for ic block:
+                    part[2][14][0:16] = 0
+                    for ic: part[j][t] += broadcast(V[eps, nu, ic, t]) * weight[eps, nu, j, ic]
+                    acc += part
                 M[eps, nu, j, t] = acc
         for tile: out[...] = epilogue(A' M A)
 
@@ -25,7 +28,7 @@ from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
 from ...generic.schedules import as_outputs
-from ...utils import dims, divisors, operations_above, prod
+from ...utils import dims, divisors, largest_divisor, operations_above, prod
 from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, processor
 from ...x86.prefetch import prefetch_panels
@@ -45,6 +48,8 @@ MEMORY_BYTES = 8
 SHARED_BYTES = 24
 # groups in registers, of those that multiply fastest, for which blocks are tried
 MOST_TILES = 24
+# the most products that are added one after the other
+MOST_ADDED = 16
 # of a load beside multiplications
 LOAD_CYCLES = 0.8
 
@@ -370,18 +375,40 @@ def _schedule_products(
     for axis in (co, ty_inner, tx_inner):
         stage.unroll(axis)
     vectorize_block(s, products, ci, info)
-    *_, co, ty, tx, ci = s[acc].op.axis
-    ico, ici = s[acc].op.reduce_axis
-    s[acc].reorder(ico, ici, ty, tx, co, ci)
-    for axis in (ty, tx, co):
-        s[acc].unroll(axis)
-    vectorize_block(s, acc, ci, info)
-    weights = s[acc].op.input_tensors[1]
+    part = _partial_sums(s, acc)
+    stages = (acc,) if part is acc else (acc, part)
+    for sums in stages:
+        *_, co, ty, tx, ci = s[sums].op.axis
+        s[sums].reorder(*s[sums].op.reduce_axis, ty, tx, co, ci)
+        for axis in (ty, tx, co):
+            s[sums].unroll(axis)
+        vectorize_block(s, sums, ci, info)
+    if part is not acc:
+        s[part].compute_at(s[acc], s[acc].op.reduce_axis[0])
+    weights = s[part].op.input_tensors[1]
     *_, chunks, block, group = dims(weights.shape)
     panel_bytes = chunks * block * group * as_dtype(weights.dtype).bits // 8
     visits = config.block_rows * config.block_columns
-    prefetch_panels(s, (products, nu), weights, (ico, ici), visits, panel_bytes)
+    loops = [axis for sums in stages for axis in s[sums].op.reduce_axis]
+    prefetch_panels(s, (products, nu), weights, loops, visits, panel_bytes)
     return stage
+
+
+def _partial_sums(s: te.Schedule, acc: te.Tensor) -> te.Tensor:
+    """The sums over some channels at a time, which `acc` then adds; `acc` where they are few.
+
+    Rounding grows with the length of a chain of additions, and the transform behind magnifies it.
+    """
+    ico, ici = s[acc].op.reduce_axis
+    chunks, block = dims((ico.dom.extent, ici.dom.extent))
+    if chunks * block <= MOST_ADDED:
+        return acc
+    if block > MOST_ADDED:
+        within = largest_divisor(block, MOST_ADDED)
+        parts, _ = s[acc].split(ici, factor=within)
+        return s.rfactor(acc, s[acc].fuse(ico, parts))
+    parts, _ = s[acc].split(ico, factor=largest_divisor(chunks, MOST_ADDED // block))
+    return s.rfactor(acc, parts)
 
 
 def _schedule_tiles(s: te.Schedule, parts: _Parts, config: WinogradConfig, info: CpuInfo) -> None:
