@@ -1,6 +1,7 @@
 // The table of device kinds, and the processor itself.
 #include <tvm/runtime/device_api.h>
 #include <sys/mman.h>
+#include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
 
 #include <atomic>
@@ -57,6 +58,25 @@ class CPUDeviceAPI : public DeviceAPI {
   }
 };
 
+// The extension device of this runtime: memory of its own on the host, whose code runs on the processor. What is on it
+// gets there and back by copies alone, as on any other device; a library may register another "device_api.ext_dev".
+class ExtDeviceAPI final : public CPUDeviceAPI {
+ public:
+  void GetAttr(DLDevice, DeviceAttrKind kind, TVMRetValue* rv) override {
+    if (kind == kExist) *rv = 1;
+    if (kind == kDeviceName) *rv = "processor";
+  }
+  void* AllocWorkspace(DLDevice device, size_t nbytes, DLDataType hint) override {
+    return AllocDataSpace(device, nbytes, kAllocAlignment, hint);
+  }
+  void FreeWorkspace(DLDevice device, void* ptr) override { FreeDataSpace(device, ptr); }
+};
+
+DeviceAPI* OwnExtDevice() {
+  static ExtDeviceAPI api;
+  return &api;
+}
+
 std::atomic<DeviceAPI*>* Table() {
   static std::atomic<DeviceAPI*>* table = [] {
     auto* apis = new std::atomic<DeviceAPI*>[kMaxDeviceTypes]();
@@ -66,10 +86,10 @@ std::atomic<DeviceAPI*>* Table() {
   return table;
 }
 
-// The interface that somebody has registered for a kind of device; null if nobody has.
+// The interface that somebody has registered for a kind of device, or else our own of that kind; null if there is none.
 DeviceAPI* FindRegistered(int type) {
   PackedFunc create = Registry::Find(Cat("device_api.", DeviceName(type)));
-  if (!create.defined()) return nullptr;
+  if (!create.defined()) return type == kDLExtDev ? OwnExtDevice() : nullptr;
   auto* api = static_cast<DeviceAPI*>(create().operator void*());
   if (api != nullptr) Table()[type] = api;
   return api;
@@ -144,6 +164,19 @@ std::string DeviceText(DLDevice device) {
 
 TVM_REGISTER_GLOBAL("device_api.cpu").set_body([](TVMArgs, TVMRetValue* rv) {
   *rv = static_cast<void*>(DeviceAPI::Get(DLDevice{kDLCPU, 0}));
+});
+
+// (bytes; address, kind and number of the device, of the source and of the destination): what compiled models call
+TVM_REGISTER_GLOBAL("runtime.device_copy").set_body([](TVMArgs args, TVMRetValue*) {
+  if (args.num_args != 7) ThrowTypeError("device_copy takes bytes, and address, kind and number of device of both ends");
+  int64_t count = args[0];
+  DLDataType dtype{kDLUInt, 8, 1};
+  auto tensor = [&](int first) {
+    DLDevice device{static_cast<DLDeviceType>(int(args[first + 1])), int(args[first + 2])};
+    return DLTensor{args[first].operator void*(), device, 1, dtype, &count, nullptr, 0};
+  };
+  DLTensor from = tensor(1), to = tensor(4);
+  NDArray::CopyFromTo(&from, &to);
 });
 
 TVM_REGISTER_GLOBAL("runtime.GetDeviceAttr").set_body([](TVMArgs args, TVMRetValue* rv) {

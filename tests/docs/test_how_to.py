@@ -19,7 +19,8 @@ def programs(page: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("page", "expected"), [("add_operator.md", "my.cubed.long"), ("models_in_c.md", "0.")]
+    ("page", "expected"),
+    [("add_operator.md", "my.cubed.long"), ("models_in_c.md", "0."), ("devices.md", "2048.0")],
 )
 def test_programs_of_a_page_run(page: str, expected: str, tmp_path: Path) -> None:
     done = subprocess.run(

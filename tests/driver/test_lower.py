@@ -7,6 +7,7 @@ import pytest
 
 import tvm
 from tvm import te, tir
+from tvm._ffi import remove_global_func
 from tvm.error import TVMError
 from tvm.ir import IRModule
 from tvm.ir.instrument import PassTimingInstrument, PrintAfterAll, PrintBeforeAll, pass_instrument
@@ -51,7 +52,10 @@ def test_a_device_gets_its_kernels_and_the_host_the_rest() -> None:
     b = te.compute((8,), lambda i: a[i] + 1.0, name="b")
     s = te.create_schedule(b.op)
     s[b].bind(b.op.axis[0], te.thread_axis("threadIdx.x"))
-    lib = tvm.build(s, [a, b], target="ext_dev", target_host="llvm", name="plus")
+    try:
+        lib = tvm.build(s, [a, b], target="ext_dev", target_host="llvm", name="plus")
+    finally:
+        remove_global_func("target.build.ext_dev")
     ((kernels, target),) = given
     assert [g.name_hint for g in kernels.functions] == [
         "plus_kernel"

@@ -15,6 +15,7 @@ from tvm.runtime.module import Module
 from tvm.runtime.packed_func import PackedFunc
 from tvm.support.scope import compiling
 from tvm.target import Target
+from tvm.target.ext_dev import code_target
 from tvm.target.versions import version_targets
 from tvm.te.schedule.lower import lower_schedule
 from tvm.te.schedule.schedule import Schedule
@@ -216,7 +217,7 @@ def build(
     with compiling():
         by_target: dict[Target, IRModule] = {}
         for kind, module in _by_target(inputs, target):
-            machine = kind.with_host(kind.host or target_host)
+            machine = code_target(kind.with_host(kind.host or target_host))
             lowered = lower(module, args, name, binds).with_attrs(library)
             known = by_target.get(machine)
             by_target[machine] = lowered if known is None else _joined([known, lowered])

@@ -398,6 +398,8 @@ def _plain_hash(value: Any) -> int:
     if hasattr(value, "numpy"):
         array = value.numpy()
         return hash((_text_hash(str(array.dtype)), *array.shape, zlib.crc32(array.tobytes())))
+    if hasattr(value, "structural_name"):
+        return _text_hash(value.structural_name)
     if callable(value):
         return _text_hash(getattr(value, "__qualname__", type(value).__qualname__))
     raise TVMError(f"structural_hash requires nodes and plain values, got {type(value).__name__}")

@@ -24,8 +24,9 @@ from tvm.relay.backend.executors import as_array, nested
 from tvm.relay.backend.interpreter import Interpreter
 from tvm.relay.backend.kernels import flat_types
 from tvm.relay.backend.lowering import lower_model
+from tvm.relay.backend.machines import Machines
 from tvm.relay.backend.pools import MemoryPools
-from tvm.relay.backend.program import Params, as_module, bind_params_by_name, host_target
+from tvm.relay.backend.program import Params, as_module, bind_params_by_name
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.target_hooks import external_targets
 from tvm.relay.backend.vm import VMExecutor
@@ -41,7 +42,10 @@ from tvm.target import Target
 
 
 def optimize(
-    mod: IRModule | Function, target: Any = None, params: Params | None = None
+    mod: IRModule | Function,
+    target: Any = None,
+    params: Params | None = None,
+    target_host: Any = None,
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """Run the graph passes only.
 
@@ -49,9 +53,9 @@ def optimize(
     -------
     mod : the optimised module; params : the constants left (they are inside the module).
     """
-    found = host_target(target, None)
-    with compiling(), found:
-        return optimization()(as_module(mod, params)), {}
+    machines = Machines.of(target, target_host)
+    with compiling(), machines.main:
+        return optimization()(machines.copied(as_module(mod, params))), {}
 
 
 def build(
@@ -93,12 +97,12 @@ def build(
             f"memory pools are for the AOT executor, got the executor {executor.name!r}",
             hint='executor=relay.backend.Executor("aot")',
         )
-    found = host_target(target, target_host)
+    machines = Machines.of(target, target_host)
     mod = as_module(ir_mod, params)
     with compiling(), external_targets(target), progress() as step:
         # the AOT executor's function holds the constants itself
         link = executor.name == "graph" and executor.flag("link-params")
-        model = lower_model(mod, found, mod_name, step, link)
+        model = lower_model(mod, machines, mod_name, step, link, executor.name == "aot")
         if executor.name == "aot":
             return build_aot(model, executor, runtime, pools, step)
         return build_graph(model, executor, runtime, step)
@@ -138,7 +142,7 @@ class BuildModule:
         params: Params | None = None,
     ) -> tuple[IRModule, dict[str, NDArray]]:
         """Run the graph passes only: the module, and the constants that it leaves outside."""
-        self._optimized = optimize(mod, host_target(target, target_host), params)
+        self._optimized = optimize(mod, target, params, target_host)
         return self._optimized
 
     def _built(self) -> GraphExecutorFactoryModule | AOTExecutorFactoryModule:

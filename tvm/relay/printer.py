@@ -55,6 +55,7 @@ from tvm.relay.expr import (
 from tvm.relay.function import Function
 from tvm.relay.traverse import free_vars, operands, post_order
 from tvm.support import UniqueNames, deep
+from tvm.target.virtual_device import VirtualDevice
 
 _SUFFIX = {"float32": "f", "float64": "f64", "float16": "f16", "int64": "i64", "int32": ""}
 Annotate = Callable[[RelayExpr], str]
@@ -104,6 +105,7 @@ class Printer:
         self.show_types = show_types
         self.has_metadata = has_metadata
         self.metadata: dict[str, list[Node]] = {}
+        self._entries: dict[int, int] = {}  # the places of nodes in their list, by identity
         self._names = UniqueNames()
         self._text_of: dict[int, str] = {}
         self._numbered = 0
@@ -129,14 +131,19 @@ class Printer:
             type_params = f"[{', '.join([p.name_hint for p in func.type_params])}]"
         params = [self._param(p) for p in func.params]
         params += [f"{_key(k)}={_value(self, v)}" for k, v in func.attrs.items()]
+        if func.virtual_device_ is not None:
+            params.append(f"virtual_device={_value(self, func.virtual_device_)}")
         result = f" -> {type_text(func.ret_type)}" if func.ret_type is not None else ""
         first = f"{head}{type_params}({', '.join(params)}){result} {{"
         return [first, *_indented(self._scope(func.body)), "}"]
 
     def _param(self, param: Var) -> str:
+        text = self._atom(param)
+        if param.virtual_device_ is not None:
+            text += f" {{virtual_device={_value(self, param.virtual_device_)}}}"
         if param.type_annotation is None:
-            return self._atom(param)
-        return f"{self._atom(param)}: {type_text(param.type_annotation)}"
+            return text
+        return f"{text}: {type_text(param.type_annotation)}"
 
     def _scope(self, body: RelayExpr, opened: RelayExpr | None = None) -> list[str]:
         """The statements of a block; the last line is its value."""
@@ -272,8 +279,10 @@ class Printer:
     def entry(self, kind: str, node: Node) -> str:
         """The text that stands for a node of the metadata."""
         entries = self.metadata.setdefault(kind, [])
-        entries.append(node)
-        return f"meta[{kind}][{len(entries) - 1}]"
+        index = self._entries.setdefault(id(node), len(entries))
+        if index == len(entries):
+            entries.append(node)
+        return f"meta[{kind}][{index}]"
 
     def _constant(self, node: Constant) -> str:
         literal = _literal(node)
@@ -368,7 +377,8 @@ def _value(printer: Printer, value: object) -> str:
         return (text if float(text) == value else repr(value)) + "f"
     if isinstance(value, Type):
         return type_text(value)
-    if isinstance(value, Node) and not isinstance(value, PrimExpr) and printer.has_metadata:
+    is_listed = printer.has_metadata or isinstance(value, VirtualDevice)
+    if isinstance(value, Node) and not isinstance(value, PrimExpr) and is_listed:
         return printer.entry(type(value).type_key, value)
     return str(value)
 

@@ -61,6 +61,11 @@ class TargetKind:
             )
         return kind
 
+    @property
+    def structural_name(self) -> str:
+        """What structural hashes are made of."""
+        return self.name
+
     def option_type(self, option: str) -> OptionType:
         """The type of an option; an error with a suggestion if the kind has no such option."""
         found = self.own_options.get(option) or COMMON_OPTIONS.get(option)
@@ -219,7 +224,7 @@ _KINDS = (
         _options("mattr:strings mcpu mtriple llvm-options:strings num-cores:int vtcm-capacity:int"),
     ),
     TargetKind("stackvm", 1, ("cpu",)),
-    TargetKind("ext_dev", 12),
+    TargetKind("ext_dev", 12, (), _LLVM),  # see ext_dev.py
     TargetKind("hybrid", 1),
     TargetKind("composite", 1, (), _options("devices:targets")),
     TargetKind("test", 1),

@@ -93,6 +93,11 @@ class Target(Node, key="Target"):
         """DLPack's device type of the machine that runs the code."""
         return int(self.attrs.get("target_device_type", self.kind.device_type))
 
+    @property
+    def runs_on_processor(self) -> bool:
+        """Whether its code is the processor's own, on whichever device the arrays are."""
+        return self.kind.device_type == 1
+
     def get_kind_attr(self, attr_name: str) -> Any:
         """A property of the kind, or None."""
         return {"is_external_codegen": False, **self.kind.attrs}.get(attr_name)

@@ -226,7 +226,8 @@ Function ReadFunction(const Json& value, const int64_t** code, const int64_t* en
   Function func;
   func.name = value.At("name", place).String(place);
   func.params = Strings(value.At("params", place), place);
-  func.param_devices.assign(func.params.size(), 0);
+  func.param_devices = Numbers(value.At("param_devices", place), place);
+  if (func.param_devices.size() != func.params.size()) ThrowValueError("vm.CreateExecutable: '", func.name, "' needs a device for each parameter");
   func.num_registers = value.At("registers", place).Int(place);
   int64_t count = value.At("count", place).Int(place);
   for (int64_t i = 0; i < count; ++i) {
@@ -250,6 +251,7 @@ TVM_REGISTER_GLOBAL("vm.CreateExecutable").set_body([](TVMArgs args, TVMRetValue
     if (numbers.size() != 2) ThrowValueError(place, ": a device is a kind and a number");
     exec->devices.emplace_back(DLDevice{static_cast<DLDeviceType>(numbers[0]), static_cast<int>(numbers[1])}, "");
   }
+  exec->host_device = description.At("host_device", place).Int(place);
   exec->kernels = Strings(description.At("kernels", place), place);
   exec->constant_devices = Numbers(description.At("constant_devices", place), place);
   size_t index = 0;

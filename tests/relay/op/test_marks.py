@@ -54,7 +54,7 @@ def test_on_device_records_the_device() -> None:
 
 
 def test_a_device_that_the_target_lacks_is_refused() -> None:
-    with pytest.raises(tvm.error.OpNotImplemented, match="on_device requires the device"):
+    with pytest.raises(tvm.error.OpNotImplemented, match="placed on cuda"):
         _kernels(lambda x: relay.annotation.on_device(x, "cuda"))
 
 
@@ -62,7 +62,9 @@ def test_function_on_device_wants_a_device_for_each_parameter() -> None:
     x = relay.var("x", shape=(2,))
     function = relay.Function([x], x)
     placed = relay.annotation.function_on_device(function, ["cpu"], "cpu")
-    assert placed.attrs["result_virtual_device"].device_type_int == 1
+    assert placed.virtual_device_.device_type_int == 1
+    assert placed.params[0].virtual_device_.device_type_int == 1
+    assert x.virtual_device_ is None
     with pytest.raises(ValueError, match="each of 1 parameters, got 2"):
         relay.annotation.function_on_device(function, ["cpu", "cpu"], "cpu")
 

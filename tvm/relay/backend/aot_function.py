@@ -19,7 +19,7 @@ from tvm import tir
 from tvm.codegen.model_metadata import ModelMetadata, TensorInfo
 from tvm.ir.expr import PrimExpr
 from tvm.ir.type import PointerType, PrimType
-from tvm.relay.backend.graph import NOP, Graph, GraphNode, TensorRef
+from tvm.relay.backend.graph import COPY, NOP, Graph, GraphNode, TensorRef
 from tvm.relay.backend.graph_codegen import LoweredGraph
 from tvm.relay.backend.memory_plan import StoragePlan
 from tvm.relay.backend.name_transforms import mangle_module_name, sanitize
@@ -27,16 +27,21 @@ from tvm.relay.backend.utils import CallType
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
 from tvm.support.dtype import DType
+from tvm.target.virtual_device import VirtualDevice
 from tvm.tir.builtin import (
+    TVMBackendAllocWorkspace,
+    TVMBackendFreeWorkspace,
     call_cpacked,
     call_extern,
     call_packed,
     tvm_check_return,
     tvm_stack_make_array,
     tvm_stack_make_shape,
+    tvm_throw_last_error,
 )
 
 MAIN = "__tvm_main__"
+DEVICE_COPY = "runtime.device_copy"
 
 
 def main_name(mod_name: str) -> str:
@@ -65,6 +70,7 @@ def aot_function(
     call_type: CallType,
     external: frozenset[str] = frozenset(),
     link_params: bool = True,
+    main_device: int = 1,
 ) -> AotFunction:
     """The model's function.
 
@@ -74,9 +80,11 @@ def aot_function(
     call_type : how the function calls kernels.
     external : functions that other compilers made; packed calls look them up at run time.
     link_params : whether parameters are constants of the code; else they are inputs, the last ones.
+    main_device : the kind of the device of all that is on no other.
     """
     linked = lowered.params if link_params else {}
-    return _MainBuilder(lowered, plan, call_type, external, linked).build(main_name(mod_name))
+    builder = _MainBuilder(lowered, plan, call_type, external, linked, main_device)
+    return builder.build(main_name(mod_name))
 
 
 @dataclass
@@ -86,11 +94,13 @@ class _MainBuilder:
     call_type: CallType
     external: frozenset[str]
     linked: Mapping[str, NDArray]  # parameters that are constants of the code
+    main_device: int
     data: dict[TensorRef, tir.Var] = field(default_factory=dict)
     sizes: dict[tir.Var, int] = field(default_factory=dict)  # of intermediate memory, in bytes
     constants: dict[tir.Var, NDArray] = field(default_factory=dict)
     buffers: dict[TensorRef, tir.Buffer] = field(default_factory=dict)  # of inputs
     shared: dict[int, tir.Var] = field(default_factory=dict)  # by number of the storage
+    places: dict[tir.Var, VirtualDevice] = field(default_factory=dict)  # of memory elsewhere
 
     @property
     def graph(self) -> Graph:
@@ -112,7 +122,10 @@ class _MainBuilder:
         ]
         body = tir.stmt.seq(steps)
         for var, size in reversed(self.sizes.items()):
-            body = tir.Allocate(var, "uint8", [size], tir.const(True, "bool"), body)
+            if (place := self.places.get(var)) is not None:
+                body = _with_workspace(var, size, place, body)
+            else:
+                body = tir.Allocate(var, "uint8", [size], tir.const(True, "bool"), body)
         for var, array in reversed(self.constants.items()):
             body = tir.AllocateConst(var, str(array.dtype), array.shape, array, body)
         buffers = [self.buffers[ref] for ref in inputs]
@@ -187,26 +200,49 @@ class _MainBuilder:
             name = f"{sanitize(self.graph.nodes[ref.node].name)}_{ref.index}"
             var = tir.Var(name, _pointer("uint8"))
             self.sizes[var] = self.graph.info(ref).nbytes
-            return var
+            return self._placed(var, ref)
         number = self.plan.storage_ids[ref]
         if number not in self.shared:
             self.shared[number] = tir.Var(f"sid_{number}", _pointer("uint8"))
             self.sizes[self.shared[number]] = self.plan.sizes[number]
-        return self.shared[number]
+        return self._placed(self.shared[number], ref)
+
+    def _placed(self, var: tir.Var, ref: TensorRef) -> tir.Var:
+        """The memory, noted as that of a device other than the main target's."""
+        if (place := self.graph.device(ref)) is not None:
+            self.places[var] = place
+        return var
 
     # ---- what happens
 
     def _call(self, node: GraphNode, index: int) -> tir.Stmt:
         refs = [*node.inputs, *[TensorRef(index, j) for j in range(len(node.outputs))]]
         assert node.func is not None
+        if node.func == COPY:
+            return self._device_copy(node, refs)
         if self.call_type is CallType.Unpacked:
             pointers = [self.data[ref] for ref in refs]
             call = call_extern("int32", node.func, *pointers)
             return tir.Evaluate(tvm_check_return(0, -1, call))
         make: Callable[..., PrimExpr] = call_cpacked
-        if node.func in self.external or self.call_type is CallType.Packed:
+        is_elsewhere = node.device is not None
+        if node.func in self.external or self.call_type is CallType.Packed or is_elsewhere:
             make = call_packed
-        return tir.Evaluate(make(node.func, *[self._described(ref) for ref in refs]))
+        call = tir.Evaluate(make(node.func, *[self._described(ref) for ref in refs]))
+        if node.device is None:
+            return call
+        # the arrays that the call describes are there
+        kind = tir.const(node.device.device_type_int, "int32")
+        return tir.AttrStmt(tir.StringImm("default"), "device_type", kind, call)
+
+    def _device_copy(self, node: GraphNode, refs: list[TensorRef]) -> tir.Stmt:
+        ends = [
+            argument
+            for ref in refs
+            for argument in (self.data[ref], *_numbers(self.graph.device(ref), self.main_device))
+        ]
+        nbytes = tir.const(node.outputs[0].nbytes, "int64")
+        return tir.Evaluate(call_packed(DEVICE_COPY, nbytes, *ends))
 
     def _described(self, ref: TensorRef) -> PrimExpr:
         """The tensor as an array on the stack."""
@@ -228,6 +264,28 @@ class _MainBuilder:
         copy = tir.BufferStore(target, tir.BufferLoad(source, [i]), [i])
         loop = tir.For(i, 0, count, tir.ForKind.SERIAL, copy)
         return tir.DeclBuffer(source, tir.DeclBuffer(target, loop))
+
+
+def _numbers(place: VirtualDevice | None, main: int) -> tuple[PrimExpr, PrimExpr]:
+    """The kind and the number of a device."""
+    kind = main if place is None else place.device_type_int
+    index = 0 if place is None else max(place.virtual_device_id, 0)
+    return tir.const(kind, "int32"), tir.const(index, "int32")
+
+
+def _with_workspace(var: tir.Var, size: int, place: VirtualDevice, body: tir.Stmt) -> tir.Stmt:
+    """`body`, for which a device lends memory."""
+    kind, index = _numbers(place, 0)
+    asked = TVMBackendAllocWorkspace(
+        kind, index, tir.const(max(size, 1), "uint64"), tir.const(1, "int32"), tir.const(8, "int32")
+    )
+    given_back = TVMBackendFreeWorkspace(kind, index, var)
+    fail = tir.Evaluate(tvm_throw_last_error())
+    return tir.LetStmt(var, asked, tir.stmt.seq([
+        tir.IfThenElse(tir.isnullptr(var), fail),
+        body,
+        tir.IfThenElse(tir.NE(given_back, tir.const(0, "int32")), fail),
+    ]))  # fmt: skip
 
 
 def _pointer(dtype: str | DType) -> PointerType:

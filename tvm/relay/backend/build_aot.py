@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tvm.codegen.model_metadata import ATTRIBUTE, ModelMetadata
-from tvm.driver import build_lowered
 from tvm.driver.build_module import runtime_attrs
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
@@ -18,6 +17,7 @@ from tvm.relay.backend.c_interface import (
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import AOTExecutorFactoryModule, ExecutorMetadata
 from tvm.relay.backend.function_info import MAIN, FunctionInfo, function_metadata
+from tvm.relay.backend.kernels import build_kernels
 from tvm.relay.backend.lowering import LoweredModel
 from tvm.relay.backend.memory_plan import plan_memory
 from tvm.relay.backend.pools import MemoryPools, PlacedModel, place_in_pools
@@ -104,10 +104,12 @@ def build_aot(
     step("planning memory")
     # in pools, each tensor has a place of its own
     plan = None if pools.are_used else plan_memory(model.graph.graph)
+    _check_places(model, options, pools)
     external = frozenset([str(f.attrs["global_symbol"]) for f in model.external.values()])
     main = aot_function(
-        model.graph, plan, model.mod_name, options.call_type, external, options.link_params
-    )
+        model.graph, plan, model.mod_name, options.call_type, external, options.link_params,
+        model.target.get_target_device_type(),
+    )  # fmt: skip
     attrs = {**runtime_attrs(runtime), "unpacked_api": options.unpacked_api}
     func = main.func
     if with_io := pools.are_used and use_workspace_io_is_enabled():
@@ -147,6 +149,18 @@ def build_aot(
         ExecutorMetadata(metadata, executor, interface, options.alignments),
         ["cpu"],
     )
+
+
+def _check_places(model: LoweredModel, options: AotOptions, pools: MemoryPools) -> None:
+    """Refuse what models on several devices cannot have."""
+    if not any([node.device for node in model.graph.graph.nodes]):
+        return
+    if options.unpacked_api or pools.are_used:
+        found = "memory pools" if pools.are_used else "the unpacked interface"
+        raise TVMError(
+            f"a model for several devices requires calls with arrays and memory of each, got {found}",
+            hint='Executor("aot") with Runtime("cpp") runs it',
+        )
 
 
 def _without_arguments(main: AotFunction, options: AotOptions) -> PrimFunc:
@@ -189,7 +203,7 @@ def compile_library(
     """The model's function and its kernels as code; for programs in C, behind the function they call."""
     if not options.unpacked_api:
         lowered = lowered.with_attr(ATTRIBUTE, metadata)
-    lib = build_lowered(lowered, model.target)
+    lib = build_kernels(lowered, model.target, model.elsewhere)
     lib = model.link_external(lib, runtime, options.unpacked_api)
     if runtime.name == "cpp":
         return lib

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tvm.codegen import build_module
-from tvm.driver import build_lowered
 from tvm.driver.build_module import runtime_attrs
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
 from tvm.relay.backend.function_info import function_metadata, intermediate_bytes
 from tvm.relay.backend.graph import to_json
+from tvm.relay.backend.kernels import build_kernels
 from tvm.relay.backend.lowering import LoweredModel
 from tvm.relay.backend.memory_plan import plan_memory
 from tvm.relay.backend.runtime import Runtime
@@ -23,8 +22,7 @@ def build_graph(
     plan = plan_memory(model.graph.graph)
     kernels = model.kernels.with_attrs(runtime_attrs(runtime))
     step(f"compiling {len(model.graph.kernels)} kernels", COMPILING)
-    # a model may only hand on its inputs; its library is then empty
-    lib = (build_lowered if model.graph.kernels else build_module)(kernels, model.target)
+    lib = build_kernels(kernels, model.target, model.elsewhere)
     lib = model.link_external(lib, runtime)
     device_type = model.target.get_target_device_type()
     return GraphExecutorFactoryModule(

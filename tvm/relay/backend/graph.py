@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from tvm.support.dtype import DType
+from tvm.target.virtual_device import VirtualDevice
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class GraphNode:
     func: str | None = None  # the kernel; NOP: the output is the input's storage
     inputs: list[TensorRef] = field(default_factory=list)
     attrs: dict[str, str] = field(default_factory=dict)
+    device: VirtualDevice | None = None  # where its outputs are, if not with the main target
 
     @property
     def is_input(self) -> bool:
@@ -56,6 +58,7 @@ class GraphNode:
 
 
 NOP = "__nop"
+COPY = "__copy"  # from where its input is to where its output is
 
 
 @dataclass(slots=True)
@@ -74,13 +77,17 @@ class Graph:
         """All tensors in the order of the JSON's attribute lists."""
         return [TensorRef(i, j) for i, n in enumerate(self.nodes) for j in range(len(n.outputs))]
 
+    def device(self, ref: TensorRef) -> VirtualDevice | None:
+        """Where a tensor is; None for where the main target's are."""
+        return self.nodes[ref.node].device
+
     def info(self, ref: TensorRef) -> TensorInfo:
         """Shape and dtype of a tensor."""
         return self.nodes[ref.node].outputs[ref.index]
 
 
 def to_json(graph: Graph, storage_ids: dict[TensorRef, int], device_type: int) -> str:
-    """The classic graph JSON."""
+    """The classic graph JSON; `device_type` is the main target's."""
     entries = graph.entries()
     infos = [graph.info(ref) for ref in entries]
     row_ptr = [0]
@@ -92,13 +99,20 @@ def to_json(graph: Graph, storage_ids: dict[TensorRef, int], device_type: int) -
         "heads": [_ref_json(ref) for ref in graph.heads],
         "attrs": {
             "dltype": ["list_str", [str(info.dtype) for info in infos]],
-            "device_index": ["list_int", [device_type] * len(entries)],
+            "device_index": [
+                "list_int",
+                [_type_of(graph.device(ref), device_type) for ref in entries],
+            ],
             "storage_id": ["list_int", [storage_ids[ref] for ref in entries]],
             "shape": ["list_shape", [list(info.shape) for info in infos]],
         },
         "node_row_ptr": row_ptr,
     }
     return json.dumps(document, indent=2)
+
+
+def _type_of(device: VirtualDevice | None, main: int) -> int:
+    return main if device is None else device.device_type_int
 
 
 def _ref_json(ref: TensorRef) -> list[int]:

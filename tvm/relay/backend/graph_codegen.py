@@ -9,11 +9,12 @@ from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import TensorType
-from tvm.relay.backend.graph import NOP, Graph, GraphNode, TensorInfo, TensorRef
-from tvm.relay.backend.kernels import LoweredKernel, flat_types
+from tvm.relay.backend.graph import COPY, NOP, Graph, GraphNode, TensorInfo, TensorRef
+from tvm.relay.backend.kernels import PLACE, LoweredKernel, flat_types
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.call import CALL_LOWERED
+from tvm.relay.transform.operators import DEVICE_COPY, calls
 from tvm.relay.traverse import operands
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
@@ -70,7 +71,11 @@ class GraphCodegen:
         types = flat_types(param.checked_type)
         names = [name] if len(types) == 1 else [f"{name}_{i}" for i in range(len(types))]
         return [
-            TensorRef(self.result.graph.add(GraphNode(name, [tensor_info(ty)])))
+            TensorRef(
+                self.result.graph.add(
+                    GraphNode(name, [tensor_info(ty)], device=param.virtual_device_)
+                )
+            )
             for name, ty in zip(names, types, strict=True)
         ]
 
@@ -88,6 +93,8 @@ class GraphCodegen:
             return self._kernel_call(node)
         if isinstance(node, Call) and node.op is CALL_LOWERED:
             return self._lowered_call(node)
+        if calls(node, DEVICE_COPY):
+            return self._copy(node)
         if isinstance(node, Call) and isinstance(node.op, GlobalVar):
             if node.op.name_hint in self.external:
                 return self._external_call(node, self.external[node.op.name_hint])
@@ -104,14 +111,22 @@ class GraphCodegen:
         )
 
     def _constant(self, node: Constant) -> TensorRef:
-        key = id(node.data)
+        key = id(node.data), repr(node.virtual_device_)
         if key not in self._constants:
             name = self._names.fresh(f"p{len(self.result.params)}")
             self.result.params[name] = node.data
             info = tensor_info(TensorType(tuple(node.data.shape), node.data.dtype))
-            index = self.result.graph.add(GraphNode(name, [info]))
+            index = self.result.graph.add(GraphNode(name, [info], device=node.virtual_device_))
             self._constants[key] = TensorRef(index)
         return self._constants[key]
+
+    def _copy(self, call: Call) -> list[TensorRef]:
+        inputs = self._refs[id(call.args[0])]
+        node = GraphNode(
+            self._names.fresh("copy"), [self.result.graph.info(inputs[0])], COPY, inputs,
+            device=call.attrs.dst_virtual_device,
+        )  # fmt: skip
+        return [TensorRef(self.result.graph.add(node))]
 
     def _kernel_call(self, call: Call) -> list[TensorRef]:
         func = call.op
@@ -126,6 +141,7 @@ class GraphCodegen:
             kernel = self.lower(func)
             attrs = {"hash": f"{kernel.digest:016x}"}
             node = GraphNode(self._names.fresh(kernel.name), outputs, kernel.name, inputs, attrs)
+        node.device = func.attrs.get(PLACE)
         index = self.result.graph.add(node)
         return [TensorRef(index, i) for i in range(len(outputs))]
 

@@ -7,13 +7,14 @@ Functions with equal bodies are lowered once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import tvm.topi.generic as topi_generic
 import tvm.topi.x86 as topi_x86
 from tvm import te, tir, topi
-from tvm.driver import lower
+from tvm.codegen import build_module
+from tvm.driver import build_lowered, lower
 from tvm.driver.build_module import KERNEL_VERSIONS
 from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import RelayExpr
@@ -28,6 +29,7 @@ from tvm.relay.function import Function
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.op.strategy import OpImplementation, is_computable, select_implementation
 from tvm.relay.traverse import post_order
+from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
 from tvm.support.dtype import dtype as as_dtype
@@ -39,6 +41,8 @@ from tvm.topi.x86.choice import Choice, noted
 
 BFLOAT16 = as_dtype("bfloat16")
 MAX_NAME = 80
+# the attribute of fused functions that run elsewhere than the main target's: where
+PLACE = "place"
 
 
 @dataclass(frozen=True)
@@ -286,11 +290,14 @@ class KernelCompiler:
             if structural_equal(kernel.source, func):
                 return kernel
         name = self._names.fresh(f"{self._prefix}{kernel_name(func)}")
+        place = func.attrs.get(PLACE)
+        target = self.target if place is None else place.target
+        versions = self.versions if place is None else ()
         try:
             kernel = replace(
-                lower_kernel(func, name, self.target),
+                lower_kernel(func, name, target),
                 digest=digest,
-                versions=tuple([lower_kernel(func, name, v).func for v in self.versions]),
+                versions=tuple([lower_kernel(func, name, v).func for v in versions]),
             )
         except TVMError as error:
             raise error.add_context(f"kernel {name}") from None
@@ -299,15 +306,35 @@ class KernelCompiler:
         return kernel
 
     def module(self) -> IRModule:
-        """All kernels so far."""
-        module = IRModule({kernel.name: kernel.func for kernel in self.kernels})
+        """The kernels of the main target so far."""
+        own = [kernel for kernel in self.kernels if not kernel.source.attrs.get(PLACE)]
+        module = IRModule({kernel.name: kernel.func for kernel in own})
         if not self.versions:
             return module
         versions = {
-            target.mcpu: IRModule({kernel.name: kernel.versions[i] for kernel in self.kernels})
+            target.mcpu: IRModule({kernel.name: kernel.versions[i] for kernel in own})
             for i, target in enumerate(self.versions)
         }
         return module.with_attr(KERNEL_VERSIONS, versions)
+
+    def elsewhere(self) -> dict[Target, IRModule]:
+        """Those of the other targets."""
+        found: dict[Target, IRModule] = {}
+        for kernel in self.kernels:
+            if (place := kernel.source.attrs.get(PLACE)) is not None:
+                found.setdefault(place.target, IRModule())[kernel.name] = kernel.func
+        return found
+
+
+def build_kernels(
+    kernels: IRModule, target: Target, elsewhere: Mapping[Target, IRModule]
+) -> Module:
+    """The library of the main target's functions; those of other targets are imported."""
+    # a model may only hand on its inputs; its library is then empty
+    lib = (build_lowered if kernels.functions else build_module)(kernels, target)
+    for other, functions in elsewhere.items():
+        lib.import_module(build_lowered(functions, other))
+    return lib
 
 
 def check_operators(functions: Sequence[Function]) -> None:

@@ -11,6 +11,7 @@ from tvm.ir.pass_context import register_pass_config
 from tvm.relay.backend.external import ExternalCode, external_functions, outline_external
 from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
 from tvm.relay.backend.kernels import KernelCompiler, check_operators, kernel_name
+from tvm.relay.backend.machines import Machines
 from tvm.relay.backend.name_transforms import mangle_module_name
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.summary import report
@@ -38,6 +39,7 @@ class LoweredModel:
     external: dict[str, Function]  # by the name in the module
     target: Target
     mod_name: str
+    elsewhere: dict[Target, IRModule]  # kernels of other targets
 
     def link_external(self, lib: Module, runtime: Runtime, unpacked_api: bool = False) -> Module:
         """The library with what other compilers make of their functions."""
@@ -48,13 +50,23 @@ class LoweredModel:
 
 
 def lower_model(
-    mod: IRModule, target: Target, mod_name: str, step: Progress, link_params: bool = False
+    mod: IRModule,
+    machines: Machines,
+    mod_name: str,
+    step: Progress,
+    link_params: bool = False,
+    is_hosted: bool = False,
 ) -> LoweredModel:
-    """Optimise the graph, fuse it, and lower each distinct kernel."""
-    with layout_target(target):
+    """Optimise the graph, fuse it, and lower each distinct kernel.
+
+    With `is_hosted`, inputs, results and constants live with the main target.
+    """
+    with layout_target(machines.main):
         step("optimizing the graph", OPTIMIZING)
-        mod = fusion(link_params)(optimization()(outline_external(mod)))
-    return lower_fused(mod, target, mod_name, step)
+        copied = machines.copied(outline_external(mod), is_hosted)
+        mod = fusion(link_params)(optimization()(copied))
+        mod = machines.assigned(mod, copied, is_hosted)
+    return lower_fused(mod, machines.main, mod_name, step)
 
 
 def lower_fused(mod: IRModule, target: Target, mod_name: str, step: Progress) -> LoweredModel:
@@ -69,7 +81,9 @@ def lower_fused(mod: IRModule, target: Target, mod_name: str, step: Progress) ->
     graph = codegen.run(main)
     graph.kernels = compiler.kernels
     report(compiler.kernels)
-    return LoweredModel(mod, graph, compiler.module(), external, target, mod_name)
+    return LoweredModel(
+        mod, graph, compiler.module(), external, target, mod_name, compiler.elsewhere()
+    )
 
 
 def _calls_kernel(node: Any) -> bool:

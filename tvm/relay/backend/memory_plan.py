@@ -2,7 +2,7 @@
 
 Walking the nodes in order of execution, each output takes a free storage of a fitting size (the
 smallest that is large enough, else the largest to be grown) and returns it after its last use.
-Inputs keep storage of their own; results are never given back; a reshape shares its input's.
+Each device has storage of its own. Inputs keep theirs; results are never given back; a reshape shares its input's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class _Planner:
     ids: dict[TensorRef, int] = field(default_factory=dict)
     sizes: list[int] = field(default_factory=list)
     uses: list[int] = field(default_factory=list)  # reads still to come, by storage
-    free: list[tuple[int, int]] = field(default_factory=list)  # (size, storage), sorted
+    places: list[str] = field(default_factory=list)  # the device of each storage
+    free: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # (size, storage), sorted
 
     def plan(self) -> StoragePlan:
         reads = self._count_reads()
@@ -61,7 +62,7 @@ class _Planner:
             if node.func == NOP:
                 storage = self.ids[node.inputs[j]]
             else:
-                storage = self._request(_aligned(self.graph.info(ref).nbytes))
+                storage = self._request(_aligned(self.graph.info(ref).nbytes), self._place(ref))
             self._assign(ref, storage, reads.get(ref, 0))
         for ref in node.inputs:
             self._release(self.ids[ref], 1)
@@ -82,29 +83,36 @@ class _Planner:
         self.uses[storage] += reads
 
     def _new_storage(self, ref: TensorRef) -> int:
-        return self._grow(_aligned(self.graph.info(ref).nbytes))
+        return self._grow(_aligned(self.graph.info(ref).nbytes), self._place(ref))
 
-    def _grow(self, size: int) -> int:
+    def _place(self, ref: TensorRef) -> str:
+        device = self.graph.device(ref)
+        return "" if device is None else f"{device.device_type_int}:{device.memory_scope}"
+
+    def _grow(self, size: int, place: str) -> int:
         self.sizes.append(size)
+        self.places.append(place)
         self.uses.append(0)
         return len(self.sizes) - 1
 
-    def _request(self, size: int) -> int:
-        position = bisect_left(self.free, (size, -1))
-        if position < len(self.free) and self.free[position][0] <= size * MATCH_RANGE:
-            return self.free.pop(position)[1]
-        if position > 0 and self.free[position - 1][0] * MATCH_RANGE >= size:
-            storage = self.free.pop(position - 1)[1]
+    def _request(self, size: int, place: str) -> int:
+        free = self.free.setdefault(place, [])
+        position = bisect_left(free, (size, -1))
+        if position < len(free) and free[position][0] <= size * MATCH_RANGE:
+            return free.pop(position)[1]
+        if position > 0 and free[position - 1][0] * MATCH_RANGE >= size:
+            storage = free.pop(position - 1)[1]
             self.sizes[storage] = size
             return storage
-        return self._grow(size)
+        return self._grow(size, place)
 
     def _release(self, storage: int, reads: int) -> None:
         self.uses[storage] -= reads
         if self.uses[storage] == 0:
             entry = (self.sizes[storage], storage)
-            if entry not in self.free:
-                insort(self.free, entry)
+            free = self.free.setdefault(self.places[storage], [])
+            if entry not in free:
+                insort(free, entry)
 
 
 def _aligned(size: int) -> int:

@@ -1,4 +1,4 @@
-"""What is compiled: a module with its parameters bound, for one target."""
+"""What is compiled: a module with its parameters bound."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import numpy as np
 import tvm.runtime.ndarray as nd
 from tvm.error import TVMError, suggest
 from tvm.ir.module import IRModule
-from tvm.relay.backend.target_hooks import is_external
 from tvm.relay.expr import Constant, Var, const
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind
 from tvm.runtime.ndarray import NDArray
-from tvm.target import Target
 
 Params = Mapping[str, Any]  # name -> NDArray or numpy array
 
@@ -77,26 +75,3 @@ def as_module(mod: Any, params: Params | None) -> IRModule:
             {**mod.functions, mod.get_global_var("main"): bind_params_by_name(main, params)}
         )
     return mod
-
-
-def host_target(target: Any, target_host: Any) -> Target:
-    """The one target of ours, with its host; by default the current target.
-
-    What a target of other compilers leaves is for its host.
-    """
-    given = Target.canon_multi_target_and_host(
-        Target.target_or_current(target) if target is None else target, target_host
-    )
-    targets = [t for t in given if not is_external(t)]
-    if not targets:
-        hosts = {str(t.host): t.host for t in given if t.host is not None}
-        targets = list(hosts.values())
-        if not targets:
-            names = ", ".join([t.kind.name for t in given])
-            raise TVMError(
-                f"relay.build requires a target for what {names} leaves",
-                hint=f'Target("{given[0].kind.name}", host="llvm")',
-            )
-    if len(targets) != 1:
-        raise TVMError(f"relay.build compiles for one target at a time, got {len(targets)}")
-    return targets[0]

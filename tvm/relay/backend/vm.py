@@ -10,8 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tvm._ffi import get_global_func
-from tvm.codegen import build_module
-from tvm.driver import build_lowered
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Sequential
@@ -23,8 +21,9 @@ from tvm.relay.analysis.symbolic import (
 )
 from tvm.relay.backend.executors import Executor, as_array
 from tvm.relay.backend.external import ExternalCode, outline_external
-from tvm.relay.backend.kernels import KernelCompiler
-from tvm.relay.backend.program import Params, as_module, host_target
+from tvm.relay.backend.kernels import KernelCompiler, build_kernels
+from tvm.relay.backend.machines import Machines
+from tvm.relay.backend.program import Params, as_module
 from tvm.relay.backend.shape_function import ShapeFunctions
 from tvm.relay.backend.target_hooks import external_targets
 from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, flat_code
@@ -35,7 +34,6 @@ from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.vm import Executable, VirtualMachine
 from tvm.support.scope import compiling
-from tvm.target import Target
 
 
 def compile(
@@ -88,14 +86,14 @@ class VMCompiler:
         """Run the passes only; the module, and the parameters that are not inside of it."""
         if params:
             self.set_params(params)
-        return _optimized(mod, self._params, host_target(target, target_host)), {}
+        return _optimized(mod, self._params, Machines.of(target, target_host)), {}
 
     def lower(self, mod: IRModule | Function, target: Any = None, target_host: Any = None) -> None:
         """Optimise a module, and find its instructions and kernels."""
-        found = host_target(target, target_host)
-        optimized = _optimized(mod, self._params, found)
+        machines = Machines.of(target, target_host)
+        optimized = _optimized(mod, self._params, machines)
         with compiling(), external_targets(target):
-            self._lowered = _Lowered(optimized, found)
+            self._lowered = _Lowered(optimized, machines)
         self._executable = None
 
     def codegen(self) -> None:
@@ -112,10 +110,11 @@ class VMCompiler:
         return self._executable
 
 
-def _optimized(mod: IRModule | Function, params: Params, target: Target) -> IRModule:
-    with compiling(), target:
-        module = outline_external(as_module(mod, params))
-        module = Sequential(vm_optimization(module), name="relay.vm")(module)
+def _optimized(mod: IRModule | Function, params: Params, machines: Machines) -> IRModule:
+    with compiling(), machines.main:
+        copied = machines.copied(outline_external(as_module(mod, params)))
+        module = Sequential(vm_optimization(copied), name="relay.vm")(copied)
+        module = machines.assigned(module, copied)
         for lower in memory_passes():  # at every optimisation level
             module = lower(module)
         return module
@@ -124,21 +123,24 @@ def _optimized(mod: IRModule | Function, params: Params, target: Target) -> IRMo
 class _Lowered:
     """The instructions of a module, and the loops of its kernels."""
 
-    def __init__(self, mod: IRModule, target: Target) -> None:
+    def __init__(self, mod: IRModule, machines: Machines) -> None:
         self.mod = mod
-        self.target = target
+        self.target = target = machines.main
+        host = machines.config.host_virtual_device.target
+        self.host = target if host is None or target.get_target_device_type() == 1 else host
         self.compiler = KernelCompiler(target, prefix="vm_mod_")
         self.pool = DimensionPool()
         self._names: dict[int, str] = {}
         self._symbolic: dict[str, SymbolicKernel] = {}
-        self.shape_functions = ShapeFunctions(target)
+        self.shape_functions = ShapeFunctions(self.host)
         functions = {
             gvar.name_hint: func
             for gvar, func in mod.functions.items()
             if isinstance(func, Function) and not func.attrs.get("Compiler")
         }
         numbers = {name: i for i, name in enumerate(functions)}
-        self.tables = Tables(mod, numbers, self._kernel_name, self._shape_name)
+        place = target.get_target_device_type(), 0
+        self.tables = Tables(mod, numbers, self._kernel_name, self._shape_name, [place])
         self.external = ExternalCode.of(mod, target)
         self.functions: list[VMFunction] = [
             FunctionCompiler(self.tables).run(name, func) for name, func in functions.items()
@@ -167,25 +169,29 @@ class _Lowered:
 
     def executable(self) -> Executable:
         """The program with its library."""
-        kernels = self.compiler.module()
+        kernels, elsewhere = self.compiler.module(), self.compiler.elsewhere()
         for name, func in self.shape_functions.functions.items():
-            kernels[name] = func
-        # a program may need no kernel; its library is then empty
-        lib = (build_lowered if kernels.functions else build_module)(kernels, self.target)
-        lib = self.external.link(lib)
+            own = (
+                kernels if self.host is self.target else elsewhere.setdefault(self.host, IRModule())
+            )
+            own[name] = func
+        lib = self.external.link(build_kernels(kernels, self.target, elsewhere))
         return Executable(self._native(lib))
 
     def _native(self, lib: Module) -> Module:
         tables = self.tables
+        host = tables.device_index(1)
         description = {
-            "devices": [[self.target.get_target_device_type(), 0]],
+            "devices": tables.devices,
+            "host_device": host,
             "kernels": list(tables.kernels),
             "kernel_attrs": [{} for _ in tables.kernels],
-            "constant_devices": [0] * len(tables.constants),
+            "constant_devices": tables.constant_devices,
             "functions": [
                 {
                     "name": f.name,
                     "params": f.params,
+                    "param_devices": f.param_devices,
                     "registers": f.registers,
                     "count": len(f.code),
                 }

@@ -27,16 +27,18 @@ from tvm.relay.expr import (
     Var,
 )
 from tvm.relay.function import Function
+from tvm.relay.op.marks import DEVICE_COPY
 from tvm.relay.op.memory.memory import ALLOC_STORAGE, ALLOC_TENSOR, KILL
 from tvm.relay.op.vm.vm import INVOKE_TVM_OP, RESHAPE_TENSOR, SHAPE_FUNC, SHAPE_OF
 from tvm.relay.transform.lambda_lift import CLOSURE
 from tvm.runtime.ndarray import NDArray
 from tvm.support import deep
 from tvm.support.dtype import dtype as as_dtype
+from tvm.target.virtual_device import VirtualDevice
 
 MOVE, RET, INVOKE, INVOKE_CLOSURE, INVOKE_PACKED, ALLOC_TENSOR_CODE, ALLOC_TENSOR_REG = range(7)
 ALLOC_ADT, ALLOC_CLOSURE, GET_FIELD, IF, LOAD_CONST, GOTO, GET_TAG, LOAD_CONSTI = range(7, 15)
-FATAL, ALLOC_STORAGE_CODE, SHAPE_OF_CODE, RESHAPE_CODE, DEVICE_COPY = range(15, 20)
+FATAL, ALLOC_STORAGE_CODE, SHAPE_OF_CODE, RESHAPE_CODE, DEVICE_COPY_CODE = range(15, 20)
 KILL_REGISTER, SET_FIELD = range(20, 22)
 
 Instruction = tuple[int, list[int]]
@@ -48,6 +50,7 @@ class VMFunction:
 
     name: str
     params: list[str]
+    param_devices: list[int]
     registers: int = 0
     code: list[Instruction] = field(default_factory=list)
 
@@ -60,23 +63,38 @@ class Tables:
     functions: Mapping[str, int]  # numbers
     kernel_name: Callable[[Function], str]
     shape_name: Callable[[Function], str]
+    devices: list[tuple[int, int]]  # kinds and numbers; the main target's is the first
     kernels: dict[str, int] = field(default_factory=dict)
     constants: list[NDArray] = field(default_factory=list)
+    constant_devices: list[int] = field(default_factory=list)
     _constant_index: dict[object, int] = field(default_factory=dict)
 
     def kernel(self, name: str) -> int:
         """The number of a kernel."""
         return self.kernels.setdefault(name, len(self.kernels))
 
-    def constant(self, array: NDArray) -> int:
-        """The number of a constant; small equal ones share it."""
+    def device_index(self, kind: int, number: int = 0) -> int:
+        """The place of a device among those of the program."""
+        if (kind, number) not in self.devices:
+            self.devices.append((kind, number))
+        return self.devices.index((kind, number))
+
+    def place(self, device: VirtualDevice | None) -> int:
+        """The same for where a value lives; what nobody placed lives with the main target."""
+        if device is None:
+            return 0
+        return self.device_index(device.device_type_int, max(device.virtual_device_id, 0))
+
+    def constant(self, array: NDArray, place: int) -> int:
+        """The number of a constant on a device; small equal ones share it."""
         key: object = id(array)
         if not array.shape or array.shape == (1,):
             key = (array.dtype, array.shape, array.numpy().tobytes())
-        if key not in self._constant_index:
-            self._constant_index[key] = len(self.constants)
+        if (key, place) not in self._constant_index:
+            self._constant_index[key, place] = len(self.constants)
             self.constants.append(array)
-        return self._constant_index[key]
+            self.constant_devices.append(place)
+        return self._constant_index[key, place]
 
     def tag(self, constructor: Constructor) -> int:
         """The number that tells the constructors of a type apart."""
@@ -107,7 +125,8 @@ class FunctionCompiler:
         for param in params:
             self.registers[id(param)] = self._fresh()
         self._emit(RET, deep(self._block)(body))
-        return VMFunction(name, [p.name_hint for p in params], self.count, self.code)
+        places = [self.tables.place(p.virtual_device_) for p in params]
+        return VMFunction(name, [p.name_hint for p in params], places, self.count, self.code)
 
     def _fresh(self) -> int:
         self.count += 1
@@ -189,7 +208,7 @@ class FunctionCompiler:
         if isinstance(node, Var):
             return self._variable(node)
         if isinstance(node, Constant):
-            return self._constant(node.data)
+            return self._constant(node)
         if isinstance(node, Call):
             return self._call(node)
         if isinstance(node, If):
@@ -218,8 +237,8 @@ class FunctionCompiler:
             raise TVMError(f"the virtual machine requires a value for %{node.name_hint}")
         return self.registers[id(node)]
 
-    def _constant(self, array: NDArray) -> int:
-        index = self.tables.constant(array)
+    def _constant(self, node: Constant) -> int:
+        index = self.tables.constant(node.data, self.tables.place(node.virtual_device_))
         if index not in self.constants:
             self.constants[index] = self._made(LOAD_CONST, index)
         return self.constants[index]
@@ -262,9 +281,10 @@ class FunctionCompiler:
         size, alignment = call.args
         assert isinstance(alignment, Constant)
         dtype = as_dtype(call.attrs.dtype)
+        place = self.tables.device_index(call.attrs.device_type, call.attrs.device_id)
         return self._made(
             ALLOC_STORAGE_CODE, self._value(size), int(alignment.data.numpy()),
-            dtype.type_code, dtype.bits, dtype.lanes, 0,
+            dtype.type_code, dtype.bits, dtype.lanes, place,
         )  # fmt: skip
 
     def _alloc_tensor(self, call: Call) -> int:
@@ -308,6 +328,12 @@ class FunctionCompiler:
     def _shape_of(self, call: Call) -> int:
         return self._made(SHAPE_OF_CODE, self._value(call.args[0]))
 
+    def _device_copy(self, call: Call) -> int:
+        ends = [call.attrs.src_virtual_device, call.attrs.dst_virtual_device]
+        return self._made(
+            DEVICE_COPY_CODE, self._value(call.args[0]), *[self.tables.place(d) for d in ends]
+        )
+
     def _reshape(self, call: Call) -> int:
         return self._made(RESHAPE_CODE, *[self._value(a) for a in call.args])
 
@@ -320,6 +346,7 @@ _OPERATORS: dict[Op, Callable[[FunctionCompiler, Call], int]] = {
     SHAPE_FUNC: FunctionCompiler._shape_func,
     SHAPE_OF: FunctionCompiler._shape_of,
     RESHAPE_TENSOR: FunctionCompiler._reshape,
+    DEVICE_COPY: FunctionCompiler._device_copy,
 }
 
 

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from tvm import _ffi, te, tir, topi
-from tvm.error import OpNotImplemented
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.expr import Call
-from tvm.relay.function import Function
+from tvm.relay.expr import Call, VarWithFields
+from tvm.relay.function import Function, FunctionWithFields
+from tvm.relay.traverse import substitute
 from tvm.runtime import Device
 from tvm.runtime import device as make_device
-from tvm.target import Target
 from tvm.target.virtual_device import VirtualDevice
 from tvm.topi.loops import load, nest, store
 
@@ -80,37 +79,6 @@ def _hint(name: str, attrs_type: type[Attrs] | None = None) -> Op:
     )
 
 
-def _is_elsewhere(place: VirtualDevice) -> bool:
-    target = Target.current()
-    number = place.device_type_int
-    return number > 0 and target is not None and number != target.get_target_device_type()
-
-
-def _stay(who: str, *places: VirtualDevice) -> None:
-    """Refuse what a program for one device cannot do."""
-    for place in places:
-        if _is_elsewhere(place):
-            raise OpNotImplemented(
-                f"{who} requires the device of the target {Target.current()}, "
-                f"got device type {place.device_type_int}",
-                hint="build each part of the program for its device",
-            )
-
-
-def _compute_on_device(
-    attrs: OnDeviceAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
-    _stay("on_device", attrs.virtual_device)
-    return _identity(attrs, inputs, out_type)
-
-
-def _compute_device_copy(
-    attrs: DeviceCopyAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
-    _stay("device_copy", attrs.src_virtual_device, attrs.dst_virtual_device)
-    return _identity(attrs, inputs, out_type)
-
-
 def _compute_debug(
     attrs: DebugAttrs, inputs: Sequence[te.Tensor], out_type: Type
 ) -> list[te.Tensor]:
@@ -126,6 +94,11 @@ def _compute_debug(
 
 def _schedule_debug(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
     return topi.generic.schedule_extern(outs)
+
+
+def _copied_back(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    ends = call.attrs
+    return [device_copy(grad, ends.dst_virtual_device, ends.src_virtual_device)]
 
 
 STOP_FUSION = _hint("annotation.stop_fusion")
@@ -149,8 +122,9 @@ ON_DEVICE = define_op(
     inputs=("body",),
     infer_type=_same_type,
     fuse=OpPattern.ELEMWISE,
-    compute=_compute_on_device,
+    compute=_identity,
     gradient=lambda call, grad: [grad],
+    fold=lambda attrs, arrays, out_type: list(arrays),
 )
 DEVICE_COPY = define_op(
     "device_copy",
@@ -158,8 +132,9 @@ DEVICE_COPY = define_op(
     inputs=("data",),
     infer_type=_same_type,
     fuse=OpPattern.OPAQUE,
-    compute=_compute_device_copy,
-    gradient=lambda call, grad: [grad],
+    compute=_identity,
+    gradient=_copied_back,
+    fold=lambda attrs, arrays, out_type: list(arrays),
 )
 DEBUG = define_op(
     "debug",
@@ -249,10 +224,13 @@ def function_on_device(
             f"function_on_device requires a device for each of {len(function.params)} parameters, "
             f"got {len(param_devices)}"
         )
-    devices = [_place(device) for device in param_devices]
-    return function.with_attr(
-        {"param_virtual_devices": devices, "result_virtual_device": _place(result_device)}
-    )
+    params = [
+        VarWithFields(param, virtual_device=_place(device))
+        for param, device in zip(function.params, param_devices, strict=True)
+    ]
+    body = substitute(function.body, dict(zip(function.params, params, strict=True)))
+    placed = function.replace(params=tuple(params), body=body)
+    return FunctionWithFields(placed, virtual_device=_place(result_device))
 
 
 def device_copy(data: RelayExpr, src_device: Any, dst_device: Any) -> Call:

@@ -41,6 +41,7 @@ from tvm.relay.expr import (
     const,
 )
 from tvm.relay.function import Function
+from tvm.relay.with_fields import set_virtual_device
 
 from .lexer import Source, Token
 from .types import TypeReader
@@ -114,9 +115,12 @@ class ExprReader(TypeReader):
     def _variable(self) -> tuple[Var, RelayExpr | None]:
         """A variable with its type, and what its name meant before."""
         token = self.expect_kind("local", "a variable")
+        attrs = dict(self.list_until("}", self._attribute)) if self.accept("{") else {}
         annotation = self.type_() if self.accept(":") else None
         name = token.text[1:]
-        return Var(name, annotation, self._span(token)), self.values.get(name)
+        variable = Var(name, annotation, self._span(token))
+        set_virtual_device(variable, attrs.get("virtual_device"))
+        return variable, self.values.get(name)
 
     def _restore(self, name: str, before: RelayExpr | None) -> None:
         if before is None:
@@ -149,7 +153,10 @@ class ExprReader(TypeReader):
         for name, before in reversed(shadowed):
             self._restore(name, before)
         self.type_vars = outer
-        return Function(params, body, result, type_params, attrs, self._span(start))
+        place = attrs.pop("virtual_device", None)
+        func = Function(params, body, result, type_params, attrs, self._span(start))
+        set_virtual_device(func, place)
+        return func
 
     # -- expressions
 

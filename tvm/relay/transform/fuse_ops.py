@@ -20,7 +20,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.fuse_graph import GraphNode, Group, Partitioner
-from tvm.relay.transform.operators import RESHAPES, calls
+from tvm.relay.transform.operators import DEVICE_COPY, RESHAPES, calls
 from tvm.relay.traverse import operands, with_operands
 from tvm.relay.ty import is_dynamic
 
@@ -170,7 +170,7 @@ class _Outliner:
         expr = node.expr
         group = self.group_of[id(expr)]
         if type(expr) is Call:
-            return not isinstance(expr.op, Op)
+            return not isinstance(expr.op, Op) or expr.op is DEVICE_COPY
         if type(expr) is TupleGetItem:
             is_root = group.root_node is node
             return is_root and self.group_of.get(id(expr.tuple_value)) is not group

@@ -27,8 +27,9 @@ from tvm.relay.analysis.symbolic import (
     reads_values,
     symbolic_kernel,
 )
-from tvm.relay.expr import Call, Constant, Let, Tuple, Var, const
+from tvm.relay.expr import Call, Constant, ConstantWithFields, Let, Tuple, Var, const
 from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.marks import DEVICE_COPY
 from tvm.relay.op.memory.memory import (
     alloc_storage,
     alloc_tensor,
@@ -38,15 +39,23 @@ from tvm.relay.op.memory.memory import (
 )
 from tvm.relay.op.vm.vm import invoke_tvm_op, reshape_tensor, shape_func, shape_of
 from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.device_domains import is_same_place
 from tvm.relay.transform.let_list import LetList, with_inner_blocks
 from tvm.relay.ty import is_dynamic
+from tvm.runtime.device import cpu, device
+from tvm.target import Target
+from tvm.target.virtual_device import VirtualDevice
 
 ALIGNMENT = 64
 
 
+HOST = VirtualDevice(cpu(0))
+
+
 def numbers(values: object, dtype: str = "int64") -> Constant:
-    """A constant of integers."""
-    return const(nd.array(np.array(values, dtype)))
+    """A constant of integers, which the machine itself reads."""
+    constant = const(nd.array(np.array(values, dtype)))
+    return ConstantWithFields(constant, virtual_device=HOST)
 
 
 class _Manifester:
@@ -54,6 +63,10 @@ class _Manifester:
 
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
+        target = Target.current()
+        self.main = VirtualDevice(
+            device(1 if target is None else target.get_target_device_type(), 0)
+        )
         self.pool = DimensionPool()
 
     def block(self, body: RelayExpr) -> RelayExpr:
@@ -86,16 +99,27 @@ class _Manifester:
         if is_view:
             shape = numbers(types[0].concrete_shape)
             return reshape_tensor(inputs[0], shape, types[0].shape)
-        outputs = [self._static_tensor(ty, out) for ty in types]
+        place = self._place(call)
+        outputs = [self._static_tensor(ty, place, out) for ty in types]
         out.push(invoke_tvm_op(call.op, Tuple(inputs), Tuple(outputs)), name="done")
         return to_tuple_type(call.checked_type, outputs)
 
-    def _static_tensor(self, ty: TensorType, out: LetList) -> RelayExpr:
+    def _place(self, call: Call) -> VirtualDevice:
+        """Where a kernel runs."""
+        func = call.op
+        own = func.attrs.get("place") if isinstance(func, Function) else None
+        return self.main if own is None else own
+
+    def _static_tensor(self, ty: TensorType, place: VirtualDevice, out: LetList) -> RelayExpr:
         nbytes = prod(ty.concrete_shape) * bytes_of_element(ty)
-        storage = out.push(
-            alloc_storage(numbers(nbytes), numbers(ALIGNMENT), None, ty.dtype), name="storage"
-        )
+        storage = self._storage(numbers(nbytes), place, ty, out)
         return out.push(alloc_tensor(storage, numbers(0), ty.concrete_shape, ty.dtype), name="out")
+
+    def _storage(
+        self, size: RelayExpr, place: VirtualDevice, ty: TensorType, out: LetList
+    ) -> RelayExpr:
+        where = device(place.device_type_int, max(place.virtual_device_id, 0))
+        return out.push(alloc_storage(size, numbers(ALIGNMENT), where, ty.dtype), name="storage")
 
     def _dynamic_call(
         self,
@@ -107,16 +131,14 @@ class _Manifester:
     ) -> RelayExpr:
         kernel = symbolic_kernel(call.op, self.pool)  # type: ignore[arg-type]
         if not is_dynamic(call.checked_type) and not kernel.conditions and not is_view:
-            outputs = [self._static_tensor(ty, out) for ty in types]
+            outputs = [self._static_tensor(ty, self._place(call), out) for ty in types]
         else:
             shapes, sizes = self._shapes(call, inputs, types, reads_values(kernel), out)
             if is_view:
                 return reshape_tensor(inputs[0], shapes[0], types[0].shape)
             outputs = []
             for shape, size, ty in zip(shapes, sizes, types, strict=True):
-                storage = out.push(
-                    alloc_storage(size, numbers(ALIGNMENT), None, ty.dtype), name="storage"
-                )
+                storage = self._storage(size, self._place(call), ty, out)
                 outputs.append(
                     out.push(alloc_tensor(storage, numbers(0), shape, ty.dtype), name="out")
                 )
@@ -132,8 +154,9 @@ class _Manifester:
         out: LetList,
     ) -> tuple[list[RelayExpr], list[RelayExpr]]:
         """The extents and the bytes of the results, found when the program runs."""
+        place = self._place(call)
         given = [
-            tensor if flag else out.push(shape_of(tensor), name="shape")
+            self._on_host(tensor, place, out) if flag else out.push(shape_of(tensor), name="shape")
             for tensor, flag in zip(inputs, flags, strict=True)
         ]
         shapes: list[RelayExpr] = [self._index_tensor((len(ty.shape),), out) for ty in types]
@@ -142,8 +165,15 @@ class _Manifester:
         out.push(found, name="done")
         return shapes, sizes
 
+    def _on_host(self, tensor: RelayExpr, place: VirtualDevice, out: LetList) -> RelayExpr:
+        """A tensor of a kernel's where shape functions can read it."""
+        if is_same_place(place, HOST):
+            return tensor
+        copy = DEVICE_COPY(tensor, src_virtual_device=place, dst_virtual_device=HOST)
+        return out.push(copy, name="on_host")
+
     def _index_tensor(self, shape: tuple[int, ...], out: LetList) -> RelayExpr:
-        return self._static_tensor(TensorType(shape, "int64"), out)
+        return self._static_tensor(TensorType(shape, "int64"), HOST, out)
 
 
 def bytes_of_element(ty: TensorType) -> int:

@@ -26,7 +26,6 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Allocate, AttrStmt, Evaluate, Stmt
 from tvm.tir.stmt_functor import substitute
 
-CPU = 1
 SHARED_DYNAMIC = "shared.dyn"
 DYNAMIC_MEMORY = "tir.use_dyn_shared_memory"
 
@@ -121,7 +120,7 @@ def is_same_machine(target: Any, other: Any) -> bool:
 def is_kernel(func: PrimFunc) -> bool:
     """Whether a function runs on a device that the runtime launches kernels on."""
     target = func.get_attr("target")
-    return target is not None and target.get_target_device_type() != CPU
+    return target is not None and not target.runs_on_processor
 
 
 def symbol(gvar: GlobalVar, func: PrimFunc) -> str:

@@ -122,8 +122,9 @@ class BuiltinLowerer(Rewriter):
     The stacks' sizes are known only at the end, so a function with packed calls is lowered twice.
     """
 
-    def __init__(self, sizes: StackSizes) -> None:
+    def __init__(self, sizes: StackSizes, on_processor: bool = False) -> None:
         self.sizes = sizes
+        self.on_processor = on_processor  # whatever the device of the arrays
         self.needed = StackSizes()
         self.used = StackSizes()
         self.stacks = Stacks(sizes)
@@ -312,7 +313,8 @@ class BuiltinLowerer(Rewriter):
         ]))  # fmt: skip
 
     def _on_cpu(self) -> bool:
-        return not isinstance(self.device_type, IntImm) or self.device_type.value == 1
+        known = self.device_type
+        return self.on_processor or not isinstance(known, IntImm) or known.value == 1
 
 
 def _not_negative(extent: PrimExpr) -> PrimExpr:
@@ -347,10 +349,12 @@ def null_if_zero(strides: PrimExpr) -> PrimExpr:
 @prim_func_pass("tir.LowerTVMBuiltin")
 def lower_tvm_builtin(func: PrimFunc) -> PrimFunc:
     """Lay out arguments of packed calls, and get large temporary memory from the runtime."""
-    lowerer = BuiltinLowerer(StackSizes())
+    target = func.get_attr("target")
+    on_processor = target is not None and target.runs_on_processor
+    lowerer = BuiltinLowerer(StackSizes(), on_processor)
     body = lowerer.lower_scope(func.body)
     if lowerer.needed != StackSizes():
-        body = BuiltinLowerer(lowerer.needed).lower_scope(func.body)
+        body = BuiltinLowerer(lowerer.needed, on_processor).lower_scope(func.body)
     return func.with_body(body)
 
 

@@ -39,7 +39,16 @@ from tvm.tir.transform.abi import (
 from tvm.tir.transform.argument_binder import ArgumentBinder, Device, is_fixed, name_of
 from tvm.tir.transform.common import IF_THEN_ELSE, prim_func_pass
 
-DEVICE_NAMES = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 15: "webgpu"}
+DEVICE_NAMES = {
+    1: "cpu",
+    2: "cuda",
+    4: "opencl",
+    7: "vulkan",
+    8: "metal",
+    10: "rocm",
+    12: "ext_dev",
+    15: "webgpu",
+}
 
 
 class PackedArguments:

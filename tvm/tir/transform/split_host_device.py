@@ -25,7 +25,6 @@ from tvm.tir.stmt import AttrStmt, BufferStore, Evaluate, Stmt
 from tvm.tir.stmt_functor import free_vars, renew_defs
 from tvm.tir.transform.common import prim_func_pass
 
-CPU = 1
 REGION_KEYS = ("thread_extent", "pipeline_exec_scope", "device_scope")
 
 
@@ -40,7 +39,7 @@ class RegionAnnotator(Rewriter):
             return attr
         if attr.attr_key not in REGION_KEYS:
             return self.rewrite_children(attr)
-        if self.target is None or self.target.get_target_device_type() == CPU:
+        if self.target is None or self.target.runs_on_processor:
             raise LoweringError(
                 f"thread binding needs a device target, got {self.target}",
                 at=attr,

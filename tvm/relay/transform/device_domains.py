@@ -1,0 +1,274 @@
+"""Which values of a program must live together, and where.
+
+The value of every expression belongs to a domain; a function's domain has one for each parameter
+and one for the result. The operands and the result of an operator share a domain, as do the branches of an
+`if`, and what a variable is bound to. `on_device` and `device_copy` part the domain before them
+from the one after. Functions say where their parameters and results live (`virtual_device_`).
+Domains that nobody says anything about live on the default device. Constants live wherever they
+are used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.error import TVMError
+from tvm.ir.adt import Constructor
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.type import FuncType, Type
+from tvm.relay.adt import Match
+from tvm.relay.expr import Call, Constant, If, Let, Var
+from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.memory.memory import ALLOC_STORAGE, ALLOC_TENSOR
+from tvm.relay.op.vm.vm import RESHAPE_TENSOR, SHAPE_FUNC, SHAPE_OF
+from tvm.relay.transform.operators import DEVICE_COPY, ON_DEVICE, calls
+from tvm.relay.traverse import operands
+from tvm.runtime.device import device as make_device
+from tvm.target.compilation_config import CompilationConfig
+from tvm.target.virtual_device import VirtualDevice
+
+
+class Domain:
+    """Values that live together; joined domains share their root."""
+
+    def __init__(self, ty: Type | None = None) -> None:
+        self.parent: Domain | None = None
+        self.device: VirtualDevice | None = None
+        self.params: tuple[Domain, ...] = ()
+        self.result: Domain | None = None  # of functions
+        if isinstance(ty, FuncType):
+            self.params = tuple([Domain(arg) for arg in ty.arg_types])
+            self.result = Domain(ty.ret_type)
+
+    def root(self) -> Domain:
+        domain = self
+        while domain.parent is not None:
+            if domain.parent.parent is not None:
+                domain.parent = domain.parent.parent
+            domain = domain.parent
+        return domain
+
+    def value(self) -> Domain:
+        """The root of what a function gives in the end; that of the domain itself if it has none."""
+        domain = self.root()
+        while domain.result is not None:
+            domain = domain.result.root()
+        return domain
+
+
+class DeviceDomains:
+    """The domains of a typed module."""
+
+    def __init__(self, mod: IRModule, config: CompilationConfig) -> None:
+        self.mod = mod
+        self.config = config
+        self.params: set[int] = set()  # of functions, by identity
+        self._domains: dict[int, Domain] = {}
+        main = config.default_primitive_virtual_device
+        self._places = {repr(main): main}  # one object for equal places
+        self._kept: list[RelayExpr] = []  # so that ids stay theirs
+        conditions: list[If] = []
+        for func in mod.functions.values():
+            if not isinstance(func, Function) or _is_whole(func):
+                continue
+            for node in _evaluated(func):
+                self._visit(node)
+                if isinstance(node, If):
+                    conditions.append(node)
+                elif isinstance(node, Function):
+                    self.params.update([id(p) for p in node.params])
+        for node in conditions:  # the host decides, unless the value is elsewhere
+            condition = self.of(node.cond).value()
+            condition.device = condition.device or config.host_virtual_device
+
+    def of(self, node: RelayExpr) -> Domain:
+        """The domain that the value of a node belongs to."""
+        if isinstance(node, GlobalVar):
+            node = self.mod[node]
+        if id(node) not in self._domains:
+            self._kept.append(node)
+            self._domains[id(node)] = Domain(getattr(node, "_checked_type_", None))
+        return self._domains[id(node)]
+
+    def device_of(self, node: RelayExpr) -> VirtualDevice:
+        """Where the value of a node lives; for a function, where its result does."""
+        return self.device(self.of(node))
+
+    def device(self, domain: Domain) -> VirtualDevice:
+        """Where the values of a domain live."""
+        return domain.value().device or self.config.default_primitive_virtual_device
+
+    def required(self, node: RelayExpr) -> list[Domain]:
+        """The domain that each operand of a node must belong to."""
+        own = self.of(node)
+        if isinstance(node, Function):
+            assert own.root().result is not None
+            return [*own.root().params, own.root().result]  # type: ignore[list-item]
+        if isinstance(node, Call):
+            return [self.of(node.op), *self._arguments(node)]
+        if isinstance(node, Let):
+            return [self.of(node.var), self.of(node.var), own]
+        if isinstance(node, If):
+            return [self.of(node.cond), own, own]
+        if isinstance(node, Match):
+            data = self.of(node.data)
+            return [
+                data,
+                *[
+                    domain
+                    for clause in node.clauses
+                    for domain in (*[data for _ in clause.lhs.bound_vars()], own)
+                ],
+            ]
+        return [own for _ in operands(node)]
+
+    def _arguments(self, call: Call) -> list[Domain]:
+        own = self.of(call)
+        attrs: Any = call.attrs
+        if calls(call, ON_DEVICE):
+            return [self._at(attrs.virtual_device if attrs.constrain_body else None)]
+        if calls(call, DEVICE_COPY):
+            return [self._at(attrs.src_virtual_device)]
+        if calls(call, ALLOC_STORAGE, SHAPE_FUNC):
+            return [self._host() for _ in call.args]
+        if calls(call, SHAPE_OF):
+            return [Domain()]
+        if calls(call, ALLOC_TENSOR, RESHAPE_TENSOR):
+            return [own, *[self._host() for _ in call.args[1:]]]
+        callee = self.of(call.op).root() if self._is_function(call.op) else None
+        if callee is not None and callee.result is not None:
+            return list(callee.params)
+        return [own for _ in call.args]
+
+    def _is_function(self, callee: RelayExpr) -> bool:
+        """Whether the callee has places of its own; kernels are where their arguments are."""
+        if isinstance(callee, (Op, Constructor)):
+            return False
+        found = self.mod[callee] if isinstance(callee, GlobalVar) else callee
+        return not isinstance(found, Function) or not _is_whole(found)
+
+    def _visit(self, node: RelayExpr) -> None:
+        for operand, domain in zip(operands(node), self.required(node), strict=True):
+            if not isinstance(operand, (Constant, Op, Constructor)):
+                self._join(domain, self.of(operand), node)
+        if isinstance(node, (Var, Function)) and node.virtual_device_ is not None:
+            self._place(self.of(node), node.virtual_device_, node)
+        if isinstance(node, Call):
+            self._result(node)
+
+    def _result(self, call: Call) -> None:
+        """Where the value of a call lives."""
+        attrs: Any = call.attrs
+        own = self.of(call)
+        if calls(call, ON_DEVICE):
+            if attrs.constrain_body and not isinstance(call.args[0], Constant):
+                self._place(self.of(call.args[0]), attrs.virtual_device, call)
+            if attrs.constrain_result:
+                self._place(own, attrs.virtual_device, call)
+        elif calls(call, DEVICE_COPY):
+            self._place(own, attrs.dst_virtual_device, call)
+        elif calls(call, SHAPE_OF, SHAPE_FUNC):
+            self._join(own, self._host(), call)
+        elif calls(call, ALLOC_STORAGE):
+            device = make_device(attrs.device_type, attrs.device_id)
+            self._place(own, VirtualDevice(device), call)
+        elif self._is_function(call.op):
+            callee = self.of(call.op).root()
+            self._join(own, callee.result or callee, call)
+
+    def _at(self, device: VirtualDevice | None) -> Domain:
+        domain = Domain()
+        if device is not None:
+            place = self.config.canonical_virtual_device(device)
+            domain.device = self._places.setdefault(repr(place), place)
+        return domain
+
+    def _host(self) -> Domain:
+        return self._at(self.config.host_virtual_device)
+
+    def _place(self, domain: Domain, device: VirtualDevice, at: RelayExpr) -> None:
+        self._join(domain.value(), self._at(device), at)
+
+    def _join(self, a: Domain, b: Domain, at: RelayExpr) -> None:
+        a, b = a.root(), b.root()
+        if a is b:
+            return
+        if (a.result is None) != (b.result is None):
+            self._collapse(*((b, a) if a.result is None else (a, b)), at)
+            return
+        if a.device is not None and b.device is not None:
+            a.device = _joined(a.device, b.device, at)
+        b.parent = a
+        a.device = a.device or b.device
+        if a.result is not None and b.result is not None:
+            for first, second in zip((*a.params, a.result), (*b.params, b.result), strict=True):
+                self._join(first, second, at)
+
+    def _collapse(self, function: Domain, plain: Domain, at: RelayExpr) -> None:
+        """A function in a tuple, a cell or a value of a data type lives where that does."""
+        assert function.result is not None
+        for part in (*function.params, function.result):
+            self._join(plain, part, at)
+
+
+def _is_whole(func: Function) -> bool:
+    """Whether a function is one kernel, or for another compiler: it runs where its arguments are."""
+    return is_primitive(func) or bool(func.attrs.get("Compiler"))
+
+
+def is_whole(node: RelayExpr) -> bool:
+    """Whether a node is a function whose body belongs to no domain of the program."""
+    return isinstance(node, Function) and _is_whole(node)
+
+
+def _evaluated(func: Function) -> list[RelayExpr]:
+    """Every expression of a function, operands first, but what is inside of kernels."""
+    order: list[RelayExpr] = []
+    seen: set[int] = set()
+    stack: list[tuple[RelayExpr, bool]] = [(func, False)]
+    while stack:
+        node, is_expanded = stack.pop()
+        if is_expanded:
+            order.append(node)
+        elif id(node) not in seen and not is_whole(node):
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend([(n, False) for n in reversed(operands(node))])
+    return order
+
+
+def is_same_place(a: VirtualDevice, b: VirtualDevice) -> bool:
+    """Whether two places are one, parts that are left open fitting any."""
+    return _merged(a, b) is not None
+
+
+def _merged(a: VirtualDevice, b: VirtualDevice) -> VirtualDevice | None:
+    """Both places as one; None if they differ."""
+    if a is b:
+        return a
+    numbers = {a.virtual_device_id, b.virtual_device_id} - {-1}
+    scopes = {a.memory_scope, b.memory_scope} - {""}
+    targets = [t for t in (a.target, b.target) if t is not None]
+    is_one_target = len(targets) < 2 or targets[0] == targets[1]
+    kinds = {a.device_type_int, b.device_type_int} - {-1}
+    if len(kinds) > 1 or len(numbers) > 1 or len(scopes) > 1 or not is_one_target:
+        return None
+    return a if a.target is not None or b.target is None else b
+
+
+def _joined(a: VirtualDevice, b: VirtualDevice, at: RelayExpr) -> VirtualDevice:
+    merged = _merged(a, b)
+    if merged is None:
+        raise TVMError(
+            f"PlanDevices requires one place for a value, got {_text(a)} and {_text(b)}"
+            + (f" for {a.target} and {b.target}" if _text(a) == _text(b) else ""),
+            at=at,
+            hint="part them with relay.annotation.on_device or relay.device_copy",
+        )
+    return merged
+
+
+def _text(device: VirtualDevice) -> str:
+    return f"device {device.device_type_int}({max(device.virtual_device_id, 0)})"
