@@ -37,7 +37,7 @@ from tvm.target import Target
 from tvm.target.versions import version_targets
 from tvm.tir import PrimFunc
 from tvm.tir.transform import BF16ComputeLegalize
-from tvm.topi.x86.choice import Choice, noted
+from tvm.topi.choice import Choice, noted
 
 BFLOAT16 = as_dtype("bfloat16")
 MAX_NAME = 80

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from tvm import knobs
 from tvm.relay.backend.kernels import LoweredKernel
 from tvm.tir.analysis import estimate_tir_flops
+from tvm.topi.choice import Choice, Origin
 
 _LOG = logging.getLogger("tvm.relay")
 
@@ -21,11 +22,25 @@ def report(kernels: Sequence[LoweredKernel]) -> None:
 
 
 def summary(kernels: Sequence[LoweredKernel]) -> str:
-    """How many kernels have tiles of the cost model."""
-    chosen = len([kernel for kernel in kernels if kernel.choices])
-    return (
-        f"{len(kernels)} kernels: {chosen} with tiles of the cost model, "
-        f"{len(kernels) - chosen} with fixed schedules"
+    """How many kernels have tiles of records, of the cost model, or none."""
+    origins = [origin_of(kernel) for kernel in kernels]
+    told = [
+        f"{origins.count(origin)} with tiles of {text}"
+        for origin, text in (
+            (Origin.TUNED, "tuned records"),
+            (Origin.NEAR, "the nearest records"),
+            (Origin.MODEL, "the cost model"),
+        )
+        if origin is Origin.MODEL or origin in origins
+    ]
+    return f"{len(kernels)} kernels: {', '.join(told)}, {origins.count(None)} with fixed schedules"
+
+
+def origin_of(kernel: LoweredKernel) -> Origin | None:
+    """Who chose a kernel's tiles: a record, if it chose any of them; None for a fixed schedule."""
+    found = {choice.origin for choice in kernel.choices}
+    return next(
+        (origin for origin in (Origin.TUNED, Origin.NEAR, Origin.MODEL) if origin in found), None
     )
 
 
@@ -36,6 +51,11 @@ def table(kernels: Sequence[LoweredKernel]) -> str:
     )
     lines = [summary(kernels)]
     for flops, kernel in counted:
-        chosen = [f"{choice.tile}, {choice.share:.0%} of the peak" for choice in kernel.choices]
-        lines.append(f"{flops / 1e6:9.2f} MFLOP  {kernel.name}: {'; '.join(chosen) or 'fixed'}")
+        chosen = "; ".join([_described(choice) for choice in kernel.choices])
+        lines.append(f"{flops / 1e6:9.2f} MFLOP  {kernel.name}: {chosen or 'fixed'}")
     return "\n".join(lines)
+
+
+def _described(choice: Choice) -> str:
+    by = "" if choice.origin is Origin.MODEL else f" of the {choice.origin.value}"
+    return f"{choice.tile}{by}, {choice.share:.0%} of the peak"

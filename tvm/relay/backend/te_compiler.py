@@ -120,11 +120,10 @@ def select_implementation(
 
     Parameters
     ----------
-    use_autotvm : whether records of tuning may decide; implementations have none of their own
-        here, so that the one of the highest level is taken either way.
+    use_autotvm : whether records of tuning decide; without any, and without records, the
+        implementation of the highest level is taken.
     """
-    del use_autotvm
-    return _select(op, attrs, inputs, out_type, Target(target))
+    return _select(op, attrs, inputs, out_type, Target(target), use_autotvm)
 
 
 def lower_call(

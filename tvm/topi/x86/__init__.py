@@ -4,7 +4,7 @@ from ..nn.attention.x86 import choose_attention, schedule_attention
 from ..nn.depthwise_conv2d.x86 import schedule_depthwise_conv2d_NCHWc
 from ..nn.pooling.x86 import schedule_adaptive_pool, schedule_pool
 from ..nn.softmax.x86 import schedule_layer_norm, schedule_softmax
-from . import batch_matmul, conv2d, dense, tensor_intrin
+from . import batch_matmul, conv2d, dense, tasks, tensor_intrin
 from .batch_matmul import (
     batch_matmul_cblas,
     batch_matmul_dot,
@@ -109,6 +109,7 @@ __all__ = [
     "schedule_steps",
     "schedule_reduce",
     "schedule_softmax",
+    "tasks",
     "tensor_intrin",
     *_TEMPLATES,
 ]

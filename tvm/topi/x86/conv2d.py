@@ -9,6 +9,7 @@ from ..nn.conv2d.library import (
     schedule_conv2d_nchw_dnnl,
     schedule_conv2d_nhwc_dnnl,
 )
+from ..nn.conv2d.plan_x86 import Conv2dPlan, Conv2dShape, plan_conv2d
 from ..nn.conv2d.winograd_x86 import (
     WinogradConfig,
     WinogradShape,
@@ -34,6 +35,8 @@ schedule_conv2d_nhwc = schedule_conv2d
 
 __all__ = [
     "Conv2dConfig",
+    "Conv2dPlan",
+    "Conv2dShape",
     "WinogradConfig",
     "WinogradShape",
     "channel_blocks",
@@ -48,6 +51,7 @@ __all__ = [
     "dot_group",
     "full_block",
     "groups_together",
+    "plan_conv2d",
     "narrow_dtypes",
     "schedule_conv2d",
     "schedule_conv2d_NCHWc",

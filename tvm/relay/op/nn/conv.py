@@ -36,13 +36,9 @@ from ..types import (
     tensor,
 )
 from ..unary import CAST
+from .conv_plan import by_winograd, recorded_plan, winograd_tile
 from .narrow_conv import in_words, with_channels, word_blocks
 from .plain_rows import in_plain_rows, wants_plain_rows
-from .winograd import WEIGHT_LAYOUT as WINOGRAD_WEIGHT_LAYOUT
-from .winograd import (
-    contrib_conv2d_winograd_weight_transform,
-    contrib_conv2d_winograd_without_weight_transform,
-)
 
 
 class Conv2DAttrs(Attrs, key="relay.attrs.Conv2DAttrs"):
@@ -185,11 +181,16 @@ def _alter_conv2d(
     if attrs.groups == 1:
         if (wider := _in_whole_vectors(call, arg_types, out_type, outer, target)) is not None:
             return wider
+        plan = recorded_plan(call, arg_types, out_type, target)
+        if plan is None:
+            tile = winograd_tile(call, arg_types, blocks, target)
+        else:
+            inner, outer = blocks = plan.in_block, plan.out_block
+            tile = (plan.winograd, plan.group) if plan.winograd else None
+        if tile is not None:
+            return by_winograd(call, *tile, blocks)
         weight_layout = f"OIHW{inner}i{outer}o"
         op = CONTRIB_CONV2D_NCHWC
-        tile = _winograd_tile(call, arg_types, blocks, target)
-        if tile is not None:
-            return _by_winograd(call, *tile, blocks)
     elif attrs.groups == channels == out_channels:
         inner, weight_layout = outer, f"OIHW1i{outer}o"
         op = CONTRIB_DEPTHWISE_CONV2D_NCHWC
@@ -296,10 +297,10 @@ def _of_narrow_numbers(
         out_channels, channels = shape_of_type(arg_types[1])[:2]
         blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, "float32", target)  # type: ignore[arg-type]
         speed = _BFLOAT16_SPEED if topi.x86.conv2d.dot_group(*["bfloat16"] * 2, target) > 1 else 1.0
-        tile = _winograd_tile(call, arg_types, blocks, target, speed)
+        tile = winograd_tile(call, arg_types, blocks, target, speed)
         if tile is not None:
             wide = call.replace(args=(data, CAST(weight, dtype="float32")))
-            return _by_winograd(wide, *tile, blocks)
+            return by_winograd(wide, *tile, blocks)
     return _by_dot_products(call, arg_types, out_type, target)
 
 
@@ -323,57 +324,6 @@ def _by_dot_products(
         is_more = wide > out_channels  # type: ignore[operator]
         return _of_more_filters(call, arg_types, out_type, wide, target) if is_more else None
     return in_words(CONTRIB_CONV2D_NCHWC, Call(call.op, (data, weight), attrs), own, dtypes, blocks)
-
-
-def _winograd_tile(
-    call: Call,
-    arg_types: Sequence[Type],
-    blocks: tuple[int, int],
-    target: Target,
-    plain_speed: float = 1.0,
-) -> tuple[int, int] | None:
-    """The tile and the group of channels of Winograd's convolution where that is faster."""
-    attrs = call.attrs
-    data, weight = [shape_of_type(t) for t in arg_types]
-    fits = weight[2:] == (3, 3) and {*attrs.strides, *attrs.dilation} == {1}
-    fits = fits and arg_types[0].dtype in ("float32", "bfloat16")  # type: ignore[attr-defined]
-    # weights that are not known yet would be transformed in every run
-    if not fits or not isinstance(call.args[1], Constant) or attrs.out_dtype not in ("", "float32"):
-        return None
-    batch = data[0] if is_known(data[0]) else 1
-    return topi.x86.conv2d.winograd_tile(
-        (batch, *data[1:]),
-        weight[0],
-        padding_pairs(attrs.padding, 2),
-        blocks,
-        "float32",
-        target,
-        plain_speed,
-    )
-
-
-def _by_winograd(call: Call, tile: int, group: int, blocks: tuple[int, int]) -> RelayExpr:
-    """The convolution with its weights transformed, channels in blocks."""
-    attrs = call.attrs
-    inner, outer = blocks
-    data_layout, out_layout = f"NCHW{inner}c", f"NCHW{outer}c"
-    kernel_layout = f"OHWI{inner}i{group}o"
-    data = layout_transform(call.args[0], "NCHW", data_layout)
-    weight = contrib_conv2d_winograd_weight_transform(call.args[1], tile)
-    weight = layout_transform(weight, WINOGRAD_WEIGHT_LAYOUT, kernel_layout)
-    out = contrib_conv2d_winograd_without_weight_transform(
-        data,
-        weight,
-        tile,
-        padding=attrs.padding,
-        channels=attrs.channels,
-        kernel_size=attrs.kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=attrs.out_dtype,
-    )
-    return layout_transform(out, out_layout, "NCHW")
 
 
 def _own_layouts(

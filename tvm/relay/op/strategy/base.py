@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 from tvm import te, tir
 from tvm.arith import Analyzer
+from tvm.autotvm.task.topi_integration import get_workload
 from tvm.error import OpNotImplemented
 from tvm.ir.attrs import Attrs
 from tvm.ir.op import Op
@@ -25,6 +27,7 @@ from tvm.ir.type import Type
 from tvm.runtime.object import Object
 from tvm.target import GenericFunc, Target
 from tvm.te import SpecializedCondition
+from tvm.topi import configuration
 
 FCompute = Callable[[Attrs, Sequence[te.Tensor], Type], Any]
 FSchedule = Callable[[Attrs, Sequence[te.Tensor], Target], te.Schedule]
@@ -177,9 +180,14 @@ def get_valid_implementations(
 
 
 def select_implementation(
-    op: Op, attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type, target: Target
+    op: Op,
+    attrs: Attrs,
+    inputs: Sequence[te.Tensor],
+    out_type: Type,
+    target: Target,
+    use_autotvm: bool = True,
 ) -> tuple[OpImplementation, list[te.Tensor]]:
-    """The implementation of the highest level, and its output tensors."""
+    """The implementation with the fastest record, else the one of the highest level, and its outputs."""
     valid = get_valid_implementations(op, attrs, inputs, out_type, target)
     if not valid:
         shapes = ", ".join([str(tuple(tensor.shape)) for tensor in inputs])
@@ -187,7 +195,22 @@ def select_implementation(
             f"operator {op.name} has no implementation on {target.kind} for inputs of shapes {shapes}"
         )
     best = max(valid, key=lambda implementation: implementation.plevel)
-    return best, best.compute(attrs, inputs, out_type)
+    with target:
+        if not use_autotvm or len(valid) == 1 or not configuration.is_active():
+            return best, best.compute(attrs, inputs, out_type)
+        outputs = {way: way.compute(attrs, inputs, out_type) for way in valid}
+        costs = {way: _recorded_seconds(outs) for way, outs in outputs.items()}
+    best = min(valid, key=lambda way: (costs[way], way is not best))
+    return best, outputs[best]
+
+
+def _recorded_seconds(outputs: list[te.Tensor]) -> float:
+    """The seconds of the record of a template's outputs; infinity without one."""
+    workload = get_workload(outputs)
+    record = None if workload is None else configuration.recorded(workload)
+    if record is None:
+        return inf
+    return 0.0 if record.cost is None else record.cost
 
 
 def _is_true(analyzer: Analyzer, clause: Any) -> bool:

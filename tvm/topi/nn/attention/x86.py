@@ -18,9 +18,9 @@ from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
+from ...choice import note
 from ...generic.schedules import as_outputs
 from ...utils import ceil_div, dims, divisors, operations_above
-from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes, vectorize_inner
 from ..dense.x86 import inline_injective_but
 from ..dense.x86_pack import register_tiles, tile_cost

@@ -7,6 +7,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.te import tensor_ops
 
+from ...configuration import workload_attrs
 from ...math import cast
 from ...utils import dims, product_dtype
 from ..dense.compute import crop, padded_rows
@@ -62,7 +63,10 @@ def batch_matmul(
         y = right(nb, k.var, j)
         return te.sum(x.astype(dtype) * y.astype(dtype), axis=k)
 
-    product = te.compute((batch, height, width), element, name="T_batch_matmul", tag="batch_matmul")
+    args = (tensor_a, tensor_b, None, dtype, transpose_a, transpose_b)
+    asked = workload_attrs("batch_matmul.x86", *args)
+    shape, tag = (batch, height, width), "batch_matmul"
+    product = te.compute(shape, element, name="T_batch_matmul", tag=tag, attrs=asked)
     if (height, width) == (rows, columns):
         return product
     return crop(product, tuple(oshape or (batch, rows, columns)))

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from tvm import te, tir
 
+from ...configuration import workload_of
 from ...generic.schedules import as_outputs
 from ...utils import dims, operations_above
 from ...x86.common import fuse_and_parallel, processor, vector_lanes
 from ..dense.x86 import (
     MatmulConfig,
-    choose_masked_matmul,
     inline_injective_but,
     is_whole_output,
+    masked_matmul_choices,
     schedule_tile,
 )
 from .compute import COPIED_LINES
@@ -44,7 +45,8 @@ def schedule_batch_matmul(
     shape = dims(product.shape)
     chosen = None
     if all(isinstance(d, int) for d in shape) and is_whole_output(output, product):
-        chosen = config or choose_masked_matmul(shape[1], shape[2], product.dtype, processor())
+        choices = masked_matmul_choices(shape[1], shape[2], product.dtype, processor())
+        chosen = config or (choices and choices.choose(workload_of(anchor)))
     if chosen is None:
         fuse_and_parallel(s, output, list(s[output].op.axis)[:2], 1 << 30)
         return s

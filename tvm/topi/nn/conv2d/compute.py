@@ -11,6 +11,7 @@ from typing import Any
 
 from tvm import te, tir
 
+from ...configuration import workload_attrs
 from ...math import cast
 from ...utils import dims, largest_divisor, product_dtype
 from ..dense.compute import crop
@@ -277,6 +278,9 @@ def conv2d_NCHWc(
     oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
     ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
     columns = padded_columns(ow, any(pads))
+    # a group at a time is a convolution of its own
+    args = (data, kernel, (sh, sw), tuple(pads), (dh, dw), layout, out_layout, dtype)
+    asked = workload_attrs("conv2d_NCHWc.x86", *args) if groups == 1 else {}
     source = _padded(data, "NCHWc", "HW", (*pads[:3], pads[3] + (columns - ow) * sw))
     ico = te.reduce_axis((0, ic_chunk), name="ic_outer")
     ici = te.reduce_axis((0, ic_block), name="ic_inner")
@@ -297,7 +301,7 @@ def conv2d_NCHWc(
         element,
         name="conv2d_NCHWc",
         tag="conv2d_NCHWc",
-        attrs={"stride": (sh, sw), "dilation": (dh, dw), "groups": groups},
+        attrs={"stride": (sh, sw), "dilation": (dh, dw), "groups": groups} | asked,
     )
     return out if columns == ow else crop(out, (n, oc_chunk, oh, ow, oc_block))
 

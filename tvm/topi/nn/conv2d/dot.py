@@ -10,6 +10,7 @@ from typing import Any
 
 from tvm import te, tir
 
+from ...configuration import workload_attrs
 from ...utils import dims
 from ..utils import dilated_window, get_pad_tuple_generic
 from .compute import _padded, _spread, block_size
@@ -56,6 +57,8 @@ def conv2d_NCHWc_int8(
     oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
     ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
     source = _padded(data, "NCHWc", "HW", pads)
+    args = (data, kernel, (sh, sw), tuple(pads), (dh, dw), layout, out_layout, out_dtype)
+    asked = workload_attrs("conv2d_NCHWc_int8.x86", *args) if groups == 1 else {}
     ico = te.reduce_axis((0, kernel_ic), name="ic_outer")
     ky = te.reduce_axis((0, kh), name="kh")
     kx = te.reduce_axis((0, kw), name="kw")
@@ -77,5 +80,5 @@ def conv2d_NCHWc_int8(
         element,
         name="conv2d_NCHWc_int8",
         tag="conv2d_NCHWc_int8",
-        attrs={"stride": (sh, sw), "dilation": (dh, dw), "groups": groups},
+        attrs={"stride": (sh, sw), "dilation": (dh, dw), "groups": groups} | asked,
     )

@@ -17,6 +17,7 @@ from tvm import te, tir
 from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
+from ...configuration import workload_of
 from ...generic.schedules import as_outputs
 from ...utils import dims, operations_above, prod
 from ...x86.common import fuse_and_parallel, processor
@@ -30,7 +31,7 @@ from ...x86.dot_product import (
 from .x86 import (
     Conv2dConfig,
     channel_block,
-    choose_conv2d,
+    conv2d_choices,
     inline_around,
     row_parts,
     schedule_padding,
@@ -96,7 +97,8 @@ def schedule_conv2d_NCHWc_int8(
     # a step takes a word of the data, as a step in float32 does
     inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis[:-1]])
     blocks = oc_chunk // int(anchor.attrs["groups"])
-    tile = config or choose_conv2d(blocks, rows, columns, vectors, inner, info)
+    choices = conv2d_choices(blocks, rows, columns, vectors, inner, info)
+    tile = config or choices.choose(workload_of(anchor))
     parts = row_parts(anchor, rows // tile.rows, info)
     schedule_padding(s, anchor.input_tensors[0], None, parts > 0)
     acc = s.cache_write(conv, "local") if output.op is anchor else conv

@@ -15,6 +15,7 @@ import numpy as np
 
 from tvm import te, tir
 
+from ...configuration import workload_attrs
 from ...utils import dims
 from ..pad import pad
 from ..utils import get_pad_tuple_generic
@@ -130,6 +131,9 @@ def output_line(p: Sequence[Any], tile_size: int) -> list[Any]:
     ]
 
 
+WINOGRAD_TASK = "conv2d_NCHWc_winograd.x86"
+
+
 def conv2d_NCHWc_winograd(
     data: te.Tensor,
     kernel: te.Tensor,
@@ -170,6 +174,8 @@ def conv2d_NCHWc_winograd(
     top, left, bottom, right = get_pad_tuple_generic(padding, (WINDOW, WINDOW))
     oh, ow = height + top + bottom - WINDOW + 1, width + left + right - WINDOW + 1
     dtype = out_dtype or data.dtype
+    args = (data, kernel, (top, left, bottom, right), tile_size, layout, out_layout, dtype)
+    asked = workload_attrs(WINOGRAD_TASK, *args)
     rows, columns = [
         -(-extent // (tile_size * step)) * step
         for extent, step in zip((oh, ow), grid_step, strict=True)
@@ -198,7 +204,7 @@ def conv2d_NCHWc_winograd(
         element,
         name="conv2d_NCHWc_winograd",
         tag="conv2d_NCHWc_winograd",
-        attrs={"tile_size": tile_size},
+        attrs={"tile_size": tile_size} | asked,
     )
 
 

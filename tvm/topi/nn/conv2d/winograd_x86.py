@@ -27,14 +27,15 @@ from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
+from ...choice import note
+from ...configuration import Choices, workload_of
 from ...generic.schedules import as_outputs
 from ...utils import dims, divisors, largest_divisor, operations_above, prod
-from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, processor
 from ...x86.prefetch import prefetch_panels
 from .winograd import POINTS, WINDOW
 from .winograd import conv2d_NCHWc_winograd as compute_winograd
-from .x86 import inline_around, schedule_padding, vectorize_block
+from .x86 import TILE_KNOBS, inline_around, schedule_padding, vectorize_block
 
 # fewer channels than these do not pay for the transforms
 MIN_CHANNELS = 16
@@ -52,6 +53,7 @@ MOST_TILES = 24
 MOST_ADDED = 16
 # of a load beside multiplications
 LOAD_CYCLES = 0.8
+WINOGRAD_KNOBS = TILE_KNOBS | {"by_tiles": "is_split_by_tiles"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,21 +119,48 @@ def choose_winograd(
     is_rounded : bool
         The grid is final: groups have to divide it.
     """
+    choices = winograd_choices(shape, info, channel_blocks, is_rounded)
+    config = choices.best()
+    return config, choices.cost(config)
+
+
+def winograd_choices(
+    shape: WinogradShape,
+    info: CpuInfo,
+    channel_blocks: int | None = None,
+    is_rounded: bool = False,
+) -> Choices[WinogradConfig]:
+    """The groupings that fit the registers, and their cycles; parameters as of `choose_winograd`."""
     vectors = max(shape.blocks[1] * as_dtype(shape.dtype).bits // info.vector_bits, 1)
     groups = [g for g in divisors(shape.chunks[1]) if g * vectors <= 4] or [1]
-    found = [
-        (_product_cycles(shape, group, vectors, rows, columns, info), group, rows, columns)
-        for group in ([channel_blocks] if channel_blocks else groups)
-        for rows, columns in _register_tiles(shape.grid, group * vectors, info)
-        if not is_rounded or (shape.grid[0] % rows == 0 and shape.grid[1] % columns == 0)
-    ]
-    options = [
-        _with_blocks(shape, cycles, (group, rows, columns), by_tiles, info)
-        for cycles, group, rows, columns in sorted(found)[:MOST_TILES]
-        for by_tiles in (False, True)
-    ]
-    cycles, config = min(options, key=lambda option: option[0])
-    return config, cycles
+    known: dict[WinogradConfig, float] = {}
+
+    def configs(most: int | None = None) -> list[WinogradConfig]:
+        found = [
+            (_product_cycles(shape, group, vectors, rows, columns, info), group, rows, columns)
+            for group in ([channel_blocks] if channel_blocks else groups)
+            for rows, columns in _register_tiles(shape.grid, group * vectors, info)
+            if not is_rounded or (shape.grid[0] % rows == 0 and shape.grid[1] % columns == 0)
+        ]
+        options = [
+            _with_blocks(shape, cycles, (group, rows, columns), by_tiles, info)
+            for cycles, group, rows, columns in sorted(found)[:most]
+            for by_tiles in (False, True)
+        ]
+        known.update([(config, cycles) for cycles, config in options])
+        return [config for _, config in options]
+
+    return Choices(WINOGRAD_KNOBS, configs, known.__getitem__, lambda: configs(MOST_TILES))
+
+
+def winograd_cycles(
+    shape: WinogradShape, registers: tuple[int, int, int], by_tiles: bool, info: CpuInfo
+) -> float:
+    """Cycles of the products with a group of blocks of channels, rows and columns in registers."""
+    group, rows, columns = registers
+    vectors = max(shape.blocks[1] * as_dtype(shape.dtype).bits // info.vector_bits, 1)
+    cycles = _product_cycles(shape, group, vectors, rows, columns, info)
+    return _with_blocks(shape, cycles, registers, by_tiles, info)[0]
 
 
 def _with_blocks(
@@ -227,21 +256,39 @@ def winograd_tile(
     out = (height + padding[0] + padding[2] - 2, width + padding[1] + padding[3] - 2)
     if as_dtype(dtype) != "float32" or min(out) < 2 or min(channels, out_channels) < MIN_CHANNELS:
         return None
-    lanes = info.fp32_lanes
     chunks = (channels // blocks[0], out_channels // blocks[1])
-    weights = channels * out_channels * 9
-    plain = batch * out[0] * out[1] * weights / lanes * PLAIN_CYCLES / plain_speed
-    best, best_cycles = None, _total(plain, int(4 * weights / plain_speed), info)
+    weights = channels * out_channels * WINDOW**2
+    best, best_cycles = None, plain_total(batch * out[0] * out[1], weights, info, plain_speed)
     for m in POINTS:
         grid = (-(-out[0] // m), -(-out[1] // m))
         shape = WinogradShape(m, batch, grid, chunks, blocks)
         config, cycles = choose_winograd(shape, info)
-        vectors = channels / min(blocks[0], lanes) + out_channels / min(blocks[1], lanes)
-        cycles += batch * grid[0] * grid[1] * vectors * LINE_CYCLES[m]
-        total = _total(cycles, shape.weight_bytes, info)
+        total = winograd_total(shape, cycles, info)
         if total < best_cycles:
             best, best_cycles = (m, config.channel_blocks * blocks[1]), total
     return best
+
+
+def plain_total(places: int, weights: int, info: CpuInfo, speed: float = 1.0) -> float:
+    """Cycles on all cores of the plain convolution to that many places.
+
+    `speed` tells how much faster than in float32 it multiplies.
+    """
+    cycles = places * weights / info.fp32_lanes * PLAIN_CYCLES / speed
+    return _total(cycles, int(4 * weights / speed), info)
+
+
+def winograd_total(shape: WinogradShape, cycles: float, info: CpuInfo) -> float:
+    """Cycles on all cores of Winograd's convolution, given those of its products."""
+    lanes = info.fp32_lanes
+    vectors = sum(
+        [
+            chunks * block / min(block, lanes)
+            for chunks, block in zip(shape.chunks, shape.blocks, strict=True)
+        ]
+    )
+    lines = shape.batch * prod(shape.grid) * vectors * LINE_CYCLES[shape.tile]
+    return _total(cycles + lines, shape.weight_bytes, info)
 
 
 def _total(cycles: float, weight_bytes: int, info: CpuInfo) -> float:
@@ -261,7 +308,7 @@ def conv2d_NCHWc_winograd(
 ) -> te.Tensor:
     """Winograd's convolution, its grid of tiles rounded up to whole groups in registers."""
     args = (data, kernel, padding, tile_size, layout, out_layout, out_dtype)
-    config = _grouping(_parts(compute_winograd(*args).op), processor(), is_rounded=False)
+    config = _grouping(compute_winograd(*args).op, processor(), is_rounded=False)
     return compute_winograd(*args, grid_step=(config.rows, config.columns))
 
 
@@ -282,7 +329,7 @@ def schedule_conv2d_NCHWc_winograd(outs: te.Tensor | Sequence[te.Tensor]) -> te.
     if final.op is not anchor:
         s[anchor].compute_inline()
     info = processor()
-    config = _grouping(parts, info, is_rounded=True)
+    config = _grouping(anchor, info, is_rounded=True)
     m = int(anchor.attrs["tile_size"])
     b, co, y, x, ci = s[final].op.axis
     co, co_inner = s[final].split(co, factor=config.channel_blocks)
@@ -328,7 +375,8 @@ def _parts(anchor: te.tensor.Operation) -> _Parts:
     return _Parts(*found)
 
 
-def _grouping(parts: _Parts, info: CpuInfo, is_rounded: bool) -> WinogradConfig:
+def _grouping(anchor: te.tensor.Operation, info: CpuInfo, is_rounded: bool) -> WinogradConfig:
+    parts = _parts(anchor)
     reach, _, batch, ic_chunk, rows, columns, ic_block = dims(parts.tiles.shape)
     batch = batch if isinstance(batch, int) else 1  # where only the run knows it
     oc_chunk, oc_block = dims(parts.products.shape)[3], dims(parts.products.shape)[6]
@@ -342,9 +390,10 @@ def _grouping(parts: _Parts, info: CpuInfo, is_rounded: bool) -> WinogradConfig:
     )
     kernel = parts.products.op.input_tensors[1]
     group = dims(kernel.shape)[5] // oc_block
-    config, cycles = choose_winograd(shape, info, group, is_rounded)
+    choices = winograd_choices(shape, info, group, is_rounded)
+    config = choices.choose(workload_of(anchor))
     if is_rounded:
-        note(config, _least_cycles(shape, info) / cycles)
+        note(config, _least_cycles(shape, info) / choices.cost(config))
     return config
 
 

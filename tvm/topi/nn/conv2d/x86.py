@@ -19,16 +19,20 @@ from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
+from ...choice import note
+from ...configuration import Choices, workload_of
 from ...generic.schedules import as_outputs
 from ...tag import is_injective
 from ...utils import ceil_div, dims, divisors, largest_divisor, operations_above, prod
-from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, is_static, lanes_of, processor, vector_lanes
 from ...x86.prefetch import prefetch_near, prefetch_panels
 from ..dense.x86 import is_whole_output
 
 # sums beside one another in a plain layout
 PLAIN_PLACES = 8
+TILE_KNOBS = {"channel_blocks": "channel_blocks", "tile_oh": "rows", "tile_ow": "columns"}
+# what makes the model prefer tiles as low as keep the multipliers busy
+_UNUSUAL_HEIGHT = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +80,35 @@ def choose_conv2d(
     A tile of b blocks and x places needs b * x * vectors accumulators and, for each of `inner`
     input channels and window places, b * vectors weights and x broadcasts.
     """
+    return conv2d_choices(oc_chunk, rows, columns, vectors, inner, info).best()
+
+
+def conv2d_choices(
+    oc_chunk: int, rows: int, columns: int, vectors: int, inner: int, info: CpuInfo
+) -> Choices[Conv2dConfig]:
+    """The tiles that fit the registers, and their cost."""
     room = info.vector_registers - 2
-    best, best_cost = Conv2dConfig(1, 1), float("inf")
-    for blocks in [b for b in divisors(oc_chunk) if b * vectors <= 4]:
-        weights = blocks * vectors
-        panel = inner * weights * info.vector_bits // 8
-        for places in reversed(divisors(columns)):
-            if weights * (places + 1) > room:
-                continue
-            height = _height(weights, places, rows, room)
-            cost = _cost(weights, places * height, panel > info.l1d // 2, info)
-            if cost < best_cost:
-                best, best_cost = Conv2dConfig(blocks, places, height), cost
-    return best
+
+    def tiles() -> list[Conv2dConfig]:
+        fitting = [
+            Conv2dConfig(blocks, places, height)
+            for blocks in divisors(oc_chunk)
+            if blocks * vectors <= 4
+            for places in reversed(divisors(columns))
+            if blocks * vectors * (places + 1) <= room
+            for height in divisors(rows)
+            if blocks * vectors * (places * height + 1) <= room
+        ]
+        return fitting or [Conv2dConfig(1, 1)]
+
+    def cost(tile: Conv2dConfig) -> float:
+        weights = tile.channel_blocks * vectors
+        is_streamed = _panel_bytes(tile, vectors, inner, info) > info.l1d // 2
+        found = _cost(weights, tile.columns * tile.rows, is_streamed, info)
+        usual = _height(weights, tile.columns, rows, room)
+        return found if tile.rows == usual else found + _UNUSUAL_HEIGHT
+
+    return Choices(TILE_KNOBS, tiles, cost)
 
 
 def _predicted_share(tile: Conv2dConfig, vectors: int, inner: int, info: CpuInfo) -> float:
@@ -197,7 +217,8 @@ def _tile_of(anchor: te.tensor.Operation, info: CpuInfo) -> tuple[Conv2dConfig, 
     vectors = max(block * as_dtype(conv.dtype).bits // info.vector_bits, 1)
     inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis])
     blocks = oc_chunk // int(anchor.attrs["groups"])
-    return choose_conv2d(blocks, rows, columns, vectors, inner, info), vectors, inner
+    choices = conv2d_choices(blocks, rows, columns, vectors, inner, info)
+    return choices.choose(workload_of(anchor)), vectors, inner
 
 
 def should_skip_border_rows(output: te.Tensor, above: int) -> bool:

@@ -6,8 +6,11 @@ from typing import Any
 
 from tvm import te, tir
 
+from ...configuration import workload_attrs
 from ...math import cast
 from ...utils import dims, product_dtype
+
+PACK_TASK = "dense_pack.x86"
 
 
 def matmul(
@@ -47,8 +50,20 @@ def matmul(
         b = tensor_b(i[-1], k.var) if transpose_b else tensor_b(k.var, i[-1])
         return te.sum(tensor_a(*at).astype(dtype) * b.astype(dtype), axis=k)
 
-    product = te.compute((*lead, *rows, columns), element, name="T_matmul", tag="matmul")
+    asked = product_task(tensor_a, tensor_b, dtype, transpose_a, transpose_b)
+    product = te.compute(
+        (*lead, *rows, columns), element, name="T_matmul", tag="matmul", attrs=asked
+    )
     return product if bias is None else _with_bias(product, bias, dtype)
+
+
+def product_task(
+    a: te.Tensor, b: te.Tensor, dtype: str, transpose_a: bool, transpose_b: bool
+) -> dict[str, Any]:
+    """The attributes that name the task of a product of two matrices, if anyone asks."""
+    if transpose_b and not transpose_a:
+        return workload_attrs("dense_nopack.x86", a, b, None, dtype)
+    return workload_attrs("matmul_nopack.x86", a, b, None, dtype, transpose_a, transpose_b)
 
 
 def _with_bias(product: te.Tensor, bias: te.Tensor, dtype: str) -> te.Tensor:
@@ -86,7 +101,9 @@ def dense_pack(
         return te.sum(data(*outer, y, k.var).astype(dtype) * w.astype(dtype), axis=k)
 
     shape = (*lead, padded, panels * block)
-    product = te.compute(shape, element, name="T_dense_pack", tag="dense_pack")
+    rows_alone = ("TENSOR", (rows, inner), data.dtype)
+    asked = workload_attrs(PACK_TASK, rows_alone, weight, None, dtype)
+    product = te.compute(shape, element, name="T_dense_pack", tag="dense_pack", attrs=asked)
     if padded != rows:
         product = crop(product, (*lead, rows, panels * block))
     return product if bias is None else _with_bias(product, bias, dtype)

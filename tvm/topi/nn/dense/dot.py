@@ -9,6 +9,7 @@ from typing import Any
 
 from tvm import te, tir
 
+from ...configuration import workload_attrs
 from ...utils import dims
 from .compute import _with_bias, crop, padded_rows
 
@@ -44,7 +45,10 @@ def dense_dot(
         factor = weight(panel, group.var, x, k.var).astype(out_dtype)
         return te.sum(value * factor, axis=[group, k])
 
-    sums = te.compute((*lead, padded, panels, block), element, name="T_dense_dot", tag=DENSE_DOT)
+    rows_alone = ("TENSOR", (rows, groups * size), data.dtype)
+    asked = workload_attrs("dense_int8.x86", rows_alone, weight, None, out_dtype)
+    shape = (*lead, padded, panels, block)
+    sums = te.compute(shape, element, name="T_dense_dot", tag=DENSE_DOT, attrs=asked)
     product = te.compute(
         (*lead, padded, panels * block),
         lambda *i: sums(*i[:-1], tir.indexdiv(i[-1], block), tir.indexmod(i[-1], block)),

@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from tvm import te
 from tvm.target import Target
 
+from ...configuration import workload_of
 from ...generic.schedules import as_outputs
 from ...utils import dims, operations_above
 from ...x86.common import fuse_and_parallel, processor
 from ...x86.dot_product import DotProduct, dot_product_intrin, find_dot_product, instruction_of
 from .compute import padded_rows
 from .dot import DENSE_DOT
-from .x86 import MatmulConfig, _tile_for_panel, _vector_loop, choose_matmul, inline_injective_but
+from .x86 import MatmulConfig, _vector_loop, choose_matmul, inline_injective_but, panel_choices
 
 
 def dense_dot_block(
@@ -62,7 +63,7 @@ def schedule_dense_dot(
         return s
     info = processor()
     height = rows if isinstance(rows, int) else 1
-    tile = config or _tile_for_panel(height, block, "float32", info)
+    tile = config or panel_choices(height, block, "float32", info).choose(workload_of(anchor))
     s[sums].set_scope("local")
     _schedule_tile(s, output, sums, tile, instruction_of(anchor))
     return s

@@ -18,19 +18,29 @@ from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
+from ...choice import note
+from ...configuration import Choices, Workload, is_active, workload, workload_of
 from ...generic.schedules import as_outputs
 from ...tag import is_injective
-from ...utils import ceil_div, dims, divisors, largest_divisor, operations_above, prod
-from ...x86.choice import note
+from ...utils import (
+    ceil_div,
+    dims,
+    divisors,
+    largest_divisor,
+    operations_above,
+    prod,
+    product_dtype,
+)
 from ...x86.common import covering_lanes, fuse_and_parallel, processor, vector_lanes
 from ...x86.prefetch import is_streamed, prefetch_panels
 from ...x86.reduction import schedule_reduce
-from .compute import padded_rows
+from .compute import PACK_TASK, padded_rows
 
 # steps of a sum between two prefetches
 PREFETCH_STEPS = 16
 # fewer rows are not worth turning the lines of the right operand into columns
 FEW_ROWS = 8
+TILE_KNOBS = {"tile_y": "rows", "tile_x": "columns"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +59,45 @@ def choose_matmul(
 
     With `inner`, a panel of that many rows should stay in the second-level cache.
     """
+    choices = matmul_choices(rows, columns, dtype, info, inner)
+    return None if choices is None else choices.best()
+
+
+def matmul_choices(
+    rows: int, columns: int, dtype: str, info: CpuInfo, inner: int = 0
+) -> Choices[MatmulConfig] | None:
+    """The tiles that fit the registers, and their cost; None without vectors of columns."""
     lanes = vector_lanes(columns, dtype, info)
     if lanes < 4:
         return None
     room = info.vector_registers - 1
-    best, best_cost = MatmulConfig(1, lanes, lanes), float("inf")
     room_in_cache = info.l2 // 2 // max(inner * lanes * as_dtype(dtype).bits // 8, 1)
     widest = max(min(room_in_cache, 16), 2) if inner else 16
-    for vectors in [v for v in divisors(columns // lanes) if v <= widest]:
-        for height in [h for h in divisors(rows) if h <= 32]:
-            accumulators = vectors * height
-            if accumulators + vectors + 1 > room:
-                continue
-            cost = _tile_cycles(height, vectors)
-            if inner:
-                cost = max(cost, 4.5 / height)  # rows of a panel come from the second cache
-            if cost < best_cost:
-                best, best_cost = MatmulConfig(height, vectors * lanes, lanes), cost
-    return best
+
+    def tiles() -> list[MatmulConfig]:
+        fitting = [
+            MatmulConfig(height, vectors * lanes, lanes)
+            for vectors in divisors(columns // lanes)
+            if vectors <= widest
+            for height in divisors(rows)
+            if height <= 32 and vectors * height + vectors + 1 <= room
+        ]
+        return fitting or [MatmulConfig(1, lanes, lanes)]
+
+    def cost(tile: MatmulConfig) -> float:
+        cycles = _tile_cycles(tile.rows, tile.columns // tile.lanes)
+        # rows of a panel come from the second cache
+        return max(cycles, 4.5 / tile.rows) if inner else cycles
+
+    return Choices(TILE_KNOBS, tiles, cost)
 
 
-def choose_masked_matmul(rows: int, columns: int, dtype: str, info: CpuInfo) -> MatmulConfig | None:
-    """As `choose_matmul`, for columns that whole vectors need not divide: masks cut the last ones."""
+def masked_matmul_choices(
+    rows: int, columns: int, dtype: str, info: CpuInfo
+) -> Choices[MatmulConfig] | None:
+    """As `matmul_choices`, for columns that whole vectors need not divide: masks cut the last ones."""
     lanes = covering_lanes(columns, dtype, info)
-    return choose_matmul(rows, ceil_div(columns, lanes) * lanes, dtype, info)
+    return matmul_choices(rows, ceil_div(columns, lanes) * lanes, dtype, info)
 
 
 def _tile_cycles(rows: int, vectors: int) -> float:
@@ -87,8 +112,20 @@ def packed_columns(
     rows: int, units: int, inner: int, dtype: str, target: Target | None = None
 ) -> int | None:
     """The panel width for a packed weight; None if packing is not worth it."""
-    config = choose_matmul(padded_rows(rows), units, dtype, processor(target), inner)
-    return None if config is None else config.columns
+    choices = matmul_choices(padded_rows(rows), units, dtype, processor(target), inner)
+    if choices is None:
+        return None
+    if not is_active():
+        return choices.best().columns
+
+    def task(*weight: int) -> Workload | None:
+        factors = ("TENSOR", (rows, inner), dtype), ("TENSOR", weight, dtype)
+        return workload(PACK_TASK, *factors, None, product_dtype(dtype))
+
+    def packed(tile: MatmulConfig) -> Workload | None:
+        return task(units // tile.columns, inner, tile.columns)
+
+    return choices.choose(task(units, inner), packed).columns
 
 
 def schedule_dense_pack(
@@ -115,18 +152,22 @@ def schedule_dense_pack(
     if not is_whole_output(output, product):
         return s
     rows = rows if isinstance(rows, int) else 1  # a tile of one row fits any number of them
-    chosen = config or _tile_for_panel(rows, block, product.dtype, info)
+    chosen = config or panel_choices(rows, block, product.dtype, info).choose(workload_of(anchor))
     schedule_tile(s, output, product, chosen, streamed=anchor.input_tensors[1])
     return s
 
 
-def _tile_for_panel(rows: int, block: int, dtype: str, info: CpuInfo) -> MatmulConfig:
-    """The tallest tile whose accumulators fit beside one row of the panel."""
+def panel_choices(rows: int, block: int, dtype: str, info: CpuInfo) -> Choices[MatmulConfig]:
+    """The tiles whose accumulators fit beside one row of the panel; the tallest is the best."""
     lanes = vector_lanes(block, dtype, info) if block >= 4 else 1
     vectors = max(block // lanes, 1)
     room = info.vector_registers - 2 - vectors
-    height = max([h for h in divisors(rows) if h * vectors <= room] or [1])
-    return MatmulConfig(height, block, lanes)
+
+    def tiles() -> list[MatmulConfig]:
+        heights = [height for height in divisors(rows) if height * vectors <= room] or [1]
+        return [MatmulConfig(height, block, lanes) for height in heights]
+
+    return Choices(TILE_KNOBS, tiles, lambda tile: 1 / tile.rows)
 
 
 def inline_injective_but(
@@ -251,11 +292,11 @@ def schedule_dense_nopack(
         return s
     if shape[-2] <= FEW_ROWS and reads_lines(anchor):
         return schedule_reduce(outs)
-    chosen = config or choose_masked_matmul(shape[-2], shape[-1], product.dtype, info)
-    if chosen is None:
+    choices = masked_matmul_choices(shape[-2], shape[-1], product.dtype, info)
+    if config is None and choices is None:
         _plain(s, output)
         return s
-    schedule_tile(s, output, product, chosen)
+    schedule_tile(s, output, product, config or choices.choose(workload_of(anchor)))
     return s
 
 

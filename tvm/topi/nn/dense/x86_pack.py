@@ -22,12 +22,13 @@ from tvm import te, tir
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target.cpu import CpuInfo
 
+from ...choice import note, origin_of, tell_origin
+from ...configuration import Choices
 from ...generic.schedules import as_outputs
 from ...utils import ceil_div, dims, operations_above
-from ...x86.choice import note
 from ...x86.common import fuse_and_parallel, lanes_of, processor
-from .compute import matmul
-from .x86 import inline_injective_but, schedule_dense_nopack
+from .compute import matmul, product_task
+from .x86 import TILE_KNOBS, MatmulConfig, inline_injective_but, schedule_dense_nopack
 
 SUM = "matmul_pack"
 TILE = "matmul_pack.tile"
@@ -56,6 +57,14 @@ def choose_matmul_pack(
     rows: Any, columns: Any, inner: Any, dtype: str, info: CpuInfo
 ) -> PackedMatmulConfig | None:
     """The tile with the least padding and the fewest loads; None where packing does not pay."""
+    choices = matmul_pack_choices(rows, columns, inner, dtype, info)
+    return None if choices is None else _with_blocks(choices.best(), rows, inner, dtype, info)
+
+
+def matmul_pack_choices(
+    rows: Any, columns: Any, inner: Any, dtype: str, info: CpuInfo
+) -> Choices[MatmulConfig] | None:
+    """The tiles that fit the registers; None where packing does not pay."""
     if not all(isinstance(d, int) for d in (rows, columns, inner)):
         return None
     lanes = lanes_of(dtype, info)
@@ -68,15 +77,30 @@ def choose_matmul_pack(
     # nothing else makes vectors of columns that these do not divide
     if not is_worth and (rows < 2 or columns % lanes == 0):
         return None
-    # a single panel has the columns there are, whole vectors or not
-    fitting = [(h, v) for h, v in register_tiles(info) if v * lanes <= columns]
-    height, vectors = min(fitting, key=lambda tile: tile_cost(rows, columns, *tile, lanes))
+
+    def tiles() -> list[MatmulConfig]:
+        # a single panel has the columns there are, whole vectors or not
+        fitting = [(h, v) for h, v in register_tiles(info) if v * lanes <= columns]
+        return [MatmulConfig(height, vectors * lanes, lanes) for height, vectors in fitting]
+
+    def cost(tile: MatmulConfig) -> float:
+        return tile_cost(rows, columns, tile.rows, tile.columns // lanes, lanes)
+
+    return Choices(TILE_KNOBS, tiles, cost)
+
+
+def _with_blocks(
+    tile: MatmulConfig, rows: int, inner: int, dtype: str, info: CpuInfo
+) -> PackedMatmulConfig:
+    """The blocks that a tile's operands are packed in."""
     stretches = ceil_div(inner, MOST_DEPTH)
-    segment = next((n for n in (lanes, lanes // 2) if inner % (n * stretches) == 0), lanes)
+    segments = (tile.lanes, tile.lanes // 2)
+    segment = next((n for n in segments if inner % (n * stretches) == 0), tile.lanes)
     depth = ceil_div(ceil_div(inner, stretches), segment) * segment
     room = info.l2 // 2 // (depth * as_dtype(dtype).bits // 8)
-    block = _block_tiles(ceil_div(rows, height), max(room // height, 1), info.cores)
-    return PackedMatmulConfig(height, vectors * lanes, lanes, depth, segment, block * height)
+    most = max(room // tile.rows, 1)
+    block = _block_tiles(ceil_div(rows, tile.rows), most, info.cores) * tile.rows
+    return PackedMatmulConfig(tile.rows, tile.columns, tile.lanes, depth, segment, block)
 
 
 def register_tiles(info: CpuInfo) -> list[tuple[int, int]]:
@@ -133,7 +157,13 @@ def matmul_pack(
     if len(tensor_a.shape) == len(tensor_b.shape) == 2:
         inner, rows = dims(tensor_a.shape) if transpose_a else dims(tensor_a.shape)[::-1]
         columns = dims(tensor_b.shape)[0 if transpose_b else 1]
-        config = config or choose_matmul_pack(rows, columns, inner, dtype, processor())
+        info = processor()
+        choices = matmul_pack_choices(rows, columns, inner, dtype, info)
+        if config is None and choices is not None:
+            asked = product_task(tensor_a, tensor_b, dtype, transpose_a, transpose_b)
+            tile = choices.choose(asked.get("workload"))
+            config = _with_blocks(tile, rows, inner, dtype, info)
+            tell_origin(config, origin_of(tile))
     if config is None:
         return matmul(tensor_a, tensor_b, bias, dtype, transpose_a, transpose_b)
     left = _pack_left(tensor_a, transpose_a, config)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm import te
 
+from ...configuration import workload_attrs
 from ...math import cast
 from ...utils import dims, product_dtype
 from ..conv2d.compute import _as, _padded, _spread, conv
@@ -92,6 +93,8 @@ def depthwise_conv2d_NCHWc(
         weight = Filter(co, 0, ky.var, kx.var, 0, ci)
         return te.sum(_as(value, dtype) * _as(weight, dtype), axis=[ky, kx])
 
-    return te.compute(
-        (n, chunk, oh, ow, block), element, name="DepthwiseConv2d", tag="depthwise_conv2d_NCHWc"
-    )
+    task = "depthwise_conv2d_NCHWc"
+    args = (Input, Filter, (sh, sw), tuple(pads), (dh, dw), layout, out_layout, dtype)
+    asked = workload_attrs(f"{task}.x86", *args)
+    shape = (n, chunk, oh, ow, block)
+    return te.compute(shape, element, name="DepthwiseConv2d", tag=task, attrs=asked)

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from tvm import te
 from tvm.target.cpu import CpuInfo
 
+from ...configuration import Choices, workload_of
 from ...generic.schedules import as_outputs
-from ...utils import dims, largest_divisor, operations_above
+from ...utils import dims, divisors, largest_divisor, operations_above
 from ...x86.common import fuse_and_parallel, processor
 from ..conv2d.x86 import inline_around, row_parts, schedule_padding
 
@@ -31,10 +32,22 @@ class DepthwiseConfig:
     unroll_window: bool = True
 
 
-def choose_depthwise(columns: int, window: int, info: CpuInfo) -> DepthwiseConfig:
-    """Up to eight places beside the window's weights; windows of up to 25 places unrolled."""
+def depthwise_choices(columns: int, window: int, info: CpuInfo) -> Choices[DepthwiseConfig]:
+    """Stretches of a row that fit the registers beside the window's weights.
+
+    The model takes up to eight places, and unrolls windows of up to 25.
+    """
     most = 8 if info.vector_registers > 16 else 4
-    return DepthwiseConfig(largest_divisor(columns, most), window <= 25)
+    usual = DepthwiseConfig(largest_divisor(columns, most), window <= 25)
+
+    def configs() -> list[DepthwiseConfig]:
+        fitting = [d for d in divisors(columns) if d <= info.vector_registers - 4]
+        return [DepthwiseConfig(d, unroll) for d in fitting for unroll in (True, False)]
+
+    def cost(config: DepthwiseConfig) -> float:
+        return 1.0 if config == usual else 1.1
+
+    return Choices({"tile_ow": "columns", "unroll_kw": "unroll_window"}, configs, cost)
 
 
 def schedule_depthwise_conv2d_NCHWc(
@@ -52,7 +65,8 @@ def schedule_depthwise_conv2d_NCHWc(
     if dims(output.shape) != dims(conv.shape):
         return s
     window = [dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis]
-    tile = config or choose_depthwise(columns, window[0] * window[1], info)
+    choices = depthwise_choices(columns, window[0] * window[1], info)
+    tile = config or choices.choose(workload_of(anchor))
     acc = s.cache_write(conv, "local") if output.op is anchor else conv
     s[acc].set_scope("local")
     final = s.outputs[0].output(0) if output.op is anchor else output

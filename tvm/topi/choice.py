@@ -1,4 +1,4 @@
-"""What the cost model chose for a kernel, told to those who ask.
+"""What was chosen for a kernel, and by whom, told to those who ask.
 
 with noted() as choices:
     s = schedule_dense_pack(outs)
@@ -10,8 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 
 from tvm.support import Scoped
+
+
+class Origin(Enum):
+    """Who decided."""
+
+    MODEL = "cost model"
+    TUNED = "tuned record"
+    NEAR = "nearest record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +29,34 @@ class Choice:
 
     tile: object
     share: float
+    origin: Origin = Origin.MODEL
 
 
 _CHOICES: Scoped[list[Choice]] = Scoped("choices")
+_ORIGINS: Scoped[dict[object, Origin]] = Scoped("origins of choices")
 
 
 def note(tile: object, share: float) -> None:
     """Tell a choice to the innermost scope of `noted`."""
     found = _CHOICES.current()
     if found is not None:
-        found.append(Choice(tile, min(share, 1.0)))
+        found.append(Choice(tile, min(share, 1.0), origin_of(tile)))
+
+
+def origin_of(tile: object) -> Origin:
+    """Who chose a tile inside the innermost scope."""
+    return (_ORIGINS.current() or {}).get(tile, Origin.MODEL)
+
+
+def tell_origin(tile: object, origin: Origin) -> None:
+    """Say who chose a tile that is going to be noted."""
+    origins = _ORIGINS.current()
+    if origins is not None:
+        origins[tile] = origin
 
 
 @contextmanager
 def noted() -> Iterator[list[Choice]]:
     """Collect the choices made inside the block."""
-    with _CHOICES.scope([]) as found:
+    with _CHOICES.scope([]) as found, _ORIGINS.scope({}):
         yield found

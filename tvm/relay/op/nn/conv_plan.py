@@ -1,0 +1,89 @@
+"""Convolutions by Winograd's way, and by what records of tuning say.
+
+nn.conv2d(%x, %w)    ->    nn.contrib_conv2d_winograd_without_weight_transform(%x in NCHW16c, ...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import topi
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.relay.expr import Call, Constant
+from tvm.target import Target
+
+from ..attributes import padding_pairs
+from ..shaping import layout_transform
+from ..types import is_known, shape_of_type
+from .winograd import WEIGHT_LAYOUT as WINOGRAD_WEIGHT_LAYOUT
+from .winograd import (
+    contrib_conv2d_winograd_weight_transform,
+    contrib_conv2d_winograd_without_weight_transform,
+)
+
+
+def recorded_plan(
+    call: Call, arg_types: Sequence[Type], out_type: Type, target: Target
+) -> topi.x86.conv2d.Conv2dPlan | None:
+    """The algorithm and the blocks of channels that a record of tuning asks for."""
+    attrs = call.attrs
+    data, weight = [shape_of_type(t) for t in arg_types]
+    if not is_known(*data):
+        return None
+    shape = topi.x86.conv2d.Conv2dShape(
+        data, weight, attrs.strides, padding_pairs(attrs.padding, 2), attrs.dilation,
+        arg_types[0].dtype, out_type.dtype,  # type: ignore[attr-defined]
+    )  # fmt: skip
+    return topi.x86.conv2d.plan_conv2d(shape, isinstance(call.args[1], Constant), target)
+
+
+def winograd_tile(
+    call: Call,
+    arg_types: Sequence[Type],
+    blocks: tuple[int, int],
+    target: Target,
+    plain_speed: float = 1.0,
+) -> tuple[int, int] | None:
+    """The tile and the group of channels of Winograd's convolution where that is faster."""
+    attrs = call.attrs
+    data, weight = [shape_of_type(t) for t in arg_types]
+    fits = weight[2:] == (3, 3) and {*attrs.strides, *attrs.dilation} == {1}
+    fits = fits and arg_types[0].dtype in ("float32", "bfloat16")  # type: ignore[attr-defined]
+    # weights that are not known yet would be transformed in every run
+    if not fits or not isinstance(call.args[1], Constant) or attrs.out_dtype not in ("", "float32"):
+        return None
+    batch = data[0] if is_known(data[0]) else 1
+    return topi.x86.conv2d.winograd_tile(
+        (batch, *data[1:]),
+        weight[0],
+        padding_pairs(attrs.padding, 2),
+        blocks,
+        "float32",
+        target,
+        plain_speed,
+    )
+
+
+def by_winograd(call: Call, tile: int, group: int, blocks: tuple[int, int]) -> RelayExpr:
+    """The convolution with its weights transformed, channels in blocks."""
+    attrs = call.attrs
+    inner, outer = blocks
+    data_layout, out_layout = f"NCHW{inner}c", f"NCHW{outer}c"
+    kernel_layout = f"OHWI{inner}i{group}o"
+    data = layout_transform(call.args[0], "NCHW", data_layout)
+    weight = contrib_conv2d_winograd_weight_transform(call.args[1], tile)
+    weight = layout_transform(weight, WINOGRAD_WEIGHT_LAYOUT, kernel_layout)
+    out = contrib_conv2d_winograd_without_weight_transform(
+        data,
+        weight,
+        tile,
+        padding=attrs.padding,
+        channels=attrs.channels,
+        kernel_size=attrs.kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=attrs.out_dtype,
+    )
+    return layout_transform(out, out_layout, "NCHW")

@@ -1,0 +1,192 @@
+"""The tasks of the x86 kernels: what tuners build and measure, under the classic names.
+
+    args = (data, weight, None, "float32")
+    task = autotvm.task.create("dense_pack.x86", args=args, target="llvm")
+
+Operands that a program packs when it is built come packed, so that tuners measure the kernel alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te
+from tvm.autotvm.task.task import get_config, template
+
+from .. import nn
+from ..configuration import workload
+from ..nn.batch_matmul.x86 import schedule_batch_matmul
+from ..nn.conv2d.dot_x86 import schedule_conv2d_NCHWc_int8
+from ..nn.conv2d.plan_x86 import Conv2dShape, plan_choices, planned_workload
+from ..nn.conv2d.winograd_x86 import conv2d_NCHWc_winograd, schedule_conv2d_NCHWc_winograd
+from ..nn.conv2d.x86 import schedule_conv2d_NCHWc
+from ..nn.dense.compute import PACK_TASK, padded_rows
+from ..nn.dense.dot_x86 import dense_dot_block, schedule_dense_dot
+from ..nn.dense.x86 import matmul_choices, schedule_dense_pack
+from ..nn.dense.x86_pack import matmul_pack, schedule_matmul_pack
+from ..nn.depthwise_conv2d.x86 import schedule_depthwise_conv2d_NCHWc
+from ..nn.utils import dilated_window, get_pad_tuple_generic
+from ..utils import dims
+from .common import processor
+
+Built = tuple[te.Schedule, list[te.Tensor]]
+
+
+@template("conv2d_NCHWc.x86")
+def _conv2d_NCHWc(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str,
+    out_layout: str,
+    out_dtype: str | None,
+) -> Built:
+    """Data and weight in plain layouts, which the plan brings into blocks, or in blocks."""
+    if len(data.shape) == 4:
+        shape = _shape_of(data, kernel, strides, padding, dilation, out_dtype)
+        plan = plan_choices(shape).choose(shape.task())
+        get_config().add_flop(shape.operations)
+        planned = planned_workload(shape, plan)
+        data, kernel = [te.placeholder(*arg[1:]) for arg in planned[1:3]]
+        layout, out_layout = plan.layouts
+        if plan.winograd:
+            args = (shape.padding, plan.winograd, layout, out_layout, out_dtype)
+            return _winograd(data, kernel, *args)
+    steps = (strides, padding, dilation)
+    out = nn.conv2d_NCHWc(data, kernel, *steps, layout, out_layout, out_dtype or data.dtype)
+    return schedule_conv2d_NCHWc([out]), [data, kernel, out]
+
+
+def _shape_of(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    out_dtype: str | None,
+) -> Conv2dShape:
+    strides, dilation = [(n, n) if isinstance(n, int) else tuple(n) for n in (strides, dilation)]
+    weight = dims(kernel.shape)
+    pads = tuple(get_pad_tuple_generic(padding, dilated_window(weight[2:], dilation)))
+    out_dtype = out_dtype or data.dtype
+    steps = (strides, pads, dilation)
+    return Conv2dShape(dims(data.shape), weight, *steps, data.dtype, out_dtype)
+
+
+@template("conv2d_NCHWc_winograd.x86")
+def _winograd(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    padding: Any,
+    tile_size: int,
+    layout: str,
+    out_layout: str,
+    out_dtype: str | None,
+) -> Built:
+    out = conv2d_NCHWc_winograd(data, kernel, padding, tile_size, layout, out_layout, out_dtype)
+    return schedule_conv2d_NCHWc_winograd([out]), [data, kernel, out]
+
+
+@template("conv2d_NCHWc_int8.x86")
+def _conv2d_NCHWc_int8(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str,
+    out_layout: str,
+    out_dtype: str | None,
+) -> Built:
+    steps = (strides, padding, dilation)
+    words = dims(kernel.shape)[-1]
+    out = nn.conv2d_NCHWc_int8(data, kernel, *steps, layout, out_layout, out_dtype, words)
+    return schedule_conv2d_NCHWc_int8([out]), [data, kernel, out]
+
+
+@template("depthwise_conv2d_NCHWc.x86")
+def _depthwise_conv2d_NCHWc(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str,
+    out_layout: str,
+    out_dtype: str | None,
+) -> Built:
+    steps = (strides, padding, dilation)
+    out = nn.depthwise_conv2d_NCHWc(data, kernel, *steps, layout, out_layout, out_dtype)
+    return schedule_depthwise_conv2d_NCHWc([out]), [data, kernel, out]
+
+
+@template(PACK_TASK)
+def _dense_pack(
+    data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None, out_dtype: str | None
+) -> Built:
+    """The weight in panels, whose width is a knob, or already in panels."""
+    if len(weight.shape) == 2:
+        (rows, inner), units = dims(data.shape), dims(weight.shape)[0]
+        choices = matmul_choices(padded_rows(rows), units, data.dtype, processor(), inner)
+        if choices is None:
+            raise ValueError(f"{PACK_TASK} needs units that fill vectors, got {units}")
+        block = choices.choose(workload(PACK_TASK, data, weight, bias, out_dtype)).columns
+        weight = te.placeholder((units // block, inner, block), weight.dtype, "weight")
+    out = nn.dense_pack(data, weight, bias, out_dtype)
+    return schedule_dense_pack([out]), _given(data, weight, bias, out)
+
+
+@template("dense_int8.x86")
+def _dense_int8(
+    data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None, out_dtype: str | None
+) -> Built:
+    if len(weight.shape) == 2:
+        (rows, inner), units = dims(data.shape), dims(weight.shape)[0]
+        found = dense_dot_block(rows, units, inner, data.dtype, weight.dtype)
+        if found is None:
+            raise ValueError("the target has no dot products for dense_int8.x86 of these operands")
+        block, group = found
+        shape = (units // block, inner // group, block, group)
+        weight = te.placeholder(shape, weight.dtype, "weight")
+    out = nn.dense_dot(data, weight, bias, out_dtype or "int32")
+    return schedule_dense_dot([out]), _given(data, weight, bias, out)
+
+
+@template("dense_nopack.x86")
+def _dense_nopack(
+    data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None, out_dtype: str | None
+) -> Built:
+    return _matmul_nopack(data, weight, bias, out_dtype, False, True)
+
+
+@template("matmul_nopack.x86")
+def _matmul_nopack(
+    tensor_a: te.Tensor,
+    tensor_b: te.Tensor,
+    bias: te.Tensor | None,
+    out_dtype: str | None,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Built:
+    out = matmul_pack(tensor_a, tensor_b, bias, out_dtype, transpose_a, transpose_b)
+    return schedule_matmul_pack([out]), _given(tensor_a, tensor_b, bias, out)
+
+
+@template("batch_matmul.x86")
+def _batch_matmul(
+    tensor_a: te.Tensor,
+    tensor_b: te.Tensor,
+    out_shape: Any = None,
+    out_dtype: str | None = None,
+    transpose_a: bool = False,
+    transpose_b: bool = True,
+) -> Built:
+    flags = (transpose_a, transpose_b)
+    out = nn.batch_matmul(tensor_a, tensor_b, out_shape, out_dtype, *flags)
+    return schedule_batch_matmul([out]), [tensor_a, tensor_b, out]
+
+
+def _given(*tensors: te.Tensor | None) -> list[te.Tensor]:
+    return [tensor for tensor in tensors if tensor is not None]
