@@ -230,3 +230,25 @@ def test_small_whole_powers_are_products(dtype: str, lanes: int) -> None:
         expected = np.power(x.astype("float64"), exponent)
         found = run(built, x, np.zeros_like(x))[1]
         np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("vectorize", [0, 16])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_remainders_are_exact(dtype: str, vectorize: int) -> None:
+    rng = np.random.default_rng(0)
+    ints = {"float16": "uint16", "float32": "uint32", "float64": "uint64"}[dtype]
+    largest = np.iinfo(ints).max
+    a, b = [rng.integers(0, largest, 6400, dtype=ints, endpoint=True).view(dtype) for _ in range(2)]
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -3.0, 1e-7], dtype)
+    a[:64], b[:64] = np.repeat(special, 8), np.tile(special, 8)
+    # many quotients of a usual size, whole ones among them
+    with np.errstate(invalid="ignore"):
+        b[3200:] = a[3200:] / rng.integers(1, 1 << 12, 3200).astype(dtype)
+    module = build_family({"our_fmod": call("fmod", dtype)}, [dtype] * 2, 6400, vectorize)
+    result = run(module["our_fmod"], a, b, np.zeros_like(a))[2]
+    with np.errstate(invalid="ignore"):
+        expected = np.fmod(a, b)
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(
+        np.signbit(result)[expected == 0], np.signbit(expected)[expected == 0]
+    )

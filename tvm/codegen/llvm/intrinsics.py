@@ -191,13 +191,6 @@ def _nextafter(w: FunctionWriter, call: Call) -> str:
     return _math("nextafter")(w, call)
 
 
-def _fmod(w: FunctionWriter, call: Call) -> str:
-    a, b = [w.visit(arg) for arg in call.args]
-    if TYPES[call.dtype].kind == "narrow":
-        return w.narrow_operation("frem", call.dtype, a, b)
-    return w.code.pure(f"frem {TYPES[call.dtype].text} {a}, {b}")
-
-
 def _classify(predicate: str) -> Write:
     """A question about a float, by its distance from zero."""
 
@@ -413,7 +406,7 @@ INTRINSICS: dict[str, Write] = {
     "tir.fma": _llvm("llvm.fma"),
     "tir.fabs": _absolute,
     "tir.abs": _absolute,
-    "tir.fmod": _fmod,
+    "tir.fmod": _math("fmod"),
     "tir.ldexp": _ldexp,
     "tir.isnan": _classify("uno"),
     "tir.isinf": _classify("oeq"),

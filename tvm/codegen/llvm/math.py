@@ -94,7 +94,8 @@ def write_math_function(module: ModuleWriter, name: str, symbol: str, dtype: DTy
     values = dict(zip(params, operands, strict=True))
     writer = MathWriter(module, symbol, Frame(code, values, text))
     if function.limit is not None:
-        _call_library_beyond(writer, function, dtype, operands)
+        size = writer.visit(function.size(*params))
+        _call_library_beyond(writer, function, dtype, size, operands)
     with nullcontext() if cpu.has_fma else without_fma():
         value = function.build(*params)
     code.do(f"ret {text} {writer.visit(value)}")
@@ -102,12 +103,11 @@ def write_math_function(module: ModuleWriter, name: str, symbol: str, dtype: DTy
 
 
 def _call_library_beyond(
-    writer: MathWriter, function: MathFunction, dtype: DType, operands: list[str]
+    writer: MathWriter, function: MathFunction, dtype: DType, size: str, operands: list[str]
 ) -> None:
-    """Leave arguments too large for the polynomial's range reduction to the C library."""
+    """Leave arguments too large for the function's range reduction to the C library."""
     code, lanes = writer.code, dtype.lanes
     type_, scalar = TYPES[dtype], TYPES[dtype.element].text
-    size = writer.intrinsic("llvm.fabs", dtype, operands[0])
     limit = splat(type_, writer.visit_float_imm(FloatImm(dtype.element, function.limit or 0.0)))
     large = code.value(f"fcmp ogt {type_.text} {size}, {limit}")
     if lanes > 1:
@@ -117,9 +117,10 @@ def _call_library_beyond(
     code.start(slow)
     results = []
     symbol = function.name if dtype.bits == 64 else f"{function.name}f"
-    writer.module.declare_math(symbol, scalar, 1, writer.name)
+    writer.module.declare_math(symbol, scalar, function.arity, writer.name)
     for lane in range(lanes):
-        argument = operands[0] if lanes == 1 else writer.lane(operands[0], type_, lane)
-        results.append(code.value(f"call {scalar} @{symbol}({scalar} {argument})"))
+        found = [x if lanes == 1 else writer.lane(x, type_, lane) for x in operands]
+        arguments = ", ".join([f"{scalar} {x}" for x in found])
+        results.append(code.value(f"call {scalar} @{symbol}({arguments})"))
     code.do(f"ret {type_.text} {results[0] if lanes == 1 else writer.vector_of(results, dtype)}")
     code.start(fast)

@@ -13,19 +13,21 @@ from . import (
     exponential,
     logarithm,
     power,
+    remainder,
     trigonometric,
 )
-from .bits import Lanes
+from .bits import Lanes, fabs
 
 
 @dataclass(frozen=True, slots=True)
 class MathFunction:
-    """One function; arguments beyond ``limit`` are left to the C library."""
+    """One function; arguments whose ``size`` is beyond ``limit`` are left to the C library."""
 
     name: str
     build: Callable[..., Lanes]
     arity: int = 1
     limit: float | None = None
+    size: Callable[..., Lanes] = fabs
 
 
 _LIMIT = trigonometric.SINGLE.largest
@@ -55,6 +57,7 @@ _ALL = (
     MathFunction("erf", erf.erf),
     MathFunction("pow", power.pow, arity=2),
     MathFunction("hypot", power.hypot, arity=2),
+    MathFunction("fmod", remainder.fmod, 2, remainder.LARGEST_QUOTIENT, remainder.quotient_size),
 )
 FLOAT32_FUNCTIONS = {function.name: function for function in _ALL}
 _DOUBLE = (
