@@ -30,6 +30,17 @@ def axis_read_in_order(out: te.Tensor) -> int | None:
     return found[-1] if found else None
 
 
+def steps_of_axes(out: te.Tensor, counts: Sequence[int]) -> list[int]:
+    """How far the place read in the largest input moves with so many steps along each axis."""
+    shape = dims(out.shape)
+    start = _position(out, [0] * len(shape))
+    found = []
+    for axis, count in enumerate(counts):
+        place = _position(out, [count * int(i == axis) for i in range(len(shape))])
+        found.append(0 if place is None or start is None else abs(place - start))
+    return found
+
+
 def period_of_last_axis(out: te.Tensor) -> int | None:
     """The length of the runs in which reads along the last axis begin anew; None if they do not.
 

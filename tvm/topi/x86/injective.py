@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tvm import te
 
-from ..access import axis_read_in_order, period_of_last_axis
+from ..access import axis_read_in_order, period_of_last_axis, steps_of_axes
 from ..generic.schedules import as_outputs, inline_injective
 from ..tag import SHARED_ROWS, is_broadcast
 from ..utils import dims, operations_above
@@ -91,10 +91,16 @@ def _schedule_tiles(sch: te.Schedule, out: te.Tensor, across: int, lanes: int, t
     *outer, last = sch[out].op.axis
     rows, row = sch[out].split(outer[across], factor=TILE_ROWS)
     vectors, lane = sch[out].split(last, factor=lanes)
+    # what lies further apart in the input goes further out: a thread takes what it computed before
+    counts = [TILE_ROWS if i == across else 1 for i in range(len(outer))]
+    far = steps_of_axes(out, [min(n, d - 1) for n, d in zip(counts, dims(out.shape), strict=False)])
     others = [axis for i, axis in enumerate(outer) if i != across]
-    sch[out].reorder(*others, rows, vectors, row, lane)
+    before = [s for i, s in enumerate(far) if i != across]
+    place = next((i for i, s in enumerate(before) if 0 < s < far[across]), len(others))
+    loops = [*others[:place], rows, *others[place:]]
+    sch[out].reorder(*loops, vectors, row, lane)
     sch[out].vectorize(lane)
-    fuse_and_parallel(sch, out, [*others, rows], total)
+    fuse_and_parallel(sch, out, loops, total)
 
 
 def _shared_rows(out: te.Tensor) -> list[te.tensor.Operation]:
