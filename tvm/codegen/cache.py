@@ -2,7 +2,8 @@
 
     <TVM_CACHE_DIR>/objects/ab/cdef....o
 
-The key is a hash of the LLVM text, of the processor and of LLVM's version. Files appear by an atomic rename,
+The key is a hash of the LLVM text, of the processor and of LLVM's version. What comes before code is kept
+beside it, with other endings. Files appear by an atomic rename,
 so that processes share the folder without locks; when it outgrows its bound, what was not used for longest goes.
 """
 
@@ -32,9 +33,19 @@ def cache_key(*parts: str) -> str:
 
 def load_object(key: str) -> bytes | None:
     """The object code of that key, or None."""
+    return load_entry(key, "o")
+
+
+def store_object(key: str, data: bytes) -> None:
+    """Keep object code."""
+    store_entry(key, "o", data)
+
+
+def load_entry(key: str, ending: str) -> bytes | None:
+    """What was kept under that key in a file of that ending, or None."""
     if not knobs.CACHE.value:
         return None
-    path = _path(key)
+    path = _path(key, ending)
     try:
         data = path.read_bytes()
         os.utime(path)  # what is used stays
@@ -43,11 +54,11 @@ def load_object(key: str) -> bytes | None:
     return data or None
 
 
-def store_object(key: str, data: bytes) -> None:
-    """Keep object code; a folder that cannot be written to is not an error."""
+def store_entry(key: str, ending: str, data: bytes) -> None:
+    """Keep something; a folder that cannot be written to is not an error."""
     if not knobs.CACHE.value:
         return
-    path = _path(key)
+    path = _path(key, ending)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False, suffix=".part") as file:
@@ -59,8 +70,8 @@ def store_object(key: str, data: bytes) -> None:
         return
 
 
-def _path(key: str) -> Path:
-    return knobs.CACHE_DIR.value / "objects" / key[:2] / f"{key[2:]}.o"
+def _path(key: str, ending: str) -> Path:
+    return knobs.CACHE_DIR.value / "objects" / key[:2] / f"{key[2:]}.{ending}"
 
 
 def tidy(folder: Path, limit: int) -> None:

@@ -204,6 +204,11 @@ def check_nodes() -> None:
     Node.__setattr__ = _guarded_setattr  # type: ignore[method-assign, assignment]
 
 
+def are_nodes_checked() -> bool:
+    """Whether that mode is on."""
+    return Node.__setattr__ is _guarded_setattr  # type: ignore[comparison-overlap]
+
+
 def _guarded_setattr(node: Node, name: str, value: Any) -> None:
     if hasattr(node, name) and not _may_be_reset(node, name):
         raise AttributeError(

@@ -22,7 +22,9 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.type import TensorType, TupleType, Type
+from tvm.relay.backend.kernel_cache import find_kernel, is_usable, keep_kernel
 from tvm.relay.backend.libraries import by_library
+from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.backend.name_transforms import sanitize
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
@@ -37,25 +39,12 @@ from tvm.target import Target
 from tvm.target.versions import version_targets
 from tvm.tir import PrimFunc
 from tvm.tir.transform import BF16ComputeLegalize
-from tvm.topi.choice import Choice, noted
+from tvm.topi.choice import noted
 
 BFLOAT16 = as_dtype("bfloat16")
 MAX_NAME = 80
 # the attribute of fused functions that run elsewhere than the main target's: where
 PLACE = "place"
-
-
-@dataclass(frozen=True)
-class LoweredKernel:
-    """One kernel: its name, its loops, and how the schedule was chosen."""
-
-    name: str
-    func: PrimFunc
-    source: Function
-    schedule: te.Schedule | None = None
-    digest: int = 0  # the structural hash of the source
-    choices: tuple[Choice, ...] = ()  # of the cost model
-    versions: tuple[PrimFunc, ...] = ()  # of the function, for the versions of the target
 
 
 def operators_of(func: Function) -> list[Op]:
@@ -272,10 +261,14 @@ def _compact_buffers(args: Sequence[te.Tensor]) -> dict[te.Tensor, tir.Buffer]:
 
 
 class KernelCompiler:
-    """Lowers fused functions; equal ones once."""
+    """Lowers fused functions; equal ones once.
 
-    def __init__(self, target: Target, prefix: str = "") -> None:
+    Kernels that earlier processes lowered have no schedules: with `keeps_schedules` each is lowered.
+    """
+
+    def __init__(self, target: Target, prefix: str = "", keeps_schedules: bool = False) -> None:
         self.target = target
+        self.is_cached = not keeps_schedules and is_usable()
         self.versions = version_targets(target)
         self.kernels: list[LoweredKernel] = []
         self._names = UniqueNames()
@@ -295,15 +288,24 @@ class KernelCompiler:
         versions = self.versions if place is None else ()
         try:
             kernel = replace(
-                lower_kernel(func, name, target),
+                self._lower(func, name, target),
                 digest=digest,
-                versions=tuple([lower_kernel(func, name, v).func for v in versions]),
+                versions=tuple([self._lower(func, name, v).func for v in versions]),
             )
         except TVMError as error:
             raise error.add_context(f"kernel {name}") from None
         candidates.append(kernel)
         self.kernels.append(kernel)
         return kernel
+
+    def _lower(self, func: Function, name: str, target: Target) -> LoweredKernel:
+        is_cached = self.is_cached and PLACE not in func.attrs
+        found = find_kernel(func, name, target) if is_cached else None
+        if found is None:
+            found = lower_kernel(func, name, target)
+            if is_cached:
+                keep_kernel(found, target)
+        return found
 
     def module(self) -> IRModule:
         """The kernels of the main target so far."""

@@ -174,7 +174,7 @@ class TECompiler:
             place = (str(key.target), mod_name)
             if place not in self._compilers:
                 prefix = f"{mangle_module_name(mod_name)}_"
-                self._compilers[place] = KernelCompiler(key.target, prefix)
+                self._compilers[place] = KernelCompiler(key.target, prefix, True)
             if getattr(key.source_func, "_checked_type_", None) is None:
                 infer_type_of(key.source_func)
             kernel = self._compilers[place].lower(key.source_func)

@@ -1,0 +1,139 @@
+"""The cache of lowered kernels: what is found again, and what is lowered anew."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tvm
+from tvm import autotvm, knobs, relay
+from tvm.ir.instrument import PassTimingInstrument
+from tvm.ir.op import Op
+from tvm.relay.backend import kernels
+from tvm.relay.backend.kernel_cache import find_kernel, is_usable
+from tvm.relay.backend.kernels import KernelCompiler
+from tvm.relay.backend.lowered_kernel import LoweredKernel
+from tvm.target import Target
+
+TARGET = Target("llvm")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path) -> Iterator[Path]:
+    with knobs.CACHE.scope(True), knobs.CACHE_DIR.scope(tmp_path):
+        yield tmp_path
+
+
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As outside of tests, where nodes are not checked."""
+    monkeypatch.setattr("tvm.relay.backend.kernel_cache.are_nodes_checked", lambda: False)
+
+
+def function(units: int = 24, scale: float = 0.5) -> relay.Function:
+    x = relay.var("x", shape=(8, 16))
+    w = relay.var("w", shape=(units, 16))
+    body = relay.nn.relu(relay.nn.dense(x, w) * relay.const(scale))
+    func = relay.Function([x, w], body).with_attr("Primitive", 1)
+    return relay.transform.InferType()(tvm.IRModule.from_expr(func))["main"]
+
+
+def lowered(func: relay.Function, target: Target = TARGET, name: str = "") -> LoweredKernel:
+    return KernelCompiler(target, name).lower(func)
+
+
+def test_an_equal_function_is_not_lowered_again(
+    unchecked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = lowered(function())
+    monkeypatch.setattr(kernels, "lower_kernel", lambda *_: pytest.fail("it was lowered"))
+    again = lowered(function())
+    tvm.ir.assert_structural_equal(first.func, again.func)
+    assert (first.choices, first.name) == (again.choices, again.name)
+
+
+def test_other_functions_targets_names_and_options_are_lowered(unchecked: None) -> None:
+    first = lowered(function())
+    others = [(function(25), TARGET), (function(scale=0.25), TARGET)]
+    others += [
+        (function(), Target("llvm -mcpu=x86-64-v3")),
+        (function(), Target("llvm -mattr=-fma")),
+    ]
+    for func, target in others:
+        assert find_kernel(func, first.name, target) is None
+    assert find_kernel(function(), "another_name", TARGET) is None
+    with tvm.transform.PassContext(config={"tir.disable_vectorize": True}):
+        assert find_kernel(function(), first.name, TARGET) is None
+    with tvm.transform.PassContext(opt_level=1):
+        assert find_kernel(function(), first.name, TARGET) is None
+    assert find_kernel(function(), first.name, TARGET) is not None
+
+
+def test_what_others_register_is_neither_kept_nor_taken(
+    unchecked: None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = lowered(function())
+    relu = Op.get("nn.relu")
+    own = relu.compute
+    monkeypatch.setattr(relu, "compute", lambda *given: own(*given))
+    assert find_kernel(function(), first.name, TARGET) is None
+    lowered(function(26))
+    assert len(list(folder.rglob("*.kernel"))) == 1
+
+
+def test_a_damaged_file_is_lowered_anew(unchecked: None, folder: Path) -> None:
+    first = lowered(function())
+    (path,) = folder.rglob("*.kernel")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    tvm.ir.assert_structural_equal(first.func, lowered(function()).func)
+    path.write_bytes(b"")
+    tvm.ir.assert_structural_equal(first.func, lowered(function()).func)
+
+
+def test_it_is_not_used_where_others_watch_or_choose(unchecked: None) -> None:
+    assert is_usable()
+    with knobs.CACHE.scope(False):
+        assert not is_usable()
+    with knobs.DUMP_IR.scope(Path("folder")):
+        assert not is_usable()
+    with tvm.transform.PassContext(instruments=[PassTimingInstrument()]):
+        assert not is_usable()
+    with tvm.transform.PassContext(config={"tir.add_lower_pass": [(1, lambda f, *_: f)]}):
+        assert not is_usable()
+    with autotvm.apply_history_best([]):
+        assert not is_usable()
+    with tvm.transform.PassContext(config={"tir.UnrollLoop": {"auto_max_step": 4}}):
+        assert is_usable()
+
+
+def test_tests_lower_every_kernel() -> None:
+    assert not is_usable()
+
+
+PROGRAM = """
+import sys, tvm
+from tvm import relay
+from tvm.relay.backend import kernels
+if sys.argv[1] == "again":
+    kernels.lower_kernel = None  # a call would fail
+x = relay.var("x", shape=(1, 8, 9, 9))
+y = relay.nn.conv2d(x, relay.var("w", shape=(8, 8, 3, 3)), padding=(1, 1))
+relay.build(tvm.IRModule.from_expr(relay.nn.relu(y)), "llvm")
+"""
+
+
+def test_another_process_finds_them(folder: Path) -> None:
+    for seed, turn in (("1", "first"), ("2", "again")):
+        environment = {**os.environ, "TVM_CACHE_DIR": str(folder), "PYTHONHASHSEED": seed}
+        environment |= {"TVM_CACHE": "1"}
+        command = [sys.executable, "-c", PROGRAM, turn]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert list(folder.rglob("*.kernel"))

@@ -1,0 +1,143 @@
+"""The cache of lowered kernels: their loops on disk, found by the fused function and all that shapes them.
+
+    <TVM_CACHE_DIR>/objects/ab/cdef....kernel
+
+What the package itself makes of a function depends on the function, its name, the target, the processor, the
+pass context and the package's own files. Where others take part - a strategy, a schedule, a pass, records of
+tuning, instruments that watch - nothing is kept and nothing taken.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from functools import cache, partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from tvm import knobs
+from tvm.autotvm.task.context import DispatchContext, FallbackContext
+from tvm.autotvm.task.space import FallbackConfigEntity
+from tvm.codegen.cache import cache_key, load_entry, store_entry
+from tvm.ir.node import are_nodes_checked
+from tvm.ir.op import Op
+from tvm.ir.pass_context import PassContext
+from tvm.ir.structural import structural_equal, structural_hash
+from tvm.relay.expr import Call
+from tvm.relay.function import Function
+from tvm.relay.traverse import post_order
+from tvm.target import Target
+from tvm.target.cpu import cpu_info
+
+from .lowered_kernel import LoweredKernel
+
+_PACKAGE = Path(__file__).parents[2]
+_DIGEST_BYTES = 20
+_LARGEST = 1 << 20  # bytes that are kept of one kernel
+# operators of one kernel: pickling goes as deep as its expressions, on the C stack
+_MOST_OPERATORS = 64
+
+
+def find_kernel(func: Function, name: str, target: Target) -> LoweredKernel | None:
+    """The kernel that an equal function had before."""
+    key = _key(func, name, target)
+    data = None if key is None else load_entry(key, "kernel")
+    if data is None or _digest(data[_DIGEST_BYTES:]) != data[:_DIGEST_BYTES]:
+        return None
+    source, kernel = pickle.loads(data[_DIGEST_BYTES:])
+    return replace(kernel, source=func) if structural_equal(source, func) else None
+
+
+def keep_kernel(kernel: LoweredKernel, target: Target) -> None:
+    """Keep a kernel's loops for later processes; its schedule is not kept."""
+    key = _key(kernel.source, kernel.name, target)
+    if key is None:
+        return
+    data = pickle.dumps((kernel.source, replace(kernel, schedule=None)), protocol=5)
+    if len(data) <= _LARGEST:
+        store_entry(key, "kernel", _digest(data) + data)
+
+
+def is_usable() -> bool:
+    """Whether the package alone lowers, and nobody watches it."""
+    watched = knobs.DUMP_IR.value, knobs.STOP_AFTER.value, knobs.DEBUG_INFO.value
+    timed = knobs.TIME_PASSES.value or knobs.RULE_STATS.value
+    context = PassContext.current()
+    if not knobs.CACHE.value or any(watched) or timed or are_nodes_checked():
+        return False
+    is_watched = bool(context.instruments) or _is_tuned()
+    return not is_watched and _is_plain(list(context.config.values()))
+
+
+def _is_tuned() -> bool:
+    """Whether configurations come from anywhere but the schedules themselves."""
+    context = DispatchContext.current
+    if type(context) is not FallbackContext:
+        return True
+    return any([type(config) is not FallbackConfigEntity for config in context.memory.values()])
+
+
+def _key(func: Function, name: str, target: Target) -> str | None:
+    """What the kernel is kept under; None if it is too deep, or others take part in lowering it."""
+    operators = [n.op for n in post_order(func.body) if isinstance(n, Call)]
+    is_own = all([isinstance(op, Op) and _is_own(op) for op in operators])
+    if not is_own or len(operators) > _MOST_OPERATORS:
+        return None
+    context, cpu = PassContext.current(), cpu_info(target)
+    config = sorted([(key, repr(value)) for key, value in context.config.items()])
+    return cache_key(
+        f"{structural_hash(func):x}",
+        name,
+        " ".join([f"{op.name}:{op.fuse}" for op in operators]),
+        str(target),
+        repr((replace(cpu, features=frozenset()), sorted(cpu.features))),
+        repr((context.opt_level, context.required_pass, context.disabled_pass, config)),
+        _version_of_package(),
+    )
+
+
+def _is_own(op: Op) -> bool:
+    """Whether an operator is computed and scheduled by code of this package."""
+    functions = [op.compute, *(op.schedules or {}).values()]
+    return op.strategy is None and all([_is_of_package(f) for f in functions if f is not None])
+
+
+def _is_of_package(function: Any) -> bool:
+    while isinstance(function, partial):
+        function = function.func
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return str(module).partition(".")[0] == __name__.partition(".")[0]
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value's text tells all of it."""
+    if isinstance(value, (list, tuple)):
+        return all([_is_plain(item) for item in value])
+    if is_dataclass(value):
+        return all([_is_plain(getattr(value, field.name)) for field in fields(value)])
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+@cache
+def _version_of_package() -> str:
+    """Changes with every change of the package's files and of Python."""
+    digest = blake2b(repr(sys.version_info).encode(), digest_size=_DIGEST_BYTES)
+    for path, size, modified in sorted(_sources(_PACKAGE)):
+        digest.update(f"{path} {size} {modified}\n".encode())
+    return digest.hexdigest()
+
+
+def _sources(folder: Path) -> Iterator[tuple[str, int, int]]:
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith(".py"):
+                status = os.stat(os.path.join(parent, name))
+                yield os.path.join(parent, name), status.st_size, status.st_mtime_ns
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_DIGEST_BYTES).digest()
