@@ -206,7 +206,7 @@ def check_nodes() -> None:
 
 def are_nodes_checked() -> bool:
     """Whether that mode is on."""
-    return Node.__setattr__ is _guarded_setattr  # type: ignore[comparison-overlap]
+    return Node.__setattr__ is _guarded_setattr
 
 
 def _guarded_setattr(node: Node, name: str, value: Any) -> None:
