@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from tvm import knobs
-from tvm.autotvm.task.context import DispatchContext, FallbackContext
-from tvm.autotvm.task.space import FallbackConfigEntity
 from tvm.codegen.cache import cache_key, load_entry, store_entry
 from tvm.ir.node import are_nodes_checked
 from tvm.ir.op import Op
@@ -32,6 +30,7 @@ from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
 from tvm.target import Target
 from tvm.target.cpu import cpu_info
+from tvm.topi import configuration
 
 from .lowered_kernel import LoweredKernel
 
@@ -69,16 +68,9 @@ def is_usable() -> bool:
     context = PassContext.current()
     if not knobs.CACHE.value or any(watched) or timed or are_nodes_checked():
         return False
-    is_watched = bool(context.instruments) or _is_tuned()
-    return not is_watched and _is_plain(list(context.config.values()))
-
-
-def _is_tuned() -> bool:
-    """Whether configurations come from anywhere but the schedules themselves."""
-    context = DispatchContext.current
-    if type(context) is not FallbackContext:
-        return True
-    return any([type(config) is not FallbackConfigEntity for config in context.memory.values()])
+    if context.instruments or configuration.is_active():
+        return False
+    return _is_plain(list(context.config.values()))
 
 
 def _key(func: Function, name: str, target: Target) -> str | None:
