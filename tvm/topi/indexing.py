@@ -10,10 +10,11 @@ from tvm import te, tir
 from tvm.te import tensor_ops
 
 from . import tag
-from .utils import dims, prod, unravel_index
+from .utils import dims, prod, unravel_index, wide_index
 
 
 def _in_range(index: Any, extent: Any, mode: str) -> Any:
+    index = wide_index(index)
     if mode == "fast":
         return index
     if mode == "wrap":
@@ -100,7 +101,7 @@ def adv_index(data: te.Tensor, indices: Sequence[te.Tensor]) -> te.Tensor:
     def element(*i: Any) -> Any:
         at = []
         for x, extent in zip(indices, dims(data.shape), strict=False):
-            index = x(*tensor_ops.broadcast_indices(i[: len(picked)], x.shape, picked))
+            index = wide_index(x(*tensor_ops.broadcast_indices(i[: len(picked)], x.shape, picked)))
             at.append(_in_range(tir.if_then_else(index < 0, index + extent, index), extent, "clip"))
         return data(*at, *i[len(picked) :])
 
@@ -113,15 +114,15 @@ def unravel(indices: te.Tensor, shape: te.Tensor) -> te.Tensor:
     rank = dims(shape.shape)[0]
 
     def element(which: Any, *i: Any) -> Any:
-        rest = indices(*i)
-        found = tir.const(0, indices.dtype)
+        rest = wide_index(indices(*i))
+        found = tir.const(0, rest.dtype)
         for axis in reversed(range(rank)):
-            extent = shape(axis).astype(indices.dtype)
+            extent = shape(axis).astype(rest.dtype)
             # the leading index is what is left
             part = tir.indexmod(rest, extent) if axis else rest
             found = tir.Select(tir.EQ(which, axis), part, found)
             rest = tir.indexdiv(rest, extent)
-        return found
+        return found.astype(indices.dtype)
 
     return te.compute([rank, *indices.shape], element, name="T_unravel", tag=tag.INJECTIVE)
 
@@ -156,7 +157,7 @@ def one_hot(
     ]
 
     def element(*i: Any) -> Any:
-        index = indices(*i[:at], *i[at + 1 :])
+        index = wide_index(indices(*i[:at], *i[at + 1 :]))
         return tir.Select(tir.EQ(index, i[at].astype(index.dtype)), on, off)
 
     return te.compute(shape, element, name="T_one_hot", tag=tag.INJECTIVE)

@@ -13,7 +13,7 @@ from tvm.ir.expr import PrimExpr
 
 from .broadcast import added
 from .loops import load, nest, store
-from .utils import dims
+from .utils import dims, wide_index
 
 _COMBINE: dict[str, Callable[[Any, Any], PrimExpr]] = {
     "update": lambda old, new: new,
@@ -30,6 +30,7 @@ def _copy(source: tir.Buffer, out: tir.Buffer, shape: tuple[Any, ...]) -> tir.St
 
 
 def _from_front(index: PrimExpr, extent: Any) -> PrimExpr:
+    index = wide_index(index)
     return tir.Select(index < 0, index + extent, index)
 
 

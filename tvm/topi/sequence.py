@@ -54,7 +54,7 @@ def reverse_sequence(
     along, batch = seq_axis % rank, batch_axis % rank
 
     def element(*i: Any) -> Any:
-        length = seq_lengths(i[batch]).astype("int32")
+        length = tir.min(seq_lengths(i[batch]).astype("int32"), dims(a.shape)[along])
         # a sequence of length 0 or 1 stays as it is
         place = tir.if_then_else(i[along] < length, length - 1 - i[along], i[along])
         return a(*i[:along], place, *i[along + 1 :])

@@ -110,7 +110,8 @@ def reshape(a: te.Tensor, newshape: Sequence[Any]) -> te.Tensor:
 def _mapped(indices: Sequence[Any], shape: Sequence[Any], source: Sequence[Any]) -> list[Any]:
     if len(source) == 0:
         return []
-    inner = [i for i, d in enumerate(source) if d != 1]
+    # no element of an empty axis is asked for
+    inner = [i for i, d in enumerate(source) if not (isinstance(d, int) and d <= 1)]
     significant = [(i, d) for i, d in zip(indices, shape, strict=True) if d != 1]
     position = ravel_index([i for i, _ in significant], [d for _, d in significant])
     at: list[Any] = [0] * len(source)

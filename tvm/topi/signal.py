@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import BufferVar, IRBuilder
 
 from .loops import load
-from .utils import dims, prod, unravel_index
+from .utils import cast_scalar, dims, prod, unravel_index
 
 
 def dft(re_data: te.Tensor, im_data: te.Tensor, inverse: Any) -> list[te.Tensor]:
@@ -30,9 +30,10 @@ def dft(re_data: te.Tensor, im_data: te.Tensor, inverse: Any) -> list[te.Tensor]
         The real and the imaginary part of the result.
     """
     shape = dims(re_data.shape)
-    length, rows, dtype = int(shape[-1]), prod(shape[:-1]), re_data.dtype
+    length, rows, dtype = shape[-1], prod(shape[:-1]), re_data.dtype
     is_inverse = bool(inverse)
-    scale = tir.const(1.0 / length if is_inverse and length else 1.0, dtype)
+    count = cast_scalar(_at_least_one(length), dtype)
+    scale = tir.const(1, dtype) / count if is_inverse else tir.const(1, dtype)
 
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
         ib = tir.ir_builder.create()
@@ -121,13 +122,15 @@ def stft(
 class _Roots:
     """The roots of unity of one order, once for all rows."""
 
-    def __init__(self, ib: IRBuilder, order: int, dtype: str, is_inverse: bool) -> None:
+    def __init__(self, ib: IRBuilder, order: Any, dtype: str, is_inverse: bool) -> None:
         self.order, self.dtype = order, dtype
-        self.real = ib.allocate(dtype, max(order, 1), "root_re")
-        self.imaginary = ib.allocate(dtype, max(order, 1), "root_im")
-        sign = 2.0 if is_inverse else -2.0
+        count = _at_least_one(order)
+        self.real = ib.allocate(dtype, count, "root_re")
+        self.imaginary = ib.allocate(dtype, count, "root_im")
+        whole = tir.const(2 * pi if is_inverse else -2 * pi, "float64")
+        part = whole / cast_scalar(count, "float64")
         with ib.for_range(0, order, "k") as k:
-            angle = k.astype("float64") * tir.const(sign * pi / max(order, 1), "float64")
+            angle = k.astype("float64") * part
             self.real[k] = tir.cos(angle).astype(dtype)
             self.imaginary[k] = tir.sin(angle).astype(dtype)
 
@@ -136,36 +139,39 @@ class _Roots:
         return tir.indexmod(exponent, self.order)
 
 
-def _workspace(ib: IRBuilder, length: int, dtype: str) -> list[tuple[BufferVar, BufferVar]]:
+def _at_least_one(extent: Any) -> Any:
+    return max(extent, 1) if isinstance(extent, int) else tir.max(extent, 1)
+
+
+def _workspace(ib: IRBuilder, length: Any, dtype: str) -> list[tuple[BufferVar, BufferVar]]:
     """Two complex rows."""
+    count = _at_least_one(length)
     return [
-        (
-            ib.allocate(dtype, max(length, 1), f"re{i}"),
-            ib.allocate(dtype, max(length, 1), f"im{i}"),
-        )
-        for i in range(2)
+        (ib.allocate(dtype, count, f"re{i}"), ib.allocate(dtype, count, f"im{i}")) for i in range(2)
     ]
 
 
 def _transformed(
-    ib: IRBuilder, work: list[tuple[BufferVar, BufferVar]], roots: _Roots, length: int
+    ib: IRBuilder, work: list[tuple[BufferVar, BufferVar]], roots: _Roots, length: Any
 ) -> tuple[BufferVar, BufferVar]:
     """Stockham's transform of the first row, one pass for each prime factor; gives the result's row.
+
+    A length that only the run knows counts as prime.
 
     out[s, r*q + j] = sum over l of in[s, q + m*l] * root**(j*l * length/r + q*j * length/n)
     """
     source, target = work
     n, step = length, 1
-    for radix in _prime_factors(length):
-        m = n // radix
+    for radix in _prime_factors(length) if isinstance(length, int) else [length]:
+        m = _quotient(n, radix)
         with ib.for_range(0, m, "q") as q, ib.for_range(0, radix, "j") as j:
-            turn = ib.let("turn", q * j * (length // n))
+            turn = ib.let("turn", q * j * _quotient(length, n))
             with ib.for_range(0, step, "s") as s:
                 place = s + step * (radix * q + j)
                 target[0][place] = tir.const(0, roots.dtype)
                 target[1][place] = tir.const(0, roots.dtype)
             with ib.for_range(0, radix, "l") as part:
-                at = ib.let("at", roots.power(j * part * (length // radix) + turn))
+                at = ib.let("at", roots.power(j * part * _quotient(length, radix) + turn))
                 real, imaginary = ib.let("wr", roots.real[at]), ib.let("wi", roots.imaginary[at])
                 with ib.for_range(0, step, "s") as s:
                     place, origin = s + step * (radix * q + j), s + step * (q + m * part)
@@ -175,6 +181,10 @@ def _transformed(
         source, target = target, source
         n, step = m, step * radix
     return source
+
+
+def _quotient(whole: Any, part: Any) -> Any:
+    return 1 if whole is part else whole // part
 
 
 def _prime_factors(number: int) -> list[int]:

@@ -158,6 +158,11 @@ def cast_scalar(value: Any, dtype: str) -> PrimExpr:
     return value.astype(dtype)
 
 
+def wide_index(index: PrimExpr) -> PrimExpr:
+    """An index out of a tensor, in a dtype that holds every extent."""
+    return index.astype("int32") if index.dtype.bits < 32 else index
+
+
 def sum_dtype(dtype: str) -> str:
     """The dtype of partial sums: those of half precision would stop growing at 2048."""
     kind = as_dtype(dtype)

@@ -59,6 +59,34 @@ def test_tensors_without_elements(name: str, is_open: bool) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+# an axis that the dtype of its indices does not reach
+LONG, NEAR = np.arange(300, dtype="float32"), np.array([3, -1, 100], "int8")
+ONES = relay.const(np.ones(3, "float32"))
+SET = np.where(np.isin(LONG, (3, 299, 100)), 1, LONG)
+NARROW: dict[str, tuple[Callable[..., Any], Array]] = {
+    "take": (lambda x, i: relay.take(x, i, mode="wrap"), LONG[NEAR]),
+    "take clips": (lambda x, i: relay.take(x, i, 0), LONG[[3, 0, 100]]),
+    "gather": (lambda x, i: relay.gather(x, 0, i), LONG[[3, 0, 100]]),
+    "adv_index": (lambda x, i: relay.adv_index([x, i]), LONG[NEAR]),
+    "scatter_elements": (lambda x, i: relay.scatter_elements(x, i, ONES), SET),
+    "scatter_nd": (lambda x, i: relay.scatter_nd(x, relay.expand_dims(i, 0), ONES), SET),
+    "one_hot": (lambda x, i: relay.one_hot(i, relay.const(1.0), relay.const(0.0), 300, -1, "float32"), (NEAR[:, None] == np.arange(300)).astype("float32")),
+    "unravel_index": (lambda x, i: relay.unravel_index(relay.abs(i), relay.const((2, 300))), np.array([[0, 0, 0], [3, 1, 100]])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_indices_of_few_bits_reach_all_elements(name: str) -> None:
+    build, wanted = NARROW[name]
+    np.testing.assert_array_equal(_run(build, (LONG, NEAR)), wanted)
+
+
+def test_lengths_beyond_the_data_reverse_all_of_it() -> None:
+    data = np.arange(6, dtype="float32").reshape(2, 3)
+    found = _run(lambda x, n: relay.reverse_sequence(x, n, 1, 0), (data, np.array([9, 2])))
+    np.testing.assert_array_equal(found, [[2, 1, 0], [4, 3, 5]])
+
+
 SCALAR = np.array(0.5, "float32")
 WITHOUT_AXES: dict[str, tuple[Callable[..., Any], Any]] = {
     "argmax": (relay.argmax, 0),

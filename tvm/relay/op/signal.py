@@ -21,7 +21,6 @@ from .types import (
     expect_dim,
     expect_same_dtype,
     expect_tensor,
-    is_known,
     shape_of_type,
     tensor,
 )
@@ -54,7 +53,6 @@ def _dft_type(attrs: DFTAttrs, arg_types: Sequence[Type]) -> Type:
     expect(len(real.shape) == len(imaginary.shape) > 0, "dft requires two tensors of one rank")
     for a, b in zip(shape_of_type(imaginary), shape_of_type(real), strict=True):
         expect_dim(a, b, "dft", "a dimension of im_data")
-    expect(is_known(shape_of_type(real)[-1]), "dft requires a last dimension that is known")
     return TupleType((real, real))
 
 

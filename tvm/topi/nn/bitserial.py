@@ -51,11 +51,11 @@ def bitpack(
     """
     width = _width(pack_type)
     shape = list(dims(data.shape))
-    if shape[pack_axis] % width:
+    if isinstance(shape[pack_axis], int) and shape[pack_axis] % width:
         raise ValueError(
             f"bitpack requires a multiple of {width} along axis {pack_axis}, got {shape[pack_axis]}"
         )
-    shape[pack_axis] //= width
+    shape[pack_axis] = shape[pack_axis] // width
     shape.insert(bit_axis, bits)
 
     def element(*i: Any) -> PrimExpr:
@@ -229,11 +229,11 @@ def binarize_pack(data: te.Tensor, axis: int | None = None, name: str = "PackedI
     """Signs as bits (1: not negative), 32 neighbours along an axis (the last) in a word."""
     shape = list(dims(data.shape))
     at = len(shape) - 1 if axis is None else axis
-    if shape[at] % 32:
+    if isinstance(shape[at], int) and shape[at] % 32:
         raise ValueError(
             f"binarize_pack requires a multiple of 32 along axis {at}, got {shape[at]}"
         )
-    shape[at] //= 32
+    shape[at] = shape[at] // 32
 
     def element(*i: Any) -> PrimExpr:
         word: PrimExpr = tir.const(0, "uint32")

@@ -19,17 +19,17 @@ from ..utils import dims
 Body = Callable[[Sequence[tir.Buffer], Sequence[tir.Buffer]], tir.Stmt]
 
 
-def block_extents(data: te.Tensor) -> tuple[int, int]:
+def block_extents(data: te.Tensor) -> tuple[Any, Any]:
     """The extents of a block; one element of a matrix by rows."""
     shape = dims(data.shape)
-    return (1, 1) if len(shape) == 1 else (int(shape[1]), int(shape[2]))
+    return (1, 1) if len(shape) == 1 else (shape[1], shape[2])
 
 
 def _block_row(
     ib: IRBuilder,
     ins: Sequence[tir.Buffer],
     row: Any,
-    extents: tuple[int, int],
+    extents: tuple[Any, Any],
     factor: Callable[[PrimExpr], PrimExpr],
     keep: Callable[[Any, PrimExpr], None],
 ) -> None:

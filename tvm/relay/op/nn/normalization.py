@@ -17,7 +17,6 @@ from ..registry import OpPattern, Precision, define_op
 from ..shaping import EXPAND_DIMS, RESHAPE
 from ..types import (
     Dim,
-    apply,
     expect,
     expect_dim,
     expect_floating,
@@ -234,8 +233,8 @@ def _composed_group_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     attrs, ty = call.attrs, arg_types[0]
     shape = shape_of_type(ty)
     rank, axis = len(shape), attrs.axis % len(shape)
-    of_group = apply(lambda c: c // attrs.num_groups, shape[axis])
-    expect(isinstance(of_group, int), "nn.group_norm requires a known number of channels")
+    channels = shape[axis]
+    of_group = channels // attrs.num_groups if isinstance(channels, int) else -1
     newshape = (*[0] * axis, -4, attrs.num_groups, of_group, *[-2] * (axis + 1 < rank))
     axes = tuple([i for i in range(1, rank + 1) if i != axis])
     value = _normalised(RESHAPE(data, newshape=newshape), axes, attrs.epsilon, ty.dtype)  # type: ignore[attr-defined]

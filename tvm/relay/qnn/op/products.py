@@ -30,7 +30,7 @@ from tvm.relay.op.nn.dense import (
 from tvm.relay.op.reduce import SUM
 from tvm.relay.op.registry import define_op
 from tvm.relay.op.shaping import EXPAND_DIMS, RESHAPE, layout_transform
-from tvm.relay.op.types import TypeRelation, expect
+from tvm.relay.op.types import TypeRelation, expect, shape_of_type
 from tvm.relay.op.unary import CAST
 
 from .common import (
@@ -240,11 +240,13 @@ def _canonicalize_batch_matmul(
         columns = _sums_of_rows(y, inner[1], 1, dtype)
         result = SUBTRACT(result, MULTIPLY(columns, cast(x_zero, dtype)))
     if not is_zero(y_zero):
-        rows = _sums_of_rows(x, inner[0], 2, dtype)
-        if not is_zero(x_zero):
-            extent = type_of(x).shape[inner[0]]
-            both = MULTIPLY(cast(x_zero, dtype), const(int(extent), dtype))
-            rows = SUBTRACT(rows, both)
+        # the sums of x less its zero point
+        extent = shape_of_type(type_of(x))[inner[0]]
+        rows = _sums_of_rows(
+            x if isinstance(extent, int) else _shifted(x, x_zero), inner[0], 2, dtype
+        )
+        if not is_zero(x_zero) and isinstance(extent, int):
+            rows = SUBTRACT(rows, MULTIPLY(cast(x_zero, dtype), const(extent, dtype)))
         result = SUBTRACT(result, MULTIPLY(rows, cast(y_zero, dtype)))
     return result
 
