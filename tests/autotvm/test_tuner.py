@@ -1,63 +1,19 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from tvm import autotvm
-from tvm.autotvm.measure import Builder, MeasureErrorNo, MeasureResult, Runner
-from tvm.autotvm.tuner import GATuner, GridSearchTuner, RandomTuner, Tuner, metric
+from tvm.autotvm.tuner import DropletTuner, GATuner, GridSearchTuner, RandomTuner, metric
+from tvm.autotvm.tuner.droplet_tuner import two_sided_p
 
+from .made_up import far_from_16_by_32, tune
 from .templates import matmul_task
-
-
-class NoBuilder(Builder):
-    """Builds nothing."""
-
-    def build(self, measure_inputs: Sequence[Any]) -> list[Any]:
-        return [None for _ in measure_inputs]
-
-
-class MadeUpRunner(Runner):
-    """Takes the cost of a candidate from a function; None is a failure."""
-
-    def __init__(self, cost: Callable[[Any], float | None]) -> None:
-        super().__init__(1, 1)
-        self.cost = cost
-        self.seen: list[int] = []
-
-    def get_build_kwargs(self) -> dict[str, Any]:
-        return {}
-
-    def run(self, measure_inputs: Sequence[Any], build_results: Sequence[Any]) -> list[Any]:
-        self.seen += [inp.config.index for inp in measure_inputs]
-        return [self._result(self.cost(inp.config)) for inp in measure_inputs]
-
-    def _result(self, cost: float | None) -> MeasureResult:
-        if cost is None:
-            error = ("traceback", RuntimeError("made up"))
-            return MeasureResult(error, MeasureErrorNo.RUNTIME_DEVICE, 0.1, time.time())
-        return MeasureResult((cost,), MeasureErrorNo.NO_ERROR, 0.1, time.time())
-
-
-def far_from_16_by_32(config: Any) -> float:
-    """A valley with its bottom at the tile of 16 rows and 32 columns."""
-    y, x = config["tile_y"].size[-1], config["tile_x"].size[-1]
-    return 1e-3 * (1 + abs(np.log2(y) - 4) + abs(np.log2(x) - 5))
-
-
-def tune(
-    tuner: Tuner, cost: Any = far_from_16_by_32, n_trial: int = 1000, **options: Any
-) -> list[int]:
-    runner = MadeUpRunner(cost)
-    option = autotvm.measure_option(NoBuilder(1, 4), runner)
-    tuner.tune(n_trial=n_trial, measure_option=option, **options)
-    return runner.seen
 
 
 @pytest.mark.parametrize("tuner_class", [RandomTuner, GridSearchTuner, GATuner])
@@ -162,3 +118,38 @@ def test_metrics_of_orders() -> None:
     assert metric.cover_curve([1, 0, 2]).tolist() == [0, 1, 1]
     assert metric.average_recall([3, 2, 1], [30, 20, 10], 3) == 1
     assert autotvm.utils.get_rank([10, 30, 20]).tolist() == [2, 0, 1]
+
+
+def test_a_droplet_descends_to_the_valley() -> None:
+    task = matmul_task(1 << 10, 16, 1 << 10)
+    tuner = DropletTuner(task, start_position=[10, 0])
+    seen = tune(tuner)
+    assert tuner.best_flops == pytest.approx(task.flop / 1e-3)
+    assert len(seen) == len(set(seen)) < len(task.config_space)
+    with pytest.raises(ValueError, match="start_position needs a value below"):
+        DropletTuner(task, start_position=[11, 0])
+
+
+def test_a_droplet_goes_on_only_if_the_difference_is_significant() -> None:
+    tuner = DropletTuner(matmul_task())
+    assert tuner.p_value([1.0], [2.0])
+    assert tuner.p_value([1.0, 1.01, 0.99], [2.0, 2.01, 1.99])
+    assert not tuner.p_value([1.0, 3.0, 2.0], [1.5, 2.6, 2.2])
+    assert tuner.num_to_bin(1) == [0, 1]
+    assert tuner.search_space(2)[:4] == [[0, 2], [0, -2], [2, 0], [-2, 0]]
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (3, 3), (5, 8), (1, 2)])
+def test_the_significance_is_that_of_the_t_test(sizes: tuple[int, int]) -> None:
+    random = np.random.RandomState(sum(sizes))
+    a, b = random.rand(sizes[0]).tolist() + [0.1], random.rand(sizes[1]).tolist() + [0.7]
+    assert two_sided_p(a, b) == pytest.approx(scipy.stats.ttest_ind(a, b).pvalue, abs=1e-9)
+
+
+def test_a_droplet_whose_start_is_left_out_begins_elsewhere() -> None:
+    task = matmul_task()
+    task.config_space.multi_filter(lambda e: e["tile_y"].size[-1] > 1)
+    tuner = DropletTuner(task)
+    seen = tune(tuner)
+    assert all(task.config_space.is_index_valid(i) for i in seen)
+    assert tuner.best_flops > 0

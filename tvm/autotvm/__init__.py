@@ -13,7 +13,7 @@ with autotvm.apply_history_best("matmul.log"), tvm.target.Target("llvm"):
     s, arg_bufs = matmul(512, 512, 512, "float32")
 """
 
-from . import env, measure, record, task, tuner, utils
+from . import database, env, feature, measure, record, task, tophub, tuner, utils
 from .env import GLOBAL_SCOPE
 from .measure import (
     LocalBuilder,

@@ -28,6 +28,14 @@ class PointSpace:
         self._collect = True
         self._filter: Callable[[Any], bool] | None = None
         self._validity: bytearray | None = None
+        self._dims: list[int] = []
+        self._range_length = 1
+
+    def _add_knob(self, name: str, space: TransformSpace) -> None:
+        self.space_map[name] = space
+        self._dims = [len(space) for space in self.space_map.values()]
+        self._range_length = math.prod(self._dims)
+        self.clear_cache()
 
     def multi_filter(self, filter: Callable[[Any], bool]) -> None:
         """Leave out points by several knobs at once.
@@ -44,12 +52,12 @@ class PointSpace:
     @property
     def dims(self) -> list[int]:
         """How many values each knob has."""
-        return [len(space) for space in self.space_map.values()]
+        return list(self._dims)
 
     @property
     def range_length(self) -> int:
         """How many indices there are, points that a filter leaves out among them."""
-        return math.prod(self.dims)
+        return self._range_length
 
     def __len__(self) -> int:
         """How many points there are."""
@@ -64,7 +72,7 @@ class PointSpace:
 
     def is_index_valid(self, index: int) -> bool:
         """Whether the space has a point of that index."""
-        if not 0 <= index < self.range_length:
+        if not 0 <= index < self._range_length:
             return False
         if self._filter is None:
             return True
@@ -137,7 +145,7 @@ class PointSpace:
     def point2knob(self, point: int) -> list[int]:
         """For each knob, which of its values an index stands for."""
         knob = []
-        for count in self.dims:
+        for count in self._dims:
             point, place = divmod(point, count)
             knob.append(place)
         return knob
@@ -145,7 +153,7 @@ class PointSpace:
     def knob2point(self, knob: Sequence[int]) -> int:
         """The index that stands for these values of the knobs."""
         point, stride = 0, 1
-        for place, count in zip(knob, self.dims, strict=True):
+        for place, count in zip(knob, self._dims, strict=True):
             point += int(place) * stride
             stride *= count
         return point
@@ -176,7 +184,7 @@ class PointSpace:
         point : int
             Where to start.
         """
-        dims = self.dims
+        dims = self._dims
         movable = [place for place, count in enumerate(dims) if count > 1]
         if not movable:
             return point
@@ -198,7 +206,7 @@ class PointSpace:
         index : int
             Below :attr:`range_length`.
         """
-        if not 0 <= index < self.range_length:
+        if not 0 <= index < self._range_length:
             raise IndexError(f"Index out of range: size {self.range_length}, got index {index}")
         if not self.is_index_valid(index):
             raise IndexError(f"Index does not correspond to a valid config: {index}")

@@ -213,9 +213,8 @@ class ConfigSpace(PointSpace):
         space = space_class(known, policy, **options)  # type: ignore[call-arg]
         if not len(space):
             raise ValueError(f"the knob {name!r} has no value that its options allow")
-        self.space_map[name] = space
+        self._add_knob(name, space)
         self._entity_map[name] = space[0]
-        self.clear_cache()
         return [Axis(space, place) for place in range(space.num_output)]
 
     def __getitem__(self, name: str) -> Any:
