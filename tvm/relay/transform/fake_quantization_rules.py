@@ -22,22 +22,24 @@ from tvm.relay.op.algorithm import TOPK
 from tvm.relay.op.broadcasting import BROADCAST_TO
 from tvm.relay.op.image.resize import RESIZE2D
 from tvm.relay.op.indexing import STRIDED_SLICE, TAKE
-from tvm.relay.op.joining import CONCATENATE, SPLIT
+from tvm.relay.op.joining import CONCATENATE, SPLIT, TILE
 from tvm.relay.op.layout_shapes import axis_of
 from tvm.relay.op.nn import activation, pooling
 from tvm.relay.op.nn.conv import CONV2D
-from tvm.relay.op.nn.conv_transpose import CONV2D_TRANSPOSE
+from tvm.relay.op.nn.conv_ranks import CONV1D, CONV3D
+from tvm.relay.op.nn.conv_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
 from tvm.relay.op.nn.dense import BATCH_MATMUL, DENSE
 from tvm.relay.op.nn.rearrange import DEPTH_TO_SPACE
 from tvm.relay.op.types import shape_of_type
 from tvm.relay.op.unary import CAST, CLIP, ROUND
-from tvm.relay.qnn.op import elementwise, lookup, products
+from tvm.relay.qnn.op import convolutions, elementwise, lookup, products
 from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
 from tvm.relay.qnn.op.common import are_equal, constant_array, integer_range, scalar_value
 from tvm.relay.qnn.op.pooling import AVG_POOL2D_QUANTIZED
 from tvm.relay.qnn.op.requantize import REQUANTIZE
 
 TypeMap: TypeAlias = Mapping[RelayExpr, AffineType]
+_TRANSPOSED = (CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE)
 Result: TypeAlias = tuple[RelayExpr, AffineType]
 
 
@@ -168,13 +170,40 @@ def _product(quantized: Op, channel_axis: Callable[[Call], int]) -> Callable[...
         for dtype in (left.dtype, right.dtype):
             if dtype not in ("int8", "uint8"):
                 raise NoRule(f"it takes 8-bit integers, got {dtype}")
-        parameters = (left.zero_point, right.zero_point, left.scale, right.scale)
+        weight_scale, weight_zero = _of_channels(call, right)
+        parameters = (left.zero_point, weight_zero, left.scale, weight_scale)
         attrs = call.attrs.replace(out_dtype="int32")
         out = Call(quantized, (data, weight, *parameters), attrs)
-        scale = _product_of(left.scale, right.scale)
+        scale = _product_of(left.scale, weight_scale)
         return out, TensorAffineType(scale, zeros_for(scale), "int32", channel_axis(call))
 
     return rule
+
+
+def _of_channels(call: Call, weight: TensorAffineType) -> tuple[RelayExpr, RelayExpr]:
+    """A weight's scale and zero point, as those of output channels if they are vectors."""
+    if _is_scalar(weight):
+        return weight.scale, weight.zero_point
+    if call.op is DENSE:
+        axis = 0
+    elif hasattr(call.attrs, "kernel_layout"):
+        axis = axis_of(call.attrs.kernel_layout, "O")
+    else:
+        raise NoRule("the second factor has a scale for each channel")
+    kernel = getattr(call.attrs, "kernel_layout", "")
+    rank = len(shape_of_type(infer_type_of(call.args[1])))
+    if weight.axis % rank != axis and kernel != "HWOI":
+        raise NoRule("the weight's scales are not those of output channels")
+    both = (weight.scale, weight.zero_point)
+    if call.op not in _TRANSPOSED or call.attrs.groups == 1:
+        return both
+    # a weight's O are the channels of one group
+    scale, zero = [TILE(p, reps=(call.attrs.groups,)) if _is_vector(p) else p for p in both]
+    return scale, zero
+
+
+def _is_vector(parameter: RelayExpr) -> bool:
+    return shape_of_type(infer_type_of(parameter)) not in ((), (1,))
 
 
 def _product_of(a: RelayExpr, b: RelayExpr) -> RelayExpr:
@@ -361,8 +390,12 @@ RULES: dict[Op, Callable[[Call, TypeMap], Result]] = {
     CONCATENATE: _concatenate,
     SPLIT: _split,
     TOPK: _topk,
-    CONV2D: _product(products.CONV2D_QUANTIZED, _conv_axis),
-    CONV2D_TRANSPOSE: _product(products.CONV2D_TRANSPOSE_QUANTIZED, _conv_axis),
+    CONV1D: _product(convolutions.CONV1D_QUANTIZED, _conv_axis),
+    CONV2D: _product(convolutions.CONV2D_QUANTIZED, _conv_axis),
+    CONV3D: _product(convolutions.CONV3D_QUANTIZED, _conv_axis),
+    CONV1D_TRANSPOSE: _product(convolutions.CONV1D_TRANSPOSE_QUANTIZED, _conv_axis),
+    CONV2D_TRANSPOSE: _product(convolutions.CONV2D_TRANSPOSE_QUANTIZED, _conv_axis),
+    CONV3D_TRANSPOSE: _product(convolutions.CONV3D_TRANSPOSE_QUANTIZED, _conv_axis),
     DENSE: _product(products.DENSE_QUANTIZED, _last_axis),
     BATCH_MATMUL: _product(products.BATCH_MATMUL_QUANTIZED, _last_axis),
     binary.ADD: binary_rule(elementwise.add, True),

@@ -11,8 +11,7 @@ rounding of float32.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -25,15 +24,23 @@ from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.attributes import padding_pairs
-from tvm.relay.op.binary import MULTIPLY, SUBTRACT
+from tvm.relay.op.binary import MULTIPLY
 from tvm.relay.op.indexing import STRIDED_SLICE
-from tvm.relay.op.types import is_known, shape_of_type
-from tvm.relay.op.unary import CAST
+from tvm.relay.op.types import Dim, is_known, shape_of_type
 from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
-from tvm.relay.qnn.op.products import CONV2D_QUANTIZED, DENSE_QUANTIZED
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import ConstantFolder
+from tvm.relay.transform.integer_sums import (
+    MATRIX_PRODUCTS,
+    PRODUCTS,
+    Affine,
+    affine_parameters,
+    channel_axis,
+    signed_weight,
+    sums_and_factor,
+    sums_fit,
+)
 from tvm.relay.traverse import (
     post_order,
     rewrite_function,
@@ -42,24 +49,9 @@ from tvm.relay.traverse import (
 )
 from tvm.target import Target
 
-_MOVES = (*ops.RESHAPES, ops.TRANSPOSE, ops.MAX_POOL2D, STRIDED_SLICE)
+_MOVES = (*ops.RESHAPES, ops.TRANSPOSE, *ops.MAX_POOLS, STRIDED_SLICE, ops.PAD)
 # how much faster than float32 an instruction for pairs of 16-bit numbers multiplies
 _PAIRS_SPEED = 1.8
-_PRODUCTS = {ops.CONV2D: CONV2D_QUANTIZED, ops.DENSE: DENSE_QUANTIZED}
-
-
-@dataclass(frozen=True)
-class _Affine:
-    """Integers that stand for real numbers: (values - zero) * scale."""
-
-    values: RelayExpr
-    scale: np.ndarray
-    zero: np.ndarray
-    axis: int | None  # of vectors; None for scalars
-
-    @property
-    def is_scalar(self) -> bool:
-        return self.axis is None
 
 
 class IntegerRewriter:
@@ -71,7 +63,7 @@ class IntegerRewriter:
         self.stayed: list[tuple[Call, str]] = []
         self.done: list[Call] = []
         self.moves: list[tuple[RelayExpr, RelayExpr]] = []  # before and after, in real numbers
-        self._affine: dict[int, _Affine] = {}  # by the expression of real numbers
+        self._affine: dict[int, Affine] = {}  # by the expression of real numbers
         self._scaled: dict[int, tuple[RelayExpr, np.ndarray]] = {}  # products: sums and factor
         self._kept: list[RelayExpr] = []  # so that ids stay valid
 
@@ -84,14 +76,14 @@ class IntegerRewriter:
             return self._quantize(old, new)
         if new.op is DEQUANTIZE:
             return self._dequantize(new)
-        if new.op in _PRODUCTS:
+        if new.op in PRODUCTS:
             return self._product(old, new)
         if self._move(new):
             self.moves.append((old, new))
         return new
 
     def _quantize(self, old: Call, call: Call) -> RelayExpr:
-        found = _parameters(call)
+        found = affine_parameters(call)
         if found is None:
             return call
         before = self._affine.get(id(call.args[0]))
@@ -142,7 +134,7 @@ class IntegerRewriter:
         return np.asarray((values - zero) * scale)
 
     def _dequantize(self, call: Call) -> RelayExpr:
-        found = _parameters(call)
+        found = affine_parameters(call)
         if found is None or call.attrs.out_dtype != "float32":
             return call
         self._affine[id(call)] = found
@@ -154,15 +146,16 @@ class IntegerRewriter:
         if found is None or call.op not in _MOVES:
             return False
         axis = found.axis
-        if axis is not None:
-            if call.op is not ops.TRANSPOSE:
+        if axis is not None and (axis := _moved_axis(call, axis)) is None:
+            return False
+        rest = list(call.args[1:])
+        if call.op is ops.PAD:
+            if not isinstance(rest[0], Constant) or rest[0].data.numpy().any():
                 return False
-            rank = len(shape_of_type(infer_type_of(found.values)))
-            order = call.attrs.axes or tuple(reversed(range(rank)))
-            axis = [int(a) % rank for a in order].index(axis % rank)
-        moved = call.replace(args=(found.values, *call.args[1:]))
+            rest = [const(found.zero.astype(found.dtype))]
+        moved = call.replace(args=(found.values, *rest))
         self._kept.append(moved)
-        self._affine[id(call)] = _Affine(moved, found.scale, found.zero, axis)
+        self._affine[id(call)] = Affine(moved, found.scale, found.zero, axis)
         return True
 
     def _product(self, old: RelayExpr, call: Call) -> RelayExpr:
@@ -176,21 +169,13 @@ class IntegerRewriter:
             return call
         assert data is not None and weight is not None
         self.done.append(old)
-        kernel, weight_zero = _signed_weight(weight)
-        scales = [const(a.scale.astype("float32")) for a in (data, weight)]
-        attrs = call.attrs.replace(out_dtype="int32")
-        zeros = [const(int(data.zero.reshape(-1)[0]), "int32"), weight_zero]
-        sums = Call(_PRODUCTS[call.operator], (data.values, kernel, *zeros, *scales), attrs)
-        factor = (data.scale * weight.scale).astype("float32")
-        if weight.axis is not None and call.op is ops.CONV2D:
-            factor = factor.reshape(-1, 1, 1)
-        real = CAST(sums, dtype="float32")
+        real, factor = sums_and_factor(call, data, weight)
         scaled = MULTIPLY(real, const(factor))
         self._scaled[id(scaled)] = (real, factor)
         self._kept.append(scaled)
         return scaled
 
-    def _refusal(self, call: Call, old: Call, data: _Affine | None, weight: _Affine | None) -> str:
+    def _refusal(self, call: Call, old: Call, data: Affine | None, weight: Affine | None) -> str:
         """Why a product stays in real numbers; empty if it does not."""
         if data is None or weight is None:
             return f"{'the data' if data is None else 'the weight'} is not quantised"
@@ -198,38 +183,67 @@ class IntegerRewriter:
             return "the data has a scale for each channel"
         if str(tensor_type_of(old).dtype) != "float32":
             return f"the result is {tensor_type_of(old).dtype}"
-        dtypes = [str(tensor_type_of(a.values).dtype) for a in (data, weight)]
-        if dtypes[0] not in ("int8", "uint8", "int16"):
-            return f"the data is {dtypes[0]}"
-        if dtypes[1] not in ("int8", "uint8"):
-            return f"the weight is {dtypes[1]}"
-        if weight.axis not in (None, 0):
+        if data.dtype not in ("int8", "uint8", "int16"):
+            return f"the data is {data.dtype}"
+        if weight.dtype not in ("int8", "uint8"):
+            return f"the weight is {weight.dtype}"
+        if not weight.is_scalar and weight.axis != channel_axis(call):
             return "the weight's scales are not those of output channels"
         values = ConstantFolder().fold(weight.values)
         if not isinstance(values, Constant):
-            return "the weight is not a constant"
-        if dtypes[0] == "int16" and not _sums_fit(values, data, weight):
+            return self._unfit_factors(call, data, weight)
+        if data.dtype == "int16" and not sums_fit(
+            values.data.numpy(), data, weight, channel_axis(call)
+        ):
             return "sums of 16-bit data do not fit in 32 bits"
         return self._unfit(call, data, weight)
 
-    def _unfit(self, call: Call, data: _Affine, weight: _Affine) -> str:
-        shape = tensor_type_of(weight.values).concrete_shape  # of a constant
-        is_byte = _signed_weight(weight)[1].data.numpy().any()
-        factors = (str(tensor_type_of(data.values).dtype), "int16" if is_byte else "int8")
-        conv2d = topi.x86.conv2d
-        factors = factors if "int16" in factors else ("uint8", "int8")
-        dtypes = conv2d.narrow_dtypes(*factors, "int32", self.target)
-        if dtypes is None:
-            bits = 16 if "int16" in factors else 8
-            return f"the processor has no dot products of {bits}-bit numbers"
-        if call.op is ops.DENSE:
-            rows = shape_of_type(infer_type_of(data.values))
-            return "" if len(rows) >= 2 else "its data is a vector"
+    def _unfit_factors(self, call: Call, data: Affine, weight: Affine) -> str:
+        """Why a product of two computed tensors stays in real numbers."""
+        if call.op not in MATRIX_PRODUCTS:
+            return "the weight is not a constant"
+        if data.dtype == "int16":
+            return "sums of 16-bit data may not fit in 32 bits"
+        shapes = [shape_of_type(infer_type_of(a.values)) for a in (data, weight)]
+        if call.op is not ops.BATCH_MATMUL and len(shapes[0]) != 2:
+            return f"its data has {len(shapes[0])} dimensions"
+        if not is_known(*shapes[0], *shapes[1]):
+            return "an extent is left to the run"
+        return self._missing("int16", "int16")
+
+    def _missing(self, *factors: str) -> str:
+        if topi.x86.conv2d.narrow_dtypes(*factors, "int32", self.target) is not None:
+            return ""
+        bits = 16 if "int16" in factors else 8
+        return f"the processor has no dot products of {bits}-bit numbers"
+
+    def _unfit(self, call: Call, data: Affine, weight: Affine) -> str:
+        is_wide = signed_weight(weight)[1].any() or data.dtype == "int16"
+        if call.op in (*ops.TRANSPOSED_CONVOLUTIONS, ops.MATMUL, ops.BATCH_MATMUL):
+            if data.dtype == "int16" and data.zero.any():
+                return "16-bit data has a zero point"
+            is_wide = is_wide or bool(data.zero.any())
+        if reason := self._missing(*(("int16", "int16") if is_wide else ("uint8", "int8"))):
+            return reason
+        shape = shape_of_type(infer_type_of(data.values))
+        if call.op in MATRIX_PRODUCTS:
+            return "" if len(shape) >= 2 else "its data is a vector"
+        return self._unfit_convolution(call, shape, weight)
+
+    def _unfit_convolution(self, call: Call, shape: Sequence[Dim], weight: Affine) -> str:
         attrs = call.attrs
-        if attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW":
+        if attrs.data_layout[:2] != "NC" or attrs.kernel_layout[:2] not in ("OI", "IO"):
             return f"the layout is {attrs.data_layout} and {attrs.kernel_layout}"
-        if attrs.groups == 1 and "int16" in dtypes and self._prefers_winograd(call, shape):
-            return "Winograd's algorithm is faster in float32"
+        if call.op in ops.TRANSPOSED_CONVOLUTIONS and {*attrs.dilation} != {1}:
+            return "dilated transposed convolutions have no integer kernel"
+        if len(attrs.strides) != 2 and not is_known(*shape):
+            return "an extent is left to the run"
+        kernel = tensor_type_of(weight.values).concrete_shape  # of a constant
+        dtypes = topi.x86.conv2d.narrow_dtypes("uint8", "int8", "int32", self.target)
+        in_pairs = (dtypes is not None and "int16" in dtypes) or signed_weight(weight)[1].any()
+        if call.op is ops.CONV2D and attrs.groups == 1 and in_pairs:
+            if self._prefers_winograd(call, kernel):
+                return "Winograd's algorithm is faster in float32"
         return ""
 
     def _prefers_winograd(self, call: Call, shape: tuple[int, ...]) -> bool:
@@ -244,44 +258,19 @@ class IntegerRewriter:
         ) is not None  # fmt: skip
 
 
-def _sums_fit(values: Constant, data: _Affine, weight: _Affine) -> bool:
-    """Whether the products with any int16 data, less its zero point, add up to an int32."""
-    numbers = values.data.numpy().astype("int64")
-    zero = weight.zero.reshape(-1, *[1] * (numbers.ndim - 1)).astype("int64")
-    magnitudes = np.abs(numbers - zero).sum(axis=tuple(range(1, numbers.ndim)))
-    # with a zero point both the products and what is subtracted take half of the range
-    return bool(magnitudes.max(initial=0) < (2**14 if data.zero.any() else 2**16))
-
-
-def _signed_weight(weight: _Affine) -> tuple[RelayExpr, Constant]:
-    """The weight and its zero points; bytes around 128 as int8 around 0."""
-    is_middle = str(tensor_type_of(weight.values).dtype) == "uint8" and (weight.zero == 128).all()
-    if is_middle:
-        return _as_int8(weight), const(0, "int32")
-    zero = weight.zero.astype("int32")
-    return weight.values, const(zero if zero.any() else np.int32(0))
-
-
-def _as_int8(weight: _Affine) -> RelayExpr:
-    moved = SUBTRACT(CAST(weight.values, dtype="int16"), const(128, "int16"))
-    return CAST(moved, dtype="int8")
-
-
-def _parameters(call: Call) -> _Affine | None:
-    """Scale and zero point of a call of quantize or dequantize, if both are constants."""
-    found = [arg.data.numpy() for arg in call.args[1:] if isinstance(arg, Constant)]
-    if len(found) < 2:
-        return None
-    scale, zero = found
-    if scale.size == 1 and zero.size == 1:
-        return _Affine(call.args[0], scale.reshape(()), zero.reshape(()), None)
+def _moved_axis(call: Call, axis: int) -> int | None:
+    """Where the operator brings an axis; None if it does not stay one."""
     rank = len(shape_of_type(infer_type_of(call.args[0])))
-    size = max(scale.size, zero.size)
-    scale, zero = [np.broadcast_to(a.reshape(-1), (size,)) for a in (scale, zero)]
-    return _Affine(call.args[0], scale, zero, call.attrs.axis % rank)
+    if call.op is ops.TRANSPOSE:
+        order = call.attrs.axes or tuple(reversed(range(rank)))
+        return [int(a) % rank for a in order].index(axis)
+    if call.op is ops.EXPAND_DIMS:
+        at, count = call.attrs.axis, call.attrs.num_newaxis
+        return axis + count if axis >= (at if at >= 0 else at + rank + 1) else axis
+    return None
 
 
-def _same(a: _Affine, b: _Affine) -> bool:
+def _same(a: Affine, b: Affine) -> bool:
     return a.is_scalar and b.is_scalar and a.scale == b.scale and a.zero == b.zero
 
 

@@ -14,7 +14,8 @@ from tvm.relay.op.marks import DEVICE_COPY, ON_DEVICE, STOP_FUSION
 from tvm.relay.op.nn.activation import BIAS_ADD, LEAKY_RELU, PAD, RELU
 from tvm.relay.op.nn.conv import CONV2D
 from tvm.relay.op.nn.conv_ranks import CONV1D, CONV3D
-from tvm.relay.op.nn.dense import BATCH_MATMUL, DENSE
+from tvm.relay.op.nn.conv_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
+from tvm.relay.op.nn.dense import BATCH_MATMUL, DENSE, MATMUL
 from tvm.relay.op.nn.pooling import (
     AVG_POOL1D,
     AVG_POOL2D,
@@ -38,6 +39,7 @@ from tvm.relay.op.shaping import (
 from tvm.relay.op.unary import CAST, ONES_LIKE, ZEROS_LIKE
 
 CONVOLUTIONS = (CONV1D, CONV2D, CONV3D)
+TRANSPOSED_CONVOLUTIONS = (CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE)
 MAX_POOLS = (MAX_POOL1D, MAX_POOL2D, MAX_POOL3D)
 AVG_POOLS = (AVG_POOL1D, AVG_POOL2D, AVG_POOL3D)
 # they change the shape of their first argument and nothing else
@@ -68,6 +70,7 @@ __all__ = [
     "EXPAND_DIMS",
     "LAYOUT_TRANSFORM",
     "LEAKY_RELU",
+    "MATMUL",
     "MAX_POOL2D",
     "MAX_POOLS",
     "MULTIPLY",
@@ -87,6 +90,7 @@ __all__ = [
     "STOP_FUSION",
     "SUBTRACT",
     "TRANSPOSE",
+    "TRANSPOSED_CONVOLUTIONS",
     "ZEROS",
     "ZEROS_LIKE",
     "calls",

@@ -111,7 +111,7 @@ def _rows(
     func: Function, reasons: Mapping[int, str], target: Target
 ) -> Iterator[OperatorPrecision]:
     """`reasons` has an entry for each product of quantised tensors: empty if it runs in integers."""
-    is_quantized = bool(reasons)
+    is_quantized = bool(reasons) or any([_is_quantised_call(n) for n in post_order(func)])
     for node in post_order(func):
         if not isinstance(node, Call) or not isinstance(node.op, Op) or node.op in _CONVERSIONS:
             continue
@@ -121,13 +121,17 @@ def _rows(
         yield OperatorPrecision(node.op.name, shape, found, why)
 
 
+def _is_quantised_call(node: RelayExpr) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name.startswith("qnn.")
+
+
 def _precision(
     call: Call, kind: Type, reasons: Mapping[int, str], is_quantized: bool, target: Target
 ) -> tuple[str, str]:
     reason = reasons.get(id(call))
     if reason is not None:
         return ("float32", reason) if reason else ("int8", "")
-    if call.operator.name.startswith("qnn."):
+    if _is_quantised_call(call):
         return str(tensor_type_of(_first_tensor(call)).dtype), _slow_integers(call, target)
     inputs = [dtype for arg in call.args for dtype in _dtypes(infer_type_of(arg))]
     narrow = next((dtype for dtype in NARROW_FLOATS if dtype in inputs), None)
@@ -169,6 +173,8 @@ def _reason_to_stay(call: Call, is_quantized: bool) -> str:
     pattern = OpPattern.OPAQUE if call.operator.fuse is None else call.operator.fuse
     if pattern <= OpPattern.BROADCAST:
         return "element-wise: it runs on the sums in registers"
+    if call.op in (*ops.RESHAPES, ops.TRANSPOSE):
+        return "it moves what is computed in float32"
     if precision is Precision.ALWAYS:
         return "its inputs are not quantised"
     return "no integer form: its inputs are dequantised"

@@ -27,17 +27,18 @@ from tvm.relay.op.types import shape_of_type
 from tvm.relay.op.unary import CAST, CLIP
 from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
 from tvm.relay.qnn.op.common import constant_array
+from tvm.relay.qnn.op.convolutions import PLAIN_CONVOLUTIONS
 from tvm.relay.qnn.op.elementwise import ADD_QUANTIZED, MUL_QUANTIZED, SUBTRACT_QUANTIZED
-from tvm.relay.qnn.op.products import CONV2D_QUANTIZED, DENSE_QUANTIZED
+from tvm.relay.qnn.op.products import DENSE_QUANTIZED
 from tvm.relay.qnn.op.requantize import REQUANTIZE
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.traverse import post_order, rewrite_function
 from tvm.target import Target
 
-_PRODUCTS = (CONV2D_QUANTIZED, DENSE_QUANTIZED)
+_PRODUCTS = (*PLAIN_CONVOLUTIONS, DENSE_QUANTIZED)
 _ARITHMETIC = (ADD_QUANTIZED, SUBTRACT_QUANTIZED, MUL_QUANTIZED)
-_MOVES = (*ops.RESHAPES, ops.TRANSPOSE, ops.MAX_POOL2D, STRIDED_SLICE)
+_MOVES = (*ops.RESHAPES, ops.TRANSPOSE, *ops.MAX_POOLS, STRIDED_SLICE)
 # the values to be raised by 128 among their arguments: data and constants of its type
 _WITH_CONSTANTS = (PAD, MAXIMUM, MINIMUM)
 

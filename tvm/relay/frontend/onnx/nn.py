@@ -45,6 +45,9 @@ def _conv(node: OnnxNode) -> RelayExpr:
 
 
 _CONVOLUTIONS = {1: _op.nn.conv1d, 2: _op.nn.conv2d, 3: _op.nn.conv3d}
+_TRANSPOSED_CONVOLUTIONS = {
+    1: _op.nn.conv1d_transpose, 2: _op.nn.conv2d_transpose, 3: _op.nn.conv3d_transpose,
+}  # fmt: skip
 
 
 def convolve(node: OnnxNode, x: RelayExpr, weight: RelayExpr) -> RelayExpr:
@@ -104,15 +107,7 @@ def conv_transpose(
 ) -> RelayExpr:  # fmt: skip
     """Transposed convolution over up to three axes; the weight is (in, out / groups, ...)."""
     shape = infer_shape(weight)
-    if len(shape) == 3:  # a row of an image
-        first, last = padding if len(padding) == 2 else (padding[0], padding[0])
-        row = conv_transpose(
-            _op.expand_dims(x, 2), _op.expand_dims(weight, 2), (1, *strides), (0, first, 0, last),
-            (1, *dilations), groups, (0, *extra),
-        )  # fmt: skip
-        return _op.squeeze(row, [2])
-    convolve_back = _op.nn.conv2d_transpose if len(shape) == 4 else _op.nn.conv3d_transpose
-    return convolve_back(
+    return _TRANSPOSED_CONVOLUTIONS[len(shape) - 2](
         x, weight, strides=tuple(strides), padding=tuple(padding), dilation=tuple(dilations),
         groups=groups, channels=shape[1] * groups, kernel_size=tuple(shape[2:]),
         output_padding=tuple(extra),

@@ -158,12 +158,13 @@ def integer_dense(
 def _integer_conv(node: OnnxNode, x: tuple[int, int], w: tuple[int, int]) -> RelayExpr:
     """The convolution of two integer inputs, each given by its index and its zero point's."""
     shape, zeros = node.shape(w[0]), [_zero(node, index) for _, index in (x, w)]
-    if len(shape) != 4 or infer_shape(zeros[0]) != ():
+    conv = {3: _qnn.conv1d, 4: _qnn.conv2d, 5: _qnn.conv3d}.get(len(shape))
+    if conv is None or infer_shape(zeros[0]) != ():
         return convolve(node, _moved(node, *x), _weight_moved(node, *w))
     kernel = list(node.attr("kernel_shape", shape[2:]))
     strides, padding, dilations = window_of(node, kernel)
     one = constant(1.0, "float32")
-    return _qnn.conv2d(
+    return conv(
         node[x[0]], node[w[0]], *zeros, one, one, kernel_size=tuple(kernel), channels=shape[0],
         strides=tuple(strides), padding=padding, dilation=tuple(dilations),
         groups=node.attr("group", 1),

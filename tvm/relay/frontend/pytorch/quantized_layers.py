@@ -190,26 +190,11 @@ def _conv_sums(x: Quantized, packed: Any, weight: Weight) -> RelayExpr:
     }
     if transposed:
         attrs["output_padding"] = tuple(packed.output_padding())
-    if len(shape) == 5:
-        conv = _op.nn.conv3d_transpose if transposed else _op.nn.conv3d
-        return conv(_moved(x.data, x.zero_point), _moved_weight(weight, transposed), **attrs)
-    conv = qnn.op.conv2d_transpose if transposed else qnn.op.conv2d
-    return conv(
+    name = f"conv{len(shape) - 2}d{'_transpose' if transposed else ''}"
+    return getattr(qnn.op, name)(
         x.data, constant(weight.integers), _as_expr(x.zero_point, "int32"), weight.zeros,
         _as_expr(x.scale, "float32"), constant(weight.scales), **attrs,
     )  # fmt: skip
-
-
-def _moved(data: RelayExpr, zero_point: Any) -> RelayExpr:
-    """Integers less their zero point."""
-    return _op.cast(data, "int16") - _op.cast(_as_expr(zero_point, "int32"), "int16")
-
-
-def _moved_weight(weight: Weight, transposed: bool) -> RelayExpr:
-    zeros = weight.zero_points
-    if zeros.ndim:
-        zeros = zeros.reshape((1, -1, 1, 1, 1) if transposed else (-1, 1, 1, 1, 1))
-    return constant(weight.integers.astype("int16") - zeros.astype("int16"))
 
 
 def _is_over_one_axis(x: Quantized) -> bool:

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from .affine import dequantize, quantize, simulated_dequantize, simulated_quantize
+from .convolutions import (
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+)
 from .elementwise import add, concatenate, mul, subtract
 from .lookup import (
     abs,
@@ -18,7 +26,7 @@ from .lookup import (
     tanh,
 )
 from .pooling import avg_pool2d
-from .products import batch_matmul, contrib_dense_pack, conv2d, conv2d_transpose, dense
+from .products import batch_matmul, contrib_dense_pack, dense
 from .requantize import (
     RequantizeConfig,
     current_requantize_config,
@@ -34,8 +42,12 @@ __all__ = [
     "batch_matmul",
     "concatenate",
     "contrib_dense_pack",
+    "conv1d",
+    "conv1d_transpose",
     "conv2d",
     "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
     "current_requantize_config",
     "dense",
     "dequantize",

@@ -1,0 +1,327 @@
+"""Convolutions of quantised tensors over one to three axes, plain and transposed, in 32 bits.
+
+With zero points z and w, the sum of (x - z) * (y - w) is the sum of x * (y - w) less z times the
+sum of (y - w), which does not depend on the data where the border of the data stands for zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.type import Type
+from tvm.relay.expr import Call, const
+from tvm.relay.op.attributes import as_ints, padding_pairs, spread
+from tvm.relay.op.binary import MULTIPLY, SUBTRACT
+from tvm.relay.op.layout_shapes import axis_of
+from tvm.relay.op.nn.activation import PAD
+from tvm.relay.op.nn.conv import CONV2D, Conv2DAttrs, conv_attrs
+from tvm.relay.op.nn.conv_ranks import CONV1D, CONV3D, Conv1DAttrs, Conv3DAttrs
+from tvm.relay.op.nn.conv_transpose import (
+    CONV1D_TRANSPOSE,
+    CONV2D_TRANSPOSE,
+    CONV3D_TRANSPOSE,
+    Conv1DTransposeAttrs,
+    Conv2DTransposeAttrs,
+    Conv3DTransposeAttrs,
+)
+from tvm.relay.op.reduce import SUM
+from tvm.relay.op.registry import define_op
+from tvm.relay.op.shaping import EXPAND_DIMS, RESHAPE, TRANSPOSE
+from tvm.relay.op.types import shape_of_type
+from tvm.relay.op.unary import CAST
+
+from .common import cast, is_zero, scalar_value, type_of
+from .sums import INPUTS, product_type, shifted
+
+
+def _bordered(attrs: Attrs, data: RelayExpr, zero_point: RelayExpr) -> tuple[RelayExpr, Attrs]:
+    """The data with a border that stands for zero, and the convolution's attributes without one."""
+    zero = scalar_value(zero_point)
+    if zero == 0 or not any(attrs.padding):
+        return data, attrs
+    rank = len(attrs.strides)
+    pads = padding_pairs(attrs.padding, rank)
+    widths = [(0, 0)] * len(attrs.data_layout)
+    for i, axis in enumerate("DHW"[3 - rank :]):
+        widths[axis_of(attrs.data_layout, axis)] = (pads[i], pads[i + rank])
+    value = const(int(zero or 0), type_of(data).dtype)
+    inner = attrs.replace(padding=(0,) * (2 * rank))
+    return PAD(data, value, pad_width=tuple(widths)), inner
+
+
+def _canonical_conv(op: Op) -> Callable[..., RelayExpr]:
+    def canonicalize(attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type]) -> RelayExpr:
+        data, weight, zero, weight_zero = inputs[:4]
+        weight = _shifted_kernel(attrs, weight, weight_zero)
+        if scalar_value(zero) is None:
+            return Call(op, [shifted(data, zero), weight], attrs)
+        data, inner = _bordered(attrs, data, zero)
+        product = Call(op, [data, weight], inner)
+        if is_zero(zero):
+            return product
+        excess = MULTIPLY(_kernel_sums(attrs, weight), cast(zero, attrs.out_dtype))
+        layout = attrs.out_layout or attrs.data_layout
+        trailing = len(layout) - 1 - axis_of(layout, "C")
+        if trailing:
+            excess = EXPAND_DIMS(excess, axis=1, num_newaxis=trailing)
+        return SUBTRACT(product, excess)
+
+    return canonicalize
+
+
+def _shifted_kernel(attrs: Attrs, weight: RelayExpr, zero_point: RelayExpr) -> RelayExpr:
+    layout = attrs.kernel_layout
+    shape = type_of(zero_point).shape
+    if layout == "HWOI" and attrs.groups > 1 and len(shape) == 1 and int(shape[0]) > 1:
+        extents = type_of(weight).shape
+        return shifted(weight, RESHAPE(zero_point, newshape=tuple([int(d) for d in extents[2:]])))
+    return shifted(weight, zero_point, axis_of(layout, "O"))
+
+
+def _kernel_sums(attrs: Attrs, weight: RelayExpr) -> RelayExpr:
+    """The sum of the weight over each output channel's window."""
+    layout = attrs.kernel_layout
+    multiplied = layout == "HWOI" and attrs.groups > 1  # output channels are O and I together
+    kept = "OI" if multiplied else "O"
+    axes = tuple([i for i, axis in enumerate(layout) if axis not in kept])
+    total = SUM(CAST(weight, dtype=attrs.out_dtype), axis=axes)
+    return RESHAPE(total, newshape=(-1,)) if multiplied else total
+
+
+def _canonical_transpose(op: Op) -> Callable[..., RelayExpr]:
+    def canonicalize(attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type]) -> RelayExpr:
+        # zeros between the elements stand for zero, so the data must have no zero point
+        data = shifted(inputs[0], inputs[2])
+        return Call(op, [data, _shifted_transpose_kernel(attrs, *inputs[1:4:2])], attrs)
+
+    return canonicalize
+
+
+def _shifted_transpose_kernel(attrs: Attrs, weight: RelayExpr, zero_point: RelayExpr) -> RelayExpr:
+    """The weight less its zero points; those of groups lie side by side, its O are of one group."""
+    layout, groups = attrs.kernel_layout, attrs.groups
+    axis = axis_of(layout, "O")
+    points = type_of(zero_point).shape
+    if is_zero(zero_point) or groups == 1 or not points or int(points[0]) == 1:
+        return shifted(weight, zero_point, axis)
+    extents = [int(d) for d in shape_of_type(type_of(weight))]  # type: ignore[arg-type]
+    inner = axis_of(layout, "I")
+    apart = [*extents[:inner], groups, extents[inner] // groups, *extents[inner + 1 :]]
+    point_shape = [1] * len(apart)
+    point_shape[inner], point_shape[axis + (axis > inner)] = groups, extents[axis]
+    zeros = RESHAPE(zero_point, newshape=(groups, extents[axis]))
+    if axis < inner:
+        zeros = TRANSPOSE(zeros, axes=None)
+    zeros = RESHAPE(zeros, newshape=tuple(point_shape))
+    return RESHAPE(shifted(RESHAPE(weight, newshape=tuple(apart)), zeros), newshape=tuple(extents))
+
+
+def _conv(name: str, op: Op, attrs_type: type[Attrs]) -> Op:
+    canonical = _canonical_transpose if "transpose" in name else _canonical_conv
+    return define_op(
+        name,
+        attrs_type,
+        inputs=INPUTS,
+        infer_type=product_type(op, name),
+        qnn_canonicalize=canonical(op),
+    )
+
+
+CONV1D_QUANTIZED = _conv("qnn.conv1d", CONV1D, Conv1DAttrs)
+CONV2D_QUANTIZED = _conv("qnn.conv2d", CONV2D, Conv2DAttrs)
+CONV3D_QUANTIZED = _conv("qnn.conv3d", CONV3D, Conv3DAttrs)
+CONV1D_TRANSPOSE_QUANTIZED = _conv("qnn.conv1d_transpose", CONV1D_TRANSPOSE, Conv1DTransposeAttrs)
+CONV2D_TRANSPOSE_QUANTIZED = _conv("qnn.conv2d_transpose", CONV2D_TRANSPOSE, Conv2DTransposeAttrs)
+CONV3D_TRANSPOSE_QUANTIZED = _conv("qnn.conv3d_transpose", CONV3D_TRANSPOSE, Conv3DTransposeAttrs)
+PLAIN_CONVOLUTIONS = (CONV1D_QUANTIZED, CONV2D_QUANTIZED, CONV3D_QUANTIZED)
+TRANSPOSED_CONVOLUTIONS = (
+    CONV1D_TRANSPOSE_QUANTIZED, CONV2D_TRANSPOSE_QUANTIZED, CONV3D_TRANSPOSE_QUANTIZED,
+)  # fmt: skip
+
+
+def conv2d(
+    data: RelayExpr,
+    kernel: RelayExpr,
+    input_zero_point: RelayExpr,
+    kernel_zero_point: RelayExpr,
+    input_scale: RelayExpr,
+    kernel_scale: RelayExpr,
+    kernel_size: int | Sequence[int],
+    channels: int,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "int32",
+) -> RelayExpr:
+    """Convolution of quantised tensors; the result has the scale input_scale * kernel_scale.
+
+    Parameters
+    ----------
+    data, kernel : relay.Expr
+        Integers of 8 bits (the data also of 16).
+    input_zero_point, kernel_zero_point, input_scale, kernel_scale : relay.Expr
+        Scalars; the kernel's may be vectors over the output channels.
+    kernel_size, channels
+        The kernel's extents and the output channels.
+    strides, padding, dilation, groups, data_layout, kernel_layout, out_layout
+        As in `relay.nn.conv2d`.
+    out_dtype : str
+        The dtype of the sums: "int32", "int16" or "int64".
+    """
+    return CONV2D_QUANTIZED(
+        data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
+        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
+        out_dtype=str(out_dtype),
+    )  # fmt: skip
+
+
+def conv2d_transpose(
+    data: RelayExpr,
+    weight: RelayExpr,
+    input_zero_point: RelayExpr,
+    kernel_zero_point: RelayExpr,
+    input_scale: RelayExpr,
+    kernel_scale: RelayExpr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    output_padding: int | Sequence[int] = (0, 0),
+    out_dtype: str = "int32",
+) -> RelayExpr:
+    """Transposed convolution of quantised tensors; parameters as in `conv2d`.
+
+    Parameters
+    ----------
+    output_padding : int or sequence of int
+        What is added to one side of the output.
+    """
+    return CONV2D_TRANSPOSE_QUANTIZED(
+        data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
+        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
+        output_padding=spread(as_ints(output_padding), 2), out_dtype=str(out_dtype),
+    )  # fmt: skip
+
+
+def conv1d(
+    data: RelayExpr,
+    kernel: RelayExpr,
+    input_zero_point: RelayExpr,
+    kernel_zero_point: RelayExpr,
+    input_scale: RelayExpr,
+    kernel_scale: RelayExpr,
+    strides: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCW",
+    kernel_layout: str = "OIW",
+    out_layout: str = "",
+    out_dtype: str = "int32",
+) -> RelayExpr:
+    """Convolution of quantised tensors over one axis; parameters as in `conv2d`."""
+    return CONV1D_QUANTIZED(
+        data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
+        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
+        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
+        out_dtype=str(out_dtype),
+    )  # fmt: skip
+
+
+def conv3d(
+    data: RelayExpr,
+    kernel: RelayExpr,
+    input_zero_point: RelayExpr,
+    kernel_zero_point: RelayExpr,
+    input_scale: RelayExpr,
+    kernel_scale: RelayExpr,
+    strides: int | Sequence[int] = (1, 1, 1),
+    padding: int | Sequence[int] = (0, 0, 0),
+    dilation: int | Sequence[int] = (1, 1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "OIDHW",
+    out_layout: str = "",
+    out_dtype: str = "int32",
+) -> RelayExpr:
+    """Convolution of quantised tensors over three axes; parameters as in `conv2d`."""
+    return CONV3D_QUANTIZED(
+        data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
+        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
+        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
+        out_dtype=str(out_dtype),
+    )  # fmt: skip
+
+
+def conv1d_transpose(
+    data: RelayExpr,
+    weight: RelayExpr,
+    input_zero_point: RelayExpr,
+    kernel_zero_point: RelayExpr,
+    input_scale: RelayExpr,
+    kernel_scale: RelayExpr,
+    strides: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCW",
+    kernel_layout: str = "IOW",
+    out_layout: str = "",
+    output_padding: int | Sequence[int] = 0,
+    out_dtype: str = "int32",
+) -> RelayExpr:
+    """Transposed convolution of quantised tensors over one axis; as `conv2d_transpose`."""
+    return CONV1D_TRANSPOSE_QUANTIZED(
+        data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
+        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
+        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
+        output_padding=spread(as_ints(output_padding), 1), out_dtype=str(out_dtype),
+    )  # fmt: skip
+
+
+def conv3d_transpose(
+    data: RelayExpr,
+    weight: RelayExpr,
+    input_zero_point: RelayExpr,
+    kernel_zero_point: RelayExpr,
+    input_scale: RelayExpr,
+    kernel_scale: RelayExpr,
+    strides: int | Sequence[int] = (1, 1, 1),
+    padding: int | Sequence[int] = (0, 0, 0),
+    dilation: int | Sequence[int] = (1, 1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "IODHW",
+    out_layout: str = "",
+    output_padding: int | Sequence[int] = (0, 0, 0),
+    out_dtype: str = "int32",
+) -> RelayExpr:
+    """Transposed convolution of quantised tensors over three axes; as `conv2d_transpose`."""
+    return CONV3D_TRANSPOSE_QUANTIZED(
+        data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
+        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
+        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
+        output_padding=spread(as_ints(output_padding), 3), out_dtype=str(out_dtype),
+    )  # fmt: skip

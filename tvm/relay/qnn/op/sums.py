@@ -1,0 +1,73 @@
+"""What products of quantised tensors share: their types, and integers less a zero point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.type import Type
+from tvm.relay.expr import const
+from tvm.relay.op.binary import SUBTRACT
+from tvm.relay.op.layout_shapes import axis_of
+from tvm.relay.op.types import TypeRelation, expect
+from tvm.relay.op.unary import CAST
+
+from .common import (
+    along_axis,
+    constant_array,
+    expect_dtype,
+    expect_scale,
+    expect_zero_point,
+    is_zero,
+    type_of,
+)
+
+INPUTS = (
+    "data", "weight", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale",
+)  # fmt: skip
+_DATA = ("int8", "uint8", "int16")
+_SUMS = ("int16", "int32", "int64")
+
+
+def product_type(op: Op, who: str, sums: Sequence[str] = _SUMS) -> TypeRelation:
+    """The plain operator's type; the weight's parameters may be vectors over its channels."""
+
+    def relation(attrs: object, arg_types: Sequence[Type]) -> Type:
+        for i, argument in enumerate(INPUTS[:2]):
+            expect_dtype(arg_types[i], _DATA, who, argument)
+        assert op.infer_type is not None
+        out = op.infer_type(attrs, arg_types[:2])
+        channel = _channel_axis(attrs, len(out.shape))
+        expect_zero_point(arg_types[2], who, "input_zero_point")
+        expect_zero_point(arg_types[3], who, "kernel_zero_point", out, channel)
+        expect_scale(arg_types[4], who, "input_scale")
+        expect_scale(arg_types[5], who, "kernel_scale", out, channel)
+        expect(out.dtype in sums, f"{who} requires out_dtype of {', '.join(sums)}, got {out.dtype}")
+        return out  # type: ignore[no-any-return]
+
+    return relation
+
+
+def _channel_axis(attrs: object, rank: int) -> int:
+    layout = getattr(attrs, "data_layout", "")
+    return axis_of(layout, "C") if layout else rank - 1
+
+
+def shifted(value: RelayExpr, zero_point: RelayExpr, axis: int | None = None) -> RelayExpr:
+    """`value - zero_point`, in 8 bits where that is exact, else in 16 or 32."""
+    if is_zero(zero_point):
+        return value
+    ty = type_of(value)
+    wide = "int16" if ty.dtype in ("int8", "uint8") else "int32"
+    zero = zero_point if axis is None else along_axis(zero_point, len(ty.shape), axis)
+    zero = CAST(zero, dtype=wide) if constant_array(zero) is None else _constant(zero, wide)
+    moved = SUBTRACT(CAST(value, dtype=wide), zero)
+    numbers = constant_array(zero_point)
+    if ty.dtype == "uint8" and numbers is not None and (numbers == 128).all():
+        return CAST(moved, dtype="int8")
+    return moved
+
+
+def _constant(expr: RelayExpr, dtype: str) -> RelayExpr:
+    return const(constant_array(expr), dtype)
