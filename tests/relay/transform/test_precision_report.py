@@ -80,9 +80,10 @@ def test_plain_programs_stay() -> None:
 
 
 def test_parameters_are_taken_for_constants() -> None:
-    x, w = relay.var("x", shape=(4, 32)), relay.var("w", shape=(16, 32), dtype="int8")
+    shapes = {"x": (1, 32, 4, 4), "w": (16, 32, 1, 1)}
+    x, w = relay.var("x", shape=shapes["x"]), relay.var("w", shape=shapes["w"], dtype="int8")
     real = relay.qnn.op.dequantize(w, relay.const(np.float32(0.1)), relay.const(0))
-    mod = tvm.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(pair(x), real)))
-    values = {"w": np.ones((16, 32), "int8")}
+    mod = tvm.IRModule.from_expr(relay.Function([x, w], relay.nn.conv2d(pair(x), real)))
+    values = {"w": np.ones(shapes["w"], "int8")}
     assert precision_report(mod, NEW).rows[0].reason == "the weight is not a constant"
     assert precision_report(mod, NEW, values).rows[0].dtype == "int8"

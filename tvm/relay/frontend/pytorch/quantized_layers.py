@@ -1,13 +1,13 @@
 """Quantised convolutions and dense layers of PyTorch, with steps known before or at run time.
 
-quantized::linear(q, packed, s, z)    ->    qnn.quantize(float32(qnn.dense(q, w, ..)) * t + bias, s, z)
+quantized::linear(q, packed, s, z)    ->    qnn.quantize((float32(qnn.dense(q, w, ..)) + bias) * t, 1, z)
 quantized::linear_dynamic(x, packed)  ->    float32(qnn.dense(qnn.quantize(x, ..), w, ..)) * t + bias
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from tvm.relay import qnn
 from tvm.relay.expr import const
 from tvm.relay.frontend.common import constant, infer_shape
 
+from .engines import Engine, engine_of_convolution, engine_of_dense, in_steps
 from .nn import _linear
 from .quantized import Quantized
 from .registry import CONVERTERS, Converter, as_number
@@ -80,17 +81,12 @@ def _as_expr(value: Any, dtype: str) -> RelayExpr:
 
 
 def _finished(
-    sums: RelayExpr, x: Quantized, weight: Weight, axis: int, relu: bool, scale: Any, zero: Any
+    engine: Engine, sums: RelayExpr, x: Quantized, weight: Weight, relu: bool, scale: Any, zero: Any
 ) -> Quantized:
-    """Integer sums with the bias added, in the steps of the result.
-
-    As PyTorch does, in real numbers: a bias rounded to integers would move results by a step.
-    """
+    """Integer sums with the bias added, in the steps of the result, as an engine rounds them."""
     step, point = float(as_number(scale)), int(as_number(zero))
-    in_steps = replace(weight, scales=weight.scales / np.float32(step),
-                       bias=None if weight.bias is None else weight.bias / step)  # fmt: skip
-    real = _real(sums, x, in_steps, axis, relu)
-    data = qnn.op.quantize(real, const(1.0), const(point, "int32"), out_dtype=x.dtype)
+    scales = (float(as_number(x.scale)), weight.scales, step)
+    data = in_steps(engine, sums, 1, scales, weight.bias, relu, point, x.dtype)
     return Quantized(data, step, point, x.dtype)
 
 
@@ -123,7 +119,8 @@ def _in_rows(result: RelayExpr, shape: Sequence[Any]) -> RelayExpr:
 def _dense(relu: bool) -> Converter:
     def convert(x: Quantized, packed: Any, scale: Any, zero_point: Any) -> Quantized:
         weight = dense_weight(packed)
-        made = _finished(_dense_sums(x, weight), x, weight, 1, relu, scale, zero_point)
+        engine = engine_of_dense()
+        made = _finished(engine, _dense_sums(x, weight), x, weight, relu, scale, zero_point)
         data = _in_rows(made.data, infer_shape(x.data))
         return Quantized(data, made.scale, made.zero_point, made.dtype)
 
@@ -213,7 +210,9 @@ def _conv(relu: bool) -> Converter:
         # overloads of old programs repeat what the packed weight holds, and end alike
         scale, zero_point = steps[-2:]
         sums = _conv_sums(data, packed, weight)
-        made = _finished(sums, x, weight, 1, relu, scale, zero_point)
+        extra = packed.output_padding() if packed.transpose() else ()
+        engine = engine_of_convolution(packed.groups(), extra, weight.zero_points)
+        made = _finished(engine, sums, x, weight, relu, scale, zero_point)
         result = _op.squeeze(made.data, [2]) if _is_over_one_axis(x) else made.data
         return Quantized(result, made.scale, made.zero_point, made.dtype)
 
