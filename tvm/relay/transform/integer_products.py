@@ -211,10 +211,10 @@ class IntegerRewriter:
             return "an extent is left to the run"
         return self._missing("int16", "int16")
 
-    def _missing(self, *factors: str) -> str:
-        if topi.x86.conv2d.narrow_dtypes(*factors, "int32", self.target) is not None:
+    def _missing(self, data: str, weight: str) -> str:
+        if topi.x86.conv2d.narrow_dtypes(data, weight, "int32", self.target) is not None:
             return ""
-        bits = 16 if "int16" in factors else 8
+        bits = 16 if "int16" in (data, weight) else 8
         return f"the processor has no dot products of {bits}-bit numbers"
 
     def _unfit(self, call: Call, data: Affine, weight: Affine) -> str:
@@ -223,7 +223,8 @@ class IntegerRewriter:
             if data.dtype == "int16" and data.zero.any():
                 return "16-bit data has a zero point"
             is_wide = is_wide or bool(data.zero.any())
-        if reason := self._missing(*(("int16", "int16") if is_wide else ("uint8", "int8"))):
+        factors = ("int16", "int16") if is_wide else ("uint8", "int8")
+        if reason := self._missing(*factors):
             return reason
         shape = shape_of_type(infer_type_of(data.values))
         if call.op in MATRIX_PRODUCTS:
