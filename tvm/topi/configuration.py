@@ -102,14 +102,18 @@ class Choices(Generic[C]):
         if space.space_map:
             return  # by a decision above this one
         points = [self._point(config) for config in self.configs()]
+        usual = self._point(self.best())
+        knob = []
         for i, name in enumerate(self.knobs):
             values = sorted({point[i] for point in points})
+            knob.append(values.index(usual[i]))
             if name.startswith("tile_"):
                 sizes = [[-1, value] for value in values]
                 extent = max(values)
                 space.define_split(name, extent, policy="candidate", candidate=sizes, num_outputs=2)
             else:
                 space.define_knob(name, values)
+        space.start = space.knob2point(knob)
         space.multi_filter(_Among(tuple(self.knobs), frozenset(points)))
 
     def named(self, record: ConfigEntity) -> dict[str, Any]:

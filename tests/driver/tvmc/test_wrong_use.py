@@ -38,7 +38,7 @@ Fails = Callable[..., str]
     (["--cross-compiler", "no-such-gcc"], "no-such-gcc"),
     (["--dump-code", "exe"], "--dump-code has the formats"),
     (["--dump-code", "c"], "--dump-code c"),
-    (["--tuning-records", "log.json"], "no tuning"),
+    (["--tuning-records", "log.json"], "no file of records log.json"),
     (["--model-format", "tflite"], "invalid choice"),
 ])  # fmt: skip
 def test_compile_refuses(
@@ -99,11 +99,8 @@ def test_models_of_one_function_cannot_be_profiled(
 
 
 def test_commands_that_there_are_not_say_why(tvmc_fails: Fails) -> None:
-    assert "needs no records" in tvmc_fails("tune", "m.onnx", "--target", "llvm")
     assert "microcontrollers" in tvmc_fails("micro", "create", "x")
     assert "usage: tvmc" in tvmc_fails()
-    with pytest.raises(tvmc.TVMCException, match="tune is not available"):
-        tvmc.tune(None, "llvm")
 
 
 def test_packages_that_were_not_compiled_are_refused(onnx_file: str) -> None:

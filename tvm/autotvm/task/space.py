@@ -73,6 +73,8 @@ class ConfigSpace(PointSpace):
         A hash of the template's text, if it attaches one.
     cost : float, optional
         The seconds that were measured.
+    start : int, optional
+        The point that the template takes without a record, if it has told.
     """
 
     Axis = Axis
@@ -86,6 +88,7 @@ class ConfigSpace(PointSpace):
         self.code_hash: str | None = None
         self.flop = 0
         self.cost: float | None = None
+        self.start: int | None = None
 
     @staticmethod
     def axis(var: Any) -> VirtualAxis:

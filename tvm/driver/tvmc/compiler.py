@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tvm import autotvm
 from tvm.driver.tvmc import composite_target, frontends, pass_list, registry
 from tvm.driver.tvmc.config_options import set_defaults
 from tvm.driver.tvmc.errors import TVMCException
@@ -119,7 +120,9 @@ def _add_optimization_args(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--print-pass-times", action="store_true", help="show how long each pass took"
     )
-    parser.add_argument("--tuning-records", default="", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--tuning-records", metavar="PATH", default="", help="records that `tvmc tune` wrote"
+    )
     parser.add_argument(
         "--use-vm", action="store_true",
         help="compile for the virtual machine, which runs models with unknown dimensions and loops",
@@ -206,7 +209,7 @@ def compile_model(
     executor, runtime : Executor, Runtime
         By default graph and cpp.
     tuning_records : str
-        Has to be left out: there is no tuning.
+        A file of records of tuning.
     package_path : str
         The archive; by default a temporary one.
     cross, cross_options : str
@@ -254,7 +257,8 @@ def compile_model(
     watching = _instruments(instruments, print_ir_before, print_ir_after)
     context = PassContext(opt_level, None, disabled_pass or None, watching, config)
     mod = apply_graph_transforms(tvmc_model.mod, transform_args)
-    with context, _pass_times(print_pass_times):
+    records = autotvm.apply_history_best(tuning_records) if tuning_records else nullcontext()
+    with context, records, _pass_times(print_pass_times):
         mod, built = _compiled(mod, tvmc_model.params, request, dump_offloads)
     path = _export(tvmc_model, built, package_path, cross, cross_options, output_format)
     _fill_dumps(dumps, mod, built)
@@ -276,8 +280,8 @@ class _Request:
 
 
 def _check_options(tuning_records: str | None, transform_args: Mapping[str, Any]) -> None:
-    if tuning_records:
-        raise TVMCException("there is no tuning in this release, leave tuning_records out")
+    if tuning_records and not Path(tuning_records).is_file():
+        raise TVMCException(f"there is no file of records {tuning_records}")
     if unknown := [name for name in transform_args if name not in TRANSFORM_ARGS]:
         raise TypeError(f"compile has no parameter {unknown[0]!r}")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm._ffi.base import __version__
-from tvm.driver.tvmc import compiler, runner, unavailable, verifier
+from tvm.driver.tvmc import autotuner, compiler, runner, unavailable, verifier
 from tvm.driver.tvmc.arguments import TVMCSuppressedArgumentParser
 from tvm.driver.tvmc.config_options import (
     convert_config_json_to_cli,
@@ -24,7 +24,7 @@ REGISTERED_PARSER: list[Callable[..., None]] = [
     compiler.add_compile_parser,
     runner.add_run_parser,
     verifier.add_verify_parser,
-    unavailable.add_tune_parser,
+    autotuner.add_tune_parser,
     unavailable.add_micro_parser,
 ]
 
@@ -32,6 +32,7 @@ _WRONG_USE, _FAILED, _NOT_INSTALLED = 1, 4, 5
 _EPILOG = """examples:
   tvmc compile resnet50.onnx --target "llvm -mcpu=native" -o resnet50.tar
   tvmc run resnet50.tar --inputs image.npz --print-top 5 --print-time --repeat 10
+  tvmc tune resnet50.onnx --target "llvm -mcpu=native" --trials 64 -o records.log
   tvmc verify resnet50.onnx --against onnxruntime
 """
 
@@ -98,7 +99,7 @@ def _main_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tvmc",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="TVM compiler driver: compile, run and verify models",
+        description="TVM compiler driver: compile, tune, run and verify models",
         epilog=_EPILOG,
         add_help=False,
     )

@@ -8,15 +8,9 @@ from typing import Any, NoReturn
 from tvm.driver.tvmc.errors import TVMCException
 
 _REASONS = {
-    "tune": "kernels are chosen by a cost model at compile time: `tvmc compile` needs no records",
     "micro": "projects for microcontrollers are not made; "
     "`tvmc compile --target c --output-format mlf` writes C sources for them",
 }
-
-
-def add_tune_parser(subparsers: Any, _: argparse.ArgumentParser, __: Any) -> None:
-    """`tvmc tune`."""
-    _add_parser(subparsers, "tune")
 
 
 def add_micro_parser(subparsers: Any, _: argparse.ArgumentParser, __: Any) -> None:
@@ -34,8 +28,3 @@ def _add_parser(subparsers: Any, name: str) -> None:
 def refuse(command: str) -> NoReturn:
     """The answer to a command that there is not."""
     raise TVMCException(f"tvmc {command} is not available in this release: {_REASONS[command]}")
-
-
-def tune(*_: Any, **__: Any) -> NoReturn:
-    """Tuning from Python, which is not available."""
-    refuse("tune")

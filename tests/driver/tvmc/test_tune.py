@@ -1,0 +1,88 @@
+"""`tvmc tune` writes records, and `tvmc compile` uses them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tvm.driver import tvmc
+from tvm.driver.tvmc.autotuner import autotvm_get_tuning_tasks, filter_tasks, gen_task_list
+from tvm.driver.tvmc.main import _main
+
+Fails = Callable[..., str]
+_QUICK = ["--trials", "2", "--tuner", "random", "--number", "1", "--parallel", "1"]
+
+
+def test_records_are_written_shown_and_used(
+    onnx_file: str,
+    image: tuple[str, np.ndarray],
+    expected: np.ndarray,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    records = str(tmp_path / "records.log")
+    argv = ["tune", onnx_file, "--target", "llvm", "-o", records, "--tasks", "0", *_QUICK]
+    assert _main(argv) == 0
+    rows = [json.loads(line) for line in Path(records).read_text().splitlines()]
+    # what the model takes by itself comes first
+    assert len(rows) == 3 and all(row["version"] == 0.2 for row in rows)
+    assert all(row["input"][1] == "conv2d_NCHWc.x86" and row["result"][1] == 0 for row in rows)
+    assert "[Task  1/ 1]" in capsys.readouterr().out
+    package = str(tmp_path / "small.tar")
+    options = ["--target", "llvm", "-o", package, "--tuning-records", records]
+    with caplog.at_level(logging.INFO, "tvm.relay"):
+        assert _main(["compile", onnx_file, *options]) == 0
+    assert "1 with tiles of tuned records" in caplog.text
+    result = tvmc.run(tvmc.TVMCPackage(package), "cpu", inputs={"data": image[1]})
+    np.testing.assert_allclose(result.outputs["output_0"], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_from_python_records_belong_to_the_model(onnx_file: str) -> None:
+    model = tvmc.load(onnx_file)
+    options = {"trials": 1, "tuner": "gridsearch", "number": 1, "parallel": 1}
+    path = tvmc.tune(model, target="llvm", tasks_filter="0", **options)
+    assert path == str(model.default_tuning_records_path()) and Path(path).is_file()
+    assert tvmc.compile(model, target="llvm", tuning_records=path).package_path
+
+
+def test_tasks_are_listed_and_filtered(
+    onnx_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none.log"
+    assert _main(["tune", onnx_file, "--target", "llvm", "-o", str(path), "--tasks", "list"]) == 0
+    assert "0. conv2d_NCHWc.x86 of 1x3x6x6, 4x3x3x3" in capsys.readouterr().out
+    assert not path.exists()
+    model = tvmc.load(onnx_file)
+    tasks = autotvm_get_tuning_tasks(model.mod, model.params, "llvm") * 3
+    for expr, places in {
+        "all": range(len(tasks)),
+        "0,2": [0, 2],
+        "1-2": [1, 2],
+        "-1": [0, 1],
+    }.items():
+        assert filter_tasks(tasks, expr) == ([tasks[i] for i in places], False)
+    assert filter_tasks(tasks, "list,1") == ([tasks[1]], True)
+    assert gen_task_list(tasks[:1], False).count("\n") == 1
+
+
+@pytest.mark.parametrize(("options", "part"), [
+    (["--tasks", "7"], "places from 0 to"),
+    (["--tasks", "x"], "got 'x'"),
+    (["--enable-autoscheduler"], "there is no auto-scheduler"),
+    (["--rpc-key", "pi"], "on this machine only"),
+    (["--tuning-records", "none.log"], "no file of records none.log"),
+    (["--tuner", "grid"], "invalid choice: 'grid'"),
+])  # fmt: skip
+def test_tune_refuses(
+    options: list[str], part: str, onnx_file: str, tmp_path: Path, tvmc_fails: Fails
+) -> None:
+    records = str(tmp_path / "records.log")
+    assert part in tvmc_fails(
+        "tune", onnx_file, "--target", "llvm", "-o", records, "--tuner", "random", *options
+    )

@@ -1,0 +1,403 @@
+"""`tvmc tune`: measure candidates of a model's kernels, and keep records of them.
+
+tvmc tune resnet50.onnx --target "llvm -mcpu=native" --trials 64 -o records.log
+tvmc compile resnet50.onnx --target "llvm -mcpu=native" --tuning-records records.log
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tvm import autotvm
+from tvm.autotvm.measure import create_measure_batch
+from tvm.autotvm.task import Task
+from tvm.driver.tvmc import frontends
+from tvm.driver.tvmc.config_options import set_defaults
+from tvm.driver.tvmc.errors import TVMCException
+from tvm.driver.tvmc.model import TVMCModel
+from tvm.driver.tvmc.shape_parser import parse_shape_string
+from tvm.driver.tvmc.target import generate_target_args, reconstruct_target_args, target_from_cli
+from tvm.driver.tvmc.transform import (
+    TRANSFORM_ARGS,
+    apply_graph_transforms,
+    generate_transform_args,
+    parse_graph_transform_args,
+)
+from tvm.ir.module import IRModule
+from tvm.target import Target
+
+logger = logging.getLogger("TVMC")
+
+_XGB = {
+    "xgb": {"loss_type": "reg"},
+    "xgb_knob": {"loss_type": "reg", "feature_type": "knob"},
+    "xgb_itervar": {"loss_type": "reg", "feature_type": "itervar"},
+    "xgb_curve": {"loss_type": "reg", "feature_type": "curve"},
+    "xgb_rank": {"loss_type": "rank"},
+    "xgb_rank_knob": {"loss_type": "rank", "feature_type": "knob"},
+    "xgb_rank_itervar": {"loss_type": "rank", "feature_type": "itervar"},
+    "xgb_rank_curve": {"loss_type": "rank", "feature_type": "curve"},
+}
+_TUNERS = ("ga", "gridsearch", "random", *_XGB)
+
+
+def add_tune_parser(
+    subparsers: Any, _: argparse.ArgumentParser, json_params: Mapping[str, Any]
+) -> None:
+    """`tvmc tune`."""
+    parser = subparsers.add_parser(
+        "tune", help="tune the kernels of a model",
+        usage="tvmc tune FILE --target TARGET -o RECORDS [options]",
+        description="Measure candidates of the kernels of a model on this machine. "
+        "`tvmc compile --tuning-records` uses the fastest.",
+    )  # fmt: skip
+    parser.set_defaults(func=drive_tune)
+    parser.add_argument("FILE", help="path to the model: .onnx, .pt, .pth, .pt2, .relay")
+    parser.add_argument("-o", "--output", required=True, help="file that the records are added to")
+    parser.add_argument(
+        "--model-format", choices=frontends.get_frontend_names(),
+        help="the model's format, if its suffix does not tell",
+    )  # fmt: skip
+    parser.add_argument(
+        "--input-shapes", type=parse_shape_string, metavar="SHAPES",
+        help='the inputs\' shapes, "input1:[1,3,224,224] input2:[1,16]"',
+    )  # fmt: skip
+    parser.add_argument(
+        "--tasks", default="all", metavar="TASKS",
+        help="which tasks: all, places and ranges of places such as 0,3-5; list shows them",
+    )  # fmt: skip
+    _add_search_args(parser)
+    _add_measure_args(parser)
+    generate_target_args(parser)
+    generate_transform_args(parser)
+    set_defaults(parser, json_params)
+
+
+def _add_search_args(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--trials", type=int, default=10000, help="candidates of each task at most (10000)"
+    )
+    parser.add_argument(
+        "--early-stopping", type=int, metavar="TRIALS",
+        help="stop a task after so many trials without a faster one",
+    )  # fmt: skip
+    parser.add_argument("--tuner", choices=_TUNERS, default="xgb", help="the search (xgb)")
+    parser.add_argument("--tuning-records", metavar="PATH", help="records to learn from at first")
+    parser.add_argument("--enable-autoscheduler", action="store_true", help=argparse.SUPPRESS)
+
+
+def _add_measure_args(parser: argparse.ArgumentParser) -> None:
+    numbers = {
+        "--number": (10, "runs whose mean is one measurement"),
+        "--repeat": (1, "measurements of a candidate"),
+        "--min-repeat-ms": (None, "least milliseconds of a measurement"),
+        "--timeout": (10, "seconds that a candidate may take"),
+        "--parallel": (4, "candidates that are built at a time"),
+    }
+    for name, (default, text) in numbers.items():
+        shown = "" if default is None else f" ({default})"
+        parser.add_argument(name, type=int, default=default, metavar="N", help=text + shown)
+    parser.add_argument("--rpc-key", help=argparse.SUPPRESS)
+    parser.add_argument("--rpc-tracker", help=argparse.SUPPRESS)
+
+
+def drive_tune(args: argparse.Namespace) -> int:
+    """Do what the arguments say."""
+    if not args.target:
+        raise TVMCException("--target is required, such as --target llvm")
+    if not Path(args.FILE).is_file():
+        raise TVMCException(f"Input file '{args.FILE}' doesn't exist, or is no file.")
+    tune_model(
+        frontends.load_model(args.FILE, args.model_format, args.input_shapes),
+        args.target,
+        tuning_records=args.output,
+        prior_records=args.tuning_records,
+        enable_autoscheduler=args.enable_autoscheduler,
+        rpc_key=args.rpc_key,
+        hostname=args.rpc_tracker,
+        trials=args.trials,
+        tuner=args.tuner,
+        min_repeat_ms=args.min_repeat_ms,
+        early_stopping=args.early_stopping,
+        timeout=args.timeout,
+        repeat=args.repeat,
+        number=args.number,
+        parallel=args.parallel,
+        additional_target_options=reconstruct_target_args(args),
+        tasks_filter=args.tasks,
+        **parse_graph_transform_args(args),
+    )
+    return 0
+
+
+def tune_model(
+    tvmc_model: TVMCModel,
+    target: str | Target,
+    tuning_records: str | None = None,
+    prior_records: str | None = None,
+    enable_autoscheduler: bool = False,
+    rpc_key: str | None = None,
+    hostname: str | None = None,
+    port: int | str = 9090,
+    trials: int = 10000,
+    target_host: str | Target | None = None,
+    tuner: str = "xgb",
+    min_repeat_ms: int | None = None,
+    early_stopping: int | None = None,
+    timeout: int = 10,
+    repeat: int = 1,
+    number: int = 10,
+    parallel: int = 4,
+    hardware_params: Any = None,
+    include_simple_tasks: bool = False,
+    log_estimated_latency: bool = False,
+    additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
+    tasks_filter: str = "all",
+    **transform_args: Any,
+) -> str | None:
+    """Tune a model's kernels on this machine.
+
+    Parameters
+    ----------
+    tvmc_model : TVMCModel
+        The model.
+    target : str or Target
+        The target.
+    tuning_records : str, optional
+        The file that records are added to; by default one that belongs to the model.
+    prior_records : str, optional
+        Records that the tuner learns from at first.
+    trials : int
+        Candidates of each task at most.
+    target_host : str or Target, optional
+        The target's host.
+    tuner : str
+        "xgb", "xgb_knob", "xgb_itervar", "xgb_curve", the same with "xgb_rank", "ga", "random" or
+        "gridsearch".
+    min_repeat_ms : int, optional
+        Least milliseconds of a measurement.
+    early_stopping : int, optional
+        Stop a task after so many trials without a faster one.
+    timeout : int
+        Seconds that a candidate may take.
+    repeat, number : int
+        Measurements of a candidate, and runs in each.
+    parallel : int
+        Candidates that are built at a time.
+    additional_target_options : dict, optional
+        More options by kind and name.
+    tasks_filter : str
+        Which tasks, as :func:`filter_tasks` reads it; with "list" they are printed.
+    transform_args : dict
+        desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops,
+        mixed_precision_calculation_type, mixed_precision_acc_type.
+    enable_autoscheduler, hardware_params, include_simple_tasks, log_estimated_latency
+        Of the auto-scheduler, which there is not.
+    rpc_key, hostname, port
+        Of a tracker for other machines, which there is not.
+
+    Returns
+    -------
+    str
+        The path of the records; None if tasks were only listed.
+    """
+    if enable_autoscheduler or hardware_params or include_simple_tasks or log_estimated_latency:
+        _refuse_autoscheduler()
+    if rpc_key or hostname:
+        raise TVMCException("kernels are measured on this machine only: leave out the tracker")
+    if unknown := [name for name in transform_args if name not in TRANSFORM_ARGS]:
+        raise TypeError(f"tune has no parameter {unknown[0]!r}")
+    found, _ = target_from_cli(target, additional_target_options)
+    tasks = autotvm_get_tuning_tasks(
+        tvmc_model.mod, tvmc_model.params, found, target_host, transform_args
+    )
+    chosen, do_list = filter_tasks(tasks, tasks_filter)
+    if do_list:
+        print(gen_task_list(tasks, enable_autoscheduler))
+        return None
+    records = tuning_records or str(tvmc_model.default_tuning_records_path())
+    option = autotvm.measure_option(
+        builder=autotvm.LocalBuilder(timeout=timeout, n_parallel=parallel),
+        runner=autotvm.LocalRunner(
+            timeout=timeout, number=number, repeat=repeat, min_repeat_ms=min_repeat_ms or 0
+        ),
+    )
+    tune_tasks(chosen, records, option, tuner, trials, early_stopping, prior_records)
+    return records
+
+
+def autotvm_get_tuning_tasks(
+    mod: IRModule,
+    params: Mapping[str, Any],
+    target: str | Target,
+    target_host: str | Target | None = None,
+    transform_args: Mapping[str, Any] | None = None,
+) -> list[Task]:
+    """The tasks of a model, after what the arguments do to it.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The model.
+    params : dict of str to NDArray
+        Its parameters.
+    target, target_host : str or Target
+        The target, and its host.
+    transform_args : dict, optional
+        As :func:`tvm.driver.tvmc.transform.apply_graph_transforms` takes them.
+    """
+    mod = apply_graph_transforms(mod, transform_args)
+    return autotvm.task.extract_from_program(mod, dict(params), target, target_host)
+
+
+def autoscheduler_get_tuning_tasks(*_: Any, **__: Any) -> NoReturn:
+    """Tasks of the auto-scheduler, which there is not."""
+    _refuse_autoscheduler()
+
+
+def schedule_tasks(*_: Any, **__: Any) -> NoReturn:
+    """Tuning by the auto-scheduler, which there is not."""
+    _refuse_autoscheduler()
+
+
+def _refuse_autoscheduler() -> NoReturn:
+    raise TVMCException(
+        "there is no auto-scheduler in this release: leave out enable_autoscheduler and its options"
+    )
+
+
+def filter_tasks(tasks: Sequence[Task], expr: str) -> tuple[list[Task], bool]:
+    """Some of the tasks, and whether they are to be listed.
+
+    Parameters
+    ----------
+    tasks : list of Task
+        All tasks.
+    expr : str
+        Places and ranges of places with commas between, such as "0,3-5,8-"; "all"; "list".
+    """
+    chosen: dict[int, None] = {}
+    words = [word.strip() for word in expr.split(",")]
+    for word in words:
+        if word not in ("list", "help"):
+            chosen.update(dict.fromkeys(_places(word, len(tasks))))
+    do_list = any(word in ("list", "help") for word in words)
+    return [tasks[i] for i in sorted(chosen)] if chosen else list(tasks), do_list
+
+
+def _places(word: str, count: int) -> range:
+    if word == "all":
+        return range(count)
+    first, dash, last = word.partition("-")
+    try:
+        start = int(first) if first or not dash else 0
+        stop = int(last) if last else count - 1 if dash else start
+    except ValueError:
+        raise TVMCException(
+            f"--tasks takes places such as 0,3-5, all or list, got {word!r}"
+        ) from None
+    if not 0 <= start <= stop < count:
+        raise TVMCException(f"--tasks has places from 0 to {count - 1}, got {word!r}")
+    return range(start, stop + 1)
+
+
+def gen_task_list(tasks: Sequence[Task], enable_autoscheduler: bool) -> str:
+    """The tasks as a list to be read.
+
+    Parameters
+    ----------
+    tasks : list of Task
+        The tasks.
+    enable_autoscheduler : bool
+        Whether they are of the auto-scheduler, which there is not.
+    """
+    if enable_autoscheduler:
+        _refuse_autoscheduler()
+    lines = [
+        f"  {i}. {task.name} of {', '.join(_shapes(task))}: {len(task.config_space)} candidates"
+        for i, task in enumerate(tasks)
+    ]
+    return "\n".join(["Available Tasks for tuning:", *lines])
+
+
+def _shapes(task: Task) -> list[str]:
+    tensors = [arg for arg in task.args if isinstance(arg, tuple) and arg and arg[0] == "TENSOR"]
+    return ["x".join([str(extent) for extent in shape]) for _, shape, _ in tensors]
+
+
+def tune_tasks(
+    tasks: Sequence[Task],
+    log_file: str,
+    measure_option: Mapping[str, Any],
+    tuner: str,
+    trials: int,
+    early_stopping: int | None = None,
+    tuning_records: str | None = None,
+) -> None:
+    """Tune tasks one after the other, and add the records to a file.
+
+    What the cost model takes is measured first, so that a record is never behind it.
+
+    Parameters
+    ----------
+    tasks : list of Task
+        The tasks.
+    log_file : str
+        The file.
+    measure_option : dict
+        From :func:`tvm.autotvm.measure_option`.
+    tuner : str
+        As of :func:`tune_model`.
+    trials : int
+        Candidates of each task at most.
+    early_stopping : int, optional
+        Stop a task after so many trials without a faster one.
+    tuning_records : str, optional
+        Records that the tuner learns from at first.
+    """
+    if not tasks:
+        logger.warning("there were no tasks found to be tuned")
+        return
+    if tuning_records and not Path(tuning_records).is_file():
+        raise TVMCException(f"there is no file of records {tuning_records}")
+    write = autotvm.callback.log_to_file(log_file)
+    for i, task in enumerate(tasks):
+        search = _tuner_of(tuner, task)
+        if tuning_records:
+            search.load_history(autotvm.record.load_from_file(tuning_records))
+        _measure_start(task, measure_option, write)
+        count = min(trials, len(task.config_space))
+        shown = autotvm.callback.progress_bar(count, f"[Task {i + 1:2d}/{len(tasks):2d}] ")
+        search.tune(
+            n_trial=count,
+            early_stopping=early_stopping,
+            measure_option=measure_option,
+            callbacks=[shown, write],
+        )
+
+
+def _tuner_of(name: str, task: Task) -> autotvm.tuner.Tuner:
+    if name in _XGB:
+        return autotvm.tuner.XGBTuner(task, **_XGB[name])
+    if name == "ga":
+        return autotvm.tuner.GATuner(task, pop_size=50)
+    if name == "random":
+        return autotvm.tuner.RandomTuner(task)
+    if name == "gridsearch":
+        return autotvm.tuner.GridSearchTuner(task)
+    raise TVMCException(f"invalid tuner: {name}; choose from {', '.join(_TUNERS)}")
+
+
+def _measure_start(
+    task: Task, measure_option: Mapping[str, Any], write: Callable[..., None]
+) -> None:
+    """Measure what the template takes without a record."""
+    start = task.config_space.start
+    if start is None:
+        return
+    inputs = [autotvm.MeasureInput(task.target, task, task.config_space.get(start))]
+    write(None, inputs, create_measure_batch(task, measure_option)(inputs))
