@@ -1,6 +1,10 @@
 """Many architectures, small and with random weights, through the PyTorch importers.
 
-python -m tests.e2e.model_zoo [NAME ...] [--exported] [--list]
+    python -m tests.e2e.model_zoo [NAME ...] [--exported] [--list]
+    python -m tests.e2e.model_zoo --log zoo.jsonl --table docs/pytorch_models.md
+
+A log keeps what was found, so that parts of the zoo can run one after the other; the table is of
+all that the log has.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,59 +24,18 @@ from torch import nn
 
 import tvm
 from benchmarks.networks import Example, FirstOutput
-from benchmarks.zoo import _calibrate, input_infos, trace, vision
+from benchmarks.zoo import _calibrate, input_infos, trace
 from tests.e2e.composed_models import COMPOSED_MODELS
 from tests.e2e.small_models import SMALL_MODELS
 from tests.e2e.transformers_zoo import TRANSFORMERS
+from tests.e2e.vision_zoo import CLASSIFIERS, DETECTORS, VISION
+from tests.e2e.zoo_table import Outcome, read_log, write_table
 from tvm import relay
 from tvm.contrib import graph_executor
 
 RELATIVE = 1e-4
 SECONDS_EACH = 240
 
-
-def _image(name: str, size: int = 64, **options: Any) -> Callable[[], Example]:
-    return lambda: (
-        getattr(vision, name)(weights=None, **options), (torch.randn(1, 3, size, size),)
-    )  # fmt: skip
-
-
-def _segmentation(name: str) -> Callable[[], Example]:
-    def make() -> Example:
-        model = getattr(vision.segmentation, name)(
-            weights=None, weights_backbone=None, num_classes=5
-        )
-        return FirstOutput(model, "out"), (torch.randn(1, 3, 64, 64),)
-
-    return make
-
-
-def _video(name: str, frames: int, size: int) -> Callable[[], Example]:
-    return lambda: (
-        getattr(vision.video, name)(weights=None), (torch.randn(1, 3, frames, size, size),)
-    )  # fmt: skip
-
-
-_VISION: dict[str, Callable[[], Example]] = {
-    **{name: _image(name) for name in (
-        "alexnet", "convnext_tiny", "densenet121", "efficientnet_b0", "efficientnet_b1",
-        "efficientnet_v2_s", "mnasnet0_5", "mnasnet1_0", "mobilenet_v2", "mobilenet_v3_large",
-        "mobilenet_v3_small", "regnet_x_400mf", "regnet_y_400mf", "resnet18", "resnet34",
-        "resnet50", "resnext50_32x4d", "wide_resnet50_2", "shufflenet_v2_x0_5",
-        "shufflenet_v2_x1_0", "squeezenet1_0", "squeezenet1_1", "swin_t", "swin_v2_t", "vgg11",
-        "vgg11_bn", "vgg16",
-    )},
-    "googlenet": _image("googlenet", aux_logits=False, init_weights=False),
-    "inception_v3": _image("inception_v3", 299, aux_logits=False, init_weights=False),
-    "vit_b_32": _image("vit_b_32", image_size=64),
-    "maxvit_t": _image("maxvit_t", 224),
-    **{name: _segmentation(name) for name in (
-        "fcn_resnet50", "deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large",
-    )},
-    "r3d_18": _video("r3d_18", 4, 32),
-    "mc3_18": _video("mc3_18", 4, 32),
-    "r2plus1d_18": _video("r2plus1d_18", 4, 32),
-}  # fmt: skip
 
 _SIZES = {
     "vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -129,7 +93,8 @@ def _transformer(prefix: str, options: dict[str, Any], kind: str) -> Callable[[]
 
 
 MODELS: dict[str, Callable[[], Example]] = {
-    **_VISION,
+    **VISION,
+    **DETECTORS,
     **TRANSFORMERS,
     **{name: _transformer(*spec) for name, spec in _TRANSFORMERS.items()},
     **SMALL_MODELS,
@@ -144,7 +109,7 @@ def build(name: str) -> Example:
     for parameter in model.parameters():  # a head that starts at zero would check nothing
         if parameter.dim() > 1 and not parameter.any():
             nn.init.normal_(parameter, std=0.02)
-    if name in _VISION and inputs[0].dim() == 4:
+    if name in CLASSIFIERS:
         _calibrate(model, inputs)
     return model.eval(), inputs
 
@@ -155,20 +120,34 @@ def difference(name: str, exported: bool = False) -> float:
     with torch.no_grad():
         expected = model(*inputs)
     mod, params = _imported(model, inputs, exported)
+    run = _on_virtual_machine if name in DETECTORS else _on_graph_executor
+    found = run(mod, params, [tensor.numpy() for tensor in inputs])
+    wanted = [expected] if isinstance(expected, torch.Tensor) else list(expected)
+    return max(
+        relative_difference(ours, tensor.numpy())
+        for ours, tensor in zip(found, wanted, strict=True)
+    )
+
+
+def _on_graph_executor(mod: Any, params: Any, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     with tvm.transform.PassContext(opt_level=3):
         lib = relay.build(mod, target="llvm", params=params)
     module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
     used = module.get_input_info()[0]
     names = [v.name_hint for v in mod["main"].params if v.name_hint not in params]
-    for input_name, tensor in zip(names, inputs, strict=True):
+    for input_name, array in zip(names, arrays, strict=True):
         if input_name in used:
-            module.set_input(input_name, tensor.numpy())
+            module.set_input(input_name, array)
     module.run()
-    wanted = [expected] if isinstance(expected, torch.Tensor) else list(expected)
-    return max(
-        relative_difference(module.get_output(i).numpy(), tensor.numpy())
-        for i, tensor in enumerate(wanted)
-    )
+    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
+
+
+def _on_virtual_machine(mod: Any, params: Any, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    with tvm.transform.PassContext(opt_level=3):
+        executable = relay.vm.compile(mod, target="llvm", params=params)
+    machine = tvm.runtime.vm.VirtualMachine(executable, tvm.cpu())
+    result = machine.invoke("main", *[tvm.nd.array(array) for array in arrays])
+    return [result.numpy()] if hasattr(result, "numpy") else [field.numpy() for field in result]
 
 
 def allowed(name: str, worst: float) -> float:
@@ -185,8 +164,8 @@ def allowed(name: str, worst: float) -> float:
     pairs = (
         [(narrow, exact)] if isinstance(narrow, torch.Tensor) else zip(narrow, exact, strict=True)
     )
-    own = [relative_difference(a.double().numpy(), b.double().numpy()) for a, b in pairs]
-    return max(RELATIVE, 8 * max(own))
+    own = max(relative_difference(a.double().numpy(), b.double().numpy()) for a, b in pairs)
+    return max(RELATIVE, 8 * own) if np.isfinite(own) else RELATIVE
 
 
 def _imported(model: nn.Module, inputs: tuple[torch.Tensor, ...], exported: bool) -> Any:
@@ -204,34 +183,52 @@ def relative_difference(actual: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(actual.astype("float64") - expected).max(initial=0)) / scale
 
 
+def examine(name: str, exported: bool) -> Outcome:
+    """One architecture by one importer."""
+    start = time.perf_counter()
+    worst, limit, reason = float("inf"), RELATIVE, ""
+    signal.alarm(SECONDS_EACH)
+    try:
+        worst = difference(name, exported)
+        limit = allowed(name, worst)
+    except Exception as error:
+        reason = (str(error).splitlines() or [repr(error)])[0][:200]
+    signal.alarm(0)
+    seconds = time.perf_counter() - start
+    return Outcome(name, "exported" if exported else "traced", worst, limit, seconds, reason)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Command line: which models; the status is the number of those that differ."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", help="models, all by default")
     parser.add_argument("--exported", action="store_true", help="through torch.export")
     parser.add_argument("--list", action="store_true", help="print the names")
+    parser.add_argument("--log", type=Path, help="file to append what is found to")
+    parser.add_argument("--missing", action="store_true", help="only what the log lacks")
+    parser.add_argument("--table", type=Path, help="page to write from the log, without running")
     options = parser.parse_args(arguments)
     if options.list:
         print("\n".join(MODELS))
         return 0
+    known = read_log(options.log)
+    if options.table:
+        write_table(options.table, known)
+        return 0
+    way = "exported" if options.exported else "traced"
+    names = options.names or [n for n in MODELS if not options.exported or n not in DETECTORS]
     failed = 0
-    for name in options.names or MODELS:
-        start = time.perf_counter()
-        signal.alarm(SECONDS_EACH)
-        try:
-            worst = difference(name, options.exported)
-            limit = allowed(name, worst)
-            text = f"{worst:.1e}" + (f" of {limit:.1e}" if limit > RELATIVE else "")
-        except Exception as error:
-            worst, limit, text = (
-                float("inf"),
-                RELATIVE,
-                (str(error).splitlines() or [repr(error)])[0][:200],
-            )
-        signal.alarm(0)
-        failed += not worst <= limit
-        verdict = "ok  " if worst <= limit else "FAIL"
-        print(f"{verdict} {name:30} {time.perf_counter() - start:6.1f} s  {text}", flush=True)
+    for name in names:
+        if options.missing and (name, way) in known:
+            continue
+        outcome = examine(name, options.exported)
+        failed += not outcome.agrees
+        print(outcome.line(), flush=True)
+        if options.log:
+            with options.log.open("a") as log:
+                log.write(outcome.as_json() + "\n")
     return failed
 
 

@@ -1,59 +1,15 @@
-"""torchvision's operators for detection, against plain PyTorch.
-
-torchvision has no CPU build here, so its operators are declared with functions of our own.
-"""
+"""torchvision's operators for detection, against plain PyTorch."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from benchmarks.zoo import _TORCHVISION_OPERATORS as OPERATORS
+import tests.torchvision_operators  # noqa: F401
 from tvm import relay
 
 from .running import assert_close
 
-OPERATORS.define(
-    "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, "
-    "SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor"
-)
-
-
-def _suppressed(boxes: torch.Tensor, scores: torch.Tensor, threshold: float) -> torch.Tensor:
-    area = (boxes[:, 2:] - boxes[:, :2]).prod(1)
-    dropped = torch.zeros(len(boxes), dtype=torch.bool)
-    kept = []
-    for i in torch.argsort(scores, descending=True).tolist():
-        if dropped[i]:
-            continue
-        kept.append(i)
-        low = torch.maximum(boxes[i, :2], boxes[:, :2])
-        high = torch.minimum(boxes[i, 2:], boxes[:, 2:])
-        common = (high - low).clamp(min=0).prod(1)
-        dropped |= common / (area[i] + area - common) > threshold
-    return torch.tensor(kept, dtype=torch.int64)
-
-
-def _pooled(x, regions, scale, height, width, samples, aligned):
-    """Means of samples in bins, each sample interpolated."""
-    result = []
-    for batch, *corners in regions.tolist():
-        left, top, right, bottom = [c * scale - 0.5 * aligned for c in corners]
-        tall, wide = bottom - top, right - left
-        if not aligned:
-            tall, wide = max(tall, 1.0), max(wide, 1.0)
-        steps = [torch.arange(n * samples) / samples + 0.5 / samples for n in (height, width)]
-        rows = (top + steps[0] * tall / height).clamp(0, x.shape[2] - 1)
-        columns = (left + steps[1] * wide / width).clamp(0, x.shape[3] - 1)
-        grid = torch.stack(torch.meshgrid(columns, rows, indexing="xy"), -1)
-        grid = grid / (torch.tensor([x.shape[3], x.shape[2]]) - 1) * 2 - 1
-        found = torch.nn.functional.grid_sample(x[int(batch)][None], grid[None], align_corners=True)
-        result.append(torch.nn.functional.avg_pool2d(found, samples)[0])
-    return torch.stack(result) if result else x.new_zeros(0, x.shape[1], height, width)
-
-
-OPERATORS.impl("nms", _suppressed, "CPU")
-OPERATORS.impl("roi_align", _pooled, "CPU")
 torch.manual_seed(0)
 
 

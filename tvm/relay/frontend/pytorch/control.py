@@ -1,85 +1,126 @@
-"""Branches and loops of scripted modules whose conditions depend on data."""
+"""Branches and loops of scripted modules whose conditions depend on data.
+
+What they write in place, put into lists and set in objects becomes results of the branch or loop:
+
+    if c:                        y1 = if (c) { y + 1 } else { y }
+        y.add_(1)         ->
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.expr import If, Tuple, TupleGetItem, Var
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
-from tvm.relay.loops import while_loop
-from tvm.relay.ty import TensorType
+from tvm.relay.expr import If, Tuple, TupleGetItem
+from tvm.relay.frontend.common import infer_dtype, infer_shape
 
-from .registry import as_dtype, is_tensor, promote_dtypes
+from .nested import are_same_contents, containers, copied, filled, is_same, merged, refill
+from .registry import as_dtype, promote_dtypes
+
+if TYPE_CHECKING:
+    from .importer import GraphImporter
 
 
-def choice(condition: RelayExpr, yes: Sequence[Any], no: Sequence[Any]) -> list[Any]:
-    """The results of one of two branches, by a condition."""
-    leaves = [_merged(a, b) for a, b in zip(yes, no, strict=True)]
-    chosen = If(_as_flag(condition), Tuple([a for a, _ in leaves]), Tuple([b for _, b in leaves]))
+@dataclass(frozen=True)
+class State:
+    """What the names of a graph stand for at one moment."""
+
+    values: dict[str, Any]
+    contents: dict[int, tuple[Any, Any]]  # of containers, by their identity
+    views: dict[str, Any]
+    derived: dict[str, list[str]]
+
+    @staticmethod
+    def of(importer: GraphImporter, known: State | None = None) -> State:
+        """The state now; the containers of an earlier one are looked at too."""
+        found = list(containers([*importer.values.values(), *importer.fields.values()]))
+        if known is not None:
+            found += [container for container, _ in known.contents.values()]
+        return State(
+            dict(importer.values),
+            {id(c): (c, copied(c)) for c in [*found, importer.fields]},
+            dict(importer.views),
+            {name: list(views) for name, views in importer.derived.items()},
+        )
+
+    def restore(self, importer: GraphImporter) -> None:
+        importer.values = dict(self.values)
+        importer.views = dict(self.views)
+        importer.derived = {name: list(views) for name, views in self.derived.items()}
+        for container, content in self.contents.values():
+            refill(container, content)
+
+    def changes(self, after: State, inner: set[str]) -> tuple[list[str], list[int]]:
+        """The names and the containers from outside that are other ones after a block."""
+        names = [
+            name for name, value in self.values.items()
+            if name not in inner and not is_same(after.values[name], value)
+        ]  # fmt: skip
+        held = [
+            key for key, (_, content) in self.contents.items()
+            if not are_same_contents(content, after.contents[key][1])
+        ]  # fmt: skip
+        return names, held
+
+
+def names_within(node: Any) -> set[str]:
+    """The names that the blocks of a node define."""
+    found: set[str] = set()
+    for block in node.blocks():
+        found.update(value.debugName() for value in block.inputs())
+        for inner in block.nodes():
+            found.update(value.debugName() for value in inner.outputs())
+            found |= names_within(inner)
+    return found
+
+
+def open_branch(importer: GraphImporter, node: Any, condition: RelayExpr) -> list[Any]:
+    """The results of one of two branches, by a condition that depends on data."""
+    before = State.of(importer)
+    results, after = [], []
+    for block in node.blocks():
+        results.append(importer.block_results(block))
+        after.append(State.of(importer, before))
+        before.restore(importer)
+    inner = names_within(node)
+    changes = [before.changes(state, inner) for state in after]
+    names = list(dict.fromkeys(name for found, _ in changes for name in found))
+    held = list(dict.fromkeys(key for _, found in changes for key in found))
+    yes, no = (
+        [*found, *[state.values[name] for name in names], *[state.contents[key][1] for key in held]]
+        for found, state in zip(results, after, strict=True)
+    )
+    pairs: list[tuple[Any, Any]] = []
+    patterns = [merged(a, b, pairs) for a, b in zip(yes, no, strict=True)]
+    values = filled(patterns, _chosen(condition, pairs)) if pairs else patterns
+    count = len(results[0])
+    assign(importer, before, names, held, values[count:])
+    return list(values[:count])
+
+
+def assign(
+    importer: GraphImporter, before: State, names: Sequence[str], held: Sequence[int],
+    values: Sequence[Any],
+) -> None:  # fmt: skip
+    """Give names and containers their new values."""
+    importer.values.update(zip(names, values, strict=False))
+    for key, content in zip(held, values[len(names) :], strict=True):
+        refill(before.contents[key][0], content)
+
+
+def _chosen(condition: RelayExpr, pairs: Sequence[tuple[Any, Any]]) -> list[RelayExpr]:
+    leaves = []
+    for a, b in pairs:
+        dtype = promote_dtypes(infer_dtype(a), infer_dtype(b))
+        leaves.append((as_dtype(a, dtype), as_dtype(b, dtype)))
+    chosen = If(as_flag(condition), Tuple([a for a, _ in leaves]), Tuple([b for _, b in leaves]))
     return [TupleGetItem(chosen, i) for i in range(len(leaves))]
 
 
-def _merged(a: Any, b: Any) -> tuple[RelayExpr, RelayExpr]:
-    """Two values as tensors of one type."""
-    left, right = _as_tensor(a), _as_tensor(b)
-    dtype = promote_dtypes(infer_dtype(left), infer_dtype(right))
-    return as_dtype(left, dtype), as_dtype(right, dtype)
-
-
-def _as_tensor(value: Any) -> RelayExpr:
-    if is_tensor(value):
-        return value
-    if isinstance(value, bool):
-        return constant(value)
-    if isinstance(value, (int, float)):
-        return constant(value, "int64" if isinstance(value, int) else "float32")
-    raise TVMError(
-        f"a branch or loop that depends on data requires tensors and numbers, got {value!r}",
-        hint="trace the model with example inputs instead of scripting it",
-    )
-
-
-def _as_flag(condition: Any) -> RelayExpr:
+def as_flag(condition: Any) -> RelayExpr:
     """A condition without axes."""
     flag = as_dtype(condition, "bool")
     return flag if infer_shape(flag) == () else _op.reshape(flag, ())
-
-
-def recursion(
-    step: Callable[[Any, list[Any]], list[Any]],
-    trip_count: Any,
-    condition: Any,
-    carried: Sequence[Any],
-    first: int,
-) -> list[Any]:
-    """The values after the last step.
-
-    ``step`` takes the number of the step and the values, and gives whether to go on and the next
-    values. Shapes stay the same from step to step.
-    """
-    start = [constant(0, "int64"), _as_flag(condition), *[_as_tensor(v) for v in carried]]
-    names = ["index", "goes_on", *[f"carried{i}" for i in range(len(carried))]]
-    variables = [
-        Var(name, TensorType(infer_shape(value), infer_dtype(value)))
-        for name, value in zip(names, start, strict=True)
-    ]
-    count = as_dtype(trip_count, "int64")
-
-    def goes_on(index: Any, flag: Any, *_: Any) -> RelayExpr:
-        return _op.logical_and(flag, _op.less(index, count))
-
-    def following(index: Any, flag: Any, *values: Any) -> list[RelayExpr]:
-        number = index if not first else index + constant(first, "int64")
-        condition, *results = step(number, list(values))
-        kept = [
-            as_dtype(_as_tensor(new), infer_dtype(old))
-            for new, old in zip(results, values, strict=True)
-        ]
-        return [index + constant(1, "int64"), _as_flag(condition), *kept]
-
-    result = while_loop(goes_on, variables, following)(*start)
-    return [TupleGetItem(result, i + 2) for i in range(len(carried))]

@@ -11,8 +11,19 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
+from .nodes import tensors_in
 from .open_shapes import as_sizes, broadcast, filled, has_open, is_open, sizes_of
-from .registry import CONVERTERS, as_dtype, as_number, is_tensor, torch_dtype, torch_op
+from .registry import (
+    CONVERTERS,
+    as_dtype,
+    as_number,
+    category,
+    is_tensor,
+    promoted,
+    result_dtype,
+    torch_dtype,
+    torch_op,
+)
 
 
 @torch_op("Int")
@@ -42,8 +53,19 @@ def _number(x: Any) -> Any:
 def _tensor(value: Any, dtype: Any = None, *_: Any) -> Any:
     if is_tensor(value):
         return value if dtype is None else _op.cast(value, torch_dtype(dtype))
+    if isinstance(value, (list, tuple)) and any(tensors_in(value)):
+        found = _stacked(value)
+        return found if dtype is None else as_dtype(found, torch_dtype(dtype))
     default = {"f": "float32", "i": "int64", "b": "bool"}[np.asarray(value).dtype.kind]
     return constant(value, torch_dtype(dtype, default))
+
+
+def _stacked(values: Any) -> RelayExpr:
+    """Nested lists with numbers that are computed: torch gives them its default types."""
+    if not isinstance(values, (list, tuple)):
+        dtype = result_dtype(values)
+        return as_dtype(values, "float32" if category(dtype) == 2 else dtype)
+    return _op.stack(promoted(*[_stacked(value) for value in values]), 0)
 
 
 @torch_op("to")

@@ -31,6 +31,18 @@ def input_info(info: Any, value: Any, default_dtype: str) -> tuple[str, tuple[in
     return name, _input_shape(name, rest), SCALAR_TYPES.get(scalar, default_dtype)
 
 
+def script_defaults(module: Any) -> list[Any]:
+    """The values that the last parameters of a scripted module or function have by default."""
+    function = getattr(module, "forward", module)
+    schema = getattr(function, "schema", None)
+    found: list[Any] = []
+    for argument in reversed(schema.arguments if schema is not None else []):
+        if not argument.has_default_value():
+            break
+        found.insert(0, argument.default_value)
+    return found
+
+
 def _input_shape(name: str, shape: Sequence[Any]) -> tuple[Any, ...]:
     """The extents, open ones (`relay.Any()`) among them."""
     if wrong := [dim for dim in shape if not isinstance(dim, (int, np.integer, PrimExpr))]:

@@ -24,35 +24,43 @@ from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
 
 from .complexes import Complex, as_pairs, complex_constant, from_pairs
-from .control import choice, recursion
+from .control import names_within, open_branch
 from .decomposition import Decomposer
 from .fallback import torch_call
 from .graph_types import (
     PARTS_OF_COMPLEX,
     input_info,
+    script_defaults,
     type_text,
     write_graph,
 )
+from .growing import on_growing
+from .memory import SharedMemory
+from .nested import Record, is_growing
 from .nodes import (
     all_nodes,
     empty_results,
+    is_within_branch,
     node_name,
     overload_of,
     stand_ins,
     tensors_in,
     traced_function,
 )
+from .open_loops import open_loop
 from .open_shapes import with_variables, without_variables
+from .plain_values import computed, has_list_first, is_plain, language_operator
 from .quantized import Quantized, aware_operators, has_quantized, on_quantized, quantized_constant
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
 from .strided import in_memory_order
 from .torch_values import to_numpy
-from .views import Stale, View, as_written, put_same, views_of
+from .views import Stale, as_written, put_same
 
 _STRUCTURE = {
     "prim::Constant", "prim::GetAttr", "prim::ListConstruct", "prim::TupleConstruct",
     "prim::ListUnpack", "prim::TupleUnpack", "prim::If", "prim::Loop", "prim::DictConstruct",
-    "prim::SetAttr", "prim::TupleIndex", "prim::PythonOp", "prim::Print", "prim::RaiseException",
+    "prim::SetAttr", "prim::CreateObject", "prim::TupleIndex", "prim::PythonOp", "prim::Print",
+    "prim::RaiseException", "prim::Enter", "prim::Exit",
 }  # fmt: skip
 _HINT = (
     "pass custom_convert_map={name: function(inputs, types) -> expr} to from_pytorch, or let "
@@ -108,6 +116,7 @@ def from_pytorch(
     graph = _inlined_graph(script_module)
     converters = {**CONVERTERS, **adapted(custom_convert_map)}
     importer = GraphImporter(converters, "_" if use_parser_friendly_name else ".")
+    importer.custom = set(custom_convert_map or ())
     importer.fallback = fallback
     importer.with_scopes = preserve_pytorch_scopes
     importer.check_operators(graph)
@@ -139,30 +148,33 @@ def _inlined_graph(script_module: Any) -> Any:
     return graph
 
 
-class GraphImporter:
+class GraphImporter(SharedMemory):
     """Names of a TorchScript graph and the values they stand for."""
 
     def __init__(self, converters: Mapping[str, Converter], separator: str) -> None:
         self.converters = converters
+        self.custom: set[str] = set()  # operators that the user converts
         self.separator = separator
-        self.values: dict[str, Any] = {}
+        super().__init__()
         self.paths: dict[str, str] = {}  # of submodules
         self.params: dict[str, nd.NDArray] = {}
         self._weights: dict[str, Var] = {}
+        self.fields: dict[tuple[int, str], Any] = {}  # of modules and objects, once they are set
         self.folder = ExprFolder()
         self.fallback = False  # whether torch computes what is unknown
         self.with_scopes = False  # whether spans name modules
         self._counts: dict[str, int] = {}  # nodes so far, by operator
         self.names: dict[str, str] = {}  # names of nodes, by their outputs
         self.unknown: list[Any] = []  # nodes that nothing is known to convert
+        self.avoidable: list[Any] = []  # such nodes in branches, which may not be taken
         self.decomposer = Decomposer(converters, self.folder)
         self.aware = aware_operators()
-        self.views: dict[str, View] = {}  # by the name of the value that shares memory
-        self.derived: dict[str, list[str]] = {}  # names of views by what they share memory with
 
     def check_operators(self, graph: Any) -> None:
         """Note the nodes of unknown operators, and refuse a graph without shapes at once."""
-        self.unknown = [node for node in all_nodes(graph) if not self.knows(node)]
+        for node in all_nodes(graph):
+            if not self.knows(node):
+                (self.avoidable if is_within_branch(node) else self.unknown).append(node)
         if any(stand_ins(node) is None for node in self.unknown):
             self.refuse_unknown()
 
@@ -177,7 +189,7 @@ class GraphImporter:
 
     def knows(self, node: Any) -> bool:
         """Whether a node has a converter, or torch can decompose it."""
-        if self.find(node) is not None:
+        if self.find(node) is not None or language_operator(node) is not None or is_plain(node):
             return True
         overload = overload_of(node)
         return overload is not None and self.decomposer.knows(overload)
@@ -202,6 +214,7 @@ class GraphImporter:
             self.values[values[0].debugName()] = module
             self.paths[values[0].debugName()] = ""
             values = values[1:]
+        values = self._with_defaults(values, script_defaults(module), len(infos))
         if len(values) != len(infos):
             names = [value.debugName() for value in values]
             raise TVMError(
@@ -218,6 +231,14 @@ class GraphImporter:
             self.values[value.debugName()] = from_pairs(variable) if pairs else variable
         return result
 
+    def _with_defaults(self, values: list[Any], defaults: list[Any], count: int) -> list[Any]:
+        """The inputs that are given, the last ones take the values they have by default."""
+        known = list(zip(reversed(values[count:]), reversed(defaults), strict=False))
+        if len(known) < len(values) - count:
+            return values
+        self.values.update({value.debugName(): default for value, default in known})
+        return values[:count]
+
     def output(self, value: Any) -> RelayExpr:
         """An output of the graph as one expression."""
         return self._as_expr(self._read(value))
@@ -227,6 +248,12 @@ class GraphImporter:
             return value.astuple()
         if isinstance(value, dict):
             value = list(value.values())
+        if is_growing(value):
+            raise TVMError(
+                "from_pytorch requires outputs of known structure, got a list whose length is "
+                "known at run time only",
+                hint="return torch.stack or torch.cat of the list",
+            )
         if isinstance(value, Complex):
             return as_pairs(value)
         if isinstance(value, (list, tuple)):
@@ -241,12 +268,28 @@ class GraphImporter:
             structural = getattr(self, "_" + kind.replace("::", "_"), None)
             if kind in _STRUCTURE and structural is not None:
                 results = structural(node, args)
+            elif (plain := self._plain(node, args)) is not None:
+                results = plain
             else:
                 results = self._convert(node, kind, args)
                 self._mark(node, results)
             for value, result in zip(node.outputs(), results, strict=False):
                 self.values[value.debugName()] = result
-            self._note_views(node)
+            self.note_views(node)
+            self.note_members(node, args)
+
+    def _plain(self, node: Any, args: list[Any]) -> list[Any] | None:
+        """What the operators of the language give, and those without tensors."""
+        if node.kind() in self.custom:
+            return None
+        if any(is_growing(arg) for arg in args):
+            return [on_growing(node.kind(), args)]
+        if (operator := language_operator(node)) is not None:
+            return [operator(*args)]
+        no_tensors = any(isinstance(arg, str) for arg in args) or has_list_first(args)
+        if (no_tensors or self.find(node) is None) and is_plain(node):
+            return computed(node, args)
+        return None
 
     def _mark(self, node: Any, results: Sequence[Any]) -> None:
         """Say which node expressions come from: ``aten::relu_0``, the second is ``aten::relu_1``."""
@@ -272,10 +315,12 @@ class GraphImporter:
         return found
 
     def _convert(self, node: Any, kind: str, args: list[Any]) -> list[Any]:
-        if any(node is known for known in self.unknown):
+        if any(node is unknown for unknown in self.avoidable):
+            self._reach(node)
+        if any(node is unknown for unknown in self.unknown):
             return self._replaced(node, args)
         try:
-            results = self._fold(self._apply(node, args), node.outputsSize())
+            results = self.fold_all(self.apply(node, args), node.outputsSize())
             for result in tensors_in(results):
                 infer_type(result)
         except OpNotImplemented as error:
@@ -290,8 +335,15 @@ class GraphImporter:
             raise TVMError(f"{kind} cannot be imported with inputs {shapes}: {error}") from error
         if kind.endswith("_") and not kind.endswith("__") and is_tensor(results[0]):
             results = [self.folder.fold(as_written(args[0], results[0]))]
-            self._write(next(iter(node.inputs())).debugName(), results[0])
+            self.write(next(iter(node.inputs())).debugName(), results[0])
         return results
+
+    def _reach(self, node: Any) -> None:
+        """A branch with unknown nodes is taken."""
+        self.avoidable = [other for other in self.avoidable if other is not node]
+        self.unknown.append(node)
+        if not self.fallback and stand_ins(node) is None:
+            self.refuse_unknown()
 
     def _replaced(self, node: Any, args: Sequence[Any]) -> list[Any]:
         """The results of an unknown operator: torch's, or variables while faults are sought."""
@@ -308,7 +360,7 @@ class GraphImporter:
         strides = data.type().strides() if data.type().kind() == "TensorType" else None
         return in_memory_order(args, strides, view is None or view.put is put_same)
 
-    def _apply(self, node: Any, args: Sequence[Any]) -> Any:
+    def apply(self, node: Any, args: Sequence[Any]) -> Any:
         if (empty := empty_results(node, args)) is not None:
             return empty if len(empty) > 1 else empty[0]
         if node.kind() == "aten::as_strided":
@@ -321,44 +373,7 @@ class GraphImporter:
             return on_quantized(node.kind(), convert, args)
         return convert(*args)
 
-    def _write(self, name: str, value: RelayExpr) -> None:
-        """An in-place result: the new value of the input and of all that shares its memory."""
-        written = [name]
-        self.values[name] = value
-        while (view := self.views.get(name)) is not None:
-            name, base = view.base, self.values[view.base]
-            if view.put is None or isinstance(base, Stale):
-                self.values[name] = Stale(view.node.kind())
-            else:
-                args = [self.values.get(v.debugName()) for v in view.node.inputs()]
-                value = self.folder.fold(view.put(base, self.values[written[-1]], *args[1:]))
-                self.values[name] = value
-            written.append(name)
-        for base_name in reversed(written):
-            self._refresh(base_name, written)
-
-    def _refresh(self, name: str, written: Sequence[str]) -> None:
-        """Read anew the views of a value, and their views."""
-        for derived in self.derived.get(name, ()):
-            if derived in written:
-                continue
-            view = self.views[derived]
-            node, source = view.node, self.values[view.base]
-            inputs = [self.values.get(value.debugName()) for value in node.inputs()]
-            if view.put is None:
-                self.values[derived] = Stale(node.kind())
-            elif view.put is put_same or isinstance(source, Stale):
-                self.values[derived] = source
-            else:
-                self.values[derived] = self._fold(self._apply(node, inputs), node.outputsSize())[0]
-            self._refresh(derived, written)
-
-    def _note_views(self, node: Any) -> None:
-        for output, view in views_of(node).items():
-            self.views[output] = view
-            self.derived.setdefault(view.base, []).append(output)
-
-    def _fold(self, result: Any, count: int) -> list[Any]:
+    def fold_all(self, result: Any, count: int) -> list[Any]:
         if isinstance(result, TupleWrapper):
             result = [result[i] for i in range(result.size)]
         if is_tensor(result):
@@ -368,7 +383,7 @@ class GraphImporter:
         if isinstance(result, Quantized):
             return [replace(result, data=self.folder.fold(result.data))]
         if isinstance(result, (list, tuple)):
-            items = [self._fold(r, 1)[0] for r in result]
+            items = [self.fold_all(r, 1)[0] for r in result]
             return items if count > 1 else [items]
         return [result]
 
@@ -387,13 +402,32 @@ class GraphImporter:
     def _prim_GetAttr(self, node: Any, args: list[Any]) -> list[Any]:
         owner = next(iter(node.inputs())).debugName()
         name = node.s("name")
+        if isinstance(args[0], Record):
+            return [args[0].fields[name]]
+        if (id(args[0]), name) in self.fields:
+            return [self.fields[id(args[0]), name]]
         path = f"{self.paths[owner]}{self.separator}{name}" if self.paths[owner] else name
         value = getattr(args[0], name)
         output = node.output().debugName()
         if _is_module(value):
             self.paths[output] = path
             return [value]
+        if isinstance(value, list) and any(hasattr(item, "detach") for item in value):
+            return [self._weights_of(args[0], value, path)]
         return [self._weight(path, value) if hasattr(value, "detach") else value]
+
+    def _weights_of(self, owner: Any, values: Sequence[Any], path: str) -> list[Any]:
+        """A list of tensors, under the names that they have as parameters of their module."""
+        names = {tensor.data_ptr(): name for name, tensor in owner.named_parameters()}
+        prefix = path.rpartition(self.separator)[0]
+        return [
+            self._weight(
+                self.separator.join([prefix, name] if prefix else [name])
+                if (name := names.get(value.data_ptr())) else f"{path}{self.separator}{i}",
+                value,
+            )
+            for i, value in enumerate(values)
+        ]  # fmt: skip
 
     def _weight(self, path: str, tensor: Any) -> Any:
         if tensor.dim() == 0 or tensor.is_complex() or tensor.is_quantized:
@@ -425,10 +459,25 @@ class GraphImporter:
     def _prim_TupleIndex(self, node: Any, args: list[Any]) -> list[Any]:
         return [args[0][args[1]]]
 
+    def _prim_Enter(self, node: Any, args: list[Any]) -> list[Any]:
+        """A context such as torch.no_grad, which results do not depend on."""
+        return list(args)
+
     def _prim_RaiseException(self, node: Any, args: list[Any]) -> list[Any]:
         return []
 
-    _prim_Print = _prim_SetAttr = _prim_RaiseException
+    _prim_Print = _prim_Exit = _prim_RaiseException
+
+    def _prim_CreateObject(self, node: Any, args: list[Any]) -> list[Any]:
+        return [Record()]
+
+    def _prim_SetAttr(self, node: Any, args: list[Any]) -> list[Any]:
+        owner, value = args
+        if isinstance(owner, Record):
+            owner.fields[node.s("name")] = value
+        else:
+            self.fields[id(owner), node.s("name")] = value
+        return []
 
     def _prim_PythonOp(self, node: Any, args: list[Any]) -> list[Any]:
         """A function of torch.autograd: what its forward computes was traced too."""
@@ -439,73 +488,53 @@ class GraphImporter:
         inside = {v.debugName(): arg for v, arg in zip(graph.inputs(), args, strict=True)}
         self.values, self.views, self.derived = inside, {}, {}
         try:
-            results = self._block_results(graph)
+            results = self.block_results(graph)
         finally:
             self.values, self.views, self.derived = outside
         for value, inner, arg in zip(node.inputs(), graph.inputs(), args, strict=True):
             if (written := inside[inner.debugName()]) is not arg:
-                self._write(value.debugName(), written)
+                self.write(value.debugName(), written)
         return results if len(results) == node.outputsSize() else [results]
 
     def _prim_If(self, node: Any, args: list[Any]) -> list[Any]:
         """A condition known at import decides; the other branch is not looked at then."""
         condition = as_number(args[0])
-        blocks = list(node.blocks())
-        if not is_tensor(condition):
-            return self._block_results(blocks[0 if condition else 1])
-        before, branches = dict(self.values), []
-        for block in blocks:
-            branches.append(self._block_results(block))
-            self._refuse_writes(node, before)
-        return choice(condition, *branches)
+        if is_tensor(condition):
+            return open_branch(self, node, condition)
+        chosen = list(node.blocks())[0 if condition else 1]
+        results = self.block_results(chosen)
+        for value, inner in zip(node.outputs(), chosen.outputs(), strict=True):
+            self.note_alias(value.debugName(), inner.debugName(), node)
+        return results
 
-    def _block_results(self, block: Any) -> list[Any]:
+    def block_results(self, block: Any) -> list[Any]:
+        """Convert the nodes of a block; what it gives."""
         self.run_block(block)
         return [self._read(value) for value in block.outputs()]
-
-    def _refuse_writes(self, node: Any, before: dict[str, Any]) -> None:
-        """What a branch or loop writes in place is not seen outside."""
-        if any(self.values[name] is not value for name, value in before.items()):
-            raise TVMError(
-                f"{node.kind()} {node_name(node)} depends on data and writes to tensors in place",
-                hint="write the model without in-place operators there",
-            )
 
     def _prim_Loop(self, node: Any, args: list[Any]) -> list[Any]:
         """Loops are unrolled while trip count and condition are known at import."""
         trip_count, condition, *carried = [as_number(arg) for arg in args[:2]] + args[2:]
         (block,) = node.blocks()
-        if is_tensor(trip_count):
-            return self._open_loop(node, trip_count, condition, carried)
-        step = 0
-        while step < trip_count and (is_tensor(condition) or condition):
-            if is_tensor(condition):
-                return self._open_loop(node, trip_count - step, condition, carried, step)
-            condition, *carried = self._iteration(block, step, carried)
-            step += 1
-        return carried
-
-    def _iteration(self, block: Any, step: Any, carried: list[Any]) -> list[Any]:
+        sources = [value.debugName() for value in list(node.inputs())[2:]]
         names = [value.debugName() for value in block.inputs()]
-        self.values.update(zip(names, [step, *carried], strict=True))
-        self.run_block(block)
-        condition, *carried = [self._read(value) for value in block.outputs()]
-        return [as_number(condition), *carried]
-
-    def _open_loop(
-        self, node: Any, trip_count: Any, condition: Any, carried: list[Any], first: int = 0
-    ) -> list[Any]:
-        """A recursive function; data that a condition depends on decides when it ends."""
-        (block,) = node.blocks()
-        before = dict(self.values)
-        names = {value.debugName() for value in block.inputs()}
-
-        def step(index: Any, values: list[Any]) -> list[Any]:
-            result = self._iteration(block, index, values)
-            self._refuse_writes(node, {n: v for n, v in before.items() if n not in names})
-            return result
-
-        return recursion(step, trip_count, condition, carried, first)
+        inner = names_within(node)
+        step = 0
+        while is_tensor(trip_count) or step < trip_count:
+            if is_tensor(condition) or is_tensor(trip_count):
+                return open_loop(self, node, trip_count, condition, carried, step)
+            if not condition:
+                break
+            self.values.update(zip(names, [step, *carried], strict=True))
+            for name, source in zip(names[1:], sources, strict=True):
+                self.note_alias(name, source, node)
+            condition, *carried = self.block_results(block)
+            condition = as_number(condition)
+            sources = [self.owner(value.debugName(), inner) for value in block.outputs()][1:]
+            step += 1
+        for output, source in zip(node.outputs(), sources, strict=True):
+            self.note_alias(output.debugName(), source, node)
+        return carried
 
 
 def _is_module(value: Any) -> bool:

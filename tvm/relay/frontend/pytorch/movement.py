@@ -56,17 +56,6 @@ def _len(x: Any) -> Any:
     return size_of(x, 0) if is_tensor(x) else len(x)
 
 
-@torch_op("__getitem__")
-def _getitem(values: list[Any], index: Any) -> Any:
-    return values[as_number(index)]
-
-
-@torch_op("append")
-def _append(values: list[Any], item: Any) -> list[Any]:
-    values.append(item)
-    return values
-
-
 @torch_op("view", "reshape", "_unsafe_view", "_reshape_alias")
 def _view(x: RelayExpr, shape: Any, *_: Any) -> RelayExpr:
     wanted = as_sizes(shape)
@@ -178,7 +167,8 @@ def _expand_as(x: RelayExpr, other: RelayExpr) -> RelayExpr:
 
 @torch_op("repeat")
 def _repeat(x: RelayExpr, repeats: Any) -> RelayExpr:
-    return _op.tile(x, as_ints(repeats))
+    counts = as_sizes(repeats)
+    return _op.tile(x, stacked(counts) if has_open(counts) else counts)
 
 
 @torch_op("cat", "concat")

@@ -25,6 +25,11 @@ def all_nodes(block: Any) -> Iterator[Any]:
             yield from all_nodes(inner)
 
 
+def is_within_branch(node: Any) -> bool:
+    """Whether a condition or a loop decides if a node is ever computed."""
+    return node.owningBlock().owningNode() is not None
+
+
 def traced_function(node: Any) -> list[Any]:
     """The graph of what a function of torch.autograd computes."""
     return [node.g("Subgraph")] if "Subgraph" in node.attributeNames() else []
@@ -73,11 +78,14 @@ def overload_of(node: Any) -> Any:
         return None
     schema = torch._C.parse_schema(text)
     library, name = schema.name.split("::")
-    packet = getattr(getattr(torch.ops, library), name.removesuffix("_"), None)
-    if name.startswith("__") or not name.endswith("_"):
-        packet = getattr(getattr(torch.ops, library), name, None)
-    found = schema.overload_name or "default"
-    return getattr(packet, found, None) or getattr(packet, "default", None)
+    if name.endswith("_") and not name.startswith("__"):
+        name = name[:-1]
+    packet = getattr(getattr(torch.ops, library), name, None)
+    try:
+        found = getattr(packet, schema.overload_name or "default", None)
+    except RuntimeError:  # an operator of TorchScript's language, which torch.ops does not have
+        return None
+    return found or getattr(packet, "default", None)
 
 
 def node_name(node: Any) -> str:

@@ -41,6 +41,7 @@ class View:
     base: str
     node: Any
     put: Put | None  # None if writing through it is not supported
+    piece: int | None = None  # which one of the results of the node
 
 
 class Stale:
@@ -56,8 +57,11 @@ def views_of(node: Any) -> dict[str, View]:
     inputs = list(node.inputs())
     if kind == "prim::ListUnpack" and inputs[0].node().kind().removeprefix("aten::") in _LISTS:
         split = inputs[0].node()
-        view = View(next(iter(split.inputs())).debugName(), split, None)
-        return {value.debugName(): view for value in node.outputs()}
+        base, kind = next(iter(split.inputs())).debugName(), split.kind().removeprefix("aten::")
+        return {
+            value.debugName(): View(base, split, _put_of_piece(kind, i), i)
+            for i, value in enumerate(node.outputs())
+        }
     if not inputs or inputs[0].type().kind() != "TensorType" or node.outputsSize() != 1:
         return {}
     view = View(inputs[0].debugName(), node, _put_of(kind, node, inputs[0]))
@@ -93,13 +97,28 @@ def is_contiguous(value: Any) -> bool:
     strides = kind.strides() if kind.kind() == "TensorType" else None
     sizes = kind.sizes() if strides is not None else None
     if strides is None or sizes is None:
-        return True
+        return _is_made_in_order(value)
     expected = 1
     for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
         if size != 1 and stride != expected:
             return False
         expected *= size
     return True
+
+
+def _is_made_in_order(value: Any) -> bool:
+    """Whether elements lie in order, going by the operators that made a value."""
+    node = value.node()
+    kind = node.kind().removeprefix("aten::")
+    if kind in _REORDER:
+        return False
+    inputs = list(node.inputs())
+    if kind in ("slice", "select", "narrow") and inputs[1].toIValue() != 0:
+        return False
+    if kind == "slice" and inputs[4].toIValue() != 1:
+        return False
+    is_view = kind in _PUTS or (kind.endswith("_") and not kind.endswith("__"))
+    return not is_view or kind in _COPIES_IF_STRIDED or _is_made_in_order(inputs[0])
 
 
 def _scalar(value: Any) -> Any:
@@ -201,6 +220,24 @@ def _cut(x: RelayExpr, axis: int, start: int, stop: int | None) -> RelayExpr | N
     return _op.strided_slice(x, begin, end, [1] * len(shape))
 
 
+def _put_of_piece(kind: str, index: int) -> Put | None:
+    """How writing to one piece of a tensor that was split changes the tensor."""
+
+    def put(base: RelayExpr, value: RelayExpr, sizes: Any = 0, dim: Any = 0) -> RelayExpr:
+        if kind == "unbind":
+            return _put_selected(base, value, sizes, index)
+        axis = as_number(dim) % len(infer_shape(base))
+        if isinstance(sizes, (list, tuple)):
+            first = sum(as_ints(sizes[:index]))
+        elif kind == "chunk":
+            first = index * -(-infer_shape(base)[axis] // as_number(sizes))
+        else:
+            first = index * as_number(sizes)
+        return _put_slice(base, value, axis, first, first + infer_shape(value)[axis])
+
+    return None if kind == "tensor_split" else put
+
+
 _PUTS: dict[str, Put] = {
     **dict.fromkeys(("alias", "detach", "dropout", "contiguous", "to", "type_as"), put_same),
     **dict.fromkeys(("feature_dropout", "alpha_dropout", "positive"), put_same),
@@ -209,6 +246,10 @@ _PUTS: dict[str, Put] = {
     **dict.fromkeys(("transpose", "swapaxes", "swapdims"), _put_transposed),
     "t": _put_t, "numpy_T": _put_t, "permute": _put_permuted,
     "slice": _put_slice, "narrow": _put_narrow, "select": _put_selected,
+}  # fmt: skip
+_REORDER = {
+    "transpose", "swapaxes", "swapdims", "t", "numpy_T", "permute", "movedim", "moveaxis", "expand",
+    "expand_as", "broadcast_to", "unfold", "diagonal", "as_strided",
 }  # fmt: skip
 _COPIES_IF_STRIDED = {"reshape", "reshape_as", "flatten", "contiguous"}
 _SAME_IF_TYPE = {"to", "type_as"}

@@ -1,0 +1,103 @@
+"""Lists whose length is known at run time only: their items stacked along a first axis.
+
+for i in range(n):                   loop (0 < n, empty(0, 4)) where each step gives
+    found.append(x * i)      ->          concatenate(found, expand_dims(x * i))
+torch.stack(found)                   found
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.error import OpNotImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+
+from .nested import Growing, filled, is_growing, item_parts
+from .open_shapes import size_of
+from .registry import as_dtype, as_number, is_tensor
+
+
+def extended(values: list[Growing], items: Sequence[Any]) -> list[Growing]:
+    """A list with more items behind its own."""
+    (old,) = values
+    if is_growing(items):
+        more = [items[0].stacks]
+    else:
+        more = [[_op.expand_dims(p, 0) for p in item_parts(old.pattern, item)] for item in items]
+    stacks = []
+    for i, stack in enumerate(old.stacks):
+        added = [as_dtype(parts[i], infer_dtype(stack)) for parts in more]
+        stacks.append(_op.concatenate([stack, *added], 0))
+    return [Growing(old.pattern, tuple(stacks))]
+
+
+def length(values: list[Growing]) -> Any:
+    return size_of(values[0].stacks[0], 0)
+
+
+def item(values: list[Growing], index: Any) -> Any:
+    """One item; negative indices count from the end."""
+    index = as_number(index)
+    if not is_tensor(index):
+        place = constant(index, "int64")
+        index = place if index >= 0 else _as_expr(length(values)) + place
+    parts = [_op.take(stack, index, 0) for stack in values[0].stacks]
+    return filled(values[0].pattern, parts)
+
+
+def _as_expr(size: Any) -> RelayExpr:
+    return size if is_tensor(size) else constant(size, "int64")
+
+
+def stacked(values: list[Growing], dim: int = 0) -> RelayExpr:
+    """The items along a new axis."""
+    (stack,) = values[0].stacks
+    rank = len(infer_shape(stack))
+    return stack if dim % rank == 0 else _op.transpose(stack, _order(rank, dim % rank))
+
+
+def concatenated(values: list[Growing], dim: int = 0) -> RelayExpr:
+    """The items behind each other along one of their axes."""
+    (stack,) = values[0].stacks
+    rank = len(infer_shape(stack))
+    axis = dim % (rank - 1)
+    moved = stack if axis == 0 else _op.transpose(stack, _order(rank, axis))
+    sizes = infer_shape(stack)[1:]
+    kept = [int(size) if isinstance(size, (int, np.integer)) else 0 for size in sizes]
+    return _op.reshape(moved, [*kept[:axis], -1, *kept[axis + 1 :]])
+
+
+def _order(rank: int, position: int) -> list[int]:
+    """The axes with the first one moved to a position."""
+    return [*range(1, position + 1), 0, *range(position + 1, rank)]
+
+
+def _write(values: list[Any], more: Sequence[Any]) -> list[Any]:
+    values[:] = extended(values, more)
+    return values
+
+
+# what lists of unknown length are used for
+GROWING_OPERATORS: dict[str, Callable[..., Any]] = {
+    "aten::len": length, "aten::__getitem__": item, "aten::stack": stacked,
+    "aten::cat": concatenated, "aten::concat": concatenated,
+    "aten::add": extended, "aten::list": list, "aten::copy": list,
+    "aten::append": lambda values, more: _write(values, [more]), "aten::extend": _write,
+    "aten::add_": _write, "prim::unchecked_cast": lambda values: values,
+}  # fmt: skip
+
+
+def on_growing(kind: str, args: Sequence[Any]) -> Any:
+    """The result of an operator that gets a list of unknown length first."""
+    if kind not in GROWING_OPERATORS or not is_growing(args[0]):
+        raise OpNotImplemented(
+            "the PyTorch importer requires lists of known length for most operators, got one "
+            f"whose length is known at run time only for {kind}",
+            hint="stack it, torch.stack(items), or trace the model instead of scripting it",
+        )
+    return GROWING_OPERATORS[kind](*args)
