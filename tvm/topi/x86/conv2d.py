@@ -10,6 +10,7 @@ from ..nn.conv2d.library import (
     schedule_conv2d_nhwc_dnnl,
 )
 from ..nn.conv2d.plan_x86 import Conv2dPlan, Conv2dShape, plan_conv2d
+from ..nn.conv2d.rows_x86 import fills_vectors
 from ..nn.conv2d.winograd_x86 import (
     WinogradConfig,
     WinogradShape,
@@ -49,6 +50,7 @@ __all__ = [
     "conv2d_nhwc_dnnl",
     "dot_blocks",
     "dot_group",
+    "fills_vectors",
     "full_block",
     "groups_together",
     "plan_conv2d",

@@ -38,7 +38,7 @@ from ..types import (
 from ..unary import CAST
 from .conv_plan import by_winograd, recorded_plan, winograd_tile
 from .narrow_conv import in_words, with_channels, word_blocks
-from .plain_rows import in_plain_rows, wants_plain_rows
+from .plain_rows import in_plain_rows, keeps_channels_apart, wants_plain_rows
 
 
 class Conv2DAttrs(Attrs, key="relay.attrs.Conv2DAttrs"):
@@ -192,6 +192,8 @@ def _alter_conv2d(
         weight_layout = f"OIHW{inner}i{outer}o"
         op = CONTRIB_CONV2D_NCHWC
     elif attrs.groups == channels == out_channels:
+        if keeps_channels_apart(call, arg_types, out_type):
+            return None
         inner, weight_layout = outer, f"OIHW1i{outer}o"
         op = CONTRIB_DEPTHWISE_CONV2D_NCHWC
     else:

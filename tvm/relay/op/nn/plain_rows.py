@@ -15,7 +15,7 @@ from tvm.target import Target
 
 from ..attributes import padding_pairs
 from ..indexing import STRIDED_SLICE
-from ..shaping import LAYOUT_TRANSFORM
+from ..shaping import LAYOUT_TRANSFORM, RESHAPE, TRANSPOSE
 from ..types import is_known, product, shape_of_type
 
 # what bringing one element into another layout costs, in operations at full speed
@@ -41,6 +41,23 @@ def wants_plain_rows(call: Call, arg_types: Sequence[Type], out_type: Type, targ
     in_blocks = operations * lanes / shape[1] + (0 if is_blocked else _TRANSFORM)  # type: ignore[operator]
     in_rows = 1.1 * operations + (_TRANSFORM if is_blocked else 0)
     return in_rows < in_blocks
+
+
+def keeps_channels_apart(call: Call, arg_types: Sequence[Type], out_type: Type) -> bool:
+    """Whether each channel by itself is faster in rows of plain data than in blocks of channels.
+
+    Data that is brought into this layout alone had better be brought into blocks.
+    """
+    shape = shape_of_type(out_type)
+    is_single = all([ty.dtype == "float32" for ty in (*arg_types, out_type)])  # type: ignore[attr-defined]
+    if not is_single or not is_known(*shape) or tuple(call.attrs.strides) != (1, 1):
+        return False
+    data = call.args[0]
+    while isinstance(data, Call) and data.op is RESHAPE:
+        data = data.args[0]
+    if isinstance(data, Call) and data.op in (LAYOUT_TRANSFORM, TRANSPOSE):
+        return False
+    return topi.x86.conv2d.fills_vectors(shape[3], "float32")
 
 
 def in_plain_rows(call: Call, out_type: Type, target: Target) -> RelayExpr | None:

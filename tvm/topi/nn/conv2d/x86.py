@@ -27,6 +27,7 @@ from ...utils import ceil_div, dims, divisors, largest_divisor, operations_above
 from ...x86.common import fuse_and_parallel, is_static, lanes_of, processor, vector_lanes
 from ...x86.prefetch import prefetch_near, prefetch_panels
 from ..dense.x86 import is_whole_output
+from .rows_x86 import is_by_channel, schedule_channel_rows
 
 # sums beside one another in a plain layout
 PLAIN_PLACES = 8
@@ -341,6 +342,8 @@ def schedule_conv2d(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     ops = operations_above(output.op)
     anchor = next(op for op in ops if op.reduce_axis)
     inline_around(s, ops, anchor, output)
+    if is_by_channel(anchor, output):
+        return schedule_channel_rows(s, anchor, output)
     schedule_padding(s, anchor.input_tensors[0], None)
     axes = list(s[output].op.axis)
     if not axes:
