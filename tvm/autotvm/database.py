@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tvm.autotvm.measure.measure import MeasureInput, MeasureResult
+from tvm.autotvm.measure.interface import MeasureInput, MeasureResult
 from tvm.autotvm.record import decode, encode, measure_str_key
 from tvm.error import TVMError
 

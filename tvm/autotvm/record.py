@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tvm._ffi.base import __version__
-from tvm.autotvm.measure.measure import MeasureErrorNo, MeasureInput, MeasureResult
+from tvm.autotvm.measure.interface import MeasureErrorNo, MeasureInput, MeasureResult
 from tvm.autotvm.task.space import ConfigEntity, ConfigSpace
 from tvm.autotvm.task.task import Task
 from tvm.target import Target

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from tvm.autotvm.measure.measure import MeasureInput, MeasureResult
+from tvm.autotvm.measure.interface import MeasureInput, MeasureResult
 from tvm.autotvm.task.dispatcher import ApplyHistoryBest
 from tvm.error import TVMError
 

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from tvm.autotvm.env import AutotvmGlobalScope, reset_global_scope
-from tvm.autotvm.measure.measure import Builder, MeasureErrorNo, MeasureInput, MeasureResult
+from tvm.autotvm.measure.interface import Builder, MeasureErrorNo, MeasureInput, MeasureResult
 from tvm.autotvm.task.space import InstantiationError
 from tvm.autotvm.utils import get_const_tuple
 from tvm.contrib.popen_pool import PopenPoolExecutor

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from tvm._ffi.registry import get_global_func
 from tvm.autotvm.measure.build_methods import BuildResult
-from tvm.autotvm.measure.measure import MeasureErrorNo, MeasureInput, MeasureResult, Runner
+from tvm.autotvm.measure.interface import MeasureErrorNo, MeasureInput, MeasureResult, Runner
 from tvm.contrib.popen_pool import PopenWorker
 from tvm.error import TVMError
 from tvm.runtime import ndarray as nd

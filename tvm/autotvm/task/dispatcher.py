@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tvm.autotvm import record as logs  # it imports this package: used when records are read
-from tvm.autotvm.measure.measure import MeasureInput, MeasureResult
+from tvm.autotvm.measure.interface import MeasureInput, MeasureResult
 from tvm.autotvm.task.context import (
     ApplyConfig,
     DispatchContext,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm.autotvm.measure.measure import MeasureErrorNo
+from tvm.autotvm.measure.interface import MeasureErrorNo
 
 from .tuner import Tuner
 
