@@ -46,8 +46,11 @@ def wants_plain_rows(call: Call, arg_types: Sequence[Type], out_type: Type, targ
 def keeps_channels_apart(call: Call, arg_types: Sequence[Type], out_type: Type) -> bool:
     """Whether each channel by itself is faster in rows of plain data than in blocks of channels.
 
-    Data that is brought into this layout alone had better be brought into blocks.
+    Data that is brought into this layout alone had better be brought into blocks; and records of
+    tuning are of blocks.
     """
+    if topi.configuration.is_active():
+        return False
     shape = shape_of_type(out_type)
     is_single = all([ty.dtype == "float32" for ty in (*arg_types, out_type)])  # type: ignore[attr-defined]
     if not is_single or not is_known(*shape) or tuple(call.attrs.strides) != (1, 1):
