@@ -149,8 +149,11 @@ def test_a_library_of_another_form_is_linked_by_a_function(builder: Any) -> None
 
 
 def test_what_is_no_builder_or_runner_is_refused(builder: Any, runner: Any) -> None:
-    with pytest.raises(ValueError, match="needs a Builder as its builder, got str"):
-        autotvm.measure_option("local", runner)
+    with pytest.raises(ValueError, match="Invalid builder: remote"):
+        autotvm.measure_option("remote", runner)
+    with pytest.raises(ValueError, match="needs a Builder as its builder, got LocalRunner"):
+        autotvm.measure_option(runner, runner)
+    assert isinstance(autotvm.measure_option("local", runner)["builder"], autotvm.LocalBuilder)
     with pytest.raises(ValueError, match="needs a Runner as its runner, got NoneType"):
         autotvm.measure_option(builder, None)
 
