@@ -137,6 +137,29 @@ def test_results_are_left_in_given_arrays(machine: VirtualMachine) -> None:
         machine.invoke("main")
 
 
+def address(array: tvm.nd.NDArray) -> int:
+    return int(np.from_dlpack(array).ctypes.data)
+
+
+def test_results_are_computed_in_given_arrays() -> None:
+    x = relay.var("x", relay.TensorType((relay.Any(), 3)))
+    c = relay.var("c", "bool")
+    chosen = relay.If(c, relay.exp(x), relay.reshape(x + x, (-1, 3)))
+    pair = relay.Tuple([relay.nn.dense(x, relay.const(np.eye(3, dtype="float32"))), chosen, x])
+    exe = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x, c], pair)), "llvm")
+    machine = VirtualMachine(exe, tvm.cpu())
+    for choice, expected in ((True, np.exp(X)), (False, X + X)):
+        given = [tvm.nd.empty((2, 3)) for _ in range(3)]
+        machine.set_outputs("main", *given)
+        found = machine.invoke("main", X, choice)
+        for out, value in zip(given, (X, expected, X), strict=True):
+            np.testing.assert_allclose(out.numpy(), value, rtol=1e-6)
+        assert address(found[0]) == address(given[0])
+    own = tvm.nd.array(X)
+    machine.set_outputs("main", own, *[tvm.nd.empty((2, 3)) for _ in range(2)])
+    np.testing.assert_allclose(machine.invoke("main", own, True)[1].numpy(), np.exp(X), rtol=1e-6)
+
+
 def test_results_outlive_later_runs(machine: VirtualMachine) -> None:
     first = machine.run(X, Y, True)
     machine.run(2 * X, Y, True)

@@ -7,6 +7,7 @@
 #include <tvm/runtime/error.h>
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace tvm {
@@ -65,6 +66,10 @@ struct Limits {
 
 // Raises if running the function could leave its registers, its code or the tables; marks calls in tail position.
 void Prepare(Function* func, const std::vector<Function>& functions, const Limits& limits);
+
+// Which allocations of a function are those of its results, tuples taken apart: the number of a result by that of the
+// instruction. What is computed elsewhere, or handed on, is not among them.
+std::unordered_map<size_t, size_t> ResultAllocations(const Function& func);
 
 std::string OpcodeName(int64_t op);
 // One line for an instruction: "invoke $4 VMFunc[1]($0, $2)".

@@ -209,7 +209,9 @@ ObjectRef Machine::Execute(int64_t function, const std::vector<ObjectRef>& args)
       case kFatal: ThrowError("no clause of a match fits the value (function '", frame.func->name, "')");
       default: {
         // the register written is the third field of what has a count, the last of others
-        ObjectRef value = Value(next, registers);
+        ObjectRef value;
+        if (given_ != nullptr && state.frames.size() == 1) value = GivenTensor(frame.pc, next, registers);
+        if (!value.defined()) value = Value(next, registers);
         bool has_count = next.op == kAllocADT || next.op == kAllocClosure;
         size_t to = has_count ? 2 : next.op == kAllocTensor || next.op == kAllocStorage ? 6 : next.fields.size() - 1;
         registers[next[to]] = std::move(value);
@@ -291,6 +293,21 @@ ObjectRef Machine::AllocTensor(StorageObj* storage, int64_t offset, const std::v
     ThrowValueError("a tensor of ", bytes, " bytes at offset ", offset, " does not fit into a storage of ", storage->block.size);
   }
   return tensor;
+}
+
+ObjectRef Machine::GivenTensor(size_t pc, const Instruction& instruction, const ObjectRef* registers) const {
+  auto it = given_->allocations.find(pc);
+  if (it == given_->allocations.end() || it->second >= given_->arrays.size()) return ObjectRef();
+  const NDArray& array = given_->arrays[it->second];
+  bool is_known = instruction.op == kAllocTensor;
+  std::vector<int64_t> shape = is_known ? std::vector<int64_t>(instruction.fields.begin() + 7, instruction.fields.end())
+                                        : ShapeIn(registers[instruction[2]]);
+  DLDevice device = As<StorageObj>(registers[instruction[0]], "a storage")->device();
+  bool is_there = array->device.device_type == device.device_type && array->device.device_id == device.device_id;
+  bool is_aligned = (reinterpret_cast<uintptr_t>(array->data) + array->byte_offset) % kDataAlignment == 0;
+  bool fits = is_there && is_aligned && array->byte_offset == 0 && array.IsContiguous() &&
+              array.Shape() == ShapeTuple(shape) && TypeEqual(array.DataType(), TypeAt(instruction, is_known ? 2 : 3));
+  return fits ? ObjectRef(array) : ObjectRef();
 }
 
 ObjectRef Machine::Constant(int64_t index) {

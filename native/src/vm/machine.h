@@ -62,6 +62,12 @@ class Machine : public ModuleNode {
     KernelArgs args;
   };
 
+  // Where the caller of a function wants its results.
+  struct GivenOutputs {
+    std::vector<NDArray> arrays;
+    std::unordered_map<size_t, size_t> allocations;  // the number of a result by that of the instruction
+  };
+
   virtual void CallKernel(int64_t index, const KernelArgs& args);
 
   ObjectRef Execute(int64_t function, const std::vector<ObjectRef>& args);
@@ -72,6 +78,8 @@ class Machine : public ModuleNode {
   ObjectRef Value(const Instruction& instruction, const ObjectRef* registers);
   ObjectRef AllocStorage(const Instruction& instruction, const ObjectRef* registers);
   ObjectRef AllocTensor(StorageObj* storage, int64_t offset, const std::vector<int64_t>& shape, DLDataType dtype) const;
+  // The array that a caller gave for what an instruction allocates; undefined if there is none, or it does not fit.
+  ObjectRef GivenTensor(size_t pc, const Instruction& instruction, const ObjectRef* registers) const;
   ObjectRef Constant(int64_t index);
 
   DLDevice DeviceOf(int64_t index) const { return devices_.at(index); }
@@ -79,6 +87,7 @@ class Machine : public ModuleNode {
   void SetInput(const std::string& name, TVMArgs args, int first);
   void SetOneInput(TVMArgs args);
   ObjectRef Invoke(const std::string& name);
+  void TakeOutputs(const std::string& name, const ObjectRef& result, const std::vector<NDArray>& given) const;
   std::vector<NDArray> Outputs() const;
 
   Module executable_;
@@ -88,7 +97,8 @@ class Machine : public ModuleNode {
   std::vector<std::shared_ptr<Allocator>> allocators_;
   std::vector<ObjectRef> constants_;
   std::unordered_map<std::string, std::vector<ObjectRef>> inputs_;
-  std::unordered_map<std::string, std::vector<NDArray>> outputs_;
+  std::unordered_map<std::string, GivenOutputs> outputs_;  // of the next run of a function
+  const GivenOutputs* given_{nullptr};                     // of the current one
   ObjectRef result_;
 };
 

@@ -2,6 +2,7 @@
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "machine.h"
 
@@ -14,6 +15,18 @@ bool IsUsable(const DLTensor& tensor, DLDevice device) {
   auto address = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;
   return tensor.device.device_type == device.device_type && tensor.device.device_id == device.device_id && IsContiguous(tensor) &&
          address % kDataAlignment == 0;
+}
+
+// Whether an array may share memory with a value.
+bool ReadsFrom(const ObjectRef& value, const NDArray& array) {
+  if (auto* adt = value.as<ADTObj>()) {
+    return std::any_of(adt->fields.begin(), adt->fields.end(), [&](const ObjectRef& field) { return ReadsFrom(field, array); });
+  }
+  auto* read = value.as<NDArrayObj>();
+  if (read == nullptr) return true;  // functions are not looked into
+  auto begin = [](const DLTensor& tensor) { return static_cast<const char*>(tensor.data) + tensor.byte_offset; };
+  const DLTensor &from = read->dl_tensor, &to = *array.tensor();
+  return begin(from) < begin(to) + DataBytes(to) && begin(to) < begin(from) + DataBytes(from);
 }
 
 }  // namespace
@@ -74,26 +87,42 @@ ObjectRef Machine::Invoke(const std::string& name) {
   for (size_t i = 0; i < func.params.size(); ++i) {
     if (i >= values.size() || !values[i].defined()) ThrowValueError("input ", i, " ('", func.params[i], "') of '", name, "' is not set");
   }
-  ObjectRef result = Run(name, values);
-  auto given = outputs_.find(name);
-  if (given != outputs_.end()) {
-    std::vector<NDArray> found;
-    Flatten(result, &found);
-    if (found.size() != given->second.size()) {
-      ThrowValueError("'", name, "' has ", found.size(), " outputs, set_outputs was given ", given->second.size());
-    }
-    for (size_t i = 0; i < found.size(); ++i) {
-      bool fits = found[i].Shape() == given->second[i].Shape() && TypeEqual(found[i].DataType(), given->second[i].DataType());
-      if (!fits) {
-        ThrowValueError("output ", i, " of '", name, "' is ", DLDataType2String(found[i].DataType()), " of shape ",
-                        ShapeText(found[i]->shape, found[i]->ndim), ", the array given is ", DLDataType2String(given->second[i].DataType()),
-                        " of shape ", ShapeText(given->second[i]->shape, given->second[i]->ndim));
-      }
-      given->second[i].CopyFrom(found[i]);
-    }
-    outputs_.erase(given);
+  auto it = outputs_.find(name);
+  if (it == outputs_.end()) return Run(name, values);
+  GivenOutputs given = std::move(it->second);
+  outputs_.erase(it);
+  for (auto place = given.allocations.begin(); place != given.allocations.end();) {
+    // what is read while it is written gets its results in the end
+    auto reads = [&](const ObjectRef& value) { return ReadsFrom(value, given.arrays[place->second]); };
+    bool is_input = place->second < given.arrays.size() && std::any_of(values.begin(), values.end(), reads);
+    place = is_input ? given.allocations.erase(place) : std::next(place);
   }
+  struct Scope {
+    const GivenOutputs*& place;
+    ~Scope() { place = nullptr; }
+  } scope{given_};
+  given_ = &given;
+  ObjectRef result = Run(name, values);
+  TakeOutputs(name, result, given.arrays);
   return result;
+}
+
+// What is not in the given arrays already is copied there.
+void Machine::TakeOutputs(const std::string& name, const ObjectRef& result, const std::vector<NDArray>& given) const {
+  std::vector<NDArray> found;
+  Flatten(result, &found);
+  if (found.size() != given.size()) {
+    ThrowValueError("'", name, "' has ", found.size(), " outputs, set_outputs was given ", given.size());
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    bool fits = found[i].Shape() == given[i].Shape() && TypeEqual(found[i].DataType(), given[i].DataType());
+    if (!fits) {
+      ThrowValueError("output ", i, " of '", name, "' is ", DLDataType2String(found[i].DataType()), " of shape ",
+                      ShapeText(found[i]->shape, found[i]->ndim), ", the array given is ", DLDataType2String(given[i].DataType()),
+                      " of shape ", ShapeText(given[i]->shape, given[i]->ndim));
+    }
+    if (found[i]->data != given[i]->data) NDArray(given[i]).CopyFrom(found[i]);
+  }
 }
 
 std::vector<NDArray> Machine::Outputs() const {
@@ -124,10 +153,10 @@ PackedFunc Machine::GetFunction(const String& name, const ObjectPtr<Object>& sel
   }
   if (name == "set_outputs") {  // (function, array, ...): where the next run of the function leaves its results
     return PackedFunc([this, self](TVMArgs args, TVMRetValue*) {
-      std::vector<NDArray> arrays;
-      for (int i = 1; i < args.num_args; ++i) arrays.push_back(args[i]);
-      exec_->FindFunction(args[0]);
-      outputs_[args[0]] = std::move(arrays);
+      GivenOutputs given;
+      for (int i = 1; i < args.num_args; ++i) given.arrays.push_back(args[i]);
+      given.allocations = ResultAllocations(exec_->FindFunction(args[0]));
+      outputs_[args[0]] = std::move(given);
     });
   }
   if (name == "invoke") return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) { *rv = Invoke(args[0]); });
