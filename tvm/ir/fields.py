@@ -97,6 +97,7 @@ def ignored(
     *,
     default: Any = ...,
     default_factory: Callable[[], Any] | None = None,
+    convert: Callable[[Any], Any] | None = None,
     kw_only: bool = False,
 ) -> Any:
     """Left out of equality and hashing: spans, name hints, memoised facts.
@@ -105,8 +106,9 @@ def ignored(
     """
     del kw_only
     return Field(
-        role=Role.IGNORED, role_is_given=True, default=default, default_factory=default_factory
-    )
+        role=Role.IGNORED, role_is_given=True, default=default, default_factory=default_factory,
+        convert=convert,
+    )  # fmt: skip
 
 
 def derived(expression: str, *, init: Literal[False] = False) -> Any:

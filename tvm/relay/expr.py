@@ -197,8 +197,14 @@ def _call_args(args: Sequence[RelayExpr]) -> tuple[RelayExpr, ...]:
     return _exprs(args)
 
 
+class InferredTypes(tuple[Type, ...]):
+    """Types of the arguments of an operator, which inference noted; those a program gives are none."""
+
+    __slots__ = ()
+
+
 def _type_args(types: Sequence[Type] | None) -> tuple[Type, ...]:
-    return tuple(types or ())
+    return types if isinstance(types, InferredTypes) else tuple(types or ())
 
 
 class Call(ExprWithOp, key="relay.Call"):
@@ -207,7 +213,8 @@ class Call(ExprWithOp, key="relay.Call"):
     op: RelayExpr
     args: tuple[RelayExpr, ...] = child(convert=_call_args)
     attrs: Any = leaf(default=None)  # a record of the operator's own class, or None
-    type_args: tuple[Type, ...] = child(default=(), convert=_type_args)
+    # what the callee's type parameters stand for; inference fills in those of operators
+    type_args: tuple[Type, ...] = ignored(default=(), convert=_type_args)
 
     if TYPE_CHECKING:
 

@@ -223,3 +223,15 @@ def test_results_whose_types_later_uses_tell_are_bound() -> None:
     """
     mod = relay.transform.InferType()(relay.parse(text))
     assert relay.create_executor("debug", mod).evaluate()(3).numpy() == 4
+
+
+def test_calls_of_operators_tell_the_types_of_their_arguments() -> None:
+    x, y = relay.var("x", shape=(10, 10)), relay.var("y", shape=(1, 10))
+    untyped = relay.add(x, y)
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, y], untyped)))
+    call = mod["main"].body
+    assert [tuple(int(e) for e in ty.shape) for ty in call.type_args] == [(10, 10), (1, 10)]
+    assert [ty.dtype for ty in call.type_args] == ["float32", "float32"]
+    tvm.ir.assert_structural_equal(call, relay.add(x, y))
+    given = relay.Call(relay.var("f"), [x], None, [relay.TensorType((3,))])
+    assert given.type_args[0] == relay.TensorType((3,))

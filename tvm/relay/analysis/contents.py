@@ -22,7 +22,7 @@ from tvm.ir.type import (
     TypeVar,
 )
 from tvm.relay.analysis.infer import known_type
-from tvm.relay.expr import Call, Constant, Let, Tuple, Var
+from tvm.relay.expr import Call, Constant, InferredTypes, Let, Tuple, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
 
@@ -124,7 +124,7 @@ def _annotations(expr: RelayExpr) -> list[Type]:
         elif isinstance(node, Function):
             types.extend((*node.type_params, node.ret_type))
         elif isinstance(node, Call):
-            types.extend(node.type_args)
+            types.extend(() if isinstance(node.type_args, InferredTypes) else node.type_args)
     return [t for t in types if t is not None]
 
 

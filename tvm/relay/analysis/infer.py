@@ -38,6 +38,7 @@ from tvm.relay.expr import (
     Call,
     Constant,
     If,
+    InferredTypes,
     Let,
     RefCreate,
     RefRead,
@@ -50,6 +51,9 @@ from tvm.relay.expr import (
 from tvm.relay.function import Function
 from tvm.relay.printer import excerpt, type_text
 from tvm.relay.traverse import post_order, rewrite_post_order
+
+# of calls of operators, which are made before the types are known
+_NOTE_TYPE_ARGS: Callable[[Call, InferredTypes], None] = Call.__dict__["type_args"].__set__
 
 # what a step needs first, or the type it found
 Step: TypeAlias = "Type | Sequence[RelayExpr]"
@@ -369,6 +373,7 @@ class TypeInferencer:
         arg_types = [a.checked_type for a in call.args]
         if self._is_learning() and any([isinstance(ty, IncompleteType) for ty in arg_types]):
             return IncompleteType()
+        _NOTE_TYPE_ARGS(call, InferredTypes(arg_types))
         try:
             found: Type = op.infer_type(call.attrs, arg_types)
         except TypeCheckError as error:
@@ -383,7 +388,8 @@ class TypeInferencer:
                 f"the function takes {len(callee.arg_types)} arguments, got {len(arg_types)}", call
             )
         callee, binding = fresh_variables(callee)
-        for parameter, given in zip(callee.type_params, call.type_args, strict=False):
+        told = () if isinstance(call.type_args, InferredTypes) else call.type_args
+        for parameter, given in zip(callee.type_params, told, strict=False):
             binding[id(parameter)] = given
         for i, (expected, found) in enumerate(zip(callee.arg_types, arg_types, strict=True)):
             if not unify(expected, found, binding):

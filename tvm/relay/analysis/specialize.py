@@ -8,7 +8,7 @@ from __future__ import annotations
 from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis.infer import known_type
 from tvm.relay.analysis.unify import Binding, instantiate, is_incomplete, unify
-from tvm.relay.expr import Call, Var
+from tvm.relay.expr import Call, InferredTypes, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import rewrite_post_order
 
@@ -18,7 +18,8 @@ def specialized(func: Function, call: Call) -> Function:
     if not func.type_params:
         return func
     binding: Binding = {id(parameter): None for parameter in func.type_params}
-    for parameter, given in zip(func.type_params, call.type_args, strict=False):
+    told = () if isinstance(call.type_args, InferredTypes) else call.type_args
+    for parameter, given in zip(func.type_params, told, strict=False):
         binding[id(parameter)] = given
     pairs = [
         (p.type_annotation, known_type(a)) for p, a in zip(func.params, call.args, strict=True)
@@ -39,6 +40,6 @@ def _instantiated(node: RelayExpr, binding: Binding) -> RelayExpr:
         return node if ty is node.type_annotation else Var(node.name_hint, ty, node.span)
     if isinstance(node, Function) and node.ret_type is not None:
         return node.replace(ret_type=instantiate(node.ret_type, binding))
-    if isinstance(node, Call) and node.type_args:
+    if isinstance(node, Call) and node.type_args and not isinstance(node.type_args, InferredTypes):
         return node.replace(type_args=tuple([instantiate(ty, binding) for ty in node.type_args]))
     return node
