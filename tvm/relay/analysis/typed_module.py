@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from tvm.ir.expr import RelayExpr
+from collections.abc import Callable
+
+from tvm.error import TypeCheckError
+from tvm.ir.adt import Constructor
+from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.type import FuncType
+from tvm.ir.op import Op
+from tvm.ir.type import FuncType, IncompleteType, Type
 from tvm.relay.analysis.infer import TypeInferencer, known_type, set_type
+from tvm.relay.analysis.solve import with_solved_types
 from tvm.relay.expr import Let, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import post_order, rewrite_function
@@ -19,11 +25,64 @@ def infer_types(mod: IRModule) -> IRModule:
         if isinstance(func, Function):
             is_new = known_type(func) is None
             if is_new:
-                inferencer.infer(func)
+                func = _inferred(func, mod, inferencer)
             func = with_written_types(func, is_new and _has_bare_variables(func))
             set_type(gvar, func.checked_type)
         functions[gvar] = func
     return mod.with_functions(functions)
+
+
+def _inferred(func: Function, mod: IRModule, inferencer: TypeInferencer) -> Function:
+    """The function with its types; those that no place of it tells come from all of it."""
+    untouched = _copied(func) if _leaves_out_parameters(func) else None
+    try:
+        inferencer.infer(func)
+        return func
+    except TypeCheckError:
+        if untouched is None:
+            raise
+        solved = with_solved_types(untouched, mod, _declared(func, mod))
+        if solved is None:
+            raise
+    TypeInferencer(mod.with_functions({**mod.functions, **_named(func, solved, mod)})).infer(solved)
+    return solved
+
+
+def _declared(func: Function, mod: IRModule) -> Callable[[GlobalVar], Type]:
+    """How the types of global functions are found; one's own is as its annotations say."""
+
+    def declared(gvar: GlobalVar) -> Type:
+        found = mod[gvar]
+        if found is func and found.func_type_annotation() is None:
+            params = [p.type_annotation or IncompleteType() for p in func.params]
+            return FuncType(params, func.ret_type or IncompleteType())
+        return TypeInferencer(mod).infer(gvar)
+
+    return declared
+
+
+def _named(func: Function, solved: Function, mod: IRModule) -> dict[GlobalVar, Function]:
+    return {gvar: solved for gvar, known in mod.functions.items() if known is func}
+
+
+def _copied(func: Function) -> Function:
+    """The function in nodes of its own, which inference does not reach."""
+
+    def copy(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        is_shared = new is not old or isinstance(new, (Op, Constructor, GlobalVar))
+        return new if is_shared else new.replace()
+
+    return rewrite_function(func, copy)
+
+
+def _leaves_out_parameters(func: Function) -> bool:
+    """Whether a function inside leaves out the type of a parameter."""
+    return any(
+        p.type_annotation is None
+        for node in post_order(func)
+        if isinstance(node, Function)
+        for p in node.params
+    )
 
 
 def _has_bare_variables(func: Function) -> bool:

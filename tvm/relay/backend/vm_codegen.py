@@ -281,7 +281,7 @@ class FunctionCompiler:
         size, alignment = call.args
         assert isinstance(alignment, Constant)
         dtype = as_dtype(call.attrs.dtype)
-        place = self.tables.device_index(call.attrs.device_type, call.attrs.device_id)
+        place = self.tables.place(call.attrs.virtual_device)
         return self._made(
             ALLOC_STORAGE_CODE, self._value(size), int(alignment.data.numpy()),
             dtype.type_code, dtype.bits, dtype.lanes, place,

@@ -104,9 +104,12 @@ class ExprReader(TypeReader):
                 self.expect("=")
                 self.values[name] = self.expression()
             else:
-                break
+                result = self.expression()
+                if not self.at(";"):
+                    break
+                # for what it does alone
+                bound.append((Var("_", None, result.span), result, self.values.get("_")))
             self.expect(";")
-        result = self.expression()
         for variable, value, before in reversed(bound):
             result = Let(variable, value, result)
             self._restore(variable.name_hint, before)

@@ -25,7 +25,6 @@ from tvm.relay.op.memory.memory import ALLOC_STORAGE, ALLOC_TENSOR
 from tvm.relay.op.vm.vm import RESHAPE_TENSOR, SHAPE_FUNC, SHAPE_OF
 from tvm.relay.transform.operators import DEVICE_COPY, ON_DEVICE, calls
 from tvm.relay.traverse import operands
-from tvm.runtime.device import device as make_device
 from tvm.target.compilation_config import CompilationConfig
 from tvm.target.virtual_device import VirtualDevice
 
@@ -172,8 +171,8 @@ class DeviceDomains:
         elif calls(call, SHAPE_OF, SHAPE_FUNC):
             self._join(own, self._host(), call)
         elif calls(call, ALLOC_STORAGE):
-            device = make_device(attrs.device_type, attrs.device_id)
-            self._place(own, VirtualDevice(device), call)
+            if attrs.virtual_device is not None:
+                self._place(own, attrs.virtual_device, call)
         elif self._is_function(call.op):
             callee = self.of(call.op).root()
             self._join(own, callee.result or callee, call)

@@ -118,8 +118,7 @@ class _Manifester:
     def _storage(
         self, size: RelayExpr, place: VirtualDevice, ty: TensorType, out: LetList
     ) -> RelayExpr:
-        where = device(place.device_type_int, max(place.virtual_device_id, 0))
-        return out.push(alloc_storage(size, numbers(ALIGNMENT), where, ty.dtype), name="storage")
+        return out.push(alloc_storage(size, numbers(ALIGNMENT), place, ty.dtype), name="storage")
 
     def _dynamic_call(
         self,

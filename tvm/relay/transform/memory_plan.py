@@ -85,7 +85,7 @@ class StorageCoalesce:
         def each(variable: Var, value: RelayExpr) -> Binding:
             if (sizes := _known_sizes(value)) is not None:
                 assert isinstance(value, Call)
-                key = (value.attrs.dtype, value.attrs.device_type, value.attrs.device_id)
+                key = (value.attrs.dtype, repr(value.attrs.virtual_device))
                 if key not in regions:
                     regions[key] = Region(value, self.count)
                     self.count += 1

@@ -21,7 +21,8 @@ from tvm.ir.type import GlobalTypeVar, TensorType, TupleType, Type, TypeCall
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, const
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.op.types import tensor, unknown
-from tvm.runtime.device import Device, cpu
+from tvm.runtime.device import Device
+from tvm.target.virtual_device import VirtualDevice
 
 _STORAGE = TypeCall(GlobalTypeVar("Storage"), ())
 EMPTY = TupleType(())
@@ -31,8 +32,7 @@ class AllocStorageAttrs(Attrs, key="relay.attrs.AllocStorageAttrs"):
     """What the block will mostly hold, and where it is."""
 
     dtype: str = "float32"
-    device_type: int = 1
-    device_id: int = 0
+    virtual_device: VirtualDevice | None = None  # of the main target by default
 
 
 class AllocTensorAttrs(Attrs, key="relay.attrs.AllocTensorAttrs"):
@@ -76,7 +76,10 @@ KILL = register_op("memory.kill").set_facets(
 
 
 def alloc_storage(
-    size: RelayExpr, alignment: RelayExpr, device: Device | None = None, dtype_hint: str = "float32"
+    size: RelayExpr,
+    alignment: RelayExpr,
+    device: Device | VirtualDevice | None = None,
+    dtype_hint: str = "float32",
 ) -> Call:
     """A block of memory.
 
@@ -84,12 +87,11 @@ def alloc_storage(
     ----------
     size : the bytes, an int64 scalar.
     alignment : of its start, an int64 scalar.
-    device : where it is; the host by default.
+    device : where it is; with the main target by default.
     dtype_hint : what it will mostly hold.
     """
-    place = device if isinstance(device, Device) else cpu(0)
-    attrs = AllocStorageAttrs(dtype_hint, place.device_type, place.device_id)
-    return Call(ALLOC_STORAGE, (size, alignment), attrs)
+    place = VirtualDevice(device) if isinstance(device, Device) else device
+    return Call(ALLOC_STORAGE, (size, alignment), AllocStorageAttrs(dtype_hint, place))
 
 
 def alloc_tensor(
