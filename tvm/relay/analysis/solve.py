@@ -26,8 +26,8 @@ from tvm.ir.type import (
     TupleType,
     Type,
     TypeCall,
+    TypeVar,
 )
-from tvm.ir.type import TypeVar
 from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.analysis.argument_types import fill_argument_types
 from tvm.relay.analysis.unify import Binding, fresh_variables, instantiate, unify
