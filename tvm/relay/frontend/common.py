@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -14,13 +14,37 @@ from tvm.ir.op import Op
 from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.span import SourceName, Span
 from tvm.ir.type import TensorType
+from tvm.relay import op as _op
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.expr import Constant, Tuple, const
+from tvm.relay.expr import Constant, Tuple, TupleWrapper, Var, const
 from tvm.relay.transform.fold_constant import ConstantFolder
+from tvm.relay.traverse import free_vars, substitute
 from tvm.runtime.ndarray import NDArray
 from tvm.support import deep
 from tvm.tir import IntImm
 
+from .attributes import (
+    AttrCvt,
+    DuplicateFilter,
+    ExprTable,
+    Renamer,
+    RequiredAttr,
+    StrAttrsDict,
+    get_name,
+    get_relay_op,
+    new_var,
+    to_int_list,
+)
+from .cells import gru_cell, lstm_cell, rnn_cell
+
+__all__ = [
+    "AttrCvt", "DuplicateFilter", "ExprFolder", "ExprTable", "Renamer", "RequiredAttr",
+    "StrAttrsDict", "Unsupported", "as_exprs", "autopad", "constant", "ensure_scalar_shape",
+    "fold_constant", "get_name", "get_relay_op", "gru_cell", "infer_channels", "infer_dtype",
+    "infer_shape", "infer_type", "infer_value", "infer_value_simulated", "lstm_cell", "new_var",
+    "refuse", "rnn_cell", "same_padding", "scalar_like", "set_span", "shape_of",
+    "should_fill_span", "to_int_list", "try_infer_value", "try_resolve_var_to_const", "unbind",
+]  # fmt: skip
 Dim: TypeAlias = Any  # an int, or tir.Any / a variable if it is not known
 
 
@@ -57,9 +81,9 @@ def infer_type(node: RelayExpr, mod: Any = None) -> Any:
     return infer_type_of(node)
 
 
-def infer_shape(node: RelayExpr, mod: Any = None) -> tuple[Dim, ...]:
+def infer_shape(inputs: RelayExpr, mod: Any = None) -> tuple[Dim, ...]:
     """The shape as integers where known, as expressions where not."""
-    ty = infer_type_of(node)
+    ty = infer_type_of(inputs)
     if not isinstance(ty, TensorType):
         raise TVMError(f"a tensor is required here, got a value of type {ty}")
     return tuple([d.value if isinstance(d, IntImm) else d for d in ty.shape])
@@ -70,12 +94,127 @@ def infer_dtype(node: RelayExpr) -> str:
     return str(infer_type_of(node).dtype)
 
 
-def infer_value(node: RelayExpr, params: Mapping[str, Any] | None = None) -> Any:
-    """The numpy value of a constant expression, None if it is not constant."""
-    if isinstance(node, Constant):
-        return node.data.numpy()
-    found = (params or {}).get(getattr(node, "name_hint", ""))
-    return found.numpy() if isinstance(found, NDArray) else found
+def infer_value(
+    input_val: RelayExpr, params: Mapping[str, Any] | None = None, mod: Any = None
+) -> Any:
+    """The numpy value of an expression of constants and parameters, None if it has other parts."""
+    if isinstance(input_val, Constant):
+        return input_val.data.numpy()
+    if isinstance(input_val, Var) or not params:
+        found = (params or {}).get(getattr(input_val, "name_hint", ""))
+        return found.numpy() if isinstance(found, NDArray) else found
+    binds: dict[Var, RelayExpr] = {
+        v: constant(_as_numpy(params[v.name_hint]))
+        for v in free_vars(input_val)
+        if v.name_hint in params
+    }
+    folded = fold_constant(substitute(input_val, binds), mod)
+    return folded.data.numpy() if isinstance(folded, Constant) else None
+
+
+def _as_numpy(value: Any) -> np.ndarray:
+    return value.numpy() if isinstance(value, NDArray) else np.asarray(value)
+
+
+def infer_value_simulated(input_val: RelayExpr, params: Mapping[str, Any]) -> Any:
+    """The same; what is no parameter has random values, of which shapes do not depend."""
+    random = np.random.default_rng(0)
+    made = {
+        v.name_hint: random.random(infer_shape(v)).astype(infer_dtype(v))
+        for v in free_vars(input_val)
+        if v.name_hint not in params
+    }
+    return infer_value(input_val, {**made, **params})
+
+
+def try_infer_value(
+    val: RelayExpr,
+    on_success: Callable[[Any], Any] | None = None,
+    on_failure: Callable[[], Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> tuple[Any, bool]:
+    """The value of an expression and whether it has one; else the expression itself.
+
+    Parameters
+    ----------
+    on_success, on_failure : what to give instead, with the value and without.
+    """
+    found = infer_value(val, parameters)
+    if found is None:
+        return (val if on_failure is None else on_failure()), False
+    return (found if on_success is None else on_success(found)), True
+
+
+def infer_channels(inputs: RelayExpr, transpose: bool = False) -> Dim:
+    """How many channels a weight makes: its first extent, of a transposed layer the second."""
+    return infer_shape(inputs)[1 if transpose else 0]
+
+
+def shape_of(
+    x: RelayExpr, dtype: str = "int64", start: int | None = None, end: int | None = None
+) -> RelayExpr:
+    """The extents, or those from `start` to `end`: a constant where they are known."""
+    shape = infer_shape(x)[slice(start, end)]
+    if all([isinstance(dim, int) for dim in shape]):
+        return constant(np.array(shape, dtype))
+    rank = len(infer_shape(x))
+    first, last, _ = slice(start, end).indices(rank)
+    return _op.strided_slice(_op.shape_of(x, dtype), [first], [last])
+
+
+def unbind(data: RelayExpr, axis: int = 0) -> TupleWrapper:
+    """The parts along an axis, which they lose."""
+    parts = _op.split(data, infer_shape(data)[axis], axis)
+    return TupleWrapper(
+        Tuple([_op.squeeze(part, axis=[axis]) for part in as_exprs(parts)]), len(as_exprs(parts))
+    )
+
+
+def ensure_scalar_shape(x: RelayExpr) -> RelayExpr:
+    """A tensor of one element as one without axes."""
+    return x if not infer_shape(x) else _op.squeeze(x)
+
+
+def try_resolve_var_to_const(x: RelayExpr, graph_params: Mapping[str, Any]) -> RelayExpr:
+    """A variable that stands for a parameter of one element as that number."""
+    found = infer_value(x, graph_params) if isinstance(x, Var) else None
+    return x if found is None or found.size != 1 else constant(found)
+
+
+def autopad(
+    data: RelayExpr,
+    strides: Sequence[int],
+    kernel_shape: Sequence[int],
+    dilations: Sequence[int] = (1, 1),
+    pad_type: str = "constant",
+    deconv: bool = False,
+    mode: str = "SAME_UPPER",
+    pad_value: float = 0.0,
+) -> RelayExpr:
+    """Data padded so that a window gives `ceil(extent / stride)` results along each axis.
+
+    Parameters
+    ----------
+    data : (batch, channels, ...).
+    deconv : whether the window is that of a transposed layer.
+    mode : "SAME_UPPER" puts what is left over behind, "SAME_LOWER" before.
+    """
+    if mode not in ("SAME_UPPER", "SAME_LOWER"):
+        raise TVMError(f"autopad requires SAME_UPPER or SAME_LOWER as its mode, got {mode!r}")
+    extents = infer_shape(data)[2:]
+    if not all([isinstance(extent, int) for extent in extents]):
+        raise OpNotImplemented(f"autopad requires known extents, got {extents}")
+    spread = [(k - 1) * d + 1 for k, d in zip(kernel_shape, dilations, strict=False)]
+    if deconv:
+        totals = [max(0, k - s) for k, s in zip(spread, strides, strict=True)]
+        halves = [
+            (t - t // 2, t // 2) if mode == "SAME_LOWER" else (t // 2, t - t // 2) for t in totals
+        ]
+    else:
+        found = same_padding(extents, spread, strides, [1] * len(spread), mode == "SAME_LOWER")
+        halves = list(zip(found[: len(spread)], found[len(spread) :], strict=True))
+    width = [(0, 0), (0, 0), *halves]
+    return _op.nn.pad(data, width, pad_value, pad_type)
 
 
 def fold_constant(node: RelayExpr, mod: Any = None) -> RelayExpr:

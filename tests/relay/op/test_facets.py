@@ -1,0 +1,30 @@
+"""Facets of operators have the names of the classic release's private files."""
+
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from tvm import relay, te
+from tvm.relay.op import _reduce, _tensor, _tensor_grad, _transform
+from tvm.relay.op.nn import _nn
+
+
+def test_facets_are_those_of_the_records() -> None:
+    assert _tensor_grad.exp_grad is tvm.ir.Op.get("exp").gradient
+    assert _tensor_grad.dense_grad is tvm.ir.Op.get("nn.dense").gradient
+    assert _nn.compute_lrn is tvm.ir.Op.get("nn.lrn").compute
+    assert _transform.compute_scatter_nd is tvm.ir.Op.get("scatter_nd").compute
+    with pytest.raises(AttributeError, match="no attribute 'nothing_grad'"):
+        _ = _tensor_grad.nothing_grad
+    assert not hasattr(_reduce, "helper")
+
+
+def test_facets_can_be_called() -> None:
+    x = relay.var("x", shape=(4,))
+    call = relay.clip(x, 0.0, 1.0)
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call)))
+    (tensor,) = _tensor.clip_compute(
+        call.attrs, [te.placeholder((4,))], typed["main"].body.checked_type
+    )
+    assert tuple(int(e) for e in tensor.shape) == (4,)
