@@ -177,3 +177,14 @@ def test_annealing_works_in_a_space_of_few_points() -> None:
     tuner = XGBTuner(task, plan_size=2, feature_type="knob", num_threads=1)
     assert sorted(tune(tuner)) == list(range(4))
     assert isinstance(tuner.best_config, autotvm.ConfigEntity)
+
+
+def test_other_processes_extract_the_same_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = matmul_task(8, 4, 8)
+    here = XGBoostCostModel(task, "itervar", num_threads=1)
+    there = XGBoostCostModel(task, "itervar", num_threads=1)
+    expected = here._features_of(range(5))
+    monkeypatch.setattr("tvm.autotvm.tuner.xgboost_cost_model._WORTH_A_POOL", 1)
+    monkeypatch.setattr("tvm.autotvm.tuner.xgboost_cost_model.cpu_count", lambda: 1)
+    assert np.array_equal(there._features_of(range(5)), expected)
+    there.close_pool()

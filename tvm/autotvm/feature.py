@@ -166,4 +166,5 @@ def _samples_of(x: Any, y: Any, sample_n: int) -> np.ndarray[Any, Any]:
     """The logarithm of the largest y with x up to 1, 2, 4, ..."""
     bounds = 2.0 ** np.arange(sample_n)
     reached = np.where(x[None, :] <= bounds[:, None], y[None, :], 0.0)
-    return np.log2(reached.max(axis=1) + 1)
+    samples: np.ndarray[Any, Any] = np.log2(reached.max(axis=1) + 1)
+    return samples

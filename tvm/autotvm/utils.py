@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tvm import tir
 from tvm.arith import Analyzer
 from tvm.contrib.popen_pool import PopenPoolExecutor
 from tvm.ir.expr import PrimExpr
+from tvm.tir.expr import Any as UnknownDim
+from tvm.tir.expr import IntImm, Var
+
+
+def cpu_count() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 class EmptyContext:
@@ -67,7 +73,7 @@ def pool_map(
         The results along a new first axis; None for no arguments.
     """
     started = time.perf_counter()
-    executor = None if pool is not None else PopenPoolExecutor(multiprocessing.cpu_count())
+    executor = None if pool is not None else PopenPoolExecutor(cpu_count())
     results: list[Any] = []
     for first in range(0, len(args), batch_size):
         batch = args[first : first + batch_size]
@@ -98,9 +104,9 @@ def get_const_int(exp: Any) -> int:
     """
     if isinstance(exp, (int, np.integer)):
         return int(exp)
-    if isinstance(exp, PrimExpr) and not isinstance(exp, tir.IntImm):
+    if isinstance(exp, PrimExpr) and not isinstance(exp, IntImm):
         exp = Analyzer().simplify(exp)
-    if not isinstance(exp, tir.IntImm):
+    if not isinstance(exp, IntImm):
         raise ValueError(f"a constant integer is required here, got {exp}")
     return int(exp.value)
 
@@ -109,7 +115,7 @@ def get_const_tuple(in_tuple: Iterable[Any]) -> tuple[Any, ...]:
     """Ints for constants; variables and unknown dimensions stay."""
     return tuple(
         [
-            element if isinstance(element, (tir.Var, tir.Any)) else get_const_int(element)
+            element if isinstance(element, (Var, UnknownDim)) else get_const_int(element)
             for element in in_tuple
         ]
     )

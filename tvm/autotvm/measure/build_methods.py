@@ -176,7 +176,8 @@ def build_candidate(
         Options of passes.
     """
     target, task, config = measure_input
-    target, host = Target.canon_target_and_host(target, task.target_host)
+    target = Target(target)
+    host = task.target_host or target.host
     options = dict(build_option or {})
     if check_gpu:
         passes = list(options.get("tir.add_lower_pass", ()))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
-from multiprocessing import cpu_count
 from typing import Any
+
+from tvm.autotvm.utils import cpu_count
 
 MeasureInput = namedtuple("MeasureInput", ["target", "task", "config"])
 MeasureInput.__doc__ = """A candidate.

@@ -64,7 +64,7 @@ def _flop_of(op: Operation) -> int:
         )
     if len(op.body) != 1:
         raise FlopCalculationError("Found multiple output in the compute")
-    return _iterations(op.axis) * _FlopCounter().visit(op.body[0])
+    return _iterations(op.axis) * int(_FlopCounter().visit(op.body[0]))
 
 
 def _iterations(axes: Sequence[Any]) -> int:

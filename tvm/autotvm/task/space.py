@@ -105,7 +105,7 @@ class ConfigSpace(PointSpace):
 
     def define_split(
         self, name: str, axis: Any, policy: str = "factors", **kwargs: Any
-    ) -> list[Axis]:
+    ) -> list[Any]:
         """Define a knob that splits an axis; the options as of :class:`SplitSpace`.
 
         Parameters
@@ -128,7 +128,7 @@ class ConfigSpace(PointSpace):
 
     def define_reorder(
         self, name: str, axes: Sequence[Any], policy: str, **kwargs: Any
-    ) -> list[Axis]:
+    ) -> list[Any]:
         """Define a knob that orders axes; the options as of :class:`ReorderSpace`.
 
         Parameters
@@ -144,7 +144,7 @@ class ConfigSpace(PointSpace):
 
     def define_annotate(
         self, name: str, axes: Sequence[Any], policy: str, **kwargs: Any
-    ) -> list[Axis]:
+    ) -> list[Any]:
         """Define a knob that annotates axes; the options as of :class:`AnnotateSpace`.
 
         Parameters
@@ -207,7 +207,7 @@ class ConfigSpace(PointSpace):
         axes: Sequence[Any],
         policy: str | None,
         options: dict[str, Any],
-    ) -> list[Axis]:
+    ) -> list[Any]:
         # a value that was set before the definition stays in a configuration that nobody tuned
         if not self._collect or (self.is_fallback and name in self._entity_map):
             count = space_class.get_num_output(axes, policy, **options)  # type: ignore[call-arg]

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from tvm import te
 from tvm.autotvm.task.context import ApplyConfig, DispatchContext, Workload
 from tvm.autotvm.task.flop import FlopCalculationError, compute_flop
 from tvm.autotvm.task.space import ConfigSpace
@@ -28,6 +27,7 @@ from tvm.autotvm.utils import get_const_tuple
 from tvm.contrib.popen_pool import dump_object
 from tvm.error import or_near
 from tvm.target import Target
+from tvm.te.declare import placeholder
 from tvm.te.tensor import PlaceholderOp, Tensor
 from tvm.tir import expr
 
@@ -92,7 +92,7 @@ def _deserialize(arg: Any) -> Any:
     if not isinstance(arg, tuple):
         return arg
     if len(arg) == 3 and isinstance(arg[0], str) and arg[0] == "TENSOR":
-        return te.placeholder(shape=arg[1], dtype=arg[2])
+        return placeholder(shape=arg[1], dtype=arg[2])
     return tuple([_deserialize(item) for item in arg])
 
 

@@ -14,8 +14,8 @@ from collections import namedtuple
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tvm import te
 from tvm.autotvm.utils import get_const_int
+from tvm.te.declare import thread_axis
 from tvm.tir.expr import IterVar
 
 # an axis that a knob makes: the knob's space, and which of its outputs
@@ -81,7 +81,7 @@ class VirtualAxis(TransformSpace):
         self.name = name or self.name
 
     @staticmethod
-    def get_num_output(var: Any = None, name: str | None = None) -> int:  # type: ignore[override]
+    def get_num_output(var: Any = None, name: str | None = None) -> int:
         return 1
 
     def __repr__(self) -> str:
@@ -164,7 +164,7 @@ class SplitSpace(TransformSpace):
                 yield SplitEntity([-1, *reversed(parts)])
 
     @staticmethod
-    def get_num_output(axes: Any = (), policy: str = "", **kwargs: Any) -> int:  # type: ignore[override]
+    def get_num_output(axes: Any = (), policy: str = "", **kwargs: Any) -> int:
         return int(kwargs["num_outputs"])
 
     def __repr__(self) -> str:
@@ -270,7 +270,7 @@ class ReorderSpace(TransformSpace):
         return places
 
     @staticmethod
-    def get_num_output(axes: Any = (), policy: str = "", **kwargs: Any) -> int:  # type: ignore[override]
+    def get_num_output(axes: Any = (), policy: str = "", **kwargs: Any) -> int:
         return len(axes)
 
     def __repr__(self) -> str:
@@ -362,7 +362,7 @@ class AnnotateSpace(TransformSpace):
         return [list(anns) for anns in choices if anns.count("vec") <= 1]
 
     @staticmethod
-    def get_num_output(axes: Any = (), policy: str = "", **kwargs: Any) -> int:  # type: ignore[override]
+    def get_num_output(axes: Any = (), policy: str = "", **kwargs: Any) -> int:
         return len(axes)
 
     def __repr__(self) -> str:
@@ -452,7 +452,7 @@ def _annotate(stage: Any, axes: list[IterVar], place: int, ann: str) -> None:
     elif ann == "fuse":
         axes[place + 1] = stage.fuse(axis, axes[place + 1])
     elif ann in (*_BLOCKS, *_THREADS, "vthread"):
-        stage.bind(axis, te.thread_axis(ann))
+        stage.bind(axis, thread_axis(ann))
     elif ann != "none":
         raise RuntimeError(f"Invalid annotation {ann}")
 
@@ -476,7 +476,7 @@ class OtherOptionSpace(TransformSpace):
         self.entities = [OtherOptionEntity(value) for value in kwargs["candidate"]]
 
     @staticmethod
-    def get_num_output(axes: Any = (), policy: str | None = None, **kwargs: Any) -> int:  # type: ignore[override]
+    def get_num_output(axes: Any = (), policy: str | None = None, **kwargs: Any) -> int:
         return 0
 
     def __repr__(self) -> str:

@@ -30,7 +30,7 @@ class IndexBaseTuner(Tuner):
         self.begin_idx, self.end_idx = first, final + 1
         self.range_length = self.end_idx - self.begin_idx
         self.visited: dict[int, None] = {}
-        self.visited_max = self.space.subrange_length(self.begin_idx, self.end_idx)
+        self.visited_max: int = self.space.subrange_length(self.begin_idx, self.end_idx)
 
     def has_next(self) -> bool:
         return len(self.visited) < self.visited_max

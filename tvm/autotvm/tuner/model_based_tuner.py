@@ -174,7 +174,7 @@ class ModelBasedTuner(Tuner):
         return len(self.visited) < len(self.space)
 
     def next_batch(self, batch_size: int) -> list[Any]:
-        configs = []
+        configs: list[Any] = []
         while len(configs) < batch_size and self.has_next():
             index = self._next_index()
             self.visited[index] = None

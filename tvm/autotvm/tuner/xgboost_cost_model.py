@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from tvm.autotvm import feature
 from tvm.autotvm.env import AutotvmGlobalScope, reset_global_scope
 from tvm.autotvm.tuner.metric import cover_curve, max_curve, recall_curve
 from tvm.autotvm.tuner.model_based_tuner import CostModel, FeatureCache
-from tvm.autotvm.utils import get_rank
+from tvm.autotvm.utils import cpu_count, get_rank
 from tvm.contrib.popen_pool import PopenPoolExecutor
 from tvm.error import TVMError
 
@@ -30,8 +29,8 @@ _ROUNDS = 8000  # at most: training stops when the order of the best does not ge
 _STOPPING_ROUNDS = 20
 # how much of what a model knows of other tasks is taken over
 _DISCOUNT = 0.9
-# so many features are worth processes of their own
-_WORTH_A_POOL = 256
+# when so many features are there, the next ones are worth processes of their own
+_WORTH_A_POOL = 128
 
 
 def _xgboost() -> Any:
@@ -99,7 +98,9 @@ class XGBoostCostModel(CostModel):
         self.bst: Any = None
         self.base_model: XGBoostCostModel | None = None
         self.upper_model = upper_model
-        self.feature_cache = upper_model.feature_cache if upper_model else FeatureCache()
+        self.feature_cache: FeatureCache = (
+            upper_model.feature_cache if upper_model else FeatureCache()
+        )
         self._pool: PopenPoolExecutor | None = None
 
     def close_pool(self) -> None:
@@ -206,16 +207,18 @@ class XGBoostCostModel(CostModel):
 
     def _extracted(self, indices: Sequence[int]) -> list[Array | None]:
         configs = [self.space.get(index) for index in indices]
-        if self.fea_type == "knob" or (len(configs) < _WORTH_A_POOL and self._pool is None):
+        known = self.feature_cache.size(self.fea_type)
+        is_quick = self.fea_type == "knob" or known + len(configs) < _WORTH_A_POOL
+        if is_quick or not configs:
             return [_extract(self.task, self.target, c, self.fea_type) for c in configs]
         if self._pool is None:
             self._pool = PopenPoolExecutor(
-                multiprocessing.cpu_count(),
+                cpu_count(),
                 initializer=reset_global_scope,
                 initargs=(AutotvmGlobalScope.current,),
             )
         light = self.task.without_space()
-        share = -(-len(configs) // (2 * multiprocessing.cpu_count())) or 1
+        share = -(-len(configs) // (2 * cpu_count())) or 1
         parts = [configs[first : first + share] for first in range(0, len(configs), share)]
         futures = [
             self._pool.submit(_extract_all, light, self.target, part, self.fea_type)
