@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -179,12 +180,15 @@ def test_flattened_and_triangular() -> None:
     check([node("Trilu", "x", "y", upper=0)], kinds, feed)
 
 
-def body(nodes: list[onnx.NodeProto], inputs: str, outputs: str, **constants: Any) -> Any:
-    """The graph of a loop or of a branch."""
+def body(
+    nodes: list[onnx.NodeProto], inputs: str, outputs: str, kind: Any = None, **constants: Any
+) -> Any:
+    """The graph of a loop, a branch or a scan; a loop's inputs, unless they are all of a kind."""
     return helper.make_graph(
         nodes, "body",
         [helper.make_tensor_value_info(name, kind, shape)
-         for name, (kind, shape) in zip(inputs.split(), KINDS, strict=False)],
+         for name, (kind, shape) in zip(
+             inputs.split(), repeat(kind) if kind else KINDS, strict=False)],
         [onnx.ValueInfoProto(name=name) for name in outputs.split()],
         [numpy_helper.from_array(v, name) for name, v in constants.items()],
     )  # fmt: skip
@@ -217,6 +221,19 @@ def test_values_of_loops_may_grow() -> None:
     kinds = {"n": (I64, []), "x": (F32, [2])}
     check([node("Loop", "n - x", "y", body=inner)], kinds,
           *[{"n": np.array(n), "x": f32(2)} for n in (3, 0)])  # fmt: skip
+
+
+@pytest.mark.parametrize("directions, out_axis", [([0, 0], 0), ([1, 1], 1), ([0, 1], -1)])
+def test_scans_take_open_lengths(directions: list[int], out_axis: int) -> None:
+    scanned = body([node("Add", "a v", "d"), node("Tanh", "d", "o")], "a v", "d o", (F32, [2]))
+    scan = node(
+        "Scan", "a x", "last rows", body=scanned, num_scan_inputs=1,
+        scan_input_directions=directions[:1], scan_output_directions=directions[1:],
+        scan_output_axes=[out_axis],
+    )  # fmt: skip
+    nodes = [scan, node("Reshape", "rows all", "flat"), node("Concat", "last flat", "y", axis=0)]
+    feeds = [{"a": f32(2), "x": f32(length, 2)} for length in (1, 5)]
+    check(nodes, {"a": (F32, [2]), "x": (F32, ["n", 2])}, *feeds, all=i64(-1))
 
 
 def test_branches_within_loops_are_chosen_in_each_trip() -> None:

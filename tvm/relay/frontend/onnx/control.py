@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,11 @@ from .registry import Items, OnnxNode, Value, ValueRequired, onnx_op
 
 # an unrolled loop is a program of that many copies of its body
 _MOST_TRIPS = 20_000
+
+# what a trip gives: whether there is a next one, the states, a row for each collection
+_Trip = tuple[Any, Sequence[Any], Sequence[Any]]
+# from the place of a trip, its place from the end, and the states to states and rows
+_Step = Callable[[Any, Any, Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
 @onnx_op("If")
@@ -98,16 +104,38 @@ def _nothing_of(value: RelayExpr) -> RelayExpr:
 
 
 def _looped(node: OnnxNode) -> list[Value]:
-    """A loop that asks in each trip whether there is a next one; what it collects grows by rows."""
-    states = [Var(f"state{i}", infer_type(value)) for i, value in enumerate(node.inputs[2:])]
+    """A loop that asks in each trip whether there is a next one."""
+    names = [value.name for value in node.attr("body").input]
+
+    def body(trip: Var, goes_on: Var, states: Sequence[Var]) -> _Trip:
+        values = [trip, goes_on, *states]
+        results = node.import_graph(node.attr("body"), dict(zip(names, values, strict=True)))
+        return _scalar(results[0]), results[1 : 1 + len(states)], results[1 + len(states) :]
+
+    goes_on = _scalar(node[1]) if node.has(1) else constant(True, "bool")
+    return _collecting_loop(
+        body, lambda *trip: _goes_on(node, *trip), goes_on, node.inputs[2:], backwards=()
+    )
+
+
+def _collecting_loop(
+    body: Callable[[Var, Var, Sequence[Var]], _Trip],
+    has_next: Callable[[RelayExpr, RelayExpr], RelayExpr],
+    goes_on: RelayExpr,
+    initial: Sequence[Any],
+    backwards: Sequence[bool],
+) -> list[Any]:
+    """The last states, and what the trips gave, a row for each: collections grow by rows.
+
+    Rows come first, not last, in collections that are `backwards`.
+    """
+    states = [Var(f"state{i}", infer_type(value)) for i, value in enumerate(initial)]
     while True:
         trip = Var("trip", TensorType((), "int64")), Var("goes_on", TensorType((), "bool"))
-        values = [*trip, *states]
-        names = [value.name for value in node.attr("body").input]
-        results = node.import_graph(node.attr("body"), dict(zip(names, values, strict=True)))
+        is_next, results, pieces = body(*trip, states)
         wider = [
             Var(state.name_hint, _common_type(infer_type(state), infer_type(result)))
-            for state, result in zip(states, results[1 : 1 + len(states)], strict=True)
+            for state, result in zip(states, results, strict=True)
         ]
         if all(
             len(_open_axes(new)) == len(_open_axes(old))
@@ -115,20 +143,17 @@ def _looped(node: OnnxNode) -> list[Value]:
         ):
             break
         states = wider
-    pieces = [_collected_type(value) for value in results[1 + len(states) :]]
-    collected = [Var(f"collected{i}", ty) for i, ty in enumerate(pieces)]
-    grown = [
-        _op.concatenate([rows, _op.expand_dims(piece, 0)], 0)
-        for rows, piece in zip(collected, results[1 + len(states) :], strict=True)
-    ]
-    one = constant(1, "int64")
-    following = [trip[0] + one, _scalar(results[0]), *results[1 : 1 + len(states)], *grown]
+    collected = [Var(f"collected{i}", _collected_type(piece)) for i, piece in enumerate(pieces)]
+    grown = []
+    for rows, piece, is_first in zip_longest(collected, pieces, backwards, fillvalue=False):
+        row = _op.expand_dims(piece, 0)
+        grown.append(_op.concatenate([row, rows] if is_first else [rows, row], 0))
+    following = [trip[0] + constant(1, "int64"), is_next, *results, *grown]
     loop = while_loop(
-        lambda *_: _goes_on(node, *trip), [*trip, *states, *collected], lambda *_: following
+        lambda *_: has_next(*trip), [*trip, *states, *collected], lambda *_: following
     )
-    goes_on = _scalar(node[1]) if node.has(1) else constant(True, "bool")
-    rows = [_nothing_of(piece) for piece in results[1 + len(states) :]]
-    last = Call(loop, [constant(0, "int64"), goes_on, *node.inputs[2:], *rows])
+    rows = [_nothing_of(piece) for piece in pieces]
+    last = Call(loop, [constant(0, "int64"), goes_on, *initial, *rows])
     return [TupleGetItem(last, 2 + i) for i in range(len(states) + len(collected))]
 
 
@@ -177,6 +202,8 @@ def _batched_scan(node: OnnxNode) -> list[Value]:
         raise node.unsupported("sequence lengths")
     inputs = [value for value in node.inputs[1:] if value is not None]
     count = infer_shape(inputs[0])[0]
+    if not isinstance(count, int):
+        raise ValueRequired(f"Scan {node.name} requires a batch known at import", inputs[0])
     runs = [
         _scanned(node, [_op.take(x, constant(i, "int64"), 0) for x in inputs]) for i in range(count)
     ]
@@ -184,31 +211,70 @@ def _batched_scan(node: OnnxNode) -> list[Value]:
 
 
 def _scanned(node: OnnxNode, inputs: Sequence[Any]) -> list[Any]:
+    """Unrolled if the length is known, else a loop."""
     body, count = node.attr("body"), node.attr("num_scan_inputs")
     names = [value.name for value in body.input]
-    state, scanned = list(inputs[: len(inputs) - count]), list(inputs[len(inputs) - count :])
-    outputs = len(body.output) - len(state)
+    initial, scanned = list(inputs[: len(inputs) - count]), list(inputs[len(inputs) - count :])
     axes = node.attr("scan_input_axes", [0] * count)
     backwards = node.attr("scan_input_directions", node.attr("directions", [0] * count))
-    length = infer_shape(scanned[0])[axes[0]]
-    if not isinstance(length, int):
-        raise ValueRequired(f"Scan {node.name} requires a length known at import", scanned[0])
-    pieces: list[list[RelayExpr]] = [[] for _ in range(outputs)]
-    for step in range(length):
+    outputs = len(body.output) - len(initial)
+    out_axes = node.attr("scan_output_axes", [0] * outputs)
+    reverse = [bool(back) for back in node.attr("scan_output_directions", [0] * outputs)]
+
+    def step(place: Any, mirrored: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         parts = [
-            _op.take(x, constant(length - 1 - step if back else step, "int64"), axis)
+            _op.take(x, mirrored if back else place, axis)
             for x, axis, back in zip(scanned, axes, backwards, strict=True)
         ]
-        results = node.import_graph(body, dict(zip(names, [*state, *parts], strict=True)))
-        state = results[: len(state)]
-        for piece, result in zip(pieces, results[len(state) :], strict=True):
-            piece.append(result)
-    out_axes = node.attr("scan_output_axes", [0] * outputs)
-    reverse = node.attr("scan_output_directions", [0] * outputs)
-    return [*state, *[
-        _op.stack(piece[::-1] if back else piece, axis)
-        for piece, axis, back in zip(pieces, out_axes, reverse, strict=True)
+        results = node.import_graph(body, dict(zip(names, [*states, *parts], strict=True)))
+        return results[: len(states)], results[len(states) :]
+
+    length = infer_shape(scanned[0])[axes[0]]
+    if isinstance(length, int):
+        states, columns = _unrolled_scan(step, length, initial, reverse)
+    else:
+        states, columns = _looped_scan(step, _extent(scanned[0], axes[0]), initial, reverse)
+    return [*states, *[
+        _first_axis_to(rows, axis) for rows, axis in zip(columns, out_axes, strict=True)
     ]]  # fmt: skip
+
+
+def _unrolled_scan(
+    step: _Step, length: int, initial: list[Any], reverse: Sequence[bool]
+) -> tuple[list[Any], list[Any]]:
+    if length == 0:
+        first = constant(0, "int64")
+        return initial, [_nothing_of(piece) for piece in step(first, first, initial)[1]]
+    states, rows = initial, []
+    for trip in range(length):
+        places = constant(trip, "int64"), constant(length - 1 - trip, "int64")
+        states, pieces = step(*places, states)
+        rows.append(pieces)
+    columns = zip(zip(*rows, strict=True), reverse, strict=True)
+    return states, [_op.stack(list(c[::-1] if back else c), 0) for c, back in columns]
+
+
+def _looped_scan(
+    step: _Step, length: RelayExpr, initial: list[Any], reverse: Sequence[bool]
+) -> tuple[list[Any], list[Any]]:
+    goes_on = constant(True, "bool")
+    last = length - constant(1, "int64")
+    results = _collecting_loop(
+        lambda trip, _, states: (goes_on, *step(trip, last - trip, states)),
+        lambda trip, _: _op.less(trip, length), goes_on, initial, reverse,
+    )  # fmt: skip
+    return results[: len(initial)], results[len(initial) :]
+
+
+def _extent(x: RelayExpr, axis: int) -> RelayExpr:
+    return _op.take(_op.shape_of(x, "int64"), constant(axis % len(infer_shape(x)), "int64"), 0)
+
+
+def _first_axis_to(x: RelayExpr, axis: int) -> RelayExpr:
+    rank = len(infer_shape(x))
+    order = list(range(1, rank))
+    order.insert(axis % rank, 0)
+    return x if axis % rank == 0 else _op.transpose(x, order)
 
 
 @onnx_op("SequenceMap")
