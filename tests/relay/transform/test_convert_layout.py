@@ -9,6 +9,7 @@ import tvm
 from tvm import relay
 from tvm.relay import testing, transform
 from tvm.relay.transform import ConvertLayout
+from tvm.relay.traverse import post_order
 
 from .common import assert_transforms, assert_unchanged, run
 
@@ -49,6 +50,18 @@ def test_bias_of_lower_rank_and_residual() -> None:
     y = moved_conv(x, w)
     z = relay.exp(y + moved(relay.expand_dims(b, 0))) * y
     assert_transforms(before, relay.Function([x, w, b], moved(z, "NHWC", "NCHW")), NHWC)
+
+
+def test_what_a_closure_shares_with_its_surroundings_stays_one() -> None:
+    x, w = vars_()
+    y = relay.var("y", shape=(1, 8, 6, 6))
+    shared = relay.Let(y, conv(x, w), relay.nn.relu(y))
+    closure = relay.Function([relay.var("i", "int32")], relay.nn.relu(shared))
+    called = relay.Let(f := relay.var("f"), closure, f(relay.const(1)))
+    nodes = post_order(run(relay.Function([x, w], relay.Tuple([shared, called])), NHWC))
+    assert len([n for n in nodes if isinstance(n, relay.Let)]) == 2
+    convs = [n for n in nodes if isinstance(n, relay.Call) and n.op == tvm.ir.Op.get("nn.conv2d")]
+    assert [str(call.attrs.data_layout) for call in convs] == ["NHWC"]
 
 
 def test_dense_and_finished_layouts_are_untouched() -> None:

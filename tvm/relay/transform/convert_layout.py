@@ -21,9 +21,8 @@ from tvm.ir.op import Op, has_op
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
-from tvm.relay.backend.graph_codegen import kernel_order
 from tvm.relay.expr import Call, Tuple, TupleGetItem
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.function import Function, is_closed, is_primitive
 from tvm.relay.op.layout_shapes import axes_extents, layout_parts, plain_layout
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.op.types import shape_of_type
@@ -36,7 +35,7 @@ from tvm.relay.transform.infer_layout_utils import (
     with_transforms,
 )
 from tvm.relay.transform.operators import CAST, EXPAND_DIMS, LAYOUT_TRANSFORM, RESHAPE
-from tvm.relay.traverse import operands, regrouped, tensors_of, with_operands
+from tvm.relay.traverse import operands, post_order, regrouped, tensors_of, with_operands
 from tvm.support import Scoped
 from tvm.tir.data_layout import layout
 
@@ -115,7 +114,7 @@ class _Converter:
         self._transforms: dict[tuple[int, str, str], RelayExpr] = {}
 
     def run(self, func: Function) -> RelayExpr:
-        for node in kernel_order(func.body):
+        for node in post_order(func.body, is_whole=is_closed):
             self._moved[id(node)] = self._rewrite(node)
         body = self._plain(func.body)
         return func if body is func.body else func.replace(body=body)
@@ -129,7 +128,7 @@ class _Converter:
             item = self._items[id(node.tuple_value)][node.index]
             value = TupleGetItem(self._moved[id(node.tuple_value)].value, node.index)
             return _Moved(value, item.old, item.new)
-        below = () if isinstance(node, (Function, Op)) else operands(node)
+        below = () if is_closed(node) else operands(node)
         return _Moved(with_operands(node, [self._plain(o) for o in below]) if below else node)
 
     def _is_skipped(self, call: Call) -> bool:
