@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def operands(
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("rows, columns, inner", [(64, 64, 64), (97, 89, 83), (33, 200, 41)])
+@pytest.mark.parametrize("rows, columns, inner", [(200, 200, 200), (97, 89, 83), (37, 203, 41)])
 def test_packed_product_agrees_with_numpy(rows: int, columns: int, inner: int, target: str) -> None:
     a, b = operands(rows, columns, inner)
     with tvm.target.Target(target):
@@ -83,11 +84,27 @@ def test_small_products_are_not_packed() -> None:
 
 
 def test_columns_that_vectors_do_not_divide_are_packed_for_few_rows_too() -> None:
-    info = cpu_info(tvm.target.Target("llvm"))
-    assert choose_matmul_pack(3, 51, 40, "float32", info) is not None
+    # where masks do not cut vectors
+    target = tvm.target.Target("llvm -mcpu=core-avx2")
+    assert choose_matmul_pack(3, 51, 40, "float32", cpu_info(target)) is not None
     a, b = operands(3, 51, 40)
-    out = topi.x86.matmul_pack(a, b)
-    check([a, b, out], topi.x86.schedule_matmul_pack, lambda x, y: x @ y)
+    with target:
+        out = topi.x86.matmul_pack(a, b)
+    check([a, b, out], topi.x86.schedule_matmul_pack, lambda x, y: x @ y, str(target))
+
+
+def test_masks_make_vectors_of_few_rows_as_they_are() -> None:
+    info = cpu_info(tvm.target.Target("llvm -mcpu=x86-64-v4"))
+    for rows, columns, inner in ((8, 1000, 1024), (17, 51, 768), (64, 999, 512)):
+        assert choose_matmul_pack(rows, columns, inner, "float32", info) is None
+        a, b = operands(rows, columns, inner)
+        check([a, b, topi.x86.matmul_pack(a, b)], topi.x86.schedule_matmul_pack, np.matmul)
+
+
+def test_rows_that_tiles_do_not_divide_and_rows_that_conflict_are_packed() -> None:
+    info = replace(cpu_info(tvm.target.Target("llvm -mcpu=x86-64-v4")), l2=1 << 20)
+    for rows, columns, inner in ((197, 197, 64), (64, 1024, 1024)):
+        assert choose_matmul_pack(rows, columns, inner, "float32", info) is not None
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -105,7 +122,7 @@ def test_padding_is_small_and_cores_get_equal_shares(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["llvm -mcpu=core-avx2", "llvm -mcpu=skylake-avx512"])
-@pytest.mark.parametrize("size", [100, 512, 1000])
+@pytest.mark.parametrize("size", [300, 777, 1000])
 def test_inner_loops_keep_their_sums_in_registers(size: int, target: str) -> None:
     a, b = operands(size, size, size)
     with tvm.target.Target(target):

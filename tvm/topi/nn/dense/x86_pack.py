@@ -14,6 +14,7 @@ Rows and columns that fill the last tiles are zeros of A' and B', so that every 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -28,15 +29,28 @@ from ...generic.schedules import as_outputs
 from ...utils import ceil_div, dims, operations_above
 from ...x86.common import fuse_and_parallel, lanes_of, processor
 from .compute import matmul, product_task
-from .x86 import TILE_KNOBS, MatmulConfig, inline_injective_but, schedule_dense_nopack
+from .x86 import (
+    FEW_ROWS,
+    TILE_KNOBS,
+    MatmulConfig,
+    inline_injective_but,
+    masked_matmul_choices,
+    schedule_dense_nopack,
+)
 
 SUM = "matmul_pack"
 TILE = "matmul_pack.tile"
 LEFT = "matmul_pack.left"
 RIGHT = "matmul_pack.right"
-# packing costs more than it saves below
-LEAST_ROWS = 32
-LEAST_OPERATIONS = 64**3
+# cycles for each element that is packed
+PACKING = 0.3
+# cycles for each element of a product beyond the second cache that is written panel by panel
+FAR_PRODUCT = 0.6
+# what it costs to read the left operand from there, for each panel of the right one
+FAR_ROWS = 1.15
+# what it costs where rows of the right operand push one another out of the second cache, of so many ways
+CONFLICTS = 1.8
+WAYS = 16
 # steps of k whose sums stay in registers
 MOST_DEPTH = 1024
 
@@ -62,7 +76,12 @@ def choose_matmul_pack(
 
 
 def matmul_pack_choices(
-    rows: Any, columns: Any, inner: Any, dtype: str, info: CpuInfo
+    rows: Any,
+    columns: Any,
+    inner: Any,
+    dtype: str,
+    info: CpuInfo,
+    is_transposed: bool = False,
 ) -> Choices[MatmulConfig] | None:
     """The tiles that fit the registers; None where packing does not pay."""
     if not all(isinstance(d, int) for d in (rows, columns, inner)):
@@ -73,10 +92,6 @@ def matmul_pack_choices(
         return None
     if columns < 2 * lanes or inner < lanes:
         return None
-    is_worth = rows >= LEAST_ROWS and rows * columns * inner >= LEAST_OPERATIONS
-    # nothing else makes vectors of columns that these do not divide
-    if not is_worth and (rows < 2 or columns % lanes == 0):
-        return None
 
     def tiles() -> list[MatmulConfig]:
         # a single panel has the columns there are, whole vectors or not
@@ -86,7 +101,42 @@ def matmul_pack_choices(
     def cost(tile: MatmulConfig) -> float:
         return tile_cost(rows, columns, tile.rows, tile.columns // lanes, lanes)
 
-    return Choices(TILE_KNOBS, tiles, cost)
+    choices = Choices(TILE_KNOBS, tiles, cost)
+    # in multiplications of vectors, two a cycle
+    packing = PACKING * inner * (rows + columns) / (rows * columns * inner / (2 * lanes))
+    as_they_are = _cost_as_they_are(rows, columns, inner, dtype, info, is_transposed)
+    return choices if cost(choices.best()) + packing < as_they_are else None
+
+
+def _cost_as_they_are(
+    rows: int, columns: int, inner: int, dtype: str, info: CpuInfo, is_transposed: bool
+) -> float:
+    """As `tile_cost`, on operands that are not packed; infinite where nothing makes vectors."""
+    lanes = lanes_of(dtype, info)
+    if is_transposed:
+        # few rows are multiplied with its lines
+        is_read_by_lines = rows <= FEW_ROWS and (rows < 2 or columns % lanes == 0)
+        return 1.0 if is_read_by_lines else math.inf
+    choices = masked_matmul_choices(rows, columns, dtype, info)
+    if choices is None:
+        return math.inf
+    tile = choices.best()
+    vectors, size = tile.columns // tile.lanes, as_dtype(dtype).bits // 8
+    accumulators = vectors * tile.rows
+    # a vector that lies across two lines is read twice
+    loads = (vectors * (2 if columns % lanes else 1) + tile.rows) / accumulators
+    speed = max(8 / accumulators, 1.0) * max(1.0, loads) + 0.25 * loads
+    covered = ceil_div(columns, tile.columns) * tile.columns * lanes // tile.lanes
+    if (
+        rows > tile.rows
+        and inner * max(math.gcd(columns * size, info.l2 // WAYS), 64) > info.l2
+    ):
+        speed *= CONFLICTS
+    if rows * inner * size > info.l2 // 2 and columns > tile.columns:
+        speed *= FAR_ROWS
+    if rows * columns * size > info.l2:
+        speed += FAR_PRODUCT * 2 * lanes / inner
+    return speed * covered / columns
 
 
 def _with_blocks(
@@ -158,7 +208,7 @@ def matmul_pack(
         inner, rows = dims(tensor_a.shape) if transpose_a else dims(tensor_a.shape)[::-1]
         columns = dims(tensor_b.shape)[0 if transpose_b else 1]
         info = processor()
-        choices = matmul_pack_choices(rows, columns, inner, dtype, info)
+        choices = matmul_pack_choices(rows, columns, inner, dtype, info, transpose_b)
         if config is None and choices is not None:
             asked = product_task(tensor_a, tensor_b, dtype, transpose_a, transpose_b)
             tile = choices.choose(asked.get("workload"))
