@@ -127,10 +127,7 @@ def _cost_as_they_are(
     loads = (vectors * (2 if columns % lanes else 1) + tile.rows) / accumulators
     speed = max(8 / accumulators, 1.0) * max(1.0, loads) + 0.25 * loads
     covered = ceil_div(columns, tile.columns) * tile.columns * lanes // tile.lanes
-    if (
-        rows > tile.rows
-        and inner * max(math.gcd(columns * size, info.l2 // WAYS), 64) > info.l2
-    ):
+    if rows > tile.rows and inner * max(math.gcd(columns * size, info.l2 // WAYS), 64) > info.l2:
         speed *= CONFLICTS
     if rows * inner * size > info.l2 // 2 and columns > tile.columns:
         speed *= FAR_ROWS
