@@ -9,7 +9,14 @@ import pytest
 import scipy.stats
 
 from tvm import autotvm
-from tvm.autotvm.tuner import DropletTuner, GATuner, GridSearchTuner, RandomTuner, metric
+from tvm.autotvm.tuner import (
+    DropletTuner,
+    GATuner,
+    GridSearchTuner,
+    RandomTuner,
+    XGBTuner,
+    metric,
+)
 from tvm.autotvm.tuner.droplet_tuner import two_sided_p
 
 from .made_up import far_from_16_by_32, tune
@@ -153,3 +160,11 @@ def test_a_droplet_whose_start_is_left_out_begins_elsewhere() -> None:
     seen = tune(tuner)
     assert all(task.config_space.is_index_valid(i) for i in seen)
     assert tuner.best_flops > 0
+
+
+@pytest.mark.parametrize("tuner_class", [RandomTuner, GATuner, DropletTuner, XGBTuner])
+def test_what_the_template_itself_would_take_is_tried_first(tuner_class: Any) -> None:
+    task = matmul_task()
+    task.config_space.start = 17
+    tuner = tuner_class(task)
+    assert tuner.next_batch(1)[0].index == 17

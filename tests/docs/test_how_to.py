@@ -20,7 +20,12 @@ def programs(page: str) -> str:
 
 @pytest.mark.parametrize(
     ("page", "expected"),
-    [("add_operator.md", "my.cubed.long"), ("models_in_c.md", "0."), ("devices.md", "2048.0")],
+    [
+        ("add_operator.md", "my.cubed.long"),
+        ("models_in_c.md", "0."),
+        ("devices.md", "2048.0"),
+        ("tuning.md", "largest difference True"),
+    ],
 )
 def test_programs_of_a_page_run(page: str, expected: str, tmp_path: Path) -> None:
     done = subprocess.run(

@@ -74,6 +74,8 @@ class ConfigSpace(PointSpace):
     cost : float, optional
         The seconds that were measured.
     start : int, optional
+        The point that the template itself would take; tuners try it early.
+    start : int, optional
         The point that the template takes without a record, if it has told.
     """
 

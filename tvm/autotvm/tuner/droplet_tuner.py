@@ -24,7 +24,8 @@ class DropletTuner(Tuner):
     task : Task
         The task.
     start_position : list of int, optional
-        The values of the knobs to begin with; by default the first ones.
+        The values of the knobs to begin with; by default those that the template itself would take,
+        or the first ones.
     pvalue : float
         How likely a difference may be chance to count as significant.
     """
@@ -34,7 +35,8 @@ class DropletTuner(Tuner):
     ) -> None:
         super().__init__(task)
         self.dims = list(self.space.dims)
-        start = [0] * len(self.dims) if start_position is None else list(start_position)
+        usual = self.space.point2knob(next(iter(self.starts()), 0))
+        start = usual if start_position is None else list(start_position)
         if len(start) != len(self.dims) or not all(
             0 <= place < count for place, count in zip(start, self.dims, strict=True)
         ):

@@ -41,7 +41,8 @@ class GATuner(Tuner):
         self.scores: list[float] = []
         self.elites: list[tuple[float, int]] = []
         self.trial_pt = 0
-        self._enlist(self.space.sample_ints(self.pop_size))
+        first = dict.fromkeys([*self.starts(), *self.space.sample_ints(self.pop_size)])
+        self._enlist(list(first)[: self.pop_size])
 
     def has_next(self) -> bool:
         return self.trial_pt < len(self.genes)

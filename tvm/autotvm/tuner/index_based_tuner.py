@@ -61,7 +61,10 @@ class RandomTuner(IndexBaseTuner):
 
     def next_batch(self, batch_size: int) -> list[Any]:
         count = min(batch_size, self.visited_max - len(self.visited))
-        return [
-            self._visit(self.space.get_rand_index(self.begin_idx, self.end_idx, self.visited))
-            for _ in range(count)
-        ]
+        return [self._visit(self._choose()) for _ in range(count)]
+
+    def _choose(self) -> int:
+        fresh = [index for index in self.starts() if index not in self.visited]
+        if fresh and self.begin_idx <= fresh[0] < self.end_idx:
+            return fresh[0]
+        return int(self.space.get_rand_index(self.begin_idx, self.end_idx, self.visited))

@@ -162,7 +162,7 @@ class ModelBasedTuner(Tuner):
         self.model_optimizer = model_optimizer
         self.plan_size = plan_size
         self.diversity_filter_ratio = diversity_filter_ratio
-        self.trials: list[int] = []
+        self.trials: list[int] = self.starts()
         self.trial_pt = 0
         self.visited: dict[int, None] = {}
         self.xs: list[int] = []
@@ -182,7 +182,7 @@ class ModelBasedTuner(Tuner):
         return configs
 
     def _next_index(self) -> int:
-        planned = len(self.trials) - int(_RANDOM_SHARE * self.plan_size)
+        planned = len(self.trials) - int(_RANDOM_SHARE * len(self.trials))
         while self.trial_pt < planned:
             index = self.trials[self.trial_pt]
             self.trial_pt += 1
@@ -220,8 +220,9 @@ class ModelBasedTuner(Tuner):
             base_model = self.cost_model.spawn_base_model()
             if not base_model.fit_log(data_set, self.plan_size, min_seed_records):
                 return
-            if not self.trials:
+            if self.train_ct == 0:
                 self._plan(base_model)
+                self.trials = list(dict.fromkeys([*self.starts(), *self.trials]))
             self.cost_model.load_basemodel(base_model)
         finally:
             GLOBAL_SCOPE.in_tuning = before

@@ -52,6 +52,11 @@ class Tuner:
         self.n_trial: int | None = None
         self.early_stopping: float | None = None
 
+    def starts(self) -> list[int]:
+        """The point that the template itself would take, if it tells one."""
+        start = self.space.start
+        return [] if start is None or not self.space.is_index_valid(start) else [start]
+
     def has_next(self) -> bool:
         """Whether there are candidates left."""
         raise NotImplementedError()
