@@ -202,3 +202,16 @@ def _run(
     module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
     module.run(**inputs)
     return np.asarray(module.get_output(0).numpy())
+
+
+@pytest.mark.parametrize("channels", [16, 384])
+def test_sums_are_added_up_in_registers(channels: int) -> None:
+    with tvm.target.Target("llvm -mcpu=x86-64-v4"):
+        data = te.placeholder((1, channels // 16, 13, 13, 16))
+        kernel = te.placeholder((channels // 16, 4, 4, channels // 16, 16, 16))
+        layouts = ("NCHW16c", "NCHW16c")
+        conv = topi.x86.conv2d.conv2d_NCHWc_winograd(data, kernel, 1, 2, *layouts, "float32")
+        s = topi.x86.schedule_conv2d_NCHWc_winograd([conv])
+    stages = [stage for stage in s.stages if isinstance(stage.op, te.tensor.ComputeOp)]
+    sums = [stage for stage in stages if stage.op.reduce_axis]
+    assert sums and {stage.scope for stage in sums} == {"local"}

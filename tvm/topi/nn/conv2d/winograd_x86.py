@@ -433,6 +433,7 @@ def _schedule_products(
             s[sums].unroll(axis)
         vectorize_block(s, sums, ci, info)
     if part is not acc:
+        s[part].set_scope("local")
         s[part].compute_at(s[acc], s[acc].op.reduce_axis[0])
     weights = s[part].op.input_tensors[1]
     *_, chunks, block, group = dims(weights.shape)
