@@ -275,7 +275,8 @@ def kind_and_extents(wanted: Workload) -> tuple[Workload, tuple[int, ...]]:
     kind: list[Any] = []
     extents: list[int] = []
     rank = len(wanted[3]) if len(wanted) > 3 and isinstance(wanted[3], tuple) else 0
-    window = slice(2, 2 + rank) if "conv" in wanted[0] else slice(0, 0)
+    first = 0 if wanted[0].endswith("wc.x86") else 2  # HWIO or OIHW
+    window = slice(first, first + rank) if "conv" in wanted[0] else slice(0, 0)
     for i, arg in enumerate(wanted):
         if not (isinstance(arg, tuple) and arg and arg[0] == "TENSOR"):
             kind.append(arg)

@@ -100,6 +100,22 @@ def test_shared_tasks_of_several_programs_are_extracted_once() -> None:
             ),
             ["dense_nopack.x86"],
         ),
+        (
+            lambda x: relay.nn.conv2d(x, weight(3, 32, 3, 3), padding=1),
+            ["conv2d_nchw.x86"],
+        ),
+        (
+            lambda x: relay.nn.conv2d(x, weight(64, 16, 3, 3), groups=2, padding=1),
+            ["group_conv2d_NCHWc.x86"],
+        ),
+        (
+            lambda x: relay.nn.dense(
+                relay.cast(relay.reshape(x, (64, 98)), "uint8"),
+                relay.const(np.ones((32, 98), "int8")),
+                out_dtype="int32",
+            ),
+            ["dense_int8.x86"],
+        ),
         (lambda x: relay.nn.softmax(x), []),
     ],
 )
@@ -112,6 +128,37 @@ def test_other_kernels_with_tiles_are_tasks(build: object, names: list[str]) -> 
         with task.target:
             s, args = task.instantiate(config)
             assert tvm.build(s, args) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kernel", "rest"),
+    [
+        ("conv1d_ncw", (1, 8, 32), (16, 8, 3), ((1,), (1, 1), (1,), "float32")),
+        ("conv2d_nhwc", (1, 8, 8, 8), (3, 3, 8, 16), ((1, 1), (1,) * 4, (1, 1), "float32")),
+        ("conv3d_ncdhw", (1, 4, 4, 8, 16), (8, 4, 3, 3, 3), ((1,) * 3, (1,) * 6, (1,) * 3, 1, "")),
+        (
+            "conv2d_transpose_nchw",
+            (1, 8, 8, 8),
+            (8, 4, 2, 2),
+            ((2, 2), (0,) * 4, "float32", (0, 0)),
+        ),
+    ],
+)
+def test_convolutions_in_plain_layouts_have_tasks_under_classic_names(
+    name: str, data: tuple[int, ...], kernel: tuple[int, ...], rest: tuple[object, ...]
+) -> None:
+    args = (te.placeholder(data), te.placeholder(kernel), *rest)
+    task = autotvm.task.create(f"{name}.x86", args=args, target="llvm")
+    assert len(task.config_space) > 1
+    points = [
+        i for i in range(task.config_space.range_length) if task.config_space.is_index_valid(i)
+    ]
+    texts = set()
+    for point in points:
+        with task.target:
+            s, tensors = task.instantiate(task.config_space.get(point))
+            texts.add(str(tvm.lower(s, tensors)))
+    assert len(texts) == len(points)
 
 
 def test_programs_for_the_virtual_machine_have_tasks() -> None:

@@ -37,6 +37,7 @@ _CONV2D = ("nn.conv2d", "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_
 _DENSE = ("nn.dense", "nn.contrib_dense_pack")
 _OPERATORS: Mapping[str, tuple[str, ...]] = {
     "conv2d_NCHWc.x86": _CONV2D,
+    "group_conv2d_NCHWc.x86": _CONV2D,
     "conv2d_NCHWc_winograd.x86": (
         "nn.conv2d",
         "nn.contrib_conv2d_winograd_without_weight_transform",
@@ -48,6 +49,16 @@ _OPERATORS: Mapping[str, tuple[str, ...]] = {
     "dense_nopack.x86": ("nn.dense", "nn.matmul"),
     "matmul_nopack.x86": ("nn.matmul", "nn.dense"),
     "batch_matmul.x86": ("nn.batch_matmul",),
+    **{
+        f"{group}conv{rank}d_{layout}.x86": (f"nn.conv{rank}d",)
+        for group in ("", "group_")
+        for rank, layouts in ((1, ("ncw", "nwc")), (2, ("nchw", "nhwc")), (3, ("ncdhw", "ndhwc")))
+        for layout in layouts
+    },
+    **{
+        f"conv{rank}d_transpose_{layout}.x86": (f"nn.conv{rank}d_transpose",)
+        for rank, layout in ((1, "ncw"), (2, "nchw"), (3, "ncdhw"))
+    },
 }
 
 

@@ -8,6 +8,7 @@ Operands that a program packs when it is built come packed, so that tuners measu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm import te
@@ -16,10 +17,11 @@ from tvm.autotvm.task.task import get_config, template
 from .. import nn
 from ..configuration import workload
 from ..nn.batch_matmul.x86 import schedule_batch_matmul
+from ..nn.conv2d.compute import GROUP_TASK
 from ..nn.conv2d.dot_x86 import schedule_conv2d_NCHWc_int8
 from ..nn.conv2d.plan_x86 import Conv2dShape, plan_choices, planned_workload
 from ..nn.conv2d.winograd_x86 import conv2d_NCHWc_winograd, schedule_conv2d_NCHWc_winograd
-from ..nn.conv2d.x86 import schedule_conv2d_NCHWc
+from ..nn.conv2d.x86 import schedule_conv2d, schedule_conv2d_NCHWc
 from ..nn.dense.compute import PACK_TASK, padded_rows
 from ..nn.dense.dot_x86 import dense_dot_block, schedule_dense_dot
 from ..nn.dense.x86 import matmul_choices, schedule_dense_pack
@@ -56,6 +58,23 @@ def _conv2d_NCHWc(
             return _winograd(data, kernel, *args)
     steps = (strides, padding, dilation)
     out = nn.conv2d_NCHWc(data, kernel, *steps, layout, out_layout, out_dtype or data.dtype)
+    return schedule_conv2d_NCHWc([out]), [data, kernel, out]
+
+
+@template(GROUP_TASK)
+def _group_conv2d_NCHWc(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str,
+    out_layout: str,
+    out_dtype: str | None,
+    groups: int,
+) -> Built:
+    steps = (strides, padding, dilation)
+    out = nn.conv2d_NCHWc(data, kernel, *steps, layout, out_layout, out_dtype, groups)
     return schedule_conv2d_NCHWc([out]), [data, kernel, out]
 
 
@@ -186,6 +205,49 @@ def _batch_matmul(
     flags = (transpose_a, transpose_b)
     out = nn.batch_matmul(tensor_a, tensor_b, out_shape, out_dtype, *flags)
     return schedule_batch_matmul([out]), [tensor_a, tensor_b, out]
+
+
+def _register_plain(name: str, data_layout: str, has_groups: bool = False) -> None:
+    """The task of a convolution in plain layouts."""
+
+    @template(f"{name}.x86")
+    def build(data: te.Tensor, kernel: te.Tensor, *rest: Any) -> Built:
+        *steps, out_dtype = rest
+        groups = steps.pop() if has_groups else 1
+        out = nn.conv(data, kernel, *steps, groups, data_layout, "", out_dtype)
+        return schedule_conv2d([out]), [data, kernel, out]
+
+
+def _register_transposed(name: str, compute: Callable[..., te.Tensor]) -> None:
+    """The task of a transposed convolution."""
+
+    @template(f"{name}.x86")
+    def build(
+        data: te.Tensor,
+        kernel: te.Tensor,
+        strides: Any,
+        padding: Any,
+        out_dtype: str | None,
+        output_padding: Any,
+    ) -> Built:
+        out = compute(data, kernel, strides, padding, out_dtype, output_padding)
+        return schedule_conv2d([out]), [data, kernel, out]
+
+
+for _name, _layout in (
+    ("conv1d", "NCW"),
+    ("conv1d", "NWC"),
+    ("conv2d", "NCHW"),
+    ("conv2d", "NHWC"),
+):
+    _register_plain(f"{_name}_{_layout.lower()}", _layout)
+    _register_plain(f"group_{_name}_{_layout.lower()}", _layout, has_groups=True)
+for _layout in ("NCDHW", "NDHWC"):
+    _register_plain(f"conv3d_{_layout.lower()}", _layout, has_groups=True)
+    _register_plain(f"group_conv3d_{_layout.lower()}", _layout, has_groups=True)
+_register_transposed("conv1d_transpose_ncw", nn.conv1d_transpose_ncw)
+_register_transposed("conv2d_transpose_nchw", nn.conv2d_transpose_nchw)
+_register_transposed("conv3d_transpose_ncdhw", nn.conv3d_transpose_ncdhw)
 
 
 def _given(*tensors: te.Tensor | None) -> list[te.Tensor]:

@@ -106,7 +106,11 @@ def conv(
 
     shape = [out[axis] for axis in data_layout]
     name = f"{'group_' if groups > 1 else ''}conv{rank}d_{data_layout.lower()}"
-    return te.compute(shape, element, name=name, tag=name)
+    split = (groups,) if groups > 1 or rank == 3 else ()
+    args = (inp, filt, tuple(strides), tuple(pads), tuple(dilations), *split, dtype)
+    has_own = kernel_layout not in (f"OI{spatial}", f"{spatial}IO")
+    asked = {} if has_own else workload_attrs(f"{name}.x86", *args)
+    return te.compute(shape, element, name=name, tag=name, attrs=asked)
 
 
 def _input_channel(f: Any, rc: Any, groups: int, group_in: int, group_out: int) -> Any:
@@ -239,6 +243,9 @@ def conv3d_ndhwc(
     return conv(Input, Filter, stride, padding, dilation, groups, "NDHWC", "DHWIO", out_dtype)
 
 
+GROUP_TASK = "group_conv2d_NCHWc.x86"
+
+
 def conv2d_NCHWc(
     data: te.Tensor,
     kernel: te.Tensor,
@@ -278,9 +285,9 @@ def conv2d_NCHWc(
     oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
     ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
     columns = padded_columns(ow, any(pads))
-    # a group at a time is a convolution of its own
     args = (data, kernel, (sh, sw), tuple(pads), (dh, dw), layout, out_layout, dtype)
-    asked = workload_attrs("conv2d_NCHWc.x86", *args) if groups == 1 else {}
+    task = ("conv2d_NCHWc.x86", *args) if groups == 1 else (GROUP_TASK, *args, groups)
+    asked = workload_attrs(*task)
     source = _padded(data, "NCHWc", "HW", (*pads[:3], pads[3] + (columns - ow) * sw))
     ico = te.reduce_axis((0, ic_chunk), name="ic_outer")
     ici = te.reduce_axis((0, ic_block), name="ic_inner")

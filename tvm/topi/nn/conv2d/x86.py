@@ -31,6 +31,7 @@ from .rows_x86 import is_by_channel, schedule_channel_rows
 
 # sums beside one another in a plain layout
 PLAIN_PLACES = 8
+PLAIN_KNOBS = {"tile_y": "places", "tile_x": "vectors"}
 TILE_KNOBS = {"channel_blocks": "channel_blocks", "tile_oh": "rows", "tile_ow": "columns"}
 # what makes the model prefer tiles as low as keep the multipliers busy
 _UNUSUAL_HEIGHT = 0.2
@@ -359,23 +360,53 @@ def schedule_conv2d(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     s[acc].set_scope("local")
     final = s.outputs[0].output(0) if output.op is anchor else output
     channels_last = anchor.tag.endswith("c")
-    _schedule_plain_tile(s, final, acc, -2 if channels_last or len(axes) < 3 else 1, lanes)
+    across = -2 if channels_last or len(axes) < 3 else 1
+    choices = plain_choices(dims(conv.shape)[across], dims(conv.shape)[-1] // lanes, processor())
+    tile = choices.choose(workload_of(anchor))
+    _schedule_plain_tile(s, final, acc, across, lanes, tile)
     return s
 
 
+@dataclass(frozen=True, slots=True)
+class PlainConfig:
+    """The tile of the output held in registers, in a plain layout."""
+
+    places: int  # of the axis beside the last one
+    vectors: int  # of the last axis
+
+
+def plain_choices(extent: object, vectors: int, info: CpuInfo) -> Choices[PlainConfig]:
+    """The tiles that fit the registers.
+
+    The model takes up to eight places, and more vectors where these alone would wait for their sums.
+    """
+    room = info.vector_registers * 3 // 4
+    heights = divisors(extent) if isinstance(extent, int) else [1]
+    places = max([d for d in heights if d <= PLAIN_PLACES])
+    together = largest_divisor(vectors, max(room // places, 1)) if 2 * places < room else 1
+    usual = PlainConfig(places, together)
+
+    def tiles() -> list[PlainConfig]:
+        most = info.vector_registers - 2
+        pairs = [(a, b) for a in heights for b in divisors(vectors) if a * b <= most]
+        return [usual, *[tile for tile in (PlainConfig(*p) for p in pairs) if tile != usual]]
+
+    return Choices(PLAIN_KNOBS, tiles, lambda tile: 1.0 if tile == usual else 1.1, lambda: [usual])
+
+
 def _schedule_plain_tile(
-    s: te.Schedule, final: te.Tensor, acc: te.Tensor, across: int, lanes: int
+    s: te.Schedule,
+    final: te.Tensor,
+    acc: te.Tensor,
+    across: int,
+    lanes: int,
+    tile: PlainConfig,
 ) -> None:
     """Some places of one axis by vectors of the last, whose sums stay in registers."""
     axes = list(s[final].op.axis)
-    extent, row = dims(final.shape)[across], dims(final.shape)[-1]
-    places = largest_divisor(extent, PLAIN_PLACES) if isinstance(extent, int) else 1
-    # few places alone would wait for their own sums
-    room = processor().vector_registers * 3 // 4
-    together = largest_divisor(row // lanes, max(room // places, 1)) if 2 * places < room else 1
-    outer, inner = s[final].split(axes[across], factor=places)
+    outer, inner = s[final].split(axes[across], factor=tile.places)
     vectors, lane = s[final].split(axes[-1], factor=lanes)
-    vectors, beside = s[final].split(vectors, factor=together)
+    vectors, beside = s[final].split(vectors, factor=tile.vectors)
     others = [axis for axis in axes[:-1] if axis is not axes[across]]
     s[final].reorder(*others, outer, vectors, inner, beside, lane)
     fuse_and_parallel(s, final, [*others, outer], 1 << 30)

@@ -9,6 +9,7 @@ from typing import Any
 
 from tvm import te, tir
 
+from ...configuration import workload_attrs
 from ...math import cast
 from ...utils import dims, product_dtype
 from ..conv2d.compute import _as, _spread
@@ -80,7 +81,12 @@ def conv_transpose(
         return te.sum(taken * weight, axis=[rc, *taps])
 
     name = f"conv{rank}d_transpose_{data_layout.lower()}"
-    return te.compute([out[axis] for axis in data_layout], element, name=name, tag=name)
+    asked = {}
+    if groups == 1 and set(dilations) == {1} and kernel_layout == f"IO{spatial}":
+        args = (data, kernel, tuple(strides), tuple(pads), dtype, tuple(extra))
+        asked = workload_attrs(f"{name}.x86", *args)
+    shape = [out[axis] for axis in data_layout]
+    return te.compute(shape, element, name=name, tag=name, attrs=asked)
 
 
 def group_conv2d_transpose_nchw(
