@@ -30,7 +30,9 @@ def test_constructors_defined_in_python_have_tags() -> None:
     nil = relay.Constructor("N", [], header)
     mod = tvm.IRModule()
     mod[header] = relay.TypeData(header, [item], [cons, nil])
-    assert (cons.tag, nil.tag) == (0, 1)
+    assert mod.get_constructor(cons.tag) is cons and mod.get_constructor(nil.tag) is nil
+    with pytest.raises(ValueError, match="no constructor of the module has the tag 0"):
+        mod.get_constructor(0)
     x, head = relay.var("x", "int32"), relay.var("head")
     clauses = [
         adt.Clause(adt.PatternConstructor(nil), relay.const(0)),

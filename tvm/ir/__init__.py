@@ -7,6 +7,7 @@ from .adt import Constructor, TypeData
 from .affine_type import AffineType, TensorAffineType, TupleAffineType
 from .attrs import Attrs, DictAttrs, make_node
 from .container import Array, Map
+from .env_func import EnvFunc
 from .expr import BaseExpr, GlobalVar, PrimExpr, RelayExpr
 from .function import BaseFunc, CallingConv
 from .instrument import PassInstrument
@@ -42,7 +43,7 @@ from .type import (
 from .visitor import Rewriter, Visitor
 
 __all__ = [
-    "AffineType", "Array", "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "Constructor", "DictAttrs", "FuncType", "GlobalTypeVar",
+    "AffineType", "Array", "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "Constructor", "DictAttrs", "EnvFunc", "FuncType", "GlobalTypeVar",
     "GlobalVar", "GlobalVarSupply", "IRModule", "IncompleteType", "Map", "NameSupply", "Node", "Op",
     "PassContext", "PassInstrument", "PointerType", "PrimExpr", "PrimType", "RelayExpr",
     "RelayRefType", "Rewriter", "SequentialSpan", "SourceMap", "SourceName", "Span", "TensorAffineType", "TensorType",

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 from .expr import RelayExpr, call_global
 from .node import binder, child, ignored, reference
 from .type import GlobalTypeVar, Type, TypeVar
+
+
+def _tag(type_name: str, place: int) -> int:
+    """A number that tells the constructors of all types of a module apart, the same in each run."""
+    return (zlib.crc32(type_name.encode()) & 0x7FFFFF) << 8 | place
 
 
 def _tuple(items: Any) -> tuple[Any, ...]:
@@ -41,4 +47,4 @@ class TypeData(Type, key="relay.TypeData"):
             # programs hold the constructors already, so these very objects learn what they belong to
             object.__setattr__(constructor, "type_vars", self.type_vars)
             if constructor.tag < 0:
-                object.__setattr__(constructor, "tag", place)
+                object.__setattr__(constructor, "tag", _tag(header.name_hint, place))

@@ -185,6 +185,14 @@ class IRModule(Scriptable, Node, key="IRModule"):
         var = self.get_global_type_var(name)
         return (var, *self.type_definitions[var].constructors)
 
+    def get_constructor(self, tag: int) -> Any:
+        """The constructor that has a tag; tags are unique in a module."""
+        for data in self.type_definitions.values():
+            for constructor in data.constructors:
+                if int(constructor.tag) == int(tag):
+                    return constructor
+        raise ValueError(f"no constructor of the module has the tag {tag}")
+
     @staticmethod
     def from_expr(
         expr: RelayExpr,

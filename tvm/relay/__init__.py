@@ -31,6 +31,7 @@ from .adt import (
     PatternWildcard,
     TypeData,
 )
+from .backend import _backend as _backend_api
 from .backend import contrib as _contrib
 from .backend import te_compiler as _te_compiler
 from .backend import vm as _vm

@@ -5,6 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tvm
+from tvm import relay
 from tvm.relay.backend.graph import NOP, Graph, GraphNode, TensorInfo, TensorRef
 from tvm.relay.backend.memory_plan import ALIGNMENT, plan_memory
 from tvm.support import dtype
@@ -121,3 +123,15 @@ def test_every_read_finds_what_was_written(graph: Graph) -> None:
     inputs = [i for i, n in enumerate(graph.nodes) if n.is_input]
     for i in inputs:
         assert content[plan.storage_ids[TensorRef(i)]] == TensorRef(i)
+
+
+def test_storage_of_expressions_is_told() -> None:
+    x, y = relay.var("x", shape=(10,)), relay.var("y", shape=(1,))
+    chain = relay.exp(relay.exp(relay.exp(relay.add(x, relay.exp(y)))))
+    mod = relay.transform.FuseOps(0)(tvm.IRModule.from_expr(relay.Function([x, y], chain)))
+    main = relay.transform.InferType()(mod)["main"]
+    plan = relay.backend._backend.GraphPlanMemory(main)
+    infos = plan.expr_to_storage_info
+    assert {i for info in infos.values() for i in info.storage_ids} == {0, 1, 2, 3}
+    assert {k for info in infos.values() for k in info.device_types} == {1}
+    assert infos[main.params[0]].storage_sizes == [64]

@@ -58,7 +58,8 @@ def test_a_value_of_a_data_type_is_a_result() -> None:
     result = VirtualMachine(exe, tvm.cpu()).run()
     assert isinstance(result, ADT) and len(result) == 2
     assert (int(result[0].numpy()), int(result[1][0].numpy()), len(result[1][1])) == (2, 1, 0)
-    assert (result.tag, result[1][1].tag) == (0, 1)
+    _, cons, nil = mod.get_type("List")
+    assert (result.tag, result[1][1].tag) == (cons.tag, nil.tag)
 
 
 def test_a_result_is_an_argument_again() -> None:

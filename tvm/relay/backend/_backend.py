@@ -6,8 +6,11 @@ from typing import Any
 
 from tvm.driver import build as build_functions
 from tvm.ir.module import IRModule
+from tvm.relay.backend.storage_info import plan_graph_memory as GraphPlanMemory
 from tvm.runtime.module import Module
 from tvm.target import Target
+
+__all__ = ["GraphPlanMemory", "build"]
 
 
 def build(mod: IRModule, target: Any, target_host: Any = None) -> Module:

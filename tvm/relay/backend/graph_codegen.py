@@ -45,6 +45,7 @@ class GraphCodegen:
         self.result = LoweredGraph()
         self._names = UniqueNames()
         self._refs: dict[int, list[TensorRef]] = {}
+        self._visited: list[RelayExpr] = []
         self._constants: dict[object, TensorRef] = {}
         self._results: set[int] = set()  # expressions that the model returns
 
@@ -60,12 +61,18 @@ class GraphCodegen:
                 param, self._names.fresh(name) if name in seen else name
             )
             seen.add(name)
+            self._visited.append(param)
         self._results = {id(e) for e in _returned(main.body)}
         for node in kernel_order(main.body):
             if id(node) not in self._refs:
                 self._refs[id(node)] = self._visit(node)
+                self._visited.append(node)
         self.result.graph.heads = self._refs[id(main.body)]
         return self.result
+
+    def placed(self) -> list[tuple[RelayExpr, list[TensorRef]]]:
+        """The expressions that were met, with the tensors of their values."""
+        return [(node, self._refs[id(node)]) for node in self._visited]
 
     def _input(self, param: Var, name: str) -> list[TensorRef]:
         types = flat_types(param.checked_type)

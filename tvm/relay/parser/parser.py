@@ -117,7 +117,7 @@ class ModuleReader(ExprReader):
     def _constructor(self, header: GlobalTypeVar, known: list[Constructor]) -> None:
         name = self.expect_kind("name", "a constructor").text
         inputs: list[Type] = self.list_until(")", self.known_type) if self.accept("(") else []
-        known.append(Constructor(name, tuple(inputs), header, len(known)))
+        known.append(Constructor(name, tuple(inputs), header))
 
     def _check_names(self) -> None:
         for name, token in self.first_use.items():
