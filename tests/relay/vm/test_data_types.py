@@ -71,7 +71,8 @@ def test_a_result_is_an_argument_again() -> None:
     }
     """)
     machine = VirtualMachine(relay.vm.compile(mod, "llvm"), tvm.cpu())
-    assert int(machine.run(ADT(0, [np.int32(4), ADT(1, [])])).numpy()) == 4
+    _, cons, nil = mod.get_type("List")
+    assert int(machine.run(ADT(cons.tag, [np.int32(4), ADT(nil.tag, [])])).numpy()) == 4
 
 
 def test_a_list_of_many_items_is_built_and_released() -> None:
