@@ -60,7 +60,7 @@ def row(op: Op) -> tuple[str, ...]:
         ", ".join([argument[0] for argument in op.arguments]),
         kernel(op),
         op.fuse.name.lower().replace("_", " ") if op.fuse is not None else ".",
-        _mark(op.gradient),
+        _mark(op.gradient or op.composition or op.simplify),
         _either(infer=op.infer_layout, alter=op.alter_layout),
         _mark(op.fold),
         shape_function(op),

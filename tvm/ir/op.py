@@ -62,6 +62,8 @@ class Op(RelayExpr):
     make_static: Callable[..., Any] | None = ignored(default=None)
     precision: Any = ignored(default=None)
     simplify: Callable[..., Any] | None = ignored(default=None)
+    # the call in other operators, of which its gradient is made
+    composition: Callable[..., Any] | None = ignored(default=None)
     fold: Callable[..., Any] | None = ignored(default=None)
     alter_layout: Callable[..., Any] | None = ignored(default=None)
     infer_layout: Callable[..., Any] | None = ignored(default=None)

@@ -259,7 +259,9 @@ def regions(d: Draw) -> Drawn:
     data = d.array((d.number(1, 2), d.number(1, 5), *d.numbers(2, 1, 7)))
     count, size, scale = d.number(0, 4), d.numbers(2, 1, 3), d.pick(0.25, 1.0)
     corners = np.sort(d.array((count, 2, 2), low=-2, high=9), 1).reshape(count, 4)
-    rois = np.concatenate([d.array((count, 1), "int32", 0, len(data)), corners], 1).astype("float32")  # fmt: skip
+    # numbers of images that a small step leaves as they are
+    image = d.array((count, 1), "int32", 0, len(data)) + 0.25
+    rois = np.concatenate([image, corners], 1).astype("float32")
     is_last = d.flag()
     layout = "NHWC" if is_last else "NCHW"
     if d.flag():

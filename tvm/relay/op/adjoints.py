@@ -10,11 +10,11 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 
-from .binary import ADD, GREATER, LESS, MULTIPLY, SUBTRACT
+from .binary import ADD, GREATER, MULTIPLY, SUBTRACT
 from .broadcasting import BROADCAST_TO_LIKE, COLLAPSE_SUM_LIKE
 from .creation import FULL, FULL_LIKE
-from .gradients import known_shape, shape_of
-from .indexing import GATHER, GATHER_ND, SLICE_LIKE, STRIDED_SLICE, TRILU, WHERE
+from .gradients import in_order, known_shape, shape_of
+from .indexing import GATHER, SLICE_LIKE, STRIDED_SLICE, TRILU, WHERE
 from .joining import REPEAT, TILE
 from .nn.activation import LEAKY_RELU, PAD, PRELU
 from .nn.conv import CONV2D
@@ -22,11 +22,11 @@ from .nn.conv_gradient import CONV2D_BACKWARD_WEIGHT, conv2d_backward_weight
 from .nn.conv_transpose import CONV2D_TRANSPOSE, conv2d_transpose
 from .nn.local import DILATE
 from .nn.normalization import LAYER_NORM
-from .nn.pooling import ADAPTIVE_AVG_POOL2D, AVG_POOL2D
+from .nn.pooling import AVG_POOL2D
 from .nn.pooling_gradient import AVG_POOL2D_GRAD
 from .reduce import MEAN, SUM, VARIANCE
 from .scan import CUMSUM
-from .scatter import SCATTER_ELEMENTS, SCATTER_ND
+from .scatter import SCATTER_ELEMENTS
 from .sequence import SEQUENCE_MASK
 from .shaping import EXPAND_DIMS, LAYOUT_TRANSFORM, RESHAPE, REVERSE
 from .unary import CAST_LIKE, CLIP, RSQRT, ZEROS_LIKE
@@ -54,30 +54,6 @@ def _gather(call: Call, grad: RelayExpr) -> Gradients:
     return [total, ZEROS_LIKE(indices)]
 
 
-def _scatter_elements(call: Call, grad: RelayExpr) -> Gradients:
-    data, indices, _ = call.args
-    if call.attrs.reduction != "add":
-        raise OpNotImplemented(
-            "the gradient of scatter_elements requires the reduction add, "
-            f"got {call.attrs.reduction!r}"
-        )
-    axis = call.attrs.axis
-    dtype, extent = infer_type_of(indices).dtype, known_shape(data, "scatter_elements")[axis]
-    from_front = WHERE(
-        LESS(indices, const(0, dtype)), ADD(indices, const(extent, dtype)), indices
-    )  # fmt: skip
-    return [grad, ZEROS_LIKE(indices), GATHER(grad, from_front, axis=axis)]
-
-
-def _scatter_nd(call: Call, grad: RelayExpr) -> Gradients:
-    indices = call.args[1]
-    if call.attrs.mode != "add":
-        raise OpNotImplemented(
-            f"the gradient of scatter_nd requires the mode add, got {call.attrs.mode!r}"
-        )
-    return [grad, ZEROS_LIKE(indices), GATHER_ND(grad, indices)]
-
-
 def _check_plain(call: Call, kernel_layouts: tuple[str, ...]) -> None:
     attrs = call.attrs
     if attrs.data_layout == "NCHW" and attrs.kernel_layout in kernel_layouts:
@@ -90,11 +66,20 @@ def _check_plain(call: Call, kernel_layouts: tuple[str, ...]) -> None:
 
 
 def _conv2d_transpose(call: Call, grad: RelayExpr) -> Gradients:
+    layout = call.attrs.data_layout
+    if layout == "NHWC" and call.attrs.out_layout in ("", layout):
+        plain = call.attrs.replace(data_layout="NCHW", out_layout="")
+        moved = Call(call.op, (in_order(call.args[0], layout, "NCHW"), call.args[1]), plain)
+        to_data, to_weight = _conv2d_transpose(moved, in_order(grad, layout, "NCHW"))
+        return [in_order(to_data, "NCHW", layout), to_weight]
     _check_plain(call, ("IOHW", "OIHW"))
     (data, weight), attrs = call.args, call.attrs
     steps = {"strides": attrs.strides, "padding": attrs.padding, "dilation": attrs.dilation}
     window = known_shape(weight, "nn.conv2d_transpose")[2:]
     to_data = CONV2D(grad, weight, **steps, groups=attrs.groups, kernel_size=window)
+    shape = known_shape(data, "nn.conv2d_transpose")
+    if known_shape(to_data, "nn.conv2d_transpose") != shape:  # windows in the output's padding
+        to_data = STRIDED_SLICE(to_data, begin=(0,) * 4, end=shape)
     to_weight = conv2d_backward_weight(
         data, grad, **steps, groups=attrs.groups, kernel_size=window
     )  # fmt: skip
@@ -123,24 +108,6 @@ def _conv2d_backward_weight(call: Call, grad: RelayExpr) -> Gradients:
 
 def _avg_pool2d_grad(call: Call, grad: RelayExpr) -> Gradients:
     return [Call(AVG_POOL2D, (grad,), call.attrs), ZEROS_LIKE(call.args[1])]
-
-
-def _adaptive_avg_pool2d(call: Call, grad: RelayExpr) -> Gradients:
-    """Windows of one size are those of a plain pooling."""
-    data, layout = call.args[0], call.attrs.layout
-    have, want = known_shape(data, call.op.name), known_shape(call, call.op.name)
-    sizes = [(have[layout.index(axis)], want[layout.index(axis)]) for axis in "HW"]
-    if any([n % m for n, m in sizes]):
-        raise OpNotImplemented(
-            f"the gradient of {call.op.name} requires windows of one size, got {want} of {have}"
-        )
-    steps = tuple([n // m for n, m in sizes])
-    return [
-        AVG_POOL2D_GRAD(
-            grad, data, pool_size=steps, strides=steps, padding=(0, 0, 0, 0), layout=layout,
-            count_include_pad=True,
-        )
-    ]  # fmt: skip
 
 
 def _layer_norm(call: Call, grad: RelayExpr) -> Gradients:
@@ -247,7 +214,6 @@ def _full_like(call: Call, grad: RelayExpr) -> Gradients:
 
 
 for _op, _gradient in (
-    (ADAPTIVE_AVG_POOL2D, _adaptive_avg_pool2d),
     (AVG_POOL2D_GRAD, _avg_pool2d_grad),
     (BROADCAST_TO_LIKE, _broadcast_to_like),
     (CONV2D_BACKWARD_WEIGHT, _conv2d_backward_weight),
@@ -262,8 +228,6 @@ for _op, _gradient in (
     (LEAKY_RELU, _leaky_relu),
     (PRELU, _prelu),
     (REPEAT, _repeat),
-    (SCATTER_ELEMENTS, _scatter_elements),
-    (SCATTER_ND, _scatter_nd),
     (SEQUENCE_MASK, _sequence_mask),
     (SLICE_LIKE, _slice_like),
     (TILE, _tile),

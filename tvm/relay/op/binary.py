@@ -130,12 +130,20 @@ DIVIDE = binary(
     "divide", topi.divide, _numpy_divide, lambda a, b, y, g: (g / b, NEGATIVE(g * y / b))
 )
 FLOOR_DIVIDE = binary("floor_divide", topi.floor_divide, np.floor_divide, _flat)
-TRUNC_DIVIDE = binary("trunc_divide", topi.trunc_divide, _truncated_divide)
+TRUNC_DIVIDE = binary("trunc_divide", topi.trunc_divide, _truncated_divide, _flat)
 FLOOR_MOD = binary(
     "floor_mod", topi.floor_mod, np.mod, lambda a, b, y, g: (g, NEGATIVE(g * FLOOR_DIVIDE(a, b)))
 )
-TRUNC_MOD = binary("trunc_mod", topi.trunc_mod, np.fmod)
-MOD = binary("mod", topi.mod, np.fmod)
+
+
+def _trunc_mod_gradient(
+    a: RelayExpr, b: RelayExpr, y: RelayExpr, g: RelayExpr
+) -> tuple[RelayExpr, RelayExpr]:
+    return g, NEGATIVE(g * TRUNC_DIVIDE(a, b))
+
+
+TRUNC_MOD = binary("trunc_mod", topi.trunc_mod, np.fmod, _trunc_mod_gradient)
+MOD = binary("mod", topi.mod, np.fmod, _trunc_mod_gradient)
 POWER = binary(
     "power",
     topi.power,
@@ -165,10 +173,10 @@ GREATER = binary("greater", topi.greater, np.greater, _flat, dtype="bool")
 GREATER_EQUAL = binary("greater_equal", topi.greater_equal, np.greater_equal, _flat, dtype="bool")
 LOGICAL_AND = binary("logical_and", topi.logical_and, np.logical_and, _flat)
 LOGICAL_OR = binary("logical_or", topi.logical_or, np.logical_or, _flat)
-LOGICAL_XOR = binary("logical_xor", topi.logical_xor, np.logical_xor)
-BITWISE_AND = integer_binary("bitwise_and", topi.bitwise_and, np.bitwise_and)
-BITWISE_OR = integer_binary("bitwise_or", topi.bitwise_or, np.bitwise_or)
-BITWISE_XOR = integer_binary("bitwise_xor", topi.bitwise_xor, np.bitwise_xor)
+LOGICAL_XOR = binary("logical_xor", topi.logical_xor, np.logical_xor, _flat)
+BITWISE_AND = integer_binary("bitwise_and", topi.bitwise_and, np.bitwise_and, _flat)
+BITWISE_OR = integer_binary("bitwise_or", topi.bitwise_or, np.bitwise_or, _flat)
+BITWISE_XOR = integer_binary("bitwise_xor", topi.bitwise_xor, np.bitwise_xor, _flat)
 
 
 def _public(op: Op, summary: str) -> Callable[[RelayExpr, RelayExpr], RelayExpr]:

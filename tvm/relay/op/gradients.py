@@ -23,7 +23,7 @@ from .broadcasting import (
 from .creation import ARANGE, ONES, SHAPE_OF, ZEROS
 from .dyn.tensor import DYN_ONES, DYN_ZEROS
 from .dyn.transform import DYN_RESHAPE
-from .indexing import GATHER_ND, ONE_HOT, STRIDED_SLICE, TAKE, WHERE, slice_ranges
+from .indexing import ONE_HOT, STRIDED_SLICE, TAKE, WHERE, slice_ranges
 from .joining import SPLIT, STACK
 from .nn.activation import PAD
 from .nn.conv import CONV2D
@@ -111,14 +111,14 @@ def _conv2d_gradient_in_layout(call: Call, grad: RelayExpr) -> list[RelayExpr]:
             f"got {' and '.join(layouts)}",
             hint='convert them first: relay.transform.ConvertLayout({"nn.conv2d": ["NCHW"]})',
         )  # fmt: skip
-    first, kernel = _in_order(data, layouts[0], "NCHW"), _in_order(weight, layouts[1], "OIHW")
+    first, kernel = in_order(data, layouts[0], "NCHW"), in_order(weight, layouts[1], "OIHW")
     plain = attrs.replace(data_layout="NCHW", kernel_layout="OIHW", out_layout="")
     moved = Call(CONV2D, (first, kernel), plain)
-    to_data, to_weight = _conv2d_gradient(moved, _in_order(grad, layouts[0], "NCHW"))
-    return [_in_order(to_data, "NCHW", layouts[0]), _in_order(to_weight, "OIHW", layouts[1])]
+    to_data, to_weight = _conv2d_gradient(moved, in_order(grad, layouts[0], "NCHW"))
+    return [in_order(to_data, "NCHW", layouts[0]), in_order(to_weight, "OIHW", layouts[1])]
 
 
-def _in_order(expr: RelayExpr, src: str, dst: str) -> RelayExpr:
+def in_order(expr: RelayExpr, src: str, dst: str) -> RelayExpr:
     return expr if src == dst else TRANSPOSE(expr, axes=tuple([src.index(axis) for axis in dst]))
 
 
@@ -219,12 +219,9 @@ def _strided_slice_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return [PAD(grad, zero, pad_width=tuple(widths))]
 
 
-def _pad_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+def constant_border_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """Of data and the one value around it."""
     data = call.args[0]
-    if call.attrs.pad_mode != "constant":
-        raise OpNotImplemented(
-            f"the gradient of nn.pad requires the mode constant, got {call.attrs.pad_mode!r}"
-        )
     shape = known_shape(data, "nn.pad")
     begins = tuple([before for before, _ in call.attrs.pad_width])
     ends = tuple([b + extent for b, extent in zip(begins, shape, strict=True)])
@@ -244,7 +241,8 @@ def _one_hot_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return [ZEROS_LIKE(indices), CAST_LIKE(to_on, on), CAST_LIKE(to_off, off)]
 
 
-def _filled_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+def filled_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """Zeros: the result does not depend on the elements continuously."""
     return [ZEROS_LIKE(argument) for argument in call.args]
 
 
@@ -278,25 +276,18 @@ for _op, _gradient in (
     (ARANGE, _arange_gradient),
     (WHERE, _where_gradient),
     (STRIDED_SLICE, _strided_slice_gradient),
-    (PAD, _pad_gradient),
     (ONE_HOT, _one_hot_gradient),
-    (ZEROS, _filled_gradient),
-    (ONES, _filled_gradient),
-    (DYN_ZEROS, _filled_gradient),
-    (DYN_ONES, _filled_gradient),
-    (SHAPE_OF, _filled_gradient),
+    (ZEROS, filled_gradient),
+    (ONES, filled_gradient),
+    (DYN_ZEROS, filled_gradient),
+    (DYN_ONES, filled_gradient),
+    (SHAPE_OF, filled_gradient),
     (REVERSE_RESHAPE, lambda call, grad: [RESHAPE_LIKE(grad, call.args[0])]),
     (RESHAPE_LIKE, _reshape_like_gradient),
     (DYN_RESHAPE, _reshape_like_gradient),
 ):
     _op.set_facets(gradient=_gradient)
 
-GATHER_ND.set_facets(
-    gradient=lambda call, grad: [
-        SCATTER_ND(ZEROS_LIKE(call.args[0]), call.args[1], grad, mode="add"),
-        ZEROS_LIKE(call.args[1]),
-    ]
-)
 COLLAPSE_SUM_LIKE.set_facets(
     gradient=lambda call, grad: [
         BROADCAST_TO_LIKE(grad, call.args[0]), ZEROS_LIKE(call.args[1])

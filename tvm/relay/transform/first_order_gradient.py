@@ -128,11 +128,13 @@ def _gradients_of_composition(op: Op, call: Call, grad: RelayExpr) -> list[Relay
 def _composition(op: Op, call: Call, types: Sequence[Type]) -> RelayExpr | None:
     infer_type_of(call)
     found: RelayExpr | None = None
-    if op.simplify is not None:
+    if op.composition is not None:
+        found = op.composition(call, types)
+    elif op.simplify is not None:
         found = op.simplify(call, types)
     elif op.legalize is not None:
         with Target("llvm"):
-            found = op.legalize(call.attrs, call.args, types)
+            found = op.legalize(call.attrs, call.args, [*types, infer_type_of(call)])
     return found
 
 

@@ -242,11 +242,12 @@ def _resize(
         shape[axis] = extent
     bounds = [float(v) for v in roi or (0.0,) * rank + (1.0,) * rank]
     crops = how.mode == "tf_crop_and_resize"
+    dtype = "float64" if data.dtype == "float64" else "float32"
 
     def positions_of(*i: Any) -> list[Any]:
         return [
             source_position(
-                i[axis], extents[axis], want[k], how.mode, region=(bounds[k], bounds[k + rank])
+                i[axis], extents[axis], want[k], how.mode, dtype, (bounds[k], bounds[k + rank])
             )
             for k, axis in enumerate(at)
         ]
@@ -300,7 +301,7 @@ def interpolate(
             where[axis] = tir.max(tir.min(index, extents[axis] - 1), 0)
         value = data(*where)
         for _, weight in taps:
-            value = value if weight is None else value.astype("float32") * weight
+            value = value if weight is None else value.astype(weight.dtype) * weight
         total = value if total is None else total + value
     return total
 

@@ -33,7 +33,11 @@ def dilate(
         raise ValueError(
             f"dilate requires a stride for each of {len(data.shape)} axes, got {steps}"
         )
-    shape = [(e - 1) * s + 1 for e, s in zip(dims(data.shape), steps, strict=True)]
+    # nothing stays nothing
+    shape = [
+        0 if isinstance(e, int) and e == 0 else (e - 1) * s + 1
+        for e, s in zip(dims(data.shape), steps, strict=True)
+    ]
     between = tir.const(dilation_value, data.dtype)
 
     def element(*i: Any) -> Any:

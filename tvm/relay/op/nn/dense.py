@@ -10,6 +10,7 @@ from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
@@ -17,7 +18,7 @@ from ..attributes import as_int
 from ..indexing import STRIDED_SLICE
 from ..layout_shapes import axes_extents
 from ..registry import OpPattern, Precision, define_op
-from ..shaping import TRANSPOSE, layout_transform
+from ..shaping import RESHAPE, TRANSPOSE, layout_transform
 from ..types import (
     Dim,
     broadcast_shapes,
@@ -112,9 +113,17 @@ def _transposed(x: RelayExpr) -> RelayExpr:
     return TRANSPOSE(x, axes=None)
 
 
+def _in_rows(x: RelayExpr) -> RelayExpr:
+    """Of more axes than two: the leading ones as one."""
+    for _ in range(len(infer_type_of(x).shape) - 2):
+        x = RESHAPE(x, newshape=(-3, -2))
+    return x
+
+
 def _dense_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     data, weight = call.args
-    return [DENSE(grad, _transposed(weight)), DENSE(_transposed(grad), _transposed(data))]
+    rows, given = _in_rows(data), _in_rows(grad)
+    return [DENSE(grad, _transposed(weight)), DENSE(_transposed(given), _transposed(rows))]
 
 
 def _alter_dense(

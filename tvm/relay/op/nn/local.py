@@ -11,7 +11,15 @@ from tvm.ir.type import Type
 
 from ..attributes import as_float, as_int, as_ints
 from ..registry import OpPattern, Precision, define_op
-from ..types import apply, expect, expect_tensor, positive_axis, shape_of_type, tensor
+from ..types import (
+    apply,
+    expect,
+    expect_tensor,
+    largest,
+    positive_axis,
+    shape_of_type,
+    tensor,
+)
 
 
 class LRNAttrs(Attrs, key="relay.attrs.LRNAttrs"):
@@ -46,7 +54,8 @@ def _dilate_type(attrs: DilateAttrs, arg_types: Sequence[Type]) -> Type:
         f"nn.dilate requires a stride for each of {len(shape)} axes, got {attrs.strides}",
     )
     spread = [
-        apply(lambda e, s=s: (e - 1) * s + 1, e) for e, s in zip(shape, attrs.strides, strict=True)
+        apply(lambda e, s=s: largest((e - 1) * s + 1, 0), e)
+        for e, s in zip(shape, attrs.strides, strict=True)
     ]
     return tensor(spread, data.dtype)
 

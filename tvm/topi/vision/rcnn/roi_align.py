@@ -83,6 +83,7 @@ def _roi_align(
     name = mode.decode() if isinstance(mode, bytes) else str(mode)
     if name not in MODES:
         raise ValueError(f"roi_align requires a mode of {', '.join(MODES)}, got {mode!r}")
+    dtype = "float64" if data.dtype == "float64" else "float32"
     blend = _greatest_corner if name == "max_corner" else _interpolate
     pooled = (pooled_size, pooled_size) if isinstance(pooled_size, int) else tuple(pooled_size)
     extents = dict(zip(layout, dims(data.shape), strict=True))
@@ -94,17 +95,17 @@ def _roi_align(
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
         ib = tir.ir_builder.create()
         maps, boxes, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
-        start = tir.const(0.0, "float32") if name == "avg" else tir.min_value("float32")
+        start = tir.const(0.0, dtype) if name == "avg" else tir.min_value(dtype)
         with ib.for_range(0, regions, "r", kind="parallel") as r:
-            total = ib.allocate("float32", (pooled[0], pooled[1], channels), "total")
+            total = ib.allocate(dtype, (pooled[0], pooled[1], channels), "total")
             b = ib.let("b", boxes[r, 0].astype("int32"))
             top, height, rows = _bins(
-                ib, boxes[r, 2], boxes[r, 4], scale, pooled[0], sample_ratio, aligned
+                ib, boxes[r, 2], boxes[r, 4], scale, pooled[0], sample_ratio, aligned, dtype
             )
             left, width, columns = _bins(
-                ib, boxes[r, 1], boxes[r, 3], scale, pooled[1], sample_ratio, aligned
+                ib, boxes[r, 1], boxes[r, 3], scale, pooled[1], sample_ratio, aligned, dtype
             )
-            share = ib.let("share", 1.0 / tir.max(rows * columns, 1).astype("float32"))
+            share = ib.let("share", 1.0 / tir.max(rows * columns, 1).astype(dtype))
             with ib.for_range(0, pooled[0], "py") as py, ib.for_range(0, pooled[1], "px") as px:
                 with ib.for_range(0, channels, "c") as c:
                     total[py, px, c] = start
@@ -167,13 +168,14 @@ def _bins(
     pooled: int,
     ratio: int,
     aligned: bool,
+    dtype: str,
 ) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
     """Along one axis: where the region starts, the width of a bin, the samples in a bin."""
-    factor, offset = tir.const(scale, "float32"), tir.const(0.5 if aligned else 0.0, "float32")
-    start = ib.let("start", low.astype("float32") * factor - offset)
-    extent = high.astype("float32") * factor - offset - start
+    factor, offset = tir.const(scale, dtype), tir.const(0.5 if aligned else 0.0, dtype)
+    start = ib.let("start", low.astype(dtype) * factor - offset)
+    extent = high.astype(dtype) * factor - offset - start
     held = extent if aligned else tir.max(extent, 1.0)
-    width = ib.let("width", held / tir.const(pooled, "float32"))
+    width = ib.let("width", held / tir.const(pooled, dtype))
     if ratio > 0:
         return start, width, tir.const(ratio, "int32")
     return start, width, ib.let("samples", tir.ceil(width).astype("int32"))
@@ -182,8 +184,8 @@ def _bins(
 def _sample(start: PrimExpr, width: PrimExpr, count: PrimExpr, at: Any, n: Any) -> PrimExpr:
     return (
         start
-        + at.astype("float32") * width
-        + (n.astype("float32") + 0.5) * width / count.astype("float32")
+        + at.astype(start.dtype) * width
+        + (n.astype(start.dtype) + 0.5) * width / count.astype(start.dtype)
     )
 
 
@@ -191,17 +193,17 @@ def _side(ib: IRBuilder, place: PrimExpr, extent: Any, name: str) -> _Side:
     """The neighbours of a sample along one axis; samples beyond one element outside count as 0."""
     raw = ib.let(f"{name}_raw", place)
     last = tir.const(extent - 1, "int32") if isinstance(extent, int) else extent - 1
-    is_inside = ib.let(f"{name}_inside", tir.all(raw >= -1.0, raw <= (last + 1).astype("float32")))
-    held = ib.let(name, tir.min(tir.max(raw, 0.0), last.astype("float32")))
+    is_inside = ib.let(f"{name}_inside", tir.all(raw >= -1.0, raw <= (last + 1).astype(raw.dtype)))
+    held = ib.let(name, tir.min(tir.max(raw, 0.0), last.astype(raw.dtype)))
     low = ib.let(f"{name}_low", tir.floor(held).astype("int32"))
     high = ib.let(f"{name}_high", tir.min(low + 1, last))
-    weight = ib.let(f"{name}_weight", held - low.astype("float32"))
+    weight = ib.let(f"{name}_weight", held - low.astype(raw.dtype))
     return _Side(low, high, weight, is_inside)
 
 
 def _interpolate(value: Callable[[Any, Any], PrimExpr], y: _Side, x: _Side) -> PrimExpr:
     def at(v: PrimExpr, u: PrimExpr) -> PrimExpr:
-        return value(v, u).astype("float32")
+        return value(v, u).astype(y.weight.dtype)
 
     upper = at(y.low, x.low) * (1.0 - x.weight) + at(y.low, x.high) * x.weight
     lower = at(y.high, x.low) * (1.0 - x.weight) + at(y.high, x.high) * x.weight
@@ -210,7 +212,7 @@ def _interpolate(value: Callable[[Any, Any], PrimExpr], y: _Side, x: _Side) -> P
 
 def _greatest_corner(value: Callable[[Any, Any], PrimExpr], y: _Side, x: _Side) -> PrimExpr:
     def at(v: PrimExpr, u: PrimExpr, weight: PrimExpr) -> PrimExpr:
-        return value(v, u).astype("float32") * weight
+        return value(v, u).astype(y.weight.dtype) * weight
 
     upper = tir.max(
         at(y.low, x.low, (1.0 - y.weight) * (1.0 - x.weight)),
@@ -223,4 +225,4 @@ def _greatest_corner(value: Callable[[Any, Any], PrimExpr], y: _Side, x: _Side) 
 
 
 def _inside(y: _Side, x: _Side, value: PrimExpr) -> PrimExpr:
-    return tir.Select(tir.all(y.is_inside, x.is_inside), value, tir.const(0.0, "float32"))
+    return tir.Select(tir.all(y.is_inside, x.is_inside), value, tir.const(0.0, value.dtype))

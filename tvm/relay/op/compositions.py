@@ -1,0 +1,205 @@
+"""Operators told by others, of which their gradients are made.
+
+Their kernels are their own: a composition is for `relay.transform.gradient` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import product
+from string import ascii_letters
+
+import numpy as np
+
+from tvm import topi
+from tvm.error import OpNotImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.type import TupleType, Type
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, Tuple, TupleGetItem, const
+
+from .binary import ADD, DIVIDE, MULTIPLY, POWER
+from .broadcasting import COLLAPSE_SUM_LIKE
+from .gradients import known_shape
+from .image.sample import AFFINE_GRID
+from .indexing import STRIDED_SLICE
+from .joining import CONCATENATE
+from .nn.activation import PAD
+from .nn.dense import DENSE
+from .nn.local import LRN
+from .nn.pooling import (
+    ADAPTIVE_MAX_POOL1D,
+    ADAPTIVE_MAX_POOL2D,
+    ADAPTIVE_MAX_POOL3D,
+    GLOBAL_MAX_POOL2D,
+    MAX_POOL1D,
+    MAX_POOL2D,
+    MAX_POOL3D,
+)
+from .reduce import MAX
+from .setting import EINSUM
+from .shaping import RESHAPE, TRANSPOSE
+from .unary import ERF, EXP, FAST_ERF, FAST_EXP, FAST_TANH, TANH
+
+Types = Sequence[Type]
+
+
+def sliced(data: RelayExpr, axis: int, begin: int, end: int) -> RelayExpr:
+    """Some of the elements along one axis."""
+    rank = len(known_shape(data, "strided_slice"))
+    starts = tuple([begin if a == axis else 0 for a in range(rank)])
+    ends = tuple([end if a == axis else n for a, n in enumerate(known_shape(data, "a slice"))])
+    return STRIDED_SLICE(data, begin=starts, end=ends)
+
+
+def _lrn(call: Call, arg_types: Types) -> RelayExpr:
+    data, attrs = call.args[0], call.attrs
+    shape, dtype = known_shape(data, "nn.lrn"), infer_type_of(data).dtype
+    axis, reach = attrs.axis % len(shape), attrs.size // 2
+    widths = tuple([(reach, reach) if a == axis else (0, 0) for a in range(len(shape))])
+    squares = PAD(MULTIPLY(data, data), const(0.0, dtype), pad_width=widths)
+    infer_type_of(squares)
+    windows = [sliced(squares, axis, k, k + shape[axis]) for k in range(attrs.size)]
+    share = MULTIPLY(reduce(ADD, windows), const(attrs.alpha / attrs.size, dtype))
+    base = ADD(share, const(attrs.bias, dtype))
+    return DIVIDE(data, POWER(base, const(attrs.beta, dtype)))
+
+
+def _channels_first(
+    compose: Callable[[Call, RelayExpr], RelayExpr],
+) -> Callable[[Call, Types], RelayExpr]:
+    """A composition of data with channels first, for every layout of whole axes."""
+
+    def composed(call: Call, arg_types: Types) -> RelayExpr:
+        layout = call.attrs.layout
+        if not layout.isupper() or call.attrs.out_layout not in ("", layout):
+            raise OpNotImplemented(
+                f"the gradient of {call.op.name} requires one layout of whole axes, got {layout}"
+            )
+        plain = "NC" + "".join([axis for axis in layout if axis not in "NC"])
+        data = TRANSPOSE(call.args[0], axes=tuple([layout.index(axis) for axis in plain]))
+        infer_type_of(data)
+        found = compose(call, data)
+        return TRANSPOSE(found, axes=tuple([plain.index(axis) for axis in layout]))
+
+    return composed
+
+
+def _pooled_rows(call: Call, data: RelayExpr, which: Sequence[int]) -> RelayExpr:
+    """The greatest elements along two of the spatial axes; the last two are pooled."""
+    attrs = call.attrs
+    rank = len(attrs.pool_size)
+
+    def of(values: Sequence[int], other: int) -> tuple[int, ...]:
+        return tuple([values[k] if k >= 0 else other for k in which])
+
+    before, after = of(attrs.padding[:rank], 0), of(attrs.padding[rank:], 0)
+    found = MAX_POOL2D(
+        data, pool_size=of(attrs.pool_size, 1), strides=of(attrs.strides, 1),
+        padding=(*before, *after), dilation=of(attrs.dilation, 1), ceil_mode=attrs.ceil_mode,
+    )  # fmt: skip
+    infer_type_of(found)
+    return found
+
+
+def _max_pool1d(call: Call, data: RelayExpr) -> RelayExpr:
+    n, c, w = known_shape(data, "nn.max_pool1d")
+    found = _pooled_rows(call, RESHAPE(data, newshape=(n, c, 1, w)), (-1, 0))
+    return RESHAPE(found, newshape=(n, c, -1))
+
+
+def _max_pool3d(call: Call, data: RelayExpr) -> RelayExpr:
+    """Over height and width, then over depth."""
+    n, c, depth, h, w = known_shape(data, "nn.max_pool3d")
+    planes = _pooled_rows(call, RESHAPE(data, newshape=(n, c * depth, h, w)), (1, 2))
+    _, _, rows, columns = known_shape(planes, "nn.max_pool3d")
+    lines = RESHAPE(planes, newshape=(n, c, depth, rows * columns))
+    found = _pooled_rows(call, lines, (0, -1))
+    return RESHAPE(found, newshape=(n, c, -1, rows, columns))
+
+
+def _global_max_pool2d(call: Call, data: RelayExpr) -> RelayExpr:
+    return MAX(data, axis=(2, 3), keepdims=True)
+
+
+def _adaptive_max_pool(call: Call, data: RelayExpr) -> RelayExpr:
+    sizes = call.attrs.output_size
+    rank = len(known_shape(data, call.op.name)) - 2
+    for k in range(rank if sizes is not None else 0):
+        have = known_shape(data, call.op.name)[2 + k]
+        want = sizes[k] if len(sizes) > 1 else sizes[0]
+        bins = [
+            MAX(sliced(data, 2 + k, i * have // want, -(-(i + 1) * have // want)), axis=(2 + k,), keepdims=True)
+            for i in range(want)
+        ]  # fmt: skip
+        data = CONCATENATE(Tuple(bins), axis=2 + k)
+        infer_type_of(data)
+    return data
+
+
+def _affine_grid(call: Call, arg_types: Types) -> RelayExpr:
+    maps = call.args[0]
+    batch, dtype = known_shape(maps, "image.affine_grid")[0], infer_type_of(maps).dtype
+    height, width = call.attrs.target_shape
+    y, x = [np.linspace(-1, 1, n) if n > 1 else np.array([-1.0]) for n in (height, width)]
+    places = [(u, v, 1.0) for v, u in product(y, x)]
+    rows = RESHAPE(maps, newshape=(batch * 2, 3))
+    return RESHAPE(DENSE(rows, const(np.array(places), dtype)), newshape=(batch, 2, height, width))
+
+
+def _einsum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """Of each factor: the sum of products of the gradient and of the other factors."""
+    ty = infer_type_of(call.args[0])
+    assert isinstance(ty, TupleType)
+    whole = call.args[0]
+    factors = [
+        whole.fields[i] if isinstance(whole, Tuple) else TupleGetItem(whole, i)
+        for i in range(len(ty.fields))
+    ]
+    shapes = [known_shape(f, "einsum") for f in factors]
+    terms, output = topi.einsum_letters(call.attrs.equation, [len(s) for s in shapes])
+    extents = topi.einsum_extents(terms, shapes, call.attrs.equation)
+    free = [c for c in ascii_letters if c not in "".join(terms)]
+    found = []
+    for k, term in enumerate(terms):
+        names = [grad, *factors[:k], *factors[k + 1 :]]
+        given = [output, *terms[:k], *terms[k + 1 :]]
+        wanted = ""
+        for letter in term:
+            own = letter
+            if letter in wanted:  # a diagonal
+                own = free[len(wanted)]
+                names.append(const(np.eye(extents[letter]), ty.fields[k].dtype))  # type: ignore[attr-defined]
+                given.append(letter + own)
+            elif letter not in "".join(given):
+                names.append(const(np.ones(extents[letter]), ty.fields[k].dtype))  # type: ignore[attr-defined]
+                given.append(letter)
+            wanted += own
+        whole_sum = EINSUM(Tuple(names), equation=f"{','.join(given)}->{wanted}")
+        # axes of extent 1 are broadcast
+        found.append(COLLAPSE_SUM_LIKE(whole_sum, factors[k]))
+    return [Tuple(found)]
+
+
+def _as(op: Op) -> Callable[[Call, Types], RelayExpr]:
+    """As an operator that is more exact."""
+    return lambda call, arg_types: op(*call.args)
+
+
+EINSUM.set_facets(gradient=_einsum_gradient)
+for _op, _composition in (
+    (ADAPTIVE_MAX_POOL1D, _channels_first(_adaptive_max_pool)),
+    (ADAPTIVE_MAX_POOL2D, _channels_first(_adaptive_max_pool)),
+    (ADAPTIVE_MAX_POOL3D, _channels_first(_adaptive_max_pool)),
+    (AFFINE_GRID, _affine_grid),
+    (FAST_ERF, _as(ERF)),
+    (FAST_EXP, _as(EXP)),
+    (FAST_TANH, _as(TANH)),
+    (GLOBAL_MAX_POOL2D, _channels_first(_global_max_pool2d)),
+    (LRN, _lrn),
+    (MAX_POOL1D, _channels_first(_max_pool1d)),
+    (MAX_POOL3D, _channels_first(_max_pool3d)),
+):
+    _op.set_facets(composition=_composition)

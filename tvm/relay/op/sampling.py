@@ -1,0 +1,204 @@
+"""Samples of images between their elements, told by gathers: for gradients.
+
+Each sample is a weighted sum of neighbours; its slope along the place is that of the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import product
+
+import numpy as np
+
+from tvm.error import OpNotImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, const
+
+from .binary import (
+    ADD,
+    DIVIDE,
+    FLOOR_MOD,
+    GREATER_EQUAL,
+    LESS,
+    LESS_EQUAL,
+    LOGICAL_AND,
+    MAXIMUM,
+    MULTIPLY,
+    SUBTRACT,
+)
+from .broadcasting import BROADCAST_TO
+from .compositions import sliced
+from .gradients import known_shape
+from .image.sample import GRID_SAMPLE
+from .indexing import GATHER, TAKE, WHERE
+from .reduce import MEAN
+from .shaping import RESHAPE, TRANSPOSE
+from .unary import ABS, CAST, CLIP, FLOOR, ROUND
+from .vision.rcnn import ROI_ALIGN
+
+# a neighbour along one axis: its place, and its weight
+Tap = tuple[RelayExpr, RelayExpr]
+_CUBIC_ALPHA = -0.75
+
+
+class _Places:
+    """Positions along one axis of `extent` elements."""
+
+    def __init__(self, extent: int, dtype: str, padding: str, align: bool) -> None:
+        self.extent, self.dtype, self.padding, self.align = extent, dtype, padding, align
+
+    def number(self, value: float) -> RelayExpr:
+        return const(value, self.dtype)
+
+    def position(self, coordinate: RelayExpr) -> RelayExpr:
+        """In elements, of a coordinate in [-1, 1]."""
+        shifted = ADD(coordinate, self.number(1))
+        if self.align:
+            return MULTIPLY(shifted, self.number((self.extent - 1) / 2))
+        wide = SUBTRACT(MULTIPLY(shifted, self.number(self.extent)), self.number(1))
+        return MULTIPLY(wide, self.number(0.5))
+
+    def inside(self, position: RelayExpr) -> RelayExpr:
+        """Moved into the data as the padding says."""
+        if self.padding == "zeros":
+            return position
+        if self.padding == "reflection":
+            position = self._reflected(position)
+        return CLIP(position, a_min=0.0, a_max=float(self.extent - 1))
+
+    def _reflected(self, position: RelayExpr) -> RelayExpr:
+        low, span = (0.0, self.extent - 1) if self.align else (-0.5, self.extent)
+        if span == 0:
+            return MULTIPLY(position, self.number(0))
+        distance = ABS(SUBTRACT(position, self.number(low)))
+        times = FLOOR(DIVIDE(distance, self.number(span)))
+        rest = SUBTRACT(distance, MULTIPLY(times, self.number(span)))
+        is_even = LESS(FLOOR_MOD(times, self.number(2)), self.number(1))
+        return ADD(WHERE(is_even, rest, SUBTRACT(self.number(span), rest)), self.number(low))
+
+    def taps(self, position: RelayExpr, method: str) -> list[Tap]:
+        """The neighbours that count."""
+        if method == "nearest":
+            place = ROUND(self.inside(position))
+            return [(place, ADD(MULTIPLY(place, self.number(0)), self.number(1)))]
+        if method == "bilinear":
+            moved = self.inside(position)
+            low = FLOOR(moved)
+            part = SUBTRACT(moved, low)
+            return [(low, SUBTRACT(self.number(1), part)), (ADD(low, self.number(1)), part)]
+        low = FLOOR(position)
+        part = SUBTRACT(position, low)
+        return [(self.inside(ADD(low, self.number(k))), self._cubic(part, k)) for k in range(-1, 3)]
+
+    def _cubic(self, part: RelayExpr, k: int) -> RelayExpr:
+        """The weight of the neighbour k from the one before the position."""
+        distance = ABS(SUBTRACT(part, self.number(k)))
+        a = _CUBIC_ALPHA
+        factors = (a + 2, -(a + 3), 0, 1) if k in (0, 1) else (a, -5 * a, 8 * a, -4 * a)
+        total = self.number(factors[0])
+        for factor in factors[1:]:
+            total = ADD(MULTIPLY(total, distance), self.number(factor))
+        return total
+
+    def is_inside(self, place: RelayExpr) -> RelayExpr:
+        last = self.number(self.extent - 1)
+        return LOGICAL_AND(GREATER_EQUAL(place, self.number(0)), LESS_EQUAL(place, last))
+
+
+def _sum_of_neighbours(
+    rows: RelayExpr, axes: Sequence[_Places], taps: Sequence[Sequence[Tap]]
+) -> RelayExpr:
+    """(N, C, P) samples of data (N, C, elements), at taps (N, P) along each axis."""
+    n, c, _ = known_shape(rows, "samples")
+    terms = []
+    for corner in product(*taps):
+        flat: RelayExpr = const(0.0, axes[0].dtype)
+        weight: RelayExpr = const(1.0, axes[0].dtype)
+        for axis, (place, share) in zip(axes, corner, strict=True):
+            held = CLIP(place, a_min=0.0, a_max=float(axis.extent - 1))
+            flat = ADD(MULTIPLY(flat, axis.number(axis.extent)), held)
+            inside = CAST(axis.is_inside(place), dtype=axis.dtype)
+            weight = MULTIPLY(weight, MULTIPLY(share, inside))
+        count = known_shape(flat, "samples")[1]
+        index = RESHAPE(CAST(flat, dtype="int64"), newshape=(n, 1, count))
+        values = GATHER(rows, BROADCAST_TO(index, shape=(n, c, count)), axis=2)
+        terms.append(MULTIPLY(values, RESHAPE(weight, newshape=(n, 1, count))))
+    return reduce(ADD, terms)
+
+
+def _grid_sample(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    (data, grid), attrs = call.args, call.attrs
+    n, c, *extents = known_shape(data, "image.grid_sample")
+    places = known_shape(grid, "image.grid_sample")[2:]
+    dtype = infer_type_of(data).dtype
+    axes = [_Places(e, dtype, attrs.padding_mode, attrs.align_corners) for e in extents]
+    taps = []
+    for k, axis in enumerate(axes):
+        which = len(axes) - 1 - k  # the grid names x first, the last axis of the data
+        coordinate = RESHAPE(sliced(grid, 1, which, which + 1), newshape=(n, -1))
+        taps.append(axis.taps(axis.position(coordinate), attrs.method))
+    rows = RESHAPE(data, newshape=(n, c, int(np.prod(extents))))
+    return RESHAPE(_sum_of_neighbours(rows, axes, taps), newshape=(n, c, *places))
+
+
+def _roi_align(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    (data, rois), attrs = call.args, call.attrs
+    if attrs.sample_ratio < 1 or attrs.mode != "avg":
+        raise OpNotImplemented(
+            "the gradient of vision.roi_align requires the mode avg and a sample_ratio above 0, "
+            f"got {attrs.mode} and {attrs.sample_ratio}"
+        )
+    is_last = attrs.layout == "NHWC"
+    first = TRANSPOSE(data, axes=(0, 3, 1, 2)) if is_last else data
+    _, c, *extents = known_shape(first, "vision.roi_align")
+    count, dtype = known_shape(rois, "vision.roi_align")[0], infer_type_of(data).dtype
+    which = CAST(RESHAPE(sliced(rois, 1, 0, 1), newshape=(count,)), dtype="int32")
+    images = RESHAPE(TAKE(first, which, axis=0), newshape=(count, c, int(np.prod(extents))))
+    axes = [_Places(e, dtype, "border", True) for e in extents]
+    lines = [_samples_of(call, k, axes[k]) for k in range(2)]
+    rows, columns = [known_shape(line, "samples")[1] for line in lines]
+    taps = []
+    for k, (axis, line) in enumerate(zip(axes, lines, strict=True)):
+        shape = (count, rows, 1) if k == 0 else (count, 1, columns)
+        wide = BROADCAST_TO(RESHAPE(line, newshape=shape), shape=(count, rows, columns))
+        position = RESHAPE(wide, newshape=(count, rows * columns))
+        taps.append(_clamped_taps(axis, position))
+    found = _sum_of_neighbours(images, axes, taps)
+    (height, width), ratio = attrs.pooled_size, attrs.sample_ratio
+    bins = RESHAPE(found, newshape=(count, c, height, ratio, width, ratio))
+    pooled = MEAN(bins, axis=(3, 5))
+    return TRANSPOSE(pooled, axes=(0, 2, 3, 1)) if is_last else pooled
+
+
+def _clamped_taps(axis: _Places, position: RelayExpr) -> list[Tap]:
+    """Nothing counts more than one element outside."""
+    is_near = LOGICAL_AND(
+        GREATER_EQUAL(position, axis.number(-1)), LESS_EQUAL(position, axis.number(axis.extent))
+    )
+    near = CAST(is_near, dtype=axis.dtype)
+    return [(place, MULTIPLY(weight, near)) for place, weight in axis.taps(position, "bilinear")]
+
+
+def _samples_of(call: Call, which: int, axis: _Places) -> RelayExpr:
+    """(regions, bins * samples): positions along height (0) or width (1)."""
+    rois, attrs = call.args[1], call.attrs
+    bins, ratio = attrs.pooled_size[which], attrs.sample_ratio
+    shift = 0.5 if attrs.aligned else 0.0
+    start, end = [
+        SUBTRACT(MULTIPLY(sliced(rois, 1, k, k + 1), axis.number(attrs.spatial_scale)), axis.number(shift))
+        for k in (2 - which, 4 - which)
+    ]  # fmt: skip
+    extent = SUBTRACT(end, start)
+    held = extent if attrs.aligned else MAXIMUM(extent, axis.number(1))
+    steps = np.arange(bins)[:, None] + (np.arange(ratio) + 0.5) / ratio
+    parts = const(steps.reshape(1, -1) / bins, axis.dtype)
+    found = ADD(start, MULTIPLY(held, parts))
+    infer_type_of(found)
+    return found
+
+
+GRID_SAMPLE.set_facets(composition=_grid_sample)
+ROI_ALIGN.set_facets(composition=_roi_align)
