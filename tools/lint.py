@@ -42,7 +42,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tvm.autotvm", "tvm.auto_scheduler"),
     ("tvm.topi",),
     ("tvm.relay",),
-    ("tvm.autotvm.task.relay_integration", "tvm.auto_scheduler.relay_integration"),
+    (
+        "tvm.autotvm.task.relay_integration",
+        "tvm.autotvm.graph_tuner",
+        "tvm.auto_scheduler.relay_integration",
+    ),
     (
         "tvm.contrib",
         "tvm.driver.tvmc",

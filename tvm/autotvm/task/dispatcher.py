@@ -40,7 +40,7 @@ __all__ = [
 Record = tuple[MeasureInput, MeasureResult]
 
 
-def _records_of(source: Any) -> list[Record]:
+def records_of(source: Any) -> list[Record]:
     """The records of a file, its name, an open file, records, or a list of any of these."""
     if source is None:
         return []
@@ -54,7 +54,7 @@ def _records_of(source: Any) -> list[Record]:
         raise TypeError(
             f"records are (MeasureInput, MeasureResult) or files of them, got {type(source).__name__}"
         )
-    return [record for item in source for record in _records_of(item)]
+    return [record for item in source for record in records_of(item)]
 
 
 class ApplyHistoryBest(DispatchContext):
@@ -86,7 +86,7 @@ class ApplyHistoryBest(DispatchContext):
         records : str, Path, file, or list of (MeasureInput, MeasureResult) or of files
             The records.
         """
-        found = _records_of(records)
+        found = records_of(records)
         for record in found:
             inp, res = record
             if res.error_no != 0:
@@ -181,7 +181,7 @@ class ApplyGraphBest(DispatchContext):
 
     def __init__(self, records: Any) -> None:
         super().__init__()
-        self._waiting = deque(_records_of(records))
+        self._waiting = deque(records_of(records))
         self._global_cfg_dict: dict[tuple[str, Workload | None], ConfigSpace] = {}
 
     def _query_inside(self, target: Any, workload: Workload | None) -> ConfigSpace:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import pickle
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -45,6 +45,9 @@ __all__ = [
     "serialize_args",
     "template",
 ]
+
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def serialize_args(args: Sequence[Any]) -> Workload:
@@ -266,7 +269,15 @@ def register_part(task_name: str, part: str, func: Callable[..., Any]) -> None:
     setattr(task, part, func)
 
 
-def template(task_name: Any, func: Callable[..., Any] | None = None) -> Any:
+@overload
+def template(task_name: str, func: F) -> F: ...
+@overload
+def template(task_name: str) -> Callable[[F], F]: ...
+@overload
+def template(task_name: F) -> F: ...
+
+
+def template(task_name: Any, func: Any = None) -> Any:
     """Make a function a template, whose knobs can be tuned.
 
     The function takes tensors, numbers and texts, asks :func:`get_config` for the configuration, and
