@@ -79,6 +79,7 @@ CLEAN = (
     tir.RewriteUnsafeSelect(),
     tir.HoistIfThenElse(),
     tir.SelectLocalLanes(),
+    tir.TransposeTiles(),
 )
 
 # Build, on the whole module: the calling convention.

@@ -75,6 +75,7 @@ from .storage_legalize import BF16StorageLegalize, FP8StorageLegalize
 from .storage_rewrite import StorageRewrite
 from .texture_flatten import TextureFlatten
 from .thread_sync import ThreadSync
+from .transpose_tiles import TransposeTiles
 from .unify_thread_binding import UnifyThreadBinding
 from .unroll_loop import UnrollLoop
 from .use_assume import UseAssumeToReduceBranches

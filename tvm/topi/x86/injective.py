@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm import te
+from tvm.support.dtype import dtype as as_dtype
 
 from ..access import axis_read_in_order, period_of_last_axis, steps_of_axes
 from ..generic.schedules import as_outputs, inline_injective
 from ..tag import SHARED_ROWS, is_broadcast
-from ..utils import dims, operations_above
+from ..utils import dims, get_max_power2_factor, operations_above
 from .common import (
     element_count,
     fuse_and_parallel,
@@ -88,19 +89,36 @@ def _schedule_runs(sch: te.Schedule, out: te.Tensor, run: int, total: int) -> No
 
 def _schedule_tiles(sch: te.Schedule, out: te.Tensor, across: int, lanes: int, total: int) -> None:
     """A transpose in tiles: the lines that one vector reads from serve the next rows too."""
-    *outer, last = sch[out].op.axis
-    rows, row = sch[out].split(outer[across], factor=TILE_ROWS)
-    vectors, lane = sch[out].split(last, factor=lanes)
+    axes, shape = list(sch[out].op.axis), list(dims(out.shape))
+    steps = steps_of_axes(out, [min(1, extent - 1) for extent in shape])
+    # neighbours that are read as one axis leave fewer tiles incomplete
+    for at in (len(axes) - 1, across):
+        if at > 0 and at - 1 != across and steps[at - 1] == shape[at] * steps[at] > 0:
+            axes[at - 1 : at + 1] = [sch[out].fuse(axes[at - 1], axes[at])]
+            shape[at - 1 : at + 1] = [shape[at - 1] * shape[at]]
+            del steps[at - 1]
+            across -= at == across
+    height, width = _whole_tile(shape[across], shape[-1], out.dtype)
+    rows, row = sch[out].split(axes[across], factor=height or TILE_ROWS)
+    vectors, lane = sch[out].split(axes[-1], factor=width or lanes)
     # what lies further apart in the input goes further out: a thread takes what it computed before
-    counts = [TILE_ROWS if i == across else 1 for i in range(len(outer))]
-    far = steps_of_axes(out, [min(n, d - 1) for n, d in zip(counts, dims(out.shape), strict=False)])
-    others = [axis for i, axis in enumerate(outer) if i != across]
-    before = [s for i, s in enumerate(far) if i != across]
-    place = next((i for i, s in enumerate(before) if 0 < s < far[across]), len(others))
+    others = [axis for i, axis in enumerate(axes[:-1]) if i != across]
+    far = [step for i, step in enumerate(steps[:-1]) if i != across]
+    tile_step = steps[across] * (height or TILE_ROWS)
+    place = next((i for i, step in enumerate(far) if 0 < step < tile_step), len(others))
     loops = [*others[:place], rows, *others[place:]]
     sch[out].reorder(*loops, vectors, row, lane)
     sch[out].vectorize(lane)
-    fuse_and_parallel(sch, out, loops, total)
+    fuse_and_parallel(sch, out, [*loops, vectors] if height else loops, total)
+
+
+def _whole_tile(across: int, along: int, dtype: str) -> tuple[int, int]:
+    """Rows and lanes of tiles that registers transpose, which divide both extents; zeros without."""
+    if as_dtype(dtype).bits != 32:
+        return 0, 0
+    height = get_max_power2_factor(across, TILE_ROWS)
+    width = min(vector_lanes(along, dtype, processor()), height)
+    return (height, width) if width >= 4 else (0, 0)
 
 
 def _shared_rows(out: te.Tensor) -> list[te.tensor.Operation]:
