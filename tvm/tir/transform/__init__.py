@@ -103,6 +103,6 @@ __all__ = [
     "LowerOpaqueBlock", "LowerTVMBuiltin", "MakePackedAPI", "MakeUnpackedAPI", "NarrowDataType",
     "PlanAndUpdateBufferAllocationLocation", "PrimFuncPass", "RemoveAssume", "RemoveNoOp",
     "RemoveStoreUndef", "RenormalizeSplitPattern", "RewriteUnsafeSelect", "SelectLocalLanes", "Simplify",
-    "SkipAssert", "SplitHostDevice", "StorageFlatten", "StorageRewrite", "UnifyThreadBinding",
+    "SkipAssert", "SplitHostDevice", "StorageFlatten", "StorageRewrite", "TransposeTiles", "UnifyThreadBinding",
     "UnrollLoop", "VectorizeLoop", "VerifyMemory", "VerifyVTCMLimit", "prim_func_pass",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from tvm.tir.expr import LT, Broadcast, BufferLoad, IntImm, Ramp, Shuffle, Var, 
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import BufferStore, For, ForKind, LetStmt, Stmt, seq
 from tvm.tir.stmt_functor import substitute
-from tvm.tir.transform.common import constant_extent, prim_func_pass
+from tvm.tir.transform.common import constant_extent, is_const, prim_func_pass
 
 LANES = (4, 8, 16)
 PART = 4  # lanes that cheap shuffles exchange
@@ -106,8 +106,8 @@ def _visible_lanes(mask: PrimExpr | None, lanes: int) -> int:
         return lanes
     if type(mask) is not LT or type(mask.a) is not Ramp or type(mask.b) is not Broadcast:
         return 0
-    first, step, end = mask.a.base, mask.a.stride, mask.b.value
-    if any([type(x) is not IntImm for x in (first, step, end)]) or step.value != 1:
+    first, end = mask.a.base, mask.b.value
+    if type(first) is not IntImm or type(end) is not IntImm or not is_const(mask.a.stride, 1):
         return 0
     return max(min(end.value - first.value, lanes), 0)
 
@@ -156,7 +156,7 @@ def transposed(lines: Sequence[Var], bind: Callable[[PrimExpr], Var]) -> list[Va
             for start in range(0, lanes, size)
             for i in pattern
         ]
-        return bind(Shuffle([a, b], order))
+        return bind(_shuffle(a, b, order))
 
     low, high = (0, 4, 1, 5), (2, 6, 3, 7)
     low_pairs, high_pairs = (0, 1, 4, 5), (2, 3, 6, 7)
@@ -179,12 +179,10 @@ def _joined(quads: Sequence[Var], bind: Callable[[PrimExpr], Var]) -> list[Var]:
     """From vectors of parts those of the first parts, of the second parts, and so on."""
     if len(quads) == 1:
         return list(quads)
-    lanes = len(quads) * PART
 
     def parts(a: Var, b: Var, odd: int) -> Var:
         order = [part * PART + i for part in range(odd, 2 * len(quads), 2) for i in range(PART)]
-        assert len(order) == lanes
-        return bind(Shuffle([a, b], order))
+        return bind(_shuffle(a, b, order))
 
     half = len(quads) // 2
     pairs = [(quads[2 * i], quads[2 * i + 1]) for i in range(half)]
@@ -198,6 +196,10 @@ def _joined_halves(vectors: Sequence[Var], parts: Callable[[Var, Var, int], Var]
         return list(vectors)
     first, second = vectors
     return [parts(first, second, 0), parts(first, second, 1)]
+
+
+def _shuffle(a: Var, b: Var, order: Sequence[int]) -> Shuffle:
+    return Shuffle((a, b), tuple([const(i, "int32") for i in order]))
 
 
 @prim_func_pass("tir.TransposeTiles")
