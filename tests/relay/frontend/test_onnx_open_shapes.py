@@ -136,6 +136,79 @@ def test_recurrent_layers_take_open_batches(op: str, gates: int) -> None:
           {"x": f32(4, 2, 3)}, {"x": f32(4, 1, 3)}, **weights)  # fmt: skip
 
 
+@pytest.mark.parametrize("op, gates", [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_recurrent_layers_take_open_lengths(op: str, gates: int) -> None:
+    layer = node(op, "x w r - lengths", "all last", hidden_size=4, direction="bidirectional")
+    nodes = [layer, node("Reshape", "all line", "a"), node("Reshape", "last line", "b"),
+             node("Concat", "a b", "y", axis=0)]  # fmt: skip
+    feeds = [
+        {"x": f32(n, b, 3), "lengths": np.array([n, 1], "int32")[:b]} for n, b in ((5, 2), (1, 1))
+    ]
+    kinds = {"x": (F32, ["n", "b", 3]), "lengths": (TensorProto.INT32, ["b"])}
+    check(nodes, kinds, *feeds, w=f32(2, 4 * gates, 3), r=f32(2, 4 * gates, 4), line=i64(-1))
+
+
+@pytest.mark.parametrize(
+    "equation, x, y",
+    [("bhid,bhjd->bhij", ["n", 2, "i", 4], ["n", 2, "j", 4]), ("i,j->ij", ["n"], ["m"]),
+     ("bi,ji->bj", ["n", 4], [3, 4]), ("bhij,bhjd->bihd", ["n", "h", "i", "j"], ["n", "h", "j", 4])],
+)  # fmt: skip
+def test_sums_of_products_take_open_extents(equation: str, x: list[Any], y: list[Any]) -> None:
+    feeds = []
+    for extents in (
+        {"n": 1, "m": 2, "i": 3, "j": 2, "h": 2},
+        {"n": 2, "m": 5, "i": 1, "j": 4, "h": 1},
+    ):
+        shapes = [[extents.get(dim, dim) for dim in shape] for shape in (x, y)]
+        feeds.append({"x": f32(*shapes[0]), "z": f32(*shapes[1])})
+    check([node("Einsum", "x z", "y", equation=equation)], {"x": (F32, x), "z": (F32, y)}, *feeds)
+
+
+@pytest.mark.parametrize(
+    "op, attrs, shape",
+    [("DepthToSpace", {"blocksize": 2}, ["n", 8, "h", "w"]),
+     ("DepthToSpace", {"blocksize": 2, "mode": "CRD"}, ["n", 8, "h", "w"]),
+     ("SpaceToDepth", {"blocksize": 2}, ["n", 3, "h", "w"]),
+     ("AveragePool", {"kernel_shape": [2, 3], "strides": [2, 2], "pads": [1, 1, 0, 1], "ceil_mode": 1},
+      ["n", 2, "h", "w"]),
+     ("MaxPool", {"kernel_shape": [2, 2], "strides": [3, 2], "ceil_mode": 1}, ["n", 2, "h", "w"]),
+     ("LpPool", {"kernel_shape": [2, 3], "strides": [2, 1]}, ["n", 2, "h", "w"]),
+     ("MaxPool", {"kernel_shape": [3, 2], "auto_pad": "SAME_UPPER"}, ["n", 2, "h", "w"]),
+     ("Det", {}, ["n", "h", 3, 3]), ("EyeLike", {"k": 1}, ["n", "h"])],
+)  # fmt: skip
+def test_open_extents_of_images_and_matrices(
+    op: str, attrs: dict[str, Any], shape: list[Any]
+) -> None:
+    sizes = ({"n": 1, "h": 4, "w": 6}, {"n": 2, "h": 8, "w": 10})
+    feeds = [{"x": f32(*[extents.get(dim, dim) for dim in shape])} for extents in sizes]
+    check([node(op, "x", "y", **attrs)], {"x": (F32, shape)}, *feeds)
+
+
+def test_groups_are_normalised_over_open_extents() -> None:
+    normal = node("GroupNormalization", "x scale shift", "y", num_groups=2)
+    feeds = [{"x": f32(n, 4, n + 2, 3)} for n in (1, 3)]
+    check([normal], {"x": (F32, ["n", 4, "h", 3])}, *feeds, scale=f32(2), shift=f32(2))
+
+
+def test_products_of_integers_take_open_extents() -> None:
+    feeds = [{"x": RNG.integers(0, 255, (n, n + 1, 4)).astype("uint8")} for n in (1, 3)]
+    check([node("MatMulInteger", "x w", "y")], {"x": (TensorProto.UINT8, ["n", "m", 4])}, *feeds,
+          w=RNG.integers(-9, 9, (4, 5)).astype("int8"))  # fmt: skip
+
+
+def test_parts_have_sizes_of_the_run() -> None:
+    nodes = [node("Split", "x sizes", "a b", axis=-1), node("Concat", "b a", "y", axis=1)]
+    feeds = [{"x": f32(2, sum(sizes)), "sizes": i64(*sizes)} for sizes in ((1, 4), (3, 3))]
+    check(nodes, {"x": (F32, [2, "n"]), "sizes": (I64, [2])}, *feeds)
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_classes_have_a_number_of_the_run(axis: int) -> None:
+    feeds = [{"i": i64(0, -1, 2), "depth": np.array(depth)} for depth in (3, 5)]
+    check([node("OneHot", "i depth values", "y", axis=axis)], {"i": (I64, [3]), "depth": (I64, [])},
+          *feeds, values=np.array([0, 7], "float32"))  # fmt: skip
+
+
 def test_images_of_open_sizes_are_resized() -> None:
     kinds, feeds = (
         {"x": (F32, ["n", 2, "h", "w"])},
@@ -221,6 +294,14 @@ def test_values_of_loops_may_grow() -> None:
     kinds = {"n": (I64, []), "x": (F32, [2])}
     check([node("Loop", "n - x", "y", body=inner)], kinds,
           *[{"n": np.array(n), "x": f32(2)} for n in (3, 0)])  # fmt: skip
+
+
+def test_rows_that_loops_collect_may_have_open_extents() -> None:
+    inner = body([node("Exp", "w", "e"), node("Add", "a e", "next"), node("Identity", "go", "again"),
+                  node("Tanh", "next", "seen")], "i go a", "again next seen")  # fmt: skip
+    feeds = [{"n": np.array(n), "x": f32(k), "w": f32(k)} for n, k in ((3, 2), (1, 4))]
+    kinds = {"n": (I64, []), "x": (F32, ["k"]), "w": (F32, ["k"])}
+    check([node("Loop", "n - x", "last y", body=inner)], kinds, *feeds)
 
 
 @pytest.mark.parametrize("directions, out_axis", [([0, 0], 0), ([1, 1], 1), ([0, 1], -1)])

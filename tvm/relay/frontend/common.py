@@ -57,12 +57,16 @@ class ExprFolder(ConstantFolder):
         self._settled: dict[int, RelayExpr] = {}
         self._done: dict[int, RelayExpr] = {}  # of one call, by what it was given
 
-    @deep
     def fold(self, expr: RelayExpr) -> RelayExpr:
         """``expr`` with what depends on constants alone computed."""
-        result = self._fold(expr)
+        return self.fold_all([expr])[0]
+
+    @deep
+    def fold_all(self, exprs: Sequence[RelayExpr]) -> list[RelayExpr]:
+        """Expressions folded together: what they share stays shared."""
+        results = [self._fold(expr) for expr in exprs]
         self._done.clear()  # and with it the constants that are folded now
-        return result
+        return results
 
     def _fold(self, expr: RelayExpr) -> RelayExpr:
         if isinstance(expr, Constant) or id(expr) in self._settled:

@@ -5,14 +5,15 @@ einsum("bij,bkj->bik", a, b)    ->    batch_matmul(a, b)    (transpose_b)
 
 from __future__ import annotations
 
-import math
 import string
 from collections.abc import Sequence
+from typing import Any
 
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_shape
+from tvm.relay.frontend.extents import extent, product_of, reshaped, stretched
 
 
 def einsum(equation: str, operands: Sequence[RelayExpr]) -> RelayExpr:
@@ -80,14 +81,14 @@ def _product(
     inner = [c for c in shared if c not in later]
     rows = [c for c in a_labels if c not in shared]
     columns = [c for c in b_labels if c not in shared]
-    size = dict(zip(b_labels, infer_shape(b), strict=True))
-    for label, extent in zip(a_labels, infer_shape(a), strict=True):
-        size[label] = max(extent, size.get(label, 1))
+    size = {label: extent(b, axis) for axis, label in enumerate(b_labels)}
+    for axis, label in enumerate(a_labels):
+        size[label] = _wider(extent(a, axis), size.get(label, 1))
     left = _matrices(a, a_labels, [batch, rows, inner], size)
     right = _matrices(b, b_labels, [batch, columns, inner], size)
     product = _op.nn.batch_matmul(left, right)
     labels = [*batch, *rows, *columns]
-    return "".join(labels), _op.reshape(product, [size[c] for c in labels])
+    return "".join(labels), reshaped(product, [size[c] for c in labels])
 
 
 def _summed(labels: str, x: RelayExpr, kept: set[str]) -> tuple[str, RelayExpr]:
@@ -97,16 +98,27 @@ def _summed(labels: str, x: RelayExpr, kept: set[str]) -> tuple[str, RelayExpr]:
     return "".join([c for c in labels if c in kept]), _op.sum(x, axis=axes)
 
 
+def _wider(a: Any, b: Any) -> Any:
+    """The extent of both: one stretches to any other, two that the run knows are the same."""
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    known = [e for e in (a, b) if isinstance(e, int) and e != 1]
+    return known[0] if known else a if isinstance(b, int) else b
+
+
 def _matrices(
-    x: RelayExpr, labels: str, groups: Sequence[Sequence[str]], size: dict[str, int]
+    x: RelayExpr, labels: str, groups: Sequence[Sequence[str]], size: dict[str, Any]
 ) -> RelayExpr:
     """Three axes, one for each group of labels."""
     order = [label for group in groups for label in group]
     x = _arranged(x, labels, "".join(order))
-    wanted = tuple([size[label] for label in order])
-    if infer_shape(x) != wanted:  # extents of one that are broadcast
-        x = _op.broadcast_to(x, wanted)
-    return _op.reshape(x, [math.prod([size[label] for label in group]) for group in groups])
+    wanted = [size[label] for label in order]
+    if any(
+        isinstance(have, int) and not (isinstance(want, int) and have == want)
+        for have, want in zip(infer_shape(x), wanted, strict=True)
+    ):
+        x = stretched(x, wanted)  # extents of one that are broadcast
+    return reshaped(x, [product_of([size[label] for label in group]) for group in groups])
 
 
 def _arranged(x: RelayExpr, labels: str, wanted: str) -> RelayExpr:

@@ -7,6 +7,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.extents import extent, reshaped
 
 from .registry import OnnxNode, onnx_op
 
@@ -14,29 +15,31 @@ from .registry import OnnxNode, onnx_op
 @onnx_op("Det")
 def _det(node: OnnxNode) -> RelayExpr:
     """Determinants by elimination: the largest element of a column is its pivot."""
-    shape = node.static_shape(0)
-    size, rest = shape[-1], _op.reshape(node[0], (-1, shape[-1], shape[-1]))
+    size = node.shape(0)[-1]
+    if not isinstance(size, int):
+        node.static_shape(0)
+    rest = _op.reshape(node[0], (-1, size, size))
     one, zero = scalar_like(1.0, rest), scalar_like(0.0, rest)
     result: RelayExpr = one
     for step in range(size):
-        batch, left = infer_shape(rest)[0], size - step
-        column = _op.strided_slice(rest, [0, 0, 0], [batch, left, 1], [1, 1, 1])
+        left = size - step
+        column = _op.strided_slice(rest, [0, 0], [left, 1], axes=[1, 2])
         at = _op.argmax(_op.abs(_op.squeeze(column, [2])), axis=1)
         chosen = _op.expand_dims(_op.one_hot(at, one, zero, left, -1, node.dtype(0)), 2)
         row = _op.sum(chosen * rest, [1], True)
-        first = _op.strided_slice(rest, [0, 0, 0], [batch, 1, left], [1, 1, 1])
+        first = _op.strided_slice(rest, [0, 0], [1, left], axes=[1, 2])
         swapped = rest + chosen * (first - row)
-        pivot = _op.strided_slice(row, [0, 0, 0], [batch, 1, 1], [1, 1, 1])
+        pivot = _op.strided_slice(row, [0, 0], [1, 1], axes=[1, 2])
         sign = _op.where(_op.equal(at, scalar_like(0, at)), one, _op.negative(one))
-        result = result * _op.reshape(pivot, (batch,)) * sign
+        result = result * _op.squeeze(pivot, [1, 2]) * sign
         if left == 1:
             break
-        below = _op.strided_slice(swapped, [0, 1, 0], [batch, left, 1], [1, 1, 1])
-        inner = _op.strided_slice(swapped, [0, 1, 1], [batch, left, left], [1, 1, 1])
-        tail = _op.strided_slice(row, [0, 0, 1], [batch, 1, left], [1, 1, 1])
+        below = _op.strided_slice(swapped, [1, 0], [left, 1], axes=[1, 2])
+        inner = _op.strided_slice(swapped, [1, 1], [left, left], axes=[1, 2])
+        tail = _op.strided_slice(row, [0, 1], [1, left], axes=[1, 2])
         safe = _op.where(_op.equal(pivot, zero), one, pivot)
         rest = inner - below / safe * tail
-    return _op.reshape(result, shape[:-2])
+    return reshaped(result, [extent(node[0], axis) for axis in range(len(node.shape(0)) - 2)])
 
 
 @onnx_op("com.microsoft.Inverse")

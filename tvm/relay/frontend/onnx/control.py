@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
-from tvm.error import OpAttributeUnImplemented, TVMError
+from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import TensorType
 from tvm.relay import op as _op
-from tvm.relay.expr import Call, If, Tuple, TupleGetItem, Var
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_type, infer_value
-from tvm.relay.loops import while_loop
-from tvm.relay.ty import Any as AnyDim
-from tvm.tir import IntImm
+from tvm.relay.expr import If, Tuple, TupleGetItem, Var
+from tvm.relay.frontend.common import constant, infer_shape, infer_value
 
+from .loops import Trip, collecting_loop, extent_of, nothing_of
 from .registry import Items, OnnxNode, Value, ValueRequired, onnx_op
 
 # an unrolled loop is a program of that many copies of its body
 _MOST_TRIPS = 20_000
 
-# what a trip gives: whether there is a next one, the states, a row for each collection
-_Trip = tuple[Any, Sequence[Any], Sequence[Any]]
 # from the place of a trip, its place from the end, and the states to states and rows
 _Step = Callable[[Any, Any, Sequence[Any]], tuple[list[Any], list[Any]]]
 
@@ -78,7 +72,7 @@ def _unrolled(node: OnnxNode) -> list[Value]:
         trip += 1
     if trip == 0 and pieces:
         types = _run_body(node, names, 0, carried)[1 + len(carried) :]
-        return [*carried, *[_nothing_of(value) for value in types]]
+        return [*carried, *[nothing_of(value) for value in types]]
     return [*carried, *[_op.stack(piece, 0) for piece in pieces]]
 
 
@@ -98,63 +92,19 @@ def _known_condition(node: OnnxNode, condition: RelayExpr) -> bool:
     return bool(np.asarray(value).reshape(()))
 
 
-def _nothing_of(value: RelayExpr) -> RelayExpr:
-    """No elements along a new first axis."""
-    return constant(np.zeros((0, *infer_shape(value)), infer_dtype(value)))
-
-
 def _looped(node: OnnxNode) -> list[Value]:
     """A loop that asks in each trip whether there is a next one."""
     names = [value.name for value in node.attr("body").input]
 
-    def body(trip: Var, goes_on: Var, states: Sequence[Var]) -> _Trip:
+    def body(trip: Var, goes_on: Var, states: Sequence[Var]) -> Trip:
         values = [trip, goes_on, *states]
         results = node.import_graph(node.attr("body"), dict(zip(names, values, strict=True)))
         return _scalar(results[0]), results[1 : 1 + len(states)], results[1 + len(states) :]
 
     goes_on = _scalar(node[1]) if node.has(1) else constant(True, "bool")
-    return _collecting_loop(
+    return collecting_loop(
         body, lambda *trip: _goes_on(node, *trip), goes_on, node.inputs[2:], backwards=()
     )
-
-
-def _collecting_loop(
-    body: Callable[[Var, Var, Sequence[Var]], _Trip],
-    has_next: Callable[[RelayExpr, RelayExpr], RelayExpr],
-    goes_on: RelayExpr,
-    initial: Sequence[Any],
-    backwards: Sequence[bool],
-) -> list[Any]:
-    """The last states, and what the trips gave, a row for each: collections grow by rows.
-
-    Rows come first, not last, in collections that are `backwards`.
-    """
-    states = [Var(f"state{i}", infer_type(value)) for i, value in enumerate(initial)]
-    while True:
-        trip = Var("trip", TensorType((), "int64")), Var("goes_on", TensorType((), "bool"))
-        is_next, results, pieces = body(*trip, states)
-        wider = [
-            Var(state.name_hint, _common_type(infer_type(state), infer_type(result)))
-            for state, result in zip(states, results, strict=True)
-        ]
-        if all(
-            len(_open_axes(new)) == len(_open_axes(old))
-            for new, old in zip(wider, states, strict=True)
-        ):
-            break
-        states = wider
-    collected = [Var(f"collected{i}", _collected_type(piece)) for i, piece in enumerate(pieces)]
-    grown = []
-    for rows, piece, is_first in zip_longest(collected, pieces, backwards, fillvalue=False):
-        row = _op.expand_dims(piece, 0)
-        grown.append(_op.concatenate([row, rows] if is_first else [rows, row], 0))
-    following = [trip[0] + constant(1, "int64"), is_next, *results, *grown]
-    loop = while_loop(
-        lambda *_: has_next(*trip), [*trip, *states, *collected], lambda *_: following
-    )
-    rows = [_nothing_of(piece) for piece in pieces]
-    last = Call(loop, [constant(0, "int64"), goes_on, *initial, *rows])
-    return [TupleGetItem(last, 2 + i) for i in range(len(states) + len(collected))]
 
 
 def _goes_on(node: OnnxNode, trip: RelayExpr, goes_on: RelayExpr) -> RelayExpr:
@@ -165,28 +115,6 @@ def _goes_on(node: OnnxNode, trip: RelayExpr, goes_on: RelayExpr) -> RelayExpr:
 
 def _scalar(value: RelayExpr) -> RelayExpr:
     return _op.reshape(value, ()) if infer_shape(value) else value
-
-
-def _open_axes(value: RelayExpr) -> list[int]:
-    return [i for i, dim in enumerate(infer_shape(value)) if not isinstance(dim, int)]
-
-
-def _common_type(before: TensorType, after: TensorType) -> TensorType:
-    """The type of both: dimensions that differ are open."""
-    if len(before.shape) != len(after.shape) or before.dtype != after.dtype:
-        raise OpAttributeUnImplemented(
-            f"Loop requires values whose rank and element type stay, got {before} and then {after}"
-        )
-    dims = [
-        int(a) if isinstance(a, IntImm) and isinstance(b, IntImm) and int(a) == int(b) else AnyDim()
-        for a, b in zip(before.shape, after.shape, strict=True)
-    ]
-    return TensorType(dims, before.dtype)
-
-
-def _collected_type(piece: RelayExpr) -> TensorType:
-    ty = infer_type(piece)
-    return TensorType([AnyDim(), *ty.shape], ty.dtype)
 
 
 @onnx_op("Scan")
@@ -233,7 +161,7 @@ def _scanned(node: OnnxNode, inputs: Sequence[Any]) -> list[Any]:
     if isinstance(length, int):
         states, columns = _unrolled_scan(step, length, initial, reverse)
     else:
-        states, columns = _looped_scan(step, _extent(scanned[0], axes[0]), initial, reverse)
+        states, columns = _looped_scan(step, extent_of(scanned[0], axes[0]), initial, reverse)
     return [*states, *[
         _first_axis_to(rows, axis) for rows, axis in zip(columns, out_axes, strict=True)
     ]]  # fmt: skip
@@ -244,7 +172,7 @@ def _unrolled_scan(
 ) -> tuple[list[Any], list[Any]]:
     if length == 0:
         first = constant(0, "int64")
-        return initial, [_nothing_of(piece) for piece in step(first, first, initial)[1]]
+        return initial, [nothing_of(piece) for piece in step(first, first, initial)[1]]
     states, rows = initial, []
     for trip in range(length):
         places = constant(trip, "int64"), constant(length - 1 - trip, "int64")
@@ -259,15 +187,11 @@ def _looped_scan(
 ) -> tuple[list[Any], list[Any]]:
     goes_on = constant(True, "bool")
     last = length - constant(1, "int64")
-    results = _collecting_loop(
+    results = collecting_loop(
         lambda trip, _, states: (goes_on, *step(trip, last - trip, states)),
         lambda trip, _: _op.less(trip, length), goes_on, initial, reverse,
     )  # fmt: skip
     return results[: len(initial)], results[len(initial) :]
-
-
-def _extent(x: RelayExpr, axis: int) -> RelayExpr:
-    return _op.take(_op.shape_of(x, "int64"), constant(axis % len(infer_shape(x)), "int64"), 0)
 
 
 def _first_axis_to(x: RelayExpr, axis: int) -> RelayExpr:

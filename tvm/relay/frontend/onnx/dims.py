@@ -6,10 +6,6 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from tvm.ir.expr import RelayExpr
-from tvm.relay import op as _op
-from tvm.relay.frontend.common import infer_shape
-
 Dims = tuple[int | str | None, ...]  # extents, names of those that are equal, or nothing known
 
 _SMALL = 64  # elements of constants that may be shapes
@@ -74,19 +70,6 @@ def _dims(tensor: Any) -> Dims:
     return tuple([
         d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim
     ])  # fmt: skip
-
-
-def refined(x: RelayExpr, dims: Sequence[Any]) -> RelayExpr:
-    """``x`` with the extents that ``dims`` knows and its type does not."""
-    shape = infer_shape(x)
-    if len(shape) != len(dims):
-        return x
-    known = [
-        isinstance(d, int) and not isinstance(s, int) for d, s in zip(dims, shape, strict=True)
-    ]
-    if not any(known) or 0 in dims:
-        return x
-    return _op.reshape(x, [d if new else 0 for d, new in zip(dims, known, strict=True)])
 
 
 def reshape_by(have: Dims | None, want: Dims | None) -> list[int] | None:

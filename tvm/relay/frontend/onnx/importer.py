@@ -20,10 +20,11 @@ from tvm.error import (
 from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import Var, var
 from tvm.relay.frontend.common import ExprFolder, as_exprs, constant, infer_type, set_span
+from tvm.relay.frontend.extents import refined
 from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import ndarray as nd
 
-from .dims import Dims, refined
+from .dims import Dims
 from .fallback import reference_call
 from .functions import Attributes, function_of, type_proto_of
 from .registry import CONVERTERS, Items, Nothing, OnnxNode, Value, ValueRequired
@@ -297,10 +298,12 @@ class GraphImporter:
 
     def _all_settled(self, values: list[Value], view: OnnxNode) -> list[Value]:
         known = [*view.output_dims, *[None] * (len(values) - len(view.output_dims))]
-        return [
-            self._settled(refined(v, dims) if dims and isinstance(v, RelayExpr) else v)
+        whole = [
+            refined(v, dims) if dims and isinstance(v, RelayExpr) else v
             for v, dims in zip(values, known, strict=False)
         ]
+        tensors = iter(self.folder.fold_all([v for v in whole if isinstance(v, RelayExpr)]))
+        return [self._settled(next(tensors) if isinstance(v, RelayExpr) else v) for v in whole]
 
     def _settled(self, value: Value) -> Value:
         """Constant parts computed, and the type inferred."""

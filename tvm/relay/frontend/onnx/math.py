@@ -14,9 +14,9 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant, const
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
+from tvm.relay.frontend.extents import refined
 from tvm.relay.frontend.formulas import log1p_of_small
 
-from .dims import refined
 from .registry import CONVERTERS, Nothing, OnnxNode, Value, onnx_op, static_ints
 from .tensors import tensor_dtype
 
@@ -322,7 +322,18 @@ def _constant_of_shape(node: OnnxNode) -> RelayExpr:
 def _eye_like(node: OnnxNode) -> RelayExpr:
     given = node.attr("dtype")
     dtype = tensor_dtype(given) if given else node.dtype(0)
-    return constant(np.eye(*node.shape(0), k=node.attr("k", 0)), dtype)
+    shape, shift = node.shape(0), node.attr("k", 0)
+    if all(isinstance(dim, int) for dim in shape):
+        return constant(np.eye(*shape, k=shift), dtype)
+    zero, one = constant(0, "int64"), constant(1, "int64")
+    rows, columns = [
+        _op.arange(
+            zero, _op.take(_op.shape_of(node[0], "int64"), constant(axis, "int64"), 0), one, "int64"
+        )
+        for axis in (0, 1)
+    ]
+    is_one = _op.equal(_op.expand_dims(rows + constant(shift, "int64"), 1), columns)
+    return refined(_op.cast(is_one, dtype), shape)
 
 
 @onnx_op("Range", "com.microsoft.Range")

@@ -11,8 +11,9 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.extents import element, extent, refined
 
-from .dims import refined, reshape_by
+from .dims import reshape_by
 from .registry import OnnxNode, onnx_op, static_ints
 
 
@@ -94,6 +95,8 @@ def _concat(node: OnnxNode) -> RelayExpr:
 @onnx_op("Split")
 def _split(node: OnnxNode) -> Any:
     axis = node.attr("axis", 0)
+    if node.has(1) and isinstance(node.value_or_expr(1, "split"), RelayExpr):
+        return _split_of_run(node, axis % len(node.shape(0)))
     sizes = node.ints("split", 1)
     extent = node.shape(0)[axis]
     if sizes is None:
@@ -109,6 +112,21 @@ def _split(node: OnnxNode) -> Any:
     if len(sizes) == 1:
         return [node[0]]
     return _op.split(node[0], tuple(np.cumsum(sizes[:-1]).tolist()), axis)
+
+
+def _split_of_run(node: OnnxNode, axis: int) -> list[RelayExpr]:
+    """Parts whose sizes come with the run."""
+    sizes, shape = _op.cast(node[1], "int64"), node.shape(0)
+    ends, whole = _op.cumsum(sizes, 0), _op.shape_of(node[0], "int64")
+    zero, one = constant(np.zeros(1, "int64")), constant(np.ones(len(shape), "int64"))
+    parts = []
+    for i in range(node.output_count):
+        begin, end = [zero] * len(shape), [element(whole, a) for a in range(len(shape))]
+        end[axis] = element(ends, i)
+        begin[axis] = end[axis] - element(sizes, i)
+        part = _op.strided_slice(node[0], *[_op.concatenate(x, 0) for x in (begin, end)], one)
+        parts.append(refined(part, [None if a == axis else d for a, d in enumerate(shape)]))
+    return parts
 
 
 @onnx_op("Slice")
@@ -164,17 +182,13 @@ def _slice_of_run(node: OnnxNode) -> RelayExpr:
     bounds = []
     for index in (1, 2):
         given = _op.cast(node[index], "int64")
-        parts = [zero if index == 1 else _element(whole, axis) for axis in range(len(shape))]
+        parts = [zero if index == 1 else element(whole, axis) for axis in range(len(shape))]
         for i, axis in enumerate(axes):
-            parts[axis] = _within(_element(given, i), _element(whole, axis))
+            parts[axis] = _within(element(given, i), element(whole, axis))
         bounds.append(_op.concatenate(parts, 0))
     stride = [steps[axes.index(axis)] if axis in axes else 1 for axis in range(len(shape))]
     result = _op.strided_slice(node[0], *bounds, constant(stride, "int64"))
     return refined(result, [None if axis in axes else dim for axis, dim in enumerate(shape)])
-
-
-def _element(vector: RelayExpr, index: int) -> RelayExpr:
-    return _op.strided_slice(vector, [index], [index + 1])
 
 
 def _within(bound: RelayExpr, extent: RelayExpr) -> RelayExpr:
@@ -198,14 +212,7 @@ def _sliced_backwards(
 @onnx_op("Gather")
 def _gather(node: OnnxNode) -> RelayExpr:
     axis = node.attr("axis", 0)
-    return _op.take(node[0], _from_front(node[1], _extent(node[0], axis)), axis)
-
-
-def _extent(x: RelayExpr, axis: int) -> Any:
-    """An extent, as a vector of one where only the run knows it."""
-    shape = infer_shape(x)
-    axis %= len(shape)
-    return shape[axis] if isinstance(shape[axis], int) else _element(_op.shape_of(x, "int64"), axis)
+    return _op.take(node[0], _from_front(node[1], extent(node[0], axis)), axis)
 
 
 def _from_front(indices: RelayExpr, extent: Any) -> RelayExpr:
@@ -225,7 +232,7 @@ def _from_front(indices: RelayExpr, extent: Any) -> RelayExpr:
 @onnx_op("GatherElements")
 def _gather_elements(node: OnnxNode) -> RelayExpr:
     axis = node.attr("axis", 0)
-    return _op.gather(node[0], axis, _from_front(node[1], _extent(node[0], axis)))
+    return _op.gather(node[0], axis, _from_front(node[1], extent(node[0], axis)))
 
 
 @onnx_op("GatherND", "com.microsoft.GatherND")
@@ -255,7 +262,7 @@ _SCATTERS = {"none": "update", "add": "add", "mul": "mul", "min": "min", "max": 
 @onnx_op("ScatterElements", "Scatter")
 def _scatter_elements(node: OnnxNode) -> RelayExpr:
     axis = node.attr("axis", 0)
-    indices = _from_front(node[1], _extent(node[0], axis))
+    indices = _from_front(node[1], extent(node[0], axis))
     axis %= len(node.shape(0))
     reduction = _SCATTERS[node.attr("reduction", "none")]
     return _op.scatter_elements(node[0], indices, node[2], axis, reduction)
@@ -335,7 +342,7 @@ def _padded_at_run(node: OnnxNode, axes: list[int]) -> RelayExpr:
     sides = [[zero] * len(node.shape(0)) for _ in range(2)]
     for i, axis in enumerate(axes):
         for side, offset in zip(sides, (0, len(axes)), strict=True):
-            side[axis] = _element(node[1], i + offset)
+            side[axis] = element(node[1], i + offset)
     widths = _op.stack([_op.concatenate(side, 0) for side in sides], 1)
     fill = _op.reshape(node[2], ()) if node.has(2) else scalar_like(0.0, node[0])
     result = _op.nn.pad(node[0], widths, fill, mode)
@@ -355,35 +362,52 @@ def _wrapped(x: RelayExpr, width: list[tuple[int, int]]) -> RelayExpr:
 
 @onnx_op("DepthToSpace")
 def _depth_to_space(node: OnnxNode) -> RelayExpr:
-    n, c, h, w = node.shape(0)
     block = node.attr("blocksize")
     if node.attr("mode", "DCR") == "DCR":
-        split = _op.reshape(node[0], (n, block, block, c // block**2, h, w))
-        moved = _op.transpose(split, (0, 3, 4, 1, 5, 2))
+        split = _op.reshape(node[0], (0, -4, block * block, -1, 0, 0))
+        moved = _op.transpose(
+            _op.reshape(split, (0, -4, block, block, 0, 0, 0)), (0, 3, 4, 1, 5, 2)
+        )
     else:
-        split = _op.reshape(node[0], (n, c // block**2, block, block, h, w))
-        moved = _op.transpose(split, (0, 1, 4, 2, 5, 3))
-    return _op.reshape(moved, (n, c // block**2, h * block, w * block))
+        split = _op.reshape(node[0], (0, -4, -1, block * block, 0, 0))
+        moved = _op.transpose(
+            _op.reshape(split, (0, 0, -4, block, block, 0, 0)), (0, 1, 4, 2, 5, 3)
+        )
+    return _op.reshape(moved, (0, 0, -3, -3))
 
 
 @onnx_op("SpaceToDepth")
 def _space_to_depth(node: OnnxNode) -> RelayExpr:
-    n, c, h, w = node.shape(0)
     block = node.attr("blocksize")
-    split = _op.reshape(node[0], (n, c, h // block, block, w // block, block))
+    split = _op.reshape(node[0], (0, 0, -4, -1, block, -4, -1, block))
     by_blocks = node.attr("mode", "DCR") == "DCR"
     moved = _op.transpose(split, (0, 3, 5, 1, 2, 4) if by_blocks else (0, 1, 3, 5, 2, 4))
-    return _op.reshape(moved, (n, c * block**2, h // block, w // block))
+    return _op.reshape(_op.reshape(moved, (0, -3, 0, 0, 0)), (0, -3, 0, 0))
 
 
 @onnx_op("OneHot")
 def _one_hot(node: OnnxNode) -> RelayExpr:
-    depth = int(node.require_value(1, "depth").reshape(-1)[0])
+    depth = node.value_or_expr(1, "depth")
+    if isinstance(depth, RelayExpr):
+        return _one_hot_of_run(node, depth)
+    depth = int(depth.reshape(-1)[0])
     off, on = _op.split(node[2], 2, 0)
     scalar_off, scalar_on = _op.squeeze(off, [0]), _op.squeeze(on, [0])
     indices = _from_front(node[0], depth)
     axis = node.attr("axis", -1) % (len(node.shape(0)) + 1)
     return _op.one_hot(indices, scalar_on, scalar_off, depth, axis, node.dtype(2))
+
+
+def _one_hot_of_run(node: OnnxNode, depth: RelayExpr) -> RelayExpr:
+    """Comparisons with all classes, whose number comes with the run."""
+    rank = len(node.shape(0))
+    axis = node.attr("axis", -1) % (rank + 1)
+    count = _op.reshape(_op.cast(depth, "int64"), ())
+    indices = _from_front(_op.cast(node[0], "int64"), count)
+    classes = _op.arange(constant(0, "int64"), count, constant(1, "int64"), "int64")
+    along = _op.reshape(classes, [-1, *[1] * (rank - axis)])
+    off, on = _op.split(node[2], 2, 0)
+    return _op.where(_op.equal(_op.expand_dims(indices, axis), along), on, off)
 
 
 @onnx_op("Trilu", "com.microsoft.Trilu")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import infer_shape, same_padding, scalar_like
+from tvm.relay.frontend.common import constant, infer_shape, same_padding, scalar_like
+from tvm.relay.frontend.extents import refined
 
 from .registry import OnnxNode, onnx_op
 
@@ -25,7 +26,13 @@ def window_of(node: OnnxNode, kernel: list[int]) -> tuple[list[int], tuple[int, 
             )
     auto = node.attr("auto_pad", "NOTSET")
     if auto in ("SAME_UPPER", "SAME_LOWER"):
-        spatial = node.shape(0)[2:]
+        # where the stride is one, what is added does not depend on the extent
+        spatial = [
+            1 if step == 1 and not isinstance(dim, int) else dim
+            for dim, step in zip(node.shape(0)[2:], strides, strict=True)
+        ]
+        if not all(isinstance(dim, int) for dim in spatial):
+            node.static_shape(0)
         return (
             strides,
             same_padding(spatial, kernel, strides, dilations, auto == "SAME_LOWER"),
@@ -119,6 +126,8 @@ def within_data(
 ) -> RelayExpr:
     """What was pooled, without windows that start behind the data (rounding up counts them)."""
     have, got = infer_shape(x), infer_shape(pooled)
+    if not all(isinstance(dim, int) for dim in have[-len(strides) :]):
+        return _within_open_data(x, pooled, strides, padding)
     want = list(got)
     for i, (step, before) in enumerate(zip(strides, padding, strict=False)):
         axis = len(have) - len(strides) + i
@@ -128,6 +137,25 @@ def within_data(
     if not cut:
         return pooled
     return _op.strided_slice(pooled, [0] * len(cut), [want[axis] for axis in cut], axes=cut)
+
+
+def _within_open_data(
+    x: RelayExpr, pooled: RelayExpr, strides: Sequence[int], padding: Sequence[int]
+) -> RelayExpr:
+    """As `within_data`, of extents that only the run knows."""
+    rank, got = len(infer_shape(x)), infer_shape(pooled)
+    outer = rank - len(strides)
+    before = constant(
+        [0] * outer + [p + s - 1 for p, s in zip(padding, strides, strict=False)], "int64"
+    )
+    step = constant([1] * outer + list(strides), "int64")
+    starting = _op.floor_divide(_op.shape_of(x, "int64") + before, step)
+    # of windows the other axes have as many as there are
+    end = _op.minimum(starting, _op.shape_of(pooled, "int64"))
+    zero, one = [constant([value] * rank, "int64") for value in (0, 1)]
+    return refined(
+        _op.strided_slice(pooled, zero, end, one), [*got[:outer], *[None] * len(strides)]
+    )
 
 
 @onnx_op("GlobalAveragePool")

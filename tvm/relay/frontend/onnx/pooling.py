@@ -89,8 +89,6 @@ def pool(node: OnnxNode) -> Any:
         dilation=tuple(dilations), **options,
     )  # fmt: skip
     if options["ceil_mode"]:
-        if not all(isinstance(dim, int) for dim in node.shape(0)[2:]):
-            node.static_shape(0)  # which windows start behind the data
         result = within_data(node[0], result, strides, padding)
     return result if node.output_count < 2 else [result, _max_indices(node)]
 
@@ -129,6 +127,15 @@ def _lp_pool(node: OnnxNode) -> RelayExpr:
     """The p-th root of the sum of powers."""
     x = _op.abs(node[0])
     power = scalar_like(float(node.attr("p", 2)), x)
+    kernel, is_rounded_up = node.attr("kernel_shape"), node.attr("ceil_mode", 0)
+    if not (all(isinstance(dim, int) for dim in node.shape(0)) or is_rounded_up or len(kernel) > 3):
+        strides, padding, dilations = window_of(node, kernel)
+        mean = _POOLS["AveragePool"][len(kernel) - 1](
+            _op.power(x, power), pool_size=tuple(kernel), strides=tuple(strides), padding=padding,
+            dilation=tuple(dilations), count_include_pad=True,
+        )  # fmt: skip
+        total = mean * scalar_like(float(math.prod(kernel)), x)
+        return _op.power(total, scalar_like(1.0 / node.attr("p", 2), x))
     total = None
     for part in Windows.of(node).parts(_op.power(x, power), 0.0):
         total = part if total is None else total + part

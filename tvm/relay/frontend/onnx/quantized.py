@@ -7,6 +7,7 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.extents import extent, reshaped
 from tvm.relay.qnn import op as _qnn
 
 from .math import matmul, saturated
@@ -144,7 +145,8 @@ def integer_matmul(node: OnnxNode, a: tuple[int, int], b: tuple[int, int]) -> Re
         return matmul(_moved(node, *a, row=True), _moved(node, *b))
     rows = _op.reshape(node[a[0]], (-1, shape[0]))
     product = integer_dense(rows, _op.transpose(node[b[0]], (1, 0)), *zeros)
-    return _op.reshape(product, (*node.shape(a[0])[:-1], shape[1]))
+    leading = [extent(node[a[0]], axis) for axis in range(len(node.shape(a[0])) - 1)]
+    return reshaped(product, [*leading, shape[1]])
 
 
 def integer_dense(

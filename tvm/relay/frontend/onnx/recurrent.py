@@ -1,20 +1,25 @@
-"""ONNX LSTM, GRU and RNN, unrolled over time."""
+"""ONNX LSTM, GRU and RNN: unrolled over time, a loop where only the run knows the steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
+from tvm.relay.expr import Var
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+from tvm.relay.frontend.extents import refined
 
-from .dims import refined
+from .loops import Trip, collecting_loop, extent_of
 from .math import elu, softplus
 from .quantized import integer_dense, quantized_at_run_time
 from .registry import OnnxNode, onnx_op
 
 Activation = Callable[[RelayExpr], RelayExpr]
+Project = tuple[RelayExpr, RelayExpr]
+Step = Callable[[RelayExpr, list[RelayExpr]], list[RelayExpr]]
+Cell = tuple[Project, Step, list[RelayExpr]]
 
 
 def _activations(node: OnnxNode, alpha: float | None, beta: float | None) -> dict[str, Activation]:
@@ -53,25 +58,59 @@ def _recurrent(node: OnnxNode) -> list[RelayExpr]:
     passes = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
     cells = {"GRU": _gru_cell, "RNN": _rnn_cell}
     cell = cells.get(node.op_type, _lstm_cell)
+    run = _unrolled if isinstance(_steps(node), int) else _looped
     sequences, states = [], []
     for index, backwards in enumerate(passes):
-        project, step, state = cell(node, index, batch)
-        outputs = []
-        for time, x in enumerate(_projected(node, index, *project, backwards)):
-            new = step(x, state)
-            output = new[0]
-            if node.has(4):
-                steps = _steps(node)
-                runs = _is_running(node, steps - 1 - time if backwards else time, new[0])
-                output = _op.where(runs, new[0], _op.zeros_like(new[0]))
-                new = [_op.where(runs, n, old) for n, old in zip(new, state, strict=True)]
-            state = new
-            outputs.append(output)
-        sequences.append(_op.stack(outputs[::-1] if backwards else outputs, 0))
+        outputs, state = run(node, index, cell(node, index, batch), backwards)
+        sequences.append(outputs)
         states.append(state)
     result = [_op.stack(sequences, 1)]
     result += [_op.stack(list(kind), 0) for kind in zip(*states, strict=True)]
     return result[: max(node.output_count, 1)]
+
+
+def _unrolled(
+    node: OnnxNode, index: int, cell: Cell, backwards: bool
+) -> tuple[RelayExpr, list[RelayExpr]]:
+    """The outputs of all steps in one direction, and the last states."""
+    project, step, state = cell
+    outputs, steps = [], _steps(node)
+    for time, x in enumerate(_projected(node, index, *project, backwards)):
+        at = steps - 1 - time if backwards else time
+        output, state = _advanced(node, step, constant(at, "int64"), x, state)
+        outputs.append(output)
+    return _op.stack(outputs[::-1] if backwards else outputs, 0), state
+
+
+def _looped(
+    node: OnnxNode, index: int, cell: Cell, backwards: bool
+) -> tuple[RelayExpr, list[RelayExpr]]:
+    (weight, bias), step, initial = cell
+    gates = _product(node, node[0], weight, index, 8) + bias
+    steps, goes_on = extent_of(node[0], 0), constant(True, "bool")
+    last = steps - constant(1, "int64")
+
+    def body(trip: Var, _: Var, states: Sequence[Var]) -> Trip:
+        at = last - trip if backwards else trip
+        output, state = _advanced(node, step, at, _op.take(gates, at, 0), list(states))
+        return goes_on, state, [output]
+
+    *state, outputs = collecting_loop(
+        body, lambda trip, _: _op.less(trip, steps), goes_on, initial, [backwards]
+    )
+    return outputs, state
+
+
+def _advanced(
+    node: OnnxNode, step: Step, time: RelayExpr, x: RelayExpr, state: list[RelayExpr]
+) -> tuple[RelayExpr, list[RelayExpr]]:
+    """The output of a step, and the state behind it: those that have ended keep theirs."""
+    new = step(x, state)
+    if not node.has(4):
+        return new[0], new
+    runs = _is_running(node, time, new[0])
+    output = _op.where(runs, new[0], _op.zeros_like(new[0]))
+    return output, [_op.where(runs, n, old) for n, old in zip(new, state, strict=True)]
 
 
 def _batch_first(node: OnnxNode) -> list[RelayExpr]:
@@ -86,9 +125,9 @@ def _batch_first(node: OnnxNode) -> list[RelayExpr]:
     return [first, *[_op.transpose(state, (1, 0, 2)) for state in results[1:]]]
 
 
-def _is_running(node: OnnxNode, time: int, like: RelayExpr) -> RelayExpr:
+def _is_running(node: OnnxNode, time: RelayExpr, like: RelayExpr) -> RelayExpr:
     """Which sequences of the batch have a step ``time``."""
-    mask = _op.greater(node[4], scalar_like(time, node[4]))
+    mask = _op.greater(node[4], _op.cast(time, node.dtype(4)))
     return _op.broadcast_to_like(_op.expand_dims(mask, 1), like)
 
 
@@ -136,10 +175,12 @@ def _projected(
     return found[::-1] if backwards else found
 
 
-def _steps(node: OnnxNode) -> int:
-    """The number of steps, which are laid out one after the other."""
+def _steps(node: OnnxNode) -> Any:
+    """The number of steps, open where only the run knows it."""
     steps = node.shape(0)[0]
-    return steps if isinstance(steps, int) else node.static_shape(0)[0]
+    if node.op_type == "DynamicQuantizeLSTM" and not isinstance(steps, int):
+        return node.static_shape(0)[0]
+    return steps
 
 
 def _initial(node: OnnxNode, input_index: int, index: int, batch: Any) -> RelayExpr:
@@ -168,11 +209,6 @@ def _functions(
             raise node.unsupported(f"the activation {name!r}")
         found.append(known[name])
     return found
-
-
-Project = tuple[RelayExpr, RelayExpr]
-Step = Callable[[RelayExpr, list[RelayExpr]], list[RelayExpr]]
-Cell = tuple[Project, Step, list[RelayExpr]]
 
 
 def _lstm_cell(node: OnnxNode, index: int, batch: Any) -> Cell:

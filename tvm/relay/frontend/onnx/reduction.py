@@ -8,6 +8,7 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.extents import extent, reshaped
 
 from .registry import CONVERTERS, OnnxNode, onnx_op
 
@@ -122,16 +123,16 @@ def _instance_norm(node: OnnxNode) -> RelayExpr:
 def _group_norm(node: OnnxNode) -> RelayExpr:
     """Scale and shift are given by channels since opset 21, by groups before."""
     shape, groups = node.shape(0), node.attr("num_groups")
-    x = _op.reshape(node[0], (shape[0], groups, -1))
+    x = _op.reshape(node[0], (0, groups, -1))
     centred = x - _op.mean(x, [2], True)
     variance = _op.mean(centred * centred, [2], True)
     deviation = _op.sqrt(variance + scalar_like(node.attr("epsilon", 1e-5), x))
-    result = _op.reshape(centred / deviation, (shape[0], shape[1], -1))
+    result = _op.reshape(centred / deviation, (0, shape[1], -1))
     scale, shift = [
         _op.repeat(v, shape[1] // groups, 0) if node.opset < 21 else v for v in (node[1], node[2])
     ]
     result = result * _op.expand_dims(scale, 1) + _op.expand_dims(shift, 1)
-    return _op.reshape(result, shape)
+    return reshaped(result, [extent(node[0], axis) for axis in range(len(shape))])
 
 
 @onnx_op("RMSNormalization", "SimplifiedLayerNormalization")

@@ -1,0 +1,69 @@
+"""Extents of tensors that may be known to the run alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.frontend.common import constant, infer_shape
+
+
+def element(vector: RelayExpr, index: int) -> RelayExpr:
+    """One element of a vector, as a vector."""
+    return _op.strided_slice(vector, [index], [index + 1])
+
+
+def extent(x: RelayExpr, axis: int) -> Any:
+    """An extent, as a vector of one where only the run knows it."""
+    shape = infer_shape(x)
+    axis %= len(shape)
+    return shape[axis] if isinstance(shape[axis], int) else element(_op.shape_of(x, "int64"), axis)
+
+
+def product_of(extents: Sequence[Any]) -> Any:
+    """The product, a number if all are."""
+    result: Any = math.prod([e for e in extents if isinstance(e, int)])
+    for open_extent in [e for e in extents if not isinstance(e, int)]:
+        is_one = isinstance(result, int) and result == 1
+        result = open_extent if is_one else open_extent * as_vector(result)
+    return result
+
+
+def as_vector(extent: Any) -> RelayExpr:
+    """An extent as a vector of one."""
+    return constant([extent], "int64") if isinstance(extent, int) else extent
+
+
+def reshaped(x: RelayExpr, extents: Sequence[Any]) -> RelayExpr:
+    """``x`` in a shape of extents as `extent` gives them."""
+    return _in_shape(_op.reshape, x, extents)
+
+
+def stretched(x: RelayExpr, extents: Sequence[Any]) -> RelayExpr:
+    """``x`` with extents of one repeated to reach others."""
+    return _in_shape(_op.broadcast_to, x, extents)
+
+
+def _in_shape(
+    function: Callable[[RelayExpr, Any], RelayExpr], x: RelayExpr, extents: Sequence[Any]
+) -> RelayExpr:
+    known = [e if isinstance(e, int) else None for e in extents]
+    if None not in known:
+        return function(x, known)
+    return refined(function(x, _op.concatenate([as_vector(e) for e in extents], 0)), known)
+
+
+def refined(x: RelayExpr, dims: Sequence[Any]) -> RelayExpr:
+    """``x`` with the extents that ``dims`` knows and its type does not."""
+    shape = infer_shape(x)
+    if len(shape) != len(dims):
+        return x
+    known = [
+        isinstance(d, int) and not isinstance(s, int) for d, s in zip(dims, shape, strict=True)
+    ]
+    if not any(known) or 0 in dims:
+        return x
+    return _op.reshape(x, [d if new else 0 for d, new in zip(dims, known, strict=True)])

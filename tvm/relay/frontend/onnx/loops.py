@@ -1,0 +1,178 @@
+"""Loops that collect a row in each trip, where only the run knows how many trips there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from tvm.error import OpAttributeUnImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
+from tvm.ir.type import TensorType
+from tvm.relay import op as _op
+from tvm.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_type
+from tvm.relay.frontend.extents import refined
+from tvm.relay.loops import while_loop
+from tvm.relay.traverse import bound_vars, operands, post_order, rewrite_post_order
+from tvm.relay.ty import Any as AnyDim
+from tvm.tir import IntImm
+
+# what a trip gives: whether there is a next one, the states, a row for each collection
+Trip = tuple[Any, Sequence[Any], Sequence[Any]]
+
+
+def collecting_loop(
+    body: Callable[[Var, Var, Sequence[Var]], Trip],
+    has_next: Callable[[RelayExpr, RelayExpr], RelayExpr],
+    goes_on: RelayExpr,
+    initial: Sequence[Any],
+    backwards: Sequence[bool],
+) -> list[Any]:
+    """The last states, and what the trips gave, a row for each: collections grow by rows.
+
+    Rows come first, not last, in collections that are `backwards`.
+    """
+    states = [Var(f"state{i}", infer_type(value)) for i, value in enumerate(initial)]
+    while True:
+        trip = Var("trip", TensorType((), "int64")), Var("goes_on", TensorType((), "bool"))
+        is_next, results, pieces = body(*trip, states)
+        wider = [
+            Var(state.name_hint, _common_type(infer_type(state), infer_type(result)))
+            for state, result in zip(states, results, strict=True)
+        ]
+        if all(
+            len(_open_axes(new)) == len(_open_axes(old))
+            for new, old in zip(wider, states, strict=True)
+        ):
+            break
+        states = wider
+    collections = [
+        (_FlatRows if _open_axes(piece) else _Rows)(piece, is_first)
+        for piece, is_first in zip_longest(pieces, backwards, fillvalue=False)
+    ]
+    following = [trip[0] + constant(1, "int64"), is_next, *results]
+    variables, first = [*trip, *states], [constant(0, "int64"), goes_on, *initial]
+    for collection in collections:
+        variables += collection.variables
+        following += collection.grown()
+        first += collection.empty()
+    bindings, (condition, *following) = _hoisted([has_next(*trip), *following], variables)
+    loop = while_loop(lambda *_: condition, variables, lambda *_: following)
+    last: RelayExpr = Call(loop, first)
+    for name, value in reversed(bindings):
+        last = Let(name, value, last)
+    fields = [TupleGetItem(last, i) for i in range(len(variables))]
+    rest = iter(fields[2 + len(states) :])
+    rows = [c.result(fields[0], *[next(rest) for _ in c.variables]) for c in collections]
+    return [*fields[2 : 2 + len(states)], *rows]
+
+
+class _Rows:
+    """A tensor that grows by a row in each trip, at its end or at its begin."""
+
+    def __init__(self, piece: RelayExpr, is_first: bool) -> None:
+        ty = infer_type(piece)
+        self.piece, self.is_first = piece, is_first
+        self.variables = [Var("rows", TensorType([AnyDim(), *ty.shape], ty.dtype))]
+
+    def empty(self) -> list[RelayExpr]:
+        """The values before the first trip."""
+        return [nothing_of(self.piece)]
+
+    def grown(self) -> list[RelayExpr]:
+        """The values behind a trip."""
+        return [self._joined(_op.expand_dims(self.piece, 0))]
+
+    def _joined(self, new: RelayExpr) -> RelayExpr:
+        old = self.variables[0]
+        return _op.concatenate([new, old] if self.is_first else [old, new], 0)
+
+    def result(self, count: RelayExpr, *fields: RelayExpr) -> RelayExpr:
+        """The tensor behind the last of ``count`` trips."""
+        return fields[0]
+
+
+class _FlatRows(_Rows):
+    """Rows whose extents only the run knows: all their elements in a line, and those extents."""
+
+    def __init__(self, piece: RelayExpr, is_first: bool) -> None:
+        super().__init__(piece, is_first)
+        rank = len(infer_shape(piece))
+        self.variables = [
+            Var("elements", TensorType([AnyDim()], infer_dtype(piece))),
+            Var("extents", TensorType([rank], "int64")),
+        ]
+
+    def empty(self) -> list[RelayExpr]:
+        extents = [dim if isinstance(dim, int) else 0 for dim in infer_shape(self.piece)]
+        return [constant(np.zeros(0, infer_dtype(self.piece))), constant(extents, "int64")]
+
+    def grown(self) -> list[RelayExpr]:
+        line = self._joined(_op.reshape(self.piece, (-1,)))
+        return [line, _op.shape_of(self.piece, "int64")]
+
+    def result(self, count: RelayExpr, *fields: RelayExpr) -> RelayExpr:
+        elements, extents = fields
+        shape = _op.concatenate([_op.reshape(count, (1,)), extents], 0)
+        return refined(_op.reshape(elements, shape), [None, *infer_shape(self.piece)])
+
+
+def _hoisted(
+    exprs: Sequence[RelayExpr], variables: Sequence[Var]
+) -> tuple[list[tuple[Var, RelayExpr]], list[RelayExpr]]:
+    """What no trip changes, computed once before: its bindings, and the rest of a trip."""
+    whole = Tuple(exprs)
+    fixed: set[int] = set()
+    chosen: dict[int, tuple[Var, RelayExpr]] = {}
+    inner = {id(v) for v in [*variables, *bound_vars(whole)]}
+    for node in post_order(whole, is_whole=lambda node: not isinstance(node, _AT_ONCE)):
+        below = operands(node)
+        is_leaf = isinstance(node, (Constant, Op)) or (
+            isinstance(node, Var) and id(node) not in inner
+        )
+        is_fixed = isinstance(node, _AT_ONCE) and all(id(child) in fixed for child in below)
+        if is_leaf or (is_fixed and node is not whole):
+            fixed.add(id(node))
+        elif isinstance(node, _AT_ONCE):
+            for child in below:
+                if id(child) in fixed and isinstance(child, _AT_ONCE):
+                    chosen.setdefault(id(child), (Var("once", infer_type(child)), child))
+    done: dict[int, RelayExpr] = {key: name for key, (name, _) in chosen.items()}
+    rest = rewrite_post_order(
+        whole, lambda _, new: new, lambda n: not isinstance(n, _AT_ONCE), done
+    )
+    return list(chosen.values()), list(operands(rest))
+
+
+# computed wherever they stand, unlike branches and functions
+_AT_ONCE = (Call, Tuple, TupleGetItem)
+
+
+def nothing_of(value: RelayExpr) -> RelayExpr:
+    """No elements along a new first axis."""
+    return constant(np.zeros((0, *infer_shape(value)), infer_dtype(value)))
+
+
+def extent_of(x: RelayExpr, axis: int) -> RelayExpr:
+    return _op.take(_op.shape_of(x, "int64"), constant(axis % len(infer_shape(x)), "int64"), 0)
+
+
+def _open_axes(value: RelayExpr) -> list[int]:
+    return [i for i, dim in enumerate(infer_shape(value)) if not isinstance(dim, int)]
+
+
+def _common_type(before: TensorType, after: TensorType) -> TensorType:
+    """The type of both: dimensions that differ are open."""
+    if len(before.shape) != len(after.shape) or before.dtype != after.dtype:
+        raise OpAttributeUnImplemented(
+            f"Loop requires values whose rank and element type stay, got {before} and then {after}"
+        )
+    dims = [
+        int(a) if isinstance(a, IntImm) and isinstance(b, IntImm) and int(a) == int(b) else AnyDim()
+        for a, b in zip(before.shape, after.shape, strict=True)
+    ]
+    return TensorType(dims, before.dtype)
