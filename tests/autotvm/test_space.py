@@ -252,6 +252,15 @@ def test_fallback_splits_take_the_longest_parts(
     assert cfg.is_fallback
 
 
+def test_a_bound_that_no_part_fits_is_refused() -> None:
+    cfg = FallbackConfigEntity()
+    cfg.define_split("t", 49, num_outputs=3)
+    with pytest.raises(RuntimeError, match="Cannot find feasible fallback split entity for node t"):
+        cfg.fallback_split("t", [-1, 1, 0])
+    with pytest.raises(ValueError, match="needs 3 bounds, got 2"):
+        cfg.fallback_split("t", [-1, 1])
+
+
 def test_a_value_set_before_the_definition_stays_in_a_fallback() -> None:
     cfg = FallbackConfigEntity()
     cfg["t"] = SplitEntity([-1, 16])

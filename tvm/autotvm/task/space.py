@@ -350,6 +350,10 @@ class FallbackConfigEntity(ConfigSpace):
         sizes: list[int] = []
         for bound in reversed(constraints):
             fitting = [factor for factor in get_factors(left) if bound == -1 or factor <= bound]
+            if not fitting:
+                raise RuntimeError(
+                    f"Cannot find feasible fallback split entity for node {name}: no part fits {bound}"
+                )
             sizes.insert(0, fitting[-1])
             left //= fitting[-1]
         self._entity_map[name] = SplitEntity(sizes)
