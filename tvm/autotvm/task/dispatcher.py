@@ -194,9 +194,9 @@ class ApplyGraphBest(DispatchContext):
                 self.update(target, record[0].task.workload, config)
                 return config
         if key not in self._global_cfg_dict:
-            logger.warning(
-                "Config for target=%s, workload=%s is missing in ApplyGraphBest context. "
-                "A fallback configuration is used, which may bring great performance regression.",
+            logger.debug(
+                "Config for target=%s, workload=%s is missing in ApplyGraphBest context: the "
+                "template's own choice is used",
                 target,
                 workload,
             )
