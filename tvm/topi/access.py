@@ -71,8 +71,8 @@ def are_read_as_one(op: te.tensor.ComputeOp, axes: Sequence[tir.IterVar]) -> boo
     return all(_is_run(load, indices, steps, extents) for load, indices in places_read(op))
 
 
-def reads_neighbours(op: te.tensor.ComputeOp) -> bool:
-    """Whether neighbours along the last axis read neighbours, at least where they read by the axis."""
+def reads_neighbours(op: te.tensor.ComputeOp, reach: int = 1) -> bool:
+    """Whether neighbours along the last axis read neighbours, or what lies within a reach, if they do."""
     last = op.axis[-1].var
 
     def step(index: Any) -> Any:
@@ -80,7 +80,7 @@ def reads_neighbours(op: te.tensor.ComputeOp) -> bool:
         return simplify(moved[1] - moved[0])
 
     steps = [dims((step(indices[-1]),))[0] for _, indices in places_read(op) if indices]
-    return all(step in (0, 1) for step in steps)
+    return all(isinstance(step, int) and 0 <= step <= reach for step in steps)
 
 
 def places_read(op: te.tensor.ComputeOp) -> list[tuple[Any, list[Any]]]:

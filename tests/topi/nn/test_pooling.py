@@ -40,6 +40,7 @@ def test_rows_of_windows(kind: str, width: int, kernel: int, stride: int, paddin
     [
         ((2, 4, 13, 13), 5, 1, 2), ((1, 8, 7, 21), 7, 1, 3), ((3, 3, 28, 28), 3, 1, 1),
         ((1, 5, 14, 14), 14, 14, 0), ((2, 3, 9, 70), 3, 1, 1), ((1, 2, 5, 5), 2, 1, 0),
+        ((2, 4, 14, 14), 2, 2, 0), ((1, 3, 11, 27), 3, 2, 1),
     ],
 )  # fmt: skip
 def test_planes_with_their_borders(

@@ -14,6 +14,7 @@ from ...x86.common import (
     covering_lanes,
     element_count,
     fuse_and_parallel,
+    lanes_of,
     processor,
     row_lanes,
     vector_lanes,
@@ -72,8 +73,12 @@ def _lanes_along_rows(anchor: te.tensor.Operation) -> int:
     width = dims(pool.shape)[-1]
     if not isinstance(width, int):
         return 1
-    choose = covering_lanes if reads_neighbours(anchor) else vector_lanes
-    return choose(width, pool.dtype, processor())
+    info = processor()
+    exact = vector_lanes(width, pool.dtype, info)
+    # masks cost more where every other element is picked: one vector for a short row pays
+    is_short = exact < 4 and width <= lanes_of(pool.dtype, info)
+    can_cover = reads_neighbours(anchor) or (is_short and reads_neighbours(anchor, 2))
+    return covering_lanes(width, pool.dtype, info) if can_cover else exact
 
 
 def _schedule_rows(
