@@ -79,7 +79,6 @@ CLEAN = (
     tir.RewriteUnsafeSelect(),
     tir.HoistIfThenElse(),
     tir.SelectLocalLanes(),
-    tir.TransposeTiles(),
 )
 
 # Build, on the whole module: the calling convention.
@@ -102,6 +101,7 @@ UNPACKED_CONVENTION = (
 
 # Build, on functions of the host: what the code generator knows.
 HOST = (
+    tir.TransposeTiles(),
     tir.LowerTVMBuiltin(),
     tir.LowerCustomDatatypes(),
     tir.LowerNarrowIntegers(),

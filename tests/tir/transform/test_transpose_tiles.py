@@ -99,13 +99,23 @@ def test_lines_of_hidden_lanes_are_not_read() -> None:
     assert starts == [0, 8, 16, 0]
 
 
+def test_text_in_c_keeps_its_loops() -> None:
+    @T.prim_func
+    def program(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        T.func_attr({"tir.noalias": True, "target": T.target("c")})
+        for r in range(4):
+            B[r * 4 : r * 4 + 4] = A[T.Ramp(r, 4, 4)]
+
+    assert_unchanged(TransposeTiles(), program)
+
+
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_tiles_of_every_width_hold_the_columns(lanes: int) -> None:
     a = te.placeholder((lanes, 16), name="a")
     out = te.compute((16, lanes), lambda i, j: a[j, i] * 2.0 + a[0, i], name="out")
     s = te.create_schedule(out.op)
     s[out].vectorize(out.op.axis[1])
-    func = tvm.lower(s, [a, out])["main"]
+    func = TransposeTiles()(tvm.lower(s, [a, out]))["main"]
     strides, shuffles = [], []
 
     def visit(node: object) -> None:

@@ -204,8 +204,10 @@ def _shuffle(a: Var, b: Var, order: Sequence[int]) -> Shuffle:
 
 @prim_func_pass("tir.TransposeTiles")
 def transpose_tiles(func: PrimFunc) -> PrimFunc:
-    """Where arguments may overlap, lines cannot be loaded before others are stored."""
-    if not func.get_attr("tir.noalias"):
+    """Where arguments may overlap, lines cannot be loaded before others are stored; text has no registers."""
+    target = func.get_attr("target")
+    is_text = target is not None and target.kind.name != "llvm"
+    if is_text or not func.get_attr("tir.noalias"):
         return func
     return func.with_body(TileTransposer().visit(func.body))
 
