@@ -33,6 +33,7 @@ from .layout import layout_transform
 from .math import *
 from .products import matmul, tensordot
 from .reduction import *
+from .rewrites import erf_legalize, take_legalize
 from .scan import cumprod, cumsum
 from .scatter import scatter_elements, scatter_nd
 from .searchsorted import searchsorted

@@ -29,6 +29,7 @@ from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.infer_layout_utils import layout_choice, plain_name, with_transforms
 from tvm.relay.traverse import operands, post_order, regrouped, tensors_of, with_operands
 from tvm.tir.data_layout import Layout, layout
+from tvm.topi.rewrites import ALTERATIONS, users_rewrite
 
 
 @dataclass(frozen=True)
@@ -49,16 +50,19 @@ Alter: TypeAlias = Callable[[Call, list[RelayExpr], list[Type], Type], "RelayExp
 def by_facet(
     call: Call, args: list[RelayExpr], arg_types: list[Type], out_type: Type
 ) -> RelayExpr | None:
-    """What the operator's `alter_layout` facet makes of a call over new arguments.
+    """What users or the operator's `alter_layout` facet make of a call over new arguments.
 
     Tensors without elements have no layout that would suit them better.
     """
-    alter = call.operator.alter_layout
+    rewrites = (users_rewrite(ALTERATIONS, call.operator.name), call.operator.alter_layout)
     types = (*arg_types, out_type)
-    if alter is None or any([isinstance(ty, TensorType) and ty.is_empty for ty in types]):
+    if any([isinstance(ty, TensorType) and ty.is_empty for ty in types]):
         return None
-    altered: RelayExpr | None = alter(call.attrs, args, arg_types, out_type)
-    return altered
+    for alter in rewrites:
+        altered: RelayExpr | None = alter and alter(call.attrs, args, arg_types, out_type)
+        if altered is not None:
+            return altered
+    return None
 
 
 class LayoutAlterer:

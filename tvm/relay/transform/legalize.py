@@ -16,6 +16,7 @@ from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.traverse import rewrite_function
+from tvm.topi.rewrites import LEGALIZATIONS, users_rewrite
 
 
 def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
@@ -29,22 +30,27 @@ def rewriting_pass(attr_name: str, name: str, opt_level: int) -> Pass:
     Calls that give no elements stay: there is nothing to do for them.
     """
 
-    def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    def legalized(old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if not isinstance(old, Call) or not isinstance(new, Call) or not isinstance(old.op, Op):
             return new
         legalize = old.op.get_attr(attr_name)
-        if legalize is None:
+        asked = users_rewrite(LEGALIZATIONS, old.op.name) if attr_name == "FTVMLegalize" else None
+        if legalize is None and asked is None:
             return new
         out_type = infer_type_of(old)
         if isinstance(out_type, TensorType) and out_type.is_empty:
             return new
         types = [*[infer_type_of(a) for a in old.args], out_type]
-        legal = legalize(new.attrs, list(new.args), types)
-        return new if legal is None else legal
+        for rewrite in (asked, legalize):
+            if rewrite is not None:
+                legal = rewrite(new.attrs, list(new.args), types)
+                if legal is not None:
+                    return legal  # type: ignore[no-any-return]
+        return new
 
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
         if is_primitive(func):
             return func
-        return rewrite_function(func, rewrite)
+        return rewrite_function(func, legalized)
 
     return FunctionPass(run, PassInfo(opt_level, name))

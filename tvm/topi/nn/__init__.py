@@ -1,5 +1,24 @@
 """Neural-network operators."""
 
+from ..rewrites import (
+    add_alter_layout,
+    batch_matmul_legalize,
+    bias_add_legalize,
+    bitserial_conv2d_legalize,
+    conv2d_alter_layout,
+    conv2d_legalize,
+    conv2d_transpose_alter_layout,
+    conv2d_transpose_legalize,
+    conv3d_alter_layout,
+    conv3d_transpose_legalize,
+    dense_alter_layout,
+    dense_legalize,
+    matmul_legalize,
+    qnn_conv2d_alter_layout,
+    qnn_dense_alter_layout,
+    qnn_requantize_alter_layout,
+    sparse_dense_alter_layout,
+)
 from ..shaping import flatten
 from .attention.compute import attention
 from .batch_matmul.compute import batch_matmul
@@ -46,6 +65,12 @@ from .conv2d_transpose.compute import (
     group_conv1d_transpose_ncw,
     group_conv2d_transpose_nchw,
     group_conv3d_transpose_ncdhw,
+)
+from .conv2d_transpose.spread import (
+    conv2d_transpose_nchw_preprocess,
+    conv3d_transpose_ncdhw_preprocess,
+    declaration_conv2d_transpose_impl,
+    declaration_conv3d_transpose_impl,
 )
 from .conv3d_winograd import (
     conv3d_winograd_ncdhw_without_weight_transform,
@@ -101,8 +126,31 @@ from .utils import (
     infer_pad3d,
     infer_stride,
 )
+from .winograd_util import winograd_transform_matrices
 
 __all__ = [
+    "conv2d_transpose_nchw_preprocess",
+    "conv3d_transpose_ncdhw_preprocess",
+    "declaration_conv2d_transpose_impl",
+    "declaration_conv3d_transpose_impl",
+    "winograd_transform_matrices",
+    "batch_matmul_legalize",
+    "bias_add_legalize",
+    "bitserial_conv2d_legalize",
+    "conv2d_legalize",
+    "conv2d_transpose_legalize",
+    "conv3d_transpose_legalize",
+    "dense_legalize",
+    "matmul_legalize",
+    "add_alter_layout",
+    "conv2d_alter_layout",
+    "conv2d_transpose_alter_layout",
+    "conv3d_alter_layout",
+    "dense_alter_layout",
+    "qnn_conv2d_alter_layout",
+    "qnn_dense_alter_layout",
+    "qnn_requantize_alter_layout",
+    "sparse_dense_alter_layout",
     "conv3d_winograd_ncdhw_without_weight_transform",
     "conv3d_winograd_weight_transform",
     "conv2d_gemm_without_weight_transform",

@@ -1,7 +1,17 @@
 """Products with matrices by rows (CSR)."""
 
+from . import utils
 from .csrmm import csrmm, csrmm_default
 from .csrmv import csrmv, csrmv_default
 from .dense import dense, dense_si, dense_sw
 
-__all__ = ["csrmm", "csrmm_default", "csrmv", "csrmv_default", "dense", "dense_si", "dense_sw"]
+__all__ = [
+    "csrmm",
+    "csrmm_default",
+    "csrmv",
+    "csrmv_default",
+    "dense",
+    "dense_si",
+    "dense_sw",
+    "utils",
+]

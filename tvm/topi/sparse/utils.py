@@ -1,0 +1,38 @@
+"""Random sparse matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+Array = np.ndarray
+
+
+def random_bsr_matrix(
+    m: int, n: int, bs_r: int, bs_c: int, density: float, dtype: str
+) -> tuple[Array, Array, Array]:
+    """A random matrix by rows of blocks.
+
+    Parameters
+    ----------
+    m, n : int
+        The matrix' extents.
+    bs_r, bs_c : int
+        A block's extents, which divide the matrix'.
+    density : float
+        The part of the elements that are not zero.
+    dtype : str
+        The elements' dtype.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        The blocks (blocks, bs_r, bs_c), their columns, and where each row of blocks begins.
+    """
+    if m % bs_r or n % bs_c:
+        raise ValueError(f"blocks of {bs_r} x {bs_c} do not divide a matrix of {m} x {n}")
+    rows, columns = m // bs_r, n // bs_c
+    count = int(density * m * n) // (bs_r * bs_c) + 1
+    chosen = np.sort(np.random.choice(rows * columns, min(count, rows * columns), replace=False))
+    blocks = np.random.randn(len(chosen), bs_r, bs_c).astype(dtype)
+    begins = np.searchsorted(chosen // columns, np.arange(rows + 1)).astype("int32")
+    return blocks, (chosen % columns).astype("int32"), begins
