@@ -44,7 +44,7 @@ PLAIN_CYCLES = 0.52
 # of the transforms of a tile, for each vector of input or output channels
 LINE_CYCLES = {2: 40, 4: 110}
 # that come from memory in one cycle
-MEMORY_BYTES = 8
+MEMORY_BYTES = 16
 # that come from the second or third cache in one cycle
 SHARED_BYTES = 24
 # groups in registers, of those that multiply fastest, for which blocks are tried
@@ -53,6 +53,10 @@ MOST_TILES = 24
 MOST_ADDED = 16
 # of a load beside multiplications
 LOAD_CYCLES = 0.8
+# of the steps that a plain convolution does without: their buffers, threads that wait for each other
+STEP_CYCLES = 5000
+# how much longer sums take that registers do not hold all the time
+MOVED_SUMS = 1.12
 WINOGRAD_KNOBS = TILE_KNOBS | {"by_tiles": "is_split_by_tiles"}
 
 
@@ -205,6 +209,10 @@ def _product_cycles(
     if depth * weights * info.vector_bits // 8 > info.l1d * 3 // 4:
         step = max(step, weights * info.vector_bits / 8 / SHARED_BYTES)
     step *= 1 + 0.1 * (1 / held + 1 / weights)
+    # the sums over some channels, and those over all
+    sums = weights * held * (2 if depth > MOST_ADDED else 1)
+    if sums + weights >= info.vector_registers:
+        step *= MOVED_SUMS
     return step * area / held * shape.chunks[1] / group * shape.batch * shape.places * depth
 
 
@@ -288,13 +296,13 @@ def winograd_total(shape: WinogradShape, cycles: float, info: CpuInfo) -> float:
         ]
     )
     lines = shape.batch * prod(shape.grid) * vectors * LINE_CYCLES[shape.tile]
-    return _total(cycles + lines, shape.weight_bytes, info)
+    return _total(cycles + lines, shape.weight_bytes, info) + STEP_CYCLES
 
 
 def _total(cycles: float, weight_bytes: int, info: CpuInfo) -> float:
-    """Cycles on all cores; half the time that weights take from memory is hidden."""
+    """Cycles on all cores: weights come from memory meanwhile, and hinder a little."""
     streamed = weight_bytes / (MEMORY_BYTES if weight_bytes > info.l2 else 4 * MEMORY_BYTES)
-    return cycles / info.cores + streamed / 2
+    return max(cycles / info.cores, streamed) + 0.1 * streamed
 
 
 def conv2d_NCHWc_winograd(
