@@ -25,6 +25,22 @@ def matmul(n: int, k: int, m: int, dtype: str) -> tuple[Any, list[Any]]:
     return s, [a, b, c]
 
 
+@autotvm.register_topi_compute("tests/scale.x86")
+def scale(cfg: Any, data: Any, factor: float) -> Any:
+    """Each element times a number."""
+    cfg.define_knob("twice", [False, True])
+    return te.compute(data.shape, lambda *i: data(*i) * factor, name="scale")
+
+
+@autotvm.register_topi_schedule("tests/scale.x86")
+def schedule_scale(cfg: Any, outs: Any) -> Any:
+    """One loop, split."""
+    s = te.create_schedule(outs[0].op)
+    cfg.define_split("tile", outs[0].op.axis[0], num_outputs=2)
+    cfg["tile"].apply(s, outs[0], outs[0].op.axis[0])
+    return s
+
+
 def matmul_task(n: int = 32, k: int = 16, m: int = 64) -> Any:
     """The task of a small product."""
     return autotvm.task.create("tests/matmul", args=(n, k, m, "float32"), target="llvm")

@@ -52,12 +52,12 @@ def candidates(indices: Any, n: int = 16) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def builder() -> Any:
-    return autotvm.LocalBuilder(timeout=20, n_parallel=1)
+    return autotvm.LocalBuilder(timeout=60, n_parallel=1)
 
 
 @pytest.fixture(scope="module")
 def runner() -> Any:
-    return autotvm.LocalRunner(number=1, repeat=4, cooldown_interval=0, timeout=20)
+    return autotvm.LocalRunner(number=1, repeat=4, cooldown_interval=0, timeout=60)
 
 
 def test_every_kind_of_failure_is_recorded(builder: Any, runner: Any) -> None:
@@ -77,17 +77,14 @@ def test_every_kind_of_failure_is_recorded(builder: Any, runner: Any) -> None:
     assert isinstance(results[1].costs[1], InstantiationError)
 
 
-def test_builds_that_hang_or_end_their_process_are_recorded(builder: Any, runner: Any) -> None:
-    short = autotvm.LocalBuilder(timeout=0.5, n_parallel=1)
-    short._executor = builder.executor
-    builder.executor._timeout = 0.5
-    try:
-        hung, ended = short.build(candidates([4, 5]))
-    finally:
-        builder.executor._timeout = 20
-    assert hung.error_no == MeasureErrorNo.BUILD_TIMEOUT
+def test_builds_that_hang_or_end_their_process_are_recorded(builder: Any) -> None:
+    (ended,) = builder.build(candidates([5]))
     assert ended.error_no == MeasureErrorNo.COMPILE_HOST
     assert "ended" in str(ended.costs[1])
+    builder.executor._timeout = 0.5
+    (hung,) = builder.build(candidates([4]))
+    builder.executor._timeout = 60
+    assert hung.error_no == MeasureErrorNo.BUILD_TIMEOUT
 
 
 @contextmanager
@@ -116,7 +113,7 @@ def test_runs_that_hang_end_or_raise_are_recorded(builder: Any, runner: Any) -> 
     assert runner.run(inputs, built)[0].error_no == 0
     runner.module_loader, runner.timeout = loader_that_hangs, 0.5
     assert runner.run(inputs, built)[0].error_no == MeasureErrorNo.RUN_TIMEOUT
-    runner.module_loader, runner.timeout = original, 20
+    runner.module_loader, runner.timeout = original, 60
 
 
 def test_given_arguments_and_cold_caches_are_measured(builder: Any) -> None:
@@ -130,7 +127,7 @@ def test_given_arguments_and_cold_caches_are_measured(builder: Any) -> None:
         number=1,
         repeat=1,
         cooldown_interval=0,
-        timeout=20,
+        timeout=60,
         enable_cpu_cache_flush=True,
         module_loader=default_module_loader(before),
     )

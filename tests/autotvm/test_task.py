@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,23 @@ def test_tasks_of_scripts_and_closures_go_to_other_processes() -> None:
     worker.send(_instantiate, [task, task.config_space.get(1)], timeout=60)
     assert worker.recv() == 2
     assert len(pickle.loads(pickle.dumps(task)).config_space) == 2
+
+
+def test_tasks_of_modules_are_sent_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    data = te.placeholder((16,), name="data")
+    tasks = [matmul_task(), autotvm.task.create("tests/scale.x86", (data, 2.0), "llvm")]
+    for task in tasks:
+        message = pickle.dumps(task.without_space())
+        assert len(message) < 2000
+        assert pickle.loads(message).func is task.func
+    assert tasks[0].func.home() == matmul.__module__
+
+    @autotvm.template("tests/nowhere else")
+    def local(n: int) -> None:
+        """In this function only."""
+
+    assert autotvm.task.Task("tests/nowhere else", (1,)).func.home() is None
 
 
 def _instantiate(task: Any, config: Any) -> int:

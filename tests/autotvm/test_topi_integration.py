@@ -1,28 +1,12 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import tvm
 from tvm import autotvm, te
 from tvm.autotvm.task.topi_integration import TaskExtractEnv, get_workload
 
-from .templates import record_of
-
-
-@autotvm.register_topi_compute("tests/scale.x86")
-def scale(cfg: Any, data: Any, factor: float) -> Any:
-    cfg.define_knob("twice", [False, True])
-    return te.compute(data.shape, lambda *i: data(*i) * factor, name="scale")
-
-
-@autotvm.register_topi_schedule("tests/scale.x86")
-def schedule_scale(cfg: Any, outs: Any) -> Any:
-    s = te.create_schedule(outs[0].op)
-    cfg.define_split("tile", outs[0].op.axis[0], num_outputs=2)
-    cfg["tile"].apply(s, outs[0], outs[0].op.axis[0])
-    return s
+from .templates import record_of, scale, schedule_scale
 
 
 def test_compute_and_schedule_are_joined_to_a_task() -> None:

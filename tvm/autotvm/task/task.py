@@ -14,7 +14,9 @@ The name and the arguments are the *workload*, under which records are kept.
 from __future__ import annotations
 
 import functools
+import importlib
 import pickle
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
@@ -171,11 +173,16 @@ class Task:
 
     def __getstate__(self) -> dict[str, Any]:
         # templates of scripts are known under their names in the scripts' own processes only
-        return {**vars(self), "func": dump_object(self.func)}
+        module = self.func.home()
+        return {**vars(self), "func": dump_object(self.func) if module is None else module}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.func = pickle.loads(state["func"])
+        if isinstance(state["func"], bytes):
+            self.func = pickle.loads(state["func"])
+        else:
+            importlib.import_module(state["func"])
+            self.func = _lookup_task(self.name)
 
     def __repr__(self) -> str:
         return (
@@ -192,6 +199,12 @@ class TaskTemplate:
         self.fschedule: Callable[..., Any] | None = None
         self.fcustomized: Callable[..., Any] | None = None
 
+    def home(self) -> str | None:
+        """The module whose import registers this template; None if no other process has it."""
+        parts = [self.fcustomized, self.fcompute, self.fschedule]
+        homes = [_home_of(part) for part in parts if part is not None]
+        return homes[0] if homes and homes.count(homes[0]) == len(homes) else None
+
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
         """The schedule of serialized arguments, and the tensors that its function takes."""
         live = deserialize_args(args)
@@ -205,6 +218,17 @@ class TaskTemplate:
         out = self.fcompute(*live, **kwargs)
         outs = [out] if isinstance(out, Tensor) else list(out)
         return self.fschedule(outs), [*outs, *_placeholders_of(outs)]
+
+
+def _home_of(function: Callable[..., Any]) -> str | None:
+    """The module that decorates a function when it is imported."""
+    name = str(getattr(function, "__module__", "__main__"))
+    module = sys.modules.get(name)
+    known = getattr(module, getattr(function, "__qualname__", ""), None)
+    is_decorated = known is function or getattr(known, "__wrapped__", None) is function
+    if name == "__main__" or not is_decorated or getattr(module, "__spec__", None) is None:
+        return None
+    return name
 
 
 def _placeholders_of(outs: Sequence[Tensor]) -> list[Tensor]:
