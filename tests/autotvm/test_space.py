@@ -287,3 +287,22 @@ def test_spaces_are_pickled() -> None:
     cfg = three_knobs()
     copy = pickle.loads(pickle.dumps(cfg))
     assert str(copy.get(5)) == str(cfg.get(5))
+
+
+def test_the_filter_sees_each_point_once_until_it_is_forgotten() -> None:
+    cfg = three_knobs()
+    seen: list[int] = []
+
+    def is_small(entity: ConfigEntity) -> bool:
+        seen.append(entity.index)
+        return entity["tile"].size[-1] < 4
+
+    cfg.multi_filter(is_small)
+    assert len(cfg) == len(cfg) == 12
+    assert cfg.subrange_length(0, 12) == 6
+    assert seen == list(range(24))
+    cfg.clear_cache()
+    assert len(cfg) == 12
+    assert len(seen) == 48
+    cfg.define_knob("more", [1, 2])
+    assert len(cfg) == 24

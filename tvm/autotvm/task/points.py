@@ -30,6 +30,7 @@ class PointSpace:
         self._validity: bytearray | None = None
         self._dims: list[int] = []
         self._range_length = 1
+        self._length: int | None = None
 
     def _add_knob(self, name: str, space: TransformSpace) -> None:
         self.space_map[name] = space
@@ -61,7 +62,9 @@ class PointSpace:
 
     def __len__(self) -> int:
         """How many points there are."""
-        return self.range_length if self._filter is None else self.subrange_length(0, None)
+        if self._length is None:
+            self._length = self.subrange_length(0, None)
+        return self._length
 
     def subrange_length(self, start: int, end: int | None) -> int:
         """How many points have an index of ``start`` or more and below ``end``."""
@@ -88,6 +91,7 @@ class PointSpace:
     def clear_cache(self) -> None:
         """Forget which points the filter has kept."""
         self._validity = None
+        self._length = None
 
     def get_rand_index(
         self,
