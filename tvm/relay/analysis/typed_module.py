@@ -34,14 +34,13 @@ def infer_types(mod: IRModule) -> IRModule:
 
 def _inferred(func: Function, mod: IRModule, inferencer: TypeInferencer) -> Function:
     """The function with its types; those that no place of it tells come from all of it."""
-    untouched = _copied(func) if _leaves_out_parameters(func) else None
     try:
         inferencer.infer(func)
         return func
     except TypeCheckError:
-        if untouched is None:
+        if not _leaves_out_parameters(func):
             raise
-        solved = with_solved_types(untouched, mod, _declared(func, mod))
+        solved = with_solved_types(_copied(func), mod, _declared(func, mod))
         if solved is None:
             raise
     TypeInferencer(mod.with_functions({**mod.functions, **_named(func, solved, mod)})).infer(solved)
@@ -66,7 +65,7 @@ def _named(func: Function, solved: Function, mod: IRModule) -> dict[GlobalVar, F
 
 
 def _copied(func: Function) -> Function:
-    """The function in nodes of its own, which inference does not reach."""
+    """The function in nodes of its own, which have no types yet."""
 
     def copy(old: RelayExpr, new: RelayExpr) -> RelayExpr:
         is_shared = new is not old or isinstance(new, (Op, Constructor, GlobalVar))
