@@ -48,7 +48,7 @@ class VirtualMachineProfiler(VirtualMachine):
         super().__init__(exe, device, memory_cfg)
         self._device = device if isinstance(device, Device) else device[0]
 
-    def _calls(self) -> list[tuple[str, float, list[str]]]:
+    def _calls(self) -> list[tuple[str, float, list[str], list[int]]]:
         return [tuple(call) for call in json.loads(self.module["get_calls"]())]
 
     def get_stat(self, sort_by_time: bool = True) -> str:
@@ -60,7 +60,7 @@ class VirtualMachineProfiler(VirtualMachine):
             Begin with the kernel that took longest; otherwise with the one called first.
         """
         times: dict[str, list[float]] = {}
-        for name, seconds, _ in self._calls():
+        for name, seconds, _, _ in self._calls():
             times.setdefault(name, []).append(seconds * 1e6)
         rows = list(times.items())
         if sort_by_time:
@@ -102,8 +102,11 @@ class VirtualMachineProfiler(VirtualMachine):
         total = time.perf_counter() - start
         place = device_name(self._device)
         calls = [
-            {**_describe(name, seconds, shapes, total, place), **observers.found(i)}
-            for i, (name, seconds, shapes) in enumerate(self._calls())
+            {
+                **_describe(name, seconds, shapes, total, device_name(Device(*where))),
+                **observers.found(i),
+            }
+            for i, (name, seconds, shapes, where) in enumerate(self._calls())
         ]
         whole: dict[str, Metric] = {
             "Duration (us)": Duration(total * 1e6),

@@ -22,7 +22,7 @@ class DebugMachine : public Machine {
     if (name == "reset") {
       return PackedFunc([this, self](TVMArgs, TVMRetValue*) { calls_.clear(); });
     }
-    if (name == "get_calls") {  // JSON: [[kernel, seconds, [shape and dtype of each argument]], ...]
+    if (name == "get_calls") {  // JSON: [[kernel, seconds, [shape and dtype of each argument], [kind and number of the device]], ...]
       return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = CallsText(); });
     }
     if (name == "observe") {  // (before, after): called around each kernel; None for neither
@@ -41,9 +41,10 @@ class DebugMachine : public Machine {
     Machine::CallKernel(index, args);
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (after_.defined()) after_();
-    Call call{index, seconds, {}};
+    Call call{index, seconds, {}, {kDLCPU, 0}};
     for (const TVMValue& value : args.values) {
       auto* tensor = static_cast<DLTensor*>(value.v_handle);
+      call.device = tensor->device;  // kernels run where their arguments are
       std::string shape = "[";
       for (int i = 0; i < tensor->ndim; ++i) shape += (i ? ", " : "") + std::to_string(tensor->shape[i]);
       call.args.push_back(DLDataType2String(tensor->dtype) + shape + "]");
@@ -56,6 +57,7 @@ class DebugMachine : public Machine {
     int64_t kernel;
     double seconds;
     std::vector<std::string> args;
+    DLDevice device;
   };
 
   std::string CallsText() const {
@@ -63,7 +65,7 @@ class DebugMachine : public Machine {
     for (const Call& call : calls_) {
       text += Cat(text.size() > 1 ? ", [" : "[", Json::Quote(exec_->kernels[call.kernel]), ", ", call.seconds, ", [");
       for (size_t i = 0; i < call.args.size(); ++i) text += (i ? ", " : "") + Json::Quote(call.args[i]);
-      text += "]]";
+      text += Cat("], [", static_cast<int>(call.device.device_type), ", ", call.device.device_id, "]]");
     }
     return text + "]";
   }

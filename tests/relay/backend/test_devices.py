@@ -16,6 +16,7 @@ from tvm.contrib import graph_executor
 from tvm.relay.op.annotation import on_device
 from tvm.relay.prelude import Prelude
 from tvm.runtime.executor import AotModule
+from tvm.runtime.profiler_vm import VirtualMachineProfiler
 from tvm.runtime.vm import Executable, VirtualMachine
 
 CPU, EXT = tvm.cpu(0), tvm.ext_dev(0)
@@ -209,6 +210,14 @@ def test_two_processors_compile_one_program() -> None:
     close(found, np.exp(A) * C + B)
     (other,) = lib.lib.imported_modules
     assert "vfmadd" in other.get_source("asm") and "vfmadd" not in lib.lib.get_source("asm")
+
+
+def test_profiles_tell_the_devices_of_kernels() -> None:
+    func = relay.Function([x, y], on_device(relay.exp(x), EXT) + y)
+    exe = relay.vm.compile(tvm.IRModule.from_expr(func), TARGETS)
+    report = VirtualMachineProfiler(exe, [CPU, EXT]).profile(A, B, func_name="main")
+    places = {call["Name"]: call["Device"] for call in report.calls}
+    assert places == {"vm_mod_fused_exp": "ext_dev0", "vm_mod_fused_add": "cpu0"}
 
 
 def test_gradients_go_back_over_the_copies() -> None:
