@@ -34,6 +34,7 @@ from tvm import relay
 from tvm.contrib import graph_executor
 
 RELATIVE = 1e-4
+WIDEST = 1e-2  # limit for models that magnify rounding
 SECONDS_EACH = 240
 
 
@@ -120,7 +121,8 @@ def difference(name: str, exported: bool = False) -> float:
     with torch.no_grad():
         expected = model(*inputs)
     mod, params = _imported(model, inputs, exported)
-    run = _on_virtual_machine if name in DETECTORS else _on_graph_executor
+    is_open = "?" in relay.transform.InferType()(mod).astext(show_meta_data=False)
+    run = _on_virtual_machine if is_open else _on_graph_executor
     found = run(mod, params, [tensor.numpy() for tensor in inputs])
     wanted = [expected] if isinstance(expected, torch.Tensor) else list(expected)
     return max(
@@ -165,7 +167,7 @@ def allowed(name: str, worst: float) -> float:
         [(narrow, exact)] if isinstance(narrow, torch.Tensor) else zip(narrow, exact, strict=True)
     )
     own = max(relative_difference(a.double().numpy(), b.double().numpy()) for a, b in pairs)
-    return max(RELATIVE, 8 * own) if np.isfinite(own) else RELATIVE
+    return max(RELATIVE, min(8 * own, WIDEST)) if np.isfinite(own) else RELATIVE
 
 
 def _imported(model: nn.Module, inputs: tuple[torch.Tensor, ...], exported: bool) -> Any:

@@ -206,6 +206,25 @@ def test_sizes_marked_as_dynamic_differ() -> None:
         torch.testing.assert_close(compiled(x), x.sum(0) + length)
 
 
+@torch.no_grad()
+def test_numbers_that_operators_are_configured_by_may_be_inputs() -> None:
+    def normalised(x, epsilon, factor):
+        return torch.nn.functional.layer_norm(x, [4], eps=epsilon) * factor
+
+    compiled = torch.compile(normalised, backend=pytvm, dynamic=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # nothing is left to PyTorch
+        for epsilon, factor in ((1e-5, 2.0), (0.5, 3.0), (0.25, 3.0)):
+            x = torch.randn(3, 4)
+            torch.testing.assert_close(compiled(x, epsilon, factor), normalised(x, epsilon, factor))
+
+
+def test_derivatives_inside_of_functions_are_computed() -> None:
+    slope = torch.func.grad(lambda x: (x**3).sum())
+    x = torch.randn(3)
+    torch.testing.assert_close(torch.compile(slope, backend=pytvm)(x), slope(x))
+
+
 def test_graph_of_unknown_operators_runs_in_torch_with_one_warning() -> None:
     @torch.compile(backend=pytvm)
     def singular(x):

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from tvm.error import TVMError, suggest
 
+from .torch_graph import numbers_read, with_numbers
 from .torch_program import Program
 
 
@@ -92,6 +94,8 @@ class CompiledGraph:
         self._lock = threading.Lock()
         self._eager = False
         self._with_strides = False  # whether outputs are views of inputs
+        self._numbers = numbers_read(module)  # positions of numbers that come as tensors
+        self._with_numbers = False  # whether what is computed depends on them
         self._are_weights = [_is_weight(node) for node in module.graph.nodes
                              if node.op == "placeholder"]  # fmt: skip
 
@@ -118,17 +122,29 @@ class CompiledGraph:
             return found
         if found is not None:  # somebody trains the weights: they become inputs
             self._are_weights = [False] * len(self._are_weights)
-        made = Program(
-            self.module, args, self._are_weights, self.options.target, self.options.opt_level
-        )
+        try:
+            made = self._made(args)
+        except GuardOnDataDependentSymNode:
+            if self._with_numbers or not self._numbers:
+                raise
+            self._with_numbers = True
+            made = self._made(args)
         self._with_strides |= made.gives_views
         self._programs[self._key(args)] = made
         if len(self._programs) > self.options.max_shapes:
             self._programs.popitem(last=False)
         return made
 
+    def _made(self, args: Sequence[Any]) -> Program:
+        module = self.module
+        if self._with_numbers:
+            module = with_numbers(module, {i: args[i].item() for i in self._numbers})
+        target, level = self.options.target, self.options.opt_level
+        return Program(module, args, self._are_weights, target, level)
+
     def _key(self, args: Sequence[Any]) -> Any:
-        return tuple([_signature(arg, self._with_strides) for arg in args])
+        numbers = [args[i].item() for i in self._numbers] if self._with_numbers else []
+        return (*[_signature(arg, self._with_strides) for arg in args], *numbers)
 
 
 def _is_weight(placeholder: Any) -> bool:

@@ -7,6 +7,7 @@ return y
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,11 +73,37 @@ def flatten(module: torch.fx.GraphModule, args: Sequence[Any]) -> FlatGraph:
     return FlatGraph(pure, _returned_writes(pure), shared, strides, structure[-1])
 
 
+def numbers_read(module: torch.fx.GraphModule) -> list[int]:
+    """The positions of inputs that the graph reads as numbers: TorchDynamo gives floats so."""
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    return [i for i, node in enumerate(placeholders) if _readings(node)]
+
+
+def _readings(placeholder: torch.fx.Node) -> list[torch.fx.Node]:
+    return [n for n in placeholder.users if n.op == "call_method" and n.target == "item"]
+
+
+def with_numbers(module: torch.fx.GraphModule, values: Mapping[int, float]) -> torch.fx.GraphModule:
+    """The graph with numbers in place of what it reads."""
+    made = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    placeholders = [node for node in made.graph.nodes if node.op == "placeholder"]
+    for position, value in values.items():
+        for reading in _readings(placeholders[position]):
+            known = {reading: value}
+            for user in list(reading.users):
+                user.args = torch.fx.node.map_arg(user.args, lambda n, k=known: k.get(n, n))
+                user.kwargs = torch.fx.node.map_arg(user.kwargs, lambda n, k=known: k.get(n, n))
+            made.graph.erase_node(reading)
+    made.recompile()
+    return made
+
+
 def _trace(
     function: Any, args: Sequence[Any], rules: Mapping[Any, Any] | None = None
 ) -> torch.fx.GraphModule:
     fake = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
-    with torch.no_grad(), fake as mode:
+    # the caller's grad mode stays: torch.func.grad needs it, and arguments need no gradients
+    with fake as mode:
         fakes = [
             mode.from_tensor(arg.detach(), static_shapes=True)
             if isinstance(arg, torch.Tensor) else arg

@@ -89,3 +89,31 @@ def test_nothing_is_joined_to_something() -> None:
 
 def test_numbers_keep_the_type_of_a_tensor() -> None:
     check(lambda x: (x / 3, torch.atan2(x, torch.tensor(2.0)), x.sin() / 0.5), X.double())
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "lanczos"])
+def test_images_are_smoothed_when_they_shrink(mode: str) -> None:
+    resize = torch.nn.functional.interpolate
+    check(lambda x: resize(x, size=(5, 13), mode=mode, antialias=True), torch.randn(1, 2, 8, 11))
+
+
+def test_rows_of_which_the_number_is_not_known_are_taken_apart() -> None:
+    def first_two(x):
+        return tuple(torch.nonzero(x > 0).unbind(0)[:2])
+
+    script = torch.jit.trace(first_two, torch.ones(3), check_trace=False)
+    mod, params = relay.frontend.from_pytorch(script, [("x", (3,))])
+    call = relay.create_executor("debug", mod=mod).evaluate()
+    x = torch.tensor([-1.0, 1.0, 2.0])
+    for actual, expected in zip(call(x.numpy(), **params), first_two(x), strict=True):
+        assert_close(actual.numpy(), expected.numpy())
+
+
+def test_axes_may_change_in_place() -> None:
+    def changed(x):
+        y = x + 1
+        y.unsqueeze_(1).mul_(2)
+        y.squeeze_(1).transpose_(0, 1)
+        return y * 3
+
+    check(changed, X)

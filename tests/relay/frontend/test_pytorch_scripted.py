@@ -409,3 +409,18 @@ def test_branches_of_other_structures_are_refused() -> None:
 
     with pytest.raises(TVMError, match="values of one structure, got a tensor and None"):
         relay.frontend.from_pytorch(optional, [("x", (2,))])
+
+
+def test_images_are_resized_to_sizes_that_are_read() -> None:
+    @torch.jit.script
+    def resized(x, n: Tensor):
+        size = [int(n), int(n) + 2]
+        linear = nn.functional.interpolate(x, size, mode="bilinear", align_corners=True)
+        cubic = nn.functional.interpolate(x, size, mode="bicubic", align_corners=False)
+        return linear, cubic, nn.functional.interpolate(x, size)
+
+    call = imported(resized, [("x", (1, 2, 5, 6)), ("n", ((), "int64"))])
+    x = torch.randn(1, 2, 5, 6)
+    for n in (torch.tensor(3), torch.tensor(9)):
+        for actual, expected in zip(call(x, n), resized(x, n), strict=True):
+            assert_close(actual.numpy(), expected.numpy())

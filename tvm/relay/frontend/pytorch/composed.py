@@ -14,6 +14,7 @@ from tvm.relay.frontend.einsum import einsum
 
 from .movement import _gather, _permute, _scatter, _stack
 from .nn import _matmul
+from .open_shapes import broadcast, sizes_of
 from .reduction import _var_mean
 from .registry import as_dtype, as_float, as_ints, as_number, promoted, torch_op
 
@@ -204,10 +205,9 @@ def _take_along_dim(x: RelayExpr, index: RelayExpr, dim: Any = None) -> RelayExp
 
 def _whole_slices(x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr) -> RelayExpr:
     """Indices of slices along an axis as indices of elements."""
-    shape = infer_shape(source)
-    along = [1] * len(shape)
+    along = [1] * len(infer_shape(source))
     along[dim] = -1
-    return _op.broadcast_to(_op.reshape(index, along), shape)
+    return broadcast(_op.reshape(index, along), sizes_of(source))
 
 
 @torch_op("index_add")

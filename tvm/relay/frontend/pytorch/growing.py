@@ -17,7 +17,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
-from .nested import Growing, filled, is_growing, item_parts
+from .nested import Growing, Slot, filled, is_growing, item_parts
 from .open_shapes import size_of
 from .registry import as_dtype, as_number, is_tensor
 
@@ -34,6 +34,13 @@ def extended(values: list[Growing], items: Sequence[Any]) -> list[Growing]:
         added = [as_dtype(parts[i], infer_dtype(stack)) for parts in more]
         stacks.append(_op.concatenate([stack, *added], 0))
     return [Growing(old.pattern, tuple(stacks))]
+
+
+def slices(x: RelayExpr, axis: int) -> list[Growing]:
+    """The slices of an axis whose size is known at run time only."""
+    rank = len(infer_shape(x))
+    order = [axis % rank, *[i for i in range(rank) if i != axis % rank]]
+    return [Growing(Slot(0), (x if axis % rank == 0 else _op.transpose(x, order),))]
 
 
 def length(values: list[Growing]) -> Any:

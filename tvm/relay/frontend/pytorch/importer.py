@@ -34,7 +34,7 @@ from .graph_types import (
     type_text,
     write_graph,
 )
-from .growing import on_growing
+from .growing import item, on_growing
 from .memory import SharedMemory
 from .nested import Record, is_growing
 from .nodes import (
@@ -61,6 +61,11 @@ _STRUCTURE = {
     "prim::ListUnpack", "prim::TupleUnpack", "prim::If", "prim::Loop", "prim::DictConstruct",
     "prim::SetAttr", "prim::CreateObject", "prim::TupleIndex", "prim::PythonOp", "prim::Print",
     "prim::RaiseException", "prim::Enter", "prim::Exit",
+}  # fmt: skip
+# they write nothing: the name stands for another view of its memory from then on
+_OTHER_SHAPE_IN_PLACE = {
+    "aten::unsqueeze_", "aten::squeeze_", "aten::t_", "aten::transpose_", "aten::swapaxes_",
+    "aten::swapdims_",
 }  # fmt: skip
 _HINT = (
     "pass custom_convert_map={name: function(inputs, types) -> expr} to from_pytorch, or let "
@@ -333,7 +338,9 @@ class GraphImporter(SharedMemory):
         except TypeError as error:
             shapes = [type_text(v) for v in node.inputs()]
             raise TVMError(f"{kind} cannot be imported with inputs {shapes}: {error}") from error
-        if kind.endswith("_") and not kind.endswith("__") and is_tensor(results[0]):
+        if kind in _OTHER_SHAPE_IN_PLACE:
+            self.values[next(iter(node.inputs())).debugName()] = results[0]
+        elif kind.endswith("_") and not kind.endswith("__") and is_tensor(results[0]):
             results = [self.folder.fold(as_written(args[0], results[0]))]
             self.write(next(iter(node.inputs())).debugName(), results[0])
         return results
@@ -448,6 +455,8 @@ class GraphImporter(SharedMemory):
 
     def _prim_ListUnpack(self, node: Any, args: list[Any]) -> list[Any]:
         value = args[0]
+        if is_growing(value):
+            return [item(value, i) for i in range(node.outputsSize())]
         if isinstance(value, TupleWrapper):
             return [value[i] for i in range(value.size)]
         if is_tensor(value):

@@ -9,7 +9,8 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.relay.frontend.common import ExprFolder
 
-from .nested import copied, refill
+from .growing import item
+from .nested import copied, is_growing, refill
 from .registry import is_tensor
 from .views import Stale, View, put_same, views_of
 
@@ -75,7 +76,9 @@ class SharedMemory(ABC):
                 self.values[derived] = source
             else:
                 (found,) = self.fold_all(self.apply(node, inputs), 1)
-                self.values[derived] = found if view.piece is None else found[view.piece]
+                if view.piece is not None:
+                    found = item(found, view.piece) if is_growing(found) else found[view.piece]
+                self.values[derived] = found
             self._refresh(derived, written)
 
     def note_alias(self, name: str, base: str | None, node: Any) -> None:

@@ -15,10 +15,13 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
+from .growing import slices
 from .open_shapes import (
+    are_same,
     as_sizes,
     broadcast,
     cut,
+    first_of,
     from_front,
     has_open,
     is_open,
@@ -194,7 +197,16 @@ def _split(x: RelayExpr, sizes: Any, dim: int = 0) -> list[RelayExpr]:
     extent, size = infer_shape(x)[dim], as_number(sizes)
     if isinstance(size, int):
         return _pieces(x, [min(size, extent - i) for i in range(0, extent, size)], dim)
-    return _pieces(x, as_ints(sizes), dim)
+    wanted = as_sizes(sizes)
+    return _open_pieces(x, wanted, dim) if has_open(wanted) else _pieces(x, wanted, dim)
+
+
+def _open_pieces(x: RelayExpr, sizes: list[Any], dim: int) -> list[RelayExpr]:
+    """Pieces of sizes of which some are known at run time only."""
+    if len(sizes) == 1:
+        return [x]
+    edges = list(itertools.accumulate(sizes, initial=0))
+    return [cut(x, dim, first, last, 1) for first, last in itertools.pairwise(edges)]
 
 
 @torch_op("chunk", "unsafe_chunk")
@@ -214,7 +226,9 @@ def _tensor_split(x: RelayExpr, sections: Any, dim: int = 0) -> list[RelayExpr]:
 
 
 @torch_op("unbind")
-def _unbind(x: RelayExpr, dim: int = 0) -> list[RelayExpr]:
+def _unbind(x: RelayExpr, dim: int = 0) -> Any:
+    if not isinstance(infer_shape(x)[dim], (int, np.integer)):
+        return slices(x, dim)
     parts = _pieces(x, [1] * infer_shape(x)[dim], dim)
     return [_op.squeeze(part, [dim]) for part in parts]
 
@@ -376,11 +390,11 @@ def _scatter(
 ) -> RelayExpr:
     ways = {None: "update", "add": "add", "multiply": "mul"}
     source = as_dtype(source, infer_dtype(x))
-    extents = infer_shape(index)
     if not infer_shape(source):
-        source = _op.broadcast_to(source, extents)
-    elif infer_shape(source) != extents:
-        source = _op.strided_slice(source, [0] * len(extents), extents, [1] * len(extents))
+        source = broadcast(source, sizes_of(index))
+    for axis, extent in enumerate(infer_shape(index)):
+        if not are_same(extent, infer_shape(source)[axis]):
+            source = first_of(source, axis, size_of(index, axis))
     return _op.scatter_elements(x, index, source, dim % len(infer_shape(x)), ways[reduce])
 
 

@@ -14,7 +14,8 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.frontend.onnx.math import matmul
 from tvm.relay.frontend.resize import is_exact, resize_axes
 
-from .open_shapes import is_open, reshaped, size_of, sizes_of
+from .open_resize import resize_open
+from .open_shapes import as_sizes, has_open, is_open, reshaped, size_of, sizes_of
 from .registry import as_ints, as_number, promoted, spread, torch_op
 
 
@@ -199,7 +200,9 @@ def _resize(
 ) -> RelayExpr:
     spatial = infer_shape(x)[2:]
     if size is not None:
-        wanted = as_ints(size)
+        wanted = as_sizes(size)
+        if has_open([*wanted, *sizes_of(x)[2:]]):
+            return resize_open(x, wanted, method, coordinates)
     else:
         given = scales if isinstance(scales, (list, tuple)) else [scales] * 2
         factors = [float(as_number(f)) for f in given]

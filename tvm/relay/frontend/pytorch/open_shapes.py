@@ -230,6 +230,8 @@ def broadcast(x: RelayExpr, sizes: Sequence[Any]) -> RelayExpr:
         are_same(have, symbol_of(size)) for have, size in zip(infer_shape(x), sizes, strict=True)
     ):
         return x
+    if not has_open(sizes):
+        return _op.broadcast_to(x, sizes)
     return with_known(_op.broadcast_to(x, stacked(sizes)), sizes)
 
 
@@ -242,6 +244,14 @@ def cut(x: RelayExpr, axis: int, start: Any, end: Any, step: int) -> RelayExpr:
     """A slice of an axis whose bounds or size are not known: the places are counted off."""
     first, last = slice_bounds(x, axis, start, end)
     return _op.take(x, _op.arange(first, last, constant(step, "int64"), "int64"), axis)
+
+
+def first_of(x: RelayExpr, axis: int, count: Any) -> RelayExpr:
+    """The first slices of an axis."""
+    if is_tensor(count):
+        return cut(x, axis, 0, count, 1)
+    begin, end = [0] * (axis + 1), [_ALL] * axis + [count]
+    return _op.strided_slice(x, begin, end, [1] * (axis + 1))
 
 
 def slice_bounds(x: RelayExpr, axis: int, start: Any, end: Any) -> tuple[RelayExpr, RelayExpr]:
