@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
@@ -23,14 +23,25 @@ def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
             index = i[at] - begins[k] if k else i[at]
             return a_tuple[k](*i[:at], index, *i[at + 1 :])
 
-        found = part(len(a_tuple) - 1)
-        for k in reversed(range(len(a_tuple) - 1)):
-            found = tir.if_then_else(i[at] < begins[k + 1], part(k), found)
-        return found
+        return _halved(part, lambda k: i[at] < begins[k], 0, len(a_tuple))
 
     shape = list(a_tuple[0].shape)
     shape[at] = begins[-1]
     return te.compute(shape, element, name="T_concat", tag=tag.INJECTIVE)
+
+
+def _halved(
+    part: Callable[[int], Any], is_before: Callable[[int], Any], first: int, end: int
+) -> Any:
+    """One of many parts, found by halves: nested as deep as their number has bits."""
+    if end - first == 1:
+        return part(first)
+    middle = (first + end) // 2
+    return tir.if_then_else(
+        is_before(middle),
+        _halved(part, is_before, first, middle),
+        _halved(part, is_before, middle, end),
+    )
 
 
 def stack(a: Sequence[te.Tensor], axis: int) -> te.Tensor:
@@ -40,10 +51,7 @@ def stack(a: Sequence[te.Tensor], axis: int) -> te.Tensor:
 
     def element(*i: Any) -> Any:
         inner = (*i[:at], *i[at + 1 :])
-        found = a[-1](*inner)
-        for k in reversed(range(len(a) - 1)):
-            found = tir.if_then_else(tir.EQ(i[at], k), a[k](*inner), found)
-        return found
+        return _halved(lambda k: a[k](*inner), lambda k: i[at] < k, 0, len(a))
 
     shape = list(a[0].shape)
     shape.insert(at, len(a))

@@ -169,3 +169,19 @@ def test_products_of_bfloat16_are_added_in_float32(name: str) -> None:
 
     wanted = _run(build, arrays)
     assert np.abs(_run(halves, arrays) - wanted).max() < 2**-8 * np.abs(wanted).max()
+
+
+def test_an_extent_of_nothing_leaves_no_other_one_open() -> None:
+    x = relay.var("x", shape=(0, 3))
+    call = relay.reshape(x, (0, -1), allowzero=True)
+    with pytest.raises(tvm.error.TypeCheckError, match="no -1 beside an extent of 0"):
+        relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call)))
+
+
+def test_many_tensors_are_joined() -> None:
+    parts = tuple([np.full((1 + i % 3, 2), i, "float32") for i in range(90)])
+    for join, wanted in (
+        (lambda *x: relay.concatenate(list(x), 0), np.concatenate(parts)),
+        (lambda *x: relay.stack([relay.sum(y) for y in x], 0), np.array([p.sum() for p in parts])),
+    ):
+        np.testing.assert_array_equal(_run(join, parts), wanted)

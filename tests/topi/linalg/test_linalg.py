@@ -110,3 +110,13 @@ def test_eigenvalues_of_scaled_and_repeated_matrices() -> None:
         values = run(topi.linalg.eigh, data)[0]
         expected = np.linalg.eigvalsh(data)
         assert np.abs(values - expected).max() <= 1e-14 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("dtype", CLOSE)
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_singular_vectors_of_values_of_zero_are_orthonormal(rank: int, dtype: str) -> None:
+    data = matrices(4, rank, dtype=dtype) @ matrices(rank, 6, dtype=dtype)
+    values, left, right = run(topi.linalg.svd, data)
+    for vectors in (left, right):
+        assert_same(vectors @ vectors.T, np.eye(4, dtype=dtype))
+    assert_same(left.T @ (values[:, None] * right), data)

@@ -55,6 +55,10 @@ def infer_reshape(shape: Shape, newshape: Sequence[int], allowzero: bool = False
     source = 0
     left_over: int | None = None
     values = list(newshape)
+    expect(
+        not allowzero or 0 not in values or -1 not in values,
+        f"reshape requires no -1 beside an extent of 0, which leaves it open, got {tuple(newshape)}",
+    )
     i = 0
     while i < len(values):
         value = values[i]

@@ -76,7 +76,7 @@ def svd(data: te.Tensor) -> list[te.Tensor]:
     -------
     list of te.Tensor
         The values in descending order (..., m); a left vector in each *row* (..., m, m); a right
-        vector in each row (..., m, n), zeros for a value of zero.
+        vector in each row (..., m, n). The vectors are orthonormal, those of values of zero too.
     """
     rows, columns = dims(data.shape)[-2:]
     dtype = data.dtype
@@ -113,10 +113,45 @@ def svd(data: te.Tensor) -> list[te.Tensor]:
             with ib.if_scope(values[i] > zero), ib.for_range(0, columns, "k") as k:
                 right[i, k] = right[i, k] / values[i]
         _sort(ib, values, rows, [(left, rows), (right, columns)], lambda a, b: a > b)
+        _complete(ib, values, right, rows, columns, dtype)
 
     return over_batch(
         kernel, [data], [(rows,), (rows, rows), (rows, columns)], [dtype] * 3, "svd"
     )  # fmt: skip
+
+
+def _complete(
+    ib: IRBuilder, values: Block, vectors: Block, rows: Any, columns: Any, dtype: str
+) -> None:
+    """Vectors for values that are nothing beside the first, orthogonal to all before them."""
+    zero, one = tir.const(0, dtype), tir.const(1, dtype)
+    largest, rest = local(ib, dtype, 0, "largest"), local(ib, dtype, 0, "rest")
+    best = local(ib, "int32", 0, "axis")
+    bound = tir.const(_PRECISION[dtype] * 4, dtype)
+    with ib.for_range(0, rows, "i") as i, ib.if_scope(values[i] <= values[0] * bound):
+        # the axis that the vectors so far span least
+        largest[0] = zero
+        with ib.for_range(0, columns, "c") as c:
+            rest[0] = one
+            with ib.for_range(0, i, "l") as before:
+                rest[0] = rest[0] - vectors[before, c] * vectors[before, c]
+            with ib.if_scope(rest[0] > largest[0]):
+                largest[0] = rest[0]
+                best[0] = c.astype("int32")
+        with ib.for_range(0, columns, "c") as c:
+            vectors[i, c] = tir.Select(tir.EQ(c.astype("int32"), best[0]), one, zero)
+        # once more, for what rounding left
+        with ib.for_range(0, 2, "again"), ib.for_range(0, i, "l") as before:
+            rest[0] = zero
+            with ib.for_range(0, columns, "k") as k:
+                rest[0] = rest[0] + vectors[before, k] * vectors[i, k]
+            with ib.for_range(0, columns, "k") as k:
+                vectors[i, k] = vectors[i, k] - rest[0] * vectors[before, k]
+        rest[0] = zero
+        with ib.for_range(0, columns, "k") as k:
+            rest[0] = rest[0] + vectors[i, k] * vectors[i, k]
+        with ib.for_range(0, columns, "k") as k:
+            vectors[i, k] = vectors[i, k] / tir.sqrt(rest[0])
 
 
 def _rotation(ib: IRBuilder, first: Any, second: Any, inner: Any, dtype: str) -> tuple[Any, Any]:

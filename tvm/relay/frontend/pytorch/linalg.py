@@ -271,30 +271,29 @@ def _svd(
     if not with_vectors:
         nothing = constant(np.empty(0), infer_dtype(x))
         return [nothing, values, nothing]
-    completed = _completed(_transposed(others), full)
+    completed = _completed(_transposed(others)) if full else _transposed(others)
     if is_tall:
         return [completed, values, square]
     return [_transposed(square), values, _transposed(completed)]
 
 
-def _completed(columns: RelayExpr, full: bool) -> RelayExpr:
-    """Orthonormal columns, of which some may be zero yet, as such of a whole basis.
+def _completed(columns: RelayExpr) -> RelayExpr:
+    """Orthonormal columns and those that are missing of a whole basis.
 
     The orthogonal factor of their QR factorisation is the columns themselves, up to their signs.
     """
     *batch, rows, count = infer_shape(columns)
-    width = rows if full else count
     if not count:
-        return _spread(_eye(rows, width, infer_dtype(columns)), batch)
+        return _spread(_eye(rows, rows, infer_dtype(columns)), batch)
     found, factors = _op.linalg.householder_qr(columns)
-    basis = _op.linalg.householder_product(found, factors, width)
+    basis = _op.linalg.householder_product(found, factors, rows)
     diagonal = _diagonal(found)
     signs = _op.where(
         _op.less(diagonal, scalar_like(0.0, diagonal)),
         scalar_like(-1.0, diagonal), scalar_like(1.0, diagonal),
     )  # fmt: skip
-    if width > count:
-        rest = constant(np.ones((*batch, width - count)), infer_dtype(columns))
+    if rows > count:
+        rest = constant(np.ones((*batch, rows - count)), infer_dtype(columns))
         signs = _op.concatenate([signs, rest], -1)
     return basis * _op.expand_dims(signs, -2)
 
