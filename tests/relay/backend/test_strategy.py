@@ -140,6 +140,8 @@ def test_compiled_function_takes_arrays() -> None:
 
 def test_operator_made_in_python_alone() -> None:
     relay.op.register("test.cubed", "the third power of each element")
+    with pytest.raises(tvm.TVMError, match="Operator test.cubed is registered before"):
+        relay.op.register("test.cubed")
     op = relay.op.get("test.cubed")
     op.set_num_inputs(1)
     op.add_argument("data", "Tensor", "the input")

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm._ffi import register_func
-from tvm.ir.op import Op, register_op, register_op_attr
+from tvm.error import TVMError
+from tvm.ir.op import Op, has_op, register_op, register_op_attr
 from tvm.ir.type import Type
 
 from .binary import broadcast_type
@@ -68,7 +69,17 @@ def get(op_name: str) -> Op:
 
 
 def register(op_name: str, describe: str = "") -> Op:
-    """Make an operator known by name; its facets are registered one by one."""
+    """Make an operator known by name; its facets are registered one by one.
+
+    Raises
+    ------
+    TVMError
+        If there is an operator of that name.
+    """
+    if has_op(op_name):
+        raise TVMError(
+            f"Operator {op_name} is registered before", hint=f'relay.op.get("{op_name}") gives it'
+        )
     return register_op(op_name).set_facets(description=describe)
 
 
