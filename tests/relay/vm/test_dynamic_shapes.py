@@ -42,6 +42,16 @@ def test_elementwise_operators_take_any_shape() -> None:
         same(run(rand(*shape)), np.maximum(np.exp(rand(*shape)) - 1.5, 0))
 
 
+def test_kernels_may_give_shapes_that_are_known_better_than_declared() -> None:
+    x, p = tensor("x", 4), tensor("p", 4)
+    opened = relay.TensorType((ANY,), "float32")
+    best = relay.topk(p, 2, axis=0, ret_type="values")
+    kernel = relay.Function([p], best, opened).with_attr("Primitive", 1)
+    y = relay.var("y", opened)
+    run = Compiled(x, relay.Let(y, kernel(x), relay.nn.relu(y)))
+    same(run(np.array([3, 1, 4, 1], "float32")), np.array([4, 3], "float32"))
+
+
 def test_unknown_extents_broadcast() -> None:
     x, y = tensor("x", ANY, ANY), tensor("y", ANY, ANY)
     run = Compiled(x, y, relay.add(x, y))

@@ -92,7 +92,9 @@ class _Manifester:
         inputs = [
             t if isinstance(t, (Var, Constant)) else out.push(t, name="field") for t in inputs
         ]
-        types = flatten_tuple_type(call.checked_type)
+        # what a kernel gives may be known better than what it is declared to give
+        made = call.op.body if isinstance(call.op, Function) else call
+        types = flatten_tuple_type(made.checked_type)
         is_view = isinstance(call.op, Function) and bool(call.op.attrs.get("relay.reshape_only"))
         if isinstance(call.op, Function) and is_dynamic_kernel(call.op):
             return self._dynamic_call(call, inputs, types, is_view, out)
