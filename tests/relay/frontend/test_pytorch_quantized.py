@@ -202,3 +202,51 @@ def test_networks_trained_quantised_agree_before_their_conversion() -> None:
     module(x)
     module.eval().apply(quantization.disable_observer)
     assert_within_a_step(module, x)
+
+
+class OnSteps(nn.Module):
+    """A function of two quantised tensors whose scales put results halfway between two steps."""
+
+    def __init__(self, function: Callable[..., torch.Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        a = torch.quantize_per_tensor(x, 0.0213, 61, torch.quint8)
+        b = torch.quantize_per_tensor(x * 1.3 + 0.1, 0.0157, 71, torch.quint8)
+        return self.function(a, b).dequantize()
+
+
+def _prelu(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    slope = torch.quantize_per_tensor(torch.tensor([0.3]), 0.0071, 3, torch.quint8)
+    return torch.ops.quantized.prelu(a, slope, 0.02, 33)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: torch.ops.quantized.add(a, b, 0.02, 33),
+        lambda a, b: torch.ops.quantized.add_relu(a, b, 0.02, 33),
+        lambda a, b: nn.functional.adaptive_avg_pool2d(a, 4),
+        lambda a, b: b.mean([2, 3]),
+        _prelu,
+    ],
+    ids=["add", "add_relu", "adaptive_avg_pool2d", "mean", "prelu"],
+)
+def test_halves_are_rounded_as_pytorch_does(function: Callable[..., torch.Tensor]) -> None:
+    torch.manual_seed(2)
+    module, x = OnSteps(function), torch.randn(2, 16, 32, 32)
+    np.testing.assert_array_equal(found(module, x), module(x).numpy())
+
+
+@pytest.mark.parametrize("engine", ["fbgemm", "x86", "qnnpack"])
+def test_convolutions_round_as_their_engine(engine: str) -> None:
+    torch.manual_seed(3)
+    torch.backends.quantized.engine = engine
+    module = Between(nn.Sequential(nn.Conv2d(16, 32, 1), nn.ReLU())).eval()
+    module.qconfig = quantization.get_default_qconfig(engine)
+    quantization.prepare(module, inplace=True)
+    x = torch.randn(2, 16, 24, 24)
+    module(x)
+    quantization.convert(module, inplace=True)
+    np.testing.assert_array_equal(found(module, x), module(x).detach().numpy())

@@ -89,8 +89,8 @@ def test_options_of_classic_programs() -> None:
     assert 'rounding="TONEAREST"' in str(small)
     counts = relay.analysis.list_op_freqs(small)
     assert counts["nn.dense"] == 1  # no operator to quantise
-    with pytest.raises(tvm.TVMError, match="requires round_for_shift of True"):
-        quantize.qconfig(round_for_shift=False)
+    with pytest.raises(tvm.TVMError, match="requires nbit_activation of 2, 3"):
+        quantize.qconfig(nbit_activation=33)
 
 
 def quantised_layer(last: object = None) -> tvm.IRModule:
@@ -124,3 +124,31 @@ def test_floats_between_conversions_are_refused() -> None:
         pytest.raises(tvm.TVMError, match="requires values of int32, int8 between the conversions"),
     ):
         quantize.quantize(quantised_layer(relay.exp))
+
+
+def test_sums_are_clipped_to_the_bits_of_activations() -> None:
+    mod = quantised_layer()
+    with quantize.qconfig(skip_conv_layers=None, calibrate_mode="global_scale", nbit_activation=12):
+        text = str(quantize.quantize(mod))
+    assert "a_min=-2048f, a_max=2047f" in text
+
+
+def test_without_rounding_results_are_shifted_downwards() -> None:
+    mod, params = network()
+    options = {"skip_conv_layers": None, "calibrate_mode": "global_scale", "global_scale": 4.0}
+    with quantize.qconfig(**options, round_for_shift=False):
+        text = str(quantize.quantize(mod, params))
+    assert 'rounding="DOWN"' in text
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
+def test_requantisation_rounds_downwards(dtype: str) -> None:
+    x = relay.var("x", shape=(6,), dtype="int32")
+    numbers = [relay.const(np.float32(s)) for s in (0.5, 2.0)]
+    zeros = [relay.const(0), relay.const(3)]
+    body = relay.qnn.op.requantize(
+        x, numbers[0], zeros[0], numbers[1], zeros[1], rounding="DOWN", compute_dtype=dtype
+    )
+    run = relay.create_executor("graph", mod=tvm.IRModule.from_expr(relay.Function([x], body)))
+    values = np.array([-5, -4, -1, 0, 3, 7], "int32")
+    np.testing.assert_array_equal(run.evaluate()(values).numpy(), values // 4 + 3)

@@ -234,3 +234,14 @@ def test_helpers_of_rules_look_at_constants() -> None:
     assert helpers.infer_shape(var("x", (2, 3))) == (2, 3)
     assert helpers.get_zeros(scale([0.5, 1.0])).data.numpy().tolist() == [0, 0]
     assert isinstance(helpers.fold_constant(scale(1.0) * scale(2.0)), relay.Constant)
+
+
+def test_what_two_regions_share_is_written_once() -> None:
+    x = var("x", (1, 8, 6, 6))
+    y = relay.nn.relu(relay.nn.conv2d(real(x), weight((8, 8, 3, 3)), kernel_size=(3, 3)))
+    other = relay.nn.max_pool2d(y, (2, 2))
+    both = relay.Tuple([rounded(y), rounded(other, 0.2, 5)])
+    mod = converted(both)
+    names = [n.op.name for n in post_order(mod["main"]) if isinstance(n, relay.Call)]
+    assert names.count("qnn.conv2d") == 1 and "nn.conv2d" not in names
+    assert names.count("qnn.requantize") == 2

@@ -39,7 +39,7 @@ class QConfig:
     Parameters
     ----------
     nbit_input, nbit_weight : the bits of layers' inputs and weights, at most those of the dtypes.
-    nbit_activation, dtype_activation : what products are added up in: int32.
+    nbit_activation, dtype_activation : the bits that sums of products are clipped to, in int32.
     dtype_input, dtype_weight : int8, or uint8 for inputs.
     calibrate_mode : where the range of inputs comes from: "global_scale" is one for all;
         "max", "percentile" and "kl_divergence" look at the values that a data set gives.
@@ -48,7 +48,7 @@ class QConfig:
     skip_dense_layer : leave dense layers as they are.
     skip_conv_layers : convolutions to leave as they are, counted from the first.
     do_simulation : quantise and dequantise, but compute with floats.
-    round_for_shift : results are rounded when they are scaled; truncation is not offered.
+    round_for_shift : results are rounded when they are scaled, or else only shifted: downwards.
     debug_enabled_ops : the names of the operators to quantise, all by default.
     rounding : halves go "UPWARD", or away from zero: "TONEAREST".
     calibrate_chunk_by : how many inputs of layers to look at in one run, -1: all.
@@ -80,8 +80,8 @@ class QConfig:
         _expect("dtype_input", self.dtype_input, ("int8", "uint8"))
         _expect("dtype_weight", self.dtype_weight, ("int8",))
         _expect("dtype_activation", self.dtype_activation, ("int32",))
-        _expect("nbit_activation", self.nbit_activation, (32,))
-        _expect("round_for_shift", self.round_for_shift, (True,))
+        _expect("nbit_activation", self.nbit_activation, tuple(range(2, 33)))
+        _expect("round_for_shift", self.round_for_shift, (True, False))
         _expect("rounding", self.rounding, ("UPWARD", "TONEAREST"))
         _expect("partition_conversions", self.partition_conversions, _PARTITIONS)
         for name in ("nbit_input", "nbit_weight"):

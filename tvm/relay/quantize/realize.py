@@ -17,6 +17,7 @@ from tvm.relay.expr import Constant, const
 from tvm.relay.function import Function
 from tvm.relay.op.unary import CLIP
 from tvm.relay.qnn.op.common import integer_range
+from tvm.relay.qnn.op.products import PRODUCTS
 from tvm.relay.qnn.op.qnn import dequantize, quantize
 from tvm.relay.qnn.op.requantize import REQUANTIZE
 from tvm.relay.quantize.config import QAnnotateKind, current_qconfig
@@ -76,7 +77,8 @@ def _rounded() -> Pass:
     """The rounding of the options where values are scaled."""
 
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
-        rounding = current_qconfig().rounding
+        config = current_qconfig()
+        rounding = config.rounding if config.round_for_shift else "DOWN"
         if rounding == "UPWARD":
             return func
 
@@ -90,11 +92,29 @@ def _rounded() -> Pass:
     return FunctionPass(run, PassInfo(1, "QuantizeRounding"))
 
 
+def _clipped() -> Pass:
+    """Sums of products within the bits of the options."""
+
+    def run(func: Function, _: IRModule, __: PassContext) -> Function:
+        bits = current_qconfig().nbit_activation
+        if bits == 32:
+            return func
+
+        def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+            if not calls(new, *PRODUCTS):
+                return new
+            return CLIP(new, a_min=-float(2 ** (bits - 1)), a_max=float(2 ** (bits - 1) - 1))
+
+        return rewrite_function(func, rewrite)
+
+    return FunctionPass(run, PassInfo(1, "QuantizeSums"))
+
+
 def realize() -> Pass:
     """Simulated quantisations as integers, and what lies between them too."""
 
     return Sequential(
-        [as_pairs(), FakeQuantizationToInteger(), _products(), _rounded()],
+        [as_pairs(), FakeQuantizationToInteger(), _products(), _clipped(), _rounded()],
         opt_level=1,
         name="QuantizeRealize",
     )

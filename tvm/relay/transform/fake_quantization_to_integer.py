@@ -57,6 +57,8 @@ class IntegerConverter:
     def __init__(self, hard_fail: bool, optional: Iterable[str]) -> None:
         self.hard_fail = hard_fail
         self.optional = frozenset(optional)
+        self._results: dict[int, list[RelayExpr]] = {}  # of an expression in all regions
+        self._kept: list[RelayExpr] = []  # so that ids stay valid
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         """A quantization at the end of a region, as integers all the way."""
@@ -106,6 +108,7 @@ class IntegerConverter:
                 rule = self.rule_of(new.operator)
                 assert rule is not None
                 new, types_of_new = rule(new, types)
+                new = self._shared(node, new)
                 types[new] = types_of_new
             elif isinstance(new, Tuple):
                 _type_tuple(new, types)
@@ -118,6 +121,33 @@ class IntegerConverter:
         if last not in types:
             raise NoRule("nothing of it is quantised")
         return last, types[last]
+
+    def _shared(self, node: RelayExpr, new: RelayExpr) -> RelayExpr:
+        """What a node became in another region already, if it is the same."""
+        self._kept.append(node)
+        results = self._results.setdefault(id(node), [])
+        for result in results:
+            if _is_same(result, new):
+                return result
+        results.append(new)
+        return new
+
+
+def _is_same(a: RelayExpr, b: RelayExpr) -> bool:
+    """Whether two calls agree down to what they share."""
+    if a is b:
+        return True
+    if isinstance(a, Constant) and isinstance(b, Constant):
+        x, y = a.data.numpy(), b.data.numpy()
+        return x.dtype == y.dtype and np.array_equal(x, y)
+    left, right = operands(a), operands(b)
+    if type(a) is not type(b) or not left or len(left) != len(right):
+        return False
+    if isinstance(a, Call) and isinstance(b, Call) and not structural_equal(a.attrs, b.attrs):
+        return False
+    if isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem) and a.index != b.index:
+        return False
+    return all([_is_same(x, y) for x, y in zip(left, right, strict=True)])
 
 
 class TrainedConverter(IntegerConverter):

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay import qnn
@@ -38,9 +40,10 @@ class Quantized:
 
 
 def quantized(x: RelayExpr, scale: Any, zero_point: Any, dtype: str) -> Quantized:
-    """Real numbers in steps of a scale."""
+    """Real numbers in steps of a scale: times its inverse, as PyTorch does, and rounded."""
     step, zero = float(as_number(scale)), int(as_number(zero_point))
-    data = qnn.op.quantize(x, const(step), const(zero, "int32"), out_dtype=dtype)
+    whole = x if step == 1 else x * const(np.float32(1) / np.float32(step))
+    data = qnn.op.quantize(whole, const(1.0), const(zero, "int32"), out_dtype=dtype)
     return Quantized(data, step, zero, dtype)
 
 
@@ -49,6 +52,11 @@ _LINEAR = {
     "mean", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
     "adaptive_avg_pool3d", "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d",
 }  # fmt: skip
+
+
+# among them, those that average the integers as they are: halves are rounded before the zero point
+# is taken off
+_OF_INTEGERS = {"mean", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"}
 
 
 def quantized_constant(tensor: Any) -> Quantized:
@@ -93,9 +101,10 @@ def on_quantized(kind: str, convert: Converter, args: Sequence[Any]) -> Any:
     ):
         return _wrapped(convert(*_mapped(args, lambda q: q.data)), first)
     if name in _LINEAR and not isinstance(first.scale, RelayExpr):
-        steps = replace(first, scale=1.0)
+        zero_point = 0 if name in _OF_INTEGERS else first.zero_point
+        steps = replace(first, scale=1.0, zero_point=zero_point)
         found = _requantized(convert(steps.real(), *args[1:]), steps)
-        return replace(found, scale=first.scale)
+        return replace(found, scale=first.scale, zero_point=first.zero_point)
     real = convert(*_mapped(args, Quantized.real))
     if isinstance(real, RelayExpr) and name in _OWN_STEPS:
         scale, zeros = _OWN_STEPS[name]
@@ -151,7 +160,11 @@ def _wrapped(result: Any, like: Quantized) -> Any:
 
 @torch_op("quantize_per_tensor")
 def _quantize_per_tensor(x: RelayExpr, scale: Any, zero_point: Any, dtype: int) -> Quantized:
-    return quantized(x, scale, zero_point, _QUANTIZED_TYPES[dtype])
+    """Whole tensors of real numbers: the zero point is added before they are rounded."""
+    step, zero = float(as_number(scale)), int(as_number(zero_point))
+    moved = x * const(np.float32(1) / np.float32(step)) + const(np.float32(zero))
+    found = quantized(moved, 1.0, 0, _QUANTIZED_TYPES[dtype])
+    return replace(found, scale=step, zero_point=zero)
 
 
 @torch_op("quantize_per_channel")

@@ -24,12 +24,24 @@ def _value(x: Any) -> Any:
     return x.real() if isinstance(x, Quantized) else x
 
 
+def _real(x: Quantized) -> RelayExpr:
+    """The real numbers as PyTorch's sums have them: the zero point is scaled by itself."""
+    if isinstance(x.scale, RelayExpr):
+        return x.real()
+    scale = np.float32(x.scale)
+    scaled = _op.cast(x.data, "float32") * const(scale)
+    return scaled + const(np.float32(-x.zero_point) * scale) if x.zero_point else scaled
+
+
 def _elementwise(apply: Callable[..., RelayExpr], relu: bool) -> Converter:
     def convert(a: Any, b: Any, *steps: Any) -> Quantized:
         if not steps:
             return _with_number(apply, relu)(a, b)
+        if isinstance(a, Quantized) and isinstance(b, Quantized):
+            result = apply(_real(a), _real(b))
+        else:
+            result = apply(_value(a), _value(b))
         like = a if isinstance(a, Quantized) else b
-        result = apply(_value(a), _value(b))
         result = _op.nn.relu(result) if relu else result
         return quantized(result, *steps, like.dtype)
 
@@ -130,10 +142,22 @@ def _finishing(name: str, steps_at: int = -2) -> Converter:
     return convert
 
 
-for _name in ("layer_norm", "group_norm", "hardswish", "sigmoid", "softmax", "prelu", "matmul"):
+for _name in ("layer_norm", "group_norm", "hardswish", "sigmoid", "softmax", "matmul"):
     CONVERTERS[f"quantized::{_name}"] = _finishing(_name)
 for _name in ("elu", "celu", "dropout"):
     CONVERTERS[f"quantized::{_name}"] = _finishing(_name, 1)
+
+
+@torch_op("quantized::prelu")
+def _prelu(x: Quantized, weight: Any, scale: Any, zero_point: Any) -> Quantized:
+    """What is positive is multiplied too: by the nearest to 1 among the steps of the weight."""
+    real = _plain("prelu", (x, weight))
+    if isinstance(weight, Quantized) and not isinstance(weight.scale, RelayExpr):
+        step = np.float32(weight.scale)
+        one = const(np.rint(np.float32(1) / step) * step)
+        positive = _op.greater(real, const(0.0))
+        real = _op.where(positive, real * one, real)
+    return quantized(real, scale, zero_point, x.dtype)
 
 
 @torch_op("quantized::leaky_relu")

@@ -22,7 +22,7 @@ from tvm.relay.frontend.common import constant, infer_shape
 
 from .engines import Engine, engine_of_convolution, engine_of_dense, in_steps
 from .nn import _linear
-from .quantized import Quantized
+from .quantized import Quantized, quantized
 from .registry import CONVERTERS, Converter, as_number
 
 # the least step of data that is quantised at run time, as torch has it
@@ -227,15 +227,9 @@ def _conv_add(relu: bool) -> Converter:
     ) -> Quantized:
         weight = _conv_weight(packed)
         real = _real(_conv_sums(x, packed, weight), x, weight, 1, relu=False) + other.real()
-        return _quantized(_op.nn.relu(real) if relu else real, scale, zero_point, x.dtype)
+        return quantized(_op.nn.relu(real) if relu else real, scale, zero_point, x.dtype)
 
     return convert
-
-
-def _quantized(real: RelayExpr, scale: Any, zero_point: Any, dtype: str) -> Quantized:
-    step, zero = float(as_number(scale)), int(as_number(zero_point))
-    data = qnn.op.quantize(real, const(step), const(zero, "int32"), out_dtype=dtype)
-    return Quantized(data, step, zero, dtype)
 
 
 def _conv_dynamic(x: RelayExpr, packed: Any, reduce_range: bool = False) -> RelayExpr:

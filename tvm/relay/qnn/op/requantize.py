@@ -43,7 +43,7 @@ from .common import (
     type_of,
 )
 
-ROUNDINGS = ("UPWARD", "TONEAREST")
+ROUNDINGS = ("UPWARD", "TONEAREST", "DOWN")
 COMPUTE_DTYPES = ("int64", "float32", "float64")
 
 
@@ -51,7 +51,7 @@ COMPUTE_DTYPES = ("int64", "float32", "float64")
 class RequantizeConfig:
     """How `requantize` computes where its own attributes leave it open."""
 
-    rounding: str = "UPWARD"  # halves: towards infinity, or away from zero
+    rounding: str = "UPWARD"  # halves: towards infinity, or away from zero; DOWN: all downwards
     compute_dtype: str = "int64"
 
     def __post_init__(self) -> None:
@@ -81,7 +81,8 @@ def requantize_config(**kwargs: str) -> Iterator[RequantizeConfig]:
     Parameters
     ----------
     rounding : str
-        "UPWARD" rounds halves towards infinity, "TONEAREST" away from zero.
+        "UPWARD" rounds halves towards infinity, "TONEAREST" away from zero; "DOWN" rounds all
+        numbers towards negative infinity.
     compute_dtype : str
         "int64" for fixed-point arithmetic, "float32" or "float64".
     """
@@ -152,16 +153,17 @@ def requantized(
         wide = subtract_zero_point(cast(data, _wide(type_of(data))), zeros[0])
         return saturate(add_zero_point(wide, zeros[1]), out_dtype)
     quotient = _constant_quotient(input_scale, output_scale)
-    is_upward = (rounding or config.rounding) == "UPWARD"
+    rounding = rounding or config.rounding
     dtype = compute_dtype or config.compute_dtype
     if quotient is not None and dtype == "int64":
         wide = subtract_zero_point(cast(data, _wide(type_of(data))), zeros[0])
-        scaled = scaled_integers(wide, quotient, axis, is_upward)
+        scaled = scaled_integers(wide, quotient, axis, rounding)
         return saturate(add_zero_point(scaled, zeros[1]), out_dtype)
     dtype = "float32" if dtype == "int64" else dtype
     factor = _factor(input_scale, output_scale, quotient, rank, axis, dtype)
     scaled = MULTIPLY(subtract_zero_point(cast(data, dtype), zeros[0]), factor)
-    rounded = FLOOR(ADD(scaled, const(0.5, dtype))) if is_upward else ROUND(scaled)
+    half = const(0.0 if rounding == "DOWN" else 0.5, dtype)
+    rounded = ROUND(scaled) if rounding == "TONEAREST" else FLOOR(ADD(scaled, half))
     return _saturate_floats(add_zero_point(rounded, zeros[1]), out_dtype, dtype)
 
 
@@ -207,13 +209,13 @@ def multiplier_and_shift(value: float) -> tuple[int, int]:
 
 
 def scaled_integers(
-    data: RelayExpr, factors: np.ndarray, axis: int, is_upward: bool = True
+    data: RelayExpr, factors: np.ndarray, axis: int, rounding: str = "UPWARD"
 ) -> RelayExpr:
     """Integers times constant factors (one, or one for each place along an axis), rounded."""
     pairs = [multiplier_and_shift(float(factor)) for factor in factors]
     ty = type_of(data)
-    if not is_upward or ty.dtype == "int64":
-        return _scaled_in_int64(data, pairs, axis, is_upward)
+    if rounding != "UPWARD" or ty.dtype == "int64":
+        return _scaled_in_int64(data, pairs, axis, rounding)
     if len(pairs) == 1:
         multiplier, shift = pairs[0]
         return FIXED_POINT_MULTIPLY(data, multiplier=multiplier, shift=shift)
@@ -227,9 +229,9 @@ def scaled_integers(
 
 
 def _scaled_in_int64(
-    data: RelayExpr, pairs: Sequence[tuple[int, int]], axis: int, is_upward: bool
+    data: RelayExpr, pairs: Sequence[tuple[int, int]], axis: int, rounding: str
 ) -> RelayExpr:
-    """Products of 64 bits, shifted; halves away from zero unless upward."""
+    """Products of 64 bits, shifted."""
     rank = len(type_of(data).shape)
 
     def numbers(values: list[int]) -> RelayExpr:
@@ -241,8 +243,8 @@ def _scaled_in_int64(
     if any(left):
         wide = LEFT_SHIFT(wide, numbers(left))
     wide = MULTIPLY(wide, numbers([m for m, _ in pairs]))
-    half = numbers([1 << (r - 1) for r in right])
-    if not is_upward:
+    half = numbers([0 if rounding == "DOWN" else 1 << (r - 1) for r in right])
+    if rounding == "TONEAREST":
         below = numbers([(1 << (r - 1)) - 1 for r in right])
         half = WHERE(GREATER_EQUAL(wide, const(0, "int64")), half, below)
     return cast(RIGHT_SHIFT(ADD(wide, half), numbers(right)), type_of(data).dtype)
@@ -279,7 +281,7 @@ def requantize(
     axis : int
         The axis of the vectors.
     rounding : str
-        "UPWARD" or "TONEAREST"; "None" takes `requantize_config`'s.
+        "UPWARD", "TONEAREST" or "DOWN"; "None" takes `requantize_config`'s.
     compute_dtype : str
         "int64", "float32" or "float64"; "None" takes `requantize_config`'s.
     out_dtype : str
