@@ -196,3 +196,32 @@ def test_users_may_give_their_operators_tables() -> None:
         np.testing.assert_array_equal(found, [0, 0, 0, 3, 9])
     finally:
         tvm.ir.Op.get("qnn.exp").set_facets(qnn_legalize=before)
+
+
+@pytest.mark.parametrize("dtypes", [("int8", "uint8"), ("int8", "int8"), ("uint8", "uint8")])
+def test_legalisation_helpers_keep_what_products_stand_for(dtypes: tuple[str, str]) -> None:
+    values = [np.random.default_rng(4).integers(0, 100, shape).astype(d) for shape, d in
+              zip(((1, 4, 5, 5), (8, 4, 3, 3)), dtypes, strict=True)]  # fmt: skip
+    x, w = [
+        relay.var(n, shape=v.shape, dtype=str(v.dtype)) for n, v in zip("xw", values, strict=True)
+    ]
+    one = relay.const(np.float32(1))
+    call = relay.qnn.op.conv2d(x, w, relay.const(5), relay.const(3), one, one, (3, 3), 8)
+    call = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, w], call)))["main"]
+    body, params = call.body, call.params
+
+    def value(expr: relay.Expr) -> np.ndarray:
+        mod = tvm.IRModule.from_expr(relay.Function(params, expr))
+        run = relay.create_executor("graph", mod=mod).evaluate()
+        return run(*values).numpy()
+
+    arguments = (body.attrs, body.args, [a.checked_type for a in body.args])
+    changed = [
+        OPS.legalizations.helper_no_fast_int8_hw_legalization(*arguments, relay.nn.conv2d),
+        OPS.legalizations.helper_change_dtypes_to_uint8_int8(*arguments, relay.qnn.op.conv2d),
+        OPS.legalizations.helper_change_dtypes_to_int8(*arguments, relay.qnn.op.conv2d),
+        OPS.legalizations.helper_change_dtypes_to_be_same(*arguments, relay.qnn.op.conv2d),
+    ]
+    for expr in changed:
+        if expr is not None:
+            np.testing.assert_array_equal(value(expr), value(body))

@@ -1,15 +1,29 @@
-"""Replacing functions of quantised numbers by tables, for operators that users add."""
+"""Replacing quantised operators by what a target does better; for users' operators and targets.
+
+qnn.conv2d(%int8, %int8, z, w, ..)    ->    qnn.conv2d(%int8 + 128, %int8, z + 128, w, ..)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from tvm import topi
 from tvm.error import OpAttributeInvalid
+from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.relay.expr import const
+from tvm.relay.op.binary import ADD, SUBTRACT
+from tvm.relay.op.nn.conv import conv2d
+from tvm.relay.op.nn.conv_transpose import conv2d_transpose
+from tvm.relay.op.nn.dense import dense
+from tvm.relay.op.unary import CAST
 
-from .common import scalar_value
+from . import convolutions, products
+from .common import along_axis, scalar_value, type_of
 from .lookup import hardswish_of_arrays, legalize_with
 from .op import register_qnn_legalize
 
@@ -45,3 +59,96 @@ def get_scalar_from_constant(expr: RelayExpr) -> float:
 def helper_align_up(value: int, aligner: int) -> int:
     """The least multiple of `aligner` that is not below `value`."""
     return -(-value // aligner) * aligner
+
+
+def is_fast_int8_on_intel() -> bool:
+    """Whether the current target multiplies uint8 by int8 numbers in groups."""
+    return topi.x86.conv2d.dot_group("uint8", "int8") > 1
+
+
+def helper_no_fast_int8_hw_legalization(
+    attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type], relay_op: Callable[..., Any]
+) -> RelayExpr:
+    """The product in int16, zero points taken off, by an operator such as `relay.nn.conv2d`."""
+    axis = _output_axis(attrs)
+    factors = []
+    for value, zero, along in ((inputs[0], inputs[2], None), (inputs[1], inputs[3], axis)):
+        point = zero if along is None else along_axis(zero, len(type_of(value).shape), along)
+        factors.append(SUBTRACT(CAST(value, dtype="int16"), CAST(point, dtype="int16")))
+    return relay_op(*factors, **_options(attrs))  # type: ignore[no-any-return]
+
+
+def helper_change_dtypes_to_uint8_int8(
+    attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type], relay_op: Callable[..., Any]
+) -> RelayExpr | None:
+    """The product with data of uint8 and a kernel of int8; None if it has them."""
+    return _with_dtypes(attrs, inputs, relay_op, "uint8", "int8")
+
+
+def helper_change_dtypes_to_int8(
+    attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type], relay_op: Callable[..., Any]
+) -> RelayExpr | None:
+    """The product of two int8 tensors; None if it has them."""
+    return _with_dtypes(attrs, inputs, relay_op, "int8", "int8")
+
+
+def helper_change_dtypes_to_uint8(
+    attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type], relay_op: Callable[..., Any]
+) -> RelayExpr | None:
+    """The product of two uint8 tensors; None if it has them."""
+    return _with_dtypes(attrs, inputs, relay_op, "uint8", "uint8")
+
+
+def helper_change_dtypes_to_be_same(
+    attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type], relay_op: Callable[..., Any]
+) -> RelayExpr | None:
+    """The product with a kernel of the data's dtype; None if it has that."""
+    dtype = str(type_of(inputs[0]).dtype)
+    return _with_dtypes(attrs, inputs, relay_op, dtype, dtype)
+
+
+def _with_dtypes(
+    attrs: Attrs, inputs: Sequence[RelayExpr], relay_op: Callable[..., Any], *wanted: str
+) -> RelayExpr | None:
+    """The quantised product whose factors stand for the same numbers in other dtypes."""
+    values, zeros = list(inputs[:2]), list(inputs[2:4])
+    have = [str(type_of(value).dtype) for value in values]
+    if have == list(wanted) or not {*have} <= {"int8", "uint8"}:
+        return None
+    for i, (before, after) in enumerate(zip(have, wanted, strict=True)):
+        if before != after:
+            move = 128 if after == "uint8" else -128
+            wide = ADD(CAST(values[i], dtype="int16"), const(move, "int16"))
+            values[i] = CAST(wide, dtype=after)
+            zeros[i] = ADD(zeros[i], const(move, "int32"))
+    return relay_op(*values, *zeros, *inputs[4:], **_options(attrs))  # type: ignore[no-any-return]
+
+
+def _options(attrs: Attrs) -> dict[str, Any]:
+    return {str(key): value for key, value in attrs.items()}
+
+
+def _output_axis(attrs: Attrs) -> int:
+    layout = getattr(attrs, "kernel_layout", "")
+    return int(layout.index("O")) if layout else 0
+
+
+def _legalizer(
+    quantized: Callable[..., Any], plain: Callable[..., Any]
+) -> Callable[[Attrs, Sequence[RelayExpr], Sequence[Type]], RelayExpr | None]:
+    def legalize(
+        attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    ) -> RelayExpr | None:
+        """The product in dtypes that the current target multiplies."""
+        if is_fast_int8_on_intel():
+            return helper_change_dtypes_to_uint8_int8(attrs, inputs, types, quantized)
+        return helper_no_fast_int8_hw_legalization(attrs, inputs, types, plain)
+
+    return legalize
+
+
+qnn_conv2d_legalize = legalize_qnn_conv2d = _legalizer(convolutions.conv2d, conv2d)
+qnn_conv2d_transpose_legalize = legalize_qnn_conv2d_transpose = _legalizer(
+    convolutions.conv2d_transpose, conv2d_transpose
+)
+qnn_dense_legalize = legalize_qnn_dense = _legalizer(products.dense, dense)
