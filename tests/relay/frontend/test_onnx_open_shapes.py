@@ -304,6 +304,29 @@ def test_rows_that_loops_collect_may_have_open_extents() -> None:
     check([node("Loop", "n - x", "last y", body=inner)], kinds, *feeds)
 
 
+def test_what_no_trip_changes_is_computed_before_the_loop() -> None:
+    branches = [body([node(op, "w", "r")], "", "r") for op in ("Exp", "Sqrt")]
+    inner = body(
+        [node("Add", "a e", "next"), node("Identity", "go", "again")], "i go a", "again next"
+    )
+    graph = helper.make_graph(
+        [node("If", "c", "r", then_branch=branches[0], else_branch=branches[1]),
+         node("Tanh", "r", "e"), node("Loop", "n - x", "y", body=inner)], "test",
+        [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in (
+            ("n", I64, []), ("c", TensorProto.BOOL, []), ("x", F32, [2]), ("w", F32, [2]))],
+        [onnx.ValueInfoProto(name="y")],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    mod, _ = relay.frontend.from_onnx(model)
+    trips: list[relay.Function] = []
+    relay.analysis.post_order_visit(
+        mod["main"].body, lambda e: trips.append(e) if isinstance(e, relay.Function) else None
+    )
+    (trip,) = trips
+    freqs = relay.analysis.list_op_freqs(tvm.IRModule({"trip": trip}))
+    assert set(freqs) == {"add", "less", "logical_and"}
+
+
 @pytest.mark.parametrize("directions, out_axis", [([0, 0], 0), ([1, 1], 1), ([0, 1], -1)])
 def test_scans_take_open_lengths(directions: list[int], out_axis: int) -> None:
     scanned = body([node("Add", "a v", "d"), node("Tanh", "d", "o")], "a v", "d o", (F32, [2]))

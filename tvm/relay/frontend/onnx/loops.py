@@ -10,14 +10,13 @@ import numpy as np
 
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import TensorType
 from tvm.relay import op as _op
-from tvm.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
+from tvm.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_type
 from tvm.relay.frontend.extents import refined
 from tvm.relay.loops import while_loop
-from tvm.relay.traverse import bound_vars, operands, post_order, rewrite_post_order
+from tvm.relay.traverse import free_vars, operands, post_order, rewrite_post_order
 from tvm.relay.ty import Any as AnyDim
 from tvm.tir import IntImm
 
@@ -125,21 +124,20 @@ def _hoisted(
     exprs: Sequence[RelayExpr], variables: Sequence[Var]
 ) -> tuple[list[tuple[Var, RelayExpr]], list[RelayExpr]]:
     """What no trip changes, computed once before: its bindings, and the rest of a trip."""
-    whole = Tuple(exprs)
+    whole, changing = Tuple(exprs), {id(v) for v in variables}
     fixed: set[int] = set()
     chosen: dict[int, tuple[Var, RelayExpr]] = {}
-    inner = {id(v) for v in [*variables, *bound_vars(whole)]}
     for node in post_order(whole, is_whole=lambda node: not isinstance(node, _AT_ONCE)):
         below = operands(node)
-        is_leaf = isinstance(node, (Constant, Op)) or (
-            isinstance(node, Var) and id(node) not in inner
-        )
-        is_fixed = isinstance(node, _AT_ONCE) and all(id(child) in fixed for child in below)
-        if is_leaf or (is_fixed and node is not whole):
+        if not isinstance(node, _AT_ONCE):
+            is_fixed = not any(id(v) in changing for v in free_vars(node))
+        else:
+            is_fixed = all(id(child) in fixed for child in below) and node is not whole
+        if is_fixed:
             fixed.add(id(node))
         elif isinstance(node, _AT_ONCE):
             for child in below:
-                if id(child) in fixed and isinstance(child, _AT_ONCE):
+                if id(child) in fixed and isinstance(child, (*_AT_ONCE, If)):
                     chosen.setdefault(id(child), (Var("once", infer_type(child)), child))
     done: dict[int, RelayExpr] = {key: name for key, (name, _) in chosen.items()}
     rest = rewrite_post_order(
