@@ -112,6 +112,13 @@ def test_tensors_are_made_for_shapes_of_the_run() -> None:
     check([shape, node("Tile", "x s", "y")], kinds, *feeds)
 
 
+def test_constant_dimensions_of_a_shape_of_the_run_are_known() -> None:
+    nodes = [node("Shape", "x", "n", start=0, end=1), node("Concat", "n rest", "s", axis=0),
+             node("ConstantOfShape", "s", "y")]  # fmt: skip
+    found = check(nodes, {"x": (F32, ["n", 2])}, {"x": f32(3, 2)}, {"x": f32(1, 2)}, rest=i64(4, 5))
+    assert [str(dim) for dim in found.shape[1:]] == ["4", "5"]
+
+
 def test_expanding_keeps_dimensions_that_the_shape_has_as_ones() -> None:
     kinds = {"x": (F32, ["n", 3]), "s": (I64, [3])}
     feeds = [{"x": f32(2, 3), "s": i64(4, 1, 1)}, {"x": f32(1, 3), "s": i64(1, 5, 3)}]

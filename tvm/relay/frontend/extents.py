@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.relay import op as _op
+from tvm.relay.expr import Call, Constant, Tuple
 from tvm.relay.frontend.common import constant, infer_shape
 
 
@@ -21,6 +23,18 @@ def extent(x: RelayExpr, axis: int) -> Any:
     shape = infer_shape(x)
     axis %= len(shape)
     return shape[axis] if isinstance(shape[axis], int) else element(_op.shape_of(x, "int64"), axis)
+
+
+def known_elements(vector: RelayExpr) -> list[int | None]:
+    """The elements of a shape that are constants, None for those that come with the run."""
+    if isinstance(vector, Constant):
+        return [int(value) for value in vector.data.numpy()]
+    if isinstance(vector, Call) and vector.op is Op.get("concatenate"):
+        (parts,) = vector.args
+        if isinstance(parts, Tuple):
+            return [value for part in parts.fields for value in known_elements(part)]
+    length = infer_shape(vector)[0]
+    return [None] * length if isinstance(length, int) else []
 
 
 def product_of(extents: Sequence[Any]) -> Any:

@@ -14,7 +14,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant, const
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
-from tvm.relay.frontend.extents import refined
+from tvm.relay.frontend.extents import known_elements, refined
 from tvm.relay.frontend.formulas import log1p_of_small
 
 from .registry import CONVERTERS, Nothing, OnnxNode, Value, onnx_op, static_ints
@@ -314,8 +314,9 @@ def _constant(node: OnnxNode) -> RelayExpr:
 def _constant_of_shape(node: OnnxNode) -> RelayExpr:
     value = np.asarray(node.attr("value", np.zeros(1, "float32"))).reshape(-1)[0]
     shape = node.value_or_expr(0, "shape")
-    wanted = static_ints(shape) if isinstance(shape, np.ndarray) else shape
-    return _op.full(constant(value), wanted, str(value.dtype))
+    if isinstance(shape, np.ndarray):
+        return _op.full(constant(value), static_ints(shape), str(value.dtype))
+    return refined(_op.full(constant(value), shape, str(value.dtype)), known_elements(shape))
 
 
 @onnx_op("EyeLike")
