@@ -175,7 +175,11 @@ def _imported(model: nn.Module, inputs: tuple[torch.Tensor, ...], exported: bool
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return relay.frontend.from_exported_program(torch.export.export(model, inputs))
-    return relay.frontend.from_pytorch(trace(model, inputs), input_infos(inputs))
+    try:
+        script = trace(model, inputs)
+    except Exception as error:
+        raise RuntimeError(f"torch cannot trace it: {error}") from error
+    return relay.frontend.from_pytorch(script, input_infos(inputs))
 
 
 def relative_difference(actual: np.ndarray, expected: np.ndarray) -> float:
