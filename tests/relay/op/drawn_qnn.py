@@ -38,6 +38,8 @@ def affine(d: Draw) -> Drawn:
     steps, origins = np.reshape(step, along), np.reshape(origin, along)
     dtype = d.pick("int8", "uint8", "int16", "int32")
     kind = d.pick("quantize", "dequantize", "simulated_quantize", "simulated_dequantize")
+    if kind[0] == "s" and dtype == "int16":
+        dtype = "int8"  # what is simulated has no other
     data = d.array(shape, low=-9, high=9)
     if kind == "quantize":
         expected = clipped(np.rint(data / steps) + origins, dtype)

@@ -185,3 +185,13 @@ def test_many_tensors_are_joined() -> None:
         (lambda *x: relay.stack([relay.sum(y) for y in x], 0), np.array([p.sum() for p in parts])),
     ):
         np.testing.assert_array_equal(_run(join, parts), wanted)
+
+
+def test_axes_of_one_element_are_reflected_onto_it() -> None:
+    data, grid = np.array([[[[3.0], [5.0]]]], "float32"), np.zeros((1, 2, 1, 3), "float32")
+    grid[0, 0], grid[0, 1] = [[-1.4, 0.3, 2.0]], [[-1, 0, 1]]
+    found = _run(
+        lambda x, g: relay.image.grid_sample(x, g, "bilinear", "NCHW", "reflection", True),
+        (data, grid),
+    )
+    np.testing.assert_array_equal(found, [[[[3, 4, 5]]]])

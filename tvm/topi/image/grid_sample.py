@@ -137,9 +137,10 @@ class _Sampler:
             for p, extent in zip(place, self.extents, strict=True)
             for condition in (p >= 0, p < extent)
         ]
-        return tir.if_then_else(
-            tir.all(*within), self.data(n, c, *place), tir.const(0, self.data.dtype)
-        )
+        outside = tir.const(0, self.data.dtype)
+        if any(isinstance(w, tir.IntImm) and not w.value for w in within):
+            return outside  # of an axis of one element, whose neighbours are constants
+        return tir.if_then_else(tir.all(*within), self.data(n, c, *place), outside)
 
     def nearest(self, n: Any, c: Any, positions: Sequence[Any]) -> Any:
         """The nearest element; halves go to the even one."""
