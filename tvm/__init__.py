@@ -51,13 +51,26 @@ _LATER = (
 
 def __getattr__(name: str) -> _Any:
     if name in _LATER:
-        return _importlib.import_module(f"tvm.{name}")
+        return _import_later(f"tvm.{name}")
     if not name.startswith("_"):
         compat = _importlib.import_module("tvm.compat")
         if name in compat.NAMES or name in compat.MODULES:
             # kept, so that each old name warns once
             return globals().setdefault(name, compat.find_old_name(name))
     raise AttributeError(f"module 'tvm' has no attribute {name!r}")
+
+
+def _import_later(name: str) -> _Any:
+    try:
+        return _importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise ModuleNotFoundError(
+            f"{name} is not in this release; kernels are chosen by a cost model, and tvm.autotvm tunes "
+            "them",
+            name=name,
+        ) from None
 
 
 def __dir__() -> list[str]:
