@@ -63,8 +63,8 @@ def __getattr__(name: str) -> _Any:
 def _import_later(name: str) -> _Any:
     try:
         return _importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
+    except ModuleNotFoundError as failure:
+        if failure.name != name:
             raise
         raise ModuleNotFoundError(
             f"{name} is not in this release; kernels are chosen by a cost model, and tvm.autotvm tunes "

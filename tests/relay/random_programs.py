@@ -208,7 +208,7 @@ def runs(
         passes = draw_passes(rng, made.kind)
         names = ", ".join([p.info.name for p in passes])
         by_vm = rng.random() < 0.3
-        yield f"passes {names}", partial(run_after, made, passes, by_vm), widest(passes)
+        yield f"passes {names}", partial(run_after, made, passes, by_vm), widest(passes, made.kind)
     if rng.random() < 0.1 and (flexible := with_choice_of_extents(made, rng)) is not None:
         yield "flexible shapes", partial(run, flexible, made.args, "vm", seed % 4), EXACT
 

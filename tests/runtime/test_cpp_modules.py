@@ -180,9 +180,9 @@ def test_functions_that_a_library_exports(user_library: str) -> None:
 
 
 def test_a_device_of_a_user(make: Any) -> None:
-    device = tvm.ext_dev(0)
-    assert device.exist and not tvm.ext_dev(5).exist and device.device_name == "counting 0"
-    assert tvm.runtime.enabled("ext_dev")
+    device = tvm.vpi(0)
+    assert device.exist and not tvm.vpi(5).exist and device.device_name == "counting 0"
+    assert tvm.runtime.enabled("vpi")
     values = np.arange(6, dtype="float32").reshape(2, 3)
     before = make("in_use")
     array = tvm.nd.array(values, device)

@@ -223,7 +223,7 @@ def conv_cases() -> list[Case]:
             (codes(2, 4, 9, 8, dtype=dtype), codes(6, 4 // groups, 3, 3, dtype=kernel_dtype)),
             lambda x, w, zx=zx, zw=zw, o=options: _whole(F.conv2d, x, w, zx, zw, **o), 0,
         ))  # fmt: skip
-    cases += _channels_last_cases()
+    cases += [*_channels_last_cases(), *_rank_cases()]
     for options in ({"stride": 2, "padding": 1, "output_padding": 1}, {}):
         attrs = {("strides" if k == "stride" else k): v for k, v in options.items()}
         cases.append(Case(
@@ -232,6 +232,25 @@ def conv_cases() -> list[Case]:
             (codes(1, 4, 5, 6, dtype="uint8"), codes(4, 3, 3, 3)),
             lambda x, w, o=options: _whole(F.conv_transpose2d, x, w, 9, 2, **o), 0,
         ))  # fmt: skip
+    return cases
+
+
+def _rank_cases() -> list[Case]:
+    """Convolutions of one and of three axes, plain and transposed."""
+    cases = []
+    for rank in (1, 3):
+        size, window = (9, 5, 6)[:rank], (3, 2, 3)[:rank]
+        for name, whole, weight in [
+            (f"conv{rank}d", getattr(F, f"conv{rank}d"), (6, 4, *window)),
+            (f"conv{rank}d_transpose", getattr(F, f"conv_transpose{rank}d"), (4, 6, *window)),
+        ]:
+            operator = getattr(OPS, name)
+            cases.append(Case(
+                f"qnn.{name}",
+                lambda x, w, op=operator, k=window: op(x, w, zero(7), zero(2), scale(0.1), scale(0.2), strides=2, padding=1, channels=6, kernel_size=k),
+                (codes(2, 4, *size, dtype="uint8"), codes(*weight)),
+                lambda x, w, f=whole: _whole(f, x, w, 7, 2, stride=2, padding=1), 0,
+            ))  # fmt: skip
     return cases
 
 

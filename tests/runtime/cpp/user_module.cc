@@ -175,7 +175,7 @@ class CountingDevice final : public DeviceAPI {
   }
 };
 
-TVM_REGISTER_GLOBAL("device_api.ext_dev").set_body([](TVMArgs args, TVMRetValue* rv) {
+TVM_REGISTER_GLOBAL("device_api.vpi").set_body([](TVMArgs args, TVMRetValue* rv) {
   DeviceAPI* ptr = CountingDevice::Global();
   *rv = static_cast<void*>(ptr);
 });

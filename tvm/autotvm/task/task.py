@@ -365,7 +365,7 @@ def create(task_name: Any, args: Sequence[Any], target: Any, target_host: Any = 
     task.config_space = ConfigSpace()
     with ApplyConfig(task.config_space), target:
         sch, _ = task.func(*task.args)
-    task.config_space.code_hash = getattr(sch, "code_hash", None)
+    task.config_space.code_hash = sch.code_hash
     task.flop = task.config_space.flop or compute_flop(sch)
     task.target, task.target_host = target, target_host
     return task

@@ -35,12 +35,10 @@ class Schedule(Object):
     ``stage_map`` finds a stage by its operation, also by those that the primitives have replaced.
     """
 
-    # the hash is of the template that the schedule is from, if it attaches one
     __slots__ = ("code_hash", "groups", "outputs", "stage_map", "stages")
 
-    code_hash: str
-
     def __init__(self, outputs: Sequence[Operation]) -> None:
+        self.code_hash: str | None = None  # of the template that it is from, if that attaches one
         self.outputs: list[Operation] = list(outputs)
         self.groups: list[Stage] = []
         graph = create_read_graph(self.outputs)
