@@ -177,7 +177,8 @@ def test_arrays_of_one_shape() -> None:
     data = np.arange(6, dtype="float32").reshape(2, 3)
     x = relay.var("x", shape=(relay.Any(), 3))
     rows = of("tensor_array_unstack")(x)
-    np.testing.assert_array_equal(run(p, of("tensor_array_stack")(rows), data).numpy(), data)
+    stacked = run(p, of("tensor_array_stack")(rows), data)
+    np.testing.assert_array_equal(_tensor(stacked), data)
     one = of("tensor_get_data")(of("tensor_array_read")(rows, relay.const(1)))
     np.testing.assert_array_equal(run(p, one, data).numpy(), data[1])
     assert p.get_name_static("tensor_array", "float32", shape) == "tensor_array_float32_3"
@@ -185,6 +186,40 @@ def test_arrays_of_one_shape() -> None:
         "r", p.mod.get_type("List")[0](p.get_type_static("tensor_t", "float32", shape)())
     )
     assert [int(d) for d in get_tensor_array_shape(typed, "float32", p)] == [3]
+
+
+def test_tensors_of_one_shape_are_joined_and_split() -> None:
+    p = Prelude()
+    ops = relay.prelude.StaticTensorArrayOps(p, "float32", (relay.Any(), 3))
+    ops.register()
+    make, of = ops.get_ctor("tensor_constructor"), ops.get_global_var
+    data = np.arange(12, dtype="float32").reshape(4, 3)
+    x = make(relay.var("x", shape=(4, 3)))
+    lengths = relay.const(np.array([1, 3], "int32"))
+    pieces = of("tensor_array_split")(of("tensor_array")(relay.const(2)), x, lengths)
+    found = [_tensor(t).tolist() for t in as_list(run(p, pieces, data, kind="vm"))]
+    assert found == [data[:1].tolist(), data[1:].tolist()]
+    for body, wanted in [
+        (of("tensor_array_concat")(pieces), data),
+        (of("tensor_take")(x, relay.const(1), relay.const(3)), data[1:3]),
+        (of("tensor_concatenate")(x, x), np.concatenate([data, data])),
+        (of("tensor_expand_dims")(x), data[None]),
+    ]:
+        np.testing.assert_array_equal(_tensor(run(p, body, data)), wanted)
+
+
+def test_arrays_are_split_from_tensors_of_another_shape() -> None:
+    p = Prelude()
+    ops = relay.prelude.StaticTensorArrayOps(p, "float32", (2, 3))
+    ops.define_tensor_array_split((4, 3), (2,), True)
+    value = relay.prelude.StaticTensorArrayOps(p, "float32", (4, 3)).get_ctor("tensor_constructor")
+    rows = relay.prelude.StaticTensorArrayOps(p, "float32", (relay.Any(), 3))
+    data = np.arange(12, dtype="float32").reshape(4, 3)
+    array = rows.get_global_var("tensor_array")(relay.const(2))
+    lengths = relay.const(np.array([1, 3], "int32"))
+    x = relay.var("x", shape=(4, 3))
+    pieces = ops.get_global_var("tensor_array_split")(array, value(x), lengths)
+    assert [_tensor(t).shape for t in as_list(run(p, pieces, data))] == [(1, 3), (3, 3)]
 
 
 def test_natural_numbers_go_to_programs_and_back() -> None:

@@ -21,7 +21,14 @@ from tvm.ir.type import GlobalTypeVar, TypeCall
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.library import add_definitions, library
 from tvm.relay.parser import parse
-from tvm.relay.tensor_array_text import dynamic_text, static_text
+from tvm.relay.tensor_array_text import (
+    dynamic_text,
+    static_joined_text,
+    static_shapes,
+    static_split_text,
+    static_suffix,
+    static_text,
+)
 from tvm.tir.expr import Any as AnyDim
 
 _GLOBALS = (
@@ -104,8 +111,7 @@ class StaticTensorArrayOps:
         self.batch_dim = batch_dim
 
     def _suffix(self) -> str:
-        dims = "_".join(["any" if d == "?" else str(d) for d in _dims(self.shape)])
-        return f"{self.dtype}_{dims or 'scalar'}"
+        return static_suffix(self.dtype, _dims(self.shape))
 
     def get_name(self, canonical: str, extra_shapes: Sequence[Sequence[Any]] | None = None) -> str:
         """The name in the module: `tensor_array_read_float32_2_3`."""
@@ -130,10 +136,20 @@ class StaticTensorArrayOps:
 
     def register(self) -> None:
         """Add the definitions to the module, unless it has them."""
-        if self.get_name("tensor_array") in self.prelude.mod:
+        if self.get_name("tensor_array_stack") in self.prelude.mod:
             return
+        shape = _dims(self.shape)
+        for other in static_shapes(shape):
+            self._register_type(other)
+        self._add(static_joined_text(self.dtype, shape))
+
+    def _register_type(self, shape: Sequence[Any]) -> None:
+        """Add the type of tensors of one shape, unless the module has it."""
+        if f"tensor_array_{static_suffix(self.dtype, shape)}" not in self.prelude.mod:
+            self._add(static_text(self.dtype, shape))
+
+    def _add(self, text: str) -> None:
         mod = self.prelude.mod
-        text = static_text(self.dtype, _dims(self.shape), self._suffix())
         add_definitions(mod, parse(text, init_module=mod), "tensor arrays")
 
     def is_cached(self, name: str) -> bool:
@@ -143,7 +159,8 @@ class StaticTensorArrayOps:
     # the definitions of a shape name each other, and come together
     define_tensor_adt = define_tensor_array = define_tensor_array_read = register
     define_tensor_array_write = define_tensor_array_unstack = define_tensor_array_stack = register
-    define_tensor_array_gather = define_tensor_get_data = register
+    define_tensor_array_gather = define_tensor_get_data = define_tensor_take = register
+    define_tensor_concatenate = define_tensor_expand_dims = define_tensor_array_concat = register
 
     def define_tensor_array_scatter(
         self, indices_shape: Sequence[Any] | None = None, force_update: bool = False
@@ -151,6 +168,32 @@ class StaticTensorArrayOps:
         """Add the definitions; whatever the shape, the function takes any number of indices."""
         del indices_shape, force_update
         self.register()
+
+    def define_tensor_array_split(
+        self,
+        value_shape: Sequence[Any] | None = None,
+        lengths_shape: Sequence[Any] | None = None,
+        force_update: bool = False,
+    ) -> None:
+        """Add the definitions; the function takes any number of lengths.
+
+        Parameters
+        ----------
+        value_shape : sequence, optional
+            The shape of the tensors to split, if it is another one than that of the array. A
+            function for tensors of yet another shape is replaced.
+        lengths_shape, force_update : optional
+            Of no consequence.
+        """
+        del lengths_shape, force_update
+        self.register()
+        if value_shape is None or not self.shape:
+            return
+        value = _dims(value_shape)
+        self._register_type(value)
+        for name in ("tensor_array_split_helper", "tensor_array_split"):
+            del self.prelude.mod[self.get_name(name)]
+        self._add(static_split_text(self.dtype, _dims(self.shape), value))
 
 
 def _constructor(mod: IRModule, type_name: str, name: str) -> Constructor:

@@ -146,51 +146,80 @@ def @tensor_array_gather_$d(%xs: List[tensor_${d}_t], %where: Tensor[(?,), int32
 """)
 
 
-def static_text(dtype: str, shape: Sequence[object], suffix: str) -> str:
-    """The definitions for tensors of one shape, named by the suffix."""
-    batch = ("?", *shape)
+def static_suffix(dtype: str, shape: Sequence[object]) -> str:
+    """What the names for tensors of one shape end in."""
+    dims = "_".join(["any" if dim == "?" else str(dim) for dim in shape])
+    return f"{dtype}_{dims or 'scalar'}"
+
+
+def static_text(dtype: str, shape: Sequence[object]) -> str:
+    """The type of tensors of one shape, and the functions that stay with it."""
     return _STATIC.substitute(
-        t=f"static_tensor_{suffix}_t",
-        n=suffix,
+        n=static_suffix(dtype, shape),
         tensor=tensor_text(shape, dtype),
-        stacked=tensor_text(batch, dtype),
+        stacked=tensor_text(("?", *shape), dtype),
     )
 
 
+def static_shapes(shape: Sequence[object]) -> list[tuple[object, ...]]:
+    """The shapes whose types `static_joined_text` names."""
+    rows = [("?", *shape[1:])] if shape else []
+    return [tuple(shape), ("?", *shape), (1, *shape), *rows]
+
+
+def static_joined_text(dtype: str, shape: Sequence[object]) -> str:
+    """The functions from tensors of one shape to those of others."""
+    own, stacked, grown, *rows = [static_suffix(dtype, s) for s in static_shapes(shape)]
+    text = _STATIC_JOINED.substitute(n=own, s=stacked, g=grown)
+    if rows:
+        text += _STATIC_ROWS.substitute(n=own, o=rows[0])
+        text += static_split_text(dtype, shape, shape)
+    return text
+
+
+def static_split_text(dtype: str, shape: Sequence[object], value: Sequence[object]) -> str:
+    """The function that splits a tensor of the shape `value` into rows."""
+    rows = static_suffix(dtype, ("?", *shape[1:]))
+    return _STATIC_SPLIT.substitute(
+        n=static_suffix(dtype, shape), o=rows, v=static_suffix(dtype, value),
+        tensor=tensor_text(value, dtype),
+    )  # fmt: skip
+
+
 _STATIC = Template("""
-type $t {
+type static_tensor_${n}_t {
   tensor_nil_$n,
   tensor_constructor_$n($tensor),
 }
-def @tensor_get_data_$n(%x: $t) -> $tensor {
+def @tensor_get_data_$n(%x: static_tensor_${n}_t) -> $tensor {
   match? (%x) {
     tensor_constructor_$n(%data) => %data,
   }
 }
-def @tensor_array_$n(%size: int32) -> List[$t] {
+def @tensor_array_$n(%size: int32) -> List[static_tensor_${n}_t] {
   if (%size == 0) {
     Nil
   } else {
     Cons(tensor_nil_$n, @tensor_array_$n(%size - 1))
   }
 }
-def @tensor_array_read_$n(%xs: List[$t], %n: int32) -> $t {
+def @tensor_array_read_$n(%xs: List[static_tensor_${n}_t], %n: int32) -> static_tensor_${n}_t {
   @nth(%xs, %n)
 }
-def @tensor_array_write_$n(%xs: List[$t], %n: int32, %v: $t) -> List[$t] {
+def @tensor_array_write_$n(%xs: List[static_tensor_${n}_t], %n: int32, %v: static_tensor_${n}_t) -> List[static_tensor_${n}_t] {
   @update(%xs, %n, %v)
 }
-def @tensor_array_unstack_helper_$n(%i: int32, %up: int32, %data: $stacked) -> List[$t] {
+def @tensor_array_unstack_helper_$n(%i: int32, %up: int32, %data: $stacked) -> List[static_tensor_${n}_t] {
   if (%i == %up) {
     Nil
   } else {
     Cons(tensor_constructor_$n(take(%data, %i, axis=0)), @tensor_array_unstack_helper_$n(%i + 1, %up, %data))
   }
 }
-def @tensor_array_unstack_$n(%data: $stacked) -> List[$t] {
+def @tensor_array_unstack_$n(%data: $stacked) -> List[static_tensor_${n}_t] {
   @tensor_array_unstack_helper_$n(0, take(shape_of(%data), 0, axis=0), %data)
 }
-def @tensor_array_scatter_helper_$n(%xs: List[$t], %current: int32, %limit: int32, %where: Tensor[(?,), int32], %values: List[$t]) -> List[$t] {
+def @tensor_array_scatter_helper_$n(%xs: List[static_tensor_${n}_t], %current: int32, %limit: int32, %where: Tensor[(?,), int32], %values: List[static_tensor_${n}_t]) -> List[static_tensor_${n}_t] {
   if (%current == %limit) {
     %xs
   } else {
@@ -198,16 +227,51 @@ def @tensor_array_scatter_helper_$n(%xs: List[$t], %current: int32, %limit: int3
     @tensor_array_scatter_helper_$n(%next, %current + 1, %limit, %where, %values)
   }
 }
-def @tensor_array_scatter_$n(%xs: List[$t], %where: Tensor[(?,), int32], %values: List[$t]) -> List[$t] {
+def @tensor_array_scatter_$n(%xs: List[static_tensor_${n}_t], %where: Tensor[(?,), int32], %values: List[static_tensor_${n}_t]) -> List[static_tensor_${n}_t] {
   @tensor_array_scatter_helper_$n(%xs, 0, take(shape_of(%where), 0, axis=0), %where, %values)
 }
-def @tensor_array_stack_$n(%xs: List[$t]) -> $stacked {
+""")
+
+_STATIC_JOINED = Template("""
+def @tensor_expand_dims_$n(%x: static_tensor_${n}_t) -> static_tensor_${g}_t {
+  tensor_constructor_$g(expand_dims(@tensor_get_data_$n(%x), axis=0))
+}
+def @tensor_array_stack_$n(%xs: List[static_tensor_${n}_t]) -> static_tensor_${s}_t {
   match? (%xs) {
-    Cons(%x, Nil) => expand_dims(@tensor_get_data_$n(%x), axis=0),
-    Cons(%x, %rest) => concatenate((expand_dims(@tensor_get_data_$n(%x), axis=0), @tensor_array_stack_$n(%rest)), axis=0),
+    Cons(%x, Nil) => tensor_constructor_$s(expand_dims(@tensor_get_data_$n(%x), axis=0)),
+    Cons(%x, %rest) => tensor_constructor_$s(concatenate((expand_dims(@tensor_get_data_$n(%x), axis=0), @tensor_get_data_$s(@tensor_array_stack_$n(%rest))), axis=0)),
   }
 }
-def @tensor_array_gather_$n(%xs: List[$t], %where: Tensor[(?,), int32]) -> $stacked {
-  take(@tensor_array_stack_$n(%xs), %where, axis=0)
+def @tensor_array_gather_$n(%xs: List[static_tensor_${n}_t], %where: Tensor[(?,), int32]) -> static_tensor_${s}_t {
+  tensor_constructor_$s(take(@tensor_get_data_$s(@tensor_array_stack_$n(%xs)), %where, axis=0))
+}
+""")
+
+_STATIC_ROWS = Template("""
+def @tensor_take_$n(%x: static_tensor_${n}_t, %lower: int32, %upper: int32) -> static_tensor_${o}_t {
+  tensor_constructor_$o(take(@tensor_get_data_$n(%x), arange(%lower, %upper, 1, step=1, dtype="int32"), axis=0))
+}
+def @tensor_concatenate_$n(%x: static_tensor_${n}_t, %y: static_tensor_${n}_t) -> static_tensor_${o}_t {
+  tensor_constructor_$o(concatenate((@tensor_get_data_$n(%x), @tensor_get_data_$n(%y)), axis=0))
+}
+def @tensor_array_concat_$n(%xs: List[static_tensor_${n}_t]) -> static_tensor_${o}_t {
+  match? (%xs) {
+    Cons(%x, Nil) => tensor_constructor_$o(@tensor_get_data_$n(%x)),
+    Cons(%x, %rest) => tensor_constructor_$o(concatenate((@tensor_get_data_$n(%x), @tensor_get_data_$o(@tensor_array_concat_$n(%rest))), axis=0)),
+  }
+}
+""")
+
+_STATIC_SPLIT = Template("""
+def @tensor_array_split_helper_$n(%data: $tensor, %start: int32, %current: int32, %limit: int32, %lengths: Tensor[(?,), int32]) -> List[static_tensor_${o}_t] {
+  if (%current == %limit) {
+    Nil
+  } else {
+    let %stop = %start + take(%lengths, %current, axis=0);
+    Cons(tensor_constructor_$o(take(%data, arange(%start, %stop, 1, step=1, dtype="int32"), axis=0)), @tensor_array_split_helper_$n(%data, %stop, %current + 1, %limit, %lengths))
+  }
+}
+def @tensor_array_split_$n(%xs: List[static_tensor_${o}_t], %x: static_tensor_${v}_t, %lengths: Tensor[(?,), int32]) -> List[static_tensor_${o}_t] {
+  @tensor_array_split_helper_$n(@tensor_get_data_$v(%x), 0, 0, take(shape_of(%lengths), 0, axis=0), %lengths)
 }
 """)
