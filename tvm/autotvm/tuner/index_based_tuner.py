@@ -46,6 +46,10 @@ class IndexBaseTuner(Tuner):
 class GridSearchTuner(IndexBaseTuner):
     """Tries all points in their order."""
 
+    def starts(self) -> list[int]:
+        """None: the order is that of the points."""
+        return []
+
     def next_batch(self, batch_size: int) -> list[Any]:
         configs: list[Any] = []
         while len(configs) < batch_size and self.has_next():

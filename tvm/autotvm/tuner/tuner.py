@@ -53,7 +53,7 @@ class Tuner:
         self.early_stopping: float | None = None
 
     def starts(self) -> list[int]:
-        """The point that the template itself would take, if it tells one."""
+        """What is tried first: the point that the template itself would take, if it tells one."""
         start = self.space.start
         return [] if start is None or not self.space.is_index_valid(start) else [start]
 

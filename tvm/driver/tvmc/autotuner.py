@@ -369,7 +369,8 @@ def tune_tasks(
         search = _tuner_of(tuner, task)
         if tuning_records:
             search.load_history(autotvm.record.load_from_file(tuning_records))
-        _measure_start(task, measure_option, write)
+        if not search.starts():  # others try first what the template takes by itself
+            _measure_start(task, measure_option, write)
         count = min(trials, len(task.config_space))
         shown = autotvm.callback.progress_bar(count, f"[Task {i + 1:2d}/{len(tasks):2d}] ")
         search.tune(
