@@ -79,7 +79,7 @@ class Choices(Generic[C]):
         if isinstance(found, ConfigEntity):
             named = self.named(found)
             if agreeing := self.agreeing(named):
-                origin = Origin.NEAR if getattr(found, "is_near", False) else Origin.TUNED
+                origin = Origin.NEAR if found.is_near else Origin.TUNED
                 return self._told(self.best(agreeing), origin), found
             _refuse(workload, named)
         elif found is not None:
@@ -89,7 +89,7 @@ class Choices(Generic[C]):
                 config = self._from_near(record)
                 if config is not None:
                     borrowed = copy(record)
-                    borrowed.is_near = True  # type: ignore[attr-defined]
+                    borrowed.is_near = True
                     return self._told(config, Origin.NEAR), borrowed
         return self.best(), None
 
@@ -197,22 +197,18 @@ def workload_of(operation: Any) -> Workload | None:
 
 def recorded(wanted: Workload) -> ConfigSpace | None:
     """The configuration of the exact record in the contexts that are active."""
-    context, target = DispatchContext.current, Target.current()
-    while not isinstance(context, FallbackContext):
-        try:
-            found = context._query_inside(target, wanted)
-        except RuntimeError:
-            found = None  # the context has other tasks alone, or needs a target
+    target = Target.current()
+    for context in DispatchContext.current.around():
+        found = context.query_inside(target, wanted)
         if found is not None:
             return None if found.is_fallback else found
-        context = context._old_ctx
     return None
 
 
 def trace(wanted: Workload) -> None:
     """Tell those who collect tasks."""
     env = TaskExtractEnv.current
-    if env is not None and env.tracing and wanted not in derived(env):
+    if env is not None and env.tracing and wanted not in env.derived:
         env.add_task(wanted[0], wanted[1:])
 
 
@@ -222,30 +218,23 @@ def _adopt(derived_workload: Workload | None, record: ConfigEntity | None) -> No
         return
     env = TaskExtractEnv.current
     if env is not None and env.tracing:
-        derived(env).add(derived_workload)
+        env.derived.add(derived_workload)
     if record is not None:
         DispatchContext.current.update(Target.current(), derived_workload, copy(record))
-
-
-def derived(env: TaskExtractEnv) -> set[Workload]:
-    """Workloads that are part of another task."""
-    found: set[Workload] = env.__dict__.setdefault("_derived", set())
-    return found
 
 
 def near_records(wanted: Workload) -> list[ConfigEntity]:
     """Records of the same task for other extents, the closest first."""
     kind, extents = kind_and_extents(wanted)
     found: list[tuple[float, int, ConfigEntity]] = []
-    context, target = DispatchContext.current, Target.current()
-    while not isinstance(context, FallbackContext):
+    target = Target.current()
+    for context in DispatchContext.current.around():
         if isinstance(context, ApplyHistoryBest):
             for other, config in _records_of(context, target, wanted[0]):
                 other_kind, other_extents = kind_and_extents(other)
                 if other_kind == kind:
                     far = distance(extents, other_extents)
                     found.append((far, len(found), config))
-        context = context._old_ctx
     limit = math.log(NEAR_EXTENTS)
     return [config for far, _, config in sorted(found, key=lambda row: row[:2]) if far <= limit]
 
@@ -291,7 +280,7 @@ def kind_and_extents(wanted: Workload) -> tuple[Workload, tuple[int, ...]]:
 def _refuse(wanted: Workload, named: Mapping[str, Any]) -> None:
     """Warn, once for a workload, of a record that cannot be used."""
     key = (str(Target.current()), wanted)
-    refused = DispatchContext.current.__dict__.setdefault("_refused", set())
+    refused = DispatchContext.current.refused
     if key not in refused:
         refused.add(key)
         text = ", ".join([f"{name}={value}" for name, value in named.items()])

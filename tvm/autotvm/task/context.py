@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 from tvm.autotvm.env import GLOBAL_SCOPE
@@ -35,6 +36,29 @@ class DispatchContext:
 
     def __init__(self) -> None:
         self._old_ctx: DispatchContext = DispatchContext.current
+        self.refused: set[tuple[str, Workload]] = set()  # targets and workloads that were warned of
+
+    def around(self) -> Iterator[DispatchContext]:
+        """This context and those of the blocks around it, the outermost fallback apart."""
+        context = self
+        while not isinstance(context, FallbackContext):
+            yield context
+            context = context._old_ctx
+
+    def query_inside(self, target: Any, workload: Workload | None) -> ConfigSpace | None:
+        """The configuration that this block itself has; None too if it has other tasks alone.
+
+        Parameters
+        ----------
+        target : tvm.target.Target
+            The target.
+        workload : tuple
+            The name of the task and its arguments.
+        """
+        try:
+            return self._query_inside(target, workload)
+        except RuntimeError:  # it has other tasks alone, or needs a target
+            return None
 
     def query(self, target: Any, workload: Workload | None) -> ConfigSpace:
         """The configuration of a workload, from the blocks around if this one has none.
@@ -105,6 +129,7 @@ class FallbackContext(DispatchContext):
     def __init__(self) -> None:
         # the outermost context is made before there is a current one
         self._old_ctx = self
+        self.refused = set()
         self.memory: dict[tuple[str, Workload | None], ConfigSpace] = {}
 
     def _query_inside(self, target: Any, workload: Workload | None) -> ConfigSpace:

@@ -81,6 +81,7 @@ class ConfigSpace(PointSpace):
 
     Axis = Axis
     is_fallback = False
+    is_near = False  # whether it was recorded for another workload than that which it is used for
 
     def __init__(self) -> None:
         super().__init__()

@@ -53,9 +53,10 @@ class TaskExtractEnv:
         self.tracing = False
         self.wanted_relay_ops: Any = None
         self.task_collection: list[tuple[str, Workload]] = []
+        self.derived: set[Workload] = set()  # what comes of decisions of tasks, and is none itself
 
     def __enter__(self) -> TaskExtractEnv:
-        self.task_collection = []
+        self.task_collection, self.derived = [], set()
         self.tracing = True
         _CURRENT.push(self)
         return self
@@ -72,7 +73,7 @@ class TaskExtractEnv:
         wanted_relay_ops : list of relay.op.Op, optional
             The operators to collect from now on; by default all.
         """
-        self.task_collection = []
+        self.task_collection, self.derived = [], set()
         self.wanted_relay_ops = wanted_relay_ops
 
     def add_task(self, task_name: str, args: Sequence[Any]) -> None:
