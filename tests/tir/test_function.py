@@ -88,7 +88,6 @@ def test_results() -> None:
         return 1
 
     assert one.ret_type == PrimType("int32")
-    assert one.has_result
 
 
 def test_tensor_intrinsics() -> None:

@@ -11,7 +11,6 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.rule_compiler import report
 from tvm.support.scope import deep
 from tvm.tir import expr as tir
-from tvm.tir import op
 from tvm.tir.stmt_functor import substitute as substitute_vars
 
 from .canonical_simplify import CanonicalSimplifier, Presenter
@@ -213,14 +212,6 @@ class Analyzer:
         if type(lhs) is tir.IntImm and type(rhs) is tir.IntImm:
             return bool(lhs.value == rhs.value)
         return self.can_prove(lhs.equal(rhs))
-
-    def can_prove_greater_equal(self, expr: Any, lower: int) -> bool:
-        """Whether the expression is known to be at least a constant."""
-        return self.can_prove(op.greater_equal(expr, lower))
-
-    def can_prove_less(self, expr: Any, upper: int) -> bool:
-        """Whether the expression is known to be below a constant."""
-        return self.can_prove(op.less(expr, upper))
 
     def int_set(self, expr: Any, dom_map: Mapping[Any, Any]) -> IntervalSet:
         """The set of values that the expression has while variables run over their sets."""

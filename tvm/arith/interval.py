@@ -5,7 +5,7 @@ i in [0, n), j in [0, 4):    i*4 + j    in    [0, n*4)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tvm.ir.expr import PrimExpr
@@ -126,12 +126,6 @@ def as_range(interval: IntervalSet, analyzer: Analyzer) -> tir.Range | None:
     return tir.Range.from_min_extent(interval.min_value, extent)
 
 
-def cover_range(interval: IntervalSet, default: tir.Range, analyzer: Analyzer) -> tir.Range:
-    """A range that holds the interval; the default if an end is missing."""
-    found = as_range(interval, analyzer)
-    return default if found is None else found
-
-
 def _less(analyzer: Analyzer, a: PrimExpr, b: PrimExpr) -> PrimExpr:
     if a is _NEG_INF or b is _NEG_INF:
         return _NEG_INF
@@ -168,14 +162,6 @@ def intersect(analyzer: Analyzer, a: IntervalSet, b: IntervalSet) -> IntervalSet
     if low is not _NEG_INF and high is not _POS_INF and analyzer.can_prove(op.less(high, low)):
         return NOTHING
     return IntervalSet(low, high)
-
-
-def union_all(analyzer: Analyzer, sets: Iterable[IntervalSet]) -> IntervalSet:
-    """The smallest interval that holds all of them."""
-    total = NOTHING
-    for part in sets:
-        total = union(analyzer, total, part)
-    return total
 
 
 @deep

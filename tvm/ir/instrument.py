@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -142,16 +142,6 @@ class DumpIR(PassInstrument):
             name = re.sub(r"[^\w.]+", "_", info.name)
             (self.folder / f"{self._count:02}_{name}.txt").write_text(text)
             self._text = text
-
-
-class VerifyInstrument(PassInstrument):
-    """Runs a check after each pass; the check raises if the module is wrong."""
-
-    def __init__(self, check: Callable[[IRModule, str], None]) -> None:
-        self._check = check
-
-    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        self._check(mod, info.name)
 
 
 class StopAfter(PassInstrument):

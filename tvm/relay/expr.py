@@ -416,11 +416,6 @@ def const(
     return Constant(nd.array(numbers), span)
 
 
-def is_scalar_constant(expr: RelayExpr) -> bool:
-    """Whether `expr` is a constant of rank zero."""
-    return isinstance(expr, Constant) and len(expr.data.shape) == 0
-
-
 __all__ = [
     "Call",
     "CallWithFields",

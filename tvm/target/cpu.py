@@ -33,10 +33,6 @@ class CpuInfo:
     cores: int
 
     @property
-    def has_avx2(self) -> bool:
-        return "avx2" in self.features
-
-    @property
     def has_avx512f(self) -> bool:
         return "avx512f" in self.features
 

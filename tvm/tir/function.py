@@ -9,7 +9,7 @@ from tvm.error import TVMError, suggest
 from tvm.ir.attrs import as_dict_attrs
 from tvm.ir.function import BaseFunc
 from tvm.ir.node import Node, binder, reference
-from tvm.ir.type import PrimType, TupleType, Type
+from tvm.ir.type import TupleType, Type
 from tvm.runtime.script_printer import Scriptable
 
 from .buffer import Buffer
@@ -87,11 +87,6 @@ class PrimFunc(Scriptable, BaseFunc):
             symbolic ones. A value for a scalar parameter.
         """
         return specialize_function(self, param_map)
-
-    @property
-    def has_result(self) -> bool:
-        """Whether the function returns a value."""
-        return isinstance(self.ret_type, PrimType)
 
 
 class TensorIntrin(Node):

@@ -109,14 +109,6 @@ HOST = (
     tir.CombineContextCall(),
 )
 
-# Build, on kernels.
-DEVICE = (
-    tir.Simplify(),
-    tir.LowerCustomDatatypes(),
-    tir.LowerNarrowIntegers(),
-    tir.LowerIntrin(),
-)
-
 
 def lower_passes(simple_mode: bool = False) -> list[Pass]:
     """The passes of ``lower`` under the current context, users' own among them."""

@@ -15,7 +15,6 @@ STRUCT_SET = INTRINSICS["tvm_struct_set"]
 IS_NULL = INTRINSICS["isnullptr"]
 RET = INTRINSICS["ret"]
 REINTERPRET = INTRINSICS["reinterpret"]
-TVM_TUPLE = INTRINSICS["tvm_tuple"]
 TENSOR_MATCHES = INTRINSICS["tvm_tensor_matches"]
 
 HANDLE = as_dtype("handle")

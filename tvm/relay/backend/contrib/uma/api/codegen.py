@@ -38,7 +38,7 @@ class UMACodegen:
         del target  # the text is for the machine that it runs on
         if self.includes is not None:
             head = tir.StringImm(self.includes().rstrip() + "\n")
-            mod = mod.with_functions({g: _importing(f, head) for g, f in mod.functions.items()})
+            mod = mod.map_functions(lambda _, func: _importing(func, head))
         return build_lowered(mod, Target("c"))
 
 
