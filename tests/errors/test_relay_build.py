@@ -92,7 +92,7 @@ def test_variable_that_is_no_parameter() -> None:
     x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
     assert_refused(
         lambda: relay.build(relay.Function([x], x + y), "llvm"),
-        "the graph executor requires a value for %y, which is no parameter of the function",
+        "the graph and AOT executors require a value for %y, which is no parameter of the function",
         "hint: make it one",
     )
 
@@ -101,13 +101,13 @@ def test_control_flow_and_unknown_shapes() -> None:
     c, x = relay.var("c", shape=(), dtype="bool"), relay.var("x", shape=(2,))
     assert_refused(
         lambda: relay.build(relay.Function([c, x], relay.If(c, x, relay.exp(x))), "llvm"),
-        "the graph executor cannot run If",
+        "the graph and AOT executors cannot run If",
         "hint: control flow",
     )
     d = relay.var("d", shape=(relay.Any(), 4))
     assert_refused(
         lambda: relay.build(relay.Function([d], relay.exp(d)), "llvm"),
-        "the graph executor requires constant shapes, got Tensor[(?, 4), float32]",
+        "the graph and AOT executors require constant shapes, got Tensor[(?, 4), float32]",
         "hint: give every input a shape",
     )
 

@@ -34,16 +34,20 @@ def build_module(
     """
     if versions:
         return build_llvm(mod, target, versions)
-    generate = GENERATORS.get(target.kind.name)
-    if generate is None:
-        external = get_global_func(f"target.build.{target.kind}", allow_missing=True)
-        if external is None:
-            raise TVMError(
-                f"no code generator for target {target.kind} is built in",
-                hint=f"code generators: {', '.join(GENERATORS)}",
-            )
-        return external(mod, target)  # type: ignore[no-any-return]
-    return generate(mod, target)
+    return find_generator(target)(mod, target)
+
+
+def find_generator(target: Target) -> Callable[[IRModule, Target], Module]:
+    """The code generator of a target: one of ours, or one that was registered for its kind."""
+    found = GENERATORS.get(target.kind.name) or get_global_func(
+        f"target.build.{target.kind}", allow_missing=True
+    )
+    if found is None:
+        raise TVMError(
+            f"no code generator for target {target.kind} is built in",
+            hint=f"code generators: {', '.join(GENERATORS)}",
+        )
+    return found  # type: ignore[return-value]
 
 
 for _kind, _generate in GENERATORS.items():
@@ -51,4 +55,4 @@ for _kind, _generate in GENERATORS.items():
 for _format in ("ll", "bc"):
     register_func(f"runtime.module.loadfile_{_format}", load_llvm, override=True)
 
-__all__ = ["GENERATORS", "build_module"]
+__all__ = ["GENERATORS", "build_module", "find_generator"]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tvm.codegen import build_module
+from tvm.codegen import build_module, find_generator
 from tvm.error import TVMError
 from tvm.ir.function import CallingConv
 from tvm.ir.module import IRModule
@@ -269,6 +269,8 @@ def build_lowered(mod: IRModule, target: Target) -> Module:
     """
     given = mod.get_attr(KERNEL_VERSIONS) or {}
     mod = mod.without_attr(KERNEL_VERSIONS)
+    if target.kind.name != "composite":
+        find_generator(target)  # before its rules are asked for
     lowered = lower_for_host(mod, target)
     kernels = {
         gvar: func

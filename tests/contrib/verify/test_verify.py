@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 from itertools import pairwise
 from pathlib import Path
 
@@ -233,6 +234,35 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(TVMError, match=r"float32\['\?', 3, 6, 6\] for the input 'data'"):
         verify(model, {"data": np.zeros((1, 3, 6), "float32")})
     assert verify(model, shape={"data": (2, 3, 6, 6)}).rows[0].error < 1e-5
+
+
+def test_command_line_says_what_to_verify_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, part in (("m.tar", "the model that was compiled"), ("m.pt", "torch.onnx.export")):
+        assert _main(["verify", name]) == 4
+        text = capsys.readouterr().err
+        assert part in text and "--model-format" not in text
+
+
+def test_reproducers_are_verified_again_as_before(tmp_path: Path) -> None:
+    report = verify(tower(2), against="reference", opt_level=2, rtol=0, atol=0, folder=tmp_path)
+    command = shlex.split(report.files["once more"])
+    assert command[:2] == ["tvmc", "verify"] and "--against=reference" in command
+    assert _main(command[1:]) == 2
+
+
+def test_inputs_of_narrow_floats_are_read_from_reproducers(tmp_path: Path) -> None:
+    from onnx import TensorProto
+
+    nodes = [helper.make_node("Neg", ["x"], ["y"])]
+    graph = helper.make_graph(
+        nodes, "g",
+        [helper.make_tensor_value_info("x", TensorProto.BFLOAT16, [3])],
+        [helper.make_tensor_value_info("y", TensorProto.BFLOAT16, [3])],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    bits = np.array([0x3F80, 0x4000, 0xC000], "uint16")  # 1, 2, -2
+    report = verify(model, {"x": bits}, against="opt0")
+    assert report.passed
 
 
 def test_command_line_verifies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

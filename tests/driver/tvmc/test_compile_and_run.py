@@ -104,6 +104,22 @@ def test_unknown_dimensions_run_on_the_virtual_machine(image: Image, tmp_path: P
     assert result.get_output("output_0").shape == (3, 5)
 
 
+def test_inputs_of_the_virtual_machine_are_filled(onnx_file: str, expected: np.ndarray) -> None:
+    package = tvmc.compile(tvmc.load(onnx_file), "llvm", use_vm=True)
+    assert package.input_types == {"data": [[1, 3, 6, 6], "float32"]}
+    found = tvmc.run(package, "cpu", fill_mode="zeros").get_output("output_0")
+    assert found.shape == expected.shape and np.isfinite(found).all()
+
+
+def test_exported_programs_are_known_by_their_content(tmp_path: Path) -> None:
+    import torch
+
+    path = tmp_path / "exported.pt"
+    torch.export.save(torch.export.export(torch.nn.Softmax(-1), (torch.zeros(2, 3),)), path)
+    result = tvmc.run(tvmc.compile(tvmc.load(path), "llvm"), "cpu", fill_mode="ones")
+    np.testing.assert_allclose(result.get_output("output_0"), np.full((2, 3), 1 / 3), 1e-5)
+
+
 def test_input_shapes_settle_unknown_dimensions(tmp_path: Path) -> None:
     path, package = str(tmp_path / "dynamic.onnx"), str(tmp_path / "m.tar")
     onnx.save(small_model("n"), path)

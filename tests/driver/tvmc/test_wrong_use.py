@@ -6,9 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+import torch
 
+from tests.driver.tvmc.conftest import small_model
 from tvm.driver import tvmc
+from tvm.driver.tvmc.main import _main
 from tvm.relay.backend import Executor
 
 Fails = Callable[..., str]
@@ -79,7 +83,8 @@ def test_run_refuses_wrong_inputs(onnx_file: str, tmp_path: Path, tvmc_fails: Fa
     assert "did you mean 'data'" in refused(daata=data)
     assert "has the shape (1, 3, 6, 6)" in refused(data=data[:, :2])
     assert "has the type float32" in refused(data=data.astype("complex64"))
-    assert "pickle" in refused(data=np.array([{}], object))
+    assert "requires plain arrays" in refused(data=np.array([{}], object))
+    assert "onnx is none: np.savez" in tvmc_fails("run", package, "--inputs", onnx_file)
     np.save(tmp_path / "in.npy", data)
     assert "holds one array" in tvmc_fails("run", package, "--inputs", str(tmp_path / "in.npy"))
     assert "there is no nothing.npz" in tvmc_fails("run", package, "--inputs", "nothing.npz")
@@ -103,8 +108,61 @@ def test_commands_that_there_are_not_say_why(tvmc_fails: Fails) -> None:
     assert "usage: tvmc" in tvmc_fails()
 
 
+def test_help_of_commands_that_there_are_not_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        _main(["micro", "--help"])
+    assert end.value.code == 0 and "Not available" in capsys.readouterr().out
+
+
 def test_packages_that_were_not_compiled_are_refused(onnx_file: str) -> None:
     with pytest.raises(tvmc.TVMCException, match="compiled yet"):
         tvmc.run(tvmc.load(onnx_file), device="cpu")  # type: ignore[arg-type]
     with pytest.raises(tvmc.TVMCException, match="mod and params"):
         tvmc.TVMCModel()
+
+
+def test_python_face_refuses_what_it_does_not_take(onnx_file: str, tmp_path: Path) -> None:
+    model, package = tvmc.load(onnx_file), str(tmp_path / "m.tar")
+    tvmc.compile(model, "llvm", package_path=package)
+    for wrong, part in (
+        (lambda: tvmc.compile(onnx_file, "llvm"), "requires a TVMCModel"),  # type: ignore[arg-type]
+        (lambda: tvmc.compile(model, None), "a target is a text"),  # type: ignore[arg-type]
+        (lambda: tvmc.compile(model, "llvm", tuning_records=package), "no file of records"),
+        (lambda: tvmc.TVMCModel(model_path=package), "it is a compiled model"),
+        (lambda: tvmc.run(tvmc.TVMCPackage(package), "cpu", inputs=[1]), "arrays by name"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(tvmc.TVMCException, match=part):
+            wrong()
+
+
+def test_pytorch_files_that_are_no_programs_are_told_apart(
+    tmp_path: Path, tvmc_fails: Fails
+) -> None:
+    torch.save(torch.nn.Linear(2, 2).state_dict(), tmp_path / "weights.pt")
+    text = tvmc_fails("compile", str(tmp_path / "weights.pt"), "--input-shapes", "x:[1,2]")
+    assert "a pickled module or its weights" in text and "torch.jit.trace" in text
+
+
+def test_inputs_of_open_dimensions_have_to_be_given(tmp_path: Path, tvmc_fails: Fails) -> None:
+    onnx.save(small_model("n"), tmp_path / "open.onnx")
+    package = str(tmp_path / "m.tar")
+    tvmc.compile(tvmc.load(tmp_path / "open.onnx"), "llvm", use_vm=True, package_path=package)
+    assert "'data' of float32[?, 3, 6, 6] has open dimensions" in tvmc_fails("run", package)
+    np.savez(tmp_path / "in.npz", data=np.zeros((2, 3, 5, 6), "float32"))
+    text = tvmc_fails("run", package, "--inputs", str(tmp_path / "in.npz"))
+    assert "has the shape (2, 3, 6, 6)" in text
+
+
+def test_models_with_control_flow_name_the_option_for_them(
+    tmp_path: Path, tvmc_fails: Fails
+) -> None:
+    text = "def @main(%c: bool, %x: float32) { if (%c) { %x } else { negative(%x) } }"
+    (tmp_path / "m.relay").write_text(f'#[version = "0.0.5"]\n{text}')
+    found = tvmc_fails("compile", str(tmp_path / "m.relay"), "--target", "llvm")
+    assert "executors cannot run If" in found and "tvmc compile --use-vm does that" in found
+
+
+def test_targets_without_code_generator_are_refused(onnx_file: str, tvmc_fails: Fails) -> None:
+    assert "no code generator for target cuda" in tvmc_fails(
+        "compile", onnx_file, "--target", "cuda"
+    )

@@ -78,7 +78,7 @@ def test_what_cannot_be_lowered_is_refused() -> None:
     config = tvm.target.make_compilation_config(None, tvm.target.Target("llvm"))
     x = relay.var("x", shape=(2,))
     lower = AOTLowerMain("m", config, CallType.CPacked)
-    with pytest.raises(tvm.TVMError, match="graph executor cannot run a call of Op"):
+    with pytest.raises(tvm.TVMError, match="graph and AOT executors cannot run a call of Op"):
         lower(tvm.IRModule.from_expr(relay.exp(x)))
     with pytest.raises(tvm.TVMError, match="requires a function main"):
         lower(tvm.IRModule())

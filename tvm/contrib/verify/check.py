@@ -88,6 +88,7 @@ def verify(
     report = Report(
         _title(model, graph, engine, against), rows,
         [name for name in graph.tensors if name not in expected], final,
+        options=_options(against, engine, rtol, atol),
     )  # fmt: skip
     search = Search(graph, engine, tolerance, values, expected)
     _explain(report, search, tell)
@@ -101,6 +102,22 @@ def _title(model: Any, graph: ModelGraph, engine: Engine, against: str) -> str:
     return (
         f"{name or 'model'} at opt_level {engine.opt_level} for {engine.target} against {against}"
     )
+
+
+def _options(
+    against: str, engine: Engine, rtol: float | None, atol: float | None
+) -> tuple[str, ...]:
+    """The options of `tvmc verify` that are not the usual ones."""
+    disabled = ",".join(engine.context.get("disabled_pass") or ())
+    found = {
+        "--against": (against, "onnxruntime"),
+        "--target": (str(engine.target), str(Target("llvm"))),
+        "--opt-level": (engine.opt_level, 3),
+        "--rtol": (rtol, None),
+        "--atol": (atol, None),
+        "--disabled-pass": (disabled, ""),
+    }
+    return tuple([f"{name}={value}" for name, (value, usual) in found.items() if value != usual])
 
 
 def _differences(

@@ -198,17 +198,22 @@ def make_inputs(
             )
     random = np.random.default_rng(seed)
     return {
-        value.name: _checked(value, np.asarray(given[value.name]))
-        if value.name in given
-        else _random_input(value, shapes.get(value.name), random)
+        value.name: _checked(
+            value,
+            np.asarray(given[value.name])
+            if value.name in given
+            else _random_input(value, shapes.get(value.name), random),
+        )
         for value in graph.inputs
     }
 
 
 def _checked(value: onnx.ValueInfoProto, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     tensor = value.type.tensor_type
-    dims = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
+    dims = [_known_size(dim) for dim in tensor.shape.dim]
     wanted = _element_type(value)
+    if wanted.kind == "V" and array.dtype == f"u{wanted.itemsize}":
+        array = array.view(wanted)  # as numpy's files hold what numpy does not know
     fits = len(dims) == array.ndim and all(
         d is None or d == size for d, size in zip(dims, array.shape, strict=True)
     )
@@ -229,12 +234,23 @@ def _element_type(value: onnx.ValueInfoProto) -> np.dtype[Any]:
     return np.dtype(helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type))
 
 
+def _known_size(dim: onnx.TensorShapeProto.Dimension) -> int | None:
+    # some exporters write -1 for what is open
+    return int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value >= 0 else None
+
+
 def _random_input(
     value: onnx.ValueInfoProto, shape: Sequence[int] | None, random: np.random.Generator
 ) -> np.ndarray[Any, Any]:
     dtype = _element_type(value)
     dims = value.type.tensor_type.shape.dim
-    size = tuple(shape) if shape is not None else tuple([d.dim_value or 1 for d in dims])
+    known = [_known_size(dim) for dim in dims]
+    size = tuple(shape) if shape is not None else tuple([1 if d is None else d for d in known])
+    if open_dims := [dim for dim in size if not isinstance(dim, (int, np.integer)) or dim < 0]:
+        raise TVMError(
+            f"verify requires sizes for the random input {value.name!r}, got {open_dims[0]} in its "
+            "shape"
+        )
     if dtype.kind in "iub":
         end = 2 if dtype.kind == "b" or "mask" in value.name.lower() else _TOKENS
         return random.integers(0, end, size).astype(dtype)

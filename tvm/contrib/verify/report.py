@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +49,8 @@ class Report:
         What is to blame.
     files : dict of str to str
         What was written, by what it is.
+    options : tuple of str
+        Options of `tvmc verify` that compare the reproducer in the same way.
     """
 
     title: str
@@ -58,6 +61,7 @@ class Report:
     reproducer: Reproducer | None = None
     verdict: Verdict | None = None
     files: dict[str, str] = field(default_factory=dict)
+    options: Sequence[str] = ()
 
     @property
     def passed(self) -> bool:
@@ -115,13 +119,15 @@ class Report:
             if text:
                 (root / f"{name}.txt").write_text(text, encoding="utf8")
                 self.files[f"program {name}"] = str(root / f"{name}.txt")
-        self.files["once more"] = (
-            f"tvmc verify {root / 'reproducer.onnx'} --inputs {root / 'inputs.npz'}"
-        )
+        self.files["once more"] = shlex.join([
+            "tvmc", "verify", str(root / "reproducer.onnx"), "--inputs", str(root / "inputs.npz"),
+            *self.options,
+        ])  # fmt: skip
 
 
 def _save_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
-    # types that numpy does not know are kept as they lie in memory
+    # types that numpy does not know are kept as they lie in memory, which `verify` takes again
     np.savez(
-        path, **{n: v.view("uint16") if v.dtype == "bfloat16" else v for n, v in arrays.items()}
+        path,
+        **{n: v.view(f"u{v.itemsize}") if v.dtype.kind == "V" else v for n, v in arrays.items()},
     )

@@ -362,8 +362,8 @@ def tune_tasks(
     if not tasks:
         logger.warning("there were no tasks found to be tuned")
         return
-    if tuning_records and not Path(tuning_records).is_file():
-        raise TVMCException(f"there is no file of records {tuning_records}")
+    if tuning_records:
+        check_records(tuning_records)
     write = autotvm.callback.log_to_file(log_file)
     for i, task in enumerate(tasks):
         search = _tuner_of(tuner, task)
@@ -379,6 +379,17 @@ def tune_tasks(
             measure_option=measure_option,
             callbacks=[shown, write],
         )
+
+
+def check_records(path: str) -> None:
+    """Refuse what is no file of records."""
+    if not Path(path).is_file():
+        raise TVMCException(f"there is no file of records {path}")
+    try:
+        for _ in autotvm.record.load_from_file(path):
+            pass
+    except UnicodeDecodeError:
+        raise TVMCException(f"{path} is no file of records, which `tvmc tune` writes") from None
 
 
 def _tuner_of(name: str, task: Task) -> autotvm.tuner.Tuner:

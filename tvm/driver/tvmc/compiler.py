@@ -12,6 +12,7 @@ from typing import Any
 
 from tvm import autotvm
 from tvm.driver.tvmc import composite_target, frontends, pass_list, registry
+from tvm.driver.tvmc.autotuner import check_records
 from tvm.driver.tvmc.config_options import set_defaults
 from tvm.driver.tvmc.errors import TVMCException
 from tvm.driver.tvmc.model import LIBRARY_FORMATS, TVMCModel, TVMCPackage
@@ -87,8 +88,9 @@ def _add_output_args(parser: argparse.ArgumentParser) -> None:
         "--cross-compiler", default="", help="a compiler for another machine, aarch64-linux-gnu-gcc"
     )
     parser.add_argument(
-        "--cross-compiler-options", default="", help="its options, as '-option1 -option2=value'"
-    )
+        "--cross-compiler-options", default="", metavar="OPTIONS",
+        help='its options, after "=": --cross-compiler-options="-O2 -march=armv8.2-a"',
+    )  # fmt: skip
     parser.add_argument("--module-name", default="default", help="part of the kernels' names")
     parser.add_argument(
         "--dump-code", metavar="FORMAT", default="",
@@ -244,6 +246,10 @@ def compile_model(
     -------
     TVMCPackage
     """
+    if not isinstance(tvmc_model, TVMCModel):
+        raise TVMCException(
+            f"compile requires a TVMCModel, which tvmc.load(path) gives, got {tvmc_model!r}"
+        )
     _check_options(tuning_records, transform_args)
     dumps = dict.fromkeys(_dump_formats(dump_code), "")
     config = parse_configs(pass_context_configs)
@@ -280,8 +286,8 @@ class _Request:
 
 
 def _check_options(tuning_records: str | None, transform_args: Mapping[str, Any]) -> None:
-    if tuning_records and not Path(tuning_records).is_file():
-        raise TVMCException(f"there is no file of records {tuning_records}")
+    if tuning_records:
+        check_records(tuning_records)
     if unknown := [name for name in transform_args if name not in TRANSFORM_ARGS]:
         raise TypeError(f"compile has no parameter {unknown[0]!r}")
 
@@ -351,7 +357,7 @@ def _build(
             request.mod_name, request.workspace_pools,
         )  # fmt: skip
     except (TVMError, NotImplementedError) as error:
-        hint = "\n  or compile it for the virtual machine: --use-vm" * ("dimensions" in str(error))
+        hint = "\n  tvmc compile --use-vm does that" * ("virtual machine" in str(error))
         raise TVMCException(f"cannot compile the model: {error}{hint}") from error
 
 

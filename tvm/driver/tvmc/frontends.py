@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import logging
+import warnings
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -88,20 +90,49 @@ class PyTorchFrontend(Frontend):
 
     def load(self, path: str, shape_dict: Shapes | None = None, **kwargs: Any) -> Loaded:
         torch = lazy_import("torch")
-        if path.endswith(".pt2"):
+        members = _zip_members(path)
+        if members.intersection(_EXPORTED):
             if shape_dict:
                 raise TVMCException("an exported program has shapes of its own: no --input-shapes")
-            return frontend.from_exported_program(torch.export.load(path), **kwargs)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # torch warns of its own ways
+                return frontend.from_exported_program(_load_exported(torch, path), **kwargs)
+        if "constants.pkl" not in members:
+            found = "a pickled module or its weights" if "data.pkl" in members else "neither"
+            raise TVMCException(
+                f"pytorch takes TorchScript files and exported programs, {path} holds {found}: "
+                "write one with torch.jit.trace(model, example_inputs).save(path) or "
+                "torch.export.save(torch.export.export(model, example_inputs), path)"
+            )
         if not shape_dict:
             raise TVMCException("--input-shapes must be specified for pytorch")
         try:
             module = torch.jit.load(path, map_location="cpu").eval()
         except (RuntimeError, ValueError) as error:
-            raise TVMCException(
-                f"{path} is no TorchScript file: {str(error).splitlines()[0]}; "
-                "write one with torch.jit.trace(model, example_inputs).save(path)"
-            ) from None
+            reason = str(error).splitlines()[0].partition(". ")[0]
+            raise TVMCException(f"{path} cannot be loaded: {reason}") from None
         return frontend.from_pytorch(module, list(shape_dict.items()), **kwargs)
+
+
+# one of these is in each archive of an exported program
+_EXPORTED = ("archive_format", "serialized_exported_program.json")
+
+
+def _zip_members(path: str) -> set[str]:
+    """The names of an archive's members without the folder they lie in; none if it is no archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name.rpartition("/")[2] for name in archive.namelist()}
+    except zipfile.BadZipFile:
+        return set()
+
+
+def _load_exported(torch: Any, path: str) -> Any:
+    try:
+        return torch.export.load(path)
+    except (RuntimeError, ValueError, KeyError, OSError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise TVMCException(f"{path} cannot be loaded: {reason}") from None
 
 
 class RelayFrontend(Frontend):

@@ -13,6 +13,7 @@ import numpy as np
 
 from tvm.contrib import cc, tar, utils
 from tvm.driver.tvmc.errors import TVMCException
+from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.serialize import load_json, save_json
 from tvm.micro.model_library_format import export_model_library_format
@@ -21,15 +22,18 @@ from tvm.relay.backend.executor_factory import (
     ExecutorFactoryModule,
     GraphExecutorFactoryModule,
 )
+from tvm.relay.ty import TensorType
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.params import load_param_dict, save_param_dict
 from tvm.runtime.vm import Executable
+from tvm.tir.expr import IntImm
 
 LIBRARY_FORMATS = ("so", "tar")
 # where kernels lie in packages for the graph executor and for the virtual machine
 _GRAPH_LIBRARIES = ("mod.so", "mod.tar")
 _VM_LIBRARIES = ("lib.so", "lib.tar")
 _VM_CODE = "code.ro"
+_VM_INPUTS = "inputs.json"  # dimensions, null if open, and element types by name
 _AOT_NAME = "mod.aot"  # the name under which the library has the model
 
 
@@ -76,8 +80,12 @@ class TVMCModel:
         folder = _unpacked(str(model_path), self._tmp_dir)
         if not (folder / "mod.json").is_file() or not (folder / "mod.params").is_file():
             raise TVMCException(f"{model_path} is no archive of a TVMCModel")
-        self.mod = load_json((folder / "mod.json").read_text(encoding="utf8"))
-        self.params = dict(load_param_dict((folder / "mod.params").read_bytes()))
+        try:
+            self.mod = load_json((folder / "mod.json").read_text(encoding="utf8"))
+            self.params = dict(load_param_dict((folder / "mod.params").read_bytes()))
+        except (TVMError, ValueError) as error:
+            hint = "; it is a compiled model: tvmc.TVMCPackage" * _is_package(folder)
+            raise TVMCException(f"{model_path} is no archive of a TVMCModel{hint}") from error
 
     def default_tuning_records_path(self) -> str:
         """Where records of tuning would be written."""
@@ -110,7 +118,17 @@ class TVMCModel:
             library = folder / f"lib.{lib_format}"
             lib.export_library(str(library))
             (folder / _VM_CODE).write_bytes(code)
-            return self._write(package_path, [library, folder / _VM_CODE])
+            (folder / _VM_INPUTS).write_text(json.dumps(self._input_types()), encoding="utf8")
+            return self._write(package_path, [library, folder / _VM_CODE, folder / _VM_INPUTS])
+
+    def _input_types(self) -> dict[str, Any]:
+        """Dimensions, None if open, and element types of the inputs that are tensors, by name."""
+        declared = {param.name_hint: param.type_annotation for param in self.mod["main"].params}
+        return {
+            name: (_plain_dims(ty), str(ty.dtype))
+            for name, ty in declared.items()
+            if isinstance(ty, TensorType) and name not in self.params
+        }
 
     def export_classic_format(
         self,
@@ -203,6 +221,10 @@ class TVMCModel:
         print(self.mod, file=file or sys.stdout)
 
 
+def _plain_dims(ty: TensorType) -> list[int | None]:
+    return [int(dim) if isinstance(dim, (int, IntImm)) else None for dim in ty.shape]
+
+
 def _export_library(module: Any, library: Path, cross: Any, cross_options: str | None) -> None:
     """Write a library, by a compiler for another machine if there is one."""
     options = {"options": cross_options.split()} if cross_options else {}
@@ -217,6 +239,10 @@ def _export_library(module: Any, library: Path, cross: Any, cross_options: str |
 def _check_format(found: str, known: Sequence[str]) -> None:
     if found not in known:
         raise TVMCException(f"a library is written as {' or '.join(known)}, got {found!r}")
+
+
+def _is_package(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in (*_GRAPH_LIBRARIES, *_VM_LIBRARIES))
 
 
 def _unpacked(path: str, into: utils.TempDirectory) -> Path:
@@ -253,6 +279,8 @@ class TVMCPackage:
         The graph as JSON text, None for the virtual machine.
     params : bytearray
         The parameters, None for the virtual machine.
+    input_types : dict
+        For the virtual machine: dimensions, None if open, and element types of inputs by name.
     module_name : str
         The name under which a library of the AOT executor has the model.
     """
@@ -268,6 +296,7 @@ class TVMCPackage:
         self.graph: str | None = None
         self.params: bytearray | None = None
         self.code: bytes | None = None
+        self.input_types: dict[str, Any] = {}
         self.type = "classic"
         self.executor_type: str | None = "graph"
         self.module_name = "default"
@@ -292,6 +321,8 @@ class TVMCPackage:
             self.lib_name = found[0]
             self.type = self.executor_type = "vm"
             self.code = _member(folder, _VM_CODE, package_path).read_bytes()
+            if _VM_INPUTS in names:
+                self.input_types = json.loads((folder / _VM_INPUTS).read_text(encoding="utf8"))
         else:
             raise TVMCException(
                 f"{package_path} is no compiled model: it holds {', '.join(sorted(names))}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -119,15 +120,28 @@ def read_inputs(path: str) -> Arrays:
         raise TVMCException(f"--inputs requires a file of numpy, there is no {path}")
     try:
         found = np.load(path)
-        if not isinstance(found, np.lib.npyio.NpzFile):
-            raise TVMCException(
-                f"--inputs requires arrays with names, {path} holds one array: "
-                "np.savez(path, name=array) writes them"
-            )
-        with found:
-            return dict(found)
-    except (ValueError, BadZipFile, EOFError, OSError, TypeError) as error:
-        raise TVMCException(f"--inputs requires a file of numpy (.npz), {path}: {error}") from None
+    except (ValueError, BadZipFile, EOFError, OSError, TypeError):
+        raise TVMCException(
+            f"--inputs requires a file of numpy (.npz), {path} is none: "
+            "np.savez(path, name=array) writes them"
+        ) from None
+    if not isinstance(found, np.lib.npyio.NpzFile):
+        raise TVMCException(
+            f"--inputs requires arrays with names, {path} holds one array: "
+            "np.savez(path, name=array) writes them"
+        )
+    with found:
+        return {name: _array(found, name, path) for name in found}
+
+
+def _array(file: Any, name: str, path: str) -> np.ndarray[Any, Any]:
+    try:
+        return file[name]  # type: ignore[no-any-return]
+    except (ValueError, BadZipFile, EOFError, OSError, TypeError, zlib.error) as error:
+        raise TVMCException(
+            f"--inputs requires plain arrays, {name!r} of {path} cannot be read: "
+            f"{str(error).partition(' (object)')[0]}"
+        ) from None
 
 
 def get_input_info(
@@ -253,6 +267,10 @@ def run_module(
     if hostname or rpc_key or options:
         raise TVMCException("models run on this machine only: leave hostname and rpc_key out")
     given = read_inputs(inputs) if isinstance(inputs, str) else inputs
+    if given is not None and not isinstance(given, Mapping):
+        raise TVMCException(
+            f"inputs are arrays by name, {{'name': array}}, got a {type(given).__name__}"
+        )
     session = _open(tvmc_package, _find_device(device), profile)
     try:
         session.set_inputs(given, fill_mode)
@@ -378,19 +396,43 @@ class _VMSession:
         create = VirtualMachineProfiler if profile else VirtualMachine
         self.device = device
         self.executable = Executable.load_exec(bytes(package.code or b""), lib)
+        self.input_types = package.input_types
         self.machine = create(self.executable, device)
         self.inputs: list[NDArray] = []  # in the order of the parameters
 
     def set_inputs(self, given: Mapping[str, Any] | None, fill_mode: str) -> None:
-        """Set all inputs; their shapes may be known to the caller alone, so all must be given."""
-        del fill_mode
+        """Set all inputs; those with open dimensions have to be given."""
         names = self.executable.get_function_params("main")
         found = dict(given or {})
-        if sorted(found) != sorted(names):
+        if unknown := [name for name in found if name not in names]:
             raise TVMCException(
-                f"the virtual machine requires values for the inputs {names}, got {list(found)}"
+                f"the model has no input {unknown[0]!r}: {near_or_all(unknown[0], names)}"
             )
-        self.inputs = [array(np.asarray(found[name])) for name in names]
+        self.inputs = [
+            array(
+                self._given(name, found[name]) if name in found else self._filled(name, fill_mode)
+            )
+            for name in names
+        ]
+
+    def _given(self, name: str, value: Any) -> np.ndarray[Any, Any]:
+        found = np.asarray(value)
+        if name not in self.input_types:
+            return found
+        dims, dtype = self.input_types[name]
+        sizes = [*found.shape, *dims[found.ndim :]][: len(dims)]
+        shape = [size if dim is None else dim for dim, size in zip(dims, sizes, strict=True)]
+        return _checked(name, found, shape, dtype)
+
+    def _filled(self, name: str, fill_mode: str) -> np.ndarray[Any, Any]:
+        shape, dtype = self.input_types.get(name, ([None], "?"))
+        if None in shape:
+            dims = ", ".join(["?" if dim is None else str(dim) for dim in shape])
+            raise TVMCException(
+                f"the input {name!r} of {dtype}[{dims}] has open dimensions, which --fill-mode "
+                f"cannot know: give a value, --inputs in.npz from np.savez('in.npz', {name}=array)"
+            )
+        return generate_tensor_data(shape, dtype, fill_mode)
 
     def run(self) -> None:
         """Run once."""

@@ -170,6 +170,8 @@ def target_from_cli(
     """
     if isinstance(target, Target):
         return target, []
+    if not isinstance(target, str):
+        raise TVMCException(f'a target is a text such as "llvm -mcpu=native", got {target!r}')
     try:
         if Path(target).is_file():
             return Target(json.loads(Path(target).read_text(encoding="utf8"))), []

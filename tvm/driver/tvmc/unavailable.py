@@ -19,9 +19,12 @@ def add_micro_parser(subparsers: Any, _: argparse.ArgumentParser, __: Any) -> No
 
 
 def _add_parser(subparsers: Any, name: str) -> None:
-    parser = subparsers.add_parser(name, help="not available in this release", add_help=False)
+    parser = subparsers.add_parser(
+        name, help="not available in this release", usage=f"tvmc {name}",
+        description=f"Not available in this release: {_REASONS[name]}.",
+    )  # fmt: skip
     # whatever follows, the answer is the same
-    parser.add_argument("rest", nargs=argparse.REMAINDER)
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.set_defaults(func=lambda _: refuse(name))
 
 

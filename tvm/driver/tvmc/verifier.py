@@ -66,11 +66,25 @@ def add_verify_parser(
     set_defaults(parser, json_params)
 
 
+# what ONNX models are made from
+_SOURCES = {
+    "pt": "torch.onnx.export(model, inputs, 'model.onnx')",
+    "tar": "the model that was compiled",
+    "so": "the model that was compiled",
+}
+_SOURCES |= dict.fromkeys(("pth", "pt2", "zip"), _SOURCES["pt"])
+
+
+def _check_format(path: str) -> None:
+    suffix = Path(path).suffix.removeprefix(".").lower()
+    if hint := _SOURCES.get(suffix):
+        raise TVMCException(f"verify takes ONNX models, {path} is none: give it {hint}")
+
+
 def drive_verify(args: argparse.Namespace) -> int:
     """Do what the arguments say."""
     frontends.lazy_import("onnx")
-    if frontends.guess_frontend(args.FILE).name() != "onnx":
-        raise TVMCException(f"verify takes ONNX models, {args.FILE} is none")
+    _check_format(args.FILE)
     if not Path(args.FILE).is_file():
         raise TVMCException(f"Input file {args.FILE} doesn't exist or is not a file")
     target, codegens = target_from_cli(args.target, reconstruct_target_args(args))

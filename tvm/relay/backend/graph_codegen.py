@@ -107,12 +107,12 @@ class GraphCodegen:
                 return self._external_call(node, self.external[node.op.name_hint])
         if isinstance(node, Var):
             raise TVMError(
-                f"the graph executor requires a value for %{node.name_hint}, which is no "
+                f"the graph and AOT executors require a value for %{node.name_hint}, which is no "
                 "parameter of the function",
                 hint="make it one: relay.Function(relay.analysis.free_vars(body), body)",
             )
         raise TVMError(
-            f"the graph executor cannot run {_describe(node)}",
+            f"the graph and AOT executors cannot run {_describe(node)}",
             at=node,
             hint="control flow, references and recursion need the virtual machine",
         )
@@ -200,7 +200,7 @@ def tensor_info(ty: TensorType) -> TensorInfo:
     """The static shape and dtype of a tensor type."""
     if ty.is_dynamic:
         raise TVMError(
-            f"the graph executor requires constant shapes, got {ty}",
+            f"the graph and AOT executors require constant shapes, got {ty}",
             hint="give every input a shape without unknown dimensions, or compile for the virtual "
             "machine: relay.vm.compile",
         )
