@@ -83,10 +83,12 @@ def uniform(state: Array, shape: tuple[int, ...], low: float, high: float, dtype
     return [state, unit * np.array(high - low, dtype) + np.array(low, dtype)]
 
 
-def normal(state: Array, shape: tuple[int, ...], mean: float, scale: float) -> list[Any]:
-    state, pairs = uniform(state, (*shape, 2), 0.0, 1.0, "float32")
+def normal(
+    state: Array, shape: tuple[int, ...], mean: float, scale: float, dtype: str = "float32"
+) -> list[Any]:
+    state, pairs = uniform(state, (*shape, 2), 0.0, 1.0, dtype)
     radius = np.sqrt(-2 * np.log(1 - pairs[..., 0]))
-    return [state, radius * np.sin(np.float32(2 * np.pi) * pairs[..., 1]) * scale + mean]
+    return [state, radius * np.sin(pairs.dtype.type(2 * np.pi) * pairs[..., 1]) * scale + mean]
 
 
 def multinomial(state: Array, probs: Array, count: int) -> list[Any]:

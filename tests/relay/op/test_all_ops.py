@@ -21,7 +21,9 @@ from .image_cases import image_cases
 from .linalg_cases import linalg_cases
 from .mark_cases import mark_cases
 from .nn_cases import nn_cases
+from .option_cases import option_cases
 from .qnn_cases import qnn_cases
+from .qnn_option_cases import qnn_option_cases
 from .random_cases import random_cases
 from .setting_cases import setting_cases
 from .space_cases import space_cases
@@ -29,13 +31,15 @@ from .sparse_cases import sparse_cases
 from .special_cases import special_cases
 from .vision_cases import vision_cases
 from .volume_cases import volume_cases
+from .window_cases import window_cases
 
 CASES = [
     *unary_cases(), *binary_cases(), *reduce_cases(), *moving_cases(),
     *nn_cases(), *algorithm_cases(), *volume_cases(), *image_cases(),
     *space_cases(), *setting_cases(), *qnn_cases(), *vision_cases(),
     *random_cases(), *finding_cases(), *gradient_cases(), *mark_cases(),
-    *sparse_cases(), *special_cases(), *linalg_cases(),
+    *sparse_cases(), *special_cases(), *linalg_cases(), *window_cases(), *option_cases(),
+    *qnn_option_cases(),
 ]  # fmt: skip
 
 # reached through others: the blocked forms through AlterOpLayout

@@ -140,13 +140,15 @@ def _regular(
     return [out, kinds, values, totals]
 
 
-def _prior(data: Array, sizes: Any, ratios: Any, steps: Any, clip: bool) -> Array:
+def _prior(
+    data: Array, sizes: Any, ratios: Any, steps: Any, clip: bool, offsets: Any = (0.5, 0.5)
+) -> Array:
     height, width = data.shape[2:]
     found = []
     for i in range(height):
         for j in range(width):
-            y = (i + 0.5) * (steps[0] if steps[0] > 0 else 1 / height)
-            x = (j + 0.5) * (steps[1] if steps[1] > 0 else 1 / width)
+            y = (i + offsets[0]) * (steps[0] if steps[0] > 0 else 1 / height)
+            x = (j + offsets[1]) * (steps[1] if steps[1] > 0 else 1 / width)
             shapes = [(s * height / width / 2, s / 2) for s in sizes]
             shapes += [
                 (sizes[0] * height / width * r**0.5 / 2, sizes[0] / r**0.5 / 2) for r in ratios[1:]

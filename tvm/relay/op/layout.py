@@ -52,11 +52,14 @@ def layout_bound(
     """Operators with a `layout` attribute that keep it: pooling, resizing."""
     chosen = in_layouts[0]
     plain = attrs["layout"]
+    if "out_layout" in attrs and attrs["out_layout"] not in ("", plain):
+        return None
     if chosen is None or not same_primal_axes(chosen, tir.layout(plain)):
         return None
     if _splits_spatial_axis(chosen):
         return None
-    out = attrs.replace(layout=chosen.name)
+    result = {"out_layout": ""} if "out_layout" in attrs else {}
+    out = attrs.replace(layout=chosen.name, **result)
     return LayoutChoice((chosen,), (chosen,), out)
 
 

@@ -1,10 +1,11 @@
-"""Shapes in data layouts: `NCHW16c` of (1, 4, 56, 56, 16) is N=1, C=64, H=56, W=56."""
+"""Shapes and tensors in data layouts: `NCHW16c` of (1, 4, 56, 56, 16) is N=1, C=64, H=56, W=56."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 
+from tvm import te, topi
 from tvm.error import OpAttributeInvalid
 
 from .types import Dim, Shape, apply, expect, show
@@ -69,3 +70,8 @@ def axis_of(layout: str, letter: str) -> int:
         if found == letter:
             return position
     raise OpAttributeInvalid(f"layout {layout} has no axis {letter}")
+
+
+def moved(x: te.Tensor, source: str, target: str) -> te.Tensor:
+    """A tensor of one layout in another one."""
+    return x if source == target else topi.layout_transform(x, source, target)

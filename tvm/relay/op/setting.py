@@ -26,6 +26,7 @@ from .types import (
     shape_of_type,
     tensor,
 )
+from .unary import CAST_LIKE
 
 
 class SparseToDenseAttrs(Attrs, key="relay.attrs.SparseToDenseAttrs"):
@@ -218,7 +219,8 @@ def sparse_to_dense(
     default_value : relay.Expr or float
         What stands elsewhere.
     """
-    default = default_value if isinstance(default_value, RelayExpr) else const(default_value)
+    is_number = not isinstance(default_value, RelayExpr)
+    default = CAST_LIKE(const(default_value), sparse_values) if is_number else default_value
     if is_run_time(output_shape):
         return Op.get("dyn.sparse_to_dense")(
             sparse_indices, output_shape, sparse_values, default, output_shape=()

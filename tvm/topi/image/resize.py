@@ -32,7 +32,7 @@ def source_position(
     want: Any,
     mode: str,
     dtype: str = "float32",
-    region: tuple[float, float] = (0.0, 1.0),
+    region: tuple[Any, Any] = (0.0, 1.0),
 ) -> Any:
     """Where an output index lies in the input, as a float; `region` is for tf_crop_and_resize."""
     x = index.astype(dtype)
@@ -44,11 +44,11 @@ def source_position(
         return (x + tir.const(0.5, dtype)) * _ratio(have, want, dtype)
     if mode == "tf_crop_and_resize":
         start, end = region
-        if want == 1:
-            return tir.const(0.5 * (start + end), dtype) * cast_scalar(have - 1, dtype)
         room = cast_scalar(have - 1, dtype)
-        step = tir.const((end - start) / (want - 1), dtype) * room
-        return tir.const(start, dtype) * room + x * step
+        middle = cast_scalar(0.5 * (start + end), dtype) * room
+        first = cast_scalar(start, dtype) * room
+        step = lambda: _ratio(end - start, want - 1, dtype) * room  # noqa: E731
+        return _unless_one(want, lambda: first + x * step(), middle, dtype)
     half = tir.const(0.5, dtype)
     centre = (x + half) * _ratio(have, want, dtype) - half
     if mode == "half_pixel":
@@ -62,21 +62,18 @@ def source_position(
 
 
 def _ratio(have: Any, want: Any, dtype: str) -> Any:
-    """The quotient of two extents, which may be known at run time only."""
-    if isinstance(have, int) and isinstance(want, int):
+    """The quotient of two numbers, which may be known at run time only."""
+    if isinstance(have, (int, float)) and isinstance(want, int):
         return tir.const(have / want, dtype)
-    over, under = [
-        tir.const(e, dtype) if isinstance(e, int) else e.astype(dtype) for e in (have, want)
-    ]
-    return over / under
+    return cast_scalar(have, dtype) / cast_scalar(want, dtype)
 
 
-def _unless_one(want: Any, value: Callable[[], Any], otherwise: float, dtype: str) -> Any:
+def _unless_one(want: Any, value: Callable[[], Any], otherwise: Any, dtype: str) -> Any:
     """A value that has no meaning for an extent of 1."""
-    constant = tir.const(otherwise, dtype)
+    other = cast_scalar(otherwise, dtype)
     if isinstance(want, int):
-        return value() if want > 1 else constant
-    return tir.Select(want > 1, value(), constant)
+        return value() if want > 1 else other
+    return tir.Select(want > 1, value(), other)
 
 
 def nearest_index(position: Any, rounding: str, mode: str) -> Any:
@@ -228,7 +225,7 @@ def resize3d(
 
 def _resize(
     data: te.Tensor,
-    roi: Sequence[float] | None,
+    roi: Sequence[Any] | None,
     size: Sequence[int],
     layout: str,
     spatial: str,
@@ -240,7 +237,8 @@ def _resize(
     shape = list(extents)
     for axis, extent in zip(at, want, strict=True):
         shape[axis] = extent
-    bounds = [float(v) for v in roi or (0.0,) * rank + (1.0,) * rank]
+    whole = (0.0,) * rank + (1.0,) * rank
+    bounds = [v if isinstance(v, tir.PrimExpr) else float(v) for v in roi or whole]
     crops = how.mode == "tf_crop_and_resize"
     dtype = "float64" if data.dtype == "float64" else "float32"
 

@@ -135,15 +135,11 @@ def _static_resize2d(call: Call, values: list[np.ndarray]) -> RelayExpr:
 def _resize2d_compute(
     attrs: Resize2DAttrs, inputs: Sequence[te.Tensor], out_type: Type
 ) -> list[te.Tensor]:
-    roi = inputs[2]
-    expect(
-        attrs.coordinate_transformation_mode != "tf_crop_and_resize",
-        "dyn.image.resize2d requires a constant roi for tf_crop_and_resize",
-    )
-    del roi  # the other modes show the whole image
+    is_region = attrs.coordinate_transformation_mode == "tf_crop_and_resize"
+    region = [inputs[2][i] for i in range(4)] if is_region else None
     return [
         topi.image.resize2d(
-            inputs[0], None, _sizes(attrs, out_type, "HW"), attrs.layout, attrs.method,
+            inputs[0], region, _sizes(attrs, out_type, "HW"), attrs.layout, attrs.method,
             attrs.coordinate_transformation_mode, attrs.rounding_method, attrs.cubic_alpha,
             attrs.cubic_exclude, attrs.extrapolation_value, out_type.dtype,  # type: ignore[attr-defined]
         )

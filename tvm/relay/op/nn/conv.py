@@ -18,7 +18,7 @@ from tvm.target import Target
 from ..attributes import as_int, padding_pairs, spread
 from ..binary import MULTIPLY
 from ..indexing import STRIDED_SLICE
-from ..layout_shapes import axes_extents, plain_layout, shape_in_layout
+from ..layout_shapes import axes_extents, moved, plain_layout, shape_in_layout
 from ..registry import LayoutChoice, OpPattern, Precision, define_op
 from ..shaping import RESHAPE, layout_transform
 from ..types import (
@@ -137,16 +137,12 @@ def conv_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> l
     """A convolution of plain layouts; blocks are undone before it and made after it."""
     layouts = (attrs.data_layout, attrs.kernel_layout)
     plain = tuple([plain_layout(name) for name in layouts])
-    data, weight = [_moved(x, *names) for x, *names in zip(inputs, layouts, plain, strict=True)]
+    data, weight = [moved(x, *names) for x, *names in zip(inputs, layouts, plain, strict=True)]
     out = topi.nn.conv(
         data, weight, attrs.strides, attrs.padding, attrs.dilation, attrs.groups,
         *plain, out_type.dtype,  # type: ignore[attr-defined]
     )  # fmt: skip
-    return [_moved(out, plain[0], attrs.out_layout or attrs.data_layout)]
-
-
-def _moved(x: te.Tensor, src: str, dst: str) -> te.Tensor:
-    return x if src == dst else topi.layout_transform(x, src, dst)
+    return [moved(out, plain[0], attrs.out_layout or attrs.data_layout)]
 
 
 def _alter_conv2d(
@@ -157,8 +153,8 @@ def _alter_conv2d(
     if (
         target is None
         or "cpu" not in target.keys
-        or attrs.data_layout != "NCHW"
-        or attrs.kernel_layout != "OIHW"
+        or (attrs.data_layout, attrs.kernel_layout) != ("NCHW", "OIHW")
+        or attrs.out_layout not in ("", "NCHW")
     ):
         return None
     if "dnnl" in target.libs and all(t.dtype == "float32" for t in arg_types):  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ from tvm.relay.expr import const
 
 from ..attributes import padding_pairs, spread
 from ..indexing import STRIDED_SLICE
-from ..layout_shapes import axes_extents, shape_in_layout
+from ..layout_shapes import axes_extents, moved, shape_in_layout
 from ..registry import OpPattern, Precision, define_op
 from ..shaping import RESHAPE, REVERSE, TRANSPOSE
 from ..types import Dim, TypeRelation, apply, expect_dim, expect_tensor, shape_of_type, tensor
@@ -77,13 +77,12 @@ def conv_transpose_type(who: str, spatial: str) -> TypeRelation:
 
 
 def _compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
-    return [
-        topi.nn.conv_transpose(
-            *inputs, attrs.strides, attrs.padding, attrs.dilation, attrs.output_padding,
-            attrs.groups, attrs.data_layout, attrs.kernel_layout,
-            out_type.dtype,  # type: ignore[attr-defined]
-        )
-    ]  # fmt: skip
+    out = topi.nn.conv_transpose(
+        *inputs, attrs.strides, attrs.padding, attrs.dilation, attrs.output_padding,
+        attrs.groups, attrs.data_layout, attrs.kernel_layout,
+        out_type.dtype,  # type: ignore[attr-defined]
+    )  # fmt: skip
+    return [moved(out, attrs.data_layout, attrs.out_layout or attrs.data_layout)]
 
 
 @dataclass(frozen=True)

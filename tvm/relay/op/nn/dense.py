@@ -98,7 +98,8 @@ def _dense_type(attrs: DenseAttrs, arg_types: Sequence[Type]) -> Type:
 
 
 def _numpy_product(a: np.ndarray, b: np.ndarray, dtype: str) -> np.ndarray:
-    return np.matmul(a, b, dtype=np.dtype(dtype) if np.issubdtype(a.dtype, np.integer) else None)
+    wide = np.promote_types(a.dtype, dtype)
+    return np.matmul(a.astype(wide), b.astype(wide)).astype(dtype)
 
 
 def _fold_matmul(

@@ -12,7 +12,7 @@ from tvm.ir.type import Type
 
 from ..attributes import as_optional_ints, padding_pairs, spread
 from ..layout import layout_bound
-from ..layout_shapes import axes_extents, shape_in_layout
+from ..layout_shapes import axes_extents, moved, shape_in_layout
 from ..registry import OpPattern, Schedule, define_op
 from ..types import Dim, TypeRelation, apply, expect, expect_tensor, shape_of_type, tensor
 
@@ -177,12 +177,11 @@ def _pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
     function = (topi.nn.pool1d, topi.nn.pool2d, topi.nn.pool3d)[rank - 1]
 
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
-        return [
-            function(
-                inputs[0], attrs.pool_size, attrs.strides, attrs.dilation, attrs.padding, kind,
-                attrs.ceil_mode, attrs.layout, kind == "avg" and attrs.count_include_pad,
-            )
-        ]  # fmt: skip
+        out = function(
+            inputs[0], attrs.pool_size, attrs.strides, attrs.dilation, attrs.padding, kind,
+            attrs.ceil_mode, attrs.layout, kind == "avg" and attrs.count_include_pad,
+        )  # fmt: skip
+        return [moved(out, attrs.layout, attrs.out_layout or attrs.layout)]
 
     return define_op(
         name,
@@ -204,7 +203,8 @@ def _sized_pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
         extents = axes_extents(topi.utils.dims(inputs[0].shape), attrs.layout, name)
         sizes = _sizes(attrs, extents, spatial)
-        return [function(inputs[0], sizes, kind, attrs.layout)]
+        out = function(inputs[0], sizes, kind, attrs.layout)
+        return [moved(out, attrs.layout, attrs.out_layout or attrs.layout)]
 
     return define_op(
         name,

@@ -11,6 +11,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 
 from ..attributes import padding_pairs, spread
+from ..layout_shapes import moved
 from ..registry import OpPattern, define_op
 from ..types import expect_dim, expect_tensor, shape_of_type
 from .pooling import AvgPool2DAttrs, MaxPool2DAttrs, pool_type
@@ -26,9 +27,10 @@ def _pool_gradient(name: str, attrs_type: type[Attrs], kind: str) -> Op:
         return data
 
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+        grad = moved(inputs[0], attrs.out_layout or attrs.layout, attrs.layout)
         return [
             topi.nn.pool_grad(
-                *inputs, attrs.pool_size, attrs.strides, attrs.padding, kind, attrs.ceil_mode,
+                grad, inputs[1], attrs.pool_size, attrs.strides, attrs.padding, kind, attrs.ceil_mode,
                 kind == "avg" and attrs.count_include_pad, attrs.layout, attrs.dilation,
             )
         ]  # fmt: skip

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
 from ..attributes import as_int, padding_pairs
-from ..layout_shapes import axes_extents, shape_in_layout
+from ..layout_shapes import axes_extents, moved, shape_in_layout
 from ..registry import OpPattern, define_op
 from ..types import (
     expect,
@@ -110,7 +110,7 @@ def _deformable_type(attrs: DeformableConv2DAttrs, arg_types: Sequence[Type]) ->
     )
     out = conv_type(who, "HW")(attrs, [arg_types[0], arg_types[2]])
     offset = expect_tensor(arg_types[1], who, "offset", rank=4)
-    extents = axes_extents(shape_of_type(out), attrs.data_layout, who)
+    extents = axes_extents(shape_of_type(out), attrs.out_layout or attrs.data_layout, who)
     window = axes_extents(shape_of_type(arg_types[2]), attrs.kernel_layout, who)
     if is_known(window["H"], window["W"]):
         extents["C"] = 2 * attrs.deformable_groups * window["H"] * window["W"]  # type: ignore[operator]
@@ -125,12 +125,11 @@ def _deformable_compute(
 ) -> list[te.Tensor]:
     is_first = attrs.data_layout == "NCHW"
     function = topi.nn.deformable_conv2d_nchw if is_first else topi.nn.deformable_conv2d_nhwc
-    return [
-        function(
-            *inputs, attrs.strides, attrs.padding, attrs.dilation, attrs.deformable_groups,
-            attrs.groups, out_type.dtype,  # type: ignore[attr-defined]
-        )
-    ]  # fmt: skip
+    out = function(
+        *inputs, attrs.strides, attrs.padding, attrs.dilation, attrs.deformable_groups,
+        attrs.groups, out_type.dtype,  # type: ignore[attr-defined]
+    )  # fmt: skip
+    return [moved(out, attrs.data_layout, attrs.out_layout or attrs.data_layout)]
 
 
 DEFORMABLE_CONV2D = define_op(

@@ -18,7 +18,7 @@ from tvm.relay.op.attributes import as_int, as_list
 from tvm.relay.op.binary import ADD, MULTIPLY, SUBTRACT, broadcast_type
 from tvm.relay.op.joining import CONCATENATE, ConcatenateAttrs
 from tvm.relay.op.registry import define_op
-from tvm.relay.op.types import expect, expect_tuple
+from tvm.relay.op.types import expect, expect_tuple, shape_of_type
 from tvm.relay.op.types import tensor as tensor_type
 
 from .common import (
@@ -60,6 +60,28 @@ def _binary_type(who: str) -> Callable[[BroadcastAttrs, Sequence[Type]], Type]:
     return relation
 
 
+def _mul_type(attrs: BroadcastAttrs, arg_types: Sequence[Type]) -> Type:
+    result = _binary_type("qnn.mul")(attrs, arg_types)
+    axes = _axes_of_scales(attrs, arg_types)
+    expect(
+        len(axes) < 2,
+        "qnn.mul requires the vectors of scales of lhs and rhs along one axis of the result, got "
+        f"the axes {' and '.join([str(axis) for axis in axes])}",
+    )
+    return result
+
+
+def _axes_of_scales(attrs: BroadcastAttrs, types: Sequence[Type]) -> list[int]:
+    """The axes along which scales differ, counted from the end."""
+    sides = ((types[0], types[2], attrs.lhs_axis), (types[1], types[4], attrs.rhs_axis))
+    found = [
+        axis % rank - rank
+        for data, scale, axis in sides
+        if (rank := len(shape_of_type(data))) and shape_of_type(scale) not in ((), (1,))
+    ]
+    return list(dict.fromkeys(found))
+
+
 def _operands(attrs: BroadcastAttrs, inputs: Sequence[RelayExpr]) -> list[RelayExpr]:
     """Both operands on the output's scale and zero point, in 32 bits."""
     out_scale, out_zero = inputs[6:]
@@ -93,22 +115,18 @@ def _canonicalize_mul(
         subtract_zero_point(cast(data, "int32"), along_axis(zero, len(type_of(data).shape), axis))
         for data, zero, axis in ((lhs, lhs_zero, attrs.lhs_axis), (rhs, rhs_zero, attrs.rhs_axis))
     ]
-    rank = len(types[-1].shape)  # type: ignore[attr-defined]
-    scale, axis = _product_of_scales(lhs_scale, rhs_scale, attrs, rank)
+    scale = _product_of_scales(lhs_scale, rhs_scale)
+    axis = next(iter(_axes_of_scales(attrs, types)), -1)
     return requantized(
         MULTIPLY(*shifted), scale, const(0), out_scale, out_zero, types[0].dtype, axis  # type: ignore[attr-defined]
     )  # fmt: skip
 
 
-def _product_of_scales(
-    a: RelayExpr, b: RelayExpr, attrs: BroadcastAttrs, rank: int
-) -> tuple[RelayExpr, int]:
+def _product_of_scales(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     left, right = constant_array(a), constant_array(b)
-    # only one of them is a vector, unless both are along the same axis
-    axis = attrs.lhs_axis if len(type_of(a).shape) else attrs.rhs_axis
     if left is None or right is None:
-        return MULTIPLY(a, b), axis
-    return const(np.squeeze(left * right).astype("float32")), axis
+        return MULTIPLY(a, b)
+    return const(np.squeeze(left * right).astype("float32"))
 
 
 ADD_QUANTIZED = define_op(
@@ -138,7 +156,7 @@ MUL_QUANTIZED = define_op(
         "lhs", "rhs", "lhs_scale", "lhs_zero_point", "rhs_scale", "rhs_zero_point",
         "output_scale", "output_zero_point",
     ),
-    infer_type=_binary_type("qnn.mul"),
+    infer_type=_mul_type,
     qnn_canonicalize=_canonicalize_mul,
 )  # fmt: skip
 
