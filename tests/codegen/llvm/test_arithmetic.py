@@ -65,6 +65,20 @@ def test_integer_divisions(dtype: str, vectorize: int) -> None:
     )
 
 
+@pytest.mark.parametrize("vectorize", WIDTHS)
+@pytest.mark.parametrize("divide", [tir.truncdiv, tir.truncmod, tir.floordiv, tir.floormod])
+def test_selects_guard_divisions_by_zero(divide, vectorize: int) -> None:
+    a, b = np.arange(SIZE, dtype="int64"), np.arange(SIZE, dtype="int64") % 3
+    actual = apply(
+        lambda x, y: tir.Select(y == 0, tir.const(-1, "int64"), divide(x, y)), a, b,
+        out_dtype="int64", vectorize=vectorize,
+    )  # fmt: skip
+    whole = (
+        a // np.maximum(b, 1) if divide in (tir.truncdiv, tir.floordiv) else a % np.maximum(b, 1)
+    )
+    np.testing.assert_array_equal(actual, np.where(b == 0, -1, whole))
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("divisor", [1, 2, 3, 8, 12])
 def test_division_by_constants(dtype: str, divisor: int) -> None:

@@ -118,7 +118,18 @@ class ArithmeticWriter(Visitor):
         if type_.kind == "narrow":
             return self.narrow_operation(f"{floating}{self.fast}", node.dtype, a, b)
         name = signed if type_.kind == "signed" else unsigned
-        return self.code.pure(f"{name} {type_.text} {a}, {b}")
+        return self.code.pure(f"{name} {type_.text} {a}, {self._divisor(node, b)}")
+
+    def _divisor(self, node: BinaryOpExpr, b: str) -> str:
+        """A vector's divisors without zeros: those of lanes that a select drops must not trap."""
+        type_ = TYPES[node.dtype]
+        value = node.b.value if type(node.b) is Broadcast else node.b
+        if type_.lanes == 1 or type(value) is IntImm:
+            return b
+        mask = mask_type(type_.lanes)
+        is_zero = self.code.pure(f"icmp eq {type_.text} {b}, zeroinitializer")
+        one = splat(type_, "1")
+        return self.code.pure(f"select {mask} {is_zero}, {type_.text} {one}, {type_.text} {b}")
 
     def visit_floor_div(self, node: FloorDiv) -> str:
         type_ = TYPES[node.dtype]
@@ -130,6 +141,7 @@ class ArithmeticWriter(Visitor):
         a, b, text = self.visit(node.a), self.visit(node.b), type_.text
         if (shift := _power_of_two(node.b)) is not None:
             return self.code.pure(f"ashr {text} {a}, {splat(type_, str(shift))}")
+        b = self._divisor(node, b)
         quotient = self.code.pure(f"sdiv {text} {a}, {b}")
         wrong = self._rounded_up(text, type_.lanes, self.code.pure(f"srem {text} {a}, {b}"), b)
         down = self.code.pure(f"sext {mask_type(type_.lanes)} {wrong} to {text}")
@@ -148,6 +160,7 @@ class ArithmeticWriter(Visitor):
         a, b, text = self.visit(node.a), self.visit(node.b), type_.text
         if (shift := _power_of_two(node.b)) is not None:
             return self.code.pure(f"and {text} {a}, {splat(type_, str((1 << shift) - 1))}")
+        b = self._divisor(node, b)
         rest = self.code.pure(f"srem {text} {a}, {b}")
         wrong = self._rounded_up(text, type_.lanes, rest, b)
         moved = self.code.pure(f"add {text} {rest}, {b}")
