@@ -55,6 +55,21 @@ def test_several_outputs_buffers_and_constants() -> None:
     check(_Several(), torch.randn(3, 4), torch.tensor([2, 0]))
 
 
+class InPlace(torch.nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        y[0] = 1
+        y.view(-1)[1:3].mul_(5)
+        return y
+
+
+def test_programs_that_write_in_place_are_imported_as_they_are() -> None:
+    x = torch.randn(3, 3)
+    program = torch.export.export(InPlace(), (x,))
+    mod, params = relay.frontend.from_exported_program(program, run_ep_decomposition=False)
+    assert_close(run(mod, params, {"x": x.numpy()})[0], InPlace()(x).numpy())
+
+
 class Inverse(torch.nn.Module):
     def forward(self, x):
         return torch.linalg.inv(x), torch.linalg.cholesky(x)

@@ -259,19 +259,6 @@ def _cumprod(x: RelayExpr, dim: int, *_: Any) -> RelayExpr:
     return _op.cumprod(as_float(x), axis=dim)
 
 
-_REDUCTIONS = {0: lambda x: x, 1: _op.mean, 2: _op.sum}
-
-
-@torch_op("mse_loss")
-def _mse_loss(a: RelayExpr, b: RelayExpr, reduction: int = 1) -> RelayExpr:
-    return _REDUCTIONS[reduction]((a - b) * (a - b))
-
-
-@torch_op("l1_loss")
-def _l1_loss(a: RelayExpr, b: RelayExpr, reduction: int = 1) -> RelayExpr:
-    return _REDUCTIONS[reduction](_op.abs(a - b))
-
-
 @torch_op("broadcast_tensors")
 def _broadcast_tensors(tensors: list[RelayExpr]) -> list[RelayExpr]:
     shape = np.broadcast_shapes(*[infer_shape(t) for t in tensors])

@@ -12,7 +12,7 @@ from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import ExprFolder, infer_dtype, infer_shape
 
 from .complexes import has_complex
-from .fx import FxRunner, find_converter
+from .fx import FxRunner, as_constant, find_converter, writes
 from .registry import Converter, as_number, is_tensor, torch_dtype
 from .torch_values import kind_of
 
@@ -27,8 +27,8 @@ class Decomposer:
         self._rules: dict[Any, Any] | None = None
 
     def knows(self, overload: Any) -> bool:
-        """Whether torch can write an operator in simpler ones."""
-        return overload in self.rules() or overload._can_decompose()
+        """Whether torch can write an operator in simpler ones, or compute it now."""
+        return _makes_constants(overload) or overload in self.rules() or overload._can_decompose()
 
     def rules(self) -> dict[Any, Any]:
         """Torch's decompositions of the operators that have no converter."""
@@ -50,6 +50,8 @@ class Decomposer:
                 f"the PyTorch importer requires operators it knows, got {kind_of(overload)}",
                 hint="pass custom_convert_map={name: function(inputs, types) -> expr}",
             )
+        if _makes_constants(overload):
+            return _computed(overload, arguments)
         self._open.append(name)
         try:
             module, tensors = self._traced(overload, arguments)
@@ -64,25 +66,23 @@ class Decomposer:
         from torch.fx.experimental.proxy_tensor import make_fx
         from torch.utils import _pytree
 
-        schema = overload._schema.arguments
-        given = [_argument(a, value) for a, value in zip(schema, arguments, strict=False)]
-        leaves, spec = _pytree.tree_flatten(given)
+        leaves, spec = _pytree.tree_flatten(_as_torch_takes(overload, arguments))
         places = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
 
         def call(*tensors: Any) -> Any:
             filled = list(leaves)
             for place, tensor in zip(places, tensors, strict=True):
                 filled[place] = tensor
-            values = _pytree.tree_unflatten(filled, spec)
-            count = sum(not a.kwarg_only for a in schema)
-            keywords = {a.name: v for a, v in zip(schema, values, strict=False) if a.kwarg_only}
-            return overload(*values[:count], **{k: v for k, v in keywords.items() if v is not None})
+            return _called(overload, _pytree.tree_unflatten(filled, spec))
 
         tensors = [leaves[i] for i in places]
         try:
             with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
                 fakes = [_fake(mode, tensor) for tensor in tensors]
                 module = make_fx(call, decomposition_table=self.rules())(*fakes)
+                if writes(module):
+                    pure = torch.func.functionalize(lambda *values: module.forward(*values))
+                    module = make_fx(pure, decomposition_table=self.rules())(*fakes)
         except TVMError:
             raise
         except Exception as error:
@@ -92,6 +92,43 @@ class Decomposer:
                 f"operators here: {type(error).__name__}: {text}"
             ) from error
         return module, tensors
+
+
+def _makes_constants(overload: Any) -> bool:
+    """Whether an operator makes a tensor of numbers alone, the same one each time."""
+    import torch
+
+    schema = overload._schema
+    return (
+        [str(result.type) for result in schema.returns] == ["Tensor"]
+        and not any("Tensor" in str(argument.type) for argument in schema.arguments)
+        and torch.Tag.nondeterministic_seeded not in overload.tags
+    )
+
+
+def _computed(overload: Any, arguments: Sequence[Any]) -> Any:
+    """The constant that torch makes of numbers."""
+    values = _as_torch_takes(overload, arguments)
+    if any(is_tensor(value) for value in values):
+        raise OpNotImplemented(
+            f"{kind_of(overload)} requires numbers that are known at import, got one that the run "
+            "computes",
+            hint="trace the model with inputs of the shapes that it will be used with",
+        )
+    return as_constant(_called(overload, values))
+
+
+def _as_torch_takes(overload: Any, arguments: Sequence[Any]) -> list[Any]:
+    schema = overload._schema.arguments
+    return [_argument(a, value) for a, value in zip(schema, arguments, strict=False)]
+
+
+def _called(overload: Any, values: Sequence[Any]) -> Any:
+    """The results of an operator for arguments in the order of its schema."""
+    schema = overload._schema.arguments
+    count = sum(not argument.kwarg_only for argument in schema)
+    keywords = {a.name: v for a, v in zip(schema, values, strict=False) if a.kwarg_only}
+    return overload(*values[:count], **{k: v for k, v in keywords.items() if v is not None})
 
 
 def _argument(argument: Any, value: Any) -> Any:

@@ -16,7 +16,7 @@ from tvm.runtime import ndarray as nd
 
 from .complexes import Complex, as_pairs
 from .decomposition import Decomposer
-from .fx import FxRunner, as_constant
+from .fx import FxRunner, as_constant, writes
 from .open_shapes import without_variables
 from .registry import CONVERTERS, adapted, is_tensor
 from .torch_values import to_numpy
@@ -60,6 +60,8 @@ def from_exported_program(
             f"{type(exported_program).__name__}; hint: torch.export.export(model, example_inputs)"
         )
     program = _decomposed(exported_program) if run_ep_decomposition else exported_program
+    if writes(program.graph_module):
+        program = program.run_decompositions({})
     inputs, params = _inputs(program)
     converters = {**CONVERTERS, **adapted(custom_convert_map)}
     results = run_fx(program.graph_module, inputs, converters, fallback)

@@ -37,6 +37,14 @@ def find_converter(converters: Mapping[str, Converter], overload: Any) -> Conver
     return None
 
 
+def writes(module: Any) -> bool:
+    """Whether operators of a graph write to tensors in place."""
+    return any(
+        node.op == "call_function" and _is_overload(node.target) and node.target._schema.is_mutable
+        for node in module.graph.nodes
+    )
+
+
 def full_arguments(overload: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """All arguments in the order of the schema, defaults filled in, as converters take them."""
     return [_plain(value) for value in ordered_arguments(overload, args, kwargs)]

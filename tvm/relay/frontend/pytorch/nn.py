@@ -131,6 +131,13 @@ def _conv(
     return _convolution(x, weight, bias, strides, padding, dilation, False, 0, groups)
 
 
+@torch_op("conv_tbc")
+def _conv_tbc(x: RelayExpr, weight: RelayExpr, bias: RelayExpr, padding: Any = 0) -> RelayExpr:
+    """A convolution of data of (time, batch, channels)."""
+    moved = _conv(_op.transpose(x, [1, 2, 0]), _op.transpose(weight, [2, 1, 0]), bias, 1, padding)
+    return _op.transpose(moved, [2, 0, 1])
+
+
 @torch_op("_convolution_mode")
 def _convolution_mode(
     x: RelayExpr, weight: RelayExpr, bias: Any, strides: Any, padding: str, dilation: Any,

@@ -258,6 +258,11 @@ def _isclose(
     return _op.logical_or(close, _op.logical_and(_op.isnan(left), _op.isnan(right)))
 
 
+@torch_op("allclose")
+def _allclose(*args: Any) -> RelayExpr:
+    return _op.all(_isclose(*args))
+
+
 @torch_op("addcmul")
 def _addcmul(x: RelayExpr, a: RelayExpr, b: RelayExpr, value: Any = 1) -> RelayExpr:
     return _add(x, a * b, value)

@@ -303,3 +303,21 @@ def _weight_norm(direction: RelayExpr, length: RelayExpr, dim: int = 0) -> Relay
     axes = [axis for axis in range(rank) if dim == -1 or axis != dim % rank]
     norm = _op.sqrt(_op.sum(direction * direction, axis=axes, keepdims=True))
     return direction * (length / norm)
+
+
+@torch_op("equal")
+def _equal(a: RelayExpr, b: RelayExpr) -> Any:
+    """Whether two tensors have one shape and the same elements."""
+    if infer_shape(a) != infer_shape(b):
+        return False
+    return _op.all(_op.equal(*promoted(a, b)))
+
+
+@torch_op("_is_all_true")
+def _is_all_true(x: RelayExpr) -> RelayExpr:
+    return _op.all(x)
+
+
+@torch_op("_is_any_true")
+def _is_any_true(x: RelayExpr) -> RelayExpr:
+    return _op.any(x)

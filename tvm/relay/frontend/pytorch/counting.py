@@ -1,0 +1,121 @@
+"""Counts of values: of whole numbers, and of intervals of one or several axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.expr import Constant
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+
+from .registry import as_dtype, as_ints, as_number, is_tensor, torch_op
+
+
+@torch_op("bincount")
+def _bincount(x: RelayExpr, weights: Any = None, least: Any = 0) -> RelayExpr:
+    """How often each number from 0 on occurs; the largest one is known at run time."""
+    least = as_number(least)
+    if weights is None:
+        weights = constant(np.ones(infer_shape(x)), "int64")
+    elif infer_dtype(weights) != "float32":
+        weights = as_dtype(weights, "float64")
+    if infer_shape(x) == (0,):
+        return constant(np.zeros(least), infer_dtype(weights))
+    places = as_dtype(x, "int64")
+    count = _op.maximum(_op.max(places) + constant(1, "int64"), constant(least, "int64"))
+    start = _op.full(scalar_like(0, weights), _op.reshape(count, (1,)), infer_dtype(weights))
+    return _op.scatter_elements(start, places, weights, 0, reduction="add")
+
+
+@torch_op("_histogramdd_from_bin_cts")
+def _histogram_of_counts(
+    x: RelayExpr, counts: Any, limits: Any = None, weight: Any = None, density: Any = False
+) -> RelayExpr:
+    edges = _histogram_edges(x, counts, limits)
+    return _histogram_of_edges(x, edges, weight, density)
+
+
+@torch_op("_histogramdd_bin_edges")
+def _histogram_edges(
+    x: RelayExpr, counts: Any, limits: Any = None, weight: Any = None, density: Any = False
+) -> list[RelayExpr]:
+    """Equal intervals of each axis, of the range of the data if none is given."""
+    sizes = as_ints(counts)
+    rows = _op.reshape(x, (-1, len(sizes)))
+    bounds = [as_number(limit) for limit in limits] if limits else None
+    edges = []
+    for axis, size in enumerate(sizes):
+        if bounds is not None:
+            low, high = [scalar_like(float(v), x) for v in bounds[2 * axis : 2 * axis + 2]]
+        else:
+            column = _op.take(rows, constant(axis, "int64"), 1)
+            low, high = _op.min(column), _op.max(column)
+        half = scalar_like(0.5, x)
+        is_point = _op.equal(low, high)
+        low, high = _op.where(is_point, low - half, low), _op.where(is_point, high + half, high)
+        edges.append(_linear(low, high, size + 1))
+    return edges
+
+
+def _linear(low: RelayExpr, high: RelayExpr, count: int) -> RelayExpr:
+    """Equal steps from one number to another, counted from the nearer end as torch does."""
+    dtype = infer_dtype(low)
+    step = (high - low) / constant(count - 1, dtype)
+    places = np.arange(count)
+    ahead = low + step * constant(places, dtype)
+    behind = high - step * constant(count - 1 - places, dtype)
+    return _op.where(constant(places < count // 2), ahead, behind)
+
+
+@torch_op("_histogramdd_from_bin_tensors")
+def _histogram_of_edges(
+    x: RelayExpr, edges: Sequence[RelayExpr], weight: Any = None, density: Any = False
+) -> RelayExpr:
+    """The weights of the rows of data in the boxes that edges make."""
+    rows = _op.reshape(x, (-1, len(edges)))
+    sizes = [int(infer_shape(edge)[0]) - 1 for edge in edges]
+    place, inside = constant(0, "int64"), constant(True)
+    for axis, (edge, size) in enumerate(zip(edges, sizes, strict=True)):
+        column = _op.take(rows, constant(axis, "int64"), 1)
+        # the last interval has both of its ends
+        found = _op.searchsorted(edge, column, True, "int64") - constant(1, "int64")
+        at_end = _op.equal(column, _op.take(edge, constant(size, "int64"), 0))
+        found = _op.where(at_end, constant(size - 1, "int64"), found)
+        known = _op.logical_and(
+            _op.greater_equal(found, constant(0, "int64")), _op.less(found, constant(size, "int64"))
+        )
+        inside = _op.logical_and(inside, known)
+        place = place * constant(size, "int64") + found
+    amounts = (
+        constant(np.ones(()), infer_dtype(x)) if weight is None else _op.reshape(weight, (-1,))
+    )
+    amounts = _op.where(inside, amounts, scalar_like(0, x))
+    place = _op.where(inside, place, constant(0, "int64"))
+    start = constant(np.zeros(int(np.prod(sizes))), infer_dtype(x))
+    counts = _op.reshape(_op.scatter_elements(start, place, amounts, 0, reduction="add"), sizes)
+    return _per_volume(counts, edges) if as_number(density) else counts
+
+
+def _per_volume(counts: RelayExpr, edges: Sequence[RelayExpr]) -> RelayExpr:
+    counts = counts / _op.sum(counts)
+    for axis, edge in enumerate(edges):
+        size = int(infer_shape(edge)[0]) - 1
+        widths = _op.strided_slice(edge, [1], [size + 1]) - _op.strided_slice(edge, [0], [size])
+        counts = counts / _op.reshape(widths, (-1, *[1] * (len(edges) - 1 - axis)))
+    return counts
+
+
+@torch_op("histogram")
+def _histogram(x: RelayExpr, bins: Any, *options: Any) -> list[RelayExpr]:
+    """Counts of intervals, by their number (with a range) or their edges."""
+    if is_tensor(bins) and (infer_shape(bins) or not isinstance(bins, Constant)):
+        weight, density = (*options, None, False)[:2]
+        edges = [bins]
+    else:
+        limits, weight, density = (*options, None, None, False)[:3]
+        edges = _histogram_edges(x, [bins], limits)
+    return [_histogram_of_edges(_op.reshape(x, (-1, 1)), edges, weight, density), edges[0]]
