@@ -424,3 +424,22 @@ def test_images_are_resized_to_sizes_that_are_read() -> None:
     for n in (torch.tensor(3), torch.tensor(9)):
         for actual, expected in zip(call(x, n), resized(x, n), strict=True):
             assert_close(actual.numpy(), expected.numpy())
+
+
+def test_what_was_computed_before_a_loop_is_not_computed_in_its_steps() -> None:
+    def summed(x: Tensor, n: Tensor):
+        y, total = torch.softmax(x, 0), torch.zeros(4)
+        for _ in range(int(n)):
+            for j in range(int(n)):
+                total = total + y[0] * j
+        return total
+
+    mod, _ = relay.frontend.from_pytorch(
+        torch.jit.script(summed), [("x", ((3, 4), "float32")), ("n", ((), "int64"))]
+    )
+    within: list[str] = []
+    relay.analysis.post_order_visit(
+        mod["main"].body,
+        lambda node: within.append(node.astext()) if isinstance(node, relay.Function) else None,
+    )
+    assert len(within) == 2 and not any("softmax" in text for text in within)

@@ -17,8 +17,17 @@ from tvm.relay import op as _op
 from tvm.relay.expr import If, Tuple, TupleGetItem
 from tvm.relay.frontend.common import infer_dtype, infer_shape
 
-from .nested import are_same_contents, containers, copied, filled, is_same, merged, refill
-from .registry import as_dtype, promote_dtypes
+from .nested import (
+    are_same_contents,
+    containers,
+    copied,
+    filled,
+    is_same,
+    merged,
+    refill,
+    taken_apart,
+)
+from .registry import as_dtype, is_tensor, promote_dtypes
 
 if TYPE_CHECKING:
     from .importer import GraphImporter
@@ -45,6 +54,14 @@ class State:
             dict(importer.views),
             {name: list(views) for name, views in importer.derived.items()},
         )
+
+    def expressions(self) -> list[RelayExpr]:
+        """The tensors among the values, in containers too."""
+        leaves: list[Any] = []
+        taken_apart(
+            [list(self.values.values()), [copy for _, copy in self.contents.values()]], leaves
+        )
+        return [leaf for leaf in leaves if is_tensor(leaf)]
 
     def restore(self, importer: GraphImporter) -> None:
         importer.values = dict(self.values)

@@ -5,7 +5,8 @@
                                          else: (i, goes_on, x, c) }
 
 What a step changes is found by converting the body until nothing new is seen to change: then the
-values that are carried from step to step, and their types, are known.
+values that are carried from step to step, and their types, are known. What was computed before the
+loop stays outside of the function, which would compute it in each step.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import TupleGetItem, Var
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.hoisting import bound_before, with_bindings
 from tvm.relay.loops import while_loop
 from tvm.relay.ty import TensorType
 from tvm.tir import Any as OpenSize
@@ -156,14 +158,17 @@ class _Loop:
         next_values = [
             as_dtype(as_tensor(following[i]), infer_dtype(self.opened[i])) for i in places
         ]
+        is_next = _op.logical_and(flag, _op.less(self.index, count))
+        following_ones = [self.index + constant(1, "int64"), as_flag(goes_on), *next_values]
+        bindings, (is_next, *following_ones) = bound_before(
+            [is_next, *following_ones], [*self.before.expressions(), count]
+        )
         loop = while_loop(
-            lambda index, flag, *_: _op.logical_and(flag, _op.less(index, count)),
-            [self.index, flag, *variables],
-            lambda index, *_: [index + constant(1, "int64"), as_flag(goes_on), *next_values],
+            lambda *_: is_next, [self.index, flag, *variables], lambda *_: following_ones
         )
         leaves, pattern = self._leaves()
         start = [as_dtype(as_tensor(leaves[i]), infer_dtype(self.opened[i])) for i in places]
-        result = loop(constant(0, "int64"), as_flag(condition), *start)
+        result = with_bindings(bindings, loop(constant(0, "int64"), as_flag(condition), *start))
         for position, i in enumerate(places):
             leaves[i] = TupleGetItem(result, position + 2)
         values = filled(pattern, leaves)
