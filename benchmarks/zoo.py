@@ -146,13 +146,16 @@ def build(name: str, sizes: Sizes = USUAL) -> Example:
     for parameter in model.parameters():  # a head that starts at zero would check nothing
         if parameter.dim() > 1 and not parameter.any():
             torch.nn.init.normal_(parameter, std=0.02)
-    _calibrate(model, inputs)
+    calibrate(model, inputs)
     return model.eval(), inputs
 
 
-def _calibrate(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+_NORMS = (torch.nn.BatchNorm2d, torch.nn.BatchNorm3d)
+
+
+def calibrate(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
     """Batch norms get the statistics of random images: random weights decay to denormals."""
-    norms = [m for m in model.modules() if isinstance(m, torch.nn.BatchNorm2d)]
+    norms = [m for m in model.modules() if isinstance(m, _NORMS)]
     if not norms:
         return
     for norm in norms:

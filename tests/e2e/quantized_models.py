@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 import tvm
-from benchmarks.zoo import _calibrate, vision
+from benchmarks.zoo import calibrate, vision
 from tvm import relay
 from tvm.contrib import graph_executor
 
@@ -35,7 +35,7 @@ def quantized(name: str, engine: str, size: int) -> tuple[torch.nn.Module, torch
     options = {"init_weights": False} if name in LEAST_IMAGE or name == "googlenet" else {}
     network = getattr(vision.quantization, name)(weights=None, quantize=False, **options)
     image = torch.randn(1, 3, size, size)
-    _calibrate(network, (image,))
+    calibrate(network, (image,))
     network.eval()
     with torch.no_grad():
         network.fuse_model()

@@ -92,7 +92,9 @@ _PLAIN = (
     "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19", "vgg19_bn", "wide_resnet101_2",
     "wide_resnet50_2",
 )  # fmt: skip
-_REGIONS = {"min_size": 96, "max_size": 96}  # of the image that proposals are made for
+# the size of the image that proposals are made for, and how many of them go on
+_REGIONS = {"min_size": 96, "max_size": 96, "box_detections_per_img": 10}
+_SHOTS = {"min_size": 96, "max_size": 96, "score_thresh": 0.005}
 
 CLASSIFIERS: dict[str, Callable[[], Example]] = {
     **{name: _image(name) for name in _PLAIN},
@@ -121,7 +123,7 @@ DETECTORS: dict[str, Callable[[], Example]] = {
         "fasterrcnn_resnet50_fpn", "fasterrcnn_resnet50_fpn_v2", "keypointrcnn_resnet50_fpn",
         "maskrcnn_resnet50_fpn", "maskrcnn_resnet50_fpn_v2",
     )},
-    **{name: _detector(name, score_thresh=0.005, **_REGIONS) for name in (
+    **{name: _detector(name, **_SHOTS) for name in (
         "fcos_resnet50_fpn", "retinanet_resnet50_fpn", "retinanet_resnet50_fpn_v2",
     )},
     "ssd300_vgg16": _detector("ssd300_vgg16", 128),
