@@ -284,6 +284,18 @@ def test_attention_with_masks() -> None:
     check(lambda x, y: F.scaled_dot_product_attention(x, y, y, attn_mask=mask), q, k)
 
 
+def test_fused_attention_with_masks_and_weights() -> None:
+    x = torch.randn(2, 4, 8)
+    layer = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval().requires_grad_(False)
+    padding, causal = torch.arange(4) > torch.tensor([[2], [1]]), torch.ones(4, 4).triu(1) > 0
+    check(lambda y: layer(y, y, y, padding), x)
+    check(lambda y: layer(y, y, y, padding, attn_mask=causal, average_attn_weights=False), x)
+    check(lambda y: layer(y, y, y, need_weights=False, attn_mask=causal)[0], x)
+    encoder = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    encoder.eval().requires_grad_(False)
+    check(lambda y: encoder(y, src_key_padding_mask=padding), x)
+
+
 def test_in_place_operators_change_their_input() -> None:
     def double(x):
         y = x + 1

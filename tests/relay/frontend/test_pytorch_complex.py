@@ -42,11 +42,17 @@ def fourier_unit(x):
     return torch.fft.irfft2(back, s=x.shape[-2:], norm="ortho")
 
 
+def summed_products(x):
+    z = torch.fft.fft(x)
+    return torch.view_as_real(torch.einsum("ij,kj,j->ik", z, z.conj() * 1j, x[0]))
+
+
 FUNCTIONS: dict[str, tuple[Callable, torch.Tensor]] = {
     "rotary": (rotary, torch.randn(2, 3, 4)),
     "spectrogram": (spectrogram, torch.randn(2, 64)),
     "there_and_back": (there_and_back, torch.randn(2, 64)),
     "mixing": (mixing, torch.randn(2, 6, 8)),
+    "summed_products": (summed_products, torch.randn(2, 5)),
     "fourier_unit": (fourier_unit, torch.randn(1, 2, 8, 10)),
 }
 

@@ -23,3 +23,10 @@ def test_distinct_slices() -> None:
 def test_equal_neighbours_become_one() -> None:
     check_in_vm(lambda x: torch.unique_consecutive(x, return_inverse=True), NUMBERS)
     check_in_vm(lambda x: torch.unique_consecutive(x, return_counts=True, dim=1), ROWS)
+
+
+def test_numbers_are_counted() -> None:
+    counted = NUMBERS.flatten().long()
+    check_in_vm(lambda x: torch.bincount(x), counted)
+    check_in_vm(lambda x: torch.bincount(x, minlength=9), counted)
+    check_in_vm(lambda x: torch.bincount(x, weights=NUMBERS.flatten()), counted)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
@@ -73,19 +72,37 @@ def _native_multi_head_attention(
     mask: Any = None, need_weights: bool = True, average: bool = True, mask_type: Any = None,
 ) -> list[Any]:  # fmt: skip
     """Projection of the three inputs, attention by heads, output projection."""
-    if need_weights or mask is not None:
-        raise OpAttributeUnImplemented(
-            "_native_multi_head_attention is supported without mask and without weights",
-            hint="torch.backends.mha.set_fastpath_enabled(False) before tracing",
-        )
-    weights, biases = _op.split(in_weight, 3, 0), _op.split(in_bias, 3, 0)
-    split = [
-        _split_heads(_linear(x, weights[i], biases[i]), heads)
+    matrices, biases = _op.split(in_weight, 3, 0), _op.split(in_bias, 3, 0)
+    q, k, v = [
+        _split_heads(_linear(x, matrices[i], biases[i]), heads)
         for i, x in enumerate((query, key, value))
     ]
-    joined = _op.transpose(attention(*split), (0, 2, 1, 3))
+    if mask is not None or need_weights:
+        weights = _weights(q, k, mask, mask_type)
+        found = _matmul(weights, v)
+    else:
+        weights, found = None, attention(q, k, v)
+    joined = _op.transpose(found, (0, 2, 1, 3))
     whole = reshaped(joined, [*sizes_of(query)[:2], width])
-    return [_linear(whole, out_weight, out_bias), None]
+    if weights is not None and average:
+        weights = _op.mean(weights, 1)
+    return [_linear(whole, out_weight, out_bias), weights if need_weights else None]
+
+
+def _weights(query: RelayExpr, key: RelayExpr, mask: Any, mask_type: Any) -> RelayExpr:
+    """The softmax of the scores; the mask is true, or not zero, at places to leave out."""
+    factor = scalar_like(1 / math.sqrt(infer_shape(query)[-1]), query)
+    scores = _matmul(query, _op.transpose(key, (0, 1, 3, 2))) * factor
+    if mask is not None:
+        absent = as_dtype(mask, "bool")
+        if mask_type == _KEY_PADDING:
+            absent = _op.expand_dims(_op.expand_dims(absent, 1), 1)
+        scores = _op.where(absent, scalar_like(float("-inf"), scores), scores)
+    return _op.nn.softmax(scores, axis=-1)
+
+
+# torch's kinds of masks: 0 has rows and columns, this one columns of each sample, 2 all axes
+_KEY_PADDING = 1
 
 
 def _split_heads(x: RelayExpr, heads: int) -> RelayExpr:
@@ -105,7 +122,18 @@ def _transformer_encoder_layer(
 
     def attend(y: RelayExpr) -> RelayExpr:
         return _native_multi_head_attention(
-            y, y, y, width, heads, in_weight, in_bias, out_weight, out_bias, mask, False
+            y,
+            y,
+            y,
+            width,
+            heads,
+            in_weight,
+            in_bias,
+            out_weight,
+            out_bias,
+            mask,
+            False,
+            mask_type=mask_type,
         )[0]
 
     def feed_forward(y: RelayExpr) -> RelayExpr:

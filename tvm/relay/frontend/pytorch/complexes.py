@@ -6,6 +6,7 @@ axis of two more, as ``torch.view_as_real`` gives it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -213,6 +214,19 @@ def _matmul(a: Any, b: Any, *_: Any) -> Complex:
     )
 
 
+def _einsum(equation: str, operands: Sequence[Any], *_: Any) -> Complex:
+    """The sum over products of one part of each operand: i, -1 and -i for 1, 2 and 3 imaginary."""
+    sums: list[Any] = [None, None]
+    multiply = CONVERTERS["aten::einsum"]
+    kinds = [z.parts if isinstance(z, Complex) else [z] for z in operands]
+    for chosen in itertools.product(*[range(len(parts)) for parts in kinds]):
+        term = multiply(equation, [parts[i] for parts, i in zip(kinds, chosen, strict=True)])
+        turns = sum(chosen) % 4
+        term = _op.negative(term) if turns > 1 else term
+        sums[turns % 2] = term if sums[turns % 2] is None else sums[turns % 2] + term
+    return Complex(*sums)
+
+
 def _squared_size(z: Complex) -> RelayExpr:
     return z.real * z.real + z.imag * z.imag
 
@@ -292,6 +306,7 @@ _COMPLEX: dict[str, Callable[..., Any]] = {
     "pow": _pow, "square": lambda x: times(x, x), "sqrt": _sqrt, "eq": _equal,
     "ne": lambda a, b: _op.logical_not(_equal(a, b)),
     **dict.fromkeys(("matmul", "mm", "bmm", "mv", "dot"), _matmul),
+    "einsum": _einsum,
     **dict.fromkeys(("to", "_to_copy", "type_as", "convert_element_type"), _converted),
     "size": lambda x, *args: CONVERTERS["aten::size"](x.real, *args),
     "dim": lambda x: len(infer_shape(x.real)),

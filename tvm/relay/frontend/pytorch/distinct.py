@@ -1,4 +1,4 @@
-"""``unique`` and ``unique_consecutive``: how many elements there are is known at run time."""
+"""Distinct elements and how often they occur: how many there are is known at run time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
 from .open_shapes import cut
-from .registry import as_number, torch_op
+from .registry import as_dtype, as_number, torch_op
 
 
 @torch_op("_unique2")
@@ -41,6 +41,21 @@ def _unique_consecutive(
     flat = _op.reshape(x, (-1,))
     values, inverse, counts = _runs(flat, flat)
     return [values, _op.reshape(inverse, infer_shape(x)), counts]
+
+
+@torch_op("bincount")
+def _bincount(x: RelayExpr, weights: Any = None, least: Any = 0) -> RelayExpr:
+    """How often each number occurs, or the sums of their weights; the largest says how many."""
+    kind = "int64"
+    if weights is not None:
+        kind = "float32" if infer_dtype(weights) == "float32" else "float64"
+    number = constant(as_number(least), "int64")
+    index = as_dtype(x, "int64")
+    if infer_shape(x) != (0,):
+        number = _op.maximum(_op.max(index) + constant(1, "int64"), number)
+    parts = _op.ones_like(index) if weights is None else weights
+    start = _op.zeros(_op.reshape(number, (1,)), kind)
+    return _op.scatter_elements(start, index, as_dtype(parts, kind), 0, "add")
 
 
 def _along(x: RelayExpr, dim: int, find: Any) -> tuple[RelayExpr, RelayExpr, RelayExpr]:
