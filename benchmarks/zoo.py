@@ -158,13 +158,11 @@ def calibrate(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
     norms = [m for m in model.modules() if isinstance(m, _NORMS)]
     if not norms:
         return
+    model.eval()
     for norm in norms:
         norm.reset_running_stats()
         norm.momentum = None
-    model.train()
-    for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.eval()
+        norm.train()
     with torch.no_grad():
         for _ in range(2):
             model(*[torch.randn((4, *x.shape[1:])) for x in inputs])

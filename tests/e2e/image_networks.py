@@ -377,8 +377,9 @@ class Detr(nn.Module):
             self.columns[:columns].unsqueeze(0).repeat(rows, 1, 1),
             self.rows[:rows].unsqueeze(1).repeat(1, columns, 1),
         ], dim=-1).flatten(0, 1).unsqueeze(1)  # fmt: skip
+        queries = self.queries.unsqueeze(1).repeat(1, x.shape[0], 1)
         memory = places + 0.1 * image.flatten(2).permute(2, 0, 1)
-        found = self.transformer(memory, self.queries.unsqueeze(1)).transpose(0, 1)
+        found = self.transformer(memory, queries).transpose(0, 1)
         return self.labels(found), self.boxes(found).sigmoid()
 
 

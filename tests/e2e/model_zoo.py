@@ -120,7 +120,7 @@ def build(name: str) -> Example:
     for parameter in model.parameters():  # a head that starts at zero would check nothing
         if parameter.dim() > 1 and not parameter.any():
             nn.init.normal_(parameter, std=0.02)
-    if name not in DETECTORS and all(x.is_floating_point() and x.dim() > 3 for x in inputs):
+    if all(x.is_floating_point() and x.dim() > 3 for x in inputs):
         calibrate(model, inputs)  # images or films
     return model.eval(), inputs
 

@@ -55,15 +55,14 @@ def _flow(name: str) -> Callable[[], Example]:
 
 
 class Detections(nn.Module):
-    """A detector that takes one image and gives its dictionary's values."""
+    """A detector that takes images and gives the values of the first one's dictionary."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, image):
-        (found,) = self.model([image[0]])
-        return tuple(found.values())
+    def forward(self, images):
+        return tuple(self.model(list(images))[0].values())
 
 
 def _detector(name: str, size: int = 96, **options: Any) -> Callable[[], Example]:
