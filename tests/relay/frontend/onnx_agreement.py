@@ -22,6 +22,8 @@ import onnxruntime
 import tvm
 from tvm import relay
 from tvm.contrib import graph_executor
+from tvm.relay.traverse import post_order
+from tvm.relay.ty import is_dynamic
 
 from .random_onnx import random_model
 
@@ -59,8 +61,8 @@ def reference(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> list[np.
 
 def ours(model: onnx.ModelProto, inputs: dict[str, np.ndarray], level: int) -> list[np.ndarray]:
     """Our results."""
-    mod, params = relay.frontend.from_onnx(model, freeze_params=True)
-    if any(node.op_type == "If" for node in model.graph.node):
+    mod, params = _imported(model, inputs)
+    if _needs_machine(mod):
         return _by_machine(mod, params, inputs, level)
     with tvm.transform.PassContext(opt_level=level):
         lib = relay.build(mod, "llvm -mcpu=native", params=params)
@@ -70,10 +72,29 @@ def ours(model: onnx.ModelProto, inputs: dict[str, np.ndarray], level: int) -> l
     return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
 
 
+def _imported(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> Any:
+    """The program for the shapes that the model declares; for the inputs' where those are needed."""
+    try:
+        return relay.frontend.from_onnx(model, freeze_params=True)
+    except tvm.error.OpNotImplemented:
+        shapes = {name: array.shape for name, array in inputs.items()}
+        return relay.frontend.from_onnx(model, shapes, freeze_params=True)
+
+
+def _needs_machine(mod: Any) -> bool:
+    """Whether the program has branches, loops, or extents that the run decides."""
+    checked = relay.transform.InferType()(mod)
+    return any(
+        isinstance(node, (relay.If, relay.Let)) or is_dynamic(node.checked_type)
+        for node in post_order(checked["main"])
+        if not isinstance(node, tvm.ir.Op)
+    )
+
+
 def _by_machine(
     mod: Any, params: Any, inputs: dict[str, np.ndarray], level: int
 ) -> list[np.ndarray]:
-    """The results by the virtual machine, which has branches."""
+    """The results by the virtual machine."""
     with tvm.transform.PassContext(opt_level=level):
         program = relay.vm.compile(mod, "llvm -mcpu=native", params=params)
     machine = tvm.runtime.vm.VirtualMachine(program, tvm.cpu())

@@ -8,9 +8,12 @@ import onnx
 from .random_onnx_graph import DTYPES, Graph
 from .random_onnx_more import MORE_DRAWS
 from .random_onnx_nodes import DRAWS
+from .random_onnx_rare import RARE_DRAWS
+from .random_onnx_shapes import SHAPE_DRAWS
 
-OPSETS = (14, 17, 18, 21)
-ALL_DRAWS = (*DRAWS, *MORE_DRAWS)
+OPSETS = (14, 17, 18, 20, 21)
+ALL_DRAWS = (*DRAWS, *MORE_DRAWS, *SHAPE_DRAWS, *RARE_DRAWS)
+OPEN = 0.25  # of the models leave extents of their inputs open
 
 
 def random_model(
@@ -24,6 +27,10 @@ def random_model(
         shape = [graph.integer(1, 6) for _ in range(rank)]
         dtype = graph.choose(DTYPES) if graph.chance(0.5) else "float32"
         graph.input(shape, dtype)
+    if graph.chance(OPEN):
+        graph.open_axes = {
+            (v.name, axis) for v in graph.values for axis in range(v.rank) if graph.chance(0.5)
+        }
     wanted = nodes or graph.integer(1, 20)
     for _ in range(40 * wanted):
         if len(graph.nodes) >= wanted:

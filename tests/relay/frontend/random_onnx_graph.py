@@ -53,6 +53,7 @@ class Graph:
     constants: list[TensorProto] = field(default_factory=list)
     inputs: dict[str, np.ndarray] = field(default_factory=dict)
     values: list[Value] = field(default_factory=list)
+    open_axes: set[tuple[str, int]] = field(default_factory=set)  # of inputs, unknown to the model
 
     def chance(self, share: float) -> bool:
         return bool(self.rng.random() < share)
@@ -99,6 +100,9 @@ class Graph:
     def integers(self, *values: int) -> str:
         return self.constant(np.array(values, "int64")).name
 
+    def scalar(self, value: int) -> str:
+        return self.constant(np.array(value, "int64")).name
+
     def add(self, op: str, inputs: Sequence[Value | str], like: Value, **attrs: Any) -> Value:
         """A node whose result has the shape, type and exactness of `like`."""
         names = [v if isinstance(v, str) else v.name for v in inputs]
@@ -107,22 +111,45 @@ class Graph:
         self.values.append(result)
         return result
 
+    def raw(self, op: str, inputs: Sequence[Value | str], **attrs: Any) -> str:
+        """A node whose result is no tensor, by name: later nodes do not find it."""
+        names = [v if isinstance(v, str) else v.name for v in inputs]
+        result = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, names, [result], **attrs))
+        return result
+
     def model(self) -> onnx.ModelProto:
         """The graph; results are the values that nobody reads, and a few others."""
-        read = {name for node in self.nodes for name in node.input}
+        read = {name for node in self.nodes for name in names_read(node)}
         made = [v for v in self.values if v.name not in self.inputs]
         results = [v for v in made if v.name not in read or self.chance(0.1)]
         graph = helper.make_graph(
             self.nodes,
             "random",
-            [_info(name, array.shape, str(array.dtype)) for name, array in self.inputs.items()],
+            [
+                _info(name, self._declared(name, array.shape), str(array.dtype))
+                for name, array in self.inputs.items()
+            ],
             [_info(v.name, v.shape, v.dtype) for v in results],
             self.constants,
         )
-        opsets = [helper.make_opsetid("", self.opset)]
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
+    def _declared(self, name: str, shape: Sequence[int]) -> list[int | str]:
+        """The shape as the model declares it: names for what it leaves open."""
+        return [
+            f"{name}_{axis}" if (name, axis) in self.open_axes else extent
+            for axis, extent in enumerate(shape)
+        ]
 
-def _info(name: str, shape: Sequence[int], dtype: str) -> onnx.ValueInfoProto:
+
+def _info(name: str, shape: Sequence[int | str], dtype: str) -> onnx.ValueInfoProto:
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     return helper.make_tensor_value_info(name, kind, list(shape))
+
+
+def names_read(node: onnx.NodeProto) -> list[str]:
+    """What a node reads, what its regions read of the graph around included."""
+    inner = [n for attr in node.attribute for n in attr.g.node]
+    return [*node.input, *[name for n in inner for name in names_read(n)]]
