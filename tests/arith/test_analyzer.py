@@ -296,3 +296,11 @@ def test_extensions_change_what_is_simplified() -> None:
     assert str(analyzer.simplify(narrowed)) == "z == 5 and x < 3"
     with pytest.raises(ValueError):
         analyzer.enabled_extensions = 64
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "trunc", "round", "nearbyint"])
+def test_roundings_of_constants_are_numbers(name: str) -> None:
+    place = tir.Var("place", "float32")
+    rounded = getattr(tir, name)(place + 0.25).astype("int32")
+    known = tir.stmt_functor.substitute(rounded, {place: tir.const(2.5, "float32")})
+    assert Analyzer().simplify(known).value == (3 if name in ("ceil", "round", "nearbyint") else 2)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.tir import expr as tir
-from tvm.tir import fold
+from tvm.tir import fold, math_op
 
 from .rules import BOOLEAN, FLOAT, INDEX, TABLES, WRAPPING
 from .rules.notation import evaluate_truncdiv, evaluate_truncmod
@@ -364,6 +364,8 @@ class RewriteSimplifier:
         args = tuple([visit(arg) for arg in expr.args])
         if name == "tir.likely" and args[0].__class__ is tir.IntImm:
             return args[0]
+        if name in _ROUNDINGS and args[0].__class__ is tir.FloatImm:
+            return self.interner.node(_ROUNDINGS[name](args[0]))
         return self._call(expr, args)
 
     def _call(self, expr: tir.Call, args: tuple[Any, ...]) -> Any:
@@ -381,6 +383,13 @@ class RewriteSimplifier:
             if fact is not None:
                 return self.truth(fact, node.dtype)
         return node
+
+
+# functions that number positions, so that places and extents follow from their constants
+_ROUNDINGS = {
+    f"tir.{f.__name__}": f
+    for f in (math_op.floor, math_op.ceil, math_op.trunc, math_op.round, math_op.nearbyint)
+}
 
 
 def _is_lossless(source: DType, target: DType) -> bool:

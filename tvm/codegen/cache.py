@@ -81,16 +81,18 @@ def tidy(folder: Path, limit: int) -> None:
     if total <= limit:
         return
     for _, size, path in files:
-        path.unlink(missing_ok=True)
+        Path(path).unlink(missing_ok=True)
         total -= size
         if total <= limit * _KEPT_AFTER_TIDYING:
             return
 
 
-def _files(folder: Path) -> Iterable[tuple[float, int, Path]]:
-    for path in folder.glob("*/*"):
-        try:
-            status = path.stat()
-        except OSError:
-            continue  # another process removed it
-        yield status.st_mtime, status.st_size, path
+def _files(folder: Path) -> Iterable[tuple[float, int, str]]:
+    # scandir, for there may be very many
+    for part in os.scandir(folder):
+        for entry in os.scandir(part) if part.is_dir() else ():
+            try:
+                status = entry.stat()
+            except OSError:
+                continue  # another process removed it
+            yield status.st_mtime, status.st_size, entry.path

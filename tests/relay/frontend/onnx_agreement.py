@@ -76,7 +76,7 @@ def _imported(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> Any:
     """The program for the shapes that the model declares; for the inputs' where those are needed."""
     try:
         return relay.frontend.from_onnx(model, freeze_params=True)
-    except tvm.error.OpNotImplemented:
+    except (tvm.error.OpNotImplemented, tvm.error.OpAttributeUnImplemented):
         shapes = {name: array.shape for name, array in inputs.items()}
         return relay.frontend.from_onnx(model, shapes, freeze_params=True)
 

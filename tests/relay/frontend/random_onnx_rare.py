@@ -169,7 +169,7 @@ def _affine_grid(g: Graph) -> None:
         theta = g.constant(g.array((count, 2, 3), "float32"))
         g.add("AffineGrid", [theta, g.integers(count, 1, h, w)],
               Value("", (count, h, w, 2), "float32", False),
-              align_corners=g.integer(0, 1))  # fmt: skip
+              align_corners=int(min(h, w) > 1 and g.chance(0.5)))  # fmt: skip
 
 
 # -- signals and small matrices

@@ -34,7 +34,7 @@ def node(op: str, inputs: str, outputs: str, **attrs: Any) -> onnx.NodeProto:
 
 def check(
     nodes: list[onnx.NodeProto], inputs: dict[str, Any], *feeds: dict[str, np.ndarray],
-    **constants: np.ndarray,
+    opset: int = 18, **constants: np.ndarray,
 ) -> Any:  # fmt: skip
     """Compile once, and compare with ONNX Runtime for each feed; the type of the result."""
     graph = helper.make_graph(
@@ -43,7 +43,7 @@ def check(
         [onnx.ValueInfoProto(name="y")],
         [numpy_helper.from_array(v, name) for name, v in constants.items()],
     )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
@@ -373,3 +373,12 @@ def test_a_dimension_that_the_user_opens_is_open_whatever_the_model_declares() -
         data = f32(batch, 3, 2)
         found = machine.run(data).numpy()
         np.testing.assert_allclose(found, data.reshape(batch, 6) @ weight, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("align_corners", [0, 1])
+@pytest.mark.parametrize("image", [(1, 1, 2, 3), (2, 1, 3, 2), (1, 1, 2, 3, 4)])
+def test_grids_of_maps_have_the_size_of_the_run(image: tuple[int, ...], align_corners: int) -> None:
+    rank = len(image) - 2
+    kinds = {"t": (F32, [None, rank, rank + 1]), "s": (I64, [rank + 2])}
+    feed = {"t": f32(image[0], rank, rank + 1), "s": i64(*image)}
+    check([node("AffineGrid", "t s", "y", align_corners=align_corners)], kinds, feed, opset=20)

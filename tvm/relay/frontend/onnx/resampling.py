@@ -10,6 +10,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.extents import element
 from tvm.relay.frontend.resize import Resizing, has_ties, is_exact, resize_axis
 
 from .registry import OnnxNode, onnx_op
@@ -174,6 +175,45 @@ def _grid_sample(node: OnnxNode) -> RelayExpr:
         node[0], grid, method, "NCHW" if rank == 4 else "NCDHW", node.attr("padding_mode", "zeros"),
         bool(node.attr("align_corners", 0)),
     )  # fmt: skip
+
+
+@onnx_op("AffineGrid")
+def _affine_grid(node: OnnxNode) -> RelayExpr:
+    """The places of an image's pixels after a map of each image: maps times (x, y, 1)."""
+    size, dtype = node.value_or_expr(1, "size"), node.dtype(0)
+    rank = len(size) - 2 if isinstance(size, np.ndarray) else node.shape(0)[1]
+    is_aligned = bool(node.attr("align_corners", 0))
+    maps = _op.expand_dims(_op.transpose(node[0], (0, 2, 1)), 2, rank)
+    *columns, result = [
+        _op.squeeze(_op.strided_slice(maps, [i], [i + 1], axes=[1]), [1]) for i in range(rank + 1)
+    ]
+    for i, column in enumerate(columns):  # x, which the last axis counts, first
+        axis = rank - i
+        known = isinstance(size, np.ndarray)
+        count = int(size[axis + 1]) if known else element(size, axis + 1)
+        places = _op.reshape(_pixel_places(count, is_aligned, dtype), _along(axis, rank + 2))
+        result = result + column * places
+    return result
+
+
+def _pixel_places(count: Any, is_aligned: bool, dtype: str) -> RelayExpr:
+    """Where pixels are between -1 and 1; aligned ones at the corners lie on these."""
+    if isinstance(count, int):
+        first = np.arange(count, dtype="float64")
+        last = max(count - 1, 1)
+        at = 2 * first / last - (count > 1) if is_aligned else (2 * first + 1) / count - 1
+        return constant(at, dtype)
+    extent = _op.reshape(_op.cast(count, dtype), ())
+    one, two = scalar_like(1, extent), scalar_like(2, extent)
+    first = _op.arange(scalar_like(0, extent), extent, one, dtype)
+    if not is_aligned:
+        return (two * first + one) / extent - one
+    start = _op.cast(_op.greater(extent, one), dtype)
+    return two * first / _op.maximum(extent - one, one) - start
+
+
+def _along(axis: int, rank: int) -> list[int]:
+    return [-1 if a == axis else 1 for a in range(rank)]
 
 
 @onnx_op("RoiAlign")
