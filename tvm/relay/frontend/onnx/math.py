@@ -39,7 +39,17 @@ _BINARY = {
 for _name, _function in _UNARY.items():
     CONVERTERS[_name] = lambda node, f=_function: f(node[0])  # type: ignore[misc]
 for _name, _function in _BINARY.items():
-    CONVERTERS[_name] = lambda node, f=_function: f(node[0], node[1])  # type: ignore[misc]
+    CONVERTERS[_name] = lambda node, f=_function: f(*operands(node))  # type: ignore[misc]
+
+
+def operands(node: OnnxNode) -> tuple[RelayExpr, RelayExpr]:
+    """Both inputs; before opset 7 the second one's axes may belong to those from ``axis`` on."""
+    axis = node.attr("axis") if node.opset < 7 else None
+    if axis is None:
+        return node[0], node[1]
+    rank, count = len(node.shape(0)), len(node.shape(1))
+    missing = rank - axis % rank - count
+    return node[0], _op.expand_dims(node[1], count, missing) if missing > 0 else node[1]
 
 
 @onnx_op("Identity")
@@ -54,7 +64,7 @@ def _reciprocal(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("Div")
 def _div(node: OnnxNode) -> RelayExpr:
-    return _op.divide(node[0], node[1])
+    return _op.divide(*operands(node))
 
 
 @onnx_op("Mod")
@@ -76,7 +86,8 @@ def _pow(node: OnnxNode) -> RelayExpr:
     if exponent is not None and exponent.size == 1 and float(exponent.reshape(-1)[0]) == 2.0:
         return node[0] * node[0]
     dtype = node.dtype(0)
-    power = node[1] if node.dtype(1) == dtype else node[1].astype(dtype)
+    _, power = operands(node)
+    power = power if node.dtype(1) == dtype else power.astype(dtype)
     if dtype.startswith("int"):
         return _op.power(node[0].astype("float64"), power.astype("float64")).astype(dtype)
     return _op.power(node[0], power)

@@ -297,6 +297,10 @@ def _expanded(x: RelayExpr, wanted: RelayExpr) -> RelayExpr:
 
 @onnx_op("Tile")
 def _tile(node: OnnxNode) -> RelayExpr:
+    if node.opset < 6:  # one axis
+        counts = [1] * len(node.shape(0))
+        counts[int(node.require_scalar(2, "the axis"))] = int(node.require_scalar(1, "tiles"))
+        return _op.tile(node[0], counts)
     repeats = node.value_or_expr(1, "repeats")
     is_known = isinstance(repeats, np.ndarray)
     if is_known and len(repeats) != len(node.shape(0)):

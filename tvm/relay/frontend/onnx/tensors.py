@@ -13,17 +13,18 @@ from tvm.support import dtype as as_dtype
 _NAMES = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8"}
 
 
-def tensor_dtype(element_type: int) -> str:
-    """The name of an ONNX element type."""
+def tensor_dtype(element_type: int | str) -> str:
+    """The name of an ONNX element type, which the first opsets give as a text."""
+    from onnx import TensorProto
     from onnx.helper import tensor_dtype_to_np_dtype
 
+    if isinstance(element_type, str):
+        element_type = TensorProto.DataType.Value(element_type)
     name = str(tensor_dtype_to_np_dtype(element_type))
     name = _NAMES.get(name, name)
     try:
         as_dtype(name)
     except Exception:
-        from onnx import TensorProto
-
         kind = "string" if name == "object" else TensorProto.DataType.Name(element_type).lower()
         raise OpAttributeUnImplemented(f"tensors of {kind} have no type in relay") from None
     if name == "object":
