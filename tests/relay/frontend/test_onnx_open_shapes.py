@@ -382,3 +382,39 @@ def test_grids_of_maps_have_the_size_of_the_run(image: tuple[int, ...], align_co
     kinds = {"t": (F32, [None, rank, rank + 1]), "s": (I64, [rank + 2])}
     feed = {"t": f32(image[0], rank, rank + 1), "s": i64(*image)}
     check([node("AffineGrid", "t s", "y", align_corners=align_corners)], kinds, feed, opset=20)
+
+
+def test_borders_follow_open_images() -> None:
+    kinds = {"x": (F32, ["n", 3, "h", "w"])}
+    feeds = [{"x": f32(1, 3, 9, 12)}, {"x": f32(2, 3, 4, 7)}]
+    upper, lower = [
+        {"auto_pad": f"SAME_{side}", "strides": [2, 3], "kernel_shape": [3, 4]}
+        for side in ("UPPER", "LOWER")
+    ]
+    check([node("Conv", "x k", "y", **upper)], kinds, *feeds, k=f32(5, 3, 3, 4))
+    check([node("MaxPool", "x", "y", **lower)], kinds, *feeds)
+    check([node("AveragePool", "x", "y", **upper)], kinds, *feeds)
+    check([node("ConvTranspose", "x k", "y", **lower)], kinds, *feeds, k=f32(3, 2, 3, 4))
+
+
+@pytest.mark.parametrize("attrs", [{}, {"pads": [1, 0, 0, 1], "ceil_mode": 1}])
+def test_places_of_the_largest_of_open_images(attrs: dict[str, Any]) -> None:
+    kinds = {"x": (F32, ["n", 3, "h", "w"])}
+    pool = node("MaxPool", "x", "m y", kernel_shape=[2, 3], strides=[2, 2], **attrs)
+    check([pool], kinds, {"x": f32(1, 3, 9, 12)}, {"x": f32(2, 3, 5, 8)})
+
+
+def test_spectra_of_signals_of_open_length() -> None:
+    kinds = {"x": (F32, ["n", "t", 1])}
+    feeds = [{"x": f32(1, 64, 1)}, {"x": f32(2, 32, 1)}]
+    check([node("DFT", "x", "y", axis=1, onesided=1)], kinds, *feeds)
+    check([node("DFT", "x length", "y", axis=1)], kinds, *feeds, length=np.array(32))
+    frames = [node("STFT", "x step window", "y")]
+    check(frames, kinds, *feeds, step=np.array(8), window=f32(16))
+
+
+def test_near_channels_of_open_images() -> None:
+    kinds = {"x": (F32, ["n", 4, "h", "w"])}
+    feeds = [{"x": f32(1, 4, 3, 5)}, {"x": f32(2, 4, 6, 2)}]
+    check([node("LRN", "x", "y", size=3)], kinds, *feeds)
+    check([node("Hardmax", "x", "y", axis=2)], kinds, *feeds)

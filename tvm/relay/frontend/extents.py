@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.relay import op as _op
@@ -49,6 +51,14 @@ def product_of(extents: Sequence[Any]) -> Any:
 def as_vector(extent: Any) -> RelayExpr:
     """An extent as a vector of one."""
     return constant([extent], "int64") if isinstance(extent, int) else extent
+
+
+def counting(count: Any) -> RelayExpr:
+    """The numbers from zero up to an extent."""
+    if isinstance(count, int):
+        return constant(np.arange(count), "int64")
+    zero, one = [constant(value, "int64") for value in (0, 1)]
+    return _op.arange(zero, _op.reshape(count, ()), one, "int64")
 
 
 def reshaped(x: RelayExpr, extents: Sequence[Any]) -> RelayExpr:

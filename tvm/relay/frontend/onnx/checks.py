@@ -27,6 +27,8 @@ def check_model(model: Any, opset: Any = None) -> None:
             f"from_onnx requires an opset from 1 to {newest}, got {asked}",
             hint="a newer onnx package may know it: pip install -U onnx",
         )
+    if opset is not None:
+        opsets[""] = opset
     local = {(f.domain, f.name) for f in model.functions}
     _check_names(model.graph)
     schemas = _Schemas(opsets, local)

@@ -45,7 +45,8 @@ class GraphImporter:
 
     Parameters
     ----------
-    shapes, dtype : of inputs that the model leaves open.
+    shapes : of inputs that the model leaves open.
+    dtype : of inputs by name, or of those that the model has no type for.
     opsets : the version of each domain.
     freeze : make weights constants rather than parameters.
     functions : the model's own, by domain and name.
@@ -175,6 +176,12 @@ class GraphImporter:
                     f"from_onnx got a shape for {name!r}, the model's inputs are {names}",
                     hint=suggest(name, names),
                 )
+        for name in self.dtype if isinstance(self.dtype, Mapping) else ():
+            if name not in names:
+                raise TVMError(
+                    f"from_onnx got a dtype for {name!r}, the model's inputs are {names}",
+                    hint=suggest(name, names),
+                )
         for value in declared:
             self.values[value.name] = self.inputs[value.name] = self._input(value)
             _mark(self.values[value.name], value.name)
@@ -208,17 +215,27 @@ class GraphImporter:
             d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else AnyDim()
             for d in tensor.shape.dim
         ]
+        if not tensor.HasField("shape") and value.name not in self.shapes:
+            raise TVMError(
+                f"from_onnx requires the number of dimensions of the input {value.name!r}, which "
+                "the model leaves open",
+                hint=f"from_onnx(model, shape={{{value.name!r}: (...)}})",
+            )
         shape = list(self.shapes.get(value.name, dims))
         if tensor.HasField("shape") and len(shape) != len(dims):
             raise TVMError(
                 f"from_onnx requires {len(dims)} dimensions for the input {value.name!r}, "
                 f"got the shape {tuple(shape)}"
             )
-        if tensor.elem_type:
-            dtype = tensor_dtype(tensor.elem_type)
-        else:
-            dtype = self.dtype if isinstance(self.dtype, str) else self.dtype[value.name]
-        return var(value.name, shape=shape, dtype=dtype)
+        return var(value.name, shape=shape, dtype=self._input_dtype(value.name, tensor.elem_type))
+
+    def _input_dtype(self, name: str, declared: int) -> str:
+        """What the user says of this input, what the model says, or what the user says of all."""
+        if isinstance(self.dtype, Mapping) and name in self.dtype:
+            return self.dtype[name]
+        if declared:
+            return tensor_dtype(declared)
+        return self.dtype if isinstance(self.dtype, str) else "float32"
 
     def _convert_nodes(self, graph: Any) -> None:
         """Convert in order; a weight that only one node uses is let go after it."""

@@ -206,7 +206,8 @@ def _leaky_relu(node: OnnxNode) -> RelayExpr:
 def _prelu(node: OnnxNode) -> RelayExpr:
     zero, slope = scalar_like(0.0, node[0]), node[1]
     shape, have = node.shape(0), node.shape(1)
-    if len(have) == 1 and len(shape) > 2 and have[0] not in (1, shape[-1]):
+    is_of_last = have and (not isinstance(have[0], int) or have[0] in (1, shape[-1]))
+    if len(have) == 1 and len(shape) > 2 and not is_of_last:
         # old exporters give a slope for each channel
         slope = _op.reshape(slope, [-1 if axis == 1 else 1 for axis in range(len(shape))])
     return _op.where(_op.less(node[0], zero), node[0] * slope, node[0])

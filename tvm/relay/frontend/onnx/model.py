@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from reprlib import repr as shortened
 from typing import Any
 
 from tvm.error import TVMError, suggest
@@ -49,7 +50,8 @@ def from_onnx(
     shape : dict of str to tuple, optional
         Input shapes, where the model leaves dimensions open.
     dtype : str or dict of str to str
-        Element types of inputs that the model has no type for.
+        Element types of inputs by name, which count before the model's; or the one of all inputs
+        that the model has no type for.
     opset : int, optional
         Overrides the model's opset.
     freeze_params : bool
@@ -188,7 +190,9 @@ def _load(model: Any) -> tuple[Any, str]:
     except Exception as error:
         if isinstance(error, OSError):
             raise
-        raise TVMError(f"from_onnx requires an ONNX file, {model!r} is none: {error}") from error
+        raise TVMError(
+            f"from_onnx requires an ONNX file, {shortened(model)} is none: {error}"
+        ) from error
     return found, os.path.dirname(os.path.abspath(os.fsdecode(model)))
 
 

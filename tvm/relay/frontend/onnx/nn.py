@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
@@ -42,6 +43,32 @@ def window_of(node: OnnxNode, kernel: list[int]) -> tuple[list[int], tuple[int, 
     return strides, tuple(pads), dilations
 
 
+def with_borders(
+    node: OnnxNode, x: RelayExpr, kernel: Sequence[int], fill: float | RelayExpr = 0.0
+) -> tuple[OnnxNode, RelayExpr]:
+    """The node and its data, the borders of SAME added where only the run knows their widths."""
+    auto, shape, rank = node.attr("auto_pad", "NOTSET"), infer_shape(x), len(kernel)
+    steps = node.attr("strides", [1] * rank)
+    if not auto.startswith("SAME") or all(
+        isinstance(dim, int) or step == 1 for dim, step in zip(shape[2:], steps, strict=True)
+    ):
+        return node, x
+    size = _op.strided_slice(_op.shape_of(x, "int64"), [2], [2 + rank])
+    step, one, zero = [constant(v, "int64") for v in (steps, [1] * rank, [0] * rank)]
+    dilations = node.attr("dilations", [1] * rank)
+    reach = constant([(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)], "int64")
+    last = _op.floor_divide(size - one, step) * step  # where the last window starts
+    total = _op.maximum(last + reach - size, zero)
+    small = _op.floor_divide(total, constant([2] * rank, "int64"))
+    sides = [small, total - small] if auto == "SAME_UPPER" else [total - small, small]
+    outer = constant([0, 0], "int64")
+    widths = _op.stack([_op.concatenate([outer, side], 0) for side in sides], 1)
+    fill = fill if isinstance(fill, RelayExpr) else scalar_like(fill, x)
+    padded = refined(_op.nn.pad(x, widths, fill), [*shape[:2], *[None] * rank])
+    attrs = {**node.attrs, "auto_pad": "VALID"}
+    return replace(node, attrs=attrs, inputs=[padded, *node.inputs[1:]]), padded
+
+
 def _with_bias(node: OnnxNode, result: RelayExpr) -> RelayExpr:
     return _op.nn.bias_add(result, node[2]) if node.has(2) else result
 
@@ -61,6 +88,7 @@ def convolve(node: OnnxNode, x: RelayExpr, weight: RelayExpr) -> RelayExpr:
     """A convolution by the attributes of ``node``."""
     shape = infer_shape(weight)
     kernel = list(node.attr("kernel_shape", shape[2:]))
+    node, x = with_borders(node, x, kernel)
     strides, padding, dilations = window_of(node, kernel)
     if len(kernel) not in _CONVOLUTIONS:
         raise node.unsupported(f"{len(kernel)}-dimensional convolution")
@@ -75,13 +103,19 @@ def conv_transpose_of(node: OnnxNode) -> RelayExpr:
     """A transposed convolution by the attributes of ``node``."""
     weight, rank = node.shape(1), len(node.shape(1)) - 2
     kernel = list(node.attr("kernel_shape", weight[2:]))
-    strides, padding, dilations = window_of(node, kernel)
+    is_same = node.attr("auto_pad", "NOTSET").startswith("SAME")
+    settled = replace(node, attrs={**node.attrs, "auto_pad": "VALID"}) if is_same else node
+    strides, padding, dilations = window_of(settled, kernel)
     extra = list(node.attr("output_padding", [0] * rank))
     if (wanted := node.attr("output_shape")) is not None:
-        padding, extra = _transposed_padding(node, kernel, strides, dilations, extra, wanted)
-    elif node.attr("auto_pad", "NOTSET").startswith("SAME"):
-        wanted = [d * s for d, s in zip(node.shape(0)[2:], strides, strict=True)]
-        padding, extra = _transposed_padding(node, kernel, strides, dilations, extra, wanted)
+        spatial = list(node.static_shape(0)[2:])
+        padding, extra = _transposed_padding(
+            node, kernel, strides, dilations, extra, wanted, spatial
+        )
+    elif is_same:  # each extent times its stride: what is cut off is the same for all extents
+        padding, extra = _transposed_padding(
+            node, kernel, strides, dilations, extra, strides, [1] * rank
+        )
     if rank > 3:
         raise node.unsupported(f"{rank}-dimensional transposed convolution")
     return _with_bias(node, conv_transpose(
@@ -91,12 +125,11 @@ def conv_transpose_of(node: OnnxNode) -> RelayExpr:
 
 def _transposed_padding(
     node: OnnxNode, kernel: list[int], strides: list[int], dilations: list[int], extra: list[int],
-    wanted: list[int],
+    wanted: list[int], spatial: list[int],
 ) -> tuple[tuple[int, ...], list[int]]:  # fmt: skip
     """What is cut off at both ends, and added at the last, for the output extents ``wanted``."""
     begins, ends, added = [], [], []
     upper = node.attr("auto_pad", "NOTSET") == "SAME_UPPER"
-    spatial = node.shape(0)[2:]
     for dim, k, s, d, e, want in zip(
         spatial, kernel, strides, dilations, extra, wanted[-len(spatial) :], strict=True
     ):
@@ -119,6 +152,9 @@ def conv_transpose(
         groups=groups, channels=shape[1] * groups, kernel_size=tuple(shape[2:]),
         output_padding=tuple(extra),
     )  # fmt: skip
+
+
+TO_THE_END = 2**31 - 1  # of a slice that goes on to the last element
 
 
 def within_data(
@@ -179,11 +215,10 @@ def _lrn(node: OnnxNode) -> RelayExpr:
     before = (size - 1) // 2
     width = [(0, 0), (before, size - 1 - before), *[(0, 0)] * (len(shape) - 2)]
     squares = _op.nn.pad(x * x, width)
-    begin, end = [0] * len(shape), list(shape)
     total = None
     for offset in range(size):
-        begin[1], end[1] = offset, offset + shape[1]
-        part = _op.strided_slice(squares, list(begin), list(end), [1] * len(shape))
+        end = offset + 1 - size  # counted from the last channel
+        part = _op.strided_slice(squares, [offset], [end if end else TO_THE_END], axes=[1])
         total = part if total is None else total + part
     scale = scalar_like(node.attr("alpha", 1e-4) / size, x)
     base = scalar_like(node.attr("bias", 1.0), x) + total * scale

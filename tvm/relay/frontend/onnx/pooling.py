@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,60 +12,62 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, scalar_like
+from tvm.relay.frontend.extents import (
+    as_vector,
+    counting,
+    extent,
+    product_of,
+    reshaped,
+    stretched,
+)
 
-from .nn import window_of, within_data
+from .nn import TO_THE_END, window_of, with_borders, within_data
 from .registry import OnnxNode, onnx_op
 
 
 @dataclass(frozen=True)
 class Windows:
-    """The places that windows look at, and how many windows there are along each axis."""
+    """The places that windows look at."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     padding: tuple[int, ...]  # all begins, then all ends
     dilations: tuple[int, ...]
-    counts: tuple[int, ...]
+    is_rounded_up: bool  # the last window may reach behind the border
 
     @classmethod
     def of(cls, node: OnnxNode) -> Windows:
         """Those of a pooling node."""
         kernel = tuple(node.attr("kernel_shape"))
         strides, padding, dilations = window_of(node, list(kernel))
-        rank = len(kernel)
-        counts = []
-        for i, extent in enumerate(node.static_shape(0)[2:]):
-            room = extent + padding[i] + padding[rank + i] - (kernel[i] - 1) * dilations[i] - 1
-            count = room // strides[i] + 1
-            if node.attr("ceil_mode", 0):
-                count = -(-room // strides[i]) + 1
-                # no window may start behind the data
-                count -= (count - 1) * strides[i] >= extent + padding[i]
-            counts.append(count)
-        return cls(kernel, tuple(strides), tuple(padding), tuple(dilations), tuple(counts))
+        ceil = bool(node.attr("ceil_mode", 0))
+        return cls(kernel, tuple(strides), tuple(padding), tuple(dilations), ceil)
+
+    def bordered(self, x: RelayExpr, fill: float) -> RelayExpr:
+        """The data with all that windows reach around it."""
+        rank = len(self.kernel)
+        more = [step - 1 if self.is_rounded_up else 0 for step in self.strides]
+        ends = [end + extra for end, extra in zip(self.padding[rank:], more, strict=True)]
+        width = [(0, 0), (0, 0), *zip(self.padding[:rank], ends, strict=True)]
+        return _op.nn.pad(x, width, fill)
 
     def parts(self, x: RelayExpr, fill: float) -> list[RelayExpr]:
         """What each place of the kernel sees, one tensor with all windows for each."""
-        shape, rank = infer_shape(x), len(self.kernel)
-        reach = [
-            (n - 1) * s + (k - 1) * d + 1
-            for n, s, k, d in zip(
-                self.counts, self.strides, self.kernel, self.dilations, strict=True
-            )
-        ]
-        width = [(0, 0), (0, 0)]
-        for i, extent in enumerate(shape[2:]):
-            width.append((self.padding[i], max(0, reach[i] - extent - self.padding[i])))
-        padded = _op.nn.pad(x, width, fill)
+        padded, axes = self.bordered(x, fill), list(range(2, 2 + len(self.kernel)))
         found = []
         for place in itertools.product(*[range(k) for k in self.kernel]):
-            begin = [0, 0, *[p * d for p, d in zip(place, self.dilations, strict=True)]]
-            end = [*shape[:2], *[
-                begin[2 + i] + (self.counts[i] - 1) * self.strides[i] + 1 for i in range(rank)
-            ]]  # fmt: skip
-            found.append(_op.strided_slice(padded, begin, end, [1, 1, *self.strides]))
+            begin = [p * d for p, d in zip(place, self.dilations, strict=True)]
+            behind = [
+                (k - 1) * d - b for k, d, b in zip(self.kernel, self.dilations, begin, strict=True)
+            ]
+            end = [-left if left else TO_THE_END for left in behind]
+            found.append(_op.strided_slice(padded, begin, end, list(self.strides), axes=axes))
         return found
+
+    def settled(self, x: RelayExpr, pooled: RelayExpr) -> RelayExpr:
+        """What was pooled, without windows that start behind the data."""
+        return within_data(x, pooled, self.strides, self.padding) if self.is_rounded_up else pooled
 
 
 _POOLS: dict[str, Sequence[Callable[..., RelayExpr]]] = {
@@ -78,48 +80,57 @@ _POOLS: dict[str, Sequence[Callable[..., RelayExpr]]] = {
 def pool(node: OnnxNode) -> Any:
     """Largest elements or means of windows."""
     kernel = node.attr("kernel_shape")
-    strides, padding, dilations = window_of(node, kernel)
     options: dict[str, Any] = {"ceil_mode": bool(node.attr("ceil_mode", 0))}
-    if node.op_type == "AveragePool":
+    is_mean = node.op_type == "AveragePool"
+    if is_mean:
         options["count_include_pad"] = bool(node.attr("count_include_pad", 0))
     if len(kernel) > 3:
         raise node.unsupported("pooling over more than three axes")
+    view, x = with_borders(node, node[0], kernel, 0.0 if is_mean else _lowest(node.dtype(0)))
+    result = _pooled(view, x, options)
+    if is_mean and x is not node[0] and not options["count_include_pad"]:
+        ones = _op.ones_like(node[0])
+        result = result / _pooled(view, with_borders(node, ones, kernel)[1], options)
+    return result if node.output_count < 2 else [result, _max_indices(node)]
+
+
+def _pooled(node: OnnxNode, x: RelayExpr, options: Mapping[str, Any]) -> RelayExpr:
+    kernel = node.attr("kernel_shape")
+    strides, padding, dilations = window_of(node, kernel)
     result = _POOLS[node.op_type][len(kernel) - 1](
-        node[0], pool_size=tuple(kernel), strides=tuple(strides), padding=padding,
+        x, pool_size=tuple(kernel), strides=tuple(strides), padding=padding,
         dilation=tuple(dilations), **options,
     )  # fmt: skip
-    if options["ceil_mode"]:
-        result = within_data(node[0], result, strides, padding)
-    return result if node.output_count < 2 else [result, _max_indices(node)]
+    return within_data(x, result, strides, padding) if options["ceil_mode"] else result
+
+
+def _lowest(dtype: str) -> float:
+    return -math.inf if "float" in dtype else float(np.iinfo(dtype).min)
 
 
 def _max_indices(node: OnnxNode) -> RelayExpr:
     """Where the largest elements are in the whole input, laid out by rows or by columns."""
-    windows, shape = Windows.of(node), node.static_shape(0)
-    lowest = -math.inf if "float" in node.dtype(0) else float(np.iinfo(node.dtype(0)).min)
-    seen = _op.stack(windows.parts(node[0], lowest), 0)
-    winner = _op.argmax(seen, axis=0).astype("int64")
-    spatial, rank = shape[2:], len(windows.kernel)
-    by_columns = node.attr("storage_order", 0)
-    total: RelayExpr = constant(_first_of_planes(shape), "int64")
+    windows, x = Windows.of(node), node[0]
+    seen = _op.stack(windows.parts(x, _lowest(node.dtype(0))), 0)
+    winner = windows.settled(x, _op.cast(_op.argmax(seen, axis=0), "int64"))
+    rank = len(windows.kernel)
+    extents = [extent(x, axis) for axis in range(2 + rank)]
+    planes = product_of(extents[:2])
+    firsts = counting(planes) * as_vector(product_of(extents[2:]))
+    total: RelayExpr = reshaped(firsts, [*extents[:2], *[1] * rank])
     for i in range(rank):
         inner = math.prod(windows.kernel[i + 1 :])
         place = _op.floor_mod(
             _op.floor_divide(winner, constant(inner, "int64")),
             constant(windows.kernel[i], "int64"),
         )
-        starts = np.arange(windows.counts[i]) * windows.strides[i] - windows.padding[i]
-        along = [-1 if axis == 2 + i else 1 for axis in range(2 + rank)]
+        starts = counting(extent(winner, 2 + i)) * constant(windows.strides[i], "int64")
+        starts = starts - constant(windows.padding[i], "int64")
         at = place * constant(windows.dilations[i], "int64")
-        at = at + constant(starts.reshape(along), "int64")
-        step = math.prod(spatial[:i]) if by_columns else math.prod(spatial[i + 1 :])
-        total = total + at * constant(step, "int64")
+        at = at + _op.reshape(starts, [-1 if axis == 2 + i else 1 for axis in range(2 + rank)])
+        within = extents[2 : 2 + i] if node.attr("storage_order", 0) else extents[3 + i :]
+        total = total + at * as_vector(product_of(within))
     return total
-
-
-def _first_of_planes(shape: Sequence[int]) -> np.ndarray[Any, Any]:
-    planes = np.arange(shape[0] * shape[1]) * math.prod(shape[2:])
-    return planes.reshape(shape[0], shape[1], *[1] * (len(shape) - 2))
 
 
 @onnx_op("LpPool")
@@ -127,18 +138,16 @@ def _lp_pool(node: OnnxNode) -> RelayExpr:
     """The p-th root of the sum of powers."""
     x = _op.abs(node[0])
     power = scalar_like(float(node.attr("p", 2)), x)
-    kernel, is_rounded_up = node.attr("kernel_shape"), node.attr("ceil_mode", 0)
-    if not (all(isinstance(dim, int) for dim in node.shape(0)) or is_rounded_up or len(kernel) > 3):
-        strides, padding, dilations = window_of(node, kernel)
-        mean = _POOLS["AveragePool"][len(kernel) - 1](
-            _op.power(x, power), pool_size=tuple(kernel), strides=tuple(strides), padding=padding,
-            dilation=tuple(dilations), count_include_pad=True,
-        )  # fmt: skip
-        total = mean * scalar_like(float(math.prod(kernel)), x)
-        return _op.power(total, scalar_like(1.0 / node.attr("p", 2), x))
-    total = None
-    for part in Windows.of(node).parts(_op.power(x, power), 0.0):
-        total = part if total is None else total + part
+    kernel = node.attr("kernel_shape")
+    if len(kernel) > 3:
+        raise node.unsupported("pooling over more than three axes")
+    view, powers = with_borders(node, _op.power(x, power), kernel)
+    windows = Windows.of(view)
+    mean = _POOLS["AveragePool"][len(kernel) - 1](
+        windows.bordered(powers, 0.0), pool_size=windows.kernel, strides=windows.strides,
+        dilation=windows.dilations, padding=(0,) * 2 * len(kernel),
+    )  # fmt: skip
+    total = windows.settled(powers, mean) * scalar_like(float(math.prod(kernel)), x)
     return _op.power(total, scalar_like(1.0 / node.attr("p", 2), x))
 
 
@@ -153,20 +162,24 @@ def _global_lp_pool(node: OnnxNode) -> RelayExpr:
 @onnx_op("MaxUnpool")
 def _max_unpool(node: OnnxNode) -> RelayExpr:
     """Values back to where MaxPool found them, zeros elsewhere."""
-    shape, kernel = node.static_shape(0), node.attr("kernel_shape")
+    kernel = node.attr("kernel_shape")
     strides = node.attr("strides", [1] * len(kernel))
     pads = node.attr("pads", [0] * 2 * len(kernel))
-    extents = [
-        (shape[2 + i] - 1) * strides[i] + k - pads[i] - pads[len(kernel) + i]
-        for i, k in enumerate(kernel)
-    ]
-    inner = (*shape[:2], *extents)
-    flat = _op.full(scalar_like(0, node[0]), (math.prod(inner),), node.dtype(0))
+    inner = [extent(node[0], axis) for axis in range(2)]
+    for i, (size, step) in enumerate(zip(kernel, strides, strict=True)):
+        rest = size - step - pads[i] - pads[len(kernel) + i]
+        have = extent(node[0], 2 + i)
+        is_known = isinstance(have, int)
+        inner.append(
+            have * step + rest if is_known
+            else have * constant([step], "int64") + constant([rest], "int64")
+        )  # fmt: skip
+    flat = stretched(_op.full(scalar_like(0, node[0]), (1,), node.dtype(0)), [product_of(inner)])
     places, values = _op.reshape(node[1], (-1,)), _op.reshape(node[0], (-1,))
-    result = _op.reshape(_op.scatter_elements(flat, places, values, 0), inner)
+    result = reshaped(_op.scatter_elements(flat, places, values, 0), inner)
     if not node.has(2):
         return result
-    wanted = node.ints("output_shape", 2)
+    inner, wanted = list(node.static_shape(0)[:2]) + inner[2:], node.ints("output_shape", 2)
     grown = [(0, max(0, want - have)) for have, want in zip(inner, wanted, strict=True)]
     return _op.strided_slice(_op.nn.pad(result, grown), [0] * len(inner), wanted, [1] * len(inner))
 
@@ -178,8 +191,11 @@ def _col2im(node: OnnxNode) -> RelayExpr:
     rank = len(image)
     strides, dilations = node.attr("strides", [1] * rank), node.attr("dilations", [1] * rank)
     pads = node.attr("pads", [0] * 2 * rank)
-    batch, columns, _ = node.static_shape(0)
-    channels = columns // math.prod(block)
+    columns = extent(node[0], 1)
+    if isinstance(columns, int):
+        channels: Any = columns // math.prod(block)
+    else:
+        channels = _op.floor_divide(columns, constant([math.prod(block)], "int64"))
     padded = [image[i] + pads[i] + pads[rank + i] for i in range(rank)]
     places = np.zeros([1] * 2 * rank, "int64")
     for i in range(rank):
@@ -191,14 +207,13 @@ def _col2im(node: OnnxNode) -> RelayExpr:
             [-1 if axis == rank + i else 1 for axis in range(2 * rank)]
         )
         places = places + (inside + starts) * math.prod(padded[i + 1 :])
-    rows = batch * channels
-    indices = constant(np.broadcast_to(places.reshape(1, -1), (rows, places.size)), "int64")
-    updates = _op.reshape(node[0], (rows, places.size))
-    zeros = _op.full(scalar_like(0, node[0]), (rows, math.prod(padded)), node.dtype(0))
-    result = _op.reshape(
-        _op.scatter_elements(zeros, indices, updates, 1, "add"), (batch, channels, *padded)
+    whole = [extent(node[0], 0), channels]
+    indices = stretched(constant(places.reshape(1, -1), "int64"), [product_of(whole), places.size])
+    updates = _op.reshape(node[0], (-1, places.size))
+    zeros = stretched(
+        _op.full(scalar_like(0, node[0]), (1, math.prod(padded)), node.dtype(0)),
+        [product_of(whole), math.prod(padded)],
     )
+    result = reshaped(_op.scatter_elements(zeros, indices, updates, 1, "add"), [*whole, *padded])
     ends = [p + i for p, i in zip(pads[:rank], image, strict=True)]
-    return _op.strided_slice(
-        result, [0, 0, *pads[:rank]], [batch, channels, *ends], [1] * (rank + 2)
-    )
+    return _op.strided_slice(result, list(pads[:rank]), ends, axes=list(range(2, 2 + rank)))

@@ -11,7 +11,7 @@ from tvm.relay.frontend.extents import extent, reshaped
 from tvm.relay.qnn import op as _qnn
 
 from .math import matmul, saturated
-from .nn import convolve, window_of
+from .nn import convolve, window_of, with_borders
 from .pooling import pool
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
@@ -36,8 +36,7 @@ def along(values: RelayExpr, shape: tuple[Any, ...], axis: int, block: int = 0) 
     repeated = _op.repeat(values, block, axis)
     if infer_shape(repeated)[axis] == shape[axis]:
         return repeated
-    end = [shape[axis] if i == axis else dim for i, dim in enumerate(infer_shape(repeated))]
-    return _op.strided_slice(repeated, [0] * len(shape), end, [1] * len(shape))
+    return _op.strided_slice(repeated, [0], [shape[axis]], axes=[axis])
 
 
 def quantize(x: RelayExpr, zero: RelayExpr | None, dtype: str) -> RelayExpr:
@@ -141,6 +140,7 @@ def integer_matmul(node: OnnxNode, a: tuple[int, int], b: tuple[int, int]) -> Re
     zeros = [_zero(node, index) for _, index in (a, b)]
     shape, of_columns = node.shape(b[0]), infer_shape(zeros[1])
     is_plain = len(node.shape(a[0])) >= 2 and len(shape) == 2 and infer_shape(zeros[0]) == ()
+    is_plain = is_plain and all(isinstance(dim, int) for dim in shape)
     if not is_plain or len(of_columns) > 1:
         return matmul(_moved(node, *a, row=True), _moved(node, *b))
     rows = _op.reshape(node[a[0]], (-1, shape[0]))
@@ -164,10 +164,11 @@ def _integer_conv(node: OnnxNode, x: tuple[int, int], w: tuple[int, int]) -> Rel
     if conv is None or infer_shape(zeros[0]) != ():
         return convolve(node, _moved(node, *x), _weight_moved(node, *w))
     kernel = list(node.attr("kernel_shape", shape[2:]))
-    strides, padding, dilations = window_of(node, kernel)
+    view, data = with_borders(node, node[x[0]], kernel, _op.cast(zeros[0], node.dtype(x[0])))
+    strides, padding, dilations = window_of(view, kernel)
     one = constant(1.0, "float32")
     return conv(
-        node[x[0]], node[w[0]], *zeros, one, one, kernel_size=tuple(kernel), channels=shape[0],
+        data, node[w[0]], *zeros, one, one, kernel_size=tuple(kernel), channels=shape[0],
         strides=tuple(strides), padding=padding, dilation=tuple(dilations),
         groups=node.attr("group", 1),
     )  # fmt: skip

@@ -73,7 +73,7 @@ def dropout(node: OnnxNode) -> list[RelayExpr]:
     """Nothing changes unless the model is training: then elements vanish, others grow."""
     x = node[0]
     is_training = node.has(2) and bool(node.require_scalar(2, "the training mode"))
-    ratio = float(node.require_scalar(1, "the ratio")) if node.has(1) else 0.5
+    ratio = float(node.require_scalar(1, "the ratio")) if is_training and node.has(1) else 0.5
     if not is_training or ratio == 0:
         mask = _op.ones_like(x).astype("bool") if node.output_count > 1 else None
         return [x] if mask is None else [x, mask]

@@ -8,7 +8,7 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.extents import extent, reshaped
+from tvm.relay.frontend.extents import counting, extent, reshaped
 
 from .registry import CONVERTERS, OnnxNode, onnx_op
 
@@ -79,10 +79,11 @@ def _softmax(node: OnnxNode) -> RelayExpr:
 
 def _hardmax(x: RelayExpr, axis: int) -> RelayExpr:
     """One where the first of the largest elements is, zero elsewhere."""
-    shape, dtype = infer_shape(x), infer_dtype(x)
-    axis %= max(len(shape), 1)
-    one, zero = scalar_like(1, x), scalar_like(0, x)
-    return _op.one_hot(_op.argmax(x, axis=axis), one, zero, shape[axis], axis, dtype)
+    rank = len(infer_shape(x))
+    axis %= max(rank, 1)
+    first = _op.cast(_op.argmax(x, axis=axis, keepdims=True), "int64")
+    places = _op.reshape(counting(extent(x, axis)), [-1 if i == axis else 1 for i in range(rank)])
+    return _op.cast(_op.equal(first, places), infer_dtype(x))
 
 
 @onnx_op("LayerNormalization")

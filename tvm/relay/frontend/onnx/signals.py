@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.extents import as_vector, counting, extent
 
 from .math import matmul
 from .registry import OnnxNode, onnx_op
@@ -16,30 +18,46 @@ from .tensors import tensor_dtype
 
 
 def fourier(
-    real: RelayExpr, imaginary: RelayExpr | None, length: int, inverse: bool, bins: int
+    real: RelayExpr, imaginary: RelayExpr | None, length: Any, inverse: bool, bins: Any
 ) -> tuple[RelayExpr, RelayExpr]:
     """The first ``bins`` values of the transform of the last axis, cut or filled to ``length``."""
-    extent, dtype = infer_shape(real)[-1], infer_dtype(real)
-    rows = min(extent, length)
-    angle = 2 * math.pi * np.outer(np.arange(rows), np.arange(bins)) / length
-    angle = angle if inverse else -angle
-    scale = 1 / length if inverse else 1.0
-    cosine, sine = constant(np.cos(angle) * scale, dtype), constant(np.sin(angle) * scale, dtype)
-    real = _first(real, rows)
+    if isinstance(length, int):
+        real = _first(real, length)
+        imaginary = None if imaginary is None else _first(imaginary, length)
+    rows = extent(real, -1)
+    cosine, sine = _roots(rows, bins, length, inverse, infer_dtype(real))
     if imaginary is None:
         return matmul(real, cosine), matmul(real, sine)
-    imaginary = _first(imaginary, rows)
     return (
         matmul(real, cosine) - matmul(imaginary, sine),
         matmul(real, sine) + matmul(imaginary, cosine),
     )
 
 
+def _roots(
+    rows: Any, bins: Any, length: Any, inverse: bool, dtype: str
+) -> tuple[RelayExpr, RelayExpr]:
+    """Cosines and sines of the angles that places and frequencies make, (rows, bins)."""
+    turn = 2 * math.pi if inverse else -2 * math.pi
+    if all(isinstance(count, int) for count in (rows, bins, length)):
+        angle = turn * np.outer(np.arange(rows), np.arange(bins)) / length
+        scale = 1 / length if inverse else 1.0
+        return constant(np.cos(angle) * scale, dtype), constant(np.sin(angle) * scale, dtype)
+    # whole turns go before the angle is rounded
+    steps = _op.expand_dims(counting(rows), 1) * counting(bins)
+    whole = _op.cast(_op.floor_mod(steps, as_vector(length)), "float64")
+    size = _op.cast(as_vector(length), "float64")
+    angles = whole * constant(turn, "float64") / size
+    found = [_op.cos(angles), _op.sin(angles)]
+    cosine, sine = [_op.cast(x / size if inverse else x, dtype) for x in found]
+    return cosine, sine
+
+
 def _first(x: RelayExpr, count: int) -> RelayExpr:
     shape = infer_shape(x)
-    if shape[-1] == count:
+    if isinstance(shape[-1], int) and shape[-1] <= count:
         return x
-    return _op.strided_slice(x, [0] * len(shape), [*shape[:-1], count], [1] * len(shape))
+    return _op.strided_slice(x, [0], [count], axes=[len(shape) - 1])
 
 
 def parts_of(x: RelayExpr) -> tuple[RelayExpr, RelayExpr | None]:
@@ -53,7 +71,7 @@ def parts_of(x: RelayExpr) -> tuple[RelayExpr, RelayExpr | None]:
 
 @onnx_op("DFT")
 def _dft(node: OnnxNode) -> RelayExpr:
-    rank = len(node.static_shape(0))
+    rank = len(node.shape(0))
     if node.opset >= 20:
         axis = int(node.require_scalar(2, "the axis")) if node.has(2) else -2
     else:
@@ -61,27 +79,44 @@ def _dft(node: OnnxNode) -> RelayExpr:
     axis %= rank
     inverse, onesided = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
     real, imaginary = parts_of(node[0])
-    extent = node.static_shape(0)[axis]
     half_given = inverse and onesided
-    length = 2 * (extent - 1) if half_given else extent
-    if node.has(1):
-        length = int(node.require_scalar(1, "the length"))
+    length = int(node.require_scalar(1, "the length")) if node.has(1) else extent(node[0], axis)
+    if half_given and not node.has(1):
+        length = _scaled(length, 2, -2)
     order = [i for i in range(rank - 1) if i != axis] + [axis]
     back = [order.index(i) for i in range(rank - 1)]
     real = _op.transpose(real, order)
     imaginary = None if imaginary is None else _op.transpose(imaginary, order)
     if half_given and imaginary is not None:
         real, imaginary = mirrored(real, imaginary, length)
-    bins = length // 2 + 1 if onesided and not inverse else length
+    bins = _half(length) if onesided and not inverse else length
     result = [_op.transpose(x, back) for x in fourier(real, imaginary, length, inverse, bins)]
     return _op.expand_dims(result[0], rank - 1) if half_given else _op.stack(result, rank - 1)
 
 
-def mirrored(real: RelayExpr, imaginary: RelayExpr, length: int) -> tuple[RelayExpr, RelayExpr]:
+def _half(length: Any) -> Any:
+    """How many frequencies of a real signal are not conjugates of others."""
+    if isinstance(length, int):
+        return length // 2 + 1
+    one, two = constant([1], "int64"), constant([2], "int64")
+    return _op.floor_divide(length, two) + one
+
+
+def _scaled(count: Any, factor: int, offset: int) -> Any:
+    if isinstance(count, int):
+        return count * factor + offset
+    return count * constant([factor], "int64") + constant([offset], "int64")
+
+
+def mirrored(real: RelayExpr, imaginary: RelayExpr, length: Any) -> tuple[RelayExpr, RelayExpr]:
     """The other half of the spectrum of a real signal: conjugates in reverse order."""
-    have = infer_shape(real)[-1]
     axis = len(infer_shape(real)) - 1
-    places = constant(np.arange(length - have, 0, -1), "int64")
+    have = extent(real, axis)
+    if isinstance(have, int) and isinstance(length, int):
+        places: RelayExpr = constant(np.arange(length - have, 0, -1), "int64")
+    else:
+        first = _op.reshape(as_vector(length) - as_vector(have), ())
+        places = _op.arange(first, *[constant(v, "int64") for v in (0, -1)], "int64")
     return (
         _op.concatenate([real, _op.take(real, places, axis)], axis),
         _op.concatenate([imaginary, _op.negative(_op.take(imaginary, places, axis))], axis),
@@ -95,12 +130,18 @@ def _stft(node: OnnxNode) -> RelayExpr:
     if node.has(3):
         length = int(node.require_scalar(3, "the length of frames"))
     elif node.has(2):
-        length = node.static_shape(2)[0]
+        length = infer_shape(node[2])[0]
+        if not isinstance(length, int):
+            node.static_shape(2)
     else:
         raise node.unsupported("neither a window nor a length of frames")
-    extent = node.static_shape(0)[1]
-    starts = np.arange((extent - length) // step + 1) * step
-    places = constant(starts[:, None] + np.arange(length), "int64")
+    whole = extent(node[0], 1)
+    if isinstance(whole, int):
+        count: Any = (whole - length) // step + 1
+    else:
+        count = _op.floor_divide(_scaled(whole, 1, step - length), constant([step], "int64"))
+    starts = counting(count) * constant(step, "int64")
+    places = _op.expand_dims(starts, 1) + counting(length)
     parts = [None if x is None else _op.take(x, places, 1) for x in parts_of(node[0])]
     if node.has(2):
         parts = [None if x is None else x * node[2] for x in parts]
