@@ -61,6 +61,20 @@ def counting(count: Any) -> RelayExpr:
     return _op.arange(zero, _op.reshape(count, ()), one, "int64")
 
 
+def sum_of(first: Any, second: Any) -> Any:
+    """The sum of two extents, a number if both are."""
+    if isinstance(first, int) and isinstance(second, int):
+        return first + second
+    return as_vector(first) + as_vector(second)
+
+
+def less(first: Any, second: Any) -> Any:
+    """The first of two extents less the second, a number if both are."""
+    if isinstance(first, int) and isinstance(second, int):
+        return first - second
+    return as_vector(first) - as_vector(second)
+
+
 def reshaped(x: RelayExpr, extents: Sequence[Any]) -> RelayExpr:
     """``x`` in a shape of extents as `extent` gives them."""
     return _in_shape(_op.reshape, x, extents)

@@ -13,6 +13,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.extents import as_vector, counting, extent, less, stretched, sum_of
 
 from .math import matmul
 from .quantized import integer_matmul
@@ -55,10 +56,10 @@ class Scores:
         scores = self.products(q, k)
         if self.sink is None:
             return _op.nn.softmax(scores, axis=-1)
-        shape = infer_shape(scores)
-        column = _op.broadcast_to(_op.reshape(self.sink, (1, -1, 1, 1)), (*shape[:3], 1))
+        first = _op.strided_slice(scores, [0], [1], axes=[3])
+        column = _op.zeros_like(first) + _op.reshape(self.sink, (1, -1, 1, 1))
         weights = _op.nn.softmax(_op.concatenate([scores, column], 3), axis=-1)
-        return _op.strided_slice(weights, [0], [shape[3]], axes=[3])
+        return _op.strided_slice(weights, [0], [-1], axes=[3])
 
 
 def _attend(
@@ -80,30 +81,32 @@ def _lowest(like: RelayExpr) -> float:
     return float(np.finfo(infer_dtype(like)).min)
 
 
-def _causal(rows: int, columns: int, like: RelayExpr) -> RelayExpr:
+def _causal(rows: Any, columns: Any, like: RelayExpr) -> RelayExpr:
     """Positions of the future, far below all scores; the last row sees all columns."""
-    kept = np.tril(np.ones((rows, columns), bool), columns - rows)
-    return _where_kept(constant(kept), like, _lowest(like))
+    last = _op.expand_dims(counting(rows) + as_vector(less(columns, rows)), 1)
+    return _where_kept(_op.less_equal(counting(columns), last), like, _lowest(like))
 
 
-def _key_mask(node: OnnxNode, index: int, rows: int, columns: int, like: RelayExpr) -> Any:
+def _key_mask(node: OnnxNode, index: int, rows: Any, columns: Any, like: RelayExpr) -> Any:
     """A mask of keys: lengths of the batch's items, or one number a key (0: masked)."""
     if not node.has(index):
         return None
-    kept = _kept_keys(node, index, rows, columns, infer_shape(like)[0])
-    rank = len(infer_shape(kept))
-    if infer_shape(kept)[-1] < columns:  # a cache with room for more
-        rest = [(0, 0)] * (rank - 1) + [(0, columns - infer_shape(kept)[-1])]
+    kept = _kept_keys(node, index, rows, columns, extent(like, 0))
+    rank, have = len(infer_shape(kept)), infer_shape(kept)[-1]
+    if isinstance(have, int) and isinstance(columns, int) and have < columns:  # a cache with room
+        rest = [(0, 0)] * (rank - 1) + [(0, columns - have)]
         kept = _op.cast(_op.nn.pad(_op.cast(kept, "uint8"), rest), "bool")
     if rank < 4:
         kept = _op.expand_dims(kept, 1, 4 - rank)
     return _where_kept(kept, like, node.attr("mask_filter_value", -10000.0))
 
 
-def _kept_keys(node: OnnxNode, index: int, rows: int, columns: int, batch: int) -> RelayExpr:
-    mask, shape = node[index], node.static_shape(index)
+def _kept_keys(node: OnnxNode, index: int, rows: Any, columns: Any, batch: Any) -> RelayExpr:
+    mask, shape = node[index], node.shape(index)
     if len(shape) == 1:
-        places = constant(np.arange(columns)[None], node.dtype(index))
+        places = _op.cast(_op.expand_dims(counting(columns), 0), node.dtype(index))
+        if not isinstance(batch, int) or not isinstance(shape[0], int):
+            return _op.less(places, _op.expand_dims(mask, 1))  # a number for each item
         ends = _op.strided_slice(mask, [0], [batch])
         kept = _op.less(places, _op.expand_dims(ends, 1))
         if shape[0] == 2 * batch and batch:  # where each begins follows where it ends
@@ -113,7 +116,8 @@ def _kept_keys(node: OnnxNode, index: int, rows: int, columns: int, batch: int) 
             raise node.unsupported(f"a mask of shape {shape}")
         return kept
     if len(shape) == 4:  # of all positions there may be
-        mask = _op.strided_slice(mask, [columns - rows, 0], [columns, columns], axes=[2, 3])
+        own = counting(rows) + as_vector(less(columns, rows))
+        mask = _op.take(_op.take(mask, own, 2), counting(columns), 3)
     return _op.not_equal(mask, scalar_like(0, mask))
 
 
@@ -128,30 +132,27 @@ class Buffer:
     not, and how many come new."""
 
     held: RelayExpr
-    new: int
+    new: Any
 
     def filled(self, past: RelayExpr, new: RelayExpr) -> RelayExpr:
         """The buffer with the new positions behind those it holds."""
-        shape, dtype = infer_shape(past), infer_dtype(self.held)
-        places = constant(np.arange(shape[2]), dtype) - self.held
-        source = _op.clip(places, 0, self.new - 1)
-        moved = _op.take(new, source, 2)
-        is_new = _op.logical_and(
-            _op.greater_equal(places, constant(0, dtype)),
-            _op.less(places, constant(self.new, dtype)),
-        )
-        return _op.where(_op.reshape(is_new, (1, 1, -1, 1)), moved, past)
+        places = counting(extent(past, 2)) - _op.cast(self.held, "int64")
+        zero, new_count = constant(0, "int64"), _op.reshape(as_vector(self.new), ())
+        source = _op.maximum(_op.minimum(places, new_count - constant(1, "int64")), zero)
+        is_new = _op.logical_and(_op.greater_equal(places, zero), _op.less(places, new_count))
+        return _op.where(_op.reshape(is_new, (1, 1, -1, 1)), _op.take(new, source, 2), past)
 
-    def mask(self, room: int, is_causal: bool, like: RelayExpr) -> RelayExpr:
+    def mask(self, room: Any, is_causal: bool, like: RelayExpr) -> RelayExpr:
         """Far below all scores where nothing is held yet, or for a query what comes later."""
-        dtype = infer_dtype(self.held)
-        last = np.arange(self.new) if is_causal else np.full(self.new, self.new - 1)
-        ends = self.held + constant(last[:, None], dtype)
-        kept = _op.less_equal(constant(np.arange(room)[None], dtype), ends)
+        last = counting(self.new)
+        if not is_causal:
+            last = _op.zeros_like(last) + as_vector(less(self.new, 1))
+        ends = _op.cast(self.held, "int64") + _op.expand_dims(last, 1)
+        kept = _op.less_equal(_op.expand_dims(counting(room), 0), ends)
         return _where_kept(kept, like, _lowest(like))
 
 
-def _buffer(node: OnnxNode, length: int, new: int) -> Buffer | None:
+def _buffer(node: OnnxNode, length: int, new: Any) -> Buffer | None:
     """The cache that inputs and outputs share, if the input ``length`` says what it holds."""
     if node.attr("do_rotary", 0):
         raise node.unsupported("rotary positions")
@@ -185,7 +186,7 @@ def _self_attention(
     sizes = node.attr("qkv_hidden_sizes") or [hidden // 3] * 3
     parts = _op.split(x, tuple(np.cumsum(sizes[:2]).tolist()), 2)
     q, k, v = [split_heads(part, node.attr("num_heads")) for part in parts]
-    buffer = _buffer(node, held, infer_shape(q)[2])
+    buffer = _buffer(node, held, extent(q, 2))
     if node.has(past):
         old = [_op.squeeze(part, [0]) for part in _op.split(node[past], 2, 0)]
         extend = buffer.filled if buffer else _appended
@@ -199,7 +200,7 @@ def _masks(
     node: OnnxNode, mask: int, bias: int, q: RelayExpr, k: RelayExpr, buffer: Buffer | None
 ) -> list[RelayExpr | None]:
     """What is added to the scores; ``mask`` and ``bias`` are inputs' indices."""
-    rows, columns = infer_shape(q)[2], infer_shape(k)[2]
+    rows, columns = extent(q, 2), extent(k, 2)
     masks = [_key_mask(node, mask, rows, columns, q), _wide_bias(node, bias, columns)]
     is_causal = bool(node.attr("unidirectional", 0))
     if buffer:
@@ -209,12 +210,12 @@ def _masks(
     return masks
 
 
-def _wide_bias(node: OnnxNode, index: int, columns: int) -> RelayExpr | None:
+def _wide_bias(node: OnnxNode, index: int, columns: Any) -> RelayExpr | None:
     """A bias of all keys there is room for."""
     if not node.has(index):
         return None
     bias, have = node[index], node.shape(index)[-1]
-    if have == 1 or have == columns:
+    if not isinstance(have, int) or not isinstance(columns, int) or have in (1, columns):
         return bias
     return _op.nn.pad(bias, [(0, 0)] * 3 + [(0, columns - have)])
 
@@ -223,7 +224,7 @@ def _wide_bias(node: OnnxNode, index: int, columns: int) -> RelayExpr | None:
 def _multi_head_attention(node: OnnxNode) -> list[RelayExpr]:
     """Attention of projected queries, keys and values."""
     q, k, v = _projected(node)
-    buffer = _buffer(node, 8, infer_shape(q)[2]) if node.has(6) else None
+    buffer = _buffer(node, 8, extent(q, 2)) if node.has(6) else None
     if node.has(6):
         extend = buffer.filled if buffer else _appended
         k, v = extend(node[6], k), extend(node[7], v)
@@ -303,16 +304,19 @@ def _group_query_attention(node: OnnxNode) -> list[RelayExpr]:
     ):
         raise node.unsupported("quantised or rolling caches, nor the output of its scores")
     q, k, v = _normalized(node, _grouped_heads(node))
-    length, total = infer_shape(q)[2], node.require_scalar(6, "the total length")
-    starts = _starts(node, infer_shape(q)[0], length, total)
+    length, total = extent(q, 2), _total_length(node)
+    starts = _starts(node, extent(q, 0), length, total)
     if node.attr("do_rotary", 0):
-        positions = node[9] if node.has(9) else starts + constant(np.arange(length)[None], "int32")
+        positions = node[9] if node.has(9) else starts + _places(length)
         is_interleaved = bool(node.attr("rotary_interleaved", 0))
         q, k = [rotated(x, positions, node[7], node[8], is_interleaved) for x in (q, k)]
     if node.has(3):
         k, v = [_cached(node[i], x, starts, total) for i, x in ((3, k), (4, v))]
     present = [k, v]
-    if infer_shape(k)[2] != total:  # a cache with room for more
+    room = extent(k, 2)
+    if not isinstance(room, int) or not isinstance(total, int):
+        k, v = [_op.take(x, counting(total), 2) for x in (k, v)]
+    elif room != total:  # a cache with room for more
         k, v = [_op.strided_slice(x, [0], [total], axes=[2]) for x in (k, v)]
     share = node.attr("num_heads") // node.attr("kv_num_heads")
     k, v = [_op.repeat(x, share, 1) if share > 1 else x for x in (k, v)]
@@ -344,38 +348,60 @@ def rms_norm(x: RelayExpr, weight: RelayExpr, epsilon: float) -> RelayExpr:
     return x * _op.rsqrt(mean + scalar_like(epsilon, x)) * weight
 
 
-def _starts(node: OnnxNode, batch: int, length: int, total: int) -> RelayExpr:
+def _total_length(node: OnnxNode) -> Any:
+    """The length of the longest item with its new positions."""
+    total = node.value_or_expr(6, "the total length")
+    if isinstance(total, RelayExpr):
+        return _op.reshape(_op.cast(total, "int64"), (1,))
+    return int(total.reshape(()))
+
+
+def _places(count: Any) -> RelayExpr:
+    """The places from zero up to an extent, (1, count)."""
+    return _op.expand_dims(_op.cast(counting(count), "int32"), 0)
+
+
+def _starts(node: OnnxNode, batch: Any, length: Any, total: Any) -> RelayExpr:
     """Where the new positions of each item of the batch begin, (batch, 1)."""
-    if length == total:
+    is_known = all(isinstance(count, int) for count in (batch, length, total))
+    if is_known and length == total:
         return constant(np.zeros((batch, 1)), "int32")
-    if batch == 1:  # the longest item is as long as the total
+    if is_known and batch == 1:  # the longest item is as long as the total
         return constant([[total - length]], "int32")
     last = _op.reshape(_op.cast(node[5], "int32"), (-1, 1))
-    return last + constant(1 - length, "int32")
+    starts = last + _op.cast(as_vector(less(1, length)), "int32")
+    if is_known:
+        return starts
+    # a prompt begins at zero, filled up behind the shorter items
+    is_prompt = _op.equal(as_vector(length), as_vector(total))
+    return _op.where(is_prompt, _op.zeros_like(starts), starts)
 
 
-def _cached(past: RelayExpr, new: RelayExpr, starts: RelayExpr, total: int) -> RelayExpr:
+def _cached(past: RelayExpr, new: RelayExpr, starts: RelayExpr, total: Any) -> RelayExpr:
     """The cache with the new positions where each item of the batch begins, zeros behind them."""
-    (batch, heads, room, size), length = infer_shape(past), infer_shape(new)[2]
-    end = max(room, total)
+    batch, heads, room, size = [extent(past, axis) for axis in range(4)]
+    length = extent(new, 2)
     if (begin := _known_start(starts)) is not None:
+        end = max(room, total)
         parts = [_op.strided_slice(past, [0], [begin], axes=[2])] if begin else []
         parts.append(new)
         if begin + length < end:
             rest = (batch, heads, end - begin - length, size)
             parts.append(_op.zeros(rest, infer_dtype(new)))
         return _op.concatenate(parts, 2) if len(parts) > 1 else new
-    zeros = _op.zeros((batch, heads, 1, size), infer_dtype(new))
-    places = constant(np.arange(end)[None], "int32")
-    of_new = places - starts
-    source = _op.where(
-        _op.less(of_new, constant(length, "int32")),
-        of_new + constant(room, "int32"),
-        constant(room + length, "int32"),
-    )
+    is_known = isinstance(room, int) and isinstance(total, int)
+    end = max(room, total) if is_known else _op.maximum(as_vector(room), as_vector(total))
+    places = _places(end)
+    of_new, behind = places - starts, sum_of(room, length)
+    source = _op.where(_op.less(of_new, _narrow(length)), of_new + _narrow(room), _narrow(behind))
     source = _op.where(_op.less(places, starts), places, source)
-    source = _op.broadcast_to(_op.reshape(source, (batch, 1, end, 1)), (batch, heads, end, size))
-    return _op.gather(_op.concatenate([past, new, zeros], 2), 2, source)
+    source = stretched(_op.expand_dims(_op.expand_dims(source, 1), 3), [batch, heads, end, size])
+    widths = [(0, 0), (0, 0), (0, 1), (0, 0)]
+    return _op.gather(_op.nn.pad(_op.concatenate([past, new], 2), widths), 2, source)
+
+
+def _narrow(count: Any) -> RelayExpr:
+    return _op.cast(as_vector(count), "int32")
 
 
 def _known_start(starts: RelayExpr) -> int | None:
@@ -384,9 +410,9 @@ def _known_start(starts: RelayExpr) -> int | None:
     return int(found[0]) if found.size == 1 else None
 
 
-def _group_scores(node: OnnxNode, q: RelayExpr, starts: RelayExpr, total: int) -> Scores:
-    _, heads, length, size = infer_shape(q)
-    kept = _visible_keys(node, starts, length, total)
+def _group_scores(node: OnnxNode, q: RelayExpr, starts: RelayExpr, total: Any) -> Scores:
+    _, heads, _, size = infer_shape(q)
+    kept = _visible_keys(node, starts, extent(q, 2), total)
     masks = [_where_kept(_op.expand_dims(kept, 1), q, _lowest(q))]
     if node.has(10):
         masks.insert(0, node[10])
@@ -397,13 +423,13 @@ def _group_scores(node: OnnxNode, q: RelayExpr, starts: RelayExpr, total: int) -
     return Scores(scale, masks, node.attr("softcap", 0.0), sink)
 
 
-def _visible_keys(node: OnnxNode, starts: RelayExpr, length: int, total: int) -> RelayExpr:
+def _visible_keys(node: OnnxNode, starts: RelayExpr, length: Any, total: Any) -> RelayExpr:
     """(batch, queries, keys): the keys that each query may look at."""
-    keys = constant(np.arange(total)[None, None], "int32")
+    keys, queries = _op.expand_dims(_places(total), 0), _places(length)
     if not node.attr("causal", 1):
-        ends = _op.reshape(_op.cast(node[5], "int32"), (-1, 1, 1))
-        return _op.less_equal(keys, _op.repeat(ends, length, 1))
-    own = _op.expand_dims(starts + constant(np.arange(length)[None], "int32"), 2)
+        ends = _op.reshape(_op.cast(node[5], "int32"), (-1, 1))
+        return _op.less_equal(keys, _op.expand_dims(ends + _op.zeros_like(queries), 2))
+    own = _op.expand_dims(starts + queries, 2)
     kept = _op.less_equal(keys, own)
     if (window := node.attr("local_window_size", -1)) > 0:
         near = _op.greater(keys, own - constant(window, "int32"))
@@ -442,9 +468,9 @@ def _rotary_embedding(node: OnnxNode) -> RelayExpr:
         hidden = node.shape(0)[2]
         x = split_heads(x, node.attr("num_heads", 0) or hidden // (2 * node.shape(2)[1]))
     positions = node[1]
-    if node.static_shape(1) in ((), (1,)):  # of the first
-        length = infer_shape(x)[2]
-        positions = _op.reshape(positions, (1, 1)) + constant(np.arange(length)[None], "int64")
+    if len(node.shape(1)) < 2:  # of the first
+        following = _op.expand_dims(counting(extent(x, 2)), 0)
+        positions = _op.reshape(positions, (1, 1)) + following
     result = rotated(x, positions, node[2], node[3], bool(node.attr("interleaved", 0)))
     return result if rank == 4 else join_heads(result)
 

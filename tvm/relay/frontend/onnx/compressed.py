@@ -51,11 +51,8 @@ def dequantized(codes: Array, scales: Array, zeros: Array | None, bits: int) -> 
 @onnx_op("com.microsoft.MatMulNBits")
 def _matmul_nbits(node: OnnxNode) -> RelayExpr:
     """A product with a weight of few bits, scaled by blocks along its inputs."""
-    weight = _unpacked(node)
-    result = _op.nn.dense(_op.reshape(node[0], (-1, node.attr("K"))), weight)
-    if node.has(5):
-        result = result + node[5]
-    return _op.reshape(result, (*node.shape(0)[:-1], node.attr("N")))
+    result = matmul(node[0], _op.transpose(_unpacked(node), (1, 0)))
+    return result + node[5] if node.has(5) else result
 
 
 def _unpacked(node: OnnxNode) -> RelayExpr:

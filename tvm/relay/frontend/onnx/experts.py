@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+from tvm.relay.frontend.extents import extent, reshaped
 
 from .compressed import dequantized, low_bits
 from .math import gelu
@@ -92,7 +93,8 @@ def _mixture(node: OnnxNode, layers: list[Layer | None], shares: RelayExpr) -> R
     inner = _activated(node, first.of_rows(rows), third.of_rows(rows) if third else None)
     outputs = second.of_own_rows(inner)
     by_expert = _op.expand_dims(_op.transpose(shares, (1, 0)), 2)
-    return _op.reshape(_op.sum(outputs * by_expert, [0]), infer_shape(x))
+    leading = [extent(x, axis) for axis in range(len(infer_shape(x)) - 1)]
+    return reshaped(_op.sum(outputs * by_expert, [0]), [*leading, infer_shape(x)[-1]])
 
 
 def _chosen(node: OnnxNode, weights: RelayExpr | None, is_normal: bool) -> RelayExpr:
@@ -132,9 +134,8 @@ def _halves(node: OnnxNode, x: RelayExpr, other: RelayExpr | None) -> tuple[Rela
         return x, other
     if fusion not in (1, 2) or other is not None:
         raise node.unsupported("swiglu without a gate")
-    experts, rows, count = infer_shape(x)
     if fusion == 1:
-        left, right = _op.split(_op.reshape(x, (experts, rows, count // 2, 2)), 2, 3)
+        left, right = _op.split(_op.reshape(x, (0, 0, -1, 2)), 2, 3)
         return _op.squeeze(left, [3]), _op.squeeze(right, [3])
     left, right = _op.split(x, 2, 2)
     return left, right

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.extents import counting, extent
 
 from .attention import split_heads
 from .math import matmul
 from .nn import conv_transpose_of
 from .random import dropout
 from .registry import OnnxNode, onnx_op
-from .signals import fourier, mirrored, parts_of
+from .signals import fourier, half, mirrored, parts_of
 
 
 @onnx_op("com.microsoft.BiasSoftmax")
@@ -25,8 +27,8 @@ def _bias_softmax(node: OnnxNode) -> RelayExpr:
     shape, axis = infer_shape(x), node.attr("axis", -1) % len(node.shape(0))
     if axis == len(shape) - 1:
         return _op.nn.softmax(x, axis=-1)
-    flat = _op.reshape(x, (*shape[:axis], -1))
-    return _op.reshape(_op.nn.softmax(flat, axis=-1), shape)
+    flat = _op.reshape(x, (*[0] * axis, -1))
+    return _op.reshape_like(_op.nn.softmax(flat, axis=-1), x)
 
 
 @onnx_op("com.microsoft.BiasDropout")
@@ -60,16 +62,16 @@ def _scaled_silu(node: OnnxNode) -> RelayExpr:
 @onnx_op("com.microsoft.GatedRMSNorm")
 def _gated_rms_norm(node: OnnxNode) -> RelayExpr:
     """Groups of the last axis by their root mean square, times an activated gate; in float32."""
-    shape, size = node.shape(0), node.static_shape(1)[0]
+    rank, size = len(node.shape(0)), node.static_shape(1)[0]
     x, scale, gate = [_op.cast(node[i], "float32") for i in range(3)]
-    grouped = _op.reshape(x, (*shape[:-1], -1, size))
+    grouped = _op.reshape(x, (*[0] * (rank - 1), -1, size))
     mean = _op.mean(grouped * grouped, [-1], True)
     normal = grouped * _op.rsqrt(mean + scalar_like(node.attr("epsilon", 1e-6), mean)) * scale
     kind = node.attr("activation", "silu")
     if kind not in ("silu", "swish", "sigmoid"):
         raise node.unsupported(f"the activation {kind!r}")
     open_part = _op.sigmoid(gate) if kind == "sigmoid" else gate * _op.sigmoid(gate)
-    return _op.cast(_op.reshape(normal, shape) * open_part, node.dtype(0))
+    return _op.cast(_op.reshape(normal, (*[0] * (rank - 1), -1)) * open_part, node.dtype(0))
 
 
 # ---- positions
@@ -82,29 +84,35 @@ def _relative_position_bias(node: OnnxNode) -> RelayExpr:
     The table says (ranges, heads) of its shape, its numbers lie the other way round.
     """
     ranges, heads = node.static_shape(0)
-    queries, keys = [int(node.require_scalar(i, "the length")) for i in (1, 2)]
+    lengths = [node.value_or_expr(i, "the length") for i in (1, 2)]
+    queries, keys = [x if isinstance(x, RelayExpr) else int(x.reshape(())) for x in lengths]
     is_both = bool(node.attr("is_bidirectional", 0))
     places = position_ranges(queries, keys, ranges, node.attr("max_distance"), is_both)
-    table = _op.reshape(node[0], (heads, ranges))
-    return _op.expand_dims(_op.take(table, constant(places, "int32"), 1), 0)
+    return _op.expand_dims(_op.take(_op.reshape(node[0], (heads, ranges)), places, 1), 0)
 
 
 def position_ranges(
-    queries: int, keys: int, ranges: int, furthest: int, is_both: bool
-) -> np.ndarray:
+    queries: Any, keys: Any, ranges: int, furthest: int, is_both: bool
+) -> RelayExpr:
     """The range that each distance falls in: single ones first, then ever longer ones."""
-    distance = np.arange(keys)[None] - np.arange(queries)[:, None]
-    offset = np.zeros_like(distance)
+    distance = counting(keys) - _op.expand_dims(counting(queries), 1)
+    zero = constant(0, "int64")
+    offset = None
     if is_both:
         ranges //= 2
-        offset = np.where(distance > 0, ranges, 0)
-        distance = np.abs(distance)
+        offset = _op.cast(_op.greater(distance, zero), "int64") * constant(ranges, "int64")
+        distance = _op.abs(distance)
     else:
-        distance = -np.minimum(distance, 0)
+        distance = _op.negative(_op.minimum(distance, zero))
     single = ranges // 2
-    ratio = np.log(np.maximum(distance, 1) / single) / math.log(furthest / single)
-    long = single + (ratio * (ranges - single)).astype(np.int64)
-    return offset + np.where(distance < single, distance, np.minimum(long, ranges - 1))
+    share = _op.cast(_op.maximum(distance, constant(1, "int64")), "float64") / constant(
+        float(single), "float64"
+    )
+    steps = _op.log(share) * constant((ranges - single) / math.log(furthest / single), "float64")
+    long = _op.cast(steps, "int64") + constant(single, "int64")
+    long = _op.minimum(long, constant(ranges - 1, "int64"))
+    found = _op.where(_op.less(distance, constant(single, "int64")), distance, long)
+    return found if offset is None else found + offset
 
 
 @onnx_op("com.microsoft.GatedRelativePositionBias")
@@ -113,9 +121,8 @@ def _gated_relative_position_bias(node: OnnxNode) -> RelayExpr:
     if node.has(6):
         raise node.unsupported("packed queries")
     q = split_heads(node[0] + node[1], node.attr("num_heads"))
-    batch, heads, length, _ = infer_shape(q)
     mixed = matmul(q, node[3]) + node[4]
-    summed = _op.sum(_op.reshape(mixed, (batch, heads, length, 2, -1)), [4])
+    summed = _op.sum(_op.reshape(mixed, (0, 0, 0, 2, -1)), [4])
     update, reset = _op.split(_op.sigmoid(summed), 2, 3)
     one, two = scalar_like(1.0, q), scalar_like(2.0, q)
     return (update * (reset * node[5] - one) + two) * node[2]
@@ -127,8 +134,8 @@ def _gated_relative_position_bias(node: OnnxNode) -> RelayExpr:
 @onnx_op("com.microsoft.Rfft")
 def _rfft(node: OnnxNode) -> RelayExpr:
     _check_spectrum(node)
-    length = node.static_shape(0)[-1]
-    return _op.stack(list(fourier(node[0], None, length, False, length // 2 + 1)), -1)
+    length = extent(node[0], -1)
+    return _op.stack(list(fourier(node[0], None, length, False, half(length))), -1)
 
 
 @onnx_op("com.microsoft.Irfft")

@@ -89,12 +89,12 @@ def _dft(node: OnnxNode) -> RelayExpr:
     imaginary = None if imaginary is None else _op.transpose(imaginary, order)
     if half_given and imaginary is not None:
         real, imaginary = mirrored(real, imaginary, length)
-    bins = _half(length) if onesided and not inverse else length
+    bins = half(length) if onesided and not inverse else length
     result = [_op.transpose(x, back) for x in fourier(real, imaginary, length, inverse, bins)]
     return _op.expand_dims(result[0], rank - 1) if half_given else _op.stack(result, rank - 1)
 
 
-def _half(length: Any) -> Any:
+def half(length: Any) -> Any:
     """How many frequencies of a real signal are not conjugates of others."""
     if isinstance(length, int):
         return length // 2 + 1
