@@ -145,3 +145,13 @@ def test_positions_of_open_lengths_have_the_biases_of_known_ones() -> None:
     for length in (5, 30):
         x = f32(1, length)
         np.testing.assert_array_equal(machine.run(x).numpy(), onnx_backend.run_model(model, [x])[0])
+
+
+def test_lstms_with_weights_of_bytes_take_open_lengths() -> None:
+    weights = {"w": RNG.integers(-128, 128, (1, 5, 16)), "r": RNG.integers(-128, 128, (1, 4, 16))}
+    constants = {name: value.astype("int8") for name, value in weights.items()}
+    constants |= {"b": f32(1, 32), "scale": np.array([0.003], "float32"), "z": np.zeros(1, "int8")}
+    lstm = ms("DynamicQuantizeLSTM", "x w r b - - - - scale z scale z", "y last", hidden_size=4)
+    # one row: with several, ONNX Runtime takes a scale for the rows of each of its threads
+    feeds = [{"x": f32(length, 1, 5)} for length in (3, 6)]
+    check([lstm], {"x": (F32, ["t", 1, 5])}, "y last", feeds, **constants)

@@ -418,3 +418,9 @@ def test_near_channels_of_open_images() -> None:
     feeds = [{"x": f32(1, 4, 3, 5)}, {"x": f32(2, 4, 6, 2)}]
     check([node("LRN", "x", "y", size=3)], kinds, *feeds)
     check([node("Hardmax", "x", "y", axis=2)], kinds, *feeds)
+
+
+def test_the_last_part_of_an_open_extent_may_be_smaller() -> None:
+    kinds, feeds = {"x": (F32, ["n", 2])}, [{"x": f32(7, 2)}, {"x": f32(8, 2)}, {"x": f32(9, 2)}]
+    for outputs in ("y a b", "a y b", "a b y"):
+        check([node("Split", "x", outputs, num_outputs=3)], kinds, *feeds)

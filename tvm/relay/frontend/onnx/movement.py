@@ -11,7 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.extents import element, extent, refined
+from tvm.relay.frontend.extents import as_vector, element, extent, refined
 
 from .dims import reshape_by
 from .registry import OnnxNode, onnx_op, static_ints
@@ -96,13 +96,13 @@ def _concat(node: OnnxNode) -> RelayExpr:
 def _split(node: OnnxNode) -> Any:
     axis = node.attr("axis", 0)
     if node.has(1) and isinstance(node.value_or_expr(1, "split"), RelayExpr):
-        return _split_of_run(node, axis % len(node.shape(0)))
+        return _split_of_run(node, axis % len(node.shape(0)), node[1])
     sizes = node.ints("split", 1)
     extent = node.shape(0)[axis]
     if sizes is None:
         count = node.attr("num_outputs", node.output_count)
         if not isinstance(extent, int):
-            return _op.split(node[0], count, axis)
+            return _split_open(node, axis % len(node.shape(0)))
         size = -(-extent // count)
         sizes = [min(size, extent - i * size) for i in range(count)]
     if isinstance(extent, int) and sum(sizes) != extent:
@@ -114,9 +114,20 @@ def _split(node: OnnxNode) -> Any:
     return _op.split(node[0], tuple(np.cumsum(sizes[:-1]).tolist()), axis)
 
 
-def _split_of_run(node: OnnxNode, axis: int) -> list[RelayExpr]:
+def _split_open(node: OnnxNode, axis: int) -> Any:
+    """Parts of an open extent; with ``num_outputs`` the last one may be smaller."""
+    if "num_outputs" not in node.attrs:
+        return _op.split(node[0], node.output_count, axis)
+    count, whole = node.attr("num_outputs"), as_vector(extent(node[0], axis))
+    size = _op.floor_divide(whole + constant([count - 1], "int64"), constant([count], "int64"))
+    rest = whole - size * constant(np.arange(count), "int64")
+    sizes = _op.maximum(_op.minimum(rest, size), constant([0], "int64"))
+    return _split_of_run(node, axis, sizes)
+
+
+def _split_of_run(node: OnnxNode, axis: int, sizes: RelayExpr) -> list[RelayExpr]:
     """Parts whose sizes come with the run."""
-    sizes, shape = _op.cast(node[1], "int64"), node.shape(0)
+    sizes, shape = _op.cast(sizes, "int64"), node.shape(0)
     ends, whole = _op.cumsum(sizes, 0), _op.shape_of(node[0], "int64")
     zero, one = constant(np.zeros(1, "int64")), constant(np.ones(len(shape), "int64"))
     parts = []

@@ -9,7 +9,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Var
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
-from tvm.relay.frontend.extents import refined
+from tvm.relay.frontend.extents import extent, refined, reshaped
 
 from .loops import Trip, collecting_loop, extent_of
 from .math import elu, softplus
@@ -58,7 +58,7 @@ def _recurrent(node: OnnxNode) -> list[RelayExpr]:
     passes = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
     cells = {"GRU": _gru_cell, "RNN": _rnn_cell}
     cell = cells.get(node.op_type, _lstm_cell)
-    run = _unrolled if isinstance(_steps(node), int) else _looped
+    run = _unrolled if isinstance(node.shape(0)[0], int) else _looped
     sequences, states = [], []
     for index, backwards in enumerate(passes):
         outputs, state = run(node, index, cell(node, index, batch), backwards)
@@ -74,7 +74,7 @@ def _unrolled(
 ) -> tuple[RelayExpr, list[RelayExpr]]:
     """The outputs of all steps in one direction, and the last states."""
     project, step, state = cell
-    outputs, steps = [], _steps(node)
+    outputs, steps = [], node.shape(0)[0]
     for time, x in enumerate(_projected(node, index, *project, backwards)):
         at = steps - 1 - time if backwards else time
         output, state = _advanced(node, step, constant(at, "int64"), x, state)
@@ -160,27 +160,22 @@ def _product(node: OnnxNode, x: RelayExpr, weight: RelayExpr, index: int, at: in
     number = constant(index, "int64")
     scale, point = [_op.take(node[i], number, 0) for i in (at, at + 1)]
     data, step, zero = quantized_at_run_time(x)
-    total = integer_dense(data, weight, _op.cast(zero, "int32"), _op.cast(point, "int32"))
-    return _op.cast(total, "float32") * (step * scale)
+    leading = [extent(x, axis) for axis in range(len(infer_shape(x)) - 1)]
+    rows = _op.reshape(data, (-1, infer_shape(x)[-1]))
+    total = integer_dense(rows, weight, _op.cast(zero, "int32"), _op.cast(point, "int32"))
+    scaled = _op.cast(total, "float32") * (step * scale)
+    return reshaped(scaled, [*leading, infer_shape(weight)[0]])
 
 
 def _projected(
     node: OnnxNode, index: int, weight: RelayExpr, bias: RelayExpr, backwards: bool
 ) -> list[RelayExpr]:
     """The inputs' part of the gates, in the order of the steps: one product for all of them."""
-    steps = _steps(node)
+    steps = node.shape(0)[0]
     product = _product(node, _op.reshape(node[0], (-3, 0)), weight, index, 8) + bias
     gates = _op.reshape(product, (steps, -1, infer_shape(product)[1]))
     found = [_op.squeeze(x, [0]) for x in _op.split(gates, steps, 0)]
     return found[::-1] if backwards else found
-
-
-def _steps(node: OnnxNode) -> Any:
-    """The number of steps, open where only the run knows it."""
-    steps = node.shape(0)[0]
-    if node.op_type == "DynamicQuantizeLSTM" and not isinstance(steps, int):
-        return node.static_shape(0)[0]
-    return steps
 
 
 def _initial(node: OnnxNode, input_index: int, index: int, batch: Any) -> RelayExpr:

@@ -9,6 +9,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, scalar_like
+from tvm.relay.frontend.extents import as_vector, counting, extent, stretched
 
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
@@ -121,14 +122,14 @@ def _non_max_suppression(node: OnnxNode) -> RelayExpr:
 @onnx_op("TensorScatter")
 def _tensor_scatter(node: OnnxNode) -> RelayExpr:
     """Each batch's update goes to its own place along an axis, as in caches of attention."""
-    shape, update = node.static_shape(0), node.static_shape(1)
-    axis = node.attr("axis", -2) % len(shape)
-    along = [-1 if i == axis else 1 for i in range(len(shape))]
-    steps: RelayExpr = constant(np.arange(update[axis]).reshape(along), "int64")
+    rank = len(node.shape(0))
+    axis = node.attr("axis", -2) % rank
+    along = [-1 if i == axis else 1 for i in range(rank)]
+    steps = _op.reshape(counting(extent(node[1], axis)), along)
     if node.has(2):
-        starts = _op.reshape(node[2].astype("int64"), (-1, *[1] * (len(shape) - 1)))
+        starts = _op.reshape(node[2].astype("int64"), (-1, *[1] * (rank - 1)))
         steps = steps + starts
     if node.attr("mode", "linear") == "circular":
-        steps = _op.floor_mod(steps, constant(shape[axis], "int64"))
-    places = _op.broadcast_to(steps, update)
+        steps = _op.floor_mod(steps, as_vector(extent(node[0], axis)))
+    places = stretched(steps, [extent(node[1], i) for i in range(rank)])
     return _op.scatter_elements(node[0], places, node[1], axis)
