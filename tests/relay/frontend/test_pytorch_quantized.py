@@ -250,3 +250,21 @@ def test_convolutions_round_as_their_engine(engine: str) -> None:
     module(x)
     quantization.convert(module, inplace=True)
     np.testing.assert_array_equal(found(module, x), module(x).detach().numpy())
+
+
+def test_weights_are_parameters_if_they_are_kept() -> None:
+    body = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5))
+    model, x = Between(body).eval(), torch.randn(2, 3, 8, 8)
+    model.qconfig = quantization.get_default_qconfig("fbgemm")
+    prepared = quantization.prepare(model)
+    prepared(x)
+    script = torch.jit.trace(quantization.convert(prepared), x)
+    infos = [("x", tuple(x.shape))]
+    plain, none = relay.frontend.from_pytorch(script, infos)
+    kept, params = relay.frontend.from_pytorch(script, infos, keep_quantized_weight=True)
+    assert not none
+    assert {name: value.dtype for name, value in params.items()} == {
+        "inner.0._packed_params_weight": "int8",
+        "inner.3._packed_params._packed_params_weight": "int8",
+    }
+    np.testing.assert_array_equal(built(kept, params, x), built(plain, none, x))

@@ -1,15 +1,11 @@
-"""What a TorchScript graph and its user say about the types of values; the graph as text."""
+"""What a TorchScript graph says about the types of values; the graph as text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-
-from tvm.ir.expr import PrimExpr
 
 SCALAR_TYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",
@@ -17,43 +13,6 @@ SCALAR_TYPES = {
     "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
 }  # fmt: skip
 PARTS_OF_COMPLEX = {"complex64": "float32", "complex128": "float64"}
-
-
-def input_info(info: Any, value: Any, default_dtype: str) -> tuple[str, tuple[int, ...], str]:
-    """Name, shape and element type of an input."""
-    if not isinstance(info, (tuple, list)) or len(info) != 2 or not isinstance(info[0], str):
-        raise TypeError(f"an input_info is (name, shape) or (name, (shape, dtype)), got {info!r}")
-    name, rest = info
-    if len(rest) == 2 and isinstance(rest[0], (tuple, list)):
-        return name, _input_shape(name, rest[0]), _dtype_text(rest[1])
-    is_tensor_type = value.type().kind() == "TensorType"
-    scalar = value.type().scalarType() if is_tensor_type else None
-    return name, _input_shape(name, rest), SCALAR_TYPES.get(scalar, default_dtype)
-
-
-def script_defaults(module: Any) -> list[Any]:
-    """The values that the last parameters of a scripted module or function have by default."""
-    function = getattr(module, "forward", module)
-    schema = getattr(function, "schema", None)
-    found: list[Any] = []
-    for argument in reversed(schema.arguments if schema is not None else []):
-        if not argument.has_default_value():
-            break
-        found.insert(0, argument.default_value)
-    return found
-
-
-def _input_shape(name: str, shape: Sequence[Any]) -> tuple[Any, ...]:
-    """The extents, open ones (`relay.Any()`) among them."""
-    if wrong := [dim for dim in shape if not isinstance(dim, (int, np.integer, PrimExpr))]:
-        raise TypeError(f"the shape of input {name!r} requires integers, got {wrong[0]!r}")
-    return tuple(shape)
-
-
-def _dtype_text(dtype: Any) -> str:
-    text = str(dtype).removeprefix("torch.")
-    return {"float": "float32", "double": "float64", "half": "float16", "long": "int64",
-            "int": "int32"}.get(text, text)  # fmt: skip
 
 
 def traced_shape(value: Any) -> tuple[int, ...] | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import RelayExpr
@@ -21,20 +24,19 @@ from tvm.relay.frontend.common import (
     set_span,
 )
 from tvm.relay.function import Function
+from tvm.relay.prelude import Prelude
 from tvm.runtime import ndarray as nd
 
-from .complexes import Complex, as_pairs, complex_constant, from_pairs
+from .complexes import Complex, as_pairs, complex_constant
 from .control import names_within, open_branch
 from .decomposition import Decomposer
 from .fallback import torch_call
 from .graph_types import (
-    PARTS_OF_COMPLEX,
-    input_info,
-    script_defaults,
     type_text,
     write_graph,
 )
 from .growing import item, on_growing
+from .inputs import Input, bound_input, module_for_lists, needs_lists, script_defaults
 from .memory import SharedMemory
 from .nested import Record, is_growing
 from .nodes import (
@@ -48,9 +50,10 @@ from .nodes import (
     traced_function,
 )
 from .open_loops import open_loop
-from .open_shapes import with_variables, without_variables
+from .open_shapes import without_variables
 from .plain_values import computed, has_list_first, is_plain, language_operator
 from .quantized import Quantized, aware_operators, has_quantized, on_quantized, quantized_constant
+from .quantized_layers import KEPT_WEIGHTS
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
 from .strided import in_memory_order
 from .torch_values import to_numpy
@@ -91,7 +94,8 @@ def from_pytorch(
     script_module : torch.jit.ScriptModule
         From ``torch.jit.trace`` or ``torch.jit.script``.
     input_infos : list of (name, shape) or (name, (shape, dtype))
-        The inputs in order.
+        The inputs in order. A tuple has a tuple of these shapes; a list has a list of them, and
+        is passed as the prelude's ``List``.
     custom_convert_map : dict, optional
         More converters by operator name, ``f(inputs, input_types) -> expr``.
     default_dtype : str
@@ -99,7 +103,7 @@ def from_pytorch(
     use_parser_friendly_name : bool
         Replace dots in the names of weights by underscores.
     keep_quantized_weight : bool
-        Keep the weights of quantised modules as integers, which is done in any case.
+        Let the integers of quantised weights be parameters, rather than constants of the module.
     export_renamed_c_graph_path : str, optional
         A folder to write the graph to as text, its values named as the spans of expressions are.
     preserve_pytorch_scopes : bool
@@ -126,15 +130,14 @@ def from_pytorch(
     importer.with_scopes = preserve_pytorch_scopes
     importer.check_operators(graph)
     inputs = importer.bind_inputs(graph, script_module, input_infos, default_dtype)
-    importer.run_block(graph)
+    with KEPT_WEIGHTS.scope(importer.packed_weight) if keep_quantized_weight else nullcontext():
+        importer.run_block(graph)
     importer.refuse_unknown()
     if export_renamed_c_graph_path:
         write_graph(graph, importer.names, export_renamed_c_graph_path)
-    outputs = [importer.output(value) for value in graph.outputs()]
-    body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
-    weights = [v for v in free_vars(body) if v.name_hint in importer.params]
-    params = {v.name_hint: importer.params[v.name_hint] for v in weights}
-    return IRModule.from_expr(without_variables(Function([*inputs, *weights], body))), params
+    mod = importer.finished(inputs, [importer.output(value) for value in graph.outputs()])
+    used = [v.name_hint for v in mod["main"].params if v.name_hint in importer.params]
+    return mod, {name: importer.params[name] for name in used}
 
 
 def _module_path(scope: str) -> str:
@@ -163,7 +166,9 @@ class GraphImporter(SharedMemory):
         super().__init__()
         self.paths: dict[str, str] = {}  # of submodules
         self.params: dict[str, nd.NDArray] = {}
+        self.prelude: Prelude | None = None  # of the module, if inputs are lists
         self._weights: dict[str, Var] = {}
+        self.packed: dict[int, tuple[Any, str]] = {}  # quantised weights and their paths
         self.fields: dict[tuple[int, str], Any] = {}  # of modules and objects, once they are set
         self.folder = ExprFolder()
         self.fallback = False  # whether torch computes what is unknown
@@ -212,8 +217,8 @@ class GraphImporter(SharedMemory):
 
     def bind_inputs(
         self, graph: Any, module: Any, infos: Sequence[Any], default_dtype: str
-    ) -> list[Var]:
-        """Variables for the inputs of the graph, in order."""
+    ) -> list[Input]:
+        """The inputs of the graph, in order."""
         values = list(graph.inputs())
         if values and "__torch__" in str(values[0].type()):
             self.values[values[0].debugName()] = module
@@ -226,15 +231,28 @@ class GraphImporter(SharedMemory):
                 f"from_pytorch requires one input_info for each of the inputs {names}, "
                 f"got {len(infos)}"
             )
-        result = []
-        for value, info in zip(values, infos, strict=True):
-            name, shape, dtype = input_info(info, value, default_dtype)
-            shape = with_variables(shape, name)
-            pairs = PARTS_OF_COMPLEX.get(dtype)
-            variable = var(name, shape=(*shape, 2) if pairs else shape, dtype=pairs or dtype)
-            result.append(set_span(variable, name))
-            self.values[value.debugName()] = from_pairs(variable) if pairs else variable
-        return result
+        if needs_lists(infos):
+            self.prelude = module_for_lists()
+        found = [
+            bound_input(info, value.type(), default_dtype, self.prelude)
+            for value, info in zip(values, infos, strict=True)
+        ]
+        self.values.update({v.debugName(): f.value for v, f in zip(values, found, strict=True)})
+        return found
+
+    def finished(self, inputs: Sequence[Input], outputs: Sequence[RelayExpr]) -> IRModule:
+        """The module of a function of inputs and weights."""
+        body = outputs[0] if len(outputs) == 1 else Tuple(list(outputs))
+        weights = [v for v in free_vars(body) if v.name_hint in self.params]
+        for bound in reversed(inputs):
+            body = bound.around(body)
+        variables = [bound.variable for bound in inputs]
+        func = without_variables(Function([*variables, *weights], body))
+        if self.prelude is None:
+            return IRModule.from_expr(func)
+        mod = self.prelude.mod
+        mod["main"] = func
+        return mod
 
     def _with_defaults(self, values: list[Any], defaults: list[Any], count: int) -> list[Any]:
         """The inputs that are given, the last ones take the values they have by default."""
@@ -404,7 +422,8 @@ class GraphImporter(SharedMemory):
             return [_tensor_constant(node.t("value"))]
         if kind == "ival":
             return [_ivalue(node.output().toIValue())]
-        return [getattr(node, kind)("value")]
+        value = getattr(node, kind)("value")
+        return [bool(value) if node.output().type().kind() == "BoolType" else value]
 
     def _prim_GetAttr(self, node: Any, args: list[Any]) -> list[Any]:
         owner = next(iter(node.inputs())).debugName()
@@ -419,6 +438,8 @@ class GraphImporter(SharedMemory):
         if _is_module(value):
             self.paths[output] = path
             return [value]
+        if type(value).__name__ == "ScriptObject":
+            self.packed[id(value)] = value, path
         if isinstance(value, list) and any(hasattr(item, "detach") for item in value):
             return [self._weights_of(args[0], value, path)]
         return [self._weight(path, value) if hasattr(value, "detach") else value]
@@ -439,11 +460,20 @@ class GraphImporter(SharedMemory):
     def _weight(self, path: str, tensor: Any) -> Any:
         if tensor.dim() == 0 or tensor.is_complex() or tensor.is_quantized:
             return _tensor_constant(tensor)
+        return self._weights.get(path) or self._parameter(path, to_numpy(tensor))
+
+    def _parameter(self, path: str, array: np.ndarray) -> Var:
         if path not in self._weights:
-            value = self.params[path] = nd.array(to_numpy(tensor))
+            value = self.params[path] = nd.array(array)
             weight = var(path, shape=value.shape, dtype=value.dtype)
             self._weights[path] = set_span(weight, path)
         return self._weights[path]
+
+    def packed_weight(self, packed: Any, integers: np.ndarray) -> Var:
+        """A variable for the integers of a packed weight."""
+        _, path = self.packed.get(id(packed), (packed, f"packed{self.separator}{len(self.packed)}"))
+        self.packed.setdefault(id(packed), (packed, path))
+        return self._parameter(f"{path}_weight", integers)
 
     def _prim_ListConstruct(self, node: Any, args: list[Any]) -> list[Any]:
         return [list(args)]

@@ -13,9 +13,10 @@ import numpy as np
 from tvm import tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TensorType
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant, var
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_type
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind
 from tvm.tir import Any as OpenSize
@@ -35,6 +36,8 @@ def without_variables(func: Function) -> Function:
     """A function whose parameters have open sizes in place of variables."""
     replaced = {}
     for parameter in func.params:
+        if not isinstance(infer_type(parameter), TensorType):
+            continue
         shape = infer_shape(parameter)
         if any(not isinstance(dim, (int, OpenSize)) for dim in shape):
             opened = [dim if isinstance(dim, int) else OpenSize() for dim in shape]

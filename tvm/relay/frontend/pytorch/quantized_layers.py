@@ -19,6 +19,7 @@ from tvm.relay import op as _op
 from tvm.relay import qnn
 from tvm.relay.expr import const
 from tvm.relay.frontend.common import constant, infer_shape
+from tvm.support.scope import Scoped
 
 from .engines import Engine, engine_of_convolution, engine_of_dense, in_steps
 from .nn import _linear
@@ -29,6 +30,10 @@ from .registry import CONVERTERS, Converter, as_number
 _LEAST_STEP = 6.1e-5
 
 
+# what stands for the integers of a packed weight; a constant if nothing is said
+KEPT_WEIGHTS: Scoped[Callable[[Any, np.ndarray[Any, Any]], RelayExpr]] = Scoped("kept_weights")
+
+
 @dataclass(frozen=True)
 class Weight:
     """The integers of a packed weight, their scales and zero points, and a bias of real numbers."""
@@ -37,9 +42,10 @@ class Weight:
     scales: np.ndarray[Any, Any]
     zero_points: np.ndarray[Any, Any]
     bias: Any
+    packed: Any  # torch's object for all of them
 
     @classmethod
-    def unpacked(cls, weight: Any, bias: Any, axis: int = 0) -> Weight:
+    def unpacked(cls, packed: Any, weight: Any, bias: Any, axis: int = 0) -> Weight:
         import torch
 
         if weight.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
@@ -50,7 +56,13 @@ class Weight:
             scales = weight.q_per_channel_scales().numpy().astype("float32")
             zeros = weight.q_per_channel_zero_points().numpy().astype("int32")
         added = None if bias is None else bias.detach().numpy().astype("float64")
-        return cls(weight.int_repr().numpy(), np.asarray(scales), np.asarray(zeros), added)
+        integers = weight.int_repr().numpy()
+        return cls(integers, np.asarray(scales), np.asarray(zeros), added, packed)
+
+    def operand(self) -> RelayExpr:
+        """The integers as the quantised operators take them."""
+        keep = KEPT_WEIGHTS.current()
+        return constant(self.integers) if keep is None else keep(self.packed, self.integers)
 
     @property
     def zeros(self) -> RelayExpr:
@@ -62,7 +74,7 @@ def dense_weight(packed: Any) -> Weight:
     """The weight of a dense layer."""
     import torch
 
-    return Weight.unpacked(*torch.ops.quantized.linear_unpack(packed))
+    return Weight.unpacked(packed, *torch.ops.quantized.linear_unpack(packed))
 
 
 def quantized_at_run_time(x: RelayExpr, reduce_range: bool) -> Quantized:
@@ -104,7 +116,7 @@ def _dense_sums(x: Quantized, weight: Weight) -> RelayExpr:
     """The sums of all rows, in two dimensions."""
     units, width = weight.integers.shape
     return qnn.op.dense(
-        _op.reshape(x.data, (-1, width)), constant(weight.integers), _as_expr(x.zero_point, "int32"),
+        _op.reshape(x.data, (-1, width)), weight.operand(), _as_expr(x.zero_point, "int32"),
         weight.zeros, _as_expr(x.scale, "float32"), constant(weight.scales), units=units,
         out_dtype="int32",
     )  # fmt: skip
@@ -170,7 +182,7 @@ def _conv_weight(packed: Any) -> Weight:
 
     rank = len(packed.stride())
     unpack = torch.ops.quantized.conv2d_unpack if rank == 2 else torch.ops.quantized.conv3d_unpack
-    return Weight.unpacked(*unpack(packed), axis=1 if packed.transpose() else 0)
+    return Weight.unpacked(packed, *unpack(packed), axis=1 if packed.transpose() else 0)
 
 
 def _conv_sums(x: Quantized, packed: Any, weight: Weight) -> RelayExpr:
@@ -189,7 +201,7 @@ def _conv_sums(x: Quantized, packed: Any, weight: Weight) -> RelayExpr:
         attrs["output_padding"] = tuple(packed.output_padding())
     name = f"conv{len(shape) - 2}d{'_transpose' if transposed else ''}"
     return getattr(qnn.op, name)(
-        x.data, constant(weight.integers), _as_expr(x.zero_point, "int32"), weight.zeros,
+        x.data, weight.operand(), _as_expr(x.zero_point, "int32"), weight.zeros,
         _as_expr(x.scale, "float32"), constant(weight.scales), **attrs,
     )  # fmt: skip
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TensorType
 from tvm.relay.expr import Constant, const
-from tvm.relay.frontend.common import infer_dtype, infer_shape
+from tvm.relay.frontend.common import infer_dtype, infer_shape, infer_type
 from tvm.relay.op import cast
 
 Converter = Callable[..., Any]
@@ -61,10 +62,15 @@ def adapted(converters: Mapping[str, Callable[..., Any]] | None) -> dict[str, Co
     return {name: adapt(convert) for name, convert in (converters or {}).items()}
 
 
+_TYPE_NAMES = {bool: "bool", int: "int32", float: "float32", list: "ListType", tuple: "ListType"}
+
+
 def _type_name(value: Any) -> str:
-    return (
-        str(value.checked_type.dtype) if hasattr(value, "_checked_type_") else type(value).__name__
-    )
+    """The element type of a tensor, as classic converters are told it; of others their kind."""
+    if is_tensor(value):
+        ty = infer_type(value)
+        return str(ty.dtype) if isinstance(ty, TensorType) else "TupleType"
+    return _TYPE_NAMES.get(type(value), type(value).__name__)
 
 
 def is_tensor(value: Any) -> bool:
