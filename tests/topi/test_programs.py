@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -347,4 +348,17 @@ def test_an_open_batch_is_known_to_the_run() -> None:
 def test_schedules_of_absent_devices_say_so_when_called() -> None:
     with pytest.raises(tvm.error.OpNotImplemented, match="topi.cuda.schedule_softmax requires"):
         topi.cuda.schedule_softmax([te.placeholder((2, 3))])
-    assert not hasattr(topi.cuda, "__path__")
+
+
+def test_modules_of_absent_devices_have_names_to_import() -> None:
+    from tvm.topi.cuda.conv2d_winograd import schedule_conv2d_nchw_winograd
+
+    importlib.import_module("tvm.topi.mali.dense")
+    for function in (schedule_conv2d_nchw_winograd, topi.mali.dense):
+        with pytest.raises(tvm.error.OpNotImplemented, match="requires schedules for"):
+            function([te.placeholder((2, 3))])
+
+
+def test_modules_are_attributes_of_their_package() -> None:
+    assert topi.generic.conv2d.schedule_conv2d_nhwc is topi.generic.schedule_conv2d_nhwc
+    assert not hasattr(topi.nn, "never_there")

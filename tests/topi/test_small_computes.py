@@ -134,6 +134,12 @@ def test_argwhere_of_each_rank(rank: int) -> None:
         build((1, rank), te.placeholder((2,) * (rank + 1)))
 
 
+def test_slices_are_picked_by_the_whole_part_of_real_numbers() -> None:
+    table, places = _floats(2, 3, 4), np.array([[1.8, 0.0], [0.0, 2.2]], "float32")
+    found = _run(topi.gather_nd, table, places)
+    np.testing.assert_array_equal(found, ref.gather_nd_python(table, places.astype("int32")))
+
+
 def test_truth_values_are_added_as_numpy_adds_them() -> None:
     a, b = RNG.integers(0, 2, (2, 3, 5)).astype(bool)
     np.testing.assert_array_equal(_run(topi.add, a, b), a + b)

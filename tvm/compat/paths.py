@@ -79,18 +79,33 @@ class ClassicPaths(MetaPathFinder, Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package, _, name = fullname.rpartition(".")
-        if name not in CLASSIC.get(package, "").split():
-            return None
-        return ModuleSpec(fullname, self)
+        if name in CLASSIC.get(package, "").split():
+            return ModuleSpec(fullname, self)
+        if package.startswith("tvm.topi") and _absent_library(package, name) is not None:
+            return ModuleSpec(fullname, self, is_package=True)
+        return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return Facade(spec.name)
+        package, _, name = spec.name.rpartition(".")
+        return _absent_library(package, name) or Facade(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
+        if not isinstance(module, Facade):
+            return
         package, _, name = module.__name__.rpartition(".")
-        assert isinstance(module, Facade)
         module._package = importlib.import_module(package)
         module._function = vars(module._package).get(name)
+
+
+def _absent_library(package: str, name: str) -> ModuleType | None:
+    """A module of an operator library of topi that has names alone, such as ``tvm.topi.cuda``."""
+    absent = importlib.import_module("tvm.topi.absent").AbsentLibrary
+    parent = importlib.import_module(package)
+    if isinstance(parent, absent):
+        part: ModuleType = parent.part(name)
+        return part
+    found = vars(parent).get(name)
+    return found if isinstance(found, absent) else None
 
 
 def install() -> None:

@@ -55,7 +55,7 @@ from .expr import (
     div_ambiguity_error,
     int_imm,
 )  # fmt: skip
-from .operators import install_functions
+from .operators import NotAnOperand, install_functions
 
 if TYPE_CHECKING:
     from tvm.ir.span import Span
@@ -110,6 +110,8 @@ def _operand(value: Any, other: Any) -> PrimExpr:
         found = SMALL_INTS[other.dtype].get(value)
         if found is not None:
             return found
+    if kind is str:
+        raise NotAnOperand(f"an expression or a number is required, got the text {value!r}")
     if kind is not int and kind is not float:
         return as_expr(value)
     if KINDS[type(other)] is FOREIGN:

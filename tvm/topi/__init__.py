@@ -25,6 +25,7 @@ from .absent import *
 from .argwhere import argwhere
 from .broadcast import *
 from .creation import *
+from .door import guarded
 from .einsum import einsum, einsum_extents, einsum_letters
 from .indexing import *
 from .indexing import unravel as unravel_index
@@ -45,3 +46,5 @@ from .slicing import dynamic_strided_slice, strided_slice
 from .sort import argsort, sort, topk
 from .sparse_rows import sparse_fill_empty_rows, sparse_reshape
 from .unique import unique
+
+globals().update(guarded(__name__, globals()))

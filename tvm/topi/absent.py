@@ -3,7 +3,9 @@
 Programs that run on several devices name all their schedules beforehand, in tables by target; the
 names exist, and calling one tells what is missing.
 
-_SOFTMAX = {"generic": topi.generic.schedule_softmax, "gpu": topi.cuda.schedule_softmax}
+from tvm.topi.cuda.softmax import schedule_softmax
+
+_SOFTMAX = {"generic": topi.generic.schedule_softmax, "gpu": schedule_softmax}
 s = topi.testing.dispatch("llvm", _SOFTMAX)([B])
 """
 
@@ -22,19 +24,28 @@ class AbsentLibrary(ModuleType):
         super().__init__(f"tvm.topi.{name}", f"Operators on {devices}: no schedules here.")
         self._devices = devices
 
+    def part(self, name: str) -> AbsentLibrary:
+        """The module of that name in the library."""
+        return AbsentLibrary(f"{self.__name__.removeprefix('tvm.topi.')}.{name}", self._devices)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        path, devices = f"{self.__name__.removeprefix('tvm.')}.{name}", self._devices
+        function = self.part(name).__call__
 
         def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-            raise OpNotImplemented(
-                f"{path} requires schedules for {devices}, which this package does not have",
-                hint="build for a processor: topi.x86 and topi.generic have its schedules",
-            )
+            function(*args, **kwargs)
 
         refuse.__name__ = refuse.__qualname__ = name
         return refuse
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Modules have the names of functions in them, and take their place once imported."""
+        path = self.__name__.removeprefix("tvm.")
+        raise OpNotImplemented(
+            f"{path} requires schedules for {self._devices}, which this package does not have",
+            hint="build for a processor: topi.x86 and topi.generic have its schedules",
+        )
 
 
 cuda = AbsentLibrary("cuda", "CUDA devices")

@@ -26,7 +26,7 @@ def broadcast_to(data: te.Tensor, shape: Sequence[Any]) -> te.Tensor:
 
 
 def _binary(name: str, function: Callable[[Any, Any], PrimExpr]) -> Callable[[Any, Any], Any]:
-    def build(lhs: Any, rhs: Any) -> Any:
+    def build(lhs: te.Tensor | PrimExpr, rhs: te.Tensor | PrimExpr) -> Any:
         if not isinstance(lhs, te.Tensor) and not isinstance(rhs, te.Tensor):
             return function(lhs, rhs)
         if (

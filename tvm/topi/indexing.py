@@ -10,7 +10,7 @@ from tvm import te, tir
 from tvm.te import tensor_ops
 
 from . import tag
-from .utils import dims, prod, unravel_index, wide_index
+from .utils import dims, prod, real_axis, unravel_index, wide_index
 
 
 def _in_range(index: Any, extent: Any, mode: str) -> Any:
@@ -41,8 +41,8 @@ def take(
             name="T_take",
             tag=tag.INJECTIVE,
         )
-    at = axis % len(a.shape)
-    batch = batch_dims % len(indices.shape) if batch_dims < 0 else batch_dims
+    at = real_axis(axis, len(a.shape))
+    batch = real_axis(batch_dims, len(indices.shape)) if batch_dims < 0 else batch_dims
     picked = len(indices.shape) - batch
     shape = (*a.shape[:at], *indices.shape[batch:], *a.shape[at + 1 :])
 
@@ -56,7 +56,7 @@ def take(
 
 def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
     """Pick one element for each index along an axis; indices outside pick the nearest element."""
-    at = axis % len(data.shape)
+    at = real_axis(axis, len(data.shape))
     extent = dims(data.shape)[at]
     return te.compute(
         indices.shape,

@@ -8,12 +8,15 @@ from typing import Any
 from tvm import te, tir
 
 from . import tag
-from .utils import dims
+from .utils import dims, real_axis
 
 
 def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     """Join tensors along an axis."""
-    at = axis % len(a_tuple[0].shape)
+    if not a_tuple:
+        raise ValueError("concatenate requires at least one tensor")
+    at = real_axis(axis, len(a_tuple[0].shape))
+    _require_equal_shapes("concatenate", a_tuple, at)
     begins: list[Any] = [0]
     for x in a_tuple:
         begins.append(begins[-1] + dims(x.shape)[at])
@@ -28,6 +31,20 @@ def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     shape = list(a_tuple[0].shape)
     shape[at] = begins[-1]
     return te.compute(shape, element, name="T_concat", tag=tag.INJECTIVE)
+
+
+def _require_equal_shapes(name: str, tensors: Sequence[te.Tensor], joined: int | None) -> None:
+    """Extents that are known must be equal, but for those along the joined axis."""
+    shapes = [dims(x.shape) for x in tensors]
+    for shape in shapes[1:]:
+        pairs = enumerate(zip(shapes[0], shape, strict=False))
+        if len(shape) != len(shapes[0]) or any(
+            isinstance(a, int) and isinstance(b, int) and a != b
+            for axis, (a, b) in pairs
+            if axis != joined
+        ):
+            where = "" if joined is None else f" but for axis {joined}"
+            raise ValueError(f"{name} requires equal shapes{where}, got {shapes[0]} and {shape}")
 
 
 def _halved(
@@ -46,8 +63,11 @@ def _halved(
 
 def stack(a: Sequence[te.Tensor], axis: int) -> te.Tensor:
     """Join tensors of one shape along a new axis."""
+    if not a:
+        raise ValueError("stack requires at least one tensor")
+    _require_equal_shapes("stack", a, None)
     rank = len(a[0].shape) + 1
-    at = axis % rank
+    at = real_axis(axis, rank)
 
     def element(*i: Any) -> Any:
         inner = (*i[:at], *i[at + 1 :])
@@ -62,7 +82,7 @@ def split(
     ary: te.Tensor, indices_or_sections: int | Sequence[int], axis: int = 0
 ) -> list[te.Tensor]:
     """Part a tensor along an axis."""
-    at = axis % len(ary.shape)
+    at = real_axis(axis, len(ary.shape))
     extent = dims(ary.shape)[at]
     if isinstance(indices_or_sections, int):
         step = extent // indices_or_sections
@@ -89,7 +109,7 @@ def _computed(shape: Sequence[Any], element: Any, name: str) -> te.Tensor:
 
 def repeat(a: te.Tensor, repeats: int, axis: int) -> te.Tensor:
     """Repeat each element along an axis."""
-    at = axis % len(a.shape)
+    at = real_axis(axis, len(a.shape))
     shape = list(a.shape)
     shape[at] = shape[at] * repeats
     count = max(repeats, 1)  # nothing is repeated no times

@@ -8,7 +8,7 @@ from typing import Any
 from tvm import te
 
 from .nn.dense.compute import matmul as nn_matmul
-from .utils import dims
+from .utils import dims, real_axis
 
 
 def matmul(a: te.Tensor, b: te.Tensor, transp_a: bool = False, transp_b: bool = False) -> te.Tensor:
@@ -32,7 +32,7 @@ def tensordot(
     if isinstance(axes, int):
         axes = (range(ranks[0] - axes, ranks[0]), range(axes))
     left, right = [
-        [axis % rank for axis in ([named] if isinstance(named, int) else named)]
+        [real_axis(axis, rank) for axis in ([named] if isinstance(named, int) else named)]
         for named, rank in zip(axes, ranks, strict=True)
     ]
     met = [(dims(a.shape)[i], dims(b.shape)[j]) for i, j in zip(left, right, strict=True)]

@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 
 from . import tag
 from .math import elementwise
-from .utils import dims, ravel_index
+from .utils import dims, ravel_index, real_axis
 
 
 def real_axes(ndim: int, axis: int | Sequence[int] | None) -> list[int]:
@@ -19,10 +19,7 @@ def real_axes(ndim: int, axis: int | Sequence[int] | None) -> list[int]:
     if axis is None:
         return list(range(ndim))
     named = [axis] if isinstance(axis, int) else list(axis)
-    for a in named:
-        if not -ndim <= a < ndim:
-            raise ValueError(f"axis {a} is out of range for {ndim} dimensions")
-    return sorted({a % ndim for a in named})
+    return sorted({real_axis(a, ndim) for a in named})
 
 
 def reduce_axes(

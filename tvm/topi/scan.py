@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 
 from .loops import load, loop, nest, store
 from .shaping import reshape
-from .utils import dims, prod
+from .utils import dims, prod, real_axis
 
 
 def scanop(
@@ -43,7 +43,7 @@ def scanop(
     """
     if axis is None:
         data, axis = reshape(data, (prod(dims(data.shape)),)), 0
-    at = axis % len(data.shape)
+    at = real_axis(axis, len(data.shape))
     shape = dims(data.shape)
     kind, trailing = dtype or data.dtype, shape[at + 1 :]
 

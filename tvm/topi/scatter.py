@@ -13,7 +13,7 @@ from tvm.ir.expr import PrimExpr
 
 from .broadcast import added
 from .loops import load, nest, store
-from .utils import dims, wide_index
+from .utils import dims, real_axis, wide_index
 
 _COMBINE: dict[str, Callable[[Any, Any], PrimExpr]] = {
     "update": lambda old, new: new,
@@ -56,7 +56,7 @@ def scatter_elements(
     reduction : str
         "update", "add", "mul", "min", "max", or "mean": of the element so far and the update.
     """
-    at = axis % len(data.shape)
+    at = real_axis(axis, len(data.shape))
     shape = dims(data.shape)
     combine = _COMBINE[reduction]
 

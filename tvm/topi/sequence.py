@@ -8,7 +8,7 @@ from typing import Any
 from tvm import te, tir
 
 from . import tag
-from .utils import cast_scalar, dims
+from .utils import cast_scalar, dims, real_axis
 
 
 def sequence_mask(
@@ -51,7 +51,7 @@ def reverse_sequence(
         The axes of places and of sequences.
     """
     rank = len(a.shape)
-    along, batch = seq_axis % rank, batch_axis % rank
+    along, batch = real_axis(seq_axis, rank), real_axis(batch_axis, rank)
 
     def element(*i: Any) -> Any:
         length = tir.min(seq_lengths(i[batch]).astype("int32"), dims(a.shape)[along])
@@ -82,7 +82,7 @@ def sliding_window(
         The shape before `axis`, the counts of places, the window's shape.
     """
     shape, window, steps = dims(data.shape), dims(window_shape), dims(strides)
-    first = axis % len(shape)
+    first = real_axis(axis, len(shape))
     counts = [(e - w) // s + 1 for e, w, s in zip(shape[first:], window, steps, strict=True)]
 
     def element(*i: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from tvm import te, tir
 
 from . import tag
-from .utils import dims, prod, ravel_index
+from .utils import dims, prod, ravel_index, real_axis
 
 
 def expand_dims(a: te.Tensor, axis: int, num_newaxis: int = 1) -> te.Tensor:
@@ -36,7 +36,7 @@ def expand_like(a: te.Tensor, shape_like: te.Tensor, axis: Sequence[int]) -> te.
         The axes of the result along which `a` is repeated.
     """
     rank = len(shape_like.shape)
-    new = {k % rank for k in axis}
+    new = {real_axis(k, rank) for k in axis}
     one = len(a.shape) == 1 and dims(a.shape) == (1,) and len(new) == rank
     if not one and len(a.shape) + len(new) != rank:
         raise ValueError(
@@ -55,7 +55,10 @@ def squeeze(a: te.Tensor, axis: int | Sequence[int] | None = None) -> te.Tensor:
     if axis is None:
         gone = [i for i, d in enumerate(extents) if d == 1 and isinstance(d, int)]
     else:
-        gone = [x % len(extents) for x in ([axis] if isinstance(axis, int) else axis)]
+        gone = [real_axis(x, len(extents)) for x in ([axis] if isinstance(axis, int) else axis)]
+        long = [i for i in gone if isinstance(extents[i], int) and extents[i] != 1]
+        if long:
+            raise ValueError(f"squeeze requires axes of extent 1, got {extents} and axis {long[0]}")
 
     def element(*indices: Any) -> Any:
         kept = iter(indices)
@@ -68,7 +71,9 @@ def squeeze(a: te.Tensor, axis: int | Sequence[int] | None = None) -> te.Tensor:
 def transpose(a: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
     """Permute the axes."""
     rank = len(a.shape)
-    order = [x % rank for x in axes] if axes is not None else list(range(rank))[::-1]
+    order = [real_axis(x, rank) for x in axes] if axes is not None else list(range(rank))[::-1]
+    if sorted(order) != list(range(rank)):
+        raise ValueError(f"transpose requires each of {rank} axes once, got {tuple(axes or ())}")
     source = [order.index(i) for i in range(rank)]
     return te.compute(
         [a.shape[x] for x in order],
@@ -80,7 +85,7 @@ def transpose(a: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
 
 def flip(a: te.Tensor, axis: int = 0) -> te.Tensor:
     """Turn the order along an axis round."""
-    at = axis % len(a.shape)
+    at = real_axis(axis, len(a.shape))
     return te.compute(
         a.shape,
         lambda *i: a(*i[:at], a.shape[at] - 1 - i[at], *i[at + 1 :]),
@@ -96,6 +101,9 @@ def reshape(a: te.Tensor, newshape: Sequence[Any]) -> te.Tensor:
     with i * 64 + j and no division.
     """
     have, want = dims(a.shape), dims(newshape)
+    counts = prod(have), prod(want)
+    if all(isinstance(count, int) for count in counts) and counts[0] != counts[1]:
+        raise ValueError(f"reshape requires a shape of as many elements as {have}, got {want}")
     runs = _equal_runs(have, want)
 
     def element(*indices: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tvm import te, tir
 
-from .utils import dims, get_const_int
+from .utils import dims, get_const_int, real_axis
 
 
 def _call(function: str, inputs: Sequence[te.Tensor], outs: Sequence[Any], *options: Any) -> Any:
@@ -97,7 +97,7 @@ def topk(
     """
     if ret_type not in ("both", "values", "indices"):
         raise ValueError(f"topk requires a ret_type of both, values or indices, got {ret_type!r}")
-    at = axis % len(data.shape)
+    at = real_axis(axis, len(data.shape))
     shape = list(dims(data.shape))
     if not (isinstance(k, (int, tir.IntImm)) and get_const_int(k) < 1):
         shape[at] = k

@@ -26,6 +26,13 @@ def dims(shape: Iterable[Any]) -> tuple[Any, ...]:
     return tuple([int(d.value) if isinstance(d, tir.IntImm) else d for d in shape])
 
 
+def real_axis(axis: Any, rank: int) -> int:
+    """An axis counted from the front, which may be given from the end."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of range for {rank} dimensions")
+    return int(axis) % rank
+
+
 def prod(x: Iterable[Any]) -> Any:
     """The product of a sequence; 1 if it is empty."""
     total: Any = 1
@@ -159,8 +166,9 @@ def cast_scalar(value: Any, dtype: str) -> PrimExpr:
 
 
 def wide_index(index: PrimExpr) -> PrimExpr:
-    """An index out of a tensor, in a dtype that holds every extent."""
-    return index.astype("int32") if index.dtype.bits < 32 else index
+    """An index out of a tensor, in an integer dtype that holds every extent."""
+    is_wide = index.dtype.bits >= 32 and not index.dtype.is_float
+    return index if is_wide else index.astype("int32")
 
 
 def sum_dtype(dtype: str) -> str:

@@ -182,3 +182,4 @@ def test_lstm_from_the_end_gives_the_states_in_its_own_order() -> None:
     backwards = evaluated(lambda a, b, c: topi.nn.lstm(a, b, c, reverse=True)[0], x, wi, wh)
     forwards = evaluated(lambda a, b, c: topi.nn.lstm(a, b, c)[0], x[::-1].copy(), wi, wh)
     _assert_close(backwards, forwards)
+    _assert_close(backwards, topi.testing.lstm_python(x, wi, wh, reverse=True)[0])

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from tvm import te
 
+from ..door import guarded
+from ..modules import module_attribute
 from .schedules import (
     default_schedule,
     schedule_extern,
@@ -69,3 +71,6 @@ __all__ = [
     "default_schedule", "schedule_extern", "schedule_injective",
     "schedule_injective_from_existing", "schedule_pool", *_CONVOLUTIONS, *_OTHERS,
 ]  # fmt: skip
+
+globals().update(guarded(__name__, globals()))
+__getattr__ = module_attribute(__name__)

@@ -1,5 +1,6 @@
 """Operators on images."""
 
+from ..door import guarded
 from .dilation2d import dilation2d, dilation2d_nchw, dilation2d_nhwc
 from .grid_sample import affine_grid, grid_sample
 from .pixels import (
@@ -35,3 +36,5 @@ __all__ = [
     "resize2d",
     "resize3d",
 ]
+
+globals().update(guarded(__name__, globals()))

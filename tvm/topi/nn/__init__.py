@@ -1,5 +1,7 @@
 """Neural-network operators."""
 
+from ..door import guarded
+from ..modules import module_attribute
 from ..rewrites import (
     add_alter_layout,
     batch_matmul_legalize,
@@ -265,3 +267,6 @@ from .sparse import (
     sparse_dense_sp_rhs,
     sparse_transpose,
 )
+
+globals().update(guarded(__name__, globals()))
+__getattr__ = module_attribute(__name__)

@@ -8,6 +8,7 @@ from tvm import te, tir
 
 from .. import tag
 from ..math import elementwise
+from ..utils import real_axis
 
 
 def relu(x: te.Tensor) -> te.Tensor:
@@ -26,7 +27,7 @@ def leaky_relu(x: te.Tensor, alpha: float) -> te.Tensor:
 
 def prelu(x: te.Tensor, slope: te.Tensor, axis: int = 1) -> te.Tensor:
     """x where it is positive, slope * x elsewhere, with one slope for each channel."""
-    at = axis % len(x.shape)
+    at = real_axis(axis, len(x.shape))
 
     def element(*i: Any) -> Any:
         v = x(*i)

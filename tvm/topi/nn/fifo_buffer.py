@@ -7,7 +7,7 @@ from typing import Any
 from tvm import te, tir
 
 from .. import tag
-from ..utils import dims
+from ..utils import dims, real_axis
 
 
 def fifo_buffer(data: te.Tensor, buffer: te.Tensor, axis: int) -> te.Tensor:
@@ -20,7 +20,7 @@ def fifo_buffer(data: te.Tensor, buffer: te.Tensor, axis: int) -> te.Tensor:
     axis : int
         The axis of time.
     """
-    at = axis % len(buffer.shape)
+    at = real_axis(axis, len(buffer.shape))
     kept = dims(buffer.shape)[at] - dims(data.shape)[at]
 
     def element(*i: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm import te, tir
 
-from ..utils import dims
+from ..utils import dims, real_axis
 
 
 def lrn(
@@ -30,7 +30,7 @@ def lrn(
     alpha, beta, bias : float
         Coefficients.
     """
-    at = axis % len(data.shape)
+    at = real_axis(axis, len(data.shape))
     extent = dims(data.shape)[at]
     window = te.reduce_axis((0, size), name="rxs")
 

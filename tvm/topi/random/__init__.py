@@ -1,5 +1,6 @@
 """Random numbers by Threefry."""
 
+from ..door import guarded
 from .kernel import (
     multinomial,
     normal,
@@ -17,3 +18,5 @@ __all__ = [
     "threefry_test_wrapping",
     "uniform",
 ]
+
+globals().update(guarded(__name__, globals()))

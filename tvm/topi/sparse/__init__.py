@@ -1,5 +1,6 @@
 """Products with matrices by rows (CSR)."""
 
+from ..door import guarded
 from . import utils
 from .csrmm import csrmm, csrmm_default
 from .csrmv import csrmv, csrmv_default
@@ -15,3 +16,5 @@ __all__ = [
     "dense_sw",
     "utils",
 ]
+
+globals().update(guarded(__name__, globals()))

@@ -1,5 +1,6 @@
 """References in numpy, for tests of operators."""
 
+from ..modules import module_attribute
 from .common import (
     compare_numpy_tvm,
     dispatch,
@@ -189,3 +190,5 @@ __all__ = [
     "strided_set_python",
     "strided_slice_python",
 ]
+
+__getattr__ = module_attribute(__name__)

@@ -72,7 +72,7 @@ def lstm_python(
     f_act: str = "sigmoid", g_act: str = "tanh", h_act: str = "tanh", reverse: bool = False,
     weight_layout: str = "IFGO",
 ) -> list[Array]:  # fmt: skip
-    """An LSTM over (length, batch, inputs): the hidden states and the cells' states.
+    """An LSTM over (length, batch, inputs): the hidden states and the cells' states, as computed.
 
     The weights are (4 * hidden, ...) in the order of `weight_layout`.
     """
@@ -91,8 +91,8 @@ def lstm_python(
         np.zeros((length, batch, out_size), Xs.dtype),
         np.zeros((length, batch, hidden), Xs.dtype),
     )
-    for t in reversed(range(length)) if reverse else range(length):
-        gates = Xs[t] @ Wi.T + h @ Wh.T
+    for t, x in enumerate(Xs[::-1] if reverse else Xs):
+        gates = x @ Wi.T + h @ Wh.T
         for bias in (Bi, Bh):
             gates = gates if bias is None else gates + bias
         parts = np.split(gates, 4, 1)

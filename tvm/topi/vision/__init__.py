@@ -1,5 +1,6 @@
 """Operators of detection networks."""
 
+from ..door import guarded
 from . import nms, rcnn, ssd
 from .nms import (
     all_class_non_max_suppression,
@@ -29,3 +30,5 @@ __all__ = [
     "roi_pool_nhwc",
     "ssd",
 ]
+
+globals().update(guarded(__name__, globals()))

@@ -1,5 +1,7 @@
 """Schedules for x86 processors (and other CPUs with vector registers)."""
 
+from ..door import guarded
+from ..modules import module_attribute
 from ..nn.attention.x86 import choose_attention, schedule_attention
 from ..nn.depthwise_conv2d.x86 import schedule_depthwise_conv2d_NCHWc
 from ..nn.pooling.x86 import schedule_adaptive_pool, schedule_pool
@@ -113,3 +115,6 @@ __all__ = [
     "tensor_intrin",
     *_TEMPLATES,
 ]
+
+globals().update(guarded(__name__, globals()))
+__getattr__ = module_attribute(__name__)

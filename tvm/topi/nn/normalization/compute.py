@@ -10,7 +10,7 @@ from tvm import te, tir
 from ...math import elementwise
 from ...reduction import sum as sum_of
 from ...shaping import reshape
-from ...utils import cast_scalar, dims, prod
+from ...utils import cast_scalar, dims, prod, real_axis
 
 
 def layer_norm(
@@ -34,7 +34,7 @@ def layer_norm(
         Added to the variance.
     """
     rank = len(data.shape)
-    axes = sorted([a % rank for a in axis])
+    axes = sorted([real_axis(a, rank) for a in axis])
     kept = [i for i in range(rank) if i not in axes]
     count = cast_scalar(prod(dims([data.shape[a] for a in axes])), data.dtype)
     shape = [data.shape[i] for i in kept]
@@ -111,7 +111,7 @@ def batch_norm(
     list of te.Tensor
         The result and the moving statistics.
     """
-    at = (1 if axis is None else axis) % len(data.shape)
+    at = real_axis(1 if axis is None else axis, len(data.shape))
     smallest = tir.const(1e-5 if epsilon is None else epsilon, data.dtype)
     mean, variance = moving_mean, moving_var
     if training:
@@ -204,9 +204,10 @@ def group_norm(
     """
     shape = list(dims(data.shape))
     rank = len(shape)
-    at = channel_axis % rank
+    at = real_axis(channel_axis, rank)
     grouped = reshape(data, [*shape[:at], num_groups, shape[at] // num_groups, *shape[at + 1 :]])
-    inner = [a % rank + (a % rank > at) for a in axes if a % rank != at]
+    others = [a for a in [real_axis(a, rank) for a in axes] if a != at]
+    inner = [a + (a > at) for a in others]
     normal = layer_norm(grouped, None, None, [at + 1, *inner], epsilon)
     return _scaled_channels(reshape(normal, shape), gamma, beta, at)
 
@@ -238,7 +239,7 @@ def rms_norm(
         Added to the mean square.
     """
     rank = len(data.shape)
-    axes = sorted([a % rank for a in ([axis] if isinstance(axis, int) else axis)])
+    axes = sorted([real_axis(a, rank) for a in ([axis] if isinstance(axis, int) else axis)])
     count = cast_scalar(prod(dims([data.shape[a] for a in axes])), data.dtype)
     squares = te.compute(
         data.shape, lambda *i: data(*i) * data(*i), name="T_squares", tag="elemwise"

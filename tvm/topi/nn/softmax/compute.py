@@ -6,6 +6,8 @@ from typing import Any
 
 from tvm import te, tir
 
+from ...utils import real_axis
+
 
 def _without(i: Any, axis: int) -> Any:
     return (*i[:axis], *i[axis + 1 :])
@@ -22,7 +24,7 @@ def _row_reduction(x: te.Tensor, axis: int, reduce: Any, name: str) -> te.Tensor
 
 def softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
     """Normalised exponentials along one axis."""
-    at = axis % len(x.shape)
+    at = real_axis(axis, len(x.shape))
     largest = _row_reduction(x, at, te.max, "T_softmax_maxelem")
     exponentials = te.compute(
         x.shape,
@@ -42,7 +44,7 @@ def softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
 
 def log_softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
     """The logarithm of softmax."""
-    at = axis % len(x.shape)
+    at = real_axis(axis, len(x.shape))
     largest = _row_reduction(x, at, te.max, "T_softmax_maxelem")
     k = te.reduce_axis((0, x.shape[at]), name="k")
     total = te.compute(

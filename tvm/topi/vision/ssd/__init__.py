@@ -1,5 +1,8 @@
 """Operators of single-shot detectors."""
 
+from ...door import guarded
 from .multibox import multibox_detection, multibox_prior, multibox_transform_loc
 
 __all__ = ["multibox_detection", "multibox_prior", "multibox_transform_loc"]
+
+globals().update(guarded(__name__, globals()))
