@@ -10,6 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.op import as_expr
 
 from . import tag
+from .rewrites import erf_legalize as erf_legalize
 
 
 def elementwise(

@@ -1,6 +1,7 @@
-"""Modules that are reached as attributes of their package, without an import of their own.
+"""Names by the classic paths: modules as attributes of their package, functions of other modules.
 
 topi.generic.conv2d.schedule_depthwise_conv2d_nhwc(outs)
+from tvm.topi.image.resize import get_2d_indices
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 
 def module_attribute(package: str) -> Callable[[str], ModuleType]:
@@ -26,4 +28,17 @@ def module_attribute(package: str) -> Callable[[str], ModuleType]:
     return __getattr__
 
 
-__all__ = ["module_attribute"]
+def sibling_attribute(module: str) -> Callable[[str], Any]:
+    """A module's ``__getattr__``, which looks a name up in the package around it."""
+    package = module.rpartition(".")[0]
+
+    def __getattr__(name: str) -> Any:
+        found = vars(import_module(package)).get(name)
+        if found is None or name.startswith("_"):
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return found
+
+    return __getattr__
+
+
+__all__ = ["module_attribute", "sibling_attribute"]

@@ -8,6 +8,7 @@ from .indexing import unravel as unravel_index
 from .joining import concatenate, meshgrid, repeat, split, stack, tile
 from .layout import layout_transform
 from .products import matmul, tensordot
+from .rewrites import take_legalize
 from .sequence import matrix_set_diag, reverse_sequence, sequence_mask, sliding_window
 from .setting import invert_permutation, sparse_to_dense, strided_set
 from .shaping import expand_dims, expand_like, flip, reshape, squeeze, transpose
@@ -43,6 +44,7 @@ __all__ = [
     "strided_set",
     "strided_slice",
     "take",
+    "take_legalize",
     "tensordot",
     "tile",
     "transpose",

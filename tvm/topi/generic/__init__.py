@@ -8,6 +8,7 @@ from tvm import te
 
 from ..door import guarded
 from ..modules import module_attribute
+from ..nn.workload import fallback_schedule_cpu_1x1_int8, fallback_schedule_cpu_common_int8
 from .schedules import (
     default_schedule,
     schedule_extern,
@@ -68,7 +69,8 @@ def _named(name: str) -> object:
 globals().update({name: _named(name) for name in (*_CONVOLUTIONS, *_OTHERS)})
 
 __all__ = [
-    "default_schedule", "schedule_extern", "schedule_injective",
+    "default_schedule", "fallback_schedule_cpu_1x1_int8", "fallback_schedule_cpu_common_int8",
+    "schedule_extern", "schedule_injective",
     "schedule_injective_from_existing", "schedule_pool", *_CONVOLUTIONS, *_OTHERS,
 ]  # fmt: skip
 

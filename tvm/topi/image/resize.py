@@ -11,6 +11,7 @@ from tvm import te, tir
 
 from .. import tag
 from ..layout import axis_positions
+from ..modules import sibling_attribute
 from ..utils import cast_scalar, dims
 
 COORDINATE_MODES = (
@@ -405,3 +406,6 @@ def crop_and_resize(
         return tir.if_then_else(tir.any(*outside), beyond, value)
 
     return te.compute(shape, element, name="crop_and_resize", tag=tag.INJECTIVE)
+
+
+__getattr__ = sibling_attribute(__name__)  # the pieces in `pixels`

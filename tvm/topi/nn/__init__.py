@@ -129,8 +129,11 @@ from .utils import (
     infer_stride,
 )
 from .winograd_util import winograd_transform_matrices
+from .workload import conv2d_infer_layout, depthwise_conv2d_infer_layout
 
 __all__ = [
+    "conv2d_infer_layout",
+    "depthwise_conv2d_infer_layout",
     "conv2d_transpose_nchw_preprocess",
     "conv3d_transpose_ncdhw_preprocess",
     "declaration_conv2d_transpose_impl",

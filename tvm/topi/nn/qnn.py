@@ -8,6 +8,11 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 
 from .. import tag
+from ..rewrites import add_alter_layout as add_alter_layout
+from ..rewrites import bias_add_legalize as bias_add_legalize
+from ..rewrites import qnn_conv2d_alter_layout as qnn_conv2d_alter_layout
+from ..rewrites import qnn_dense_alter_layout as qnn_dense_alter_layout
+from ..rewrites import qnn_requantize_alter_layout as qnn_requantize_alter_layout
 from ..utils import dims
 
 SQNN_DISABLE, SQNN_INT8, SQNN_UINT8, SQNN_INT32 = range(4)

@@ -14,6 +14,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import IRBuilder
 
 from ..loops import load, nest, store
+from ..rewrites import sparse_dense_alter_layout as sparse_dense_alter_layout
 from ..utils import dims
 
 Body = Callable[[Sequence[tir.Buffer], Sequence[tir.Buffer]], tir.Stmt]

@@ -6,6 +6,7 @@ from ..nn.attention.x86 import choose_attention, schedule_attention
 from ..nn.depthwise_conv2d.x86 import schedule_depthwise_conv2d_NCHWc
 from ..nn.pooling.x86 import schedule_adaptive_pool, schedule_pool
 from ..nn.softmax.x86 import schedule_layer_norm, schedule_softmax
+from ..nn.workload import fallback_schedule as _fallback_schedule
 from . import batch_matmul, conv2d, dense, tasks, tensor_intrin
 from .batch_matmul import (
     batch_matmul_cblas,

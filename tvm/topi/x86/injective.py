@@ -180,4 +180,4 @@ def schedule_injective(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
 
 schedule_elemwise = schedule_injective
 schedule_broadcast = schedule_injective
-schedule_concatenate = schedule_injective
+schedule_concatenate = schedule_concatenate_cpu = schedule_injective

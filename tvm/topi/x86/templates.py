@@ -22,7 +22,7 @@ from ..nn.dense.x86 import packed_columns, schedule_dense_nopack
 from ..utils import dims, prod
 from ..vision.rcnn.roi_align import roi_align_nchw
 from .dot_product import find_dot_product
-from .injective import schedule_concatenate, schedule_injective
+from .injective import schedule_concatenate_cpu, schedule_injective
 
 
 def _renamed(function: Callable[..., Any], **names: str) -> Callable[..., Any]:
@@ -72,7 +72,6 @@ schedule_bitserial_conv2d_nchw = generic.schedule_bitserial_conv2d_nchw
 schedule_bitserial_conv2d_nhwc = generic.schedule_bitserial_conv2d_nhwc
 schedule_bitserial_dense = generic.schedule_bitserial_dense
 schedule_sparse_dense = generic.schedule_sparse_dense
-schedule_concatenate_cpu = schedule_concatenate
 
 
 def is_int8_hw_support(data_dtype: str, kernel_dtype: str) -> bool:
