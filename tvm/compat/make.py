@@ -23,7 +23,7 @@ def For(loop_var: Any, min: Any, extent: Any, for_type: int, device_api: int, bo
 
 def Block(first: tir.Stmt, rest: tir.Stmt) -> tir.SeqStmt:
     """One statement, then another."""
-    return tir.SeqStmt([first, rest])
+    return tir.SeqStmt((first, rest))
 
 
 def Store(buffer_var: Any, value: Any, index: Any, predicate: Any = None) -> tir.Stmt:

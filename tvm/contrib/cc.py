@@ -12,7 +12,7 @@ from typing import Any
 from tvm import knobs
 from tvm._ffi.libinfo import find_include_path
 from tvm._ffi.registry import get_global_func
-from tvm.contrib import elf_link, elf_object, tar, utils
+from tvm.contrib import elf_link, elf_object, elf_relocate, tar, utils
 
 
 def get_cc() -> str | None:
@@ -147,7 +147,7 @@ def _are_foreign(objects: Sequence[str] | str) -> bool:
     """Whether there is an object that the compiler of this machine cannot link, but we can."""
     names = [objects] if isinstance(objects, str) else list(objects)
     machines = {elf_object.machine_of(name) for name in names if str(name).endswith(".o")}
-    return bool(machines & elf_link.MACHINES.keys() - {elf_object.machine_of(sys.executable)})
+    return bool(machines & elf_relocate.MACHINES.keys() - {elf_object.machine_of(sys.executable)})
 
 
 def _link_without_compiler(

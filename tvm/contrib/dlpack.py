@@ -40,4 +40,4 @@ def to_pytorch_func(tvm_func: Callable[..., Any]) -> Callable[..., Any]:
     import torch
     import torch.utils.dlpack
 
-    return convert_func(tvm_func, torch.Tensor, torch.utils.dlpack.to_dlpack)
+    return convert_func(tvm_func, torch.Tensor, torch.utils.dlpack.to_dlpack)  # type: ignore[attr-defined]

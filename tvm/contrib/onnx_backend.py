@@ -75,7 +75,7 @@ class TVMBackendRep(BackendRep):
             value if kind is None else value.astype(kind)
             for value, kind in zip(program.run(named), self._narrow, strict=True)
         ]
-        return namedtupledict("Outputs", self.outputs)(*outputs)  # type: ignore[no-any-return]
+        return namedtupledict("Outputs", self.outputs)(*outputs)
 
     def _named(self, inputs: Any) -> dict[str, Any]:
         if isinstance(inputs, Mapping):
@@ -261,7 +261,7 @@ class TVMBackend(Backend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """Whether models run on ``device``: the CPU alone."""
-        return Device(device).type == DeviceType.CPU
+        return bool(Device(device).type == DeviceType.CPU)
 
 
 def _check_device(device: str) -> None:

@@ -111,7 +111,10 @@ def write_message(descriptor: int, message: bytes) -> None:
 def read_message(descriptor: int, deadline: float | None = None) -> bytes | None:
     """A message; None if the other side has ended. Raises TimeoutError at the deadline."""
     head = _read_exactly(descriptor, _LENGTH.size, deadline)
-    return None if head is None else _read_exactly(descriptor, *_LENGTH.unpack(head), deadline)
+    if head is None:
+        return None
+    (size,) = _LENGTH.unpack(head)
+    return _read_exactly(descriptor, size, deadline)
 
 
 def _read_exactly(descriptor: int, size: int, deadline: float | None) -> bytes | None:

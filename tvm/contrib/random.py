@@ -12,7 +12,8 @@ def _drawn(kind: str, size: Sequence[Any], dtype: str, *args: float) -> te.Tenso
     def body(_: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.PrimExpr:
         return tir.call_packed(f"tvm.contrib.random.{kind}", *args, outs[0])
 
-    return te.extern(size, [], body, name=kind, dtype=dtype)
+    drawn: te.Tensor = te.extern(size, [], body, name=kind, dtype=dtype)
+    return drawn
 
 
 def randint(low: int, high: int, size: Sequence[Any], dtype: str = "int32") -> te.Tensor:

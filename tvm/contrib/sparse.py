@@ -13,7 +13,8 @@ import numpy as np
 
 import tvm.runtime.ndarray as nd
 from tvm import te, tir
-from tvm.runtime.device import Device, cpu
+from tvm._ffi.runtime_ctypes import Device
+from tvm.runtime.device import cpu
 from tvm.runtime.ndarray import NDArray
 
 _INDEX = "int32"

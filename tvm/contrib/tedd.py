@@ -199,7 +199,7 @@ def _attach_point(drawing: _Drawing, stage: Stage) -> str | None:
     spec = stage.attach_spec()
     if stage.is_inlined:
         return None
-    if spec.attach_type is AttachType.Scope:
+    if spec.attach_type is AttachType.Scope and spec.attach_ivar is not None:
         return drawing.id_of(spec.attach_ivar)
     if spec.attach_type is AttachType.ScanUpdate:
         return drawing.id_of(spec.attach_stage)

@@ -89,10 +89,14 @@ def with_numbers(module: torch.fx.GraphModule, values: Mapping[int, float]) -> t
     placeholders = [node for node in made.graph.nodes if node.op == "placeholder"]
     for position, value in values.items():
         for reading in _readings(placeholders[position]):
-            known = {reading: value}
+            known: dict[torch.fx.Node, Any] = {reading: value}
+
+            def replaced(node: torch.fx.Node, known: dict[torch.fx.Node, Any] = known) -> Any:
+                return known.get(node, node)
+
             for user in list(reading.users):
-                user.args = torch.fx.node.map_arg(user.args, lambda n, k=known: k.get(n, n))
-                user.kwargs = torch.fx.node.map_arg(user.kwargs, lambda n, k=known: k.get(n, n))
+                user.args = torch.fx.node.map_arg(user.args, replaced)
+                user.kwargs = torch.fx.node.map_arg(user.kwargs, replaced)
             made.graph.erase_node(reading)
     made.recompile()
     return made

@@ -81,6 +81,7 @@ class Program:
         self._names = {
             i: f"in{i}" for i in range(len(args)) if i not in self._weights and f"in{i}" in used
         }
+        assert isinstance(body, relay.Tuple)
         types = [infer_type(v) for v in body.fields]
         self._makers = [(tuple(int(d) for d in ty.shape), getattr(torch, ty.dtype)) for ty in types]
         self._copied = [not self._is_settable(i) for i in range(len(types))]

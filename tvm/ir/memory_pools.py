@@ -28,7 +28,7 @@ class PoolInfoProperties(Node, key="ir.PoolInfoProperties"):
     write_bandwidth_bytes_per_cycle: int = UNKNOWN
     read_latency_cycles: int = 0
     write_latency_cycles: int = 0
-    target_burst_bytes: Mapping[Any, int] = leaf(default=None)
+    target_burst_bytes: Mapping[Any, int] | None = leaf(default=None)
 
 
 class PoolInfo(Node, key="ir.PoolInfo"):

@@ -74,9 +74,7 @@ def export_model_library_format(
     -------
     The path of the archive.
     """
-    modules = list(mod) if isinstance(mod, (list, tuple)) else [mod]
-    if not isinstance(mod, OperatorModule):
-        _check(modules)
+    modules = [] if isinstance(mod, OperatorModule) else _models(mod)
     with utils.kept_folder() as folder:
         if isinstance(mod, OperatorModule):
             _write_operators(mod, Path(folder))
@@ -88,7 +86,9 @@ def export_model_library_format(
     return Path(file_name)
 
 
-def _check(modules: Sequence[Any]) -> None:
+def _models(mod: object) -> list[ExecutorFactoryModule]:
+    """The models of one archive, if they can be."""
+    modules: list[Any] = list(mod) if isinstance(mod, (list, tuple)) else [mod]
     if not modules:
         raise ValueError("export_model_library_format needs at least one module, got none")
     for module in modules:
@@ -106,6 +106,7 @@ def _check(modules: Sequence[Any]) -> None:
     runtimes = {module.runtime.name for module in modules}
     if len(runtimes) > 1:
         raise ValueError(f"modules of one archive need one runtime, got {sorted(runtimes)}")
+    return modules
 
 
 def _write_tree(modules: Sequence[ExecutorFactoryModule], folder: Path) -> None:
@@ -194,7 +195,7 @@ def _copy_runtime(folder: Path) -> None:
     shutil.copytree(Path(include) / "dlpack", folder / "include" / "dlpack")
 
 
-def _write(path: Path, content: str | bytes) -> None:
+def _write(path: Path, content: str | bytes | bytearray) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else bytes(content))
 

@@ -67,7 +67,7 @@ def is_native(target: Target) -> bool:
     if not runs_here(target_triple(attrs)):
         return False
     if "mcpu" in attrs:
-        return attrs["mcpu"] == "native"
+        return bool(attrs["mcpu"] == "native")
     return "mtriple" not in attrs and "mattr" not in attrs
 
 

@@ -149,15 +149,15 @@ def create_lower_func(extern_func_map: Mapping[Any, str]) -> Lowering:
 
 def lower_ite(ite_op: Call) -> PrimExpr:
     """``if_then_else`` of a custom type, as one of integers."""
-    return if_then_else(*ite_op.args)
+    condition, on_true, on_false = ite_op.args
+    return if_then_else(condition, on_true, on_false)
 
 
 def lower_call_pure_extern(op: Call) -> PrimExpr:
     """A call of a C function with a custom result, as one with an integer result."""
     name, *args = op.args
-    return call_pure_extern(
-        _storage(op.dtype), name.value if isinstance(name, StringImm) else name, *args
-    )
+    assert isinstance(name, StringImm)
+    return call_pure_extern(_storage(op.dtype), name.value, *args)
 
 
 def _storage(dtype: DType) -> DType:

@@ -208,7 +208,7 @@ def requires_nvcc_version(
 
     wanted = (major_version, minor_version, release_version)
     reason = f"nvcc {'.'.join(map(str, wanted))} is not there"
-    return pytest.mark.skipif(_nvcc_version() < wanted, reason=reason)  # type: ignore[no-any-return]
+    return pytest.mark.skipif(_nvcc_version() < wanted, reason=reason)
 
 
 def _nvcc_version() -> tuple[int, ...]:
@@ -228,7 +228,7 @@ def requires_cuda_compute_version(major_version: int, minor_version: int = 0) ->
     gpu = device("cuda")
     have = tuple([int(n) for n in str(gpu.compute_version).split(".")]) if gpu.exist else (0, 0)
     reason = f"compute capability {major_version}.{minor_version} is not there"
-    return pytest.mark.skipif(have < wanted, reason=reason)  # type: ignore[no-any-return]
+    return pytest.mark.skipif(have < wanted, reason=reason)
 
 
 def is_ampere_or_newer() -> bool:

@@ -56,8 +56,8 @@ def fixture(func: Callable[..., Any] | None = None, *, cache_return_value: bool 
     """A pytest fixture; with ``cache_return_value`` computed once a session."""
     import pytest
 
-    scope = "session" if cache_return_value else "function"
-    return pytest.fixture(scope=scope) if func is None else pytest.fixture(scope=scope)(func)
+    mark = pytest.fixture(scope="session") if cache_return_value else pytest.fixture
+    return mark if func is None else mark(func)
 
 
 def parameters(*value_sets: tuple[Any, ...], ids: list[str] | None = None) -> tuple[Any, ...]:

@@ -67,7 +67,7 @@ def extract_from_program(
     params: Params | None,
     target: Any,
     target_host: Any = None,
-    ops: Sequence[Op] | None = None,
+    ops: Sequence[Op | str] | None = None,
 ) -> list[Task]:
     """The tasks of a program.
 
@@ -81,7 +81,7 @@ def extract_from_program(
         The target to tune for.
     target_host : str or tvm.target.Target, optional
         Its host.
-    ops : list of tvm.ir.Op, optional
+    ops : list of tvm.ir.Op or str, optional
         The operators whose tasks are wanted; by default all.
     """
     return extract_from_multiple_program([mod], [params], target, target_host, ops)
@@ -92,7 +92,7 @@ def extract_from_multiple_program(
     params: Sequence[Params | None],
     target: Any,
     target_host: Any = None,
-    ops: Sequence[Op] | None = None,
+    ops: Sequence[Op | str] | None = None,
 ) -> list[Task]:
     """The tasks of several programs, those that they share once.
 
@@ -106,10 +106,12 @@ def extract_from_multiple_program(
         The target to tune for.
     target_host : str or tvm.target.Target, optional
         Its host.
-    ops : list of tvm.ir.Op, optional
+    ops : list of tvm.ir.Op or str, optional
         The operators whose tasks are wanted; by default all.
     """
     found, host = Target.canon_target_and_host(target, target_host)
+    if found is None:
+        raise TVMError("extracting tasks requires a target, got none")
     wanted = None if ops is None else {op if isinstance(op, str) else op.name for op in ops}
     # records do not take part
     with TaskExtractEnv.get() as env, FallbackContext(), compiling(), layout_target(found):
@@ -147,17 +149,17 @@ def _schedule(
     if wanted is None:
         return
     # templates of users belong to the operators whose strategies call them
-    names = {node.op.name for node in post_order(func.body) if _calls_operator(node)}
+    names = {
+        node.op.name
+        for node in post_order(func.body)
+        if isinstance(node, Call) and isinstance(node.op, Op)
+    }
     kept = [
         key
         for key in env.task_collection[known:]
         if key[0] in _OPERATORS or not names.isdisjoint(wanted)
     ]
     env.task_collection[known:] = kept
-
-
-def _calls_operator(node: Any) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, Op)
 
 
 def _is_wanted(task: str, wanted: Iterable[str] | None) -> bool:

@@ -162,7 +162,7 @@ def _pow(w: FunctionWriter, call: Call) -> str:
     type_ = TYPES[call.dtype]
     is_plain = type_.kind == "float" and type_.bits in (32, 64)
     if not is_plain or type(exponent) is not FloatImm or exponent.value not in (2.0, 3.0, 4.0):
-        return _math("pow")(w, call)
+        return str(_math("pow")(w, call))
     operand = w.visit(x)
     square = w.code.pure(f"fmul {type_.text} {operand}, {operand}")
     if exponent.value == 2.0:
@@ -188,7 +188,7 @@ def _ldexp(w: FunctionWriter, call: Call) -> str:
 def _nextafter(w: FunctionWriter, call: Call) -> str:
     if call.dtype.bits == 16:
         return str(w.visit(next_short_float(*call.args)))
-    return _math("nextafter")(w, call)
+    return str(_math("nextafter")(w, call))
 
 
 def _classify(predicate: str) -> Write:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
@@ -25,6 +27,9 @@ from .arithmetic import ArithmeticWriter
 from .near_lanes import NearLanes, find_near_lanes
 from .types import INT64, TYPES, LLVMType, mask_type
 
+if TYPE_CHECKING:
+    from .module import ModuleWriter
+
 
 class MemoryWriter(ArithmeticWriter):
     """Adds vectors, variables and buffers."""
@@ -33,6 +38,7 @@ class MemoryWriter(ArithmeticWriter):
     wide_values: dict[Var, str]  # loop variables as i64
     alignment: dict[Var, int]  # bytes that the memory behind a pointer is known to be aligned to
     aliases: AliasScopes
+    module: ModuleWriter
 
     def visit_var(self, var: Var) -> str:
         found = self.values.get(var)

@@ -43,7 +43,7 @@ def integer(x: Lanes, value: int) -> Lanes:
 _HAS_FMA: Scoped[bool] = Scoped("fused multiply-add")
 
 
-def without_fma() -> AbstractContextManager[None]:
+def without_fma() -> AbstractContextManager[bool]:
     """Inside, functions are built for a processor that has no fused multiply-add."""
     return _HAS_FMA.scope(False)
 

@@ -91,7 +91,7 @@ class GraphModuleDebug(graph_executor.GraphModule):
     def _nodes(self) -> list[dict[str, Any]]:
         return self.debug_datum.get_graph_nodes()
 
-    def run(  # type: ignore[override]
+    def run(
         self,
         number: int = 10,
         repeat: int = 1,
@@ -181,7 +181,9 @@ class GraphModuleDebug(graph_executor.GraphModule):
         """A node's output as it is now."""
         return self._get_node_output(index, out_index)  # type: ignore[no-any-return]
 
-    def debug_get_output(self, node: str | int, out: NDArray | None = None) -> NDArray:
+    def debug_get_output(  # type: ignore[override]  # the plain executor has none to return
+        self, node: str | int, out: NDArray | None = None
+    ) -> NDArray:
         """Run all nodes up to this one and return its output.
 
         Parameters

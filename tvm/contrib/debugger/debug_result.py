@@ -106,7 +106,7 @@ class DebugResult:
         )
 
     def _rows_of_operators(self) -> list[tuple[float, tuple[str, ...]]]:
-        rows = []
+        rows: list[tuple[float, tuple[str, ...]]] = []
         for i, (node, times) in enumerate(zip(self._nodes, self.times, strict=False)):
             if node["op"] == "null" or node["attrs"]["func_name"] == "__nop":
                 continue

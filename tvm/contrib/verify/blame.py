@@ -152,6 +152,7 @@ def _find_kernel(mod: IRModule, engine: Engine, trial: _Trial) -> Verdict:
     main = mod["main"]
     calls = [n for n in post_order(main.body) if isinstance(n, Call) and is_primitive(n.op)]
     for call, results, arguments in _observed(main, calls, trial):
+        assert isinstance(call.op, Function)
         name = kernel_name(call.op)
         trial.tell(f"checking kernel {name}")
         kernel = _Kernel(call.op, arguments, results, trial.tolerance)

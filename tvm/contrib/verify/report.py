@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ class Report:
         width = max((len(text[2]) for text in texts), default=0)
         return "\n".join(f"{e:>9} {d:8}{o:{width}}  {n}" for e, d, o, n in texts)
 
-    def write(self, folder: str | Path) -> None:
+    def write(self, folder: str | PathLike[str]) -> None:
         """Write the reproducer with its inputs and expected output, and the programs in question."""
         root = Path(folder)
         if self.reproducer is None:

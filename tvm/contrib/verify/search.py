@@ -67,7 +67,7 @@ class Search:
                 bad = middle
             else:
                 good = middle
-        return names[bad]
+        return str(names[bad])
 
     def smallest_part(
         self, output: str, error: float, tell: Callable[[str], None] = lambda _: None

@@ -32,7 +32,7 @@ from tvm.target import Target
 
 logger = logging.getLogger("TVMC")
 
-_XGB = {
+_XGB: dict[str, dict[str, Any]] = {
     "xgb": {"loss_type": "reg"},
     "xgb_knob": {"loss_type": "reg", "feature_type": "knob"},
     "xgb_itervar": {"loss_type": "reg", "feature_type": "itervar"},
@@ -251,7 +251,8 @@ def autotvm_get_tuning_tasks(
         As :func:`tvm.driver.tvmc.transform.apply_graph_transforms` takes them.
     """
     mod = apply_graph_transforms(mod, transform_args)
-    return autotvm.task.extract_from_program(mod, dict(params), target, target_host)
+    tasks: list[Task] = autotvm.task.extract_from_program(mod, dict(params), target, target_host)
+    return tasks
 
 
 def autoscheduler_get_tuning_tasks(*_: Any, **__: Any) -> NoReturn:

@@ -32,6 +32,7 @@ from tvm.driver.tvmc.workspace_pools import (
 from tvm.error import TVMError
 from tvm.ir.instrument import PassInstrument, PassPrintingInstrument, PassTimingInstrument
 from tvm.ir.module import IRModule
+from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relay import build_module, vm
 from tvm.relay.backend.executor import Executor
@@ -452,7 +453,7 @@ def dump_operation_offloads(mod: IRModule, initial_mod: IRModule, dump_path: str
     for gvar, func in mod.functions.items():
         if isinstance(func, Function):
             owner = str(func.attrs.get("Compiler") or "native")
-            rows = [f"    {call.op.name} in @{gvar.name_hint}" for call in _operators(func)]
+            rows = [f"    {op.name} in @{gvar.name_hint}" for op in _operators(func)]
             owners.setdefault(owner, []).extend(rows)
     total = sum(
         len(_operators(func))
@@ -469,5 +470,5 @@ def dump_operation_offloads(mod: IRModule, initial_mod: IRModule, dump_path: str
         Path(dump_path).write_text(text, encoding="utf8")
 
 
-def _operators(func: Function) -> list[Call]:
-    return [n for n in post_order(func) if isinstance(n, Call) and hasattr(n.op, "facets")]
+def _operators(func: Function) -> list[Op]:
+    return [n.op for n in post_order(func) if isinstance(n, Call) and isinstance(n.op, Op)]

@@ -74,7 +74,8 @@ class OnnxFrontend(Frontend):
 
     def load(self, path: str, shape_dict: Shapes | None = None, **kwargs: Any) -> Loaded:
         lazy_import("onnx")
-        return frontend.from_onnx(path, shape=shape_dict, **kwargs)
+        loaded: Loaded = frontend.from_onnx(path, shape=shape_dict, **kwargs)
+        return loaded
 
 
 class PyTorchFrontend(Frontend):
@@ -96,7 +97,10 @@ class PyTorchFrontend(Frontend):
                 raise TVMCException("an exported program has shapes of its own: no --input-shapes")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)  # torch warns of its own ways
-                return frontend.from_exported_program(_load_exported(torch, path), **kwargs)
+                exported: Loaded = frontend.from_exported_program(
+                    _load_exported(torch, path), **kwargs
+                )
+            return exported
         if "constants.pkl" not in members:
             found = "a pickled module or its weights" if "data.pkl" in members else "neither"
             raise TVMCException(
@@ -111,7 +115,8 @@ class PyTorchFrontend(Frontend):
         except (RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0].partition(". ")[0]
             raise TVMCException(f"{path} cannot be loaded: {reason}") from None
-        return frontend.from_pytorch(module, list(shape_dict.items()), **kwargs)
+        traced: Loaded = frontend.from_pytorch(module, list(shape_dict.items()), **kwargs)
+        return traced
 
 
 # one of these is in each archive of an exported program

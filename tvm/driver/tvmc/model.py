@@ -227,7 +227,7 @@ def _plain_dims(ty: TensorType) -> list[int | None]:
 
 def _export_library(module: Any, library: Path, cross: Any, cross_options: str | None) -> None:
     """Write a library, by a compiler for another machine if there is one."""
-    options = {"options": cross_options.split()} if cross_options else {}
+    options: dict[str, Any] = {"options": cross_options.split()} if cross_options else {}
     if library.suffix == ".tar":
         module.export_library(str(library))
     elif cross is None:
@@ -376,7 +376,7 @@ class TVMCResult:
     def save(self, output_path: str) -> None:
         """Write the outputs to a file of numpy (``.npz``)."""
         # narrow floats are none of numpy's own types: files could not be read without ours
-        plain = {
+        plain: dict[str, Any] = {
             name: value.astype("float32") if value.dtype.kind == "V" else value
             for name, value in self.outputs.items()
         }

@@ -64,7 +64,7 @@ def workspace_pools_recombobulate(
     bursts = _bursts(values["burst-bytes"], names, _by_kind(targets, extra_target))
     if not names:
         return None
-    return WorkspaceMemoryPools([
+    return WorkspaceMemoryPools(tuple([
         WorkspacePoolInfo(
             pool, reach.get(pool, list(targets)),
             PoolInfoProperties(
@@ -74,7 +74,7 @@ def workspace_pools_recombobulate(
             ),
         )
         for pool in names
-    ])  # fmt: skip
+    ]))  # fmt: skip
 
 
 def _by_kind(targets: Sequence[Target], extra: Any) -> dict[str, Target]:

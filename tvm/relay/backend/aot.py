@@ -8,11 +8,12 @@ metadata = CreateExecutorMetadata(mod, "test_mod", Executor("aot"), 8, 8)
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from tvm import tir
 from tvm.codegen.model_metadata import ModelMetadata, TensorInfo
 from tvm.error import TVMError
+from tvm.ir.expr import GlobalVar
+from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.backend.aot_function import MAIN, AotFunction, aot_function, main_name
@@ -21,9 +22,10 @@ from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import ExecutorMetadata
 from tvm.relay.backend.function_info import FunctionInfo, kernel_info
 from tvm.relay.backend.graph_codegen import GraphCodegen
-from tvm.relay.backend.kernels import LoweredKernel
+from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.backend.utils import CallType
 from tvm.relay.function import Function
+from tvm.relay.op.attributes import as_ints
 from tvm.relay.transform import InferType
 from tvm.target import Target
 from tvm.target.compilation_config import CompilationConfig
@@ -60,7 +62,8 @@ def AOTLowerMain(mod_name: str, config: CompilationConfig, call_type: CallType) 
         names = main.attrs.get("output_tensor_names")
         func = _described(made, [str(n) for n in names or ()], config.host_target)
         kept = {g: f for g, f in typed.functions.items() if g.name_hint != "main"}
-        return IRModule({**kept, MAIN: func}, mod.type_definitions, attrs=mod.attrs)
+        functions: dict[GlobalVar, BaseFunc] = {**kept, GlobalVar(MAIN): func}
+        return IRModule(functions, mod.type_definitions, attrs=mod.attrs)
 
     return ModulePass(run, PassInfo(0, "AOTLowerMain"))
 
@@ -148,5 +151,4 @@ def CreateExecutorMetadata(
 
 
 def _info(buffer: tir.Buffer, name: str) -> TensorInfo:
-    shape: Any = [int(extent) for extent in buffer.shape]
-    return TensorInfo(name, tuple(shape), buffer.dtype)
+    return TensorInfo(name, as_ints(buffer.shape), buffer.dtype)

@@ -12,7 +12,8 @@ pointers; otherwise they take arrays that are described on the stack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tvm import tir
@@ -24,9 +25,11 @@ from tvm.relay.backend.graph_codegen import LoweredGraph
 from tvm.relay.backend.memory_plan import StoragePlan
 from tvm.relay.backend.name_transforms import mangle_module_name, sanitize
 from tvm.relay.backend.utils import CallType
+from tvm.relay.op.attributes import as_ints
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
 from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
 from tvm.target.virtual_device import VirtualDevice
 from tvm.tir.builtin import (
     TVMBackendAllocWorkspace,
@@ -125,7 +128,9 @@ class _MainBuilder:
             if (place := self.places.get(var)) is not None:
                 body = _with_workspace(var, size, place, body)
             else:
-                body = tir.Allocate(var, "uint8", [size], tir.const(True, "bool"), body)
+                body = tir.Allocate(
+                    var, as_dtype("uint8"), (tir.const(size),), tir.const(True, "bool"), body
+                )
         for var, array in reversed(self.constants.items()):
             body = tir.AllocateConst(var, str(array.dtype), array.shape, array, body)
         buffers = [self.buffers[ref] for ref in inputs]
@@ -224,16 +229,16 @@ class _MainBuilder:
             pointers = [self.data[ref] for ref in refs]
             call = call_extern("int32", node.func, *pointers)
             return tir.Evaluate(tvm_check_return(0, -1, call))
-        make: Callable[..., PrimExpr] = call_cpacked
+        make = call_cpacked
         is_elsewhere = node.device is not None
         if node.func in self.external or self.call_type is CallType.Packed or is_elsewhere:
             make = call_packed
-        call = tir.Evaluate(make(node.func, *[self._described(ref) for ref in refs]))
+        called = tir.Evaluate(make(node.func, *[self._described(ref) for ref in refs]))
         if node.device is None:
-            return call
+            return called
         # the arrays that the call describes are there
         kind = tir.const(node.device.device_type_int, "int32")
-        return tir.AttrStmt(tir.StringImm("default"), "device_type", kind, call)
+        return tir.AttrStmt(tir.StringImm("default"), "device_type", kind, called)
 
     def _device_copy(self, node: GraphNode, refs: list[TensorRef]) -> tir.Stmt:
         ends = [
@@ -255,13 +260,11 @@ class _MainBuilder:
 
     def _copy(self, ref: TensorRef, output: tir.Buffer) -> tir.Stmt:
         """Write an output that is an input, a constant, or another output."""
-        count = 1
-        for extent in output.shape:
-            count *= int(extent)
+        count = math.prod(as_ints(output.shape))
         i = tir.Var("i", "int64" if count >= 2**31 else "int32")
         source = tir.decl_buffer((count,), output.dtype, "source", data=self.data[ref])
         target = tir.decl_buffer((count,), output.dtype, output.name, data=output.data)
-        copy = tir.BufferStore(target, tir.BufferLoad(source, [i]), [i])
+        copy = tir.BufferStore(target, source[i], [i])
         loop = tir.For(i, 0, count, tir.ForKind.SERIAL, copy)
         return tir.DeclBuffer(source, tir.DeclBuffer(target, loop))
 
@@ -289,4 +292,4 @@ def _with_workspace(var: tir.Var, size: int, place: VirtualDevice, body: tir.Stm
 
 
 def _pointer(dtype: str | DType) -> PointerType:
-    return PointerType(PrimType(dtype))
+    return PointerType(PrimType(as_dtype(dtype)))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tvm.codegen.model_metadata import ATTRIBUTE, ModelMetadata
 from tvm.driver.build_module import runtime_attrs
 from tvm.error import TVMError
+from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.relay.backend.aot_function import AotFunction, aot_function
 from tvm.relay.backend.c_interface import (
@@ -47,7 +50,7 @@ class AotOptions:
     @staticmethod
     def of(executor: Executor) -> AotOptions:
         """The options that an executor was made with."""
-        attrs = executor.attrs
+        attrs: Mapping[str, Any] = executor.attrs
         return AotOptions(
             str(attrs.get("interface-api", "packed")),
             bool(attrs.get("unpacked-api", False)),
@@ -114,7 +117,8 @@ def build_aot(
     func = main.func
     if with_io := pools.are_used and use_workspace_io_is_enabled():
         func = _without_arguments(main, options)
-    lowered = IRModule({**dict(model.kernels.functions_items()), main.name: func}, attrs=attrs)
+    kernels = dict(model.kernels.functions_items())
+    lowered = IRModule({**kernels, GlobalVar(main.name): func}, attrs=attrs)
     placed = PlacedModel(lowered, (), (), {})
     if pools.are_used:
         placed = place_in_pools(lowered, main.name, model.target, pools, options.alignments)

@@ -10,6 +10,7 @@ import numpy as np
 import tvm.runtime.ndarray as nd
 from tvm.contrib import utils
 from tvm.driver import build_lowered
+from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.kernels import flat_types, lower_kernel
@@ -30,7 +31,7 @@ def evaluate_call(call: Call, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 def call_kernel(call: Call, target: Target | None = None) -> Kernel:
     """An operator call compiled: from the arrays of its tensor arguments to its results."""
     params: list[Var] = []
-    args = []
+    args: list[RelayExpr] = []
     for arg in call.args:
         if isinstance(arg, Tuple):
             fields = [

@@ -10,7 +10,8 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import TensorType
 from tvm.relay.backend.graph import COPY, NOP, Graph, GraphNode, TensorInfo, TensorRef
-from tvm.relay.backend.kernels import PLACE, LoweredKernel, flat_types
+from tvm.relay.backend.kernels import PLACE, flat_types
+from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.call import CALL_LOWERED

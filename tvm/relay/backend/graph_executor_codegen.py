@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.relay.backend.graph import to_json
 from tvm.relay.backend.lowering import lower_fused
@@ -32,7 +33,10 @@ class GraphExecutorCodegen:
 
     def __init__(self, mod: Any, target: Any) -> None:
         del mod
-        self.target = Target.canon_multi_target(target)[0]
+        targets = Target.canon_multi_target(target)
+        if not targets:
+            raise TVMError("GraphExecutorCodegen requires a target, got none")
+        self.target = targets[0]
 
     def codegen(
         self, ir_module: IRModule, func: Function

@@ -229,6 +229,7 @@ class Interpreter(Executor):
     def _kernel(self, call: Call, arrays: Sequence[NDArray]) -> Kernel:
         attrs = structural_hash(call.attrs) if call.attrs is not None else 0
         shapes = tuple([(tuple(a.shape), str(a.dtype)) for a in arrays])
+        assert isinstance(call.op, Op)
         key = (call.op.name, attrs, shapes)
         if key not in self._kernels:
             self._kernels[key] = call_kernel(call, self.target)

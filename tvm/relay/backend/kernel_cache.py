@@ -75,9 +75,9 @@ def is_usable() -> bool:
 
 def _key(func: Function, name: str, target: Target) -> str | None:
     """What the kernel is kept under; None if it is too deep, or others take part in lowering it."""
-    operators = [n.op for n in post_order(func.body) if isinstance(n, Call)]
-    is_own = all([isinstance(op, Op) and _is_own(op) for op in operators])
-    if not is_own or len(operators) > _MOST_OPERATORS:
+    calls = [n for n in post_order(func.body) if isinstance(n, Call)]
+    operators = [n.op for n in calls if isinstance(n.op, Op) and _is_own(n.op)]
+    if len(operators) != len(calls) or len(operators) > _MOST_OPERATORS:
         return None
     context, cpu = PassContext.current(), cpu_info(target)
     config = sorted([(key, repr(value)) for key, value in context.config.items()])

@@ -135,6 +135,7 @@ class _ComputeBuilder:
                 op, call.attrs, inputs, call.checked_type, self.target
             )
         else:
+            assert op.compute is not None  # it is computable
             results = list(op.compute(call.attrs, inputs, call.checked_type))
         if self._is_anchor(op):
             self.graph.anchor, self.graph.implementation = call, implementation
@@ -154,7 +155,7 @@ class _ComputeBuilder:
     def _scalar(self, constant: Constant) -> te.Tensor:
         value = constant.data.numpy().item()
         dtype = str(constant.data.dtype)
-        tensor = te.compute(
+        tensor: te.Tensor = te.compute(
             (), lambda: tir.const(value, dtype), name="compile_engine_const", tag="broadcast"
         )
         self.graph.scalars.append(tensor)
@@ -173,7 +174,10 @@ class _ComputeBuilder:
 
 
 def _copy(tensor: te.Tensor) -> te.Tensor:
-    return te.compute(tensor.shape, lambda *i: tensor(*i), name="T_copy", tag="elemwise")
+    copied: te.Tensor = te.compute(
+        tensor.shape, lambda *i: tensor(*i), name="T_copy", tag="elemwise"
+    )
+    return copied
 
 
 def _pattern(op: RelayExpr) -> OpPattern:

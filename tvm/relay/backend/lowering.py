@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tvm.driver.build_module import runtime_attrs
 from tvm.ir.module import IRModule
@@ -72,7 +71,8 @@ def lower_model(
 def lower_fused(mod: IRModule, target: Target, mod_name: str, step: Progress) -> LoweredModel:
     """Lower each distinct kernel of a fused model."""
     main = mod["main"]
-    functions = [n.op for n in kernel_order(main.body) if _calls_kernel(n)]
+    order = kernel_order(main.body)
+    functions = [n.op for n in order if isinstance(n, Call) and is_primitive(n.op)]
     check_operators(functions)
     compiler = KernelCompiler(target, prefix=f"{mangle_module_name(mod_name)}_")
     external = external_functions(mod)
@@ -84,7 +84,3 @@ def lower_fused(mod: IRModule, target: Target, mod_name: str, step: Progress) ->
     return LoweredModel(
         mod, graph, compiler.module(), external, target, mod_name, compiler.elsewhere()
     )
-
-
-def _calls_kernel(node: Any) -> bool:
-    return isinstance(node, Call) and is_primitive(node.op)

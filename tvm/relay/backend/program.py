@@ -10,6 +10,7 @@ import numpy as np
 import tvm.runtime.ndarray as nd
 from tvm.error import TVMError, suggest
 from tvm.ir.module import IRModule
+from tvm.ir.type import TensorType
 from tvm.relay.expr import Constant, Var, const
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind
@@ -46,7 +47,7 @@ def bind_params_by_name(func: Function, params: Params) -> Function:
 def _constant_for(param: Var, value: Any) -> Constant:
     array = value if isinstance(value, NDArray) else nd.array(np.asarray(value))
     expected = param.type_annotation
-    if expected is not None and not getattr(expected, "is_dynamic", True):
+    if isinstance(expected, TensorType) and not expected.is_dynamic:
         found = (tuple(array.shape), str(array.dtype))
         wanted = (expected.concrete_shape, str(expected.dtype))
         if found != wanted:
@@ -70,8 +71,6 @@ def as_module(mod: Any, params: Params | None) -> IRModule:
             hint=suggest("main", names),
         )
     if params:
-        main = mod["main"]
-        mod = mod.with_functions(
-            {**mod.functions, mod.get_global_var("main"): bind_params_by_name(main, params)}
-        )
+        main = bind_params_by_name(mod["main"], params)
+        return mod.with_functions({**mod.functions, mod.get_global_var("main"): main})
     return mod

@@ -12,6 +12,7 @@ from typing import Any
 from tvm import te, tir, topi
 from tvm.driver import lower
 from tvm.ir.expr import PrimExpr, RelayExpr
+from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.type import TensorType
 from tvm.ir.visitor import Rewriter
@@ -21,6 +22,7 @@ from tvm.relay.expr import Call, Constant
 from tvm.relay.transform.manifest_alloc import bytes_of_element
 from tvm.target import Target
 from tvm.tir import PrimFunc, Stmt
+from tvm.tir.stmt import NO_OP
 
 
 class ShapeFunctions:
@@ -59,7 +61,9 @@ def _lowered(kernel: SymbolicKernel, name: str, target: Target) -> PrimFunc:
         inputs, outputs = make(kernel, name)
         sch = te.create_schedule([out.op for out in outputs])
         mod = lower(sch, [*inputs, *outputs], name=name)
-    return mod[name].with_attr("target", target)
+    func = mod[name]
+    assert isinstance(func, PrimFunc)
+    return func.with_attr("target", target)
 
 
 Stages = tuple[list[te.Tensor], list[te.Tensor]]
@@ -77,9 +81,9 @@ def _derived(kernel: SymbolicKernel, name: str) -> Stages:
         wide = _Wide({v: ins[i][axis] for v, (i, axis) in places.items()})
         statements = _stores(results, outs, wide)
         for condition, message in reversed(kernel.conditions):
-            check = tir.AssertStmt(wide.visit(condition), tir.StringImm(message), tir.Evaluate(0))
+            check = tir.AssertStmt(wide.visit(condition), tir.StringImm(message), NO_OP)
             statements.insert(0, check)
-        return tir.SeqStmt(statements) if len(statements) > 1 else statements[0]
+        return tir.stmt_seq(*statements)
 
     shapes += [()] * len(results)
     made = te.extern(shapes, inputs, body, name=name, dtype=["int64"] * len(shapes))
@@ -114,7 +118,7 @@ class _Wide(Rewriter):
 def _declared(kernel: SymbolicKernel, name: str) -> Stages:
     """From the shape function that the operator declares."""
     call = kernel.shape_op
-    assert isinstance(call, Call) and call.op.shape_func is not None
+    assert isinstance(call, Call) and isinstance(call.op, Op) and call.op.shape_func is not None
     results = flat_types(kernel.func.body.checked_type)
     inputs: dict[int, te.Tensor] = {}
     whole: set[int] = set()  # of which the values are given
@@ -144,7 +148,8 @@ def _constant(tensor: RelayExpr) -> te.Tensor | None:
     if not isinstance(tensor, Constant):
         return None
     value, dtype = tensor.data.numpy().item(), str(tensor.data.dtype)
-    return te.compute((), lambda: tir.const(value, dtype), name="constant")
+    made: te.Tensor = te.compute((), lambda: tir.const(value, dtype), name="constant")
+    return made
 
 
 def _shape_vector(tensor: te.Tensor) -> te.Tensor:

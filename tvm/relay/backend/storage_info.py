@@ -7,12 +7,14 @@ from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay.backend.graph_codegen import GraphCodegen
-from tvm.relay.backend.kernels import LoweredKernel, kernel_name
+from tvm.relay.backend.kernels import kernel_name
+from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.backend.memory_plan import plan_memory
 from tvm.relay.function import Function
 from tvm.target import Target
 from tvm.target.virtual_device import VirtualDevice
-from tvm.tir import Evaluate, PrimFunc
+from tvm.tir import PrimFunc
+from tvm.tir.stmt import NO_OP
 
 
 @dataclass(frozen=True)
@@ -48,4 +50,4 @@ def plan_graph_memory(func: Function) -> StaticMemoryPlan:
     return StaticMemoryPlan({expr: info(refs) for expr, refs in codegen.placed()})
 
 
-_NOTHING = PrimFunc([], Evaluate(0))
+_NOTHING = PrimFunc([], NO_OP)

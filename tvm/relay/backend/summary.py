@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from tvm import knobs
-from tvm.relay.backend.kernels import LoweredKernel
+from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.tir.analysis import estimate_tir_flops
 from tvm.topi.choice import Choice, Origin
 

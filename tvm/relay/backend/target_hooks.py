@@ -89,4 +89,4 @@ def compile_hooked(
 
 def _callable(hook: Any) -> Callable[..., Any]:
     """A hook, which may be the name of a global function."""
-    return get_global_func(hook) if isinstance(hook, str) else hook  # type: ignore[no-any-return]
+    return get_global_func(hook) if isinstance(hook, str) else hook

@@ -21,12 +21,12 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.kernels import (
     KernelCompiler,
-    LoweredKernel,
     flat_types,
     kernel_name,
     lower_kernel,
     schedule_for,
 )
+from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.backend.name_transforms import mangle_module_name
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
@@ -83,7 +83,9 @@ class CachedFunc:
     @property
     def prim_func(self) -> tir.PrimFunc:
         """The loops."""
-        return self.funcs[self.prim_fn_var]
+        func = self.funcs[self.prim_fn_var]
+        assert isinstance(func, tir.PrimFunc)
+        return func
 
 
 @dataclass

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tvm._ffi import get_global_func
+from tvm._ffi.runtime_ctypes import Device
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Sequential
@@ -29,7 +30,6 @@ from tvm.relay.backend.target_hooks import external_targets
 from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, flat_code
 from tvm.relay.function import Function
 from tvm.relay.pipeline import memory_passes, vm_optimization
-from tvm.runtime.device import Device
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.vm import Executable, VirtualMachine

@@ -196,7 +196,7 @@ class FunctionCompiler:
         elif isinstance(pattern, (PatternConstructor, PatternTuple)):
             if isinstance(pattern, PatternConstructor):
                 tag = self._made(GET_TAG, value)
-                wanted = self._made(LOAD_CONSTI, self.tables.tag(pattern.constructor))  # type: ignore[arg-type]
+                wanted = self._made(LOAD_CONSTI, self.tables.tag(pattern.constructor))
                 failures.append(self._emit(IF, tag, wanted, 1, 0))
             for i, inner in enumerate(pattern.patterns):
                 if isinstance(inner, (PatternVar, PatternConstructor, PatternTuple)):

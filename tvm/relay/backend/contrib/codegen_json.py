@@ -33,7 +33,7 @@ class JSONGraphNodeEntry(NamedTuple):
     """One result of a node."""
 
     id: int
-    index: int
+    index: int  # type: ignore[assignment]  # the format's name, which tuples have too
     version: int = 0
 
 
@@ -121,6 +121,7 @@ class JSONSerializer:
         if isinstance(call.op, Op):
             self.set_attrs(node, call.attrs)
         else:
+            assert isinstance(call.op, Function)
             pattern = call.op.attrs.get("PartitionedFromPattern", "")
             node.set_attr("PartitionedFromPattern", pattern)
         return self.add_node(node, call)

@@ -83,7 +83,7 @@ class DNNLSerializer(JSONSerializer):
         name = self.kernel_name(call)
         node = JSONGraphNode(name, "kernel", [entries[id(a)] for a in root.args])
         self.set_attrs(node, root.attrs)
-        node.set_attr("root", root.op.name)
+        node.set_attr("root", _operator_name(root))
         node.set_attr("post_ops", self._post_ops(node, name, chain, entries))
         return self._finished(node, call)
 
@@ -95,7 +95,7 @@ class DNNLSerializer(JSONSerializer):
         entries: dict[int, JSONGraphNodeEntry],
     ) -> list[str]:
         texts: list[str] = []
-        kind = name.removeprefix("dnnl.").removeprefix(chain[0].op.name.removeprefix("nn."))
+        kind = name.removeprefix("dnnl.").removeprefix(_operator_name(chain[0]).removeprefix("nn."))
         value = chain[0]
         for part, call in zip(kind.split("_")[1:], chain[1:], strict=False):
             if part in ("bias", "sum"):
@@ -113,10 +113,16 @@ class DNNLSerializer(JSONSerializer):
         return self.add_node(node, call)
 
 
+def _operator_name(call: Call) -> str:
+    assert isinstance(call.op, Op)
+    return call.op.name
+
+
 def _activation(call: Call) -> str | None:
     """An activation with its parameters, such as `clip:0.0:6.0`; None if the operator has none."""
-    if call.op.name == "clip":
+    name = _operator_name(call)
+    if name == "clip":
         return f"clip:{float(call.attrs.a_min)!r}:{float(call.attrs.a_max)!r}"
-    if call.op.name == "nn.leaky_relu":
+    if name == "nn.leaky_relu":
         return f"nn.leaky_relu:{float(call.attrs.alpha)!r}"
     return None

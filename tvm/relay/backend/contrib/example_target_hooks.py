@@ -13,7 +13,7 @@ from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.backend.kernels import flat_types
-from tvm.relay.expr import Call
+from tvm.relay.expr import Call, Var
 from tvm.relay.function import Function
 from tvm.relay.op.binary import ADD
 from tvm.target import Target, register_target_kind
@@ -38,7 +38,7 @@ def subtract_instead(func: Function, constant: int | None) -> tir.PrimFunc:
     return lowered.with_attr("global_symbol", symbol).with_attr("target", Target(KIND))
 
 
-def _facts(expr: Function) -> tuple[tuple[int, ...], str]:
+def _facts(expr: Function | Var) -> tuple[tuple[int, ...], str]:
     ty = getattr(expr.checked_type, "ret_type", expr.checked_type)
     tensor = flat_types(ty)[0]
     return tensor.concrete_shape, str(tensor.dtype)

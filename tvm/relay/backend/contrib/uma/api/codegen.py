@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tvm import tir
 from tvm.driver import build_lowered
 from tvm.error import TVMError
+from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.runtime.module import Module
 from tvm.target import Target
@@ -42,7 +43,8 @@ class UMACodegen:
         return build_lowered(mod, Target("c"))
 
 
-def _importing(func: PrimFunc, text: tir.StringImm) -> PrimFunc:
+def _importing(func: BaseFunc, text: tir.StringImm) -> BaseFunc:
     """The function, with C text in front of its module."""
+    assert isinstance(func, PrimFunc)
     nothing = tir.const(0, "int32")
     return func.with_body(tir.AttrStmt(nothing, "pragma_import_c", text, func.body))

@@ -88,4 +88,6 @@ class UMALower:
         config = {**context.config, "tir.add_lower_pass": own}
         with PassContext(opt_level=max(context.opt_level, 2), config=config):
             mod = lower(loops, name=str(loops.attrs["global_symbol"]))
-        return next(iter(mod.functions.values()))  # type: ignore[no-any-return]
+        (lowered,) = mod.functions.values()
+        assert isinstance(lowered, PrimFunc)
+        return lowered

@@ -43,7 +43,8 @@ def with_operators_only(func: Function) -> Function:
     """A function with its composite functions applied: it calls operators alone."""
 
     def apply(_: RelayExpr, new: RelayExpr) -> RelayExpr:
-        is_literal = isinstance(new, Call) and isinstance(new.op, Function)
-        return applied(new.op, new.args) if is_literal else new
+        if isinstance(new, Call) and isinstance(new.op, Function):
+            return applied(new.op, new.args)
+        return new
 
     return rewrite_function(func, apply)
