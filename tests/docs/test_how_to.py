@@ -11,11 +11,28 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
+# what a page takes for given: a model, its parameters, an input
+GIVEN = {
+    "low_precision.md": """
+import numpy as np
+import tvm
+from tvm import relay
+
+data = relay.var("data", shape=(1, 16, 8, 8))
+array = np.ones((1, 16, 8, 8), "float32")
+params = {"weight": tvm.nd.array(np.ones((32, 16, 3, 3), "float32"))}
+weight = relay.var("weight", shape=(32, 16, 3, 3))
+conv = relay.nn.conv2d(data, weight, padding=1, channels=32, kernel_size=3)
+mod = tvm.IRModule.from_expr(relay.nn.relu(conv))
+""",
+}
+
 
 def programs(page: str) -> str:
     """All Python of a page, one behind the other."""
     text = (DOCS / page).read_text()
-    return "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return "\n".join([GIVEN.get(page, ""), *blocks])
 
 
 @pytest.mark.parametrize(
@@ -24,6 +41,7 @@ def programs(page: str) -> str:
         ("add_operator.md", "my.cubed.long"),
         ("models_in_c.md", "0."),
         ("devices.md", "2048.0"),
+        ("low_precision.md", "nn.conv2d"),
         ("tuning.md", "largest difference True"),
     ],
 )

@@ -3,7 +3,7 @@
     te schedule or blocks -> flat memory -> vectors and threads -> clean code -> packed functions -> code
 
 ``lower`` runs the numbered phases; users' passes (``tir.add_lower_pass``) go behind the phase they name, those
-of phase 0 in front of everything. ``build`` then runs the host phase, and the device phase on kernels.
+of phase 0 in front of everything. ``build`` then runs the host phase.
 """
 
 from __future__ import annotations
