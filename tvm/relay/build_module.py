@@ -22,7 +22,6 @@ from tvm.relay.backend.executor_factory import (
 from tvm.relay.backend.executors import Executor as Evaluator
 from tvm.relay.backend.executors import as_array, nested
 from tvm.relay.backend.interpreter import Interpreter
-from tvm.relay.backend.kernels import flat_types
 from tvm.relay.backend.lowering import lower_model
 from tvm.relay.backend.machines import Machines
 from tvm.relay.backend.pools import MemoryPools
@@ -33,6 +32,7 @@ from tvm.relay.backend.vm import VMExecutor
 from tvm.relay.function import Function
 from tvm.relay.pipeline import optimization
 from tvm.relay.progress import progress
+from tvm.relay.ty import flat_types
 from tvm.runtime.device import cpu
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray

@@ -281,6 +281,16 @@ class TupleGetItem(ExprWithOp, key="relay.TupleGetItem"):
         ) -> None: ...
 
 
+def field_of(value: RelayExpr, index: int) -> RelayExpr:
+    """A field of a tuple; of one that is written out, the expression that stands there."""
+    return value.fields[index] if isinstance(value, Tuple) else TupleGetItem(value, index)
+
+
+def fields_of(value: RelayExpr, count: int) -> list[RelayExpr]:
+    """All fields of a tuple that has `count` of them, as `field_of` gives them."""
+    return [field_of(value, index) for index in range(count)]
+
+
 class RefCreate(ExprWithOp, key="relay.RefCreate"):
     """A new mutable cell."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvm.error import TypeCheckError
 from tvm.ir.adt import TypeData
 from tvm.ir.type import (
     FuncType,
@@ -29,6 +30,15 @@ def is_dynamic(tensor_type: Type) -> bool:
     if isinstance(tensor_type, TensorType):
         return any(not isinstance(dim, IntImm) for dim in tensor_type.shape)
     return False
+
+
+def flat_types(ty: Type) -> list[TensorType]:
+    """The tensor types in a type, those of nested tuples in order."""
+    if isinstance(ty, TensorType):
+        return [ty]
+    if not isinstance(ty, TupleType):
+        raise TypeCheckError(f"tensors and tuples of them are required, got a value of type {ty}")
+    return [tensor for field in ty.fields for tensor in flat_types(field)]
 
 
 def ShapeVar(name: str) -> TypeVar:

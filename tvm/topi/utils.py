@@ -118,6 +118,11 @@ def ceil_div(a: Any, b: Any) -> Any:
     )
 
 
+def rounded_up(extent: Any, step: Any) -> Any:
+    """The smallest multiple of the step that is not below the extent."""
+    return ceil_div(extent, step) * step
+
+
 def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
     """The position of an element in row-major order."""
     position: Any = None
@@ -316,11 +321,7 @@ def traverse_inline(
     callback : callable
         Called with each operation, inputs first.
     """
-    visited: dict[te.tensor.Operation, None] = {}
     for op in operations_above(final_op):
-        if op in visited:
-            continue
-        visited[op] = None
         if tag.is_injective(op.tag) and op not in s.outputs:
             s[op].compute_inline()
         callback(op)

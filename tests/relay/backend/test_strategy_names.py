@@ -8,7 +8,6 @@ import pytest
 import tvm
 from tvm import relay, te, topi
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.backend.kernels import flat_types
 from tvm.relay.op.strategy import generic, x86
 from tvm.relay.op.strategy.generic import (
     dense_strategy,
@@ -40,6 +39,7 @@ from tvm.relay.op.strategy.generic import (
     wrap_compute_uniform,
     wrap_topi_schedule,
 )
+from tvm.relay.ty import flat_types
 
 LLVM = tvm.target.Target("llvm")
 

@@ -20,7 +20,7 @@ from tvm.relay.expr import Call, Tuple, Var
 from tvm.relay.function import Function
 from tvm.relay.op.types import MUST_FIT, Conditions, undecided
 from tvm.relay.traverse import post_order, substitute
-from tvm.relay.ty import is_dynamic
+from tvm.relay.ty import flat_types, is_dynamic
 from tvm.tir.expr import Any, IntImm, SizeVar
 from tvm.tir.expr import Var as TirVar
 
@@ -71,14 +71,7 @@ def reads_values(kernel: SymbolicKernel) -> list[bool]:
     """For each parameter of the kernel, whether its shape function reads the values."""
     call = kernel.shape_op
     read = {id(t) for t, flag in shape_operands(call) if flag} if call is not None else set()
-    return [id(p) in read for p in kernel.func.params for _ in flat_tensors(p.checked_type)]
-
-
-def flat_tensors(ty: Type) -> list[TensorType]:
-    """The tensors in a type."""
-    if isinstance(ty, TupleType):
-        return [tensor for f in ty.fields for tensor in flat_tensors(f)]
-    return [ty]  # type: ignore[list-item]
+    return [id(p) in read for p in kernel.func.params for _ in flat_types(p.checked_type)]
 
 
 def is_dynamic_kernel(func: Function) -> bool:

@@ -13,9 +13,10 @@ from tvm.driver import build_lowered
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.backend.kernels import flat_types, lower_kernel
+from tvm.relay.backend.kernels import lower_kernel
 from tvm.relay.expr import Call, Tuple, Var
 from tvm.relay.function import Function
+from tvm.relay.ty import flat_types
 from tvm.runtime.module import Module, load_module
 from tvm.runtime.ndarray import NDArray
 from tvm.target import Target

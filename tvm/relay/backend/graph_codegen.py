@@ -10,13 +10,14 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import TensorType
 from tvm.relay.backend.graph import COPY, NOP, Graph, GraphNode, TensorInfo, TensorRef
-from tvm.relay.backend.kernels import PLACE, flat_types
+from tvm.relay.backend.kernels import PLACE
 from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.call import CALL_LOWERED
 from tvm.relay.transform.operators import DEVICE_COPY, calls
 from tvm.relay.traverse import operands
+from tvm.relay.ty import flat_types
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
 

@@ -21,7 +21,6 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
-from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.backend.kernel_cache import find_kernel, is_usable, keep_kernel
 from tvm.relay.backend.libraries import by_library
 from tvm.relay.backend.lowered_kernel import LoweredKernel
@@ -31,6 +30,7 @@ from tvm.relay.function import Function
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.op.strategy import OpImplementation, is_computable, select_implementation
 from tvm.relay.traverse import post_order
+from tvm.relay.ty import flat_types
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
@@ -58,15 +58,6 @@ def kernel_name(func: Function) -> str:
     if len(name) > MAX_NAME:
         name = f"{name[:MAX_NAME]}_{structural_hash(func):016x}_"
     return name
-
-
-def flat_types(ty: Type) -> list[TensorType]:
-    """The tensors of a type, those of nested tuples in order."""
-    if isinstance(ty, TupleType):
-        return [tensor for f in ty.fields for tensor in flat_types(f)]
-    if not isinstance(ty, TensorType):
-        raise TVMError(f"a kernel works on tensors, got a value of type {ty}")
-    return [ty]
 
 
 @dataclass

@@ -17,9 +17,9 @@ from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.type import TensorType
 from tvm.ir.visitor import Rewriter
 from tvm.relay.analysis.symbolic import SymbolicKernel, reads_values, shape_operands, variables_of
-from tvm.relay.backend.kernels import flat_types
 from tvm.relay.expr import Call, Constant
 from tvm.relay.transform.manifest_alloc import bytes_of_element
+from tvm.relay.ty import flat_types
 from tvm.target import Target
 from tvm.tir import PrimFunc, Stmt
 from tvm.tir.stmt import NO_OP

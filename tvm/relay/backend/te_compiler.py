@@ -21,7 +21,6 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.kernels import (
     KernelCompiler,
-    flat_types,
     kernel_name,
     lower_kernel,
     schedule_for,
@@ -32,6 +31,7 @@ from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.op.strategy import OpImplementation, get_valid_implementations
 from tvm.relay.op.strategy import select_implementation as _select
+from tvm.relay.ty import flat_types
 from tvm.runtime.module import Module
 from tvm.runtime.packed_func import PackedFunc
 from tvm.target import Target

@@ -18,7 +18,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.expr import Call, Tuple, TupleGetItem, const
+from tvm.relay.expr import Call, Tuple, const, fields_of
 
 from .binary import ADD, DIVIDE, MULTIPLY, POWER
 from .broadcasting import COLLAPSE_SUM_LIKE
@@ -153,11 +153,7 @@ def _einsum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     """Of each factor: the sum of products of the gradient and of the other factors."""
     ty = infer_type_of(call.args[0])
     assert isinstance(ty, TupleType)
-    whole = call.args[0]
-    factors = [
-        whole.fields[i] if isinstance(whole, Tuple) else TupleGetItem(whole, i)
-        for i in range(len(ty.fields))
-    ]
+    factors = fields_of(call.args[0], len(ty.fields))
     shapes = [known_shape(f, "einsum") for f in factors]
     terms, output = topi.einsum_letters(call.attrs.equation, [len(s) for s in shapes])
     extents = topi.einsum_extents(terms, shapes, call.attrs.equation)

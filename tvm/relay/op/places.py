@@ -13,7 +13,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import TupleType
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.expr import Call, Tuple, TupleGetItem, const
+from tvm.relay.expr import Call, Tuple, TupleGetItem, const, field_of, fields_of
 
 from .algorithm import ARGSORT, SEARCHSORTED, SORT, TOPK
 from .binary import ADD, LESS, MULTIPLY
@@ -72,7 +72,7 @@ def _topk(call: Call, grad: RelayExpr) -> Gradients:
         return [ZEROS_LIKE(data)]
     order = Call(TOPK, (data,), attrs.replace(ret_type="indices", dtype="int64"))
     if attrs.ret_type == "both":
-        grad = grad.fields[0] if isinstance(grad, Tuple) else TupleGetItem(grad, 0)
+        grad = field_of(grad, 0)
     return [SCATTER_ELEMENTS(ZEROS_LIKE(data), order, grad, axis=attrs.axis, reduction="add")]
 
 
@@ -80,10 +80,7 @@ def _adv_index(call: Call, grad: RelayExpr) -> Gradients:
     whole = call.args[0]
     ty = infer_type_of(whole)
     assert isinstance(ty, TupleType)
-    fields = [
-        whole.fields[i] if isinstance(whole, Tuple) else TupleGetItem(whole, i)
-        for i in range(len(ty.fields))
-    ]
+    fields = fields_of(whole, len(ty.fields))
     shape = known_shape(fields[0], "adv_index")
     places = ADV_INDEX(Tuple([_numbers(shape), *fields[1:]]))
     total = _added(grad, places, int(np.prod(shape)))
@@ -170,12 +167,9 @@ def _meshgrid(call: Call, grad: RelayExpr) -> Gradients:
     order = list(range(count))
     if call.attrs.indexing == "xy" and count > 1:
         order[:2] = 1, 0
-    fields = [
-        grad.fields[i] if isinstance(grad, Tuple) else TupleGetItem(grad, i) for i in range(count)
-    ]
     sums = [
         SUM(field, axis=tuple([a for a in range(count) if a != order[i]]))
-        for i, field in enumerate(fields)
+        for i, field in enumerate(fields_of(grad, count))
     ]
     source = infer_type_of(call.args[0])
     assert isinstance(source, TupleType)
@@ -231,8 +225,7 @@ def _dft(call: Call, grad: RelayExpr) -> Gradients:
     """The adjoint of a transform is the other one, but for the factor of the inverse."""
     count = known_shape(call.args[0], "dft")[-1]
     is_inverse = call.attrs.inverse
-    parts = [grad.fields[i] if isinstance(grad, Tuple) else TupleGetItem(grad, i) for i in range(2)]
-    back = Call(DFT, tuple(parts), call.attrs.replace(inverse=not is_inverse))
+    back = Call(DFT, tuple(fields_of(grad, 2)), call.attrs.replace(inverse=not is_inverse))
     factor = const(1 / max(count, 1) if is_inverse else count, infer_type_of(call.args[0]).dtype)
     return [MULTIPLY(TupleGetItem(back, i), factor) for i in range(2)]
 

@@ -17,7 +17,7 @@ from tvm.ir.op import Op
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
+from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var, field_of, fields_of
 from tvm.relay.function import Function
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.normal_form import inline_lets
@@ -152,16 +152,13 @@ def _spread(gradient: RelayExpr, ty: Type) -> object:
     """A gradient in the form that flows have."""
     if not isinstance(ty, TupleType):
         return gradient
-    fields = [
-        gradient.fields[i] if isinstance(gradient, Tuple) else TupleGetItem(gradient, i)
-        for i in range(len(ty.fields))
-    ]
+    fields = fields_of(gradient, len(ty.fields))
     return [_spread(g, t) for g, t in zip(fields, ty.fields, strict=True)]
 
 
 def _mapped(node: RelayExpr, ty: Type, op: Op) -> object:
     if isinstance(ty, TupleType):
-        return [_mapped(_field(node, i), t, op) for i, t in enumerate(ty.fields)]
+        return [_mapped(field_of(node, i), t, op) for i, t in enumerate(ty.fields)]
     if not isinstance(ty, TensorType):
         raise TVMError(f"the first-order gradient requires tensors and tuples, got {ty}")
     filled = op(node)
@@ -169,15 +166,11 @@ def _mapped(node: RelayExpr, ty: Type, op: Op) -> object:
     return filled
 
 
-def _field(node: RelayExpr, index: int) -> RelayExpr:
-    return node.fields[index] if isinstance(node, Tuple) else TupleGetItem(node, index)
-
-
 def _filled(flow: object, node: RelayExpr, ty: Type) -> RelayExpr:
     if isinstance(ty, TupleType):
         flows = flow if isinstance(flow, list) else [None] * len(ty.fields)
         fields = zip(flows, ty.fields, strict=True)
-        return Tuple([_filled(f, _field(node, i), t) for i, (f, t) in enumerate(fields)])
+        return Tuple([_filled(f, field_of(node, i), t) for i, (f, t) in enumerate(fields)])
     if flow is None:
         flow = _mapped(node, ty, ZEROS_LIKE)
     assert isinstance(flow, RelayExpr)

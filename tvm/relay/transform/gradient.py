@@ -22,7 +22,17 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type
 from tvm.relay.analysis.infer import function_type_of, infer_type_of
-from tvm.relay.expr import Call, Constant, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
+from tvm.relay.expr import (
+    Call,
+    Constant,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    field_of,
+)
 from tvm.relay.function import Function
 from tvm.relay.transform.first_order_gradient import first_order_gradient, operator_gradients
 from tvm.relay.transform.let_list import LetList
@@ -118,8 +128,7 @@ def _fill_cells(value: RelayExpr, ty: Type, lets: LetList) -> None:
 def _add_to_cells(value: RelayExpr, ty: Type, grad: RelayExpr, lets: LetList) -> None:
     if isinstance(ty, TupleType):
         for i, field in enumerate(ty.fields):
-            part = grad.fields[i] if isinstance(grad, Tuple) else TupleGetItem(grad, i)
-            _add_to_cells(TupleGetItem(value, i), field, part, lets)
+            _add_to_cells(TupleGetItem(value, i), field, field_of(grad, i), lets)
     elif not (isinstance(ty, TensorType) and ty.dtype == "bool"):
         cell = TupleGetItem(value, 1)
         lets.push(RefWrite(cell, ADD(RefRead(cell), grad)), None, "u")

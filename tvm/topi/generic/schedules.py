@@ -15,6 +15,14 @@ def as_outputs(outs: te.Tensor | Sequence[te.Tensor]) -> list[te.Tensor]:
     return [outs] if isinstance(outs, te.Tensor) else list(outs)
 
 
+def open_schedule(
+    outs: te.Tensor | Sequence[te.Tensor],
+) -> tuple[te.Schedule, te.Tensor, list[te.tensor.Operation]]:
+    """A schedule of the outputs, the first of them, and the operations that this one needs."""
+    outputs = as_outputs(outs)
+    return te.create_schedule([x.op for x in outputs]), outputs[0], operations_above(outputs[0].op)
+
+
 def default_schedule(outs: te.Tensor | Sequence[te.Tensor], auto_inline: bool) -> te.Schedule:
     """Loops in order; with `auto_inline`, injective operations are inlined."""
     outputs = as_outputs(outs)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm import te, tir
 
-from ..utils import dims
+from ..utils import ceil_div, dims
 from .conv2d.winograd import WINDOW, check_tile, chosen, input_line, kernel_matrix, output_line
 from .pad import pad
 from .utils import get_pad_tuple_generic
@@ -99,7 +99,7 @@ def conv3d_winograd_ncdhw_without_weight_transform(
     extents = dims(data.shape)[2:]
     out = [n + pads[i] + pads[i + 3] - window[i] + 1 for i, n in enumerate(extents)]
     tiled = (0, 1, 2) if is_deep else (1, 2)
-    counts = [-(-out[i] // tile_size) if i in tiled else out[i] for i in range(3)]
+    counts = [ceil_div(out[i], tile_size) if i in tiled else out[i] for i in range(3)]
     after = [
         counts[i] * tile_size + 2 - pads[i] - extents[i] if i in tiled else pads[i + 3]
         for i in range(3)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import te, tir
 
-from ..utils import cast_scalar, dims
+from ..utils import cast_scalar, ceil_div, dims
 from .pad import pad
 
 
@@ -25,7 +25,7 @@ def correlation_extents(
     border = max_displacement + (kernel_size - 1) // 2
     displacements = 2 * (max_displacement // stride2) + 1
     extents = (height + top + bottom - 2 * border, width + left + right - 2 * border)
-    rows, columns = [-(-extent // stride1) for extent in extents]
+    rows, columns = [ceil_div(extent, stride1) for extent in extents]
     return displacements * displacements, rows, columns
 
 

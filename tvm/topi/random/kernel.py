@@ -22,7 +22,7 @@ from tvm.tir.ir_builder import BufferVar, IRBuilder
 from .. import tag
 from ..scan import cumsum
 from ..searchsorted import searchsorted
-from ..utils import cast_scalar, dims, get_const_tuple, prod
+from ..utils import cast_scalar, ceil_div, dims, get_const_tuple, prod
 
 _ROUNDS = 20
 _WORDS = 4
@@ -93,7 +93,7 @@ def threefry_generate(gen: te.Tensor, out_shape: Sequence[Any]) -> list[te.Tenso
         old, new = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
         # out has the shape wanted, one axis of blocks suits the loop
         out = ib.buffer_ptr(tir.decl_buffer([count], "uint64", "words", data=outs[1].data))
-        blocks = -(-count // _WORDS)
+        blocks = ceil_div(count, _WORDS)
         _renew(ib, old, new, count)
         start = ib.allocate("uint64", 1, "start", scope="local")
         start[0] = new[7]

@@ -16,9 +16,9 @@ from tvm import te, tir
 from tvm.target.cpu import CpuInfo
 
 from ..access import are_read_as_one, places_read
-from ..generic.schedules import as_outputs
+from ..generic.schedules import open_schedule
 from ..tag import COMM_REDUCE, is_injective
-from ..utils import ceil_div, dims, get_max_power2_factor, operations_above, prod
+from ..utils import ceil_div, dims, get_max_power2_factor, prod
 from .common import (
     PARALLEL_ELEMENTS,
     element_count,
@@ -59,13 +59,10 @@ def choose_lanes(extent: object, dtype: str, info: CpuInfo) -> Lanes | None:
 
 def schedule_reduce(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     """Schedule a reduction with element-wise operators before and after it."""
-    outputs = as_outputs(outs)
-    s = te.create_schedule([x.op for x in outputs])
-    final = outputs[0]
-    ops = operations_above(final.op)
+    s, final, ops = open_schedule(outs)
     reductions = [op for op in ops if isinstance(op, te.tensor.ComputeOp) and op.reduce_axis]
     if not reductions:  # over no axis at all
-        return schedule_injective(outputs)
+        return schedule_injective(outs)
     for op in ops:
         if not op.reduce_axis and op is not final.op:
             if is_injective(op.tag) or _feeds_only_final(op, final):

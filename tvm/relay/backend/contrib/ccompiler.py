@@ -12,10 +12,10 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op, register_op_attr
 from tvm.relay.backend.external import external_constants
 from tvm.relay.backend.graph_codegen import tensor_info
-from tvm.relay.backend.kernels import flat_types
 from tvm.relay.expr import Call, Constant, Tuple, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
+from tvm.relay.ty import flat_types
 from tvm.runtime.csource import csource_module
 from tvm.runtime.module import Module
 from tvm.target import register_target_kind

@@ -22,9 +22,9 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.relay.backend.graph_codegen import kernel_order, tensor_info
-from tvm.relay.backend.kernels import flat_types
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
+from tvm.relay.ty import flat_types
 from tvm.runtime.ndarray import NDArray
 from tvm.tir import FloatImm, IntImm
 

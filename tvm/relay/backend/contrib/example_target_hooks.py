@@ -12,10 +12,10 @@ from tvm import te, tir
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
-from tvm.relay.backend.kernels import flat_types
 from tvm.relay.expr import Call, Var
 from tvm.relay.function import Function
 from tvm.relay.op.binary import ADD
+from tvm.relay.ty import flat_types
 from tvm.target import Target, register_target_kind
 
 KIND = "example_target_hook"

@@ -21,6 +21,7 @@ from tvm.ir.type import GlobalTypeVar, TensorType, TupleType, Type, TypeCall
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, const
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.op.types import tensor, unknown
+from tvm.relay.ty import flat_types
 from tvm.runtime.device import Device
 from tvm.target.virtual_device import VirtualDevice
 
@@ -125,13 +126,7 @@ def kill(value: RelayExpr) -> Call:
     return Call(KILL, (value,))
 
 
-def flatten_tuple_type(ty: Type) -> list[TensorType]:
-    """The tensor types in a type, those of nested tuples in order."""
-    if isinstance(ty, TensorType):
-        return [ty]
-    if not isinstance(ty, TupleType):
-        raise TypeCheckError(f"flatten_tuple_type requires tensors and tuples, got {ty}")
-    return [tensor_type for field in ty.fields for tensor_type in flatten_tuple_type(field)]
+flatten_tuple_type = flat_types
 
 
 def from_tuple_type(ty: Type, expr: RelayExpr) -> list[RelayExpr]:

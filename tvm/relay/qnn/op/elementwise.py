@@ -13,7 +13,7 @@ import numpy as np
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, Tuple, TupleGetItem, TupleWrapper, const
+from tvm.relay.expr import Call, Tuple, TupleWrapper, const, fields_of
 from tvm.relay.op.attributes import as_int, as_list
 from tvm.relay.op.binary import ADD, MULTIPLY, SUBTRACT, broadcast_type
 from tvm.relay.op.joining import CONCATENATE, ConcatenateAttrs
@@ -185,19 +185,13 @@ def _canonicalize_concatenate(
     attrs: ConcatenateAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr:
     count = len(types[0].fields)  # type: ignore[attr-defined]
-    data, scales, zeros = [_fields(value, count) for value in inputs[:3]]
+    data, scales, zeros = [fields_of(value, count) for value in inputs[:3]]
     parts = []
     for field, scale, zero in zip(data, scales, zeros, strict=True):
         if not (are_equal(scale, inputs[3]) and are_equal(zero, inputs[4])):
             field = requantized(field, scale, zero, *inputs[3:], types[-1].dtype)  # type: ignore[attr-defined]
         parts.append(field)
     return Call(CONCATENATE, [Tuple(parts)], attrs)
-
-
-def _fields(value: RelayExpr, count: int) -> list[RelayExpr]:
-    if isinstance(value, Tuple):
-        return list(value.fields)
-    return [TupleGetItem(value, i) for i in range(count)]
 
 
 CONCATENATE_QUANTIZED = define_op(

@@ -19,8 +19,8 @@ from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
 from ...choice import note
-from ...generic.schedules import as_outputs
-from ...utils import ceil_div, dims, divisors, operations_above
+from ...generic.schedules import open_schedule
+from ...utils import ceil_div, dims, divisors
 from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes, vectorize_inner
 from ..dense.x86 import inline_injective_but
 from ..dense.x86_pack import register_tiles, tile_cost
@@ -76,9 +76,7 @@ def _block_tiles(tiles: int, tile_bytes: int, info: CpuInfo) -> int:
 
 def schedule_attention(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     """Schedule attention; what is fused before it is computed where it is read."""
-    output = as_outputs(outs)[0]
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
-    ops = operations_above(output.op)
+    s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == OUTPUT)
     config = AttentionConfig(*[int(anchor.attrs[f.name]) for f in fields(AttentionConfig)])
     stages = {op.name.removeprefix("T_attention_"): op.output(0) for op in ops}

@@ -9,7 +9,7 @@ from tvm.te import tensor_ops
 
 from ...configuration import workload_attrs
 from ...math import cast
-from ...utils import dims, product_dtype
+from ...utils import dims, product_dtype, rounded_up
 from ..dense.compute import crop, padded_rows
 
 COPIED_LINES = "T_batch_matmul_lines"
@@ -76,7 +76,7 @@ def padded_columns(columns: Any) -> Any:
     """A number of columns that fills vectors: itself, or a little more."""
     if not isinstance(columns, int) or columns <= 16 or columns % 8 == 0:
         return columns
-    return -(-columns // 16) * 16
+    return rounded_up(columns, 16)
 
 
 def _copied_lines(tensor: te.Tensor, is_transposed: bool, width: Any) -> te.Tensor:

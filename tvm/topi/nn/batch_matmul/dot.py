@@ -13,8 +13,8 @@ from typing import Any
 from tvm import te, tir
 from tvm.target import Target
 
-from ...generic.schedules import as_outputs
-from ...utils import dims, is_target, operations_above
+from ...generic.schedules import open_schedule
+from ...utils import ceil_div, dims, is_target, rounded_up
 from ...x86.common import fuse_and_parallel, processor, vector_lanes
 from ...x86.dot_product import DotProduct, dot_dtypes, dot_product_intrin, find_dot_product
 
@@ -57,7 +57,7 @@ def batch_matmul_dot(
     a, b = dims(tensor_a.shape), dims(tensor_b.shape)
     rows, inner = (a[2], a[1]) if transpose_a else (a[1], a[2])
     columns = b[1] if transpose_b else b[2]
-    words = -(-inner // dot.group)
+    words = ceil_div(inner, dot.group)
     height, width = _tiles(rows, columns, dot)
     left = te.compute(
         (a[0], height, words * dot.group),
@@ -95,11 +95,11 @@ def batch_matmul_dot(
 def _tiles(rows: int, columns: int, dot: DotProduct) -> tuple[int, int]:
     """Rows and columns that tiles of sums cover."""
     high, wide = _tile(rows, columns, dot)
-    return -(-rows // high) * high, -(-columns // wide) * wide
+    return rounded_up(rows, high), rounded_up(columns, wide)
 
 
 def _tile(rows: int, columns: int, dot: DotProduct) -> tuple[int, int]:
-    vectors = min(_VECTORS, -(-columns // dot.lanes))
+    vectors = min(_VECTORS, ceil_div(columns, dot.lanes))
     return min(_ROWS if vectors > 2 else 2 * _ROWS, rows), vectors * dot.lanes
 
 
@@ -120,9 +120,7 @@ def schedule_batch_matmul_dot(outs: te.Tensor | Sequence[te.Tensor]) -> te.Sched
     outs : te.Tensor or sequence of te.Tensor
         The output.
     """
-    output = as_outputs(outs)[0]
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
-    ops = operations_above(output.op)
+    s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == TAG)
     sums, (left, right) = anchor.output(0), anchor.input_tensors
     for op in ops:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tvm import te, tir
 
 from ...configuration import workload_of
-from ...generic.schedules import as_outputs
-from ...utils import dims, operations_above
+from ...generic.schedules import open_schedule
+from ...utils import dims
 from ...x86.common import fuse_and_parallel, processor, vector_lanes
 from ..dense.x86 import (
     MatmulConfig,
@@ -34,9 +34,7 @@ def schedule_batch_matmul(
     config : MatmulConfig, optional
         The tile; chosen for the processor by default.
     """
-    output = as_outputs(outs)[0]
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
-    ops = operations_above(output.op)
+    s, output, ops = open_schedule(outs)
     if any([op.tag == DOT_TAG for op in ops]):
         return schedule_batch_matmul_dot(outs)
     anchor = next(op for op in ops if op.tag == "batch_matmul")

@@ -18,8 +18,8 @@ from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
 from ...configuration import workload_of
-from ...generic.schedules import as_outputs
-from ...utils import dims, operations_above, prod
+from ...generic.schedules import open_schedule
+from ...utils import dims, prod
 from ...x86.common import fuse_and_parallel, processor
 from ...x86.dot_product import (
     DotProduct,
@@ -83,9 +83,7 @@ def schedule_conv2d_NCHWc_int8(
     config : Conv2dConfig, optional
         The tile; chosen for the processor by default.
     """
-    output = as_outputs(outs)[0]
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
-    ops = operations_above(output.op)
+    s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == "conv2d_NCHWc_int8")
     conv = anchor.output(0)
     info = processor()

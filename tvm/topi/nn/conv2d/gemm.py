@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import te, tir
 
-from ...utils import dims
+from ...utils import ceil_div, dims
 from ..pad import pad
 from ..utils import get_pad_tuple_generic
 from .compute import _spread
@@ -39,7 +39,7 @@ def conv2d_gemm_weight_transform(kernel: te.Tensor, tile_N: int, tile_K: int) ->
         inside = tir.all(row < rows, column < out_channels)
         return tir.if_then_else(inside, value, tir.const(0, kernel.dtype))
 
-    shape = (-(-out_channels // tile_N), -(-rows // tile_K), tile_N, tile_K)
+    shape = (ceil_div(out_channels, tile_N), ceil_div(rows, tile_K), tile_N, tile_K)
     return te.compute(shape, element, name="weight_block_reshape")
 
 

@@ -15,7 +15,7 @@ from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
 from ...configuration import Choices, Workload, is_active, workload
-from ...utils import prod, product_dtype
+from ...utils import ceil_div, prod, product_dtype
 from ...x86.common import processor
 from ..utils import dilated_window
 from .compute import padded_columns
@@ -194,6 +194,6 @@ def _plain_choices(
 
 
 def _winograd_shape(shape: Conv2dShape, m: int, blocks: tuple[int, int]) -> WinogradShape:
-    grid = (-(-shape.output[0] // m), -(-shape.output[1] // m))
+    grid = (ceil_div(shape.output[0], m), ceil_div(shape.output[1], m))
     chunks = (shape.weight[1] // blocks[0], shape.weight[0] // blocks[1])
     return WinogradShape(m, shape.data[0], grid, chunks, blocks)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from tvm import te
 from tvm.support.dtype import dtype as as_dtype
 
-from ...utils import dims, largest_divisor, prod
+from ...utils import dims, largest_divisor, prod, rounded_up
 from ...x86.common import fuse_and_parallel, is_static, processor, row_lanes, vectorize_inner
 
 ROWS = 4
@@ -38,7 +38,7 @@ def is_by_channel(anchor: te.tensor.Operation, output: te.Tensor) -> bool:
 def fills_vectors(columns: int, dtype: str) -> bool:
     """Whether a row of so many elements leaves little of its vectors empty."""
     lanes = row_lanes(columns, dtype, processor())
-    return lanes >= 8 and -(-columns // lanes) * lanes <= 1.25 * columns
+    return lanes >= 8 and rounded_up(columns, lanes) <= 1.25 * columns
 
 
 def schedule_channel_rows(

@@ -16,7 +16,7 @@ import numpy as np
 from tvm import te, tir
 
 from ...configuration import workload_attrs
-from ...utils import dims
+from ...utils import ceil_div, dims
 from ..pad import pad
 from ..utils import get_pad_tuple_generic
 from .compute import _as, _spread, block_size
@@ -177,7 +177,7 @@ def conv2d_NCHWc_winograd(
     args = (data, kernel, (top, left, bottom, right), tile_size, layout, out_layout, dtype)
     asked = workload_attrs(WINOGRAD_TASK, *args)
     rows, columns = [
-        -(-extent // (tile_size * step)) * step
+        ceil_div(extent, tile_size * step) * step
         for extent, step in zip((oh, ow), grid_step, strict=True)
     ]
     source = pad(

@@ -29,8 +29,8 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note
 from ...configuration import Choices, workload_of
-from ...generic.schedules import as_outputs
-from ...utils import dims, divisors, largest_divisor, operations_above, prod
+from ...generic.schedules import open_schedule
+from ...utils import ceil_div, dims, divisors, largest_divisor, prod, rounded_up
 from ...x86.common import fuse_and_parallel, processor
 from ...x86.prefetch import prefetch_panels
 from .winograd import POINTS, WINDOW
@@ -176,14 +176,14 @@ def _with_blocks(
 ) -> tuple[float, WinogradConfig]:
     """The blocks that fit the second cache, and all cycles with uneven shares and traffic."""
     group, rows, columns = registers
-    down, across = -(-shape.grid[0] // rows), -(-shape.grid[1] // columns)
+    down, across = ceil_div(shape.grid[0], rows), ceil_div(shape.grid[1], columns)
     held = shape.product_bytes(group) + shape.data_bytes * by_tiles
     block = _block_of(down, across, info.l2 // 2 // (held * rows * columns))
     places = shape.batch * (down // block[0]) * (across // block[1])
     units = places if by_tiles else places * (shape.chunks[1] // group)
     tiles = places * rows * columns * block[0] * block[1]
     moved = _moved_bytes(shape, group, places, tiles, by_tiles, info)
-    uneven = -(-units // info.cores) * info.cores / units
+    uneven = rounded_up(units, info.cores) / units
     config = WinogradConfig(*registers, *block, by_tiles)
     return cycles * uneven + moved / SHARED_BYTES, config
 
@@ -203,7 +203,7 @@ def _product_cycles(
 ) -> float:
     """Cycles of all products: two multiplications a cycle, chains of four, loads that collide."""
     weights, held = group * vectors, rows * columns
-    area = _rounded(shape.grid[0], rows) * _rounded(shape.grid[1], columns)
+    area = rounded_up(shape.grid[0], rows) * rounded_up(shape.grid[1], columns)
     depth = shape.chunks[0] * shape.blocks[0]
     step = max(weights * held / 2, 4.0, LOAD_CYCLES * (weights + held))
     if depth * weights * info.vector_bits // 8 > info.l1d * 3 // 4:
@@ -268,7 +268,7 @@ def winograd_tile(
     weights = channels * out_channels * WINDOW**2
     best, best_cycles = None, plain_total(batch * out[0] * out[1], weights, info, plain_speed)
     for m in POINTS:
-        grid = (-(-out[0] // m), -(-out[1] // m))
+        grid = (ceil_div(out[0], m), ceil_div(out[1], m))
         shape = WinogradShape(m, batch, grid, chunks, blocks)
         config, cycles = choose_winograd(shape, info)
         total = winograd_total(shape, cycles, info)
@@ -323,15 +323,9 @@ def conv2d_NCHWc_winograd(
     return compute_winograd(*args, grid_step=(config.rows, config.columns))
 
 
-def _rounded(extent: int, step: int) -> int:
-    return -(-extent // step) * step
-
-
 def schedule_conv2d_NCHWc_winograd(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     """Schedule Winograd's convolution, and what is fused behind it."""
-    final = as_outputs(outs)[0]
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
-    ops = operations_above(final.op)
+    s, final, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == "conv2d_NCHWc_winograd")
     parts = _parts(anchor)
     inline_around(s, [op for op in ops if op is not parts.source.op], anchor, final)

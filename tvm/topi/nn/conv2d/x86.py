@@ -21,7 +21,7 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note
 from ...configuration import Choices, workload_of
-from ...generic.schedules import as_outputs
+from ...generic.schedules import open_schedule
 from ...tag import is_injective
 from ...utils import ceil_div, dims, divisors, largest_divisor, operations_above, prod
 from ...x86.common import fuse_and_parallel, is_static, lanes_of, processor, vector_lanes
@@ -154,9 +154,7 @@ def schedule_conv2d_NCHWc(
     config : Conv2dConfig, optional
         The tile; chosen for the processor by default.
     """
-    output = as_outputs(outs)[0]
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
-    ops = operations_above(output.op)
+    s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == "conv2d_NCHWc")
     conv = anchor.output(0)
     info = processor()
@@ -338,9 +336,7 @@ def schedule_conv2d(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     The last axis lies in vectors, a few places of another beside it: channels where these are
     outer ones, else neighbours along the row.
     """
-    output = as_outputs(outs)[0]
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
-    ops = operations_above(output.op)
+    s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.reduce_axis)
     inline_around(s, ops, anchor, output)
     if is_by_channel(anchor, output):

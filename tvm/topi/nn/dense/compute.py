@@ -8,7 +8,7 @@ from tvm import te, tir
 
 from ...configuration import workload_attrs
 from ...math import cast
-from ...utils import dims, product_dtype
+from ...utils import dims, product_dtype, rounded_up
 
 PACK_TASK = "dense_pack.x86"
 
@@ -116,7 +116,7 @@ def padded_rows(rows: Any) -> Any:
     """
     if not isinstance(rows, int) or rows < 16 or any(rows % d == 0 for d in range(4, 13)):
         return rows
-    return min(-(-rows // height) * height for height in (8, 7, 6))
+    return min(rounded_up(rows, height) for height in (8, 7, 6))
 
 
 def crop(tensor: te.Tensor, shape: tuple[Any, ...]) -> te.Tensor:

@@ -17,8 +17,8 @@ from tvm import te
 from tvm.target import Target
 
 from ...configuration import workload_of
-from ...generic.schedules import as_outputs
-from ...utils import dims, operations_above
+from ...generic.schedules import open_schedule
+from ...utils import dims
 from ...x86.common import fuse_and_parallel, processor
 from ...x86.dot_product import DotProduct, dot_product_intrin, find_dot_product, instruction_of
 from .compute import padded_rows
@@ -50,9 +50,7 @@ def schedule_dense_dot(
     config : MatmulConfig, optional
         The tile; chosen for the processor by default.
     """
-    output = as_outputs(outs)[0]
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
-    ops = operations_above(output.op)
+    s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == DENSE_DOT)
     inline_injective_but(s, ops, anchor, output)
     sums = anchor.output(0)

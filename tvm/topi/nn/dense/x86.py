@@ -20,7 +20,7 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note
 from ...configuration import Choices, Workload, is_active, workload, workload_of
-from ...generic.schedules import as_outputs
+from ...generic.schedules import open_schedule
 from ...tag import is_injective
 from ...utils import (
     ceil_div,
@@ -140,9 +140,7 @@ def schedule_dense_pack(
     config : MatmulConfig, optional
         The tile; chosen for the processor by default.
     """
-    output = as_outputs(outs)[0]
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
-    ops = operations_above(output.op)
+    s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == "dense_pack")
     product = anchor.output(0)
     info = processor()
@@ -278,9 +276,7 @@ def schedule_dense_nopack(
 
     A transposed right operand is read by columns; few rows are multiplied with its lines instead.
     """
-    output = as_outputs(outs)[0]
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
-    ops = operations_above(output.op)
+    s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == "matmul")
     product = anchor.output(0)
     info = processor()

@@ -25,8 +25,8 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note, origin_of, tell_origin
 from ...configuration import Choices
-from ...generic.schedules import as_outputs
-from ...utils import ceil_div, dims, operations_above
+from ...generic.schedules import open_schedule
+from ...utils import ceil_div, dims
 from ...x86.common import fuse_and_parallel, lanes_of, processor
 from .compute import matmul, product_task
 from .x86 import (
@@ -300,12 +300,10 @@ def _product(
 
 def schedule_matmul_pack(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     """Schedule a product of `matmul_pack`, and what is fused behind it."""
-    output = as_outputs(outs)[0]
-    ops = operations_above(output.op)
+    s, output, ops = open_schedule(outs)
     anchor = next((op for op in ops if op.tag == SUM), None)
     if anchor is None:
         return schedule_dense_nopack(outs)
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
     config = PackedMatmulConfig(**{name: int(value) for name, value in anchor.attrs.items()})
     inline_injective_but(s, ops, anchor, output)
     product = anchor.output(0)

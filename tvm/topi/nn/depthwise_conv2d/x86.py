@@ -18,8 +18,8 @@ from tvm import te
 from tvm.target.cpu import CpuInfo
 
 from ...configuration import Choices, workload_of
-from ...generic.schedules import as_outputs
-from ...utils import dims, divisors, largest_divisor, operations_above
+from ...generic.schedules import open_schedule
+from ...utils import dims, divisors, largest_divisor
 from ...x86.common import fuse_and_parallel, processor
 from ..conv2d.x86 import inline_around, row_parts, schedule_padding
 
@@ -54,9 +54,7 @@ def schedule_depthwise_conv2d_NCHWc(
     outs: te.Tensor | Sequence[te.Tensor], config: DepthwiseConfig | None = None
 ) -> te.Schedule:
     """Schedule a depthwise convolution with channels in blocks, and what is fused behind it."""
-    output = as_outputs(outs)[0]
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
-    ops = operations_above(output.op)
+    s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == "depthwise_conv2d_NCHWc")
     conv = anchor.output(0)
     info = processor()

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from tvm import te
 
 from ...access import are_read_as_one, reads_neighbours
-from ...generic.schedules import as_outputs
+from ...generic.schedules import as_outputs, open_schedule
 from ...tag import is_injective
-from ...utils import ceil_div, dims, largest_divisor, operations_above, prod
+from ...utils import ceil_div, dims, largest_divisor, prod
 from ...x86.common import (
     covering_lanes,
     element_count,
@@ -28,9 +28,7 @@ SIDE_BY_SIDE = 4
 
 def schedule_pool(outs: te.Tensor | Sequence[te.Tensor], layout: str = "NCHW") -> te.Schedule:
     """Schedule pooling with its mean and what is fused behind it."""
-    output = as_outputs(outs)[0]
-    s = te.create_schedule([x.op for x in as_outputs(outs)])
-    ops = operations_above(output.op)
+    s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.reduce_axis)
     pool = anchor.output(0)
     axes = list(s[output].op.axis)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from tvm import te
 
-from ...generic.schedules import as_outputs
+from ...generic.schedules import open_schedule
 from ...tag import is_injective
-from ...utils import dims, operations_above
+from ...utils import dims
 from ...x86.common import (
     covering_lanes,
     element_count,
@@ -33,10 +33,7 @@ def schedule_layer_norm(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
 
 def schedule_rows(outs: te.Tensor | Sequence[te.Tensor], anchors: tuple[str, ...]) -> te.Schedule:
     """All stages of an operator that works on rows, computed row by row."""
-    outputs = as_outputs(outs)
-    s = te.create_schedule([x.op for x in outputs])
-    final = outputs[0]
-    ops = operations_above(final.op)
+    s, final, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag in anchors)
     info = processor()
     rank = len(anchor.axis)
