@@ -47,7 +47,7 @@ def find_generator(target: Target) -> Callable[[IRModule, Target], Module]:
             f"no code generator for target {target.kind} is built in",
             hint=f"code generators: {', '.join(GENERATORS)}",
         )
-    return found  # type: ignore[return-value]
+    return found
 
 
 for _kind, _generate in GENERATORS.items():
