@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.rule_compiler import report
+from tvm.ir.type import register_dimension_prover
 from tvm.support.scope import deep
 from tvm.tir import expr as tir
 from tvm.tir.stmt_functor import substitute as substitute_vars
@@ -349,3 +350,6 @@ class Analyzer:
 
 
 __all__ = ["NEG_INF", "POS_INF", "Analyzer", "ConstraintScope", "Extension", "ProofStrength"]
+
+
+register_dimension_prover(lambda a, b: Analyzer().can_prove_equal(a, b))

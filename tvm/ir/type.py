@@ -38,6 +38,23 @@ def register_dimension_maker(make: Callable[[int], PrimExpr]) -> None:
     _DIMENSION_MAKERS[:] = [make]
 
 
+_DIMENSION_PROVERS: list[Callable[[PrimExpr, PrimExpr], bool]] = []
+
+
+def register_dimension_prover(are_equal: Callable[[PrimExpr, PrimExpr], bool]) -> None:
+    """Tell when dimensions of other forms are equal; arithmetic above knows."""
+    _DIMENSION_PROVERS[:] = [are_equal]
+
+
+def _are_equal_dimensions(a: PrimExpr, b: PrimExpr) -> bool:
+    """Whether two dimensions are the same number, whatever their variables stand for."""
+    if structural_equal(a, b):
+        return True
+    # a number and an expression differ, as their hashes do
+    is_open = not (hasattr(a, "value") or hasattr(b, "value"))
+    return is_open and any([are_equal(a, b) for are_equal in _DIMENSION_PROVERS])
+
+
 def as_dimensions(shape: Any) -> tuple[PrimExpr, ...]:
     """Dimensions as expressions; Python and numpy integers become ``int32`` literals."""
     if isinstance(shape, (int, PrimExpr)):
@@ -121,6 +138,15 @@ class TupleType(Type):
             fields: Sequence[Type],
             span: Span | None = None,
         ) -> None: ...
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or type(other) is not TupleType:
+            return self is other
+        pairs = zip(self.fields, other.fields, strict=False)
+        return len(self.fields) == len(other.fields) and all([a == b for a, b in pairs])
+
+    def __hash__(self) -> int:
+        return hash((TupleType, self.fields))
 
 
 class TypeConstraint(Type):
@@ -214,6 +240,19 @@ class TensorType(BaseTensorType, key="relay.TensorType"):
             dtype: str = "float32",
             span: Span | None = None,
         ) -> None: ...
+
+    def __eq__(self, other: object) -> bool:
+        """One dtype, and extents that are equal: t + t and t * 2 are."""
+        if self is other or type(other) is not TensorType:
+            return self is other
+        if self.dtype is not other.dtype or len(self.shape) != len(other.shape):
+            return False
+        pairs = zip(self.shape, other.shape, strict=True)
+        return all([_are_equal_dimensions(a, b) for a, b in pairs])
+
+    def __hash__(self) -> int:
+        known = tuple([getattr(dim, "value", None) for dim in self.shape])
+        return hash((TensorType, self.dtype, known))
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:

@@ -63,7 +63,11 @@ def _floor_divide(a: Any, b: Any) -> PrimExpr:
 
 
 def _floor_mod(a: Any, b: Any) -> PrimExpr:
-    return a - tir.floor(a / b) * b if a.dtype.is_float else tir.floormod(a, b)
+    if not a.dtype.is_float:
+        return tir.floormod(a, b)
+    rest, zero = tir.fmod(a, b), tir.const(0, a.dtype)
+    has_other_sign = tir.all(rest != zero, (rest < zero) != (b < zero))
+    return tir.Select(has_other_sign, rest + b, rest)
 
 
 def _trunc_divide(a: Any, b: Any) -> PrimExpr:

@@ -27,22 +27,25 @@ def strided_set(
     a, v : te.Tensor
         The tensor, and the slice's new elements.
     begin, end, strides : te.Tensor or sequence of int
-        One number for each of the leading axes; negative ones count from the end.
+        One number for each of the leading axes; negative ones count from the end. The axes that
+        vectors do not reach are taken whole, with stride 1.
     """
     shape = dims(a.shape)
     count = dims(begin.shape)[0] if isinstance(begin, te.Tensor) else len(begin)
 
-    def number(values: Any, axis: int) -> PrimExpr:
+    def number(values: Any, axis: int, otherwise: Any) -> PrimExpr:
+        length = dims(values.shape)[0] if isinstance(values, te.Tensor) else len(values)
+        if isinstance(length, int) and axis >= length:
+            return cast_scalar(otherwise, "int32")
         found = values(axis) if isinstance(values, te.Tensor) else tir.const(values[axis], "int32")
         return found.astype("int32")
 
     def element(*i: Any) -> Any:
         inside, at = [], list(i)
         for axis in range(count):
-            step = tir.const(1, "int32") if strides is None else number(strides, axis)
-            hit, at[axis] = _place(
-                i[axis], shape[axis], number(begin, axis), number(end, axis), step
-            )
+            step = number(() if strides is None else strides, axis, 1)
+            first, last = number(begin, axis, 0), number(end, axis, shape[axis])
+            hit, at[axis] = _place(i[axis], shape[axis], first, last, step)
             inside.append(hit)
         return tir.if_then_else(tir.all(*inside), v(*at), a(*i)) if inside else v(*i)
 

@@ -23,12 +23,16 @@ from .test_all_ops import CASES
 STEP = 1e-6
 # of no argument, or of arguments that are no floats: the gradients are zeros
 WITHOUT_CASE = {"zeros", "ones", "dyn.zeros", "dyn.ones", "dyn.reshape"}
+_REGIONS = np.array([[1, 1, 2, 9, 12], [0, -1, 3, 7.5, 10]], "float64")
 # the cases of all operators have these arguments as constants
 MORE_CASES = [
     Case("arange", lambda a, b, c: Op.get("arange")(a, b, c, start=1.0, stop=4.2, step=0.5, dtype="float64"), tuple([np.array(v, "float32") for v in (1.0, 4.2, 0.5)]), None),
     Case("variance", lambda x, m: Op.get("variance")(x, m, axis=(1,), keepdims=True, unbiased=True), (floats(3, 4), floats(3, 1)), None),
     Case("nn.pad", lambda x, v: relay.nn.pad(x, ((1, 0), (2, 3)), v), (floats(2, 3), floats()), None),
     Case("one_hot", lambda i, a, b: relay.one_hot(i, a, b, 4, -1, "float64"), (np.array([0, 3, 5]), np.array(2, "float32"), np.array(1, "float32")), None),
+    Case("vision.roi_align", lambda x: relay.vision.roi_align(x, relay.const(_REGIONS), 2, 0.5, 2, aligned=True), (floats(2, 3, 5, 6),), None),
+    Case("nn.matmul", lambda a, b: relay.nn.matmul(a, b, transpose_a=True), (floats(4, 2), floats(4, 3)), None),
+    Case("nn.batch_matmul", lambda a, b: relay.nn.batch_matmul(a, b, transpose_a=True), (floats(2, 4, 3), floats(1, 5, 4)), None),
     Case("full_like", relay.full_like, (floats(2, 3), floats()), None),
     Case("trilu", lambda x, k: relay.trilu(x, k, False), (floats(4, 3), np.array(-1, "int32")), None),
     *[Case(name, build, (floats(2, 3),), None) for name, build in marks()],

@@ -357,9 +357,7 @@ class TypeInferencer:
         if not isinstance(call.op, Op):
             return
         known = [known_type(a) for a in call.args]
-        for arg, ty in zip(
-            call.args, fill_argument_types(call.op.name, call.attrs, known), strict=True
-        ):
+        for arg, ty in zip(call.args, fill_argument_types(call.op, call.attrs, known), strict=True):
             if ty is not None and known_type(arg) is None:
                 set_type(arg, ty)
 

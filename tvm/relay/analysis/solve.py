@@ -213,7 +213,7 @@ class _Solver:
 
     def _operator(self, call: Call) -> bool:
         known = [self._known(self.of(a)) for a in call.args]
-        derived = fill_argument_types(call.operator.name, call.attrs, known)
+        derived = fill_argument_types(call.operator, call.attrs, known)
         for arg, found in zip(call.args, derived, strict=True):
             if found is not None:
                 self._same(self.of(arg), found)

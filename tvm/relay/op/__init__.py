@@ -6,6 +6,7 @@ from . import (
     adjoints,
     algorithm,
     annotation,
+    argument_types,
     call,
     compositions,
     dyn,

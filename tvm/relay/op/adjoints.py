@@ -24,6 +24,7 @@ from .nn.local import DILATE
 from .nn.normalization import LAYER_NORM
 from .nn.pooling import AVG_POOL2D
 from .nn.pooling_gradient import AVG_POOL2D_GRAD
+from .plain_results import of_plain_result
 from .reduce import MEAN, SUM, VARIANCE
 from .scan import CUMSUM
 from .scatter import SCATTER_ELEMENTS
@@ -217,7 +218,7 @@ for _op, _gradient in (
     (AVG_POOL2D_GRAD, _avg_pool2d_grad),
     (BROADCAST_TO_LIKE, _broadcast_to_like),
     (CONV2D_BACKWARD_WEIGHT, _conv2d_backward_weight),
-    (CONV2D_TRANSPOSE, _conv2d_transpose),
+    (CONV2D_TRANSPOSE, of_plain_result(_conv2d_transpose)),
     (CUMSUM, _cumsum),
     (DILATE, _dilate),
     (FULL, _full),

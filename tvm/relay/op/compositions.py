@@ -57,8 +57,8 @@ def sliced(data: RelayExpr, axis: int, begin: int, end: int) -> RelayExpr:
 def _lrn(call: Call, arg_types: Types) -> RelayExpr:
     data, attrs = call.args[0], call.attrs
     shape, dtype = known_shape(data, "nn.lrn"), infer_type_of(data).dtype
-    axis, reach = attrs.axis % len(shape), attrs.size // 2
-    widths = tuple([(reach, reach) if a == axis else (0, 0) for a in range(len(shape))])
+    axis, reach = attrs.axis % len(shape), ((attrs.size - 1) // 2, attrs.size // 2)
+    widths = tuple([reach if a == axis else (0, 0) for a in range(len(shape))])
     squares = PAD(MULTIPLY(data, data), const(0.0, dtype), pad_width=widths)
     infer_type_of(squares)
     windows = [sliced(squares, axis, k, k + shape[axis]) for k in range(attrs.size)]
@@ -74,15 +74,17 @@ def _channels_first(
 
     def composed(call: Call, arg_types: Types) -> RelayExpr:
         layout = call.attrs.layout
-        if not layout.isupper() or call.attrs.out_layout not in ("", layout):
+        out_layout = call.attrs.out_layout or layout
+        if not (layout + out_layout).isupper():
             raise OpNotImplemented(
-                f"the gradient of {call.op.name} requires one layout of whole axes, got {layout}"
+                f"the gradient of {call.op.name} requires layouts of whole axes, got {layout} and "
+                f"{out_layout}"
             )
         plain = "NC" + "".join([axis for axis in layout if axis not in "NC"])
         data = TRANSPOSE(call.args[0], axes=tuple([layout.index(axis) for axis in plain]))
         infer_type_of(data)
         found = compose(call, data)
-        return TRANSPOSE(found, axes=tuple([plain.index(axis) for axis in layout]))
+        return TRANSPOSE(found, axes=tuple([plain.index(axis) for axis in out_layout]))
 
     return composed
 

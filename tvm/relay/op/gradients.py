@@ -34,6 +34,7 @@ from .nn.local import DILATE
 from .nn.loss import CROSS_ENTROPY, CROSS_ENTROPY_WITH_LOGITS
 from .nn.pooling import AVG_POOL2D, GLOBAL_AVG_POOL2D, MAX_POOL2D
 from .nn.pooling_gradient import AVG_POOL2D_GRAD, MAX_POOL2D_GRAD
+from .plain_results import of_plain_result
 from .reduce import SUM
 from .scatter import SCATTER_ND
 from .shaping import RESHAPE, RESHAPE_LIKE, REVERSE, REVERSE_RESHAPE, SQUEEZE, TRANSPOSE
@@ -80,7 +81,7 @@ def _conv2d_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     data, weight = call.args
     attrs = call.attrs
     plain = ("NCHW", "OIHW")
-    if (attrs.data_layout, attrs.kernel_layout) != plain or attrs.out_layout not in ("", "NCHW"):
+    if (attrs.data_layout, attrs.kernel_layout) != plain:
         return _conv2d_gradient_in_layout(call, grad)
     extents, window = known_shape(data, "nn.conv2d"), known_shape(weight, "nn.conv2d")[2:]
     given = known_shape(call, "nn.conv2d")
@@ -103,9 +104,7 @@ def _conv2d_gradient_in_layout(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     """By the same convolution of data and kernel with channels first."""
     (data, weight), attrs = call.args, call.attrs
     layouts = (attrs.data_layout, attrs.kernel_layout)
-    if any(not layout.isalpha() or not layout.isupper() for layout in layouts) or (
-        attrs.out_layout not in ("", attrs.data_layout)
-    ):
+    if any(not layout.isalpha() or not layout.isupper() for layout in layouts):
         raise OpNotImplemented(
             "the gradient of nn.conv2d requires layouts of whole axes, "
             f"got {' and '.join(layouts)}",
@@ -263,12 +262,12 @@ def _batch_matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
 
 
 for _op, _gradient in (
-    (MATMUL, _product_gradient(_matmul)),
-    (BATCH_MATMUL, _product_gradient(_batch_matmul)),
-    (CONV2D, _conv2d_gradient),
+    (MATMUL, of_plain_result(_product_gradient(_matmul))),
+    (BATCH_MATMUL, of_plain_result(_product_gradient(_batch_matmul))),
+    (CONV2D, of_plain_result(_conv2d_gradient)),
     (MAX_POOL2D, _pooled(MAX_POOL2D_GRAD)),
     (AVG_POOL2D, _pooled(AVG_POOL2D_GRAD)),
-    (GLOBAL_AVG_POOL2D, _global_avg_pool2d_gradient),
+    (GLOBAL_AVG_POOL2D, of_plain_result(_global_avg_pool2d_gradient)),
     (CROSS_ENTROPY, _cross_entropy_gradient(is_log=False)),
     (CROSS_ENTROPY_WITH_LOGITS, _cross_entropy_gradient(is_log=True)),
     (TAKE, _take_gradient),

@@ -197,6 +197,9 @@ class StridedSliceAttrs(Attrs, key="relay.attrs.StridedSliceAttrs"):
     axes: tuple[int, ...] | None = None
 
 
+_FAR = np.iinfo("int32").max  # beyond every extent
+
+
 def slice_ranges(attrs: StridedSliceAttrs, shape: Shape) -> list[tuple[Dim, Dim, int]]:
     """(begin, extent, stride) along each axis, begins counted from the front and clipped."""
     ranges: list[tuple[Dim, Dim, int]] = [(0, extent, 1) for extent in shape]
@@ -228,6 +231,8 @@ def _slice_range(
         known = attrs.slice_mode == "size" and attrs.end[position] >= 0
         first = begin if begin >= 0 else unknown()
         return first, attrs.end[position] if known else unknown(), stride
+    if (begin, stride) == (0, 1) and position < len(attrs.end) and attrs.end[position] == _FAR:
+        return 0, extent, 1
     low, high = (0, extent) if stride > 0 else (-1, extent - 1)
     first = smallest(largest(begin + extent if begin < 0 else begin, low), high)
     if attrs.slice_mode == "size":
@@ -481,7 +486,7 @@ def strided_slice(
     data : relay.Expr
         The tensor.
     begin, end : sequence of int
-        Where it starts and stops; negative numbers count from the back.
+        Where it starts and stops; negative numbers count from the back, None is the first or last.
     strides : sequence of int, optional
         Steps, 1 by default; they may be negative.
     axes : sequence of int, optional
@@ -491,14 +496,26 @@ def strided_slice(
     """
     if any([is_run_time(values) for values in (begin, end, strides)]):
         return _slice_at_run_time(data, begin, end, strides, axes, slice_mode)
+    steps = (1,) if strides is None else as_ints(strides)
     return STRIDED_SLICE(
         data,
-        begin=as_ints(begin),
-        end=as_ints(end),
-        strides=(1,) if strides is None else as_ints(strides),
+        begin=_bounds(begin, steps, 0, _FAR),
+        end=_bounds(end, steps, -1 if slice_mode == "size" else _FAR, -_FAR),
+        strides=steps,
         axes=as_optional_ints(axes),
         slice_mode=str(slice_mode),
     )
+
+
+def _bounds(values: object, steps: Sequence[int], least: int, most: int) -> tuple[int, ...]:
+    """Where slices begin or stop; None is one end for steps forward, the other one for others."""
+    if not isinstance(values, (list, tuple)) or None not in values:
+        return as_ints(values)
+    steps = steps * len(values) if len(steps) == 1 else (*steps, *(1,) * len(values))
+    return as_ints([
+        (least if step > 0 else most) if value is None else value
+        for value, step in zip(values, steps, strict=False)
+    ])  # fmt: skip
 
 
 def _slice_at_run_time(

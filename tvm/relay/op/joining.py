@@ -30,7 +30,6 @@ from .types import (
     refine,
     shape_of_type,
     show,
-    smallest,
     tensor,
 )
 
@@ -143,7 +142,7 @@ def _cuts(attrs: SplitAttrs, extent: Dim) -> list[Dim]:
     parts: list[Dim] = []
     for i, begin in enumerate(begins):
         end = begins[i + 1] if i + 1 < len(begins) else extent
-        parts.append(apply(lambda e, b=begin: e - smallest(b, e), end))
+        parts.append(apply(lambda e, b=begin: e - b, end))
         expect(
             not isinstance(extent, int) or 0 <= begin <= extent,
             f"split requires cuts in [0, {extent}], got {tuple(sections)}",

@@ -12,7 +12,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.expr import Call, Tuple, const
+from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 
 from .attributes import as_optional_ints
 from .layout_axes import layout_reduced
@@ -420,15 +420,11 @@ def mean_variance(
     keepdims: bool = False,
     exclude: bool = False,
     unbiased: bool = False,
-) -> Tuple:
-    """The mean and the variance along axes, as a tuple."""
+) -> TupleWrapper:
+    """The mean and the variance along axes."""
     centre = mean(data, axis, True, exclude)
-    return Tuple(
-        [
-            mean(data, axis, keepdims, exclude),
-            variance(data, axis, keepdims, exclude, unbiased, with_mean=centre),
-        ]
-    )
+    spread = variance(data, axis, keepdims, exclude, unbiased, with_mean=centre)
+    return TupleWrapper(Tuple([mean(data, axis, keepdims, exclude), spread]), 2)
 
 
 def mean_std(
@@ -436,9 +432,10 @@ def mean_std(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     exclude: bool = False,
-) -> Tuple:
-    """The mean and the standard deviation along axes, as a tuple."""
-    return Tuple([mean(data, axis, keepdims, exclude), std(data, axis, keepdims, exclude)])
+) -> TupleWrapper:
+    """The mean and the standard deviation along axes."""
+    both = [mean(data, axis, keepdims, exclude), std(data, axis, keepdims, exclude)]
+    return TupleWrapper(Tuple(both), 2)
 
 
 def logsumexp(

@@ -29,6 +29,7 @@ from .nn.pooling import (
     AVG_POOL1D,
     AVG_POOL3D,
 )
+from .plain_results import of_plain_result
 from .shaping import RESHAPE, TRANSPOSE
 from .unary import CAST_LIKE, ZEROS_LIKE
 
@@ -130,11 +131,11 @@ _GRADIENTS: Mapping[Op, Callable[[Call, RelayExpr], list[RelayExpr]]] = {
     RESIZE1D: _gradient(_resized),
     RESIZE2D: _gradient(_resized),
     RESIZE3D: _gradient(_resized),
-    AVG_POOL1D: _gradient(_averaged),
-    AVG_POOL3D: _gradient(_averaged),
-    ADAPTIVE_AVG_POOL1D: _gradient(_adapted),
-    ADAPTIVE_AVG_POOL2D: _gradient(_adapted),
-    ADAPTIVE_AVG_POOL3D: _gradient(_adapted),
+    AVG_POOL1D: of_plain_result(_gradient(_averaged)),
+    AVG_POOL3D: of_plain_result(_gradient(_averaged)),
+    ADAPTIVE_AVG_POOL1D: of_plain_result(_gradient(_adapted)),
+    ADAPTIVE_AVG_POOL2D: of_plain_result(_gradient(_adapted)),
+    ADAPTIVE_AVG_POOL3D: of_plain_result(_gradient(_adapted)),
     MIRROR_PAD: _bordered,
     PAD: _pad_gradient,
 }

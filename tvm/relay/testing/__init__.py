@@ -37,7 +37,7 @@ from . import (
     vgg,
     yolo_detection,
 )
-from .grad_check import check_grad
+from .grad_check import _np_randn_from_type, check_grad
 from .init import create_workload
 from .nat import count, make_nat_expr, make_nat_value
 from .py_converter import run_as_python, to_python
@@ -75,6 +75,7 @@ def count_ops(expr: RelayExpr) -> dict[str, int]:
 
 
 __all__ = [
+    "_np_randn_from_type",
     "byoc",
     "check_grad",
     "count",

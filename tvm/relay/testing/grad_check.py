@@ -20,14 +20,14 @@ def _typed(func: Function) -> Function:
     return InferType()(IRModule.from_expr(func))["main"]
 
 
-def _drawn(param: relay.Var, scale: float, mean: float) -> Array:
-    ty = param.checked_type
-    if not np.issubdtype(np.dtype(str(ty.dtype)), np.floating):
+def _np_randn_from_type(t: relay.TensorType, scale: float = 1, mean: float = 0) -> Array:
+    """An array of a type, from a normal distribution."""
+    if not np.issubdtype(np.dtype(str(t.dtype)), np.floating):
         raise ValueError(
-            f"check_grad draws inputs of float16, float32 and float64; {param.name_hint} is "
-            f"{ty.dtype}: pass inputs and test_inputs"
+            f"check_grad draws inputs of float16, float32 and float64, one is {t.dtype}: "
+            "pass inputs and test_inputs"
         )
-    return np.random.normal(mean, scale, ty.concrete_shape).astype(str(ty.dtype))
+    return np.asarray(np.random.normal(mean, scale, t.concrete_shape)).astype(str(t.dtype))
 
 
 def check_grad(
@@ -74,7 +74,8 @@ def check_grad(
     forward = _typed(func)
     backward = _typed(gradient(forward, mode=mode))
     if inputs is None:
-        inputs = [_drawn(p, 1.0 if scale is None else scale, mean) for p in forward.params]
+        deviation = 1.0 if scale is None else scale
+        inputs = [_np_randn_from_type(p.checked_type, deviation, mean) for p in forward.params]
     chosen = inputs if test_inputs is None else test_inputs
     for target, device in target_devices or [("llvm", cpu(0))]:
         run_forward, run_backward = [

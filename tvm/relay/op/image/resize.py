@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
-from tvm.ir.expr import RelayExpr
+from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import const
+from tvm.tir import IntImm
 from tvm.topi.image.resize import COORDINATE_MODES
 
 from ..attributes import as_float, as_int, as_ints, as_list, is_run_time, run_time_vector, spread
@@ -22,7 +23,7 @@ from ..types import TypeRelation, expect, expect_dim, expect_tensor, shape_of_ty
 class Resize1DAttrs(Attrs, key="relay.attrs.Resize1DAttrs"):
     """The extent wanted and the interpolation."""
 
-    size: tuple[int, ...]
+    size: tuple[int | PrimExpr, ...]
     roi: tuple[float, ...] | None = None  # of tf_crop_and_resize: starts, then ends
     layout: str = "NCW"
     method: str = "linear"
@@ -163,7 +164,7 @@ def resize1d(
 ) -> RelayExpr:
     """Resize one axis to a size; parameters as in `resize2d`."""
     return RESIZE1D(
-        data, size=spread(size, 1), roi=_region(roi), layout=str(layout), method=str(method),
+        data, size=_size(size, 1), roi=_region(roi), layout=str(layout), method=str(method),
         coordinate_transformation_mode=str(coordinate_transformation_mode),
         rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
         cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
@@ -222,7 +223,7 @@ def resize2d(
             out_dtype=out_dtype or "",
         )  # fmt: skip
     return RESIZE2D(
-        data, size=spread(size, 2), roi=_region(roi), layout=str(layout), method=str(method),
+        data, size=_size(size, 2), roi=_region(roi), layout=str(layout), method=str(method),
         coordinate_transformation_mode=str(coordinate_transformation_mode),
         rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
         cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
@@ -245,12 +246,20 @@ def resize3d(
 ) -> RelayExpr:
     """Resize three axes to a size; parameters as in `resize2d`."""
     return RESIZE3D(
-        data, size=spread(size, 3), roi=_region(roi), layout=str(layout), method=str(method),
+        data, size=_size(size, 3), roi=_region(roi), layout=str(layout), method=str(method),
         coordinate_transformation_mode=str(coordinate_transformation_mode),
         rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
         cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
         out_dtype=out_dtype or "",
     )  # fmt: skip
+
+
+def _size(size: object, rank: int) -> tuple[int | PrimExpr, ...]:
+    """One extent for each axis; types alone may have variables among them."""
+    extents = size if isinstance(size, (list, tuple)) else [size]
+    if not any([isinstance(e, PrimExpr) and not isinstance(e, IntImm) for e in extents]):
+        return spread(size, rank)
+    return tuple([e if isinstance(e, PrimExpr) else as_int(e) for e in extents])
 
 
 def _region(roi: Sequence[float] | None) -> tuple[float, ...] | None:

@@ -107,6 +107,7 @@ def _conv_type(attrs: BinaryConv2DAttrs, arg_types: Sequence[Type]) -> Type:
         expect_dim(window["I"], have["C"], who, "the weight's input channels")
     if attrs.channels is not None:
         expect_dim(window["O"], attrs.channels, who, "the weight's output channels")
+        window["O"] = attrs.channels
     out = {"N": have["N"], "C": window["O"]}
     for k, axis in enumerate("HW"):
         pad, stride = attrs.padding[k] + attrs.padding[k + 2], attrs.strides[k]
@@ -148,7 +149,7 @@ def _dense_type(attrs: BinaryDenseAttrs, arg_types: Sequence[Type]) -> Type:
         expect_dim(weight[1], rows[1], who, "the weight's inner dimension")
     if attrs.units is not None:
         expect_dim(weight[0], attrs.units, who, "the weight's units")
-    return tensor((rows[0], weight[0]), attrs.out_dtype)
+    return tensor((rows[0], weight[0] if attrs.units is None else attrs.units), attrs.out_dtype)
 
 
 BITSERIAL_DENSE = define_op(

@@ -74,11 +74,14 @@ def conv_type(who: str, spatial: str) -> TypeRelation:
         have = axes_extents(shape_of_type(data), attrs.data_layout, who)
         kernel = axes_extents(shape_of_type(weight), attrs.kernel_layout, f"{who}'s weight")
         _check_kernel(attrs, have, kernel, weight, who, spatial)
+        if attrs.kernel_size is not None:
+            kernel.update(zip(spatial, attrs.kernel_size, strict=True))
         rank = len(spatial)
         pad = padding_pairs(attrs.padding, rank)
         steps = (*attrs.strides, *attrs.dilation)
         expect(min(steps) > 0, f"{who} requires positive strides and dilation, got {steps}")
-        out: dict[str, Dim] = {"N": have["N"], "C": _out_channels(attrs, kernel)}
+        channels = attrs.channels if attrs.channels is not None else _out_channels(attrs, kernel)
+        out: dict[str, Dim] = {"N": have["N"], "C": channels}
         for i, axis in enumerate(spatial):
             out[axis] = _window_count(
                 have[axis],

@@ -69,7 +69,8 @@ def _conv1d_on_planes(
     attrs: Conv1DAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr | None:
     """A convolution of images of one row."""
-    if not topi.utils.is_target("cpu") or attrs.out_layout not in ("", attrs.data_layout):
+    out_layout = attrs.out_layout or attrs.data_layout
+    if not topi.utils.is_target("cpu") or sorted(out_layout) != sorted("NCW"):
         return None
     if sorted(attrs.data_layout) != sorted("NCW") or sorted(attrs.kernel_layout) != sorted("OIW"):
         return None
@@ -84,14 +85,15 @@ def _conv1d_on_planes(
         groups=attrs.groups,
         out_dtype=attrs.out_dtype,
     )
-    return in_layout(SQUEEZE(out, axis=(2,)), "NCW", attrs.data_layout)
+    return in_layout(SQUEEZE(out, axis=(2,)), "NCW", out_layout)
 
 
 def _conv3d_on_planes(
     attrs: Conv3DAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr | None:
     """A convolution of planes, whose channels are those of all planes that a window sees."""
-    if not topi.utils.is_target("cpu") or attrs.out_layout not in ("", attrs.data_layout):
+    out_layout = attrs.out_layout or attrs.data_layout
+    if not topi.utils.is_target("cpu") or sorted(out_layout) != sorted("NCDHW"):
         return None
     if sorted(attrs.data_layout) != sorted("NCDHW"):
         return None
@@ -107,7 +109,7 @@ def _conv3d_on_planes(
         data, weight, shape, kernel, attrs.strides, padding_pairs(attrs.padding, 3),
         attrs.dilation, attrs.groups, attrs.out_dtype, types[0].dtype,  # type: ignore[attr-defined]
     )  # fmt: skip
-    return in_layout(out, "NCDHW", attrs.data_layout)
+    return in_layout(out, "NCDHW", out_layout)
 
 
 def conv3d_by_planes(

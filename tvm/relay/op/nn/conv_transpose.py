@@ -61,6 +61,7 @@ def conv_transpose_type(who: str, spatial: str) -> TypeRelation:
         channels = apply(lambda o: o * attrs.groups, kernel["O"])
         if attrs.channels is not None:
             expect_dim(channels, attrs.channels, who, "the weight's output channels")
+            channels = attrs.channels
         out: dict[str, Dim] = {"N": have["N"], "C": channels}
         for i, axis in enumerate(spatial):
             grow = attrs.output_padding[i] - pad[i] - pad[i + rank]
@@ -123,13 +124,14 @@ def _by_phases(
     """The convolution whose channels are the phases, interleaved."""
     rank = len(attrs.strides)
     spatial = "DHW"[3 - rank :]
-    if not topi.utils.is_target("cpu") or attrs.out_layout not in ("", attrs.data_layout):
+    out_layout = attrs.out_layout or attrs.data_layout
+    if not topi.utils.is_target("cpu") or sorted(out_layout) != sorted("NC" + spatial):
         return None
     if sorted(attrs.data_layout + attrs.kernel_layout) != sorted("NCIO" + 2 * spatial):
         return None
     shape = shape_in(types[0], attrs.data_layout, "NC" + spatial)
     kernel = shape_in(types[1], attrs.kernel_layout, "IO" + spatial)
-    result = shape_in(types[2], attrs.data_layout, "NC" + spatial)
+    result = shape_in(types[2], out_layout, "NC" + spatial)
     if shape is None or kernel is None or result is None or {*attrs.dilation} != {1}:
         return None
     if 0 in (*shape, *kernel, *result):
@@ -151,7 +153,7 @@ def _by_phases(
     out = _interleaved(out, result[:2], axes)
     if rank == 1:
         out = RESHAPE(out, newshape=result)
-    return in_layout(out, "NC" + spatial, attrs.data_layout)
+    return in_layout(out, "NC" + spatial, out_layout)
 
 
 def _phases(

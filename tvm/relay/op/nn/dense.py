@@ -17,6 +17,7 @@ from tvm.target import Target
 from ..attributes import as_int
 from ..indexing import STRIDED_SLICE
 from ..layout_shapes import axes_extents
+from ..plain_results import of_plain_result
 from ..registry import OpPattern, Precision, define_op
 from ..shaping import RESHAPE, TRANSPOSE, layout_transform
 from ..types import (
@@ -86,7 +87,8 @@ def _product_type(
     )
     if attrs.units is not None:
         expect_dim(right[1], attrs.units, who, "the weight's units")
-    return tensor((*left[:-1], right[1]), dtype)
+    units = right[1] if attrs.units is None else attrs.units
+    return tensor((*left[:-1], units), dtype)
 
 
 def _matmul_type(attrs: MatmulAttrs, arg_types: Sequence[Type]) -> Type:
@@ -243,7 +245,7 @@ DENSE = define_op(
         "cpu": lambda attrs, outs, target: topi.x86.schedule_matmul_pack(outs),
     },
     fold=lambda attrs, arrays, out_type: [_numpy_product(arrays[0], arrays[1].T, out_type.dtype)],
-    gradient=_dense_gradient,
+    gradient=of_plain_result(_dense_gradient),
     alter_layout=_alter_dense,
     precision=Precision.ALWAYS,
 )

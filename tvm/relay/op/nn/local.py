@@ -42,7 +42,7 @@ class DilateAttrs(Attrs, key="relay.attrs.DilateAttrs"):
 def _lrn_type(attrs: LRNAttrs, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "nn.lrn")
     positive_axis(attrs.axis, len(data.shape), "nn.lrn")
-    expect(attrs.size % 2 == 1, f"nn.lrn requires an odd size, got {attrs.size}")
+    expect(attrs.size > 0, f"nn.lrn requires a positive size, got {attrs.size}")
     return data
 
 

@@ -62,8 +62,6 @@ def times(extent: Dim, factor: float) -> Dim:
     """An extent by a factor, rounded."""
     if isinstance(extent, int):
         return round(extent * factor)
-    if factor == int(factor):
-        return extent * int(factor)
     exact = extent.astype("float64") * tir.const(factor, "float64")
     return tir.round(exact).astype(extent.dtype)
 

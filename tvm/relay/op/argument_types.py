@@ -1,0 +1,95 @@
+"""Types of arguments that programs leave out.
+
+    %w = relay.var("w")
+    nn.conv2d(%x: Tensor[(1, 3, 8, 8), float32], %w, channels=4, kernel_size=[3, 3])
+
+gives `%w` the type Tensor[(4, 3, 3, 3), float32]: layers with weights know their shapes from the
+data and their attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tvm.ir.attrs import Attrs
+from tvm.ir.type import Type
+
+from .layout_shapes import axes_extents, shape_in_layout
+from .nn.activation import BIAS_ADD, PRELU
+from .nn.bitserial import BITSERIAL_CONV2D, BITSERIAL_DENSE
+from .nn.conv import CONV2D
+from .nn.conv_ranks import CONV1D, CONV3D
+from .nn.conv_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
+from .nn.dense import DENSE, MATMUL
+from .nn.normalization import BATCH_NORM, GROUP_NORM, INSTANCE_NORM, LAYER_NORM
+from .nn.special import DEFORMABLE_CONV2D
+from .types import Dim, apply, shape_of_type, tensor
+
+# from attributes and the types known so far, that of the data first, to all types
+Fill = Callable[[Attrs, "Sequence[Type | None]"], "list[Type | None]"]
+
+
+def _with_kernel(attrs: Attrs, known: Sequence[Type | None], sizes: dict[str, Dim]) -> list[Type | None]:  # fmt: skip
+    """The last argument is a kernel of these channels and the window that attributes tell."""
+    window = [axis for axis in attrs["kernel_layout"] if axis.isupper() and axis not in "OI"]
+    sizes = {**sizes, **dict(zip(window, attrs["kernel_size"], strict=True))}
+    shape = shape_in_layout(sizes, attrs["kernel_layout"])
+    return [*known[:-1], tensor(shape, known[0].dtype)]  # type: ignore[union-attr]
+
+
+def _channels_of_data(attrs: Attrs, data: Type | None) -> Dim:
+    layout = attrs["data_layout"]
+    return axes_extents(shape_of_type(data), layout, "a convolution")["C"]  # type: ignore[arg-type]
+
+
+def _conv(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
+    channels, groups = attrs["channels"], getattr(attrs, "groups", 1)
+    if channels is None or attrs["kernel_size"] is None:
+        return list(known)
+    inner = _channels_of_data(attrs, known[0])
+    sizes = {"O": channels, "I": apply(lambda c: c // groups, inner)}
+    if groups > 1 and attrs["kernel_layout"] == "HWOI":  # the channel multiplier is in I
+        sizes = {"O": inner, "I": apply(lambda c: channels // c, inner)}
+    return _with_kernel(attrs, known, sizes)
+
+
+def _conv_transpose(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
+    if attrs["channels"] is None or attrs["kernel_size"] is None:
+        return list(known)
+    sizes = {"I": _channels_of_data(attrs, known[0]), "O": attrs["channels"] // attrs["groups"]}
+    return _with_kernel(attrs, known, sizes)
+
+
+def _dense(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
+    data = known[0]
+    if attrs["units"] is None:
+        return list(known)
+    return [data, tensor((attrs["units"], shape_of_type(data)[-1]), data.dtype)]  # type: ignore[arg-type, union-attr]
+
+
+def _matmul(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
+    data = known[0]
+    if attrs["units"] is None:
+        return list(known)
+    depth = shape_of_type(data)[-2 if attrs["transpose_a"] else -1]  # type: ignore[arg-type]
+    shape = (attrs["units"], depth) if attrs["transpose_b"] else (depth, attrs["units"])
+    return [data, tensor(shape, data.dtype)]  # type: ignore[union-attr]
+
+
+def _per_channel(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
+    """All arguments but the first are vectors along `axis`."""
+    data = known[0]
+    shape = shape_of_type(data)  # type: ignore[arg-type]
+    vector = tensor((shape[attrs["axis"] % len(shape)],), data.dtype)  # type: ignore[union-attr]
+    return [data, *[vector] * (len(known) - 1)]
+
+
+for _ops, _fill in (
+    ((CONV1D, CONV2D, CONV3D, DEFORMABLE_CONV2D, BITSERIAL_CONV2D), _conv),
+    ((CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE), _conv_transpose),
+    ((DENSE, BITSERIAL_DENSE), _dense),
+    ((MATMUL,), _matmul),
+    ((BIAS_ADD, BATCH_NORM, LAYER_NORM, INSTANCE_NORM, GROUP_NORM, PRELU), _per_channel),
+):
+    for _op in _ops:
+        _op.set_attr("FArgumentTypes", _fill)
