@@ -29,7 +29,7 @@ from tvm.relay.backend.evaluate import runnable
 from tvm.relay.build_module import build, create_executor
 from tvm.relay.expr import If, Let
 from tvm.relay.frontend.onnx.model import Imported, import_model
-from tvm.relay.frontend.onnx.registry import Items, Nothing, Value, ValueRequired
+from tvm.relay.frontend.onnx.registry import Items, Nothing, Texts, Value, ValueRequired
 from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
 from tvm.runtime.device import cpu
@@ -101,13 +101,18 @@ class TVMBackendRep(BackendRep):
         return self._compiled[key]
 
     def _key(self, named: Mapping[str, Any]) -> Any:
-        bound = self._bound
-        return tuple([(name, _signature(value, name in bound)) for name, value in named.items()])
+        return tuple([
+            (name, _signature(value, self._is_bound(name, value))) for name, value in named.items()
+        ])  # fmt: skip
+
+    def _is_bound(self, name: str, value: Any) -> bool:
+        """Whether a value is part of the program: it decides about shapes, or has strings."""
+        return name in self._bound or _has_strings(value)
 
     def import_for(self, named: Mapping[str, Any]) -> Imported:
         """The module for these inputs; the values it depends on become known on the way."""
         while True:
-            bound = {name: named[name] for name in self._bound}
+            bound = {name: named[name] for name in named if self._is_bound(name, named[name])}
             types = {name: value for name, value in named.items() if name not in bound}
             try:
                 return import_model(
@@ -186,6 +191,8 @@ def _flat_outputs(result: Any) -> Iterator[np.ndarray[Any, Any]]:
 def _nested(value: Value, results: Iterator[Any]) -> Any:
     if isinstance(value, Items):
         return [_nested(field, results) for field in value.fields]
+    if isinstance(value, Texts):
+        return value.at(next(results))
     return None if isinstance(value, Nothing) else next(results)
 
 
@@ -194,7 +201,14 @@ def _as_input(value: Any) -> Any:
         return None
     if isinstance(value, (list, tuple)):
         return [_as_input(item) for item in value]
-    return np.asarray(value)
+    array = np.asarray(value)
+    return array.astype(object) if array.dtype.kind in "US" else array
+
+
+def _has_strings(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_has_strings(item) for item in value)
+    return isinstance(value, np.ndarray) and value.dtype.kind == "O"
 
 
 def _signature(value: Any, is_bound: bool) -> Any:
@@ -203,7 +217,10 @@ def _signature(value: Any, is_bound: bool) -> Any:
         return None
     if isinstance(value, list):
         return tuple([_signature(item, is_bound) for item in value])
-    return value.shape, str(value.dtype), value.tobytes() if is_bound else None
+    if not is_bound:
+        return value.shape, str(value.dtype)
+    content = tuple(value.reshape(-1).tolist()) if _has_strings(value) else value.tobytes()
+    return value.shape, str(value.dtype), content
 
 
 def needs_interpreter(main: RelayExpr) -> bool:

@@ -14,7 +14,7 @@ from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 
 from .algebra import inverse
 from .math import matmul
-from .registry import OnnxNode, onnx_op
+from .registry import OnnxNode, Texts, Value, onnx_op
 
 _DOMAIN = "ai.onnx.ml"
 Array = np.ndarray[Any, Any]
@@ -42,11 +42,16 @@ def _softmax_of_others(scores: RelayExpr) -> RelayExpr:
 
 
 def class_labels(node: OnnxNode, name: str) -> Array:
-    """The classes' numbers."""
-    found = node.attr(name)
-    if not found:
-        raise node.unsupported("labels that are strings")
-    return np.array(found, "int64")
+    """The classes' numbers, or places if they have names."""
+    if names := node.attr("classlabels_strings"):
+        return np.arange(len(names))
+    return np.array(node.attr(name), "int64")
+
+
+def named_classes(node: OnnxNode, results: list[RelayExpr]) -> list[Value]:
+    """Labels and scores, the labels as strings if the node has those."""
+    names = node.attr("classlabels_strings")
+    return [Texts(tuple(names), results[0]), *results[1:]] if names else list(results)
 
 
 def two_classes(
@@ -90,7 +95,11 @@ def _linear_regressor(node: OnnxNode) -> RelayExpr:
 
 
 @onnx_op(f"{_DOMAIN}.LinearClassifier")
-def _linear_classifier(node: OnnxNode) -> list[RelayExpr]:
+def _linear_classifier(node: OnnxNode) -> list[Value]:
+    return named_classes(node, _linear_classes(node))
+
+
+def _linear_classes(node: OnnxNode) -> list[RelayExpr]:
     labels = class_labels(node, "classlabels_ints")
     rows = max(len(node.attr("intercepts") or []), 1)
     scores = _linear(node, rows)
@@ -137,7 +146,11 @@ def _svm_regressor(node: OnnxNode) -> RelayExpr:
 
 
 @onnx_op(f"{_DOMAIN}.SVMClassifier")
-def _svm_classifier(node: OnnxNode) -> list[RelayExpr]:
+def _svm_classifier(node: OnnxNode) -> list[Value]:
+    return named_classes(node, _svm_classes(node))
+
+
+def _svm_classes(node: OnnxNode) -> list[RelayExpr]:
     """The class that wins most pairs, and scores or probabilities; linear machines have a score
     of each class."""
     labels = class_labels(node, "classlabels_ints")
@@ -300,44 +313,78 @@ def _scaler(node: OnnxNode) -> RelayExpr:
 
 @onnx_op(f"{_DOMAIN}.OneHotEncoder")
 def _one_hot_encoder(node: OnnxNode) -> RelayExpr:
-    categories = node.attr("cats_int64s")
-    if not categories:
-        raise node.unsupported("categories that are strings")
     if not node.attr("zeros", 1):
         raise node.unsupported("zeros = 0: values of no category are errors of the run")
+    if (given := node.texts(0)) is not None:
+        names = np.array(node.attr("cats_strings"), object)
+        rows = np.array(given.table, object)[:, None] == names
+        return _op.take(constant(rows.astype("float32")), given.places, 0)
+    categories = node.attr("cats_int64s")
     x = _op.expand_dims(_op.cast(node[0], "int64"), -1)
     return _op.cast(_op.equal(x, constant(categories, "int64")), "float32")
 
 
 @onnx_op(f"{_DOMAIN}.LabelEncoder")
-def _label_encoder(node: OnnxNode) -> RelayExpr:
-    """Values by keys, which are sorted to be searched."""
-    keys, values = _mapping(node, "keys"), _mapping(node, "values")
+def _label_encoder(node: OnnxNode) -> Value:
+    """Values by keys."""
+    if node.opset < 2:
+        names = np.array(node.attr("classes_strings"), object)
+        numbers = np.arange(len(names))
+        return _looked_up(node, *((names, numbers) if node.texts(0) else (numbers, names)))
+    return _looked_up(node, _mapping(node, "keys"), _mapping(node, "values"))
+
+
+@onnx_op(f"{_DOMAIN}.CategoryMapper")
+def _category_mapper(node: OnnxNode) -> Value:
+    """Strings by numbers, or numbers by strings."""
+    names, numbers = np.array(node.attr("cats_strings"), object), np.array(node.attr("cats_int64s"))
+    return _looked_up(node, *((names, numbers) if node.texts(0) else (numbers, names)))
+
+
+def _looked_up(node: OnnxNode, keys: Array, values: Array) -> Value:
+    """The values of the keys, those of the table where keys are strings."""
+    default = _default(node, values.dtype)
+    if values.dtype.kind == "O":
+        table, places = np.unique([*values.astype(str), str(default)], return_inverse=True)
+        found = _looked_up_numbers(node, keys, places[:-1], places[-1])
+        return Texts(tuple(table.tolist()), found)
+    return _looked_up_numbers(node, keys, values, default)
+
+
+def _looked_up_numbers(node: OnnxNode, keys: Array, values: Array, default: Any) -> RelayExpr:
+    if (given := node.texts(0)) is not None:
+        by_key = dict(zip(keys.astype(str).tolist(), values, strict=True))
+        numbers = np.array([by_key.get(text, default) for text in given.table], values.dtype)
+        return _op.take(constant(numbers), given.places, 0)
+    # sorted to be searched
     order = np.argsort(keys, kind="stable")
     keys, values = keys[order], values[order]
-    default = _default(node, values.dtype)
     x = _op.cast(node[0], str(keys.dtype))
     at = _op.searchsorted(constant(keys[~np.isnan(keys)]), x, dtype="int32")
     at = _op.minimum(at, constant(len(keys) - 1, "int32"))
     is_key = _op.equal(_op.take(constant(keys), at, 0), x)
-    result = _op.where(is_key, _op.take(constant(values), at, 0), constant(default))
+    result = _op.where(
+        is_key, _op.take(constant(values), at, 0), constant(default, str(values.dtype))
+    )
     if np.isnan(keys).any():  # sorted to the end
         result = _op.where(_op.isnan(x), constant(values[-1]), result)
     return result
 
 
 def _mapping(node: OnnxNode, name: str) -> Array:
-    if (tensor := node.attr(f"{name}_tensor")) is not None and tensor.dtype.kind != "O":
+    if (tensor := node.attr(f"{name}_tensor")) is not None:
         return np.asarray(tensor).reshape(-1)
-    for kind, dtype in (("int64s", "int64"), ("floats", "float32")):
+    for kind, dtype in (("int64s", "int64"), ("floats", "float32"), ("strings", object)):
         if (found := node.attr(f"{name}_{kind}")) is not None:
             return np.array(found, dtype)
-    raise node.unsupported(f"{name} that are strings")
+    raise node.unsupported(f"a table without {name}")
 
 
 def _default(node: OnnxNode, dtype: Any) -> Array:
     if (tensor := node.attr("default_tensor")) is not None:
         return np.asarray(tensor, dtype).reshape(())
+    if dtype.kind == "O":
+        return np.asarray(node.attr("default_string", "_Unused"), object)
     whole = dtype.kind == "i"
     found = node.attr("default_int64", -1) if whole else node.attr("default_float", -0.0)
     return np.asarray(found, dtype)

@@ -35,7 +35,7 @@ def reference_call(
     constants = {n: a for n, v in given.items() if (a := _constant(view, v)) is not None}
     tensors = {name: value for name, value in given.items() if name not in constants}
     examples = {name: _example(view, value) for name, value in tensors.items()}
-    model = _model_of(plain, examples, constants, opsets)
+    model = model_of(plain, examples, constants, opsets)
     name, run, made = _first_that_works(model, view, examples)
     warnings.warn(f"{view.op_type} runs in {name}, in this process only", stacklevel=2)
     order = list(tensors)
@@ -101,12 +101,13 @@ def _example(view: OnnxNode, value: Any) -> np.ndarray[Any, Any]:
     return np.ones(shape, infer_type(value).dtype.numpy)
 
 
-def _model_of(
+def model_of(
     node: Any,
     examples: Mapping[str, Any],
     constants: Mapping[str, Any],
     opsets: Mapping[str, int],
 ) -> Any:
+    """A model of one node, of inputs like the examples and of constants."""
     from onnx import ValueInfoProto, helper, numpy_helper
 
     def typed(name: str, array: Any) -> Any:
@@ -131,7 +132,7 @@ def _first_that_works(
 ) -> tuple[str, Run, Sequence[Any]]:
     """A reference's name, how it runs the model, and what it gives for the examples."""
     reasons = []
-    for name, prepare in (("ONNX's reference", _evaluator), ("ONNX Runtime", _session)):
+    for name, prepare in (("ONNX's reference", evaluator), ("ONNX Runtime", _session)):
         try:
             run = prepare(model)
             made = run(examples)
@@ -148,7 +149,8 @@ def _first_that_works(
     )
 
 
-def _evaluator(model: Any) -> Run:
+def evaluator(model: Any) -> Run:
+    """How ONNX's reference runs a model."""
     from onnx.reference import ReferenceEvaluator
 
     evaluator = ReferenceEvaluator(model)

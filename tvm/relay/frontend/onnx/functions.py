@@ -11,7 +11,7 @@ from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay.frontend.common import infer_type
 
-from .registry import Items, OnnxNode
+from .registry import Items, OnnxNode, Texts
 from .tensors import element_type
 
 Attributes = Mapping[str, Any]
@@ -78,6 +78,10 @@ def type_proto_of(value: Any) -> Any:
 
     if isinstance(value, Items) and value.fields:
         return onnx.helper.make_sequence_type_proto(type_proto_of(value.fields[0]))
+    if isinstance(value, Texts):
+        text = type_proto_of(value.places)
+        text.tensor_type.elem_type = onnx.TensorProto.STRING
+        return text
     if not isinstance(value, RelayExpr):
         return onnx.TypeProto()
     ty = infer_type(value)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from tvm.runtime import ndarray as nd
 from .dims import Dims
 from .fallback import reference_call
 from .functions import Attributes, function_of, type_proto_of
-from .registry import CONVERTERS, Items, Nothing, OnnxNode, Value, ValueRequired
+from .registry import CONVERTERS, Items, Nothing, OnnxNode, Texts, Value, ValueRequired, key_of
+from .strings import converted_strings, texts_of
 from .tensors import attribute_value, tensor_array, tensor_dtype
 
 Opsets = Mapping[str, int]
@@ -154,13 +155,15 @@ class GraphImporter:
             weight = _Unread(tensor) if self.freeze else self._initializer(tensor)
             self.values[tensor.name] = weight
 
-    def _initializer(self, tensor: Any) -> RelayExpr:
+    def _initializer(self, tensor: Any) -> Value:
         try:
             array = tensor_array(tensor, self.folder_of)
         except OpAttributeUnImplemented:
             raise
         except Exception as error:  # whatever the package or the file system says
             raise TVMError(f"the ONNX weight {tensor.name!r} cannot be read: {error}") from error
+        if array.dtype.kind == "O":
+            return texts_of(array)
         if self.freeze or array.dtype.kind not in "fV":
             return set_span(constant(array), tensor.name)
         value = self.params[tensor.name] = nd.array(array)
@@ -303,7 +306,10 @@ class GraphImporter:
     def _converted(self, node: Any, view: OnnxNode) -> list[Value]:
         """By a converter, by ONNX's own definition, or by a reference."""
         try:
-            if convert := CONVERTERS.get(node_key(node)):
+            strings = converted_strings(node, view, self.opsets, self.attributes)
+            if strings is not None:
+                return self._all_settled(as_values(strings), view)
+            if convert := CONVERTERS.get(key_of(node)):
                 return self._all_settled(as_values(convert(view)), view)
             inputs = [type_proto_of(value) for value in view.inputs]
             return self._call(function_of(node, view, inputs, self.attributes), view)
@@ -328,6 +334,8 @@ class GraphImporter:
             return Items(tuple([self._settled(field) for field in value.fields]))
         if isinstance(value, Nothing):
             return value
+        if isinstance(value, Texts):
+            return Texts(value.table, cast(RelayExpr, self._settled(value.places)))
         result = self.folder.fold(value)
         infer_type(result)
         return result
@@ -338,6 +346,8 @@ def _mark(value: Value, name: str) -> None:
     if isinstance(value, Items):
         for field in value.fields:
             _mark(field, name)
+    elif isinstance(value, Texts):
+        set_span(value.places, name)
     elif isinstance(value, RelayExpr):
         set_span(value, name)
 
@@ -357,15 +367,12 @@ def names_read(node: Any) -> list[str]:
     return names
 
 
-def node_key(node: Any) -> str:
-    """The name of a node's operator, with the domain if it is not ONNX's own."""
-    return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
-
-
 def as_values(result: Any) -> list[Value]:
     """The outputs of a converter."""
-    if isinstance(result, (Items, Nothing)):
+    if isinstance(result, (Items, Nothing, Texts)):
         return [result]
+    if isinstance(result, list) and any(isinstance(value, Texts) for value in result):
+        return result
     return as_exprs(result)
 
 
@@ -374,4 +381,4 @@ def _bound(value: Any) -> Value:
         return Nothing()
     if isinstance(value, (list, tuple)):
         return Items(tuple([_bound(item) for item in value]))
-    return constant(value)
+    return texts_of(value) if value.dtype.kind == "O" else constant(value)

@@ -18,6 +18,7 @@ from tvm.relay.frontend.extents import known_elements, refined
 from tvm.relay.frontend.formulas import log1p_of_small
 
 from .registry import CONVERTERS, Nothing, OnnxNode, Value, onnx_op, static_ints
+from .strings import texts_of
 from .tensors import tensor_dtype
 
 _UNARY = {
@@ -312,14 +313,18 @@ def _gelu(node: OnnxNode) -> RelayExpr:
 
 
 @onnx_op("Constant")
-def _constant(node: OnnxNode) -> RelayExpr:
+def _constant(node: OnnxNode) -> Value:
     for name, dtype in (("value_float", "float32"), ("value_floats", "float32"),
                         ("value_int", "int64"), ("value_ints", "int64")):  # fmt: skip
         if name in node.attrs:
             return constant(node.attrs[name], dtype)
+    for name in ("value_string", "value_strings"):
+        if name in node.attrs:
+            return texts_of(node.attrs[name])
     if "value" not in node.attrs:
         raise node.unsupported(f"a constant given by {list(node.attrs)}")
-    return constant(node.attrs["value"])
+    value = node.attrs["value"]
+    return texts_of(value) if value.dtype.kind == "O" else constant(value)
 
 
 @onnx_op("ConstantOfShape")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from reprlib import repr as shortened
@@ -22,8 +23,8 @@ from .checks import all_nodes, check_model
 from .dims import named_dims
 from .fallback import has_reference
 from .functions import has_function
-from .importer import GraphImporter, node_key
-from .registry import CONVERTERS, Items, Nothing, Value
+from .importer import GraphImporter
+from .registry import CONVERTERS, Items, Nothing, Texts, Value, key_of
 
 _HINT = (
     "export with another opset, simplify the model so that these operators go away, or let a "
@@ -81,6 +82,13 @@ def from_onnx(
         model, shape, dtype, opset, freeze_params, fallback=fallback,
         convert_config=convert_config, is_late=True,
     )  # fmt: skip
+    for declared, value in zip(model.graph.output, imported.outputs, strict=False):
+        if isinstance(value, Texts):
+            warnings.warn(
+                f"the output {declared.name!r} gives places in {list(value.table)}, since relay "
+                "has no strings",
+                stacklevel=2,
+            )
     return imported.mod, imported.params
 
 
@@ -163,6 +171,8 @@ def _has_open_inputs(model: Any, given: Mapping[str, Sequence[Any]]) -> bool:
 def _as_expr(value: Value) -> RelayExpr:
     if isinstance(value, Items):
         return Tuple([_as_expr(field) for field in value.fields])
+    if isinstance(value, Texts):
+        return value.places
     return Tuple([]) if isinstance(value, Nothing) else value
 
 
@@ -235,7 +245,7 @@ def _check_operators(model: Any, opsets: Mapping[str, int], fallback: bool) -> N
     local = {(f.domain, f.name) for f in model.functions}
 
     def is_known(node: Any) -> bool:
-        if (node.domain, node.op_type) in local or node_key(node) in CONVERTERS:
+        if (node.domain, node.op_type) in local or key_of(node) in CONVERTERS:
             return True
         opset = opsets.get(node.domain, 1)
         if has_function(node.op_type, node.domain, opset):
@@ -247,10 +257,10 @@ def _check_operators(model: Any, opsets: Mapping[str, int], fallback: bool) -> N
     if not unknown:
         return
     shapes = _known_shapes(model)
-    near = {suggest(node_key(n), CONVERTERS) for n in unknown} - {""}
+    near = {suggest(key_of(n), CONVERTERS) for n in unknown} - {""}
     raise refuse("ONNX", [
         Unsupported(
-            f"{node_key(n)} of opset {opsets.get(n.domain, 1)}", n.name or n.output[0],
+            f"{key_of(n)} of opset {opsets.get(n.domain, 1)}", n.name or n.output[0],
             [shapes.get(i, i) for i in n.input],
         )
         for n in unknown

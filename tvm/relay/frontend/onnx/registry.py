@@ -30,8 +30,21 @@ class Nothing:
     """An optional without a value."""
 
 
+@dataclass(frozen=True)
+class Texts:
+    """A tensor of strings: places in a table that is known at import."""
+
+    table: tuple[str, ...]
+    places: RelayExpr
+
+    def at(self, places: Any) -> np.ndarray[Any, Any]:
+        """The strings at numpy's places."""
+        chosen = [self.table[place] for place in np.reshape(places, -1)]
+        return np.array(chosen, object).reshape(np.shape(places))
+
+
 # what a name of an ONNX graph stands for
-Value = RelayExpr | Items | Nothing
+Value = RelayExpr | Items | Nothing | Texts
 
 
 class ValueRequired(OpAttributeUnImplemented):
@@ -80,6 +93,11 @@ class OnnxNode:
                 f"{self.op_type} {self.name} requires a sequence as input {index}"
             )
         return found.fields
+
+    def texts(self, index: int) -> Texts | None:
+        """An input that consists of strings, None if it consists of numbers."""
+        found = self.inputs[index] if index < len(self.inputs) else None
+        return found if isinstance(found, Texts) else None
 
     def has(self, index: int) -> bool:
         """Whether an optional input is given."""
@@ -151,6 +169,11 @@ class OnnxNode:
 Converter = Callable[[OnnxNode], "RelayExpr | Sequence[RelayExpr] | Any"]
 
 CONVERTERS: dict[str, Converter] = {}
+
+
+def key_of(node: Any) -> str:
+    """The name of a node's operator, with the domain if it is not ONNX's own."""
+    return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
 
 
 def static_ints(values: Any) -> list[int]:

@@ -20,24 +20,25 @@ def tensor_dtype(element_type: int | str) -> str:
 
     if isinstance(element_type, str):
         element_type = TensorProto.DataType.Value(element_type)
+    if element_type == TensorProto.STRING:
+        raise OpAttributeUnImplemented(
+            "tensors of strings have no type in relay",
+            hint="models that take strings run by tvm.contrib.onnx_backend",
+        )
     name = str(tensor_dtype_to_np_dtype(element_type))
     name = _NAMES.get(name, name)
     try:
         as_dtype(name)
     except Exception:
-        kind = "string" if name == "object" else TensorProto.DataType.Name(element_type).lower()
+        kind = TensorProto.DataType.Name(element_type).lower()
         raise OpAttributeUnImplemented(f"tensors of {kind} have no type in relay") from None
-    if name == "object":
-        raise OpAttributeUnImplemented("tensors of strings have no type in relay")
     return name
 
 
 def tensor_array(tensor: Any, folder: str = "") -> np.ndarray[Any, Any]:
     """The values of a TensorProto."""
-    from onnx import TensorProto, numpy_helper
+    from onnx import numpy_helper
 
-    if tensor.data_type == TensorProto.STRING:
-        raise OpAttributeUnImplemented(f"tensors of strings have no type in relay: {tensor.name}")
     if any(dim < 0 for dim in tensor.dims):
         raise ValueError(f"its shape is {tuple(tensor.dims)}")
     return representable(numpy_helper.to_array(tensor, folder))

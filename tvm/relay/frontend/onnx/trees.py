@@ -12,8 +12,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .classical import class_labels, transformed, two_classes
-from .registry import OnnxNode, onnx_op
+from .classical import class_labels, named_classes, transformed, two_classes
+from .registry import OnnxNode, Value, onnx_op
 
 Array = np.ndarray[Any, Any]
 
@@ -151,7 +151,11 @@ def _tree_regressor(node: OnnxNode) -> RelayExpr:
 
 
 @onnx_op("ai.onnx.ml.TreeEnsembleClassifier")
-def _tree_classifier(node: OnnxNode) -> list[RelayExpr]:
+def _tree_classifier(node: OnnxNode) -> list[Value]:
+    return named_classes(node, _tree_classes(node))
+
+
+def _tree_classes(node: OnnxNode) -> list[RelayExpr]:
     labels, ids = class_labels(node, "classlabels_int64s"), set(node.attr("class_ids"))
     forest, x = _forest(node, "class", len(labels)), _rows(node)
     scores, base = forest.outputs(x, "SUM"), _array(node, "base_values")

@@ -1,0 +1,111 @@
+"""Tensors of strings: places in a table that is known at import.
+
+What computes with strings is computed at import, as ONNX's reference does it; what only moves them
+moves the places, which may come with the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tvm.error import OpAttributeInvalid, OpAttributeUnImplemented
+from tvm.ir.expr import RelayExpr
+from tvm.relay.frontend.common import constant, infer_value
+
+from .fallback import evaluator, model_of
+from .functions import Attributes, without_references
+from .registry import CONVERTERS, Items, OnnxNode, Texts, Value, ValueRequired, key_of, onnx_op
+
+# those that take strings as they are
+_OWN = (
+    "Identity", "SequenceConstruct", "Optional", "OptionalGetElement", "OptionalHasElement",
+    "ai.onnx.ml.LabelEncoder", "ai.onnx.ml.CategoryMapper", "ai.onnx.ml.OneHotEncoder",
+)  # fmt: skip
+
+# those whose results are elements of their first input
+_MOVEMENTS = (
+    "Compress", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND",
+    "Reshape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
+)  # fmt: skip
+
+# those whose results do not depend on the elements
+_MEASURES = ("Shape", "Size")
+
+
+def texts_of(strings: Any) -> Texts:
+    """Strings as a tensor."""
+    array = np.asarray(strings, object)
+    table, places = np.unique(array.astype(str).reshape(-1), return_inverse=True)
+    return Texts(tuple(table.tolist()), constant(places.reshape(array.shape), "int64"))
+
+
+def known_strings(texts: Texts, values: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
+    """The strings themselves, None if the run chooses them."""
+    places = infer_value(texts.places, values)
+    return None if places is None else texts.at(places)
+
+
+def converted_strings(
+    node: Any, view: OnnxNode, opsets: Mapping[str, int], attributes: Attributes
+) -> Any:
+    """The results of a node, None if it has nothing to do with strings."""
+    makes_strings = key_of(view) == "Cast" and view.attr("to") in (8, "STRING")
+    if not makes_strings and not any(isinstance(value, Texts) for value in view.inputs):
+        return None
+    if key_of(view) in _OWN:
+        return None
+    given = view.inputs[0]
+    if isinstance(given, Texts) and view.op_type in (*_MOVEMENTS, *_MEASURES):
+        moved = OnnxNode(**{**vars(view), "inputs": [given.places, *view.inputs[1:]]})
+        results = CONVERTERS[view.op_type](moved)
+        if view.op_type in _MEASURES:
+            return results
+        if isinstance(results, RelayExpr):
+            return Texts(given.table, results)
+        return [Texts(given.table, places) for places in results]
+    return _computed(node, view, opsets, attributes)
+
+
+@onnx_op("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit")
+def _of_strings_alone(node: OnnxNode) -> None:
+    raise OpAttributeInvalid(f"{node.op_type} {node.name} requires strings, got numbers")
+
+
+def _computed(
+    node: Any, view: OnnxNode, opsets: Mapping[str, int], attributes: Attributes
+) -> list[Value]:
+    plain = without_references(node, attributes, view)
+    known = {
+        name: _known(view, value)
+        for name, value in zip(plain.input, view.inputs, strict=False)
+        if name
+    }
+    return [_as_value(result) for result in evaluator(model_of(plain, {}, known, opsets))({})]
+
+
+def _known(view: OnnxNode, value: Value) -> np.ndarray[Any, Any]:
+    if isinstance(value, Texts):
+        found, expr = known_strings(value, view.values), value.places
+    elif isinstance(value, RelayExpr):
+        found, expr = infer_value(value, view.values), value
+    else:
+        raise OpAttributeUnImplemented(
+            f"{view.op_type} {view.name} takes no {type(value).__name__}"
+        )
+    if found is None:
+        raise ValueRequired(
+            f"{view.op_type} {view.name} requires values known at import, since it computes with "
+            "strings",
+            expr,
+        )
+    return np.asarray(found)
+
+
+def _as_value(result: Any) -> Value:
+    if isinstance(result, (list, tuple)):
+        return Items(tuple([_as_value(item) for item in result]))
+    array = np.asarray(result)
+    return texts_of(array) if array.dtype.kind in "OUS" else constant(array)
