@@ -170,11 +170,13 @@ def test_any_number_of_channels_fills_vectors(channels: int) -> None:
     assert blocks[-1] >= 8
 
 
-@pytest.mark.parametrize(("inputs", "block"), [(64, 8), (512, 16)])
-def test_half_vectors_are_filled_where_sums_are_long(inputs: int, block: int) -> None:
+@pytest.mark.parametrize(("inputs", "channels", "block"), [(64, 40, 8), (512, 40, 16), (512, 8, 8)])
+def test_half_vectors_are_filled_where_sums_are_long(
+    inputs: int, channels: int, block: int
+) -> None:
     x = relay.var("x", shape=(1, inputs, 5, 6))
-    weight = random(40, inputs, 1, 1)
-    func = relay.Function([x], relay.nn.conv2d(x, weight, channels=40, kernel_size=(1, 1)))
+    weight = random(channels, inputs, 1, 1)
+    func = relay.Function([x], relay.nn.conv2d(x, weight, channels=channels, kernel_size=(1, 1)))
     (found,) = [
         node.attrs.out_layout
         for node in post_order(altered_for(func, "llvm -mcpu=skylake-avx512"))

@@ -215,6 +215,8 @@ def _in_whole_vectors(
         return None
     step = full if channels > full // 2 else full // 2
     wide = -(-channels // step) * step
+    if wide == channels:
+        return None
     if block * 2 < full and step * channels < 1.5 * block * wide:
         return None
     if block * 2 >= full:
