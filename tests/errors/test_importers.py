@@ -22,20 +22,20 @@ def onnx_model(*nodes: onnx.NodeProto, **weights: np.ndarray) -> onnx.ModelProto
         [helper.make_tensor_value_info("out", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(value, name) for name, value in weights.items()],
     )  # fmt: skip
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
 
 
 def test_onnx_operators_without_converter() -> None:
     model = onnx_model(
-        helper.make_node("StringNormalizer", ["x"], ["y"], name="volume"),
-        helper.make_node("StringNormalizer", ["y"], ["z"], name="again"),
+        helper.make_node("ImageDecoder", ["x"], ["y"], name="volume"),
+        helper.make_node("ImageDecoder", ["y"], ["z"], name="again"),
         helper.make_node("Magic", ["z"], ["out"], name="trick", domain="my.domain"),
     )
     assert_refused(
         lambda: relay.frontend.from_onnx(model),
         "the ONNX importer requires operators it knows, got 3 nodes of 2 unsupported operators: "
-        "StringNormalizer of opset 17, my.domain.Magic of opset 1",
-        "StringNormalizer of opset 17 (node volume, inputs x: [2, 3])",
+        "ImageDecoder of opset 20, my.domain.Magic of opset 1",
+        "ImageDecoder of opset 20 (node volume, inputs x: [2, 3])",
         "hint: export with another opset",
         kind=OpNotImplemented,
     )

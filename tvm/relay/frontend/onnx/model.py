@@ -82,11 +82,11 @@ def from_onnx(
         model, shape, dtype, opset, freeze_params, fallback=fallback,
         convert_config=convert_config, is_late=True,
     )  # fmt: skip
-    for declared, value in zip(model.graph.output, imported.outputs, strict=False):
+    for place, value in enumerate(imported.outputs):
         if isinstance(value, Texts):
             warnings.warn(
-                f"the output {declared.name!r} gives places in {list(value.table)}, since relay "
-                "has no strings",
+                f"output {place} of the ONNX model gives places in {list(value.table)}, since "
+                "relay has no strings",
                 stacklevel=2,
             )
     return imported.mod, imported.params
