@@ -130,10 +130,10 @@ class Op(RelayExpr):
 
     def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
         """Set a facet unless one of a higher level is there."""
-        if plevel < self.levels.get(attr_name, 0):
-            return
-        self.levels[attr_name] = plevel
         field = _CLASSIC_NAMES.get(attr_name, attr_name)
+        if plevel < self.levels.get(field, 0):
+            return
+        self.levels[field] = plevel
         if field in Op.facets():
             setattr(self, field, value)
         else:
@@ -141,8 +141,8 @@ class Op(RelayExpr):
 
     def reset_attr(self, attr_name: str) -> None:
         """Remove a facet."""
-        self.levels.pop(attr_name, None)
         field = _CLASSIC_NAMES.get(attr_name, attr_name)
+        self.levels.pop(field, None)
         if field in Op.facets():
             setattr(self, field, None)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tvm
-from tvm import relay, te
+from tvm import relay, te, topi
 from tvm.relay.op import _reduce, _tensor, _tensor_grad, _transform
 from tvm.relay.op.nn import _nn
 
@@ -28,3 +28,18 @@ def test_facets_can_be_called() -> None:
         call.attrs, [te.placeholder((4,))], typed["main"].body.checked_type
     )
     assert tuple(int(e) for e in tensor.shape) == (4,)
+
+
+def test_schedules_of_a_lower_level_do_not_replace_those_of_a_higher_one() -> None:
+    op = relay.op.register("test.levels_of_schedules")
+    relay.op.register_schedule(op.name, topi.generic.schedule_injective, level=20)
+    relay.op.register_schedule(op.name, topi.generic.schedule_extern, level=15)
+    relay.op.register_injective_schedule(op.name)
+    assert op.schedules == {"generic": topi.generic.schedule_injective}
+
+
+def test_levels_hold_for_a_facet_under_each_of_its_names() -> None:
+    op = relay.op.register("test.levels_of_names")
+    tvm.ir.register_op_attr(op.name, "FTVMCompute", topi.exp, level=20)
+    relay.op.register_compute(op.name, topi.log)
+    assert op.compute is topi.exp

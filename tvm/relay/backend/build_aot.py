@@ -32,7 +32,7 @@ from tvm.runtime.module import Module
 from tvm.tir import PrimFunc
 from tvm.tir.analysis import calculate_workspace_bytes
 from tvm.tir.usmp.transform import allocate_arguments
-from tvm.tir.usmp.utils import INPUT, OUTPUT, use_workspace_io_is_enabled
+from tvm.tir.usmp.utils import INPUT, OUTPUT
 
 KERNEL_ALIGNMENT = 64
 
@@ -105,23 +105,9 @@ def build_aot(
     """Write the model's function, and compile it with the kernels."""
     options = AotOptions.of(executor)
     step("planning memory")
-    # in pools, each tensor has a place of its own
-    plan = None if pools.are_used else plan_memory(model.graph.graph)
     _check_places(model, options, pools)
-    external = frozenset([str(f.attrs["global_symbol"]) for f in model.external.values()])
-    main = aot_function(
-        model.graph, plan, model.mod_name, options.call_type, external, options.link_params,
-        model.target.get_target_device_type(),
-    )  # fmt: skip
-    attrs = {**runtime_attrs(runtime), "unpacked_api": options.unpacked_api}
-    func = main.func
-    if with_io := pools.are_used and use_workspace_io_is_enabled():
-        func = _without_arguments(main, options)
-    kernels = dict(model.kernels.functions_items())
-    lowered = IRModule({**kernels, GlobalVar(main.name): func}, attrs=attrs)
-    placed = PlacedModel(lowered, (), (), {})
-    if pools.are_used:
-        placed = place_in_pools(lowered, main.name, model.target, pools, options.alignments)
+    main = _main_function(model, pools, options)
+    placed = _placed_model(model, main, runtime, pools, options)
     facts = _facts(model, main, placed, options)
     interface = ModelInterface(
         model.mod_name,
@@ -130,7 +116,7 @@ def build_aot(
         facts[MAIN].workspace_sizes[model.target],
         placed.arguments(options.alignments[0]),
     )
-    if with_io:
+    if pools.hold_arguments:
         facts[MAIN] = replace(facts[MAIN], io_sizes={model.target: 0})
         interface = _placed_interface(interface, placed)
     metadata = replace(
@@ -153,6 +139,34 @@ def build_aot(
         ExecutorMetadata(metadata, executor, interface, options.alignments),
         ["cpu"],
     )
+
+
+def _main_function(model: LoweredModel, pools: MemoryPools, options: AotOptions) -> AotFunction:
+    """The function that calls the kernels."""
+    # in pools, each tensor has a place of its own
+    plan = None if pools.are_used else plan_memory(model.graph.graph)
+    external = frozenset([str(f.attrs["global_symbol"]) for f in model.external.values()])
+    return aot_function(
+        model.graph, plan, model.mod_name, options.call_type, external, options.link_params,
+        model.target.get_target_device_type(),
+    )  # fmt: skip
+
+
+def _placed_model(
+    model: LoweredModel,
+    main: AotFunction,
+    runtime: Runtime,
+    pools: MemoryPools,
+    options: AotOptions,
+) -> PlacedModel:
+    """All functions of the model; their memory in pools, if there are any."""
+    func = _without_arguments(main, options) if pools.hold_arguments else main.func
+    functions = {**dict(model.kernels.functions_items()), GlobalVar(main.name): func}
+    attrs = {**runtime_attrs(runtime), "unpacked_api": options.unpacked_api}
+    lowered = IRModule(functions, attrs=attrs)
+    if not pools.are_used:
+        return PlacedModel(lowered, (), (), {})
+    return place_in_pools(lowered, main.name, model.target, pools, options.alignments)
 
 
 def _check_places(model: LoweredModel, options: AotOptions, pools: MemoryPools) -> None:

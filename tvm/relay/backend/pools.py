@@ -36,7 +36,7 @@ from tvm.tir.usmp.transform import (
     assign_statement_places,
     convert_pool_allocations_to_offsets,
 )
-from tvm.tir.usmp.utils import INPUT, OUTPUT, PoolAllocation
+from tvm.tir.usmp.utils import INPUT, OUTPUT, PoolAllocation, use_workspace_io_is_enabled
 
 DEFAULT_POOL = "global_workspace"
 P = TypeVar("P", bound=PoolInfo)
@@ -67,6 +67,11 @@ class MemoryPools:
         """Whether allocations are to be placed in pools."""
         enabled = PassContext.current().get("tir.usmp.enable", False)
         return bool(enabled or self.workspace or self.constants)
+
+    @property
+    def hold_arguments(self) -> bool:
+        """Whether the model's inputs and outputs are to be placed there, too."""
+        return self.are_used and use_workspace_io_is_enabled()
 
     def workspace_for(self, target: Target) -> list[WorkspacePoolInfo]:
         """The workspace pools that code for a target reaches; the library's own if none are given."""

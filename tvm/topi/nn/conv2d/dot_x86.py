@@ -35,6 +35,7 @@ from .x86 import (
     inline_around,
     row_parts,
     schedule_padding,
+    tile_output,
     vectorize_block,
 )
 
@@ -112,20 +113,12 @@ def _schedule_output(
     s: te.Schedule, final: te.Tensor, tile: Conv2dConfig, parts: int, info: CpuInfo
 ) -> tir.IterVar:
     """Tile the output; returns the loop inside which a tile is summed."""
-    batch, co, y, x, ci = s[final].op.axis
-    co_outer, co_inner = s[final].split(co, factor=tile.channel_blocks)
-    x_outer, x_inner = s[final].split(x, factor=tile.columns)
-    y_outer, y_inner = s[final].split(y, factor=tile.rows)
-    shared = [batch, co_outer, y_outer]
-    if parts:
-        part, y_outer = s[final].split(y_outer, nparts=parts)
-        shared = [batch, part, co_outer, y_outer]
-    s[final].reorder(*shared, x_outer, y_inner, co_inner, x_inner, ci)
-    fuse_and_parallel(s, final, shared[:2] if parts else shared, 1 << 30)
-    for axis in (y_inner, co_inner, x_inner):
+    loops = tile_output(s, final, tile, parts)
+    fuse_and_parallel(s, final, loops.shared[:2] if parts else loops.shared, 1 << 30)
+    for axis in loops.tile:
         s[final].unroll(axis)
-    vectorize_words(s, final, ci, info)
-    return x_outer
+    vectorize_words(s, final, loops.block, info)
+    return loops.place
 
 
 def vectorize_words(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, info: CpuInfo) -> None:

@@ -171,43 +171,69 @@ def schedule_conv2d_NCHWc(
     acc = s.cache_write(conv, "local") if output.op is anchor else conv
     s[acc].set_scope("local")
     final = s.outputs[0].output(0) if output.op is anchor else output
+    loops = tile_output(s, final, tile, parts, bands)
+    s[acc].compute_at(s[final], loops.place)
+    # whole panels to each thread, if all threads get as many
+    in_parts = parts > 0 or bands > 0
+    panels = oc_chunk // tile.channel_blocks
+    by_panels = isinstance(batch_size, int) and batch_size * panels % info.cores == 0
+    outer = loops.shared[:2] if in_parts or by_panels else loops.shared
+    threads = fuse_and_parallel(s, final, outer, 1 << 30)
+    panel_loop = loops.panel if in_parts else threads if by_panels else None
+    weights = s[acc].op.input_tensors[1]
+    for axis in loops.tile:
+        s[final].unroll(axis)
+    vectorize_block(s, final, loops.block, info)
+    reduced = _schedule_sums(s, acc, info)
+    if panel_loop is None:
+        prefetch_near(s, acc, weights, reduced[-1])
+    else:
+        visits = rows // tile.rows * (columns // tile.columns) // max(parts, bands, 1)
+        panel_bytes = _panel_bytes(tile, vectors, inner, info)
+        prefetch_panels(s, (final, panel_loop), weights, reduced, visits, panel_bytes)
+    return s
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLoops:
+    """The loops of an output in tiles."""
+
+    shared: tuple[tir.IterVar, ...]  # outermost, for threads to share
+    panel: tir.IterVar  # over the channels of tiles
+    place: tir.IterVar  # inside of it a tile is summed
+    tile: tuple[tir.IterVar, ...]  # rows, channel blocks and columns of a tile
+    block: tir.IterVar  # the channels of a block
+
+
+def tile_output(
+    s: te.Schedule, final: te.Tensor, tile: Conv2dConfig, parts: int, bands: int = 0
+) -> OutputLoops:
+    """Tile the output; all channels of one part of its rows, or of one band of its columns, together."""
     batch, co, y, x, ci = s[final].op.axis
     co_outer, co_inner = s[final].split(co, factor=tile.channel_blocks)
     x_outer, x_inner = s[final].split(x, factor=tile.columns)
     y_outer, y_inner = s[final].split(y, factor=tile.rows)
-    panels = oc_chunk // tile.channel_blocks
-    shared = [batch, co_outer, y_outer]
+    shared = (batch, co_outer, y_outer)
     if parts:
         part, y_outer = s[final].split(y_outer, nparts=parts)
-        shared = [batch, part, co_outer, y_outer]
+        shared = (batch, part, co_outer, y_outer)
     elif bands:
         part, x_outer = s[final].split(x_outer, nparts=bands)
-        shared = [batch, part, co_outer, y_outer]
+        shared = (batch, part, co_outer, y_outer)
     s[final].reorder(*shared, x_outer, y_inner, co_inner, x_inner, ci)
-    s[acc].compute_at(s[final], x_outer)
-    # whole panels to each thread, if all threads get as many
-    in_parts = parts > 0 or bands > 0
-    by_panels = isinstance(batch_size, int) and batch_size * panels % info.cores == 0
-    threads = fuse_and_parallel(s, final, shared[:2] if in_parts or by_panels else shared, 1 << 30)
-    panel_loop = co_outer if in_parts else threads if by_panels else None
-    weights = s[acc].op.input_tensors[1]
-    for axis in (y_inner, co_inner, x_inner):
-        s[final].unroll(axis)
-    vectorize_block(s, final, ci, info)
+    return OutputLoops(shared, co_outer, x_outer, (y_inner, co_inner, x_inner), ci)
+
+
+def _schedule_sums(s: te.Schedule, acc: te.Tensor, info: CpuInfo) -> tuple[tir.IterVar, ...]:
+    """The sums of a tile in registers; returns the loops over what is summed."""
     _, co, y, x, ci = s[acc].op.axis
-    ico, ky, kx, ici = s[acc].op.reduce_axis
+    reduced = tuple(s[acc].op.reduce_axis)
     # channels inside, so that a value of the data is used up before the next one is loaded
-    s[acc].reorder(ico, ky, kx, ici, y, x, co, ci)
+    s[acc].reorder(*reduced, y, x, co, ci)
     for axis in (y, x, co):
         s[acc].unroll(axis)
     vectorize_block(s, acc, ci, info)
-    if panel_loop is None:
-        prefetch_near(s, acc, weights, ici)
-    else:
-        visits = rows // tile.rows * (columns // tile.columns) // max(parts, bands, 1)
-        panel_bytes = _panel_bytes(tile, vectors, inner, info)
-        prefetch_panels(s, (final, panel_loop), weights, (ico, ky, kx, ici), visits, panel_bytes)
-    return s
+    return reduced
 
 
 def _tile_of(anchor: te.tensor.Operation, info: CpuInfo) -> tuple[Conv2dConfig, int, int]:
