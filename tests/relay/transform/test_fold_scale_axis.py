@@ -132,3 +132,29 @@ def test_factors_of_parameters_move() -> None:
     scaled = x * relay.expand_dims(scale, 1, 2)
     after = run(relay.Function([x, scale], conv(scaled)), ForwardFoldScaleAxis())
     assert after.body.args[0] is after.params[0]
+
+
+@pytest.mark.parametrize("fold", [BackwardFoldScaleAxis(), ForwardFoldScaleAxis()])
+def test_wide_factors_stay_outside_of_narrow_weights(fold: tvm.transform.Pass) -> None:
+    x = relay.var("x", shape=(1, 4, 6, 6))
+    scaled = relay.cast(x * random(4, 1, 1, low=0.1), "bfloat16")
+    weight = relay.cast(random(4, 4, 3, 3), "bfloat16")
+    layer = relay.nn.conv2d(
+        scaled, weight, channels=4, kernel_size=(3, 3), padding=(1, 1), out_dtype="float32"
+    )
+    assert_unchanged(relay.Function([x], layer * random(4, 1, 1, low=0.1)), fold)
+
+
+def test_narrow_networks_with_batch_norm_are_built() -> None:
+    x = relay.var("x", shape=(1, 4, 6, 6))
+    norm = relay.nn.batch_norm(conv(x), *[random(4, low=0.5) for _ in range(4)])[0]
+    func = relay.Function([x], relay.nn.relu(norm))
+    data = RNG.uniform(-1, 1, (1, 4, 6, 6)).astype("float32")
+    mod = transform.InferType()(tvm.IRModule.from_expr(func))
+    narrow = transform.ToMixedPrecision("bfloat16")(mod)
+    with tvm.transform.PassContext(opt_level=3):
+        model = relay.create_executor("graph", mod=narrow, target="llvm").evaluate()
+    expected = evaluate(func, data)
+    np.testing.assert_allclose(
+        model(data).numpy().astype("float32"), expected, atol=0.02 * np.abs(expected).max()
+    )

@@ -100,6 +100,9 @@ def scale_axis_of(call: RelayExpr) -> int | None:
 def _scaled_weight(call: Call, scale: Scale, letter: str) -> RelayExpr | None:
     """The layer's weight times the factors along its output (`O`) or input (`I`) axis."""
     weight = call.args[1]
+    # of narrow weights, whose layer adds up in wide numbers, the product would be rounded
+    if tensor_type_of(weight).dtype != tensor_type_of(scale.values).dtype:
+        return None
     if calls(call, ops.DENSE):
         axis = 0 if letter == "O" else 1
         return ops.MULTIPLY(weight, scale.vector(2, axis))
