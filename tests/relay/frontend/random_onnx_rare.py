@@ -179,7 +179,7 @@ def _signal(g: Graph) -> None:
     if g.opset < 17:
         return
     if g.chance(0.5):
-        size = g.integer(2, 8)
+        size = g.integer(4, 8)  # shorter ones are nothing but zeros, rounded
         op = g.choose(("HannWindow", "HammingWindow", "BlackmanWindow"))
         g.add(op, [g.scalar(size)], Value("", (size,), "float32", False), periodic=g.integer(0, 1))
         return

@@ -137,8 +137,8 @@ def _sequence(g: Graph) -> None:
 
 
 def _split_to_sequence(g: Graph) -> None:
-    value = g.pick(lambda v: v.rank > 0 and v.dtype in ("float32", "int64"))
-    if value:
+    value = _input(g)  # how many parts there are has to be known
+    if value and value.dtype in ("float32", "int64"):
         axis, keeps = g.axis(value), g.integer(0, 1)
         at = axis % value.rank
         name = g.raw("SplitToSequence", [value], axis=axis, keepdims=keeps)

@@ -424,3 +424,35 @@ def test_the_last_part_of_an_open_extent_may_be_smaller() -> None:
     kinds, feeds = {"x": (F32, ["n", 2])}, [{"x": f32(7, 2)}, {"x": f32(8, 2)}, {"x": f32(9, 2)}]
     for outputs in ("y a b", "a y b", "a b y"):
         check([node("Split", "x", outputs, num_outputs=3)], kinds, *feeds)
+
+
+def test_pools_of_an_open_height_and_a_known_width() -> None:
+    pool = node("MaxPool", "x", "y", kernel_shape=[2, 3], strides=[1, 1])
+    feeds = [{"x": f32(1, 2, height, 40)} for height in (3, 9)]
+    check([pool], {"x": (F32, [1, 2, "h", 40])}, *feeds)
+
+
+def test_sequences_of_rows_whose_length_is_open() -> None:
+    nodes = [node("SplitToSequence", "x", "rows", axis=0), node("SequenceAt", "rows one", "y")]
+    feeds = [{"x": f32(3, length)} for length in (1, 4)]
+    check(nodes, {"x": (F32, [3, "n"])}, *feeds, one=np.array(1))
+
+
+def test_extents_that_types_tell_are_known_behind_computed_shapes() -> None:
+    nodes = [
+        node("Shape", "x", "shape"), node("Gather", "shape at", "channels"),
+        node("Shape", "n", "count"), node("Concat", "count channels", "spec", axis=0),
+        node("Equal", "spec minus", "is_free"), node("Where", "is_free one spec", "wanted"),
+        node("Expand", "row wanted", "wide"), node("ReduceSum", "x all", "sums", keepdims=0),
+        node("Add", "wide sums", "y"),
+    ]  # fmt: skip
+    feeds = [{"x": f32(rows, 5), "n": f32(count)} for rows, count in ((2, 3), (4, 1))]
+    ty = check(nodes, {"x": (F32, ["r", 5]), "n": (F32, ["c"])}, *feeds, at=i64(1), minus=i64(-1, -1),
+               one=i64(1, 1), row=f32(1, 1), all=i64(0))  # fmt: skip
+    assert ty.shape[1] == 5 and not isinstance(ty.shape[0], tvm.tir.IntImm)
+
+
+def test_a_backward_slice_leaves_open_dimensions_whole() -> None:
+    bounds = {"start": i64(-1), "end": i64(-9), "axis": i64(1), "step": i64(-1)}
+    feeds = [{"x": f32(length, 3)} for length in (1, 4)]
+    check([node("Slice", "x start end axis step", "y")], {"x": (F32, ["n", 3])}, *feeds, **bounds)

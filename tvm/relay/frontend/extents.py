@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.relay import op as _op
-from tvm.relay.expr import Call, Constant, Tuple
+from tvm.relay.expr import Call
 from tvm.relay.frontend.common import constant, infer_shape
+from tvm.relay.op.dyn.tensor import DYN_FULL, DYN_ONES, DYN_ZEROS
+from tvm.relay.op.dyn.transform import DYN_BROADCAST_TO, DYN_RESHAPE
+from tvm.relay.transform.known_elements import known_elements
 
 
 def element(vector: RelayExpr, index: int) -> RelayExpr:
@@ -27,16 +29,28 @@ def extent(x: RelayExpr, axis: int) -> Any:
     return shape[axis] if isinstance(shape[axis], int) else element(_op.shape_of(x, "int64"), axis)
 
 
-def known_elements(vector: RelayExpr) -> list[int | None]:
-    """The elements of a shape that are constants, None for those that come with the run."""
-    if isinstance(vector, Constant):
-        return [int(value) for value in vector.data.numpy()]
-    if isinstance(vector, Call) and vector.op is Op.get("concatenate"):
-        (parts,) = vector.args
-        if isinstance(parts, Tuple):
-            return [value for part in parts.fields for value in known_elements(part)]
-    length = infer_shape(vector)[0]
-    return [None] * length if isinstance(length, int) else []
+def told_by_shape(x: RelayExpr) -> RelayExpr:
+    """``x``, an operator on a computed shape, with the extents that are known of that shape."""
+    if not isinstance(x, Call):
+        return x
+    if x.op is DYN_RESHAPE:
+        dims = known_elements(x.args[1])
+        if dims.count(None) == 1 and -1 not in dims:
+            return _op.reshape(x.args[0], [-1 if d is None else d for d in dims])
+        return refined(x, [d if d is not None and d > 0 else None for d in dims])
+    if x.op is DYN_BROADCAST_TO:
+        return refined(x, _stretched_dims(infer_shape(x.args[0]), known_elements(x.args[1])))
+    is_filled = any([x.op is op for op in (DYN_FULL, DYN_ZEROS, DYN_ONES)])
+    return refined(x, known_elements(x.args[-1])) if is_filled else x
+
+
+def _stretched_dims(have: Sequence[Any], want: Sequence[int | None]) -> list[Any]:
+    """Extents above one stay as they are."""
+    own = [None] * (len(want) - len(have)) + list(have)
+    return [
+        d if d is not None or not isinstance(o, int) or o <= 1 else o
+        for o, d in zip(own, want, strict=True)
+    ]
 
 
 def product_of(extents: Sequence[Any]) -> Any:

@@ -23,6 +23,7 @@ from tvm.relay.backend.evaluate import evaluate_call
 from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.known_elements import SELECTIONS, known_value
 from tvm.relay.transform.operators import SHAPE_ONLY, TRANSPOSE, calls
 from tvm.relay.traverse import rewrite_post_order, substitute
 from tvm.relay.ty import is_dynamic
@@ -63,6 +64,10 @@ class ConstantFolder:
             return _fold_shape(old, new)
         if isinstance(op, Function) and is_primitive(op) and _is_value(op.body):
             return op.body
+        if calls(new, *SELECTIONS):
+            value = known_value(new)
+            if value is not None:
+                return _as_expr([value])
         if not self._is_foldable(new):
             return new
         assert isinstance(op, Op)

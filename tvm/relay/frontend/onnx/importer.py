@@ -20,7 +20,7 @@ from tvm.error import (
 from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import Var, var
 from tvm.relay.frontend.common import ExprFolder, as_exprs, constant, infer_type, set_span
-from tvm.relay.frontend.extents import refined
+from tvm.relay.frontend.extents import refined, told_by_shape
 from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import ndarray as nd
 
@@ -322,7 +322,7 @@ class GraphImporter:
     def _all_settled(self, values: list[Value], view: OnnxNode) -> list[Value]:
         known = [*view.output_dims, *[None] * (len(values) - len(view.output_dims))]
         whole = [
-            refined(v, dims) if dims and isinstance(v, RelayExpr) else v
+            _with_extents(v, dims) if isinstance(v, RelayExpr) else v
             for v, dims in zip(values, known, strict=False)
         ]
         tensors = iter(self.folder.fold_all([v for v in whole if isinstance(v, RelayExpr)]))
@@ -339,6 +339,12 @@ class GraphImporter:
         result = self.folder.fold(value)
         infer_type(result)
         return result
+
+
+def _with_extents(value: RelayExpr, dims: Dims | None) -> RelayExpr:
+    """The value with what its operands and ONNX's shape inference tell of its extents."""
+    told = told_by_shape(value)
+    return refined(told, dims) if dims else told
 
 
 def _mark(value: Value, name: str) -> None:

@@ -14,7 +14,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant, const
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
-from tvm.relay.frontend.extents import known_elements, refined
+from tvm.relay.frontend.extents import refined
 from tvm.relay.frontend.formulas import log1p_of_small
 
 from .registry import CONVERTERS, Nothing, OnnxNode, Value, onnx_op, static_ints
@@ -333,7 +333,7 @@ def _constant_of_shape(node: OnnxNode) -> RelayExpr:
     shape = node.value_or_expr(0, "shape")
     if isinstance(shape, np.ndarray):
         return _op.full(constant(value), static_ints(shape), str(value.dtype))
-    return refined(_op.full(constant(value), shape, str(value.dtype)), known_elements(shape))
+    return _op.full(constant(value), shape, str(value.dtype))
 
 
 @onnx_op("EyeLike")

@@ -213,7 +213,7 @@ def _sliced_backwards(
     x: RelayExpr, shape: tuple[Any, ...], begin: list[int], end: list[int], stride: list[int]
 ) -> RelayExpr:
     """Negative steps pick elements one by one."""
-    for axis in range(len(shape)):
+    for axis in [axis for axis, dim in enumerate(shape) if isinstance(dim, int)]:
         picked = np.arange(begin[axis], end[axis], stride[axis], dtype="int64")
         if len(picked) != shape[axis] or stride[axis] < 0:
             x = _op.take(x, constant(picked), axis)

@@ -63,7 +63,9 @@ def _length(node: OnnxNode) -> RelayExpr:
 @onnx_op("SplitToSequence")
 def _split(node: OnnxNode) -> Items:
     axis, x = node.attr("axis", 0), node[0]
-    extent = node.static_shape(0)[axis]
+    extent = node.shape(0)[axis]
+    if not isinstance(extent, int):
+        node.static_shape(0)  # how many parts there are has to be known
     if not node.has(1):
         parts = [constant(i, "int64") for i in range(extent)]
         if node.attr("keepdims", 1):

@@ -94,7 +94,9 @@ def _schedule_rows(
     vectors = ceil_div(dims(pool.shape)[-1], lanes)
     is_whole = dims(pool.shape)[-1] % lanes == 0
     columns = largest_divisor(vectors, SIDE_BY_SIDE) if is_whole else min(vectors, SIDE_BY_SIDE)
-    y_outer, y_inner = s[final].split(y, factor=min(dims(pool.shape)[-2], SIDE_BY_SIDE // columns))
+    height = dims(pool.shape)[-2]
+    together = min(height, SIDE_BY_SIDE // columns) if isinstance(height, int) else 1
+    y_outer, y_inner = s[final].split(y, factor=together)
     x_outer, x_inner = s[final].split(x, factor=lanes * columns)
     s[final].reorder(*lead, y_outer, x_outer, y_inner, x_inner)
     spatial = len(anchor.reduce_axis) - 1
