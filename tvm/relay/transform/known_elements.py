@@ -54,12 +54,13 @@ def known_value(expr: RelayExpr) -> np.ndarray | None:
 def _partial(expr: RelayExpr, done: dict[int, _Partial | None]) -> _Partial | None:
     if id(expr) not in done:
         ty = infer_type_of(expr)
-        done[id(expr)] = _found(expr, ty, done) if _may_be_shape(ty) else None
+        is_shape = isinstance(ty, TensorType) and _may_be_shape(ty)
+        done[id(expr)] = _found(expr, ty, done) if is_shape else None  # type: ignore[arg-type]
     return done[id(expr)]
 
 
-def _may_be_shape(ty: object) -> bool:
-    if not isinstance(ty, TensorType) or ty.dtype.is_float or len(ty.shape) > 2:
+def _may_be_shape(ty: TensorType) -> bool:
+    if ty.dtype.is_float or len(ty.shape) > 2:
         return False
     extents = [d.value for d in ty.shape if isinstance(d, IntImm)]
     return len(extents) == len(ty.shape) and int(np.prod(extents)) <= _MOST
