@@ -35,7 +35,7 @@ def test_onnx_operators_without_converter() -> None:
         lambda: relay.frontend.from_onnx(model),
         "the ONNX importer requires operators it knows, got 3 nodes of 2 unsupported operators: "
         "ImageDecoder of opset 20, my.domain.Magic of opset 1",
-        "ImageDecoder of opset 20 (node volume, inputs x: [2, 3])",
+        "ImageDecoder of opset 20 (node volume, inputs x: float32[2, 3])",
         "hint: export with another opset",
         kind=OpNotImplemented,
     )

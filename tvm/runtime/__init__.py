@@ -7,6 +7,7 @@ from tvm.runtime import (
     _ffi_node_api,
     container,
     executor,
+    foreign,
     global_functions,
     module,
     name_transforms,

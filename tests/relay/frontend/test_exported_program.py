@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import tvm
 from tvm import relay
 from tvm.error import OpNotImplemented
 
@@ -154,6 +155,20 @@ class Factors(torch.nn.Module):
     def forward(self, x):
         factor, pivots = torch.linalg.ldl_factor(x @ x.transpose(1, 2))
         return torch.special.airy_ai(x).sum() + factor, pivots
+
+
+def test_operators_in_torch_take_open_extents() -> None:
+    class Airy(torch.nn.Module):
+        def forward(self, x):
+            return torch.special.airy_ai(x) + 1
+
+    dims = ({0: torch.export.Dim("n", min=2, max=99)},)
+    program = torch.export.export(Airy(), (torch.ones(4, 3),), dynamic_shapes=dims)
+    with pytest.warns(UserWarning, match="airy_ai"):
+        mod, _ = relay.frontend.from_exported_program(program, fallback=True)
+    x = torch.randn(7, 3)
+    result = relay.create_executor("vm", mod, tvm.cpu(), "llvm").evaluate()(x.numpy())
+    assert_close(result.numpy(), Airy()(x).numpy())
 
 
 def test_operators_that_are_unknown_can_run_in_torch() -> None:

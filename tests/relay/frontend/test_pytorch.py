@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+import tvm
 from tvm import relay
 from tvm.error import OpNotImplemented, TVMError
 
@@ -498,6 +499,16 @@ def test_unsupported_operators_can_run_in_torch() -> None:
         mod, params = relay.frontend.from_pytorch(script, [("x", (2, 3, 4))], fallback=True)
     for actual, expected in zip(run(mod, params, {"x": X.numpy()}), function(X), strict=True):
         assert_close(actual, expected.numpy())
+
+
+def test_operators_in_torch_follow_other_shapes_than_the_trace() -> None:
+    script = torch.jit.trace(lambda x: torch.special.airy_ai(x) * 2, torch.ones(2, 3))
+    x = torch.linspace(-1, 1, 20).reshape(4, 5)
+    for shape in ((4, 5), (relay.Any(), 5)):
+        with pytest.warns(UserWarning, match="airy_ai"):
+            mod, _ = relay.frontend.from_pytorch(script, [("x", shape)], fallback=True)
+        result = relay.create_executor("vm", mod, tvm.cpu(), "llvm").evaluate()(x.numpy())
+        assert_close(result.numpy(), (torch.special.airy_ai(x) * 2).numpy())
 
 
 class Small(torch.nn.Module):

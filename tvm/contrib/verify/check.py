@@ -35,6 +35,7 @@ def verify(
     context: Mapping[str, Any] | None = None,
     folder: str | os.PathLike[str] | None = None,
     tell: Callable[[str], None] = lambda _: None,
+    fallback: bool = False,
 ) -> Report:
     """Compare a compiled ONNX model with a reference, tensor by tensor.
 
@@ -65,13 +66,16 @@ def verify(
         Where to write a reproducer if there is a difference.
     tell : callable, optional
         Is told what happens.
+    fallback : bool
+        Let ONNX's reference or ONNX Runtime compute operators that are not supported, on our side
+        too.
 
     Returns
     -------
     Report
     """
     graph = ModelGraph(load(model))
-    engine = Engine(Target(target), opt_level, tuple(passes), dict(context or {}))
+    engine = Engine(Target(target), opt_level, tuple(passes), dict(context or {}), fallback)
     tolerance = Tolerance(rtol, atol, graph.is_quantised)
     values = make_inputs(graph, inputs or {}, shape or {}, seed)
     random = graph.random_tensors()
@@ -117,7 +121,9 @@ def _options(
         "--atol": (atol, None),
         "--disabled-pass": (disabled, ""),
     }
-    return tuple([f"{name}={value}" for name, (value, usual) in found.items() if value != usual])
+    flags = ["--fallback"] * engine.fallback
+    given = [f"{name}={value}" for name, (value, usual) in found.items() if value != usual]
+    return (*given, *flags)
 
 
 def _differences(

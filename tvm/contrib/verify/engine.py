@@ -28,12 +28,15 @@ class Engine:
         Passes of the user, which run right after the import.
     context : dict
         More arguments of PassContext: ``config``, ``disabled_pass``, ...
+    fallback : bool
+        Whether references compute operators that are not supported.
     """
 
     target: Target
     opt_level: int = 3
     passes: tuple[Pass, ...] = ()
     context: Mapping[str, Any] = field(default_factory=dict)
+    fallback: bool = False
 
     def unoptimised(self) -> Engine:
         """The same without passes."""
@@ -45,8 +48,9 @@ class Engine:
 
     def prepare(self, model: onnx.ModelProto) -> TVMBackendRep:
         """A model that compiles itself for the inputs that come."""
+        options = {"fallback": True} if self.fallback else {}
         return TVMBackendRep(
-            model, self.target, self.opt_level, passes=self.passes, context=self.context
+            model, self.target, self.opt_level, passes=self.passes, context=self.context, **options
         )
 
     def run(self, model: onnx.ModelProto, inputs: Mapping[str, Any]) -> dict[str, Any]:

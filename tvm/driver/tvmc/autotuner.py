@@ -19,7 +19,6 @@ from tvm.driver.tvmc import frontends
 from tvm.driver.tvmc.config_options import set_defaults
 from tvm.driver.tvmc.errors import TVMCException
 from tvm.driver.tvmc.model import TVMCModel
-from tvm.driver.tvmc.shape_parser import parse_shape_string
 from tvm.driver.tvmc.target import generate_target_args, reconstruct_target_args, target_from_cli
 from tvm.driver.tvmc.transform import (
     TRANSFORM_ARGS,
@@ -56,16 +55,8 @@ def add_tune_parser(
         "`tvmc compile --tuning-records` uses the fastest.",
     )  # fmt: skip
     parser.set_defaults(func=drive_tune)
-    parser.add_argument("FILE", help="path to the model: .onnx, .pt, .pth, .pt2, .relay")
+    frontends.add_model_args(parser)
     parser.add_argument("-o", "--output", required=True, help="file that the records are added to")
-    parser.add_argument(
-        "--model-format", choices=frontends.get_frontend_names(),
-        help="the model's format, if its suffix does not tell",
-    )  # fmt: skip
-    parser.add_argument(
-        "--input-shapes", type=parse_shape_string, metavar="SHAPES",
-        help='the inputs\' shapes, "input1:[1,3,224,224] input2:[1,16]"',
-    )  # fmt: skip
     parser.add_argument(
         "--tasks", default="all", metavar="TASKS",
         help="which tasks: all, places and ranges of places such as 0,3-5; list shows them",
@@ -112,7 +103,7 @@ def drive_tune(args: argparse.Namespace) -> int:
     if not Path(args.FILE).is_file():
         raise TVMCException(f"Input file '{args.FILE}' doesn't exist, or is no file.")
     tune_model(
-        frontends.load_model(args.FILE, args.model_format, args.input_shapes),
+        frontends.load_as_told(args),
         args.target,
         tuning_records=args.output,
         prior_records=args.tuning_records,

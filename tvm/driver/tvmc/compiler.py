@@ -17,7 +17,6 @@ from tvm.driver.tvmc.config_options import set_defaults
 from tvm.driver.tvmc.errors import TVMCException
 from tvm.driver.tvmc.model import LIBRARY_FORMATS, TVMCModel, TVMCPackage
 from tvm.driver.tvmc.pass_config import parse_configs
-from tvm.driver.tvmc.shape_parser import parse_shape_string
 from tvm.driver.tvmc.target import generate_target_args, reconstruct_target_args, target_from_cli
 from tvm.driver.tvmc.transform import (
     TRANSFORM_ARGS,
@@ -59,15 +58,7 @@ def add_compile_parser(
         description="Compile a model to an archive that `tvmc run` and `tvmc.run` take.",
     )  # fmt: skip
     parser.set_defaults(func=drive_compile)
-    parser.add_argument("FILE", help="path to the model: .onnx, .pt, .pth, .pt2, .relay")
-    parser.add_argument(
-        "--model-format", choices=frontends.get_frontend_names(),
-        help="the model's format, if its suffix does not tell",
-    )  # fmt: skip
-    parser.add_argument(
-        "--input-shapes", type=parse_shape_string, metavar="SHAPES",
-        help='the inputs\' shapes, "input1:[1,3,224,224] input2:[1,16]"',
-    )  # fmt: skip
+    frontends.add_model_args(parser)
     _add_output_args(parser)
     _add_optimization_args(parser)
     generate_transform_args(parser)
@@ -138,7 +129,7 @@ def drive_compile(args: argparse.Namespace) -> int:
         raise TVMCException("--target is required, such as --target llvm")
     with progress() as step:
         step(f"importing {Path(args.FILE).name}")
-        model = frontends.load_model(args.FILE, args.model_format, args.input_shapes)
+        model = frontends.load_as_told(args)
         step(f"compiling {Path(args.FILE).name}")
         _compile_as_told(model, args)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import logging
 import warnings
@@ -13,6 +14,7 @@ from typing import Any
 
 from tvm.driver.tvmc.errors import TVMCException, TVMCImportError, near_or_all
 from tvm.driver.tvmc.model import TVMCModel
+from tvm.driver.tvmc.shape_parser import parse_shape_string
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.relay import frontend, parser
@@ -156,6 +158,8 @@ class RelayFrontend(Frontend):
             text = Path(path).read_text(encoding="utf8")
         except UnicodeDecodeError:
             raise TVMCException(f"{path} is no text in relay's language") from None
+        if kwargs:
+            raise TVMCException(f"relay's own text is read without {', '.join(kwargs)}")
         mod = parser.fromtext(text)
         _check_shapes(mod, shape_dict or {})
         return mod, {}
@@ -203,6 +207,35 @@ def guess_frontend(path: str) -> Frontend:
         f"failed to infer the model format of {path} from its suffix. "
         f"Please specify --model-format: {', '.join(get_frontend_names())}"
     )
+
+
+def add_model_args(parser: argparse.ArgumentParser) -> None:
+    """Add the file of a model, and what is said about it."""
+    parser.add_argument("FILE", help="path to the model: .onnx, .pt, .pth, .pt2, .relay")
+    parser.add_argument(
+        "--model-format", choices=get_frontend_names(),
+        help="the model's format, if its suffix does not tell",
+    )  # fmt: skip
+    parser.add_argument(
+        "--input-shapes", type=parse_shape_string, metavar="SHAPES",
+        help='the inputs\' shapes, "input1:[1,3,224,224] input2:[1,16]"; -1 if not known',
+    )  # fmt: skip
+    add_fallback_arg(parser)
+
+
+def add_fallback_arg(parser: argparse.ArgumentParser) -> None:
+    """Add ``--fallback``."""
+    parser.add_argument(
+        "--fallback", action="store_true",
+        help="leave operators that are not supported to the model's framework, which its runs need "
+        "then",
+    )  # fmt: skip
+
+
+def load_as_told(args: argparse.Namespace) -> TVMCModel:
+    """The model that the arguments name."""
+    options = {"fallback": True} if args.fallback else {}
+    return load_model(args.FILE, args.model_format, args.input_shapes, **options)
 
 
 def load_model(

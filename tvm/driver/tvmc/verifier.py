@@ -50,6 +50,7 @@ def add_verify_parser(
     )
     parser.add_argument("--rtol", type=float, help="allowed error as a share of each element")
     parser.add_argument("--atol", type=float, help="and as a share of the tensor's largest element")
+    frontends.add_fallback_arg(parser)
     parser.add_argument("--print-all", action="store_true", help="print the error of every tensor")
     parser.add_argument(
         "-O", "--opt-level", type=int, choices=range(4), default=3, metavar="[0-3]",
@@ -105,6 +106,7 @@ def drive_verify(args: argparse.Namespace) -> int:
             context=context,
             folder=args.output or Path(args.FILE).with_suffix(".verify"),
             tell=step,
+            fallback=args.fallback,
         )
     if args.print_all:
         print(report.table())

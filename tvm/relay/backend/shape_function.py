@@ -120,19 +120,21 @@ def _declared(kernel: SymbolicKernel, name: str) -> Stages:
     call = kernel.shape_op
     assert isinstance(call, Call) and isinstance(call.op, Op) and call.op.shape_func is not None
     results = flat_types(kernel.func.body.checked_type)
-    inputs: dict[int, te.Tensor] = {}
-    whole: set[int] = set()  # of which the values are given
-    for param, is_read in zip(kernel.func.params, reads_values(kernel), strict=True):
-        ty = param.checked_type
-        shape = ty.shape if is_read else (len(ty.shape),)
-        dtype = ty.dtype if is_read else "int64"
-        inputs[id(param)] = te.placeholder(shape, dtype, f"p{len(inputs)}")
-        whole |= {id(param)} if is_read else set()
+    inputs: dict[int, list[te.Tensor]] = {}  # the tensors of each parameter
+    whole: set[int] = set()  # parameters of which the values are given
+    flags = iter(reads_values(kernel))
+    for param in kernel.func.params:
+        for i, ty in enumerate(flat_types(param.checked_type)):
+            is_read = next(flags)
+            shape = ty.shape if is_read else (len(ty.shape),)
+            dtype = ty.dtype if is_read else "int64"
+            tensor = te.placeholder(shape, dtype, f"p{len(inputs)}" + f"_{i}" * bool(i))
+            inputs.setdefault(id(param), []).append(tensor)
+            whole |= {id(param)} if is_read else set()
     given = [
-        _shape_vector(inputs[id(tensor)])
-        if id(tensor) in whole and not flag
-        else inputs.get(id(tensor)) or _constant(tensor)
+        _shape_vector(made) if id(tensor) in whole and not flag else made
         for tensor, flag in shape_operands(call)
+        for made in inputs.get(id(tensor)) or [_constant(tensor)]
     ]
     ranks = [tir.IntImm("int32", len(ty.shape)) for ty in results]
     shapes = list(call.op.shape_func(call.attrs, given, ranks))
@@ -140,7 +142,7 @@ def _declared(kernel: SymbolicKernel, name: str) -> Stages:
         te.compute((), _bytes_in(shape, ty), name=f"size{i}")
         for i, (shape, ty) in enumerate(zip(shapes, results, strict=True))
     ]
-    return list(inputs.values()), [*shapes, *sizes]
+    return [tensor for made in inputs.values() for tensor in made], [*shapes, *sizes]
 
 
 def _constant(tensor: RelayExpr) -> te.Tensor | None:

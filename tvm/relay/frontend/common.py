@@ -279,6 +279,7 @@ class Unsupported:
     operator: str
     node: str
     inputs: Sequence[str]
+    near: str = ""  # what may be meant, as `suggest` says it
 
     def __str__(self) -> str:
         return f"{self.operator} (node {self.node}, inputs {', '.join(self.inputs) or 'none'})"
@@ -287,7 +288,12 @@ class Unsupported:
 def refuse(framework: str, nodes: Sequence[Unsupported], hint: str) -> OpNotImplemented:
     """One error that lists all nodes that cannot be imported."""
     kinds = sorted({node.operator for node in nodes})
-    lines = "\n".join(f"    {node}" for node in nodes)
+    near = {node.operator: node.near for node in reversed(nodes)}
+    lines = "\n".join(
+        # what may be meant is told once for each operator
+        f"    {node}" + (f"; {text}" if (text := near.pop(node.operator, "")) else "")
+        for node in nodes
+    )
     return OpNotImplemented(
         f"the {framework} importer requires operators it knows, got {len(nodes)} nodes of "
         f"{len(kinds)} unsupported operators: {', '.join(kinds)}\n{lines}",

@@ -11,7 +11,9 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Tuple, TupleWrapper
 
 from .registry import OpPattern, define_op
-from .types import tensor
+from .types import Any, tensor
+
+OPEN = -1  # an extent of a result that only the run knows
 
 
 class PackedCallAttrs(Attrs, key="relay.attrs.PackedCallAttrs"):
@@ -23,17 +25,33 @@ class PackedCallAttrs(Attrs, key="relay.attrs.PackedCallAttrs"):
 
 
 def _result_types(attrs: PackedCallAttrs, arg_types: Sequence[Type]) -> Type:
-    return TupleType([tensor(tuple(s), d) for s, d in zip(attrs.shapes, attrs.dtypes, strict=True)])
+    shapes = [tuple([Any() if dim == OPEN else dim for dim in shape]) for shape in attrs.shapes]
+    return TupleType([tensor(s, d) for s, d in zip(shapes, attrs.dtypes, strict=True)])
 
 
 def _compute(
     attrs: PackedCallAttrs, inputs: Sequence[te.Tensor], out_type: Type
 ) -> list[te.Tensor]:
+    assert isinstance(out_type, TupleType)
+    return _extern(attrs.function, inputs, [ty.shape for ty in out_type.fields], attrs.dtypes)
+
+
+def _shapes(
+    attrs: PackedCallAttrs, inputs: Sequence[te.Tensor], out_ranks: Sequence[int]
+) -> list[te.Tensor]:
+    dtypes = ["int64"] * len(attrs.shapes)
+    shapes = [(len(shape),) for shape in attrs.shapes]
+    return _extern(f"{attrs.function}.shapes", inputs, shapes, dtypes)
+
+
+def _extern(
+    function: str, inputs: Sequence[te.Tensor], shapes: Sequence[object], dtypes: Sequence[str]
+) -> list[te.Tensor]:
     made = te.extern(
-        [tuple(shape) for shape in attrs.shapes],
+        list(shapes),
         list(inputs),
-        lambda ins, outs: tir.call_packed(attrs.function, *ins, *outs),
-        dtype=list(attrs.dtypes),
+        lambda ins, outs: tir.call_packed(function, *ins, *outs),
+        dtype=list(dtypes),
         name="packed_call",
     )
     return list(made) if isinstance(made, (list, tuple)) else [made]
@@ -50,6 +68,8 @@ PACKED_CALL = define_op(
     infer_type=_result_types,
     fuse=OpPattern.OPAQUE,
     compute=_compute,
+    shape_func=_shapes,
+    shape_reads=(0,),
     schedules={"generic": _schedule, "cpu": _schedule},
 )
 
@@ -73,7 +93,9 @@ def packed_call(
     data : sequence of relay.Expr
         The inputs.
     shapes, dtypes : sequences
-        The results' shapes and element types.
+        The results' shapes and element types. Where an extent is `OPEN`, the function of the same
+        name with the suffix ``.shapes`` is called before with the inputs, then a vector of int64
+        for each result, which it fills with the result's shape.
     """
     call = PACKED_CALL(
         Tuple(list(data)),

@@ -2,62 +2,64 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tvm._ffi.registry import register_func
-from tvm.error import OpNotImplemented, TVMError
+from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
+from tvm.relay.expr import const
 from tvm.relay.frontend.common import infer_shape, infer_type, infer_value
-from tvm.relay.op.foreign import packed_call
+from tvm.relay.op.foreign import OPEN, packed_call
+from tvm.runtime.foreign import ONNX, described
+from tvm.runtime.foreign.onnx_node import NAMES
 
 from .functions import Attributes, without_references
 from .registry import OnnxNode
 
-Run = Callable[[Mapping[str, Any]], Sequence[Any]]
-
-_NUMBERS = itertools.count()
+# what open extents are in trials: a result's extent that is the same in both does not depend on them
+_TRIALS = (3, 5)
 
 
 def reference_call(
-    node: Any, view: OnnxNode, opsets: Mapping[str, int], attributes: Attributes
+    node: Any,
+    view: OnnxNode,
+    opsets: Mapping[str, int],
+    attributes: Attributes,
+    warned: set[str],
 ) -> list[RelayExpr]:
     """The results of a node as a reference computes them.
 
-    The function is registered in this process: a library that is exported does not contain it.
+    The node is an argument of the call: whoever runs the compiled model needs the reference alone.
+    `warned` has the operators that a warning was given for.
     """
     plain = without_references(node, attributes, view)
     given = {n: v for n, v in zip(plain.input, view.inputs, strict=False) if n}
     constants = {n: a for n, v in given.items() if (a := _constant(view, v)) is not None}
     tensors = {name: value for name, value in given.items() if name not in constants}
-    examples = {name: _example(view, value) for name, value in tensors.items()}
-    model = model_of(plain, examples, constants, opsets)
-    name, run, made = _first_that_works(model, view, examples)
-    warnings.warn(f"{view.op_type} runs in {name}, in this process only", stacklevel=2)
-    order = list(tensors)
-    types = [(result.shape, str(result.dtype)) for result in made]
-
-    def compute(*arrays: Any) -> None:
-        found = run({name: a.numpy() for name, a in zip(order, arrays, strict=False)})
-        for array, result, (shape, _) in zip(arrays[len(order) :], found, types, strict=True):
-            if result.shape != shape:
-                raise TVMError(
-                    f"{view.op_type} {view.name} requires a result of the shape that it had at "
-                    f"import, {shape}, got {result.shape}",
-                    hint="its shape depends on data, which an external function cannot say",
-                )
-            array.copyfrom(np.ascontiguousarray(result))
-
-    function = f"tvm.contrib.onnx.{view.op_type}.{next(_NUMBERS)}"
-    register_func(function, compute)
-    call = packed_call(
-        function, list(tensors.values()), [s for s, _ in types], [d for _, d in types]
-    )
-    return [call[i] for i in range(len(types))]
+    examples = [
+        {name: _example(view, value, extent) for name, value in tensors.items()}
+        for extent in (_TRIALS if any(_is_open(v) for v in tensors.values()) else _TRIALS[:1])
+    ]
+    inputs = {name: (each.dtype, infer_shape(tensors[name])) for name, each in examples[0].items()}
+    model = model_of(plain, inputs, constants, opsets)
+    text, made = _first_that_works(model, view, [list(each.values()) for each in examples])
+    if view.op_type not in warned:
+        warned.add(view.op_type)
+        who = NAMES[text[:1]]
+        warnings.warn(
+            f"{view.op_type} runs in {who}, which the compiled model needs too", stacklevel=2
+        )
+    shapes = [
+        [OPEN if len(set(extents)) > 1 else extents[0] for extents in zip(*each, strict=True)]
+        for each in zip(*[[r.shape for r in results] for results in made], strict=True)
+    ]
+    dtypes = [str(result.dtype) for result in made[0]]
+    arguments = [*[const(part) for part in described(text)], *tensors.values()]
+    call = packed_call(ONNX.function, arguments, shapes, dtypes)
+    return [call[i] for i in range(len(dtypes))]
 
 
 def has_reference(op_type: str, domain: str, opset: int) -> bool:
@@ -84,41 +86,40 @@ def _constant(view: OnnxNode, value: Any) -> Any:
     return infer_value(value, view.values) if isinstance(value, RelayExpr) else None
 
 
-def _example(view: OnnxNode, value: Any) -> np.ndarray[Any, Any]:
-    """An array as the node will get it."""
+def _is_open(value: Any) -> bool:
+    return isinstance(value, RelayExpr) and not all(
+        isinstance(dim, int) for dim in infer_shape(value)
+    )
+
+
+def _example(view: OnnxNode, value: Any, extent: int) -> np.ndarray[Any, Any]:
+    """An array as the node will get it, with an extent for those that are open."""
     if not isinstance(value, RelayExpr):
         raise OpNotImplemented(
             f"{view.op_type} {view.name} requires tensors to be computed by a reference, "
             f"got a value of type {type(value).__name__.lower()}"
         )
-    shape = infer_shape(value)
-    if not all(isinstance(dim, int) for dim in shape):
-        raise OpNotImplemented(
-            f"{view.op_type} {view.name} requires known shapes to be computed by a reference, "
-            f"got {shape}",
-            hint="give the shapes of the inputs with from_onnx(model, shape={...})",
-        )
+    shape = [dim if isinstance(dim, int) else extent for dim in infer_shape(value)]
     return np.ones(shape, infer_type(value).dtype.numpy)
 
 
 def model_of(
     node: Any,
-    examples: Mapping[str, Any],
+    inputs: Mapping[str, tuple[Any, Sequence[Any]]],
     constants: Mapping[str, Any],
     opsets: Mapping[str, int],
 ) -> Any:
-    """A model of one node, of inputs like the examples and of constants."""
+    """A model of one node, of inputs of such element types and shapes and of constants."""
     from onnx import ValueInfoProto, helper, numpy_helper
 
-    def typed(name: str, array: Any) -> Any:
-        return helper.make_tensor_value_info(
-            name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
-        )
+    def typed(name: str, dtype: Any, shape: Sequence[Any]) -> Any:
+        dims = [dim if isinstance(dim, int) else None for dim in shape]
+        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), dims)
 
     graph = helper.make_graph(
         [node],
-        "node",
-        [typed(name, array) for name, array in examples.items()],
+        node.op_type,
+        [typed(name, *of_input) for name, of_input in inputs.items()],
         [ValueInfoProto(name=name) for name in node.output if name],
         [numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()],
     )
@@ -128,44 +129,19 @@ def model_of(
 
 
 def _first_that_works(
-    model: Any, view: OnnxNode, examples: Mapping[str, Any]
-) -> tuple[str, Run, Sequence[Any]]:
-    """A reference's name, how it runs the model, and what it gives for the examples."""
+    model: Any, view: OnnxNode, examples: Sequence[Sequence[Any]]
+) -> tuple[bytes, list[Sequence[Any]]]:
+    """The text of the node for the first reference that can compute it, and what the trials give."""
     reasons = []
-    for name, prepare in (("ONNX's reference", evaluator), ("ONNX Runtime", _session)):
+    for engine, name in NAMES.items():
+        text = engine + model.SerializeToString()
         try:
-            run = prepare(model)
-            made = run(examples)
+            run = ONNX.read(text).run
+            return text, [run(each) for each in examples]
         except Exception as error:  # whatever numpy or the runtime says
             reasons.append(
                 f"{name}: {str(error).strip().splitlines()[0] if str(error) else error!r}"
             )
-            continue
-        if all(isinstance(result, np.ndarray) for result in made):
-            return name, run, made
-        reasons.append(f"{name} gives no tensors")
     raise OpNotImplemented(
         f"{view.op_type} {view.name} cannot be computed by a reference: {'; '.join(reasons)}"
     )
-
-
-def evaluator(model: Any) -> Run:
-    """How ONNX's reference runs a model."""
-    from onnx.reference import ReferenceEvaluator
-
-    evaluator = ReferenceEvaluator(model)
-    # scalars of numpy are 0-d tensors
-    return lambda feeds: [
-        np.asarray(r) if isinstance(r, np.generic) else r for r in evaluator.run(None, dict(feeds))
-    ]
-
-
-def _session(model: Any) -> Run:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, ["CPUExecutionProvider"]
-    )
-    return lambda feeds: session.run(None, dict(feeds))

@@ -89,6 +89,7 @@ class GraphImporter:
         self.attributes: Attributes = {}  # of the function that is being imported
         self.called: list[tuple[str, str]] = []  # the functions that are being imported
         self.fallback = fallback
+        self.left: set[str] = set()  # operators that a reference computes
         self.config = config or {}
         self.is_late = is_late
         self.dims = dims or {}
@@ -316,7 +317,7 @@ class GraphImporter:
         except (OpNotImplemented, OpAttributeUnImplemented) as error:
             if not self.fallback or isinstance(error, ValueRequired):
                 raise
-            results = iter(reference_call(node, view, self.opsets, self.attributes))
+            results = iter(reference_call(node, view, self.opsets, self.attributes, self.left))
             return [self._settled(next(results)) if name else Nothing() for name in node.output]
 
     def _all_settled(self, values: list[Value], view: OnnxNode) -> list[Value]:

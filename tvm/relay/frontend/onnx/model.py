@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -15,21 +14,14 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relay.analysis import free_vars
 from tvm.relay.expr import Tuple, Var
-from tvm.relay.frontend.common import Unsupported, refuse
 from tvm.relay.function import Function
 from tvm.runtime import ndarray as nd
 
 from .checks import all_nodes, check_model
 from .dims import named_dims
-from .fallback import has_reference
-from .functions import has_function
 from .importer import GraphImporter
-from .registry import CONVERTERS, Items, Nothing, Texts, Value, key_of
-
-_HINT = (
-    "export with another opset, simplify the model so that these operators go away, or let a "
-    "reference compute them: from_onnx(model, fallback=True)"
-)
+from .registry import Items, Nothing, Texts, Value
+from .unknown import check_operators
 
 
 def from_onnx(
@@ -64,7 +56,8 @@ def from_onnx(
         Write the model with a name for each node that has none, ``<operator>_<number>``, to this path.
     fallback : bool
         Let ONNX's reference or ONNX Runtime compute what is not supported, with a warning for each
-        node. The compiled model then needs that package and this process.
+        operator. The compiled model then needs Python with this package and that one to run,
+        wherever that is.
 
     Returns
     -------
@@ -123,7 +116,7 @@ def import_model(
     opsets = {entry.domain: entry.version for entry in model.opset_import}
     if opset is not None:
         opsets[""] = opset
-    _check_operators(model, opsets, fallback)
+    check_operators(model, opsets, fallback)
     given = _checked_shapes(shape)
     dims = named_dims(model, given) if is_late and _has_open_inputs(model, given) else {}
     importer = GraphImporter(
@@ -238,44 +231,3 @@ def export_renamed(model: Any, path: str) -> Any:
             node.name = f"{node.op_type}_{number}"
     onnx.save(renamed, path)
     return renamed
-
-
-def _check_operators(model: Any, opsets: Mapping[str, int], fallback: bool) -> None:
-    """Refuse the model with one error if operators are unknown."""
-    local = {(f.domain, f.name) for f in model.functions}
-
-    def is_known(node: Any) -> bool:
-        if (node.domain, node.op_type) in local or key_of(node) in CONVERTERS:
-            return True
-        opset = opsets.get(node.domain, 1)
-        if has_function(node.op_type, node.domain, opset):
-            return True
-        return fallback and has_reference(node.op_type, node.domain, opset)
-
-    nodes = [node for part in (model.graph, *model.functions) for node in all_nodes(part)]
-    unknown = [node for node in nodes if not is_known(node)]
-    if not unknown:
-        return
-    shapes = _known_shapes(model)
-    near = {suggest(key_of(n), CONVERTERS) for n in unknown} - {""}
-    raise refuse("ONNX", [
-        Unsupported(
-            f"{key_of(n)} of opset {opsets.get(n.domain, 1)}", n.name or n.output[0],
-            [shapes.get(i, i) for i in n.input],
-        )
-        for n in unknown
-    ], "; ".join([_HINT, *sorted(near)]))  # fmt: skip
-
-
-def _known_shapes(model: Any) -> dict[str, str]:
-    """Texts such as ``x: float32[1, 3]``, by name, as far as ONNX can infer them."""
-    import onnx
-
-    with contextlib.suppress(Exception):
-        model = onnx.shape_inference.infer_shapes(model)
-    graph = model.graph
-    texts = {t.name: f"{t.name}: {list(t.dims)}" for t in graph.initializer}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        dims = [d.dim_value or d.dim_param or "?" for d in value.type.tensor_type.shape.dim]
-        texts[value.name] = f"{value.name}: [{', '.join(str(d) for d in dims)}]"
-    return texts

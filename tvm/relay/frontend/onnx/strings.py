@@ -15,7 +15,7 @@ from tvm.error import OpAttributeInvalid, OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay.frontend.common import constant, infer_value
 
-from .fallback import evaluator, model_of
+from .fallback import model_of
 from .functions import Attributes, without_references
 from .registry import CONVERTERS, Items, OnnxNode, Texts, Value, ValueRequired, key_of, onnx_op
 
@@ -77,13 +77,16 @@ def _of_strings_alone(node: OnnxNode) -> None:
 def _computed(
     node: Any, view: OnnxNode, opsets: Mapping[str, int], attributes: Attributes
 ) -> list[Value]:
+    from onnx.reference import ReferenceEvaluator
+
     plain = without_references(node, attributes, view)
     known = {
         name: _known(view, value)
         for name, value in zip(plain.input, view.inputs, strict=False)
         if name
     }
-    return [_as_value(result) for result in evaluator(model_of(plain, {}, known, opsets))({})]
+    made = ReferenceEvaluator(model_of(plain, {}, known, opsets)).run(None, {})
+    return [_as_value(result) for result in made]
 
 
 def _known(view: OnnxNode, value: Value) -> np.ndarray[Any, Any]:

@@ -41,7 +41,7 @@ def from_exported_program(
         Write the program in core ATen operators first.
     fallback : bool
         Let PyTorch compute operators that are not supported, with a warning for each. The compiled
-        model then needs PyTorch and this process.
+        model then needs Python with this package and PyTorch to run, wherever that is.
 
     Returns
     -------

@@ -6,10 +6,11 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tvm.error import OpNotImplemented, TVMError
+from tvm.error import OpNotImplemented, TVMError, suggest
 from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import TupleWrapper
 from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, infer_type, refuse
+from tvm.relay.op.foreign import OPEN
 
 from .complexes import Complex, complex_constant
 from .fallback import torch_call
@@ -94,6 +95,7 @@ class FxRunner:
         self.knows = knows  # what decompose takes
         self.folder = folder or ExprFolder()
         self.fallback = fallback  # whether torch computes what is unknown
+        self.left: set[str] = set()  # operators that it computes
 
     def run(self, module: Any, inputs: Sequence[Any]) -> Any:
         """The outputs of a graph module, nested as it nests them."""
@@ -121,7 +123,10 @@ class FxRunner:
         ]  # fmt: skip
         if unknown:
             raise refuse("PyTorch", [
-                Unsupported(kind_of(n.target), n.name, [_input_text(a) for a in n.all_input_nodes])
+                Unsupported(
+                    kind_of(n.target), n.name, [_input_text(a) for a in n.all_input_nodes],
+                    suggest(kind_of(n.target), self.converters),
+                )
                 for n in unknown
             ], _HINT)  # fmt: skip
 
@@ -173,18 +178,22 @@ class FxRunner:
         return [token, *(results if count > 1 else [results][:count])]
 
     def _leaves_to_torch(self, node: Any) -> bool:
-        """Whether torch may compute a node, and its results are tensors of known shapes."""
+        """Whether torch may compute a node, and its results are tensors."""
         made = node.meta.get("val")
         results = made if isinstance(made, (list, tuple)) else [made]
-        return self.fallback and all(
-            hasattr(r, "shape") and all(isinstance(d, int) for d in r.shape) for r in results
-        )
+        return self.fallback and all(hasattr(result, "shape") for result in results)
 
     def _torch_results(self, node: Any, arguments: Sequence[Any]) -> Any:
         made = node.meta["val"]
         results = list(made) if isinstance(made, (list, tuple)) else [made]
-        types = [(tuple(r.shape), str(r.dtype).removeprefix("torch.")) for r in results]
-        found = self.settle(torch_call(node.target, arguments, types))
+        types = [
+            (
+                [dim if isinstance(dim, int) else OPEN for dim in result.shape],
+                str(result.dtype).removeprefix("torch."),
+            )
+            for result in results
+        ]
+        found = self.settle(torch_call(node.target, arguments, types, self.left))
         return found if isinstance(made, (list, tuple)) else found[0]
 
     def convert(self, overload: Any, arguments: Sequence[Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import OpNotImplemented, TVMError
+from tvm.error import OpNotImplemented, TVMError, suggest
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relay.analysis import free_vars
@@ -24,6 +24,7 @@ from tvm.relay.frontend.common import (
     set_span,
 )
 from tvm.relay.function import Function
+from tvm.relay.op.foreign import OPEN
 from tvm.relay.prelude import Prelude
 from tvm.runtime import ndarray as nd
 
@@ -32,6 +33,7 @@ from .control import names_within, open_branch
 from .decomposition import Decomposer
 from .fallback import torch_call
 from .graph_types import (
+    traced_shape,
     type_text,
     write_graph,
 )
@@ -110,7 +112,7 @@ def from_pytorch(
         Let the spans of expressions name the modules that operators belong to.
     fallback : bool
         Let PyTorch compute operators that are not supported, with a warning for each. The compiled
-        model then needs PyTorch and this process.
+        model then needs Python with this package and PyTorch to run, wherever that is.
 
     Returns
     -------
@@ -172,6 +174,7 @@ class GraphImporter(SharedMemory):
         self.fields: dict[tuple[int, str], Any] = {}  # of modules and objects, once they are set
         self.folder = ExprFolder()
         self.fallback = False  # whether torch computes what is unknown
+        self.left: set[str] = set()  # operators that it computes
         self.with_scopes = False  # whether spans name modules
         self._counts: dict[str, int] = {}  # nodes so far, by operator
         self.names: dict[str, str] = {}  # names of nodes, by their outputs
@@ -193,7 +196,10 @@ class GraphImporter(SharedMemory):
         unknown = [n for n in self.unknown if not self.fallback or overload_of(n) is None]
         if unknown:
             raise refuse("PyTorch", [
-                Unsupported(n.kind(), node_name(n), [type_text(v) for v in n.inputs()])
+                Unsupported(
+                    n.kind(), node_name(n), [type_text(v) for v in n.inputs()],
+                    suggest(n.kind(), self.converters),
+                )
                 for n in unknown
             ], _HINT)  # fmt: skip
 
@@ -377,7 +383,18 @@ class GraphImporter(SharedMemory):
         if not self.fallback or overload is None:
             return list(substitutes)
         types = [(infer_shape(v), infer_type(v).dtype) for v in substitutes]
-        return list(torch_call(overload, [as_number(arg) for arg in args], types))
+        if not self._has_traced_shapes(node, args):
+            types = [([OPEN] * len(shape), dtype) for shape, dtype in types]
+        return list(torch_call(overload, [as_number(arg) for arg in args], types, self.left))
+
+    @staticmethod
+    def _has_traced_shapes(node: Any, args: Sequence[Any]) -> bool:
+        """Whether the tensors that a node takes have the shapes that they had in the trace."""
+        return all(
+            tuple(infer_shape(arg)) == tuple(traced_shape(value) or ())
+            for value, arg in zip(node.inputs(), args, strict=True)
+            if is_tensor(arg)
+        )
 
     def _strided_arguments(self, node: Any, args: Sequence[Any]) -> list[Any]:
         data = next(iter(node.inputs()))
@@ -521,7 +538,8 @@ class GraphImporter(SharedMemory):
     def _prim_PythonOp(self, node: Any, args: list[Any]) -> list[Any]:
         """A function of torch.autograd: what its forward computes was traced too."""
         if not traced_function(node):
-            raise refuse("PyTorch", [Unsupported(node.kind(), node_name(node), [])], _HINT)
+            near = suggest(node.kind(), self.converters)
+            raise refuse("PyTorch", [Unsupported(node.kind(), node_name(node), [], near)], _HINT)
         (graph,) = traced_function(node)
         outside = self.values, self.views, self.derived
         inside = {v.debugName(): arg for v, arg in zip(graph.inputs(), args, strict=True)}

@@ -1,0 +1,127 @@
+"""One error for all nodes of a model that nothing can import, with what is known of each."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tvm.error import suggest
+from tvm.relay.frontend.common import Unsupported, refuse
+
+from .checks import all_nodes
+from .fallback import has_reference
+from .functions import has_function
+from .registry import CONVERTERS, key_of
+
+_HINT = (
+    "export with another opset, simplify the model so that these operators go away, or let a "
+    "reference compute them: from_onnx(model, fallback=True), tvmc compile --fallback"
+)
+_NO_REFERENCE = (
+    "neither ONNX's reference nor ONNX Runtime computes these: export with another opset, or "
+    "simplify the model so that they go away"
+)
+
+Types = Mapping[str, Any]  # TypeProto by the name of a value
+
+
+def check_operators(model: Any, opsets: Mapping[str, int], fallback: bool) -> None:
+    """Refuse the model with one error if operators are unknown."""
+    local = {(f.domain, f.name) for f in model.functions}
+
+    def is_known(node: Any) -> bool:
+        if (node.domain, node.op_type) in local or key_of(node) in CONVERTERS:
+            return True
+        opset = opsets.get(node.domain, 1)
+        if has_function(node.op_type, node.domain, opset):
+            return True
+        return fallback and has_reference(node.op_type, node.domain, opset)
+
+    parts = (model.graph, *model.functions)
+    unknown = [[node for node in all_nodes(part) if not is_known(node)] for part in parts]
+    if any(unknown):
+        types = _types_of_graph(model)
+        listed = [
+            _unsupported(node, opsets, types if part is model.graph else _types_within(part, model))
+            for part, nodes in zip(parts, unknown, strict=True)
+            for node in nodes
+        ]
+        raise refuse("ONNX", listed, _NO_REFERENCE if fallback else _HINT)
+
+
+def _unsupported(node: Any, opsets: Mapping[str, int], types: Types) -> Unsupported:
+    return Unsupported(
+        f"{key_of(node)} of opset {opsets.get(node.domain, 1)}",
+        node.name or next((name for name in node.output if name), ""),
+        [f"{name}: {_text(types.get(name))}" for name in node.input if name],
+        _near(node),
+    )
+
+
+def _near(node: Any) -> str:
+    """The operator of that name in another domain, or names like it."""
+    same = [name for name in CONVERTERS if name.rpartition(".")[2] == node.op_type]
+    return f"there is {' and '.join(same)}" if same else suggest(key_of(node), CONVERTERS)
+
+
+def _text(proto: Any) -> str:
+    """A type as ``float32[1, 3]``, with question marks for what is not known."""
+    from onnx import helper
+
+    if proto is None or not proto.HasField("tensor_type"):
+        return "?" if proto is None else (proto.WhichOneof("value") or "?").removesuffix("_type")
+    tensor = proto.tensor_type
+    dtype = str(helper.tensor_dtype_to_np_dtype(tensor.elem_type)) if tensor.elem_type else "?"
+    if not tensor.HasField("shape"):
+        return f"{dtype}[...]"
+    dims = [
+        str(d.dim_value) if d.HasField("dim_value") else d.dim_param or "?"
+        for d in tensor.shape.dim
+    ]
+    return f"{dtype}[{', '.join(dims)}]"
+
+
+def _types_of_graph(model: Any) -> Types:
+    """Types of values by name, as far as ONNX can infer them, those within subgraphs included."""
+    import onnx
+
+    with contextlib.suppress(Exception):  # of classes that the package does not export
+        model = onnx.shape_inference.infer_shapes(model)
+    found = {}
+    for graph in _graphs(model.graph):
+        for tensor in graph.initializer:
+            found[tensor.name] = onnx.helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            found[value.name] = value.type
+    return found
+
+
+def _graphs(graph: Any) -> Iterator[Any]:
+    yield graph
+    for node in graph.node:
+        for attr in node.attribute:
+            inner: Sequence[Any] = [attr.g] if attr.HasField("g") else attr.graphs
+            for each in inner:
+                yield from _graphs(each)
+
+
+def _types_within(function: Any, model: Any) -> Types:
+    """Types of the values in a function, for the first call of it in the graph."""
+    from onnx import ValueInfoProto, helper
+
+    key = (function.domain, function.name)
+    call = next((n for n in all_nodes(model.graph) if (n.domain, n.op_type) == key), None)
+    if call is None:
+        return {}
+    outer = _types_of_graph(model)
+    inputs = [
+        ValueInfoProto(name=name, type=outer.get(given))
+        for name, given in zip(function.input, call.input, strict=False)
+    ]
+    outputs = [ValueInfoProto(name=name) for name in function.output]
+    body = helper.make_graph(function.node, function.name, inputs, outputs)
+    imports = list(function.opset_import)
+    return _types_of_graph(
+        helper.make_model(body, opset_imports=imports, ir_version=model.ir_version)
+    )
