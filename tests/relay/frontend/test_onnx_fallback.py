@@ -133,7 +133,7 @@ def test_types_of_unknown_nodes_within_functions_and_branches_are_told() -> None
         relay.frontend.from_onnx(model)
     text = str(refused.value)
     assert "(node deep, inputs q: float32[2, 5])" in text
-    assert "(node yes, inputs yes_in: float32[2, 5]); there is Relu" in text
+    assert "(node yes, inputs yes_in: float32[2, 5])" in text and text.count("there is Relu") == 1
 
 
 def test_results_whose_shape_depends_on_data_are_refused_at_run_time(
