@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import OpNotImplemented, TVMError, suggest
+from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relay.analysis import free_vars
 from tvm.relay.expr import Tuple, TupleWrapper, Var, var
 from tvm.relay.frontend.common import (
     ExprFolder,
-    Unsupported,
     constant,
     infer_shape,
     infer_type,
@@ -33,7 +32,6 @@ from .control import names_within, open_branch
 from .decomposition import Decomposer
 from .fallback import torch_call
 from .graph_types import (
-    traced_shape,
     type_text,
     write_graph,
 )
@@ -44,12 +42,14 @@ from .nested import Record, is_growing
 from .nodes import (
     all_nodes,
     empty_results,
+    has_traced_shapes,
     is_within_branch,
     node_name,
     overload_of,
     stand_ins,
     tensors_in,
     traced_function,
+    unsupported,
 )
 from .open_loops import open_loop
 from .open_shapes import without_variables
@@ -195,13 +195,7 @@ class GraphImporter(SharedMemory):
         """One error for all nodes that were found to be unknown."""
         unknown = [n for n in self.unknown if not self.fallback or overload_of(n) is None]
         if unknown:
-            raise refuse("PyTorch", [
-                Unsupported(
-                    n.kind(), node_name(n), [type_text(v) for v in n.inputs()],
-                    suggest(n.kind(), self.converters),
-                )
-                for n in unknown
-            ], _HINT)  # fmt: skip
+            raise refuse("PyTorch", [unsupported(n, self.converters) for n in unknown], _HINT)
 
     def knows(self, node: Any) -> bool:
         """Whether a node has a converter, or torch can decompose it."""
@@ -383,18 +377,9 @@ class GraphImporter(SharedMemory):
         if not self.fallback or overload is None:
             return list(substitutes)
         types = [(infer_shape(v), infer_type(v).dtype) for v in substitutes]
-        if not self._has_traced_shapes(node, args):
+        if not has_traced_shapes(node, args):
             types = [([OPEN] * len(shape), dtype) for shape, dtype in types]
         return list(torch_call(overload, [as_number(arg) for arg in args], types, self.left))
-
-    @staticmethod
-    def _has_traced_shapes(node: Any, args: Sequence[Any]) -> bool:
-        """Whether the tensors that a node takes have the shapes that they had in the trace."""
-        return all(
-            tuple(infer_shape(arg)) == tuple(traced_shape(value) or ())
-            for value, arg in zip(node.inputs(), args, strict=True)
-            if is_tensor(arg)
-        )
 
     def _strided_arguments(self, node: Any, args: Sequence[Any]) -> list[Any]:
         data = next(iter(node.inputs()))
@@ -538,8 +523,7 @@ class GraphImporter(SharedMemory):
     def _prim_PythonOp(self, node: Any, args: list[Any]) -> list[Any]:
         """A function of torch.autograd: what its forward computes was traced too."""
         if not traced_function(node):
-            near = suggest(node.kind(), self.converters)
-            raise refuse("PyTorch", [Unsupported(node.kind(), node_name(node), [], near)], _HINT)
+            raise refuse("PyTorch", [unsupported(node, self.converters)], _HINT)
         (graph,) = traced_function(node)
         outside = self.values, self.views, self.derived
         inside = {v.debugName(): arg for v, arg in zip(graph.inputs(), args, strict=True)}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from tvm.error import suggest
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType
 from tvm.relay.expr import var
-from tvm.relay.frontend.common import constant, infer_shape, infer_type
+from tvm.relay.frontend.common import Unsupported, constant, infer_shape, infer_type
 
 from .complexes import Complex
-from .graph_types import SCALAR_TYPES, traced_shape
+from .graph_types import SCALAR_TYPES, traced_shape, type_text
 from .registry import is_tensor
 
 
@@ -91,6 +92,22 @@ def overload_of(node: Any) -> Any:
 def node_name(node: Any) -> str:
     """The name of the first result."""
     return next((f"%{value.debugName()}" for value in node.outputs()), node.kind())
+
+
+def unsupported(node: Any, known: Iterable[str]) -> Unsupported:
+    """What a node is that nothing converts; `known` are the operators that something does."""
+    kind = node.kind()
+    inputs = [type_text(value) for value in node.inputs()]
+    return Unsupported(kind, node_name(node), inputs, suggest(kind, known))
+
+
+def has_traced_shapes(node: Any, args: Sequence[Any]) -> bool:
+    """Whether the tensors that a node takes have the shapes that they had in the trace."""
+    return all(
+        tuple(infer_shape(arg)) == tuple(traced_shape(value) or ())
+        for value, arg in zip(node.inputs(), args, strict=True)
+        if is_tensor(arg)
+    )
 
 
 def tensors_in(values: Any) -> Iterator[RelayExpr]:
