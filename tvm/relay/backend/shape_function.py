@@ -131,11 +131,15 @@ def _declared(kernel: SymbolicKernel, name: str) -> Stages:
             tensor = te.placeholder(shape, dtype, f"p{len(inputs)}" + f"_{i}" * bool(i))
             inputs.setdefault(id(param), []).append(tensor)
             whole |= {id(param)} if is_read else set()
-    given = [
-        _shape_vector(made) if id(tensor) in whole and not flag else made
-        for tensor, flag in shape_operands(call)
-        for made in inputs.get(id(tensor)) or [_constant(tensor)]
-    ]
+    given: list[te.Tensor | None] = []
+    for operand, flag in shape_operands(call):
+        made = inputs.get(id(operand))
+        if made is None:
+            given.append(_constant(operand))
+        elif id(operand) in whole and not flag:
+            given += [_shape_vector(tensor) for tensor in made]
+        else:
+            given += made
     ranks = [tir.IntImm("int32", len(ty.shape)) for ty in results]
     shapes = list(call.op.shape_func(call.attrs, given, ranks))
     sizes = [
