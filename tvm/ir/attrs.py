@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tvm.error import OpAttributeInvalid, or_near, suggest
 
 from .node import NODE_TYPES, Node, leaf
 
 
-@dataclass(frozen=True)
-class AttrFieldInfo:
-    """One attribute of an operator: its name, the type that it is declared with, what it is for."""
+class AttrFieldInfo(NamedTuple):
+    """One argument or attribute of an operator: its name, its declared type, what it is for."""
 
     name: str
     type_info: str

@@ -12,6 +12,7 @@ from typing import Any
 from tvm._ffi.registry import get_global_func
 from tvm.error import OpNotImplemented, TVMError, suggest
 
+from .attrs import AttrFieldInfo
 from .expr import RelayExpr
 from .node import ignored
 
@@ -45,7 +46,7 @@ class Op(RelayExpr):
     # graph level
     attrs_type: Any = ignored(default=None)
     num_inputs: int | None = ignored(default=None)
-    arguments: list[tuple[str, str, str]] = ignored(default_factory=list)
+    arguments: list[AttrFieldInfo] = ignored(default_factory=list)
     description: str | None = ignored(default=None)
     support_level: int | None = ignored(default=None)
     infer_type: Callable[..., Any] | None = ignored(default=None)
@@ -168,7 +169,7 @@ class Op(RelayExpr):
 
     def add_argument(self, name: str, type: str, description: str) -> None:
         """Describe one argument."""
-        self.arguments.append((name, type, description))
+        self.arguments.append(AttrFieldInfo(name, type, description))
 
     def set_support_level(self, level: int) -> None:
         """The classic level of importance: 1 basic to 10 experimental."""

@@ -43,3 +43,17 @@ def test_levels_hold_for_a_facet_under_each_of_its_names() -> None:
     tvm.ir.register_op_attr(op.name, "FTVMCompute", topi.exp, level=20)
     relay.op.register_compute(op.name, topi.log)
     assert op.compute is topi.exp
+
+
+def test_strategies_are_those_of_the_module_and_of_its_generic_part() -> None:
+    strategies = relay.op.strategy
+    assert strategies.conv2d_strategy is strategies.generic.conv2d_strategy
+    assert strategies.wrap_compute_conv2d is strategies.generic.wrap_compute_conv2d
+    with pytest.raises(AttributeError, match="no attribute 'nothing_strategy'"):
+        _ = strategies.nothing_strategy
+
+
+def test_arguments_of_operators_have_names() -> None:
+    op = relay.op.get("nn.conv2d")
+    assert [argument.name for argument in op.arguments] == ["data", "weight"]
+    assert op.arguments[0].type_info == "Expr"

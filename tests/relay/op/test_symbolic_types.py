@@ -76,6 +76,15 @@ def test_weights_that_programs_leave_out_have_shapes(
     assert found.args[1].checked_type == _type(*weight)
 
 
+def test_offsets_that_programs_leave_out_have_shapes() -> None:
+    offset, weight = relay.var("offset"), relay.var("w")
+    data = relay.var("x", shape=(N, 4, 6, 7))
+    window = {"kernel_size": (3, 2), "channels": 8, "groups": 2, "deformable_groups": 2}
+    found = run_infer_type(relay.nn.deformable_conv2d(data, offset, weight, **window))
+    assert found.args[1].checked_type == _type(N, 2 * 3 * 2 * 2, 4, 6)
+    assert found.args[2].checked_type == _type(8, 2, 3, 2)
+
+
 def test_types_of_equal_extents_are_equal() -> None:
     assert _type(N, C + C) == _type(N, C * 2)
     assert hash(_type(N, C + C)) == hash(_type(N, C * 2))

@@ -17,13 +17,13 @@ from tvm.ir.type import Type
 from .layout_shapes import axes_extents, shape_in_layout
 from .nn.activation import BIAS_ADD, PRELU
 from .nn.bitserial import BITSERIAL_CONV2D, BITSERIAL_DENSE
-from .nn.conv import CONV2D
+from .nn.conv import CONV2D, conv_type
 from .nn.conv_ranks import CONV1D, CONV3D
 from .nn.conv_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
 from .nn.dense import DENSE, MATMUL
 from .nn.normalization import BATCH_NORM, GROUP_NORM, INSTANCE_NORM, LAYER_NORM
 from .nn.special import DEFORMABLE_CONV2D
-from .types import Dim, apply, shape_of_type, tensor
+from .types import Dim, apply, product, shape_of_type, tensor
 
 # from attributes and the types known so far, that of the data first, to all types
 Fill = Callable[[Attrs, "Sequence[Type | None]"], "list[Type | None]"]
@@ -51,6 +51,20 @@ def _conv(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     if groups > 1 and attrs["kernel_layout"] == "HWOI":  # the channel multiplier is in I
         sizes = {"O": inner, "I": apply(lambda c: channels // c, inner)}
     return _with_kernel(attrs, known, sizes)
+
+
+def _deformable(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
+    """The kernel as of other convolutions, and two offsets for each place of the window."""
+    data, offset, kernel = known
+    kernel = kernel or _conv(attrs, known)[2]
+    if offset is not None or kernel is None:
+        return [data, offset, kernel]
+    out = conv_type("nn.deformable_conv2d", "HW")(attrs, [data, kernel])  # type: ignore[list-item]
+    extents = axes_extents(shape_of_type(out), attrs["out_layout"] or attrs["data_layout"], "")
+    window = axes_extents(shape_of_type(kernel), attrs["kernel_layout"], "")
+    extents["C"] = product((2 * attrs["deformable_groups"], window["H"], window["W"]))
+    shape = shape_in_layout(extents, attrs["data_layout"])
+    return [data, tensor(shape, data.dtype), kernel]  # type: ignore[union-attr]
 
 
 def _conv_transpose(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
@@ -85,7 +99,8 @@ def _per_channel(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None
 
 
 for _ops, _fill in (
-    ((CONV1D, CONV2D, CONV3D, DEFORMABLE_CONV2D, BITSERIAL_CONV2D), _conv),
+    ((CONV1D, CONV2D, CONV3D, BITSERIAL_CONV2D), _conv),
+    ((DEFORMABLE_CONV2D,), _deformable),
     ((CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE), _conv_transpose),
     ((DENSE, BITSERIAL_DENSE), _dense),
     ((MATMUL,), _matmul),

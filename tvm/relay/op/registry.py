@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from tvm import te
-from tvm.ir.attrs import Attrs
+from tvm.ir.attrs import AttrFieldInfo, Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op, register_op
 from tvm.ir.type import Type
@@ -104,7 +104,7 @@ def define_op(
     op.set_facets(
         attrs_type=attrs_type,
         num_inputs=len(inputs),
-        arguments=[(argument, "Expr", "") for argument in inputs],
+        arguments=[AttrFieldInfo(argument, "Expr") for argument in inputs],
         infer_type=infer_type,
         fuse=fuse,
         compute=compute,
@@ -142,7 +142,7 @@ def _build_call(op: Op, *args: RelayExpr, **attrs: object) -> Call:
     """`CONV2D(data, weight, strides=(1, 1))` as a call node."""
     operands = [_operand(op, i, value) for i, value in enumerate(args)]
     if op.num_inputs is not None and op.num_inputs != len(operands):
-        names = ", ".join([argument[0] for argument in op.arguments])
+        names = ", ".join([argument.name for argument in op.arguments])
         raise TypeError(f"{op.name} requires the arguments ({names}), got {len(operands)}")
     if op.attrs_type is None:
         if attrs:
@@ -155,7 +155,7 @@ def _operand(op: Op, position: int, value: object) -> RelayExpr:
     if isinstance(value, TupleWrapper):
         return value.astuple()
     if not isinstance(value, RelayExpr):
-        name = op.arguments[position][0] if position < len(op.arguments) else f"#{position}"
+        name = op.arguments[position].name if position < len(op.arguments) else f"#{position}"
         raise TypeError(
             f"{op.name} requires a relay expression for {name}, got {type(value).__name__}; "
             "convert numbers and arrays with relay.const"

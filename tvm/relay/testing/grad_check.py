@@ -58,7 +58,7 @@ def check_grad(
     atol, rtol : float
         Tolerances.
     scale, mean : float
-        Standard deviation, by default 1, and mean of drawn inputs.
+        Standard deviation, by default ten times `eps`, and mean of drawn inputs.
     mode : str
         "higher_order" or "first_order".
     target_devices : sequence of (target, Device), optional
@@ -74,7 +74,7 @@ def check_grad(
     forward = _typed(func)
     backward = _typed(gradient(forward, mode=mode))
     if inputs is None:
-        deviation = 1.0 if scale is None else scale
+        deviation = 10 * eps if scale is None else scale  # of the step's size: little is lost
         inputs = [_np_randn_from_type(p.checked_type, deviation, mean) for p in forward.params]
     chosen = inputs if test_inputs is None else test_inputs
     for target, device in target_devices or [("llvm", cpu(0))]:

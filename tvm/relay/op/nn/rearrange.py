@@ -42,7 +42,7 @@ class BatchToSpaceNDAttrs(Attrs, key="relay.attrs.BatchToSpaceNDAttrs"):
     crops: tuple[tuple[int, ...], ...]
 
 
-_MODES = ("DCR", "CRD")
+_MODES = ("DCR", "CRD", "CDR")  # the last two are one
 
 
 def _check_sub_pixel(attrs: SubPixelAttrs, who: str) -> None:

@@ -1,5 +1,8 @@
 """How operators become kernels on a target, and by which of several ways."""
 
+import importlib as _importlib
+from typing import Any as _Any
+
 from .base import (
     FCompute,
     FSchedule,
@@ -29,3 +32,12 @@ __all__ = [
     "strategy_of",
     "target_strategies",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """The strategies by their classic names, which need the operators."""
+    if not name.startswith("_"):
+        found = getattr(_importlib.import_module(f"{__name__}.generic"), name, None)
+        if found is not None:
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
