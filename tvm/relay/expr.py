@@ -363,6 +363,8 @@ class TupleWrapper:
             raise IndexError(
                 f"tuple index {index} is out of range, the tuple has {self.size} fields"
             )
+        if isinstance(self.tuple_value, Tuple):
+            return self.tuple_value.fields[index]
         return TupleGetItem(self.tuple_value, index % self.size)
 
     def __len__(self) -> int:
