@@ -30,6 +30,7 @@ from tvm.relay.build_module import build, create_executor
 from tvm.relay.expr import If, Let
 from tvm.relay.frontend.onnx.model import Imported, import_model
 from tvm.relay.frontend.onnx.registry import Items, Nothing, Texts, Value, ValueRequired
+from tvm.relay.frontend.onnx.tensors import HELD_AS, representable
 from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
 from tvm.runtime.device import cpu
@@ -167,9 +168,9 @@ class _Program:
 
 
 def _narrow_type(value: onnx.ValueInfoProto) -> Any:
-    """The numpy type of an output of integers that do not fill a byte, as we hold them."""
+    """The numpy type of an output that has few bits, and that we hold wider."""
     kind = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type or 1)
-    return kind if kind.name in ("int2", "int4", "uint2", "uint4") else None
+    return kind if kind.name in ("int2", "int4", "uint2", "uint4", *HELD_AS) else None
 
 
 def _flat_inputs(named: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
@@ -202,7 +203,7 @@ def _as_input(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_as_input(item) for item in value]
     array = np.asarray(value)
-    return array.astype(object) if array.dtype.kind in "US" else array
+    return array.astype(object) if array.dtype.kind in "US" else representable(array)
 
 
 def _has_strings(value: Any) -> bool:

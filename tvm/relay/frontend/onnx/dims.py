@@ -16,7 +16,7 @@ def named_dims(model: Any, shapes: Mapping[str, Sequence[Any]]) -> dict[str, Dim
     import onnx
 
     found = onnx.ModelProto()
-    found.CopyFrom(_without_weights(model))
+    found.CopyFrom(without_weights(model))
     if any([_with_shape(v, shapes[v.name]) for v in found.graph.input if v.name in shapes]):
         del found.graph.value_info[:]  # what held for the shapes that the model declares
         for value in found.graph.output:
@@ -44,7 +44,7 @@ def _with_shape(value: Any, shape: Sequence[Any]) -> bool:
     return is_other
 
 
-def _without_weights(model: Any) -> Any:
+def without_weights(model: Any) -> Any:
     """The model with types in place of weights that are no shapes."""
     import onnx
 

@@ -57,6 +57,7 @@ class GraphImporter:
     config : options of converters.
     is_late : values that decide about shapes may come with the run.
     dims : of values of the main graph, as far as ONNX's shape inference knows.
+    types : ONNX's numbers of the types of values that are held wider.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class GraphImporter:
         config: Mapping[str, Any] | None = None,
         is_late: bool = False,
         dims: Mapping[str, Dims] | None = None,
+        types: Mapping[str, int] | None = None,
     ) -> None:
         self.shapes = shapes
         self.dtype = dtype
@@ -93,6 +95,7 @@ class GraphImporter:
         self.config = config or {}
         self.is_late = is_late
         self.dims = dims or {}
+        self.types = types or {}
 
     def run(self, graph: Any) -> list[Value]:
         """The outputs of the graph."""
@@ -118,14 +121,14 @@ class GraphImporter:
         inputs = zip(function.input, [*view.inputs, *absent], strict=False)
         opsets = {entry.domain: entry.version for entry in function.opset_import}
         defaults = {a.name: attribute_value(a) for a in function.attribute_proto}
-        outer = self.opsets, self.attributes, self.dims
+        outer = self.opsets, self.attributes, self.dims, self.types
         with self._scope({name: value for name, value in inputs if value is not None}):
             self.opsets = {**self.opsets, **opsets}
             self.attributes = {**defaults, **view.attrs}
-            self.dims = {}  # its names are its own
+            self.dims, self.types = {}, {}  # its names are its own
             self._convert_nodes(function)
             results = [self.values.get(name, Nothing()) for name in function.output]
-        self.opsets, self.attributes, self.dims = outer
+        self.opsets, self.attributes, self.dims, self.types = outer
         self.called.pop()
         return results
 
@@ -282,6 +285,7 @@ class GraphImporter:
             input_dims=[self.dims.get(name) for name in node.input],
             output_dims=[self.dims.get(name) for name in node.output],
             config=self.config,
+            input_types=[self.types.get(name) for name in node.input],
         )
 
     def _convert(self, node: Any) -> list[Value]:

@@ -17,6 +17,7 @@ from tvm.relay.frontend.einsum import einsum
 from tvm.relay.frontend.extents import refined
 from tvm.relay.frontend.formulas import log1p_of_small
 
+from .narrow import narrow_name, narrowed
 from .registry import CONVERTERS, Nothing, OnnxNode, Value, onnx_op, static_ints
 from .strings import texts_of
 from .tensors import tensor_dtype
@@ -150,8 +151,12 @@ def _where(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("Cast", "CastLike")
 def _cast(node: OnnxNode) -> RelayExpr:
-    dtype = node.dtype(1) if node.op_type == "CastLike" else tensor_dtype(node.attr("to"))
-    if dtype in NARROW_FLOATS and node.attr("saturate", 1):
+    is_like = node.op_type == "CastLike"
+    saturate = bool(node.attr("saturate", 1))
+    if kind := narrow_name(node.input_types[1] if is_like else node.attr("to")):
+        return narrowed(node[0], kind, saturate, node.attr("round_mode", "up"))
+    dtype = node.dtype(1) if is_like else tensor_dtype(node.attr("to"))
+    if dtype in NARROW_FLOATS and saturate:
         return saturated(node[0], dtype)
     return _op.cast(node[0], dtype)
 

@@ -20,6 +20,7 @@ from tvm.runtime import ndarray as nd
 from .checks import all_nodes, check_model
 from .dims import named_dims
 from .importer import GraphImporter
+from .narrow import narrow_types
 from .registry import Items, Nothing, Texts, Value
 from .unknown import check_operators
 
@@ -122,6 +123,7 @@ def import_model(
     importer = GraphImporter(
         given, dtype, opsets, freeze_params, {(f.domain, f.name): f for f in model.functions},
         bound, like, folder, fallback, config, is_late, dims,
+        narrow_types(model),
     )  # fmt: skip
     outputs = importer.run(model.graph)
     exprs = [_as_expr(value) for value in outputs]

@@ -11,6 +11,7 @@ from tvm.relay.frontend.extents import extent, reshaped
 from tvm.relay.qnn import op as _qnn
 
 from .math import matmul, saturated
+from .narrow import narrow_name, narrowed
 from .nn import convolve, window_of, with_borders
 from .pooling import pool
 from .registry import OnnxNode, onnx_op
@@ -75,6 +76,8 @@ def _quantize_linear(node: OnnxNode) -> RelayExpr:
     work = "float32" if node.dtype(1) == "float16" else node.dtype(1)
     work = tensor_dtype(precise) if precise else work
     scaled = _op.cast(x, work) / _op.cast(scale, work)
+    if kind := narrow_name(given or (node.input_types[2] if node.has(2) else None)):
+        return narrowed(scaled, kind, bool(node.attr("saturate", 1)))
     if "float" not in dtype:
         return quantize(scaled, zero, dtype)
     return saturated(scaled, dtype) if node.attr("saturate", 1) else _op.cast(scaled, dtype)

@@ -75,6 +75,7 @@ class OnnxNode:
     input_dims: Sequence[Dims | None] = ()  # as far as ONNX's shape inference knows
     output_dims: Sequence[Dims | None] = ()
     config: Mapping[str, Any] = field(default_factory=dict)  # options of converters
+    input_types: Sequence[int | None] = ()  # ONNX's numbers of those that are held wider
 
     def __getitem__(self, index: int) -> RelayExpr:
         found = self.inputs[index] if index < len(self.inputs) else None

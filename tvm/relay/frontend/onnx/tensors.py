@@ -12,6 +12,12 @@ from tvm.support import dtype as as_dtype
 # ours have other names, or numpy's differ
 _NAMES = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8"}
 
+# types that relay lacks, and those that have all their values
+HELD_AS = dict.fromkeys(
+    ("float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn",
+     "float4_e2m1fn"), "float32",
+)  # fmt: skip
+
 
 def tensor_dtype(element_type: int | str) -> str:
     """The name of an ONNX element type, which the first opsets give as a text."""
@@ -26,7 +32,7 @@ def tensor_dtype(element_type: int | str) -> str:
             hint="models that take strings run by tvm.contrib.onnx_backend",
         )
     name = str(tensor_dtype_to_np_dtype(element_type))
-    name = _NAMES.get(name, name)
+    name = HELD_AS.get(name, _NAMES.get(name, name))
     try:
         as_dtype(name)
     except Exception:
