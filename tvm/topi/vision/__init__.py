@@ -2,6 +2,13 @@
 
 from ..door import guarded
 from . import nms, rcnn, ssd
+from .hybrid import (
+    hybrid_get_valid_counts,
+    hybrid_nms,
+    hybrid_rearrange_box_out,
+    hybrid_rearrange_indices_out,
+    hybrid_regular_nms,
+)
 from .nms import (
     all_class_non_max_suppression,
     get_valid_counts,
@@ -13,6 +20,11 @@ from .reorg import reorg
 from .ssd import multibox_detection, multibox_prior, multibox_transform_loc
 
 __all__ = [
+    "hybrid_get_valid_counts",
+    "hybrid_nms",
+    "hybrid_rearrange_box_out",
+    "hybrid_rearrange_indices_out",
+    "hybrid_regular_nms",
     "all_class_non_max_suppression",
     "get_valid_counts",
     "multibox_detection",

@@ -79,7 +79,7 @@ def _select(
                 chosen[b, c, n] = at
 
             wanted = Selection(
-                _count_above(ib, lambda j: values[b, c, by_score[b, c, j]], count, least),
+                count_above(ib, lambda j: values[b, c, by_score[b, c, j]], count, least),
                 limit,
                 lambda j: by_score[b, c, j],
                 lambda at, i: corners[b, at, i],
@@ -99,7 +99,7 @@ def _select(
     return chosen, numbers
 
 
-def _count_above(ib: IRBuilder, value: Any, extent: Any, least: PrimExpr) -> PrimExpr:
+def count_above(ib: IRBuilder, value: Any, extent: Any, least: PrimExpr) -> PrimExpr:
     """How many of the values, in descending order, exceed `least`."""
     low = ib.allocate("int32", 1, "low", scope="local")
     high = ib.allocate("int32", 1, "high", scope="local")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.tir.ir_builder import BufferVar, IRBuilder
 
 from .. import tag
+from ..modules import sibling_attribute
 from ..sort import argsort
 from ..utils import dims
 from .all_class_nms import all_class_non_max_suppression, regular_non_max_suppression
@@ -117,7 +119,56 @@ def non_max_suppression(
         (batch, boxes), lambda b, j: data[b, j, score_index], name="scores", tag=tag.INJECTIVE
     )
     order = argsort(scores, valid_count, 1, False, "int32")
-    tensors, read = scalar_inputs([max_output_size, iou_threshold], ["int32", data.dtype])
+    rules = Suppression(
+        max_output_size, iou_threshold, force_suppress, top_k, coord_start, id_index
+    )
+    chosen, number = choose_boxes(data, valid_count, order, rules)
+    if return_indices:
+        return [named_boxes(chosen, indices), number]
+    places = chosen if invalid_to_bottom else places_by_score(chosen, number, order, iou_threshold)
+    return boxes_at(data, places)
+
+
+class Suppression(NamedTuple):
+    """Which boxes take part, and which of them overlap too much."""
+
+    max_output_size: Any  # how many are kept, negative: all
+    iou_threshold: Any  # the overlap from which on a box is dropped, at most 0: none is
+    force_suppress: bool  # whether boxes of other classes count too
+    top_k: int  # how many of the highest scores take part, below 1: all
+    coord_start: int  # where a box has its corners
+    id_index: int  # where a box has its class, negative: nowhere
+
+    def covers(self, rows: BufferVar, b: Any, kept: Any, at: Any, is_large: PrimExpr) -> PrimExpr:
+        """Whether a kept box drops another one, with which its overlap is large."""
+        if self.force_suppress or self.id_index < 0:
+            return is_large
+        return tir.all(rows[b, kept, self.id_index] == rows[b, at, self.id_index], is_large)
+
+    def accepts(self, rows: BufferVar, b: Any, at: Any) -> PrimExpr:
+        """Whether a box has a class."""
+        return rows[b, at, self.id_index] >= 0 if self.id_index >= 0 else tir.const(True)
+
+
+def choose_boxes(
+    data: te.Tensor, valid_count: te.Tensor, order: te.Tensor, rules: Suppression
+) -> tuple[te.Tensor, te.Tensor]:
+    """The places of the boxes kept, (batch, boxes), -1 behind them, and their number, (batch, 1).
+
+    Parameters
+    ----------
+    data : te.Tensor
+        (batch, boxes, numbers of a box).
+    valid_count : te.Tensor
+        How many boxes count, (batch,).
+    order : te.Tensor
+        Their places from the highest score on, (batch, boxes).
+    rules : Suppression
+        What is kept.
+    """
+    batch, boxes, _ = dims(data.shape)
+    limits = [rules.max_output_size, rules.iou_threshold]
+    tensors, read = scalar_inputs(limits, ["int32", data.dtype])
 
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
         ib = tir.ir_builder.create()
@@ -126,28 +177,8 @@ def non_max_suppression(
         chosen, number = [ib.buffer_ptr(x) for x in outs]
         with ib.for_range(0, batch, "b", kind="parallel") as b:
             total = ib.let("total", counts[b].astype("int32"))
-
-            def covers(kept: PrimExpr, at: PrimExpr, iou: PrimExpr) -> PrimExpr:
-                if force_suppress or id_index < 0:
-                    return iou >= threshold
-                return tir.all(rows[b, kept, id_index] == rows[b, at, id_index], iou >= threshold)
-
-            def accepts(at: PrimExpr) -> PrimExpr:
-                return rows[b, at, id_index] >= 0 if id_index >= 0 else tir.const(True)
-
-            def keep(n: PrimExpr, at: PrimExpr) -> None:
-                chosen[b, n] = at
-
             with ib.if_scope(threshold > 0):
-                wanted = Selection(
-                    tir.min(total, top_k) if top_k > 0 else total,
-                    most,
-                    lambda j: by_score[b, j],
-                    lambda at, i: rows[b, at, coord_start + i],
-                    covers,
-                    accepts,
-                )
-                number[b, 0] = select_boxes(ib, wanted, lambda n: chosen[b, n], keep)
+                number[b, 0] = _choose(ib, rules, rows, by_score, chosen, b, total, most, threshold)
             with ib.else_scope():
                 with ib.for_range(0, total, "j") as j:
                     chosen[b, j] = j
@@ -164,52 +195,71 @@ def non_max_suppression(
         name="non_max_suppression",
         tag="nms",
     )
-    if return_indices:
-        return [_named(chosen, indices), number]
-    if invalid_to_bottom:
-        return _boxes_in_order(data, chosen)
-    return _boxes_in_places(data, chosen, number, order, iou_threshold)
+    return chosen, number
 
 
-def _named(chosen: te.Tensor, indices: te.Tensor) -> te.Tensor:
-    """What `indices` says of the chosen places; -1 stays."""
+def _choose(
+    ib: IRBuilder,
+    rules: Suppression,
+    rows: BufferVar,
+    by_score: BufferVar,
+    chosen: BufferVar,
+    b: PrimExpr,
+    total: PrimExpr,
+    most: PrimExpr,
+    threshold: PrimExpr,
+) -> PrimExpr:
+    """Store the boxes kept of one image; gives their number."""
+
+    def keep(n: PrimExpr, at: PrimExpr) -> None:
+        chosen[b, n] = at
+
+    wanted = Selection(
+        tir.min(total, rules.top_k) if rules.top_k > 0 else total,
+        most,
+        lambda j: by_score[b, j],
+        lambda at, i: rows[b, at, rules.coord_start + i],
+        lambda kept, at, iou: rules.covers(rows, b, kept, at, iou >= threshold),
+        lambda at: rules.accepts(rows, b, at),
+    )
+    return select_boxes(ib, wanted, lambda n: chosen[b, n], keep)
+
+
+def named_boxes(places: te.Tensor, indices: te.Tensor) -> te.Tensor:
+    """What `indices` says of places; -1 stays."""
     return te.compute(
-        chosen.shape,
+        places.shape,
         lambda b, n: tir.if_then_else(
-            chosen[b, n] >= 0, indices[b, chosen[b, n]].astype("int32"), -1
+            places[b, n] >= 0, indices[b, places[b, n]].astype("int32"), -1
         ),
         name="box_indices",
         tag=tag.INJECTIVE,
     )
 
 
-def _boxes_in_order(data: te.Tensor, chosen: te.Tensor) -> te.Tensor:
-    """The chosen boxes, then rows of -1."""
+def boxes_at(data: te.Tensor, places: te.Tensor) -> te.Tensor:
+    """The boxes at places; rows of -1 where there is none."""
     return te.compute(
         data.shape,
         lambda b, n, k: tir.if_then_else(
-            chosen[b, n] >= 0, data[b, chosen[b, n], k], tir.const(-1, data.dtype)
+            places[b, n] >= 0, data[b, places[b, n], k], tir.const(-1, data.dtype)
         ),
         name="boxes",
         tag=tag.INJECTIVE,
     )
 
 
-def _boxes_in_places(
-    data: te.Tensor,
-    chosen: te.Tensor,
-    number: te.Tensor,
-    order: te.Tensor,
-    iou_threshold: Any,
+def places_by_score(
+    chosen: te.Tensor, number: te.Tensor, order: te.Tensor, iou_threshold: Any
 ) -> te.Tensor:
-    """The chosen boxes at their places in the order of scores, rows of -1 between them."""
-    batch, boxes, length = dims(data.shape)
-    tensors, read = scalar_inputs([iou_threshold], [data.dtype])
+    """The chosen places where they stand in the order of scores, -1 between them."""
+    batch, boxes = dims(chosen.shape)
+    tensors, read = scalar_inputs([iou_threshold], ["float32"])
 
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
         ib = tir.ir_builder.create()
-        rows, picked, count, by_score = [ib.buffer_ptr(x) for x in ins[:4]]
-        (threshold,) = read(ins[4:])
+        picked, count, by_score = [ib.buffer_ptr(x) for x in ins[:3]]
+        (threshold,) = read(ins[3:])
         out = ib.buffer_ptr(outs[0])
         with ib.for_range(0, batch, "b", kind="parallel") as b:
             n = ib.allocate("int32", 1, "n", scope="local")
@@ -217,23 +267,17 @@ def _boxes_in_places(
             with ib.for_range(0, boxes, "j") as j:
                 at = ib.let("place", tir.if_then_else(threshold > 0, by_score[b, j], j))
                 is_next = tir.all(n[0] < count[b, 0], picked[b, tir.min(n[0], boxes - 1)] == at)
-                with ib.if_scope(is_next):
-                    with ib.for_range(0, length, "k") as k:
-                        out[b, j, k] = rows[b, at, k]
-                    n[0] = n[0] + 1
-                with ib.else_scope(), ib.for_range(0, length, "k") as k:
-                    out[b, j, k] = tir.const(-1, data.dtype)
+                out[b, j] = tir.if_then_else(is_next, at, -1)
+                n[0] = n[0] + is_next.astype("int32")
         return ib.get()
 
     return te.extern(
-        [data.shape],
-        [data, chosen, number, order, *tensors],
-        body,
-        dtype=data.dtype,
-        name="boxes",
+        [chosen.shape], [chosen, number, order, *tensors], body, dtype="int32", name="places",
         tag="nms",
-    )
+    )  # fmt: skip
 
+
+__getattr__ = sibling_attribute(__name__)  # the names of the classic hybrid scripts
 
 __all__ = [
     "all_class_non_max_suppression",

@@ -11,6 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import IRBuilder
 
 from ... import tag
+from ...modules import sibling_attribute
 from ...sort import argsort
 from ...utils import cast_scalar, dims, get_float_tuple
 from ..boxes import Selection, select_boxes
@@ -113,45 +114,60 @@ def _predicted(
 ) -> te.Tensor:
     """(batch, height * width * anchors, 5): corners and the score of every anchor."""
     batch, _, height, width = dims(cls_prob.shape)
-    table = [generate_anchor(ratio, scale, stride) for ratio in ratios for scale in scales]
-    anchors = len(table)
-    dtype = cls_prob.dtype
-    move = reg_iou if iou_loss else reg_bbox
-
-    def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
-        ib = tir.ir_builder.create()
-        scores, moves, image = [ib.buffer_ptr(x) for x in ins]
-        out = ib.buffer_ptr(outs[0])
-        with ib.for_range(0, batch * height, "row", kind="parallel") as row:
-            b, y = tir.indexdiv(row, height), tir.indexmod(row, height)
-            with ib.for_range(0, width, "x") as x:
-                for k, anchor in enumerate(table):
-                    shifts = [x * stride, y * stride] * 2
-                    corners = [
-                        tir.const(a, dtype) + s.astype(dtype)
-                        for a, s in zip(anchor, shifts, strict=True)
-                    ]
-                    deltas = [moves[b, 4 * k + i, y, x] for i in range(4)]
-                    limits = [image[b, 1] - 1.0, image[b, 0] - 1.0] * 2
-                    place = (y * width + x) * anchors + k
-                    _store_region(
-                        ib, (b, place), out, move(*corners, *deltas), limits,
-                        scores[b, anchors + k, y, x],
-                        tir.any(
-                            x.astype(dtype) >= tir.floor(image[b, 1] / float(stride)),
-                            y.astype(dtype) >= tir.floor(image[b, 0] / float(stride)),
-                        ),
-                        image[b, 2] * tir.const(min_size, dtype),
-                    )  # fmt: skip
-        return ib.get()
-
+    anchors = len(scales) * len(ratios)
     return te.extern(
         [(batch, height * width * anchors, 5)],
         [cls_prob, bbox_pred, im_info],
-        body,
-        dtype=dtype,
+        lambda ins, outs: predict_bbox_ir(
+            *ins, outs[0], scales, ratios, stride, min_size, iou_loss
+        ),
+        dtype=cls_prob.dtype,
         name="predicted_regions",
     )
+
+
+def predict_bbox_ir(
+    cls_prob_buf: tir.Buffer,
+    bbox_pred_buf: tir.Buffer,
+    im_info_buf: tir.Buffer,
+    out_buf: tir.Buffer,
+    scales: Sequence[float],
+    ratios: Sequence[float],
+    feature_stride: int,
+    rpn_min_size: int,
+    iou_loss: bool,
+) -> tir.Stmt:
+    """Store the corners and the score of every anchor; parameters as of `proposal`."""
+    stride, dtype = feature_stride, cls_prob_buf.dtype
+    batch, _, height, width = dims(cls_prob_buf.shape)
+    table = [generate_anchor(ratio, scale, stride) for ratio in ratios for scale in scales]
+    move = reg_iou if iou_loss else reg_bbox
+    ib = tir.ir_builder.create()
+    scores, moves, image, out = [
+        ib.buffer_ptr(x) for x in (cls_prob_buf, bbox_pred_buf, im_info_buf, out_buf)
+    ]
+    with (
+        ib.for_range(0, batch * height, "row", kind="parallel") as row,
+        ib.for_range(0, width, "x") as x,
+    ):
+        b, y = tir.indexdiv(row, height), tir.indexmod(row, height)
+        for k, anchor in enumerate(table):
+            shifts = [x * stride, y * stride] * 2
+            corners = [
+                tir.const(a, dtype) + s.astype(dtype) for a, s in zip(anchor, shifts, strict=True)
+            ]
+            deltas = [moves[b, 4 * k + i, y, x] for i in range(4)]
+            limits = [image[b, 1] - 1.0, image[b, 0] - 1.0] * 2
+            _store_region(
+                ib, (b, (y * width + x) * len(table) + k), out, move(*corners, *deltas), limits,
+                scores[b, len(table) + k, y, x],
+                tir.any(
+                    x.astype(dtype) >= tir.floor(image[b, 1] / float(stride)),
+                    y.astype(dtype) >= tir.floor(image[b, 0] / float(stride)),
+                ),
+                image[b, 2] * tir.const(rpn_min_size, dtype),
+            )  # fmt: skip
+    return ib.get()
 
 
 def _store_region(
@@ -218,3 +234,6 @@ def _thinned(
         name="proposal",
     )
     return found[0]
+
+
+__getattr__ = sibling_attribute(__name__)  # the other steps as loops

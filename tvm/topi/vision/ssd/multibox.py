@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import BufferVar, IRBuilder
 
 from ... import tag
-from ...utils import cast_scalar, dims, get_float_tuple
+from ...utils import cast_scalar, dims, get_const_float, get_const_int, get_float_tuple
 from ..nms import non_max_suppression
 
 
@@ -211,3 +211,29 @@ def multibox_detection(
     )
     assert isinstance(found, te.Tensor)
     return found
+
+
+def hybrid_multibox_prior(
+    data: te.Tensor,
+    sizes: Sequence[float],
+    ratios: Sequence[float],
+    steps: Sequence[float],
+    offsets: Sequence[float],
+) -> te.Tensor:
+    """As `multibox_prior`, nothing cut off, under the name of the classic hybrid script."""
+    return multibox_prior(data, sizes, ratios, steps, offsets)
+
+
+def hybrid_multibox_transform_loc(
+    cls_prob: te.Tensor,
+    loc_pred: te.Tensor,
+    anchor: te.Tensor,
+    clip: Any,
+    threshold: Any,
+    variances: Sequence[float],
+    keep_background: Any,
+) -> list[te.Tensor]:
+    """As `multibox_transform_loc`, under the name of the classic hybrid script."""
+    flags = [bool(get_const_int(flag)) for flag in (clip, keep_background)]
+    least = get_const_float(threshold)
+    return multibox_transform_loc(cls_prob, loc_pred, anchor, flags[0], least, variances, flags[1])
