@@ -15,6 +15,7 @@ from .batch_matmul import (
     find_batch_dot,
     schedule_batch_matmul,
     schedule_batch_matmul_cblas,
+    schedule_batch_matmul_int8,
     schedule_batch_matmul_mkl,
 )
 from .conv2d import (
@@ -64,6 +65,7 @@ __all__ = [
     "batch_matmul",
     "schedule_batch_matmul_mkl",
     "schedule_batch_matmul_cblas",
+    "schedule_batch_matmul_int8",
     "batch_matmul_mkl",
     "batch_matmul_cblas",
     "batch_matmul_dot",

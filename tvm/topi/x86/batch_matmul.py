@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from ..nn.batch_matmul.dot import batch_matmul_dot, find_batch_dot
 from ..nn.batch_matmul.x86 import schedule_batch_matmul
-from ..nn.dense.library import batch_matmul_cblas, batch_matmul_mkl, schedule_product
+from ..nn.dense.library import (
+    batch_matmul_blas_common,
+    batch_matmul_cblas,
+    batch_matmul_mkl,
+    schedule_product,
+)
 from .templates import batch_matmul
 
+schedule_batch_matmul_int8 = schedule_batch_matmul
 schedule_batch_matmul_cblas = schedule_batch_matmul_mkl = schedule_product
 
 __all__ = [
     "batch_matmul",
+    "batch_matmul_blas_common",
+    "schedule_batch_matmul_int8",
     "batch_matmul_cblas",
     "batch_matmul_dot",
     "batch_matmul_mkl",

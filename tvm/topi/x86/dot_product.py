@@ -44,6 +44,7 @@ class DotProduct:
     lanes: int
     name: str  # LLVM's
     adds: bool = True  # to the sums, by itself
+    pairs: str = ""  # the instruction that adds products of bytes by pairs first, held within int16
 
 
 def find_dot_product(
@@ -139,6 +140,10 @@ def _statements(
     factors = f"{dot.data}x{dot.lanes * dot.group}"
     x = tir.reinterpret(factors, tir.Broadcast(word, dot.lanes))
     w = ins[1].vload([0, 0], f"{dot.weight}x{dot.lanes * dot.group}")
+    if dot.pairs:
+        words = f"int16x{dot.lanes * dot.group // 2}"
+        x = tir.call_llvm_pure_intrin(words, dot.pairs, tir.const(2, "uint32"), x, w)
+        w = tir.const(1, words)
     zeros = tir.const(0, vector)
 
     def added(sums: tir.PrimExpr) -> tir.Stmt:

@@ -72,6 +72,8 @@ schedule_bitserial_conv2d_nchw = generic.schedule_bitserial_conv2d_nchw
 schedule_bitserial_conv2d_nhwc = generic.schedule_bitserial_conv2d_nhwc
 schedule_bitserial_dense = generic.schedule_bitserial_dense
 schedule_sparse_dense = generic.schedule_sparse_dense
+schedule_spconv2d_3x3_nhwc = schedule_spconv2d_3x3_nchw = generic.schedule_sparse_conv2d
+schedule_conv2d_nhwc_pack_int8 = schedule_conv2d
 
 
 def is_int8_hw_support(data_dtype: str, kernel_dtype: str) -> bool:
@@ -150,6 +152,23 @@ def schedule_dense_int8(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     return schedule_dense_dot(outs) if "dense_dot" in tags else schedule_dense_nopack(outs)
 
 
+def _sparse_conv2d_3x3(name: str, own_layout: str) -> Callable[..., te.Tensor]:
+    def spconv2d(
+        data: te.Tensor, wdat: te.Tensor, wind: te.Tensor, wptr: te.Tensor, layout: str = own_layout
+    ) -> te.Tensor:
+        if layout != own_layout:
+            raise ValueError(f"{name} requires the layout {own_layout}, got {layout!r}")
+        return nn.sparse_conv2d(data, wdat, wind, wptr, layout, 3)
+
+    spconv2d.__name__ = spconv2d.__qualname__ = name
+    spconv2d.__doc__ = "A convolution by windows of 3 x 3 with a sparse weight."
+    return spconv2d
+
+
+spconv2d_3x3_nhwc = _sparse_conv2d_3x3("spconv2d_3x3_nhwc", "NHWC")
+spconv2d_3x3_nchw = _sparse_conv2d_3x3("spconv2d_3x3_nchw", "NCHW")
+
+
 def check_int8_applicable(x: Any, y: Any, allow_padding: bool = False) -> bool:
     """Whether the product of types `x` and `y` (units by inner) has an instruction of its own.
 
@@ -222,5 +241,10 @@ __all__ = [
     "schedule_group_conv2d_nchw",
     "schedule_group_conv2d_nchwc",
     "schedule_sparse_dense",
+    "schedule_conv2d_nhwc_pack_int8",
+    "schedule_spconv2d_3x3_nchw",
+    "schedule_spconv2d_3x3_nhwc",
+    "spconv2d_3x3_nchw",
+    "spconv2d_3x3_nhwc",
     "concatenate",
 ]

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.autotvm.task.space import ConfigSpace
 
 from ...generic import schedule_extern
-from ...utils import dims
+from ...utils import dims, prod
 from ...x86.injective import schedule_injective
 
 
@@ -44,6 +45,77 @@ def _product(
     if bias is None:
         return product
     return te.compute(product.shape, lambda i, j: product[i, j] + bias[j], tag="broadcast")
+
+
+def matmul_blas_common(
+    cfg: ConfigSpace | None,
+    tensor_a: te.Tensor,
+    tensor_b: te.Tensor,
+    bias: te.Tensor | None,
+    out_dtype: str | None,
+    transpose_a: bool,
+    transpose_b: bool,
+    lib: Any,
+) -> te.Tensor:
+    """The product of two matrices by a module such as `tvm.contrib.cblas`.
+
+    Parameters
+    ----------
+    cfg : ConfigSpace, optional
+        Gets to know the number of operations.
+    tensor_a, tensor_b : te.Tensor
+        The matrices.
+    bias : te.Tensor, optional
+        Added to every row.
+    out_dtype : str, optional
+        The dtype of the sums, the matrices' by default; int32 of uint8 and int8 for a library that
+        has such products.
+    transpose_a, transpose_b : bool
+        Whether a matrix is transposed first.
+    lib : module
+        Has `matmul`, and perhaps `matmul_u8s8s32`.
+    """
+    dtypes = (tensor_a.dtype, tensor_b.dtype, out_dtype)
+    if dtypes == ("uint8", "int8", "int32") and hasattr(lib, "matmul_u8s8s32"):
+        product = lib.matmul_u8s8s32(tensor_a, tensor_b, transpose_a, transpose_b, dtype="int32")
+    elif out_dtype in (None, "", tensor_a.dtype):
+        product = lib.matmul(tensor_a, tensor_b, transpose_a, transpose_b)
+    else:
+        raise ValueError(
+            f"{lib.__name__} has no products of {dtypes[0]} and {dtypes[1]} to {out_dtype}"
+        )
+    _count_operations(cfg, product, tensor_a, transpose_a)
+    if bias is None:
+        return product
+    return te.compute(product.shape, lambda i, j: product[i, j] + bias[j], tag="broadcast")
+
+
+def batch_matmul_blas_common(
+    cfg: ConfigSpace | None,
+    tensor_a: te.Tensor,
+    tensor_b: te.Tensor,
+    out_shape: Sequence[Any] | None,
+    trans_a: bool,
+    trans_b: bool,
+    lib: Any,
+) -> te.Tensor:
+    """Products of two batches of matrices by a module; parameters as of `matmul_blas_common`."""
+    product = lib.batch_matmul(tensor_a, tensor_b, trans_a, trans_b)
+    if out_shape is not None and dims(product.shape) != dims(out_shape):
+        raise ValueError(
+            f"batch_matmul_blas_common gives the shape {dims(product.shape)}, got out_shape "
+            f"{dims(out_shape)}"
+        )
+    _count_operations(cfg, product, tensor_a, trans_a)
+    return product
+
+
+def _count_operations(
+    cfg: ConfigSpace | None, product: te.Tensor, factor: te.Tensor, is_transposed: bool
+) -> None:
+    count = 2 * prod(dims(product.shape)) * dims(factor.shape)[-2 if is_transposed else -1]
+    if cfg is not None and isinstance(count, int):
+        cfg.add_flop(count)
 
 
 def schedule_product(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
