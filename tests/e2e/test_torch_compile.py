@@ -265,3 +265,49 @@ def test_unknown_options_are_refused() -> None:
 def test_options_are_used() -> None:
     compiled = torch.compile(lambda x: x * 2 + 1, backend=pytvm, options={"opt_level": 0})
     assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 3.0))
+
+
+def test_random_numbers_are_pytorchs_and_differ_from_run_to_run() -> None:
+    def noisy(x):
+        noise = torch.randn(3) + torch.randint(0, 5, (3,)) + torch.rand_like(x)
+        return torch.nn.functional.dropout(x, 0.5, training=True) + noise
+
+    compiled, x = torch.compile(noisy, backend=pytvm), torch.ones(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        assert not torch.equal(compiled(x), compiled(x))
+    torch.manual_seed(3)
+    actual = compiled(x)
+    torch.manual_seed(3)
+    torch.testing.assert_close(actual, noisy(x))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,)),
+        lambda x: torch.multinomial(x, 2).sum() * 0 + x,
+    ],
+)
+def test_what_depends_on_data_is_left_to_pytorch(function) -> None:
+    x = torch.rand(5)
+    with pytest.warns(UserWarning, match="pytvm leaves a graph to PyTorch: .* graph computes"):
+        actual = torch.compile(function, backend=pytvm)(x)
+    torch.testing.assert_close(actual, function(x))
+
+
+def test_norms_of_half_precision_have_wider_weights() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.LayerNorm(16)).eval()
+    compiled, x = torch.compile(model, backend=pytvm), torch.randn(3, 16)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        actual, expected = compiled(x), model(x)
+    torch.testing.assert_close(actual, expected, rtol=3e-2, atol=3e-2)
+
+
+def test_groups_of_heads_share_keys() -> None:
+    def attend(q, k):
+        attention = torch.nn.functional.scaled_dot_product_attention
+        return attention(q, k, k, is_causal=True, enable_gqa=True)
+
+    q, k = torch.randn(2, 4, 6, 8), torch.randn(2, 2, 6, 8)
+    torch.testing.assert_close(torch.compile(attend, backend=pytvm)(q, k), attend(q, k))

@@ -18,6 +18,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+from tvm.error import TVMError
+from tvm.relay.frontend.pytorch.fx import ordered_arguments
+
 # its schema hides that it writes the running statistics
 _HIDDEN_WRITES = {torch.ops.aten.native_batch_norm.default: native_batch_norm_decomposition}
 
@@ -40,10 +43,24 @@ class Shared:
 
 
 @dataclass(frozen=True)
+class Draw:
+    """An operator that draws random numbers, of shapes and numbers alone."""
+
+    overload: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    like: torch.Tensor  # of the shape and type of its result
+
+    def __call__(self) -> Any:
+        return self.overload(*self.args, **self.kwargs)
+
+
+@dataclass(frozen=True)
 class FlatGraph:
     """A graph of ATen operators: new values of written inputs, then the outputs."""
 
     module: torch.fx.GraphModule
+    draws: list[Draw]  # PyTorch draws them for each run, they are the last inputs
     written: list[int]  # positions of inputs
     shared: Mapping[int, Shared]  # by the position of the output
     strides: Mapping[int, tuple[int, ...]]  # of outputs that do not lie in the order of their axes
@@ -70,7 +87,15 @@ def flatten(module: torch.fx.GraphModule, args: Sequence[Any]) -> FlatGraph:
         return plain.forward(*values)
 
     pure = _trace(torch.func.functionalize(written, remove="mutations_and_views"), args)
-    return FlatGraph(pure, _returned_writes(pure), shared, strides, structure[-1])
+    _refuse_control_flow(pure)
+    written_inputs = _returned_writes(pure)
+    return FlatGraph(pure, _draws(pure), written_inputs, shared, strides, structure[-1])
+
+
+def _refuse_control_flow(traced: torch.fx.GraphModule) -> None:
+    for node in traced.graph.nodes:
+        if str(node.target) in ("cond", "while_loop"):
+            raise TVMError(f"{node.target} decides by values that the graph computes")
 
 
 def numbers_read(module: torch.fx.GraphModule) -> list[int]:
@@ -155,6 +180,53 @@ def _memory(value: Any) -> Any:
 def _owns_memory(tensor: torch.Tensor) -> bool:
     size = tensor.numel() * tensor.element_size()
     return tensor.is_contiguous() and size == tensor.untyped_storage().nbytes()
+
+
+# these read no more of their tensor than its shape and type
+_LIKE = {
+    torch.ops.aten.rand_like.default, torch.ops.aten.randn_like.default,
+    torch.ops.aten.randint_like.default, torch.ops.aten.randint_like.low_dtype,
+    torch.ops.aten.bernoulli.p, torch.ops.aten.normal_functional.default,
+    torch.ops.aten.uniform.default, torch.ops.aten.exponential.default,
+}  # fmt: skip
+
+
+def _draws(traced: torch.fx.GraphModule) -> list[Draw]:
+    """Make inputs of random numbers: code that is compiled would repeat them in each run."""
+    last = [node for node in traced.graph.nodes if node.op == "placeholder"][-1:]
+    found: list[Draw] = []
+    for node in list(traced.graph.nodes):
+        if not _is_random(node):
+            continue
+        made = node.meta["val"]
+        if not isinstance(made, torch.Tensor) or (
+            node.all_input_nodes and node.target not in _LIKE
+        ):
+            raise TVMError(f"{node.target} draws random numbers from what the graph computes")
+        args, kwargs = torch.fx.node.map_arg(
+            (node.args, node.kwargs), lambda n: _like(n.meta["val"])
+        )
+        inserting = traced.graph.inserting_after if last else traced.graph.inserting_before
+        with inserting((last or list(traced.graph.nodes))[0]):
+            last = [traced.graph.placeholder(f"drawn{len(found)}")]
+        last[0].meta = node.meta
+        found.append(Draw(node.target, args, kwargs, _like(made)))
+        node.replace_all_uses_with(last[0])
+        traced.graph.erase_node(node)
+    return found
+
+
+def _is_random(node: Any) -> bool:
+    if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
+        return False
+    arguments = ordered_arguments(node.target, node.args, node.kwargs)
+    names = [argument.name for argument in node.target._schema.arguments]
+    # attention drops nothing out in inference
+    return dict(zip(names, arguments, strict=True)).get("dropout_p") != 0
+
+
+def _like(tensor: Any) -> Any:
+    return torch.zeros(tuple(map(int, tensor.shape)), dtype=tensor.dtype)
 
 
 def _returned_writes(traced: torch.fx.GraphModule) -> list[int]:

@@ -32,6 +32,8 @@ class Program:
         target: str, opt_level: int,
     ) -> None:  # fmt: skip
         self._flat = flat = flatten(module, args)
+        are_weights = [*are_weights, *[False for _ in flat.draws]]
+        args = [*args, *[draw.like for draw in flat.draws]]
         self._weights = {
             i: _state(arg) for i, arg in enumerate(args)
             if are_weights[i] and isinstance(arg, torch.Tensor) and i not in flat.written
@@ -112,6 +114,7 @@ class Program:
 
     def run(self, args: Sequence[Any]) -> Any:
         """The outputs of the graph for inputs of these shapes."""
+        args = [*args, *[draw() for draw in self._flat.draws]]
         computed = iter(self._compute(args))
         values = [next(computed) if s is None else s(args) for s in self._sources]
         values = [

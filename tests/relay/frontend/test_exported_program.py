@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch._higher_order_ops.map import map as torch_map
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 
 import tvm
 from tvm import relay
@@ -183,3 +186,37 @@ def test_operators_that_are_unknown_can_run_in_torch() -> None:
     arrays = {mod["main"].params[0].name_hint: x.numpy()}
     for actual, expected in zip(run(mod, params, arrays), Factors()(x), strict=True):
         assert_close(actual, expected.numpy())
+
+
+def _last_of_scan(x):
+    return scan(lambda carry, row: (carry + row, carry * row), torch.zeros(3), x)
+
+
+HIGHER_ORDER = {
+    "cond": lambda x: torch.cond(x.sum() > 0, torch.sin, lambda x: x.cos() * 2, (x,)),
+    "while": lambda x: while_loop(
+        lambda i, x: i < 3, lambda i, x: (i + 1, x * 1.5), (torch.tensor(0), x)
+    ),
+    "scan": _last_of_scan,
+    "map": lambda x: torch_map(lambda row, y: row.sin() + y, x, x[0] * 2),
+}
+
+
+class Calling(torch.nn.Module):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def forward(self, x):
+        return HIGHER_ORDER[self.name](x)
+
+
+@pytest.mark.parametrize("name", HIGHER_ORDER)
+def test_operators_on_graphs(name: str) -> None:
+    x = torch.randn(5, 3)
+    mod, _ = relay.frontend.from_exported_program(torch.export.export(Calling(name), (x,)))
+    found = relay.create_executor("vm", mod=mod, target="llvm").evaluate()(x.numpy())
+    expected = HIGHER_ORDER[name](x)
+    pairs = [(found, expected)] if hasattr(found, "numpy") else zip(found, expected, strict=True)
+    for actual, tensor in pairs:
+        assert_close(actual.numpy(), tensor.numpy())

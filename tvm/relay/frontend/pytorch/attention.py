@@ -24,9 +24,7 @@ def attention(
     is_causal: bool = False, scale: Any = None, enable_gqa: bool = False,
 ) -> RelayExpr:  # fmt: skip
     """``softmax(Q K^T * scale + mask) V``; a bool mask keeps where it is true."""
-    if enable_gqa:
-        groups = infer_shape(query)[-3] // infer_shape(key)[-3]
-        key, value = _op.repeat(key, groups, -3), _op.repeat(value, groups, -3)
+    key, value = _for_all_heads(query, key), _for_all_heads(query, value)
     factor = as_number(scale) or 1 / math.sqrt(infer_shape(query)[-1])
     rank = len(infer_shape(key))
     axes = [*range(rank - 2), rank - 1, rank - 2]
@@ -37,6 +35,14 @@ def attention(
         scores = _masked(scores, mask)
     weights = dropout(_op.nn.softmax(scores, axis=-1), rate, True)
     return _matmul(weights, value)
+
+
+def _for_all_heads(query: RelayExpr, x: RelayExpr) -> RelayExpr:
+    """Keys or values that groups of heads share, once for each head."""
+    heads = [infer_shape(t)[-3] if len(infer_shape(t)) > 2 else 1 for t in (query, x)]
+    if not all(isinstance(count, int) for count in heads) or 1 in heads or heads[0] == heads[1]:
+        return x
+    return _op.repeat(x, heads[0] // heads[1], -3)
 
 
 def _causal_mask(scores: RelayExpr) -> RelayExpr:

@@ -14,6 +14,7 @@ from tvm.relay.op.foreign import OPEN
 
 from .complexes import Complex, complex_constant
 from .fallback import torch_call
+from .higher_order import higher_order, is_higher_order
 from .registry import Converter, dtype_number, is_tensor
 from .strided import in_memory_order
 from .torch_values import kind_of, to_numpy
@@ -138,9 +139,9 @@ class FxRunner:
 
     def _call(self, node: Any, values: Mapping[Any, Any]) -> Any:
         args, kwargs = _mapped(node.args, values), _mapped(node.kwargs, values)
-        if not _is_overload(node.target):
-            return self.settle(self._python_call(node, args, kwargs))
         try:
+            if not _is_overload(node.target):
+                return self.settle(self._python_call(node, args, kwargs))
             arguments = full_arguments(node.target, args, kwargs)
             if kind_of(node.target) == "aten::as_strided":
                 arguments = _strided_arguments(node, arguments)
@@ -162,8 +163,10 @@ class FxRunner:
                 f"node {node.name} is a {node.op} of {node.target}, an ATen operator is required",
                 hint="export the model with torch.export.export",
             )
-        if node.op == "call_function" and str(node.target) == "with_effects":
+        if str(node.target) == "with_effects":
             return self._ordered_call(args, kwargs)
+        if is_higher_order(node.target):
+            return higher_order(self.run, str(node.target), [*args, *kwargs.values()])
         if node.target is operator.getitem or not any(is_tensor(a) for a in args):
             return node.target(*args, **kwargs)
         if (name := _ON_SIZES.get(node.target.__name__)) is not None:

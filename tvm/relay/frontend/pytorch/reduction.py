@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
 from .open_shapes import reshaped, size_of, sizes_of
 from .registry import (
     CONVERTERS,
+    Converter,
     as_dtype,
     as_float,
     as_ints,
@@ -19,6 +21,7 @@ from .registry import (
     axes_of,
     category,
     is_tensor,
+    promote_dtypes,
     promoted,
     torch_dtype,
     torch_op,
@@ -192,7 +195,23 @@ def _cumsum(x: RelayExpr, dim: int, dtype: Any = None) -> RelayExpr:
     return _op.cumsum(as_dtype(x, wanted), axis=dim, dtype=wanted)
 
 
+def _of_mixed_types(normalize: Converter) -> Converter:
+    """Weights of a wider type than the data: the sums are of theirs, the result of the data's."""
+
+    def convert(x: RelayExpr, *args: Any) -> RelayExpr:
+        own = infer_dtype(x)
+        kinds = [infer_dtype(a) for a in args if is_tensor(a) and infer_shape(a)]
+        wide = functools.reduce(promote_dtypes, kinds, own)
+        if all(kind == own for kind in kinds):
+            return normalize(x, *args)
+        widened = [as_dtype(a, wide) if is_tensor(a) else a for a in args]
+        return as_dtype(normalize(as_dtype(x, wide), *widened), own)
+
+    return convert
+
+
 @torch_op("layer_norm")
+@_of_mixed_types
 def _layer_norm(
     x: RelayExpr, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
 ) -> RelayExpr:
@@ -220,6 +239,7 @@ def _native_layer_norm(
 
 
 @torch_op("rms_norm")
+@_of_mixed_types
 def _rms_norm(x: RelayExpr, shape: Any, weight: Any = None, eps: Any = None) -> RelayExpr:
     rank, count = len(infer_shape(x)), len(as_ints(shape))
     axes = list(range(rank - count, rank))
@@ -230,6 +250,7 @@ def _rms_norm(x: RelayExpr, shape: Any, weight: Any = None, eps: Any = None) -> 
 
 
 @torch_op("batch_norm")
+@_of_mixed_types
 def _batch_norm(
     x: RelayExpr, weight: Any, bias: Any, mean: Any, variance: Any, training: bool = False,
     momentum: float = 0.1, eps: float = 1e-5, *_: Any,
@@ -271,6 +292,7 @@ def _batch_norm_in_inference(
 
 
 @torch_op("group_norm")
+@_of_mixed_types
 def _group_norm(
     x: RelayExpr, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
 ) -> RelayExpr:
