@@ -49,9 +49,21 @@ def optimize(
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """Run the graph passes only.
 
+    Parameters
+    ----------
+    mod : IRModule or relay.Function
+        The program.
+    target : str, Target, dict or list
+        As `build` takes it; the current target by default.
+    params : dict of str to NDArray, optional
+        Values of the parameters of `main`.
+    target_host : str or Target, optional
+        The machine of the host code.
+
     Returns
     -------
-    mod : the optimised module; params : the constants left (they are inside the module).
+    tuple of IRModule and dict
+        The optimised module, whose constants are inside; the dictionary is empty.
     """
     machines = Machines.of(target, target_host)
     with compiling(), machines.main:

@@ -412,7 +412,18 @@ def const(
     dtype: str | None = None,
     span: Span | None = None,
 ) -> Constant:
-    """A constant; Python numbers and lists become int32, float32 or bool without a dtype."""
+    """A constant; Python numbers and lists become int32, float32 or bool without a dtype.
+
+    Parameters
+    ----------
+    value : number, list, numpy.ndarray or NDArray
+        The value.
+    dtype : str, optional
+        The element type. Arrays keep theirs by default; numbers and lists become int32, float32 or
+        bool.
+    span : Span, optional
+        Its place in a source.
+    """
     if isinstance(value, NDArray):
         return Constant(value, span)
     if isinstance(value, (np.ndarray, np.generic)):

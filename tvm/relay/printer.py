@@ -411,7 +411,19 @@ def _indented(lines: list[str]) -> list[str]:
 def astext(
     obj: Node, show_meta_data: bool = True, annotate: Annotate | None = None, header: bool = True
 ) -> str:
-    """The text of a module, a function or an expression, tensors listed at the end."""
+    """The text of a module, a function or an expression, tensors listed at the end.
+
+    Parameters
+    ----------
+    obj : IRModule, relay.Function or relay.Expr
+        What to print.
+    show_meta_data : bool
+        Print the contents of constants and attributes that have no short form.
+    annotate : callable, optional
+        ``annotate(expr)`` gives a comment for the line of an expression, or an empty text.
+    header : bool
+        Begin with the version of the text form.
+    """
     printer = Printer(annotate, has_metadata=show_meta_data)
     lines = ['#[version = "0.0.5"]', *_free_variables(printer, obj)] if header else []
     lines += _lines(printer, obj)

@@ -163,7 +163,20 @@ def applied(func: Function, args: Iterable[RelayExpr]) -> RelayExpr:
 
 
 def bind(expr: RelayExpr, binds: Mapping[Var, RelayExpr]) -> RelayExpr:
-    """Replace variables; a function loses the parameters that are bound to values."""
+    """Replace variables; a function loses the parameters that are bound to values.
+
+    Parameters
+    ----------
+    expr : relay.Expr
+        A function, or an expression with free variables.
+    binds : dict of relay.Var to relay.Expr
+        What stands for each variable.
+
+    Returns
+    -------
+    relay.Expr
+        A function keeps the parameters that are bound to other variables, under the new names.
+    """
     if not isinstance(expr, Function):
         return substitute(expr, binds)
     bound = {id(variable) for variable in binds}

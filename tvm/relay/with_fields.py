@@ -94,7 +94,30 @@ def CallWithFields(
     virtual_device: Any = None,
     span: Span | None = None,
 ) -> Call:
-    """The call with other fields."""
+    """The call with other fields.
+
+    Parameters
+    ----------
+    call : relay.Call
+        The original.
+    op : relay.Expr, optional
+        What is called.
+    args : list of relay.Expr, optional
+        The arguments.
+    attrs : Attrs, optional
+        The attributes.
+    type_args : list of Type, optional
+        The type arguments.
+    virtual_device : VirtualDevice, optional
+        Where the value lives.
+    span : Span, optional
+        Its place in a source.
+
+    Returns
+    -------
+    relay.Call
+        What is left out stays; the original itself if nothing changes.
+    """
     return _with_fields(
         call, virtual_device, span, op=op, args=args, attrs=attrs, type_args=type_args
     )
@@ -108,7 +131,23 @@ def LetWithFields(
     virtual_device: Any = None,
     span: Span | None = None,
 ) -> Let:
-    """The let with other fields."""
+    """The let with other fields.
+
+    Parameters
+    ----------
+    let : relay.Let
+        The original.
+    variable : relay.Var, optional
+        What is bound.
+    value : relay.Expr, optional
+        Its value.
+    body : relay.Expr, optional
+        Where it is known.
+    virtual_device : VirtualDevice, optional
+        Where the value lives.
+    span : Span, optional
+        Its place in a source.
+    """
     return _with_fields(let, virtual_device, span, var=variable, value=value, body=body)
 
 
@@ -120,7 +159,23 @@ def IfWithFields(
     virtual_device: Any = None,
     span: Span | None = None,
 ) -> If:
-    """The conditional with other fields."""
+    """The conditional with other fields.
+
+    Parameters
+    ----------
+    if_expr : relay.If
+        The original.
+    cond : relay.Expr, optional
+        The condition, a bool of rank 0.
+    true_branch : relay.Expr, optional
+        The value where it holds.
+    false_branch : relay.Expr, optional
+        The value where it does not.
+    virtual_device : VirtualDevice, optional
+        Where the value lives.
+    span : Span, optional
+        Its place in a source.
+    """
     return _with_fields(
         if_expr,
         virtual_device,
@@ -183,7 +238,32 @@ def FunctionWithFields(
     virtual_device: Any = None,
     span: Span | None = None,
 ) -> Function:
-    """The function with other fields."""
+    """The function with other fields.
+
+    Parameters
+    ----------
+    function : relay.Function
+        The original.
+    params : list of relay.Var, optional
+        The parameters.
+    body : relay.Expr, optional
+        The body.
+    ret_type : Type, optional
+        The type of the result.
+    ty_params : list of TypeVar, optional
+        The type parameters.
+    attrs : Attrs, optional
+        The attributes.
+    virtual_device : VirtualDevice, optional
+        Where the value lives.
+    span : Span, optional
+        Its place in a source.
+
+    Returns
+    -------
+    relay.Function
+        What is left out stays; the original itself if nothing changes.
+    """
     return _with_fields(
         function,
         virtual_device,

@@ -28,7 +28,15 @@ from tvm.relay.traverse import post_order
 
 
 def post_order_visit(expr: RelayExpr, fvisit: Callable[[RelayExpr], object]) -> None:
-    """Call `fvisit` with every expression below and including `expr`, operands first."""
+    """Call `fvisit` with every expression below and including `expr`, operands first.
+
+    Parameters
+    ----------
+    expr : relay.Expr
+        Where to start.
+    fvisit : callable
+        ``fvisit(expr)``, called once with each.
+    """
     for node in post_order(expr):
         fvisit(node)
 

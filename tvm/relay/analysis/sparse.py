@@ -94,7 +94,24 @@ def process_dense(
     block_size: tuple[int, int],
     sparsity_threshold: float,
 ) -> SparseAnalysisResult:
-    """Replace weights of dense layers with many zeros by their sparse parts."""
+    """Replace weights of dense layers with many zeros by their sparse parts.
+
+    Parameters
+    ----------
+    expr : relay.Expr
+        The network.
+    params : dict of str to NDArray
+        Its parameters; sparse ones are replaced by `name.data`, `name.indices` and `name.indptr`.
+    block_size : tuple of int
+        Rows and columns of the blocks that are zero or not.
+    sparsity_threshold : float
+        The least share of zeros of a weight that is replaced, from 0 to 1.
+
+    Returns
+    -------
+    SparseAnalysisResult
+        The names and shapes of the weights that were replaced.
+    """
     result = SparseAnalysisResult([], [])
     for name in dense_weights(expr):
         weight = _known(params, name)
@@ -115,6 +132,28 @@ def process_conv2d(
     """Replace weights of convolutions with many zeros by their sparse parts.
 
     `reg_task_input` is for tuners, which read the parts from `params`.
+
+    Parameters
+    ----------
+    expr : relay.Expr
+        The network.
+    params : dict of str to NDArray
+        Its parameters; sparse ones are replaced by `name.data`, `name.indices` and `name.indptr`.
+    block_size : tuple of int
+        Rows and columns of the blocks that are zero or not.
+    sparsity_threshold : float
+        The least share of zeros of a weight that is replaced, from 0 to 1.
+    layout : str
+        "NHWC" or "NCHW"; other convolutions stay.
+    kernel_size : int
+        The extent of the windows, 1 or 3.
+    reg_task_input : bool
+        For tuners, which read the parts from `params`.
+
+    Returns
+    -------
+    SparseAnalysisResult
+        The names and shapes of the weights that were replaced.
     """
     del reg_task_input
     result = SparseAnalysisResult([], [])

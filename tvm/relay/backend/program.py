@@ -22,6 +22,13 @@ Params = Mapping[str, Any]  # name -> NDArray or numpy array
 def bind_params_by_name(func: Function, params: Params) -> Function:
     """`func` with parameters of the given names replaced by constants.
 
+    Parameters
+    ----------
+    func : relay.Function
+        The function.
+    params : dict of str to NDArray or numpy.ndarray
+        The values; names that no parameter has are passed over.
+
     Raises
     ------
     ValueError

@@ -139,7 +139,19 @@ def get_name(node: RelayExpr) -> str:
 def new_var(
     name_hint: str, type_annotation: Any = None, shape: Any = None, dtype: str = "float32"
 ) -> Var:
-    """A variable."""
+    """A variable.
+
+    Parameters
+    ----------
+    name_hint : str
+        The name.
+    type_annotation : Type, optional
+        The type.
+    shape : sequence of int, optional
+        The shape of a tensor, in place of a type.
+    dtype : str
+        Its element type.
+    """
     return var(name_hint, type_annotation, shape, dtype)
 
 

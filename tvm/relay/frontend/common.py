@@ -150,14 +150,37 @@ def try_infer_value(
 
 
 def infer_channels(inputs: RelayExpr, transpose: bool = False) -> Dim:
-    """How many channels a weight makes: its first extent, of a transposed layer the second."""
+    """How many channels a weight makes: its first extent, of a transposed layer the second.
+
+    Parameters
+    ----------
+    inputs : relay.Expr
+        The weight of a convolution, channels first.
+    transpose : bool
+        Whether the convolution is transposed.
+    """
     return infer_shape(inputs)[1 if transpose else 0]
 
 
 def shape_of(
     x: RelayExpr, dtype: str = "int64", start: int | None = None, end: int | None = None
 ) -> RelayExpr:
-    """The extents, or those from `start` to `end`: a constant where they are known."""
+    """The extents, or those from `start` to `end`: a constant where they are known.
+
+    Parameters
+    ----------
+    x : relay.Expr
+        A tensor.
+    dtype : str
+        The element type of the extents.
+    start, end : int, optional
+        The first axis, and the one behind the last; all by default.
+
+    Returns
+    -------
+    relay.Expr
+        A vector with an element for each axis.
+    """
     shape = infer_shape(x)[slice(start, end)]
     if all([isinstance(dim, int) for dim in shape]):
         return constant(np.array(shape, dtype))
@@ -167,7 +190,15 @@ def shape_of(
 
 
 def unbind(data: RelayExpr, axis: int = 0) -> TupleWrapper:
-    """The parts along an axis, which they lose."""
+    """The parts along an axis, which they lose.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor; the extent of the axis must be known.
+    axis : int
+        The axis.
+    """
     parts = _op.split(data, infer_shape(data)[axis], axis)
     return TupleWrapper(
         Tuple([_op.squeeze(part, axis=[axis]) for part in as_exprs(parts)]), len(as_exprs(parts))

@@ -421,7 +421,26 @@ def mean_variance(
     exclude: bool = False,
     unbiased: bool = False,
 ) -> TupleWrapper:
-    """The mean and the variance along axes."""
+    """The mean and the variance along axes.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    axis : int or sequence of int, optional
+        Over which axes; all by default.
+    keepdims : bool
+        Keep reduced axes with extent 1.
+    exclude : bool
+        Reduce all axes but those of `axis`.
+    unbiased : bool
+        Divide squares by one less than the number of elements.
+
+    Returns
+    -------
+    TupleWrapper
+        The mean and the variance, of the dtype of the data.
+    """
     centre = mean(data, axis, True, exclude)
     spread = variance(data, axis, keepdims, exclude, unbiased, with_mean=centre)
     return TupleWrapper(Tuple([mean(data, axis, keepdims, exclude), spread]), 2)
@@ -433,7 +452,24 @@ def mean_std(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> TupleWrapper:
-    """The mean and the standard deviation along axes."""
+    """The mean and the standard deviation along axes.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    axis : int or sequence of int, optional
+        Over which axes; all by default.
+    keepdims : bool
+        Keep reduced axes with extent 1.
+    exclude : bool
+        Reduce all axes but those of `axis`.
+
+    Returns
+    -------
+    TupleWrapper
+        The mean and the standard deviation, of the dtype of the data.
+    """
     both = [mean(data, axis, keepdims, exclude), std(data, axis, keepdims, exclude)]
     return TupleWrapper(Tuple(both), 2)
 

@@ -176,7 +176,15 @@ def parse_expr(source: str) -> RelayExpr:
 
 
 def fromtext(source: str, source_name: str = "from_string") -> IRModule:
-    """The typed module that a text describes."""
+    """The typed module that a text describes.
+
+    Parameters
+    ----------
+    source : str
+        The text; a line with the version of the form may stand first.
+    source_name : str
+        The file that messages name.
+    """
     return parse(str(source), str(source_name))
 
 

@@ -49,7 +49,15 @@ __all__ = [
 
 
 def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """The module with constants for its parameters, and without operators of training."""
+    """The module with constants for its parameters, and without operators of training.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The network.
+    params : dict of str to NDArray, optional
+        Values of the parameters of `main`.
+    """
     if params:
         mod = mod.clone()
         mod["main"] = bind_params_by_name(mod["main"], params)

@@ -103,7 +103,15 @@ def _is_pure(value: RelayExpr) -> bool:
 
 
 def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> Pass:
-    """The pass."""
+    """Drop values that nobody uses.
+
+    Parameters
+    ----------
+    inline_once : bool
+        Whether a value that is used once goes to its use.
+    ignore_impurity : bool
+        Drop calls with effects, too, if nobody takes their results.
+    """
 
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
         return eliminate_dead_code(func, inline_once, ignore_impurity)

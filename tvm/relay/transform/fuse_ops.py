@@ -222,9 +222,14 @@ def _only_reshapes(body: RelayExpr) -> bool:
 
 
 def FuseOps(fuse_opt_level: int = -1, link_params: bool = False) -> Pass:
-    """The pass; the level of the context decides unless one is given.
+    """Put operators that become one kernel into primitive functions.
 
-    With `link_params`, or the option of that name, constants become parts of kernels.
+    Parameters
+    ----------
+    fuse_opt_level : int
+        At 0 each operator becomes a kernel of its own. -1: the level of the context decides.
+    link_params : bool
+        Whether constants become parts of kernels; the option `relay.FuseOps.link_params` says so too.
     """
 
     def run(func: Function, _: IRModule, context: PassContext) -> Function:

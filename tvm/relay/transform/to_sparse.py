@@ -45,7 +45,19 @@ def DenseToSparse(weight_name: Sequence[str], weight_shape: Shapes) -> Pass:
 def Conv2dToSparse(
     weight_name: Sequence[str], weight_shape: Shapes, layout: str, kernel_size: int
 ) -> Pass:
-    """The pass for convolutions of one layout and window."""
+    """The pass for convolutions of one layout and window.
+
+    Parameters
+    ----------
+    weight_name : list of str
+        The weights that become sparse, as `process_params` of the analysis found them.
+    weight_shape : list of list of int
+        For each, the shapes of its data, indices and indptr, one after the other.
+    layout : str
+        "NHWC" or "NCHW"; other convolutions stay.
+    kernel_size : int
+        The extent of the windows, 1 or 3.
+    """
 
     def replace(call: Call, parts: Sequence[Var]) -> RelayExpr:
         size = (kernel_size, kernel_size)
@@ -60,7 +72,19 @@ def Conv2dToSparse(
 def Conv2dToSparse2(
     layout: str, kernel_size: int, blocksize: tuple[int, int], sparsity_threshold: float
 ) -> Pass:
-    """The pass for convolutions whose weights are constants with a share of zeros."""
+    """The pass for convolutions whose weights are constants with a share of zeros.
+
+    Parameters
+    ----------
+    layout : str
+        "NHWC" or "NCHW"; other convolutions stay.
+    kernel_size : int
+        The extent of the windows, 1 or 3.
+    blocksize : tuple of int
+        Rows and columns of the blocks that are zero or not.
+    sparsity_threshold : float
+        The least share of zeros of a weight that becomes sparse, from 0 to 1.
+    """
     size = (kernel_size, kernel_size)
 
     def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:

@@ -390,7 +390,15 @@ def softmax(data: RelayExpr, axis: int = -1) -> RelayExpr:
 
 
 def fast_softmax(data: RelayExpr, axis: int = -1) -> RelayExpr:
-    """`softmax` with the fast exponential."""
+    """`softmax` with the fast exponential.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        Floating-point numbers.
+    axis : int
+        Along which their exponentials have the sum 1.
+    """
     return FAST_SOFTMAX(data, axis=as_int(axis))
 
 

@@ -120,7 +120,20 @@ def cross_entropy(predictions: RelayExpr, targets: RelayExpr) -> RelayExpr:
 
 
 def cross_entropy_with_logits(predictions: RelayExpr, targets: RelayExpr) -> RelayExpr:
-    """The mean over the batch of -sum(targets * predictions), with predictions as logarithms."""
+    """The mean over the batch of -sum(targets * predictions), with predictions as logarithms.
+
+    Parameters
+    ----------
+    predictions : relay.Expr
+        (batch, classes), logarithms of probabilities.
+    targets : relay.Expr
+        (batch, classes), the wanted probabilities.
+
+    Returns
+    -------
+    relay.Expr
+        One number, of rank 0.
+    """
     return CROSS_ENTROPY_WITH_LOGITS(predictions, targets)
 
 

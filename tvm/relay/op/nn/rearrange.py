@@ -296,7 +296,17 @@ def depth_to_space(
 
 
 def space_to_depth(data: RelayExpr, block_size: int, layout: str = "NCHW") -> RelayExpr:
-    """Gather blocks of pixels in channels; the inverse of `depth_to_space`."""
+    """Gather blocks of pixels in channels; the inverse of `depth_to_space`.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        A batch of images, whose extents are multiples of the block.
+    block_size : int
+        The side of a block, in pixels.
+    layout : str
+        "NCHW" or "NHWC".
+    """
     return SPACE_TO_DEPTH(data, block_size=as_int(block_size), layout=str(layout))
 
 

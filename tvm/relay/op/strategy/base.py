@@ -169,7 +169,21 @@ def _plain_schedule(_: Attrs, outs: Sequence[te.Tensor], __: Target) -> te.Sched
 def get_valid_implementations(
     op: Op, attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type, target: Target
 ) -> list[OpImplementation]:
-    """The implementations whose conditions hold for these inputs."""
+    """The implementations whose conditions hold for these inputs.
+
+    Parameters
+    ----------
+    op : tvm.ir.Op
+        The operator, which must have a strategy.
+    attrs : Attrs
+        The attributes of the call.
+    inputs : list of te.Tensor
+        Its arguments.
+    out_type : Type
+        The type of its result.
+    target : Target
+        For which machine.
+    """
     strategy = strategy_of(op, attrs, inputs, out_type, target)
     return [
         implementation
