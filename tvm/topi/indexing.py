@@ -80,10 +80,13 @@ def gather_nd(
     batch_dims : int
         The leading axes that the tensor and the indices share.
     shape : sequence, optional
-        The result's shape, if it is known better.
+        The result's shape, if it is known better; its rank tells the depth, if only the run does.
     """
-    depth = int(dims(indices.shape)[0])
     picked = len(indices.shape) - 1
+    depth = dims(indices.shape)[0]
+    if not isinstance(depth, int) and shape is not None:
+        depth = picked + len(a.shape) - batch_dims - len(shape)
+    depth = int(depth)
     out = shape or (*indices.shape[1:], *a.shape[depth + batch_dims :])
     extents = dims(a.shape)[batch_dims:]
 

@@ -197,7 +197,7 @@ def network_cases() -> list[Case]:
         ("nn.l2_normalize", lambda a: nn.l2_normalize(a, 1e-9), (x,), lambda a: a / np.linalg.norm(a)),
         ("nn.dropout", lambda a: nn.dropout(a, 0.2), (floats(3, 4),), lambda a: a),
         ("nn.lrn", lambda a: nn.lrn(a, 3, 3, 1.5, 0.1, 0.6), (x,), lambda a: _torch(F.local_response_norm, size=3, alpha=0.1, beta=0.6, k=1.5)(moved(a, "NHWC", "NCHW")).transpose(0, 2, 3, 1)),
-        ("nn.lrn", lambda a: nn.lrn(a, 4, 1, 2, 0.1), (x,), _torch(F.local_response_norm, size=4, alpha=0.1, beta=0.75, k=2.0)),
+        ("nn.lrn", lambda a: nn.lrn(a, 4, 1, 2, 0.1), (x,), lambda a: _torch(F.local_response_norm, size=4, alpha=0.1, beta=0.75, k=2.0)(a[:, ::-1].copy())[:, ::-1]),
         ("nn.dilate", lambda a: nn.dilate(a, (2, 1, 3)), (floats(2, 3, 2),), lambda a: _spread(a, (2, 1, 3))),
         ("nn.instance_norm", lambda a, g, b: nn.instance_norm(a, g, b, 1, 1e-3, False, False), (x, floats(3), floats(3)), lambda a, g, b: _torch(F.instance_norm, eps=1e-3)(a)),
         ("nn.instance_norm", lambda a, g, b: nn.instance_norm(a, g, b, 3, 1e-3, True, False), (x, floats(4), floats(4)), lambda a, g, b: moved(_torch(F.instance_norm, eps=1e-3)(moved(a, "NHWC", "NCHW")), "NCHW", "NHWC") + b),
