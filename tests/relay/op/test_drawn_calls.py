@@ -19,14 +19,21 @@ from .drawn_nn import NN
 from .drawn_qnn import QNN
 from .drawn_searching import SEARCHING
 from .drawn_shaping import SHAPING
+from .drawn_special import SPECIAL
 from .drawn_vision import VISION
 
-AREAS = {"shaping": SHAPING, "searching": SEARCHING, "nn": NN, "vision": VISION, "qnn": QNN}
+AREAS = {
+    "shaping": SHAPING, "searching": SEARCHING, "nn": NN, "vision": VISION, "qnn": QNN,
+    "special": SPECIAL,
+}  # fmt: skip
 FAMILIES: dict[str, Callable[[Draw], Drawn]] = {
     f"{area}.{family.__name__}": family for area, own in AREAS.items() for family in own
 }
 # the argument whose first extent counts the axes that its columns name
-NAMED_AXES = {"shaping.gathers_of_slices": 1, "shaping.scatters_of_slices": 1}
+NAMED_AXES = {
+    "shaping.gathers_of_slices": 1, "shaping.scatters_of_slices": 1,
+    "special.random_numbers": 0,  # a key has ten words
+}  # fmt: skip
 few = settings(
     deadline=None, derandomize=True, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -26,11 +26,11 @@ PARTLY = {
     "shaping.scatters", "shaping.scatters_of_slices", "vision.regions", "nn.moved_windows",
     "nn.transposed_convolutions",
 }  # fmt: skip
-# float32 stands in their attributes
+# float32 stands in their attributes; special ones have none
 NAMED = [
     name
     for name in FAMILIES
-    if not name.startswith("qnn") and name not in WITHOUT | {"shaping.repeats"}
+    if not name.startswith(("qnn", "special")) and name not in WITHOUT | {"shaping.repeats"}
 ]
 
 

@@ -97,16 +97,17 @@ def threefry_generate(gen: te.Tensor, out_shape: Sequence[Any]) -> list[te.Tenso
         _renew(ib, old, new, count)
         start = ib.allocate("uint64", 1, "start", scope="local")
         start[0] = new[7]
-        with ib.for_range(0, blocks, "i", kind="parallel" if blocks > 1024 else "serial") as i:
+        is_long = isinstance(blocks, int) and blocks > 1024
+        with ib.for_range(0, blocks, "i", kind="parallel" if is_long else "serial") as i:
             first = i * _WORDS
             block = [new[4], new[5], new[6], start[0] + first.astype("uint64")]
             for j, word in enumerate(_enciphered(ib, [new[k] for k in range(4)], block)):
-                if count % _WORDS == 0:
+                if isinstance(count, int) and count % _WORDS == 0:
                     out[first + j] = word
                 else:
                     with ib.if_scope(first + j < count):
                         out[first + j] = word
-        new[7] = start[0] + _u64(blocks * _WORDS)
+        new[7] = start[0] + cast_scalar(blocks * _WORDS, "uint64")
         return ib.get()
 
     return list(
@@ -117,11 +118,11 @@ def threefry_generate(gen: te.Tensor, out_shape: Sequence[Any]) -> list[te.Tenso
     )  # fmt: skip
 
 
-def _renew(ib: IRBuilder, old: BufferVar, new: BufferVar, count: int) -> None:
+def _renew(ib: IRBuilder, old: BufferVar, new: BufferVar, count: Any) -> None:
     """The state to generate from: as it is, or, without room to count, a longer path or a new key."""
     for i in range(10):
         new[i] = old[i]
-    with ib.if_scope(old[7] >= _u64(_ALL_ONES) - _u64(count)):
+    with ib.if_scope(old[7] >= _u64(_ALL_ONES) - cast_scalar(count, "uint64")):
         with ib.if_scope(tir.all(tir.EQ(old[8], _u64(0)), tir.EQ(old[9], _u64(0)))):
             key = [old[i] for i in range(4)]
             for i, word in enumerate(_enciphered(ib, key, [_u64(_ALL_ONES)] * 4)):
@@ -301,7 +302,7 @@ def multinomial(gen: te.Tensor, probs: te.Tensor, num_samples: int) -> list[te.T
     found = searchsorted(sums, scaled, True, "int32")
     # a sum that is rounded may fall short of the number drawn
     indices = _elementwise(
-        found.shape, lambda *i: tir.min(found(*i), tir.const(shape[-1] - 1, "int32")), "indices"
+        found.shape, lambda *i: tir.min(found(*i), cast_scalar(shape[-1] - 1, "int32")), "indices"
     )
     return [state, indices]
 
