@@ -427,8 +427,11 @@ def _one_hot_of_run(node: OnnxNode, depth: RelayExpr) -> RelayExpr:
 
 @onnx_op("Trilu", "com.microsoft.Trilu")
 def _trilu(node: OnnxNode) -> RelayExpr:
-    k = int(node.require_value(1, "k").reshape(-1)[0]) if node.has(1) else 0
+    given = node.value_or_expr(1, "k") if node.has(1) else np.zeros((), "int64")
     rows, columns = infer_shape(node[0])[-2:]
+    if isinstance(given, RelayExpr):
+        return _op.trilu(node[0], _op.reshape(given, ()), bool(node.attr("upper", 1)))
+    k = int(given.reshape(-1)[0])
     if not (isinstance(rows, int) and isinstance(columns, int)):
         return _op.trilu(node[0], constant(k, "int64"), bool(node.attr("upper", 1)))
     keep = np.triu if node.attr("upper", 1) else np.tril

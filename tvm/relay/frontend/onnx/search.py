@@ -107,7 +107,7 @@ def _non_max_suppression(node: OnnxNode) -> RelayExpr:
         corners = [y - height * half, x - width * half, y + height * half, x + width * half]
         boxes = _op.concatenate(corners, 2)
     limits = [
-        node.require_scalar(i, name) if node.has(i) else default
+        _limit(node, i, name) if node.has(i) else default
         for i, name, default in ((2, "the most boxes", 0), (3, "the overlap", 0.0),
                                  (4, "the score", -np.inf))
     ]  # fmt: skip
@@ -117,6 +117,14 @@ def _non_max_suppression(node: OnnxNode) -> RelayExpr:
     return _op.strided_slice(
         rows, constant(np.zeros(2), "int64"), end, constant(np.ones(2), "int64")
     ).astype("int64")
+
+
+def _limit(node: OnnxNode, index: int, what: str) -> Any:
+    """A number, or the scalar that the run gives."""
+    found = node.value_or_expr(index, what)
+    if isinstance(found, np.ndarray):
+        return found.reshape(-1)[0].item()
+    return _op.reshape(_op.cast(found, "int32") if index == 2 else found, ())
 
 
 @onnx_op("TensorScatter")
