@@ -21,9 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import onnxruntime
 from onnx.backend.test.runner import Runner
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 from tvm.contrib.onnx_backend import TVMBackend
+from tvm.relay.frontend.onnx.functions import has_function
 from tvm.relay.frontend.onnx.registry import CONVERTERS
 
 from .onnx_cases import KINDS, Case, load_cases
@@ -149,21 +152,44 @@ def report(cases: dict[str, Case], results: dict[str, str]) -> Iterator[str]:
         if reason != PASSED:
             text = reason.replace("|", "\\|")
             yield f"| {name} | {text} |"
+    yield from operator_versions()
     yield from operators_of_other_domains()
 
 
 def operators_of_other_domains() -> Iterator[str]:
-    """What the importer has beside ONNX's own operators."""
-    by_domain: dict[str, list[str]] = {}
+    """What the importer has beside ONNX's own operators, and what it lacks."""
+    have: dict[str, set[str]] = {}
     for key in CONVERTERS:
         domain, _, name = key.rpartition(".")
         if domain:
-            by_domain.setdefault(domain, []).append(name)
-    for domain, names in sorted(by_domain.items()):
+            have.setdefault(domain, set()).add(name)
+    known: dict[str, set[str]] = {}
+    for schema in (*onnx.defs.get_all_schemas(), *get_all_operator_schema()):
+        known.setdefault(schema.domain, set()).add(schema.name)
+    for domain, names in sorted(have.items()):
         yield ""
         yield f"# Operators of {domain}"
         yield ""
         yield ", ".join(sorted(names))
+        if absent := sorted(known.get(domain, set()) - names):
+            yield ""
+            yield f"Absent of those that onnx and ONNX Runtime {onnxruntime.__version__} define:"
+            yield ", ".join(absent)
+
+
+def operator_versions() -> Iterator[str]:
+    """How many forms of ONNX's own operators there are, and what the importer lacks of them."""
+    schemas = [s for s in onnx.defs.get_all_schemas_with_history() if not s.domain]
+    names = {schema.name for schema in schemas}
+    newest = onnx.defs.onnx_opset_version()
+    absent = sorted([n for n in names if n not in CONVERTERS and not has_function(n, "", newest)])
+    yield ""
+    yield "# Operators of ai.onnx"
+    yield ""
+    yield (
+        f"{len(names)} operators in {len(schemas)} forms, of opsets 1 to {newest}. "
+        f"Absent: {', '.join(absent)}."
+    )
 
 
 def main() -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import unittest
 
 import pytest
+from onnx.backend.test import BackendTest
+
+from tvm.contrib import onnx_backend
 
 from .onnx_cases import KINDS, Case, load_cases
 from .onnx_node_tests import DOCUMENT, PASSED, run_case
@@ -34,6 +38,15 @@ def test_a_spread_of_the_tests_passes(cases: dict[str, Case]) -> None:
 
 def test_light_models_agree(cases: dict[str, Case]) -> None:
     assert failures(cases, ["test_squeezenet", "test_shufflenet"]) == {}
+
+
+def test_the_package_s_own_runner_takes_our_back_end(cases: dict[str, Case]) -> None:
+    runner = BackendTest(onnx_backend, __name__)
+    runner.include("^test_(relu|loop11|string_concat|single_relu_model)_cpu$")
+    result = unittest.TestResult()
+    runner.enable_report().test_suite.run(result)
+    assert result.wasSuccessful(), result.failures + result.errors
+    assert result.testsRun - len(result.skipped) == 4
 
 
 def test_documented_failures_are_tests_of_onnx_and_few(cases: dict[str, Case]) -> None:

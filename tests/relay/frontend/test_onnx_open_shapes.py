@@ -456,3 +456,36 @@ def test_a_backward_slice_leaves_open_dimensions_whole() -> None:
     bounds = {"start": i64(-1), "end": i64(-9), "axis": i64(1), "step": i64(-1)}
     feeds = [{"x": f32(length, 3)} for length in (1, 4)]
     check([node("Slice", "x start end axis step", "y")], {"x": (F32, ["n", 3])}, *feeds, **bounds)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"mode": "nearest"}, {"mode": "nearest", "coordinate_transformation_mode": "asymmetric",
+     "nearest_mode": "floor"}, {"mode": "linear"},
+     {"mode": "linear", "coordinate_transformation_mode": "align_corners"}],
+)  # fmt: skip
+def test_images_grow_by_factors_of_the_run(how: dict[str, Any]) -> None:
+    kinds = {"x": (F32, ["n", 2, "h", "w"]), "s": (F32, [4])}
+    # of aligned corners ONNX and ONNX Runtime disagree where a part of a pixel is lost
+    height = 6 if how.get("coordinate_transformation_mode") == "align_corners" else 5
+    feeds = [
+        {"x": f32(*shape), "s": np.float32(scales)}
+        for shape, scales in (((1, 2, 4, 6), [1, 1, 2, 3]), ((2, 2, height, 8), [1, 1, 1.5, 0.5]))
+    ]
+    check([node("Resize", "x - s", "y", **how)], kinds, *feeds)
+    scales = np.float32([1, 1, 1.5, 2])
+    feeds = [{"x": feed["x"]} for feed in feeds]
+    check([node("Resize", "x - s", "y", **how)], {"x": kinds["x"]}, *feeds, s=scales)
+
+
+def test_suppression_takes_its_limits_from_the_run() -> None:
+    kinds = {
+        "b": (F32, [1, "n", 4]),
+        "s": (F32, [1, 2, "n"]),
+        "most": (I64, [1]),
+        "near": (F32, [1]),
+    }
+    corner = f32(1, 8, 2)
+    feed = {"b": np.concatenate([corner, corner + 1], 2), "s": abs(f32(1, 2, 8)), "most": i64(3)}
+    feeds = [{**feed, "near": np.float32([limit])} for limit in (0.1, 0.6)]
+    check([node("NonMaxSuppression", "b s most near", "y")], kinds, *feeds)

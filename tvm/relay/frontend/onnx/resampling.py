@@ -9,17 +9,20 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_value, scalar_like
 from tvm.relay.frontend.extents import element
+from tvm.relay.frontend.open_resize import COORDINATES, resize_open_axis
 from tvm.relay.frontend.resize import Resizing, has_ties, is_exact, resize_axis
 
-from .registry import OnnxNode, onnx_op
+from .registry import OnnxNode, ValueRequired, onnx_op
 
 
 @onnx_op("Resize", "Upsample")
 def _resize(node: OnnxNode) -> RelayExpr:
     """Whole images by one operator where it does exactly the same, else axis by axis."""
     shape = node.shape(0)
+    if (scales := _scales_of_run(node)) is not None:
+        return _resized_at_run(node, scales)
     if not all(isinstance(dim, int) for dim in shape) or (
         node.is_late and node.has(3) and node.value(3) is None
     ):
@@ -43,9 +46,42 @@ def _resize(node: OnnxNode) -> RelayExpr:
     return x if infer_dtype(x) == node.dtype(0) else _op.round(x).astype(node.dtype(0))
 
 
+def _scales_of_run(node: OnnxNode) -> RelayExpr | None:
+    """The factors, if they come with the run."""
+    index = 1 if node.opset < 11 else 2
+    if not node.is_late or not node.has(index) or node.shape(index) == (0,):
+        return None
+    return node[index] if node.value(index) is None else None
+
+
+def _resized_at_run(node: OnnxNode, scales: RelayExpr) -> RelayExpr:
+    """Axis by axis by factors that, as the extents, may come with the run."""
+    how, rank = _resizing(node), len(node.shape(0))
+    is_nearest, factors = how.method == "nearest_neighbor", infer_value(scales, node.values)
+    if how.coordinates not in COORDINATES or how.antialias or how.method == "cubic":
+        raise ValueRequired(
+            f"{node.op_type} {node.name} requires constants for scales and extents of the kind "
+            f"{node.attr('mode', 'nearest')!r}, {how.coordinates!r}", scales,
+        )  # fmt: skip
+    x = node[0] if is_nearest or node.dtype(0).startswith("float") else node[0].astype("float32")
+    for place, axis in enumerate(_axes(node, rank)):
+        is_mixed = is_nearest or axis >= 2 or rank < 3  # never images and channels
+        if is_mixed and (factors is None or factors[place] != 1):
+            x = resize_open_axis(x, axis, _op.cast(element(scales, place), "float32"), how)
+    return x if infer_dtype(x) == node.dtype(0) else _op.round(x).astype(node.dtype(0))
+
+
 def _open_resize(node: OnnxNode) -> RelayExpr:
     """Images of a number or of a size that only the run knows."""
     how, shape = _resizing(node), node.shape(0)
+    factors = _factors(node, shape)
+    is_whole = factors is None or all(
+        float(factor * dim if isinstance(dim, int) else factor).is_integer()
+        for dim, factor in zip(shape, factors, strict=True)
+    )
+    if factors is not None and (len(shape) != 4 or not is_whole):
+        axes = _axes(node, len(shape))
+        return _resized_at_run(node, constant([factors[axis] for axis in axes], "float32"))
     is_plain = how.coordinates in _COORDINATES and not (how.antialias or how.exclude_outside)
     if len(shape) != 4 or not is_plain or not node.dtype(0).startswith("float"):
         node.static_shape(0)
@@ -66,8 +102,6 @@ def _open_size(node: OnnxNode, how: Resizing) -> RelayExpr | list[int]:
         return _op.strided_slice(_op.cast(node[3], "int64"), [2], [4])
     if all(isinstance(dim, int) for dim in shape[2:]):
         return [int(np.floor(d * f)) for d, f in zip(shape[2:], factors[2:], strict=True)]
-    if not all(float(factor).is_integer() for factor in factors[2:]):
-        node.static_shape(0)  # a part of a pixel is lost, of which the factor has to know
     have = _op.strided_slice(_op.shape_of(node[0], "int64"), [2], [4])
     return have * constant(np.array(factors[2:]), "int64")
 
