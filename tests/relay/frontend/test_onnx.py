@@ -305,7 +305,7 @@ def test_all_unsupported_operators_are_listed() -> None:
     with pytest.raises(OpNotImplemented) as info:
         relay.frontend.from_onnx(helper.make_model(graph))
     text = str(info.value)
-    for expected in ("ImageDecoder", "my.domain.Magic", "first", "second", "x: [2, 3]"):
+    for expected in ("ImageDecoder", "my.domain.Magic", "first", "second", "x: float32[2, 3]"):
         assert expected in text
 
 
@@ -313,3 +313,39 @@ def test_a_shape_for_no_input_is_refused() -> None:
     model = make_model("Relu", {"image": f32(2, 3)}, {}, {})
     with pytest.raises(TVMError, match=r"(?s)'imgae'.*'image'"):
         relay.frontend.from_onnx(model, shape={"imgae": (1, 3)})
+
+
+def test_element_types_of_inputs_are_given_by_name() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])], [onnx.ValueInfoProto(name="y")],
+    )  # fmt: skip
+    model = helper.make_model(graph)
+    mod, _ = relay.frontend.from_onnx(model, dtype={"x": "float16"})
+    assert relay.transform.InferType()(mod)["main"].ret_type.dtype == "float16"
+    with pytest.raises(TVMError, match="got a dtype for 'z', the model's inputs are"):
+        relay.frontend.from_onnx(model, dtype={"z": "float16"})
+
+
+def test_an_input_of_unknown_rank_needs_its_shape() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, None)],
+        [onnx.ValueInfoProto(name="y")],
+    )  # fmt: skip
+    model = helper.make_model(graph)
+    with pytest.raises(TVMError, match="requires the number of dimensions of the input 'x'"):
+        relay.frontend.from_onnx(model)
+    mod, _ = relay.frontend.from_onnx(model, {"x": (2, 3)})
+    assert tuple(relay.transform.InferType()(mod)["main"].ret_type.shape) == (2, 3)
+
+
+def test_another_opset_is_that_of_the_attributes_too() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Squeeze", ["x"], ["y"], axes=[0])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3])],
+        [onnx.ValueInfoProto(name="y")],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    mod, _ = relay.frontend.from_onnx(model, opset=11)
+    assert tuple(relay.transform.InferType()(mod)["main"].ret_type.shape) == (3,)
