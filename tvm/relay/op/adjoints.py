@@ -13,7 +13,7 @@ from tvm.relay.expr import Call, const
 from .binary import ADD, GREATER, MULTIPLY, SUBTRACT
 from .broadcasting import BROADCAST_TO_LIKE, COLLAPSE_SUM_LIKE
 from .creation import FULL, FULL_LIKE
-from .gradients import in_order, known_shape, shape_of
+from .gradients import known_shape, shape_of
 from .indexing import GATHER, SLICE_LIKE, STRIDED_SLICE, TRILU, WHERE
 from .joining import REPEAT, TILE
 from .nn.activation import LEAKY_RELU, PAD, PRELU
@@ -29,7 +29,7 @@ from .reduce import MEAN, SUM, VARIANCE
 from .scan import CUMSUM
 from .scatter import SCATTER_ELEMENTS
 from .sequence import SEQUENCE_MASK
-from .shaping import EXPAND_DIMS, LAYOUT_TRANSFORM, RESHAPE, REVERSE
+from .shaping import EXPAND_DIMS, LAYOUT_TRANSFORM, RESHAPE, REVERSE, in_order
 from .unary import CAST_LIKE, CLIP, RSQRT, ZEROS_LIKE
 
 Gradients = list[RelayExpr]

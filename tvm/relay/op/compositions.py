@@ -40,7 +40,7 @@ from .nn.pooling import (
 )
 from .reduce import MAX
 from .setting import EINSUM
-from .shaping import RESHAPE, TRANSPOSE
+from .shaping import RESHAPE, in_order
 from .unary import ERF, EXP, FAST_ERF, FAST_EXP, FAST_TANH, TANH
 
 Types = Sequence[Type]
@@ -81,10 +81,10 @@ def _channels_first(
                 f"{out_layout}"
             )
         plain = "NC" + "".join([axis for axis in layout if axis not in "NC"])
-        data = TRANSPOSE(call.args[0], axes=tuple([layout.index(axis) for axis in plain]))
+        data = in_order(call.args[0], layout, plain)
         infer_type_of(data)
         found = compose(call, data)
-        return TRANSPOSE(found, axes=tuple([plain.index(axis) for axis in out_layout]))
+        return in_order(found, plain, out_layout)
 
     return composed
 

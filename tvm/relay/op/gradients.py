@@ -37,7 +37,7 @@ from .nn.pooling_gradient import AVG_POOL2D_GRAD, MAX_POOL2D_GRAD
 from .plain_results import of_plain_result
 from .reduce import SUM
 from .scatter import SCATTER_ND
-from .shaping import RESHAPE, RESHAPE_LIKE, REVERSE, REVERSE_RESHAPE, SQUEEZE, TRANSPOSE
+from .shaping import RESHAPE, RESHAPE_LIKE, REVERSE, REVERSE_RESHAPE, SQUEEZE, TRANSPOSE, in_order
 from .types import Dim, is_known, shape_of_type
 from .unary import CAST_LIKE, CLIP, LOG, NEGATIVE, ONES_LIKE, ZEROS_LIKE
 
@@ -115,10 +115,6 @@ def _conv2d_gradient_in_layout(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     moved = Call(CONV2D, (first, kernel), plain)
     to_data, to_weight = _conv2d_gradient(moved, in_order(grad, layouts[0], "NCHW"))
     return [in_order(to_data, "NCHW", layouts[0]), in_order(to_weight, "OIHW", layouts[1])]
-
-
-def in_order(expr: RelayExpr, src: str, dst: str) -> RelayExpr:
-    return expr if src == dst else TRANSPOSE(expr, axes=tuple([src.index(axis) for axis in dst]))
 
 
 def _global_avg_pool2d_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:

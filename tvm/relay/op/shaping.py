@@ -311,6 +311,11 @@ class ExpandDimsAttrs(Attrs, key="relay.attrs.ExpandDimsAttrs"):
     num_newaxis: int = 1
 
 
+def in_order(expr: RelayExpr, src: str, dst: str) -> RelayExpr:
+    """A tensor whose axes the letters of `src` name, with its axes in the order of `dst`."""
+    return expr if src == dst else TRANSPOSE(expr, axes=tuple([src.index(axis) for axis in dst]))
+
+
 def _expand_dims_type(attrs: ExpandDimsAttrs, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "expand_dims")
     shape = shape_of_type(data)

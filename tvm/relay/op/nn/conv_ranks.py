@@ -18,7 +18,7 @@ from ..attributes import padding_pairs
 from ..indexing import STRIDED_SLICE
 from ..joining import STACK
 from ..registry import OpPattern, Precision, define_op
-from ..shaping import EXPAND_DIMS, RESHAPE, SQUEEZE, TRANSPOSE
+from ..shaping import EXPAND_DIMS, RESHAPE, SQUEEZE, TRANSPOSE, in_order
 from ..types import is_known, shape_of_type
 from .activation import PAD
 from .conv import CONV2D, PLAIN_SCHEDULES, conv_attrs, conv_compute, conv_type
@@ -54,11 +54,6 @@ class Conv3DAttrs(Attrs, key="relay.attrs.Conv3DAttrs"):
     out_dtype: str = ""
 
 
-def in_layout(expr: RelayExpr, src: str, dst: str) -> RelayExpr:
-    """A tensor with its axes in another order."""
-    return expr if src == dst else TRANSPOSE(expr, axes=[src.index(axis) for axis in dst])
-
-
 def shape_in(ty: Type, src: str, dst: str) -> list[int] | None:
     """A tensor's extents in the order of another layout; None if one is left to the run."""
     extents = dict(zip(src, shape_of_type(ty), strict=True))
@@ -74,8 +69,8 @@ def _conv1d_on_planes(
         return None
     if sorted(attrs.data_layout) != sorted("NCW") or sorted(attrs.kernel_layout) != sorted("OIW"):
         return None
-    data = in_layout(inputs[0], attrs.data_layout, "NCW")
-    weight = in_layout(inputs[1], attrs.kernel_layout, "OIW")
+    data = in_order(inputs[0], attrs.data_layout, "NCW")
+    weight = in_order(inputs[1], attrs.kernel_layout, "OIW")
     out = CONV2D(
         EXPAND_DIMS(data, axis=2, num_newaxis=1),
         EXPAND_DIMS(weight, axis=2, num_newaxis=1),
@@ -85,7 +80,7 @@ def _conv1d_on_planes(
         groups=attrs.groups,
         out_dtype=attrs.out_dtype,
     )
-    return in_layout(SQUEEZE(out, axis=(2,)), "NCW", out_layout)
+    return in_order(SQUEEZE(out, axis=(2,)), "NCW", out_layout)
 
 
 def _conv3d_on_planes(
@@ -103,13 +98,13 @@ def _conv3d_on_planes(
     kernel = shape_in(types[1], attrs.kernel_layout, "OIDHW")
     if shape is None or kernel is None:
         return None
-    data = in_layout(inputs[0], attrs.data_layout, "NCDHW")
-    weight = in_layout(inputs[1], attrs.kernel_layout, "OIDHW")
+    data = in_order(inputs[0], attrs.data_layout, "NCDHW")
+    weight = in_order(inputs[1], attrs.kernel_layout, "OIDHW")
     out = conv3d_by_planes(
         data, weight, shape, kernel, attrs.strides, padding_pairs(attrs.padding, 3),
         attrs.dilation, attrs.groups, attrs.out_dtype, types[0].dtype,  # type: ignore[attr-defined]
     )  # fmt: skip
-    return in_layout(out, "NCDHW", out_layout)
+    return in_order(out, "NCDHW", out_layout)
 
 
 def conv3d_by_planes(

@@ -22,11 +22,11 @@ from ..attributes import padding_pairs, spread
 from ..indexing import STRIDED_SLICE
 from ..layout_shapes import axes_extents, moved, shape_in_layout
 from ..registry import OpPattern, Precision, define_op
-from ..shaping import RESHAPE, REVERSE, TRANSPOSE
+from ..shaping import RESHAPE, REVERSE, TRANSPOSE, in_order
 from ..types import Dim, TypeRelation, apply, expect_dim, expect_tensor, shape_of_type, tensor
 from .activation import PAD
 from .conv import CONV2D, PLAIN_SCHEDULES, Conv2DAttrs, conv_attrs
-from .conv_ranks import Conv1DAttrs, Conv3DAttrs, conv3d_by_planes, in_layout, shape_in
+from .conv_ranks import Conv1DAttrs, Conv3DAttrs, conv3d_by_planes, shape_in
 
 
 class Conv1DTransposeAttrs(Conv1DAttrs, key="relay.attrs.Conv1DTransposeAttrs"):
@@ -141,8 +141,8 @@ def _by_phases(
         _Axis(*sizes)
         for sizes in zip(shape[2:], kernel[2:], attrs.strides, pads, result[2:], strict=False)
     ]
-    data = in_layout(inputs[0], attrs.data_layout, "NC" + spatial)
-    weight = in_layout(inputs[1], attrs.kernel_layout, "IO" + spatial)
+    data = in_order(inputs[0], attrs.data_layout, "NC" + spatial)
+    weight = in_order(inputs[1], attrs.kernel_layout, "IO" + spatial)
     if rank == 1:  # an image of one row
         axes = [_Axis(1, 1, 1, 0, 1), *axes]
         data = RESHAPE(data, newshape=(*shape[:2], *[axis.extent for axis in axes]))
@@ -153,7 +153,7 @@ def _by_phases(
     out = _interleaved(out, result[:2], axes)
     if rank == 1:
         out = RESHAPE(out, newshape=result)
-    return in_layout(out, "NC" + spatial, out_layout)
+    return in_order(out, "NC" + spatial, out_layout)
 
 
 def _phases(
