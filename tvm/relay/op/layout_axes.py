@@ -21,7 +21,7 @@ from .types import Dim, Shape, shape_of_type
 _AXES = {2: "NC", 3: "NCW", 4: "NCHW", 5: "NCDHW"}
 
 
-def layout_expanded(axis_of: Callable[[Attrs, int], int]) -> InferLayout:
+def layout_expanded(axis_of: Callable[[Attrs, int], int]) -> InferLayout[Attrs]:
     """Axes of extent 1 come in behind the channels; `axis_of(attrs, rank)` is where."""
 
     def rule(
@@ -37,7 +37,7 @@ def layout_expanded(axis_of: Callable[[Attrs, int], int]) -> InferLayout:
     return rule
 
 
-def layout_squeezed(axes_of: Callable[[Attrs, Shape], Sequence[int]]) -> InferLayout:
+def layout_squeezed(axes_of: Callable[[Attrs, Shape], Sequence[int]]) -> InferLayout[Attrs]:
     """Axes of extent 1 behind the channels go away."""
 
     def rule(
@@ -53,7 +53,7 @@ def layout_squeezed(axes_of: Callable[[Attrs, Shape], Sequence[int]]) -> InferLa
     return rule
 
 
-def layout_reduced(axes_of: Callable[[Attrs, int], Sequence[int]]) -> InferLayout:
+def layout_reduced(axes_of: Callable[[Attrs, int], Sequence[int]]) -> InferLayout[Attrs]:
     """Axes behind the channels are summed up; further arguments have the shape of the first."""
 
     def rule(
@@ -71,7 +71,9 @@ def layout_reduced(axes_of: Callable[[Attrs, int], Sequence[int]]) -> InferLayou
     return rule
 
 
-def layout_sliced(ranges_of: Callable[[Attrs, Shape], list[tuple[Dim, Dim, int]]]) -> InferLayout:
+def layout_sliced(
+    ranges_of: Callable[[Attrs, Shape], list[tuple[Dim, Dim, int]]],
+) -> InferLayout[Attrs]:
     """Slices of whole blocks of channels; `ranges_of` gives (begin, extent, stride) of each axis."""
 
     def rule(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,17 +25,21 @@ from tvm.target import Target
 if TYPE_CHECKING:
     from tvm.tir import Layout
 
-Compute: TypeAlias = Callable[[Attrs, Sequence["te.Tensor"], Type], "list[te.Tensor]"]
-Schedule: TypeAlias = Callable[[Attrs, Sequence["te.Tensor"], Target], "te.Schedule"]
-Fold: TypeAlias = Callable[[Attrs, Sequence[np.ndarray], Type], "list[np.ndarray]"]
+# the record of attributes that an operator has
+OwnAttrs = TypeVar("OwnAttrs", bound=Attrs)
+Compute: TypeAlias = Callable[[OwnAttrs, Sequence["te.Tensor"], Type], "list[te.Tensor]"]
+Schedule: TypeAlias = Callable[[OwnAttrs, Sequence["te.Tensor"], Target], "te.Schedule"]
+Fold: TypeAlias = Callable[[OwnAttrs, Sequence[np.ndarray], Type], "list[np.ndarray]"]
 Gradient: TypeAlias = Callable[[Call, RelayExpr], "list[RelayExpr]"]
 Simplify: TypeAlias = Callable[[Call, Sequence[Type]], "RelayExpr | None"]
 # from shapes (vectors of int64) and values of the arguments to the shapes of the results
-ShapeFunc: TypeAlias = Callable[[Attrs, Sequence["te.Tensor"], Sequence[object]], "list[te.Tensor]"]
+ShapeFunc: TypeAlias = Callable[
+    [OwnAttrs, Sequence["te.Tensor"], Sequence[object]], "list[te.Tensor]"
+]
 MakeStatic: TypeAlias = Callable[[Call], "RelayExpr | None"]
 # from attributes, arguments and the types of arguments and result, for the current target
 AlterLayout: TypeAlias = Callable[
-    [Attrs, Sequence[RelayExpr], Sequence[Type], Type], "RelayExpr | None"
+    [OwnAttrs, Sequence[RelayExpr], Sequence[Type], Type], "RelayExpr | None"
 ]
 
 
@@ -60,7 +64,7 @@ class LayoutChoice(NamedTuple):
 
 
 InferLayout: TypeAlias = Callable[
-    [Attrs, "Sequence[Layout | None]", Sequence[Type]], "LayoutChoice | None"
+    [OwnAttrs, "Sequence[Layout | None]", Sequence[Type]], "LayoutChoice | None"
 ]
 
 
@@ -74,25 +78,25 @@ class Precision(Enum):
 
 def define_op(
     name: str,
-    attrs_type: type[Attrs] | None = None,
+    attrs_type: type[OwnAttrs] | None = None,
     *,
     inputs: Sequence[str],
-    infer_type: Callable[[Attrs, Sequence[Type]], Type],
+    infer_type: Callable[[OwnAttrs, Sequence[Type]], Type],
     fuse: OpPattern = OpPattern.OPAQUE,
-    compute: Compute | None = None,
-    schedules: Mapping[str, Schedule] | None = None,
+    compute: Compute[OwnAttrs] | None = None,
+    schedules: Mapping[str, Schedule[OwnAttrs]] | None = None,
     gradient: Gradient | None = None,
     legalize: Callable[..., RelayExpr | None] | None = None,
     qnn_legalize: Callable[..., RelayExpr | None] | None = None,
     qnn_canonicalize: Callable[..., RelayExpr | None] | None = None,
-    shape_func: ShapeFunc | None = None,
+    shape_func: ShapeFunc[OwnAttrs] | None = None,
     shape_reads: Sequence[int] = (),
     make_static: MakeStatic | None = None,
     precision: Precision = Precision.FOLLOW,
     simplify: Simplify | None = None,
-    fold: Fold | None = None,
-    alter_layout: AlterLayout | None = None,
-    infer_layout: InferLayout | None = None,
+    fold: Fold[OwnAttrs] | None = None,
+    alter_layout: AlterLayout[OwnAttrs] | None = None,
+    infer_layout: InferLayout[OwnAttrs] | None = None,
     description: str = "",
 ) -> Op:
     """Declare an operator; every facet it lacks is visible as None in its record.

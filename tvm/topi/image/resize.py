@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from numbers import Real
 from typing import Any
 
 from tvm import te, tir
@@ -239,7 +240,7 @@ def _resize(
     for axis, extent in zip(at, want, strict=True):
         shape[axis] = extent
     whole = (0.0,) * rank + (1.0,) * rank
-    bounds = [v if isinstance(v, tir.PrimExpr) else float(v) for v in roi or whole]
+    bounds = [float(v) if isinstance(v, Real) else v for v in roi or whole]
     crops = how.mode == "tf_crop_and_resize"
     dtype = "float64" if data.dtype == "float64" else "float32"
 

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tvm import te, tir
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant
 
-from ..registry import Compute, OpPattern, Schedule, ShapeFunc, define_op
+from ..registry import Compute, OpPattern, OwnAttrs, Schedule, ShapeFunc, define_op
 from ..types import TypeRelation, expect, expect_tensor, shape_of_type, unknown
 
 Static = Callable[[Call, "list[np.ndarray]"], "RelayExpr | None"]
@@ -25,15 +24,15 @@ Static = Callable[[Call, "list[np.ndarray]"], "RelayExpr | None"]
 
 def dynamic(
     name: str,
-    attrs_type: type[Attrs] | None,
+    attrs_type: type[OwnAttrs] | None,
     inputs: Sequence[str],
     reads: Sequence[int],
     infer_type: TypeRelation,
-    compute: Compute,
-    shape_func: ShapeFunc,
+    compute: Compute[OwnAttrs],
+    shape_func: ShapeFunc[OwnAttrs],
     static: Static,
     fuse: OpPattern = OpPattern.INJECTIVE,
-    schedules: Mapping[str, Schedule] | None = None,
+    schedules: Mapping[str, Schedule[OwnAttrs]] | None = None,
 ) -> Op:
     """Declare one; `reads` are the positions of the arguments that decide about the shape."""
 

@@ -136,7 +136,7 @@ def _resize2d_compute(
     attrs: Resize2DAttrs, inputs: Sequence[te.Tensor], out_type: Type
 ) -> list[te.Tensor]:
     is_region = attrs.coordinate_transformation_mode == "tf_crop_and_resize"
-    region = [inputs[2][i] for i in range(4)] if is_region else None
+    region = [inputs[2](i) for i in range(4)] if is_region else None
     return [
         topi.image.resize2d(
             inputs[0], region, _sizes(attrs, out_type, "HW"), attrs.layout, attrs.method,
@@ -158,7 +158,7 @@ DYN_RESIZE2D = dynamic(
 )
 
 
-def _upsampling_shape(spatial: str) -> ShapeFunc:
+def _upsampling_shape(spatial: str) -> ShapeFunc[Attrs]:
     def shape(
         attrs: Attrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
     ) -> list[te.Tensor]:

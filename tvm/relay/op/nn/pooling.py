@@ -198,7 +198,7 @@ def _pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
 def _sized_pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
     spatial = _SPATIAL[rank]
     function = (topi.nn.adaptive_pool1d, topi.nn.adaptive_pool, topi.nn.adaptive_pool3d)[rank - 1]
-    schedules: dict[str, Schedule] = {"generic": _generic, "cpu": _schedule_adaptive}
+    schedules: dict[str, Schedule[Attrs]] = {"generic": _generic, "cpu": _schedule_adaptive}
 
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
         extents = axes_extents(topi.utils.dims(inputs[0].shape), attrs.layout, name)

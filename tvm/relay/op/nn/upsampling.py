@@ -127,7 +127,7 @@ def _compute3d(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> lis
 
 
 def _upsampling(
-    name: str, attrs_type: type[Attrs], spatial: str, simplify: Simplify, compute: Compute
+    name: str, attrs_type: type[Attrs], spatial: str, simplify: Simplify, compute: Compute[Attrs]
 ) -> Op:
     return define_op(
         name,
