@@ -84,11 +84,16 @@ def _maximum(
         out[place] = tir.max(out[place], element(rows[0] + y, columns[0] + x))
 
 
+def _rounded(corner: PrimExpr, scale: float) -> PrimExpr:
+    """The nearest integer; halves go away from zero, as every framework has it."""
+    place = corner.astype("float32") * tir.const(scale, "float32")
+    nearest = tir.Select(place < 0.0, tir.ceil(place - 0.5), tir.floor(place + 0.5))
+    return nearest.astype("int32")
+
+
 def _edges(low: PrimExpr, high: PrimExpr, scale: float, pooled: int, extent: Any) -> Any:
     """Where bins start and end along one axis; the region's ends are rounded and belong to it."""
-    factor = tir.const(scale, "float32")
-    first = tir.round(low.astype("float32") * factor).astype("int32")
-    last = tir.round(high.astype("float32") * factor).astype("int32")
+    first, last = _rounded(low, scale), _rounded(high, scale)
     width = tir.max(last - first + 1, 1).astype("float32") / tir.const(pooled, "float32")
 
     def held(place: PrimExpr) -> PrimExpr:
