@@ -225,7 +225,7 @@ def const_vector(vector: Any, name: str = "const_vector") -> te.Tensor:
     """A tensor of the numbers of a vector."""
     row = np.asarray(vector)
     numbers = [tir.const(v, str(row.dtype)) for v in row.tolist()]
-    return te.compute(row.shape, lambda i: _chosen(i, numbers), name=name)
+    return te.compute(row.shape, lambda i: chosen(i, numbers), name=name)
 
 
 def const_matrix(
@@ -249,14 +249,15 @@ def const_matrix(
     }  # fmt: skip
     width = array.shape[1]
     return te.compute(
-        array.shape, lambda i, j: _chosen(i * width + j, numbers), name=name, attrs=given
+        array.shape, lambda i, j: chosen(i * width + j, numbers), name=name, attrs=given
     )
 
 
-def _chosen(index: Any, numbers: Sequence[PrimExpr]) -> PrimExpr:
-    found = numbers[-1]
-    for position in range(len(numbers) - 2, -1, -1):
-        found = tir.Select(tir.EQ(index, position), numbers[position], found)
+def chosen(index: Any, values: Sequence[Any]) -> Any:
+    """The value at an index, which is best a constant after unrolling."""
+    found = values[-1]
+    for position in range(len(values) - 2, -1, -1):
+        found = tir.Select(tir.EQ(index, position), values[position], found)
     return found
 
 

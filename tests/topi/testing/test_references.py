@@ -144,3 +144,80 @@ def test_schedules_are_chosen_by_the_target() -> None:
     )
     assert ref.dispatch("llvm", {"generic": 1, "cpu": 2}) == 2
     assert ref.dispatch("llvm", {"generic": 1, "gpu": 2}) == 1
+
+
+def _last(*axes: np.ndarray) -> list[np.ndarray]:
+    return [np.moveaxis(a, 1, -1) for a in axes]
+
+
+def test_references_with_channels_last_agree_with_channels_first() -> None:
+    volume, kernel = _floats(1, 4, 5, 4, 3), _floats(6, 2, 3, 2, 2)
+    found = ref.conv3d_ndhwc_python(*_last(volume), kernel.transpose(2, 3, 4, 1, 0), 1, 1, 2)
+    _close(np.moveaxis(found, -1, 1), ref.conv3d_ncdhw_python(volume, kernel, 1, 1, 2))
+    image, weight = _floats(2, 4, 5, 6), _floats(4, 3, 3, 2)
+    wanted = ref.conv2d_transpose_nchw_python(image, weight, (2, 1), 1, (1, 0))
+    for layout, kernel in (("HWOI", weight.transpose(2, 3, 1, 0)), ("HWIO", weight.transpose(2, 3, 0, 1))):  # fmt: skip
+        found = ref.conv2d_transpose_nhwc_python(*_last(image), kernel, layout, (2, 1), 1, (1, 0))
+        _close(np.moveaxis(found, -1, 1), wanted)
+    depthwise = _floats(4, 2, 3, 3)
+    wanted = ref.depthwise_conv2d_python_nchw(image, depthwise, 2, "SAME")
+    found = ref.depthwise_conv2d_python_nhwc(*_last(image), depthwise.transpose(2, 3, 0, 1), 2, "SAME")  # fmt: skip
+    _close(np.moveaxis(found, -1, 1), wanted)
+    pooled = ref.adaptive_pool_channel_first(image, (2, 3), "max", np.max)
+    _close(
+        ref.adaptive_pool_channel_last(*_last(image), (2, 3), "max", np.max),
+        np.moveaxis(pooled, 1, -1),
+    )
+
+
+def test_depthwise_reference_of_blocked_channels() -> None:
+    data, weight = _floats(1, 2, 5, 6, 4), _floats(2, 1, 3, 3, 1, 4)
+    found = ref.depthwise_conv2d_python_nchwc(data, weight, 1, "SAME")
+    plain = data.transpose(0, 1, 4, 2, 3).reshape(1, 8, 5, 6)
+    kernel = weight.transpose(0, 5, 1, 4, 2, 3).reshape(8, 1, 3, 3)
+    wanted = ref.depthwise_conv2d_python_nchw(plain, kernel, 1, "SAME")
+    _close(found.transpose(0, 1, 4, 2, 3).reshape(1, 8, 5, 6), wanted)
+
+
+def test_pieces_of_pooling_give_its_windows() -> None:
+    data = _floats(1, 2, 5, 6)
+    padded = ref.pad_tensor(data, -1.0, (1, 0), (0, 1), data.dtype)
+    np.testing.assert_array_equal(padded, np.pad(data, ((0, 0), (0, 0), (1, 0), (0, 1)), constant_values=-1))  # fmt: skip
+    window = ref.get_slice(2, padded, (1, 2), (2, 3), (2, 1), (1, 2))
+    np.testing.assert_array_equal(window, padded[:, :, 2:4, 2:7:2])
+
+
+@pytest.mark.parametrize("method", ["nearest_neighbor", "linear", "cubic"])
+def test_resizing_by_axes_is_separable(method: str) -> None:
+    volume, scale = _floats(1, 2, 3, 4, 5), (2, 1.5, 0.8)
+    settings = (method, "half_pixel")
+    whole = ref.resize3d_ncdhw(volume, scale, *settings)
+    one = {"nearest_neighbor": ref.resize3d_nearest, "linear": ref.resize3d_linear,
+           "cubic": ref.resize3d_cubic}[method]  # fmt: skip
+    _close(whole[0, 1], one(volume[0, 1], scale, "half_pixel"))
+    line = volume.reshape(1, 24, 5)
+    wanted = ref.resize3d_ncdhw(volume, (1, 1, 0.8), *settings).reshape(1, 24, 4)
+    _close(ref.resize1d_python(line, (0.8,), "NCW", *settings), wanted)
+    if method == "nearest_neighbor":
+        at = [ref.get_index(i, 5, 4, "half_pixel") for i in range(4)]
+        np.testing.assert_array_equal(wanted, line[..., at])
+
+
+def test_small_references() -> None:
+    data = _floats(3, 4)
+    _close(ref.l2_normalize_python(data, 1e-9, 1), F.normalize(torch.from_numpy(data), dim=1))
+    np.testing.assert_array_equal(ref.slice_axis_python(data, 1, 1, -1), data[:, 1:-1])
+    places = RNG.integers(0, 3, (2, 4))
+    np.testing.assert_array_equal(ref.gather_python(data, 0, places), np.take_along_axis(data, places, 0))  # fmt: skip
+    np.testing.assert_array_equal(ref.dilate_np(np.array([1, 2]), 3), [1, 0, 0, 2])
+    blocks = ref.space_to_depth_python(_floats(1, 2, 4, 6), 2)
+    assert blocks.shape == (1, 8, 2, 3)
+    image, grid = _floats(1, 2, 4, 5), _floats(1, 2, 3, 3)
+    _close(ref.grid_sample_2d(image, grid), ref.grid_sample_python(image, grid))
+
+
+def test_transposed_reference_of_groups_is_that_of_each() -> None:
+    data, weight = _floats(1, 4, 7), _floats(4, 3, 3)
+    found = ref.group_conv1d_transpose_ncw_python(data, weight, 2, 1, (1,), 2)
+    parts = [ref.conv1d_transpose_ncw_python(data[:, k : k + 2], weight[k : k + 2], 2, 1, (1,)) for k in (0, 2)]  # fmt: skip
+    _close(found, np.concatenate(parts, 1))

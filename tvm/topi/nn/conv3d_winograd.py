@@ -11,8 +11,8 @@ from typing import Any
 
 from tvm import te, tir
 
-from ..utils import ceil_div, dims
-from .conv2d.winograd import WINDOW, check_tile, chosen, input_line, kernel_matrix, output_line
+from ..utils import ceil_div, chosen, dims
+from .conv2d.winograd import WINDOW, check_tile, input_line, kernel_matrix, output_line
 from .pad import pad
 from .utils import get_pad_tuple_generic
 

@@ -7,8 +7,8 @@ h' = o * tanh(c'), projected if there is a projection
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tvm import te, tir
 
@@ -64,48 +64,71 @@ def lstm(
         )
     length, batch, _ = dims(Xs.shape)
     hidden, carried, dtype = dims(Wi.shape)[0] // 4, dims(Wh.shape)[1], Xs.dtype
-    first = {gate: weight_layout.index(gate) * hidden for gate in _ORDERS}
-    from_inputs = _projected(Xs, Wi, "from_inputs")
-
     # step 0 of the states is what was before the first step of the sequence
     h_state = te.placeholder((length + 1, batch, carried), dtype, name="h_state")
     c_state = te.placeholder((length + 1, batch, hidden), dtype, name="c_state")
-    h_first = _before_the_first(h_init, (batch, carried), dtype, "h_init")
-    c_first = _before_the_first(c_init, (batch, hidden), dtype, "c_init")
-    k_h = te.reduce_axis((0, carried), name="k")
-    from_hidden = te.compute(
-        (length + 1, batch, 4 * hidden),
-        lambda t, b, g: te.sum(h_state(t - 1, b, k_h.var) * Wh(g, k_h.var), axis=k_h),
-        name="from_hidden",
+    gates = _Gates(
+        _projected(Xs, Wi, "from_inputs"),
+        _from_the_step_before(h_state, Wh),
+        [bias for bias in (Bi, Bh) if bias is not None],
+        {"I": p_i, "F": p_f, "O": p_o},
+        {letter: weight_layout.index(letter) * hidden for letter in _ORDERS},
+        reverse,
     )
 
-    def gate(t: Any, b: Any, j: Any, letter: str) -> Any:
-        g = first[letter] + j
-        value = from_inputs(length - t if reverse else t - 1, b, g) + from_hidden(t, b, g)
-        for bias in (Bi, Bh):
-            value = value if bias is None else value + bias(g)
-        return value
-
-    def peep(value: Any, weight: te.Tensor | None, cell: Any, j: Any) -> Any:
-        return value if weight is None else value + weight(j) * cell
-
     def next_cell(t: Any, b: Any, j: Any) -> Any:
-        before = c_state(t - 1, b, j)
-        forget = f_act(peep(gate(t, b, j, "F"), p_f, before, j))
-        take = f_act(peep(gate(t, b, j, "I"), p_i, before, j))
-        return forget * before + take * g_act(gate(t, b, j, "G"))
+        before, at = c_state(t - 1, b, j), (t, b, j)
+        kept = f_act(gates.value("F", at, before)) * before
+        return kept + f_act(gates.value("I", at, before)) * g_act(gates.value("G", at, before))
 
     c_next = te.compute((length + 1, batch, hidden), next_cell, name="c_next")
 
     def output(t: Any, b: Any, j: Any) -> Any:
         cell = c_next(t, b, j)
-        return f_act(peep(gate(t, b, j, "O"), p_o, cell, j)) * h_act(cell)
+        return f_act(gates.value("O", (t, b, j), cell)) * h_act(cell)
 
     h_next = te.compute((length + 1, batch, hidden), output, name="h_next")
     if proj is not None:
         h_next = _projected(h_next, proj, "h_projected")
-    h_all, c_all = te.scan([h_first, c_first], [h_next, c_next], [h_state, c_state], name="lstm")
+    first = [
+        _before_the_first(h_init, (batch, carried), dtype, "h_init"),
+        _before_the_first(c_init, (batch, hidden), dtype, "c_init"),
+    ]
+    h_all, c_all = te.scan(first, [h_next, c_next], [h_state, c_state], name="lstm")
     return _without_first(h_all, "hidden"), _without_first(c_all, "cell")
+
+
+class _Gates(NamedTuple):
+    """What the gates of every step are sums of."""
+
+    from_inputs: te.Tensor  # (length, batch, 4 * hidden)
+    from_hidden: te.Tensor  # (length + 1, batch, 4 * hidden)
+    biases: Sequence[te.Tensor]
+    peepholes: Mapping[str, te.Tensor | None]
+    first: Mapping[str, int]  # where a gate begins in the weights
+    reverse: bool
+
+    def value(self, letter: str, at: tuple[Any, Any, Any], cell: Any) -> Any:
+        """A gate at a step, a batch and a unit, before its activation."""
+        t, b, j = at
+        g = self.first[letter] + j
+        source = dims(self.from_inputs.shape)[0] - t if self.reverse else t - 1
+        value = self.from_inputs(source, b, g) + self.from_hidden(t, b, g)
+        for bias in self.biases:
+            value = value + bias(g)
+        peephole = self.peepholes.get(letter)
+        return value if peephole is None else value + peephole(j) * cell
+
+
+def _from_the_step_before(state: te.Tensor, weight: te.Tensor) -> te.Tensor:
+    """The state of every step but the last, by the lines of a matrix, for the step behind it."""
+    steps, batch, width = dims(state.shape)
+    k = te.reduce_axis((0, width), name="k")
+    return te.compute(
+        (steps, batch, dims(weight.shape)[0]),
+        lambda t, b, g: te.sum(state(t - 1, b, k.var) * weight(g, k.var), axis=k),
+        name="from_hidden",
+    )
 
 
 def _projected(x: te.Tensor, weight: te.Tensor, name: str) -> te.Tensor:

@@ -16,7 +16,7 @@ import numpy as np
 from tvm import te, tir
 
 from ...configuration import workload_attrs
-from ...utils import ceil_div, dims
+from ...utils import ceil_div, chosen, dims
 from ..pad import pad
 from ..utils import get_pad_tuple_generic
 from .compute import _as, _spread, block_size
@@ -90,14 +90,6 @@ def check_tile(tile_size: int, window: Sequence[Any]) -> None:
             f"Winograd's convolution requires tiles of 2 or 4 and 3x3 windows, got a tile of "
             f"{tile_size} and a window of {'x'.join([str(w) for w in window])}"
         )
-
-
-def chosen(index: Any, values: Sequence[Any]) -> Any:
-    """The value at an index that unrolling makes a constant."""
-    result = values[-1]
-    for position in range(len(values) - 2, -1, -1):
-        result = tir.Select(tir.EQ(index, position), values[position], result)
-    return result
 
 
 def input_line(d: Sequence[Any], tile_size: int) -> list[Any]:
