@@ -19,6 +19,16 @@ def test_tuners_that_are_absent_are_named_with_what_there_is_instead(name: str) 
         getattr(tvm, name)
 
 
+@pytest.mark.parametrize(("name", "instead"), [
+    ("rpc", "cross_compiler"), ("relax", "relay"),
+])  # fmt: skip
+def test_other_parts_that_are_absent_are_named_with_what_there_is_instead(
+    name: str, instead: str
+) -> None:
+    with pytest.raises(ModuleNotFoundError, match=f"tvm.{name} is not in this release.*{instead}"):
+        getattr(tvm, name)
+
+
 _WITHOUT_EXTRAS = """
 import importlib, pkgutil, sys
 for extra in ("torch", "onnx", "onnxruntime", "scipy", "cloudpickle", "graphviz", "IPython", "pytest"):

@@ -49,6 +49,16 @@ _LATER = (
 )  # fmt: skip
 
 
+_TUNED = "kernels are chosen by a cost model, and tvm.autotvm tunes them"
+_GRAPHS = "relay is the language of graphs here"
+# what there is where a part of classic releases is not
+_INSTEAD = {
+    "auto_scheduler": _TUNED, "meta_schedule": _TUNED, "dlight": _TUNED, "relax": _GRAPHS,
+    "rpc": "models are run and measured on this machine; for another one, "
+    "lib.export_library(path, fcompile=tvm.contrib.cc.cross_compiler('aarch64-linux-gnu-gcc'))",
+}  # fmt: skip
+
+
 def __getattr__(name: str) -> _Any:
     if name in _LATER:
         return _import_later(f"tvm.{name}")
@@ -66,11 +76,8 @@ def _import_later(name: str) -> _Any:
     except ModuleNotFoundError as failure:
         if failure.name != name:
             raise
-        raise ModuleNotFoundError(
-            f"{name} is not in this release; kernels are chosen by a cost model, and tvm.autotvm tunes "
-            "them",
-            name=name,
-        ) from None
+        instead = _INSTEAD[name.removeprefix("tvm.")]
+        raise ModuleNotFoundError(f"{name} is not in this release; {instead}", name=name) from None
 
 
 def __dir__() -> list[str]:

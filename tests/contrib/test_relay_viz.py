@@ -65,6 +65,9 @@ def test_dot_draws(tmp_path: Path) -> None:
     plotter = relay_viz.DotPlotter()
     relay_viz.RelayVisualizer(mod, params, plotter).render(str(tmp_path / "g.svg"))
     assert "<svg" in (tmp_path / "g.svg").read_text()
+    relay_viz.RelayVisualizer(mod, params, plotter).render(str(tmp_path / "hello"))
+    assert "digraph" in (tmp_path / "hello").read_text()
+    assert (tmp_path / "hello.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_page_needs_nothing_else(tmp_path: Path) -> None:

@@ -86,11 +86,16 @@ class DotPlotter(Plotter):
         return "\n".join(["digraph relay {", *inner, "}"]) + "\n"
 
     def render(self, filename: str = "relay_viz.dot") -> None:
-        """Write the text (`.dot`, `.gv`, or no suffix), or a drawing in the suffix's format."""
+        """Write the text (`.dot`, `.gv`), or a drawing in the suffix's format; without a suffix both.
+
+        The drawing is a PDF then, and is left out where there is no program to draw it.
+        """
         path = Path(filename)
         if path.suffix in _TEXT_SUFFIXES:
             path.write_text(self.text())
-            return
+            if path.suffix or which("dot") is None:
+                return
+            path = path.with_suffix(".pdf")
         if (dot := which("dot")) is None:
             raise TVMError(
                 f"DotPlotter requires the program `dot` to draw {path.name}",
