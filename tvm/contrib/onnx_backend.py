@@ -33,6 +33,7 @@ from tvm.relay.frontend.onnx.registry import Items, Nothing, Texts, Value, Value
 from tvm.relay.frontend.onnx.tensors import HELD_AS, representable
 from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
+from tvm.runtime.container import ADT
 from tvm.runtime.device import cpu
 from tvm.target import Target
 
@@ -50,6 +51,7 @@ class TVMBackendRep(BackendRep):
         opt_level: int,
         passes: Sequence[Pass] = (),
         context: Mapping[str, Any] | None = None,
+        is_verified: bool = False,
         **options: Any,
     ) -> None:
         self.model = model
@@ -58,6 +60,9 @@ class TVMBackendRep(BackendRep):
         self.passes = passes
         self.context = dict(context or {})
         self.options = options
+        # what only the run knows stays so and is compiled, where else it is computed at once
+        self.is_verified = is_verified
+        self._waits = is_verified
         given = {tensor.name for tensor in model.graph.initializer}
         self.inputs = [value.name for value in model.graph.input if value.name not in given]
         self.outputs = [value.name for value in model.graph.output]
@@ -120,7 +125,7 @@ class TVMBackendRep(BackendRep):
                     self.model, bound=bound, like=types, is_late=self._is_late, **self.options
                 )
             except ValueRequired as error:
-                if self._is_late:
+                if self._is_late and not self._waits:
                     raise
                 self._bind_more(error, named)
 
@@ -128,25 +133,29 @@ class TVMBackendRep(BackendRep):
         """Make the inputs that decide part of the program; where that is no use, wait for the run."""
         known = set(self._bound)
         more = [name for name in error.inputs if name in named and name not in known]
-        self._is_late = not more or any(np.size(named[name]) > _MOST_BOUND for name in more)
+        is_data = any(np.asarray(named[name]).dtype.kind not in "iub" for name in more)
+        waits, self._waits = self._waits and not self._is_late and is_data, False
+        is_large = any(np.size(named[name]) > _MOST_BOUND for name in more)
+        self._is_late = not more or is_large or waits
         self._bound += [] if self._is_late else more
 
     def _compile(self, imported: Imported) -> _Program:
         with transform.PassContext(opt_level=self.opt_level, **self.context), self.target:
             mod = transform.Sequential(list(self.passes))(imported.mod)
-            return _Program(replace(imported, mod=mod), self.target)
+            executor = "vm" if self.is_verified else "debug"
+            return _Program(replace(imported, mod=mod), self.target, executor)
 
 
 class _Program:
     """One compilation."""
 
-    def __init__(self, imported: Imported, target: Target) -> None:
+    def __init__(self, imported: Imported, target: Target, executor: str) -> None:
         main = imported.mod["main"]
         self.names = [param.name_hint for param in main.params]
         self.outputs = imported.outputs
         self.call: Callable[..., Any] | None = None
         if needs_interpreter(main):
-            self.call = create_executor("debug", imported.mod, cpu(), target).evaluate()
+            self.call = create_executor(executor, imported.mod, cpu(), target).evaluate()
             return
         library = build(imported.mod, target)
         self.module = graph_executor.GraphModule(
@@ -182,7 +191,7 @@ def _flat_inputs(named: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray[Any
 
 
 def _flat_outputs(result: Any) -> Iterator[np.ndarray[Any, Any]]:
-    if isinstance(result, (list, tuple)):
+    if isinstance(result, (list, tuple, ADT)):
         for item in result:
             yield from _flat_outputs(item)
     else:

@@ -107,6 +107,55 @@ def test_kernels_that_are_wrong_on_the_target_are_blamed() -> None:
     assert report.verdict.name.endswith("tanh") and "tanh" in report.verdict.before
 
 
+def test_what_operators_compute_is_blamed() -> None:
+    def compute(attrs, inputs, out_type):
+        return [topi.tanh(inputs[0]) * te.const(1.01, "float32")]
+
+    with facet("tanh", compute=compute):
+        report = verify(tower(2), against="reference")
+    assert report.verdict is not None and report.verdict.kind == "kernel"
+    assert "the compute of" in report.verdict.text and "tanh" in report.verdict.text
+
+
+def test_shapes_that_data_decide_are_compiled_not_computed_at_import() -> None:
+    def wrong(call: relay.Call) -> relay.Expr | None:
+        return call.args[0] + call.args[0] if call.op == Op.get("multiply") else None
+
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"]),
+        helper.make_node("Cast", ["places"], ["numbers"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Mul", ["numbers", "numbers"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": np.ones((2, 3), "float32")}, ["y"])
+    assert verify(model).passed
+    report = verify(model, passes=[rewriting("Doubler", wrong)])
+    assert report.first is not None and report.first.name == "y"
+    assert report.verdict is not None and report.verdict.name == "Doubler"
+
+
+def test_loops_run_as_the_virtual_machine_runs_them() -> None:
+    def compute(attrs, inputs, out_type):
+        return [topi.tanh(inputs[0]) * te.const(1.01, "float32")]
+
+    value = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2, 3]) for n in ("v", "w")]
+    truth = [helper.make_tensor_value_info(n, onnx.TensorProto.BOOL, []) for n in ("c", "d")]
+    count = helper.make_tensor_value_info("i", onnx.TensorProto.INT64, [])
+    inner = [helper.make_node("Identity", ["c"], ["d"]), helper.make_node("Tanh", ["v"], ["w"])]
+    body = helper.make_graph(inner, "body", [count, truth[0], value[0]], [truth[1], value[1]])
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0),
+        helper.make_node("Cast", ["s"], ["n"], to=onnx.TensorProto.INT64),
+        helper.make_node("Loop", ["n", "", "x"], ["y"], body=body),
+    ]
+    x = np.full((2, 3), 0.5, "float32")
+    model = model_of(nodes, {"x": x}, ["y"])
+    assert verify(model, {"x": x}).passed
+    with facet("tanh", compute=compute):
+        report = verify(model, {"x": x})
+    assert report.first is not None and report.first.name == "y"
+    assert report.verdict is not None and report.verdict.kind == "kernel"
+
+
 def test_passes_on_loops_are_blamed() -> None:
     def halve(mod):
         """Store half of what tanh's kernel computes."""

@@ -45,6 +45,11 @@ ROUNDING = (
     "If that is acceptable, allow more with atol"
 )
 
+_IN_MACHINE = (
+    "a kernel's schedule or code, or the program of the virtual machine: the operators themselves "
+    "are right, and so are the graph passes"
+)
+
 UNSTABLE = "what differs from one compilation to the next: compiled once more, the output agrees"
 
 
@@ -84,12 +89,11 @@ def find_culprit(
     if not trial.is_right(mod):
         text = f"the importer or the definition of an operator: {nodes}, before any pass"
         return Verdict("import", nodes, text, before=str(mod))
-    if needs_interpreter(mod["main"]):
-        return Verdict(
-            "kernel", "", "a kernel's schedule or code: the operators themselves are right"
-        )
-    passes, mods = _states(mod, engine)
+    is_interpreted = needs_interpreter(mod["main"])
+    passes, mods = _states(mod, engine, is_interpreted)
     wrong = trial.first_wrong(mods)
+    if wrong is None and is_interpreted:
+        return Verdict("kernel", "", _IN_MACHINE)
     if wrong is None:
         return _find_kernel(mods[-1], engine, trial)
     culprit = passes[wrong - 1]
@@ -100,10 +104,13 @@ def find_culprit(
     )  # fmt: skip
 
 
-def _states(mod: IRModule, engine: Engine) -> tuple[list[Pass], list[IRModule]]:
+def _states(
+    mod: IRModule, engine: Engine, is_interpreted: bool
+) -> tuple[list[Pass], list[IRModule]]:
     """The passes that run, and the module before the first and after each."""
     with PassContext(opt_level=engine.opt_level, **engine.context) as context, engine.target:
-        stages = [*engine.passes, *optimization().passes, *fusion().passes]
+        fused = [] if is_interpreted else fusion().passes
+        stages = [*engine.passes, *optimization().passes, *fused]
         passes = [p for p in stages if context.enables(p.info.name, p.info.opt_level)]
         mods = [mod]
         for each in passes:
@@ -158,16 +165,25 @@ def _find_kernel(mod: IRModule, engine: Engine, trial: _Trial) -> Verdict:
         kernel = _Kernel(call.op, arguments, results, trial.tolerance)
         difference = kernel.difference(engine)
         if difference is not None:
-            text = f"the schedule or the code of kernel {name}: {difference}"
-            for suspect, without in _suspects(engine):
-                if kernel.difference(without) is None:
-                    text = f"{suspect} in kernel {name}, which is right without it: {difference}"
-                    break
+            text = f"{_blamed_for(kernel, name, engine)}: {difference}"
             return Verdict("kernel", name, text, before=str(call.op))
     return Verdict(
         "unknown", "",
         "every pass and every kernel is right by itself: rounding that adds up, or the executor",
     )  # fmt: skip
+
+
+def _blamed_for(kernel: _Kernel, name: str, engine: Engine) -> str:
+    """What of a wrong kernel is wrong."""
+    for suspect, without in _suspects(engine):
+        if kernel.difference(without) is None:
+            return f"{suspect} in kernel {name}, which is right without it"
+    plain = replace(engine.unoptimised(), target=Target(_PLAIN))
+    if kernel.difference(plain) is None:
+        return f"the schedule or the code of kernel {name}"
+    calls = [n for n in post_order(kernel.func.body) if isinstance(n, Call)]
+    operators = dict.fromkeys([call.operator.name for call in calls])
+    return f"the compute of {' or '.join(operators)}, wrong in kernel {name} without a schedule too"
 
 
 @dataclass(frozen=True)

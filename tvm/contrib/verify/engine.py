@@ -50,7 +50,7 @@ class Engine:
         """A model that compiles itself for the inputs that come."""
         options = {"fallback": True} if self.fallback else {}
         return TVMBackendRep(
-            model, self.target, self.opt_level, passes=self.passes, context=self.context, **options
+            model, self.target, self.opt_level, self.passes, self.context, True, **options
         )
 
     def run(self, model: onnx.ModelProto, inputs: Mapping[str, Any]) -> dict[str, Any]:
