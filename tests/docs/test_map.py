@@ -14,6 +14,10 @@ def test_every_path_on_the_map_exists() -> None:
     assert [path for path in PATHS if not (ROOT / path).exists()] == []
 
 
+def test_every_page_is_on_the_map() -> None:
+    assert {f"docs/{path.name}" for path in ROOT.glob("docs/*.md")} - set(PATHS) == {"docs/map.md"}
+
+
 def test_every_package_is_on_the_map() -> None:
     packages = {f"tvm/{path.parent.name}/" for path in ROOT.glob("tvm/*/__init__.py")}
     assert packages - set(PATHS) == set()
