@@ -1,4 +1,4 @@
-"""Logarithms of float64, and the inverse hyperbolic functions.
+"""Logarithms of float64.
 
 x = 2**k * (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and s = f / (2 + f), so that
 log(1 + f) = log((1 + s) / (1 - s)) = f - f**2/2 + s * (f**2/2 + s**2 R(s**2)).
@@ -9,9 +9,9 @@ from __future__ import annotations
 from tvm.tir import math_op
 from tvm.tir.expr import Broadcast, Cast, IntImm
 
-from .bits import INT32, INT64, Lanes, fabs, fma, number, polynomial, select
+from .bits import INT32, INT64, Lanes, fma, number, polynomial, select
 from .double import LN2, LOG10_2
-from .logarithm import acosh_from, asinh_from, atanh_from, with_limits
+from .logarithms import Logarithms
 
 SMALLEST_NORMAL = 2.2250738585072014e-308
 SQRT_HALF = 0x3FE6A09E667F3BCD
@@ -47,46 +47,4 @@ def _tail(f: Lanes) -> Lanes:
     return fma(s, fma(square, polynomial(square, LOG), half), -half)
 
 
-def log(x: Lanes) -> Lanes:
-    k, f = split(x)
-    return with_limits(x, fma(k, LN2[0], f + fma(k, LN2[1], _tail(f))))
-
-
-def log2(x: Lanes) -> Lanes:
-    return _other_base(x, LOG2_E, (1.0, 0.0))
-
-
-def log10(x: Lanes) -> Lanes:
-    return _other_base(x, LOG10_E, LOG10_2)
-
-
-def _other_base(x: Lanes, factor: tuple[float, float], of_two: tuple[float, float]) -> Lanes:
-    """log(x) times a constant in two parts: the large part meets f itself, which is exact."""
-    k, f = split(x)
-    rest = fma(_tail(f), factor[0], f * number(x, factor[1]))
-    if of_two[1]:
-        rest = fma(k, of_two[1], rest)
-    return with_limits(x, fma(k, of_two[0], fma(f, factor[0], rest)))
-
-
-def log1p(x: Lanes) -> Lanes:
-    """log(u) for u = 1 + x rounded, corrected by what the rounding lost over u."""
-    one = number(x, 1.0)
-    u = one + x
-    # the larger of 1 and x is subtracted first: that is exact
-    lost = select(x < one, x - (u - one), one - (u - x))
-    k, f = split(u)
-    value = with_limits(u, fma(k, LN2[0], f + fma(k, LN2[1], _tail(f) + lost / u)))
-    return select(fabs(x) < number(x, 2.0**-53), x, value)
-
-
-def asinh(x: Lanes) -> Lanes:
-    return asinh_from(x, log, log1p)
-
-
-def acosh(x: Lanes) -> Lanes:
-    return acosh_from(x, log, log1p)
-
-
-def atanh(x: Lanes) -> Lanes:
-    return atanh_from(x, log1p)
+DOUBLE = Logarithms(split, _tail, LN2, LOG2_E, LOG10_E, LOG10_2, 2.0**-53)

@@ -186,7 +186,7 @@ def _known_size(call: object, arg_types: Sequence[Type]) -> RelayExpr | None:
     shape = shape_of_type(arg_types[0])
     if not is_known(*shape):
         return None
-    return const(np.array(math.prod(shape), dtype=call.attrs.dtype))  # type: ignore[arg-type, attr-defined]
+    return const(np.array(math.prod(shape), dtype=call.attrs.dtype))  # type: ignore[attr-defined]
 
 
 NDARRAY_SIZE = define_op(

@@ -119,10 +119,10 @@ def _left_over(shape: Shape, out: Sequence[Dim], newshape: Sequence[int]) -> Dim
     if known == 0:
         return 0
     expect(
-        total % known == 0,  # type: ignore[operator]
+        total % known == 0,
         f"reshape of {show(shape)} to {tuple(newshape)} leaves a remainder",
     )
-    return total // known  # type: ignore[operator]
+    return total // known
 
 
 def _shared_unknown(shape: Shape, out: Sequence[Dim]) -> Dim:

@@ -124,14 +124,14 @@ def _check_kernel(
     wanted = apply(lambda c: c // attrs.groups, have["C"])
     both = isinstance(wanted, int) and isinstance(kernel["I"], int)
     expect(
-        not both or (wanted == kernel["I"] and have["C"] == wanted * attrs.groups),  # type: ignore[operator]
+        not both or (wanted == kernel["I"] and have["C"] == wanted * attrs.groups),
         f"{who} requires {wanted} input channels in the weight (data has {have['C']} in "
         f"{attrs.groups} group{'s' if attrs.groups > 1 else ''}), got weight "
         f"{show(shape_of_type(weight))}",
     )
     both = isinstance(kernel["O"], int)
     expect(
-        not both or kernel["O"] % attrs.groups == 0,  # type: ignore[operator]
+        not both or kernel["O"] % attrs.groups == 0,
         f"{who} requires output channels divisible by groups={attrs.groups}, got {kernel['O']}",
     )
 
@@ -234,7 +234,7 @@ def _of_more_filters(
     weight, shape = call.args[1], shape_of_type(out_type)
     if not isinstance(weight, Constant) or target.kind.name != "llvm" or not is_known(*shape):
         return None
-    filters = np.pad(weight.data.numpy(), ((0, wide - shape[1]), (0, 0), (0, 0), (0, 0)))  # type: ignore[operator]
+    filters = np.pad(weight.data.numpy(), ((0, wide - shape[1]), (0, 0), (0, 0), (0, 0)))
     kernel = const(filters, weight.data.dtype)
     attrs = call.attrs.replace(channels=wide)
     types = [arg_types[0], tensor(filters.shape, weight.data.dtype)]
@@ -319,12 +319,12 @@ def _by_dot_products(
     attrs, (data, weight) = call.attrs, call.args
     out_channels, channels = shape_of_type(arg_types[1])[:2]
     group = topi.x86.conv2d.dot_group(*dtypes, target)
-    missing = -channels % group  # type: ignore[operator]
+    missing = -channels % group
     data, weight = with_channels(call.args, own, missing)
-    blocks = topi.x86.conv2d.dot_blocks(channels + missing, out_channels, *dtypes, target)  # type: ignore[operator, arg-type]
+    blocks = topi.x86.conv2d.dot_blocks(channels + missing, out_channels, *dtypes, target)  # type: ignore[arg-type]
     if blocks is None:
-        wide = -(-out_channels // 8) * 8 if out_channels < 16 else -(-out_channels // 16) * 16  # type: ignore[operator]
-        is_more = wide > out_channels  # type: ignore[operator]
+        wide = topi.utils.rounded_up(out_channels, 8 if out_channels < 16 else 16)
+        is_more = wide > out_channels
         return _of_more_filters(call, arg_types, out_type, wide, target) if is_more else None
     return in_words(CONTRIB_CONV2D_NCHWC, Call(call.op, (data, weight), attrs), own, dtypes, blocks)
 

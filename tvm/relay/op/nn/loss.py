@@ -56,7 +56,7 @@ def _cross_entropy(name: str, is_log: bool) -> Op:
             return NEGATIVE(MEAN(SUM(MULTIPLY(logs, targets), axis=(1,)), axis=None))
         total = SUM(MULTIPLY(logs, targets), axis=None)
         dtype = arg_types[0].dtype  # type: ignore[attr-defined]
-        return MULTIPLY(total, const(-1.0 / batch, dtype=dtype))  # type: ignore[operator]
+        return MULTIPLY(total, const(-1.0 / batch, dtype=dtype))
 
     return define_op(
         name, inputs=("predictions", "targets"), infer_type=infer_type, simplify=composed

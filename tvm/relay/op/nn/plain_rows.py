@@ -27,18 +27,18 @@ def wants_plain_rows(call: Call, arg_types: Sequence[Type], out_type: Type, targ
     attrs, shape = call.attrs, shape_of_type(out_type)
     if target.kind.name != "llvm" or attrs.groups != 1 or attrs.strides[1] != 1:
         return False
-    if not is_known(*shape) or shape[3] < 8:  # type: ignore[operator]
+    if not is_known(*shape) or shape[3] < 8:
         return False
     if any([ty.dtype != "float32" for ty in (*arg_types, out_type)]):  # type: ignore[attr-defined]
         return False
     lanes = topi.x86.conv2d.full_block("float32", target)
-    if 2 * shape[1] > lanes:  # type: ignore[operator]
+    if 2 * shape[1] > lanes:
         return False
     data = call.args[0]
     is_blocked = isinstance(data, Call) and data.op is LAYOUT_TRANSFORM
     # for each element of the data
     operations = 2 * product((shape[1], *shape_of_type(arg_types[1])[2:]))
-    in_blocks = operations * lanes / shape[1] + (0 if is_blocked else _TRANSFORM)  # type: ignore[operator]
+    in_blocks = operations * lanes / shape[1] + (0 if is_blocked else _TRANSFORM)
     in_rows = 1.1 * operations + (_TRANSFORM if is_blocked else 0)
     return in_rows < in_blocks
 

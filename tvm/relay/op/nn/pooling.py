@@ -122,7 +122,7 @@ def pool_type(who: str, spatial: str) -> TypeRelation:
                 extents[axis],
             )
             expect(
-                not isinstance(extents[axis], int) or extents[axis] > 0,  # type: ignore[operator]
+                not isinstance(extents[axis], int) or extents[axis] > 0,
                 f"{who} requires data at least as large as the window {attrs.pool_size}, "
                 f"got {data}",
             )
@@ -445,7 +445,7 @@ def avg_pool3d(
 
 
 def _adaptive(op: Op, data: RelayExpr, size: object, layout: str, out_layout: str) -> RelayExpr:
-    return op(data, output_size=as_optional_ints(size), layout=layout, out_layout=out_layout)  # type: ignore[no-any-return]
+    return op(data, output_size=as_optional_ints(size), layout=layout, out_layout=out_layout)
 
 
 def adaptive_max_pool1d(

@@ -76,7 +76,7 @@ def _space_to_depth_type(attrs: SubPixelAttrs, arg_types: Sequence[Type]) -> Typ
     extents = axes_extents(shape_of_type(data), attrs.layout, who)
     for axis in "HW":
         expect(
-            not isinstance(extents[axis], int) or extents[axis] % block == 0,  # type: ignore[operator]
+            not isinstance(extents[axis], int) or extents[axis] % block == 0,
             f"{who} requires extents divisible by {block}, got {axis} = {extents[axis]}",
         )
         extents[axis] = apply(lambda e: e // block, extents[axis])
@@ -156,7 +156,7 @@ def _space_to_batch_type(attrs: SpaceToBatchNDAttrs, arg_types: Sequence[Type]) 
             f"{who} requires padded extents divisible by the block, got {room} for {block}",
         )
         shape[i + 1] = apply(lambda e, b: e // b, room, block)
-    shape[0] = apply(lambda n: n * product(attrs.block_shape), shape[0])  # type: ignore[arg-type,return-value]
+    shape[0] = apply(lambda n: n * product(attrs.block_shape), shape[0])  # type: ignore[]
     return tensor(shape, data.dtype)
 
 
@@ -172,10 +172,10 @@ def _batch_to_space_type(attrs: BatchToSpaceNDAttrs, arg_types: Sequence[Type]) 
         shape[i + 1] = apply(lambda e, b, c: e * b - c, shape[i + 1], block, sum(crop))
     blocks = product(attrs.block_shape)
     expect(
-        not isinstance(shape[0], int) or shape[0] % blocks == 0,  # type: ignore[operator]
+        not isinstance(shape[0], int) or shape[0] % blocks == 0,
         f"{who} requires a batch divisible by {blocks}, got {shape[0]}",
     )
-    shape[0] = apply(lambda n: n // blocks, shape[0])  # type: ignore[operator]
+    shape[0] = apply(lambda n: n // blocks, shape[0])
     return tensor(shape, data.dtype)
 
 
@@ -204,7 +204,7 @@ def _batch_to_blocks(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     attrs, count = call.attrs, len(call.attrs.block_shape)
     shape = shape_of_type(arg_types[0])
     blocks = product(attrs.block_shape)
-    batch = apply(lambda n: n // blocks, shape[0])  # type: ignore[operator]
+    batch = apply(lambda n: n // blocks, shape[0])
     split = [*attrs.block_shape, batch, *shape[1:]]
     order = [count]
     for i in range(count):

@@ -113,7 +113,7 @@ def _deformable_type(attrs: DeformableConv2DAttrs, arg_types: Sequence[Type]) ->
     extents = axes_extents(shape_of_type(out), attrs.out_layout or attrs.data_layout, who)
     window = axes_extents(shape_of_type(arg_types[2]), attrs.kernel_layout, who)
     if is_known(window["H"], window["W"]):
-        extents["C"] = 2 * attrs.deformable_groups * window["H"] * window["W"]  # type: ignore[operator]
+        extents["C"] = 2 * attrs.deformable_groups * window["H"] * window["W"]
         wanted = shape_in_layout(extents, attrs.data_layout)
         for have, want in zip(shape_of_type(offset), wanted, strict=True):
             expect_dim(have, want, who, "the offset's extents")
@@ -154,7 +154,7 @@ def _fifo_type(attrs: FIFOBufferAttrs, arg_types: Sequence[Type]) -> Type:
         if i != axis:
             expect_dim(new, old, who, f"the data's extent along axis {i}")
         elif is_known(new, old):
-            expect(new <= old, f"{who} requires a buffer longer than the data along axis {axis}")  # type: ignore[operator]
+            expect(new <= old, f"{who} requires a buffer longer than the data along axis {axis}")
     return buffer
 
 

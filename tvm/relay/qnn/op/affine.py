@@ -113,7 +113,7 @@ def dequantized(
 ) -> RelayExpr:
     """(data - zero_point) * scale"""
     rank = len(type_of(data).shape)
-    wide = data if type_of(data).dtype.is_float else cast(data, "int32")  # type: ignore[attr-defined]
+    wide = data if type_of(data).dtype.is_float else cast(data, "int32")
     shifted = subtract_zero_point(wide, along_axis(zero_point, rank, axis))
     product = MULTIPLY(cast(shifted, "float32"), along_axis(scale, rank, axis))
     return cast(product, out_dtype)
