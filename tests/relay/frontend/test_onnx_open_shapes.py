@@ -489,3 +489,13 @@ def test_suppression_takes_its_limits_from_the_run() -> None:
     feed = {"b": np.concatenate([corner, corner + 1], 2), "s": abs(f32(1, 2, 8)), "most": i64(3)}
     feeds = [{**feed, "near": np.float32([limit])} for limit in (0.1, 0.6)]
     check([node("NonMaxSuppression", "b s most near", "y")], kinds, *feeds)
+
+
+@pytest.mark.parametrize("batches", [((4,), (4,)), ((2, 3), (3,)), ((2, 3), (1, 3)), ((2, 2), ())])
+def test_products_of_known_batches_and_open_matrices(batches: Any) -> None:
+    left, right = batches
+    kinds = {"a": (F32, [*left, "m", "k"]), "b": (F32, [*right, "k", "n"])}
+    feeds = [{"a": f32(*left, m, k), "b": f32(*right, k, n)} for m, k, n in ((2, 3, 4), (1, 5, 2))]
+    check([node("MatMul", "a b", "y")], kinds, *feeds)
+    check([node("MatMul", "a b", "y")], {**kinds, "b": (F32, [*right, "k", 6])},
+          {"a": f32(*left, 2, 3), "b": f32(*right, 3, 6)})  # fmt: skip

@@ -91,6 +91,8 @@ def less(first: Any, second: Any) -> Any:
 
 def reshaped(x: RelayExpr, extents: Sequence[Any]) -> RelayExpr:
     """``x`` in a shape of extents as `extent` gives them."""
+    if len([e for e in extents if not isinstance(e, int)]) == 1 and 0 not in extents:
+        return _op.reshape(x, [e if isinstance(e, int) else -1 for e in extents])
     return _in_shape(_op.reshape, x, extents)
 
 

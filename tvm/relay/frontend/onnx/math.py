@@ -14,7 +14,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant, const
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
-from tvm.relay.frontend.extents import refined
+from tvm.relay.frontend.extents import extent, refined, reshaped, stretched
 from tvm.relay.frontend.formulas import log1p_of_small
 
 from .narrow import narrow_name, narrowed
@@ -393,10 +393,10 @@ def matmul(a: RelayExpr, b: RelayExpr, transposed: bool = False) -> RelayExpr:
     if not all(isinstance(dim, int) for dim in (*a_shape[:-2], *b_shape[:-2])):
         return _open_matmul(a, b)
     batch = np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
-    left, right = [_flat_batches(x, s, batch) for x, s in ((a, a_shape), (b, b_shape))]
+    left, right = [_flat_batches(x, batch) for x in (a, b)]
     right = _swap_last(right) if transposed else right
     product = _op.nn.batch_matmul(left, right, transpose_a=False, transpose_b=transposed)
-    return _op.reshape(product, (*batch, a_shape[-2], b_shape[-1]))
+    return reshaped(product, [*batch, extent(product, 1), extent(product, 2)])
 
 
 def _merged(x: RelayExpr, count: int) -> RelayExpr:
@@ -448,12 +448,14 @@ def _with_batch(x: RelayExpr, batch: RelayExpr) -> RelayExpr:
     return refined(result, [*[None] * infer_shape(batch)[0], *last])
 
 
-def _flat_batches(x: RelayExpr, shape: tuple[Any, ...], batch: tuple[int, ...]) -> RelayExpr:
+def _flat_batches(x: RelayExpr, batch: tuple[int, ...]) -> RelayExpr:
     """Three dimensions: all of ``batch`` in one, unless they are one to be broadcast."""
-    if math.prod(shape[:-2]) != 1 and shape[:-2] != batch:
-        x = _op.broadcast_to(x, (*batch, *shape[-2:]))
-        shape = (*batch, *shape[-2:])
-    return _op.reshape(x, (math.prod(shape[:-2]), *shape[-2:])) if len(shape) != 3 else x
+    own = infer_shape(x)[:-2]
+    if math.prod(own) != 1 and own != batch:
+        x, own = stretched(x, [*batch, extent(x, -2), extent(x, -1)]), batch
+    if len(own) == 1:
+        return x
+    return reshaped(x, [math.prod(own), extent(x, -2), extent(x, -1)])
 
 
 @onnx_op("MatMul")
