@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tvm import relay
+from tvm.contrib import onnx_backend
 from tvm.error import OpAttributeInvalid, OpAttributeRequired, TVMError
 
 from .running import run
@@ -180,3 +181,32 @@ def test_functions_that_call_themselves_are_refused() -> None:
 def test_shapes_of_inputs_are_checked(shape: Any) -> None:
     with pytest.raises((TypeError, TVMError), match="from_onnx requires"):
         relay.frontend.from_onnx(product(), shape)
+
+
+def test_nodes_may_come_before_those_that_they_read() -> None:
+    nodes = [
+        helper.make_node("If", ["flag"], ["z"], then_branch=_alone("Neg", "y"),
+                         else_branch=_alone("Identity", "y")),
+        helper.make_node("Abs", ["h"], ["y"]),
+        helper.make_node("Add", ["x", "x"], ["h"]),
+    ]  # fmt: skip
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2]),
+              helper.make_tensor_value_info("flag", TensorProto.BOOL, [])]  # fmt: skip
+    result = helper.make_tensor_value_info("z", TensorProto.FLOAT, [2])
+    model = helper.make_model(helper.make_graph(nodes, "late", inputs, [result]))
+    x = np.array([-1, 3], "float32")
+    (found,) = onnx_backend.run_model(model, [x, np.array(True)])
+    np.testing.assert_array_equal(found, [-2, -6])
+
+
+def _alone(op: str, name: str) -> onnx.GraphProto:
+    result = helper.make_tensor_value_info("r", TensorProto.FLOAT, [2])
+    return helper.make_graph([helper.make_node(op, [name], ["r"])], op, [], [result])
+
+
+def test_nodes_that_wait_for_each_other_are_refused() -> None:
+    nodes = [helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Neg", ["a"], ["b"])]
+    value = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in ("x", "b")]
+    model = helper.make_model(helper.make_graph(nodes, "cycle", value[:1], value[1:]))
+    with pytest.raises(TVMError, match="uses 'b' before anything computes it"):
+        relay.frontend.from_onnx(model)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any, cast
 
 import numpy as np
@@ -248,7 +249,7 @@ class GraphImporter:
         """Convert in order; a weight that only one node uses is let go after it."""
         uses = Counter(name for node in graph.node for name in names_read(node))
         uses.update(getattr(value, "name", value) for value in graph.output)
-        for node in graph.node:
+        for node in in_order(graph.node):
             single = [
                 name
                 for name in node.input
@@ -376,6 +377,31 @@ def names_read(node: Any) -> list[str]:
                 names += names_read(inner)
             names += [value.name for value in graph.output]
     return names
+
+
+def in_order(nodes: Sequence[Any]) -> Sequence[Any]:
+    """The nodes, each behind those that it reads: converters of models append what they add."""
+    maker = {name: i for i, node in enumerate(nodes) for name in node.output if name}
+    needs = [
+        dict.fromkeys([maker[name] for name in names_read(node) if name in maker]) for node in nodes
+    ]
+    if all(before < i for i, found in enumerate(needs) for before in found):
+        return nodes
+    readers: list[list[int]] = [[] for _ in nodes]
+    for i, found in enumerate(needs):
+        for before in found:
+            readers[before].append(i)
+    missing = [len(found) for found in needs]
+    ready = [i for i, count in enumerate(missing) if not count]
+    order = []
+    while ready:
+        order.append(first := heappop(ready))
+        for reader in readers[first]:
+            missing[reader] -= 1
+            if not missing[reader]:
+                heappush(ready, reader)
+    # nodes of a cycle stay where they are, for the error that names them
+    return [nodes[i] for i in order] if len(order) == len(nodes) else nodes
 
 
 def as_values(result: Any) -> list[Value]:
