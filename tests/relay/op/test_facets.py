@@ -13,6 +13,7 @@ from tvm.relay.op.nn import _nn
 def test_facets_are_those_of_the_records() -> None:
     assert _tensor_grad.exp_grad is tvm.ir.Op.get("exp").gradient
     assert _tensor_grad.dense_grad is tvm.ir.Op.get("nn.dense").gradient
+    assert _tensor_grad.dyn_reshape_grad is tvm.ir.Op.get("dyn.reshape").gradient
     assert _nn.compute_lrn is tvm.ir.Op.get("nn.lrn").compute
     assert _transform.compute_scatter_nd is tvm.ir.Op.get("scatter_nd").compute
     with pytest.raises(AttributeError, match="no attribute 'nothing_grad'"):

@@ -31,7 +31,8 @@ _NAMES = {
     "nms": "vision.non_max_suppression", "no_data_full": "zeros", "pool2d": "nn.max_pool2d",
     "reduce": "sum", "regular_nms": "vision.regular_non_max_suppression",
     "all_class_nms": "vision.all_class_non_max_suppression", "dense_pack": "nn.contrib_dense_pack",
-    "broadcast": "add",
+    "broadcast": "add", "reverse_reshape": "contrib_reverse_reshape", "dyn_zeros": "dyn.zeros",
+    "dyn_ones": "dyn.ones", "dyn_reshape": "dyn.reshape",
 }  # fmt: skip
 
 
