@@ -11,8 +11,13 @@ import pytest
 import tvm
 from tvm import relay, te, tir
 from tvm.relay.testing import run_infer_type
+from tvm.tir.stmt_functor import substitute
+
+from .cases import Case
+from .test_all_ops import CASES, _expected
 
 N, C, D, H, W = [te.size_var(name) for name in "ncdhw"]
+ANALYZER = tvm.arith.Analyzer()
 TWO = tir.const(2.0, "float64")
 
 
@@ -127,3 +132,36 @@ def test_mean_and_deviation_come_as_a_pair() -> None:
     for pair in (relay.mean_std(x, 1), relay.mean_variance(x, 1)):
         assert run_infer_type(pair.astuple()).checked_type == relay.TupleType([_type(2)] * 2)
     assert isinstance(tvm.relay.mean_std(x, 1), relay.expr.TupleWrapper)
+
+
+def _with_variables(case: Case) -> tuple[relay.Function, dict[tir.Var, tir.IntImm]]:
+    """The case's call of tensors whose extents are all variables, and what these are."""
+    values: dict[tir.Var, tir.IntImm] = {}
+    params = []
+    for i, array in enumerate(case.inputs):
+        shape = [te.size_var(f"n{i}_{axis}") for axis in range(array.ndim)]
+        values |= {v: tir.IntImm("int32", n) for v, n in zip(shape, array.shape, strict=True)}
+        params.append(relay.var(f"p{i}", shape=shape, dtype=str(array.dtype)))
+    return relay.Function(params, case.build(*params)), values
+
+
+# what they require to be known: extents of windows and keys, how many axes there are
+REQUIRED = {
+    "squeeze", "gather_nd", "scatter_nd", "stft", "nn.contrib_conv3d_winograd_weight_transform",
+    "nn.contrib_conv3d_winograd_without_weight_transform",
+}  # fmt: skip
+
+
+def test_types_of_variables_are_those_of_their_values() -> None:
+    for case in {case.name: case for case in CASES}.values():
+        if case.name in REQUIRED or case.name.startswith("random."):
+            continue
+        func, values = _with_variables(case)
+        mod = relay.transform.InferType()(tvm.IRModule.from_expr(func))
+        ty = mod["main"].body.checked_type
+        fields = ty.fields if isinstance(ty, relay.TupleType) else [ty]
+        found = [
+            tuple([int(ANALYZER.simplify(substitute(extent, values))) for extent in field.shape])
+            for field in fields
+        ]
+        assert found == [array.shape for array in _expected(case)], case.name
