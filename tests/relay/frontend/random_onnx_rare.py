@@ -44,8 +44,14 @@ def _power(g: Graph) -> None:
         g.add("Pow", [small, exponent], replace(value, is_exact=not value.is_float))
 
 
+def _small(g: Graph, least: int) -> Value | None:
+    """A value between -1 and 1: far below zero, gates are differences of equal numbers."""
+    value = g.pick(_floats(least=least))
+    return g.add("Tanh", [value], _inexact(value)) if value else None
+
+
 def _activations(g: Graph) -> None:
-    value = g.pick(_floats())
+    value = _small(g, 0)
     if not value:
         return
     names = ["com.microsoft.QuickGelu", "com.microsoft.Gelu"]
@@ -259,9 +265,9 @@ def _fused_product(g: Graph) -> None:
 
 
 def _biased(g: Graph) -> None:
-    value = g.pick(_floats(least=1))
+    value = _small(g, 1)
     if value:
-        bias = g.constant(g.array(value.shape[-1:], "float32"))
+        bias = g.constant(g.array(value.shape[-1:], "float32") / 4)
         op = g.choose(("com.microsoft.BiasGelu", "com.microsoft.FastGelu"))
         _of_domain(g, op, [value, bias], _inexact(value))
 
