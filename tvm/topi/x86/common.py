@@ -13,6 +13,8 @@ from ..utils import dims, get_max_power2_factor
 
 # fewer elements than this are not worth waking another thread for
 PARALLEL_ELEMENTS = 16384
+# stands for the number of elements of a tensor some of whose extents only the run knows
+UNKNOWN_COUNT = 1 << 40
 
 
 def processor(target: Target | None = None) -> CpuInfo:
@@ -63,23 +65,23 @@ def is_static(tensor: te.Tensor) -> bool:
 
 
 def element_count(tensor: te.Tensor) -> int:
-    """The number of elements; a large number if it is not known."""
+    """The number of elements; `UNKNOWN_COUNT` if it is not known."""
     total = 1
     for extent in dims(tensor.shape):
         if not isinstance(extent, int):
-            return 1 << 40
+            return UNKNOWN_COUNT
         total *= extent
     return total
 
 
 def fuse_and_parallel(
-    s: te.Schedule, stage: te.Tensor, axes: Sequence[tir.IterVar], work: int
+    s: te.Schedule, stage: te.Tensor, axes: Sequence[tir.IterVar], work: int | None = None
 ) -> tir.IterVar | None:
-    """One loop of several, on all threads if the work is worth it."""
+    """One loop of several, on all threads; with `work`, in elements, only if it is worth that."""
     if not axes:
         return None
     fused = axes[0] if len(axes) == 1 else s[stage].fuse(*axes)
-    if work >= PARALLEL_ELEMENTS:
+    if work is None or work >= PARALLEL_ELEMENTS:
         s[stage].parallel(fused)
     return fused
 

@@ -17,6 +17,7 @@ from ..generic.schedules import as_outputs, inline_injective
 from ..tag import SHARED_ROWS, is_broadcast
 from ..utils import dims, get_max_power2_factor, operations_above
 from .common import (
+    UNKNOWN_COUNT,
     element_count,
     fuse_and_parallel,
     lanes_of,
@@ -44,7 +45,7 @@ def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Sch
     total = element_count(out)
     lanes = vector_lanes(shape[-1], out.dtype, info)
     is_short = lanes < lanes_of(out.dtype, info)
-    is_static = total < 1 << 40
+    is_static = total < UNKNOWN_COUNT
     run = period_of_last_axis(out)
     if run is not None and run > lanes and run % lanes_of(out.dtype, info):
         _schedule_runs(sch, out, run, total)
@@ -74,7 +75,7 @@ def _schedule_flat(sch: te.Schedule, out: te.Tensor, lanes: int) -> None:
         flat, inner = sch[out].split(flat, factor=lanes)
         sch[out].vectorize(inner)
         sch[out].pragma(flat, "loop_partition_hint")
-    elif total >= 1 << 40:
+    elif total >= UNKNOWN_COUNT:
         return
     fuse_and_parallel(sch, out, [flat], total)
 

@@ -84,7 +84,7 @@ def schedule_attention(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     result = anchor.output(0)
     head, block, tile = _split_output(s, result, config)
     if output.op is not anchor:
-        fuse_and_parallel(s, output, list(s[output].op.axis)[:-1], 1 << 30)
+        fuse_and_parallel(s, output, list(s[output].op.axis)[:-1])
     if dims(stages["product"].shape)[0] >= processor().cores:
         s[result].parallel(head)
         for name in ("key", "value"):

@@ -132,10 +132,10 @@ def schedule_batch_matmul_dot(outs: te.Tensor | Sequence[te.Tensor]) -> te.Sched
     dot = find_dot_product(left.dtype, right.dtype, lanes)
     assert dot is not None
     for copy in (left, right):
-        fuse_and_parallel(s, copy, list(s[copy].op.axis)[:2], 1 << 30)
+        fuse_and_parallel(s, copy, list(s[copy].op.axis)[:2])
     _schedule_sums(s, sums, dot)
     *outer, last = s[output].op.axis
-    fuse_and_parallel(s, output, outer, 1 << 30)
+    fuse_and_parallel(s, output, outer)
     width = vector_lanes(dims(output.shape)[-1], output.dtype, info)
     if width > 1 and outer:
         _, lane = s[output].split(last, factor=width)
@@ -151,7 +151,7 @@ def _schedule_sums(s: te.Schedule, sums: te.Tensor, dot: DotProduct) -> None:
     x_outer, x_inner = s[sums].split(x, factor=wide)
     s[sums].reorder(n, x_outer, y_outer, y_inner, x_inner)
     s[acc].compute_at(s[sums], y_outer)
-    fuse_and_parallel(s, sums, [n, x_outer], 1 << 30)
+    fuse_and_parallel(s, sums, [n, x_outer])
     vector, lane = s[sums].split(x_inner, factor=dot.lanes)
     s[sums].unroll(y_inner)
     s[sums].unroll(vector)

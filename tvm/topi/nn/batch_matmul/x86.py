@@ -46,7 +46,7 @@ def schedule_batch_matmul(
         choices = masked_matmul_choices(shape[1], shape[2], product.dtype, processor())
         chosen = config or (choices and choices.choose(workload_of(anchor)))
     if chosen is None:
-        fuse_and_parallel(s, output, list(s[output].op.axis)[:2], 1 << 30)
+        fuse_and_parallel(s, output, list(s[output].op.axis)[:2])
         return s
     copied = [t for t in anchor.input_tensors if t.op.name == COPIED_LINES]
     place = schedule_tile(s, output, product, chosen, batched=True)

@@ -114,7 +114,7 @@ def _schedule_output(
 ) -> tir.IterVar:
     """Tile the output; returns the loop inside which a tile is summed."""
     loops = tile_output(s, final, tile, parts)
-    fuse_and_parallel(s, final, loops.shared[:2] if parts else loops.shared, 1 << 30)
+    fuse_and_parallel(s, final, loops.shared[:2] if parts else loops.shared)
     for axis in loops.tile:
         s[final].unroll(axis)
     vectorize_words(s, final, loops.block, info)

@@ -52,7 +52,7 @@ def schedule_channel_rows(
     shape = dims(final.shape)
     lanes = row_lanes(shape[-1], final.dtype, processor())
     batch, channel, *outer, x = s[final].op.axis
-    place = fuse_and_parallel(s, final, [batch, channel], 1 << 30)
+    place = fuse_and_parallel(s, final, [batch, channel])
     vectors, lane = s[final].split(x, factor=lanes)
     inner = []
     if outer:

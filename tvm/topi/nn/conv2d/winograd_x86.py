@@ -344,11 +344,11 @@ def schedule_conv2d_NCHWc_winograd(outs: te.Tensor | Sequence[te.Tensor]) -> te.
     tx, j = s[final].split(tx, factor=m)
     if config.is_split_by_tiles:
         s[final].reorder(b, y, x, co, co_inner, ty, tx, i, j, ci)
-        block = fuse_and_parallel(s, final, [b, y, x], 1 << 30)
+        block = fuse_and_parallel(s, final, [b, y, x])
         s[parts.tiles].compute_at(s[final], block)
     else:
         s[final].reorder(co, b, y, x, co_inner, ty, tx, i, j, ci)
-        co = fuse_and_parallel(s, final, [co, b, y, x], 1 << 30)
+        co = fuse_and_parallel(s, final, [co, b, y, x])
     for axis in (i, j):
         s[final].unroll(axis)
     vectorize_block(s, final, ci, info)
@@ -470,7 +470,7 @@ def _schedule_tiles(s: te.Schedule, parts: _Parts, config: WinogradConfig, info:
     eps, nu, b, c, ty, tx, ci = s[parts.tiles].op.axis
     s[parts.tiles].reorder(b, c, ty, tx, eps, nu, ci)
     if not config.is_split_by_tiles:
-        c = fuse_and_parallel(s, parts.tiles, [b, c], 1 << 30)
+        c = fuse_and_parallel(s, parts.tiles, [b, c])
     _unroll_lines(s, parts.tiles, info)
     s[parts.tile_lines].set_scope("local")
     s[parts.tile_lines].compute_at(s[parts.tiles], tx)

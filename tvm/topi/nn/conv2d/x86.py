@@ -178,7 +178,7 @@ def schedule_conv2d_NCHWc(
     panels = oc_chunk // tile.channel_blocks
     by_panels = isinstance(batch_size, int) and batch_size * panels % info.cores == 0
     outer = loops.shared[:2] if in_parts or by_panels else loops.shared
-    threads = fuse_and_parallel(s, final, outer, 1 << 30)
+    threads = fuse_and_parallel(s, final, outer)
     panel_loop = loops.panel if in_parts else threads if by_panels else None
     weights = s[acc].op.input_tensors[1]
     for axis in loops.tile:
@@ -335,9 +335,9 @@ def schedule_padding(
     if place is None and by_rows:
         batch, channels, y, x = outer
         s[data].reorder(batch, y, channels, x)
-        fuse_and_parallel(s, data, [batch, y], 1 << 30)
+        fuse_and_parallel(s, data, [batch, y])
     elif place is None:
-        fuse_and_parallel(s, data, outer[:3], 1 << 30)
+        fuse_and_parallel(s, data, outer[:3])
     else:
         s[data].compute_at(s[place[0]], place[1])
     if lanes > 1:
@@ -374,7 +374,7 @@ def schedule_conv2d(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     conv = anchor.output(0)
     lanes = vector_lanes(dims(output.shape)[-1], output.dtype, processor())
     if dims(output.shape) != dims(conv.shape) or len(axes) < 2 or lanes == 1:
-        fused = fuse_and_parallel(s, output, axes[:-1] or axes, 1 << 30)
+        fused = fuse_and_parallel(s, output, axes[:-1] or axes)
         if output.op is not anchor and len(axes) > 1:
             s[conv].compute_at(s[output], fused)
         return s
@@ -431,7 +431,7 @@ def _schedule_plain_tile(
     vectors, beside = s[final].split(vectors, factor=tile.vectors)
     others = [axis for axis in axes[:-1] if axis is not axes[across]]
     s[final].reorder(*others, outer, vectors, inner, beside, lane)
-    fuse_and_parallel(s, final, [*others, outer], 1 << 30)
+    fuse_and_parallel(s, final, [*others, outer])
     s[final].unroll(inner)
     s[final].unroll(beside)
     s[final].vectorize(lane)

@@ -75,7 +75,7 @@ def _schedule_tile(
     y_outer, y_inner = s[output].split(y, factor=tile.rows)
     s[output].reorder(*lead, x_outer, y_outer, y_inner, x_inner)
     s[sums].compute_at(s[output], y_outer)
-    fuse_and_parallel(s, output, [*lead, x_outer], 1 << 30)
+    fuse_and_parallel(s, output, [*lead, x_outer])
     s[output].unroll(y_inner)
     _vector_loop(s, output, x_inner, tile)
     *_, y, panel, x = s[sums].op.axis

@@ -214,11 +214,11 @@ def schedule_tile(
     s[final].reorder(*lead, x_outer, y_outer, y_inner, x_inner)
     if not batched and _is_uneven(final, config):
         y_outer = s[final].fuse(x_outer, y_outer)
-        place, streamed = fuse_and_parallel(s, final, [*lead, y_outer], 1 << 30), None
+        place, streamed = fuse_and_parallel(s, final, [*lead, y_outer]), None
         s[acc].compute_at(s[final], place)
     else:
         s[acc].compute_at(s[final], y_outer)
-        place = fuse_and_parallel(s, final, lead if batched else [*lead, x_outer], 1 << 30)
+        place = fuse_and_parallel(s, final, lead if batched else [*lead, x_outer])
     _vector_loop(s, final, x_inner, config)
     s[final].unroll(y_inner)
     *_, y, x = s[acc].op.axis
@@ -312,4 +312,4 @@ def reads_lines(anchor: te.tensor.ComputeOp) -> bool:
 def _plain(s: te.Schedule, output: te.Tensor) -> None:
     axes = list(s[output].op.axis)
     if axes:
-        fuse_and_parallel(s, output, axes[:1], 1 << 30)
+        fuse_and_parallel(s, output, axes[:1])

@@ -74,10 +74,10 @@ def schedule_depthwise_conv2d_NCHWc(
     if parts := row_parts(anchor, rows, info):
         part, y = s[final].split(y, nparts=parts)
         s[final].reorder(batch, part, co, y, x_outer)
-        fuse_and_parallel(s, final, [batch, part], 1 << 30)
+        fuse_and_parallel(s, final, [batch, part])
         schedule_padding(s, anchor.input_tensors[0], (final, co))
     else:
-        place = fuse_and_parallel(s, final, [batch, co, y] if few else [batch, co], 1 << 30)
+        place = fuse_and_parallel(s, final, [batch, co, y] if few else [batch, co])
         assert place is not None
         schedule_padding(s, anchor.input_tensors[0], None if few else (final, place))
     s[acc].compute_at(s[final], x_outer)
