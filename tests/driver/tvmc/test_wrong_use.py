@@ -162,6 +162,21 @@ def test_models_with_control_flow_name_the_option_for_them(
     assert "executors cannot run If" in found and "tvmc compile --use-vm does that" in found
 
 
+def test_configurations_have_options_of_commands(
+    onnx_file: str, tmp_path: Path, tvmc_fails: Fails
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"targets": [{"kind": "llvm"}], "opt-leve": 2}')
+    text = tvmc_fails("--config", str(config), "compile", onnx_file)
+    assert "there is no 'opt-leve'" in text and "did you mean 'opt_level'" in text
+
+
+def test_tuning_takes_at_least_one_trial(onnx_file: str, tvmc_fails: Fails) -> None:
+    for option in ("--trials", "--number", "--repeat"):
+        text = tvmc_fails("tune", onnx_file, "--target", "llvm", "-o", "records", option, "-1")
+        assert "at least 1 is required, got -1" in text
+
+
 def test_targets_without_code_generator_are_refused(onnx_file: str, tvmc_fails: Fails) -> None:
     assert "no code generator for target cuda" in tvmc_fails(
         "compile", onnx_file, "--target", "cuda"

@@ -7,6 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 
+def positive(text: str) -> int:
+    """A number of times, from its text."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"at least 1 is required, got {text}")
+    return int(text)
+
+
 class TVMCSuppressedArgumentParser(argparse.ArgumentParser):
     """Knows the options of another parser, not its commands, and never ends the program.
 

@@ -16,6 +16,7 @@ from tvm import autotvm
 from tvm.autotvm.measure import create_measure_batch
 from tvm.autotvm.task import Task
 from tvm.driver.tvmc import frontends
+from tvm.driver.tvmc.arguments import positive
 from tvm.driver.tvmc.config_options import set_defaults
 from tvm.driver.tvmc.errors import TVMCException
 from tvm.driver.tvmc.model import TVMCModel
@@ -70,10 +71,10 @@ def add_tune_parser(
 
 def _add_search_args(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--trials", type=int, default=10000, help="candidates of each task at most (10000)"
+        "--trials", type=positive, default=10000, help="candidates of each task at most (10000)"
     )
     parser.add_argument(
-        "--early-stopping", type=int, metavar="TRIALS",
+        "--early-stopping", type=positive, metavar="TRIALS",
         help="stop a task after so many trials without a faster one",
     )  # fmt: skip
     parser.add_argument("--tuner", choices=_TUNERS, default="xgb", help="the search (xgb)")
@@ -91,7 +92,7 @@ def _add_measure_args(parser: argparse.ArgumentParser) -> None:
     }
     for name, (default, text) in numbers.items():
         shown = "" if default is None else f" ({default})"
-        parser.add_argument(name, type=int, default=default, metavar="N", help=text + shown)
+        parser.add_argument(name, type=positive, default=default, metavar="N", help=text + shown)
     parser.add_argument("--rpc-key", help=argparse.SUPPRESS)
     parser.add_argument("--rpc-tracker", help=argparse.SUPPRESS)
 

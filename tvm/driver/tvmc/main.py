@@ -17,7 +17,7 @@ from tvm.driver.tvmc.config_options import (
     read_and_convert_json_into_dict,
 )
 from tvm.driver.tvmc.errors import TVMCException, TVMCImportError
-from tvm.error import TVMError
+from tvm.error import TVMError, or_near
 
 # what makes the parser of each command
 REGISTERED_PARSER: list[Callable[..., None]] = [
@@ -120,3 +120,9 @@ def _add_commands(parser: argparse.ArgumentParser, defaults: Mapping[str, Any]) 
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for make_subparser in REGISTERED_PARSER:
         make_subparser(commands, parser, defaults)
+    known = {action.dest for each in commands.choices.values() for action in each._actions}
+    if unknown := [name for name in defaults if name not in known]:
+        raise TVMCException(
+            f"--config requires options of commands, there is no {unknown[0].replace('_', '-')!r}"
+            + or_near(unknown[0], known)
+        )

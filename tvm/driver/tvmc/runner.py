@@ -16,6 +16,7 @@ import numpy as np
 from tvm._ffi.runtime_ctypes import Device
 from tvm.contrib import graph_executor
 from tvm.contrib.debugger import debug_executor
+from tvm.driver.tvmc.arguments import positive
 from tvm.driver.tvmc.config_options import set_defaults
 from tvm.driver.tvmc.errors import TVMCException, near_or_all
 from tvm.driver.tvmc.model import TVMCPackage, TVMCResult
@@ -64,13 +65,13 @@ def add_run_parser(
     parser.add_argument(
         "--print-top",
         metavar="N",
-        type=_positive,
+        type=positive,
         help="print the N largest values and their places",
     )
     parser.add_argument("--print-time", action="store_true", help="print how long a run takes")
-    parser.add_argument("--repeat", metavar="N", type=_positive, default=1, help="measurements (1)")
+    parser.add_argument("--repeat", metavar="N", type=positive, default=1, help="measurements (1)")
     parser.add_argument(
-        "--number", metavar="N", type=_positive, default=1, help="runs in each measurement (1)"
+        "--number", metavar="N", type=positive, default=1, help="runs in each measurement (1)"
     )
     parser.add_argument(
         "--end-to-end", action="store_true", help="measure the copies of inputs and outputs as well"
@@ -79,13 +80,6 @@ def add_run_parser(
     for flag in ("--rpc-key", "--rpc-tracker"):
         parser.add_argument(flag, help=argparse.SUPPRESS)
     set_defaults(parser, json_params)
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"at least 1 is required, got {text}")
-    return value
 
 
 def drive_run(args: argparse.Namespace) -> int:

@@ -87,7 +87,7 @@ def _types_of_graph(model: Any) -> Types:
     import onnx
 
     with contextlib.suppress(Exception):  # of classes that the package does not export
-        model = onnx.shape_inference.infer_shapes(model)
+        model = onnx.shape_inference.infer_shapes(_with_domains(model))
     found = {}
     for graph in _graphs(model.graph):
         for tensor in graph.initializer:
@@ -95,6 +95,20 @@ def _types_of_graph(model: Any) -> Types:
         for value in (*graph.input, *graph.value_info, *graph.output):
             found[value.name] = value.type
     return found
+
+
+def _with_domains(model: Any) -> Any:
+    """The model with a version for each domain, without which nothing is inferred."""
+    import onnx
+
+    known = {entry.domain for entry in model.opset_import}
+    missing = {node.domain for node in all_nodes(model.graph)} - known - {"ai.onnx"}
+    if not missing:
+        return model
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    made.opset_import.extend([onnx.helper.make_opsetid(domain, 1) for domain in sorted(missing)])
+    return made
 
 
 def _graphs(graph: Any) -> Iterator[Any]:
