@@ -119,6 +119,17 @@ def test_upsampling() -> None:
     _assert_close(found, _torch(F.interpolate, volume, scale_factor=2, mode="trilinear"))
 
 
+@pytest.mark.parametrize("factor", [2, 1.5])
+def test_upsampling_of_open_extents(factor: float) -> None:
+    x, extents = floats(1, 2, 3, 4), (te.size_var("h"), te.size_var("w"))
+    data = te.placeholder((1, 2, *extents))
+    out = topi.nn.upsampling(data, factor, 2, method="bilinear", align_corners=True)
+    function = tvm.build(te.create_schedule(out.op), [data, out], "llvm")
+    found = tvm.nd.array(np.zeros((1, 2, round(3 * factor), 8), "float32"))
+    function(tvm.nd.array(x), found)
+    _assert_close(found.numpy(), evaluated(lambda a: topi.nn.upsampling(a, factor, 2, method="bilinear", align_corners=True), x))  # fmt: skip
+
+
 def test_unpacked_channels_are_in_order() -> None:
     x = floats(1, 2, 3, 4, 8)
     found = evaluated(lambda a: topi.nn.unpack_NCHWc_to_nchw(a, "float32"), x)

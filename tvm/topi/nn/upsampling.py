@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from tvm import te
+from tvm import te, tir
 
 from ..image.resize import resize2d, resize3d
 from ..utils import dims
@@ -19,12 +20,20 @@ _METHODS = {
 
 def _sizes(
     data: te.Tensor, layout: str, factors: dict[str, float], given: Sequence[int] | None
-) -> list[int]:
+) -> list[Any]:
     if given is not None:
         return list(given)
     letters = [c for c in layout if c.isalpha()]
     extents = dims(data.shape)
-    return [round(extents[letters.index(axis)] * factor) for axis, factor in factors.items()]
+    return [_enlarged(extents[letters.index(axis)], factor) for axis, factor in factors.items()]
+
+
+def _enlarged(extent: Any, factor: float) -> Any:
+    if isinstance(extent, int):
+        return round(extent * factor)
+    if factor == int(factor):
+        return extent * int(factor)
+    return tir.round(extent.astype("float32") * float(factor)).astype(extent.dtype)
 
 
 def upsampling(
