@@ -13,6 +13,7 @@ import tvm
 from tvm import relay, te, topi
 
 X = te.placeholder((2, 3), name="x")
+IMAGE, BATCH = te.placeholder((1, 4, 6, 6)), te.placeholder((2, 3, 4))
 STRANGERS = {
     "None": None,
     "3": 3,
@@ -83,6 +84,19 @@ def test_shapes_that_do_not_suit_are_told(call: Callable[[], Any], name: str) ->
         (lambda: topi.squeeze(X, 1), r"squeeze requires axes of extent 1, got \(2, 3\) and axis 1"),
         (lambda: topi.transpose(X, (0, 0)), r"transpose requires each of 2 axes once, got \(0, 0\)"),
         (lambda: topi.reshape(X, (7,)), r"as many elements as \(2, 3\), got \(7,\)"),
+        (lambda: topi.nn.conv2d_nchw(IMAGE, te.placeholder((8, 5, 3, 3)), 1, 1, 1), "data of the kernel's channels, got 4 and 5"),
+        (lambda: topi.nn.group_conv2d_nchw(IMAGE, te.placeholder((8, 4, 3, 3)), 1, 1, 1, 2), "a convolution of 2 groups requires"),
+        (lambda: topi.matmul(X, X), "a product of matrices requires equal inner extents, got 3 and 2"),
+        (lambda: topi.nn.dense(X, X, te.placeholder((3,))), "a bias for each unit, got 3 and 2"),
+        (lambda: topi.nn.batch_matmul(BATCH, te.placeholder((2, 5, 3))), "batch_matmul requires equal inner extents, got 4 and 3"),
+        (lambda: topi.nn.pool2d(IMAGE, [2, 2], [1, 1], [1, 1], [0] * 4, "mean"), "a pool_type of max or avg, got 'mean'"),
+        (lambda: topi.nn.adaptive_pool(IMAGE, (1, 1), "sum"), "a pool_type of max or avg, got 'sum'"),
+        (lambda: topi.broadcast_to(X, (3, 5)), "axes of that extent or of 1, got 3 and 5"),
+        (lambda: topi.take(X, X, 0, mode="nearest"), "a mode of clip, wrap or fast, got 'nearest'"),
+        (lambda: topi.nn.depth_to_space(IMAGE, 3), "an extent that 9 divides, got 4"),
+        (lambda: topi.nn.space_to_depth(IMAGE, 4), "an extent that 4 divides, got 6"),
+        (lambda: topi.nn.depth_to_space(IMAGE, 2, mode="ABC"), "a mode of DCR or CRD, got 'ABC'"),
+        (lambda: topi.nn.lstm(BATCH, te.placeholder((8, 5)), te.placeholder((8, 2))), "inputs of the width of Wi, got 4 and 5"),
         (lambda: topi.concatenate([]), "concatenate requires at least one tensor"),
         (lambda: topi.concatenate([X, topi.transpose(X)], 0), "equal shapes but for axis 0"),
         (lambda: topi.stack([X, topi.sum(X)], 0), r"stack requires equal shapes, got \(2, 3\) and \(\)"),

@@ -11,12 +11,15 @@ from tvm.te import tensor_ops
 
 from . import tag
 from .math import elementwise
-from .utils import dims
+from .utils import dims, require_equal
 
 
 def broadcast_to(data: te.Tensor, shape: Sequence[Any]) -> te.Tensor:
     """Repeat axes of extent 1 to reach a shape."""
     target = [d if isinstance(d, PrimExpr) else tir.const(d, "int32") for d in shape]
+    for have, want in zip(reversed(dims(data.shape)), reversed(dims(target)), strict=False):
+        if not isinstance(have, int) or have != 1:
+            require_equal("broadcast_to", "axes of that extent or of 1", have, want)
     return te.compute(
         target,
         lambda *i: data(*tensor_ops.broadcast_indices(i, data.shape, target)),

@@ -15,6 +15,8 @@ from .utils import dims, prod, real_axis, unravel_index, wide_index
 
 def _in_range(index: Any, extent: Any, mode: str) -> Any:
     index = wide_index(index)
+    if mode not in ("clip", "wrap", "fast"):
+        raise ValueError(f"indices require a mode of clip, wrap or fast, got {mode!r}")
     if mode == "fast":
         return index
     if mode == "wrap":

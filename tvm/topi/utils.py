@@ -33,6 +33,13 @@ def real_axis(axis: Any, rank: int) -> int:
     return int(axis) % rank
 
 
+def require_equal(who: str, what: str, left: Any, right: Any) -> None:
+    """Refuse two extents that are known to differ."""
+    known = dims((left, right))
+    if all(isinstance(extent, int) for extent in known) and known[0] != known[1]:
+        raise ValueError(f"{who} requires {what}, got {known[0]} and {known[1]}")
+
+
 def prod(x: Iterable[Any]) -> Any:
     """The product of a sequence; 1 if it is empty."""
     total: Any = 1

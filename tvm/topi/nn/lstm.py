@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tvm import te, tir
 
-from ..utils import dims
+from ..utils import dims, require_equal
 
 _ORDERS = "IFGO"
 
@@ -64,6 +64,8 @@ def lstm(
         )
     length, batch, _ = dims(Xs.shape)
     hidden, carried, dtype = dims(Wi.shape)[0] // 4, dims(Wh.shape)[1], Xs.dtype
+    require_equal("lstm", "inputs of the width of Wi", Xs.shape[2], Wi.shape[1])
+    require_equal("lstm", "Wi and Wh of as many rows", Wi.shape[0], Wh.shape[0])
     # step 0 of the states is what was before the first step of the sequence
     h_state = te.placeholder((length + 1, batch, carried), dtype, name="h_state")
     c_state = te.placeholder((length + 1, batch, hidden), dtype, name="c_state")

@@ -29,6 +29,8 @@ def depth_to_space(
         "DCR": the place in the block comes before the channel; "CRD": behind it.
     """
     have = dict(zip(layout, dims(data.shape), strict=True))
+    _require_mode("depth_to_space", mode)
+    _require_multiple("depth_to_space", have["C"], block_size * block_size)
     channels = tir.indexdiv(have["C"], block_size * block_size)
     if isinstance(have["C"], int):
         channels = have["C"] // (block_size * block_size)
@@ -59,6 +61,9 @@ def space_to_depth(
 ) -> te.Tensor:
     """Blocks of space to channels; parameters as in `depth_to_space`."""
     have = dict(zip(layout, dims(data.shape), strict=True))
+    _require_mode("space_to_depth", mode)
+    for axis in "HW":
+        _require_multiple("space_to_depth", have[axis], block_size)
 
     def element(*i: Any) -> Any:
         at = dict(zip(layout, i, strict=True))
@@ -146,3 +151,13 @@ def batch_to_space_nd(
         return data(*at)
 
     return te.compute(shape, element, name="batch_to_space_nd", tag=tag.INJECTIVE)
+
+
+def _require_mode(name: str, mode: str) -> None:
+    if mode not in ("DCR", "CRD", "CDR"):
+        raise ValueError(f"{name} requires a mode of DCR or CRD, got {mode!r}")
+
+
+def _require_multiple(name: str, extent: Any, unit: int) -> None:
+    if isinstance(extent, int) and extent % unit:
+        raise ValueError(f"{name} requires an extent that {unit} divides, got {extent}")

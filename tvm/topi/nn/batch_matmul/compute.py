@@ -9,7 +9,7 @@ from tvm.te import tensor_ops
 
 from ...configuration import workload_attrs
 from ...math import cast
-from ...utils import dims, product_dtype, rounded_up
+from ...utils import dims, product_dtype, require_equal, rounded_up
 from ..dense.compute import crop, padded_rows
 
 COPIED_LINES = "T_batch_matmul_lines"
@@ -42,7 +42,8 @@ def batch_matmul(
         return cast(batch_matmul(tensor_a, tensor_b, oshape, wide, *flags), dtype)
     a, b = dims(tensor_a.shape), dims(tensor_b.shape)
     rows, inner = (a[2], a[1]) if transpose_a else (a[1], a[2])
-    columns = b[1] if transpose_b else b[2]
+    columns, lines = (b[1], b[2]) if transpose_b else (b[2], b[1])
+    require_equal("batch_matmul", "equal inner extents", inner, lines)
     (batch,) = dims(tensor_ops.broadcast_shape(tensor_a.shape[:1], tensor_b.shape[:1]))
     k = te.reduce_axis((0, inner), name="k")
     batch_of = tir.const(batch, "int32") if isinstance(batch, int) else batch

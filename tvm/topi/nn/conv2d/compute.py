@@ -13,7 +13,7 @@ from tvm import te, tir
 
 from ...configuration import workload_attrs
 from ...math import cast
-from ...utils import dims, largest_divisor, product_dtype
+from ...utils import dims, largest_divisor, product_dtype, require_equal
 from ..dense.compute import crop
 from ..pad import pad
 from ..utils import dilated_window, get_pad_tuple_generic
@@ -78,6 +78,10 @@ def conv(
     source = _padded(inp, data_layout, spatial, pads)
     by_multiplier = kernel_layout == "HWOI" and groups > 1
     channels = kernel["O"] * kernel["I"] if by_multiplier else kernel["O"]
+    taken = kernel["O"] if by_multiplier else kernel["I"] * groups
+    require_equal(
+        f"a convolution of {groups} groups", "data of the kernel's channels", have["C"], taken
+    )
     group_in = have["C"] // groups
     group_out = channels // groups
     out: dict[str, Any] = {"N": have["N"], "C": channels}

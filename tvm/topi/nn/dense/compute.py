@@ -8,7 +8,7 @@ from tvm import te, tir
 
 from ...configuration import workload_attrs
 from ...math import cast
-from ...utils import dims, product_dtype, rounded_up
+from ...utils import dims, product_dtype, require_equal, rounded_up
 
 PACK_TASK = "dense_pack.x86"
 
@@ -42,7 +42,9 @@ def matmul(
     inner = tensor_a.shape[-1]
     if transpose_a:
         rows, inner = [tensor_a.shape[-1]], tensor_a.shape[-2]
-    columns = tensor_b.shape[0] if transpose_b else tensor_b.shape[1]
+    columns, lines = (0, 1) if transpose_b else (1, 0)
+    require_equal("a product of matrices", "equal inner extents", inner, tensor_b.shape[lines])
+    columns = tensor_b.shape[columns]
     k = te.reduce_axis((0, inner), name="k")
 
     def element(*i: Any) -> Any:
@@ -67,6 +69,7 @@ def product_task(
 
 
 def _with_bias(product: te.Tensor, bias: te.Tensor, dtype: str) -> te.Tensor:
+    require_equal("a dense layer", "a bias for each unit", bias.shape[0], product.shape[-1])
     return te.compute(
         product.shape,
         lambda *i: product(*i) + bias(i[-1]).astype(dtype),

@@ -108,6 +108,7 @@ def _pool(
     count_include_pad: bool,
     spatial: str,
 ) -> te.Tensor:
+    _require_kind(kind)
     rank = len(spatial)
     at = axis_positions(layout, spatial)
     extents = dims(data.shape)
@@ -213,6 +214,7 @@ def adaptive_pool3d(
 def _adaptive_pool(
     data: te.Tensor, output_size: Sequence[int], kind: str, layout: str, spatial: str
 ) -> te.Tensor:
+    _require_kind(kind)
     at = axis_positions(layout, spatial)
     extents = dims(data.shape)
     sizes = list(dims(output_size))
@@ -221,6 +223,11 @@ def _adaptive_pool(
         ones, none = (1,) * len(at), (0,) * (2 * len(at))
         return _pool(data, steps, steps, ones, none, kind, False, layout, True, spatial)
     return _uneven_pool(data, at, sizes, kind)
+
+
+def _require_kind(kind: str) -> None:
+    if kind not in ("max", "avg"):
+        raise ValueError(f"pooling requires a pool_type of max or avg, got {kind!r}")
 
 
 def _parts_evenly(extent: Any, size: Any) -> bool:
