@@ -117,3 +117,13 @@ def test_axes_may_change_in_place() -> None:
         return y * 3
 
     check(changed, X)
+
+
+def test_nothing_is_put_where_a_constant_mask_chooses_nothing() -> None:
+    def put(x):
+        y, mask = x.clone(), torch.zeros(2, 3, 4, dtype=torch.bool)
+        y[mask] = torch.zeros(0)
+        y[mask[:, :, 0]] = torch.zeros(0, 4)
+        return y
+
+    check(put, X)
