@@ -72,17 +72,13 @@ def _fold_take(attrs: TakeAttrs, arrays: Sequence[np.ndarray], out_type: Type) -
         pairs = zip(data, indices, strict=True)
         return [np.stack([_fold_take(inner, pair, out_type)[0] for pair in pairs])]
     extent = data.size if attrs.axis is None else data.shape[attrs.axis]
-    if not extent and indices.size:
-        # what a mask leaves out is taken from nothing: any value will do
-        axis = 0 if attrs.axis is None else attrs.axis % data.ndim
-        around = ((), ()) if attrs.axis is None else (data.shape[:axis], data.shape[axis + 1 :])
-        return [np.zeros((*around[0], *indices.shape, *around[1]), data.dtype)]
+    if not extent and indices.size:  # what a mask leaves out: any value will do
+        data, extent = np.insert(data, 0, 0, attrs.axis), 1
     if attrs.mode == "wrap":
         indices = indices % extent
     else:
-        indices = (
-            np.where(indices < 0, indices + extent, indices) if attrs.mode == "fast" else indices
-        )
+        if attrs.mode == "fast":
+            indices = np.where(indices < 0, indices + extent, indices)
         indices = np.clip(indices, 0, extent - 1)
     return [np.asarray(np.take(data, indices, axis=attrs.axis))]
 
