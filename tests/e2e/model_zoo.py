@@ -26,6 +26,7 @@ import tvm
 from benchmarks.networks import Example, FirstOutput
 from benchmarks.zoo import calibrate, input_infos, trace
 from tests.e2e.composed_models import COMPOSED_MODELS
+from tests.e2e.further_transformers import FURTHER_TRANSFORMERS
 from tests.e2e.generative_networks import GENERATIVE_NETWORKS
 from tests.e2e.image_networks import IMAGE_DETECTORS, IMAGE_NETWORKS
 from tests.e2e.sequence_networks import SEQUENCE_NETWORKS
@@ -102,6 +103,7 @@ MODELS: dict[str, Callable[[], Example]] = {
     **VISION,
     **DETECTORS,
     **TRANSFORMERS,
+    **FURTHER_TRANSFORMERS,
     **{name: _transformer(*spec) for name, spec in _TRANSFORMERS.items()},
     **SMALL_MODELS,
     **COMPOSED_MODELS,
