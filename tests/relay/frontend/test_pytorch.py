@@ -386,6 +386,10 @@ def test_type_promotion_follows_torch() -> None:
     check(lambda x, i: (i > 0) + i, X, INTS)
 
 
+def test_integers_stay_integers_or_become_floats_as_in_torch() -> None:
+    check(lambda i: (i.cumprod(1), torch.nan_to_num(i), torch.cov(i), torch.corrcoef(i)), INTS)
+
+
 def test_weights_have_their_names_in_the_state_dict() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()).eval()
     _, params = relay.frontend.from_pytorch(torch.jit.trace(model, X), [("x", (2, 3, 4))])

@@ -75,19 +75,22 @@ class Untraceable(Exception):
     """Tracing itself does not work, whatever would import the result."""
 
 
-def operators() -> list[Any]:
-    """The entries of the database that take float32 on the CPU."""
-    return [op for op in op_db if torch.float32 in op.supported_dtypes("cpu")]
+def operators(dtype: torch.dtype = torch.float32) -> list[Any]:
+    """The entries of the database that take an element type on the CPU."""
+    return [op for op in op_db if dtype in op.supported_dtypes("cpu")]
 
 
-def examine(op: Any, limit: int | None = None, seconds: int = SECONDS_EACH) -> Outcome:
+def examine(
+    op: Any, limit: int | None = None, seconds: int = SECONDS_EACH,
+    dtype: torch.dtype = torch.float32,
+) -> Outcome:  # fmt: skip
     """Run the samples of an operator, at most ``limit`` of them."""
     name = op.formatted_name
     passed, count, reason, untraced = 0, 0, "", ""
     try:
         with _time_limit(seconds), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for sample in _samples(op, limit):
+            for sample in _samples(op, limit, dtype):
                 try:
                     _check(SampleCall(*sample))
                 except Untraceable as error:
@@ -109,9 +112,9 @@ def examine(op: Any, limit: int | None = None, seconds: int = SECONDS_EACH) -> O
     return Outcome(name, "passes" if passed == count else "fails", count, passed, reason)
 
 
-def _samples(op: Any, limit: int | None) -> Iterator[Any]:
+def _samples(op: Any, limit: int | None, dtype: torch.dtype) -> Iterator[Any]:
     torch.manual_seed(0)
-    for index, sample in enumerate(op.sample_inputs("cpu", torch.float32, requires_grad=False)):
+    for index, sample in enumerate(op.sample_inputs("cpu", dtype, requires_grad=False)):
         if index == limit:
             return
         arguments = ((sample.input, *sample.args), sample.kwargs)
@@ -278,6 +281,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--log", type=Path, help="file to append outcomes to, as JSON lines")
     parser.add_argument("--table", type=Path, help="page to write")
     parser.add_argument("--from-log", action="store_true", help="write the table of the log")
+    parser.add_argument("--dtype", default="float32", help="element type of the samples")
     parser.add_argument("--compiled", action="store_true", help="build instead of interpreting")
     options = parser.parse_args(arguments)
     global COMPILED
@@ -287,10 +291,13 @@ def main(arguments: Sequence[str]) -> int:
         write_table(list({outcome.name: outcome for outcome in known}.values()), options.table)
         return 0
     part, parts = (int(number) for number in options.part.split("/"))
-    chosen = [op for op in operators() if not options.names or op.formatted_name in options.names]
+    dtype = getattr(torch, options.dtype)
+    chosen = [
+        op for op in operators(dtype) if not options.names or op.formatted_name in options.names
+    ]
     outcomes = []
     for op in chosen[part::parts]:
-        outcomes.append(examine(op, options.limit))
+        outcomes.append(examine(op, options.limit, dtype=dtype))
         last = outcomes[-1]
         print(f"{last.status:8} {last.name} {last.passed}/{last.samples} {last.reason}", flush=True)
         if options.log:

@@ -16,7 +16,15 @@ from .movement import _gather, _permute, _scatter, _stack
 from .nn import _matmul
 from .open_shapes import broadcast, sizes_of
 from .reduction import _var_mean
-from .registry import as_dtype, as_float, as_ints, as_number, promoted, torch_op
+from .registry import (
+    as_dtype,
+    as_ints,
+    as_number,
+    category,
+    promoted,
+    torch_dtype,
+    torch_op,
+)
 
 
 @torch_op("einsum")
@@ -255,8 +263,10 @@ def _cosine_similarity(a: RelayExpr, b: RelayExpr, dim: int = 1, eps: float = 1e
 
 
 @torch_op("cumprod")
-def _cumprod(x: RelayExpr, dim: int, *_: Any) -> RelayExpr:
-    return _op.cumprod(as_float(x), axis=dim)
+def _cumprod(x: RelayExpr, dim: int, dtype: Any = None, *_: Any) -> RelayExpr:
+    own = infer_dtype(x)
+    wanted = torch_dtype(dtype, own if category(own) == 2 else "int64")
+    return _op.cumprod(as_dtype(x, wanted), axis=dim)
 
 
 @torch_op("broadcast_tensors")

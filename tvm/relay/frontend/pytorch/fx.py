@@ -8,14 +8,14 @@ from typing import Any
 
 from tvm.error import OpNotImplemented, TVMError, suggest
 from tvm.ir.expr import RelayExpr
-from tvm.relay.expr import TupleWrapper
-from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, infer_type, refuse
+from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, refuse
 from tvm.relay.op.foreign import OPEN
 
 from .complexes import Complex, complex_constant
 from .fallback import torch_call
 from .higher_order import higher_order, is_higher_order
 from .registry import Converter, dtype_number, is_tensor
+from .settling import settled
 from .strided import in_memory_order
 from .torch_values import kind_of, to_numpy
 
@@ -210,17 +210,7 @@ class FxRunner:
 
     def settle(self, result: Any) -> Any:
         """Constant parts computed, types inferred, tuples as lists."""
-        if isinstance(result, TupleWrapper):
-            result = [result[i] for i in range(result.size)]
-        if isinstance(result, (list, tuple)):
-            return [self.settle(item) for item in result]
-        if isinstance(result, Complex):
-            return result.map(self.settle)
-        if not is_tensor(result):
-            return result
-        folded = self.folder.fold(result)
-        infer_type(folded)
-        return folded
+        return settled(result, self.folder)
 
 
 def as_constant(tensor: Any) -> RelayExpr | Complex:

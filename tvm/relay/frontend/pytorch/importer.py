@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,9 +53,10 @@ from .nodes import (
 from .open_loops import open_loop
 from .open_shapes import without_variables
 from .plain_values import computed, has_list_first, is_plain, language_operator
-from .quantized import Quantized, aware_operators, has_quantized, on_quantized, quantized_constant
+from .quantized import aware_operators, has_quantized, on_quantized, quantized_constant
 from .quantized_layers import KEPT_WEIGHTS
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
+from .settling import settled
 from .strided import in_memory_order
 from .torch_values import to_numpy
 from .views import Stale, as_written, put_same
@@ -343,9 +343,7 @@ class GraphImporter(SharedMemory):
         if any(node is unknown for unknown in self.unknown):
             return self._replaced(node, args)
         try:
-            results = self.fold_all(self.apply(node, args), node.outputsSize())
-            for result in tensors_in(results):
-                infer_type(result)
+            results = self.settle(self.apply(node, args), node.outputsSize())
         except OpNotImplemented as error:
             if stand_ins(node) is None:
                 raise error.add_context(f"PyTorch node {node_name(node)} ({kind})") from None
@@ -400,19 +398,10 @@ class GraphImporter(SharedMemory):
             return on_quantized(node.kind(), convert, args)
         return convert(*args)
 
-    def fold_all(self, result: Any, count: int) -> list[Any]:
-        if isinstance(result, TupleWrapper):
-            result = [result[i] for i in range(result.size)]
-        if is_tensor(result):
-            return [self.folder.fold(result)]
-        if isinstance(result, Complex):
-            return [result.map(self.folder.fold)]
-        if isinstance(result, Quantized):
-            return [replace(result, data=self.folder.fold(result.data))]
-        if isinstance(result, (list, tuple)):
-            items = [self.fold_all(r, 1)[0] for r in result]
-            return items if count > 1 else [items]
-        return [result]
+    def settle(self, result: Any, count: int) -> list[Any]:
+        """The results of a node with so many outputs."""
+        found = settled(result, self.folder)
+        return found if count > 1 and isinstance(found, list) else [found]
 
     # ---- structure
 

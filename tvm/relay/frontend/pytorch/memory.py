@@ -40,7 +40,7 @@ class SharedMemory(ABC):
         """The result of a node's operator."""
 
     @abstractmethod
-    def fold_all(self, result: Any, count: int) -> list[Any]:
+    def settle(self, result: Any, count: int) -> list[Any]:
         """A result as a list, constants folded."""
 
     def write(self, name: str, value: RelayExpr) -> None:
@@ -75,7 +75,7 @@ class SharedMemory(ABC):
             elif view.put is put_same or isinstance(source, Stale):
                 self.values[derived] = source
             else:
-                (found,) = self.fold_all(self.apply(node, inputs), 1)
+                (found,) = self.settle(self.apply(node, inputs), 1)
                 if view.piece is not None:
                     found = item(found, view.piece) if is_growing(found) else found[view.piece]
                 self.values[derived] = found

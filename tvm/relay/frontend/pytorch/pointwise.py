@@ -238,6 +238,8 @@ def _hypot(a: RelayExpr, b: RelayExpr) -> RelayExpr:
 
 @torch_op("nan_to_num")
 def _nan_to_num(x: RelayExpr, nan: Any = None, high: Any = None, low: Any = None) -> RelayExpr:
+    if category(infer_dtype(x)) < 2:
+        return x
     limits = np.finfo(infer_dtype(x))
     result = _op.where(_op.isnan(x), scalar_like(nan or 0.0, x), x)
     top = float(limits.max) if high is None else high

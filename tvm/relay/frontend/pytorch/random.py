@@ -12,10 +12,11 @@ from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
 from .registry import (
     as_dtype,
+    as_float,
     as_ints,
     as_number,
     promoted,
@@ -159,8 +160,9 @@ def _cauchy(x: RelayExpr, median: Any = 0.0, scale: Any = 1.0, *_: Any) -> Relay
 
 @torch_op("geometric")
 def _geometric(x: RelayExpr, p: Any, *_: Any) -> RelayExpr:
-    rate = constant(math.log1p(-float(as_number(p))), infer_dtype(x))
-    return _op.ceil(_op.log(_open_uniform(x)) / rate)
+    real = as_float(x)
+    rate = scalar_like(math.log1p(-float(as_number(p))), real)
+    return as_dtype(_op.ceil(_op.log(_open_uniform(real)) / rate), infer_dtype(x))
 
 
 @torch_op("multinomial")

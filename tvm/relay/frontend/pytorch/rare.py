@@ -300,6 +300,7 @@ def _grouped_mm(
 @torch_op("cov")
 def _cov(x: RelayExpr, correction: int = 1, counts: Any = None, weights: Any = None) -> RelayExpr:
     """The covariance of the rows; the columns may be counted and weighed."""
+    x = as_float(x)
     rows = _op.reshape(x, (1, -1)) if len(infer_shape(x)) < 2 else x
     columns, dtype = infer_shape(rows)[1], infer_dtype(x)
     frequency = constant(np.ones(columns), dtype) if counts is None else as_dtype(counts, dtype)
