@@ -28,6 +28,14 @@ def test_occurrences_of_numbers_are_counted() -> None:
         assert_close(actual.numpy(), expected.numpy())
 
 
+def test_classes_are_counted_if_their_number_is_not_given() -> None:
+    x = torch.tensor([1, 4, 0])
+    script = torch.jit.trace(F.one_hot, x, check_trace=False)
+    mod, _ = relay.frontend.from_pytorch(script, [("x", ((3,), "int64"))])
+    found = relay.create_executor("vm", mod=mod).evaluate()(x.numpy())
+    assert_close(found.numpy(), F.one_hot(x).numpy())
+
+
 HISTOGRAMS = {
     "bins": lambda x, w: torch.histogram(x, 5),
     "weights": lambda x, w: torch.histogram(x, 5, range=(0.0, 2.0), weight=w, density=True),

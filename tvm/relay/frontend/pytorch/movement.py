@@ -533,8 +533,12 @@ def _meshgrid(tensors: list[RelayExpr], indexing: str = "ij") -> list[RelayExpr]
 
 
 @torch_op("one_hot")
-def _one_hot(indices: RelayExpr, count: int) -> RelayExpr:
+def _one_hot(indices: RelayExpr, count: int = -1) -> RelayExpr:
     on, off = constant(1, "int64"), constant(0, "int64")
+    if count == -1:  # as many as the largest index says, at run time
+        classes = _op.arange(off, _op.cast(_op.max(indices), "int64") + on, on, "int64")
+        hits = _op.equal(_op.expand_dims(_op.cast(indices, "int64"), -1), classes)
+        return _op.cast(hits, "int64")
     return _op.one_hot(indices, on, off, count, -1, "int64")
 
 
