@@ -38,7 +38,7 @@ _FLOAT_UNARY = {
 }  # fmt: skip
 _UNARY = {
     "abs": _op.abs, "neg": _op.negative, "floor": _op.floor, "ceil": _op.ceil,
-    "trunc": _op.trunc, "sign": _op.sign, "sgn": _op.sign, "relu": _op.nn.relu,
+    "trunc": _op.trunc, "relu": _op.nn.relu,
     "isnan": _op.isnan, "isinf": _op.isinf, "isfinite": _op.isfinite,
 }  # fmt: skip
 _ON_NUMBERS: dict[str, Callable[..., Any]] = {
@@ -163,9 +163,15 @@ def _pow(base: Any, exponent: Any) -> Any:
     return _op.power(as_dtype(base, dtype), as_dtype(exponent, dtype))
 
 
+@torch_op("sign", "sgn")
+def _sign(x: RelayExpr) -> RelayExpr:
+    return x if infer_dtype(x) == "bool" else _op.sign(x)
+
+
 @torch_op("square")
 def _square(x: RelayExpr) -> RelayExpr:
-    return x * x
+    whole = _op.cast(x, "int64") if infer_dtype(x) == "bool" else x
+    return whole * whole
 
 
 @torch_op("reciprocal")

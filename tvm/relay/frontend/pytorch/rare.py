@@ -433,6 +433,7 @@ def _weight_norm_interface(direction: RelayExpr, length: RelayExpr, dim: int = 0
 @torch_op("sum_to_size")
 def _sum_to_size(x: RelayExpr, size: Any) -> RelayExpr:
     wanted = as_ints(size)
+    x = x if category(infer_dtype(x)) == 2 else as_dtype(x, "int64")
     shape = infer_shape(x)
     extra = len(shape) - len(wanted)
     axes = [
