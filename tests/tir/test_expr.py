@@ -246,3 +246,11 @@ def test_values_of_enumerations_are_operands() -> None:
     x = tir.Var("x", "int32")
     assert (kind.asobject().value, kind.asobject().dtype) == (2, "int32")
     assert (x + kind).b.value == 2
+
+
+def test_texts_are_chosen_among_texts_alone() -> None:
+    x = tir.Var("x", "int32")
+    chosen = tir.if_then_else(x > 1, "many", tir.if_then_else(x > 0, "one", "none"))
+    assert chosen.dtype == "handle" and chosen.args[1].value == "many"
+    with pytest.raises(TypeError, match="an expression or a number is required"):
+        tir.max(x, "one")

@@ -110,7 +110,7 @@ def _operand(value: Any, other: Any) -> PrimExpr:
         found = SMALL_INTS[other.dtype].get(value)
         if found is not None:
             return found
-    if kind is str:
+    if kind is str and not _is_text(other):
         raise NotAnOperand(f"an expression or a number is required, got the text {value!r}")
     if kind is not int and kind is not float:
         return as_expr(value)
@@ -124,6 +124,11 @@ def _operand(value: Any, other: Any) -> PrimExpr:
             return as_expr(value)
         return const(value, element) if element.is_float else int_imm(element, value)
     return const(value, element if element.is_float else FLOAT32)
+
+
+def _is_text(value: Any) -> bool:
+    """A text, or what may be one when the program runs."""
+    return type(value) is str if KINDS[type(value)] is FOREIGN else value.dtype.is_handle
 
 
 def _holds(dtype: DType, value: int) -> bool:
