@@ -36,6 +36,14 @@ def test_classes_are_counted_if_their_number_is_not_given() -> None:
     assert_close(found.numpy(), F.one_hot(x).numpy())
 
 
+@pytest.mark.parametrize("reduce", ["sum", "prod", "amax", "amin"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_booleans_are_reduced(reduce: str, include_self: bool) -> None:
+    x, source = torch.tensor([True, False, True, False]), torch.tensor([True, False, False, True])
+    index = torch.tensor([0, 1, 1, 2])
+    check(lambda x, s: x.scatter_reduce(0, index, s, reduce, include_self=include_self), x, source)
+
+
 HISTOGRAMS = {
     "bins": lambda x, w: torch.histogram(x, 5),
     "weights": lambda x, w: torch.histogram(x, 5, range=(0.0, 2.0), weight=w, density=True),

@@ -34,6 +34,10 @@ MISUSES: list[tuple[Callable[[], object], str]] = [
     (lambda: relay.bitwise_and(FLOATS, FLOATS), "bitwise_and requires integers, got float32"),
     (lambda: relay.bitwise_not(FLOATS), "bitwise_not requires integers, got float32"),
     (lambda: relay.random.threefry_key(-1), r"requires an integer in \[0, 2\*\*256\) for seed"),
+    (
+        lambda: relay.nn.layer_norm(relay.cast(X, "float16"), *[relay.var("w", shape=(6,))] * 2),
+        "layer_norm requires gamma of the data's type float16, got float32",
+    ),
     (lambda: relay.const(object()), "a constant requires numbers"),
     (lambda: relay.cast(X, (0, 0)), "dtype requires a name such as float32"),
 ]

@@ -168,6 +168,9 @@ def _scatter_reduce(
     include_self: bool = True,
 ) -> RelayExpr:  # fmt: skip
     axis, dtype = dim % len(infer_shape(x)), infer_dtype(x)
+    if dtype == "bool":
+        numbers = as_dtype(x, "int32"), dim, index, as_dtype(source, "int32")
+        return as_dtype(_scatter_reduce(*numbers, reduce, include_self), "bool")
     extents = infer_shape(index)
     if infer_shape(source) != extents:
         source = _op.strided_slice(source, [0] * len(extents), extents, [1] * len(extents))

@@ -71,6 +71,18 @@ def _check_vectors(
     return found
 
 
+def _check_factors(who: str, arg_types: Sequence[Type], channels: Dim) -> None:
+    """Factors and offsets of the data's type, so that the result is of it too."""
+    names, dtype = ("gamma", "beta"), arg_types[0].dtype  # type: ignore[attr-defined]
+    vectors = _check_vectors(who, names, arg_types, channels)
+    for name, vector in zip(names, vectors, strict=True):
+        expect(
+            vector.dtype == dtype,
+            f"{who} requires {name} of the data's type {dtype}, got {vector.dtype}",
+            hint=f'convert it first: relay.cast({name}, "{dtype}")',
+        )
+
+
 def _batch_norm_type(attrs: BatchNormAttrs, arg_types: Sequence[Type]) -> Type:
     who = "nn.batch_norm"
     data = expect_floating(arg_types[0], who)
@@ -125,7 +137,7 @@ BATCH_NORM = define_op(
 def _layer_norm_type(attrs: LayerNormAttrs, arg_types: Sequence[Type]) -> Type:
     data = expect_floating(arg_types[0], "nn.layer_norm")
     axis = positive_axis(attrs.axis, len(data.shape), "nn.layer_norm")
-    _check_vectors("nn.layer_norm", ("gamma", "beta"), arg_types, shape_of_type(data)[axis])
+    _check_factors("nn.layer_norm", arg_types, shape_of_type(data)[axis])
     return data
 
 
@@ -190,7 +202,7 @@ LAYER_NORM = define_op(
 def _instance_norm_type(attrs: InstanceNormAttrs, arg_types: Sequence[Type]) -> Type:
     data = expect_floating(arg_types[0], "nn.instance_norm")
     axis = positive_axis(attrs.axis, len(data.shape), "nn.instance_norm")
-    _check_vectors("nn.instance_norm", ("gamma", "beta"), arg_types, shape_of_type(data)[axis])
+    _check_factors("nn.instance_norm", arg_types, shape_of_type(data)[axis])
     return data
 
 
@@ -218,7 +230,7 @@ def _group_norm_type(attrs: GroupNormAttrs, arg_types: Sequence[Type]) -> Type:
     data = expect_floating(arg_types[0], who)
     axis = positive_axis(attrs.axis, len(data.shape), who)
     channels = shape_of_type(data)[axis]
-    _check_vectors(who, ("gamma", "beta"), arg_types, channels)
+    _check_factors(who, arg_types, channels)
     expect(
         attrs.num_groups > 0
         and (not isinstance(channels, int) or channels % attrs.num_groups == 0),
