@@ -152,6 +152,20 @@ def test_data_stands_in_a_library_of_its_own(tmp_path: Path) -> None:
     assert ctypes.string_at(ctypes.addressof(blob), 5) == b"12345"
 
 
+@pytest.mark.parametrize("link", [elf_link.link_shared, cc.create_shared])
+def test_more_data_than_code_can_reach_stands_apart(
+    link: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elf_object, "FAR_SIZE", 4)
+    build().save(str(tmp_path / "f.o"))
+    code = elf_object.data_object("blob", b"12345", (tmp_path / "f.o").read_bytes())
+    assert (b".lrodata" in code) == (elf_object.machine_of(str(tmp_path / "f.o")) == 62)
+    (tmp_path / "d.o").write_bytes(code)
+    link(str(tmp_path / "d.so"), [str(tmp_path / "d.o")])
+    blob = ctypes.c_char.in_dll(ctypes.CDLL(str(tmp_path / "d.so")), "blob")
+    assert ctypes.string_at(ctypes.addressof(blob), 5) == b"12345"
+
+
 @pytest.mark.parametrize(
     ("instructions", "kinds", "scale"),
     [((0x90000000, 0x91000000), (275, 277), 0), ((0x90000000, 0xF9400000), (311, 312), 3)],

@@ -15,6 +15,11 @@ _PROGBITS, _SYMTAB, _STRTAB = 1, 2, 3
 _ALLOCATED = 2
 _GLOBAL_DATA, _WEAK_DATA = 0x11, 0x21
 _DATA_ALIGNMENT = 64
+# Code of x86-64 reaches 2 GiB around it. What is more than a half of that lies apart from all others,
+# in a section that linkers put behind them, and is found by its symbol's whole address.
+FAR_SIZE = 1 << 30
+_X86_64 = 62
+_FAR = 0x10000000
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,9 @@ def constants_object(constants: Mapping[str, bytes], like: bytes) -> bytes:
 
 def _object_of(constants: Mapping[str, bytes], like: bytes, binding: int) -> bytes:
     form = _form_of(like)
-    names = [b"", b".rodata", b".symtab", b".strtab", b".shstrtab", b".note.GNU-stack"]
+    is_far = form.machine == _X86_64 and sum(map(len, constants.values())) >= FAR_SIZE
+    place = b".lrodata" if is_far else b".rodata"
+    names = [b"", place, b".symtab", b".strtab", b".shstrtab", b".note.GNU-stack"]
     section_names = b"\0".join(names) + b"\0"
     symbol_names, symbols, contents, at = b"\0", _symbol(form, 0, 0, 0, 0, 0), [], 0
     for symbol, content in constants.items():
@@ -67,7 +74,7 @@ def _object_of(constants: Mapping[str, bytes], like: bytes, binding: int) -> byt
     header_size, section_size, symbol_size = (64, 64, 24) if form.wide else (52, 40, 16)
     # kind, flags, content, link, info, alignment, size of an entry
     sections = [
-        (_PROGBITS, _ALLOCATED, data, 0, 0, _DATA_ALIGNMENT, 0),
+        (_PROGBITS, _ALLOCATED | (_FAR if is_far else 0), data, 0, 0, _DATA_ALIGNMENT, 0),
         (_SYMTAB, 0, symbols, 3, 1, 8, symbol_size),
         (_STRTAB, 0, symbol_names, 0, 0, 1, 0),
         (_STRTAB, 0, section_names, 0, 0, 1, 0),
