@@ -458,6 +458,29 @@ def test_a_backward_slice_leaves_open_dimensions_whole() -> None:
     check([node("Slice", "x start end axis step", "y")], {"x": (F32, ["n", 3])}, *feeds, **bounds)
 
 
+@pytest.mark.parametrize("of_run", [False, True])
+@pytest.mark.parametrize(
+    ("start", "end", "step"),
+    [(-2, -9, -1), (-3, 0, -2), (9, 1, -3), (-7, -(2**63), -1), (2, -2, -1), (-4, 3, 2)],
+)
+def test_slices_of_open_dimensions_go_backwards(
+    start: int, end: int, step: int, of_run: bool
+) -> None:
+    kinds, bounds = {"x": (F32, ["n", 3])}, {"start": i64(start), "end": i64(end)}
+    feeds = [{"x": f32(length, 3)} for length in (1, 4, 6)]
+    if of_run:
+        kinds |= dict.fromkeys(bounds, (TensorProto.INT64, [1]))
+        feeds = [{**feed, **bounds} for feed in feeds]
+    constants = {"axis": i64(0), "step": i64(step), **({} if of_run else bounds)}
+    check([node("Slice", "x start end axis step", "y")], kinds, *feeds, **constants)
+
+
+def test_a_backward_slice_starts_at_the_first_element_at_least() -> None:
+    bounds = {"start": i64(-7), "end": i64(-9), "axis": i64(1), "step": i64(-1)}
+    check([node("Slice", "x start end axis step", "y")], {"x": (F32, ["n", 3])}, {"x": f32(2, 3)},
+          **bounds)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "how",
     [{"mode": "nearest"}, {"mode": "nearest", "coordinate_transformation_mode": "asymmetric",

@@ -153,6 +153,7 @@ def _slice(node: OnnxNode) -> RelayExpr:
     begin, end, stride = [0] * len(shape), list(shape), [1] * len(shape)
     for start, stop, axis, step in zip(starts, ends, axes, steps, strict=True):
         extent = shape[axis]
+        start = max(start, -extent) if step < 0 else start
         begin[axis], end[axis], stride[axis] = *slice(start, stop, step).indices(extent)[:2], step
     if all(step > 0 for step in stride):
         kept = [axis for axis, dim in enumerate(shape) if isinstance(dim, int)]
@@ -167,46 +168,49 @@ _FAR = 2**31 - 1
 def _slice_of_open(
     node: OnnxNode, starts: list[int], ends: list[int], axes: list[int], steps: list[int]
 ) -> RelayExpr:
-    """A slice of dimensions that only the run knows; backwards it may take whole ones."""
-    if node.has(1) and min(steps) > 0 and min(starts) < 0:
+    """A slice of dimensions that only the run knows, by numbers that are known."""
+    x, parts = node[0], list(zip(starts, ends, axes, steps, strict=True))
+    is_turned = [step == -1 and (a == -1 or a >= _FAR) and b < -_FAR for a, b, _, step in parts]
+    is_plain = [step > 0 and (start >= 0 or not node.has(1)) for start, _, _, step in parts]
+    if not all(turned or plain for turned, plain in zip(is_turned, is_plain, strict=True)):
         return _slice_of_run(node)
-    x = node[0]
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        if step > 0:
-            bounds = [max(-_FAR, min(_FAR, bound)) for bound in (start, end)]
-            x = _op.strided_slice(x, bounds[:1], bounds[1:], [step], axes=[axis])
-        elif step == -1 and (start == -1 or start >= _FAR) and end < -_FAR:
-            x = _op.reverse(x, axis)
-        else:
-            raise node.unsupported("a backward slice of a dimension known only at run time")
+    for (start, end, axis, step), turned in zip(parts, is_turned, strict=True):
+        bounds = [max(-_FAR, min(_FAR, bound)) for bound in (start, end)]
+        x = (
+            _op.reverse(x, axis) if turned
+            else _op.strided_slice(x, bounds[:1], bounds[1:], [step], axes=[axis])
+        )  # fmt: skip
     return x
 
 
 def _slice_of_run(node: OnnxNode) -> RelayExpr:
-    """A slice whose bounds come with the run."""
+    """A slice whose bounds come with the run; backwards it goes forwards over what is turned round."""
     shape, count = node.shape(0), infer_shape(node[1])[0]
     axes = [axis % len(shape) for axis in node.ints("axes", 3, list(range(count)))]
-    steps = node.ints("steps", 4, [1] * count)
-    if any(step < 0 for step in steps):
-        raise node.unsupported("a backward slice whose bounds are known only at run time")
-    whole, zero = _op.shape_of(node[0], "int64"), constant(np.zeros(1, "int64"))
+    step_of = dict(zip(axes, node.ints("steps", 4, [1] * count), strict=True))
+    x, whole, zero = node[0], _op.shape_of(node[0], "int64"), constant(np.zeros(1, "int64"))
     bounds = []
     for index in (1, 2):
         given = _op.cast(node[index], "int64")
         parts = [zero if index == 1 else element(whole, axis) for axis in range(len(shape))]
         for i, axis in enumerate(axes):
-            parts[axis] = _within(element(given, i), element(whole, axis))
+            is_turned = step_of[axis] < 0
+            least = -1 if is_turned and index == 2 else 0
+            parts[axis] = _within(element(given, i), element(whole, axis), least, is_turned)
         bounds.append(_op.concatenate(parts, 0))
-    stride = [steps[axes.index(axis)] if axis in axes else 1 for axis in range(len(shape))]
-    result = _op.strided_slice(node[0], *bounds, constant(stride, "int64"))
+    for axis, step in step_of.items():
+        x = _op.reverse(x, axis) if step < 0 else x
+    stride = [abs(step_of.get(axis, 1)) for axis in range(len(shape))]
+    result = _op.strided_slice(x, *bounds, constant(stride, "int64"))
     return refined(result, [None if axis in axes else dim for axis, dim in enumerate(shape)])
 
 
-def _within(bound: RelayExpr, extent: RelayExpr) -> RelayExpr:
-    """A bound that may count from the end, or lie outside, as a place of the axis."""
-    zero = scalar_like(0, bound)
+def _within(bound: RelayExpr, extent: RelayExpr, least: int, is_turned: bool) -> RelayExpr:
+    """A bound that may count from the end, or lie outside, as a place of the axis (turned round)."""
+    zero, last = scalar_like(0, bound), extent - scalar_like(1, bound)
     bound = _op.where(_op.less(bound, zero), bound + extent, bound)
-    return _op.minimum(_op.maximum(bound, zero), extent)
+    bound = _op.maximum(bound, scalar_like(least, bound))
+    return last - _op.minimum(bound, last) if is_turned else _op.minimum(bound, extent)
 
 
 def _sliced_backwards(
