@@ -475,6 +475,11 @@ def test_slices_of_open_dimensions_go_backwards(
     check([node("Slice", "x start end axis step", "y")], kinds, *feeds, **constants)
 
 
+def test_spectra_of_what_the_run_knows_to_be_real_or_complex() -> None:
+    feeds = [{"x": f32(3, 4, 1)}, {"x": f32(2, 5, 2)}]
+    check([node("DFT", "x", "y", axis=1)], {"x": (F32, ["n", "length", "parts"])}, *feeds)
+
+
 def test_a_backward_slice_starts_at_the_first_element_at_least() -> None:
     bounds = {"start": i64(-7), "end": i64(-9), "axis": i64(1), "step": i64(-1)}
     check([node("Slice", "x start end axis step", "y")], {"x": (F32, ["n", 3])}, {"x": f32(2, 3)},

@@ -65,6 +65,9 @@ def parts_of(x: RelayExpr) -> tuple[RelayExpr, RelayExpr | None]:
     last = len(infer_shape(x)) - 1
     if infer_shape(x)[-1] == 1:
         return _op.squeeze(x, [last]), None
+    if not isinstance(infer_shape(x)[-1], int):  # zeros behind real numbers, if they are real
+        x = _op.nn.pad(x, [(0, 0)] * last + [(0, 1)])
+        return _op.take(x, constant(0, "int64"), last), _op.take(x, constant(1, "int64"), last)
     real, imaginary = _op.split(x, 2, last)
     return _op.squeeze(real, [last]), _op.squeeze(imaginary, [last])
 
