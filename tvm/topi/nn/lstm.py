@@ -58,14 +58,9 @@ def lstm(
     weight_layout : str
         The order of the gates in the weights, a permutation of "IFGO".
     """
-    if sorted(weight_layout) != sorted(_ORDERS):
-        raise ValueError(
-            f"lstm requires a weight_layout of the letters IFGO, got {weight_layout!r}"
-        )
+    _check(Xs, Wi, Wh, weight_layout)
     length, batch, _ = dims(Xs.shape)
     hidden, carried, dtype = dims(Wi.shape)[0] // 4, dims(Wh.shape)[1], Xs.dtype
-    require_equal("lstm", "inputs of the width of Wi", Xs.shape[2], Wi.shape[1])
-    require_equal("lstm", "Wi and Wh of as many rows", Wi.shape[0], Wh.shape[0])
     # step 0 of the states is what was before the first step of the sequence
     h_state = te.placeholder((length + 1, batch, carried), dtype, name="h_state")
     c_state = te.placeholder((length + 1, batch, hidden), dtype, name="c_state")
@@ -98,6 +93,15 @@ def lstm(
     ]
     h_all, c_all = te.scan(first, [h_next, c_next], [h_state, c_state], name="lstm")
     return _without_first(h_all, "hidden"), _without_first(c_all, "cell")
+
+
+def _check(Xs: te.Tensor, Wi: te.Tensor, Wh: te.Tensor, weight_layout: str) -> None:
+    if sorted(weight_layout) != sorted(_ORDERS):
+        raise ValueError(
+            f"lstm requires a weight_layout of the letters IFGO, got {weight_layout!r}"
+        )
+    require_equal("lstm", "inputs of the width of Wi", Xs.shape[2], Wi.shape[1])
+    require_equal("lstm", "Wi and Wh of as many rows", Wi.shape[0], Wh.shape[0])
 
 
 class _Gates(NamedTuple):

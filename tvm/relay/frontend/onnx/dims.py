@@ -21,10 +21,7 @@ def named_dims(model: Any, shapes: Mapping[str, Sequence[Any]]) -> dict[str, Dim
         del found.graph.value_info[:]  # what held for the shapes that the model declares
         for value in found.graph.output:
             value.type.tensor_type.ClearField("shape")
-    try:
-        graph = onnx.shape_inference.infer_shapes(found, data_prop=True).graph
-    except Exception:  # of models that break rules which the import does not need
-        return {}
+    graph = inferred(found, data_prop=True).graph
     values = (*graph.input, *graph.value_info, *graph.output)
     return {
         v.name: _dims(v.type.tensor_type) for v in values if v.type.tensor_type.HasField("shape")
@@ -42,6 +39,28 @@ def _with_shape(value: Any, shape: Sequence[Any]) -> bool:
             is_other = True
             dim.Clear()
     return is_other
+
+
+def inferred(model: Any, data_prop: bool = False) -> Any:
+    """The model with the types that ONNX infers; as it is if it breaks rules of ONNX's.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Without large weights, which would be copied.
+    data_prop : bool
+        Follow the elements of computed shapes too.
+    """
+    import onnx
+
+    refusals = (
+        onnx.shape_inference.InferenceError, onnx.checker.ValidationError, onnx.defs.SchemaError,
+        RuntimeError, ValueError,
+    )  # fmt: skip
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=data_prop)
+    except refusals:
+        return model
 
 
 def without_weights(model: Any) -> Any:

@@ -11,7 +11,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant
 
 from .checks import all_nodes
-from .dims import without_weights
+from .dims import inferred, without_weights
 from .tensors import HELD_AS
 
 
@@ -50,15 +50,10 @@ def narrow_name(element_type: int | str | None) -> str:
 
 def narrow_types(model: Any) -> dict[str, int]:
     """The element types of the main graph's values that are held wider, by their names."""
-    import onnx
-
     if not any(narrow_name(found) for found in _declared(model)):
         return {}
     found = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
-    try:
-        graph = onnx.shape_inference.infer_shapes(without_weights(model)).graph
-    except Exception:  # of models that break rules which the import does not need
-        graph = model.graph
+    graph = inferred(without_weights(model)).graph
     for value in (*graph.input, *graph.value_info, *graph.output):
         found[value.name] = value.type.tensor_type.elem_type
     return {name: kind for name, kind in found.items() if narrow_name(kind)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from tvm.error import suggest
 from tvm.relay.frontend.common import Unsupported, refuse
 
 from .checks import all_nodes
+from .dims import inferred
 from .fallback import has_reference
 from .functions import has_function
 from .registry import CONVERTERS, key_of
@@ -86,8 +86,7 @@ def _types_of_graph(model: Any) -> Types:
     """Types of values by name, as far as ONNX can infer them, those within subgraphs included."""
     import onnx
 
-    with contextlib.suppress(Exception):  # of classes that the package does not export
-        model = onnx.shape_inference.infer_shapes(_with_domains(model))
+    model = inferred(_with_domains(model))
     found = {}
     for graph in _graphs(model.graph):
         for tensor in graph.initializer:
