@@ -8,8 +8,9 @@ ScheduleError: vectorize needs a constant extent, got n * 4
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from typing import Any, TypeVar, overload
 
 
@@ -56,8 +57,62 @@ def _excerpt(node: Any, limit: int = 8) -> list[str]:
 
 def suggest(name: str, candidates: Iterable[str]) -> str:
     """A "did you mean" hint, or an empty text if nothing is near."""
-    near = get_close_matches(name, [str(c) for c in candidates], n=3, cutoff=0.6)
+    near = near_names(name, candidates)[:3]
     return f"did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+
+
+def near_names(name: str, candidates: Iterable[str]) -> list[str]:
+    """The candidates that a misspelt or incomplete ``name`` may stand for, the nearest first.
+
+    Near are names that differ in case and separators only, by one letter (or two that changed
+    places), by few letters of a long name, and names of which at most the second half is missing.
+    """
+    words = _words(name)
+    scored = [(_nearness(words, _words(text)), text) for text in map(str, candidates)]
+    near = [(score, text) for score, text in dict.fromkeys(scored) if score >= _NEAR]
+    return [text for _, text in sorted(near, key=lambda item: -item[0])]
+
+
+_NEAR = 0.8  # the share of letters that two names have in common, in order
+_SHORTEST = 3  # one letter in fewer would be near to nearly everything
+
+
+def _words(name: str) -> list[str]:
+    """The parts of a dotted name, without case and separators."""
+    parts = [re.sub(r"[\W_]+", "", part) for part in re.split(r"[.:/]+", name.casefold())]
+    return [part for part in parts if part] or [name]
+
+
+def _nearness(words: list[str], others: list[str]) -> float:
+    """The likeness of two dotted names: of their most different parts, if they have as many."""
+    if len(words) != len(others):
+        return _likeness("".join(words), "".join(others))
+    return min([_likeness(word, other) for word, other in zip(words, others, strict=True)])
+
+
+def _likeness(word: str, other: str) -> float:
+    """1 for the same name, and less the more they differ."""
+    if word == other:
+        return 1.0
+    if min(len(word), len(other)) < _SHORTEST:
+        has_one_more = word[:-1] == other or word == other[:-1]
+        return _NEAR if has_one_more else 0.0
+    if other.startswith(word) and 2 * len(word) >= len(other):
+        return max(_NEAR, 2 * len(word) / (len(word) + len(other)))
+    matcher = SequenceMatcher(None, word, other, autojunk=False)
+    if matcher.real_quick_ratio() < _NEAR and abs(len(word) - len(other)) > 1:
+        return 0.0
+    return max(matcher.ratio(), _NEAR if _is_one_edit(word, other) else 0.0)
+
+
+def _is_one_edit(word: str, other: str) -> bool:
+    """Whether one letter is missing, too many or another one, or two neighbours changed places."""
+    same = 0
+    while same < min(len(word), len(other)) and word[same] == other[same]:
+        same += 1
+    rest, wanted = word[same:], other[same:]
+    swapped = rest[1:2] + rest[:1] + rest[2:]
+    return wanted in (rest[1:], swapped) or rest == wanted[1:] or rest[1:] == wanted[1:]
 
 
 def or_near(name: str, candidates: Iterable[str]) -> str:

@@ -143,8 +143,8 @@ def test_get_output(module: Any) -> None:
 
 def test_create_executor() -> None:
     assert_refused(
-        lambda: relay.create_executor("graf", tvm.IRModule.from_expr(dense())),
-        "create_executor has the kinds graph, debug, vm, aot, got 'graf'; did you mean 'graph'?",
+        lambda: relay.create_executor("grahp", tvm.IRModule.from_expr(dense())),
+        "create_executor has the kinds graph, debug, vm, aot, got 'grahp'; did you mean 'graph'?",
     )
     executor = relay.create_executor("graph", tvm.IRModule.from_expr(dense()))
     assert_refused(lambda: executor.evaluate()(X), "values are missing for the parameters ['w']")
