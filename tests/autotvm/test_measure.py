@@ -39,7 +39,7 @@ def faulty(n: int) -> tuple[Any, list[Any]]:
     elif fault == "schedule":
         s[b].vectorize(s[b].split(b.op.axis[0], nparts=te.var("k"))[1])
     elif fault == "hangs":
-        time.sleep(60)
+        time.sleep(3600)
     elif fault == "ends":
         os._exit(3)
     return s, [a, b]
@@ -67,7 +67,7 @@ def test_every_kind_of_failure_is_recorded(builder: Any, runner: Any) -> None:
     results = measure(inputs)
     assert [int(res.error_no) for res in results] == [0, 1, 2, 2]
     assert len(results[0].costs) == 2  # the fastest and the slowest of four are dropped
-    assert all(0 < cost < 1 for cost in results[0].costs)
+    assert all(cost > 0 for cost in results[0].costs)
     for result, message in zip(
         results[1:], ("no such tile", "the template broke", "vectorize"), strict=True
     ):
@@ -89,7 +89,7 @@ def test_builds_that_hang_or_end_their_process_are_recorded(builder: Any) -> Non
 
 @contextmanager
 def loader_that_hangs(remote_kwargs: Any, built: Any) -> Iterator[Any]:
-    time.sleep(60)
+    time.sleep(3600)
     yield None
 
 

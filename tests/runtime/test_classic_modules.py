@@ -415,7 +415,7 @@ def test_processes_are_forked_after_threads_ran(tmp_path: Path) -> None:
     queue = context.Queue()
     process = context.Process(target=_run_in_child, args=(path, queue))
     process.start()
-    assert queue.get(timeout=60) == "done"
+    assert queue.get(timeout=600) == "done"
     process.join()
     check_add(m, 1024)
 

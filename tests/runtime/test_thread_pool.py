@@ -50,7 +50,7 @@ def test_each_element_is_computed_once(library: Module) -> None:
 @pytest.mark.usefixtures("four_threads")
 def test_tasks_run_on_several_threads() -> None:
     seen = {}
-    together = threading.Barrier(4, timeout=20)
+    together = threading.Barrier(4, timeout=600)
 
     def body(task: int, _env: int, _data: int) -> int:
         seen[task] = threading.get_ident()
@@ -193,9 +193,14 @@ def test_threads_are_bound_to_the_cpus_of_a_list() -> None:
 
 def test_idle_threads_sleep(library: Module) -> None:
     expect_filled(library)
+    # soon or, on a busy machine, later there is a time in which nothing is computed
+    assert any(_seconds_computed_in(0.2) < 0.05 for _ in range(100))
+
+
+def _seconds_computed_in(seconds: float) -> float:
     before = time.process_time()
-    time.sleep(0.2)
-    assert time.process_time() - before < 0.05
+    time.sleep(seconds)
+    return time.process_time() - before
 
 
 def test_python_errors_in_workers() -> None:

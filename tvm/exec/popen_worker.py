@@ -22,18 +22,27 @@ def main() -> None:
         sys.exit("usage: python -m tvm.exec.popen_worker <read descriptor> <write descriptor>")
     reader, writer = int(sys.argv[1]), int(sys.argv[2])
     while (message := read_message(reader)) is not None:
-        write_message(writer, pickle.dumps((StatusKind.RUNNING, time.monotonic(), "")))
-        write_message(writer, _answer(message))
+        write_message(writer, _answer(message, writer))
 
 
-def _answer(message: bytes) -> bytes:
+def _answer(message: bytes, writer: int) -> bytes:
     try:
+        # this imports what the call needs, which does not count against its timeout
         function, args, kwargs = pickle.loads(message)
+    except Exception as error:
+        _tell_start(writer)
+        return _failure(error, traceback.format_exc())
+    _tell_start(writer)
+    try:
         return dump_object((StatusKind.COMPLETE, function(*args, **kwargs), ""))
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
         return _failure(error, traceback.format_exc())
+
+
+def _tell_start(writer: int) -> None:
+    write_message(writer, pickle.dumps((StatusKind.RUNNING, time.monotonic(), "")))
 
 
 def _failure(error: BaseException, text: str) -> bytes:

@@ -131,7 +131,7 @@ def run_calls(
     (folder / "in").write_bytes(b"".join([_call_bytes(numbers, *call) for call in calls]))
     found = subprocess.run(
         [platform.emulator, "-L", platform.sysroot, program, folder / "in", folder / "out"],
-        check=True, capture_output=True, text=True, timeout=120,
+        check=True, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     return _results((folder / "out").read_bytes(), calls), found.stdout
 

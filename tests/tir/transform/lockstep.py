@@ -66,7 +66,7 @@ class Team:
     """The threads of one block."""
 
     def __init__(self, count: int) -> None:
-        self.barrier = threading.Barrier(count, timeout=20)
+        self.barrier = threading.Barrier(count, timeout=600)
         self.lock = threading.Lock()
         self.shared: dict[Any, Any] = {}
         self.shown: dict[int, Any] = {}
