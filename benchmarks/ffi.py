@@ -180,7 +180,7 @@ def load_library(arguments: argparse.Namespace) -> Row:
     if model is None:
         from benchmarks.zoo import export_onnx
 
-        model = export_onnx("resnet50", Path(tempfile.gettempdir()) / "pytvm-bench-models")
+        model = export_onnx("resnet50", Path(tempfile.gettempdir()) / "classic-tvm-bench-models")
     module, params = relay.frontend.from_onnx(onnx.load(model), freeze_params=True)
     path = str(Path(tempfile.mkdtemp()) / "model.so")
     relay.build(module, "llvm", params=params).export_library(path)

@@ -25,7 +25,7 @@ import numpy as np
 if TYPE_CHECKING:
     from benchmarks.zoo import Sizes
 
-MODELS_DIR = Path(tempfile.gettempdir()) / "pytvm-bench-models"
+MODELS_DIR = Path(tempfile.gettempdir()) / "classic-tvm-bench-models"
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def test_other_parts_that_are_absent_are_named_with_what_there_is_instead(
 
 _WITHOUT_EXTRAS = """
 import importlib, pkgutil, sys
-for extra in ("torch", "onnx", "onnxruntime", "scipy", "cloudpickle", "graphviz", "IPython", "pytest"):
+for extra in ("torch", "onnx", "onnxruntime", "scipy", "graphviz", "IPython", "pytest"):
     sys.modules[extra] = None
 import tvm
 for module in pkgutil.walk_packages(tvm.__path__, "tvm.", onerror=lambda name: None):

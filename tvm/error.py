@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
 from typing import Any, TypeVar, overload
 
+DISTRIBUTION = "classic-tvm"  # the name that pip knows; the package is imported as tvm
+
 
 class TVMError(RuntimeError):
     """The base of all errors of this package.
@@ -113,6 +115,11 @@ def _is_one_edit(word: str, other: str) -> bool:
     rest, wanted = word[same:], other[same:]
     swapped = rest[1:2] + rest[:1] + rest[2:]
     return wanted in (rest[1:], swapped) or rest == wanted[1:] or rest[1:] == wanted[1:]
+
+
+def install_hint(extra: str) -> str:
+    """What installs the packages of an extra of this package (quoted, for shells that expand [])."""
+    return f'pip install "{DISTRIBUTION}[{extra}]"'
 
 
 def or_near(name: str, candidates: Iterable[str]) -> str:

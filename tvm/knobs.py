@@ -68,7 +68,7 @@ def _switch(text: str) -> bool:
 
 def _default_cache() -> Path:
     root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "pytvm"
+    return (Path(root) if root else Path.home() / ".cache") / "classic-tvm"
 
 
 DUMP_IR = Knob[Path | None]("TVM_DUMP_IR", Path, None, "folder for the text after each pass")

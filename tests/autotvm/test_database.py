@@ -56,7 +56,9 @@ def test_records_are_filtered_by_a_function() -> None:
 
 def test_redis_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(tvm.TVMError, match=r"requires the package redis[\s\S]*pytvm\[redis\]"):
+    with pytest.raises(
+        tvm.TVMError, match=r"requires the package redis[\s\S]*classic-tvm\[redis\]"
+    ):
         RedisDatabase()
 
 

@@ -104,7 +104,9 @@ def test_unknown_kinds_and_a_missing_package_are_told(monkeypatch: pytest.Monkey
     with pytest.raises(ValueError, match="diversity_filter_ratio"):
         XGBTuner(task, diversity_filter_ratio=0)
     monkeypatch.setitem(sys.modules, "xgboost", None)
-    with pytest.raises(tvm.TVMError, match=r"requires the package xgboost[\s\S]*pytvm\[xgboost\]"):
+    with pytest.raises(
+        tvm.TVMError, match=r"requires the package xgboost[\s\S]*classic-tvm\[xgboost\]"
+    ):
         XGBTuner(task)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm.autotvm.measure.interface import MeasureInput, MeasureResult
 from tvm.autotvm.record import decode, encode, measure_str_key
-from tvm.error import TVMError
+from tvm.error import TVMError, install_hint
 
 logger = logging.getLogger("autotvm")
 
@@ -92,7 +92,7 @@ class RedisDatabase(Database):
             import redis
         except ImportError as error:
             raise TVMError(
-                "RedisDatabase requires the package redis", hint="pip install pytvm[redis]"
+                "RedisDatabase requires the package redis", hint=install_hint("redis")
             ) from error
         self.db = redis.StrictRedis(host="127.0.0.1", port=6379, db=db_index, decode_responses=True)
 

@@ -83,22 +83,10 @@ def _children_of(pid: int) -> list[int]:
 
 
 def dump_object(value: Any) -> bytes:
-    """The pickled value; with cloudpickle, if it is installed, functions of any kind."""
-    try:
-        import cloudpickle
-    except ImportError:
-        return _dump_plainly(value)
+    """The pickled value; functions of scripts, notebooks and other functions with their code."""
+    import cloudpickle
+
     return cloudpickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)  # type: ignore[no-any-return]
-
-
-def _dump_plainly(value: Any) -> bytes:
-    try:
-        return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise TypeError(
-            f"cannot send this to another process: {error}; functions that are not at the top of a "
-            "module need `pip install cloudpickle`"
-        ) from error
 
 
 def write_message(descriptor: int, message: bytes) -> None:

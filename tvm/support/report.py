@@ -6,6 +6,8 @@ import importlib.metadata
 import platform
 import sys
 
+from tvm.error import DISTRIBUTION
+
 NOT_INSTALLED = "not installed"
 
 
@@ -28,7 +30,7 @@ def describe() -> None:
     print(f"  version      = {sys.version.split()[0]}, {platform.python_implementation()}")
     print(f"  system       = {uname.system} {uname.release} {uname.machine}")
     print("Packages")
-    for package in ("pytvm", "numpy", "llvmlite", "ml_dtypes"):
+    for package in (DISTRIBUTION, "numpy", "llvmlite", "ml_dtypes"):
         print(f"  {package:<12} = {_version(package)}")
     print("Build")
     for option, value in sorted(libinfo().items()):

@@ -16,7 +16,7 @@ from tvm.autotvm.tuner.metric import cover_curve, max_curve, recall_curve
 from tvm.autotvm.tuner.model_based_tuner import CostModel, FeatureCache
 from tvm.autotvm.utils import cpu_count, get_rank
 from tvm.contrib.popen_pool import PopenPoolExecutor
-from tvm.error import TVMError
+from tvm.error import TVMError, install_hint
 
 logger = logging.getLogger("autotvm")
 
@@ -38,7 +38,7 @@ def _xgboost() -> Any:
         import xgboost
     except ImportError as error:
         raise TVMError(
-            "the XGBoost cost model requires the package xgboost", hint="pip install pytvm[xgboost]"
+            "the XGBoost cost model requires the package xgboost", hint=install_hint("xgboost")
         ) from error
     xgboost.callback.TrainingCallback.register(XGBoostCallback)
     return xgboost

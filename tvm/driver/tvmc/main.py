@@ -17,7 +17,7 @@ from tvm.driver.tvmc.config_options import (
     read_and_convert_json_into_dict,
 )
 from tvm.driver.tvmc.errors import TVMCException, TVMCImportError
-from tvm.error import TVMError, or_near
+from tvm.error import TVMError, install_hint, or_near
 
 # what makes the parser of each command
 REGISTERED_PARSER: list[Callable[..., None]] = [
@@ -73,9 +73,7 @@ def _run(args: argparse.Namespace) -> int:
     try:
         return int(args.func(args) or 0)
     except TVMCImportError as error:
-        sys.stderr.write(
-            f'Package "{error}" is not installed. Hint: "pip install pytvm[{error}]".\n'
-        )
+        sys.stderr.write(f"Package {error} is not installed. Hint: {install_hint(str(error))}\n")
         return _NOT_INSTALLED
     except KeyboardInterrupt:
         sys.stderr.write("\nInterrupted.\n")

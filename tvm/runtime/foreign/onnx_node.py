@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import TVMError
+from tvm.error import TVMError, install_hint
 from tvm.runtime.foreign.node import Array, ForeignNode
 
 # who computes a node is the first byte of its text, and a model of this node alone the rest
@@ -30,7 +30,7 @@ def _by_reference(text: bytes) -> ForeignNode:
         import onnx
         from onnx.reference import ReferenceEvaluator
     except ImportError:
-        raise _missing("ONNX's reference", "onnx", "pytvm[onnx]") from None
+        raise _missing("ONNX's reference", "onnx", install_hint("onnx")) from None
     model = onnx.load_from_string(text)
     evaluator = ReferenceEvaluator(model)
     names = [value.name for value in model.graph.input]
@@ -46,7 +46,7 @@ def _by_runtime(text: bytes) -> ForeignNode:
     try:
         import onnxruntime
     except ImportError:
-        raise _missing("ONNX Runtime", "onnxruntime", "onnxruntime") from None
+        raise _missing("ONNX Runtime", "onnxruntime", "pip install onnxruntime") from None
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(text, options, ["CPUExecutionProvider"])
@@ -70,5 +70,5 @@ def _tensor(value: Any) -> Array:
 def _missing(who: str, package: str, install: str) -> TVMError:
     return TVMError(
         f"the compiled model leaves a node to {who}, which requires the package {package}",
-        hint=f"pip install {install}",
+        hint=install,
     )

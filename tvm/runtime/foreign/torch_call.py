@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tvm.error import TVMError
+from tvm.error import TVMError, install_hint
 from tvm.runtime.foreign.node import Array, ForeignNode
 
 
@@ -17,7 +17,7 @@ def read_torch_call(text: bytes) -> ForeignNode:
     except ImportError:
         raise TVMError(
             "the compiled model leaves an operator to PyTorch, which requires the package torch",
-            hint="pip install pytvm[torch]",
+            hint=install_hint("torch"),
         ) from None
     call = json.loads(text)
     overload = _overload(torch, call["operator"], call["overload"])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from reprlib import repr as shortened
 from typing import Any
 
-from tvm.error import TVMError, suggest
+from tvm.error import TVMError, install_hint, suggest
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relay.analysis import free_vars
@@ -182,9 +182,7 @@ def _load(model: Any) -> tuple[Any, str]:
     try:
         import onnx
     except ImportError:
-        raise TVMError(
-            "from_onnx requires the onnx package", hint="pip install pytvm[onnx]"
-        ) from None
+        raise TVMError("from_onnx requires the onnx package", hint=install_hint("onnx")) from None
     if isinstance(model, onnx.ModelProto):
         return model, ""
     if not isinstance(model, (str, bytes)) and not hasattr(model, "__fspath__"):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import te, tir, topi
 from tvm._ffi import register_func
-from tvm.error import TVMError
+from tvm.error import TVMError, install_hint
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import register_op
@@ -46,7 +46,7 @@ def _function(serialized: str) -> Any:
     try:
         import torch
     except ImportError as error:
-        raise TVMError("torch_op requires PyTorch", hint="pip install pytvm[torch]") from error
+        raise TVMError("torch_op requires PyTorch", hint=install_hint("torch")) from error
     return torch.jit.load(io.BytesIO(base64.b64decode(serialized)))
 
 
