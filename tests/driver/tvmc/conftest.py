@@ -37,6 +37,15 @@ def small_model(batch: int | str = 1) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
+def two_inputs() -> onnx.ModelProto:
+    """a + b, of the one length n."""
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in "abc"]
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["a", "b"], ["c"])], "two", values[:2], values[2:]
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
 @pytest.fixture
 def onnx_file(tmp_path: Path) -> str:
     """The small model's file."""

@@ -16,6 +16,8 @@ from tests.driver.tvmc.conftest import small_model
 from tests.system_tools import needs_tool
 from tvm.driver import tvmc
 from tvm.driver.tvmc.main import _main
+from tvm.driver.tvmc.model import TVMCResult
+from tvm.driver.tvmc.result_utils import get_top_results
 
 Image = tuple[str, np.ndarray]
 
@@ -92,16 +94,6 @@ def test_options_keep_the_result(
     assert _main(["run", package, "-i", image[0], "-o", out]) == 0
     tolerance = 2e-2 if "--mixed-precision" in options else 1e-4
     np.testing.assert_allclose(np.load(out)["output_0"], expected, rtol=tolerance, atol=tolerance)
-
-
-def test_unknown_dimensions_run_on_the_virtual_machine(image: Image, tmp_path: Path) -> None:
-    path, package = str(tmp_path / "dynamic.onnx"), str(tmp_path / "m.tar")
-    onnx.save(small_model("n"), path)
-    assert _main(["compile", path, "-o", package, "--use-vm"]) == 0
-    result = tvmc.run(
-        tvmc.TVMCPackage(package), "cpu", inputs={"data": np.tile(image[1], (3, 1, 1, 1))}
-    )
-    assert result.get_output("output_0").shape == (3, 5)
 
 
 def test_inputs_of_the_virtual_machine_are_filled(onnx_file: str, expected: np.ndarray) -> None:
@@ -238,3 +230,33 @@ def test_inputs_may_have_any_name(options: list[str], tmp_path: Path) -> None:
     inputs = {name: np.full(2, i, "float32") for i, name in enumerate(names, 1)}
     result = tvmc.run(tvmc.TVMCPackage(package), "cpu", inputs=inputs, benchmark=True, repeat=1)
     assert result.get_output("output_0").tolist() == [6, 6]
+
+
+def test_print_top_looks_along_the_last_axis() -> None:
+    def top(shape: tuple[int, ...], count: int) -> np.ndarray:
+        scores = np.arange(np.prod(shape), dtype="float32").reshape(shape)
+        return get_top_results(TVMCResult({"output_0": scores}, None), count)
+
+    assert top((1, 4), 2).tolist() == top((4,), 2).tolist() == [[3, 2], [3, 2]]
+    assert top((2, 4), 1).tolist() == [[[3], [3]], [[3], [7]]]
+    assert top((1, 2, 1, 3), 9).tolist() == [[[2, 1, 0], [2, 1, 0]], [[2, 1, 0], [5, 4, 3]]]
+    assert top((), 3).tolist() == [[0], [0]]
+
+
+def test_runs_say_what_ran(onnx_file: str, image: Image, tmp_path: Path, capsys) -> None:
+    package, out = str(tmp_path / "m.tar"), str(tmp_path / "out.npz")
+    _main(["compile", onnx_file, "-o", package])
+    capsys.readouterr()
+    _main(["run", package, "--fill-mode", "zeros"])
+    found = capsys.readouterr()
+    lines = found.err.splitlines()
+    assert lines[0] == f"ran {package} on cpu (graph executor)" and not found.out
+    assert lines[1].split() == ["input", "data", "float32[1,", "3,", "6,", "6]", "zeros"]
+    assert lines[2].split()[:4] == ["output", "output_0", "float32[1,", "5]"]
+    assert lines[2].endswith(" ...")
+    _main(["run", package, "-i", image[0], "-o", out])
+    found = capsys.readouterr().err
+    assert " given\n" in found and f"written to {out}" in found
+    _main(["run", package, "-q", "--print-top", "1"])
+    found = capsys.readouterr()
+    assert not found.err and found.out.startswith("[[")

@@ -10,7 +10,9 @@ import onnx
 import pytest
 import torch
 
-from tests.driver.tvmc.conftest import small_model
+import tvm
+from tests.driver.tvmc.conftest import small_model, two_inputs
+from tvm import te
 from tvm.driver import tvmc
 from tvm.driver.tvmc.main import _main
 from tvm.relay.backend import Executor
@@ -143,23 +145,51 @@ def test_pytorch_files_that_are_no_programs_are_told_apart(
     assert "a pickled module or its weights" in text and "torch.jit.trace" in text
 
 
-def test_inputs_of_open_dimensions_have_to_be_given(tmp_path: Path, tvmc_fails: Fails) -> None:
+def test_shapes_of_open_inputs_are_checked(tmp_path: Path, tvmc_fails: Fails) -> None:
     onnx.save(small_model("n"), tmp_path / "open.onnx")
     package = str(tmp_path / "m.tar")
-    tvmc.compile(tvmc.load(tmp_path / "open.onnx"), "llvm", use_vm=True, package_path=package)
-    assert "'data' of float32[?, 3, 6, 6] has open dimensions" in tvmc_fails("run", package)
+    tvmc.compile(tvmc.load(tmp_path / "open.onnx"), "llvm", package_path=package)
     np.savez(tmp_path / "in.npz", data=np.zeros((2, 3, 5, 6), "float32"))
     text = tvmc_fails("run", package, "--inputs", str(tmp_path / "in.npz"))
     assert "has the shape (2, 3, 6, 6)" in text
+    text = tvmc_fails("run", package, "--input-shapes", "data:[2,3,5,6]")
+    assert "'data' is float32[?, 3, 6, 6], got the shape [2, 3, 5, 6]" in text
+    assert "did you mean 'data'" in tvmc_fails("run", package, "--input-shapes", "daata:[1]")
 
 
-def test_models_with_control_flow_name_the_option_for_them(
+def test_open_inputs_are_not_filled_beside_given_ones(tmp_path: Path, tvmc_fails: Fails) -> None:
+    package = str(tmp_path / "m.tar")
+    onnx.save(two_inputs(), tmp_path / "two.onnx")
+    tvmc.compile(tvmc.load(tmp_path / "two.onnx"), "llvm", package_path=package)
+    text = tvmc_fails("run", package, "--input-shapes", "a:[3]")
+    assert "'b' of float32[?] requires a shape as 'a' has one" in text
+
+
+def test_other_executors_do_not_become_the_virtual_machine(
     tmp_path: Path, tvmc_fails: Fails
 ) -> None:
     text = "def @main(%c: bool, %x: float32) { if (%c) { %x } else { negative(%x) } }"
     (tmp_path / "m.relay").write_text(f'#[version = "0.0.5"]\n{text}')
-    found = tvmc_fails("compile", str(tmp_path / "m.relay"), "--target", "llvm")
-    assert "executors cannot run If" in found and "tvmc compile --use-vm does that" in found
+    for options in (["--executor", "aot"], ["-f", "mlf"], ["--executor-graph-link-params", "1"]):
+        found = tvmc_fails("compile", str(tmp_path / "m.relay"), "--target", "llvm", *options)
+        assert "executors cannot run If" in found and "virtual machine" in found
+
+
+def test_libraries_that_are_no_models_are_refused(tmp_path: Path, tvmc_fails: Fails) -> None:
+    x = te.placeholder((2,), name="x")
+    kernels = tvm.build(te.create_schedule(te.compute((2,), lambda i: x[i]).op), [x], "llvm")
+    kernels.export_library(str(tmp_path / "kernels.so"))
+    assert "holds kernels and no model" in tvmc_fails("run", str(tmp_path / "kernels.so"))
+    assert "there is no file" in tvmc_fails("run", str(tmp_path / "none.so"))
+    (tmp_path / "text.so").write_text("text")
+    assert "cannot load" in tvmc_fails("run", str(tmp_path / "text.so"))
+
+
+def test_libraries_are_written_in_one_format(
+    onnx_file: str, tmp_path: Path, tvmc_fails: Fails
+) -> None:
+    library = str(tmp_path / "m.so")
+    assert "got 'mlf'" in tvmc_fails("compile", onnx_file, "-o", library, "-f", "mlf")
 
 
 def test_configurations_have_options_of_commands(

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tvm import autotvm
+from tvm import autotvm, knobs
 from tvm.driver.tvmc import composite_target, frontends, pass_list, registry
 from tvm.driver.tvmc.autotuner import check_records
 from tvm.driver.tvmc.config_options import set_defaults
 from tvm.driver.tvmc.errors import TVMCException
-from tvm.driver.tvmc.model import LIBRARY_FORMATS, TVMCModel, TVMCPackage
+from tvm.driver.tvmc.messages import add_quiet_arg, tell
+from tvm.driver.tvmc.model import LIBRARY_FORMATS, TVMCModel, TVMCPackage, plain_dims
 from tvm.driver.tvmc.pass_config import parse_configs
 from tvm.driver.tvmc.target import generate_target_args, reconstruct_target_args, target_from_cli
 from tvm.driver.tvmc.transform import (
@@ -36,11 +37,13 @@ from tvm.ir.transform import PassContext
 from tvm.relay import build_module, vm
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import ExecutorFactoryModule
+from tvm.relay.backend.graph_codegen import NeedsVirtualMachine
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.progress import progress
 from tvm.relay.traverse import post_order
+from tvm.relay.ty import TensorType
 from tvm.runtime.vm import Executable
 from tvm.target import Target
 
@@ -61,6 +64,7 @@ def add_compile_parser(
     frontends.add_model_args(parser)
     _add_output_args(parser)
     _add_optimization_args(parser)
+    add_quiet_arg(parser)
     generate_transform_args(parser)
     generate_target_args(parser)
     registry.generate_registry_args(parser, Executor, "graph")
@@ -70,7 +74,11 @@ def add_compile_parser(
 
 
 def _add_output_args(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", default="module.tar", help="the archive (module.tar)")
+    parser.add_argument(
+        "-o", "--output", default="module.tar",
+        help="the file: an archive, or with the suffix .so one shared library that `tvmc run`, "
+        "tvm.runtime.load_module and programs in C++ take (module.tar)",
+    )  # fmt: skip
     parser.add_argument(
         "-f", "--output-format", choices=[*LIBRARY_FORMATS, "mlf"], default="so",
         help="what the archive holds: a shared library (so), objects to be linked where the model "
@@ -119,7 +127,8 @@ def _add_optimization_args(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--use-vm", action="store_true",
-        help="compile for the virtual machine, which runs models with unknown dimensions and loops",
+        help="compile for the virtual machine, as models with open dimensions or control flow are "
+        "without it",
     )  # fmt: skip
 
 
@@ -127,7 +136,7 @@ def drive_compile(args: argparse.Namespace) -> int:
     """Do what the arguments say."""
     if not args.target:
         raise TVMCException("--target is required, such as --target llvm")
-    with progress() as step:
+    with knobs.QUIET.scope(args.quiet or knobs.QUIET.value), progress() as step:
         step(f"importing {Path(args.FILE).name}")
         model = frontends.load_as_told(args)
         step(f"compiling {Path(args.FILE).name}")
@@ -201,11 +210,12 @@ def compile_model(
     opt_level : int
         Level of optimisation, 0 to 3.
     executor, runtime : Executor, Runtime
-        By default graph and cpp.
+        By default cpp, and graph or the virtual machine, whichever can run the model.
     tuning_records : str
         A file of records of tuning.
     package_path : str
-        The archive; by default a temporary one.
+        The archive, by default a temporary one; or one library with graph and weights, if the
+        suffix is ".so".
     cross, cross_options : str
         A compiler that links for another machine, and its options.
     output_format : str
@@ -223,7 +233,8 @@ def compile_model(
     additional_target_options : dict
         More options of targets by kind and name.
     use_vm : bool
-        Compile for the virtual machine.
+        Compile for the virtual machine. Models with open dimensions or control flow are compiled for
+        it without being told, if `executor` is left out; a line on stderr says so.
     mod_name : str
         Part of the kernels' names.
     workspace_pools : WorkspaceMemoryPools
@@ -249,8 +260,8 @@ def compile_model(
         add_tir_to_dumps(config, dumps)
     found, codegens = target_from_cli(target, additional_target_options)
     request = _Request(
-        Target(found, target_host) if target_host else found, codegens,
-        executor or Executor("graph"), runtime or Runtime("cpp"), use_vm, mod_name, workspace_pools,
+        Target(found, target_host) if target_host else found, codegens, executor,
+        runtime or Runtime("cpp"), use_vm, mod_name, workspace_pools, output_format,
     )  # fmt: skip
     watching = _instruments(instruments, print_ir_before, print_ir_after)
     context = PassContext(opt_level, None, disabled_pass or None, watching, config)
@@ -270,11 +281,23 @@ class _Request:
 
     target: Target
     codegens: Sequence[Mapping[str, Any]]  # what other code generators may take
-    executor: Executor
+    executor: Executor | None
     runtime: Runtime
     use_vm: bool
     mod_name: str
     workspace_pools: Any
+    output_format: str
+
+    def allows_vm(self) -> bool:
+        """Whether nothing that was asked for is only there without the virtual machine."""
+        executor = self.executor or Executor("graph")
+        return (
+            executor.name == "graph"
+            and not executor.attrs
+            and self.runtime.name == "cpp"
+            and self.output_format in LIBRARY_FORMATS
+            and self.workspace_pools is None
+        )
 
 
 def _check_options(tuning_records: str | None, transform_args: Mapping[str, Any]) -> None:
@@ -344,13 +367,43 @@ def _build(
     mod: IRModule, params: Mapping[str, Any], request: _Request
 ) -> ExecutorFactoryModule | Executable:
     try:
-        return build(
-            mod, request.target, request.executor, request.runtime, params, request.use_vm,
-            request.mod_name, request.workspace_pools,
-        )  # fmt: skip
+        reason = "" if request.use_vm else _open_input(mod, params)
+        if not reason or not request.allows_vm():
+            return _built(mod, params, request, request.use_vm)
+    except NeedsVirtualMachine as error:
+        if not request.allows_vm():
+            raise TVMCException(
+                f"cannot compile the model: {error}\n  without options for the executor, the runtime, "
+                "the pools and the format tvmc compiles it for the virtual machine"
+            ) from error
+        reason = str(error.args[0])
     except (TVMError, NotImplementedError) as error:
-        hint = "\n  tvmc compile --use-vm does that" * ("virtual machine" in str(error))
-        raise TVMCException(f"cannot compile the model: {error}{hint}") from error
+        raise TVMCException(f"cannot compile the model: {error}") from error
+    try:
+        built = _built(mod, params, request, use_vm=True)
+    except (TVMError, NotImplementedError) as error:
+        raise TVMCException(f"cannot compile the model: {error}") from error
+    tell(f"compiled for the virtual machine: {reason}")
+    return built
+
+
+def _open_input(mod: IRModule, params: Mapping[str, Any]) -> str:
+    """Which input has open dimensions, if one has."""
+    for param in mod["main"].params:
+        name, ty = param.name_hint, param.type_annotation
+        if isinstance(ty, TensorType) and ty.is_dynamic and name not in params:
+            dims = ", ".join(["?" if dim is None else str(dim) for dim in plain_dims(ty)])
+            return f"the input {name!r} is {ty.dtype}[{dims}]"
+    return ""
+
+
+def _built(
+    mod: IRModule, params: Mapping[str, Any], request: _Request, use_vm: bool
+) -> ExecutorFactoryModule | Executable:
+    return build(
+        mod, request.target, request.executor or Executor("graph"), request.runtime, params, use_vm,
+        request.mod_name, request.workspace_pools,
+    )  # fmt: skip
 
 
 def build(
@@ -382,8 +435,6 @@ def _export(
     cross_options: str | None,
     output_format: str,
 ) -> str:
-    if isinstance(built, Executable) and cross:
-        raise TVMCException("programs of the virtual machine are not linked for other machines")
     try:
         with progress() as step:
             step("writing the package")

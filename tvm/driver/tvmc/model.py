@@ -13,6 +13,7 @@ import numpy as np
 
 from tvm.contrib import cc, tar, utils
 from tvm.driver.tvmc.errors import TVMCException
+from tvm.driver.tvmc.run_report import RunConditions
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.serialize import load_json, save_json
@@ -29,6 +30,7 @@ from tvm.runtime.vm import Executable
 from tvm.tir.expr import IntImm
 
 LIBRARY_FORMATS = ("so", "tar")
+_LIBRARY_SUFFIXES = (".so", ".dylib", ".dll")
 # where kernels lie in packages for the graph executor and for the virtual machine
 _GRAPH_LIBRARIES = ("mod.so", "mod.tar")
 _VM_LIBRARIES = ("lib.so", "lib.tar")
@@ -100,6 +102,8 @@ class TVMCModel:
         vm_exec: Executable,
         package_path: str | None = None,
         lib_format: str = "so",
+        cross: Any = None,
+        cross_options: str | None = None,
     ) -> str:
         """Write a program of the virtual machine to an archive; its path.
 
@@ -111,12 +115,16 @@ class TVMCModel:
             The archive.
         lib_format : str
             "so", or "tar" for objects that are linked where the model runs.
+        cross : str or callable, optional
+            A compiler that links for another machine.
+        cross_options : str, optional
+            More options for it.
         """
         _check_format(lib_format, LIBRARY_FORMATS)
         with utils.tempdir() as folder:
             code, lib = vm_exec.save()
             library = folder / f"lib.{lib_format}"
-            lib.export_library(str(library))
+            _export_library(lib, library, cross, cross_options)
             (folder / _VM_CODE).write_bytes(code)
             (folder / _VM_INPUTS).write_text(json.dumps(self._input_types()), encoding="utf8")
             return self._write(package_path, [library, folder / _VM_CODE, folder / _VM_INPUTS])
@@ -125,7 +133,7 @@ class TVMCModel:
         """Dimensions, None if open, and element types of the inputs that are tensors, by name."""
         declared = {param.name_hint: param.type_annotation for param in self.mod["main"].params}
         return {
-            name: (_plain_dims(ty), str(ty.dtype))
+            name: (plain_dims(ty), str(ty.dtype))
             for name, ty in declared.items()
             if isinstance(ty, TensorType) and name not in self.params
         }
@@ -139,6 +147,8 @@ class TVMCModel:
         lib_format: str = "so",
     ) -> str:
         """Write a model for the graph executor to an archive; its path.
+
+        The library in it is the whole model too, which ``load_module("mod.so")["default"]`` opens.
 
         Parameters
         ----------
@@ -156,7 +166,7 @@ class TVMCModel:
         _check_format(lib_format, LIBRARY_FORMATS)
         with utils.tempdir() as folder:
             library = folder / f"mod.{lib_format}"
-            _export_library(executor_factory.get_lib(), library, cross, cross_options)
+            _export_library(executor_factory, library, cross, cross_options)
             (folder / "mod.json").write_text(executor_factory.get_graph_json(), encoding="utf8")
             (folder / "mod.params").write_bytes(save_param_dict(executor_factory.get_params()))
             files = [library, folder / "mod.json", folder / "mod.params"]
@@ -194,21 +204,40 @@ class TVMCModel:
         cross_options: str | None = None,
         output_format: str = "so",
     ) -> str:
-        """Write a compiled model to an archive; its path."""
+        """Write a compiled model to an archive, or to one library if the suffix is ``.so``; its path."""
+        if package_path is not None and is_library(package_path):
+            _check_format(output_format, LIBRARY_FORMATS[:1])
+            return self.export_library(executor_factory, package_path, cross, cross_options)
         if isinstance(executor_factory, Executable):
-            return self.export_vm_format(executor_factory, package_path, output_format)
+            return self.export_vm_format(
+                executor_factory, package_path, output_format, cross, cross_options
+            )
         if output_format == "mlf":
             return self.export_mlf(executor_factory, package_path)
-        if executor_factory.runtime.name != "cpp":
-            raise TVMCException(
-                f"libraries are for the runtime cpp, got {executor_factory.runtime}: "
-                "--output-format mlf writes sources for others"
-            )
+        _check_runtime(executor_factory)
         options = (package_path, cross, cross_options, output_format)
         if isinstance(executor_factory, AOTExecutorFactoryModule):
             return self.export_aot_format(executor_factory, *options)
         assert isinstance(executor_factory, GraphExecutorFactoryModule)
         return self.export_classic_format(executor_factory, *options)
+
+    def export_library(
+        self,
+        executor_factory: ExecutorFactoryModule | Executable,
+        package_path: str,
+        cross: Any = None,
+        cross_options: str | None = None,
+    ) -> str:
+        """Write a compiled model as one shared library, weights included; its path."""
+        module: Any = executor_factory
+        if isinstance(executor_factory, Executable):
+            module = executor_factory.mod
+        else:
+            _check_runtime(executor_factory)
+        path = Path(package_path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _export_library(module, path, cross, cross_options)
+        return str(path)
 
     def _write(self, package_path: str | None, files: Sequence[Path]) -> str:
         path = str(package_path or self.default_package_path())
@@ -221,7 +250,8 @@ class TVMCModel:
         print(self.mod, file=file or sys.stdout)
 
 
-def _plain_dims(ty: TensorType) -> list[int | None]:
+def plain_dims(ty: TensorType) -> list[int | None]:
+    """The dimensions as numbers, None for open ones."""
     return [int(dim) if isinstance(dim, (int, IntImm)) else None for dim in ty.shape]
 
 
@@ -234,6 +264,19 @@ def _export_library(module: Any, library: Path, cross: Any, cross_options: str |
         module.export_library(str(library), **options)
     else:
         module.export_library(str(library), fcompile=cc.cross_compiler(cross, **options))
+
+
+def is_library(path: str | Path) -> bool:
+    """Whether a file's name is one of a shared library."""
+    return Path(path).suffix in _LIBRARY_SUFFIXES
+
+
+def _check_runtime(factory: ExecutorFactoryModule) -> None:
+    if factory.runtime.name != "cpp":
+        raise TVMCException(
+            f"libraries are for the runtime cpp, got {factory.runtime}: "
+            "--output-format mlf writes sources for others"
+        )
 
 
 def _check_format(found: str, known: Sequence[str]) -> None:
@@ -263,16 +306,17 @@ class TVMCPackage:
     Parameters
     ----------
     package_path : str
-        The archive that :func:`tvmc.compile` wrote.
+        The archive or the library that :func:`tvmc.compile` wrote.
     project_dir : str, optional
         Has to be left out: there are no projects for microcontrollers.
 
     Attributes
     ----------
     type : str
-        "classic" for the graph and the AOT executor, "vm", or "mlf" for the Model Library Format.
+        "classic" for the graph and the AOT executor, "vm", "library" for one library of any kind, or
+        "mlf" for the Model Library Format.
     executor_type : str
-        "graph", "aot" or "vm".
+        "graph", "aot" or "vm"; None for a library, which tells when it is loaded.
     lib_path, lib_name : str
         The library with the kernels.
     graph : str
@@ -303,7 +347,10 @@ class TVMCPackage:
         self.import_package(self.package_path)
 
     def import_package(self, package_path: str) -> None:
-        """Unpack an archive."""
+        """Unpack an archive; a library is taken as it is."""
+        if is_library(package_path):
+            self._take_library(package_path)
+            return
         folder = _unpacked(package_path, self._tmp_dir)
         names = {path.name for path in folder.iterdir()}
         if "metadata.json" in names:
@@ -330,6 +377,12 @@ class TVMCPackage:
         if self.lib_name is not None:
             self.lib_path = str(folder / self.lib_name)
 
+    def _take_library(self, path: str) -> None:
+        if not Path(path).is_file():
+            raise TVMCException(f"there is no file {path}")
+        self.type, self.executor_type = "library", None
+        self.lib_name, self.lib_path = Path(path).name, str(Path(path).resolve())
+
     def _import_mlf(self, folder: Path) -> None:
         self.type = "mlf"
         modules = json.loads((folder / "metadata.json").read_text(encoding="utf8"))["modules"]
@@ -355,13 +408,19 @@ class TVMCResult:
         The outputs: output_0, output_1, ...
     times : BenchmarkResult
         How long it took, if that was measured.
+    conditions : RunConditions, optional
+        What it ran on, and with which inputs.
     """
 
     def __init__(
-        self, outputs: Mapping[str, np.ndarray[Any, Any]] | None, times: BenchmarkResult | None
+        self,
+        outputs: Mapping[str, np.ndarray[Any, Any]] | None,
+        times: BenchmarkResult | None,
+        conditions: RunConditions | None = None,
     ) -> None:
         self.outputs = dict(outputs or {})
         self.times = times
+        self.conditions = conditions
 
     def format_times(self) -> str:
         """A table of the times."""

@@ -10,12 +10,14 @@ from tvm.driver.tvmc.model import TVMCResult
 
 
 def get_top_results(result: TVMCResult, max_results: int) -> np.ndarray[Any, Any]:
-    """Places and values of the largest elements of the first output.
+    """Places along the last axis and values of the largest elements of the first output.
 
     Returns
     -------
-    A matrix of two rows: the places, and the values in descending order.
+    A matrix of two rows: the places, and the values in descending order; one for each position of
+    the other axes, if there are several.
     """
-    scores = np.asarray(result.outputs["output_0"]).reshape(-1)
-    order = np.argsort(-scores.astype("float64"), kind="stable")[:max_results]
-    return np.array([order, scores[order]])
+    scores = np.atleast_1d(result.outputs["output_0"])
+    scores = scores.reshape([n for n in scores.shape[:-1] if n != 1] + [scores.shape[-1]])
+    order = np.argsort(-scores.astype("float64"), axis=-1, kind="stable")[..., :max_results]
+    return np.stack([order, np.take_along_axis(scores, order, axis=-1)], axis=-2)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tvm.driver.tvmc import frontends, pass_list, runner
+from tvm.driver.tvmc import frontends, inputs, pass_list
 from tvm.driver.tvmc.config_options import set_defaults
 from tvm.driver.tvmc.errors import TVMCException
 from tvm.driver.tvmc.pass_config import parse_configs
@@ -95,7 +95,7 @@ def drive_verify(args: argparse.Namespace) -> int:
     with progress() as step:
         report = frontends.lazy_import("tvm.contrib.verify").verify(
             args.FILE,
-            runner.read_inputs(args.inputs) if args.inputs else None,
+            inputs.read_inputs(args.inputs) if args.inputs else None,
             args.against,
             args.input_shapes,
             target,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
@@ -20,6 +21,10 @@ from tvm.relay.traverse import operands
 from tvm.relay.ty import flat_types
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
+
+
+class NeedsVirtualMachine(TVMError):
+    """A program that executors of graphs cannot run, and the virtual machine can."""
 
 
 @dataclass
@@ -65,7 +70,10 @@ class GraphCodegen:
             seen.add(name)
             self._visited.append(param)
         self._results = {id(e) for e in _returned(main.body)}
-        for node in kernel_order(main.body):
+        order = kernel_order(main.body)
+        for node in order:  # before any kernel is lowered
+            self._check(node)
+        for node in order:
             if id(node) not in self._refs:
                 self._refs[id(node)] = self._visit(node)
                 self._visited.append(node)
@@ -98,26 +106,42 @@ class GraphCodegen:
             start = sum([len(flat_types(f)) for f in fields[: node.index]])
             count = len(flat_types(fields[node.index]))
             return self._refs[id(node.tuple_value)][start : start + count]
-        if isinstance(node, Call) and is_primitive(node.op):
-            return self._kernel_call(node)
-        if isinstance(node, Call) and node.op is CALL_LOWERED:
-            return self._lowered_call(node)
-        if calls(node, DEVICE_COPY):
-            return self._copy(node)
-        if isinstance(node, Call) and isinstance(node.op, GlobalVar):
-            if node.op.name_hint in self.external:
-                return self._external_call(node, self.external[node.op.name_hint])
         if isinstance(node, Var):
             raise TVMError(
                 f"the graph and AOT executors require a value for %{node.name_hint}, which is no "
                 "parameter of the function",
                 hint="make it one: relay.Function(relay.analysis.free_vars(body), body)",
             )
-        raise TVMError(
-            f"the graph and AOT executors cannot run {_describe(node)}",
-            at=node,
-            hint="control flow, references and recursion need the virtual machine",
-        )
+        call = self._visitor_of(node)
+        assert call is not None, "it was checked"
+        return call(node)
+
+    def _visitor_of(self, node: RelayExpr) -> Callable[[Any], list[TensorRef]] | None:
+        """The method for a call; None for what graphs cannot hold."""
+        if not isinstance(node, Call):
+            return None
+        if is_primitive(node.op):
+            return self._kernel_call
+        if node.op is CALL_LOWERED:
+            return self._lowered_call
+        if calls(node, DEVICE_COPY):
+            return self._copy
+        if isinstance(node.op, GlobalVar) and node.op.name_hint in self.external:
+            return self._external_call
+        return None
+
+    def _check(self, node: RelayExpr) -> None:
+        """Refuse what needs the virtual machine."""
+        visitor = self._visitor_of(node)
+        if visitor is None and not isinstance(node, (Constant, Tuple, TupleGetItem, Var)):
+            raise NeedsVirtualMachine(
+                f"the graph and AOT executors cannot run {_describe(node)}",
+                at=node,
+                hint="control flow, references and recursion need the virtual machine",
+            )
+        if visitor is not None and visitor != self._copy:
+            for ty in flat_types(node.checked_type):
+                tensor_info(ty)
 
     def _constant(self, node: Constant) -> TensorRef:
         key = id(node.data), repr(node.virtual_device_)
@@ -163,7 +187,9 @@ class GraphCodegen:
         index = self.result.graph.add(node)
         return [TensorRef(index, i) for i in range(len(outputs))]
 
-    def _external_call(self, call: Call, func: Function) -> list[TensorRef]:
+    def _external_call(self, call: Call) -> list[TensorRef]:
+        assert isinstance(call.op, GlobalVar)
+        func = self.external[call.op.name_hint]
         inputs = [ref for a in call.args for ref in self._refs[id(a)]]
         outputs = [tensor_info(ty) for ty in flat_types(call.checked_type)]
         name = str(func.attrs["global_symbol"])
@@ -201,7 +227,7 @@ def kernel_order(body: RelayExpr) -> list[RelayExpr]:
 def tensor_info(ty: TensorType) -> TensorInfo:
     """The static shape and dtype of a tensor type."""
     if ty.is_dynamic:
-        raise TVMError(
+        raise NeedsVirtualMachine(
             f"the graph and AOT executors require constant shapes, got {ty}",
             hint="give every input a shape without unknown dimensions, or compile for the virtual "
             "machine: relay.vm.compile",

@@ -28,6 +28,36 @@ def named_dims(model: Any, shapes: Mapping[str, Sequence[Any]]) -> dict[str, Dim
     }
 
 
+# what exporters write where they know no name
+_NAMELESS = ("", "?", "*", "-1", "None", "unknown")
+
+
+def shapes_by_symbols(
+    model: Any, given: Mapping[str, Sequence[Any]]
+) -> dict[str, Sequence[int | None]]:
+    """Shapes of inputs that share named dimensions with the given ones, None where still open.
+
+    A name that two given shapes disagree about tells nothing.
+    """
+    weights = {tensor.name for tensor in model.graph.initializer}
+    found: dict[str, set[int]] = {}
+    for value in model.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        for dim, extent in zip(dims, given.get(value.name, ()), strict=False):
+            if isinstance(extent, int) and dim.dim_param not in _NAMELESS:
+                found.setdefault(dim.dim_param, set()).add(extent)
+    known = {name: extents.pop() for name, extents in found.items() if len(extents) == 1}
+    others = [v for v in model.graph.input if v.name not in given and v.name not in weights]
+    return {
+        value.name: [
+            d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else known.get(d.dim_param)
+            for d in value.type.tensor_type.shape.dim
+        ]
+        for value in others
+        if any(dim.dim_param in known for dim in value.type.tensor_type.shape.dim)
+    }
+
+
 def _with_shape(value: Any, shape: Sequence[Any]) -> bool:
     """Let an input have the shape of the user's; whether the declared one said otherwise."""
     is_other = False

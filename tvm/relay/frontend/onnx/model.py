@@ -15,10 +15,11 @@ from tvm.ir.module import IRModule
 from tvm.relay.analysis import free_vars
 from tvm.relay.expr import Tuple, Var
 from tvm.relay.function import Function
+from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import ndarray as nd
 
 from .checks import all_nodes, check_model
-from .dims import named_dims
+from .dims import named_dims, shapes_by_symbols
 from .importer import GraphImporter
 from .narrow import narrow_types
 from .registry import Items, Nothing, Texts, Value
@@ -42,7 +43,8 @@ def from_onnx(
     model : onnx.ModelProto or str
         The model or the path of its file.
     shape : dict of str to tuple, optional
-        Input shapes, where the model leaves dimensions open.
+        Input shapes, where the model leaves dimensions open. A dimension that the model names has
+        the same extent in all inputs: the shape of one of them is enough.
     dtype : str or dict of str to str
         Element types of inputs by name, which count before the model's; or the one of all inputs
         that the model has no type for.
@@ -119,6 +121,8 @@ def import_model(
         opsets[""] = opset
     check_operators(model, opsets, fallback)
     given = _checked_shapes(shape)
+    for name, extents in shapes_by_symbols(model, given).items():
+        given[name] = [AnyDim() if extent is None else extent for extent in extents]
     dims = named_dims(model, given) if is_late and _has_open_inputs(model, given) else {}
     importer = GraphImporter(
         given, dtype, opsets, freeze_params, {(f.domain, f.name): f for f in model.functions},
