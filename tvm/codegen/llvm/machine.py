@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +25,15 @@ class Machine:
         self._llvm = llvm = native_llvm() if native else llvm_for_all_targets()
         self._opt_level = opt_level
         try:
-            found = llvm.Target.from_triple(cpu.triple)
+            llvm.Target.from_triple(cpu.triple)
         except RuntimeError as error:
             raise TVMError(f"LLVM does not know the triple {cpu.triple!r}: {error}") from None
         check_processor(machine_cpu(target), cpu.triple)
         check_attributes(target.mattr, cpu.triple)
         abi = str(target.attrs.get("mabi", ""))
         check_abi(abi, cpu.triple)
-        self._machine = found.create_target_machine(
-            cpu=machine_cpu(target),
-            features=machine_features(target),
-            opt=opt_level,
-            reloc="pic",
-            codemodel="default",
-            abiname=abi,
+        self._machine = _target_machine(
+            cpu.triple, machine_cpu(target), machine_features(target), opt_level, abi
         )
         self.layout = str(self._machine.target_data)
 
@@ -76,12 +72,10 @@ class Machine:
         return module
 
     def _optimize(self, module: Any, joins_scalars: bool) -> None:
-        llvm = self._llvm
-        options = llvm.create_pipeline_tuning_options(speed_level=self._opt_level)
-        options.loop_vectorization = self._opt_level >= 2
-        options.slp_vectorization = joins_scalars
-        builder = llvm.create_pass_builder(self._machine, options)
-        builder.getModulePassManager().run(module, builder)
+        builder = _pass_builder(self._machine, self._opt_level, joins_scalars)
+        passes = builder.getModulePassManager()
+        passes.run(module, builder)
+        _dispose(passes)
 
     def object_code(self, module: Any) -> bytes:
         """The object file of an optimised module."""
@@ -90,6 +84,37 @@ class Machine:
     def assembly(self, module: Any) -> str:
         """The assembly text of an optimised module."""
         return str(self._machine.emit_assembly(module))
+
+
+# LLVM registers some kilobytes with each pass builder that are never freed
+@lru_cache(maxsize=16)
+def _target_machine(triple: str, cpu: str, features: str, opt_level: int, abi: str) -> Any:
+    return (
+        native_llvm()
+        .Target.from_triple(triple)
+        .create_target_machine(
+            cpu=cpu, features=features, opt=opt_level, reloc="pic", codemodel="default", abiname=abi
+        )
+    )
+
+
+@lru_cache(maxsize=16)
+def _pass_builder(machine: Any, opt_level: int, joins_scalars: bool) -> Any:
+    llvm = native_llvm()
+    options = llvm.create_pipeline_tuning_options(speed_level=opt_level)
+    options.loop_vectorization = opt_level >= 2
+    options.slp_vectorization = joins_scalars
+    return llvm.create_pass_builder(machine, options)
+
+
+def _dispose(passes: Any) -> None:
+    """Free a pass manager: in llvmlite an empty method of a base class hides the one that does."""
+    llvm = native_llvm()
+    if type(passes)._dispose is not llvm.ffi.ObjectRef._dispose:
+        passes.close()
+        return
+    llvm.newpassmanagers.NewPassManager._dispose(passes)
+    passes.detach()
 
 
 def _refused_text(error: str, text: str) -> TVMError:
