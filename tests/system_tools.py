@@ -1,30 +1,44 @@
 """Programs of the system (cross compilers, emulators, sanitizers) that some tests run."""
 
 import os
+import re
 import shutil
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from tvm._ffi import libinfo
 
+PACKAGES = "debian-packages.txt"  # names the packages that bring them
+
 
 def needs_tool(*names: str) -> pytest.MarkDecorator:
-    """Mark a test that runs programs of the system; only where CI runs must they be there.
-
-    ``debian-packages.txt`` names the packages that bring them.
-    """
-    missing = [name for name in names if shutil.which(name) is None]
-    return pytest.mark.skipif(
-        bool(missing) and "CI" not in os.environ,
-        reason=f"needs {', '.join(missing)}: see debian-packages.txt",
-    )
+    """Mark a test that runs programs of the system; only where CI runs must they be there."""
+    return _needs([name for name in names if shutil.which(name) is None])
 
 
 def needs_onednn() -> pytest.MarkDecorator:
     """Mark a test that calls oneDNN; only where CI runs must it be there."""
     library = Path(libinfo.find_lib_path()[0]).parent / "libtvm_dnnl.so"
+    return _needs([] if library.exists() else ["a runtime built with oneDNN"])
+
+
+def _needs(missing: list[str]) -> pytest.MarkDecorator:
     return pytest.mark.skipif(
-        not library.exists() and "CI" not in os.environ,
-        reason="the runtime was built without oneDNN: see debian-packages.txt",
+        bool(missing) and "CI" not in os.environ,
+        reason=f"needs {' and '.join(missing)}, see {PACKAGES}",
     )
+
+
+def what_was_not_covered(reasons: Iterable[str]) -> str:
+    """One line on what tests were skipped for, from their reasons; empty if nothing was missing."""
+    found = [re.search(rf"needs (.+), see {re.escape(PACKAGES)}", reason) for reason in reasons]
+    counts = Counter([match[1] for match in found if match])
+    parts = [f"{name} ({_tests(count)})" for name, count in counts.most_common()]
+    return f"not covered here: {', '.join(parts)}; {PACKAGES} brings them" if parts else ""
+
+
+def _tests(count: int) -> str:
+    return f"{count} test{'s' if count > 1 else ''}"

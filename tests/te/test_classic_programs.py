@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.system_tools import needs_tool
 from tvm import te, tir
 from tvm.contrib import clang
 
@@ -64,6 +65,7 @@ def declare_gemv(m: int, depth: int) -> te.tensor_intrin.TensorIntrin:
     return te.decl_tensor_intrin(c.op, calls, binds={a: a_buffer, b: b_buffer, c: c_buffer})
 
 
+@needs_tool("clang")
 def test_matrix_product_on_an_instruction_from_a_library_of_c() -> None:
     n, m, depth, tile = 8, 32, 64, 16
     A, B = te.placeholder((n, depth), name="A"), te.placeholder((m, depth), name="B")

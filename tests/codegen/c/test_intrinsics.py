@@ -11,6 +11,7 @@ import pytest
 
 import tvm
 from tests.codegen.llvm.helpers import schedule_elementwise
+from tests.system_tools import needs_tool
 from tvm import tir
 from tvm.tir.interp import interpret
 
@@ -188,7 +189,9 @@ FAMILIES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("vectorize", "compiler"), [(0, "gcc"), (8, "clang")])
+@pytest.mark.parametrize(("vectorize", "compiler"), [
+    (0, "gcc"), pytest.param(8, "clang", marks=needs_tool("clang")),
+])  # fmt: skip
 @pytest.mark.parametrize("family", FAMILIES)
 def test_compiled_c_agrees_with_the_interpreter(family: str, vectorize: int, compiler: str) -> None:
     cases = {f"our_{n}": Case(*case, vectorize) for n, case in FAMILIES[family]().items()}

@@ -338,6 +338,7 @@ def test_system_libraries_are_refused() -> None:
         tvm.build(mod, target="c")
 
 
+@needs_tool("clang")
 def test_deep_expressions_are_computed_in_steps() -> None:
     def body(a: tir.Buffer, b: tir.Buffer) -> tir.Stmt:
         value: tir.PrimExpr = a[0]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.system_tools import needs_tool
 from tests.te.random_schedules import random_program
 from tvm.te.schedule.lower import lower_schedule
 from tvm.tir.interp import interpret
@@ -18,7 +19,9 @@ CHECKED = {
 }
 
 
-@pytest.mark.parametrize(("first", "compiler"), [(0, "gcc"), (100, "gcc"), (200, "clang")])
+@pytest.mark.parametrize(("first", "compiler"), [
+    (0, "gcc"), (100, "gcc"), pytest.param(200, "clang", marks=needs_tool("clang")),
+])  # fmt: skip
 def test_c_agrees_with_the_interpreter(first: int, compiler: str) -> None:
     drawn = {f"program{n}": random_program(n) for n in range(first, first + PROGRAMS)}
     programs = {name: program for name, program in drawn.items() if not program.needs_device}

@@ -9,6 +9,7 @@ import pytest
 
 import tvm
 from tests.codegen.llvm.helpers import flat_function
+from tests.system_tools import needs_tool
 from tvm import tir
 from tvm.tir.interp import interpret
 
@@ -185,7 +186,7 @@ def functions(noalias: bool = True) -> dict[str, tir.PrimFunc]:
     return found
 
 
-@pytest.fixture(scope="module", params=["gcc", "clang"])
+@pytest.fixture(scope="module", params=["gcc", pytest.param("clang", marks=needs_tool("clang"))])
 def library(request: pytest.FixtureRequest) -> tvm.runtime.Module:
     checks = ["-fsanitize=undefined", "-O2"]
     trap = "-fsanitize-undefined-trap-on-error" if request.param == "gcc" else "-fsanitize-trap=all"
