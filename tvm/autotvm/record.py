@@ -180,6 +180,77 @@ def load_from_file(filepath: Any) -> Iterator[tuple[MeasureInput, MeasureResult]
         yield from load_from_buffer(file)
 
 
+def own_records(
+    task: Task, records: Iterable[tuple[MeasureInput, MeasureResult]]
+) -> list[tuple[MeasureInput, MeasureResult]]:
+    """The records of a task's own points, the fastest of each.
+
+    Left out is what another attempt may bring: points whose build or run failed, or took too long.
+
+    Parameters
+    ----------
+    task : Task
+        The task, with its space.
+    records : list of (MeasureInput, MeasureResult)
+        The records.
+    """
+    best: dict[int, tuple[MeasureInput, MeasureResult]] = {}
+    for inp, res in records:
+        if res.error_no not in (MeasureErrorNo.NO_ERROR, MeasureErrorNo.INSTANTIATION_ERROR):
+            continue
+        if not _is_point_of(task, inp):
+            continue
+        index = inp.config.index
+        if index not in best or _seconds(res) < _seconds(best[index][1]):
+            own = MeasureInput(task.target, task, task.config_space.get(index))
+            best[index] = (own, res)
+    return list(best.values())
+
+
+def _seconds(result: MeasureResult) -> float:
+    return float(np.mean(result.costs)) if result.error_no == 0 else float("inf")
+
+
+def _is_point_of(task: Task, inp: MeasureInput) -> bool:
+    if str(inp.target) != str(task.target) or inp.task.workload != task.workload:
+        return False
+    space, index = task.config_space, inp.config.index
+    if not 0 <= index < space.range_length or not space.is_index_valid(index):
+        return False
+    # of another version of the template the same index may be another configuration
+    return _as_text(space.get(index)) == _as_text(inp.config)
+
+
+def _as_text(config: Any) -> str:
+    return json.dumps(config.to_json_dict(), default=_plain)
+
+
+def end_last_line(path: Any) -> None:
+    """Make a log ready for more lines: what an interrupted program left of a line is a comment.
+
+    Parameters
+    ----------
+    path : str or Path
+        The log; what is none is left as it is.
+    """
+    with open(path, "r+b") as file:
+        content = file.read()
+        end = content.rfind(b"\n") + 1
+        for _ in load_from_buffer(content[:end].decode().splitlines()):
+            pass
+        rest = content[end:]
+        if not rest:
+            return
+        try:
+            decode(rest.decode())
+        except ValueError:
+            if not rest.startswith(b"{"):
+                raise
+            rest = b"# " + rest
+        file.seek(end)
+        file.write(rest + b"\n")
+
+
 def split_workload(in_file: str, clean: bool = True) -> None:
     """Split a log into a file for each workload, named by their numbers.
 

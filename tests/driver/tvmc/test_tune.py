@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def test_records_are_written_shown_and_used(
     # what the model takes by itself comes first
     assert len(rows) == 2 and all(row["version"] == 0.2 for row in rows)
     assert all(row["input"][1] == "conv2d_NCHWc.x86" and row["result"][1] == 0 for row in rows)
-    assert "[Task  1/ 1]" in capsys.readouterr().out
+    assert capsys.readouterr().out == ""
     package = str(tmp_path / "small.tar")
     options = ["--target", "llvm", "-o", package, "--tuning-records", records]
     with caplog.at_level(logging.INFO, "tvm.relay"):
@@ -41,6 +42,56 @@ def test_records_are_written_shown_and_used(
     assert "1 with tiles of tuned records" in caplog.text
     result = tvmc.run(tvmc.TVMCPackage(package), "cpu", inputs={"data": image[1]})
     np.testing.assert_allclose(result.outputs["output_0"], expected, rtol=1e-4, atol=1e-4)
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text().splitlines()
+
+
+def test_tuning_goes_on_with_what_the_file_has(
+    onnx_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = tmp_path / "records.log"
+    argv = ["tune", onnx_file, "--target", "llvm", "-o", str(records), "--tasks", "0", *_QUICK]
+    assert _main(argv) == 0
+    first = _lines(records)
+    records.write_text("\n".join([*first, first[0][:50]]))  # stopped within a line
+    assert _main([*argv, "--trials", "3"]) == 0
+    assert "[Task  1/ 1] 2 candidates are known from" in capsys.readouterr().err
+    assert _lines(records)[:3] == [*first, f"# {first[0][:50]}"]
+    indices = [json.loads(line)["config"]["index"] for line in [*first, _lines(records)[3]]]
+    assert len(set(indices)) == 3
+    assert _main(argv) == 0  # has what it asks for
+    assert len(_lines(records)) == 4
+
+
+@pytest.mark.parametrize("option", ["--no-resume", "--overwrite"])
+def test_starting_over_loses_nothing(
+    option: str, onnx_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = tmp_path / "records.log"
+    (tmp_path / "records.log.1").write_text("# of long ago\n")
+    records.write_text("# measured before\n")
+    options = ["--tasks", "0", *_QUICK, "--trials", "1", option]
+    assert _main(["tune", onnx_file, "--target", "llvm", "-o", str(records), *options]) == 0
+    assert (tmp_path / "records.log.2").read_text() == "# measured before\n"
+    assert "records of before are in" in capsys.readouterr().err
+    assert len(_lines(records)) == 1 and _lines(records)[0].startswith('{"input"')
+
+
+def test_without_xgboost_another_tuner_is_taken_and_named(
+    onnx_file: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    records = str(tmp_path / "records.log")
+    options = ["--tasks", "0", "--trials", "1", "--number", "1", "--parallel", "1"]
+    assert _main(["tune", onnx_file, "--target", "llvm", "-o", records, *options]) == 0
+    message = capsys.readouterr().err
+    assert "tuning by ga" in message and 'pip install "classic-tvm[xgboost]"' in message
+    assert len(_lines(Path(records))) == 1
 
 
 def test_from_python_records_belong_to_the_model(onnx_file: str) -> None:

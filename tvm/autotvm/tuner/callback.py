@@ -1,20 +1,15 @@
-"""What a tuner calls after each batch: logs, a progress line, statistics."""
+"""What a tuner calls after each batch: logs, a line of progress, statistics."""
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tvm import knobs
 from tvm.autotvm import record
-from tvm.autotvm.utils import format_si_prefix
-
-logger = logging.getLogger("autotvm")
+from tvm.autotvm.tuner.progress_bar import ProgressBar
 
 Callback = Callable[[Any, Sequence[Any], Sequence[Any]], None]
 
@@ -88,7 +83,7 @@ class Monitor:
 
 
 def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Callback:
-    """Show how far a tuner is, and the fastest so far, in one line.
+    """Show how far a tuner is, and the fastest so far, in one line of the terminal.
 
     Parameters
     ----------
@@ -99,27 +94,4 @@ def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Callback
     si_prefix : str
         In which unit operations a second are shown.
     """
-    format_si_prefix(0, si_prefix)
-    started = time.perf_counter()
-    best = [0.0]
-    count = [0]
-
-    def show(tuner: Any, inputs: Sequence[Any], results: Sequence[Any]) -> None:
-        count[0] += len(inputs)
-        current = 0.0
-        for inp, res in zip(inputs, results, strict=True):
-            if res.error_no == 0:
-                current = inp.task.flop / np.mean(res.costs)
-        best[0] = max(best[0], current, tuner.best_flops)
-        if knobs.QUIET.value or logger.isEnabledFor(logging.DEBUG):
-            return  # the trials themselves are shown
-        is_last = count[0] >= total or (tuner.ttl is not None and tuner.ttl <= 0)
-        print(
-            f"\r{prefix} Current/Best: {format_si_prefix(current, si_prefix):7.2f}/"
-            f"{format_si_prefix(best[0], si_prefix):7.2f} {si_prefix}FLOPS | "
-            f"Progress: ({count[0]}/{total}) | {time.perf_counter() - started:.2f} s",
-            end=" Done.\n" if is_last else "",
-            flush=True,
-        )
-
-    return show
+    return ProgressBar(total, prefix, si_prefix)

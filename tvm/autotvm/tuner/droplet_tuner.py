@@ -147,6 +147,12 @@ class DropletTuner(Tuner):
     def load_history(self, data_set: Iterable[Any], min_seed_records: int = 500) -> None:
         """Nothing is learned from records."""
 
+    def take_over(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        known = dict.fromkeys([inp.config.index for inp in inputs])
+        self.next = [(index, knob) for index, knob in self.next if index not in known]
+        self.visited.update(known)
+        self.update(inputs, results)
+
 
 def two_sided_p(a: Sequence[float], b: Sequence[float]) -> float:
     """Student's t-test: how likely means differ so much by chance if the samples are alike."""

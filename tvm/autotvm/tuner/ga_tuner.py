@@ -63,6 +63,14 @@ class GATuner(Tuner):
     def load_history(self, data_set: Iterable[Any], min_seed_records: int = 500) -> None:
         """Nothing is learned from records."""
 
+    def take_over(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        # the records are a generation that has been measured
+        self.visited = {}
+        self._enlist([inp.config.index for inp in inputs])
+        self.update(inputs, results)
+        if fresh := [index for index in self.starts() if index not in self.visited]:
+            self._enlist([*fresh, *self.genes])
+
     def _enlist(self, indices: Sequence[int]) -> None:
         """Make these points the generation."""
         self.genes = list(indices)

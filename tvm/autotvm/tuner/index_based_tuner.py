@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .tuner import Tuner
@@ -38,6 +38,12 @@ class IndexBaseTuner(Tuner):
     def load_history(self, data_set: Iterable[Any], min_seed_records: int = 500) -> None:
         """Nothing is learned from records."""
 
+    def take_over(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        indices = [inp.config.index for inp in inputs]
+        self.visited.update(
+            dict.fromkeys([i for i in indices if self.begin_idx <= i < self.end_idx])
+        )
+
     def _visit(self, index: int) -> Any:
         self.visited[index] = None
         return self.space.get(index)
@@ -46,6 +52,10 @@ class IndexBaseTuner(Tuner):
 class GridSearchTuner(IndexBaseTuner):
     """Tries all points in their order."""
 
+    def __init__(self, task: Any, range_idx: tuple[int, int] | None = None) -> None:
+        super().__init__(task, range_idx)
+        self._last = self.begin_idx - 1  # the point that was tried last
+
     def starts(self) -> list[int]:
         """None: the order is that of the points."""
         return []
@@ -53,11 +63,13 @@ class GridSearchTuner(IndexBaseTuner):
     def next_batch(self, batch_size: int) -> list[Any]:
         configs: list[Any] = []
         while len(configs) < batch_size and self.has_next():
-            last = next(reversed(self.visited), self.begin_idx - 1)
-            after = range(last + 1, self.end_idx)
-            index = next(index for index in after if self.space.is_index_valid(index))
-            configs.append(self._visit(index))
+            after = range(self._last + 1, self.end_idx)
+            self._last = next(index for index in after if self._is_fresh(index))
+            configs.append(self._visit(self._last))
         return configs
+
+    def _is_fresh(self, index: int) -> bool:
+        return index not in self.visited and self.space.is_index_valid(index)
 
 
 class RandomTuner(IndexBaseTuner):

@@ -12,6 +12,8 @@ import numpy as np
 
 from tvm.autotvm.env import GLOBAL_SCOPE
 from tvm.autotvm.measure.measure import MeasureInput, create_measure_batch
+from tvm.autotvm.record import own_records
+from tvm.autotvm.tuner.progress_bar import ProgressBar
 from tvm.autotvm.utils import format_si_prefix
 
 logger = logging.getLogger("autotvm")
@@ -141,23 +143,19 @@ class Tuner:
         finally:
             GLOBAL_SCOPE.in_tuning = False
             logger.setLevel(level)
+            for callback in callbacks:
+                if isinstance(callback, ProgressBar):
+                    callback.close()
         if count and len(errors) == count:
             _report_errors(self.task, errors)
 
     def _note(self, trial: int, inp: Any, res: Any, errors: list[str], si_prefix: str) -> None:
         """Remember the fastest, and log the trial."""
-        flops = 0.0
+        flops = self._remember(trial, inp, res)
         shown: Any = res
-        if res.error_no == 0:
-            flops = inp.task.flop / np.mean(res.costs)
-        else:
+        if res.error_no != 0:
             shown = "\n".join([str(part) for part in res.costs])
             errors.append(shown)
-        if flops > self.best_flops:
-            self.best_flops = flops
-            self.best_config = inp.config
-            self.best_measure_pair = (inp, res)
-            self.best_iter = trial
         logger.debug(
             "No: %d\t%sFLOPS: %.2f/%.2f\tresult: %s\t%s",
             trial + 1,
@@ -167,6 +165,16 @@ class Tuner:
             shown,
             inp.config,
         )
+
+    def _remember(self, trial: int, inp: Any, res: Any) -> float:
+        """The operations a second of a trial; the fastest is remembered."""
+        flops = float(inp.task.flop / np.mean(res.costs)) if res.error_no == 0 else 0.0
+        if flops > self.best_flops:
+            self.best_flops = flops
+            self.best_config = inp.config
+            self.best_measure_pair = (inp, res)
+            self.best_iter = trial
+        return flops
 
     def _warn_of_failures(self, failures: int, level: int) -> None:
         if failures <= self.error_ct_threshold:
@@ -193,6 +201,43 @@ class Tuner:
             Fewer records are not learned from.
         """
         raise NotImplementedError()
+
+    def resume(self, data_set: Iterable[Any]) -> int:
+        """Go on with an earlier search: its records count, and their points are not measured again.
+
+        Parameters
+        ----------
+        data_set : list of (MeasureInput, MeasureResult)
+            The records; those of other tasks and targets are left out.
+
+        Returns
+        -------
+        int
+            How many points are known by them.
+        """
+        records = own_records(self.task, data_set)
+        for inp, res in records:
+            self._remember(0, inp, res)
+        if records:
+            inputs, results = zip(*records, strict=True)
+            before, GLOBAL_SCOPE.in_tuning = GLOBAL_SCOPE.in_tuning, True
+            try:
+                self.take_over(inputs, results)
+            finally:
+                GLOBAL_SCOPE.in_tuning = before
+        return len(records)
+
+    def take_over(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        """Make the records of an earlier search those of this one.
+
+        Parameters
+        ----------
+        inputs : list of MeasureInput
+            Points of this task, each once.
+        results : list of MeasureResult
+            Their outcomes.
+        """
+        self.update(inputs, results)
 
     def set_error_threshold(self, threshold: int) -> None:
         """After how many failures in a row everything is logged.

@@ -7,12 +7,14 @@ tvmc compile resnet50.onnx --target "llvm -mcpu=native" --tuning-records records
 from __future__ import annotations
 
 import argparse
+import importlib
 import logging
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tvm import autotvm
+from tvm import autotvm, knobs
 from tvm.autotvm.measure import create_measure_batch
 from tvm.autotvm.task import Task
 from tvm.driver.tvmc import frontends
@@ -27,6 +29,7 @@ from tvm.driver.tvmc.transform import (
     generate_transform_args,
     parse_graph_transform_args,
 )
+from tvm.error import install_hint
 from tvm.ir.module import IRModule
 from tvm.target import Target
 
@@ -57,7 +60,12 @@ def add_tune_parser(
     )  # fmt: skip
     parser.set_defaults(func=drive_tune)
     frontends.add_model_args(parser)
-    parser.add_argument("-o", "--output", required=True, help="file that the records are added to")
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        help="file of the records; with those that it has tuning goes on",
+    )
     parser.add_argument(
         "--tasks", default="all", metavar="TASKS",
         help="which tasks: all, places and ranges of places such as 0,3-5; list shows them",
@@ -71,13 +79,22 @@ def add_tune_parser(
 
 def _add_search_args(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--trials", type=positive, default=10000, help="candidates of each task at most (10000)"
+        "--trials",
+        type=positive,
+        default=10000,
+        help="candidates of each task at most, those in the file of records among them (10000)",
     )
     parser.add_argument(
         "--early-stopping", type=positive, metavar="TRIALS",
         help="stop a task after so many trials without a faster one",
     )  # fmt: skip
-    parser.add_argument("--tuner", choices=_TUNERS, default="xgb", help="the search (xgb)")
+    parser.add_argument(
+        "--tuner", choices=_TUNERS, help="the search (xgb if xgboost is installed, else ga)"
+    )
+    parser.add_argument(
+        "--no-resume", "--overwrite", action="store_true", dest="no_resume",
+        help="start over: what the file of records has is kept beside it and not used",
+    )  # fmt: skip
     parser.add_argument("--tuning-records", metavar="PATH", help="records to learn from at first")
     parser.add_argument("--enable-autoscheduler", action="store_true", help=argparse.SUPPRESS)
 
@@ -121,6 +138,7 @@ def drive_tune(args: argparse.Namespace) -> int:
         parallel=args.parallel,
         additional_target_options=reconstruct_target_args(args),
         tasks_filter=args.tasks,
+        resume=not args.no_resume,
         **parse_graph_transform_args(args),
     )
     return 0
@@ -137,7 +155,7 @@ def tune_model(
     port: int | str = 9090,
     trials: int = 10000,
     target_host: str | Target | None = None,
-    tuner: str = "xgb",
+    tuner: str | None = None,
     min_repeat_ms: int | None = None,
     early_stopping: int | None = None,
     timeout: int = 10,
@@ -149,6 +167,7 @@ def tune_model(
     log_estimated_latency: bool = False,
     additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
     tasks_filter: str = "all",
+    resume: bool = True,
     **transform_args: Any,
 ) -> str | None:
     """Tune a model's kernels on this machine.
@@ -160,16 +179,16 @@ def tune_model(
     target : str or Target
         The target.
     tuning_records : str, optional
-        The file that records are added to; by default one that belongs to the model.
+        The file of the records; by default one that belongs to the model.
     prior_records : str, optional
         Records that the tuner learns from at first.
     trials : int
-        Candidates of each task at most.
+        Candidates of each task at most, those in the file of records among them.
     target_host : str or Target, optional
         The target's host.
-    tuner : str
+    tuner : str, optional
         "xgb", "xgb_knob", "xgb_itervar", "xgb_curve", the same with "xgb_rank", "ga", "random" or
-        "gridsearch".
+        "gridsearch"; by default "xgb" if xgboost is installed, else "ga".
     min_repeat_ms : int, optional
         Least milliseconds of a measurement.
     early_stopping : int, optional
@@ -184,6 +203,9 @@ def tune_model(
         More options by kind and name.
     tasks_filter : str
         Which tasks, as :func:`filter_tasks` reads it; with "list" they are printed.
+    resume : bool
+        Whether tuning goes on with the records that the file has; else they are kept in a file
+        beside it, and not used.
     transform_args : dict
         desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops,
         mixed_precision_calculation_type, mixed_precision_acc_type.
@@ -218,8 +240,35 @@ def tune_model(
             timeout=timeout, number=number, repeat=repeat, min_repeat_ms=min_repeat_ms or 0
         ),
     )
-    tune_tasks(chosen, records, option, tuner, trials, early_stopping, prior_records)
+    if not resume:
+        _put_aside(Path(records))
+    search = tuner or _installed_tuner()
+    tune_tasks(chosen, records, option, search, trials, early_stopping, prior_records)
     return records
+
+
+def _installed_tuner() -> str:
+    try:
+        importlib.import_module("xgboost")
+    except ImportError:
+        _tell(f"tuning by ga: xgb requires the package xgboost, {install_hint('xgboost')}")
+        return "ga"
+    return "xgb"
+
+
+def _put_aside(records: Path) -> None:
+    """Give a file of records another name, so that nothing that was measured is lost."""
+    if not records.exists():
+        return
+    names = [records.with_name(f"{records.name}.{number}") for number in range(1, 10000)]
+    free = next(name for name in names if not name.exists())
+    records.rename(free)
+    _tell(f"starting over; the records of before are in {free}")
+
+
+def _tell(text: str) -> None:
+    if not knobs.QUIET.value:
+        sys.stderr.write(f"{text}\n")
 
 
 def autotvm_get_tuning_tasks(
@@ -333,7 +382,8 @@ def tune_tasks(
 ) -> None:
     """Tune tasks one after the other, and add the records to a file.
 
-    What the cost model takes is measured first, so that a record is never behind it.
+    Tuning goes on with the records that the file has. What the cost model takes is measured first,
+    so that a record is never behind it.
 
     Parameters
     ----------
@@ -346,7 +396,7 @@ def tune_tasks(
     tuner : str
         As of :func:`tune_model`.
     trials : int
-        Candidates of each task at most.
+        Candidates of each task at most, those in the file among them.
     early_stopping : int, optional
         Stop a task after so many trials without a faster one.
     tuning_records : str, optional
@@ -357,28 +407,51 @@ def tune_tasks(
         return
     if tuning_records:
         check_records(tuning_records)
+    earlier = _earlier_records(log_file)
     write = autotvm.callback.log_to_file(log_file)
     for i, task in enumerate(tasks):
         search = _tuner_of(tuner, task)
         if tuning_records:
             search.load_history(autotvm.record.load_from_file(tuning_records))
-        if not search.starts():  # others try first what the template takes by itself
+        known = search.resume(earlier)
+        if not known and not search.starts():  # others try it first
             _measure_start(task, measure_option, write)
-        count = min(trials, len(task.config_space))
-        shown = autotvm.callback.progress_bar(count, f"[Task {i + 1:2d}/{len(tasks):2d}] ")
-        search.tune(
-            n_trial=count,
-            early_stopping=early_stopping,
-            measure_option=measure_option,
-            callbacks=[shown, write],
-        )
+        title = f"[Task {i + 1:2d}/{len(tasks):2d}]"
+        if known:
+            _tell(f"{title} {known} candidates are known from {log_file}")
+        left = min(trials, len(task.config_space)) - known
+        if left > 0:
+            search.tune(
+                n_trial=left,
+                early_stopping=early_stopping,
+                measure_option=measure_option,
+                callbacks=[autotvm.callback.progress_bar(left, title), write],
+            )
 
 
-def check_records(path: str) -> None:
-    """Refuse what is no file of records."""
+def _earlier_records(path: str) -> list[Any]:
+    """The records of a file to go on with; none if there is no file yet."""
+    if not Path(path).exists():
+        return []
+    check_records(path, is_interrupted=True)
+    return list(autotvm.record.load_from_file(path))
+
+
+def check_records(path: str, is_interrupted: bool = False) -> None:
+    """Refuse what is no file of records.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    is_interrupted : bool
+        Whether the last line may end within; it becomes a comment.
+    """
     if not Path(path).is_file():
         raise TVMCException(f"there is no file of records {path}")
     try:
+        if is_interrupted:
+            autotvm.record.end_last_line(path)
         for _ in autotvm.record.load_from_file(path):
             pass
     except UnicodeDecodeError:

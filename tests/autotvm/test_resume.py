@@ -1,0 +1,92 @@
+"""Tuning goes on where it stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tvm import autotvm
+from tvm.autotvm.record import encode, end_last_line, own_records
+from tvm.autotvm.tuner import DropletTuner, GATuner, GridSearchTuner, RandomTuner, XGBTuner
+
+from .made_up import far_from_16_by_32, tune
+from .templates import matmul_task, record_of
+
+TUNERS = {
+    "grid": GridSearchTuner,
+    "random": RandomTuner,
+    "ga": lambda task: GATuner(task, pop_size=8),
+    "droplet": DropletTuner,
+    "xgb": lambda task: XGBTuner(task, plan_size=8, feature_type="knob", num_threads=1),
+}
+
+
+def _stopped_after(count: int, make: Any, log: Path) -> list[int]:
+    write = autotvm.callback.log_to_file(log)
+    return tune(make(matmul_task()), n_trial=count, callbacks=[write])
+
+
+@pytest.mark.parametrize("name", [name for name in TUNERS if name != "droplet"])
+def test_each_point_is_measured_once_in_both_runs_together(name: str, tmp_path: Path) -> None:
+    log = tmp_path / "records.log"
+    first = _stopped_after(12, TUNERS[name], log)
+    tuner = TUNERS[name](matmul_task())
+    assert tuner.resume(autotvm.record.load_from_file(log)) == 12
+    fastest = min(first, key=lambda i: far_from_16_by_32(tuner.space.get(i)))
+    assert tuner.best_flops == pytest.approx(
+        tuner.task.flop / far_from_16_by_32(tuner.space.get(fastest))
+    )
+    assert sorted(first + tune(tuner, n_trial=30)) == list(range(42))
+
+
+def test_a_droplet_goes_on_from_the_fastest(tmp_path: Path) -> None:
+    log = tmp_path / "records.log"
+    first = _stopped_after(4, DropletTuner, log)
+    tuner = DropletTuner(matmul_task())
+    tuner.resume(autotvm.record.load_from_file(log))
+    assert not set(first) & set(tune(tuner))
+    assert tuner.best_flops == pytest.approx(tuner.task.flop / 1e-3)
+
+
+def test_records_of_others_are_left_out() -> None:
+    task = matmul_task()
+    other = matmul_task(64, 16, 64)
+    changed, result = record_of(task, 3, 0.1)
+    changed.config.index = 4  # as if the template had listed its tiles in another order
+    assert own_records(task, [record_of(other, 3, 0.1), (changed, result)]) == []
+
+
+def test_what_failed_is_tried_again_and_what_is_illegal_is_not() -> None:
+    task = matmul_task()
+    records = [record_of(task, i, 1.0, error_no=i) for i in (0, 1, 2, 4, 6, 7)]
+    tuner = GridSearchTuner(task)
+    assert tuner.resume(records) == 2
+    assert tune(tuner, n_trial=3) == [2, 3, 4]
+
+
+def test_of_two_records_of_a_point_the_faster_counts() -> None:
+    task = matmul_task()
+    found = own_records(task, [record_of(task, 5, cost) for cost in (0.3, 0.1, 0.2)])
+    assert [result.costs for _, result in found] == [(0.1,)]
+
+
+def test_a_line_that_was_cut_off_becomes_a_comment(tmp_path: Path) -> None:
+    log, line = tmp_path / "records.log", encode(*record_of(matmul_task(), 1, 0.1))
+    log.write_text(f"{line}\n{line[:40]}")
+    end_last_line(log)
+    assert log.read_text() == f"{line}\n# {line[:40]}\n"
+    assert len(list(autotvm.record.load_from_file(log))) == 1
+    log.write_text(line)  # complete but for its end
+    end_last_line(log)
+    assert log.read_text() == f"{line}\n"
+
+
+def test_other_files_are_left_as_they_are(tmp_path: Path) -> None:
+    for content in (b"\x08\x07\x12\xff\xfe model", b"some text\nmore text", b"text"):
+        path = tmp_path / "model.onnx"
+        path.write_bytes(content)
+        with pytest.raises(ValueError):
+            end_last_line(path)
+        assert path.read_bytes() == content

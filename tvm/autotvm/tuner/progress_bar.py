@@ -1,0 +1,91 @@
+"""The line of a terminal that tells how far a tuner is, and how fast its best candidate is.
+
+[Task  1/ 3] ━━━━━━━━━━━╺━━━━━━━━━━━━ 96/256  best 103.18 GFLOPS, last 97.40  0:00:41 left
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm import knobs
+from tvm.autotvm.utils import format_si_prefix
+
+logger = logging.getLogger("autotvm")
+
+
+class ProgressBar:
+    """A callback of tuners; shows nothing where no terminal is, or where each trial is logged.
+
+    Parameters
+    ----------
+    total : int
+        The number of trials.
+    prefix : str
+        A text before.
+    si_prefix : str
+        In which unit operations a second are shown.
+    console : rich.console.Console, optional
+        Where it is shown; by default standard error.
+    """
+
+    def __init__(
+        self, total: int, prefix: str = "", si_prefix: str = "G", console: Any = None
+    ) -> None:
+        format_si_prefix(0, si_prefix)
+        self.total = total
+        self.prefix = prefix
+        self.si_prefix = si_prefix
+        self.best = 0.0
+        self._console = console
+        self._bar: Any = None  # rich's, once it is shown
+        self._is_shown: bool | None = None  # not known before the first trial
+
+    def __call__(self, tuner: Any, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        current = 0.0
+        for inp, res in zip(inputs, results, strict=True):
+            if res.error_no == 0:
+                current = inp.task.flop / np.mean(res.costs)
+        self.best = max(self.best, current, tuner.best_flops)
+        if self._is_shown is None:
+            self._is_shown = self._start()
+        if self._is_shown:
+            self._bar.update(
+                self._bar.task_ids[0], advance=len(inputs), best=self._flops(self.best),
+                current=self._flops(current), refresh=True,
+            )  # fmt: skip
+
+    def close(self) -> None:
+        """Leave the line as it is; the tuner has ended."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar, self._is_shown = None, None
+
+    def _flops(self, value: float) -> str:
+        return f"{format_si_prefix(value, self.si_prefix):.2f}"
+
+    def _start(self) -> bool:
+        if knobs.QUIET.value or logger.isEnabledFor(logging.DEBUG):
+            return False
+        # rich takes longer to import than many a candidate to measure
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+        console = self._console or Console(stderr=True)
+        if not console.is_terminal:
+            return False
+        speed = (
+            "best {task.fields[best]} " + f"{self.si_prefix}FLOPS, last " + "{task.fields[current]}"
+        )
+        self._bar = Progress(
+            escape(self.prefix.strip()), BarColumn(), MofNCompleteColumn(), speed,
+            TimeRemainingColumn(elapsed_when_finished=True),
+            console=console, auto_refresh=False, speed_estimate_period=600,
+        )  # fmt: skip
+        self._bar.start()
+        self._bar.add_task("", total=self.total, best="0.00", current="0.00")
+        return True
