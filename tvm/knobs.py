@@ -100,5 +100,7 @@ KERNEL_VERSION = Knob(
     "",
     "the version to run of libraries that have it, if the processor can; base for their own target's",
 )
-QUIET = Knob("TVM_QUIET", _switch, False, "1 shows no progress")
+QUIET = Knob(
+    "TVM_QUIET", _switch, False, "1 shows no progress and not which processor is compiled for"
+)
 VERBOSE = Knob("TVM_VERBOSE", _switch, False, "1 prints how the kernels of a model were scheduled")

@@ -9,6 +9,8 @@ import pytest
 
 import tvm
 from tvm import knobs, relay
+from tvm.relay.backend import summary
+from tvm.target.host import host_name
 
 
 def model() -> relay.Function:
@@ -29,10 +31,21 @@ def test_one_line_is_logged(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with caplog.at_level(logging.INFO, "tvm.relay"):
-        relay.build(model(), "llvm")
+        relay.build(model(), "llvm -mcpu=native")
     lines = [r.getMessage() for r in caplog.records if r.name == "tvm.relay"]
     assert len(lines) == 1 and "tiles of the cost model" in lines[0]
     assert capsys.readouterr() == ("", "")
+
+
+def test_processor_that_nobody_named_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    summary._log_default_processor.cache_clear()
+    x = relay.var("x", shape=(2,))
+    with caplog.at_level(logging.WARNING, "tvm.relay"):
+        for compile_ in (relay.build, relay.vm.compile):
+            compile_(tvm.IRModule.from_expr(relay.exp(x)), "llvm -mcpu=native")
+            compile_(tvm.IRModule.from_expr(relay.exp(x)), "llvm")
+    (line,) = [r.getMessage() for r in caplog.records]
+    assert host_name() in line and "-mcpu=native" in line
 
 
 def test_table_names_tiles_and_their_predicted_share(capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,7 +80,7 @@ def lower_fused(mod: IRModule, target: Target, mod_name: str, step: Progress) ->
     codegen = GraphCodegen(lower, external)
     graph = codegen.run(main)
     graph.kernels = compiler.kernels
-    report(compiler.kernels)
+    report(compiler.kernels, target)
     return LoweredModel(
         mod, graph, compiler.module(), external, target, mod_name, compiler.elsewhere()
     )

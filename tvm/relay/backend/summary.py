@@ -5,20 +5,38 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
+from functools import cache
 
 from tvm import knobs
 from tvm.relay.backend.lowered_kernel import LoweredKernel
+from tvm.target import Target, cpu_info
+from tvm.target.cpu import is_native
 from tvm.tir.analysis import estimate_tir_flops
 from tvm.topi.choice import Choice, Origin
 
 _LOG = logging.getLogger("tvm.relay")
 
 
-def report(kernels: Sequence[LoweredKernel]) -> None:
+def report(kernels: Sequence[LoweredKernel], target: Target) -> None:
     """Log one line; with TVM_VERBOSE=1, print each kernel's choice too."""
+    if target.kind.name == "llvm" and "mcpu" not in target.attrs and is_native(target):
+        info = cpu_info(target)
+        _log_default_processor(info.name, info.vector_bits)
     _LOG.info("%s", summary(kernels))
     if knobs.VERBOSE.value:
         print(table(kernels), file=sys.stderr)
+
+
+@cache  # once a process
+def _log_default_processor(name: str, vector_bits: int) -> None:
+    """Say for which processor a target without ``-mcpu`` is compiled."""
+    if not knobs.QUIET.value:
+        _LOG.warning(
+            "target llvm: compiling for this machine's processor, %s with %d-bit vectors, as "
+            "-mcpu=native does; name another one to run elsewhere, such as -mcpu=x86-64-v3",
+            name,
+            vector_bits,
+        )
 
 
 def summary(kernels: Sequence[LoweredKernel]) -> str:

@@ -26,6 +26,7 @@ from tvm.relay.backend.kernels import KernelCompiler, build_kernels
 from tvm.relay.backend.machines import Machines
 from tvm.relay.backend.program import Params, as_module
 from tvm.relay.backend.shape_function import ShapeFunctions
+from tvm.relay.backend.summary import report
 from tvm.relay.backend.target_hooks import external_targets
 from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, flat_code
 from tvm.relay.function import Function
@@ -145,6 +146,7 @@ class _Lowered:
         self.functions: list[VMFunction] = [
             FunctionCompiler(self.tables).run(name, func) for name, func in functions.items()
         ]
+        report(self.compiler.kernels, target)
 
     def _kernel_name(self, func: Function) -> str:
         name = self._names.get(id(func))

@@ -201,7 +201,7 @@ def _is_transform(expr: RelayExpr) -> TypeGuard[Call]:
     return ops.calls(expr, ops.LAYOUT_TRANSFORM)
 
 
-@relay_pass("AlterOpLayout", opt_level=3)
+@relay_pass("AlterOpLayout", opt_level=2)
 def alter_op_layout(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Apply the `alter_layout` facets for the current target; without one, those of users."""
     if is_primitive(func):

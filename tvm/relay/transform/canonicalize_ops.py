@@ -16,7 +16,7 @@ from tvm.relay.transform.operators import ADD, BIAS_ADD, EXPAND_DIMS, calls
 from tvm.relay.traverse import rewrite_function
 
 
-@relay_pass("CanonicalizeOps", opt_level=3)
+@relay_pass("CanonicalizeOps", opt_level=2)
 def canonicalize_ops(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Replace bias_add by add."""
     if is_primitive(func):

@@ -24,7 +24,7 @@ from tvm.target import Target
 _LAYOUTS = {CONV2D.name: ["NCHW", "OIHW"]}
 
 
-@relay_pass("ChannelsFirst", opt_level=3)
+@relay_pass("ChannelsFirst", opt_level=2)
 def channels_first(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Convert the convolutions of `func`."""
     target = Target.current(allow_none=True)

@@ -353,7 +353,7 @@ def WidenDense(min_num_branches: int = 3) -> Pass:
     Packed weights of a wide layer fill the tiles better: the queries, keys and values of a
     transformer take less time as one layer. Weights that are inputs stay apart.
     """
-    return _combine("WidenDense", _CONSTANT_DENSE, min_num_branches, opt_level=3)
+    return _combine("WidenDense", _CONSTANT_DENSE, min_num_branches, opt_level=2)
 
 
 def BatchingOps() -> Pass:

@@ -73,4 +73,4 @@ def EliminateCommonSubexpr(fskip: Skip | None = None) -> Pass:
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
         return rewrite_function(func, _Sharer(fskip).share)
 
-    return FunctionPass(run, PassInfo(3, "EliminateCommonSubexpr"))
+    return FunctionPass(run, PassInfo(2, "EliminateCommonSubexpr"))

@@ -190,7 +190,7 @@ class _Backward:
 _PASSING = (ops.ADD, ops.SUBTRACT, ops.RELU, ops.LEAKY_RELU)
 
 
-@relay_pass("BackwardFoldScaleAxis", opt_level=3)
+@relay_pass("BackwardFoldScaleAxis", opt_level=2)
 def backward_fold(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Fold factors that follow a layer into it."""
     if is_primitive(func):
@@ -296,7 +296,7 @@ def _has_no_zero(scale: Scale) -> bool:
     return bool((factors > 1e-6).all())
 
 
-@relay_pass("ForwardFoldScaleAxis", opt_level=3)
+@relay_pass("ForwardFoldScaleAxis", opt_level=2)
 def forward_fold(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Fold factors that precede layers into them."""
     if is_primitive(func):
@@ -315,4 +315,4 @@ ForwardFoldScaleAxis = forward_fold.factory
 def FoldScaleAxis() -> Pass:
     """Backward folding, then forward folding of what is left."""
     passes: list[Callable[[], Pass]] = [BackwardFoldScaleAxis, ForwardFoldScaleAxis, FoldConstant]
-    return Sequential([make() for make in passes], opt_level=3, name="FoldScaleAxis")
+    return Sequential([make() for make in passes], opt_level=2, name="FoldScaleAxis")

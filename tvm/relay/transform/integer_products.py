@@ -298,7 +298,7 @@ def _has_quantized(func: Function) -> bool:
     return any(ops.calls(node, DEQUANTIZE) for node in post_order(func))
 
 
-@relay_pass("IntegerProducts", opt_level=3)
+@relay_pass("IntegerProducts", opt_level=2)
 def integer_products(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Products of dequantised tensors in integers."""
     target = Target.current(allow_none=True)

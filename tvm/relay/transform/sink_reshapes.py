@@ -109,7 +109,7 @@ def _common_suffix(a: Shape, b: Shape) -> int:
     return count
 
 
-@relay_pass("SinkReshapes", opt_level=3)
+@relay_pass("SinkReshapes", opt_level=2)
 def sink_reshapes(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Move reshapes of layers' results down."""
     if is_primitive(func):

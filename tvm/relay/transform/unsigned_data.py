@@ -147,7 +147,7 @@ def _has_signed_products(func: Function) -> bool:
     )
 
 
-@relay_pass("UnsignedData", opt_level=3)
+@relay_pass("UnsignedData", opt_level=2)
 def unsigned_data(func: Function, mod: IRModule, context: PassContext) -> Function:
     """int8 data as uint8, for the dot products of the current target."""
     target = Target.current(allow_none=True)
