@@ -15,6 +15,7 @@ def set_classes(
     error: Callable[[str], BaseException] | None = None,
     numpy_bool: type | None = None,
     rvalue: type | None = None,
+    loan: type | None = None,
 ) -> None: ...
 
 class DeviceBase:

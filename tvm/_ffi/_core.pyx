@@ -40,13 +40,19 @@ cdef object _object_class = ()
 cdef object _native_class = None
 cdef object _numpy_bool = ()
 cdef object _rvalue_class = ()
+cdef object _loan_class = ()
 
 
 def set_classes(*, object=None, native=None, ndarray=None, func=None, module=None, device=None, error=None,
-                numpy_bool=None, rvalue=None):
-    """Tell which Python classes stand for native values; `error` makes an exception of a message."""
+                numpy_bool=None, rvalue=None, loan=None):
+    """Tell which Python classes stand for native values; `error` makes an exception of a message.
+
+    `loan.of(tensor, loans)` gives an array for a tensor of another package, and appends what
+    `give_back()` is called of after the call.
+    """
     global _object_class, _ndarray_class, _func_class, _module_class, _device_class, _error_from_text, _numpy_bool
-    global _native_class, _rvalue_class
+    global _native_class, _rvalue_class, _loan_class
+    _loan_class = loan or _loan_class
     _rvalue_class = rvalue or _rvalue_class
     _object_class = object or _object_class
     _native_class = native or _native_class
@@ -242,15 +248,25 @@ cdef inline object call_with(void* func, tuple args, Py_ssize_t count, TVMValue*
             elif not set_plain_argument(arg, &values[i], &codes[i]):
                 if kept is None:
                     kept = []
-                set_rare_argument(arg, &values[i], &codes[i], kept)
-    except (OverflowError, ValueError, TypeError) as error:
+                if hasattr(arg, "__dlpack__"):  # tensors of other packages
+                    arg = _loan_class.of(arg, kept)
+                    values[i].v_handle = (<NDArrayBase?>arg).tensor
+                    codes[i] = kTVMNDArrayHandle
+                else:
+                    set_rare_argument(arg, &values[i], &codes[i], kept)
+    except (BufferError, OverflowError, ValueError, TypeError) as error:
         raise refused_argument(func, i, args[i], error) from error
     ret.v_int64 = 0
     with nogil:
         rc = TVMFuncCall(func, values, codes, <int>count, &ret, &ret_code)
     if rc != 0:
         raise_last_error()
-    return None if ret_code == kTVMNullptr else take_result(ret, ret_code)
+    result = None if ret_code == kTVMNullptr else take_result(ret, ret_code)
+    if kept is not None:
+        for loan in kept:
+            if isinstance(loan, _loan_class):
+                loan.give_back()
+    return result
 
 
 cdef object refused_argument(void* func, Py_ssize_t index, object arg, object error):

@@ -9,6 +9,7 @@ from tvm.runtime import (
     executor,
     foreign,
     global_functions,
+    loan,
     module,
     name_transforms,
     ndarray,

@@ -20,7 +20,7 @@ from tvm._ffi.runtime_ctypes import RPC_SESS_MASK, Device
 from tvm.runtime.benchmark import BenchmarkResult, time_function
 from tvm.runtime.container import ADT
 from tvm.runtime.module import Module
-from tvm.runtime.ndarray import NDArray, array, empty
+from tvm.runtime.ndarray import NDArray, array, empty, from_dlpack
 from tvm.runtime.object import Object
 
 
@@ -41,7 +41,7 @@ def _convert(arg: Any) -> Any:
     if isinstance(arg, Object) or hasattr(arg, "handle"):
         return arg
     if hasattr(arg, "__dlpack__"):
-        return array(np.from_dlpack(arg))
+        return from_dlpack(arg)
     raise TypeError(
         f"the virtual machine takes arrays, numbers, tuples and data types, got {type(arg).__name__}"
     )

@@ -11,6 +11,7 @@ from tvm._ffi.runtime_ctypes import RPC_SESS_MASK, Device
 from tvm.error import RuntimeValueError, suggest
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.executor.inputs import as_tensor
+from tvm.runtime.loan import shared
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.packed_func import PackedFunc
@@ -78,15 +79,18 @@ class ModelExecutor:
     def set_input_zero_copy(
         self, key: str | int | None = None, value: Any = None, **params: Any
     ) -> None:
-        """Let inputs use the memory of the given arrays, which must stay unchanged while it runs."""
-        if key is not None:
-            self._set_input_zero_copy(self._check_key(key), value)
-        for name, param in params.items():
-            self._set_input_zero_copy(self._check_key(name), param)
+        """Let inputs use the memory of the given arrays, which must stay unchanged while it runs.
 
-    def set_output_zero_copy(self, key: str | int, value: NDArray) -> None:
-        """Let an output be written into the given array."""
-        self._set_output_zero_copy(key, value)
+        Tensors of other packages need memory that is aligned to 64 bytes.
+        """
+        if key is not None:
+            self._set_input_zero_copy(self._check_key(key), shared(value))
+        for name, param in params.items():
+            self._set_input_zero_copy(self._check_key(name), shared(param))
+
+    def set_output_zero_copy(self, key: str | int, value: Any) -> None:
+        """Let an output be written into the given array, which may be one of another package."""
+        self._set_output_zero_copy(key, shared(value))
 
     def _check_key(self, key: str | int) -> str | int:
         if isinstance(key, str) and key not in self._shapes:
