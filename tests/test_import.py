@@ -1,32 +1,12 @@
 import subprocess
 import sys
 
-import pytest
-
-import tvm
-
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = "import sys, tvm; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"torch", "onnx", "onnxruntime", "scipy", "rich", "llvmlite", "transformers", "pytest"}
     assert not heavy & set(done.stdout.split())
-
-
-@pytest.mark.parametrize("name", ["auto_scheduler", "meta_schedule"])
-def test_tuners_that_are_absent_are_named_with_what_there_is_instead(name: str) -> None:
-    with pytest.raises(ModuleNotFoundError, match=f"tvm.{name} is not in this release.*autotvm"):
-        getattr(tvm, name)
-
-
-@pytest.mark.parametrize(("name", "instead"), [
-    ("rpc", "cross_compiler"), ("relax", "relay"),
-])  # fmt: skip
-def test_other_parts_that_are_absent_are_named_with_what_there_is_instead(
-    name: str, instead: str
-) -> None:
-    with pytest.raises(ModuleNotFoundError, match=f"tvm.{name} is not in this release.*{instead}"):
-        getattr(tvm, name)
 
 
 _WITHOUT_EXTRAS = """

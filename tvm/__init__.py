@@ -37,47 +37,28 @@ from .runtime.object import Object
 from .runtime.object_generic import convert
 from .runtime.packed_func import PackedFunc
 from .support import DType as DataType
+from .support import absent as _absent
 from .support.excepthook import tvm_wrap_excepthook
 from .tir.expr import const
 
 _install_classic_paths()
+_absent.install()
 
 # imported at the first use of the name: `import tvm` alone stays quick
 _LATER = (
-    "auto_scheduler", "autotvm", "contrib", "dlight", "exec", "meta_schedule", "micro", "relax",
-    "relay", "rpc", "script", "testing", "topi",
+    "autotvm", "contrib", "exec", "micro", "relay", "script", "testing", "topi",
 )  # fmt: skip
-
-
-_TUNED = "kernels are chosen by a cost model, and tvm.autotvm tunes them"
-_GRAPHS = "relay is the language of graphs here"
-# what there is where a part of classic releases is not
-_INSTEAD = {
-    "auto_scheduler": _TUNED, "meta_schedule": _TUNED, "dlight": _TUNED, "relax": _GRAPHS,
-    "rpc": "models are run and measured on this machine; for another one, "
-    "lib.export_library(path, fcompile=tvm.contrib.cc.cross_compiler('aarch64-linux-gnu-gcc'))",
-}  # fmt: skip
 
 
 def __getattr__(name: str) -> _Any:
     if name in _LATER:
-        return _import_later(f"tvm.{name}")
+        return _importlib.import_module(f"tvm.{name}")
     if not name.startswith("_"):
         compat = _importlib.import_module("tvm.compat")
         if name in compat.NAMES or name in compat.MODULES:
             # kept, so that each old name warns once
             return globals().setdefault(name, compat.find_old_name(name))
-    raise AttributeError(f"module 'tvm' has no attribute {name!r}")
-
-
-def _import_later(name: str) -> _Any:
-    try:
-        return _importlib.import_module(name)
-    except ModuleNotFoundError as failure:
-        if failure.name != name:
-            raise
-        instead = _INSTEAD[name.removeprefix("tvm.")]
-        raise ModuleNotFoundError(f"{name} is not in this release; {instead}", name=name) from None
+    raise _absent.attribute_error("tvm", name)
 
 
 def __dir__() -> list[str]:

@@ -58,7 +58,7 @@ def test_kinds_that_change(echo: PackedFunc) -> None:
 
 
 def test_objects_return_as_themselves(echo: PackedFunc) -> None:
-    for value in (Pair(1), [1], {}, ShapeTuple([1, 2]), np.zeros(3), object(), Pair):
+    for value in (Pair(1), [1], {}, ShapeTuple([1, 2]), object(), Pair):
         assert echo(value) is value
 
 

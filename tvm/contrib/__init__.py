@@ -4,13 +4,15 @@ import importlib as _importlib
 import pkgutil as _pkgutil
 from types import ModuleType as _ModuleType
 
+from tvm.support.absent import attribute_error as _attribute_error
+
 _MODULES = frozenset([found.name for found in _pkgutil.iter_modules(__path__)])
 
 
 def __getattr__(name: str) -> _ModuleType:
     if name in _MODULES:
         return _importlib.import_module(f"tvm.contrib.{name}")
-    raise AttributeError(f"module 'tvm.contrib' has no attribute {name!r}")
+    raise _attribute_error("tvm.contrib", name)
 
 
 def __dir__() -> list[str]:

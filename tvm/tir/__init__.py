@@ -1,8 +1,11 @@
 """The loop-level language: expressions, statements, buffers, functions."""
 
+from typing import NoReturn as _NoReturn
+
 # what stands on the nodes
 from tvm.ir.expr import PrimExpr
 from tvm.script import printer as _printer
+from tvm.support.absent import attribute_error as _attribute_error
 
 from . import fixed_point, generic, ir_builder, stmt_functor
 from .buffer import Buffer, DataProducer, decl_buffer
@@ -102,3 +105,7 @@ from .stmt import (
     stmt_list,
     stmt_seq,
 )
+
+
+def __getattr__(name: str) -> _NoReturn:
+    raise _attribute_error("tvm.tir", name)

@@ -201,7 +201,7 @@ def run_through_rpc(*args: Any, **kwargs: Any) -> MeasureResult:
 
 def _need_rpc(who: str) -> NoReturn:
     raise TVMError(
-        f"{who} requires tvm.rpc, which is not there yet",
+        f"{who} requires tvm.rpc, which is not in this release",
         hint="measure on this machine: autotvm.LocalRunner(...)",
     )
 

@@ -3,6 +3,10 @@
 The frameworks themselves are imported at the first use of their importer.
 """
 
+from typing import NoReturn as _NoReturn
+
+from tvm.support.absent import attribute_error as _attribute_error
+
 from . import common, pytorch_utils, qnn_torch
 from .onnx import from_onnx
 from .pytorch import from_exported_program, from_pytorch
@@ -10,3 +14,7 @@ from .pytorch import from_exported_program, from_pytorch
 __all__ = [
     "common", "from_exported_program", "from_onnx", "from_pytorch", "pytorch_utils", "qnn_torch",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> _NoReturn:
+    raise _attribute_error("tvm.relay.frontend", name)

@@ -1,0 +1,58 @@
+"""What this release does not have is said in one sentence, with what there is instead."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from tests.errors.messages import refusal
+from tvm.support.absent import explanation
+
+PARTS = [
+    ("tvm", "rpc", "export_library"),
+    ("tvm", "auto_scheduler", "tvm.autotvm"),
+    ("tvm", "meta_schedule", "tvm.autotvm"),
+    ("tvm", "dlight", "cost model"),
+    ("tvm", "relax", "relay"),
+    ("tvm.tir", "Schedule", "te.create_schedule"),
+    ("tvm.tir", "schedule", "te.create_schedule"),
+    ("tvm.contrib", "cudnn", "targets llvm and c"),
+    ("tvm.contrib", "nvcc", "targets llvm and c"),
+    ("tvm.contrib", "hexagon", "targets llvm and c"),
+    ("tvm.micro", "project", "--output-format mlf"),
+    ("tvm.micro", "Session", "--output-format mlf"),
+    ("tvm.exec", "rpc_server", "export_library"),
+    ("tvm.relay.frontend", "tensorflow", "ONNX"),
+    ("tvm.relay.frontend", "from_keras", "ONNX"),
+]
+
+
+@pytest.mark.parametrize(("package", "name", "instead"), PARTS)
+def test_absent_parts_say_what_there_is_instead(package: str, name: str, instead: str) -> None:
+    module = importlib.import_module(package)
+    sentence = explanation(f"{package}.{name}")
+    assert sentence is not None and sentence.startswith(
+        f"{package}.{name} is not in this release; "
+    )
+    assert instead in sentence
+    assert refusal(lambda: getattr(module, name), AttributeError) == sentence
+    for statement in (f"import {package}.{name}", f"from {package} import {name}"):
+        assert refusal(lambda text=statement: exec(text), ModuleNotFoundError) == sentence
+
+
+def test_absent_parts_can_be_probed() -> None:
+    import tvm
+
+    assert not hasattr(tvm, "relax") and getattr(tvm, "rpc", None) is None
+    with pytest.raises(ImportError, match="tvm.rpc is not in this release"):
+        importlib.import_module("tvm.rpc.server")
+
+
+def test_names_that_never_were_are_told_as_python_does() -> None:
+    for package in ("tvm", "tvm.tir", "tvm.contrib", "tvm.micro", "tvm.relay.frontend"):
+        module = importlib.import_module(package)
+        text = refusal(lambda found=module: found.frobnicate, AttributeError)
+        assert text == f"module {package!r} has no attribute 'frobnicate'"
+        with pytest.raises(ModuleNotFoundError, match=f"No module named '{package}.frobnicate'"):
+            importlib.import_module(f"{package}.frobnicate")

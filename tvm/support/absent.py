@@ -1,0 +1,97 @@
+"""Parts of the classic release that this one does not have: a sentence for each, whichever way one
+asks for it. ``import tvm.relax`` raises ModuleNotFoundError, ``tvm.relax`` AttributeError.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from types import ModuleType
+
+_TUNED = "kernels are chosen by a cost model, and tvm.autotvm tunes them"
+_GRAPHS = "relay is the language of graphs here"
+_REMOTE = (
+    "models are run and measured on this machine; for another one, "
+    "lib.export_library(path, cc='aarch64-linux-gnu-gcc') links"
+)
+_SCHEDULE = (
+    "loops are scheduled by te.create_schedule, and changed by the passes of tvm.tir.transform"
+)
+_DEVICES = "code is generated for processors, by the targets llvm and c"
+_BOARDS = (
+    "`tvmc compile --target c --output-format mlf` writes C sources, from which projects for "
+    "microcontrollers can be made"
+)
+_ONNX = "models of this format are converted to ONNX first, which relay.frontend.from_onnx imports"
+
+_GPU_MODULES = """
+    cublas cublaslt cuda_graph cudnn curand cutlass hipblas miopen nvcc nvrtc rocblas rocm spirv_utils
+    thrust
+"""
+_FORMATS = (
+    "caffe caffe2 coreml darknet keras mxnet oneflow paddlepaddle tensorflow tensorflow2 tflite"
+)
+
+# what there is instead: by package, groups of names
+_INSTEAD: dict[str, dict[str, str]] = {
+    "tvm": {
+        "auto_scheduler meta_schedule dlight": _TUNED,
+        "relax": _GRAPHS,
+        "rpc": _REMOTE,
+    },
+    "tvm.tir": {"Schedule schedule ScheduleState BlockScope StmtSRef": _SCHEDULE},
+    "tvm.contrib": {
+        _GPU_MODULES: _DEVICES,
+        "hexagon ethosu ethosn mrvl uma_hexagon": _DEVICES,
+        "rpc xcode ndk": _REMOTE,
+        "coreml_runtime tflite_runtime": "models are run by this package's executors",
+    },
+    "tvm.exec": {
+        "rpc_server rpc_tracker rpc_proxy query_rpc_tracker autotvm_log_editor": _REMOTE,
+    },
+    "tvm.micro": {
+        "Session project testing build class_factory contrib debugger project_api "
+        "generate_project GeneratedProject TemplateProject autotvm_build_func "
+        "AutoTvmModuleLoader": _BOARDS
+    },
+    "tvm.relay.frontend": {
+        _FORMATS: _ONNX,
+        " ".join([f"from_{name}" for name in _FORMATS.replace("paddlepaddle", "paddle").split()]): _ONNX,
+    },
+}  # fmt: skip
+_SENTENCES = {
+    f"{package}.{name}": instead
+    for package, groups in _INSTEAD.items()
+    for names, instead in groups.items()
+    for name in names.split()
+}
+
+
+def explanation(path: str) -> str | None:
+    """That a part of the classic release is not there, and what there is instead; None for others."""
+    instead = _SENTENCES.get(path)
+    return None if instead is None else f"{path} is not in this release; {instead}"
+
+
+def attribute_error(module: str, name: str) -> AttributeError:
+    """What a module's ``__getattr__`` raises for a name that it does not have."""
+    text = explanation(f"{module}.{name}")
+    return AttributeError(text or f"module {module!r} has no attribute {name!r}")
+
+
+class _AbsentParts(MetaPathFinder):
+    """Asked after all others have found nothing."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> None:
+        if (text := explanation(fullname)) is not None:
+            # without a name: `from package import part` would hide the sentence of a part it names
+            raise ModuleNotFoundError(text, path=fullname)
+
+
+def install() -> None:
+    """Ask here last when a module is imported."""
+    if not any([isinstance(finder, _AbsentParts) for finder in sys.meta_path]):
+        sys.meta_path.append(_AbsentParts())
