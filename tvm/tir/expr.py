@@ -245,11 +245,11 @@ class FloorMod(BinaryOpExpr):
 
 
 class Min(BinaryOpExpr):
-    """The smaller operand"""
+    """The smaller operand, as numpy's ``minimum``: NaN if either is; of zeros of both signs either one"""
 
 
 class Max(BinaryOpExpr):
-    """The larger operand"""
+    """The larger operand, as numpy's ``maximum``: NaN if either is; of zeros of both signs either one"""
 
 
 class CmpExpr(PrimExprWithOp):

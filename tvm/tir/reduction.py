@@ -106,12 +106,13 @@ def _parameter_names(fcombine: Callable[..., Any]) -> list[str]:
     return names if len(names) == 2 else ["lhs", "rhs"]
 
 
-def _greatest(dtype: str) -> PrimExpr:
+def greatest(dtype: str) -> PrimExpr:
     """What no value exceeds: infinity where the type has one."""
     return infinity(dtype) if _has_infinity(dtype) else max_value(dtype)
 
 
-def _least(dtype: str) -> PrimExpr:
+def least(dtype: str) -> PrimExpr:
+    """What no value is below."""
     return -infinity(dtype) if _has_infinity(dtype) else min_value(dtype)
 
 
@@ -121,7 +122,7 @@ def _has_infinity(dtype: str) -> bool:
 
 
 sum = comm_reducer(lambda x, y: _op.add(x, y), lambda t: const(0, t), name="sum")
-min = comm_reducer(lambda x, y: _op.minimum(x, y), _greatest, name="min")
-max = comm_reducer(lambda x, y: _op.maximum(x, y), _least, name="max")
+min = comm_reducer(lambda x, y: _op.minimum(x, y), greatest, name="min")
+max = comm_reducer(lambda x, y: _op.maximum(x, y), least, name="max")
 
 __all__ = ["comm_reducer", "max", "min", "sum"]

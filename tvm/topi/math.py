@@ -51,7 +51,8 @@ def _sign(value: PrimExpr) -> PrimExpr:
     zero, one = tir.const(0, value.dtype), tir.const(1, value.dtype)
     if value.dtype.is_uint:
         return tir.Select(value > zero, one, zero)
-    below = tir.Select(value < zero, tir.const(-1, value.dtype), zero)
+    other = value if value.dtype.is_float else zero  # zero, or NaN
+    below = tir.Select(value < zero, tir.const(-1, value.dtype), other)
     return tir.Select(value > zero, one, below)
 
 

@@ -89,12 +89,20 @@ def _arg_reducer(
     identity: Callable[[Any], PrimExpr],
     last: bool,
 ) -> Any:
+    """The position and value of what is best; NaN is better than every number, as in numpy."""
+
+    def beats(a: Any, b: Any, earlier: PrimExpr) -> PrimExpr:
+        if not a.dtype.is_float:
+            return tir.any(better(a, b), tir.all(tir.EQ(a, b), earlier))
+        a_is_nan, b_is_number = tir.NE(a, a), tir.EQ(b, b)
+        tie = tir.all(earlier, tir.any(tir.EQ(a, b), a_is_nan))
+        return tir.any(better(a, b), tir.all(a_is_nan, b_is_number), tie)
+
     def combine(lhs: Any, rhs: Any) -> tuple[PrimExpr, PrimExpr]:
         earlier = lhs[0] > rhs[0] if last else lhs[0] < rhs[0]
-        tie = tir.all(tir.EQ(lhs[1], rhs[1]), earlier)
         # the identity's index is -1: any other wins, whatever its value, which is the greatest
         # or least there is and must not be computed with
-        wins = tir.all(lhs[0] >= 0, tir.any(rhs[0] < 0, better(lhs[1], rhs[1]), tie))
+        wins = tir.all(lhs[0] >= 0, tir.any(rhs[0] < 0, beats(lhs[1], rhs[1], earlier)))
         return tir.Select(wins, lhs[0], rhs[0]), tir.Select(wins, lhs[1], rhs[1])
 
     return tir.comm_reducer(combine, lambda t0, t1: (tir.const(-1, t0), identity(t1)), name=name)

@@ -15,6 +15,7 @@ from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.dtype import DType
+from tvm.tir.analysis.never_nan import never_nan
 from tvm.tir.expr import (
     And,
     BinaryOpExpr,
@@ -178,10 +179,18 @@ class ArithmeticWriter(Visitor):
 
     def _extremum(self, node: BinaryOpExpr, sign: str) -> str:
         a, b = self.operand(node.a), self.operand(node.b)
-        if TYPES[node.dtype.element].kind == "narrow":
+        kind = TYPES[node.dtype.element].kind
+        is_number = kind not in ("float", "narrow") or never_nan(node.a)
+        if not is_number and never_nan(node.b):
+            a, b, is_number = b, a, True
+        left, right = a, b
+        if kind == "narrow":
             left, right = self.widen(a, node.dtype), self.widen(b, node.dtype)
+        if is_number:
             return f"(({left} {sign} {right}) ? {a} : {b})"
-        return f"(({a} {sign} {b}) ? {a} : {b})"
+        if kind == "narrow":
+            left = self.named(left, FLOAT32)
+        return f"(({left} {sign} {right} || {left} != {left}) ? {a} : {b})"
 
     def visit_select(self, node: Select) -> str:
         condition = self.visit(node.condition)

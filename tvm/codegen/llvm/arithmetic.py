@@ -178,30 +178,26 @@ class ArithmeticWriter(Visitor):
     # ---- minimum and maximum
 
     def visit_min(self, node: Min) -> str:
-        return self._extremum(node, "min", "olt")
+        return self._extremum(node, "min")
 
     def visit_max(self, node: Max) -> str:
-        return self._extremum(node, "max", "ogt")
+        return self._extremum(node, "max")
 
-    def _extremum(self, node: BinaryOpExpr, name: str, predicate: str) -> str:
-        a = self.visit(node.a)
-        b = self.visit(node.b)
-        return self.extremum(name, predicate, node.dtype, a, b)
+    def _extremum(self, node: BinaryOpExpr, name: str) -> str:
+        a, b = self.visit(node.a), self.visit(node.b)
+        return self.extremum(name, node.dtype, a, b)
 
-    def extremum(self, name: str, predicate: str, dtype: DType, a: str, b: str) -> str:
-        """Min or max of two operands; a comparison with NaN chooses the second one."""
+    def extremum(self, name: str, dtype: DType, a: str, b: str) -> str:
+        """Min or max of two operands, NaN if either is; beside a constant it is one instruction."""
         type_ = TYPES[dtype]
         text = type_.text
         if type_.kind == "float":
-            chosen = self.code.pure(f"fcmp {predicate} {text} {a}, {b}")
-            mask = mask_type(type_.lanes)
-            return self.code.pure(f"select {mask} {chosen}, {text} {a}, {text} {b}")
+            operands = f"{text} {a}, {text} {b}"
+            return self.code.pure(f"call{self.fast} nsz {text} @llvm.{name}imum({operands})")
         if type_.kind == "narrow":
             wide = FLOAT32.with_lanes(dtype.lanes)
-            found = self.extremum(
-                name, predicate, wide, widen(self.code, a, dtype), widen(self.code, b, dtype)
-            )
-            return narrow(self.code, found, dtype)
+            a, b = widen(self.code, a, dtype), widen(self.code, b, dtype)
+            return narrow(self.code, self.extremum(name, wide, a, b), dtype)
         letter = "s" if type_.kind == "signed" else "u"
         return self.code.pure(f"call {text} @llvm.{letter}{name}({text} {a}, {text} {b})")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import te, tir
+from tvm import te
+from tvm.tir.reduction import least
 
 from ..nn.conv2d.compute import _spread
 from ..nn.pad import pad
@@ -46,7 +47,7 @@ def dilation2d(
         before[at[i]], after[at[i]] = pads[i], pads[i + 2]
         reach = (window[axis] - 1) * spacing[i] + 1
         shape[at[i]] = (have[axis] + pads[i] + pads[i + 2] - reach) // strides[i] + 1
-    lowest = tir.min_value(data.dtype)
+    lowest = least(data.dtype)
     source = pad(data, before, after, lowest, name="pad_temp") if any(pads) else data
     taps = [te.reduce_axis((0, window[axis]), name=f"r{axis.lower()}") for axis in "HW"]
     dtype = out_dtype or data.dtype

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.tir.reduction import least
 
 from ...layout import axis_positions
 from ...utils import cast_scalar, dims, mean_dtype
@@ -126,7 +127,7 @@ def _pool(
         is_known = isinstance(missing, int)
         behind = padding[i + rank] + (stride[i] - 1 if ceil_mode else 0)
         after[axis] = max(missing, 0) if is_known else behind
-    lowest = tir.min_value(data.dtype) if kind == "max" else tir.const(0, data.dtype)
+    lowest = least(data.dtype) if kind == "max" else tir.const(0, data.dtype)
     source = pad(data, before, after, lowest, name="pad_temp") if any(before + after) else data
     windows = [
         te.reduce_axis((0, kernel[i]), name=f"r{axis.lower()}") for i, axis in enumerate(spatial)
@@ -251,7 +252,7 @@ def _uneven_pool(data: te.Tensor, at: Sequence[int], sizes: Sequence[int], kind:
     for axis, size in zip(at, sizes, strict=True):
         shape[axis] = size
         windows.append(te.reduce_axis((0, _widest(extents[axis], size)), name=f"r{axis}"))
-    neutral = tir.min_value(data.dtype) if kind == "max" else tir.const(0, data.dtype)
+    neutral = least(data.dtype) if kind == "max" else tir.const(0, data.dtype)
     wide = mean_dtype(data.dtype)
 
     def bounds_of(index: Any, axis: int, size: int) -> tuple[Any, Any]:

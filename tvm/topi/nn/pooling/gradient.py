@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.tir.reduction import least
 
 from ...layout import axis_positions
 from ...utils import dims
@@ -96,7 +97,7 @@ def _first_maximum(
     greatest = te.compute(
         list(counts),
         lambda *i: te.max(
-            in_window(i, over, tir.min_value(data.dtype), lambda where: data(*where)), axis=over
+            in_window(i, over, least(data.dtype), lambda where: data(*where)), axis=over
         ),
         name="greatest",
     )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import IRBuilder
+from tvm.tir.reduction import least
 
 from ...utils import dims
 
@@ -95,7 +96,7 @@ def _roi_align(
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
         ib = tir.ir_builder.create()
         maps, boxes, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
-        start = tir.const(0.0, dtype) if name == "avg" else tir.min_value(dtype)
+        start = tir.const(0.0, dtype) if name == "avg" else least(dtype)
         with ib.for_range(0, regions, "r", kind="parallel") as r:
             total = ib.allocate(dtype, (pooled[0], pooled[1], channels), "total")
             b = ib.let("b", boxes[r, 0].astype("int32"))

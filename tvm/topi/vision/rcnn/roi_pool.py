@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import IRBuilder
+from tvm.tir.reduction import least
 
 from ...utils import dims
 from .roi_align import arrangement
@@ -62,7 +63,7 @@ def _roi_pool(
                 top, bottom = ib.let("top", tops(py)), ib.let("bottom", bottoms(py))
                 left, right = ib.let("left", lefts(px)), ib.let("right", rights(px))
                 is_empty = tir.any(bottom <= top, right <= left)
-                start = tir.Select(is_empty, tir.const(0, data.dtype), tir.min_value(data.dtype))
+                start = tir.Select(is_empty, tir.const(0, data.dtype), least(data.dtype))
                 with ib.for_range(0, extents["C"], "c") as c:
                     place = arranged(r, c, py, px)
                     out[place] = start
