@@ -104,6 +104,8 @@ def _divide_bounds(a: Bound, b: Bound, divide: Callable[[int, int], int]) -> Bou
     elif b[1] == 0:
         divisors.append(-1)
     values = [divide(end, divisor) for end in a for divisor in divisors]
+    if b[0] <= 0 <= b[1]:
+        values.append(0)  # what is divided by zero
     return min(values), max(values)
 
 
@@ -168,7 +170,7 @@ class ConstIntBoundAnalyzer:
         if b[1] < 0:
             return (b[0] + 1 if b[0] != NEG_INF else NEG_INF), 0
         widest = max(abs(b[0]), abs(b[1]))
-        return (-widest + 1 if widest != POS_INF else NEG_INF), widest
+        return (min(1 - widest, 0) if widest != POS_INF else NEG_INF), widest
 
     def _truncmod(self, expr: tir.Mod) -> Bound:
         a, b = self.visit(expr.a), self.visit(expr.b)

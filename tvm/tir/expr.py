@@ -181,7 +181,12 @@ def div_ambiguity_error() -> RuntimeError:
 
 
 class Cast(PrimExprWithOp):
-    """A value converted to another dtype."""
+    """A value converted to another dtype.
+
+    A float becomes an integer towards zero, by way of int32 for smaller types and of int64 for uint32, which
+    then wraps around. What that intermediate type cannot hold, NaN too, becomes its least number; in machine
+    code what the processor makes of it, on x86 the same.
+    """
 
     dtype: DType = leaf(convert=as_dtype)
     value: PrimExpr
@@ -229,7 +234,11 @@ class Mul(BinaryOpExpr):
 
 
 class Div(BinaryOpExpr):
-    """``a / b``; integers are divided as in C, towards zero"""
+    """``a / b``; integers are divided as in C, towards zero
+
+    As in numpy, an integer divided by zero is 0, with no remainder, and the least number divided by -1
+    is itself: integers wrap around. That holds for all four divisions.
+    """
 
 
 class Mod(BinaryOpExpr):

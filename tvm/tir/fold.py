@@ -16,7 +16,7 @@ from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 
-from .expr import BOOL, FloatImm, IntImm, int_imm
+from .expr import BOOL, INT64, FloatImm, IntImm, int_imm
 
 
 class DivideByZeroError(TVMError, ZeroDivisionError):
@@ -175,8 +175,19 @@ def fold_compare(
     return None
 
 
+def truncated(number: float, dtype: DType) -> int:
+    """A float as an integer of ``dtype``, as :class:`~tvm.tir.expr.Cast` has it."""
+    if dtype.is_uint and dtype.bits == 64 and not number < 2.0**63:
+        return truncated(number - 2.0**63, INT64) + (1 << 63)
+    if dtype.bits == 64 or (dtype.is_uint and dtype.bits == 32):
+        low, high = -(2**63), 2**63
+    else:
+        low, high = -(2**31), 2**31
+    return int(number) if low - 1 < number < high else low
+
+
 def fold_cast(value: PrimExpr, dtype: DType) -> PrimExpr | None:
-    """A constant converted to a scalar dtype; floats that an integer cannot hold are left alone."""
+    """A constant converted to a scalar dtype."""
     if type(value) is IntImm:
         if dtype.is_float:
             return float_imm(dtype, float(value.value))
@@ -190,7 +201,6 @@ def fold_cast(value: PrimExpr, dtype: DType) -> PrimExpr | None:
         return float_imm(dtype, number)
     if dtype.is_bool:
         return int_imm(BOOL, number != 0)
-    if (dtype.is_int or dtype.is_uint) and math.isfinite(number):
-        whole = int_imm(dtype, int(number))
-        return whole if whole.value == int(number) else None
+    if dtype.is_int or dtype.is_uint:
+        return int_imm(dtype, truncated(number, dtype))
     return None

@@ -1,7 +1,7 @@
 """Values of the reference interpreter, with the semantics of C.
 
 A scalar integer is a Python int that is kept within its type, any other scalar a numpy scalar, a
-vector a one-dimensional array. Integers wrap, division by zero raises, conversions truncate.
+vector a one-dimensional array. Integers wrap, divided by zero they are 0, conversions truncate.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tvm.error import TVMError
 from tvm.support import DType
 
 from . import expr as e
+from .fold import truncated
 
 
 def constant(value: Any, dtype: DType) -> Any:
@@ -52,6 +53,11 @@ def cast(value: Any, dtype: DType) -> Any:
     """Convert as C does: floats truncate towards zero, integers wrap."""
     if type(value) is int and dtype.lanes == 1 and dtype.is_int:
         return wrapped(value, dtype)
+    if dtype.is_int or (dtype.is_uint and not dtype.is_bool):
+        array = np.asarray(value)
+        if array.dtype.kind not in "iub":
+            whole = [wrapped(truncated(float(x), dtype), dtype) for x in array.reshape(-1)]
+            return as_value(np.asarray(whole, dtype.numpy).reshape(array.shape))
     with np.errstate(all="ignore"):
         return as_value(np.asarray(value).astype(dtype.numpy))
 
@@ -62,38 +68,25 @@ def reinterpret(value: Any, dtype: DType) -> Any:
     return array if dtype.lanes > 1 else as_value(array[0])
 
 
-def _require_nonzero(divisor: Any) -> None:
-    if not np.all(divisor):
-        raise ZeroDivisionError("the interpreted program divides by zero")
-
-
 def trunc_divide(a: Any, b: Any) -> Any:
     """Quotient rounded towards zero for integers, the plain quotient for floats."""
     if np.asarray(a).dtype.kind not in "iub":
         return a / b
-    _require_nonzero(b)
     quotient = np.floor_divide(a, b)
-    inexact = np.multiply(quotient, b) != a
+    inexact = (np.multiply(quotient, b) != a) & (b != 0)
     return np.add(quotient, np.asarray(inexact & ((a < 0) != (b < 0)), np.asarray(a).dtype))
 
 
 def trunc_remainder(a: Any, b: Any) -> Any:
     """Remainder with the sign of the dividend."""
-    if np.asarray(a).dtype.kind not in "iub":
-        return np.fmod(a, b)
-    return np.subtract(a, np.multiply(trunc_divide(a, b), b))
-
-
-def floor_divide(a: Any, b: Any) -> Any:
-    """Quotient rounded towards minus infinity."""
-    if np.asarray(a).dtype.kind in "iub":
-        _require_nonzero(b)
-    return np.floor_divide(a, b)
+    return np.fmod(a, b)
 
 
 def floor_remainder(a: Any, b: Any) -> Any:
     """Remainder with the sign of the divisor."""
-    return np.subtract(a, np.multiply(floor_divide(a, b), b))
+    if np.asarray(a).dtype.kind in "iub":
+        return np.remainder(a, b)
+    return np.subtract(a, np.multiply(np.floor_divide(a, b), b))
 
 
 BINARY: dict[type, Callable[[Any, Any], Any]] = {
@@ -102,7 +95,7 @@ BINARY: dict[type, Callable[[Any, Any], Any]] = {
     e.Mul: np.multiply,
     e.Div: trunc_divide,
     e.Mod: trunc_remainder,
-    e.FloorDiv: floor_divide,
+    e.FloorDiv: np.floor_divide,
     e.FloorMod: floor_remainder,
     e.Min: np.minimum,
     e.Max: np.maximum,
@@ -116,6 +109,8 @@ BINARY: dict[type, Callable[[Any, Any], Any]] = {
 
 
 def _trunc_divide_int(a: int, b: int) -> int:
+    if b == 0:
+        return 0
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
@@ -126,9 +121,9 @@ ON_INTS: dict[type, Callable[[int, int], Any]] = {
     e.Sub: operator.sub,
     e.Mul: operator.mul,
     e.Div: _trunc_divide_int,
-    e.Mod: lambda a, b: a - _trunc_divide_int(a, b) * b,
-    e.FloorDiv: operator.floordiv,
-    e.FloorMod: operator.mod,
+    e.Mod: lambda a, b: a - _trunc_divide_int(a, b) * b if b else 0,
+    e.FloorDiv: lambda a, b: a // b if b else 0,
+    e.FloorMod: lambda a, b: a % b if b else 0,
     e.Min: min,
     e.Max: max,
     e.EQ: operator.eq,

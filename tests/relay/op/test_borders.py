@@ -195,3 +195,22 @@ def test_axes_of_one_element_are_reflected_onto_it() -> None:
         (data, grid),
     )
     np.testing.assert_array_equal(found, [[[[3, 4, 5]]]])
+
+
+@pytest.mark.parametrize("opt_level", [0, 3])
+@pytest.mark.parametrize("name", ["divide", "floor_divide", "mod", "floor_mod"])
+def test_divisions_at_the_limits_are_numpys_folded_or_not(name: str, opt_level: int) -> None:
+    a = np.array([-(2**31), -(2**31), -7, 2**31 - 1, 5, -(2**31)], "int32")
+    b = np.array([-1, 0, 0, -1, 0, 2], "int32")
+    with np.errstate(all="ignore"):
+        wanted = {"mod": np.fmod, "floor_mod": np.mod}.get(name, np.floor_divide)(a, b)
+    x, y = [relay.var(n, shape=a.shape, dtype="int32") for n in "xy"]
+    operator = getattr(relay, name)
+    folded = operator(relay.const(a), relay.const(b))
+    func = relay.Function(
+        [x, y], relay.Tuple([operator(x, y), operator(x, relay.const(b)), folded])
+    )
+    with tvm.transform.PassContext(opt_level=opt_level):
+        found = relay.create_executor("graph", mod=tvm.IRModule.from_expr(func)).evaluate()(a, b)
+    for result in found:
+        np.testing.assert_array_equal(result.numpy(), wanted)

@@ -2,10 +2,11 @@
 
 from tvm.ir.rules import fold, pattern_consts, pattern_vars, rule, rules
 
-from .notation import below, broadcast, lower, modulus, ramp, residue, upper
+from .notation import INT32_LEAST, below, broadcast, lower, modulus, ramp, residue, upper
 
 x, y, z, b, lanes = pattern_vars("x y z b lanes")
 c0, c1, c2 = pattern_consts("c0 c1 c2")
+
 
 FLOORDIV_WRAPPING = rules(
     rule(x // 1, x),
@@ -13,8 +14,13 @@ FLOORDIV_WRAPPING = rules(
 )
 
 FLOORDIV_NO_OVERFLOW = rules(
-    rule(x // c0, (x * -1) // fold(0 - c0), when=c0 < 0),
-    rule(x // (y * c0), (x * -1) // (y * fold(0 - c0)), when=c0 < 0),
+    # the least number has no opposite
+    rule(x // c0, (x * -1) // fold(0 - c0), when=(c0 < 0) & (lower(x) > INT32_LEAST)),
+    rule(
+        x // (y * c0),
+        (x * -1) // (y * fold(0 - c0)),
+        when=(c0 < 0) & (lower(x) > INT32_LEAST),
+    ),
     # bounds that fall into one multiple
     rule(x // c0, fold(lower(x) // c0), when=(c0 > 0) & (lower(x) // c0 == upper(x) // c0)),
     rule(x // x, 1, when=(lower(x) >= 0) | (upper(x) <= 0)),

@@ -2,7 +2,7 @@
 
 from tvm.ir.rules import fold, pattern_consts, pattern_vars, rule, rules
 
-from .notation import below, broadcast, lower, modulus, ramp, residue, upper
+from .notation import INT32_LEAST, below, broadcast, lower, modulus, ramp, residue, upper
 
 x, y, z, b, lanes = pattern_vars("x y z b lanes")
 c0, c1, c2 = pattern_consts("c0 c1 c2")
@@ -13,7 +13,8 @@ FLOORMOD_WRAPPING = rules(
 )
 
 FLOORMOD_NO_OVERFLOW = rules(
-    rule(x % c0, 0 - (x * -1) % fold(0 - c0), when=c0 < 0),
+    # the least number has no opposite
+    rule(x % c0, 0 - (x * -1) % fold(0 - c0), when=(c0 < 0) & (lower(x) > INT32_LEAST)),
     # bounds that fall into one multiple, and known remainders
     rule(x % c0, x, when=(c0 > 0) & (lower(x) >= 0) & (upper(x) < c0)),
     rule(x % c0, x - fold(lower(x) // c0 * c0), when=(c0 > 0) & (lower(x) // c0 == upper(x) // c0)),

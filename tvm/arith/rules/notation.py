@@ -76,6 +76,9 @@ def integral(x: Pattern) -> Pattern:
     return measured("integral", x)
 
 
+INT32_LEAST = -(1 << 31)
+
+
 def evaluate_truncdiv(a: int, b: int) -> int:
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient

@@ -40,6 +40,10 @@ from .types import FLOAT32, FLOAT64, TYPES, float_text, integer_text, narrow_nam
 if TYPE_CHECKING:
     from .module import ModuleWriter
 
+# a divisor by which every number may be divided: a constant other than 0 and -1
+_DIVIDES = re.compile(
+    r"(?!0+[UL]*\Z)\d+[UL]*\Z|\(-(?!1[UL]*\))\d+[UL]*\)\Z|\(-\d+(LL)? - 1\)\Z", re.ASCII
+)
 _SIMPLE = re.compile(r"[\w.]+\Z|\(-[\w.]+\)\Z", re.ASCII)
 
 
@@ -144,6 +148,9 @@ class ArithmeticWriter(Visitor):
         type_ = TYPES[dtype.element]
         if type_.kind == "narrow":
             return self.operation(sign, dtype, a, b)
+        if type_.kind in ("signed", "unsigned") and _DIVIDES.match(b) is None:
+            name = "div" if sign == "/" else "mod"
+            return self.helper(f"tvm_{name}_{type_.text.removesuffix('_t')}", bare(a), bare(b))
         return f"(({type_.text})({a} {sign} {b}))" if type_.bits < 32 else f"({a} {sign} {b})"
 
     def visit_floor_div(self, node: FloorDiv) -> str:
@@ -154,7 +161,8 @@ class ArithmeticWriter(Visitor):
             return self.call_math("floor", node.dtype, [quotient])
         if kind != "signed":
             return quotient
-        return f"({quotient} - ({_rounded_up(a, b)} ? 1 : 0))"
+        rest = self._divide("%", node.dtype, a, b)
+        return f"({quotient} - ({_rounded_up(rest, b)} ? 1 : 0))"
 
     def visit_floor_mod(self, node: FloorMod) -> str:
         a, b = self.operand(node.a), self.operand(node.b)
@@ -167,7 +175,8 @@ class ArithmeticWriter(Visitor):
         rest = self._divide("%", node.dtype, a, b)
         if kind != "signed":
             return rest
-        return f"({rest} + ({_rounded_up(a, b)} ? {b} : 0))"
+        rest = self.named(rest, node.dtype)
+        return f"({rest} + ({_rounded_up(rest, b)} ? {b} : 0))"
 
     # ---- choices
 
@@ -259,6 +268,15 @@ class ArithmeticWriter(Visitor):
             return f"({text} != {'NULL' if old.kind == 'pointer' else '0'})"
         if "pointer" in (old.kind, new.kind):
             return text if old.kind == new.kind else f"(({new.text})(intptr_t){text})"
+        if old.kind == "float" and new.kind in ("signed", "unsigned"):
+            is_wide = new.bits == 64 or (new.kind, new.bits) == ("unsigned", 32)
+            whole = (
+                "uint64"
+                if (new.kind, new.bits) == ("unsigned", 64)
+                else f"int{64 if is_wide else 32}"
+            )
+            text = self.helper(f"tvm_{whole}_of_{old.text}", bare(text))
+            return text if new.text == f"{whole}_t" else f"(({new.text}){text})"
         return f"(({new.text}){text})"
 
     def widen(self, text: str, dtype: DType) -> str:
@@ -315,6 +333,6 @@ class ArithmeticWriter(Visitor):
             self.wraps = outer
 
 
-def _rounded_up(a: str, b: str) -> str:
+def _rounded_up(rest: str, b: str) -> str:
     """Whether division towards zero gave more than the floor."""
-    return f"({a} % {b} != 0 && ({a} % {b} < 0) != ({b} < 0))"
+    return f"({rest} != 0 && ({rest} < 0) != ({b} < 0))"

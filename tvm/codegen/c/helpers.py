@@ -189,6 +189,69 @@ static inline int32_t tvm_bit_length(uint64_t x) {
 }
 
 
+def _divisions(bits: int, signed: bool) -> dict[str, Helper]:
+    """Divisions for every divisor: by zero everything is zero, and -1 turns the least number into itself."""
+    name = f"{'' if signed else 'u'}int{bits}"
+    unsigned = f"uint{max(bits, 32)}_t"
+    negated = f"  if (b == -1) return ({name}_t)(0U - ({unsigned})a);\n" if signed else ""
+    nothing = "b == 0 || b == -1" if signed else "b == 0"
+    head = f"static inline {name}_t tvm_"
+    operands = f"_{name}({name}_t a, {name}_t b) {{\n"
+    return {
+        f"tvm_div_{name}": Helper(
+            f"{head}div{operands}{negated}  return b == 0 ? 0 : ({name}_t)(a / b);\n}}\n"
+        ),
+        f"tvm_mod_{name}": Helper(
+            f"{head}mod{operands}  return {nothing} ? 0 : ({name}_t)(a % b);\n}}\n"
+        ),
+    }
+
+
+def _shifts(bits: int, signed: bool) -> dict[str, Helper]:
+    """Shifts by any distance: one by the number of bits, or more, leaves no bit but the sign's."""
+    name = f"{'' if signed else 'u'}int{bits}"
+    unsigned = f"uint{max(bits, 32)}_t"
+    head = f"static inline {name}_t tvm_shift_"
+    operands = f"_{name}({name}_t a, {name}_t b) {{\n"
+    inside = f"(uint{bits}_t)b < {bits}U"
+    rest = "(a < 0 ? -1 : 0)" if signed else "0"
+    return {
+        f"tvm_shift_left_{name}": Helper(
+            f"{head}left{operands}  return {inside} ? ({name}_t)(({unsigned})a << b) : 0;\n}}\n"
+        ),
+        f"tvm_shift_right_{name}": Helper(
+            f"{head}right{operands}  return {inside} ? ({name}_t)(a >> b) : {rest};\n}}\n"
+        ),
+    }
+
+
+def _truncations(floating: str) -> dict[str, Helper]:
+    """Floats as integers, towards zero; what has no place becomes the least number."""
+    suffix = "f" if floating == "float" else ""
+    above = "x >= -2147483648.0f" if floating == "float" else "x > -2147483649.0"
+    return {
+        f"tvm_int32_of_{floating}": Helper(f"""\
+static inline int32_t tvm_int32_of_{floating}({floating} x) {{
+  return {above} && x < 2147483648.0{suffix} ? (int32_t)x : (-2147483647 - 1);
+}}
+"""),
+        f"tvm_int64_of_{floating}": Helper(f"""\
+static inline int64_t tvm_int64_of_{floating}({floating} x) {{
+  return x >= -0x1p63{suffix} && x < 0x1p63{suffix} ? (int64_t)x : (-9223372036854775807LL - 1);
+}}
+"""),
+        f"tvm_uint64_of_{floating}": Helper(
+            f"""\
+static inline uint64_t tvm_uint64_of_{floating}({floating} x) {{
+  if (x < 0x1p63{suffix}) return (uint64_t)tvm_int64_of_{floating}(x);
+  return (uint64_t)tvm_int64_of_{floating}(x - 0x1p63{suffix}) ^ 0x8000000000000000ULL;
+}}
+""",
+            (f"tvm_int64_of_{floating}",),
+        ),
+    }
+
+
 def _atomic(name: str, type_: str) -> dict[str, Helper]:
     return {
         f"tvm_atomic_add_{name}": Helper(f"""\
@@ -229,6 +292,15 @@ HELPERS: dict[str, Helper] = {
     **{name: helper for type_ in _SCALARS for name, helper in _access(type_).items()},
     **_NARROW,
     **_BIT_COUNTS,
+    **{
+        name: helper
+        for family in (_divisions, _shifts)
+        for bits in (8, 16, 32, 64)
+        for signed in (True, False)
+        for name, helper in family(bits, signed).items()
+    },
+    **_truncations("float"),
+    **_truncations("double"),
     **{n: h for t in _SCALARS for n, h in _atomic(t.removesuffix("_t"), t).items()},
     **_REPORTS,
 }

@@ -126,14 +126,15 @@ def _bitwise_not(w: FunctionWriter, call: Call) -> str:
 
 
 def _shift(sign: str) -> Write:
-    """A shift by less than the number of bits; other distances count modulo it, as most processors do."""
+    """A shift; one by the number of bits, or more, leaves no bit but the sign's."""
 
     def write(w: FunctionWriter, call: Call) -> str:
         type_ = TYPES[call.dtype.element]
         a, b = [w.visit(arg) for arg in call.args]
         distance = call.args[1]
         if not (isinstance(distance, IntImm) and 0 <= distance.value < type_.bits):
-            b = f"({b} & {type_.bits - 1})"
+            name = "shift_left" if sign == "<<" else "shift_right"
+            return w.helper(f"tvm_{name}_{type_.text.removesuffix('_t')}", bare(a), bare(b))
         if sign == "<<" or type_.kind == "unsigned":
             return f"(({type_.text})(({type_.unsigned}){a} {sign} {b}))"
         return f"(({type_.text})({a} {sign} {b}))" if type_.bits < 32 else f"({a} {sign} {b})"

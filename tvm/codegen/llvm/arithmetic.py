@@ -9,6 +9,8 @@ from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
+from tvm.tir.constants import wrap
 from tvm.tir.expr import (
     And,
     BinaryOpExpr,
@@ -31,6 +33,7 @@ from tvm.tir.expr import (
     Select,
     Var,
 )
+from tvm.tir.fold import truncated
 from tvm.tir.intrinsics import INTRINSICS
 
 from .code import Code
@@ -118,18 +121,39 @@ class ArithmeticWriter(Visitor):
         if type_.kind == "narrow":
             return self.narrow_operation(f"{floating}{self.fast}", node.dtype, a, b)
         name = signed if type_.kind == "signed" else unsigned
-        return self.code.pure(f"{name} {type_.text} {a}, {self._divisor(node, b)}")
+        divisor, refused = self._divisor(node, b)
+        found = self.code.pure(f"{name} {type_.text} {a}, {divisor}")
+        return self._mended(node, name, found, refused, a, b)
 
-    def _divisor(self, node: BinaryOpExpr, b: str) -> str:
-        """A vector's divisors without zeros: those of lanes that a select drops must not trap."""
+    def _divisor(self, node: BinaryOpExpr, b: str) -> tuple[str, str | None]:
+        """The divisor with 1 in place of those that trap, and which lanes these are.
+
+        They are zero and, as the least number divided by it has no place, -1.
+        """
         type_ = TYPES[node.dtype]
-        value = node.b.value if type(node.b) is Broadcast else node.b
-        if type_.lanes == 1 or type(value) is IntImm:
-            return b
-        mask = mask_type(type_.lanes)
-        is_zero = self.code.pure(f"icmp eq {type_.text} {b}, zeroinitializer")
+        value = _constant(node.b)
+        if value is not None and value not in (0, -1):
+            return b, None
+        mask, text = mask_type(type_.lanes), type_.text
+        if type_.kind == "signed":
+            above = self.code.pure(f"add {text} {b}, {splat(type_, '1')}")
+            refused = self.code.pure(f"icmp ult {text} {above}, {splat(type_, '2')}")
+        else:
+            refused = self.code.pure(f"icmp eq {text} {b}, {splat(type_, '0')}")
         one = splat(type_, "1")
-        return self.code.pure(f"select {mask} {is_zero}, {type_.text} {one}, {type_.text} {b}")
+        safe = self.code.pure(f"select {mask} {refused}, {text} {one}, {text} {b}")
+        return safe, refused
+
+    def _mended(
+        self, node: BinaryOpExpr, name: str, found: str, refused: str | None, a: str, b: str
+    ) -> str:
+        """A quotient by the true divisor; a remainder of division by 1 is right as it is."""
+        if refused is None or name.endswith("rem"):
+            return found
+        type_ = TYPES[node.dtype]
+        mask, text = mask_type(type_.lanes), type_.text
+        other = self.code.pure(f"mul {text} {a}, {b}")  # 0, or -a
+        return self.code.pure(f"select {mask} {refused}, {text} {other}, {text} {found}")
 
     def visit_floor_div(self, node: FloorDiv) -> str:
         type_ = TYPES[node.dtype]
@@ -141,11 +165,12 @@ class ArithmeticWriter(Visitor):
         a, b, text = self.visit(node.a), self.visit(node.b), type_.text
         if (shift := _power_of_two(node.b)) is not None:
             return self.code.pure(f"ashr {text} {a}, {splat(type_, str(shift))}")
-        b = self._divisor(node, b)
-        quotient = self.code.pure(f"sdiv {text} {a}, {b}")
-        wrong = self._rounded_up(text, type_.lanes, self.code.pure(f"srem {text} {a}, {b}"), b)
+        c, refused = self._divisor(node, b)
+        quotient = self.code.pure(f"sdiv {text} {a}, {c}")
+        wrong = self._rounded_up(text, type_.lanes, self.code.pure(f"srem {text} {a}, {c}"), c)
         down = self.code.pure(f"sext {mask_type(type_.lanes)} {wrong} to {text}")
-        return self.code.pure(f"add {text} {quotient}, {down}")
+        found = self.code.pure(f"add {text} {quotient}, {down}")
+        return self._mended(node, "sdiv", found, refused, a, b)
 
     def visit_floor_mod(self, node: FloorMod) -> str:
         type_ = TYPES[node.dtype]
@@ -160,7 +185,7 @@ class ArithmeticWriter(Visitor):
         a, b, text = self.visit(node.a), self.visit(node.b), type_.text
         if (shift := _power_of_two(node.b)) is not None:
             return self.code.pure(f"and {text} {a}, {splat(type_, str((1 << shift) - 1))}")
-        b = self._divisor(node, b)
+        b, _ = self._divisor(node, b)
         rest = self.code.pure(f"srem {text} {a}, {b}")
         wrong = self._rounded_up(text, type_.lanes, rest, b)
         moved = self.code.pure(f"add {text} {rest}, {b}")
@@ -246,6 +271,11 @@ class ArithmeticWriter(Visitor):
     # ---- conversions
 
     def visit_cast(self, node: Cast) -> str:
+        if type(node.value) is FloatImm and TYPES[node.dtype].kind in ("signed", "unsigned"):
+            # constants are converted here: LLVM leaves open what becomes of those that do not fit
+            return integer_text(
+                node.dtype, wrap(truncated(node.value.value, node.dtype), node.dtype)
+            )
         return self.convert(self.visit(node.value), node.value.dtype, node.dtype)
 
     def convert(self, operand: str, source: DType, target: DType) -> str:
@@ -265,10 +295,43 @@ class ArithmeticWriter(Visitor):
             )
             compare = "fcmp une" if old.kind == "float" else "icmp ne"
             return self.code.pure(f"{compare} {old.text} {operand}, {zero}")
+        if old.kind == "float" and new.kind in ("signed", "unsigned"):
+            return self._truncated(operand, source, target)
         name = _conversion(old.kind, old.bits, new.kind, new.bits)
         if name is None:
             return operand
         return self.code.pure(f"{name} {old.text} {operand} to {new.text}")
+
+    def _truncated(self, operand: str, source: DType, target: DType) -> str:
+        """A float as an integer: what does not fit is what the processor makes of it, never undefined."""
+        old, new = TYPES[source], TYPES[target]
+        if new.kind == "unsigned" and new.bits == 64:
+            return self._truncated_unsigned(operand, source, target)
+        # smaller numbers wrap around from what int32, or of uint32 int64, can hold
+        whole = as_dtype(
+            "int32" if new.bits < 32 or (new.kind, new.bits) == ("signed", 32) else "int64"
+        )
+        whole = whole.with_lanes(target.lanes)
+        text = TYPES[whole].text
+        raw = self.code.pure(f"fptosi {old.text} {operand} to {text}")
+        found = self.code.pure(f"freeze {text} {raw}")
+        return self.convert(found, whole, target)
+
+    def _truncated_unsigned(self, operand: str, source: DType, target: DType) -> str:
+        """A float as uint64, by way of two halves of its range."""
+        old, new = TYPES[source], TYPES[target]
+        half = splat(old, float_text(source.element, 2.0**63))
+        is_low = self.code.pure(f"fcmp olt {old.text} {operand}, {half}")
+        raised = self.code.pure(f"fsub {old.text} {operand}, {half}")
+        parts = []
+        for part in (operand, raised):
+            raw = self.code.pure(f"fptosi {old.text} {part} to {new.text}")
+            parts.append(self.code.pure(f"freeze {new.text} {raw}"))
+        low, high = parts
+        top = splat(new, str(-(1 << 63)))
+        high = self.code.pure(f"xor {new.text} {high}, {top}")
+        mask = mask_type(new.lanes)
+        return self.code.pure(f"select {mask} {is_low}, {new.text} {low}, {new.text} {high}")
 
     # ---- helpers for subclasses
 
@@ -340,13 +403,19 @@ STRUCT_GET = INTRINSICS["tvm_struct_get"]
 _DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
 
 
-def _power_of_two(node: PrimExpr) -> int | None:
-    """The exponent of a constant divisor that is a power of two."""
+def _constant(node: PrimExpr) -> int | None:
+    """The value of a constant or of all lanes of one."""
     if type(node) is Broadcast:
         node = node.value
-    if type(node) is not IntImm or node.value <= 0 or node.value & (node.value - 1):
+    return node.value if type(node) is IntImm else None
+
+
+def _power_of_two(node: PrimExpr) -> int | None:
+    """The exponent of a constant divisor that is a power of two."""
+    value = _constant(node)
+    if value is None or value <= 0 or value & (value - 1):
         return None
-    return node.value.bit_length() - 1
+    return value.bit_length() - 1
 
 
 def _conversion(old: str, old_bits: int, new: str, new_bits: int) -> str | None:
@@ -354,7 +423,7 @@ def _conversion(old: str, old_bits: int, new: str, new_bits: int) -> str | None:
     if old == "float":
         if new == "float":
             return "fpext" if new_bits > old_bits else "fptrunc"
-        return "fptosi" if new == "signed" else "fptoui"
+        raise LoweringError(f"the LLVM code generator cannot convert {old} to {new}")
     if new == "float":
         return "sitofp" if old == "signed" else "uitofp"
     if "pointer" in (old, new):

@@ -45,12 +45,32 @@ def _integer(name: str, extra: str = "") -> Write:
     return write
 
 
-def _bitwise(name: str, signed: str | None = None) -> Write:
+def _bitwise(name: str) -> Write:
+    def write(w: FunctionWriter, call: Call) -> str:
+        a, b = [w.visit(arg) for arg in call.args]
+        return w.code.pure(f"{name} {TYPES[call.dtype].text} {a}, {b}")
+
+    return write
+
+
+def _shift(name: str, signed: str) -> Write:
+    """A shift; one by the number of bits, or more, leaves no bit but the sign's."""
+
     def write(w: FunctionWriter, call: Call) -> str:
         type_ = TYPES[call.dtype]
+        text, most = type_.text, splat(type_, str(type_.bits - 1))
         a, b = [w.visit(arg) for arg in call.args]
-        chosen = signed if signed and type_.kind == "signed" else name
-        return w.code.pure(f"{chosen} {type_.text} {a}, {b}")
+        chosen = signed if type_.kind == "signed" else name
+        distance = call.args[1].value if type(call.args[1]) is Broadcast else call.args[1]
+        if type(distance) is IntImm and 0 <= distance.value < type_.bits:
+            return w.code.pure(f"{chosen} {text} {a}, {b}")
+        if chosen == "ashr":
+            held = w.code.pure(f"call {text} @llvm.umin({text} {b}, {text} {most})")
+            return w.code.pure(f"ashr {text} {a}, {held}")
+        moved = w.code.pure(f"{chosen} {text} {a}, {b}")
+        is_short = w.code.pure(f"icmp ule {text} {b}, {most}")
+        nothing, mask = splat(type_, "0"), mask_type(type_.lanes)
+        return w.code.pure(f"select {mask} {is_short}, {text} {moved}, {text} {nothing}")
 
     return write
 
@@ -417,8 +437,8 @@ INTRINSICS: dict[str, Write] = {
     "tir.bitwise_or": _bitwise("or"),
     "tir.bitwise_xor": _bitwise("xor"),
     "tir.bitwise_not": _bitwise_not,
-    "tir.shift_left": _bitwise("shl"),
-    "tir.shift_right": _bitwise("lshr", signed="ashr"),
+    "tir.shift_left": _shift("shl", "shl"),
+    "tir.shift_right": _shift("lshr", "ashr"),
     "tir.if_then_else": _if_then_else,
     "tir.likely": _likely,
     "tir.assume": _assume,
