@@ -15,6 +15,7 @@ from tvm import relay
 from tvm.contrib.debugger import debug_executor
 from tvm.contrib.debugger.debug_executor import GraphModuleDebug
 from tvm.contrib.graph_executor import GraphModule
+from tvm.relay.frontend.common import set_span
 from tvm.runtime import Module, load_param_dict, load_param_dict_from_file, profiling
 
 
@@ -170,3 +171,33 @@ def test_times_of_tiny_operators_add_up_to_the_run() -> None:
     total = report.device_metrics["cpu0"]["Duration (us)"].value
     spent = sum(call["Duration (us)"].value for call in report.calls)
     assert len(report.calls) >= 200 and 0.8 * total <= spent <= total
+
+
+def test_rows_of_a_profile_list_the_nodes_of_the_model() -> None:
+    x = relay.var("x", shape=(2, 8))
+    body = x
+    for layer in ("first", "second"):
+        product = set_span(relay.nn.dense(body, relay.const(np.ones((8, 8), "float32"))), layer)
+        body = set_span(relay.nn.relu(product), f"{layer}.act")
+    lib = relay.build(relay.Function([x], body), "llvm")
+    module = GraphModuleDebug(
+        lib["debug_create"]("default", nd.cpu()), [nd.cpu()], lib.graph_json, ""
+    )
+    report = module.profile(x=np.ones((2, 8), "float32"))
+    assert [call["Model Nodes"] for call in report.calls] == [
+        "first, first.act",
+        "second, second.act",
+    ]
+    assert "first, first.act, second, second.act" in report.table(wide=True)
+
+
+def test_what_replaces_a_node_of_the_model_keeps_its_name() -> None:
+    x = relay.var("x", shape=(1, 16, 8, 8))
+    weight = relay.const(np.ones((16, 16, 3, 3), "float32"))
+    made = set_span(relay.nn.conv2d(x, weight, padding=(1, 1)), "conv")
+    four = [relay.const(np.full(16, value, "float32")) for value in (1.5, 1, 2, 3)]
+    made = set_span(relay.nn.batch_norm(made, *four)[0], "norm")
+    lib = relay.build(relay.Function([x], made), "llvm -mcpu=skylake")
+    named = [node["attrs"].get("sources") for node in json.loads(lib.graph_json)["nodes"][1:]
+             if node["op"] == "tvm_op"]  # fmt: skip
+    assert "conv, norm" in named

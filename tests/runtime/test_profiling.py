@@ -198,3 +198,36 @@ def test_events_are_counted_around_each_operator(library: Module) -> None:
     header = report.table().splitlines()[0]
     assert "task-clock" in header and "page-faults" in header
     module.exit()
+
+
+def _long_report() -> Report:
+    def call(node: str, shapes: str) -> Mapping[str, Metric]:
+        return {
+            "Name": "tvmgen_default_fused_nn_contrib_conv2d_NCHWc_add_multiply_add_nn_relu",
+            "Duration (us)": Duration(2.0),
+            "Device": "cpu0",
+            "Count": Count(1),
+            "Argument Shapes": shapes,
+            "Hash": "0123456789abcdef",
+            "Model Nodes": node,
+        }
+
+    calls = [call("größe " * 20, "float32[1, 64, 56, 56]" * 5), call("b", "float32[2]")]
+    return Report(calls, {}, {})
+
+
+def test_lines_of_a_table_fit_unless_they_may_be_wide() -> None:
+    report = _long_report()
+    lines = report.table().splitlines()
+    assert max(map(len, lines)) <= 120 and "Hash" not in lines[0]
+    assert "..." in lines[2] and "_add_multiply_add_nn_relu" in lines[2] and "größe" in lines[2]
+    assert str(report) == report.table()
+    wide = report.table(wide=True)
+    assert "0123456789abcdef" in wide and "größe " * 20 in wide and "..." not in wide
+
+
+def test_calls_of_one_kernel_are_joined_whichever_nodes_they_compute() -> None:
+    name = {"Name": "f", "Duration (us)": Duration(1.0), "Count": Count(1)}
+    report = Report([{**name, "Model Nodes": "a"}, {**name, "Model Nodes": "b, c"}], {}, {})
+    row = report.table().splitlines()[2]
+    assert row.split() == ["f", "2.00", "2", "a,", "b,", "c"]

@@ -68,4 +68,24 @@ def is_closed(expr: BaseExpr) -> bool:
 
 _CLOSED = {"Primitive", "Composite", "Compiler"}
 
-__all__ = ["Function", "FunctionWithFields", "is_closed", "is_primitive"]
+# of main: what the imported model calls the tensors that it returns, tuples flattened
+OUTPUT_NAMES = "output_tensor_names"
+
+
+def output_names(func: Function, count: int) -> list[str]:
+    """The names of a model's outputs, which are so many.
+
+    None are left if the function does not say, or had other outputs when it was imported.
+    """
+    names = [str(name) for name in func.attrs.get(OUTPUT_NAMES) or ()]
+    return names if len(names) == count else []
+
+
+__all__ = [
+    "OUTPUT_NAMES",
+    "Function",
+    "FunctionWithFields",
+    "is_closed",
+    "is_primitive",
+    "output_names",
+]

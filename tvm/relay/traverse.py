@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tvm.ir.expr import RelayExpr
+from tvm.ir.span import Span
 from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.expr import (
     Call,
@@ -137,8 +138,23 @@ def rewrite_post_order(
             stack.extend([(child, False) for child in reversed(below) if id(child) not in done])
             continue
         new = with_operands(node, [done[id(child)] for child in below]) if below else node
-        done[id(node)] = rewrite(node, new)
+        done[id(node)] = made = rewrite(node, new)
+        if node.span is not None and made.span is None:
+            _fill_spans(made, node.span)
     return done[id(expr)]
+
+
+def _fill_spans(expr: RelayExpr, span: Span) -> None:
+    """Say of calls that replace another one that they come from the same place."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if node.span is None and isinstance(node, _OF_PLACES):
+            node.span = span
+            stack.extend(operands(node))
+
+
+_OF_PLACES = (Call, Tuple, TupleGetItem)
 
 
 def substitute(expr: RelayExpr, binds: Mapping[Var, RelayExpr]) -> RelayExpr:

@@ -123,7 +123,13 @@ class Report(Object):
         """The calls as comma-separated values."""
         return _function("AsCSV")(self)  # type: ignore[no-any-return]
 
-    def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
+    def table(
+        self,
+        sort: bool = True,
+        aggregate: bool = True,
+        col_sums: bool = True,
+        wide: bool = False,
+    ) -> str:
         """The calls for human readers.
 
         Parameters
@@ -134,8 +140,11 @@ class Report(Object):
             Join the calls of one operator with the same arguments.
         col_sums : bool
             Add the sum of all calls, and the totals of the devices.
+        wide : bool
+            Show every column in full. Otherwise lines have at most 120 columns: hashes are left
+            out, and long names, shapes and lists of the model's nodes are cut.
         """
-        return _function("AsTable")(self, sort, aggregate, col_sums)  # type: ignore[no-any-return]
+        return _function("AsTable")(self, sort, aggregate, col_sums, wide)  # type: ignore[no-any-return]
 
     def json(self) -> str:
         """Everything as JSON, which :meth:`from_json` reads."""

@@ -108,6 +108,7 @@ void AotExecutor::SetParams(const NamedArrays& params) {
     int index = InputIndex(param.first);
     if (index < 0) continue;
     CopyInto(static_cast<size_t>(index), param.second.tensor(), "parameter '" + param.first + "'");
+    slots_[static_cast<size_t>(index)].is_param = true;
   }
 }
 
@@ -190,7 +191,9 @@ size_t AotExecutor::InputSlot(const TVMArgValue& key) const {
   int index = InputIndex(key);
   if (index >= 0) return static_cast<size_t>(index);
   std::string names;
-  for (size_t i = 0; i < num_inputs_; ++i) names += (names.empty() ? "'" : ", '") + slots_[i].name + "'";
+  for (size_t i = 0; i < num_inputs_; ++i) {
+    if (!slots_[i].is_param) names += (names.empty() ? "'" : ", '") + slots_[i].name + "'";
+  }
   ThrowValueError("the model has no input '", std::string(key), "'; its inputs are ", names.empty() ? "none" : names);
 }
 
@@ -206,7 +209,9 @@ size_t AotExecutor::OutputSlot(const TVMArgValue& key) const {
   for (size_t i = 0; i < num_outputs_; ++i) {
     if (slots_[num_inputs_ + i].name == name) return num_inputs_ + i;
   }
-  ThrowValueError("the model has no output '", name, "'");
+  std::string names;
+  for (size_t i = 0; i < num_outputs_; ++i) names += (i ? ", '" : "'") + slots_[num_inputs_ + i].name + "'";
+  ThrowValueError("the model has no output '", name, "'; its outputs are ", names.empty() ? "none" : names);
 }
 
 std::string AotExecutor::TextOf(size_t slot) const {
@@ -215,10 +220,11 @@ std::string AotExecutor::TextOf(size_t slot) const {
 }
 
 // {"shape": {"name": [extents], ...}, "dtype": {"name": "dtype", ...}}
-std::string AotExecutor::InfoText(size_t first, size_t last) const {
+std::string AotExecutor::InfoText(size_t first, size_t last, bool with_params) const {
   std::string shapes, dtypes;
   for (size_t i = first; i < last; ++i) {
-    std::string name = (i > first ? ", " : "") + Json::Quote(slots_[i].name) + ": ";
+    if (!with_params && slots_[i].is_param) continue;
+    std::string name = (shapes.empty() ? "" : ", ") + Json::Quote(slots_[i].name) + ": ";
     std::string extents;
     for (int64_t extent : slots_[i].shape) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
     shapes += name + "[" + extents + "]";
@@ -227,7 +233,7 @@ std::string AotExecutor::InfoText(size_t first, size_t last) const {
   return "{\"shape\": {" + shapes + "}, \"dtype\": {" + dtypes + "}}";
 }
 
-std::string AotExecutor::InputInfoText() const { return InfoText(0, num_inputs_); }
+std::string AotExecutor::InputInfoText(bool with_params) const { return InfoText(0, num_inputs_, with_params); }
 
 std::string AotExecutor::OutputInfoText() const { return InfoText(num_inputs_, num_inputs_ + num_outputs_); }
 
@@ -267,7 +273,8 @@ PackedFunc AotExecutor::GetFunction(const String& function, const ObjectPtr<Obje
   if (name == "get_input_name") EXECUTOR_METHOD(*rv = slots_[InputSlot(args[0])].name);
   if (name == "get_output_name") EXECUTOR_METHOD(*rv = slots_[OutputSlot(args[0])].name);
   if (name == "run_from_inputs") EXECUTOR_METHOD(RunFromInputs(args));
-  if (name == "get_input_info_json") EXECUTOR_METHOD(*rv = InputInfoText());
+  // (with_params): true if it is left out
+  if (name == "get_input_info_json") EXECUTOR_METHOD(*rv = InputInfoText(args.num_args == 0 || bool(args[0])));
   if (name == "get_unset_inputs_json") EXECUTOR_METHOD(*rv = UnsetInputs());
   if (name == "get_output_info_json") EXECUTOR_METHOD(*rv = OutputInfoText());
 #undef EXECUTOR_METHOD

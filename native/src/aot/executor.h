@@ -35,6 +35,7 @@ class AotExecutor : public ModuleNode {
     DLDataType dtype;
     NDArray array;
     bool given{false};  // of an input: whether a value was set, or its memory handed out
+    bool is_param{false};
   };
 
   void AddTensor(const TVMTensorInfo& info);
@@ -48,10 +49,10 @@ class AotExecutor : public ModuleNode {
   size_t InputSlot(const TVMArgValue& key) const;
   size_t OutputSlot(const TVMArgValue& key) const;
   std::string TextOf(size_t slot) const;
-  std::string InputInfoText() const;
+  std::string InputInfoText(bool with_params) const;
   std::string OutputInfoText() const;
   std::string UnsetInputs() const;
-  std::string InfoText(size_t first, size_t last) const;
+  std::string InfoText(size_t first, size_t last, bool with_params = true) const;
   // (device_type, device_id, key, value, key, value, ...): copies inputs from and outputs to the device too.
   void RunFromInputs(TVMArgs args);
 

@@ -124,6 +124,7 @@ class GraphExecutorDebug : public GraphExecutor {
     for (uint32_t k = 0; k < node.num_outputs; ++k) arguments.push_back(arrays_[first_output + k]);
     Metrics metrics{{"Argument Shapes", profiling::ShapeString(arguments)}};
     if (!node.hash.empty()) metrics["Hash"] = String(node.hash);
+    if (!node.sources.empty()) metrics[profiling::kModelNodes] = String(node.sources);
     return metrics;
   }
 

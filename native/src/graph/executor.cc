@@ -344,7 +344,15 @@ int GraphExecutor::ParseIndex(const TVMArgValue& key) const {
   ThrowValueError("the graph has no input '", name, "'; its inputs are ", names.empty() ? "none" : names);
 }
 
+const std::string& GraphExecutor::OutputName(size_t index) const {
+  return graph_.output_names.empty() ? graph_.nodes[graph_.heads[index].node].name : graph_.output_names[index];
+}
+
 int GraphExecutor::OutputIndex(const std::string& name) const {
+  for (size_t i = 0; i < graph_.heads.size(); ++i) {
+    if (OutputName(i) == name) return static_cast<int>(i);
+  }
+  // programs that know the graph name its nodes
   for (size_t i = 0; i < graph_.heads.size(); ++i) {
     if (graph_.nodes[graph_.heads[i].node].name == name) return static_cast<int>(i);
   }
@@ -353,9 +361,12 @@ int GraphExecutor::OutputIndex(const std::string& name) const {
 
 int GraphExecutor::ParseOutputIndex(const TVMArgValue& key) const {
   if (!key.is_str()) return key;
-  int index = OutputIndex(key);
-  if (index < 0) ThrowValueError("the graph has no output '", std::string(key), "'");
-  return index;
+  std::string name = key;
+  int index = OutputIndex(name);
+  if (index >= 0) return index;
+  std::string names;
+  for (size_t i = 0; i < graph_.heads.size(); ++i) names += (i ? ", '" : "'") + OutputName(i) + "'";
+  ThrowValueError("the graph has no output '", name, "'; its outputs are ", names.empty() ? "none" : names);
 }
 
 void GraphExecutor::CheckTensor(const DLTensor& value, uint32_t entry, const std::string& what) const {
@@ -385,6 +396,7 @@ Map<std::string, ObjectRef> GraphExecutor::InputInfo() const {
   Map<std::string, Array<int64_t>> shapes;
   Map<std::string, std::string> dtypes;
   for (size_t i = 0; i < graph_.arg_nodes.size(); ++i) {
+    if (is_param_[i]) continue;
     uint32_t entry = InputEntry(static_cast<int>(i));
     const std::string& name = graph_.nodes[graph_.arg_nodes[i]].name;
     shapes.Set(name, Array<int64_t>(graph_.shapes[entry]));
@@ -394,17 +406,31 @@ Map<std::string, ObjectRef> GraphExecutor::InputInfo() const {
 }
 
 // {"shape": {"name": [extents], ...}, "dtype": {"name": "dtype", ...}}
-std::string GraphExecutor::InputInfoText() const {
+std::string GraphExecutor::InfoText(const std::vector<std::pair<std::string, uint32_t>>& tensors) const {
   std::string shapes, dtypes;
-  for (size_t i = 0; i < graph_.arg_nodes.size(); ++i) {
-    uint32_t entry = InputEntry(static_cast<int>(i));
-    std::string name = (i ? ", " : "") + Json::Quote(graph_.nodes[graph_.arg_nodes[i]].name) + ": ";
+  for (const auto& tensor : tensors) {
+    std::string name = (shapes.empty() ? "" : ", ") + Json::Quote(tensor.first) + ": ";
     std::string extents;
-    for (int64_t extent : graph_.shapes[entry]) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+    for (int64_t extent : graph_.shapes[tensor.second]) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
     shapes += name + "[" + extents + "]";
-    dtypes += name + Json::Quote(DLDataType2String(graph_.dtypes[entry]));
+    dtypes += name + Json::Quote(DLDataType2String(graph_.dtypes[tensor.second]));
   }
   return "{\"shape\": {" + shapes + "}, \"dtype\": {" + dtypes + "}}";
+}
+
+std::string GraphExecutor::InputInfoText(bool with_params) const {
+  std::vector<std::pair<std::string, uint32_t>> tensors;
+  for (size_t i = 0; i < graph_.arg_nodes.size(); ++i) {
+    if (!with_params && is_param_[i]) continue;
+    tensors.emplace_back(graph_.nodes[graph_.arg_nodes[i]].name, InputEntry(static_cast<int>(i)));
+  }
+  return InfoText(tensors);
+}
+
+std::string GraphExecutor::OutputInfoText() const {
+  std::vector<std::pair<std::string, uint32_t>> tensors;
+  for (size_t i = 0; i < graph_.heads.size(); ++i) tensors.emplace_back(OutputName(i), OutputEntry(static_cast<int>(i)));
+  return InfoText(tensors);
 }
 
 // ["name", ...]
@@ -451,7 +477,10 @@ PackedFunc GraphExecutor::GetFunction(const String& name, const ObjectPtr<Object
   if (name == "get_output_index") EXECUTOR_METHOD(*rv = static_cast<int64_t>(OutputIndex(args[0])));
   if (name == "run_from_inputs") EXECUTOR_METHOD(RunFromInputs(args));
   if (name == "get_input_info") EXECUTOR_METHOD(*rv = InputInfo());
-  if (name == "get_input_info_json") EXECUTOR_METHOD(*rv = InputInfoText());
+  // (with_params): true if it is left out
+  if (name == "get_input_info_json") EXECUTOR_METHOD(*rv = InputInfoText(args.num_args == 0 || bool(args[0])));
+  if (name == "get_output_info_json") EXECUTOR_METHOD(*rv = OutputInfoText());
+  if (name == "get_output_name") EXECUTOR_METHOD(int index = ParseOutputIndex(args[0]); OutputEntry(index); *rv = OutputName(index));
   if (name == "get_unset_inputs_json") EXECUTOR_METHOD(*rv = UnsetInputs());
   if (name == "load_params") {
     EXECUTOR_METHOD(ByteReader reader = ReaderOfParams(args[0]); OwnParams(LoadParams(&reader)));

@@ -27,6 +27,7 @@ class GraphExecutor : public ModuleNode {
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) override;
 
   int InputIndex(const std::string& name) const;  // -1 if there is none
+  const std::string& OutputName(size_t index) const;
   // Uses the arrays themselves; names that are no inputs are ignored.
   void ShareParams(const NamedArrays& params);
   void ShareParams(const GraphExecutor& other, const NamedArrays& params);
@@ -44,8 +45,10 @@ class GraphExecutor : public ModuleNode {
   // (device_type, device_id, key, value, key, value, ...): copies inputs from and outputs to the device too.
   void RunFromInputs(TVMArgs args);
   // {"shape": {name: extents}, "dtype": {name: dtype}}, and the same as text, which crosses any border.
+  // Parameters are inputs that few ask for.
   Map<std::string, ObjectRef> InputInfo() const;
-  std::string InputInfoText() const;
+  std::string InputInfoText(bool with_params) const;
+  std::string OutputInfoText() const;
   std::string UnsetInputs() const;
 
  protected:
@@ -79,6 +82,7 @@ class GraphExecutor : public ModuleNode {
   int OutputIndex(const std::string& name) const;  // -1 if there is none
   int ParseOutputIndex(const TVMArgValue& key) const;
   std::string InputText(int index) const;
+  std::string InfoText(const std::vector<std::pair<std::string, uint32_t>>& tensors) const;  // names and entries
   void CheckTensor(const DLTensor& value, uint32_t entry, const std::string& what) const;
   void CheckZeroCopy(const DLTensor& value, uint32_t entry, const std::string& what) const;
 

@@ -48,6 +48,7 @@ GraphNode ReadNode(const Json& value, size_t number) {
     }
   }
   if (const Json* hash = attrs->Find("hash")) node.hash = hash->Text(place + " hash");
+  if (const Json* sources = attrs->Find("sources")) node.sources = sources->Text(place + " sources");
   if (const Json* flatten = attrs->Find("flatten_data")) node.flatten_data = flatten->Text(place) == "1";
   return node;
 }
@@ -83,6 +84,20 @@ void ReadEntryAttributes(const Json& attrs, Graph* graph) {
   if (attrs.Find("device_index") == nullptr) return;
   for (const Json& item : ListAttribute(attrs, "device_index", entries)) {
     graph->device_types.push_back(static_cast<int>(item.Int("graph JSON: attrs device_index")));
+  }
+}
+
+// The last member, which runtimes that do not know names of outputs skip.
+void ReadMetadata(const Json& metadata, Graph* graph) {
+  const std::string place = "graph JSON: metadata";
+  metadata.Object(place);
+  const Json* names = metadata.Find("output_names");
+  if (names == nullptr) return;
+  for (const Json& name : names->Array(place + " output_names")) {
+    graph->output_names.push_back(name.String(place + " output_names"));
+  }
+  if (graph->output_names.size() != graph->heads.size()) {
+    ThrowValueError(place, " output_names has ", graph->output_names.size(), " items for ", graph->heads.size(), " outputs");
   }
 }
 
@@ -151,6 +166,7 @@ Graph Graph::Parse(const std::string& json) {
   attrs.Object("graph JSON: attrs");
   ReadEntryAttributes(attrs, &graph);
   CheckReshapes(graph);
+  if (const Json* metadata = root.Find("metadata")) ReadMetadata(*metadata, &graph);
   return graph;
 }
 

@@ -21,6 +21,7 @@ struct GraphNode {
   std::string name;
   std::string func_name;
   std::string hash;      // of the function, for reports; empty if the graph does not say
+  std::string sources;   // the nodes of the imported model that it computes, for reports
   bool flatten_data{false};
   uint32_t num_outputs{1};
   std::vector<GraphEntry> inputs;
@@ -34,6 +35,7 @@ struct Graph {
   std::vector<GraphNode> nodes;
   std::vector<uint32_t> arg_nodes;   // inputs, in order
   std::vector<GraphEntry> heads;     // outputs, in order
+  std::vector<std::string> output_names;  // one a head; empty: outputs have the names of their nodes
   std::vector<uint32_t> row_ptr;     // node -> its first entry's number
   // for each entry
   std::vector<DLDataType> dtypes;

@@ -15,8 +15,12 @@ namespace profiling {
 namespace {
 
 constexpr const char* kDuration = "Duration (us)";
-const std::vector<std::string> kFirstColumns = {"Name", kDuration, "Percent", "Device", "Count", "Argument Shapes"};
-const std::vector<std::string> kTextColumns = {"Name", "Device", "Argument Shapes", "Hash"};
+const std::vector<std::string> kFirstColumns = {"Name", kDuration, "Percent", "Device", "Count", "Argument Shapes", kModelNodes};
+const std::vector<std::string> kTextColumns = {"Name", "Device", "Argument Shapes", kModelNodes, "Hash"};
+// Of lines that are not wide. Shapes are cut before names are.
+constexpr size_t kLineWidth = 120;
+constexpr size_t kLeastTextWidth = 15;
+const std::vector<std::vector<std::string>> kCutColumns = {{"Argument Shapes"}, {"Name", kModelNodes}};
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -104,6 +108,7 @@ Metric JoinMetric(const std::vector<Row>& rows, const std::string& name) {
     if (metric == nullptr) continue;
     const double weight = metric->kind != Kind::kRatio ? 1 : row.Duration() == 0 ? 1 : row.Duration();
     if (is_first) joined = {metric->kind, metric->text};
+    if (!is_first && name == kModelNodes) joined.text += ", " + metric->text;
     is_first = false;
     joined.number += weight * metric->number;
     joined.count += metric->count;
@@ -119,14 +124,14 @@ Row Join(const std::vector<Row>& rows) {
   return joined;
 }
 
-// Joins the rows whose texts are the same.
+// Joins the rows whose texts are the same, whichever nodes of the model they compute.
 std::vector<Row> Aggregate(const std::vector<Row>& rows) {
   std::map<std::vector<std::string>, size_t> places;
   std::vector<std::vector<Row>> groups;
   for (const Row& row : rows) {
     std::vector<std::string> texts;
     for (const auto& item : row.items) {
-      if (item.second.kind == Kind::kText) texts.push_back(item.second.text);
+      if (item.second.kind == Kind::kText && item.first != kModelNodes) texts.push_back(item.second.text);
     }
     auto [it, is_new] = places.try_emplace(texts, groups.size());
     if (is_new) groups.emplace_back();
@@ -177,28 +182,61 @@ Cells SumRow(const std::string& title, const Row& metrics, const std::vector<std
   return cells;
 }
 
+bool IsInsideCharacter(const std::string& text, size_t at) {
+  return at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+}
+
+// Names of kernels begin alike, so that their ends are kept.
+std::string Cut(const std::string& text, size_t width, bool keep_end) {
+  if (text.size() <= width) return text;
+  size_t at = keep_end ? text.size() - (width - 3) : width - 3;
+  while (IsInsideCharacter(text, at)) at += keep_end ? 1 : -1;
+  return keep_end ? "..." + text.substr(at) : text.substr(0, at) + "...";
+}
+
 // Texts to the left, numbers to the right.
 std::string LineOf(const Cells& cells, const std::vector<std::string>& columns, const std::vector<size_t>& widths) {
   std::string line;
   for (size_t i = 0; i < cells.size(); ++i) {
-    std::string padding(widths[i] - cells[i].size(), ' ');
+    const std::string cell = Cut(cells[i], widths[i], columns[i] == "Name");
+    std::string padding(widths[i] - cell.size(), ' ');
     line += i == 0 ? "" : "  ";
-    line += Contains(kTextColumns, columns[i]) ? cells[i] + padding : padding + cells[i];
+    line += Contains(kTextColumns, columns[i]) ? cell + padding : padding + cell;
   }
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
-std::string Layout(const std::vector<std::string>& columns, const std::vector<Cells>& rows, const std::vector<Cells>& sums) {
-  std::vector<size_t> widths;
+size_t LineWidth(const std::vector<size_t>& widths) {
   size_t total = 0;
+  for (size_t width : widths) total += width + 2;
+  return total == 0 ? 0 : total - 2;
+}
+
+// Narrows the widest texts first.
+void Narrow(const std::vector<std::string>& columns, std::vector<size_t>* widths) {
+  for (const std::vector<std::string>& names : kCutColumns) {
+    while (LineWidth(*widths) > kLineWidth) {
+      size_t* widest = nullptr;
+      for (size_t i = 0; i < columns.size(); ++i) {
+        size_t& width = (*widths)[i];
+        if (Contains(names, columns[i]) && width > kLeastTextWidth && (widest == nullptr || width > *widest)) widest = &width;
+      }
+      if (widest == nullptr) break;
+      --*widest;
+    }
+  }
+}
+
+std::string Layout(const std::vector<std::string>& columns, const std::vector<Cells>& rows, const std::vector<Cells>& sums, bool wide) {
+  std::vector<size_t> widths;
   for (size_t i = 0; i < columns.size(); ++i) {
     size_t width = columns[i].size();
     for (const Cells& cells : rows) width = std::max(width, cells[i].size());
     for (const Cells& cells : sums) width = std::max(width, cells[i].size());
     widths.push_back(width);
-    total += width + (i == 0 ? 0 : 2);
   }
-  const std::string rule = std::string(total, '-') + "\n";
+  if (!wide) Narrow(columns, &widths);
+  const std::string rule = std::string(LineWidth(widths), '-') + "\n";
   std::string text = LineOf(columns, columns, widths) + rule;
   for (const Cells& cells : rows) text += LineOf(cells, columns, widths);
   if (!sums.empty()) text += rule;
@@ -268,12 +306,13 @@ String ReportNode::AsCSV() const {
   return text;
 }
 
-String ReportNode::AsTable(bool sort, bool aggregate, bool compute_col_sums) const {
+String ReportNode::AsTable(bool sort, bool aggregate, bool compute_col_sums, bool wide) const {
   std::vector<Row> rows = ReadRows(calls);
   const Row sum = Join(rows);
   if (aggregate) rows = Aggregate(rows);
   if (sort) std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.Duration() > b.Duration(); });
-  const std::vector<std::string> columns = ColumnsOf(rows);
+  std::vector<std::string> columns = ColumnsOf(rows);
+  if (!wide) columns.erase(std::remove(columns.begin(), columns.end(), "Hash"), columns.end());
   std::vector<Cells> lines, sums;
   for (const Row& row : rows) {
     Cells cells;
@@ -288,7 +327,7 @@ String ReportNode::AsTable(bool sort, bool aggregate, bool compute_col_sums) con
       sums.push_back(SumRow("Total", total, columns));
     }
   }
-  std::string text = Layout(columns, lines, sums) + "\nConfiguration\n-------------\n";
+  std::string text = Layout(columns, lines, sums, wide) + "\nConfiguration\n-------------\n";
   for (const auto& item : ReadRow(configuration).items) text += item.first + ": " + ForReaders(item.second) + "\n";
   return text;
 }
@@ -338,11 +377,11 @@ TVM_REGISTER_GLOBAL("runtime.profiling.Report")
     });
 TVM_REGISTER_GLOBAL("runtime.profiling.AsCSV").set_body_typed([](Report report) { return report->AsCSV(); });
 TVM_REGISTER_GLOBAL("runtime.profiling.AsJSON").set_body_typed([](Report report) { return report->AsJSON(); });
-// (report, sort, aggregate, col_sums): the last ones may be missing
+// (report, sort, aggregate, col_sums, wide): the last ones may be missing
 TVM_REGISTER_GLOBAL("runtime.profiling.AsTable").set_body([](TVMArgs args, TVMRetValue* rv) {
   Report report = args[0];
   auto option = [&](int i) { return args.size() <= i || bool(args[i]); };
-  *rv = report->AsTable(option(1), option(2), option(3));
+  *rv = report->AsTable(option(1), option(2), option(3), args.size() > 4 && bool(args[4]));
 });
 TVM_REGISTER_GLOBAL("runtime.profiling.FromJSON").set_body_typed([](String text) { return Report::FromJSON(text); });
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -82,3 +83,18 @@ def test_pytorch_scopes_are_kept_on_demand() -> None:
     mod, _ = relay.frontend.from_pytorch(script, [("x", (2, 3))], preserve_pytorch_scopes=True)
     found = names(mod["main"])
     assert "0.dense/aten::linear_0" in found and found[-1] == "1/aten::exp_1"
+
+
+def test_exported_operators_are_named_with_the_paths_of_their_modules() -> None:
+    model = torch.nn.Sequential(Block(), Block()).eval()
+    program = torch.export.export(model, (torch.ones(2, 3),))
+    mod, _ = relay.frontend.from_exported_program(program)
+    found = dict.fromkeys(names(mod["main"]))
+    assert list(found)[-3:] == ["1.dense/addmm_1", "1.act/relu_1", "1/exp_1"]
+
+
+def test_kernels_know_the_nodes_that_they_compute() -> None:
+    program = torch.export.export(Block().eval(), (torch.ones(2, 3),))
+    mod, params = relay.frontend.from_exported_program(program)
+    nodes = json.loads(relay.build(mod, "llvm", params=params).graph_json)["nodes"]
+    assert nodes[-1]["attrs"]["sources"] == "dense/addmm, act/relu, exp"

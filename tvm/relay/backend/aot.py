@@ -24,7 +24,7 @@ from tvm.relay.backend.function_info import FunctionInfo, kernel_info
 from tvm.relay.backend.graph_codegen import GraphCodegen
 from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.backend.utils import CallType
-from tvm.relay.function import Function
+from tvm.relay.function import OUTPUT_NAMES, Function, output_names
 from tvm.relay.op.attributes import as_ints
 from tvm.relay.transform import InferType
 from tvm.target import Target
@@ -59,8 +59,8 @@ def AOTLowerMain(mod_name: str, config: CompilationConfig, call_type: CallType) 
         main = typed["main"]
         graph = GraphCodegen(_refuse).run(main)
         made = aot_function(graph, None, mod_name, CallType(call_type))
-        names = main.attrs.get("output_tensor_names")
-        func = _described(made, [str(n) for n in names or ()], config.host_target)
+        names = output_names(main, len(made.outputs))
+        func = _described(made, names, config.host_target)
         kept = {g: f for g, f in typed.functions.items() if g.name_hint != "main"}
         functions: dict[GlobalVar, BaseFunc] = {**kept, GlobalVar(MAIN): func}
         return IRModule(functions, mod.type_definitions, attrs=mod.attrs)
@@ -86,7 +86,7 @@ def _described(made: AotFunction, outputs: list[str], target: Target) -> PrimFun
             "target": target,
             "input_vars": params[:count],
             "output_vars": params[count:],
-            "output_tensor_names": outputs or [t.name for t in made.outputs],
+            OUTPUT_NAMES: outputs or [t.name for t in made.outputs],
             "devices": [],
         }
     )
@@ -139,7 +139,7 @@ def CreateExecutorMetadata(
     given = len(func.attrs["input_vars"])
     buffers = [func.buffer_map[p] for p in func.params]
     inputs = tuple([_info(b, b.name.removesuffix("_buffer")) for b in buffers[:given]])
-    names = [str(n) for n in func.attrs["output_tensor_names"]]
+    names = [str(n) for n in func.attrs[OUTPUT_NAMES]]
     outputs = tuple([_info(b, n) for b, n in zip(buffers[given:], names, strict=True)])
     workspace = sum(facts[MAIN].workspace_sizes.values())
     return ExecutorMetadata(

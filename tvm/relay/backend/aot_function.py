@@ -140,9 +140,19 @@ class _MainBuilder:
             tir.PrimFunc([*buffers, *outputs], body, attrs=attrs),
             tuple([self._info(ref, self.graph.nodes[ref.node].name) for ref in inputs]),
             tuple(
-                [self._info(ref, b.name) for ref, b in zip(self.graph.heads, outputs, strict=True)]
+                [
+                    self._info(r, n)
+                    for r, n in zip(self.graph.heads, self._output_names, strict=True)
+                ]
             ),
         )
+
+    @property
+    def _output_names(self) -> list[str]:
+        """Those of the imported model, or made ones."""
+        count = len(self.graph.heads)
+        made = ["output"] if count == 1 else [f"output{i}" for i in range(count)]
+        return self.graph.output_names or made
 
     def _info(self, ref: TensorRef, name: str) -> TensorInfo:
         info = self.graph.info(ref)
@@ -170,11 +180,12 @@ class _MainBuilder:
         return inputs
 
     def _outputs(self) -> list[tir.Buffer]:
-        heads = self.graph.heads
-        names = ["output"] if len(heads) == 1 else [f"output{i}" for i in range(len(heads))]
+        names = UniqueNames()
         return [
-            tir.decl_buffer(self.graph.info(ref).shape, self.graph.info(ref).dtype, name)
-            for ref, name in zip(heads, names, strict=True)
+            tir.decl_buffer(
+                self.graph.info(ref).shape, self.graph.info(ref).dtype, names.fresh(sanitize(name))
+            )
+            for ref, name in zip(self.graph.heads, self._output_names, strict=True)
         ]
 
     def _place_results(self, outputs: Sequence[tir.Buffer]) -> set[int]:

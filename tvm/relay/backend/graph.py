@@ -67,6 +67,7 @@ class Graph:
 
     nodes: list[GraphNode] = field(default_factory=list)
     heads: list[TensorRef] = field(default_factory=list)
+    output_names: list[str] = field(default_factory=list)  # of the heads; empty if they have none
 
     def add(self, node: GraphNode) -> int:
         """Append a node; its index."""
@@ -108,6 +109,9 @@ def to_json(graph: Graph, storage_ids: dict[TensorRef, int], device_type: int) -
         },
         "node_row_ptr": row_ptr,
     }
+    if graph.output_names:
+        # the last member: classic runtimes stop reading here
+        document["metadata"] = {"output_names": graph.output_names}
     return json.dumps(document, indent=2)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
+from tvm.ir.span import Span
 from tvm.ir.type import TensorType
 from tvm.relay.backend.graph import COPY, NOP, Graph, GraphNode, TensorInfo, TensorRef
 from tvm.relay.backend.kernels import PLACE
@@ -17,7 +18,7 @@ from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.call import CALL_LOWERED
 from tvm.relay.transform.operators import DEVICE_COPY, calls
-from tvm.relay.traverse import operands
+from tvm.relay.traverse import operands, post_order
 from tvm.relay.ty import flat_types
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
@@ -172,7 +173,7 @@ class GraphCodegen:
             node = GraphNode(self._names.fresh("reshape_nop"), outputs, NOP, inputs)
         else:
             kernel = self.lower(func)
-            attrs = {"hash": f"{kernel.digest:016x}"}
+            attrs = {"hash": f"{kernel.digest:016x}", **_sources(func)}
             node = GraphNode(self._names.fresh(kernel.name), outputs, kernel.name, inputs, attrs)
         node.device = func.attrs.get(PLACE)
         index = self.result.graph.add(node)
@@ -193,7 +194,7 @@ class GraphCodegen:
         inputs = [ref for a in call.args for ref in self._refs[id(a)]]
         outputs = [tensor_info(ty) for ty in flat_types(call.checked_type)]
         name = str(func.attrs["global_symbol"])
-        attrs = {"Compiler": str(func.attrs["Compiler"])}
+        attrs = {"Compiler": str(func.attrs["Compiler"]), **_sources(func)}
         node = GraphNode(self._names.fresh(name), outputs, name, inputs, attrs)
         index = self.result.graph.add(node)
         return [TensorRef(index, i) for i in range(len(outputs))]
@@ -204,6 +205,13 @@ def _returned(body: RelayExpr) -> list[RelayExpr]:
     if not isinstance(body, Tuple):
         return [body]
     return [e for field in body.fields for e in _returned(field)]
+
+
+def _sources(func: Function) -> dict[str, str]:
+    """The nodes of the imported model that a function computes, for reports."""
+    spans = [node.span for node in post_order(func.body) if isinstance(node, Call)]
+    names = dict.fromkeys([span.source_name.name for span in spans if isinstance(span, Span)])
+    return {"sources": ", ".join(names)} if names else {}
 
 
 def kernel_order(body: RelayExpr) -> list[RelayExpr]:

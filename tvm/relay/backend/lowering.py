@@ -15,7 +15,7 @@ from tvm.relay.backend.name_transforms import mangle_module_name
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.summary import report
 from tvm.relay.expr import Call
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.function import Function, is_primitive, output_names
 from tvm.relay.pipeline import fusion, optimization
 from tvm.relay.progress import OPTIMIZING, Progress
 from tvm.runtime.module import Module
@@ -63,9 +63,11 @@ def lower_model(
     with layout_target(machines.main):
         step("optimizing the graph", OPTIMIZING)
         copied = machines.copied(outline_external(mod), is_hosted)
-        mod = fusion(link_params)(optimization()(copied))
-        mod = machines.assigned(mod, copied, is_hosted)
-    return lower_fused(mod, machines.main, mod_name, step)
+        fused = fusion(link_params)(optimization()(copied))
+        fused = machines.assigned(fused, copied, is_hosted)
+    model = lower_fused(fused, machines.main, mod_name, step)
+    model.graph.graph.output_names = output_names(mod["main"], len(model.graph.graph.heads))
+    return model
 
 
 def lower_fused(mod: IRModule, target: Target, mod_name: str, step: Progress) -> LoweredModel:

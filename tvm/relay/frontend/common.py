@@ -13,7 +13,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.span import SourceName, Span
-from tvm.ir.type import TensorType
+from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay import op as _op
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Constant, Tuple, TupleWrapper, Var, const
@@ -40,7 +40,7 @@ from .cells import gru_cell, lstm_cell, rnn_cell
 __all__ = [
     "AttrCvt", "DuplicateFilter", "ExprFolder", "ExprTable", "Renamer", "RequiredAttr",
     "StrAttrsDict", "Unsupported", "as_exprs", "autopad", "constant", "ensure_scalar_shape",
-    "fold_constant", "get_name", "get_relay_op", "gru_cell", "infer_channels", "infer_dtype",
+    "flat_names", "fold_constant", "get_name", "get_relay_op", "gru_cell", "infer_channels", "infer_dtype",
     "infer_shape", "infer_type", "infer_value", "infer_value_simulated", "lstm_cell", "new_var",
     "refuse", "rnn_cell", "same_padding", "scalar_like", "set_span", "shape_of",
     "should_fill_span", "to_int_list", "try_infer_value", "try_resolve_var_to_const", "unbind",
@@ -271,6 +271,17 @@ def as_exprs(result: Any) -> list[RelayExpr]:
     if isinstance(result, Tuple):
         return list(result.fields)
     return [result]
+
+
+def flat_names(name: str, value: RelayExpr) -> list[str]:
+    """Names of the tensors of an output: those of tuples are ``name.0``, ``name.1``, ..."""
+    return _names_in(name, infer_type(value))
+
+
+def _names_in(name: str, ty: Type) -> list[str]:
+    if not isinstance(ty, TupleType):
+        return [name]
+    return [n for i, field in enumerate(ty.fields) for n in _names_in(f"{name}.{i}", field)]
 
 
 register_pass_config("relay.frontend.fill_span", bool)  # say where expressions come from

@@ -8,7 +8,7 @@ scores = module.get_output(0).numpy()
 
 from __future__ import annotations
 
-from tvm.runtime.executor.model import ModelExecutor, TensorInfo
+from tvm.runtime.executor.model import ModelExecutor
 
 
 class AotModule(ModelExecutor):
@@ -28,7 +28,3 @@ class AotModule(ModelExecutor):
     def get_input_name(self, index: int) -> str:
         """The name of an input."""
         return self.module["get_input_name"](index)  # type: ignore[no-any-return]
-
-    def get_output_info(self) -> TensorInfo:
-        """The shapes and the dtypes of the outputs, by name."""
-        return self._info_of("get_output_info_json")

@@ -52,8 +52,8 @@ class ModelExecutor:
         self._get_input_index: PackedFunc = module["get_input_index"]
         self._shapes, self._dtypes = self._info_of("get_input_info_json")
 
-    def _info_of(self, getter: str) -> TensorInfo:
-        info = json.loads(self.module[getter]())
+    def _info_of(self, getter: str, *options: bool) -> TensorInfo:
+        info = json.loads(self.module[getter](*options))
         return {name: tuple(shape) for name, shape in info["shape"].items()}, info["dtype"]
 
     def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
@@ -151,11 +151,22 @@ class ModelExecutor:
         return self._get_input_index(name)  # type: ignore[no-any-return]
 
     def get_input_info(self) -> TensorInfo:
-        """The shapes and the dtypes of the inputs, by name."""
-        return dict(self._shapes), dict(self._dtypes)
+        """The shapes and the dtypes of the inputs, by name, parameters not among them."""
+        return self._info_of("get_input_info_json", False)
+
+    def get_output_info(self) -> TensorInfo:
+        """The shapes and the dtypes of the outputs, by name."""
+        return self._info_of("get_output_info_json")
+
+    def get_output_name(self, index: int) -> str:
+        """The name of an output: that of the imported model, if it has one."""
+        return self.module["get_output_name"](index)  # type: ignore[no-any-return]
 
     def get_output(self, index: str | int, out: NDArray | None = None) -> NDArray:
-        """An output: the executor's own array, which the next run overwrites, or a copy in ``out``."""
+        """An output, by number or name.
+
+        It is the executor's own array, which the next run overwrites, or a copy in ``out``.
+        """
         if out is not None:
             self._get_output(index, out)
             return out

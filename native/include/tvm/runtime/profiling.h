@@ -47,6 +47,9 @@ TVM_DLL Timer DefaultTimer(Device dev);
 
 namespace profiling {
 
+// The metric that lists the nodes of the imported model that a kernel computes.
+constexpr const char* kModelNodes = "Model Nodes";
+
 struct DeviceWrapperNode : public Object {
   Device device;
   explicit DeviceWrapperNode(Device device) : device(device) {}
@@ -87,8 +90,9 @@ class TVM_DLL ReportNode : public Object {
 
   String AsCSV() const;
   // With `sort`, calls that took longest come first; `aggregate` joins the calls of one operator with the same arguments;
-  // `compute_col_sums` adds the sum of all calls and the totals of devices.
-  String AsTable(bool sort = true, bool aggregate = true, bool compute_col_sums = true) const;
+  // `compute_col_sums` adds the sum of all calls and the totals of devices. Unless it may be `wide`, hashes are left out and
+  // long texts cut where lines would have more than 120 columns.
+  String AsTable(bool sort = true, bool aggregate = true, bool compute_col_sums = true, bool wide = false) const;
   // What Report::FromJSON reads.
   String AsJSON() const;
 

@@ -14,7 +14,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relay.analysis import free_vars
 from tvm.relay.expr import Tuple, Var
-from tvm.relay.function import Function
+from tvm.relay.frontend.common import flat_names
+from tvm.relay.function import OUTPUT_NAMES, Function
 from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import ndarray as nd
 
@@ -137,7 +138,10 @@ def import_model(
     inputs = [v for value in importer.inputs.values() for v in _variables(value)]
     weights = [v for v in used if v.name_hint in importer.params]
     params = {name: value for name, value in importer.params.items() if name in names}
-    return Imported(IRModule.from_expr(Function([*inputs, *weights], body)), params, outputs)
+    called = [output.name for output in model.graph.output]
+    flat = [n for e, name in zip(exprs, called, strict=True) for n in flat_names(name, e)]
+    main = Function([*inputs, *weights], body, attrs={OUTPUT_NAMES: flat})
+    return Imported(IRModule.from_expr(main), params, outputs)
 
 
 def _checked_shapes(shape: Any) -> dict[str, Sequence[Any]]:

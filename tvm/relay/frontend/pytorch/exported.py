@@ -11,13 +11,14 @@ from tvm.ir.module import IRModule
 from tvm.relay.analysis import free_vars
 from tvm.relay.expr import Tuple, Var, var
 from tvm.relay.frontend.common import ExprFolder, constant
-from tvm.relay.function import Function
+from tvm.relay.function import OUTPUT_NAMES, Function
 from tvm.runtime import ndarray as nd
 
 from .complexes import Complex, as_pairs
 from .decomposition import Decomposer
 from .fx import FxRunner, as_constant, writes
 from .open_shapes import without_variables
+from .output_names import exported_names
 from .registry import CONVERTERS, adapted, is_tensor
 from .torch_values import to_numpy
 
@@ -66,13 +67,17 @@ def from_exported_program(
     converters = {**CONVERTERS, **adapted(custom_convert_map)}
     results = run_fx(program.graph_module, inputs, converters, fallback)
     specs = program.graph_signature.output_specs
-    outputs = [r for r, s in zip(results, specs, strict=True) if s.kind.name != "TOKEN"]
-    body = as_expr(outputs[0] if len(outputs) == 1 else outputs)
+    values = [(r, s) for r, s in zip(results, specs, strict=True) if s.kind.name != "TOKEN"]
+    outputs = [(as_expr(value), spec) for value, spec in values if value is not None]
+    exprs = [expr for expr, _ in outputs]
+    body = exprs[0] if len(values) == 1 else Tuple(exprs)
     used = {v.name_hint for v in free_vars(body)}
     variables = [value for value in inputs if isinstance(value, Var)]
     data = [v for v in variables if v.name_hint not in params]
     weights = [v for v in variables if v.name_hint in params and v.name_hint in used]
-    mod = IRModule.from_expr(without_variables(Function([*data, *weights], body)))
+    names = exported_names(program, outputs)
+    main = without_variables(Function([*data, *weights], body)).with_attr(OUTPUT_NAMES, names)
+    mod = IRModule.from_expr(main)
     return mod, {v.name_hint: params[v.name_hint] for v in weights}
 
 

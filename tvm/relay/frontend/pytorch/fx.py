@@ -8,12 +8,13 @@ from typing import Any
 
 from tvm.error import OpNotImplemented, TVMError, suggest
 from tvm.ir.expr import RelayExpr
-from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, refuse
+from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, refuse, set_span
 from tvm.relay.op.foreign import OPEN
 
 from .complexes import Complex, complex_constant
 from .fallback import torch_call
 from .higher_order import higher_order, is_higher_order
+from .nodes import tensors_in
 from .registry import Converter, dtype_number, is_tensor
 from .settling import settled
 from .strided import in_memory_order
@@ -112,6 +113,8 @@ class FxRunner:
                 return _mapped(node.args[0], values)
             else:
                 values[node] = self._call(node, values)
+                for tensor in tensors_in(values[node]):
+                    set_span(tensor, _place_of(node))
         return None
 
     def _check(self, graph: Any) -> None:
@@ -211,6 +214,13 @@ class FxRunner:
     def settle(self, result: Any) -> Any:
         """Constant parts computed, types inferred, tuples as lists."""
         return settled(result, self.folder)
+
+
+def _place_of(node: Any) -> str:
+    """The path of the module that a node belongs to, and its name: ``layer1.conv/convolution``."""
+    modules = node.meta.get("nn_module_stack") or {}
+    path = next(reversed([str(path) for path, _ in modules.values()]), "")
+    return f"{path}/{node.name}" if path else str(node.name)
 
 
 def as_constant(tensor: Any) -> RelayExpr | Complex:

@@ -21,7 +21,7 @@ from tvm.relay.frontend.common import (
     refuse,
     set_span,
 )
-from tvm.relay.function import Function
+from tvm.relay.function import OUTPUT_NAMES, Function
 from tvm.relay.op.foreign import OPEN
 from tvm.relay.prelude import Prelude
 from tvm.runtime import ndarray as nd
@@ -52,6 +52,7 @@ from .nodes import (
 )
 from .open_loops import open_loop
 from .open_shapes import without_variables
+from .output_names import scripted_names
 from .plain_values import computed, has_list_first, is_plain, language_operator
 from .quantized import aware_operators, has_quantized, on_quantized, quantized_constant
 from .quantized_layers import KEPT_WEIGHTS
@@ -137,7 +138,10 @@ def from_pytorch(
     importer.refuse_unknown()
     if export_renamed_c_graph_path:
         write_graph(graph, importer.names, export_renamed_c_graph_path)
-    mod = importer.finished(inputs, [importer.output(value) for value in graph.outputs()])
+    outputs = list(graph.outputs())
+    mod = importer.finished(inputs, [importer.output(value) for value in outputs])
+    if names := scripted_names(importer.values.get(outputs[0].debugName())):
+        mod["main"] = mod["main"].with_attr(OUTPUT_NAMES, names)
     used = [v.name_hint for v in mod["main"].params if v.name_hint in importer.params]
     return mod, {name: importer.params[name] for name in used}
 
