@@ -1,34 +1,30 @@
 """``torch.compile(model, backend="pytvm")``: graphs of TorchDynamo, compiled for each shape.
 
-Weights are constants of the compiled code for as long as nobody writes to them. Inputs and
-outputs share the memory of PyTorch's tensors.
+Where gradients are needed, the graph and that of its gradients are compiled. Weights are
+constants of the compiled code for as long as nobody writes to them. Inputs and outputs share the
+memory of PyTorch's tensors.
 """
 
 from __future__ import annotations
 
+import inspect
 import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
+from functorch.compile import make_boxed_func
+from torch._dynamo.backends.common import aot_autograd
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from tvm.error import TVMError, suggest
+from tvm.error import TVMError
 
-from .torch_graph import numbers_read, with_numbers
+from .torch_graph import drawn_dropout, numbers_read, with_numbers
+from .torch_options import Options
 from .torch_program import Program
-
-
-@dataclass(frozen=True)
-class Options:
-    """What ``torch.compile(..., options={...})`` takes."""
-
-    target: str = "llvm -mcpu=native"
-    opt_level: int = 3
-    max_shapes: int = 16  # of each graph; the oldest is dropped
 
 
 def pytvm(
@@ -47,47 +43,94 @@ def pytvm(
     example_inputs : sequence of tensors and numbers
         What it is called with first.
     options : dict, optional
-        ``target``, ``opt_level`` and ``max_shapes``.
+        ``target`` ("llvm -mcpu=native"), ``opt_level`` (3), ``max_shapes`` (16: programs that are
+        kept of each graph), ``trials`` (0: candidates of each kernel that AutoTVM measures) and
+        ``tuning_records`` (a file of AutoTVM's records, which decide and which new ones are added
+        to).
     mode : str, optional
-        Only "default".
+        "default"; "reduce-overhead", which is the same here, since calls run without Python and
+        without copies already; "max-autotune" (or "max-autotune-no-cudagraphs"), which measures 64
+        candidates of each kernel, in minutes.
 
     Returns
     -------
     Callable
-        The compiled graph. Each new shape is compiled at its first call.
+        The compiled graph. Each new shape is compiled at its first call. A graph that cannot be
+        compiled runs in PyTorch, with a warning that says why.
 
     Raises
     ------
     TVMError
-        If gradients are needed, or tensors are not on the CPU.
+        If an option is not known, or tensors are not on the CPU.
     """
-    if mode not in (None, "default"):
-        raise TVMError(f'backend pytvm has the mode "default", got {mode!r}')
+    checked = Options.of(mode, options)
     tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        raise TVMError(
-            "backend pytvm requires graphs without gradients, an input or weight needs one",
-            hint="call the model under torch.no_grad() or torch.inference_mode()",
-        )
     if elsewhere := {str(t.device) for t in tensors if t.device.type != "cpu"}:
         raise TVMError(f"backend pytvm requires tensors on the CPU, got {', '.join(elsewhere)}")
-    return CompiledGraph(module, _options(options))
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        return _with_gradients(module, example_inputs, checked)
+    return CompiledGraph(module, checked, _weights_of(module))
 
 
-def _options(given: Mapping[str, Any] | None) -> Options:
-    known = Options.__dataclass_fields__
-    if unknown := [name for name in given or {} if name not in known]:
-        hint = suggest(unknown[0], known)
-        raise TVMError(
-            f"backend pytvm has the options {', '.join(known)}, got {unknown[0]!r}", hint=hint
+def _with_gradients(
+    module: torch.fx.GraphModule, example_inputs: Sequence[Any], options: Options
+) -> Callable[..., Any]:
+    """The graph and that of its gradients, each compiled."""
+    # weights that are trained would be constants for one step only
+    weights = [] if _is_training(module) else _weights_of(module)
+
+    def forward(part: torch.fx.GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
+        count = len(_placeholders(part))
+        found = weights if count == len(weights) else [False] * count
+        return make_boxed_func(CompiledGraph(part, options, found))
+
+    def backward(part: torch.fx.GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
+        return make_boxed_func(CompiledGraph(part, options, [False] * len(_placeholders(part))))
+
+    with sdpa_kernel(SDPBackend.MATH):  # attention as operators that have gradients
+        compile_both = aot_autograd(
+            fw_compiler=forward,
+            bw_compiler=backward,
+            decompositions={torch.ops.aten.native_dropout.default: drawn_dropout},
         )
-    return Options(**(given or {}))
+        return compile_both(module, example_inputs)
+
+
+def _placeholders(module: torch.fx.GraphModule) -> list[torch.fx.Node]:
+    return [node for node in module.graph.nodes if node.op == "placeholder"]
+
+
+def _weights_of(module: torch.fx.GraphModule) -> list[bool]:
+    """Which inputs TorchDynamo made of parameters and buffers of a module."""
+    return [
+        any(kind in node.name for kind in ("_parameters_", "_buffers_"))
+        for node in _placeholders(module)
+    ]
+
+
+def _is_training(module: torch.fx.GraphModule) -> bool:
+    """Whether a function that differs in training, as dropout does, is called so."""
+    return any(_trains(node) for node in module.graph.nodes if node.op == "call_function")
+
+
+def _trains(node: torch.fx.Node) -> bool:
+    try:
+        signature = inspect.signature(node.target)  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # functions in C have none
+        return False
+    if "training" not in signature.parameters:
+        return False
+    bound = signature.bind(*node.args, **node.kwargs)
+    bound.apply_defaults()
+    return bound.arguments["training"] is True
 
 
 class CompiledGraph:
     """A graph, compiled once for each combination of shapes."""
 
-    def __init__(self, module: torch.fx.GraphModule, options: Options) -> None:
+    def __init__(
+        self, module: torch.fx.GraphModule, options: Options, are_weights: Sequence[bool]
+    ) -> None:
         self.module = module
         self.options = options
         self._programs: OrderedDict[Any, Program] = OrderedDict()
@@ -96,8 +139,7 @@ class CompiledGraph:
         self._with_strides = False  # whether outputs are views of inputs
         self._numbers = numbers_read(module)  # positions of numbers that come as tensors
         self._with_numbers = False  # whether what is computed depends on them
-        self._are_weights = [_is_weight(node) for node in module.graph.nodes
-                             if node.op == "placeholder"]  # fmt: skip
+        self._are_weights = list(are_weights)
 
     def __call__(self, *args: Any) -> Any:
         """Run the graph; what cannot be compiled runs in PyTorch."""
@@ -108,8 +150,7 @@ class CompiledGraph:
                 program = self._program(args)
             except Exception as error:
                 self._eager = True
-                reason = str(error).strip().splitlines()[0] if str(error) else repr(error)
-                warnings.warn(f"pytvm leaves a graph to PyTorch: {reason}", stacklevel=2)
+                warnings.warn(f"pytvm leaves a graph to PyTorch: {_reason(error)}", stacklevel=2)
             else:
                 if program.takes(args):
                     return program.run(args)
@@ -139,17 +180,18 @@ class CompiledGraph:
         module = self.module
         if self._with_numbers:
             module = with_numbers(module, {i: args[i].item() for i in self._numbers})
-        target, level = self.options.target, self.options.opt_level
-        return Program(module, args, self._are_weights, target, level)
+        return Program(module, args, self._are_weights, self.options)
 
     def _key(self, args: Sequence[Any]) -> Any:
         numbers = [args[i].item() for i in self._numbers] if self._with_numbers else []
         return (*[_signature(arg, self._with_strides) for arg in args], *numbers)
 
 
-def _is_weight(placeholder: Any) -> bool:
-    """Whether TorchDynamo made an input of a parameter or buffer of a module."""
-    return any(kind in placeholder.name for kind in ("_parameters_", "_buffers_"))
+def _reason(error: Exception) -> str:
+    """What an error says on its first line, and of which operator."""
+    first = (str(error).strip().splitlines() or [repr(error)])[0]
+    context = error.context if isinstance(error, TVMError) else []
+    return f"{first} (in {', '.join(context)})" if context else first
 
 
 def _signature(value: Any, with_strides: bool) -> Any:

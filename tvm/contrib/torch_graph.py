@@ -216,6 +216,18 @@ def _draws(traced: torch.fx.GraphModule) -> list[Draw]:
     return found
 
 
+def drawn_dropout(
+    x: torch.Tensor, p: float, train: bool | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """``native_dropout`` with numbers that are drawn before, from the same stream."""
+    mask = torch.empty_like(x, dtype=torch.bool)
+    if train is False or p == 0:
+        return x.clone(), torch.ones_like(mask)
+    kept = 1.0 - p
+    mask = torch.ops.aten.bernoulli.p(mask, kept)
+    return x * mask * (1 / kept if kept else 0.0), mask
+
+
 def _is_random(node: Any) -> bool:
     if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,16 +11,19 @@ import torch
 import tvm
 from tvm import relay
 from tvm.contrib.graph_executor import GraphModule
-from tvm.error import RuntimeValueError
+from tvm.error import OpNotImplemented, RuntimeValueError
 from tvm.ir.module import IRModule
 from tvm.relay.expr import Var, var
 from tvm.relay.frontend.common import infer_type
 from tvm.relay.frontend.pytorch.complexes import Complex, as_pairs, from_pairs
 from tvm.relay.frontend.pytorch.exported import as_expr, run_fx
+from tvm.relay.frontend.pytorch.fx import as_constant
 from tvm.relay.frontend.pytorch.graph_types import PARTS_OF_COMPLEX
 from tvm.relay.frontend.pytorch.registry import CONVERTERS, is_tensor
 
 from .torch_graph import flatten
+from .torch_options import Options
+from .torch_tuning import tuned
 
 _ALIGNMENT = 64  # of the memory that kernels read and write
 
@@ -28,9 +32,12 @@ class Program:
     """A graph compiled for certain shapes and weights."""
 
     def __init__(
-        self, module: torch.fx.GraphModule, args: Sequence[Any], are_weights: Sequence[bool],
-        target: str, opt_level: int,
-    ) -> None:  # fmt: skip
+        self,
+        module: torch.fx.GraphModule,
+        args: Sequence[Any],
+        are_weights: Sequence[bool],
+        options: Options,
+    ) -> None:
         self._flat = flat = flatten(module, args)
         are_weights = [*are_weights, *[False for _ in flat.draws]]
         args = [*args, *[draw.like for draw in flat.draws]]
@@ -46,7 +53,7 @@ class Program:
         first = len(flat.written)
         results = [
             None if place - first in flat.shared else result
-            for place, result in enumerate(run_fx(flat.module, inputs, CONVERTERS))
+            for place, result in enumerate(_results(flat.module, inputs))
         ]
         # where a result comes from: None if the compiled code computes it
         self._sources = [_source_of(result, inputs) for result in results]
@@ -55,7 +62,7 @@ class Program:
         self._names: dict[int, str] = {}
         self._executor: GraphModule | None = None
         if values:
-            self._build(values, args, target, opt_level)
+            self._build(values, args, options)
 
     @property
     def gives_views(self) -> bool:
@@ -68,7 +75,7 @@ class Program:
         variable = self._variables[f"in{position}"]
         return from_pairs(variable) if value.is_complex() else variable
 
-    def _build(self, values: list[Any], args: Sequence[Any], target: str, opt_level: int) -> None:
+    def _build(self, values: list[Any], args: Sequence[Any], options: Options) -> None:
         """Make the executor, and note its inputs and the shapes and types of its outputs."""
         body = as_expr([as_pairs(v) if isinstance(v, Complex) else v for v in values])
         mod = IRModule.from_expr(relay.Function(list(self._variables.values()), body))
@@ -76,8 +83,8 @@ class Program:
             f"in{i}": tvm.nd.from_dlpack(_real(args[i].detach()).contiguous())
             for i in self._weights
         }
-        with tvm.transform.PassContext(opt_level=opt_level):
-            library = relay.build(mod, target=target, params=params)
+        with tvm.transform.PassContext(opt_level=options.opt_level), tuned(mod, params, options):
+            library = relay.build(mod, target=options.target, params=params)
         self._executor = GraphModule(library["default"](tvm.cpu()))
         used = self._executor.get_input_info()[0]
         self._names = {
@@ -146,6 +153,24 @@ class Program:
             if is_copied:
                 self._executor.get_output(i, tvm.nd.from_dlpack(tensor))
         return outputs
+
+
+def _results(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> list[Any]:
+    """The outputs as expressions."""
+    (output,) = [node for node in module.graph.nodes if node.op == "output"]
+    results = run_fx(module, inputs, CONVERTERS)
+    return [_computed(n, r) for n, r in zip(output.args[0], results, strict=True)]
+
+
+def _computed(node: Any, result: Any) -> Any:
+    """A result of a node: converters leave out what only gradients need."""
+    value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+    if result is not None or not isinstance(value, torch.Tensor):
+        return result
+    if value.numel():
+        source = node.args[0] if node.target is operator.getitem else node
+        raise OpNotImplemented(f"a result of {source.target} that gradients need is not computed")
+    return as_constant(torch.zeros(value.shape, dtype=value.dtype))
 
 
 def _source_of(result: Any, inputs: Sequence[Any]) -> Callable[[Sequence[Any]], Any] | None:
