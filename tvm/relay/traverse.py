@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tvm.ir.expr import RelayExpr
-from tvm.ir.span import Span
 from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.expr import (
     Call,
@@ -138,20 +137,21 @@ def rewrite_post_order(
             stack.extend([(child, False) for child in reversed(below) if id(child) not in done])
             continue
         new = with_operands(node, [done[id(child)] for child in below]) if below else node
-        done[id(node)] = made = rewrite(node, new)
-        if node.span is not None and made.span is None:
-            _fill_spans(made, node.span)
+        done[id(node)] = keep_span(node, rewrite(node, new))
     return done[id(expr)]
 
 
-def _fill_spans(expr: RelayExpr, span: Span) -> None:
-    """Say of calls that replace another one that they come from the same place."""
-    stack = [expr]
+def keep_span(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    """`new`, which replaces `old`; its calls that come from nowhere come from where `old` does."""
+    if old.span is None or new.span is not None:
+        return new
+    stack = [new]
     while stack:
         node = stack.pop()
         if node.span is None and isinstance(node, _OF_PLACES):
-            node.span = span
+            node.span = old.span
             stack.extend(operands(node))
+    return new
 
 
 _OF_PLACES = (Call, Tuple, TupleGetItem)

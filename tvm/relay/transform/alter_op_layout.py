@@ -27,7 +27,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.infer_layout_utils import layout_choice, plain_name, with_transforms
-from tvm.relay.traverse import operands, post_order, regrouped, tensors_of, with_operands
+from tvm.relay.traverse import keep_span, operands, post_order, regrouped, tensors_of, with_operands
 from tvm.tir.data_layout import Layout, layout
 from tvm.topi.rewrites import ALTERATIONS, users_rewrite
 
@@ -80,7 +80,8 @@ class LayoutAlterer:
 
     def run(self, func: Function) -> RelayExpr:
         for node in post_order(func):
-            self._laid[id(node)] = self._alter(node)
+            self._laid[id(node)] = laid = self._alter(node)
+            keep_span(node, laid.value)
         return self._plain(func)
 
     def _alter(self, node: RelayExpr) -> _Laid:

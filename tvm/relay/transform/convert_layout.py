@@ -35,7 +35,7 @@ from tvm.relay.transform.infer_layout_utils import (
     with_transforms,
 )
 from tvm.relay.transform.operators import CAST, EXPAND_DIMS, LAYOUT_TRANSFORM, RESHAPE
-from tvm.relay.traverse import operands, post_order, regrouped, tensors_of, with_operands
+from tvm.relay.traverse import keep_span, operands, post_order, regrouped, tensors_of, with_operands
 from tvm.support import Scoped
 from tvm.tir.data_layout import layout
 
@@ -115,7 +115,8 @@ class _Converter:
 
     def run(self, func: Function) -> RelayExpr:
         for node in post_order(func.body, is_whole=is_closed):
-            self._moved[id(node)] = self._rewrite(node)
+            self._moved[id(node)] = moved = self._rewrite(node)
+            keep_span(node, moved.value)
         body = self._plain(func.body)
         return func if body is func.body else func.replace(body=body)
 

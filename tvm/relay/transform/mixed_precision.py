@@ -29,7 +29,7 @@ from tvm.relay.op.op import register_mixed_precision_conversion
 from tvm.relay.op.registry import Precision
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.operators import CAST
-from tvm.relay.traverse import operands, post_order, tensors_of, with_operands
+from tvm.relay.traverse import keep_span, operands, post_order, tensors_of, with_operands
 
 KEEP_OUTPUT = "relay.ToMixedPrecision.keep_orig_output_dtype"
 register_pass_config(KEEP_OUTPUT, bool)
@@ -93,7 +93,7 @@ class _Mixer:
 
     def run(self, func: Function, keep_output: bool) -> Function:
         for node in post_order(func.body, is_whole=is_closed):
-            new = self._new[id(node)] = self._rewrite(node)
+            new = self._new[id(node)] = keep_span(node, self._rewrite(node))
             if new is node and all([id(o) in self._plain for o in _below(node)]):
                 self._plain.add(id(node))
         body = self._restored(func.body) if keep_output else self._new[id(func.body)]
