@@ -164,7 +164,7 @@ def test_any_number_of_channels_fills_vectors(channels: int) -> None:
     np.testing.assert_allclose(results[1].numpy(), results[0].numpy(), rtol=1e-4, atol=1e-4)
     blocks = [
         int(node.attrs.out_layout[4:-1])
-        for node in post_order(altered(func))
+        for node in post_order(altered_for(func, "llvm -mcpu=x86-64-v4"))
         if isinstance(node, relay.Call) and "NCHWc" in node.op.name
     ]
     assert blocks[-1] >= 8
