@@ -111,8 +111,11 @@ class ConstantFolder:
                 self._turned.pop(result, None)
 
     def _is_foldable(self, call: Call) -> bool:
-        op = call.op
-        if not isinstance(op, Op) or not call.args or not all(_is_value(a) for a in call.args):
+        is_value = bool(call.args) and all([_is_value(a) for a in call.args])
+        return is_value and self._is_computable(call.op)
+
+    def _is_computable(self, op: RelayExpr) -> bool:
+        if not isinstance(op, Op):
             return False
         if op.extra.get("TOpIsStateful") or op.extra.get("TNonComputational"):
             return False
@@ -120,6 +123,23 @@ class ConstantFolder:
             return False
         facets = (op.fold, op.compute, op.qnn_canonicalize)
         return any(facet is not None for facet in facets)
+
+    def is_constant(self, expr: RelayExpr, known: dict[int, bool]) -> bool:
+        """Whether `fold` makes a constant of operators on constants; computes nothing.
+
+        Parameters
+        ----------
+        known : dict of int to bool
+            Answers by identity, for the expressions of one program.
+        """
+        if id(expr) not in known:
+            known[id(expr)] = isinstance(expr, Constant) or (
+                isinstance(expr, Call)
+                and bool(expr.args)
+                and self._is_computable(expr.op)
+                and all([self.is_constant(arg, known) for arg in expr.args])
+            )
+        return known[id(expr)]
 
 
 def _fold_shape(old: Call, new: Call) -> RelayExpr:

@@ -65,6 +65,7 @@ class IntegerRewriter:
         self.moves: list[tuple[RelayExpr, RelayExpr]] = []  # before and after, in real numbers
         self._affine: dict[int, Affine] = {}  # by the expression of real numbers
         self._scaled: dict[int, tuple[RelayExpr, np.ndarray]] = {}  # products: sums and factor
+        self._constant: dict[int, bool] = {}  # whether an expression is, by identity
         self._kept: list[RelayExpr] = []  # so that ids stay valid
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
@@ -189,13 +190,15 @@ class IntegerRewriter:
             return f"the weight is {weight.dtype}"
         if not weight.is_scalar and weight.axis != channel_axis(call):
             return "the weight's scales are not those of output channels"
-        values = ConstantFolder().fold(weight.values)
-        if not isinstance(values, Constant):
+        folder = ConstantFolder()
+        if not folder.is_constant(weight.values, self._constant):
             return self._unfit_factors(call, data, weight)
-        if data.dtype == "int16" and not sums_fit(
-            values.data.numpy(), data, weight, channel_axis(call)
-        ):
-            return "sums of 16-bit data do not fit in 32 bits"
+        if data.dtype == "int16":
+            values = folder.fold(weight.values)
+            if not isinstance(values, Constant):
+                return "the weight is not a constant"
+            if not sums_fit(values.data.numpy(), data, weight, channel_axis(call)):
+                return "sums of 16-bit data do not fit in 32 bits"
         return self._unfit(call, data, weight)
 
     def _unfit_factors(self, call: Call, data: Affine, weight: Affine) -> str:
