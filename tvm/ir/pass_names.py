@@ -68,6 +68,7 @@ RELAY_PASSES = frozenset(
         "QnnCanonicalize",
         "RemoveUnusedFunctions",
         "SeparateOps",
+        "ShareKernels",
         "SimplifyExpr",
         "SimplifyFCTranspose",
         "SimplifyInference",

@@ -34,6 +34,7 @@ from tvm.relay.transform import (
     NameResults,
     RemoveUnusedFunctions,
     SeparateOps,
+    ShareKernels,
     SimplifyExpr,
     SimplifyInference,
     SinkReshapes,
@@ -124,7 +125,8 @@ def optimization() -> Sequential:
 def fusion_passes(link_params: bool = False) -> list[Pass]:
     """Passes from operators to kernels; with `link_params`, constants are parts of them."""
     fuse = FuseOps(link_params=link_params)
-    return [FuseAttention(), fuse, SeparateOps(link_params), InferType()]
+    shared = [] if link_params else [ShareKernels()]
+    return [FuseAttention(), fuse, SeparateOps(link_params), *shared, InferType()]
 
 
 def fusion(link_params: bool = False) -> Sequential:

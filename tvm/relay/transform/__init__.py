@@ -64,6 +64,7 @@ from .partition_graph import PartitionGraph
 from .plan_devices import PlanDevices
 from .precision_report import OperatorPrecision, PrecisionReport, precision_report
 from .recast import recast
+from .share_kernels import ShareKernels
 from .simplify_expr import SimplifyExpr
 from .simplify_fc_transpose import SimplifyFCTranspose
 from .simplify_inference import SimplifyInference
@@ -141,6 +142,7 @@ __all__ = [
     "RemoveUnusedFunctions",
     "SeparateOps",
     "Sequential",
+    "ShareKernels",
     "SimplifyExpr",
     "SimplifyFCTranspose",
     "SimplifyInference",
