@@ -48,6 +48,13 @@ _XGB: dict[str, dict[str, Any]] = {
 _TUNERS = ("ga", "gridsearch", "random", *_XGB)
 
 
+_EPILOG = """examples:
+  tvmc tune resnet50.onnx --target llvm -o records.log --tasks list
+  tvmc tune resnet50.onnx --target llvm -o records.log --trials 64 --tasks 0,3-5
+  tvmc compile resnet50.onnx --target llvm --tuning-records records.log
+"""
+
+
 def add_tune_parser(
     subparsers: Any, _: argparse.ArgumentParser, json_params: Mapping[str, Any]
 ) -> None:
@@ -55,8 +62,9 @@ def add_tune_parser(
     parser = subparsers.add_parser(
         "tune", help="tune the kernels of a model",
         usage="tvmc tune FILE --target TARGET -o RECORDS [options]",
-        description="Measure candidates of the kernels of a model on this machine. "
-        "`tvmc compile --tuning-records` uses the fastest.",
+        description="Measure candidates of the kernels of a model on this machine.",
+        common=("FILE", "output", "target", "trials", "tasks", "tuner", "input_shapes", "timeout"),
+        epilog=_EPILOG,
     )  # fmt: skip
     parser.set_defaults(func=drive_tune)
     frontends.add_model_args(parser)
@@ -64,6 +72,7 @@ def add_tune_parser(
         "-o",
         "--output",
         required=True,
+        metavar="FILE",
         help="file of the records; with those that it has tuning goes on",
     )
     parser.add_argument(
@@ -89,7 +98,10 @@ def _add_search_args(parser: argparse.ArgumentParser) -> None:
         help="stop a task after so many trials without a faster one",
     )  # fmt: skip
     parser.add_argument(
-        "--tuner", choices=_TUNERS, help="the search (xgb if xgboost is installed, else ga)"
+        "--tuner",
+        choices=_TUNERS,
+        metavar="TUNER",
+        help=f"the search: {', '.join(_TUNERS)} (xgb if it is installed, else ga)",
     )
     parser.add_argument(
         "--no-resume", "--overwrite", action="store_true", dest="no_resume",

@@ -52,13 +52,26 @@ logger = logging.getLogger("TVMC")
 _DUMPS = ("relay", "tir", "ll", "asm", "bc", "c", "cc")
 
 
+_COMMON = (
+    "FILE", "output", "target", "input_shapes", "opt_level", "executor", "output_format",
+    "cross_compiler", "tuning_records", "quiet",
+)  # fmt: skip
+_EPILOG = """examples:
+  tvmc compile resnet50.onnx -o resnet50.so
+  tvmc compile bert.onnx --input-shapes "input_ids:[1,128]" --target "llvm -mcpu=znver4"
+  tvmc compile resnet50.onnx --target "llvm -mtriple=aarch64-linux-gnu -mattr=+neon"
+       --cross-compiler aarch64-linux-gnu-gcc -o pi.tar
+"""
+
+
 def add_compile_parser(
     subparsers: Any, _: argparse.ArgumentParser, json_params: Mapping[str, Any]
 ) -> None:
     """`tvmc compile`."""
     parser = subparsers.add_parser(
-        "compile", help="compile a model", usage="tvmc compile FILE --target TARGET [options]",
-        description="Compile a model to an archive that `tvmc run` and `tvmc.run` take.",
+        "compile", help="compile a model", usage="tvmc compile FILE [options]",
+        description="Compile a model to a file that `tvmc run` and tvm.driver.tvmc.run take.",
+        common=_COMMON, epilog=_EPILOG,
     )  # fmt: skip
     parser.set_defaults(func=drive_compile)
     frontends.add_model_args(parser)
@@ -75,18 +88,17 @@ def add_compile_parser(
 
 def _add_output_args(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-o", "--output", default="module.tar",
-        help="the file: an archive, or with the suffix .so one shared library that `tvmc run`, "
-        "tvm.runtime.load_module and programs in C++ take (module.tar)",
+        "-o", "--output", default="module.tar", metavar="FILE",
+        help="archive, or library that C++ takes too: model.so (module.tar)",
     )  # fmt: skip
     parser.add_argument(
         "-f", "--output-format", choices=[*LIBRARY_FORMATS, "mlf"], default="so",
-        help="what the archive holds: a shared library (so), objects to be linked where the model "
-        "runs (tar), the Model Library Format (mlf)",
+        help="the archive has a library, objects, or C sources (so)",
     )  # fmt: skip
     parser.add_argument(
-        "--cross-compiler", default="", help="a compiler for another machine, aarch64-linux-gnu-gcc"
-    )
+        "--cross-compiler", default="", metavar="CC",
+        help="a compiler for another machine, aarch64-linux-gnu-gcc",
+    )  # fmt: skip
     parser.add_argument(
         "--cross-compiler-options", default="", metavar="OPTIONS",
         help='its options, after "=": --cross-compiler-options="-O2 -march=armv8.2-a"',

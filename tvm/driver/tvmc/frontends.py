@@ -218,7 +218,7 @@ def add_model_args(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--input-shapes", type=parse_shape_string, metavar="SHAPES",
-        help='the inputs\' shapes, "input1:[1,3,224,224] input2:[1,16]"; -1 if not known',
+        help='shapes of inputs: "a:[1,3,224,224] b:[1,-1]", -1 if not known',
     )  # fmt: skip
     add_fallback_arg(parser)
 

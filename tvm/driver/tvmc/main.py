@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm._ffi.base import __version__
 from tvm.driver.tvmc import autotuner, compiler, runner, unavailable, verifier
-from tvm.driver.tvmc.arguments import TVMCSuppressedArgumentParser
+from tvm.driver.tvmc.arguments import CommandParser, TVMCSuppressedArgumentParser
 from tvm.driver.tvmc.config_options import (
     convert_config_json_to_cli,
     read_and_convert_json_into_dict,
@@ -30,10 +30,12 @@ REGISTERED_PARSER: list[Callable[..., None]] = [
 
 _WRONG_USE, _FAILED, _NOT_INSTALLED = 1, 4, 5
 _EPILOG = """examples:
-  tvmc compile resnet50.onnx --target "llvm -mcpu=native" -o resnet50.tar
+  tvmc compile resnet50.onnx -o resnet50.tar
   tvmc run resnet50.tar --inputs image.npz --print-top 5 --print-time --repeat 10
-  tvmc tune resnet50.onnx --target "llvm -mcpu=native" --trials 64 -o records.log
-  tvmc verify resnet50.onnx --against onnxruntime
+  tvmc verify resnet50.onnx
+  tvmc tune resnet50.onnx --target llvm --trials 64 -o records.log
+
+tvmc COMMAND --help shows the options of a command
 """
 
 
@@ -53,10 +55,11 @@ def _main(argv: Sequence[str]) -> int:
     first, _ = TVMCSuppressedArgumentParser(parser).parse_known_args(argv)
     try:
         config = read_and_convert_json_into_dict(first)
-        _add_commands(parser, convert_config_json_to_cli(config))
+        commands = _add_commands(parser, convert_config_json_to_cli(config))
     except TVMCException as error:
         return _complain(error)
-    args = parser.parse_args(argv)
+    args, rest = parser.parse_known_args(argv)
+    commands.get(args.command, parser).refuse_unknown(rest)
     if args.verbose:
         logging.basicConfig(format="%(name)s: %(message)s")
     logging.getLogger("TVMC").setLevel(max(logging.DEBUG, 40 - args.verbose * 10))
@@ -94,28 +97,29 @@ def _complain(error: Exception) -> int:
 
 
 def _main_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="tvmc",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="TVM compiler driver: compile, tune, run and verify models",
+    parser = CommandParser(
+        prog="tvmc", usage="tvmc COMMAND [options]",
+        description="Compile, run, verify and tune models of ONNX, PyTorch and relay.",
         epilog=_EPILOG,
-        add_help=False,
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--config", default="default",
-        help="JSON file with defaults of options, or the name of one that is installed",
+        "--config", default="default", metavar="FILE",
+        help="JSON file with defaults of options, or the name of an installed one",
     )  # fmt: skip
     parser.add_argument(
         "-v", "--verbose", action="count", default=0,
-        help="say more: tracebacks of errors; -vv and -vvv also what happens meanwhile",
+        help="tracebacks of errors; -vv and -vvv also what happens meanwhile",
     )  # fmt: skip
     parser.add_argument("--version", action="store_true", help="print the version and exit")
-    parser.add_argument("-h", "--help", action="help", help="show this help message and exit")
     return parser
 
 
-def _add_commands(parser: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> None:
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+def _add_commands(
+    parser: argparse.ArgumentParser, defaults: Mapping[str, Any]
+) -> dict[str, CommandParser]:
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", dest="command", prog=parser.prog
+    )
     for make_subparser in REGISTERED_PARSER:
         make_subparser(commands, parser, defaults)
     known = {action.dest for each in commands.choices.values() for action in each._actions}
@@ -124,3 +128,4 @@ def _add_commands(parser: argparse.ArgumentParser, defaults: Mapping[str, Any]) 
             f"--config requires options of commands, there is no {unknown[0].replace('_', '-')!r}"
             + or_near(unknown[0], known)
         )
+    return commands.choices  # type: ignore[return-value]

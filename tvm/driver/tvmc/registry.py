@@ -34,7 +34,7 @@ def generate_registry_args(
     flag = title.lower()
     names = registry.list_registered()
     parser.add_argument(
-        f"--{flag}", help=f"{title} to compile the model with", choices=names,
+        f"--{flag}", help=f"{flag} to compile the model for ({default})", choices=names,
         default=str(default) if default is not None else None,
     )  # fmt: skip
     for name in names:

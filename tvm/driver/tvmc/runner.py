@@ -32,22 +32,33 @@ DEVICES = {"cpu": "cpu", "cuda": "cuda", "cl": "opencl", "metal": "metal", "vulk
            "rocm": "rocm"}  # fmt: skip
 
 
+_EPILOG = """examples:
+  tvmc run resnet50.tar --inputs image.npz --print-top 5
+  tvmc run bert.so --input-shapes "input_ids:[1,128]" --outputs out.npz
+  tvmc run resnet50.tar --print-time --repeat 10 --number 5
+"""
+
+
 def add_run_parser(
     subparsers: Any, _: argparse.ArgumentParser, json_params: Mapping[str, Any]
 ) -> None:
     """`tvmc run`."""
     parser = subparsers.add_parser(
         "run", help="run a compiled model", usage="tvmc run PATH [options]",
-        description="Run what `tvmc compile` wrote, once or many times.",
+        description="Run what `tvmc compile` wrote, once or many times.", epilog=_EPILOG,
     )  # fmt: skip
     parser.set_defaults(func=drive_run)
     parser.add_argument("PATH", help="the archive or library that `tvmc compile` wrote")
     parser.add_argument(
-        "--device", choices=list(DEVICES), default="cpu", help="where it runs (cpu)"
+        "--device",
+        choices=list(DEVICES),
+        default="cpu",
+        metavar="DEVICE",
+        help=f"where it runs: {', '.join(DEVICES)} (cpu)",
     )
-    parser.add_argument("-i", "--inputs", help="the inputs by name: a file of numpy (.npz)")
+    parser.add_argument("-i", "--inputs", metavar="NPZ", help="file of numpy with inputs by name")
     parser.add_argument(
-        "-o", "--outputs", help="where to write the outputs: a file of numpy (.npz)"
+        "-o", "--outputs", metavar="NPZ", help="file of numpy to write the outputs to"
     )
     parser.add_argument(
         "--fill-mode", choices=FILL_MODES, default="random",
@@ -55,11 +66,11 @@ def add_run_parser(
     )  # fmt: skip
     parser.add_argument(
         "--input-shapes", type=parse_shape_string, metavar="SHAPES",
-        help='shapes of inputs with open dimensions that are not given, "ids:[1,128]" (all ones)',
+        help='shapes of filled inputs with open dimensions: "ids:[1,128]" (ones)',
     )  # fmt: skip
     parser.add_argument(
         "--print-top", metavar="N", type=positive,
-        help="print the N largest values along the last axis of the first output, and their places",
+        help="print the largest values along the last axis, and their places",
     )  # fmt: skip
     parser.add_argument("--print-time", action="store_true", help="print how long a run takes")
     parser.add_argument("--repeat", metavar="N", type=positive, default=1, help="measurements (1)")

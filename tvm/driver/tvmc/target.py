@@ -39,8 +39,7 @@ def generate_target_args(parser: argparse.ArgumentParser) -> None:
     """Add ``--target`` and an option for each option of each kind."""
     parser.add_argument(
         "--target",
-        help="compilation target as plain string, inline JSON or path to a JSON file: "
-        '"llvm -mcpu=native", "c", ... ; several, the last for what the first leave: "dnnl, llvm"',
+        help='"llvm -mcpu=znver4", "c", "dnnl, llvm", JSON or a file of it (llvm)',
     )
     group = parser.add_argument_group(
         "options of targets",

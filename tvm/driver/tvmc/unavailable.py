@@ -20,7 +20,7 @@ def add_micro_parser(subparsers: Any, _: argparse.ArgumentParser, __: Any) -> No
 
 def _add_parser(subparsers: Any, name: str) -> None:
     parser = subparsers.add_parser(
-        name, help="not available in this release", usage=f"tvmc {name}",
+        name, usage=f"tvmc {name}",
         description=f"Not available in this release: {_REASONS[name]}.",
     )  # fmt: skip
     # whatever follows, the answer is the same

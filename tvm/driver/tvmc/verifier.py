@@ -24,6 +24,13 @@ of their own, and the graph passes and kernels are searched for the one that is 
 The status is 0 if all agree and 2 if not."""
 
 
+_EPILOG = """examples:
+  tvmc verify resnet50.onnx
+  tvmc verify bert.onnx --input-shapes "input_ids:[1,128]" --print-all
+  tvmc verify resnet50.onnx --against opt0 --inputs image.npz --rtol 1e-4
+"""
+
+
 def add_verify_parser(
     subparsers: Any, _: argparse.ArgumentParser, json_params: Mapping[str, Any]
 ) -> None:
@@ -31,7 +38,10 @@ def add_verify_parser(
     parser = subparsers.add_parser(
         "verify", help="compare a compiled model with a reference, tensor by tensor",
         usage="tvmc verify FILE [options]", description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        common=(
+            "FILE", "against", "inputs", "input_shapes", "output", "rtol", "atol", "opt_level",
+            "print_all",
+        ), epilog=_EPILOG,
     )  # fmt: skip
     parser.set_defaults(func=drive_verify)
     parser.add_argument("FILE", help="path to the ONNX model")
@@ -39,14 +49,17 @@ def add_verify_parser(
         "--against", choices=_REFERENCES, default="onnxruntime",
         help="ONNX Runtime, ONNX's reference in numpy, or our own code without optimisation",
     )  # fmt: skip
-    parser.add_argument("-i", "--inputs", help="inputs by name, .npz; others are random")
+    parser.add_argument("-i", "--inputs", metavar="NPZ", help="inputs by name; others are random")
     parser.add_argument(
         "--input-shapes", type=parse_shape_string, metavar="SHAPES",
         help='shapes of random inputs, "input1:[1,3,224,224] input2:[1,16]"',
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="of random inputs (0)")
     parser.add_argument(
-        "-o", "--output", help="folder for the reproducer (FILE with the suffix .verify)"
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        help="folder for the reproducer (FILE with the suffix .verify)",
     )
     parser.add_argument("--rtol", type=float, help="allowed error as a share of each element")
     parser.add_argument("--atol", type=float, help="and as a share of the tensor's largest element")
