@@ -100,6 +100,9 @@ KERNEL_VERSION = Knob(
     "",
     "the version to run of libraries that have it, if the processor can; base for their own target's",
 )
+STRICT_INPUTS = Knob(
+    "TVM_STRICT_INPUTS", _switch, False, "1 makes a run with inputs that were never set an error"
+)
 QUIET = Knob(
     "TVM_QUIET", _switch, False, "1 shows no progress and not which processor is compiled for"
 )

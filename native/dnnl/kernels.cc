@@ -23,6 +23,7 @@ void* DataOf(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + 
 // (a, b, c, transa, transb)
 void Matmul(DLTensor* a, DLTensor* b, DLTensor* c, bool transa, bool transb) {
   constexpr const char* kWho = "tvm.contrib.dnnl.matmul";
+  if (a == nullptr || b == nullptr || c == nullptr) ThrowTypeError(kWho, " takes three tensors, got None");
   Program program;
   auto operand = [&](const DLTensor& tensor, bool is_transposed) {
     Value value = program.Constant(Shape(kWho, tensor, 2), DataOf(tensor));
@@ -44,6 +45,7 @@ void Convolution(TVMArgs args, TVMRetValue*) {
   int64_t groups = args[11];
   auto tensor = [&](int number, const std::vector<int>& places) {
     DLTensor* given = args[number];
+    if (given == nullptr) ThrowTypeError(kWho, " takes three tensors, got None");
     Value value = program.Constant(Shape(kWho, *given, 4), DataOf(*given));
     return channel_last ? program.Permuted(value, places) : value;
   };

@@ -4,6 +4,7 @@
 
 #include <dmlc/io.h>
 #include <tvm/runtime/error.h>
+#include <tvm/runtime/module.h>
 
 #include <algorithm>
 #include <cstring>
@@ -24,11 +25,7 @@ class ByteReader : public dmlc::Stream {
         owner_(std::move(owner)) {}
 
   // The reader behind the stream that loaders of modules get.
-  static ByteReader* Of(void* stream) {
-    auto* reader = dynamic_cast<ByteReader*>(static_cast<dmlc::Stream*>(stream));
-    if (reader == nullptr) ThrowTypeError("this kind of module is loaded from a library only");
-    return reader;
-  }
+  static ByteReader* Of(void* stream) { return static_cast<ByteReader*>(LoaderStream(stream)); }
 
   size_t Read(void* ptr, size_t size) override {
     size_t count = std::min(size, left());

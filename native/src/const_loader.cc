@@ -4,6 +4,7 @@
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/runtime/run_lock.h>
 
 #include <algorithm>
 #include <map>
@@ -80,7 +81,7 @@ class ConstLoaderModule : public ModuleNode {
   }
 
   void Initialize(const std::string& symbol) {
-    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    std::lock_guard<RunLock> lock(lock_);
     auto found = std::find(waiting_.begin(), waiting_.end(), symbol);
     if (found == waiting_.end()) return;
     PackedFunc initialize;
@@ -99,7 +100,7 @@ class ConstLoaderModule : public ModuleNode {
   std::map<std::string, NDArray> constants_;
   Names names_by_symbol_;
   std::vector<std::string> waiting_;  // symbols that have no constants yet
-  std::recursive_mutex mutex_;
+  RunLock lock_;
 };
 
 }  // namespace

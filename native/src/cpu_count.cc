@@ -12,6 +12,8 @@
 #include <fstream>
 #include <mutex>
 
+#include "fork.h"
+
 namespace tvm {
 namespace runtime {
 using threading::ThreadGroup;
@@ -32,7 +34,7 @@ CpuSet AffinityOfThisThread() {
 
 // What the calling thread may run on, once SetAffinity has begun to change that.
 struct OriginalAffinity {
-  std::mutex mutex;
+  ForkMutex mutex;
   CpuSet cpus;
   static OriginalAffinity& Global() {
     static auto* original = new OriginalAffinity();
@@ -113,7 +115,7 @@ int UsableThreads() {
 
 CpuSet AllowedCpus() {
   OriginalAffinity& original = OriginalAffinity::Global();
-  std::lock_guard<std::mutex> lock(original.mutex);
+  std::lock_guard<ForkMutex> lock(original.mutex);
   return original.cpus.empty() ? AffinityOfThisThread() : original.cpus;
 }
 
@@ -196,7 +198,7 @@ TVM_REGISTER_GLOBAL("tvm.runtime.threading.set_current_thread_affinity").set_bod
 
 void SetAffinity(pthread_t thread, const CpuSet& cpus) {
   OriginalAffinity& original = OriginalAffinity::Global();
-  std::lock_guard<std::mutex> lock(original.mutex);
+  std::lock_guard<ForkMutex> lock(original.mutex);
   if (original.cpus.empty()) original.cpus = AffinityOfThisThread();
   cpu_set_t set;
   CPU_ZERO(&set);

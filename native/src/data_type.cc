@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "fork.h"
+
 namespace tvm {
 namespace runtime {
 namespace {
@@ -30,16 +32,16 @@ class CustomTypes {
   static constexpr int kFirstCode = 129;
 
   void Register(const std::string& name, int code) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkMutex> lock(mutex_);
     names_.at(code) = "custom[" + name + "]";
   }
   const char* Name(int code) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkMutex> lock(mutex_);
     return names_[code].empty() ? nullptr : names_[code].c_str();
   }
   // The code of the type that the text begins with, or 0; `length` is that of its name.
   int Find(const std::string& text, size_t* length) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkMutex> lock(mutex_);
     for (int code = kFirstCode; code < static_cast<int>(names_.size()); ++code) {
       *length = names_[code].size();
       if (*length != 0 && text.compare(0, *length, names_[code]) == 0) return code;
@@ -48,7 +50,7 @@ class CustomTypes {
   }
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::array<std::string, 256> names_;
 };
 

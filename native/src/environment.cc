@@ -1,8 +1,17 @@
 // Functions that the surrounding language lends to the runtime, and its exceptions as errors.
+#include <sys/syscall.h>
+#include <time.h>
 #include <tvm/runtime/registry.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <chrono>
+#include <thread>
+
+#include "fork.h"
+#include "interrupt.h"
 
 namespace tvm {
 namespace runtime {
@@ -40,11 +49,48 @@ std::string PlaceIn(const std::string& message) {
   return message.substr(open + 2, message.size() - open - 3);
 }
 
+constexpr int kPollMilliseconds = 50;
+
+int64_t CoarseMilliseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+}
+
+struct SignalPoll {
+  int64_t next{0};  // in milliseconds of the coarse clock
+  uint32_t generation{~uint32_t{0}};
+  bool is_main_thread{false};
+};
+
+bool IsMainThread(SignalPoll* poll) {
+  if (poll->generation != ForkGeneration()) {  // the thread that forks is the main thread of the child
+    poll->generation = ForkGeneration();
+    poll->is_main_thread = getpid() == syscall(SYS_gettid);
+  }
+  return poll->is_main_thread;
+}
+
 }  // namespace
 
 void EnvCheckSignals() {
   auto* check = check_signals.Get<int()>();
   if (check != nullptr && check() != 0) ThrowLastError();
+}
+
+void PollSignals() {
+  static thread_local SignalPoll poll;
+  const int64_t now = CoarseMilliseconds();
+  if (now < poll.next) return;
+  poll.next = now + kPollMilliseconds;
+  if (IsMainThread(&poll)) EnvCheckSignals();
+}
+
+void SleepUnlessInterrupted(int milliseconds) {
+  for (int left = milliseconds; left > 0; left -= kPollMilliseconds) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(left, kPollMilliseconds)));
+    PollSignals();
+  }
 }
 
 }  // namespace runtime

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "elf_check.h"
+#include "fork.h"
 #include "processor.h"
 
 namespace tvm {
@@ -99,7 +100,7 @@ class RegisteredSymbols {
     for (const ContextSlot& slot : kContextSlots) {
       if (name == slot.name) *static_cast<void**>(address) = slot.function();
     }
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkMutex> lock(mutex_);
     auto [it, is_new] = symbols_.emplace(name, address);
     if (!is_new && it->second != address && name.compare(0, 2, "__") != 0) {
       std::fprintf(stderr, "the system library has two functions '%s'; give its models prefixes\n", name.c_str());
@@ -107,7 +108,7 @@ class RegisteredSymbols {
     it->second = address;
   }
   void* Find(const std::string& name) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkMutex> lock(mutex_);
     auto it = symbols_.find(name);
     return it == symbols_.end() ? nullptr : it->second;
   }
@@ -117,7 +118,7 @@ class RegisteredSymbols {
   }
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::map<std::string, void*> symbols_;
 };
 
@@ -141,13 +142,13 @@ class LibraryModule : public ModuleNode {
     FillContext(library_.get(), this);
   }
   ~LibraryModule() {
-    std::lock_guard<std::mutex> lock(LiveMutex());
+    std::lock_guard<ForkMutex> lock(LiveMutex());
     auto it = Live().find(library_->Identity());
     if (it != Live().end() && it->second == this) Live().erase(it);
   }
 
   static ObjectPtr<LibraryModule> Of(ObjectPtr<Library> library, bool* is_new) {
-    std::unique_lock<std::mutex> lock(LiveMutex());
+    std::unique_lock<ForkMutex> lock(LiveMutex());
     void* identity = library->Identity();
     while (LibraryModule* known = Live()[identity]) {
       *is_new = false;
@@ -170,8 +171,8 @@ class LibraryModule : public ModuleNode {
   }
 
  private:
-  static std::mutex& LiveMutex() {
-    static auto* mutex = new std::mutex();
+  static ForkMutex& LiveMutex() {
+    static auto* mutex = new ForkMutex();
     return *mutex;
   }
   static std::map<void*, LibraryModule*>& Live() {
@@ -209,6 +210,8 @@ uint64_t BlobSize(const char* blob) {
   return size;
 }
 
+thread_local dmlc::Stream* loader_stream = nullptr;  // what the loader that runs was given
+
 Module LoadModuleFromBinary(const std::string& type_key, ByteReader* reader) {
   const std::string prefix = "runtime.module.loadbinary_";
   PackedFunc load = Registry::Find(prefix + type_key);
@@ -216,7 +219,12 @@ Module LoadModuleFromBinary(const std::string& type_key, ByteReader* reader) {
     ThrowError("the library contains a module of type '", type_key, "', which this runtime cannot load: ", prefix, type_key,
                " is not registered");
   }
-  return load(static_cast<void*>(static_cast<dmlc::Stream*>(reader)));
+  struct Scope {
+    explicit Scope(dmlc::Stream* stream) : outer(loader_stream) { loader_stream = stream; }
+    ~Scope() { loader_stream = outer; }
+    dmlc::Stream* outer;
+  } scope(reader);
+  return load(static_cast<void*>(loader_stream));
 }
 
 Module LoadEmbeddedModules(const char* blob, const ObjectPtr<Library>& library, const Module& library_module, bool is_new) {
@@ -247,6 +255,12 @@ Module LoadEmbeddedModules(const char* blob, const ObjectPtr<Library>& library, 
 }
 
 }  // namespace
+
+dmlc::Stream* LoaderStream(void* argument) {
+  auto* stream = static_cast<dmlc::Stream*>(argument);
+  if (stream == nullptr || stream != loader_stream) ThrowTypeError("this kind of module is loaded from a library only");
+  return stream;
+}
 
 PackedFunc FindInLibrary(const ObjectPtr<Library>& library, const std::string& name, const ObjectPtr<Object>& owner) {
   void* address;
@@ -286,11 +300,11 @@ TVM_REGISTER_GLOBAL("runtime.module.loadfile_so").set_body([](TVMArgs args, TVMR
 
 // (prefix): one module for each prefix and what is embedded under it; the code has one slot for its module
 TVM_REGISTER_GLOBAL("runtime.SystemLib").set_body([](TVMArgs args, TVMRetValue* rv) {
-  static auto* mutex = new std::mutex();
+  static auto* mutex = new ForkMutex();
   static auto* modules = new std::map<std::pair<std::string, void*>, Module>();
   std::string prefix = args.size() == 0 ? "" : std::string(args[0]);
   auto library = make_object<SystemLibrary>(prefix);
-  std::lock_guard<std::mutex> lock(*mutex);
+  std::lock_guard<ForkMutex> lock(*mutex);
   Module& module = (*modules)[{prefix, library->GetSymbol(symbol::tvm_dev_mblob)}];
   if (!module.defined()) module = CreateModuleFromLibrary(library);
   *rv = module;

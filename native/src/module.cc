@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
+#include <mutex>
 #include <unordered_set>
 
+#include "fork.h"
 #include "library.h"
 
 namespace tvm {
@@ -21,6 +23,12 @@ bool Imports(ModuleNode* from, ModuleNode* target) {
     return std::any_of(node->imports().begin(), node->imports().end(), [&](const Module& m) { return reaches(m.node()); });
   };
   return reaches(from);
+}
+
+// Held while compiled code looks up a function, which it does once for each place of a call.
+ForkMutex& LookupMutex() {
+  static auto* mutex = new ForkMutex();
+  return *mutex;
 }
 
 std::string FormatOf(const std::string& path, const std::string& format) {
@@ -81,7 +89,7 @@ void ModuleNode::Import(Module other) {
 }
 
 PackedFuncObj* ModuleNode::GetFuncFromEnv(const String& name) {
-  std::lock_guard<std::mutex> lock(env_mutex_);
+  std::lock_guard<ForkMutex> lock(LookupMutex());
   PackedFunc func;
   auto it = imported_funcs_.find(name);
   if (it != imported_funcs_.end()) return it->second.func();

@@ -80,7 +80,9 @@ class ModulePacker {
 }  // namespace
 
 TVM_REGISTER_GLOBAL("runtime.ModulePackImports").set_body([](TVMArgs args, TVMRetValue* rv) {
-  std::string bytes = ModulePacker(args[0].operator Module()).Pack();
+  Module module = args[0];
+  if (!module.defined()) ThrowTypeError("expected Module, got None");
+  std::string bytes = ModulePacker(module).Pack();
   *rv = TVMByteArray{bytes.data(), bytes.size()};
 });
 

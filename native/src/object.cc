@@ -9,12 +9,14 @@
 #include <mutex>
 #include <vector>
 
+#include "fork.h"
+
 namespace tvm {
 namespace runtime {
 namespace {
 
 struct TypeTable {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::vector<std::string> keys;
   std::vector<uint32_t> parents;  // of every index; a plain object's is its own
   std::map<std::string, uint32_t> indices;
@@ -52,13 +54,13 @@ struct TypeTable {
 
 uint32_t Object::TypeKey2Index(const std::string& key) {
   TypeTable& table = TypeTable::Global();
-  std::lock_guard<std::mutex> lock(table.mutex);
+  std::lock_guard<ForkMutex> lock(table.mutex);
   return table.Find(key);
 }
 
 uint32_t Object::DeclareType(const char* key, uint32_t parent) {
   TypeTable& table = TypeTable::Global();
-  std::lock_guard<std::mutex> lock(table.mutex);
+  std::lock_guard<ForkMutex> lock(table.mutex);
   uint32_t index = table.Find(key);
   if (index != kRuntimeObject) table.parents[index] = parent;
   return index;
@@ -66,7 +68,7 @@ uint32_t Object::DeclareType(const char* key, uint32_t parent) {
 
 bool Object::IsDerived(uint32_t index, uint32_t ancestor) {
   TypeTable& table = TypeTable::Global();
-  std::lock_guard<std::mutex> lock(table.mutex);
+  std::lock_guard<ForkMutex> lock(table.mutex);
   while (index != ancestor && index != kRuntimeObject && index < table.parents.size()) index = table.parents[index];
   return index == ancestor;
 }
@@ -86,9 +88,11 @@ void ThrowBadDowncast(const Object* found, uint32_t expected) {
   ThrowTypeError("expected ", Object::TypeIndex2Key(expected), ", got ", ForeignTypeName(found));
 }
 
+void ThrowNullReference(const char* expected) { ThrowTypeError("expected ", expected, ", got None"); }
+
 std::string Object::TypeIndex2Key(uint32_t index) {
   TypeTable& table = TypeTable::Global();
-  std::lock_guard<std::mutex> lock(table.mutex);
+  std::lock_guard<ForkMutex> lock(table.mutex);
   return index < table.keys.size() ? table.keys[index] : "";
 }
 
@@ -100,7 +104,7 @@ using namespace tvm::runtime;
 // One line on stderr for every kind that has at least `min_children` kinds right below it.
 TVM_REGISTER_GLOBAL("runtime.DumpTypeTable").set_body_typed([](int64_t min_children) {
   TypeTable& table = TypeTable::Global();
-  std::lock_guard<std::mutex> lock(table.mutex);
+  std::lock_guard<ForkMutex> lock(table.mutex);
   std::vector<int64_t> children(table.keys.size());
   for (size_t i = 0; i < table.keys.size(); ++i) {
     if (!table.keys[i].empty() && i != kRuntimeObject) ++children[table.parents[i]];

@@ -255,6 +255,7 @@ TVM_REGISTER_GLOBAL("runtime.ParamsSize").set_body([](TVMArgs args, TVMRetValue*
 // (array of as many bytes, name, array, name, array, ...)
 TVM_REGISTER_GLOBAL("runtime.SaveParamsTo").set_body([](TVMArgs args, TVMRetValue*) {
   NDArray target = args[0];
+  if (target->device.device_type != kDLCPU || !target.IsContiguous()) ThrowValueError("SaveParamsTo needs a compact array on the CPU");
   dmlc::MemoryFixedSizeStream stream(target->data, DataBytes(*target.tensor()));
   SaveParams(&stream, ReadNamedArrays(args, 1));
 });

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <vector>
 
+#include "fork.h"
+
 namespace tvm {
 namespace {
 
@@ -18,7 +20,7 @@ struct Kind {
 };
 
 struct Kinds {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<uint32_t, Kind> by_index;
   static Kinds& Global() {
     static auto* kinds = new Kinds();
@@ -28,7 +30,7 @@ struct Kinds {
 
 Kind KindOf(uint32_t index) {
   Kinds& kinds = Kinds::Global();
-  std::lock_guard<std::mutex> lock(kinds.mutex);
+  std::lock_guard<ForkMutex> lock(kinds.mutex);
   auto it = kinds.by_index.find(index);
   return it == kinds.by_index.end() ? Kind{nullptr, nullptr} : it->second;
 }
@@ -151,7 +153,7 @@ TVM_REGISTER_GLOBAL("runtime.MakeNode").set_body([](TVMArgs args, TVMRetValue* r
 
 uint32_t ReflectionVTable::Register(uint32_t type_index, VisitAttrs visit, Create create) {
   Kinds& kinds = Kinds::Global();
-  std::lock_guard<std::mutex> lock(kinds.mutex);
+  std::lock_guard<ForkMutex> lock(kinds.mutex);
   kinds.by_index[type_index] = Kind{visit, create};
   return type_index;
 }

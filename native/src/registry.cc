@@ -6,12 +6,14 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "fork.h"
+
 namespace tvm {
 namespace runtime {
 namespace {
 
 struct Table {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::unordered_map<std::string, PackedFunc> functions;
   static Table& Global() {
     static auto* table = new Table();  // outlives every static destructor
@@ -25,7 +27,7 @@ void Registry::Set(const std::string& name, PackedFunc func, bool override) {
   if (!func.defined()) ThrowValueError("global function '", name, "' needs a function, got none");
   Table& table = Table::Global();
   PackedFunc previous;  // dropped after the lock: its finalizer may run foreign code
-  std::lock_guard<std::mutex> lock(table.mutex);
+  std::lock_guard<ForkMutex> lock(table.mutex);
   PackedFunc& slot = table.functions[name];
   if (slot.defined() && !override) {
     ThrowValueError("global function '", name, "' is already registered; pass override=True to replace it");
@@ -47,14 +49,14 @@ Registry& Registry::set_body(PackedFunc func) {
 
 const PackedFunc* Registry::Get(const std::string& name) {
   Table& table = Table::Global();
-  std::lock_guard<std::mutex> lock(table.mutex);
+  std::lock_guard<ForkMutex> lock(table.mutex);
   auto it = table.functions.find(name);
   return it == table.functions.end() ? nullptr : &it->second;
 }
 
 PackedFunc Registry::Find(const std::string& name) {
   Table& table = Table::Global();
-  std::lock_guard<std::mutex> lock(table.mutex);
+  std::lock_guard<ForkMutex> lock(table.mutex);
   auto it = table.functions.find(name);
   return it == table.functions.end() ? PackedFunc() : it->second;
 }
@@ -62,7 +64,7 @@ PackedFunc Registry::Find(const std::string& name) {
 bool Registry::Remove(const std::string& name) {
   Table& table = Table::Global();
   PackedFunc previous;
-  std::lock_guard<std::mutex> lock(table.mutex);
+  std::lock_guard<ForkMutex> lock(table.mutex);
   auto it = table.functions.find(name);
   if (it == table.functions.end()) return false;
   previous = it->second;
@@ -72,7 +74,7 @@ bool Registry::Remove(const std::string& name) {
 
 std::vector<std::string> Registry::ListNames() {
   Table& table = Table::Global();
-  std::lock_guard<std::mutex> lock(table.mutex);
+  std::lock_guard<ForkMutex> lock(table.mutex);
   std::vector<std::string> names;
   for (const auto& entry : table.functions) names.push_back(entry.first);
   std::sort(names.begin(), names.end());

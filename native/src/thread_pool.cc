@@ -24,9 +24,12 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "cpu_count.h"
+#include "fork.h"
+#include "interrupt.h"
 
 namespace tvm {
 namespace runtime {
@@ -51,6 +54,7 @@ int SpinCount() {
 }
 
 thread_local bool inside_job = false;
+thread_local bool reached_barrier = false;  // in a loop that this thread runs alone
 
 class InsideJob {
  public:
@@ -68,6 +72,7 @@ struct alignas(kCacheLine) Counter {
 // The rendezvous of a job's tasks: each counts the barriers it has reached.
 struct Barrier {
   explicit Barrier(int num_task) : arrived(new Counter[num_task]) {}
+  bool is_used() const { return arrived[0].value.load(std::memory_order_relaxed) != 0; }
   std::unique_ptr<Counter[]> arrived;
   std::atomic<bool> broken{false};  // a task has failed and will not arrive
 };
@@ -81,6 +86,7 @@ struct alignas(kCacheLine) Worker {
 
 int RunTask(FTVMParallelLambda lambda, int task, TVMParallelGroupEnv* env, void* data) {
   TVM_API_BEGIN();
+  PollSignals();
   return lambda(task, env, data);
   TVM_API_END();
 }
@@ -152,6 +158,43 @@ int64_t Nanoseconds() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
+// Loops that take long are cut into more tasks than there are workers, so that Ctrl-C need not wait for their end. Which
+// they are is known from their last launch.
+class LongLoops {
+ public:
+  static LongLoops& Global() {
+    static auto* loops = new LongLoops();
+    return *loops;
+  }
+
+  // How many tasks each worker gets.
+  int TasksPerWorker(FTVMParallelLambda lambda) {
+    if (!is_any_.load(std::memory_order_relaxed)) return 1;
+    std::lock_guard<ForkMutex> lock(mutex_);
+    auto it = tasks_.find(lambda);
+    return it == tasks_.end() ? 1 : it->second;
+  }
+
+  void Record(FTVMParallelLambda lambda, int64_t nanoseconds) {
+    if (nanoseconds < kLong && !is_any_.load(std::memory_order_relaxed)) return;
+    std::lock_guard<ForkMutex> lock(mutex_);
+    if (nanoseconds < kLong) {
+      tasks_.erase(lambda);
+    } else {
+      tasks_[lambda] = static_cast<int>(std::min(nanoseconds / kTask + 1, kMostTasks));
+      is_any_ = true;
+    }
+  }
+
+ private:
+  static constexpr int64_t kLong = 100'000'000;
+  static constexpr int64_t kTask = 20'000'000;
+  static constexpr int64_t kMostTasks = 1024;
+  std::atomic<bool> is_any_{false};
+  ForkMutex mutex_;
+  std::unordered_map<FTVMParallelLambda, int> tasks_;
+};
+
 class ThreadPool {
  public:
   ThreadPool() : spin_count_(SpinCount()) { Resize(UsableThreads()); }
@@ -188,7 +231,9 @@ class ThreadPool {
     for (size_t i = 0; i < others_.size(); ++i) SetAffinity(others_[i].thread, places[(i + 1) % places.size()]);
   }
 
-  int Launch(FTVMParallelLambda lambda, void* data, int num_task) {
+  // 0 tasks: as many as there are workers, or more.
+  int Launch(FTVMParallelLambda lambda, void* data, int wanted) {
+    const int num_task = wanted > 0 ? wanted : num_workers_ * LongLoops::Global().TasksPerWorker(lambda);
     Barrier barrier(num_task);
     // more tasks than workers cannot all be at a barrier together
     job_ = Job{lambda, data, num_task, {num_task <= num_workers_ ? &barrier : nullptr, num_task}};
@@ -204,7 +249,9 @@ class ThreadPool {
     }
     const int64_t end = Nanoseconds();
     WaitForParts();
-    profit_.Record(end - start, Nanoseconds() - end);
+    const int64_t done = Nanoseconds();
+    profit_.Record(end - start, done - end);
+    if (wanted <= 0 && !barrier.is_used()) LongLoops::Global().Record(lambda, done - start);
     return error_.failed() ? error_.Raise() : 0;
   }
 
@@ -263,6 +310,7 @@ class ThreadPool {
     {
       InsideJob inside;
       for (int task = worker; task < job_.num_task; task += num_workers_) {
+        if (task != worker && error_.failed()) break;
         if (RunTask(job_.lambda, task, &job_.env, job_.data) == 0) continue;
         error_.Take();
         if (job_.env.sync_handle) static_cast<Barrier*>(job_.env.sync_handle)->broken.store(true);
@@ -293,21 +341,25 @@ class ThreadPool {
 // The pool is never freed: its threads may outlive the program's static objects. After fork() the child has a pool whose
 // threads do not exist, so it makes a new one.
 std::atomic<ThreadPool*> current_pool{nullptr};
-std::mutex* pool_mutex = new std::mutex();
 
-void ForgetPoolInChild() {
+ForkMutex& PoolMutex() {
+  static auto* mutex = new ForkMutex();
+  return *mutex;
+}
+
+void ForgetPool() {
   current_pool.store(nullptr);
-  pool_mutex = new std::mutex();
   inside_job = false;
 }
 
+const bool forgets_pool = (AfterForkInChild(ForgetPool), true);
+
 ThreadPool* CurrentPool() {
   if (ThreadPool* pool = current_pool.load(std::memory_order_acquire)) return pool;
-  std::lock_guard<std::mutex> lock(*pool_mutex);
+  std::lock_guard<ForkMutex> lock(PoolMutex());
   ThreadPool* pool = current_pool.load();
   if (pool == nullptr) {
-    static std::once_flag at_fork;
-    std::call_once(at_fork, [] { pthread_atfork(nullptr, nullptr, ForgetPoolInChild); });
+    (void)forgets_pool;
     pool = new ThreadPool();
     current_pool.store(pool, std::memory_order_release);
   }
@@ -334,7 +386,17 @@ int RunAlone(FTVMParallelLambda lambda, void* data, int num_task) {
   TVMParallelGroupEnv env{nullptr, std::max(num_task, 1)};
   InsideJob inside;
   int rc = 0;
-  for (int task = 0; task < env.num_task && rc == 0; ++task) rc = lambda(task, &env, data);
+  for (int task = 0; task < env.num_task && rc == 0; ++task) rc = RunTask(lambda, task, &env, data);
+  return rc;
+}
+
+// A loop that may have any number of tasks, alone.
+int RunLoopAlone(FTVMParallelLambda lambda, void* data) {
+  LongLoops& loops = LongLoops::Global();
+  reached_barrier = false;
+  const int64_t start = Nanoseconds();
+  const int rc = RunAlone(lambda, data, loops.TasksPerWorker(lambda));
+  if (!reached_barrier) loops.Record(lambda, Nanoseconds() - start);
   return rc;
 }
 
@@ -378,18 +440,22 @@ using namespace tvm::runtime;
 int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void* cdata, int num_task) {
   TVM_API_BEGIN();
   if (inside_job) return RunAlone(flambda, cdata, num_task);
+  auto run_alone = [&] { return num_task > 0 ? RunAlone(flambda, cdata, num_task) : RunLoopAlone(flambda, cdata); };
   ThreadPool* pool = CurrentPool();
-  if (num_task == 1 || pool->num_workers() == 1) return RunAlone(flambda, cdata, num_task);
+  if (num_task == 1 || pool->num_workers() == 1) return run_alone();
   std::unique_lock<std::mutex> lock(pool->launch_mutex(), std::try_to_lock);
-  if (!lock.owns_lock()) return RunAlone(flambda, cdata, num_task);
-  if (num_task <= 0 && !pool->WorthSharing()) return RunAlone(flambda, cdata, 1);
-  return pool->Launch(flambda, cdata, num_task > 0 ? num_task : pool->num_workers());
+  if (!lock.owns_lock()) return run_alone();
+  if (num_task <= 0 && !pool->WorthSharing()) return run_alone();
+  return pool->Launch(flambda, cdata, num_task);
   TVM_API_END();
 }
 
 int TVMBackendParallelBarrier(int task_id, TVMParallelGroupEnv* penv) {
   auto* barrier = static_cast<Barrier*>(penv->sync_handle);
-  if (penv->num_task == 1) return 0;
+  if (penv->num_task == 1) {
+    reached_barrier = true;
+    return 0;
+  }
   if (barrier == nullptr) {
     TVMAPISetLastError("TVMError: a barrier needs each task on a thread of its own");
     return -1;

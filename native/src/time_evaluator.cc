@@ -8,8 +8,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <thread>
 #include <vector>
+
+#include "arguments.h"
+#include "interrupt.h"
 
 namespace tvm {
 namespace runtime {
@@ -32,6 +34,7 @@ struct TimingOptions {
 class Evaluator {
  public:
   Evaluator(PackedFunc func, TimingOptions options) : func_(std::move(func)), options_(std::move(options)) {
+    if (!func_.defined()) ThrowTypeError("time_evaluator needs a function, got None");
     if (options_.number < 1) ThrowValueError("time_evaluator needs number >= 1, got ", options_.number);
     if (options_.repeat < 1) ThrowValueError("time_evaluator needs repeat >= 1, got ", options_.repeat);
     flushed_.resize(std::max<int64_t>(options_.cache_flush_bytes, 0));
@@ -39,15 +42,17 @@ class Evaluator {
 
   void operator()(TVMArgs args, TVMRetValue* rv) {
     TVMRetValue ignored;
+    auto start = Clock::now();
     func_.CallPacked(args, &ignored);  // warm caches and thread pools
     Synchronize();
+    calls_between_polls_ = std::max<int64_t>(kPollInterval / std::max(Clock::now() - start, Clock::duration(1)), 1);
     std::vector<double> seconds;
     for (int i = 0; i < options_.repeat; ++i) {
       if (options_.preprocess.defined()) options_.preprocess.CallPacked(args, &ignored);
       seconds.push_back(OneRepeat(args));
       bool rest = options_.cooldown_interval_ms > 0 && options_.repeats_to_cooldown > 0 &&
                   (i + 1) % options_.repeats_to_cooldown == 0;
-      if (rest) std::this_thread::sleep_for(std::chrono::milliseconds(options_.cooldown_interval_ms));
+      if (rest) SleepUnlessInterrupted(options_.cooldown_interval_ms);
     }
     *rv = TVMByteArray{reinterpret_cast<const char*>(seconds.data()), seconds.size() * sizeof(double)};
   }
@@ -60,8 +65,7 @@ class Evaluator {
     for (;;) {
       FlushCache();
       auto start = Clock::now();
-      TVMRetValue ignored;
-      for (int i = 0; i < options_.number; ++i) func_.CallPacked(args, &ignored);
+      CallRepeatedly(args);
       Synchronize();
       elapsed_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
       if (elapsed_ms == 0) ++zero_times;
@@ -72,6 +76,14 @@ class Evaluator {
     return elapsed_ms / 1000 / options_.number;
   }
 
+  void CallRepeatedly(const TVMArgs& args) {
+    TVMRetValue ignored;
+    for (int64_t left = options_.number; left > 0; left -= calls_between_polls_) {
+      PollSignals();
+      for (int64_t i = std::min(left, calls_between_polls_); i > 0; --i) func_.CallPacked(args, &ignored);
+    }
+  }
+
   void FlushCache() {
     for (char& byte : flushed_) byte = static_cast<char>(byte + 1);
     if (!flushed_.empty()) asm volatile("" : : "r"(flushed_.data()) : "memory");
@@ -79,17 +91,20 @@ class Evaluator {
 
   void Synchronize() { DeviceAPI::Get(options_.device)->StreamSync(options_.device, nullptr); }
 
+  static constexpr Clock::duration kPollInterval = std::chrono::milliseconds(20);
+
   PackedFunc func_;
   TimingOptions options_;
+  int64_t calls_between_polls_{1};
   std::vector<char> flushed_;
 };
 
 void FlushArguments(TVMArgs args, int first) {
 #if defined(__x86_64__)
   for (int i = first; i < args.num_args; ++i) {
-    DLTensor* tensor = args[i];
-    char* begin = static_cast<char*>(tensor->data) + tensor->byte_offset;
-    size_t nbytes = DataBytes(*tensor);
+    const DLTensor& tensor = TensorIn(args[i]);
+    char* begin = static_cast<char*>(tensor.data) + tensor.byte_offset;
+    size_t nbytes = DataBytes(tensor);
     for (size_t at = 0; at < nbytes; at += 64) __builtin_ia32_clflush(begin + at);
   }
 #endif

@@ -8,10 +8,12 @@ scores = module.get_output(0).numpy()
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 from tvm._ffi.registry import get_global_func
 from tvm._ffi.runtime_ctypes import Device
+from tvm.runtime.executor.mistakes import warn_of_unknown
 from tvm.runtime.executor.model import ModelExecutor
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
@@ -76,8 +78,15 @@ class GraphModule(ModelExecutor):
         )
 
     def load_params(self, params_bytes: BytesLike) -> None:
-        """Set the parameters that ``save_param_dict`` has written; a mapped file will do."""
-        self._load_params(share_bytes(params_bytes))
+        """Set the parameters that ``save_param_dict`` has written; a mapped file will do.
+
+        Names that the model does not use are ignored. If inputs remain unset, or a name resembles
+        an input's, a warning says so.
+        """
+        ignored = json.loads(self._load_params(share_bytes(params_bytes)) or "[]")
+        if ignored:
+            known = json.loads(self.module["get_unset_inputs_json"]())
+            warn_of_unknown("the model has no inputs", ignored, known, only_similar=True)
 
     def share_params(self, other: GraphModule, params_bytes: BytesLike) -> None:
         """Use the parameters of another executor; the bytes tell which."""

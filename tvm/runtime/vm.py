@@ -177,8 +177,18 @@ class Executable:
         )
 
 
+def _check_outputs(arrays: Iterable[Any]) -> None:
+    for i, array_ in enumerate(arrays):
+        if isinstance(array_, NDArray):
+            array_.require_writable(f"output {i}")
+
+
 class VirtualMachine:
-    """Runs an executable.
+    """Runs an executable, one run at a time.
+
+    Threads may share a machine: they wait for each other, and the results of :meth:`invoke` and
+    :meth:`run` belong to the caller. Of inputs or results that a thread has left in the machine
+    (:meth:`set_input`, :meth:`invoke_stateful`) and another has replaced, the first gets an error.
 
     Parameters
     ----------
@@ -208,7 +218,10 @@ class VirtualMachine:
         self.module: Module = get_global_func(self._create)(exe.mod)
         self._init = self.module["init"]
         self._invoke = self.module["invoke"]
+        self._invoke_with = self.module["invoke_with"]
         self._invoke_stateful = self.module["invoke_stateful"]
+        self._invoke_stateful_with = self.module["invoke_stateful_with"]
+        self._invoke_with_outputs = self.module["invoke_with_outputs"]
         self._get_output = self.module["get_output"]
         self._get_num_outputs = self.module["get_num_outputs"]
         self._get_input_index = self.module["get_input_index"]
@@ -276,7 +289,7 @@ class VirtualMachine:
         Without arguments, those of :meth:`set_input` are used.
         """
         if args or kwargs:
-            self.set_input(func_name, *args, **kwargs)
+            return self._invoke_with(func_name, *convert(self._ordered(func_name, args, kwargs)))
         return self._invoke(func_name)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
@@ -286,8 +299,10 @@ class VirtualMachine:
     def invoke_stateful(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Run a function and keep its result for :meth:`get_outputs`."""
         if args or kwargs:
-            self.set_input(func_name, *args, **kwargs)
-        self._invoke_stateful(func_name)
+            values = convert(self._ordered(func_name, args, kwargs))
+            self._invoke_stateful_with(func_name, *values)
+        else:
+            self._invoke_stateful(func_name)
 
     def invoke_with_outputs(
         self,
@@ -296,15 +311,18 @@ class VirtualMachine:
         output_args: Sequence[NDArray],
     ) -> None:
         """Run a function whose results are left in the given arrays."""
-        if input_args:
-            given = input_args if isinstance(input_args, Mapping) else {}
-            rest = () if isinstance(input_args, Mapping) else input_args
-            self.set_input(func_name, *rest, **given)
-        self.set_outputs(func_name, *output_args)
-        self._invoke(func_name)
+        _check_outputs(output_args)
+        if not input_args:
+            self._invoke_with_outputs(func_name, -1, *output_args)
+            return
+        given = input_args if isinstance(input_args, Mapping) else {}
+        rest = () if isinstance(input_args, Mapping) else input_args
+        values = convert(self._ordered(func_name, rest, given))
+        self._invoke_with_outputs(func_name, len(values), *values, *output_args)
 
     def set_outputs(self, func_name: str, *args: NDArray) -> None:
         """Let the next run of a function leave its results in these arrays."""
+        _check_outputs(args)
         self._set_outputs(func_name, *args)
 
     def get_outputs(self) -> list[NDArray]:

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../arguments.h"
+#include "../interrupt.h"
 #include "../json.h"
+#include "../unset_inputs.h"
 
 namespace tvm {
 namespace runtime {
@@ -33,12 +36,6 @@ std::string MainName(const TVMMetadata& metadata) {
 }
 
 char* DataOf(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + tensor.byte_offset; }
-
-DLTensor* TensorOf(const TVMArgValue& value) {
-  DLTensor* tensor = value;
-  if (tensor == nullptr) ThrowTypeError("expected NDArray, got None");
-  return tensor;
-}
 
 }  // namespace
 
@@ -112,7 +109,31 @@ void AotExecutor::SetParams(const NamedArrays& params) {
   }
 }
 
+void AotExecutor::ReportUnset() const {
+  std::vector<UnsetInput> unset;
+  for (size_t i = 0; i < num_inputs_; ++i) {
+    if (!slots_[i].given) unset.push_back({slots_[i].name, slots_[i].shape, slots_[i].dtype});
+  }
+  ReportUnsetInputs(unset);
+}
+
+void AotExecutor::BeginRun() {
+  auto name_of_slot = [&](size_t slot) { return slot < num_inputs_ ? TextOf(slot) : "the array of " + TextOf(slot); };
+  if (use_.BeginRun(name_of_slot)) {
+    for (size_t slot = num_inputs_; slot < num_inputs_ + num_outputs_; ++slot) {
+      const Slot& output = slots_[slot];
+      // what another thread has got stays as it is
+      if (!output.given && output.array.use_count() > 1) Bind(slot, NDArray::Empty(output.shape, output.dtype, device_));
+    }
+  }
+  if (is_unset_reported_) return;
+  ReportUnset();
+  is_unset_reported_ = true;
+}
+
 void AotExecutor::Run() {
+  BeginRun();
+  PollSignals();
   int count = static_cast<int>(values_.size());
   if (TVMBackendPackedCFunc direct = main_.func()->direct) {
     TVMValue ret;
@@ -124,11 +145,19 @@ void AotExecutor::Run() {
   main_.CallPacked(TVMArgs(values_.data(), type_codes_.data(), count), &ignored);
 }
 
+void AotExecutor::RunWithInputs(TVMArgs args) {
+  for (int i = 0; i + 1 < args.num_args; i += 2) {
+    size_t slot = InputSlot(args[i]);
+    CopyInto(slot, &TensorIn(args[i + 1]), TextOf(slot));
+  }
+  Run();
+}
+
 void AotExecutor::RunFromInputs(TVMArgs args) {
   DLDevice device{static_cast<DLDeviceType>(int(args[0])), int(args[1])};
   for (int i = 2; i + 1 < args.num_args; i += 2) {
     size_t slot = InputSlot(args[i]);
-    CopyInto(slot, TensorOf(args[i + 1]), TextOf(slot));
+    CopyInto(slot, &TensorIn(args[i + 1]), TextOf(slot));
   }
   Run();
   output_copies_.resize(num_outputs_);
@@ -143,12 +172,13 @@ void AotExecutor::RunFromInputs(TVMArgs args) {
 
 void AotExecutor::CopyInto(size_t slot, const DLTensor* value, const std::string& what) {
   CheckTensor(*value, slot, what);
+  use_.Set(slot);
   slots_[slot].array.CopyFrom(value);
   slots_[slot].given = true;
 }
 
 void AotExecutor::SetZeroCopy(size_t slot, const TVMArgValue& value, const std::string& what) {
-  const DLTensor& tensor = *TensorOf(value);
+  const DLTensor& tensor = TensorIn(value);
   CheckTensor(tensor, slot, what);
   if (!IsContiguous(tensor)) ThrowValueError(what, " needs a compact array, got one with strides");
   if (tensor.device.device_type != device_.device_type) {
@@ -157,6 +187,7 @@ void AotExecutor::SetZeroCopy(size_t slot, const TVMArgValue& value, const std::
   if (reinterpret_cast<uintptr_t>(DataOf(tensor)) % kDataAlignment != 0) {
     ThrowValueError(what, " needs memory aligned to ", kDataAlignment, " bytes; use an array made by this runtime");
   }
+  use_.Set(slot);
   NDArray keep = value.type_code() == kTVMNDArrayHandle ? value.operator NDArray() : NDArray();
   Bind(slot, NDArray::FromMemory(DataOf(tensor), slots_[slot].shape, slots_[slot].dtype, tensor.device,
                                  ObjectPtr<Object>(keep.get_mutable())));
@@ -248,10 +279,14 @@ std::string AotExecutor::UnsetInputs() const {
 
 PackedFunc AotExecutor::GetFunction(const String& function, const ObjectPtr<Object>& self) {
   const std::string name = function;
-#define EXECUTOR_METHOD(...) return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) { __VA_ARGS__; })
+#define EXECUTOR_METHOD(...)                                     \
+  return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) { \
+    std::lock_guard<RunLock> lock(lock_);                        \
+    __VA_ARGS__;                                                 \
+  })
   if (name == "run") EXECUTOR_METHOD(Run());
   if (name == "set_input") {
-    EXECUTOR_METHOD(size_t slot = InputSlot(args[0]); CopyInto(slot, TensorOf(args[1]), TextOf(slot)));
+    EXECUTOR_METHOD(size_t slot = InputSlot(args[0]); CopyInto(slot, &TensorIn(args[1]), TextOf(slot)));
   }
   if (name == "set_input_zero_copy") EXECUTOR_METHOD(size_t slot = InputSlot(args[0]); SetZeroCopy(slot, args[1], TextOf(slot)));
   if (name == "set_output_zero_copy") {
@@ -260,18 +295,21 @@ PackedFunc AotExecutor::GetFunction(const String& function, const ObjectPtr<Obje
   if (name == "get_input") {
     EXECUTOR_METHOD(if (args[0].is_str() && InputIndex(args[0]) < 0) return;
                     Slot& slot = slots_[InputSlot(args[0])];
-                    if (args.num_args > 1) return slot.array.CopyTo(TensorOf(args[1]));
+                    if (args.num_args > 1) return slot.array.CopyTo(&TensorIn(args[1]));
                     slot.given = true; *rv = slot.array);
   }
   if (name == "get_output") {
-    EXECUTOR_METHOD(const NDArray& array = slots_[OutputSlot(args[0])].array;
-                    if (args.num_args > 1) array.CopyTo(TensorOf(args[1])); else *rv = array);
+    EXECUTOR_METHOD(size_t slot = OutputSlot(args[0]);
+                    use_.Fetch(static_cast<int64_t>(slot - num_inputs_));
+                    const NDArray& array = slots_[slot].array;
+                    if (args.num_args > 1) array.CopyTo(&TensorIn(args[1])); else *rv = array);
   }
   if (name == "get_num_inputs") EXECUTOR_METHOD(*rv = static_cast<int64_t>(num_inputs_));
   if (name == "get_num_outputs") EXECUTOR_METHOD(*rv = static_cast<int64_t>(num_outputs_));
   if (name == "get_input_index") EXECUTOR_METHOD(*rv = static_cast<int64_t>(InputIndex(args[0])));
   if (name == "get_input_name") EXECUTOR_METHOD(*rv = slots_[InputSlot(args[0])].name);
   if (name == "get_output_name") EXECUTOR_METHOD(*rv = slots_[OutputSlot(args[0])].name);
+  if (name == "run_with_inputs") EXECUTOR_METHOD(RunWithInputs(args));
   if (name == "run_from_inputs") EXECUTOR_METHOD(RunFromInputs(args));
   // (with_params): true if it is left out
   if (name == "get_input_info_json") EXECUTOR_METHOD(*rv = InputInfoText(args.num_args == 0 || bool(args[0])));

@@ -5,12 +5,15 @@
 #include <tvm/runtime/container/map.h>
 #include <tvm/runtime/metadata_types.h>
 #include <tvm/runtime/module.h>
+#include <tvm/runtime/run_lock.h>
 
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "../params.h"
+#include "../shared_use.h"
 
 namespace tvm {
 namespace runtime {
@@ -53,6 +56,10 @@ class AotExecutor : public ModuleNode {
   std::string OutputInfoText() const;
   std::string UnsetInputs() const;
   std::string InfoText(size_t first, size_t last, bool with_params = true) const;
+  void ReportUnset() const;
+  void BeginRun();
+  // (key, value, key, value, ...): sets the inputs and runs, with no other thread's call between.
+  void RunWithInputs(TVMArgs args);
   // (device_type, device_id, key, value, key, value, ...): copies inputs from and outputs to the device too.
   void RunFromInputs(TVMArgs args);
 
@@ -67,6 +74,9 @@ class AotExecutor : public ModuleNode {
   std::vector<int> type_codes_;
   std::unordered_map<std::string, int> input_index_;
   std::vector<NDArray> output_copies_;  // of RunFromInputs
+  bool is_unset_reported_{false};
+  SharedUse use_;  // slots as above
+  RunLock lock_;
 };
 
 Module CreateAotExecutor(Module library, std::vector<DLDevice> devices, const NamedArrays& params);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "../arguments.h"
+
 namespace tvm {
 namespace runtime {
 namespace {
@@ -119,7 +121,7 @@ struct Product {
   int64_t batch{1}, m, n, k;
 
   Product(const char* who, TVMArgs args, int rank)
-      : a(args[0].operator DLTensor*()), b(args[1].operator DLTensor*()), c(args[2].operator DLTensor*()), transa(args[3]), transb(args[4]) {
+      : a(&TensorIn(args[0])), b(&TensorIn(args[1])), c(&TensorIn(args[2])), transa(args[3]), transb(args[4]) {
     for (const DLTensor* tensor : {a, b, c}) {
       bool is_real = TypeMatch(tensor->dtype, kDLFloat, 32) || TypeMatch(tensor->dtype, kDLFloat, 64);
       if (tensor->ndim != rank || !is_real || !TypeEqual(tensor->dtype, a->dtype) || !IsContiguous(*tensor)) {

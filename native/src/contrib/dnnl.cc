@@ -6,6 +6,8 @@
 #include <mutex>
 #include <string>
 
+#include "../fork.h"
+
 namespace tvm {
 namespace runtime {
 namespace {
@@ -22,9 +24,9 @@ std::string OwnFolder() {
 
 // Its functions register themselves as `dnnl.<name>`.
 void OpenLibrary() {
-  static auto* mutex = new std::mutex();
+  static auto* mutex = new ForkMutex();
   static bool is_open = false;
-  std::lock_guard<std::mutex> lock(*mutex);
+  std::lock_guard<ForkMutex> lock(*mutex);
   if (is_open) return;
   // Its threads would otherwise spin on the cores that ours need between two of its operators. OpenMP reads this when
   // it is loaded.

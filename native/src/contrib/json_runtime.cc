@@ -2,7 +2,9 @@
 #include <tvm/runtime/contrib/json/json_runtime.h>
 
 #include <algorithm>
+#include <mutex>
 
+#include "../arguments.h"
 #include "../json.h"
 
 namespace tvm {
@@ -155,7 +157,7 @@ PackedFunc JSONRuntimeBase::GetFunction(const String& name, const ObjectPtr<Obje
   }
   if (symbol_name_ == std::string(name)) {
     return PackedFunc([this, sptr_to_self](TVMArgs args, TVMRetValue*) {
-      std::lock_guard<std::mutex> lock(mutex_);
+      std::lock_guard<RunLock> lock(lock_);
       if (!initialized_) ThrowError("'", symbol_name_, "' was called before __init_", symbol_name_, " gave it its constants");
       SetInputOutputBuffers(args);
       Run();
@@ -164,7 +166,7 @@ PackedFunc JSONRuntimeBase::GetFunction(const String& name, const ObjectPtr<Obje
   }
   if ("__init_" + symbol_name_ == std::string(name)) {
     return PackedFunc([this, sptr_to_self](TVMArgs args, TVMRetValue* rv) {
-      std::lock_guard<std::mutex> lock(mutex_);
+      std::lock_guard<RunLock> lock(lock_);
       if (!initialized_) {
         consts_ = args[0].operator Array<NDArray>();
         Init(consts_);
@@ -206,14 +208,14 @@ void JSONRuntimeBase::SetInputOutputBuffers(TVMArgs args) {
   for (uint32_t node : input_nodes_) {
     if (nodes_[node].GetOpType() == "const") continue;
     for (uint32_t i = 0; i < nodes_[node].GetNumOutput(); ++i, ++position) {
-      const DLTensor* argument = args[position];
+      const DLTensor* argument = &TensorIn(args[position]);
       CheckTensor(*argument, {node, i}, Cat("argument ", position));
       data_entry_[EntryID(node, i)] = argument;
     }
   }
   output_buffers_.clear();
   for (const JSONGraphNodeEntry& output : outputs_) {
-    const DLTensor* argument = args[position];
+    const DLTensor* argument = &TensorIn(args[position]);
     CheckTensor(*argument, output, Cat("argument ", position++));
     output_buffers_.push_back(argument);
   }

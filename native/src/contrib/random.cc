@@ -1,4 +1,5 @@
 // Random numbers for kernels that call tvm.contrib.random.{randint,uniform,normal}, and to fill inputs of measurements.
+#include <tvm/runtime/device_api.h>
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
 
@@ -52,7 +53,10 @@ bool FillHalves(const DLTensor& out) {
   return true;
 }
 
-void Check(const DLTensor& out, const char* who) {
+void Check(const DLTensor* array, const char* who) {
+  if (array == nullptr) ThrowTypeError(who, " requires an array to fill, got None");
+  const DLTensor& out = *array;
+  if (out.device.device_type != kDLCPU) ThrowValueError(who, " requires an array on the CPU, got one on ", DeviceText(out.device));
   if (!IsContiguous(out)) ThrowValueError(who, " requires a contiguous array, got one with strides");
   if (out.dtype.lanes != 1) ThrowValueError(who, " requires elements of one lane");
 }
@@ -64,7 +68,7 @@ void Check(const DLTensor& out, const char* who) {
 void RandInt(int64_t low, int64_t high, DLTensor* out) {
   constexpr const char* kWho = "random.randint";
   if (low >= high) ThrowValueError(kWho, " requires low < high, got ", low, " and ", high);
-  Check(*out, kWho);
+  Check(out, kWho);
   std::uniform_int_distribution<int64_t> draw(low, high - 1);
   if (!FillIntegers(*out, [&] { return draw(Engine()); })) Refuse(*out, kWho, "integers");
 }
@@ -72,7 +76,7 @@ void RandInt(int64_t low, int64_t high, DLTensor* out) {
 void Uniform(double low, double high, DLTensor* out) {
   constexpr const char* kWho = "random.uniform";
   if (!(low <= high)) ThrowValueError(kWho, " requires low <= high, got ", low, " and ", high);
-  Check(*out, kWho);
+  Check(out, kWho);
   std::uniform_real_distribution<double> draw(low, high);
   if (!FillFloats(*out, [&] { return draw(Engine()); })) Refuse(*out, kWho, "float32 or float64");
 }
@@ -80,7 +84,7 @@ void Uniform(double low, double high, DLTensor* out) {
 void Normal(double loc, double scale, DLTensor* out) {
   constexpr const char* kWho = "random.normal";
   if (!(scale > 0)) ThrowValueError(kWho, " requires a scale above 0, got ", scale);
-  Check(*out, kWho);
+  Check(out, kWho);
   std::normal_distribution<double> draw(loc, scale);
   if (!FillFloats(*out, [&] { return draw(Engine()); })) Refuse(*out, kWho, "float32 or float64");
 }
@@ -88,7 +92,7 @@ void Normal(double loc, double scale, DLTensor* out) {
 // Values that no arithmetic turns into denormals, infinities or NaN.
 void RandomFill(DLTensor* out) {
   constexpr const char* kWho = "random.random_fill";
-  Check(*out, kWho);
+  Check(out, kWho);
   if (out->dtype.bits == 1) return Fill<uint8_t>(*out, [] { return Engine()() & 1; });
   std::uniform_real_distribution<double> reals(1, 10);
   std::uniform_int_distribution<int64_t> integers(1, 10);

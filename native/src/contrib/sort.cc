@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "../arguments.h"
 #include "sort_order.h"
 
 namespace tvm {
@@ -164,8 +165,34 @@ void SortRows(const Rows& from, const Rows& to, const T* source, const int32_t* 
   });
 }
 
-void SortRows(const DLTensor& data, const int32_t* lengths, Outputs outputs, int axis, bool is_ascend, const char* who) {
+bool IsReadable(const DLTensor& tensor) { return tensor.device.device_type == kDLCPU && IsContiguous(tensor); }
+
+void CheckOutput(const DLTensor& data, const DLTensor& output, int axis, const char* who) {
+  bool fits = output.ndim == data.ndim && IsReadable(output);
+  for (int i = 0; fits && i < data.ndim; ++i) fits = i == axis || output.shape[i] == data.shape[i];
+  if (fits) return;
+  ThrowValueError(who, " requires compact outputs on the CPU of the shape ", ShapeText(data.shape, data.ndim), ", but for axis ", axis,
+                  ", got ", ShapeText(output.shape, output.ndim));
+}
+
+void SortRows(const DLTensor& data, const DLTensor* lengths_of_rows, Outputs outputs, int axis, bool is_ascend, const char* who) {
+  if (!IsReadable(data)) ThrowValueError(who, " requires compact data on the CPU");
   Rows from = SplitAt(data, axis);
+  for (const DLTensor* output : {outputs.values, outputs.indices}) {
+    if (output != nullptr) CheckOutput(data, *output, axis, who);
+  }
+  if (outputs.values && outputs.indices && SplitAt(*outputs.values, axis).extent != SplitAt(*outputs.indices, axis).extent) {
+    ThrowValueError(who, " requires as many values as indices");
+  }
+  if (outputs.values && !TypeEqual(outputs.values->dtype, data.dtype)) {
+    ThrowTypeError(who, " gives values as ", DLDataType2String(data.dtype), ", got ", DLDataType2String(outputs.values->dtype));
+  }
+  const int32_t* lengths = nullptr;
+  if (lengths_of_rows != nullptr) {
+    bool fits = IsReadable(*lengths_of_rows) && DataBytes(*lengths_of_rows) == from.count() * sizeof(int32_t);
+    if (!fits) ThrowValueError(who, " requires a length for each of ", from.count(), " rows, got ", ShapeText(lengths_of_rows->shape, lengths_of_rows->ndim));
+    lengths = DataOf<int32_t>(*lengths_of_rows);
+  }
   Rows to = SplitAt(*(outputs.values ? outputs.values : outputs.indices), axis);
   if (to.extent > from.extent) {
     ThrowValueError(who, " requires k of at most the axis' extent ", from.extent, ", got ", to.extent);
@@ -189,25 +216,25 @@ void SortRows(const DLTensor& data, const int32_t* lengths, Outputs outputs, int
 }
 
 TVM_REGISTER_GLOBAL("tvm.contrib.sort.sort").set_body([](TVMArgs args, TVMRetValue*) {
-  DLTensor *data = args[0], *out = args[1];
+  DLTensor &data = TensorIn(args[0]), &out = TensorIn(args[1]);
   const char* who = "sort";
-  SortRows(*data, nullptr, {out, nullptr}, CheckedAxis(*data, args[2], who), args[3], who);
+  SortRows(data, nullptr, {&out, nullptr}, CheckedAxis(data, args[2], who), args[3], who);
 });
 
 TVM_REGISTER_GLOBAL("tvm.contrib.sort.argsort").set_body([](TVMArgs args, TVMRetValue*) {
-  DLTensor *data = args[0], *out = args[1];
+  DLTensor &data = TensorIn(args[0]), &out = TensorIn(args[1]);
   const char* who = "argsort";
-  SortRows(*data, nullptr, {nullptr, out}, CheckedAxis(*data, args[2], who), args[3], who);
+  SortRows(data, nullptr, {nullptr, &out}, CheckedAxis(data, args[2], who), args[3], who);
 });
 
 // data, the number of elements to sort of each row (int32, the shape without the axis), the indices
 TVM_REGISTER_GLOBAL("tvm.contrib.sort.argsort_nms").set_body([](TVMArgs args, TVMRetValue*) {
-  DLTensor *data = args[0], *lengths = args[1], *out = args[2];
+  DLTensor &data = TensorIn(args[0]), &lengths = TensorIn(args[1]), &out = TensorIn(args[2]);
   const char* who = "argsort_nms";
-  if (!TypeEqual(lengths->dtype, DLDataType{kDLInt, 32, 1})) {
-    ThrowTypeError(who, " requires lengths of type int32, got ", DLDataType2String(lengths->dtype));
+  if (!TypeEqual(lengths.dtype, DLDataType{kDLInt, 32, 1})) {
+    ThrowTypeError(who, " requires lengths of type int32, got ", DLDataType2String(lengths.dtype));
   }
-  SortRows(*data, DataOf<int32_t>(*lengths), {nullptr, out}, CheckedAxis(*data, args[3], who), args[4], who);
+  SortRows(data, &lengths, {nullptr, &out}, CheckedAxis(data, args[3], who), args[4], who);
 });
 
 // data, the outputs that ret_type names, k, axis, ret_type, is_ascend
@@ -215,18 +242,18 @@ TVM_REGISTER_GLOBAL("tvm.contrib.sort.topk").set_body([](TVMArgs args, TVMRetVal
   const char* who = "topk";
   int last = args.size();
   std::string ret_type = args[last - 2];
-  DLTensor* data = args[0];
+  DLTensor& data = TensorIn(args[0]);
   Outputs outputs;
   if (ret_type == "both") {
-    outputs = {args[1], args[2]};
+    outputs = {&TensorIn(args[1]), &TensorIn(args[2])};
   } else if (ret_type == "values") {
-    outputs.values = args[1];
+    outputs.values = &TensorIn(args[1]);
   } else if (ret_type == "indices") {
-    outputs.indices = args[1];
+    outputs.indices = &TensorIn(args[1]);
   } else {
     ThrowValueError(who, " requires a ret_type of both, values or indices, got ", ret_type);
   }
-  SortRows(*data, nullptr, outputs, CheckedAxis(*data, args[last - 3], who), args[last - 1], who);
+  SortRows(data, nullptr, outputs, CheckedAxis(data, args[last - 3], who), args[last - 1], who);
 });
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <chrono>
 
+#include "../arguments.h"
+#include "../interrupt.h"
 #include "executor.h"
 
 namespace tvm {
@@ -27,24 +29,24 @@ class GraphExecutorDebug : public GraphExecutor {
 
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
     if (name == "execute_node") {
-      return PackedFunc([this, self](TVMArgs args, TVMRetValue*) { ExecuteNode(args[0]); });
+      return Exclusive(self, [this](TVMArgs args, TVMRetValue*) { ExecuteNode(args[0]); });
     }
     if (name == "get_node_output") {
-      return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+      return Exclusive(self, [this](TVMArgs args, TVMRetValue* rv) {
         *rv = NodeOutput(args[0], args.num_args > 1 ? int(args[1]) : 0);
       });
     }
     if (name == "debug_get_output") {
-      return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+      return Exclusive(self, [this](TVMArgs args, TVMRetValue* rv) {
         int node = args[0].is_str() ? NodeNamed(args[0]) : int(args[0]);
         CheckNode(node);
         for (int i = 0; i <= node; ++i) ExecuteNode(i);
         NDArray output = NodeOutput(node, 0);
-        if (args.num_args > 1) output.CopyTo(args[1].operator DLTensor*()); else *rv = output;
+        if (args.num_args > 1) output.CopyTo(&TensorIn(args[1])); else *rv = output;
       });
     }
     if (name == "run_individual") {  // how many nodes, then the seconds of each node's repeats
-      return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+      return Exclusive(self, [this](TVMArgs args, TVMRetValue* rv) {
         CheckTimingOptions("run_individual", args, 0);
         const int64_t count = static_cast<int64_t>(graph_.nodes.size());
         std::string bytes(reinterpret_cast<const char*>(&count), sizeof(count));
@@ -53,21 +55,21 @@ class GraphExecutorDebug : public GraphExecutor {
       });
     }
     if (name == "run_individual_node") {
-      return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+      return Exclusive(self, [this](TVMArgs args, TVMRetValue* rv) {
         CheckTimingOptions("run_individual_node", args, 1);
         std::string seconds = TimeNode(args[0], args, 1);
         *rv = TVMByteArray{seconds.data(), seconds.size()};
       });
     }
     if (name == "profile") {
-      return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+      return Exclusive(self, [this](TVMArgs args, TVMRetValue* rv) {
         Array<profiling::MetricCollector> collectors;
         if (args.size() > 0) collectors = args[0].AsObjectRef<Array<profiling::MetricCollector>>();
         *rv = Profile({collectors.begin(), collectors.end()});
       });
     }
     if (name == "profile_rpc") {  // the report as JSON, which crosses any border
-      return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = Profile({})->AsJSON(); });
+      return Exclusive(self, [this](TVMArgs, TVMRetValue* rv) { *rv = Profile({})->AsJSON(); });
     }
     return GraphExecutor::GetFunction(name, self);
   }
@@ -87,7 +89,11 @@ class GraphExecutorDebug : public GraphExecutor {
 
   void ExecuteNode(int node) {
     CheckNode(node);
-    if (!all_inputs_set_) FillUnsetInputs();
+    if (!all_inputs_set_) {
+      ReportUnset();
+      FillUnsetInputs();
+    }
+    PollSignals();
     if (call_of_[node] >= 0) Call(&calls_[call_of_[node]]);
   }
 
@@ -132,6 +138,7 @@ class GraphExecutorDebug : public GraphExecutor {
     profiler->Start();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (call_of_[n] < 0) continue;
+      PollSignals();
       profiler->StartCall(graph_.nodes[n].func_name, DeviceOf(graph_.row_ptr[n]), std::move((*descriptions)[n]));
       Call(&calls_[call_of_[n]]);
       profiler->StopCall();
@@ -146,6 +153,7 @@ class GraphExecutorDebug : public GraphExecutor {
     Clock::time_point last = Clock::now();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (call_of_[n] < 0) continue;
+      PollSignals();
       Call(&calls_[call_of_[n]]);
       DLDevice device = DeviceOf(graph_.row_ptr[n]);
       DeviceAPI::Get(device)->StreamSync(device, nullptr);

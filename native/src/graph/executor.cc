@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../arguments.h"
+#include "../interrupt.h"
 #include "../json.h"
+#include "../unset_inputs.h"
 
 namespace tvm {
 namespace runtime {
@@ -34,6 +37,7 @@ GraphExecutor::GraphExecutor(const std::string& json, Module library, std::vecto
   arrays_.resize(entries);
   uses_.resize(entries);
   aliases_.resize(entries);
+  is_given_.resize(entries);
   size_t inputs = graph_.arg_nodes.size();
   input_states_.resize(inputs, InputState::kUnset);
   owned_inputs_.resize(inputs);
@@ -42,6 +46,7 @@ GraphExecutor::GraphExecutor(const std::string& json, Module library, std::vecto
   if (!reuse_storage) {
     for (uint32_t entry = 0; entry < entries; ++entry) graph_.storage_ids[entry] = entry;
   }
+  FindAliases();
   PlanStorage();
   PrepareCalls();
 }
@@ -55,6 +60,13 @@ DLDevice GraphExecutor::DeviceOf(uint32_t entry) const {
   ThrowValueError("the graph needs a device of kind ", DeviceName(graph_.device_types[entry]), ", which was not given");
 }
 
+void GraphExecutor::FindAliases() {
+  for (uint32_t n = 0; n < graph_.nodes.size(); ++n) {
+    const GraphNode& node = graph_.nodes[n];
+    if (node.is_nop()) aliases_[graph_.entry_id(node.inputs[0])].push_back(graph_.row_ptr[n]);
+  }
+}
+
 // What operators write lies in one block a device, re-used as the storage numbers say. Inputs get memory of their own
 // when they are first needed, since most are bound to arrays that exist already.
 void GraphExecutor::PlanStorage() {
@@ -66,7 +78,6 @@ void GraphExecutor::PlanStorage() {
   std::map<int64_t, Slot> slots;
   for (uint32_t n = 0; n < graph_.nodes.size(); ++n) {
     const GraphNode& node = graph_.nodes[n];
-    if (node.is_nop()) aliases_[graph_.entry_id(node.inputs[0])].push_back(graph_.row_ptr[n]);
     if (!node.is_op || node.is_nop()) continue;
     for (uint32_t entry = graph_.row_ptr[n]; entry < graph_.row_ptr[n + 1]; ++entry) {
       Slot& slot = slots[graph_.storage_ids[entry]];
@@ -88,6 +99,7 @@ void GraphExecutor::PlanStorage() {
   for (uint32_t n = 0; n < graph_.nodes.size(); ++n) {
     if (!graph_.nodes[n].is_op || graph_.nodes[n].is_nop()) continue;
     for (uint32_t entry = graph_.row_ptr[n]; entry < graph_.row_ptr[n + 1]; ++entry) {
+      if (is_given_[entry]) continue;
       const Slot& slot = slots[graph_.storage_ids[entry]];
       const NDArray& block = blocks[{slot.device.device_type, slot.device.device_id}];
       Bind(entry, block.CreateView(graph_.shapes[entry], graph_.dtypes[entry], slot.offset));
@@ -174,6 +186,16 @@ void GraphExecutor::EnsureOwned(int index, bool keep_values) {
   Bind(entry, owned);
 }
 
+void GraphExecutor::ReportUnset() const {
+  std::vector<UnsetInput> unset;
+  for (size_t i = 0; i < input_states_.size(); ++i) {
+    if (input_states_[i] != InputState::kUnset) continue;
+    uint32_t entry = InputEntry(static_cast<int>(i));
+    unset.push_back({graph_.nodes[graph_.arg_nodes[i]].name, graph_.shapes[entry], graph_.dtypes[entry]});
+  }
+  ReportUnsetInputs(unset);
+}
+
 void GraphExecutor::FillUnsetInputs() {
   for (size_t i = 0; i < input_states_.size(); ++i) {
     if (input_states_[i] == InputState::kUnset) EnsureOwned(static_cast<int>(i), true);
@@ -181,10 +203,14 @@ void GraphExecutor::FillUnsetInputs() {
   all_inputs_set_ = true;
 }
 
-void GraphExecutor::OwnParams(const NamedArrays& params) {
+std::string GraphExecutor::OwnParams(const NamedArrays& params) {
+  std::string ignored;
   for (const auto& param : params) {
     int index = InputIndex(param.first);
-    if (index < 0) continue;
+    if (index < 0) {
+      ignored += (ignored.empty() ? "" : ", ") + Json::Quote(param.first);
+      continue;
+    }
     is_param_[index] = true;
     CheckTensor(*param.second.tensor(), InputEntry(index), "parameter '" + param.first + "'");
     if (DeviceOf(InputEntry(index)).device_type != kDLCPU) {
@@ -195,6 +221,7 @@ void GraphExecutor::OwnParams(const NamedArrays& params) {
     input_states_[index] = InputState::kOwned;
     Bind(InputEntry(index), param.second);
   }
+  return "[" + ignored + "]";
 }
 
 void GraphExecutor::ShareParams(const NamedArrays& params) {
@@ -230,6 +257,7 @@ void GraphExecutor::ShareParams(const GraphExecutor& other, const NamedArrays& p
 
 void GraphExecutor::SetInput(int index, const DLTensor* value) {
   CheckTensor(*value, InputEntry(index), InputText(index));
+  use_.Set(index);
   EnsureOwned(index, false);
   arrays_[InputEntry(index)].CopyFrom(value);
 }
@@ -237,6 +265,7 @@ void GraphExecutor::SetInput(int index, const DLTensor* value) {
 void GraphExecutor::SetInputZeroCopy(int index, const NDArray& keep, const DLTensor* value) {
   uint32_t entry = InputEntry(index);
   CheckZeroCopy(*value, entry, InputText(index));
+  use_.Set(index);
   input_states_[index] = InputState::kShared;
   Bind(entry, NDArray::FromMemory(DataOf(*value), graph_.shapes[entry], graph_.dtypes[entry], value->device,
                                   ObjectPtr<Object>(keep.get_mutable())));
@@ -248,6 +277,8 @@ void GraphExecutor::SetOutputZeroCopy(int index, const NDArray& keep, const DLTe
   const GraphNode& node = graph_.nodes[graph_.heads[index].node];
   if (!node.is_op || node.is_nop()) ThrowValueError(what, " is an input under another name: it cannot be set without a copy");
   CheckZeroCopy(*value, entry, what);
+  use_.Set(graph_.arg_nodes.size() + index);
+  is_given_[entry] = true;
   Bind(entry, NDArray::FromMemory(DataOf(*value), graph_.shapes[entry], graph_.dtypes[entry], value->device,
                                   ObjectPtr<Object>(keep.get_mutable())));
 }
@@ -262,6 +293,7 @@ NDArray GraphExecutor::GetInput(int index) {
 NDArray GraphExecutor::GetOutput(int index) {
   uint32_t entry = OutputEntry(index);
   if (!arrays_[entry].defined()) FillUnsetInputs();
+  use_.Fetch(index);
   return arrays_[entry];
 }
 
@@ -277,7 +309,7 @@ void GraphExecutor::CopyOutput(int index, DLTensor* to) {
 
 void GraphExecutor::RunFromInputs(TVMArgs args) {
   DLDevice device{static_cast<DLDeviceType>(int(args[0])), int(args[1])};
-  for (int i = 2; i + 1 < args.num_args; i += 2) SetInput(ParseIndex(args[i]), args[i + 1]);
+  for (int i = 2; i + 1 < args.num_args; i += 2) SetInput(ParseIndex(args[i]), &TensorIn(args[i + 1]));
   Run();
   output_copies_.resize(graph_.heads.size());
   for (size_t i = 0; i < graph_.heads.size(); ++i) {
@@ -289,9 +321,39 @@ void GraphExecutor::RunFromInputs(TVMArgs args) {
   }
 }
 
+bool GraphExecutor::IsHandedOut() const {
+  for (uint32_t n = 0; n < graph_.nodes.size(); ++n) {
+    if (!graph_.nodes[n].is_op) continue;
+    for (uint32_t entry = graph_.row_ptr[n]; entry < graph_.row_ptr[n + 1]; ++entry) {
+      // the executor itself holds it, and each alias does
+      const size_t own = 1 + aliases_[entry].size();
+      if (arrays_[entry].defined() && static_cast<size_t>(arrays_[entry].use_count()) > own) return true;
+    }
+  }
+  return false;
+}
+
+void GraphExecutor::BeginRun() {
+  const size_t inputs = graph_.arg_nodes.size();
+  auto name_of_slot = [&](size_t slot) { return slot < inputs ? InputText(static_cast<int>(slot)) : Cat("the array of output ", slot - inputs); };
+  // what another thread has got stays as it is
+  if (use_.BeginRun(name_of_slot) && IsHandedOut()) PlanStorage();
+  if (all_inputs_set_) return;
+  ReportUnset();
+  FillUnsetInputs();
+}
+
 void GraphExecutor::Run() {
-  if (!all_inputs_set_) FillUnsetInputs();
-  for (OpCall& call : calls_) Call(&call);
+  BeginRun();
+  for (OpCall& call : calls_) {
+    PollSignals();
+    Call(&call);
+  }
+}
+
+void GraphExecutor::RunWithInputs(TVMArgs args) {
+  for (int i = 0; i + 1 < args.num_args; i += 2) SetInput(ParseIndex(args[i]), &TensorIn(args[i + 1]));
+  Run();
 }
 
 void GraphExecutor::Call(OpCall* call) {
@@ -443,17 +505,14 @@ std::string GraphExecutor::UnsetInputs() const {
   return "[" + text + "]";
 }
 
+
 PackedFunc GraphExecutor::GetFunction(const String& name, const ObjectPtr<Object>& self) {
   auto keep_array = [](const TVMArgValue& value) {
     return value.type_code() == kTVMNDArrayHandle ? value.operator NDArray() : NDArray();
   };
-  auto tensor = [](const TVMArgValue& value) {
-    DLTensor* result = value;
-    if (result == nullptr) ThrowTypeError("expected NDArray, got None");
-    return result;
-  };
+  auto tensor = [](const TVMArgValue& value) { return &TensorIn(value); };
 #define EXECUTOR_METHOD(...) \
-  return PackedFunc([this, self, keep_array, tensor](TVMArgs args, TVMRetValue* rv) { __VA_ARGS__; })
+  return Exclusive(self, [this, keep_array, tensor](TVMArgs args, TVMRetValue* rv) { __VA_ARGS__; })
   if (name == "run") EXECUTOR_METHOD(Run());
   if (name == "set_input") EXECUTOR_METHOD(int index = ParseIndex(args[0]); SetInput(index, tensor(args[1])));
   if (name == "get_output") {
@@ -475,6 +534,7 @@ PackedFunc GraphExecutor::GetFunction(const String& name, const ObjectPtr<Object
   if (name == "get_num_inputs") EXECUTOR_METHOD(*rv = static_cast<int64_t>(graph_.arg_nodes.size()));
   if (name == "get_input_index") EXECUTOR_METHOD(*rv = static_cast<int64_t>(InputIndex(args[0])));
   if (name == "get_output_index") EXECUTOR_METHOD(*rv = static_cast<int64_t>(OutputIndex(args[0])));
+  if (name == "run_with_inputs") EXECUTOR_METHOD(RunWithInputs(args));
   if (name == "run_from_inputs") EXECUTOR_METHOD(RunFromInputs(args));
   if (name == "get_input_info") EXECUTOR_METHOD(*rv = InputInfo());
   // (with_params): true if it is left out
@@ -483,7 +543,7 @@ PackedFunc GraphExecutor::GetFunction(const String& name, const ObjectPtr<Object
   if (name == "get_output_name") EXECUTOR_METHOD(int index = ParseOutputIndex(args[0]); OutputEntry(index); *rv = OutputName(index));
   if (name == "get_unset_inputs_json") EXECUTOR_METHOD(*rv = UnsetInputs());
   if (name == "load_params") {
-    EXECUTOR_METHOD(ByteReader reader = ReaderOfParams(args[0]); OwnParams(LoadParams(&reader)));
+    EXECUTOR_METHOD(ByteReader reader = ReaderOfParams(args[0]); *rv = OwnParams(LoadParams(&reader)));
   }
   if (name == "share_params") {
     EXECUTOR_METHOD(Module module = args[0]; auto* other = dynamic_cast<GraphExecutor*>(module.node());

@@ -5,13 +5,16 @@
 #include <tvm/runtime/container/array.h>
 #include <tvm/runtime/container/map.h>
 #include <tvm/runtime/module.h>
+#include <tvm/runtime/run_lock.h>
 
 #include <map>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "../params.h"
+#include "../shared_use.h"
 #include "graph.h"
 
 namespace tvm {
@@ -31,8 +34,8 @@ class GraphExecutor : public ModuleNode {
   // Uses the arrays themselves; names that are no inputs are ignored.
   void ShareParams(const NamedArrays& params);
   void ShareParams(const GraphExecutor& other, const NamedArrays& params);
-  // Like ShareParams, for arrays that nobody else holds.
-  void OwnParams(const NamedArrays& params);
+  // Like ShareParams, for arrays that nobody else holds; the names that are no inputs, as JSON.
+  std::string OwnParams(const NamedArrays& params);
 
   void SetInput(int index, const DLTensor* value);
   void SetInputZeroCopy(int index, const NDArray& keep, const DLTensor* value);
@@ -42,6 +45,8 @@ class GraphExecutor : public ModuleNode {
   void CopyInput(int index, DLTensor* to);
   void CopyOutput(int index, DLTensor* to);
   void Run();
+  // (key, value, key, value, ...): sets the inputs and runs, with no other thread's call between.
+  void RunWithInputs(TVMArgs args);
   // (device_type, device_id, key, value, key, value, ...): copies inputs from and outputs to the device too.
   void RunFromInputs(TVMArgs args);
   // {"shape": {name: extents}, "dtype": {name: dtype}}, and the same as text, which crosses any border.
@@ -64,6 +69,16 @@ class GraphExecutor : public ModuleNode {
     std::vector<int> type_codes;
   };
 
+  // A method that holds the executor while it runs.
+  template <class F>
+  PackedFunc Exclusive(const ObjectPtr<Object>& self, F body) {
+    return PackedFunc([this, self, body](TVMArgs args, TVMRetValue* rv) {
+      std::lock_guard<RunLock> lock(lock_);
+      body(args, rv);
+    });
+  }
+
+  void FindAliases();
   void PlanStorage();
   void PrepareCalls();
   void Call(OpCall* call);
@@ -74,7 +89,12 @@ class GraphExecutor : public ModuleNode {
   // Lets the entry, and all entries that are the same memory under another shape, live in `array`.
   void Bind(uint32_t entry, const NDArray& array);
   void EnsureOwned(int index, bool keep_values);
+  // Zeros take the place of inputs that were never set, which is said before a run.
   void FillUnsetInputs();
+  void ReportUnset() const;
+  void BeginRun();
+  // Whether somebody else holds an array of what operators write.
+  bool IsHandedOut() const;
 
   uint32_t InputEntry(int index) const;
   uint32_t OutputEntry(int index) const;
@@ -98,7 +118,10 @@ class GraphExecutor : public ModuleNode {
   std::vector<bool> is_param_;                      // inputs that were set as parameters
   std::unordered_map<std::string, int> input_index_;
   std::vector<OpCall> calls_;
+  std::vector<bool> is_given_;                      // entries in the memory of an array that set_output_zero_copy got
   bool all_inputs_set_{false};
+  SharedUse use_;                                   // slots: inputs, then outputs
+  RunLock lock_;
 };
 
 // One that keeps every tensor and runs nodes one by one.

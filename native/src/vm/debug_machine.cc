@@ -20,13 +20,13 @@ class DebugMachine : public Machine {
 
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
     if (name == "reset") {
-      return PackedFunc([this, self](TVMArgs, TVMRetValue*) { calls_.clear(); });
+      return Exclusive(self, [this](TVMArgs, TVMRetValue*) { calls_.clear(); });
     }
     if (name == "get_calls") {  // JSON: [[kernel, seconds, [shape and dtype of each argument], [kind and number of the device]], ...]
-      return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = CallsText(); });
+      return Exclusive(self, [this](TVMArgs, TVMRetValue* rv) { *rv = CallsText(); });
     }
     if (name == "observe") {  // (before, after): called around each kernel; None for neither
-      return PackedFunc([this, self](TVMArgs args, TVMRetValue*) {
+      return Exclusive(self, [this](TVMArgs args, TVMRetValue*) {
         before_ = args[0].is_null() ? PackedFunc() : args[0].operator PackedFunc();
         after_ = args[1].is_null() ? PackedFunc() : args[1].operator PackedFunc();
       });

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "../interrupt.h"
+
 namespace tvm {
 namespace runtime {
 namespace vm {
@@ -181,7 +183,10 @@ ObjectRef Machine::Execute(int64_t function, const std::vector<ObjectRef>& args)
     switch (next.op) {
       case kMove: registers[next[1]] = registers[next[0]]; break;
       case kKillRegister: registers[next[0]] = ObjectRef(); break;
-      case kInvokePacked: InvokePacked(&state, next, registers); break;
+      case kInvokePacked:
+        PollSignals();
+        InvokePacked(&state, next, registers);
+        break;
       case kGoto: frame.pc += next[0]; continue;
       case kIf: frame.pc += Integer(registers[next[0]]) == Integer(registers[next[1]]) ? next[2] : next[3]; continue;
       case kRet: {
@@ -195,7 +200,7 @@ ObjectRef Machine::Execute(int64_t function, const std::vector<ObjectRef>& args)
       }
       case kInvoke:
       case kInvokeClosure: {
-        if (++calls % 4096 == 0) EnvCheckSignals();
+        if (++calls % 64 == 0) PollSignals();
         ++frame.pc;
         if (next.op == kInvoke) Enter(&state, next[0], Collect(registers, next, 3), next[2], next.is_tail);
         else InvokeClosure(&state, next, registers);

@@ -4,12 +4,15 @@
 
 #include <tvm/runtime/container/adt.h>
 #include <tvm/runtime/container/closure.h>
+#include <tvm/runtime/run_lock.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "../shared_use.h"
 #include "executable.h"
 #include "memory.h"
 
@@ -68,6 +71,15 @@ class Machine : public ModuleNode {
     std::unordered_map<size_t, size_t> allocations;  // the number of a result by that of the instruction
   };
 
+  // A method that holds the machine while it runs.
+  template <class F>
+  PackedFunc Exclusive(const ObjectPtr<Object>& self, F body) {
+    return PackedFunc([this, self, body](TVMArgs args, TVMRetValue* rv) {
+      std::lock_guard<RunLock> lock(lock_);
+      body(args, rv);
+    });
+  }
+
   virtual void CallKernel(int64_t index, const KernelArgs& args);
 
   ObjectRef Execute(int64_t function, const std::vector<ObjectRef>& args);
@@ -86,7 +98,10 @@ class Machine : public ModuleNode {
   ObjectRef OnDevice(const TVMArgValue& value, int64_t device, const std::string& what) const;
   void SetInput(const std::string& name, TVMArgs args, int first);
   void SetOneInput(TVMArgs args);
+  void SetOutputs(const std::string& name, TVMArgs args, int first);
   ObjectRef Invoke(const std::string& name);
+  // Keeps the result for Outputs.
+  void InvokeStateful(const std::string& name);
   void TakeOutputs(const std::string& name, const ObjectRef& result, const std::vector<NDArray>& given) const;
   std::vector<NDArray> Outputs() const;
 
@@ -100,6 +115,9 @@ class Machine : public ModuleNode {
   std::unordered_map<std::string, GivenOutputs> outputs_;  // of the next run of a function
   const GivenOutputs* given_{nullptr};                     // of the current one
   ObjectRef result_;
+  std::unordered_map<std::string, SharedUse> uses_;  // of the inputs of a function; behind them, that of its outputs
+  SharedUse result_use_;
+  RunLock lock_;
 };
 
 // The tensors of a value, those of tuples in order.

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <unordered_map>
 
+#include "../fork.h"
+
 namespace tvm {
 namespace runtime {
 namespace vm {
@@ -52,13 +54,13 @@ class PooledAllocator : public Allocator {
   }
   AllocatorType type() const final { return kPooled; }
   size_t UsedMemory() final {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkMutex> lock(mutex_);
     return used_;
   }
   Block Alloc(size_t wanted) final {
     size_t size = BucketSize(wanted);
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      std::lock_guard<ForkMutex> lock(mutex_);
       std::vector<void*>& bucket = free_[size];
       if (!bucket.empty()) {
         Block block{bucket.back(), size};
@@ -70,7 +72,7 @@ class PooledAllocator : public Allocator {
     return Block{Fresh(size), size};
   }
   void Free(Block block) final {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkMutex> lock(mutex_);
     free_[block.size].push_back(block.data);
   }
 
@@ -80,7 +82,7 @@ class PooledAllocator : public Allocator {
       return DeviceAPI::Get(device_)->AllocDataSpace(device_, size, kAllocAlignment, kByte);
     } catch (const std::exception&) {
       // what is kept in other sizes may make room
-      std::lock_guard<std::mutex> lock(mutex_);
+      std::lock_guard<ForkMutex> lock(mutex_);
       for (auto& bucket : free_) {
         used_ -= bucket.first * bucket.second.size();
         Release(&bucket.second);
@@ -93,13 +95,13 @@ class PooledAllocator : public Allocator {
     bucket->clear();
   }
 
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::unordered_map<size_t, std::vector<void*>> free_;
   size_t used_{0};
 };
 
 struct Allocators {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<std::tuple<int, int, int>, std::shared_ptr<Allocator>> known;
   static Allocators& Global() {
     static auto* allocators = new Allocators();
@@ -111,7 +113,7 @@ struct Allocators {
 
 std::shared_ptr<Allocator> Allocator::Get(DLDevice device, AllocatorType type) {
   Allocators& all = Allocators::Global();
-  std::lock_guard<std::mutex> lock(all.mutex);
+  std::lock_guard<ForkMutex> lock(all.mutex);
   std::shared_ptr<Allocator>& found = all.known[{device.device_type, device.device_id, type}];
   if (found == nullptr) {
     DeviceAPI::Get(device);
@@ -130,7 +132,7 @@ TVM_REGISTER_GLOBAL("vm.UsedMemory").set_body_typed([](DLDevice device, int64_t 
 // Gives back what no tensor uses: the allocators of machines yet to be made start empty.
 TVM_REGISTER_GLOBAL("vm.builtin.memory_manager.clear").set_body_typed([]() {
   Allocators& all = Allocators::Global();
-  std::lock_guard<std::mutex> lock(all.mutex);
+  std::lock_guard<ForkMutex> lock(all.mutex);
   all.known.clear();
 });
 

@@ -57,7 +57,26 @@ void Machine::SetInput(const std::string& name, TVMArgs args, int first) {
   for (size_t i = 0; i < given; ++i) {
     values.push_back(OnDevice(args[first + static_cast<int>(i)], func.param_devices.at(i), Cat("input ", i, " ('", func.params[i], "')")));
   }
+  SharedUse& use = uses_[name];
+  for (size_t i = 0; i < given; ++i) use.Set(i);
   inputs_[name] = std::move(values);
+}
+
+void Machine::SetOutputs(const std::string& name, TVMArgs args, int first) {
+  const Function& func = exec_->FindFunction(name);
+  GivenOutputs given;
+  for (int i = first; i < args.num_args; ++i) {
+    given.arrays.push_back(args[i]);
+    if (!given.arrays.back().defined()) ThrowTypeError("set_outputs needs arrays, got None");
+  }
+  given.allocations = ResultAllocations(func);
+  uses_[name].Set(func.params.size());
+  outputs_[name] = std::move(given);
+}
+
+void Machine::InvokeStateful(const std::string& name) {
+  result_ = Invoke(name);
+  result_use_.BeginRun([](size_t) { return std::string(); });
 }
 
 // (function, input's number or name, value)
@@ -76,14 +95,19 @@ void Machine::SetOneInput(TVMArgs args) {
   if (index < 0 || index >= static_cast<int64_t>(func.params.size())) {
     ThrowValueError("'", name, "' takes ", func.params.size(), " inputs, got index ", index);
   }
+  ObjectRef value = OnDevice(args[2], func.param_devices.at(index), Cat("input ", index, " ('", func.params[index], "')"));
+  uses_[name].Set(index);
   std::vector<ObjectRef>& values = inputs_[name];
   values.resize(func.params.size());
-  values[index] = OnDevice(args[2], func.param_devices.at(index), Cat("input ", index, " ('", func.params[index], "')"));
+  values[index] = std::move(value);
 }
 
 ObjectRef Machine::Invoke(const std::string& name) {
   const Function& func = exec_->FindFunction(name);
-  const std::vector<ObjectRef>& values = inputs_[name];
+  uses_[name].BeginRun([&](size_t slot) {
+    return slot < func.params.size() ? Cat("input ", slot, " ('", func.params[slot], "') of '", name, "'") : Cat("the outputs of '", name, "'");
+  });
+  const std::vector<ObjectRef> values = inputs_[name];  // the program may call back and set others
   for (size_t i = 0; i < func.params.size(); ++i) {
     if (i >= values.size() || !values[i].defined()) ThrowValueError("input ", i, " ('", func.params[i], "') of '", name, "' is not set");
   }
@@ -134,7 +158,7 @@ std::vector<NDArray> Machine::Outputs() const {
 
 PackedFunc Machine::GetFunction(const String& name, const ObjectPtr<Object>& self) {
   if (name == "init") {  // (device kind, device number, allocator, ...)
-    return PackedFunc([this, self](TVMArgs args, TVMRetValue*) {
+    return Exclusive(self, [this](TVMArgs args, TVMRetValue*) {
       if (args.num_args % 3 != 0 || args.num_args == 0) ThrowTypeError("init takes kind, number and allocator of each device");
       std::vector<DLDevice> devices;
       std::vector<AllocatorType> kinds;
@@ -146,25 +170,42 @@ PackedFunc Machine::GetFunction(const String& name, const ObjectPtr<Object>& sel
     });
   }
   if (name == "set_input") {
-    return PackedFunc([this, self](TVMArgs args, TVMRetValue*) { SetInput(args[0], args, 1); });
+    return Exclusive(self, [this](TVMArgs args, TVMRetValue*) { SetInput(args[0], args, 1); });
   }
   if (name == "set_one_input") {
-    return PackedFunc([this, self](TVMArgs args, TVMRetValue*) { SetOneInput(args); });
+    return Exclusive(self, [this](TVMArgs args, TVMRetValue*) { SetOneInput(args); });
   }
   if (name == "set_outputs") {  // (function, array, ...): where the next run of the function leaves its results
-    return PackedFunc([this, self](TVMArgs args, TVMRetValue*) {
-      GivenOutputs given;
-      for (int i = 1; i < args.num_args; ++i) given.arrays.push_back(args[i]);
-      given.allocations = ResultAllocations(exec_->FindFunction(args[0]));
-      outputs_[args[0]] = std::move(given);
+    return Exclusive(self, [this](TVMArgs args, TVMRetValue*) { SetOutputs(args[0], args, 1); });
+  }
+  if (name == "invoke") return Exclusive(self, [this](TVMArgs args, TVMRetValue* rv) { *rv = Invoke(args[0]); });
+  if (name == "invoke_stateful") {
+    return Exclusive(self, [this](TVMArgs args, TVMRetValue*) { InvokeStateful(args[0]); });
+  }
+  if (name == "invoke_with") {  // (function, input, ...): sets the inputs and runs, with no other thread's call between
+    return Exclusive(self, [this](TVMArgs args, TVMRetValue* rv) {
+      SetInput(args[0], args, 1);
+      *rv = Invoke(args[0]);
     });
   }
-  if (name == "invoke") return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) { *rv = Invoke(args[0]); });
-  if (name == "invoke_stateful") {
-    return PackedFunc([this, self](TVMArgs args, TVMRetValue*) { result_ = Invoke(args[0]); });
+  if (name == "invoke_stateful_with") {  // likewise
+    return Exclusive(self, [this](TVMArgs args, TVMRetValue*) {
+      SetInput(args[0], args, 1);
+      InvokeStateful(args[0]);
+    });
+  }
+  if (name == "invoke_with_outputs") {  // (function, number of inputs or -1 for those that are set, input, ..., output, ...)
+    return Exclusive(self, [this](TVMArgs args, TVMRetValue*) {
+      const int inputs = args[1];
+      const int first = 2 + std::max(inputs, 0);
+      if (first > args.num_args) ThrowValueError("invoke_with_outputs was told of ", inputs, " inputs, got ", args.num_args - 2, " arrays");
+      if (inputs >= 0) SetInput(args[0], TVMArgs(args.values, args.type_codes, first), 2);
+      SetOutputs(args[0], args, first);
+      Invoke(args[0]);
+    });
   }
   if (name == "invoke_return_to_device") {  // (function, device kind, device number)
-    return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+    return Exclusive(self, [this](TVMArgs args, TVMRetValue* rv) {
       DLDevice device{static_cast<DLDeviceType>(int(args[1])), int(args[2])};
       std::vector<ObjectRef> copies;
       std::vector<NDArray> found;
@@ -175,18 +216,19 @@ PackedFunc Machine::GetFunction(const String& name, const ObjectPtr<Object>& sel
     });
   }
   if (name == "get_output") {
-    return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+    return Exclusive(self, [this](TVMArgs args, TVMRetValue* rv) {
       std::vector<NDArray> outputs = Outputs();
       int64_t i = args[0];
+      result_use_.Fetch(i);
       if (i < 0 || i >= static_cast<int64_t>(outputs.size())) ThrowValueError("there are ", outputs.size(), " outputs, got index ", i);
       *rv = outputs[i];
     });
   }
   if (name == "get_num_outputs") {
-    return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = static_cast<int64_t>(Outputs().size()); });
+    return Exclusive(self, [this](TVMArgs, TVMRetValue* rv) { *rv = static_cast<int64_t>(Outputs().size()); });
   }
   if (name == "get_input_index") {  // (input, function): -1 if there is none
-    return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+    return Exclusive(self, [this](TVMArgs args, TVMRetValue* rv) {
       const Function& func = exec_->FindFunction(args[1]);
       auto it = std::find(func.params.begin(), func.params.end(), std::string(args[0]));
       *rv = it == func.params.end() ? int64_t{-1} : static_cast<int64_t>(it - func.params.begin());
@@ -194,7 +236,7 @@ PackedFunc Machine::GetFunction(const String& name, const ObjectPtr<Object>& sel
   }
   if (name == "load_late_bound_consts" || name == "load_late_bound_consts_from_map") {
     PackedFunc load = executable_.GetFunction(name);
-    return PackedFunc([this, self, load](TVMArgs args, TVMRetValue* rv) {
+    return Exclusive(self, [this, load](TVMArgs args, TVMRetValue* rv) {
       load.CallPacked(args, rv);
       constants_.assign(exec_->constants.size(), ObjectRef());
     });

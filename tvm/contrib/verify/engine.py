@@ -8,6 +8,7 @@ from typing import Any
 
 import onnx
 
+from tvm import knobs
 from tvm.contrib.onnx_backend import TVMBackendRep
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass
@@ -58,7 +59,9 @@ class Engine:
         names: Sequence[str] = [value.name for value in model.graph.output]
         needed = {value.name for value in model.graph.input}
         given = {name: value for name, value in inputs.items() if name in needed}
-        return dict(zip(names, self.prepare(model).run(given), strict=True))
+        with knobs.STRICT_INPUTS.scope(True):
+            found = self.prepare(model).run(given)
+        return dict(zip(names, found, strict=True))
 
     def imported(self, model: onnx.ModelProto, inputs: Mapping[str, Any]) -> IRModule:
         """The module of a model before any pass."""

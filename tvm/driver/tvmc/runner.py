@@ -184,11 +184,12 @@ def run_module(
     session = _open(tvmc_package, _find_device(device), profile)
     try:
         session.set_inputs(given, fill_mode, _checked_shapes(input_shapes, given))
-        if profile:
-            print(session.profile())
-        times = session.measure(repeat, number, end_to_end) if benchmark else None
-        if times is None:
-            session.run()
+        with knobs.STRICT_INPUTS.scope(True):
+            if profile:
+                print(session.profile())
+            times = session.measure(repeat, number, end_to_end) if benchmark else None
+            if times is None:
+                session.run()
         outputs = {f"output_{i}": value.numpy() for i, value in enumerate(session.outputs())}
     except (TVMError, ValueError, TypeError) as error:
         raise TVMCException(f"cannot run the model: {error}") from error

@@ -14,6 +14,7 @@ from tvm.ir.type import TensorType
 from tvm.relay.expr import Constant, Var, const
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind
+from tvm.runtime.executor.mistakes import warn_of_unknown
 from tvm.runtime.ndarray import NDArray
 
 Params = Mapping[str, Any]  # name -> NDArray or numpy array
@@ -27,7 +28,7 @@ def bind_params_by_name(func: Function, params: Params) -> Function:
     func : relay.Function
         The function.
     params : dict of str to NDArray or numpy.ndarray
-        The values; names that no parameter has are passed over.
+        The values; of names that no parameter has a warning tells the nearest ones.
 
     Raises
     ------
@@ -46,6 +47,8 @@ def bind_params_by_name(func: Function, params: Params) -> Function:
         for name, value in params.items()
         if name in by_name
     }
+    if unknown := [name for name in params if name not in by_name]:
+        warn_of_unknown("the function has no parameters", unknown, list(by_name))
     result = bind(func, binds) if binds else func
     assert isinstance(result, Function)
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from tvm._ffi.runtime_ctypes import RPC_SESS_MASK, Device
 from tvm.error import RuntimeValueError, suggest
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.executor.inputs import as_tensor
+from tvm.runtime.executor.mistakes import warn_of_unknown
 from tvm.runtime.loan import shared
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
@@ -22,7 +24,12 @@ TensorInfo: TypeAlias = tuple[dict[str, tuple[int, ...]], dict[str, str]]
 
 
 class ModelExecutor:
-    """A model that is ready to run.
+    """A model that is ready to run, one run at a time.
+
+    Threads that share it wait for each other's calls. Between ``set_input``, ``run`` and
+    ``get_output`` of one thread another may set other inputs, or run: the thread whose inputs or
+    outputs are lost gets an error, never another's answer. An executor for each thread,
+    ``GraphModule(lib["default"](device))``, shares the weights and needs none of this.
 
     Parameters
     ----------
@@ -45,6 +52,7 @@ class ModelExecutor:
         self._set_input_zero_copy: PackedFunc = module["set_input_zero_copy"]
         self._set_output_zero_copy: PackedFunc = module["set_output_zero_copy"]
         self._run: PackedFunc = module["run"]
+        self._run_with_inputs: PackedFunc = module["run_with_inputs"]
         self._get_output: PackedFunc = module["get_output"]
         self._get_input: PackedFunc = module["get_input"]
         self._get_num_outputs: PackedFunc = module["get_num_outputs"]
@@ -68,13 +76,15 @@ class ModelExecutor:
             are converted, as from float64 to float32; other arrays need the input's dtype.
         params : dict
             More inputs by name; names that the model does not use are ignored, since compilation
-            may have folded them away.
+            may have folded them away. Of those that resemble an input's, a warning says so.
         """
         if key is not None:
             self._set_input(self._check_key(key), self._as_tensor(key, value))
         for name, param in params.items():
             if name in self._shapes:
                 self._set_input(name, self._as_tensor(name, param))
+        if unknown := [name for name in params if name not in self._shapes]:
+            self._warn_of_mistakes(unknown)
 
     def set_input_zero_copy(
         self, key: str | int | None = None, value: Any = None, **params: Any
@@ -90,7 +100,10 @@ class ModelExecutor:
 
     def set_output_zero_copy(self, key: str | int, value: Any) -> None:
         """Let an output be written into the given array, which may be one of another package."""
-        self._set_output_zero_copy(key, shared(value))
+        target = shared(value)
+        if isinstance(target, NDArray):
+            target.require_writable(f"output {key!r}")
+        self._set_output_zero_copy(key, target)
 
     def _check_key(self, key: str | int) -> str | int:
         if isinstance(key, str) and key not in self._shapes:
@@ -123,13 +136,36 @@ class ModelExecutor:
         return as_dtype(dtypes[key]).numpy  # type: ignore[no-any-return]
 
     def run(self, **input_dict: Any) -> None:
-        """Set the inputs, if any are given, and compute the outputs."""
-        if input_dict:
-            self.set_input(**input_dict)
-            unknown = [name for name in input_dict if name not in self._shapes]
-            if unknown and json.loads(self.module["get_unset_inputs_json"]()):
-                self._refuse(unknown[0])
-        self._run()
+        """Set the inputs, if any are given, and compute the outputs.
+
+        No other thread's call comes between the two. An input that was never set is zero, which a
+        warning says before the first run; it is an error under ``TVM_STRICT_INPUTS=1``.
+        """
+        if not input_dict:
+            self._run()
+            return
+        unknown = [name for name in input_dict if name not in self._shapes]
+        if unknown:
+            self._check_unused(unknown, input_dict)
+        self._run_with_inputs(
+            *[
+                part
+                for name, value in input_dict.items()
+                if name in self._shapes
+                for part in (name, self._as_tensor(name, value))
+            ]
+        )
+
+    def _check_unused(self, unknown: list[str], given: Mapping[str, Any]) -> None:
+        """Refuse names of no inputs if they leave inputs unset; warn of those that look mistaken."""
+        unset = json.loads(self.module["get_unset_inputs_json"]())
+        if any(name not in given for name in unset):
+            self._refuse(unknown[0])
+        self._warn_of_mistakes(unknown)
+
+    def _warn_of_mistakes(self, unknown: Sequence[str]) -> None:
+        known = list(self._info_of("get_input_info_json", False)[0])
+        warn_of_unknown("the model has no inputs", unknown, known, only_similar=True)
 
     def get_num_outputs(self) -> int:
         """The number of outputs."""
@@ -165,7 +201,9 @@ class ModelExecutor:
     def get_output(self, index: str | int, out: NDArray | None = None) -> NDArray:
         """An output, by number or name.
 
-        It is the executor's own array, which the next run overwrites, or a copy in ``out``.
+        It is the executor's own array, or a copy in ``out``. The next run of this thread overwrites
+        the executor's array; another thread's run leaves it as it is. If another thread has run
+        since this one did, without this output having been read, it is gone, and that is an error.
         """
         if out is not None:
             self._get_output(index, out)

@@ -7,7 +7,6 @@
 #include <tvm/runtime/dso_export.h>
 #include <tvm/runtime/packed_func.h>
 
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,7 +34,10 @@ class Module : public ObjectRef {
   Module() = default;
   Module(std::nullptr_t) {}
   explicit Module(ObjectPtr<Object> data) : ObjectRef(std::move(data)) {}
-  ModuleNode* operator->() const { return node(); }
+  ModuleNode* operator->() const {
+    if (!defined()) ThrowNullReference("Module");
+    return node();
+  }
   ModuleNode* node() const;
   // The function, or an undefined one.
   TVM_DLL PackedFunc GetFunction(const std::string& name, bool query_imports = false) const;
@@ -75,10 +77,12 @@ class TVM_DLL ModuleNode : public Object {
 
  private:
   std::vector<Module> imports_;
-  std::mutex env_mutex_;
   std::unordered_map<std::string, PackedFunc> imported_funcs_;
   std::vector<PackedFunc> global_funcs_;
 };
+
+// The stream that a function `runtime.module.loadbinary_<type_key>` was given; raises if a caller made it up.
+TVM_DLL dmlc::Stream* LoaderStream(void* argument);
 
 inline ModuleNode* Module::node() const { return static_cast<ModuleNode*>(data_.get()); }
 

@@ -66,7 +66,10 @@ class TVM_DLL NDArray : public ObjectRef {
   NDArray CopyTo(DLDevice device, const Optional<String>& mem_scope = NullOpt) const;
   bool IsContiguous() const { return ::tvm::runtime::IsContiguous(*tensor()); }
 
-  DLTensor* tensor() const { return &container()->dl_tensor; }
+  DLTensor* tensor() const {
+    if (!defined()) ThrowNullReference("NDArray");
+    return &container()->dl_tensor;
+  }
   const DLTensor* operator->() const { return tensor(); }
   // As files of parameters hold arrays. Load raises if the stream holds none.
   void Save(dmlc::Stream* stream) const;

@@ -233,6 +233,8 @@ ObjectPtr<T> GetObjectPtr(U* object) {
 }
 
 [[noreturn]] TVM_DLL void ThrowBadDowncast(const Object* found, uint32_t expected);
+// What -> of a reference without an object throws.
+[[noreturn]] TVM_DLL void ThrowNullReference(const char* expected);
 
 // The reference as one to a T; raises TypeError if the object is none.
 template <class Ref>
@@ -287,8 +289,11 @@ TVM_DLL std::string ForeignTypeName(const Object* object);
 #define TVM_OBJECT_REF_METHODS_(TypeName, ParentType, ObjectName, Pointer)                                  \
   explicit TypeName(::tvm::runtime::ObjectPtr<::tvm::runtime::Object> data) : ParentType(std::move(data)) {} \
   TVM_DEFINE_DEFAULT_COPY_MOVE_AND_ASSIGN(TypeName)                                                         \
-  Pointer operator->() const { return static_cast<Pointer>(data_.get()); }                                  \
-  Pointer get() const { return operator->(); }                                                              \
+  Pointer operator->() const {                                                                              \
+    if (data_ == nullptr) ::tvm::runtime::ThrowNullReference(#TypeName);                                    \
+    return get();                                                                                           \
+  }                                                                                                         \
+  Pointer get() const { return static_cast<Pointer>(data_.get()); }                                         \
   using ContainerType = ObjectName;
 
 // Inside a reference class: constructors and access to the object.

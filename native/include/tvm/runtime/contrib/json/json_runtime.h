@@ -18,9 +18,9 @@
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/runtime/run_lock.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -48,7 +48,7 @@ class TVM_DLL JSONRuntimeBase : public ModuleNode {
 
   template <class T>
   static Module LoadFromBinary(void* stream) {
-    auto* bytes = static_cast<dmlc::Stream*>(stream);
+    dmlc::Stream* bytes = LoaderStream(stream);
     std::string symbol, graph_json;
     std::vector<std::string> names;
     if (!bytes->Read(&symbol) || !bytes->Read(&graph_json) || !bytes->Read(&names)) {
@@ -90,7 +90,7 @@ class TVM_DLL JSONRuntimeBase : public ModuleNode {
 
   Array<NDArray> consts_;  // kept alive
   std::vector<const DLTensor*> output_buffers_;
-  std::mutex mutex_;
+  RunLock lock_;
 };
 
 }  // namespace json
