@@ -243,7 +243,7 @@ cdef inline object call_with(void* func, tuple args, Py_ssize_t count, TVMValue*
         for i in range(count):
             arg = args[i]
             if isinstance(arg, NDArrayBase):
-                values[i].v_handle = (<NDArrayBase>arg).tensor
+                values[i].v_handle = live(<NDArrayBase>arg)
                 codes[i] = kTVMDLTensorHandle if (<NDArrayBase>arg).borrowed else kTVMNDArrayHandle
             elif not set_plain_argument(arg, &values[i], &codes[i]):
                 if kept is None:
@@ -367,16 +367,30 @@ cdef int call_python(TVMValue* args, int* codes, int count, void* ret, void* res
     cdef int code
     cdef int i
     cdef list kept
+    cdef list arguments = []
     try:
-        result = (<object>resource)(*[borrow_argument(args[i], codes[i]) for i in range(count)])
+        for i in range(count):
+            arguments.append(borrow_argument(args[i], codes[i]))
+        result = (<object>resource)(*arguments)
         if result is not None:
+            if isinstance(result, NDArrayBase) and (<NDArrayBase>result).borrowed:
+                result = owned_copy(result)
             if not set_plain_argument(result, &value, &code):
                 kept = []
                 set_rare_argument(result, &value, &code, kept)
             check(TVMCFuncSetReturn(ret, &value, &code, 1))
     except BaseException as error:
         return set_python_error(error)
+    finally:
+        end_borrowing(arguments)
     return 0
+
+
+cdef void end_borrowing(list arguments) noexcept:
+    """Who keeps an array that was borrowed for a call learns that the call has ended."""
+    for argument in arguments:
+        if isinstance(argument, NDArrayBase) and (<NDArrayBase>argument).borrowed:
+            (<NDArrayBase>argument).tensor = NULL
 
 
 def make_function(callback):

@@ -9,11 +9,15 @@ cdef struct ManagedTensorVersioned:
     DLTensor dl_tensor
 
 
+DEF READ_ONLY = 1  # of a versioned tensor's flags
+
+
 cdef class NDArrayBase:
     """An array of the native runtime."""
 
-    cdef DLTensor* tensor
+    cdef DLTensor* tensor  # NULL once the call that it was borrowed for has ended
     cdef bint borrowed
+    cdef readonly bint is_readonly
 
     def __cinit__(self):
         require_native(self)
@@ -25,27 +29,29 @@ cdef class NDArrayBase:
     @property
     def shape(self):
         cdef int i
-        return tuple([self.tensor.shape[i] for i in range(self.tensor.ndim)])
+        cdef DLTensor* tensor = live(self)
+        return tuple([tensor.shape[i] for i in range(tensor.ndim)])
 
     @property
     def strides(self):
         """In elements; None if the array is compact."""
         cdef int i
-        if self.tensor.strides == NULL:
+        cdef DLTensor* tensor = live(self)
+        if tensor.strides == NULL:
             return None
-        return tuple([self.tensor.strides[i] for i in range(self.tensor.ndim)])
+        return tuple([tensor.strides[i] for i in range(tensor.ndim)])
 
     @property
     def ndim(self):
-        return self.tensor.ndim
+        return live(self).ndim
 
     @property
     def dtype(self):
-        return make_dtype(self.tensor.dtype)
+        return make_dtype(live(self).dtype)
 
     @property
     def device(self):
-        return make_device(self.tensor.device)
+        return make_device(live(self).device)
 
     @property
     def is_view(self):
@@ -55,47 +61,56 @@ cdef class NDArrayBase:
     @property
     def handle(self):
         """The address of the DLTensor."""
-        return ctypes.c_void_p(<uintptr_t>self.tensor)
+        return ctypes.c_void_p(<uintptr_t>live(self))
 
     @property
     def data_address(self):
-        return <uintptr_t>self.tensor.data + self.tensor.byte_offset
+        return <uintptr_t>live(self).data + live(self).byte_offset
 
     def _copy_from_buffer(self, source):
         """Copy from a contiguous Python buffer of the same number of bytes."""
         cdef Py_buffer view
+        cdef DLTensor* tensor = writable(self)
         PyObject_GetBuffer(source, &view, PyBUF_C_CONTIGUOUS)
         try:
-            check(TVMArrayCopyFromBytes(self.tensor, view.buf, view.len))
+            check(TVMArrayCopyFromBytes(tensor, view.buf, view.len))
         finally:
             PyBuffer_Release(&view)
 
     def _copy_to_buffer(self, target):
         cdef Py_buffer view
+        cdef DLTensor* tensor = live(self)
         PyObject_GetBuffer(target, &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)
         try:
-            check(TVMArrayCopyToBytes(self.tensor, view.buf, view.len))
+            check(TVMArrayCopyToBytes(tensor, view.buf, view.len))
         finally:
             PyBuffer_Release(&view)
 
     def _copyto(self, NDArrayBase target not None):
-        check(TVMArrayCopyFromTo(self.tensor, target.tensor, NULL))
+        check(TVMArrayCopyFromTo(live(self), writable(target), NULL))
         return target
 
     def _create_view(self, shape, dtype, uint64_t relative_byte_offset):
         cdef DLTensor* out
-        cdef int64_t* extents = copy_shape(shape)
+        cdef NDArrayBase view
+        cdef int64_t* extents
+        require_owned(self)
+        extents = copy_shape(shape)
         try:
             check(TVMArrayCreateView(self.tensor, extents, <int>len(shape), dtype_of(dtype), relative_byte_offset, &out))
         finally:
             free(extents)
-        return make_ndarray(out, False)
+        view = make_ndarray(out, False)
+        view.is_readonly = self.is_readonly
+        return view
 
     def to_dlpack(self):
         """A DLPack capsule that shares the memory."""
         cdef DLManagedTensor* managed
-        if self.borrowed:
-            raise ValueError("an array that was borrowed for a call cannot be shared; copy it first")
+        require_owned(self)
+        if self.is_readonly:
+            raise BufferError("an array that may only be read can be exported by DLPack 1.0 and later: "
+                              "pass max_version=(1, 0) to __dlpack__, or copy it first")
         check(TVMArrayToDLPack(self.tensor, &managed))
         return PyCapsule_New(managed, "dltensor", delete_unused_capsule)
 
@@ -103,15 +118,14 @@ cdef class NDArrayBase:
         """The capsule of DLPack 1.0, by which consumers may write into the memory."""
         cdef DLManagedTensor* managed
         cdef ManagedTensorVersioned* versioned
-        if self.borrowed:
-            raise ValueError("an array that was borrowed for a call cannot be shared; copy it first")
+        require_owned(self)
         check(TVMArrayToDLPack(self.tensor, &managed))
         versioned = <ManagedTensorVersioned*>malloc(sizeof(ManagedTensorVersioned))
         versioned.major = 1
         versioned.minor = 0
         versioned.manager_ctx = managed
         versioned.deleter = delete_versioned
-        versioned.flags = flags
+        versioned.flags = flags | (READ_ONLY if self.is_readonly else 0)
         versioned.dl_tensor = managed.dl_tensor
         return PyCapsule_New(versioned, "dltensor_versioned", delete_unused_versioned_capsule)
 
@@ -129,6 +143,38 @@ cdef void delete_versioned(ManagedTensorVersioned* versioned) noexcept:
 cdef void delete_unused_versioned_capsule(object capsule) noexcept:
     if PyCapsule_IsValid(capsule, "dltensor_versioned"):
         delete_versioned(<ManagedTensorVersioned*>PyCapsule_GetPointer(capsule, "dltensor_versioned"))
+
+
+cdef inline DLTensor* live(NDArrayBase array) except NULL:
+    if array.tensor == NULL:
+        raise ValueError("this array was only valid during the call it was passed to; keep a copy of it: "
+                         "array.numpy() or array.copyto(tvm.cpu())")
+    return array.tensor
+
+
+cdef inline DLTensor* writable(NDArrayBase array) except NULL:
+    if array.is_readonly:
+        raise ValueError("this array stands for memory that may only be read; write into a copy of it: "
+                         "array.copyto(tvm.cpu())")
+    return live(array)
+
+
+cdef int require_owned(NDArrayBase array) except -1:
+    live(array)
+    if array.borrowed:
+        raise ValueError("an array that was borrowed for a call cannot be shared; copy it first")
+    return 0
+
+
+cdef object owned_copy(NDArrayBase array):
+    """The values of an array in memory of their own."""
+    cdef DLTensor* source = live(array)
+    cdef DLTensor* out
+    check(TVMArrayAlloc(source.shape, source.ndim, source.dtype.code, source.dtype.bits, source.dtype.lanes,
+                        <int>source.device.device_type, source.device.device_id, &out))
+    copy = make_ndarray(out, False)
+    check(TVMArrayCopyFromTo(source, out, NULL))
+    return copy
 
 
 cdef object make_ndarray(DLTensor* tensor, bint borrowed):
@@ -198,14 +244,18 @@ def ndarray_over(owner, uintptr_t address, tuple shape, dtype):
 def ndarray_over_buffer(owner, tuple shape, dtype):
     """As `ndarray_over`, over the memory of a contiguous Python buffer."""
     cdef Py_buffer view
+    cdef NDArrayBase array
     PyObject_GetBuffer(owner, &view, PyBUF_C_CONTIGUOUS)
     cdef uintptr_t address = <uintptr_t>view.buf
+    cdef bint is_readonly = view.readonly
     PyBuffer_Release(&view)
-    return ndarray_over(owner, address, shape, dtype)
+    array = ndarray_over(owner, address, shape, dtype)
+    array.is_readonly = is_readonly
+    return array
 
 
 def ndarray_from_dlpack(capsule):
-    """An array that shares the memory of a DLPack capsule, which is used up."""
+    """An array that shares the memory of a DLPack capsule, which is used up; a copy of memory that may only be read."""
     cdef DLTensor* out
     if PyCapsule_IsValid(capsule, "dltensor_versioned"):
         array = array_over_versioned(<ManagedTensorVersioned*>PyCapsule_GetPointer(capsule, "dltensor_versioned"))
@@ -232,7 +282,17 @@ cdef object array_over_versioned(ManagedTensorVersioned* versioned):
     except BaseException:
         free(managed)
         raise
-    return make_ndarray(out, False)
+    return writable_or_copy(make_ndarray(out, False), versioned.flags)
+
+
+cdef object writable_or_copy(NDArrayBase array, uint64_t flags):
+    """The array itself, or a read-only copy if kernels must not write into its memory."""
+    cdef NDArrayBase copy
+    if not flags & READ_ONLY:
+        return array
+    copy = owned_copy(array)
+    copy.is_readonly = True
+    return copy
 
 
 # DLPack's table of functions for its own kind of object, with which no capsule is made

@@ -87,7 +87,7 @@ cdef int set_rare_argument(object arg, TVMValue* value, int* code, list kept) ex
     cdef Py_ssize_t size
     cdef char* data
     if isinstance(arg, NDArrayBase):
-        value.v_handle = (<NDArrayBase>arg).tensor
+        value.v_handle = live(<NDArrayBase>arg)
         code[0] = kTVMDLTensorHandle if (<NDArrayBase>arg).borrowed else kTVMNDArrayHandle
     elif isinstance(arg, str):
         if type(arg) is DType:
@@ -192,12 +192,15 @@ cdef object take_result(TVMValue value, int code):
     if code == kTVMOpaqueHandle:
         return ctypes.c_void_p(<uintptr_t>value.v_handle)
     if code == kTVMDLTensorHandle:
-        return make_ndarray(<DLTensor*>value.v_handle, True)
+        # nobody knows how long the tensor lives
+        return owned_copy(make_ndarray(<DLTensor*>value.v_handle, True))
     raise TypeError(f"a packed function returned a value of unknown type code {code}")
 
 
 cdef object borrow_argument(TVMValue value, int code):
     """The Python value of an argument, which belongs to the caller."""
+    if code == kTVMDLTensorHandle:
+        return make_ndarray(<DLTensor*>value.v_handle, True)
     if code == kTVMNDArrayHandle:
         TVMArrayRetain(<DLTensor*>value.v_handle)
     elif code in (kTVMPackedFuncHandle, kTVMModuleHandle, kTVMObjectHandle):

@@ -57,6 +57,14 @@ class NDArray(NDArrayBase, Object):
         warn_renamed("NDArray.ctx", "NDArray.device")
         return self.device  # type: ignore[no-any-return]
 
+    def require_writable(self, who: str) -> None:
+        """Raise if the array stands for memory that may only be read."""
+        if self.is_readonly:
+            raise ValueError(
+                f"{who} needs an array that may be written, got one that stands for memory that may "
+                "only be read; write into a copy of it: array.copyto(tvm.cpu())"
+            )
+
     def same_as(self, other: object) -> bool:
         """Whether both are the same native array."""
         return isinstance(other, NDArray) and self.handle.value == other.handle.value
@@ -149,6 +157,7 @@ class NDArray(NDArrayBase, Object):
                 "assignment to a part of an array is not supported, only a[:] = value; "
                 "change a part of a.numpy() and copy it back with a[:] = ..."
             )
+        self.require_writable("assignment")
         if isinstance(value, NDArrayBase):
             if isinstance(value, NDArray) and not value.same_as(self):
                 value.copyto(self)
@@ -354,7 +363,8 @@ def _fail_of_numbers(who: str, values: Any, element: np.dtype[Any]) -> NoReturn:
 def from_dlpack(dltensor: Any) -> NDArray:
     """An array that shares the memory of a DLPack capsule or of an object with ``__dlpack__``.
 
-    Memory that its owner may only read is shared too: do not write into such an array.
+    Of memory that may only be read the array is a copy, since kernels can write into every array;
+    writing into it from Python is an error, for it would not reach the owner.
     """
     api = getattr(type(dltensor), "__dlpack_c_exchange_api__", None)
     if api is not None and not getattr(dltensor, "requires_grad", False):
@@ -377,7 +387,10 @@ def from_dlpack(dltensor: Any) -> NDArray:
 
 
 def share_numpy(values: AnyArray) -> NDArray:
-    """An array over the memory of a compact, writable or read-only numpy array: nothing is copied."""
+    """An array over the memory of a compact numpy array: nothing is copied.
+
+    Of an array that may only be read, use the result for inputs only: kernels can write into it.
+    """
     if not values.flags.c_contiguous:
         raise ValueError("share_numpy needs a compact array")
     return _core.ndarray_over_buffer(  # type: ignore[no-any-return]
@@ -386,7 +399,9 @@ def share_numpy(values: AnyArray) -> NDArray:
 
 
 def numpyasarray(np_data: AnyArray) -> tuple[NDArray, tuple[int, ...]]:
-    """The array over numpy's memory, and its shape."""
+    """The array over numpy's memory, which must be writable, and its shape."""
+    if not np_data.flags.writeable:
+        raise ValueError("numpyasarray needs a writable array; tvm.nd.array(values) copies it")
     return share_numpy(np_data), np_data.shape
 
 
