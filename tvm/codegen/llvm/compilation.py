@@ -55,10 +55,15 @@ class Compilation:
             return bytes(self.optimized.as_bitcode())
         if fmt == "unoptimized":
             return self.text
-        raise TVMError(
-            f"get_source of an llvm module has no format {fmt!r}",
-            hint=suggest(fmt, _FORMATS) or f"formats: {', '.join(_FORMATS)}",
-        )
+        raise unknown_format(fmt)
+
+
+def unknown_format(fmt: str) -> TVMError:
+    """What get_source raises for a form that there is not."""
+    return TVMError(
+        f"get_source of an llvm module has no format {fmt!r}",
+        hint=suggest(fmt, _FORMATS) or f"formats: {', '.join(_FORMATS)}",
+    )
 
 
 @dataclass(frozen=True)

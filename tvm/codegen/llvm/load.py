@@ -6,18 +6,14 @@ module.save("f.ll")   ->   load_module("f.ll")["f"](...)
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from tvm.codegen.cache import cache_key
 from tvm.error import TVMError
 from tvm.runtime.module import Module, module_from_symbols
 from tvm.target import Target, cpu_info
-from tvm.target.cpu import machine_cpu, machine_features
 from tvm.target.host import host_triple
-from tvm.target.triple import runs_here
 
-from .compilation import Compilation
-from .library import llvm_version, native_llvm
+from .apart import FileResults, Results, compile_file_apart
+from .compilation import unknown_format
 from .loaded import LoadedObject
 from .machine import Machine
 
@@ -25,44 +21,44 @@ _OPT_LEVEL = 3
 
 
 def load_llvm(path: str, fmt: str) -> Module:
-    """The functions of a file of LLVM text (``ll``) or bitcode (``bc``)."""
-    module = _parse(path, fmt)
-    if module.triple and not runs_here(module.triple):
-        raise TVMError(
-            f"cannot load module {path}: it is for {module.triple}, and this machine is {host_triple()}"
-        )
+    """The functions of a file of LLVM text (``ll``) or bitcode (``bc``).
+
+    Another process compiles it, since LLVM ends the process on some damaged files.
+    """
     target = Target("llvm")
-    machine = Machine(target, cpu_info(target), _OPT_LEVEL)
-    text = str(module)
-    key = cache_key(text, machine_cpu(target), machine_features(target), llvm_version())
-    compilation = Compilation(text, (), machine, key)
-    object_code = compilation.object_code()
-    loaded = LoadedObject([object_code])
-    functions = _public_names(module.functions)
-    names = [*functions, *_public_names(module.global_variables)]
+    found = _compile(path, fmt, str(target))
+    if found.code is None:
+        raise TVMError(
+            f"cannot load module {path}: it is for {found.triple}, and this machine is {host_triple()}"
+        )
+    code = found.code
+    loaded = LoadedObject([code.object_code])
     return module_from_symbols(
         "llvm",
-        {name: loaded.address(name) for name in names},
-        object_code=object_code,
-        get_source=compilation.source,
-        facts={"get_func_names": functions, "_get_target_string": str(target)},
+        {name: loaded.address(name) for name in (*found.functions, *found.variables)},
+        object_code=code.object_code,
+        get_source=lambda form: _source(found, code, form),
+        facts={"get_func_names": found.functions, "_get_target_string": str(target)},
         keepalive=loaded,
     )
 
 
-def _parse(path: str, fmt: str) -> Any:
-    llvm = native_llvm()
-    data = Path(path).read_bytes()
+def _compile(path: str, fmt: str, target: str) -> FileResults:
     try:
-        return llvm.parse_bitcode(data) if fmt == "bc" else llvm.parse_assembly(data.decode())
-    except (RuntimeError, UnicodeDecodeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise TVMError(f"cannot load module {path}: LLVM refuses it: {reason}") from None
+        return compile_file_apart(Path(path).read_bytes(), fmt == "bc", target, _OPT_LEVEL)
+    except ValueError as error:
+        raise TVMError(f"cannot load module {path}: LLVM refuses it: {error}") from None
 
 
-def _public_names(values: Any) -> list[str]:
-    return [
-        value.name
-        for value in values
-        if not value.is_declaration and value.linkage.name not in ("internal", "private")
-    ]
+def _source(found: FileResults, code: Results, fmt: str) -> str | bytes:
+    if fmt in ("asm", "s"):
+        return code.assembly
+    if fmt == "unoptimized":
+        return found.text
+    if fmt == "bc":
+        target = Target("llvm")
+        module = Machine(target, cpu_info(target), _OPT_LEVEL).parse(code.optimized)
+        return bytes(module.as_bitcode())
+    if fmt in ("", "ll"):
+        return code.optimized
+    raise unknown_format(fmt)

@@ -14,6 +14,7 @@ from tvm.target.cpu import machine_cpu, machine_features
 from tvm.target.triple import runs_here
 
 from .library import llvm_for_all_targets, llvm_version, native_llvm
+from .probe import check_bitcode
 from .processors import check_abi, check_attributes, check_processor
 
 
@@ -136,8 +137,10 @@ def _import(llvm: Any, item: str) -> Any:
     try:
         data = item.encode() if is_text else Path(item).read_bytes()
         is_bitcode = data[:2] == b"BC"
+        if is_bitcode:
+            check_bitcode(data)
         return llvm.parse_bitcode(data) if is_bitcode else llvm.parse_assembly(data.decode())
-    except (OSError, UnicodeDecodeError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise LoweringError(
             f"import_llvm requires LLVM text, or a file of text or bitcode, got {_title(item)}: {reason}"
