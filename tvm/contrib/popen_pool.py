@@ -32,6 +32,21 @@ from typing import IO, Any
 
 _LENGTH = struct.Struct("<q")
 
+# Ctrl-C in a terminal reaches the worker too, which ends without a word
+_END_AT_CTRL_C = """import signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])"""
+
+
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Let a process that is started meanwhile begin with SIGINT blocked."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
 
 class StatusKind(IntEnum):
     """How far a call is."""
@@ -250,13 +265,17 @@ class PopenWorker:
         child_reads, self._writer = os.pipe()
         self._reader, child_writes = os.pipe()
         # the same modules must be found there as here
-        program = f"import sys; sys.path[:] = {sys.path!r}\nfrom tvm.exec.popen_worker import main; main()"
-        self._proc = subprocess.Popen(
-            [sys.executable, "-c", program, str(child_reads), str(child_writes)],
-            pass_fds=(child_reads, child_writes),
-            stdout=self._stdout,
-            stderr=self._stderr,
+        program = (
+            f"{_END_AT_CTRL_C}\nimport sys; sys.path[:] = {sys.path!r}\n"
+            "from tvm.exec.popen_worker import main; main()"
         )
+        with _interrupts_blocked():
+            self._proc = subprocess.Popen(
+                [sys.executable, "-c", program, str(child_reads), str(child_writes)],
+                pass_fds=(child_reads, child_writes),
+                stdout=self._stdout,
+                stderr=self._stderr,
+            )
         os.close(child_reads)
         os.close(child_writes)
         self._uses = 0
