@@ -37,6 +37,10 @@ TVM_REGISTER_GLOBAL("testing.FrontendTestModule").set_body_typed([] {
   return Module(ObjectPtr<ModuleNode>(make_object<FrontendTestModule>()));
 });
 
+void CheckCallback(const PackedFunc& callback) {
+  if (!callback.defined()) ThrowTypeError("expected PackedFunc, got None");
+}
+
 // Events of the calling thread, as a log that tests read.
 std::vector<String>& Events() {
   static thread_local std::vector<String> events;
@@ -68,10 +72,12 @@ TVM_REGISTER_GLOBAL("testing.device_test").set_body_typed([](DLDevice device, in
 });
 
 TVM_REGISTER_GLOBAL("testing.test_wrap_callback").set_body_typed([](PackedFunc callback) {
+  CheckCallback(callback);
   return TypedPackedFunc<void()>([callback] { callback(); }).packed();
 });
 
 TVM_REGISTER_GLOBAL("testing.test_wrap_callback_suppress_err").set_body_typed([](PackedFunc callback) {
+  CheckCallback(callback);
   return TypedPackedFunc<void()>([callback] {
            try {
              callback();
