@@ -36,11 +36,10 @@ def comm_reducer(
         variables; ``reducer(a, b, ...)`` combines values directly.
     """
 
-    def reducer(expr: Any, axis: Any, where: Any = None, init: Any = None, *args: Any) -> Any:
-        if isinstance(axis, (IterVar, list, tuple)):
-            return _make_reduce(fcombine, fidentity, expr, axis, where, init)
-        values = [expr, axis, *[v for v in (where, init) if v is not None], *args]
-        return reduce(fcombine, values)
+    def reducer(*args: Any, **options: Any) -> Any:
+        if options or len(args) < 2 or isinstance(args[1], (IterVar, list, tuple)):
+            return _make_reduce(fcombine, fidentity, *args, **options)
+        return reduce(fcombine, [value for value in args if value is not None])
 
     reducer.__name__ = reducer.__qualname__ = name
     reducer.__doc__ = f"The {name} of an expression over axes, or of the given values."
@@ -52,10 +51,10 @@ def _make_reduce(
     fidentity: Callable[..., Any],
     expr: Any,
     axis: IterVar | Sequence[IterVar],
-    where: Any,
-    init: Any,
+    where: Any = None,
+    init: Any = None,
 ) -> Any:
-    axes = [axis] if isinstance(axis, IterVar) else list(axis)
+    axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
     for over in axes:
         if not isinstance(over, IterVar) or over.iter_type is IterVarType.DataPar:
             raise TypeError(f"a reduction requires axes that te.reduce_axis made, got {over}")

@@ -35,14 +35,15 @@ class Schedule(Object):
     ``stage_map`` finds a stage by its operation, also by those that the primitives have replaced.
     """
 
-    __slots__ = ("code_hash", "groups", "outputs", "stage_map", "stages")
+    __slots__ = ("code_hash", "groups", "outputs", "program", "stage_map", "stages")
 
     def __init__(self, outputs: Sequence[Operation]) -> None:
         self.code_hash: str | None = None  # of the template that it is from, if that attaches one
         self.outputs: list[Operation] = list(outputs)
         self.groups: list[Stage] = []
         graph = create_read_graph(self.outputs)
-        self.stages = [Stage(op) for op in post_dfs_order(self.outputs, graph)]
+        self.program = post_dfs_order(self.outputs, graph)  # as written, before any primitive
+        self.stages = [Stage(op) for op in self.program]
         self.stage_map: dict[Operation, Stage] = {stage.op: stage for stage in self.stages}
         for op in self.outputs:
             self.stage_map[op].is_output = True
@@ -80,6 +81,7 @@ class Schedule(Object):
             if stage.group is not None:
                 stage.group = copies[id(stage.group)]
         new.outputs = list(self.outputs)
+        new.program = self.program
         new.groups = [copies[id(group)] for group in self.groups]
         new.stages = [copies[id(stage)] for stage in self.stages]
         new.stage_map = {op: copies[id(stage)] for op, stage in self.stage_map.items()}
