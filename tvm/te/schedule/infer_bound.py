@@ -21,7 +21,19 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.scope import deep
 from tvm.tir import op as tir_op
-from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Range, Reduce, Var, const
+from tvm.tir.expr import (
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    IterVar,
+    ProducerLoad,
+    Range,
+    Reduce,
+    Var,
+    const,
+)
+from tvm.tir.stmt_functor import substitute
+from tvm.tir.transform.common import variables_of
 
 from ..tensor import (
     BaseComputeOp,
@@ -46,8 +58,8 @@ from .intervals import (
     to_range,
     union,
 )
-from .message_passing import descend_from, pass_down_domain, pass_up_domain
-from .relations import Ranges, Sets, is_one
+from .message_passing import descend_from, pass_down_domain, pass_up_domain, pass_up_index
+from .relations import Fuse, Ranges, Sets, Values, is_one
 from .scan import is_fixed, scan_fix_point_analysis
 from .stage import Stage
 from .stage_data import AttachType, StorageRank, storage_rank, thread_rank
@@ -196,7 +208,29 @@ def _add_needs(
         if values is None or not values.is_bounded:
             values = from_range(ranges[iv])
         domains[iv.var] = _hull(values, relaxed, analyzer)
-    _propagate(consumer.op, domains, needs, analyzer)
+    fused = {} if relaxed else _fused_values(consumer, ranges)
+    if fused:
+        domains |= {iv.var: sets[iv] for iv in consumer.leaf_iter_vars}
+    _propagate(consumer.op, domains, needs, analyzer, fused)
+
+
+def _fused_values(stage: Stage, ranges: Ranges) -> dict[Var, PrimExpr]:
+    """The axes of a stage that share a fused loop over an open extent, in terms of its loops.
+
+    An index over several of them, such as y*w + x, may be simple in the fused loop, while the
+    intervals of the axes alone tell nothing of it.
+    """
+    open_fused = [
+        relation
+        for relation in stage.relations
+        if isinstance(relation, Fuse) and type(ranges[relation.inner].extent) is not IntImm
+    ]
+    if not open_fused:
+        return {}
+    values: Values = {iv: iv.var for iv in stage.leaf_iter_vars}
+    pass_up_index(stage, ranges, values)
+    parents = [iv for relation in open_fused for iv in relation.parents]
+    return {iv.var: values[iv] for iv in stage.op.root_iter_vars() if iv in parents}
 
 
 def _check_start(stage: Stage, consumer: Stage, context: BoundContext) -> None:
@@ -264,11 +298,15 @@ def _is_attach_point(stage: Stage, iv: IterVar, context: BoundContext) -> bool:
 
 
 def _propagate(
-    op: Operation, domains: Mapping[Var, Interval], needs: Needs, analyzer: Analyzer
+    op: Operation,
+    domains: Mapping[Var, Interval],
+    needs: Needs,
+    analyzer: Analyzer,
+    fused: Mapping[Var, PrimExpr] | None = None,
 ) -> None:
     """Add what ``op`` reads to ``needs`` while its axes run over ``domains``."""
     if isinstance(op, ComputeOp):
-        collector = _ReadCollector(domains, needs, analyzer)
+        collector = _ReadCollector(domains, needs, analyzer, fused or {})
         shared = len(op.reduce_axis) > 0
         for value in op.body[:1] if shared else op.body:
             collector.visit(value)
@@ -323,7 +361,14 @@ def read_regions(
 class _ReadCollector(Visitor):
     """Widens the needs by every load in an expression."""
 
-    def __init__(self, domains: Mapping[Var, Interval], needs: Needs, analyzer: Analyzer) -> None:
+    def __init__(
+        self,
+        domains: Mapping[Var, Interval],
+        needs: Needs,
+        analyzer: Analyzer,
+        fused: Mapping[Var, PrimExpr],
+    ) -> None:
+        self.fused = fused
         self.evaluator = IntervalEvaluator(domains, analyzer)
         self.needs = needs
         self.analyzer = analyzer
@@ -335,8 +380,17 @@ class _ReadCollector(Visitor):
         if wanted is None:
             return
         for axis, index in enumerate(load.indices):
-            read = self.evaluator.visit(index)
+            read = self.evaluator.visit(self._in_loops(index))
             _widen(wanted, axis, self._within(read, tensor.shape[axis]), self.analyzer)  # type: ignore[attr-defined]
+
+    def _in_loops(self, index: PrimExpr) -> PrimExpr:
+        """The index in terms of fused loops, if nothing that varies is divided there."""
+        if not self.fused or sum([v in self.fused for v in variables_of(index)]) < 2:
+            return index
+        found = self.analyzer.simplify(substitute(index, self.fused))
+        finder = _DivisionFinder(self.evaluator.domains)
+        finder.visit(found)
+        return index if finder.found else found
 
     def _within(self, read: Interval, extent: PrimExpr) -> Interval:
         """The whole dimension, where that is no more than what is read."""
@@ -350,6 +404,25 @@ class _ReadCollector(Visitor):
         if proves(tir_op.less_equal(low, zero)) and proves(tir_op.greater_equal(high, last)):
             return Interval(zero, last)
         return read
+
+
+class _DivisionFinder(Visitor):
+    """Whether something that runs over more than one value is divided."""
+
+    def __init__(self, domains: Mapping[Var, Interval]) -> None:
+        self.domains = domains
+        self.found = False
+
+    def visit_floor_div(self, division: FloorDiv) -> None:
+        self._look_into(division)
+
+    def visit_floor_mod(self, division: FloorMod) -> None:
+        self._look_into(division)
+
+    def _look_into(self, division: FloorDiv | FloorMod) -> None:
+        domains = [self.domains.get(v) for v in variables_of(division)]
+        self.found = self.found or not all([d is None or d.is_point for d in domains])
+        self.visit_children(division)
 
 
 def _is_plainly_inside(low: PrimExpr, high: PrimExpr, last: PrimExpr) -> bool:

@@ -8,7 +8,9 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
 from tvm.tir.expr import IntImm, IterVar, Range
+from tvm.tir.transform.common import variables_of
 
+from .intervals import from_range, interval_of
 from .relations import Ranges, Sets, Unchecked, Values, is_zero
 from .stage import Stage
 
@@ -104,24 +106,35 @@ def bound_checks(
     if root_domains:
         for iv in stage.op.root_iter_vars():
             if iv not in skip:
-                conditions = _domain_checks(iv, ranges[iv], values[iv], analyzer)
+                conditions = _domain_checks(iv, ranges, values[iv])
                 checks += [(iv, condition) for condition in conditions]
     return checks
 
 
-def _domain_checks(
-    iv: IterVar, inferred: Range, value: PrimExpr, analyzer: Analyzer
-) -> list[PrimExpr]:
-    domain = iv.dom
+def _domain_checks(iv: IterVar, ranges: Ranges, value: PrimExpr) -> list[PrimExpr]:
+    domain, inferred, analyzer = iv.dom, ranges[iv], ranges.analyzer
     if domain is None or domain is inferred:
         return []
     checks = []
     if not _proves(tir_op.greater_equal(inferred.min, domain.min), analyzer):
         checks.append(tir_op.greater_equal(value, domain.min))
     end = tir_op.add(domain.min, domain.extent)
-    if not _proves(tir_op.less_equal(tir_op.add(inferred.min, inferred.extent), end), analyzer):
+    reached = tir_op.add(inferred.min, inferred.extent)
+    if not _proves(tir_op.less_equal(reached, end), analyzer) and not _stays_up_to(
+        reached, end, ranges
+    ):
         checks.append(tir_op.less(value, end))
     return checks
+
+
+def _stays_up_to(value: PrimExpr, end: PrimExpr, ranges: Ranges) -> bool:
+    """Whether a value in loops over open extents never exceeds an open end."""
+    if type(end) is IntImm:
+        return False
+    used = variables_of(value)
+    domains = {iv.var: from_range(domain) for iv, domain in ranges.items() if iv.var in used}
+    high = interval_of(value, domains, ranges.analyzer).high
+    return high is not None and _proves(tir_op.less_equal(high, end), ranges.analyzer)
 
 
 def _proves(condition: PrimExpr, analyzer: Analyzer) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm import te, tir
+from tvm.ir import structural_equal
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.target.cpu import CpuInfo, cpu_info
@@ -62,6 +63,12 @@ def row_lanes(extent: object, dtype: str, info: CpuInfo) -> int:
 def is_static(tensor: te.Tensor) -> bool:
     """Whether every dimension is a constant."""
     return all(isinstance(d, int) for d in dims(tensor.shape))
+
+
+def has_shape_of(a: te.Tensor, b: te.Tensor) -> bool:
+    """Whether two tensors certainly have the same extents."""
+    pairs = zip(a.shape, b.shape, strict=False)
+    return len(a.shape) == len(b.shape) and all([structural_equal(x, y) for x, y in pairs])
 
 
 def element_count(tensor: te.Tensor) -> int:

@@ -9,6 +9,7 @@ from ..nn.conv2d.library import (
     schedule_conv2d_nchw_dnnl,
     schedule_conv2d_nhwc_dnnl,
 )
+from ..nn.conv2d.pixels_x86 import pixel_tile, schedule_conv2d_NCHWc
 from ..nn.conv2d.plan_x86 import Conv2dPlan, Conv2dShape, plan_conv2d
 from ..nn.conv2d.rows_x86 import fills_vectors
 from ..nn.conv2d.winograd_x86 import (
@@ -26,15 +27,16 @@ from ..nn.conv2d.x86 import (
     full_block,
     groups_together,
     schedule_conv2d,
-    schedule_conv2d_NCHWc,
     should_skip_border_rows,
 )
+from ..nn.depthwise_conv2d.x86 import OPEN_COLUMNS
 from .templates import conv2d_nchw, conv2d_NCHWc
 
 schedule_conv2d_nchw = schedule_conv2d
 schedule_conv2d_nhwc = schedule_conv2d
 
 __all__ = [
+    "OPEN_COLUMNS",
     "Conv2dConfig",
     "Conv2dPlan",
     "Conv2dShape",
@@ -53,6 +55,7 @@ __all__ = [
     "fills_vectors",
     "full_block",
     "groups_together",
+    "pixel_tile",
     "plan_conv2d",
     "narrow_dtypes",
     "schedule_conv2d",

@@ -164,13 +164,15 @@ def _alter_conv2d(
         return None  # it has blocks of its own
     call = Call(CONV2D, inputs, attrs)
     shapes = [shape_of_type(t) for t in arg_types]
-    # only the batch may be left to the run
-    if not is_known(*shapes[0][1:], *shapes[1]):
+    if not is_known(shapes[0][1], *shapes[1]):
         return None
     channels, out_channels = shapes[0][1], shapes[1][0]
+    has_open_image = not is_known(*shapes[0][2:])
+    if has_open_image and not all([_is_plain_float(t) for t in (*arg_types, out_type)]):
+        return None
     if wants_plain_rows(call, arg_types, out_type, target):
         return in_plain_rows(call, out_type, target)
-    if attrs.groups == 1:
+    if attrs.groups == 1 and not has_open_image:
         narrow = _of_narrow_numbers(call, arg_types, out_type, target)
         if narrow is not None:
             return narrow
@@ -198,6 +200,10 @@ def _alter_conv2d(
     else:
         return _in_groups(call, channels, out_channels, arg_types, out_type, target)
     return _blocked(call, op, inner, outer, weight_layout)
+
+
+def _is_plain_float(ty: Type) -> bool:
+    return ty.dtype in ("float32", "float64")  # type: ignore[attr-defined]
 
 
 # what it costs for each element to cut off channels and bring the rest into other blocks, in operations
@@ -376,6 +382,9 @@ def _blocked_conv(
     if _has_groups(attrs):
         return [conv(*inputs, *steps, *layouts, out_type.dtype, groups=attrs.groups)]  # type: ignore[attr-defined]
     args = (*inputs, *steps, *layouts, out_type.dtype, attrs.groups)  # type: ignore[attr-defined]
+    if topi.utils.is_target("cpu") and topi.utils.is_dynamic_shape(out_type.shape[2:]):  # type: ignore[attr-defined]
+        tile = topi.x86.conv2d.pixel_tile(inputs[1], attrs.groups, out_type.dtype)  # type: ignore[attr-defined]
+        return [conv(*args, pixel_step=tile.step)]
     out = conv(*args)
     if topi.utils.is_target("cpu") and topi.x86.conv2d.should_skip_border_rows(
         out, padding_pairs(attrs.padding, 2)[0]
@@ -416,6 +425,7 @@ CONTRIB_DEPTHWISE_CONV2D_NCHWC = define_op(
         topi.nn.depthwise_conv2d_NCHWc(
             *inputs, attrs.strides, attrs.padding, attrs.dilation,
             attrs.data_layout, attrs.out_layout or attrs.data_layout, out_type.dtype,
+            topi.x86.conv2d.OPEN_COLUMNS if topi.utils.is_target("cpu") else 1,
         )
     ],
     schedules={

@@ -49,7 +49,7 @@ def winograd_tile(
     attrs = call.attrs
     data, weight = [shape_of_type(t) for t in arg_types]
     fits = weight[2:] == (3, 3) and {*attrs.strides, *attrs.dilation} == {1}
-    fits = fits and arg_types[0].dtype in ("float32", "bfloat16")  # type: ignore[attr-defined]
+    fits = fits and is_known(*data[2:]) and arg_types[0].dtype in ("float32", "bfloat16")  # type: ignore[attr-defined]
     # weights that are not known yet would be transformed in every run
     if not fits or not isinstance(call.args[1], Constant) or attrs.out_dtype not in ("", "float32"):
         return None

@@ -10,10 +10,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.ir.expr import PrimExpr
 
 from ...configuration import workload_attrs
 from ...math import cast
-from ...utils import dims, largest_divisor, product_dtype, require_equal
+from ...utils import (
+    dims,
+    is_dynamic_shape,
+    largest_divisor,
+    product_dtype,
+    require_equal,
+    rounded_up,
+    simplify,
+)
 from ..dense.compute import crop
 from ..pad import pad
 from ..utils import dilated_window, get_pad_tuple_generic
@@ -25,9 +34,9 @@ def _spread(value: Any, rank: int) -> list[int]:
 
 
 def _padded(
-    data: te.Tensor, layout: str, spatial: str, padding: Sequence[int], name: str = "data_pad"
+    data: te.Tensor, layout: str, spatial: str, padding: Sequence[Any], name: str = "data_pad"
 ) -> te.Tensor:
-    if not any(padding):
+    if not any([isinstance(width, PrimExpr) or width for width in padding]):
         return data
     before, after = [0] * len(layout), [0] * len(layout)
     for i, axis in enumerate(spatial):
@@ -247,6 +256,7 @@ def conv3d_ndhwc(
     return conv(Input, Filter, stride, padding, dilation, groups, "NDHWC", "DHWIO", out_dtype)
 
 
+PIXELS_TAG = "conv2d_pixels"
 GROUP_TASK = "group_conv2d_NCHWc.x86"
 
 
@@ -261,6 +271,7 @@ def conv2d_NCHWc(
     out_dtype: str | None = "float32",
     groups: int = 1,
     skip_border_rows: bool = False,
+    pixel_step: int = 1,
 ) -> te.Tensor:
     """Convolution with channels in blocks; the channels of a group fill whole blocks.
 
@@ -274,11 +285,14 @@ def conv2d_NCHWc(
         Such as "NCHW16c".
     skip_border_rows : bool
         Leave out the rows of the window that see zeros above or below the data.
+    pixel_step : int
+        Where height or width are open, the number of output pixels is rounded up to a multiple of it.
     """
     dtype = out_dtype or data.dtype
     if (wide := product_dtype(dtype)) != dtype:
         steps = (stride, padding, dilation)
-        return cast(conv2d_NCHWc(data, kernel, *steps, layout, out_layout, wide, groups), dtype)
+        args = (data, kernel, *steps, layout, out_layout, wide, groups)
+        return cast(conv2d_NCHWc(*args, pixel_step=pixel_step), dtype)
     n, chunks, height, width, ic_block = dims(data.shape)
     oc_chunk, ic_chunk, kh, kw, _, oc_block = dims(kernel.shape)
     if ic_chunk * groups != chunks or block_size(out_layout) not in (0, oc_block):
@@ -286,8 +300,12 @@ def conv2d_NCHWc(
     sh, sw = _spread(stride, 2)
     dh, dw = _spread(dilation, 2)
     pads = get_pad_tuple_generic(padding, dilated_window((kh, kw), (dh, dw)))
-    oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
-    ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
+    oh = simplify((height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1)
+    ow = simplify((width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1)
+    if is_dynamic_shape((oh, ow)):
+        steps = ((sh, sw), (dh, dw))
+        source = _padded(data, "NCHWc", "HW", pads)
+        return _conv2d_of_pixels(source, kernel, *steps, (oh, ow), dtype, groups, pixel_step)
     columns = padded_columns(ow, any(pads))
     args = (data, kernel, (sh, sw), tuple(pads), (dh, dw), layout, out_layout, dtype)
     task = ("conv2d_NCHWc.x86", *args) if groups == 1 else (GROUP_TASK, *args, groups)
@@ -315,6 +333,53 @@ def conv2d_NCHWc(
         attrs={"stride": (sh, sw), "dilation": (dh, dw), "groups": groups} | asked,
     )
     return out if columns == ow else crop(out, (n, oc_chunk, oh, ow, oc_block))
+
+
+def _conv2d_of_pixels(
+    source: te.Tensor,
+    kernel: te.Tensor,
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+    extents: tuple[Any, Any],
+    dtype: str,
+    groups: int,
+    pixel_step: int,
+) -> te.Tensor:
+    """A convolution to rows and columns that only the run knows: its pixels are one axis.
+
+    Tiles of them are full whatever the width is. Those beyond the last one see the same data as it,
+    and are dropped.
+    """
+    oc_chunk, ic_chunk, kh, kw, ic_block, oc_block = dims(kernel.shape)
+    (sh, sw), (dh, dw), (rows, columns) = stride, dilation, extents
+    n, pixels = source.shape[0], rows * columns
+    ico = te.reduce_axis((0, ic_chunk), name="ic_outer")
+    ici = te.reduce_axis((0, ic_block), name="ic_inner")
+    ky = te.reduce_axis((0, kh), name="kh")
+    kx = te.reduce_axis((0, kw), name="kw")
+
+    def element(b: Any, oco: Any, p: Any, oci: Any) -> Any:
+        chunk = _input_channel(oco, ico.var, groups, ic_chunk, oc_chunk // groups)
+        # likely: where tiles are full, the pixels of a tile are known to be neighbours
+        pixel = tir.Select(tir.likely(p < pixels), p, pixels - 1)
+        y, x = tir.indexdiv(pixel, columns), tir.indexmod(pixel, columns)
+        value = source(b, chunk, y * sh + ky.var * dh, x * sw + kx.var * dw, ici.var)
+        weight = kernel(oco, ico.var, ky.var, kx.var, ici.var, oci)
+        return te.sum(_as(value, dtype) * _as(weight, dtype), axis=[ico, ky, kx, ici])
+
+    sums = te.compute(
+        (n, oc_chunk, rounded_up(pixels, pixel_step), oc_block),
+        element,
+        name="conv2d_pixels",
+        tag=PIXELS_TAG,
+        attrs={"groups": groups},
+    )
+    return te.compute(
+        (n, oc_chunk, rows, columns, oc_block),
+        lambda b, oco, y, x, oci: sums(b, oco, y * columns + x, oci),
+        name="conv2d_NCHWc",
+        tag="injective,pixels",
+    )
 
 
 def padded_columns(columns: Any, is_padded: bool) -> Any:

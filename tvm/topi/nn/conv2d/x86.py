@@ -113,7 +113,7 @@ def conv2d_choices(
     return Choices(TILE_KNOBS, tiles, cost)
 
 
-def _predicted_share(tile: Conv2dConfig, vectors: int, inner: int, info: CpuInfo) -> float:
+def predicted_share(tile: Conv2dConfig, vectors: int, inner: int, info: CpuInfo) -> float:
     is_streamed = _panel_bytes(tile, vectors, inner, info) > info.l1d // 2
     weights = tile.channel_blocks * vectors
     return 0.5 / _cost(weights, tile.columns * tile.rows, is_streamed, info)
@@ -164,7 +164,7 @@ def schedule_conv2d_NCHWc(
         return s
     best, vectors, inner = _tile_of(anchor, info)
     tile = config or best
-    note(tile, _predicted_share(tile, vectors, inner, info))
+    note(tile, predicted_share(tile, vectors, inner, info))
     parts = row_parts(anchor, rows // tile.rows, info)
     bands = column_bands(anchor, columns // tile.columns, info) if rows == tile.rows else 0
     schedule_padding(s, anchor.input_tensors[0], None, parts > 0)
@@ -184,7 +184,7 @@ def schedule_conv2d_NCHWc(
     for axis in loops.tile:
         s[final].unroll(axis)
     vectorize_block(s, final, loops.block, info)
-    reduced = _schedule_sums(s, acc, info)
+    reduced = schedule_sums(s, acc, info)
     if panel_loop is None:
         prefetch_near(s, acc, weights, reduced[-1])
     else:
@@ -224,13 +224,13 @@ def tile_output(
     return OutputLoops(shared, co_outer, x_outer, (y_inner, co_inner, x_inner), ci)
 
 
-def _schedule_sums(s: te.Schedule, acc: te.Tensor, info: CpuInfo) -> tuple[tir.IterVar, ...]:
+def schedule_sums(s: te.Schedule, acc: te.Tensor, info: CpuInfo) -> tuple[tir.IterVar, ...]:
     """The sums of a tile in registers; returns the loops over what is summed."""
-    _, co, y, x, ci = s[acc].op.axis
+    _, co, *places, ci = s[acc].op.axis
     reduced = tuple(s[acc].op.reduce_axis)
     # channels inside, so that a value of the data is used up before the next one is loaded
-    s[acc].reorder(*reduced, y, x, co, ci)
-    for axis in (y, x, co):
+    s[acc].reorder(*reduced, *places, co, ci)
+    for axis in (*places, co):
         s[acc].unroll(axis)
     vectorize_block(s, acc, ci, info)
     return reduced
@@ -278,8 +278,8 @@ def row_parts(anchor: te.tensor.Operation, rows: int, info: CpuInfo) -> int:
     data, weights = anchor.input_tensors
     out = anchor.output(0)
     batch = dims(out.shape)[0]
-    if not isinstance(batch, int):
-        return 0  # left to the run, it may be large
+    if not is_static(out):
+        return 0  # left to the run, the batch may be large
     moved = max(prod(dims(data.shape)), prod(dims(out.shape)))
     if batch % info.cores == 0 or prod(dims(weights.shape)) > 2 * moved:
         return 0

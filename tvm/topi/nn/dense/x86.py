@@ -31,7 +31,13 @@ from ...utils import (
     prod,
     product_dtype,
 )
-from ...x86.common import covering_lanes, fuse_and_parallel, processor, vector_lanes
+from ...x86.common import (
+    covering_lanes,
+    fuse_and_parallel,
+    has_shape_of,
+    processor,
+    vector_lanes,
+)
 from ...x86.prefetch import is_streamed, prefetch_panels
 from ...x86.reduction import schedule_reduce
 from .compute import PACK_TASK, padded_rows
@@ -187,7 +193,7 @@ def is_whole_output(output: te.Tensor, product: te.Tensor) -> bool:
     """Whether the output has the product's elements, rows and columns of padding aside."""
     cropped = [op for op in operations_above(output.op) if op.name == "T_crop"]
     whole = cropped[0].output(0) if cropped else product
-    return dims(output.shape) == dims(whole.shape)
+    return has_shape_of(output, whole)
 
 
 def schedule_tile(

@@ -8,8 +8,9 @@ from tvm import te
 
 from ...configuration import workload_attrs
 from ...math import cast
-from ...utils import dims, product_dtype
+from ...utils import dims, product_dtype, rounded_up, simplify
 from ..conv2d.compute import _as, _padded, _spread, conv
+from ..dense.compute import crop
 from ..utils import dilated_window, get_pad_tuple_generic
 
 
@@ -57,6 +58,7 @@ def depthwise_conv2d_NCHWc(
     layout: str,
     out_layout: str,
     out_dtype: str | None = None,
+    column_step: int = 1,
 ) -> te.Tensor:
     """Depthwise convolution with channels in blocks.
 
@@ -68,11 +70,13 @@ def depthwise_conv2d_NCHWc(
         (chunk, 1, kh, kw, 1, block)
     layout, out_layout : str
         Such as "NCHW16c".
+    column_step : int
+        Where the width is open, rows are computed up to a multiple of so many columns, and cut off.
     """
     dtype = out_dtype or Input.dtype
     if (wide := product_dtype(dtype)) != dtype:
-        steps = (stride, padding, dilation)
-        return cast(depthwise_conv2d_NCHWc(Input, Filter, *steps, layout, out_layout, wide), dtype)
+        args = (Input, Filter, stride, padding, dilation, layout, out_layout, wide)
+        return cast(depthwise_conv2d_NCHWc(*args, column_step=column_step), dtype)
     n, chunk, height, width, block = dims(Input.shape)
     _, _, kh, kw, _, kernel_block = dims(Filter.shape)
     if kernel_block != block:
@@ -82,9 +86,10 @@ def depthwise_conv2d_NCHWc(
     sh, sw = _spread(stride, 2)
     dh, dw = _spread(dilation, 2)
     pads = get_pad_tuple_generic(padding, dilated_window((kh, kw), (dh, dw)))
-    oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
-    ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
-    source = _padded(Input, "NCHWc", "HW", pads)
+    oh = simplify((height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1)
+    ow = simplify((width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1)
+    columns = ow if isinstance(ow, int) else rounded_up(ow, column_step)
+    source = _padded(Input, "NCHWc", "HW", (*pads[:3], pads[3] + (columns - ow) * sw))
     ky = te.reduce_axis((0, kh), name="kh")
     kx = te.reduce_axis((0, kw), name="kw")
 
@@ -96,5 +101,6 @@ def depthwise_conv2d_NCHWc(
     task = "depthwise_conv2d_NCHWc"
     args = (Input, Filter, (sh, sw), tuple(pads), (dh, dw), layout, out_layout, dtype)
     asked = workload_attrs(f"{task}.x86", *args)
-    shape = (n, chunk, oh, ow, block)
-    return te.compute(shape, element, name="DepthwiseConv2d", tag=task, attrs=asked)
+    shape = (n, chunk, oh, columns, block)
+    out = te.compute(shape, element, name="DepthwiseConv2d", tag=task, attrs=asked)
+    return out if columns is ow else crop(out, (n, chunk, oh, ow, block))

@@ -21,7 +21,11 @@ from ...configuration import Choices, workload_of
 from ...generic.schedules import open_schedule
 from ...utils import dims, divisors, largest_divisor
 from ...x86.common import fuse_and_parallel, processor
+from ..dense.x86 import is_whole_output
 from ..conv2d.x86 import inline_around, row_parts, schedule_padding
+
+# columns of a tile where only the run knows how many there are: more would often be computed in vain
+OPEN_COLUMNS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,12 @@ def schedule_depthwise_conv2d_NCHWc(
     info = processor()
     inline_around(s, ops, anchor, output)
     images, chunks, rows, columns, block = dims(conv.shape)
-    if dims(output.shape) != dims(conv.shape):
+    if not is_whole_output(output, conv):
         return s
     window = [dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis]
-    choices = depthwise_choices(columns, window[0] * window[1], info)
+    # an open number of columns is rounded up
+    known = columns if isinstance(columns, int) else OPEN_COLUMNS
+    choices = depthwise_choices(known, window[0] * window[1], info)
     tile = config or choices.choose(workload_of(anchor))
     acc = s.cache_write(conv, "local") if output.op is anchor else conv
     s[acc].set_scope("local")

@@ -1,0 +1,127 @@
+"""Convolution to a height or a width that only the run knows, on x86: tiles of pixels, whatever row they are in.
+
+for n.oco.p in parallel(...):                    # channel blocks, a tile of 6 pixels
+    acc[4][6][0:16] = 0
+    for ico, ky, kx, ici:
+        for j in unrolled(4), x in unrolled(6):
+            acc[j][x][0:16] += broadcast(data[pixel p + x]) * weight[j][0:16]
+    out[...] = epilogue(acc)                     # of the pixels that there are
+
+Each pixel of a tile has an address of its own, found once a tile. No condition is left in the sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm import te
+from tvm.support.dtype import dtype as as_dtype
+
+from ...choice import note
+from ...generic.schedules import open_schedule
+from ...utils import dims, prod
+from ...x86.common import fuse_and_parallel, has_shape_of, processor
+from ...x86.prefetch import prefetch_near
+from .compute import PIXELS_TAG
+from .x86 import (
+    Conv2dConfig,
+    conv2d_choices,
+    inline_around,
+    predicted_share,
+    schedule_padding,
+    schedule_sums,
+    vectorize_block,
+)
+from .x86 import schedule_conv2d_NCHWc as schedule_known_extents
+
+# more addresses would not stay in registers
+MOST_PIXELS = 8
+# images of a network get smaller as its channels get more: as many values of a row as this
+_ROW_VALUES = 56 * 64
+
+
+@dataclass(frozen=True, slots=True)
+class PixelTile:
+    """Blocks of channels and pixels whose sums stay in registers, and how threads share them."""
+
+    config: Conv2dConfig
+    parts: int  # runs of pixels, each of which one thread computes for all channels; 1 if they share channels
+
+    @property
+    def step(self) -> int:
+        """What the number of pixels is rounded up to a multiple of."""
+        return self.config.columns * self.parts
+
+
+def pixel_tile(kernel: te.Tensor, groups: int, out_dtype: str) -> PixelTile:
+    """The tile of a convolution by a kernel (oc chunk, ic chunk, kh, kw, ic block, oc block)."""
+    info = processor()
+    oc_chunk, ic_chunk, high, wide, ic_block, oc_block = dims(kernel.shape)
+    vectors = max(oc_block * as_dtype(out_dtype).bits // info.vector_bits, 1)
+    inner = ic_chunk * high * wide * ic_block
+    # any number of pixels fits an axis that is rounded up to it
+    counts = prod(range(1, MOST_PIXELS + 1))
+    choices = conv2d_choices(oc_chunk // groups, 1, counts, vectors, inner, info)
+    few = [tile for tile in choices.configs() if tile.columns <= MOST_PIXELS]
+    config = min(few, key=choices.cost)
+    note(config, predicted_share(config, vectors, inner, info))
+    channels = max(ic_chunk * ic_block * groups, oc_chunk * oc_block)
+    moved = channels * max(_ROW_VALUES // channels, 7) ** 2
+    by_pixels = prod(dims(kernel.shape)) <= 2 * moved
+    return PixelTile(config, info.cores if by_pixels else 1)
+
+
+def schedule_conv2d_NCHWc(
+    outs: te.Tensor | Sequence[te.Tensor], config: Conv2dConfig | None = None
+) -> te.Schedule:
+    """Schedule a convolution with channels in blocks, and what is fused behind it.
+
+    Parameters
+    ----------
+    outs : te.Tensor or sequence of te.Tensor
+        The output.
+    config : Conv2dConfig, optional
+        The tile where all extents are known; chosen for the processor by default.
+    """
+    s, output, ops = open_schedule(outs)
+    anchor = next((op for op in ops if op.tag == PIXELS_TAG), None)
+    if anchor is None:
+        return schedule_known_extents(outs, config)
+    return _schedule_pixels(s, ops, anchor, output)
+
+
+def _schedule_pixels(
+    s: te.Schedule,
+    ops: Sequence[te.tensor.Operation],
+    anchor: te.tensor.Operation,
+    output: te.Tensor,
+) -> te.Schedule:
+    sums, info = anchor.output(0), processor()
+    inline_around(s, ops, anchor, output)
+    whole = next(op for op in ops if anchor in [t.op for t in op.input_tensors]).output(0)
+    schedule_padding(s, anchor.input_tensors[0], None)
+    if not has_shape_of(output, whole):
+        return s
+    weights = anchor.input_tensors[1]
+    tile = pixel_tile(weights, int(anchor.attrs["groups"]), sums.dtype)
+    s[sums].set_scope("local")
+    batch, co, y, x, ci = s[output].op.axis
+    co, co_inner = s[output].split(co, factor=tile.config.channel_blocks)
+    pixel, inner = s[output].split(s[output].fuse(y, x), factor=tile.config.columns)
+    shared = [batch, co, pixel]
+    if tile.parts > 1:
+        part, pixel = s[output].split(pixel, nparts=tile.parts)
+        shared = [batch, part]
+        s[output].reorder(batch, part, co, pixel, co_inner, inner, ci)
+    else:
+        s[output].reorder(batch, co, pixel, co_inner, inner, ci)
+    place = fuse_and_parallel(s, output, shared)
+    s[sums].compute_at(s[output], pixel if tile.parts > 1 else place)
+    for axis in (co_inner, inner):
+        s[output].unroll(axis)
+    vectorize_block(s, output, ci, info)
+    reduced = schedule_sums(s, sums, info)
+    prefetch_near(s, sums, weights, reduced[-1])
+    return s
+
