@@ -1,11 +1,12 @@
 """Convolution to a height or a width that only the run knows, on x86: tiles of pixels, whatever row they are in.
 
-for n.oco.p in parallel(...):                    # channel blocks, a tile of 6 pixels
-    acc[4][6][0:16] = 0
-    for ico, ky, kx, ici:
-        for j in unrolled(4), x in unrolled(6):
-            acc[j][x][0:16] += broadcast(data[pixel p + x]) * weight[j][0:16]
-    out[...] = epilogue(acc)                     # of the pixels that there are
+for n.part in parallel(...):                     # a run of pixels
+    for oco, p in grid(oc / 4, tiles):           # channel blocks, a tile of 6 pixels
+        acc[4][6][0:16] = 0
+        for ico, ky, kx, ici:
+            for j in unrolled(4), x in unrolled(6):
+                acc[j][x][0:16] += broadcast(data[pixel p + x]) * weight[j][0:16]
+        out[...] = epilogue(acc)                 # of the pixels that there are
 
 Each pixel of a tile has an address of its own, found once a tile. No condition is left in the sums.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from tvm import te
 from tvm.support.dtype import dtype as as_dtype
@@ -46,7 +48,8 @@ class PixelTile:
     """Blocks of channels and pixels whose sums stay in registers, and how threads share them."""
 
     config: Conv2dConfig
-    parts: int  # runs of pixels, each of which one thread computes for all channels; 1 if they share channels
+    parts: int  # runs of pixels that threads compute apart from one another
+    by_pixels: bool  # whether a thread computes all channels of a run
 
     @property
     def step(self) -> int:
@@ -69,7 +72,9 @@ def pixel_tile(kernel: te.Tensor, groups: int, out_dtype: str) -> PixelTile:
     channels = max(ic_chunk * ic_block * groups, oc_chunk * oc_block)
     moved = channels * max(_ROW_VALUES // channels, 7) ** 2
     by_pixels = prod(dims(kernel.shape)) <= 2 * moved
-    return PixelTile(config, info.cores if by_pixels else 1)
+    panels = oc_chunk // config.channel_blocks
+    parts = info.cores if by_pixels else info.cores // gcd(info.cores, panels)
+    return PixelTile(config, parts, by_pixels)
 
 
 def schedule_conv2d_NCHWc(
@@ -109,15 +114,12 @@ def _schedule_pixels(
     batch, co, y, x, ci = s[output].op.axis
     co, co_inner = s[output].split(co, factor=tile.config.channel_blocks)
     pixel, inner = s[output].split(s[output].fuse(y, x), factor=tile.config.columns)
-    shared = [batch, co, pixel]
-    if tile.parts > 1:
-        part, pixel = s[output].split(pixel, nparts=tile.parts)
-        shared = [batch, part]
-        s[output].reorder(batch, part, co, pixel, co_inner, inner, ci)
-    else:
-        s[output].reorder(batch, co, pixel, co_inner, inner, ci)
-    place = fuse_and_parallel(s, output, shared)
-    s[sums].compute_at(s[output], pixel if tile.parts > 1 else place)
+    part, pixel = s[output].split(pixel, nparts=tile.parts)
+    order = (part, co) if tile.by_pixels else (co, part)
+    s[output].reorder(batch, *order, pixel, co_inner, inner, ci)
+    # the loop over tiles stays by itself: the full ones are partitioned from the last one
+    fuse_and_parallel(s, output, [batch, part] if tile.by_pixels else [batch, co, part])
+    s[sums].compute_at(s[output], pixel)
     for axis in (co_inner, inner):
         s[output].unroll(axis)
     vectorize_block(s, output, ci, info)
