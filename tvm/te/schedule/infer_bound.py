@@ -229,8 +229,9 @@ def _fused_values(stage: Stage, ranges: Ranges) -> dict[Var, PrimExpr]:
         return {}
     values: Values = {iv: iv.var for iv in stage.leaf_iter_vars}
     pass_up_index(stage, ranges, values)
-    parents = [iv for relation in open_fused for iv in relation.parents]
-    return {iv.var: values[iv] for iv in stage.op.root_iter_vars() if iv in parents}
+    loops = [relation.fused for relation in open_fused]
+    below = [(iv, descend_from(stage, [iv])) for iv in stage.op.root_iter_vars()]
+    return {iv.var: values[iv] for iv, found in below if any([loop in found for loop in loops])}
 
 
 def _check_start(stage: Stage, consumer: Stage, context: BoundContext) -> None:

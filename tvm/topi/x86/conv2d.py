@@ -9,15 +9,14 @@ from ..nn.conv2d.library import (
     schedule_conv2d_nchw_dnnl,
     schedule_conv2d_nhwc_dnnl,
 )
-from ..nn.conv2d.pixels_x86 import pixel_tile, schedule_conv2d_NCHWc
+from ..nn.conv2d.pixels_x86 import nominal_extent, pixel_tile, schedule_conv2d_NCHWc
 from ..nn.conv2d.plan_x86 import Conv2dPlan, Conv2dShape, plan_conv2d
 from ..nn.conv2d.rows_x86 import fills_vectors
+from ..nn.conv2d.winograd_open_x86 import conv2d_NCHWc_winograd, schedule_conv2d_NCHWc_winograd
 from ..nn.conv2d.winograd_x86 import (
     WinogradConfig,
     WinogradShape,
     choose_winograd,
-    conv2d_NCHWc_winograd,
-    schedule_conv2d_NCHWc_winograd,
     winograd_tile,
 )
 from ..nn.conv2d.x86 import (
@@ -55,6 +54,7 @@ __all__ = [
     "fills_vectors",
     "full_block",
     "groups_together",
+    "nominal_extent",
     "pixel_tile",
     "plan_conv2d",
     "narrow_dtypes",

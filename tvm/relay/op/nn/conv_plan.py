@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm import topi
+from tvm import tir, topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant
 from tvm.target import Target
+from tvm.tir.stmt_functor import free_vars, substitute
 
 from ..attributes import padding_pairs
 from ..shaping import layout_transform
-from ..types import is_known, shape_of_type
+from ..types import Dim, is_known, shape_of_type, simplified
 from .winograd import WEIGHT_LAYOUT as WINOGRAD_WEIGHT_LAYOUT
 from .winograd import (
     contrib_conv2d_winograd_weight_transform,
@@ -49,13 +50,14 @@ def winograd_tile(
     attrs = call.attrs
     data, weight = [shape_of_type(t) for t in arg_types]
     fits = weight[2:] == (3, 3) and {*attrs.strides, *attrs.dilation} == {1}
-    fits = fits and is_known(*data[2:]) and arg_types[0].dtype in ("float32", "bfloat16")  # type: ignore[attr-defined]
+    fits = fits and arg_types[0].dtype in ("float32", "bfloat16")  # type: ignore[attr-defined]
     # weights that are not known yet would be transformed in every run
     if not fits or not isinstance(call.args[1], Constant) or attrs.out_dtype not in ("", "float32"):
         return None
     batch = data[0] if is_known(data[0]) else 1
+    channels = max(weight[:2])
     return topi.x86.conv2d.winograd_tile(
-        (batch, *data[1:]),
+        (batch, data[1], *[usual_extent(extent, channels) for extent in data[2:]]),
         weight[0],
         padding_pairs(attrs.padding, 2),
         blocks,
@@ -63,6 +65,19 @@ def winograd_tile(
         target,
         plain_speed,
     )
+
+
+# of the rows and columns of images that only the run knows
+_USUAL_IMAGE = 224
+
+
+def usual_extent(extent: Dim, channels: int) -> int:
+    """An extent where every open one of the inputs is that of a usual image."""
+    if isinstance(extent, int):
+        return extent
+    image = {v: tir.IntImm(v.dtype, _USUAL_IMAGE) for v in free_vars(extent)}
+    found = simplified(substitute(extent, image))
+    return found if isinstance(found, int) else topi.x86.conv2d.nominal_extent(channels)
 
 
 def by_winograd(call: Call, tile: int, group: int, blocks: tuple[int, int]) -> RelayExpr:

@@ -70,11 +70,16 @@ def pixel_tile(kernel: te.Tensor, groups: int, out_dtype: str) -> PixelTile:
     config = min(few, key=choices.cost)
     note(config, predicted_share(config, vectors, inner, info))
     channels = max(ic_chunk * ic_block * groups, oc_chunk * oc_block)
-    moved = channels * max(_ROW_VALUES // channels, 7) ** 2
+    moved = channels * nominal_extent(channels) ** 2
     by_pixels = prod(dims(kernel.shape)) <= 2 * moved
     panels = oc_chunk // config.channel_blocks
     parts = info.cores if by_pixels else info.cores // gcd(info.cores, panels)
     return PixelTile(config, parts, by_pixels)
+
+
+def nominal_extent(channels: int) -> int:
+    """The usual height and width of images of so many channels."""
+    return max(_ROW_VALUES // channels, 7)
 
 
 def schedule_conv2d_NCHWc(

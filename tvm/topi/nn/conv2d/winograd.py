@@ -9,6 +9,7 @@ for 16 outputs with m = 4 where the plain sum takes 144, 16 for 4 with m = 2 whe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from tvm import te, tir
 
 from ...configuration import workload_attrs
-from ...utils import ceil_div, chosen, dims
+from ...utils import ceil_div, chosen, dims, is_dynamic_shape, simplify
 from ..pad import pad
 from ..utils import get_pad_tuple_generic
 from .compute import _as, _spread, block_size
@@ -135,6 +136,7 @@ def conv2d_NCHWc_winograd(
     out_layout: str,
     out_dtype: str | None = None,
     grid_step: tuple[int, int] = (1, 1),
+    padded_tiles: Callable[[Any], Any] | None = None,
 ) -> te.Tensor:
     """Convolution of 3x3 windows, stride 1, by transformed weights.
 
@@ -151,6 +153,8 @@ def conv2d_NCHWc_winograd(
         Such as "NCHW16c".
     grid_step : tuple of int
         The rows and columns of tiles are rounded up to multiples of these.
+    padded_tiles : callable, optional
+        Where height or width are open, the tiles are one axis: how many to compute of so many.
     """
     n, _, height, width, _ = dims(data.shape)
     groups, reach, _, kernel_ic, _, group = dims(kernel.shape)
@@ -164,7 +168,8 @@ def conv2d_NCHWc_winograd(
         raise ValueError(f"conv2d_NCHWc_winograd: groups of {group} are not blocks of {out_layout}")
     oc_chunk = groups * (group // oc_block)
     top, left, bottom, right = get_pad_tuple_generic(padding, (WINDOW, WINDOW))
-    oh, ow = height + top + bottom - WINDOW + 1, width + left + right - WINDOW + 1
+    oh = simplify(height + top + bottom - WINDOW + 1)
+    ow = simplify(width + left + right - WINDOW + 1)
     dtype = out_dtype or data.dtype
     args = (data, kernel, (top, left, bottom, right), tile_size, layout, out_layout, dtype)
     asked = workload_attrs(WINOGRAD_TASK, *args)
@@ -182,12 +187,16 @@ def conv2d_NCHWc_winograd(
         ],
         name="data_pad",
     )  # fmt: skip
-    tiles = _transformed_data(source, rows, columns, tile_size, dtype)
+    grid: Grid = Rectangle(rows, columns)
+    if is_dynamic_shape((oh, ow)):
+        count = rows * columns
+        grid = Line(count, padded_tiles(count) if padded_tiles else count, columns)
+    tiles = _transformed_data(source, grid, tile_size, dtype)
     products = _products(tiles, kernel, oc_chunk, dtype)
     result = _transformed_products(products, tile_size)
 
     def element(b: Any, oco: Any, y: Any, x: Any, oci: Any) -> Any:
-        ty, tx = tir.indexdiv(y, tile_size), tir.indexdiv(x, tile_size)
+        ty, tx = grid.index(tir.indexdiv(y, tile_size), tir.indexdiv(x, tile_size))
         i, j = tir.indexmod(y, tile_size), tir.indexmod(x, tile_size)
         return result(i, j, b, oco, ty, tx, oci)
 
@@ -198,6 +207,54 @@ def conv2d_NCHWc_winograd(
         tag="conv2d_NCHWc_winograd",
         attrs={"tile_size": tile_size} | asked,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """Tiles in rows and columns."""
+
+    rows: Any
+    columns: Any
+
+    @property
+    def shape(self) -> tuple[Any, Any]:
+        return self.rows, self.columns
+
+    def index(self, row: Any, column: Any) -> tuple[Any, Any]:
+        """Where the tensors have the tile of a row and a column."""
+        return row, column
+
+    def place(self, first: Any, second: Any) -> tuple[Any, Any]:
+        """The row and the column of what the tensors have there."""
+        return first, second
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Tiles of an open number of rows and columns, one after the other.
+
+    Those beyond the last one are computed from the same data as it, and are dropped.
+    """
+
+    count: Any
+    padded: Any
+    columns: Any
+
+    @property
+    def shape(self) -> tuple[Any, Any]:
+        return 1, self.padded
+
+    def index(self, row: Any, column: Any) -> tuple[Any, Any]:
+        """Where the tensors have the tile of a row and a column."""
+        return 0, row * self.columns + column
+
+    def place(self, _: Any, tile: Any) -> tuple[Any, Any]:
+        """The row and the column of what the tensors have there."""
+        known = tir.Select(tir.likely(tile < self.count), tile, self.count - 1)
+        return tir.indexdiv(known, self.columns), tir.indexmod(known, self.columns)
+
+
+Grid = Rectangle | Line
 
 
 def conv2d_winograd_nchw_without_weight_transform(
@@ -325,13 +382,14 @@ def conv2d_winograd_nhwc_without_weight_transform(
     )
 
 
-def _transformed_data(source: te.Tensor, rows: int, columns: int, m: int, dtype: str) -> te.Tensor:
+def _transformed_data(source: te.Tensor, grid: Grid, m: int, dtype: str) -> te.Tensor:
     """B' d B of every tile: lines along y first, then along x."""
     n, ic_chunk, _, _, ic_block = dims(source.shape)
     reach = m + WINDOW - 1
-    shape = (reach, reach, n, ic_chunk, rows, columns, ic_block)
+    shape = (reach, reach, n, ic_chunk, *grid.shape, ic_block)
 
-    def along_y(eps: Any, x: Any, b: Any, c: Any, ty: Any, tx: Any, ci: Any) -> Any:
+    def along_y(eps: Any, x: Any, b: Any, c: Any, row: Any, column: Any, ci: Any) -> Any:
+        ty, tx = grid.place(row, column)
         line = [_as(source(b, c, ty * m + i, tx * m + x, ci), dtype) for i in range(reach)]
         return chosen(eps, input_line(line, m))
 

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tvm import te
+from tvm import te, tir
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.target.cpu import CpuInfo
@@ -327,7 +327,7 @@ def schedule_conv2d_NCHWc_winograd(outs: te.Tensor | Sequence[te.Tensor]) -> te.
     """Schedule Winograd's convolution, and what is fused behind it."""
     s, final, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == "conv2d_NCHWc_winograd")
-    parts = _parts(anchor)
+    parts = parts_of(anchor)
     inline_around(s, [op for op in ops if op is not parts.source.op], anchor, final)
     if dims(final.shape) != dims(anchor.output(0).shape):
         return s
@@ -352,17 +352,14 @@ def schedule_conv2d_NCHWc_winograd(outs: te.Tensor | Sequence[te.Tensor]) -> te.
     for axis in (i, j):
         s[final].unroll(axis)
     vectorize_block(s, final, ci, info)
-    for stage in (parts.inverse, parts.product_lines):
-        s[stage].set_scope("local")
-        s[stage].compute_at(s[final], tx)
-        _unroll_lines(s, stage, info)
-    _schedule_products(s, parts.products, config, info).compute_at(s[final], co)
-    _schedule_tiles(s, parts, config, info)
+    schedule_inverse(s, parts, (final, tx), info)
+    schedule_products(s, parts.products, config, info).compute_at(s[final], co)
+    schedule_tiles(s, parts, config, info)
     return s
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class WinogradParts:
     """The stages, last one first."""
 
     inverse: te.Tensor
@@ -373,15 +370,15 @@ class _Parts:
     source: te.Tensor
 
 
-def _parts(anchor: te.tensor.Operation) -> _Parts:
+def parts_of(anchor: te.tensor.Operation) -> WinogradParts:
     found = [anchor.input_tensors[0]]
     while len(found) < 6:
         found.append(found[-1].op.input_tensors[0])
-    return _Parts(*found)
+    return WinogradParts(*found)
 
 
 def _grouping(anchor: te.tensor.Operation, info: CpuInfo, is_rounded: bool) -> WinogradConfig:
-    parts = _parts(anchor)
+    parts = parts_of(anchor)
     reach, _, batch, ic_chunk, rows, columns, ic_block = dims(parts.tiles.shape)
     batch = batch if isinstance(batch, int) else 1  # where only the run knows it
     oc_chunk, oc_block = dims(parts.products.shape)[3], dims(parts.products.shape)[6]
@@ -408,7 +405,7 @@ def _least_cycles(shape: WinogradShape, info: CpuInfo) -> float:
     return values * as_dtype(shape.dtype).bits / info.vector_bits / 2
 
 
-def _unroll_lines(s: te.Schedule, stage: te.Tensor, info: CpuInfo) -> None:
+def unroll_lines(s: te.Schedule, stage: te.Tensor, info: CpuInfo) -> None:
     """All places of a tile after one another."""
     first, second, *_, ci = s[stage].op.axis
     s[stage].unroll(first)
@@ -416,7 +413,17 @@ def _unroll_lines(s: te.Schedule, stage: te.Tensor, info: CpuInfo) -> None:
     vectorize_block(s, stage, ci, info)
 
 
-def _schedule_products(
+def schedule_inverse(
+    s: te.Schedule, parts: WinogradParts, place: tuple[te.Tensor, tir.IterVar], info: CpuInfo
+) -> None:
+    """The outputs of one tile in registers, at a place."""
+    for stage in (parts.inverse, parts.product_lines):
+        s[stage].set_scope("local")
+        s[stage].compute_at(s[place[0]], place[1])
+        unroll_lines(s, stage, info)
+
+
+def schedule_products(
     s: te.Schedule, products: te.Tensor, config: WinogradConfig, info: CpuInfo
 ) -> te.Stage:
     acc = s.cache_write(products, "local")
@@ -466,13 +473,13 @@ def _partial_sums(s: te.Schedule, acc: te.Tensor) -> te.Tensor:
     return s.rfactor(acc, parts)
 
 
-def _schedule_tiles(s: te.Schedule, parts: _Parts, config: WinogradConfig, info: CpuInfo) -> None:
+def schedule_tiles(s: te.Schedule, parts: WinogradParts, config: WinogradConfig, info: CpuInfo) -> None:
     eps, nu, b, c, ty, tx, ci = s[parts.tiles].op.axis
     s[parts.tiles].reorder(b, c, ty, tx, eps, nu, ci)
     if not config.is_split_by_tiles:
         c = fuse_and_parallel(s, parts.tiles, [b, c])
-    _unroll_lines(s, parts.tiles, info)
+    unroll_lines(s, parts.tiles, info)
     s[parts.tile_lines].set_scope("local")
     s[parts.tile_lines].compute_at(s[parts.tiles], tx)
-    _unroll_lines(s, parts.tile_lines, info)
+    unroll_lines(s, parts.tile_lines, info)
     schedule_padding(s, parts.source, (parts.tiles, c))
