@@ -11,6 +11,7 @@ reshape to the same shape               ->    %x
 reshape(dense(reshape(%x), %w))         ->    dense(%x, %w), leading axes as in %x
 conv2d whose window sees borders only   ->    conv2d of a smaller window
 zeros_like(%x), broadcast_to_like(..)   ->    zeros(shape), broadcast_to(.., shape)
+broadcast_to_like of the same shape     ->    %x
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from tvm.relay.op.broadcasting import (
     COLLAPSE_SUM_TO,
 )
 from tvm.relay.op.creation import FULL, FULL_LIKE
+from tvm.relay.op.types import same_dim, shape_of_type
 from tvm.relay.op.unary import CAST_LIKE, RSQRT, SQRT
 from tvm.relay.transform import operators as ops
 from tvm.relay.transform.blind_taps import without_blind_taps
@@ -239,6 +241,14 @@ def _concrete(make: Callable[[Call, TensorType], RelayExpr]) -> Rule:
     return lambda call, ty: None if is_dynamic(ty) else make(call, ty)
 
 
+def _broadcast_like(call: Call, ty: TensorType) -> RelayExpr | None:
+    if not is_dynamic(ty):
+        return BROADCAST_TO(call.args[0], shape=ty.concrete_shape, dtype=ty.dtype)
+    have, want = shape_of_type(infer_type_of(call.args[0])), shape_of_type(ty)
+    is_same = len(have) == len(want) and all(map(same_dim, have, want))
+    return call.args[0] if is_same else None
+
+
 # large tensors are parameters: looking at all their elements would cost more than it saves
 _SMALL = 4096
 _FILLED = {ops.ZEROS: 0, ops.ZEROS_LIKE: 0, ops.ONES: 1, ops.ONES_LIKE: 1}
@@ -270,9 +280,7 @@ _RULES: dict[Op, Rule] = {
     FULL_LIKE: _concrete(
         lambda call, ty: FULL(call.args[1], shape=ty.concrete_shape, dtype=ty.dtype)
     ),
-    BROADCAST_TO_LIKE: _concrete(
-        lambda call, ty: BROADCAST_TO(call.args[0], shape=ty.concrete_shape, dtype=ty.dtype)
-    ),
+    BROADCAST_TO_LIKE: _broadcast_like,
     COLLAPSE_SUM_LIKE: _concrete(
         lambda call, ty: COLLAPSE_SUM_TO(call.args[0], shape=ty.concrete_shape)
     ),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
+from tvm.relay.expr import Call
 from tvm.relay.frontend.common import constant, infer_shape, same_padding, scalar_like
 from tvm.relay.frontend.extents import refined
 
@@ -163,6 +164,8 @@ def within_data(
     """What was pooled, without windows that start behind the data (rounding up counts them)."""
     have, got = infer_shape(x), infer_shape(pooled)
     if not all(isinstance(dim, int) for dim in have[-len(strides) :]):
+        if _start_in_data(pooled):
+            return pooled
         return _within_open_data(x, pooled, strides, padding)
     want = list(got)
     for i, (step, before) in enumerate(zip(strides, padding, strict=False)):
@@ -173,6 +176,22 @@ def within_data(
     if not cut:
         return pooled
     return _op.strided_slice(pooled, [0] * len(cut), [want[axis] for axis in cut], axes=cut)
+
+
+def _start_in_data(pooled: RelayExpr) -> bool:
+    """Whether the windows of a pooling start in its data or in front of it, whatever its extents are.
+
+    The last one ends no more than a step, less one element, behind the border.
+    """
+    if not (isinstance(pooled, Call) and hasattr(pooled.attrs, "pool_size")):
+        return False
+    attrs = pooled.attrs
+    rank = len(attrs.pool_size)
+    axes = zip(attrs.pool_size, attrs.dilation, attrs.strides, attrs.padding[rank:], strict=True)
+    return all(
+        behind + (step - 1 if attrs.ceil_mode else 0) < (size - 1) * gap + 1
+        for size, gap, step, behind in axes
+    )
 
 
 def _within_open_data(

@@ -19,7 +19,6 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
 from .open_shapes import (
-    broadcast,
     cut,
     from_front,
     is_open,
@@ -86,7 +85,7 @@ def as_written(old: Any, new: RelayExpr) -> RelayExpr:
     if infer_dtype(new) != infer_dtype(old):
         new = _op.cast(new, infer_dtype(old))
     if is_open(old) or is_open(new):
-        return broadcast(new, sizes_of(old))
+        return _op.broadcast_to_like(new, old)
     shape = infer_shape(old)
     return new if infer_shape(new) == shape else _op.broadcast_to(new, shape)
 
