@@ -18,9 +18,7 @@ def lowered(window: int, stride: int, padding: int) -> tir.PrimFunc:
     with tvm.target.Target("llvm -mcpu=znver4"):
         step = topi.x86.conv2d.pixel_tile(kernel, 1, "float32").step
         layouts = ("NCHW16c", "NCHW16c", "float32")
-        out = topi.nn.conv2d_NCHWc(
-            data, kernel, stride, padding, 1, *layouts, pixel_step=step
-        )
+        out = topi.nn.conv2d_NCHWc(data, kernel, stride, padding, 1, *layouts, pixel_step=step)
         out = topi.nn.relu(out)
         sch = topi.x86.schedule_conv2d_NCHWc([out])
         return tvm.lower(sch, [data, kernel, out])["main"]

@@ -131,4 +131,3 @@ def _schedule_pixels(
     reduced = schedule_sums(s, sums, info)
     prefetch_near(s, sums, weights, reduced[-1])
     return s
-

@@ -473,7 +473,9 @@ def _partial_sums(s: te.Schedule, acc: te.Tensor) -> te.Tensor:
     return s.rfactor(acc, parts)
 
 
-def schedule_tiles(s: te.Schedule, parts: WinogradParts, config: WinogradConfig, info: CpuInfo) -> None:
+def schedule_tiles(
+    s: te.Schedule, parts: WinogradParts, config: WinogradConfig, info: CpuInfo
+) -> None:
     eps, nu, b, c, ty, tx, ci = s[parts.tiles].op.axis
     s[parts.tiles].reorder(b, c, ty, tx, eps, nu, ci)
     if not config.is_split_by_tiles:
