@@ -21,8 +21,8 @@ from ...configuration import Choices, workload_of
 from ...generic.schedules import open_schedule
 from ...utils import dims, divisors, largest_divisor
 from ...x86.common import fuse_and_parallel, processor
-from ..dense.x86 import is_whole_output
 from ..conv2d.x86 import inline_around, row_parts, schedule_padding
+from ..dense.x86 import is_whole_output
 
 # columns of a tile where only the run knows how many there are: more would often be computed in vain
 OPEN_COLUMNS = 4
