@@ -14,7 +14,7 @@ from tvm.ir.transform import Sequential
 from tvm.relay.pipeline import vm_optimization
 from tvm.relay.traverse import post_order
 from tvm.runtime.vm import VirtualMachine
-from tvm.topi.testing import conv2d_nchw_python
+from tvm.topi.testing import conv2d_nchw_python, conv2d_transpose_nchw_python
 
 Network = Callable[[relay.Expr], relay.Expr]
 # smaller than a tile, not square, a few tiles and a rest
@@ -136,3 +136,28 @@ def test_no_layout_changes_between_convolutions_of_any_image() -> None:
     assert names.count("layout_transform") == 2  # of the image, and of the result
     assert names.count("nn.contrib_conv2d_NCHWc") == 4
     assert names.count("nn.contrib_depthwise_conv2d_NCHWc") == 1
+
+
+@pytest.mark.parametrize(
+    ("window", "stride", "padding", "extra", "groups"),
+    [(4, 2, 1, 0, 1), (3, 2, 1, 1, 1), (2, 2, 0, 0, 4), (3, 1, 1, 0, 1)],
+)
+def test_transposed_convolution_of_any_batch_and_image(
+    window: int, stride: int, padding: int, extra: int, groups: int
+) -> None:
+    kernel = weights(16, 8 // groups, window, window)
+
+    def network(x: relay.Expr) -> relay.Expr:
+        return relay.nn.conv2d_transpose(
+            x, relay.const(kernel), strides=stride, padding=padding, output_padding=extra,
+            groups=groups, channels=8, kernel_size=window,
+        )  # fmt: skip
+
+    machine = open_machine(network, relay.Any(), 16)
+    for shape in ((1, 16, 5, 7), (2, 16, 8, 3)):
+        data = image(*shape)
+        parts = zip(np.split(data, groups, 1), np.split(kernel, groups, 0), strict=True)
+        steps = ((stride, stride), (padding,) * 4, (extra, extra))
+        wanted = [conv2d_transpose_nchw_python(x, w, *steps) for x, w in parts]
+        found = machine.invoke("main", data).numpy()
+        np.testing.assert_allclose(found, np.concatenate(wanted, 1), 1e-4, 1e-4)

@@ -19,7 +19,7 @@ from ..indexing import STRIDED_SLICE
 from ..joining import STACK
 from ..registry import OpPattern, Precision, define_op
 from ..shaping import EXPAND_DIMS, RESHAPE, SQUEEZE, TRANSPOSE, in_order
-from ..types import is_known, shape_of_type
+from ..types import Dim, is_known, shape_of_type
 from .activation import PAD
 from .conv import CONV2D, PLAIN_SCHEDULES, conv_attrs, conv_compute, conv_type
 
@@ -56,8 +56,14 @@ class Conv3DAttrs(Attrs, key="relay.attrs.Conv3DAttrs"):
 
 def shape_in(ty: Type, src: str, dst: str) -> list[int] | None:
     """A tensor's extents in the order of another layout; None if one is left to the run."""
+    extents = extents_in(ty, src, dst)
+    return extents if is_known(*extents) else None  # type: ignore[return-value]
+
+
+def extents_in(ty: Type, src: str, dst: str) -> list[Dim]:
+    """A tensor's extents in the order of another layout, open ones among them."""
     extents = dict(zip(src, shape_of_type(ty), strict=True))
-    return [extents[axis] for axis in dst] if is_known(*extents.values()) else None  # type: ignore[misc]
+    return [extents[axis] for axis in dst]
 
 
 def _conv1d_on_planes(

@@ -22,11 +22,22 @@ from ..attributes import padding_pairs, spread
 from ..indexing import STRIDED_SLICE
 from ..layout_shapes import axes_extents, moved, shape_in_layout
 from ..registry import OpPattern, Precision, define_op
-from ..shaping import RESHAPE, REVERSE, TRANSPOSE, in_order
-from ..types import Dim, TypeRelation, apply, expect_dim, expect_tensor, shape_of_type, tensor
+from ..shaping import EXPAND_DIMS, RESHAPE, REVERSE, SQUEEZE, TRANSPOSE, in_order
+from ..types import (
+    Dim,
+    TypeRelation,
+    apply,
+    expect_dim,
+    expect_tensor,
+    is_known,
+    shape_of_type,
+    tensor,
+)
 from .activation import PAD
 from .conv import CONV2D, PLAIN_SCHEDULES, Conv2DAttrs, conv_attrs
-from .conv_ranks import Conv1DAttrs, Conv3DAttrs, conv3d_by_planes, shape_in
+from .conv_ranks import Conv1DAttrs, Conv3DAttrs, conv3d_by_planes, extents_in, shape_in
+
+TO_THE_END = 2**31 - 1  # of a slice that goes on to the last element
 
 
 class Conv1DTransposeAttrs(Conv1DAttrs, key="relay.attrs.Conv1DTransposeAttrs"):
@@ -90,11 +101,11 @@ def _compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[
 class _Axis:
     """One spatial axis: extents, and where in the interleaved phases the output begins."""
 
-    extent: int
+    extent: Dim
     kernel: int
     stride: int
     pad: int
-    out: int
+    reach: int  # of the output, what exceeds the stride times one less than the extent
 
     @property
     def places(self) -> int:
@@ -109,13 +120,19 @@ class _Axis:
     @property
     def pads(self) -> tuple[int, int]:
         """Zeros before and after the data."""
-        last = -(-(self.out + self.pad) // self.stride)
-        return self.places - 1 - self.start, max(last - self.extent, 0)
+        behind = -(-(self.reach + self.pad) // self.stride) - 1
+        return self.places - 1 - self.start, max(behind, 0)
 
     @property
-    def count(self) -> int:
-        """Multiples of the stride that are computed."""
-        return self.extent + sum(self.pads) - self.places + 1
+    def more(self) -> int:
+        """Multiples of the stride that are computed, beyond the extent."""
+        return sum(self.pads) - self.places + 1
+
+    @property
+    def cut(self) -> tuple[int, int]:
+        """What is cut off before and behind the output."""
+        before = self.pad - self.start * self.stride
+        return before, self.stride * (self.more + 1) - self.reach - before
 
 
 def _by_phases(
@@ -129,31 +146,39 @@ def _by_phases(
         return None
     if sorted(attrs.data_layout + attrs.kernel_layout) != sorted("NCIO" + 2 * spatial):
         return None
-    shape = shape_in(types[0], attrs.data_layout, "NC" + spatial)
+    shape = extents_in(types[0], attrs.data_layout, "NC" + spatial)
     kernel = shape_in(types[1], attrs.kernel_layout, "IO" + spatial)
-    result = shape_in(types[2], out_layout, "NC" + spatial)
-    if shape is None or kernel is None or result is None or {*attrs.dilation} != {1}:
+    result = extents_in(types[2], out_layout, "NC" + spatial)
+    if kernel is None or not is_known(shape[1]) or {*attrs.dilation} != {1}:
         return None
-    if 0 in (*shape, *kernel, *result):
+    if not is_known(*shape) and rank > 2:
+        return None  # planes are taken apart by number
+    if any([isinstance(extent, int) and extent == 0 for extent in (*shape, *kernel, *result)]):
         return None
-    pads = padding_pairs(attrs.padding, rank)
-    axes = [
-        _Axis(*sizes)
-        for sizes in zip(shape[2:], kernel[2:], attrs.strides, pads, result[2:], strict=False)
-    ]
+    axes = _axes(attrs, shape[2:], kernel[2:])
     data = in_order(inputs[0], attrs.data_layout, "NC" + spatial)
     weight = in_order(inputs[1], attrs.kernel_layout, "IO" + spatial)
     if rank == 1:  # an image of one row
         axes = [_Axis(1, 1, 1, 0, 1), *axes]
-        data = RESHAPE(data, newshape=(*shape[:2], *[axis.extent for axis in axes]))
-        weight = RESHAPE(weight, newshape=(*kernel[:2], *[axis.kernel for axis in axes]))
+        data, weight = EXPAND_DIMS(data, axis=2), EXPAND_DIMS(weight, axis=2)
     dtype = types[1].dtype  # type: ignore[attr-defined]
     phases = _phases(weight, kernel[0], kernel[1], axes, attrs.groups, dtype)
-    out = _convolved(data, phases, shape[:2], result[1], axes, attrs, types[0].dtype)  # type: ignore[attr-defined]
-    out = _interleaved(out, result[:2], axes)
+    channels = kernel[1] * attrs.groups
+    out = _convolved(data, phases, shape[:2], channels, axes, attrs, types[0].dtype)  # type: ignore[attr-defined]
+    out = _interleaved(out, channels, axes)
     if rank == 1:
-        out = RESHAPE(out, newshape=result)
+        out = SQUEEZE(out, axis=(2,))
     return in_order(out, "NC" + spatial, out_layout)
+
+
+def _axes(attrs: Attrs, extents: Sequence[Dim], kernel: Sequence[int]) -> list[_Axis]:
+    rank = len(attrs.strides)
+    pads = padding_pairs(attrs.padding, rank)
+    axes = []
+    for i, (extent, size) in enumerate(zip(extents, kernel, strict=True)):
+        reach = size - pads[i] - pads[i + rank] + attrs.output_padding[i]
+        axes.append(_Axis(extent, size, attrs.strides[i], pads[i], reach))
+    return axes
 
 
 def _phases(
@@ -177,7 +202,7 @@ def _phases(
 def _convolved(
     data: RelayExpr,
     weight: RelayExpr,
-    shape: Sequence[int],
+    shape: Sequence[Dim],
     channels: int,
     axes: Sequence[_Axis],
     attrs: Attrs,
@@ -195,18 +220,22 @@ def _convolved(
     )
 
 
-def _interleaved(out: RelayExpr, lead: Sequence[int], axes: Sequence[_Axis]) -> RelayExpr:
+def _interleaved(out: RelayExpr, channels: int, axes: Sequence[_Axis]) -> RelayExpr:
     """Phases side by side along each axis, cut to the output."""
     rank = len(axes)
-    if any([axis.stride > 1 for axis in axes]):
-        phases, counts = [axis.stride for axis in axes], [axis.count for axis in axes]
-        out = RESHAPE(out, newshape=(*lead, *phases, *counts))
+    strides = [axis.stride for axis in axes]
+    if max(strides) > 1:
+        # axes are split and merged, and copied: some extents may be open
+        out = RESHAPE(out, newshape=(0, -4, channels, -1, *[0] * rank))
+        for i in range(rank - 1):
+            out = RESHAPE(out, newshape=(*[0] * (2 + i), -4, strides[i], -1, *[0] * rank))
         order = [at for i in range(rank) for at in (2 + rank + i, 2 + i)]
         out = TRANSPOSE(out, axes=(0, 1, *order))
-        whole = [axis.stride * axis.count for axis in axes]
-        out = RESHAPE(out, newshape=(*lead, *whole))
-    begin = [axis.pad - axis.start * axis.stride for axis in axes]
-    end = [first + axis.out for first, axis in zip(begin, axes, strict=True)]
+        out = RESHAPE(out, newshape=(0, 0, *[-3] * rank))
+    begin = [axis.cut[0] for axis in axes]
+    end = [-axis.cut[1] if axis.cut[1] else TO_THE_END for axis in axes]
+    if not any(begin) and {*end} == {TO_THE_END}:
+        return out
     return STRIDED_SLICE(out, begin=begin, end=end, axes=tuple(range(2, 2 + rank)))
 
 
