@@ -1,8 +1,9 @@
-"""The Relay VM: what an instruction costs, and a network of any batch beside those of fixed ones.
+"""The Relay VM: what an instruction costs, and networks of any batch or image size beside those of fixed ones.
 
-usage: python -m benchmarks.vm [--model FILE.onnx] [--batches N ...] [--threads N] [--repeat N]
+usage: python -m benchmarks.vm [--model FILE.onnx] [--batches N ...] [--images N ...] [--threads N] [--repeat N]
 
-The model's first dimension is left open for the VM; the graph executor gets it compiled once for each batch.
+The model's first dimension, or with --images its last two, are left open for the VM; the graph executor gets
+it compiled once for each batch or size.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ def main() -> None:
     from benchmarks.zoo import export_onnx
 
     path = arguments.model or export_onnx("resnet18", MODELS_DIR)
+    kind, values = ("image", arguments.images) if arguments.images else ("batch", arguments.batches)
     table = Table(
-        "batch", "fixed", "open", "open/fixed", "max error",
+        kind, "fixed", "open", "open/fixed", "max error",
         title=f"{path.stem}: milliseconds, {arguments.threads} threads",
     )  # fmt: skip
-    machine = open_batch(path)
-    for batch in arguments.batches:
-        table.add_row(str(batch), *beside_fixed(machine, path, batch, arguments.repeat))
+    machine = open_machine(path, kind)
+    for value in values:
+        table.add_row(str(value), *beside_fixed(machine, path, kind, value, arguments.repeat))
     Console().print(
         f"{nanoseconds_of_an_instruction():.0f} ns an instruction, small kernels included"
     )
@@ -46,6 +48,9 @@ def parse_arguments() -> argparse.Namespace:
         "--model", type=Path, help="with one input of floats (default: a ResNet-18 is exported)"
     )
     parser.add_argument("--batches", type=int, nargs="*", default=[1, 4, 8, 16])
+    parser.add_argument(
+        "--images", type=int, nargs="*", help="rows and columns, instead of batches"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--repeat", type=int, default=10, help="rounds of one run each")
     return parser.parse_args()
@@ -83,38 +88,42 @@ def nanoseconds_of_an_instruction() -> float:
     return 1e9 * seconds / (ITERATIONS * instructions)
 
 
-def imported(path: Path, batch: Any) -> tuple[Any, Any, str, tuple[int, ...]]:
-    """The module for a batch, its weights, and the name and the shape of its input."""
+def imported(path: Path, kind: str, value: Any) -> tuple[Any, Any, str, tuple[int, ...]]:
+    """The module for a batch or an image size, its weights, and the name and the shape of its input."""
     import onnx
 
     from benchmarks.models import graph_inputs
     from tvm import relay
 
-    (value,) = graph_inputs(path)
-    shape = (batch, *[dim.dim_value for dim in value.type.tensor_type.shape.dim[1:]])
-    mod, params = relay.frontend.from_onnx(onnx.load(path), {value.name: shape})
-    return mod, params, value.name, shape
+    (tensor,) = graph_inputs(path)
+    shape = [max(dim.dim_value, 1) for dim in tensor.type.tensor_type.shape.dim]
+    if kind == "batch":
+        shape[0] = value
+    else:
+        shape[2:] = [value, value]
+    mod, params = relay.frontend.from_onnx(onnx.load(path), {tensor.name: tuple(shape)})
+    return mod, params, tensor.name, tuple(shape)
 
 
-def open_batch(path: Path) -> Any:
-    """The VM with the model for any batch."""
+def open_machine(path: Path, kind: str) -> Any:
+    """The VM with the model for any batch, or images of any size."""
     import tvm
     from tvm import relay
     from tvm.runtime.vm import VirtualMachine
 
-    mod, params, _, _ = imported(path, relay.Any())
+    mod, params, _, _ = imported(path, kind, relay.Any())
     with tvm.transform.PassContext(opt_level=3):
         return VirtualMachine(relay.vm.compile(mod, "llvm", params=params), tvm.cpu())
 
 
-def beside_fixed(machine: Any, path: Path, batch: int, repeat: int) -> list[str]:
+def beside_fixed(machine: Any, path: Path, kind: str, value: int, repeat: int) -> list[str]:
     """One row: times of both, their ratio, and how far their results are apart."""
     import tvm
     from benchmarks.timing import alternate
     from tvm import relay
     from tvm.contrib import graph_executor
 
-    mod, params, name, shape = imported(path, batch)
+    mod, params, name, shape = imported(path, kind, value)
     with tvm.transform.PassContext(opt_level=3):
         library = relay.build(mod, "llvm", params=params)
     fixed = graph_executor.GraphModule(library["default"](tvm.cpu()))
