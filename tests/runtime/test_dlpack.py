@@ -110,13 +110,6 @@ def test_vectors_with_strides() -> None:
     np.testing.assert_array_equal(array.numpy(), np.arange(12.0).reshape(3, 4))
 
 
-def test_read_only_memory_is_shared() -> None:
-    values = np.frombuffer(b"12345678", "uint8")
-    array = nd.from_dlpack(values)
-    assert array.data_address == values.ctypes.data
-    assert array.numpy().tobytes() == b"12345678"
-
-
 def test_capsules_of_both_versions() -> None:
     array = nd.array(np.arange(3))
     assert '"dltensor"' in repr(array.__dlpack__())
