@@ -14,7 +14,6 @@ import logging
 import os
 import pickle
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,12 +22,17 @@ from tvm._ffi.base import __version__
 from tvm.autotvm.measure.interface import MeasureErrorNo, MeasureInput, MeasureResult
 from tvm.autotvm.task.space import ConfigEntity, ConfigSpace
 from tvm.autotvm.task.task import Task
+from tvm.support.files import write_text
 from tvm.target import Target
 
 AUTOTVM_LOG_VERSION = 0.2
 _PAST_OPTIONS = ("link-params", "runtime", "system-lib")
 
 logger = logging.getLogger("autotvm")
+
+
+class _TornLineError(ValueError):
+    """A line that its writer was stopped within."""
 
 
 def measure_str_key(inp: MeasureInput, include_config: bool = True) -> str:
@@ -109,9 +113,8 @@ def _decode_json(row: str) -> tuple[MeasureInput, MeasureResult] | None:
     try:
         content = json.loads(row)
     except json.JSONDecodeError as error:
-        raise ValueError(
-            f"a record must be a line of JSON, got {row.strip()[:60]!r}: {error}"
-        ) from None
+        kind = _TornLineError if row.startswith(("{", "\0")) else ValueError
+        raise kind(f"a record must be a line of JSON, got {row.strip()[:60]!r}: {error}") from None
     if not isinstance(content, dict) or content.get("v") == 0.1:
         logger.warning("AutoTVM log version 0.1 is no longer supported.")
         return None
@@ -159,13 +162,23 @@ def load_from_buffer(file: Iterable[str]) -> Iterator[tuple[MeasureInput, Measur
     Parameters
     ----------
     file : file
-        The lines; empty ones and those that begin with ``#`` are left out.
+        The lines; empty ones and those that begin with ``#`` are left out, and so are, with a
+        warning, those that a writer was stopped within.
     """
-    for row in file:
-        if row.strip() and not row.startswith("#"):
+    torn = []
+    for number, row in enumerate(file, 1):
+        if not row.strip() or row.startswith("#"):
+            continue
+        try:
             record = decode(row)
-            if record is not None:
-                yield record
+        except _TornLineError:
+            torn.append(str(number))
+            continue
+        if record is not None:
+            yield record
+    if torn:
+        name = getattr(file, "name", "the log")
+        logger.warning("%s: incomplete records are left out: line %s", name, ", ".join(torn))
 
 
 def load_from_file(filepath: Any) -> Iterator[tuple[MeasureInput, MeasureResult]]:
@@ -267,8 +280,8 @@ def split_workload(in_file: str, clean: bool = True) -> None:
     for number, records in enumerate(by_workload.values()):
         kept = _cleaned(records) if clean else records
         logger.info("Key %d: %d records, %d kept", number, len(records), len(kept))
-        with open(f"{in_file}.{number:03d}.wkl", "w", encoding="utf8") as file:
-            file.writelines([f"{encode(*record)}\n" for record in kept])
+        lines = [f"{encode(*record)}\n" for record in kept]
+        write_text(f"{in_file}.{number:03d}.wkl", "".join(lines))
 
 
 def _cleaned(
@@ -303,7 +316,7 @@ def pick_best(in_file: Any, out_file: Any) -> None:
             best[key] = (inp, res)
     rows = "".join([f"{encode(*record)}\n" for record in best.values()])
     if isinstance(out_file, (str, os.PathLike)):
-        Path(out_file).write_text(rows, encoding="utf8")
+        write_text(out_file, rows)
     else:
         out_file.write(rows)
     logger.info("Extract %d best records", len(best))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tvm.contrib import utils
+from tvm.support.files import write_bytes, write_text
 
 _SUFFIX_OF_TEXT = "cc"
 
@@ -65,11 +66,11 @@ def create_llvm(
         flags = ["-c", "-emit-llvm", "-O3", *(options or [])]
         _run([compiler, *flags, source, "-o", str(bitcode)])
         if output and Path(output).suffix == ".bc":
-            shutil.copyfile(bitcode, output)
+            write_bytes(output, bitcode.read_bytes())
             return str(output)
         text = _as_text(bitcode.read_bytes())
     if output:
-        Path(output).write_text(text)
+        write_text(output, text)
     return text
 
 

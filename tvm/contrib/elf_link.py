@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tvm.contrib.elf_read import ObjectFile, Relocation, Section, Symbol, read_object
 from tvm.contrib.elf_relocate import MACHINES, Machine
+from tvm.support.files import replacing
 
 _PROGBITS, _STRTAB, _RELA, _HASH, _DYNAMIC, _NOBITS, _DYNSYM = 1, 3, 4, 5, 6, 8, 11
 _NOTE, _INIT_ARRAY, _FINI_ARRAY, _UNWIND = 7, 14, 15, 0x70000001
@@ -38,10 +39,9 @@ def link_shared(output: str | Path, objects: Sequence[str | Path]) -> None:
         library = _Linker(parsed).link()
     except (struct.error, IndexError, OverflowError):
         raise LinkError("an object holds values that no object has") from None
-    target = Path(output)
-    target.unlink(missing_ok=True)  # processes that have loaded the old one keep it
-    target.write_bytes(library)
-    target.chmod(0o755)
+    with replacing(output) as target:  # processes that have loaded the old one keep it
+        target.write_bytes(library)
+        target.chmod(0o755)
 
 
 @dataclass

@@ -29,6 +29,7 @@ from tvm.relay.backend.executor_factory import ExecutorFactoryModule
 from tvm.runtime.device import cpu, device
 from tvm.runtime.module import Module, load_module
 from tvm.runtime.ndarray import NDArray
+from tvm.support.files import write_text
 
 CONFIG_FILE = "config"
 
@@ -342,7 +343,6 @@ class PipelineExecutorFactoryModule:
             names.append(f"lib{number}.so")
             lib.export_library(str(folder / names[-1]))
         config = folder / CONFIG_FILE
-        config.write_text(
-            json.dumps({"libraries": names, "layout": self.layout.as_json()}, indent=2)
-        )
+        layout = {"libraries": names, "layout": self.layout.as_json()}
+        write_text(config, json.dumps(layout, indent=2))
         return str(config)

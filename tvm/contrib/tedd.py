@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from tvm.error import TVMError
+from tvm.support.files import write_text
 from tvm.te import Schedule
 from tvm.te.schedule import AttachType, InferBound, Stage
 from tvm.tir.expr import IterVar, Range
@@ -110,8 +111,7 @@ def dump_graph(
 ) -> str | None:
     """Show, write or return a drawing."""
     if dot_file_path:
-        with open(dot_file_path, "w", encoding="utf-8") as file:
-            file.write(dot_string)
+        write_text(dot_file_path, dot_string)
     if show_svg:
         _show(dot_string)
     return dot_string if output_dot_string else None

@@ -28,6 +28,7 @@ from tvm.autotvm.task.dispatcher import ApplyHistoryBest, records_of
 from tvm.autotvm.task.task import create, get_config, template
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
+from tvm.support.files import write_text
 from tvm.target import Target
 from tvm.te.declare import placeholder
 from tvm.topi.generic.schedules import schedule_injective as plain_schedule
@@ -313,7 +314,7 @@ class BaseGraphTuner:
             Its name.
         """
         lines = [f"{encode(*record)}\n" for record in self.get_optimal_records()]
-        Path(record_file).write_text("".join(lines), encoding="utf8")
+        write_text(record_file, "".join(lines))
         self._logger.info("Writing optimal schedules to %s successfully.", record_file)
 
     def run(self, **kwargs: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tvm.autotvm import record
 from tvm.autotvm.tuner.progress_bar import ProgressBar
+from tvm.support.files import append_lines
 
 Callback = Callable[[Any, Sequence[Any], Sequence[Any]], None]
 
@@ -29,8 +30,7 @@ def log_to_file(file_out: Any, protocol: str = "json") -> Callback:
         rows = zip(inputs, results, strict=True)
         lines = "".join([f"{record.encode(inp, res, protocol)}\n" for inp, res in rows])
         if isinstance(file_out, (str, Path)):
-            with open(file_out, "a", encoding="utf8") as file:
-                file.write(lines)
+            append_lines(file_out, lines)
         else:
             file_out.write(lines)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from tvm.autotvm.tuner.model_based_tuner import CostModel, FeatureCache
 from tvm.autotvm.utils import cpu_count, get_rank
 from tvm.contrib.popen_pool import PopenPoolExecutor
 from tvm.error import TVMError, install_hint
+from tvm.support.files import append_lines
 
 logger = logging.getLogger("autotvm")
 
@@ -341,8 +341,7 @@ class CustomCallback(XGBoostCallback):
         }
         line = "\t".join([f"{name}: {value:.6f}" for name, value in found.items()])
         if self.log_file is not None:
-            with Path(self.log_file).open("a", encoding="utf8") as file:
-                file.write(f"[{epoch}]\t{line}\n")
+            append_lines(self.log_file, f"[{epoch}]\t{line}\n")
         if self.verbose_eval and epoch % int(self.verbose_eval) == 0:
             logger.debug("XGB iter: %3d\t%s", epoch, line)
         if self.metric not in found:

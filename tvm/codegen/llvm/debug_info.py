@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tvm.script.printer.lines import LineRecorder
+from tvm.support.files import write_text
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Stmt
 
@@ -39,7 +40,7 @@ class DebugInfo:
         digest = blake2b(text.encode(), digest_size=4).hexdigest()
         path = folder.absolute() / f"{next(iter(functions), 'module')}-{digest}.tir"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        write_text(path, text)
         self._file = self._node(
             f"!DIFile(filename: {_string(path.name)}, directory: {_string(str(path.parent))})"
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.params import save_param_dict
+from tvm.support.files import write_bytes, write_text
 
 GRAPH_DUMP_FILE_NAME = "_tvmdbg_graph_dump.json"
 CHROME_TRACE_FILE_NAME = "_tvmdbg_execution_trace.json"
@@ -68,7 +69,7 @@ class DebugResult:
     def dump_output_tensor(self) -> None:
         """Write the outputs to ``output_tensors.params``."""
         content = save_tensors(self.get_output_tensors())
-        (self._dump_path / "output_tensors.params").write_bytes(content)
+        write_bytes(self._dump_path / "output_tensors.params", content)
 
     def dump_chrome_trace(self) -> None:
         """Write the times as a file that Chrome's tracing page shows."""
@@ -137,7 +138,7 @@ class DebugResult:
         return {**self._graph, "nodes": nodes}
 
     def _write(self, name: str, content: Any) -> None:
-        (self._dump_path / name).write_text(json.dumps(content, indent=2, sort_keys=True))
+        write_text(self._dump_path / name, json.dumps(content, indent=2, sort_keys=True))
 
 
 def save_tensors(params: Mapping[str, NDArray]) -> bytearray:

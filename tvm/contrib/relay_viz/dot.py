@@ -8,6 +8,7 @@ from pathlib import Path
 from shutil import which
 
 from tvm.error import TVMError
+from tvm.support.files import write_text
 
 from .interface import DefaultVizParser, Plotter, VizEdge, VizGraph, VizNode
 
@@ -92,7 +93,7 @@ class DotPlotter(Plotter):
         """
         path = Path(filename)
         if path.suffix in _TEXT_SUFFIXES:
-            path.write_text(self.text())
+            write_text(path, self.text())
             if path.suffix or which("dot") is None:
                 return
             path = path.with_suffix(".pdf")

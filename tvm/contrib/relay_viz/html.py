@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from html import escape
-from pathlib import Path
+
+from tvm.support.files import write_text
 
 from .interface import Plotter, VizEdge, VizGraph, VizNode
 
@@ -113,7 +114,7 @@ class HtmlPlotter(Plotter):
 
     def render(self, filename: str = "relay_viz.html") -> None:
         """Write the page."""
-        Path(filename).write_text(self.text(), encoding="utf-8")
+        write_text(filename, self.text())
 
 
 _PAGE = """<!doctype html>

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+
+from tvm.support.files import write_text
 
 from .interface import DefaultVizParser, Plotter, VizEdge, VizGraph, VizNode
 
@@ -69,4 +70,4 @@ class TermPlotter(Plotter):
         if filename is None:
             sys.stdout.write(text)
         else:
-            Path(filename).write_text(text)
+            write_text(filename, text)

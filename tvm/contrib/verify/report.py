@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import onnx
 
+from tvm.support.files import write_text
+
 from .blame import Verdict
 from .compare import Difference
 from .search import Reproducer
@@ -118,7 +120,7 @@ class Report:
             ("after", self.verdict.after if self.verdict else ""),
         ):
             if text:
-                (root / f"{name}.txt").write_text(text, encoding="utf8")
+                write_text(root / f"{name}.txt", text)
                 self.files[f"program {name}"] = str(root / f"{name}.txt")
         self.files["once more"] = shlex.join([
             "tvmc", "verify", str(root / "reproducer.onnx"), "--inputs", str(root / "inputs.npz"),

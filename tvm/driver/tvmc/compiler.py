@@ -45,6 +45,7 @@ from tvm.relay.progress import progress
 from tvm.relay.traverse import post_order
 from tvm.relay.ty import TensorType
 from tvm.runtime.vm import Executable
+from tvm.support.files import write_bytes, write_text
 from tvm.target import Target
 
 logger = logging.getLogger("TVMC")
@@ -486,9 +487,9 @@ def save_dumps(module_name: str, dumps: Mapping[str, str | bytes], dump_root: st
     for name, text in dumps.items():
         path = Path(dump_root) / f"{module_name}.{name}"
         if isinstance(text, str):
-            path.write_text(text, encoding="utf8")
+            write_text(path, text)
         else:
-            path.write_bytes(text)
+            write_bytes(path, text)
 
 
 def dump_operation_offloads(mod: IRModule, initial_mod: IRModule, dump_path: str) -> None:
@@ -521,7 +522,7 @@ def dump_operation_offloads(mod: IRModule, initial_mod: IRModule, dump_path: str
     if dump_path == "-":
         print(text, end="")
     else:
-        Path(dump_path).write_text(text, encoding="utf8")
+        write_text(dump_path, text)
 
 
 def _operators(func: Function) -> list[Op]:

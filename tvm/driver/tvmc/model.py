@@ -27,6 +27,7 @@ from tvm.relay.ty import TensorType
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.params import load_param_dict, save_param_dict
 from tvm.runtime.vm import Executable
+from tvm.support.files import replacing
 from tvm.tir.expr import IntImm
 
 LIBRARY_FORMATS = ("so", "tar")
@@ -439,7 +440,9 @@ class TVMCResult:
             name: value.astype("float32") if value.dtype.kind == "V" else value
             for name, value in self.outputs.items()
         }
-        np.savez(output_path, **plain)
+        name = str(output_path)
+        with replacing(name if name.endswith(".npz") else f"{name}.npz") as new:
+            np.savez(new, **plain)
 
     def __str__(self) -> str:
         stat_table = self.format_times()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tvm.support.files import write_text
+
 from ..schedule.lower import lower_schedule
 from ..schedule.schedule import Schedule
 from ..tensor import Tensor
@@ -51,9 +53,7 @@ class HybridModule:
 
     def save(self, path: str) -> None:
         """Write the text to a file; ``.py`` is added to names without it."""
-        Path(path if path.endswith(".py") else f"{path}.py").write_text(
-            self.src_ or "", encoding="utf8"
-        )
+        write_text(path if path.endswith(".py") else f"{path}.py", self.src_ or "")
 
     def load(self, path: str) -> None:
         """Read the text from a file."""

@@ -7,6 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tvm.support.files import write_text
+
 SCALAR_TYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",
     "Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8",
@@ -41,4 +43,4 @@ def write_graph(graph: Any, names: Mapping[str, str], folder: str) -> None:
                 value.setDebugName(name if len(outputs) == 1 else f"{name}_{index}")
     stamp = datetime.now().strftime("%d_%m_%Y_%H_%M_%S")
     path = Path(folder) / f"tvm_exported_c_graph_{stamp}.txt"
-    path.write_text(f"PyTorch model `C graph`:\n{renamed}")
+    write_text(path, f"PyTorch model `C graph`:\n{renamed}")
