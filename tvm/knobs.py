@@ -66,9 +66,19 @@ def _switch(text: str) -> bool:
     return truth[text.lower()]
 
 
-def _default_cache() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "classic-tvm"
+def _home() -> Path | None:
+    """The user's folder; None for a user whom the system does not know."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
+def _default_cache() -> Path | None:
+    if root := os.environ.get("XDG_CACHE_HOME"):
+        return Path(root) / "classic-tvm"
+    home = _home()
+    return None if home is None else home / ".cache" / "classic-tvm"
 
 
 DUMP_IR = Knob[Path | None]("TVM_DUMP_IR", Path, None, "folder for the text after each pass")
@@ -85,14 +95,22 @@ CACHE = Knob("TVM_CACHE", _switch, True, "0 turns the object cache off")
 CONFIGS_JSON_DIR = Knob[Path | None](
     "TVM_CONFIGS_JSON_DIR", Path, None, "folder of the configurations of tvmc --config"
 )
-CACHE_DIR = Knob("TVM_CACHE_DIR", Path, _default_cache(), "folder of the object cache")
+CACHE_DIR = Knob[Path | None](
+    "TVM_CACHE_DIR", Path, _default_cache(), "folder of the object cache; without one, memory"
+)
+CHECKSUM = Knob(
+    "TVM_CHECKSUM", _switch, True, "0 loads files whatever their checksums say; of the environment"
+)
 CACHE_BYTES = Knob("TVM_CACHE_BYTES", int, 1 << 30, "largest size of the object cache")
 LIBRARY_PATH = Knob[Path | None](
     "TVM_LIBRARY_PATH", Path, None, "folder with libtvm_runtime.so, if not beside the package"
 )
 CXX = Knob("CXX", str, "", "the C++ compiler that export_library links with")
 TEST_DATA = Knob(
-    "TEST_DATA_ROOT_PATH", Path, Path.home() / ".tvm_test_data", "folder of files for examples"
+    "TEST_DATA_ROOT_PATH",
+    Path,
+    (_home() or Path.cwd()) / ".tvm_test_data",
+    "folder of files for examples",
 )
 KERNEL_VERSION = Knob(
     "TVM_KERNEL_VERSION",

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "checksum.h"
+
 namespace tvm {
 namespace runtime {
 
@@ -37,6 +39,10 @@ class ByteReader : public dmlc::Stream {
   size_t left() const { return static_cast<size_t>(end_ - pos_); }
   const std::string& what() const { return what_; }
   const ObjectPtr<Object>& owner() const { return owner_; }
+  const char* pos() const { return pos_; }
+  // Whether all bytes are known to be as they were written, so that checksums of parts need not be looked at.
+  bool is_verified() const { return is_verified_; }
+  void set_verified() { is_verified_ = true; }
 
   const char* Take(size_t size) {
     if (size > left()) {
@@ -83,6 +89,7 @@ class ByteReader : public dmlc::Stream {
   const char* end_;
   std::string what_;
   ObjectPtr<Object> owner_;
+  bool is_verified_{!AreChecksumsVerified()};
 };
 
 }  // namespace runtime

@@ -13,6 +13,7 @@
 
 #include "elf_check.h"
 #include "fork.h"
+#include "module_pack.h"
 #include "processor.h"
 
 namespace tvm {
@@ -39,7 +40,7 @@ std::string ChooseVersion(const char* versions) {
 class SharedLibrary : public Library {
  public:
   explicit SharedLibrary(const std::string& path) {
-    CheckLibrary(path);
+    is_verified_ = CheckLibrary(path);
     // a bare name would be looked for in the loader's own folders
     std::string place = path.find('/') == std::string::npos ? "./" + path : path;
     // a name that nobody defines is an error here, not the end of the process at its first call
@@ -59,6 +60,7 @@ class SharedLibrary : public Library {
     bool is_found = dladdr1(address, &info, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) != 0 && info.dli_saddr == address;
     return is_found && symbol != nullptr ? symbol->st_size : 0;
   }
+  bool IsVerified() override { return is_verified_; }
   void* Identity() override { return handle_; }
 
  private:
@@ -72,6 +74,7 @@ class SharedLibrary : public Library {
   }
 
   void* handle_;
+  bool is_verified_;
   std::string suffix_;  // of the functions of the version that was chosen
 };
 
@@ -229,6 +232,7 @@ Module LoadModuleFromBinary(const std::string& type_key, ByteReader* reader) {
 
 Module LoadEmbeddedModules(const char* blob, const ObjectPtr<Library>& library, const Module& library_module, bool is_new) {
   ByteReader reader(blob + 8, BlobSize(blob), "the library's module blob", ObjectPtr<Object>(library));
+  if (library->IsVerified() || CheckPackedModules(blob + 8, BlobSize(blob))) reader.set_verified();
   uint64_t count = reader.Read<uint64_t>();
   std::vector<Module> modules;
   ImportTree tree;

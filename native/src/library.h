@@ -18,6 +18,8 @@ class Library : public Object {
   virtual void* GetSymbol(const char* name) = 0;
   // How many bytes the symbol at this address has; 0 if that is not known.
   virtual uint64_t SizeAt(void* address) { return 0; }
+  // Whether its bytes are known to be those that were written.
+  virtual bool IsVerified() { return false; }
   // Equal for two objects over the same code.
   virtual void* Identity() { return this; }
 };

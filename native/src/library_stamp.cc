@@ -1,16 +1,23 @@
-// The stamp of a library or an object: a checksum after its last byte, where loaders and linkers do not look.
+// The stamps of libraries and objects: checksums by which damaged ones are refused.
 //
-//     magic (16 bytes), u64 length before the stamp, u64 start and u64 end of what is left out, u64 checksum
+// All that we write ends with one, after the last byte, where loaders and linkers do not look:
 //
-// Every library that we link has one. In others, `CheckElf` finds damage to what the system's loader follows; which bytes
-// of code and data there should be, nobody can tell.
+//     magic (16 bytes), u64 length before the stamp, u64 checksum
 //
-// Left out are the bytes of embedded modules, except their length: their readers check them, and they may be large.
+// In objects a byte of the header that nothing else uses tells that it is there. Libraries have another one within, under the name `__tvm_library_checksum`, of what is loaded of them. It holds where
+// the first one is lost, as by `strip`, and cannot be lost itself:
+//
+//     magic (8 bytes), u64 checksum
+//
+// In libraries without either, `CheckElf` finds damage to what the system's loader follows; which bytes of code and data
+// there should be, nobody can tell.
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <fstream>
 
+#include "checksum.h"
 #include "elf_check.h"
 #include "elf_file.h"
 
@@ -21,37 +28,25 @@ namespace {
 struct Stamp {
   char magic[16];
   uint64_t length;
-  uint64_t skip_begin;
-  uint64_t skip_end;
   uint64_t checksum;
 };
-constexpr char kMagic[17] = "\x7fTVM checksum 1\n";
+constexpr char kMagic[17] = "\x7fTVM checksum 2\n";
+constexpr uint64_t kTail = 1 << 16;  // where a stamp is looked for that something was added to
 
-uint64_t Mix(uint64_t state, uint64_t word) {
-  state ^= word;
-  return (state << 29 | state >> 35) * 0x9E3779B97F4A7C15u;
-}
+constexpr int kMark = EI_NIDENT - 1;  // in the header of a stamped object
+constexpr char kIsStamped = 'T';
 
-// A word that differs changes the result for sure, since each step is reversible.
-uint64_t HashOf(const char* data, uint64_t size, uint64_t seed) {
-  uint64_t lanes[4] = {seed, seed + 1, seed + 2, seed + 3};
-  uint64_t words[4];
-  for (; size >= sizeof(words); data += sizeof(words), size -= sizeof(words)) {
-    std::memcpy(words, data, sizeof(words));
-    for (int i = 0; i < 4; ++i) lanes[i] = Mix(lanes[i], words[i]);
-  }
-  std::memset(words, 0, sizeof(words));
-  if (size > 0) std::memcpy(words, data, size);
-  for (int i = 0; i < 4; ++i) lanes[i] = Mix(lanes[i], words[i]);
-  uint64_t hash = seed;
-  for (uint64_t lane : lanes) hash = Mix(hash, lane);
-  return Mix(hash, size);
-}
+struct InnerStamp {
+  char magic[8];  // zeros in a library that was linked elsewhere
+  uint64_t checksum;
+};
+constexpr char kInnerName[] = "__tvm_library_checksum";
+constexpr char kInnerMagic[9] = "TVM sum2";
 
-uint64_t Checksum(const char* data, const Stamp& stamp) {
-  uint64_t hash = Mix(Mix(Mix(1, stamp.length), stamp.skip_begin), stamp.skip_end);
-  hash = HashOf(data, stamp.skip_begin, hash);
-  return HashOf(data + stamp.skip_end, stamp.length - stamp.skip_end, hash);
+uint64_t ChecksumOf(const char* data, uint64_t size) {
+  Checksum checksum(size);
+  checksum.Add(data, size);
+  return checksum.Value();
 }
 
 // The stamp at the end of a file; false if it has none.
@@ -63,15 +58,66 @@ bool ReadStamp(const MappedFile& file, Stamp* stamp) {
 
 bool IsElf(const MappedFile& file) { return file.size() >= sizeof(ElfHeader) && std::memcmp(file.data(), ELFMAG, SELFMAG) == 0; }
 
-// The file's bytes of the embedded modules, without their length.
-void LeaveOutModules(const MappedFile& file, Stamp* stamp) {
-  ElfFile elf(file.data(), file.size());
+// Where the stamp within a library is; null if it has none.
+const char* FindInnerStamp(const ElfFile& elf) {
   for (uint64_t i = 0; i < elf.num_symbols(); ++i) {
     ElfSymbol symbol = elf.Symbol(i);
-    if (symbol.st_size <= 8 || std::strcmp(elf.Text(symbol.st_name, "a symbol"), "__tvm_dev_mblob") != 0) continue;
-    stamp->skip_begin = elf.AtAddress(symbol.st_value, symbol.st_size, "the embedded modules") + 8 - file.data();
-    stamp->skip_end = stamp->skip_begin + symbol.st_size - 8;
+    if (symbol.st_shndx == SHN_UNDEF || symbol.st_size != sizeof(InnerStamp)) continue;
+    if (std::strcmp(elf.Text(symbol.st_name, "a symbol"), kInnerName) != 0) continue;
+    return elf.AtAddress(symbol.st_value, sizeof(InnerStamp), "the checksum");
   }
+  return nullptr;
+}
+
+// Of what is loaded, without the checksum itself and where the header says that the sections for debuggers are.
+uint64_t InnerChecksum(const MappedFile& file, const ElfFile& elf, const char* stamp) {
+  const uint64_t left_out[][2] = {
+      {offsetof(ElfHeader, e_shoff), offsetof(ElfHeader, e_shoff) + sizeof(ElfHeader::e_shoff)},
+      {offsetof(ElfHeader, e_shentsize), offsetof(ElfHeader, e_shstrndx) + sizeof(ElfHeader::e_shstrndx)},
+      {static_cast<uint64_t>(stamp - file.data()), static_cast<uint64_t>(stamp - file.data()) + sizeof(InnerStamp)},
+  };
+  Checksum checksum;
+  for (const ElfSegment& segment : elf.segments()) {
+    if (segment.p_type != PT_LOAD) continue;
+    elf.AtOffset(segment.p_offset, segment.p_filesz, "a segment");
+    uint64_t at = segment.p_offset;
+    uint64_t end = segment.p_offset + segment.p_filesz;
+    for (const auto& [from, to] : left_out) {
+      if (from < at || to > end) continue;
+      checksum.Add(file.data() + at, from - at);
+      at = to;
+    }
+    checksum.Add(file.data() + at, end - at);
+  }
+  return checksum.Value();
+}
+
+int TypeOf(const MappedFile& file) { return reinterpret_cast<const ElfHeader*>(file.data())->e_type; }
+
+bool HasOurForm(const MappedFile& file) {
+  return file.data()[EI_CLASS] == (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32) && file.data()[EI_DATA] == ELFDATA2LSB;
+}
+
+void WriteAt(const std::string& path, uint64_t offset, const void* data, size_t size) {
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(static_cast<std::streamoff>(offset));
+  file.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+  if (!file.flush()) ThrowError("cannot write ", path);
+}
+
+void WriteInnerStamp(const std::string& path) {
+  InnerStamp stamp;
+  uint64_t offset;
+  {
+    MappedFile file(path);
+    ElfFile elf(file.data(), file.size());
+    const char* place = FindInnerStamp(elf);
+    if (place == nullptr) return;
+    std::memcpy(stamp.magic, kInnerMagic, sizeof(stamp.magic));
+    stamp.checksum = InnerChecksum(file, elf, place);
+    offset = place - file.data();
+  }
+  WriteAt(path, offset, &stamp, sizeof(stamp));
 }
 
 std::string MachineName(int machine) {
@@ -101,10 +147,38 @@ void CheckMachine(const MappedFile& file) {
   if (bytes[EI_CLASS] != (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32)) ElfFile::Fail("it has addresses of another size");
 }
 
-void CheckStamp(const MappedFile& file, const Stamp& stamp) {
-  bool is_sound = stamp.length == file.size() - sizeof(Stamp) && stamp.skip_begin <= stamp.skip_end &&
-                  stamp.skip_end <= stamp.length && Checksum(file.data(), stamp) == stamp.checksum;
-  if (!is_sound) ElfFile::Fail("its checksum is wrong (a tool that changes it on purpose should have removed that, as strip does)");
+constexpr const char* kHint =
+    " (write it anew; if a tool changed it on purpose, TVM_CHECKSUM=0 loads it all the same)";
+
+// Whether the file ends with a stamp; raises if it is not that of the file.
+bool CheckStamp(const MappedFile& file) {
+  Stamp stamp;
+  if (!AreChecksumsVerified()) return false;
+  if (ReadStamp(file, &stamp)) {
+    uint64_t length = file.size() - sizeof(Stamp);
+    if (stamp.length != length || ChecksumOf(file.data(), length) != stamp.checksum) ElfFile::Fail("its checksum is wrong", kHint);
+    return true;
+  }
+  const char* end = file.data() + file.size();
+  const char* tail = end - std::min(file.size(), kTail);
+  bool had_stamp = std::search(tail, end, kMagic, kMagic + sizeof(stamp.magic)) != end || (TypeOf(file) == ET_REL && file.data()[kMark] == kIsStamped);
+  if (had_stamp) ElfFile::Fail("it does not end with its checksum", kHint);
+  return false;
+}
+
+// Whether the library has a stamp within; raises if it is not that of the library.
+bool CheckInnerStamp(const MappedFile& file) {
+  if (!AreChecksumsVerified()) return false;
+  ElfFile elf(file.data(), file.size());
+  const char* place = FindInnerStamp(elf);
+  InnerStamp stamp;
+  if (place == nullptr) return false;
+  std::memcpy(&stamp, place, sizeof(stamp));
+  const char zeros[sizeof(stamp)] = {};
+  if (std::memcmp(&stamp, zeros, sizeof(stamp)) == 0) return false;
+  bool is_sound = std::memcmp(stamp.magic, kInnerMagic, sizeof(stamp.magic)) == 0 && InnerChecksum(file, elf, place) == stamp.checksum;
+  if (!is_sound) ElfFile::Fail("its checksum is wrong", kHint);
+  return true;
 }
 
 template <class Check>
@@ -119,43 +193,49 @@ void NameFile(const char* what, const std::string& path, Check check) {
 
 }  // namespace
 
-void CheckLibrary(const std::string& path) {
+bool CheckLibrary(const std::string& path) {
+  bool is_verified = false;
   NameFile("cannot load library ", path, [&] {
     MappedFile file(path);
     if (!IsElf(file)) return;  // the loader tells why
-    Stamp stamp;
-    bool is_stamped = ReadStamp(file, &stamp);
-    if (is_stamped) CheckStamp(file, stamp);
+    is_verified = CheckStamp(file);
     CheckMachine(file);
-    if (!is_stamped) CheckElf(file.data(), file.size());
+    if (is_verified) return;
+    CheckElf(file.data(), file.size());
+    is_verified = CheckInnerStamp(file);
   });
+  return is_verified;
 }
 
 // (path): raises if an object is not as it was when it was stamped, or is cut off.
 TVM_REGISTER_GLOBAL("runtime.CheckObject").set_body_typed([](std::string path) {
   NameFile("cannot use object ", path, [&] {
     MappedFile file(path);
-    Stamp stamp;
     if (!IsElf(file)) return;
-    if (ReadStamp(file, &stamp)) CheckStamp(file, stamp);
+    CheckStamp(file);
     CheckObjectSections(file.data(), file.size());
   });
 });
 
 // (path): stamps a library that has just been linked, or an object. Other files stay as they are.
 TVM_REGISTER_GLOBAL("runtime.StampLibrary").set_body_typed([](std::string path) {
-  Stamp stamp{};
+  int type;
   {
     MappedFile file(path);
     Stamp old;
     if (!IsElf(file) || ReadStamp(file, &old)) return;
-    int type = reinterpret_cast<const ElfHeader*>(file.data())->e_type;
+    type = TypeOf(file);
     if (type != ET_DYN && type != ET_REL) return;
+    if (type == ET_DYN && !HasOurForm(file)) type = ET_NONE;
+  }
+  if (type == ET_DYN) WriteInnerStamp(path);
+  if (type == ET_REL) WriteAt(path, kMark, &kIsStamped, 1);
+  Stamp stamp;
+  {
+    MappedFile file(path);
     std::memcpy(stamp.magic, kMagic, sizeof(stamp.magic));
     stamp.length = file.size();
-    bool has_our_form = file.data()[EI_CLASS] == (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32) && file.data()[EI_DATA] == ELFDATA2LSB;
-    if (type == ET_DYN && has_our_form) LeaveOutModules(file, &stamp);
-    stamp.checksum = Checksum(file.data(), stamp);
+    stamp.checksum = ChecksumOf(file.data(), file.size());
   }
   std::ofstream file(path, std::ios::binary | std::ios::app);
   file.write(reinterpret_cast<const char*>(&stamp), sizeof(stamp));

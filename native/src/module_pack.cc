@@ -1,19 +1,35 @@
 // The imported modules of a library as bytes: what __tvm_dev_mblob holds after its length.
 //
 // All exportable modules become the library itself ("_lib"); the others are written one after the other, then
-// the tree of imports between them.
+// the tree of imports between them, and a checksum, which readers that do not know it leave alone:
+//
+//     magic (16 bytes), u64 checksum of all before
+#include "module_pack.h"
+
 #include <dmlc/memory_io.h>
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <unordered_map>
 
+#include "checksum.h"
 #include "library.h"
 
 namespace tvm {
 namespace runtime {
 namespace {
+
+constexpr char kMagic[17] = "\x7fTVM modules 1\n\0";
+constexpr size_t kMagicSize = 16;
+constexpr size_t kStampSize = kMagicSize + sizeof(uint64_t);
+
+uint64_t ChecksumOf(const char* data, size_t size) {
+  Checksum checksum;
+  checksum.Add(data, size);
+  return checksum.Value();
+}
 
 bool IsExportable(ModuleNode* node) { return (node->GetPropertyMask() & kDSOExportable) != 0; }
 
@@ -36,6 +52,9 @@ class ModulePacker {
       group[0]->SaveToBinary(&stream);
     }
     if (has_tree) WriteTree(&stream);
+    uint64_t checksum = ChecksumOf(bytes.data(), bytes.size());
+    stream.Write(kMagic, kMagicSize);
+    stream.Write(&checksum, sizeof(checksum));
     return bytes;
   }
 
@@ -78,6 +97,18 @@ class ModulePacker {
 };
 
 }  // namespace
+
+bool CheckPackedModules(const char* data, size_t size) {
+  if (size < kStampSize || !AreChecksumsVerified()) return false;
+  const char* stamp = data + size - kStampSize;
+  if (std::memcmp(stamp, kMagic, kMagicSize) != 0) return false;
+  uint64_t expected;
+  std::memcpy(&expected, stamp + kMagicSize, sizeof(expected));
+  if (ChecksumOf(data, size - kStampSize) != expected) {
+    ThrowValueError("the library's embedded modules are damaged: their checksum is wrong (TVM_CHECKSUM=0 loads them all the same)");
+  }
+  return true;
+}
 
 TVM_REGISTER_GLOBAL("runtime.ModulePackImports").set_body([](TVMArgs args, TVMRetValue* rv) {
   Module module = args[0];

@@ -5,9 +5,13 @@
 #include <tvm/runtime/registry.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+
+#include "checksum.h"
+#include "write_file.h"
 
 namespace tvm {
 namespace runtime {
@@ -17,14 +21,21 @@ constexpr uint64_t kArrayMagic = kTVMNDArrayMagic;
 constexpr uint64_t kListMagic = 0xF7E58D4F05049CB7;
 constexpr int kMaxDims = 64;
 
+// The checksum after the magic number; 0 if there is none.
 template <class Reader>
-void CheckMagic(Reader* reader, uint64_t magic, const char* item) {
+uint64_t ReadMagic(Reader* reader, uint64_t magic, const char* item) {
   uint64_t found = reader->template Read<uint64_t>();
   if (found != magic) {
     ThrowValueError(reader->what(), " does not hold ", item, ": it starts with ", std::hex, "0x", found,
                     ", expected 0x", magic);
   }
-  reader->template Read<uint64_t>();  // reserved
+  return reader->template Read<uint64_t>();
+}
+
+uint64_t ValueOf(const Checksum& checksum) { return std::max<uint64_t>(checksum.Value(), 1); }
+
+[[noreturn]] void FailChecksum(const std::string& what) {
+  ThrowValueError(what, " is damaged: its checksum is wrong (TVM_CHECKSUM=0 loads it all the same)");
 }
 
 bool IsKnownType(DLDataType dtype) {
@@ -48,15 +59,14 @@ class StreamReader {
   std::string what_{"the stream"};
 };
 
-// Only counts what is written.
-class SizeStream : public dmlc::Stream {
+class ChecksumStream : public dmlc::Stream {
  public:
   size_t Read(void*, size_t) override { return 0; }
-  void Write(const void*, size_t size) override { size_ += size; }
-  size_t size() const { return size_; }
+  void Write(const void* data, size_t size) override { checksum_.Add(data, size); }
+  const Checksum& checksum() const { return checksum_; }
 
  private:
-  size_t size_{0};
+  Checksum checksum_;
 };
 
 class FileStream : public dmlc::Stream {
@@ -104,20 +114,73 @@ Map<String, NDArray> AsMap(const NamedArrays& params) {
 }
 
 struct ArrayHeader {
+  uint64_t checksum{0};
+  DLDevice device{kDLCPU, 0};
   DLDataType dtype;
   std::vector<int64_t> shape;
   size_t nbytes;
 };
 
+// What stands between the checksum and the data.
+std::string FieldsOf(const ArrayHeader& header) {
+  std::string bytes;
+  dmlc::MemoryStringStream memory(&bytes);
+  dmlc::Stream* stream = &memory;
+  stream->Write<int32_t>(header.device.device_type);
+  stream->Write<int32_t>(header.device.device_id);
+  stream->Write<int32_t>(static_cast<int32_t>(header.shape.size()));
+  stream->Write<uint8_t>(header.dtype.code);
+  stream->Write<uint8_t>(header.dtype.bits);
+  stream->Write<uint16_t>(header.dtype.lanes);
+  stream->Write(header.shape.data(), sizeof(int64_t) * header.shape.size());
+  stream->Write<int64_t>(static_cast<int64_t>(header.nbytes));
+  return bytes;
+}
+
+// All before the data.
+std::string HeaderOf(const ArrayHeader& header) {
+  std::string fields = FieldsOf(header);
+  std::string bytes(2 * sizeof(uint64_t), '\0');
+  std::memcpy(&bytes[0], &kArrayMagic, sizeof(uint64_t));
+  std::memcpy(&bytes[sizeof(uint64_t)], &header.checksum, sizeof(uint64_t));
+  return bytes + fields;
+}
+
+// Compact and from the host, whatever device it comes from.
+void WriteData(dmlc::Stream* stream, const DLTensor& tensor) {
+  size_t nbytes = DataBytes(tensor);
+  if (tensor.device.device_type == kDLCPU && IsContiguous(tensor)) {
+    stream->Write(static_cast<char*>(tensor.data) + tensor.byte_offset, nbytes);
+    return;
+  }
+  std::vector<int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
+  NDArray host = NDArray::Empty(shape, tensor.dtype, DLDevice{kDLCPU, 0});
+  host.CopyFrom(&tensor);
+  stream->Write(host->data, nbytes);
+}
+
+std::string HeaderOf(const DLTensor& tensor) {
+  ArrayHeader header;
+  header.dtype = tensor.dtype;
+  header.shape.assign(tensor.shape, tensor.shape + tensor.ndim);
+  header.nbytes = DataBytes(tensor);
+  std::string fields = FieldsOf(header);
+  ChecksumStream stream;
+  stream.Write(fields.data(), fields.size());
+  WriteData(&stream, tensor);
+  header.checksum = ValueOf(stream.checksum());
+  return HeaderOf(header);
+}
+
 template <class Reader>
 ArrayHeader ReadArrayHeader(Reader* reader) {
-  CheckMagic(reader, kArrayMagic, "an array here");
+  ArrayHeader header;
+  header.checksum = ReadMagic(reader, kArrayMagic, "an array here");
   int32_t device_type = reader->template Read<int32_t>();
-  reader->template Read<int32_t>();
+  header.device.device_id = reader->template Read<int32_t>();
   if (device_type != kDLCPU) ThrowValueError(reader->what(), " holds an array of device type ", device_type, ", expected cpu");
   int32_t ndim = reader->template Read<int32_t>();
   if (ndim < 0 || ndim > kMaxDims) ThrowValueError(reader->what(), " is corrupt: an array with ", ndim, " dimensions");
-  ArrayHeader header;
   header.dtype = reader->template Read<DLDataType>();
   if (!IsKnownType(header.dtype)) ThrowValueError(reader->what(), " is corrupt: an array of an unknown dtype");
   header.shape.resize(ndim);
@@ -136,30 +199,21 @@ ArrayHeader ReadArrayHeader(Reader* reader) {
   return header;
 }
 
+void CheckArray(const ArrayHeader& header, const void* data, const std::string& what) {
+  if (header.checksum == 0) return;
+  std::string fields = FieldsOf(header);
+  Checksum checksum;
+  checksum.Add(fields.data(), fields.size());
+  checksum.Add(data, header.nbytes);
+  if (ValueOf(checksum) != header.checksum) FailChecksum(what);
+}
+
 }  // namespace
 
-bool SaveDLTensor(dmlc::Stream* stream, const DLTensor* source) {
-  const DLTensor& tensor = *source;
-  stream->Write<uint64_t>(kArrayMagic);
-  stream->Write<uint64_t>(0);
-  // the data is written compact and from the host, whatever device it comes from
-  stream->Write<int32_t>(kDLCPU);
-  stream->Write<int32_t>(0);
-  stream->Write<int32_t>(tensor.ndim);
-  stream->Write<uint8_t>(tensor.dtype.code);
-  stream->Write<uint8_t>(tensor.dtype.bits);
-  stream->Write<uint16_t>(tensor.dtype.lanes);
-  stream->Write(tensor.shape, sizeof(int64_t) * tensor.ndim);
-  size_t nbytes = DataBytes(tensor);
-  stream->Write<int64_t>(static_cast<int64_t>(nbytes));
-  if (tensor.device.device_type == kDLCPU && IsContiguous(tensor)) {
-    stream->Write(static_cast<char*>(tensor.data) + tensor.byte_offset, nbytes);
-    return true;
-  }
-  std::vector<int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
-  NDArray host = NDArray::Empty(shape, tensor.dtype, DLDevice{kDLCPU, 0});
-  host.CopyFrom(&tensor);
-  stream->Write(host->data, nbytes);
+bool SaveDLTensor(dmlc::Stream* stream, const DLTensor* tensor) {
+  std::string header = HeaderOf(*tensor);
+  stream->Write(header.data(), header.size());
+  WriteData(stream, *tensor);
   return true;
 }
 
@@ -172,6 +226,7 @@ bool NDArray::Load(dmlc::Stream* stream) {
   ArrayHeader header = ReadArrayHeader(&reader);
   std::vector<char> data;
   if (!dmlc::serializer::ReadBytes(stream, &data, header.nbytes)) ThrowValueError(reader.what(), " is truncated");
+  if (AreChecksumsVerified()) CheckArray(header, data.data(), reader.what());
   *this = Empty(header.shape, header.dtype, DLDevice{kDLCPU, 0});
   CopyFromBytes(data.data(), data.size());
   return true;
@@ -193,6 +248,7 @@ void SavePadding(dmlc::Stream* stream, size_t offset, int next_ndim) {
 NDArray LoadArray(ByteReader* reader) {
   ArrayHeader header = ReadArrayHeader(reader);
   const char* data = reader->Take(header.nbytes);
+  if (!reader->is_verified()) CheckArray(header, data, reader->what());
   if (reader->owner() != nullptr && IsAligned(data)) {
     return NDArray::FromMemory(const_cast<char*>(data), header.shape, header.dtype, DLDevice{kDLCPU, 0}, reader->owner());
   }
@@ -202,24 +258,49 @@ NDArray LoadArray(ByteReader* reader) {
 }
 
 void SaveParams(dmlc::Stream* stream, const NamedArrays& params) {
-  stream->Write<uint64_t>(kListMagic);
-  stream->Write<uint64_t>(0);
-  std::vector<std::string> names;
+  std::string contents;
+  dmlc::MemoryStringStream memory(&contents);
+  dmlc::Stream* names_stream = &memory;
+  std::vector<std::string> names, headers;
   for (const auto& param : params) names.push_back(param.first);
-  stream->Write(names);
-  stream->Write<uint64_t>(params.size());
-  for (const auto& param : params) param.second.Save(stream);
+  names_stream->Write(names);
+  names_stream->Write<uint64_t>(params.size());
+  Checksum checksum;
+  checksum.Add(contents.data(), contents.size());
+  for (const auto& param : params) {
+    headers.push_back(HeaderOf(*param.second.tensor()));
+    checksum.Add(headers.back().data(), headers.back().size());
+  }
+  stream->Write<uint64_t>(kListMagic);
+  stream->Write<uint64_t>(ValueOf(checksum));
+  stream->Write(contents.data(), contents.size());
+  for (size_t i = 0; i < params.size(); ++i) {
+    stream->Write(headers[i].data(), headers[i].size());
+    WriteData(stream, *params[i].second.tensor());
+  }
 }
 
 NamedArrays LoadParams(ByteReader* reader) {
-  CheckMagic(reader, kListMagic, "parameters");
+  uint64_t expected = ReadMagic(reader, kListMagic, "parameters");
+  const char* start = reader->pos();
   std::vector<std::string> names = reader->ReadStrings();
   uint64_t count = reader->Read<uint64_t>();
   if (count != names.size()) {
     ThrowValueError(reader->what(), " is corrupt: ", names.size(), " names for ", count, " arrays");
   }
+  Checksum checksum;
+  checksum.Add(start, reader->pos() - start);
   NamedArrays params;
-  for (std::string& name : names) params.emplace_back(std::move(name), LoadArray(reader));
+  for (std::string& name : names) {
+    start = reader->pos();
+    NDArray array = LoadArray(reader);
+    checksum.Add(start, HeaderBytes(array->ndim));
+    params.emplace_back(std::move(name), std::move(array));
+  }
+  if (reader->is_verified()) return params;
+  if (expected != 0 && ValueOf(checksum) != expected) FailChecksum(reader->what());
+  bool is_all = expected != 0 || params.empty();
+  if (is_all && reader->left() != 0) ThrowValueError(reader->what(), " is damaged: ", reader->left(), " bytes too many");
   return params;
 }
 
@@ -247,9 +328,11 @@ TVM_REGISTER_GLOBAL("runtime.SaveParams").set_body([](TVMArgs args, TVMRetValue*
 
 // (name, array, name, array, ...) -> how many bytes they take
 TVM_REGISTER_GLOBAL("runtime.ParamsSize").set_body([](TVMArgs args, TVMRetValue* rv) {
-  SizeStream stream;
-  SaveParams(&stream, ReadNamedArrays(args, 0));
-  *rv = static_cast<int64_t>(stream.size());
+  size_t size = 4 * sizeof(uint64_t);
+  for (const auto& [name, array] : ReadNamedArrays(args, 0)) {
+    size += sizeof(uint64_t) + name.size() + HeaderBytes(array->ndim) + DataBytes(*array.tensor());
+  }
+  *rv = static_cast<int64_t>(size);
 });
 
 // (array of as many bytes, name, array, name, array, ...)
@@ -271,9 +354,7 @@ TVM_REGISTER_GLOBAL("runtime.SaveParamsToFile").set_body_typed([](Map<String, ND
   std::string bytes;
   dmlc::MemoryStringStream stream(&bytes);
   SaveParams(&stream, {params.begin(), params.end()});
-  std::ofstream file(path, std::ios::binary);
-  file << bytes;
-  if (!file.flush()) throw Error(Cat("OSError: cannot write ", path));
+  WriteFile(path, bytes);
 });
 
 TVM_REGISTER_GLOBAL("runtime.LoadParamsFromFile").set_body_typed([](std::string path) {

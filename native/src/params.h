@@ -1,7 +1,10 @@
 // Arrays as bytes.
 //
-// array: u64 magic, u64 0, device (i32, i32), i32 ndim, dtype (u8, u8, u16), i64 shape[ndim], i64 bytes, data
-// list:  u64 magic, u64 0, u64 count, names, u64 count, arrays
+// array: u64 magic, u64 checksum, device (i32, i32), i32 ndim, dtype (u8, u8, u16), i64 shape[ndim], i64 bytes, data
+// list:  u64 magic, u64 checksum, u64 count, names, u64 count, arrays
+//
+// The checksum of an array is that of all after it; the checksum of a list is that of all after it but the data of arrays,
+// which theirs stand for. The classic release writes 0, which is no checksum, and does not read the word.
 #ifndef TVM_SRC_PARAMS_H_
 #define TVM_SRC_PARAMS_H_
 

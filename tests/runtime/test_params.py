@@ -45,7 +45,12 @@ def list_bytes(names: list[str], *arrays: bytes, magic: int = LIST_MAGIC) -> byt
 def test_bytes_are_those_of_the_format() -> None:
     params = {"w": nd.array(VALUES), "b\u00e9": np.array([7], "int8")}
     expected = list_bytes(["w", "b\u00e9"], array_bytes(), array_bytes((1,), 0, 8, b"\x07"))
-    assert bytes(save_param_dict(params)) == expected
+    blob = save_param_dict(params)
+    starts = [0, *[blob.index(struct.pack("<Q", ARRAY_MAGIC), i) for i in (0, len(blob) - 57)]]
+    for start in starts:  # after the magic numbers: checksums, where the classic release writes 0
+        assert any(blob[start + 8 : start + 16])
+        blob[start + 8 : start + 16] = bytes(8)
+    assert bytes(blob) == expected
 
 
 def test_hand_written_bytes_are_read() -> None:

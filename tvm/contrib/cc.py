@@ -13,6 +13,12 @@ from tvm import knobs
 from tvm._ffi.libinfo import find_include_path
 from tvm._ffi.registry import get_global_func
 from tvm.contrib import elf_link, elf_object, elf_relocate, tar, utils
+from tvm.support.files import replacing
+
+# where the runtime looks for the checksum within a library
+_MARK = "__tvm_library_checksum"
+_MARK_SIZE = 16
+_ELF_HEADER = 64
 
 
 def get_cc() -> str | None:
@@ -33,9 +39,9 @@ def create_shared(
 ) -> None:
     """Link objects or sources into a shared library.
 
-    The library gets a checksum after its last byte, so that a damaged copy is refused when it is
-    loaded. One that another tool has linked has none: there, damage to its tables is found, and
-    damage to its code is not.
+    The library gets checksums, after its last byte and, if there is an object among the files,
+    within, so that a damaged copy is refused when it is loaded. One that another tool has linked
+    has none: there, damage to its tables is found, and damage to its code is not.
 
     Objects alone need no compiler, on x86-64 and AArch64. Those for the other of the two machines
     are linked without one too, unless ``cc`` names a cross compiler.
@@ -55,12 +61,16 @@ def create_shared(
     ccache_env : dict, optional
         If given, ccache is used, with these variables.
     """
-    if cc is None and (get_cc() is None or _are_foreign(objects)):
-        _link_without_compiler(output, objects, options or [])
-    else:
-        _link(output, objects, ["-shared", "-fPIC", *(options or [])], cc, cwd, ccache_env)
-    if (library := Path(cwd or "", output)).is_file():
-        get_global_func("runtime.StampLibrary")(str(library))
+    names = [objects] if isinstance(objects, str) else list(objects)
+    with replacing(Path(cwd or "", output)) as new, utils.tempdir() as temp:
+        names += _marks_for(names, temp)
+        if cc is None and (get_cc() is None or _are_foreign(names)):
+            _link_without_compiler(str(new), names, options or [])
+        else:
+            flags = ["-shared", "-fPIC", *(options or [])]
+            _link(str(new.absolute()), names, flags, cc, cwd, ccache_env)
+        if new.is_file():
+            get_global_func("runtime.StampLibrary")(str(new))
 
 
 create_shared.output_format = "so"  # type: ignore[attr-defined]
@@ -71,10 +81,12 @@ def create_object(
 ) -> None:
     """Join objects into one; parameters as for :func:`create_shared`."""
     names = [objects] if isinstance(objects, str) else list(objects)
-    if len(names) == 1 and names[0].endswith(".o") and not options:
-        shutil.copyfile(names[0], output)
-        return
-    _link(output, names, ["-r", "-nostdlib", *(options or [])], **kwargs)
+    folder = kwargs.get("cwd") or ""
+    with replacing(Path(folder, output)) as new:
+        if len(names) == 1 and names[0].endswith(".o") and not options:
+            shutil.copyfile(names[0], new)
+        else:
+            _link(str(new.absolute()), names, ["-r", "-nostdlib", *(options or [])], **kwargs)
 
 
 create_object.output_format = "o"  # type: ignore[attr-defined]
@@ -89,15 +101,18 @@ def create_executable(
     ccache_env: dict[str, str] | None = None,
 ) -> None:
     """Link objects or sources into a program; parameters as for :func:`create_shared`."""
-    _link(output, objects, list(options or []), cc, cwd, ccache_env)
+    with replacing(Path(cwd or "", output)) as new:
+        _link(str(new.absolute()), objects, list(options or []), cc, cwd, ccache_env)
 
 
 def create_staticlib(output: str, inputs: Sequence[str] | str, ar: str | None = None) -> None:
     """Put objects into a static library."""
     names = [inputs] if isinstance(inputs, str) else list(inputs)
-    with utils.tempdir() as temp:
+    with utils.tempdir() as temp, replacing(output) as new:
         files = tar.normalize_file_list_by_unpacking_tars(temp, names)
-        _run([ar or shutil.which("ar") or "ar", "qcs", output, *files])
+        if Path(output).is_file():  # objects are added to those that are there
+            shutil.copyfile(output, new)
+        _run([ar or shutil.which("ar") or "ar", "qcs", str(new), *files])
 
 
 create_staticlib.output_format = "a"  # type: ignore[attr-defined]
@@ -122,6 +137,18 @@ def _link(
         if ccache_env is not None:
             command.insert(0, shutil.which("ccache") or "ccache")
         _run(command, cwd, ccache_env)
+
+
+def _marks_for(names: Sequence[str], temp: utils.TempDirectory) -> list[str]:
+    """An object with the place of the checksum within the library, for the machine of the others."""
+    code = next((name for name in names if elf_object.machine_of(name) is not None), None)
+    if code is None:
+        return []
+    with open(code, "rb") as file:
+        like = file.read(_ELF_HEADER)
+    mark = temp / "library_checksum.o"
+    mark.write_bytes(elf_object.constants_object({_MARK: bytes(_MARK_SIZE)}, like))
+    return [str(mark)]
 
 
 def _as_c(files: Sequence[str]) -> list[str]:

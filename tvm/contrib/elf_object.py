@@ -19,6 +19,7 @@ _DATA_ALIGNMENT = 64
 # in a section that linkers put behind them, and is found by its symbol's whole address.
 FAR_SIZE = 1 << 30
 _X86_64 = 62
+_USED = 9  # bytes of the identification that have a meaning
 _FAR = 0x10000000
 
 
@@ -106,7 +107,7 @@ def _form_of(like: bytes) -> _Form:
     order = "<" if like[5] == 1 else ">"
     (machine,) = struct.unpack_from(f"{order}H", like, 18)
     (flags,) = struct.unpack_from(f"{order}I", like, 48 if wide else 36)
-    return _Form(like[:16], wide, order, machine, flags)
+    return _Form(like[:_USED].ljust(16, b"\0"), wide, order, machine, flags)
 
 
 def _header(form: _Form, table_offset: int, size: int, section_size: int, sections: int) -> bytes:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tarfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Any
 
 from tvm._ffi.libinfo import find_include_path
 from tvm.contrib import utils
+from tvm.contrib.tar import write_archive
 from tvm.driver.build_module import OperatorModule
 from tvm.error import TVMError
 from tvm.relay.backend.c_interface import byte_size, header_text
@@ -80,9 +80,7 @@ def export_model_library_format(
             _write_operators(mod, Path(folder))
         else:
             _write_tree(modules, Path(folder))
-        with tarfile.open(file_name, "w") as archive:
-            for path in sorted(Path(folder).iterdir()):
-                archive.add(path, arcname=path.name)
+        write_archive(file_name, {path.name: path for path in sorted(Path(folder).iterdir())})
     return Path(file_name)
 
 

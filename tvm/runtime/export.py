@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tvm._ffi.libinfo import find_include_path
 from tvm._ffi.registry import get_global_func
 from tvm.contrib import cc, elf_object, tar
+from tvm.support.files import replacing
 
 if TYPE_CHECKING:
     from tvm.runtime.module import Module
@@ -74,10 +75,11 @@ def export(
         given = options.get("options") or []
         given = [given] if isinstance(given, str) else list(given)
         options = {**options, "options": [*given, *(f"-I{path}" for path in find_include_path())]}
-    result = link(file_name, files, **options)
-    if Path(file_name).is_file():  # a damaged copy will be refused
-        get_global_func("runtime.StampLibrary")(file_name)
-    return result
+    with replacing(file_name) as new:
+        result = link(str(new), files, **options)
+        if new.is_file():  # a damaged copy will be refused
+            get_global_func("runtime.StampLibrary")(str(new))
+    return file_name if result == str(new) else result
 
 
 def _linker_for(file_name: str) -> Callable[..., Any]:

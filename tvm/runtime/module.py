@@ -19,6 +19,7 @@ from tvm.runtime.benchmark import BenchmarkResult, make_time_evaluator
 from tvm.runtime.export import collect_modules, export
 from tvm.runtime.object import Object
 from tvm.runtime.packed_func import PackedFunc
+from tvm.support.files import replacing
 
 
 class ModulePropertyMask:
@@ -150,9 +151,10 @@ class Module(ModuleBase, Object):
     def save(self, file_name: str, fmt: str = "") -> None:
         """Write this module, without its imports, to a file."""
         form = fmt or Path(file_name).suffix[1:]
-        _native("ModuleSaveToFile", self, str(file_name), form)
-        if form == "o":
-            _native("StampLibrary", str(file_name))
+        with replacing(file_name) as path:
+            _native("ModuleSaveToFile", self, str(path), form)
+            if form == "o":
+                _native("StampLibrary", str(path))
 
     def time_evaluator(
         self,
@@ -315,32 +317,32 @@ def module_from_symbols(
 def load_module(path: str | Path, fmt: str = "") -> Module:
     """Load a library that :meth:`Module.export_library` wrote.
 
-    Objects (``.o``) and archives (``.tar``) of them are linked first. A damaged file is refused:
-    all that this package writes carries a checksum. Of libraries that another tool has linked, the
-    tables are checked, and damage to their code remains unseen.
+    Objects (``.o``) and archives (``.tar``) of them are linked first, in a temporary folder. A
+    damaged file is refused: all that this package writes carries a checksum. Of libraries that
+    another tool has linked, the tables are checked, and damage to their code remains unseen.
+    ``TVM_CHECKSUM=0`` loads files whatever their checksums say.
     """
     path = str(Path(path))
     if not Path(path).is_file():
         raise ValueError(f"cannot load module: file {path} does not exist")
-    if path.endswith(".o"):
-        _link([path], path + ".so")
-        path += ".so"
-    elif path.endswith(".tar"):
-        with _utils.kept_folder() as folder:
-            try:
-                _tar.untar(path, str(folder))
-            except tarfile.ReadError as error:
-                raise ValueError(f"cannot load module: {path} is no tar archive: {error}") from None
-            objects = sorted(str(file) for file in folder.iterdir())
-            _link(objects, path + ".so")
-        path += ".so"
-    return _native("ModuleLoadFromFile", path, fmt)  # type: ignore[no-any-return]
+    if not path.endswith((".o", ".tar")):
+        return _native("ModuleLoadFromFile", path, fmt)  # type: ignore[no-any-return]
+    with _utils.kept_folder() as folder:
+        objects = _unpacked(path, folder / "objects") if path.endswith(".tar") else [path]
+        for each in objects:
+            _native("CheckObject", each)
+        library = str(folder / f"{Path(path).name}.so")
+        cc.create_shared(library, objects)
+        return _native("ModuleLoadFromFile", library, fmt)  # type: ignore[no-any-return]
 
 
-def _link(objects: list[str], library: str) -> None:
-    for path in objects:
-        _native("CheckObject", path)
-    cc.create_shared(library, objects)
+def _unpacked(archive: str, folder: Path) -> list[str]:
+    folder.mkdir()
+    try:
+        _tar.untar(archive, str(folder))
+    except tarfile.ReadError as error:
+        raise ValueError(f"cannot load module: {archive} is no tar archive: {error}") from None
+    return sorted(str(file) for file in folder.iterdir())
 
 
 def load_static_library(path: str, func_names: list[str]) -> Module:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tvm._ffi.registry import get_global_func
 from tvm.runtime.ndarray import NDArray, array, share_numpy
+from tvm.support.files import replacing
 
 BytesLike = bytes | bytearray | memoryview | mmap.mmap
 
@@ -31,7 +32,7 @@ def save_param_dict(params: Mapping[str, Any]) -> bytearray:
 
 
 def save_param_dict_to_file(params: Mapping[str, Any], path: str | Path) -> None:
-    """Write the parameters to a file, which is replaced at once when all is written.
+    """Write the parameters to a file, which is replaced at once when all is on the disk.
 
     Parameters
     ----------
@@ -41,18 +42,8 @@ def save_param_dict_to_file(params: Mapping[str, Any], path: str | Path) -> None
         The file.
     """
     named = _named_arrays(params)
-    target = Path(path).resolve()
-    is_special = target.exists() and not target.is_file()  # a pipe, for example
-    partial = target if is_special else target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        with partial.open("wb") as file:
-            get_global_func("runtime.WriteParams")(file.fileno(), *named)
-        if not is_special:
-            partial.replace(target)
-    except BaseException:
-        if not is_special:
-            partial.unlink(missing_ok=True)
-        raise
+    with replacing(path) as new, new.open("wb") as file:
+        get_global_func("runtime.WriteParams")(file.fileno(), *named)
 
 
 def load_param_dict(param_bytes: BytesLike) -> dict[str, NDArray]:

@@ -3,6 +3,7 @@
 
 #include <tvm/runtime/error.h>
 
+#include "../checksum.h"
 #include "../json.h"
 
 namespace tvm {
@@ -148,6 +149,7 @@ void Check(const Graph& graph) {
 
 Graph Graph::Parse(const std::string& json) {
   const std::string place = "graph JSON";
+  CheckText(json, place);
   Json root = Json::Parse(json, place);
   root.Object(place);
   Graph graph;

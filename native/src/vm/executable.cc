@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "../json.h"
+#include "../write_file.h"
 
 namespace tvm {
 namespace runtime {
@@ -199,9 +200,7 @@ void Executable::MoveLateBound(const std::string& path, size_t byte_limit) {
   std::string bytes;
   dmlc::MemoryStringStream stream(&bytes);
   SaveParams(&stream, large);
-  std::ofstream file(path, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!file.flush()) ThrowValueError("cannot write constants to ", path);
+  WriteFile(path, bytes);
   for (auto& item : large) {
     size_t index = std::stoull(item.first.substr(6));
     late_bound_names[index] = item.first;

@@ -29,7 +29,8 @@ class Executable : public ModuleNode {
 
   std::string Save() const;
   // Raises ValueError if the bytes are no executable.
-  static Module Load(const char* data, size_t size, const Module& library);
+  // `is_verified`: the bytes are known to be those that were written.
+  static Module Load(const char* data, size_t size, const Module& library, bool is_verified = false);
 
   // Checks everything that code refers to; to be called once all parts are there.
   void Finish();

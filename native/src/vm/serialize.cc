@@ -4,12 +4,17 @@
 // devices: u64 count, (i32 kind, i32 number, text scope)...; i64 the host's
 // globals: texts | constants: u64 count, (u32 0, array | u32 1, text name)...; i64s devices
 // kernels: texts, map of attributes | code: u64 count, functions
+//
+// The attributes of a kernel that cannot be are the checksum of all but its own digits, which the classic release does not read.
 #include <dmlc/memory_io.h>
 #include <tvm/runtime/registry.h>
 
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 
+#include "../checksum.h"
+#include "../write_file.h"
 #include "executable.h"
 
 namespace tvm {
@@ -20,6 +25,20 @@ namespace {
 constexpr uint64_t kMagic = 0xD225DE2F4214151E;
 constexpr uint32_t kImmediateConstant = 0;
 constexpr uint32_t kLateBoundConstant = 1;
+
+constexpr uint64_t kNoKernel = ~uint64_t{0};
+constexpr char kChecksumKey[] = "checksum";
+constexpr size_t kDigits = 16;
+
+// As text: of the bytes without the digits of the checksum, which begin at `place`.
+std::string ChecksumOf(const char* data, size_t size, size_t place) {
+  Checksum checksum;
+  checksum.Add(data, place);
+  checksum.Add(data + place + kDigits, size - place - kDigits);
+  char digits[kDigits + 1];
+  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(checksum.Value()));
+  return digits;
+}
 
 // What each instruction carries, so that damage shows.
 int64_t HashOf(const Instruction& instruction) {
@@ -42,7 +61,10 @@ void SaveFunction(dmlc::Stream* stream, const Function& func) {
 
 class Loader {
  public:
-  Loader(const char* data, size_t size) : reader_(data, size, "the executable") {}
+  Loader(const char* data, size_t size, bool is_verified)
+      : begin_(data), size_(size), is_verified_(is_verified), reader_(data, size, "the executable") {
+    reader_.set_verified();  // in the end, as a whole
+  }
 
   ObjectPtr<Executable> Run() {
     exec_ = make_object<Executable>();
@@ -62,6 +84,7 @@ class Loader {
       if (i >= exec_->functions.size()) Corrupt("there are ", globals.size(), " names for ", exec_->functions.size(), " functions");
     }
     if (reader_.left() != 0) Corrupt(reader_.left(), " bytes too many");
+    CheckAll();
     exec_->Finish();
     return exec_;
   }
@@ -106,12 +129,31 @@ class Loader {
   void KernelAttrs() {
     uint64_t count = reader_.Checked(reader_.Read<uint64_t>(), 16);
     for (uint64_t i = 0; i < count; ++i) {
-      auto& attrs = exec_->kernel_attrs[reader_.Read<uint64_t>()];
+      uint64_t kernel = reader_.Read<uint64_t>();
+      if (kernel == kNoKernel) {
+        ReadChecksum();
+        continue;
+      }
+      if (kernel >= exec_->kernels.size()) Corrupt("attributes of kernel ", kernel, " of ", exec_->kernels.size());
+      auto& attrs = exec_->kernel_attrs[kernel];
       uint64_t members = reader_.Checked(reader_.Read<uint64_t>(), 16);
       for (uint64_t j = 0; j < members; ++j) {
         std::string key = reader_.ReadString();
         attrs[key] = reader_.ReadString();
       }
+    }
+  }
+
+  void ReadChecksum() {
+    bool has_form = reader_.Read<uint64_t>() == 1 && reader_.ReadString() == kChecksumKey && reader_.Read<uint64_t>() == kDigits;
+    if (!has_form) Corrupt("a checksum of another form");
+    place_ = reader_.Take(kDigits) - begin_;
+  }
+
+  void CheckAll() const {
+    if (place_ == 0 || is_verified_ || !AreChecksumsVerified()) return;
+    if (ChecksumOf(begin_, size_, place_) != std::string(begin_ + place_, kDigits)) {
+      Corrupt("its checksum is wrong (TVM_CHECKSUM=0 loads it all the same)");
     }
   }
 
@@ -143,6 +185,10 @@ class Loader {
     }
   }
 
+  const char* begin_;
+  size_t size_;
+  bool is_verified_;  // before it was read
+  size_t place_{0};   // of the checksum, if there is one
   ByteReader reader_;
   ObjectPtr<Executable> exec_;
 };
@@ -173,14 +219,18 @@ std::string Executable::Save() const {
   }
   stream->Write(constant_devices);
   stream->Write(kernels);
-  stream->Write(kernel_attrs);
+  auto attrs = kernel_attrs;
+  attrs[kNoKernel][kChecksumKey] = std::string(kDigits, '0');
+  stream->Write(attrs);
+  size_t place = bytes.size() - kDigits;
   stream->Write<uint64_t>(functions.size());
   for (const Function& func : functions) SaveFunction(stream, func);
+  bytes.replace(place, kDigits, ChecksumOf(bytes.data(), bytes.size(), place));
   return bytes;
 }
 
-Module Executable::Load(const char* data, size_t size, const Module& library) {
-  ObjectPtr<Executable> exec = Loader(data, size).Run();
+Module Executable::Load(const char* data, size_t size, const Module& library, bool is_verified) {
+  ObjectPtr<Executable> exec = Loader(data, size, is_verified).Run();
   if (library.defined()) exec->Import(library);
   return Module(ObjectPtr<ModuleNode>(exec));
 }
@@ -189,15 +239,13 @@ void Executable::SaveToBinary(dmlc::Stream* stream) { stream->Write(Save()); }
 
 void Executable::SaveToFile(const String& path, const String&) {
   std::string bytes = Save();
-  std::ofstream file(path, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!file.flush()) ThrowValueError("cannot write the executable to ", path);
+  WriteFile(path, bytes);
 }
 
 TVM_REGISTER_GLOBAL("runtime.module.loadbinary_VMExecutable").set_body_typed([](void* stream) {
   ByteReader* reader = ByteReader::Of(stream);
   uint64_t size = reader->Read<uint64_t>();
-  return Executable::Load(reader->Take(reader->Checked(size, 1)), size, Module());
+  return Executable::Load(reader->Take(reader->Checked(size, 1)), size, Module(), reader->is_verified());
 });
 
 TVM_REGISTER_GLOBAL("runtime.module.loadfile_VMExecutable").set_body_typed([](std::string path, std::string) {

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, field
 from math import prod
 
+from tvm._ffi.registry import get_global_func
 from tvm.support.dtype import DType
 from tvm.target.virtual_device import VirtualDevice
 
@@ -112,7 +113,7 @@ def to_json(graph: Graph, storage_ids: dict[TensorRef, int], device_type: int) -
     if graph.output_names:
         # the last member: classic runtimes stop reading here
         document["metadata"] = {"output_names": graph.output_names}
-    return json.dumps(document, indent=2)
+    return str(get_global_func("runtime.WithChecksum")(json.dumps(document, indent=2)))
 
 
 def _type_of(device: VirtualDevice | None, main: int) -> int:
