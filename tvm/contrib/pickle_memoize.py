@@ -5,10 +5,14 @@ from __future__ import annotations
 import atexit
 import functools
 import pickle
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
-from tvm import knobs
+from tvm.codegen.cache import user_folder
+from tvm.ir import pickles
+from tvm.support.files import write_bytes
 
 # values around a function that tell its calls apart
 _PLAIN = (int, float, complex, str, bytes, tuple, type(None))
@@ -18,6 +22,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 class Cache:
     """Results by arguments, read from a file of the user's cache folder.
+
+    The file keeps plain values, arrays and nodes; other results last as long as the process.
 
     Parameters
     ----------
@@ -30,10 +36,16 @@ class Cache:
     cache_by_key: dict[str, Cache] = {}
 
     def __init__(self, key: str, save_at_exit: bool) -> None:
-        self.path = knobs.CACHE_DIR.value / "memoized" / f"{key}.pkl"
+        self.key = key
         self.save_at_exit = save_at_exit
         self.dirty = False
         self._cache: dict[Any, Any] | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None if there is no folder that only this user can write to."""
+        folder = user_folder("memoized")
+        return None if folder is None else folder / f"{self.key}.pkl"
 
     @property
     def cache(self) -> dict[Any, Any]:
@@ -43,18 +55,27 @@ class Cache:
         return self._cache
 
     def _load(self) -> dict[Any, Any]:
+        path = self.path
         try:
-            found = pickle.loads(self.path.read_bytes())
+            found = {} if path is None else pickles.loads(path.read_bytes())
         except (OSError, ValueError, EOFError, AttributeError, ImportError, pickle.PickleError):
             return {}
         return found if isinstance(found, dict) else {}
 
     def save(self) -> None:
         """Write the file if there is anything new."""
-        if self.dirty:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_bytes(pickle.dumps(self.cache, protocol=4))
+        if self.dirty and (path := self.path) is not None:
+            kept = {given: result for given, result in self.cache.items() if self._is_kept(result)}
+            write_bytes(path, pickle.dumps(kept, protocol=4))
             self.dirty = False
+
+    def _is_kept(self, result: Any) -> bool:
+        try:
+            pickles.loads(pickle.dumps(result, protocol=4))
+        except pickle.UnpicklingError as error:
+            warnings.warn(f"a result of {self.key!r} is not kept: {error}", stacklevel=2)
+            return False
+        return True
 
 
 @atexit.register

@@ -21,6 +21,7 @@ from typing import Any
 
 from tvm import knobs
 from tvm.codegen.cache import cache_key, load_entry, store_entry
+from tvm.ir import pickles
 from tvm.ir.node import are_nodes_checked
 from tvm.ir.op import Op
 from tvm.ir.pass_context import PassContext
@@ -45,9 +46,12 @@ def find_kernel(func: Function, name: str, target: Target) -> LoweredKernel | No
     """The kernel that an equal function had before."""
     key = _key(func, name, target)
     data = None if key is None else load_entry(key, "kernel")
-    if data is None or _digest(data[_DIGEST_BYTES:]) != data[:_DIGEST_BYTES]:
+    if data is None:
         return None
-    source, kernel = pickle.loads(data[_DIGEST_BYTES:])
+    try:
+        source, kernel = pickles.loads(data)
+    except pickle.UnpicklingError:
+        return None
     return replace(kernel, source=func) if structural_equal(source, func) else None
 
 
@@ -58,7 +62,7 @@ def keep_kernel(kernel: LoweredKernel, target: Target) -> None:
         return
     data = pickle.dumps((kernel.source, replace(kernel, schedule=None)), protocol=5)
     if len(data) <= _LARGEST:
-        store_entry(key, "kernel", _digest(data) + data)
+        store_entry(key, "kernel", data)
 
 
 def is_usable() -> bool:
@@ -129,7 +133,3 @@ def _sources(folder: Path) -> Iterator[tuple[str, int, int]]:
             if name.endswith(".py"):
                 status = os.stat(os.path.join(parent, name))
                 yield os.path.join(parent, name), status.st_size, status.st_mtime_ns
-
-
-def _digest(data: bytes) -> bytes:
-    return blake2b(data, digest_size=_DIGEST_BYTES).digest()
