@@ -109,7 +109,7 @@ CXX = Knob("CXX", str, "", "the C++ compiler that export_library links with")
 TEST_DATA = Knob(
     "TEST_DATA_ROOT_PATH",
     Path,
-    (_home() or Path.cwd()) / ".tvm_test_data",
+    (_home() or Path()) / ".tvm_test_data",
     "folder of files for examples",
 )
 KERNEL_VERSION = Knob(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tvm import autotvm
-from tvm.autotvm.record import encode, end_last_line, own_records
+from tvm.autotvm.record import encode, own_records
 from tvm.autotvm.tuner import DropletTuner, GATuner, GridSearchTuner, RandomTuner, XGBTuner
 
 from .made_up import far_from_16_by_32, tune
@@ -72,21 +72,25 @@ def test_of_two_records_of_a_point_the_faster_counts() -> None:
     assert [result.costs for _, result in found] == [(0.1,)]
 
 
-def test_a_line_that_was_cut_off_becomes_a_comment(tmp_path: Path) -> None:
-    log, line = tmp_path / "records.log", encode(*record_of(matmul_task(), 1, 0.1))
-    log.write_text(f"{line}\n{line[:40]}")
-    end_last_line(log)
-    assert log.read_text() == f"{line}\n# {line[:40]}\n"
-    assert len(list(autotvm.record.load_from_file(log))) == 1
-    log.write_text(line)  # complete but for its end
-    end_last_line(log)
-    assert log.read_text() == f"{line}\n"
+def test_a_line_that_was_cut_off_costs_itself_only(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log, task = tmp_path / "records.log", matmul_task()
+    first, second = [record_of(task, i, 0.1) for i in (1, 2)]
+    log.write_text(f"{encode(*first)}\n{encode(*first)[:40]}")
+    autotvm.callback.log_to_file(log)(None, [second[0]], [second[1]])
+    for _ in range(2):
+        found = [inp.config.index for inp, _ in autotvm.record.load_from_file(log)]
+        assert found == [1, 2]
+    assert [r.getMessage() for r in caplog.records] == [
+        f"{log}: incomplete records are left out: line 2"
+    ]
 
 
-def test_other_files_are_left_as_they_are(tmp_path: Path) -> None:
+def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
     for content in (b"\x08\x07\x12\xff\xfe model", b"some text\nmore text", b"text"):
         path = tmp_path / "model.onnx"
         path.write_bytes(content)
         with pytest.raises(ValueError):
-            end_last_line(path)
+            list(autotvm.record.load_from_file(path))
         assert path.read_bytes() == content

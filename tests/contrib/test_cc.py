@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -115,16 +116,61 @@ def test_damage_to_code_is_found_in_what_we_have_linked(suffix: str, tmp_path: P
     build().save(str(tmp_path / "f.o"))
     cc.create_shared(str(tmp_path / "f.so"), str(tmp_path / "f.o"))
     path = tmp_path / f"f.{suffix}"
-    for place in range(0x60, path.stat().st_size - 48, 997):
+    for place in range(0x60, path.stat().st_size - 32, 997):
         with pytest.raises(RuntimeError, match="its checksum is wrong"):
             load_module(flip(path, place))
 
 
 @needs_tool("strip")
-def test_a_library_without_its_checksum_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_stripped_library_is_checked_by_what_is_within(tmp_path: Path) -> None:
     path = tmp_path / "f.so"
     build().export_library(path)
     cc._run([utils.which("strip"), str(path)])
     assert load_module(path).implements_function("f")
-    with pytest.raises(RuntimeError, match="the file is damaged"):
-        load_module(flip(path, 0x20))
+    constants = path.read_bytes().index(b"TVM sum2") - 1
+    for place in (0x20, constants):
+        with pytest.raises(RuntimeError, match="the file is damaged"):
+            load_module(flip(path, place))
+
+
+@pytest.mark.parametrize("suffix", ["o", "so", "tar"])
+def test_a_byte_more_or_less_does_not_switch_the_check_off(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"f.{suffix}"
+    build().export_library(path)
+    content = path.read_bytes()
+    for changed in (content + b"\n", content[:-1], content[:-5000] + bytes(5000)):
+        path.write_bytes(changed)
+        with pytest.raises((RuntimeError, ValueError), match="is damaged"):
+            load_module(path)
+
+
+def test_a_library_whose_code_changed_is_loaded_if_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "f.so"
+    build().export_library(path)
+    damaged = flip(path, path.stat().st_size - 1)  # of the checksum itself
+    with pytest.raises(RuntimeError, match="TVM_CHECKSUM=0"):
+        load_module(damaged)
+    monkeypatch.setenv("TVM_CHECKSUM", "0")
+    assert load_module(damaged).implements_function("f")
+
+
+@pytest.mark.parametrize("suffix", ["o", "tar"])
+def test_objects_are_linked_in_a_folder_of_their_own(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"f.{suffix}"
+    build().export_library(path)
+    assert load_module(path).implements_function("f")
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("name", ["../f.o", "/tmp/f.o", "link"])
+def test_archives_that_would_write_elsewhere_are_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.tar"
+    with tarfile.open(path, "w") as archive:
+        member = tarfile.TarInfo(name)
+        if name == "link":
+            member.type, member.linkname = tarfile.SYMTYPE, "/etc"
+        archive.addfile(member)
+    with pytest.raises(ValueError, match=f"unsafe member '{name}'"):
+        load_module(path)

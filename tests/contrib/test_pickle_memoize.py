@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,32 @@ def test_results_are_kept_in_a_file() -> None:
 
 def test_a_damaged_file_counts_as_none() -> None:
     cache = Cache("tests.damaged", True)
-    cache.path.parent.mkdir(parents=True)
+    assert cache.path is not None
     cache.path.write_bytes(b"not a pickle")
     assert cache.cache == {}
+
+
+def test_a_file_that_would_run_code_counts_as_none() -> None:
+    cache = Cache("tests.foreign", True)
+    assert cache.path is not None
+    cache.path.write_bytes(pickle.dumps({b"x": partial(print)}))
+    assert cache.cache == {}
+
+
+def test_results_of_other_classes_last_as_long_as_the_process() -> None:
+    cache = Cache("tests.other", True)
+    cache.cache.update({b"x": 1, b"y": partial(print)})
+    cache.dirty = True
+    with pytest.warns(UserWarning, match="a result of 'tests.other' is not kept"):
+        cache.save()
+    assert Cache("tests.other", True).cache == {b"x": 1}
+
+
+def test_files_that_others_may_write_are_not_read(tmp_path: Path) -> None:
+    cache = Cache("tests.shared", True)
+    cache.cache[b"x"] = 1
+    cache.dirty = True
+    cache.save()
+    (tmp_path / "memoized").chmod(0o777)
+    with pytest.warns(UserWarning, match="others than this user"):
+        assert Cache("tests.shared", True).cache == {}

@@ -14,6 +14,7 @@ import logging
 import os
 import pickle
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -177,8 +178,12 @@ def load_from_buffer(file: Iterable[str]) -> Iterator[tuple[MeasureInput, Measur
         if record is not None:
             yield record
     if torn:
-        name = getattr(file, "name", "the log")
-        logger.warning("%s: incomplete records are left out: line %s", name, ", ".join(torn))
+        _warn_of_torn(str(getattr(file, "name", "the log")), ", ".join(torn))
+
+
+@cache
+def _warn_of_torn(name: str, lines: str) -> None:
+    logger.warning("%s: incomplete records are left out: line %s", name, lines)
 
 
 def load_from_file(filepath: Any) -> Iterator[tuple[MeasureInput, MeasureResult]]:
@@ -236,32 +241,6 @@ def _is_point_of(task: Task, inp: MeasureInput) -> bool:
 
 def _as_text(config: Any) -> str:
     return json.dumps(config.to_json_dict(), default=_plain)
-
-
-def end_last_line(path: Any) -> None:
-    """Make a log ready for more lines: what an interrupted program left of a line is a comment.
-
-    Parameters
-    ----------
-    path : str or Path
-        The log; what is none is left as it is.
-    """
-    with open(path, "r+b") as file:
-        content = file.read()
-        end = content.rfind(b"\n") + 1
-        for _ in load_from_buffer(content[:end].decode().splitlines()):
-            pass
-        rest = content[end:]
-        if not rest:
-            return
-        try:
-            decode(rest.decode())
-        except ValueError:
-            if not rest.startswith(b"{"):
-                raise
-            rest = b"# " + rest
-        file.seek(end)
-        file.write(rest + b"\n")
 
 
 def split_workload(in_file: str, clean: bool = True) -> None:

@@ -21,6 +21,7 @@ _MAKERS = frozenset(
     {
         (f"{_PACKAGE}.ir.node", "_rebuild"),
         (f"{_PACKAGE}.ir.op", "Op.get"),
+        (f"{_PACKAGE}.relay.expr", "InferredTypes"),
         (f"{_PACKAGE}.runtime.ndarray", "_rebuild"),
         (f"{_PACKAGE}.support.dtype", "dtype"),
         (f"{_PACKAGE}.target.kind", "TargetKind.get"),

@@ -84,8 +84,7 @@ def append_lines(path: str | os.PathLike[str], text: str) -> None:
 def make_private(folder: Path) -> None:
     """Make a folder that only this user can read and write, unless it is there."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        folder.mkdir(mode=_PRIVATE)
+    folder.mkdir(mode=_PRIVATE, exist_ok=True)
 
 
 def is_private(folder: Path) -> bool:

@@ -445,25 +445,15 @@ def _earlier_records(path: str) -> list[Any]:
     """The records of a file to go on with; none if there is no file yet."""
     if not Path(path).exists():
         return []
-    check_records(path, is_interrupted=True)
+    check_records(path)
     return list(autotvm.record.load_from_file(path))
 
 
-def check_records(path: str, is_interrupted: bool = False) -> None:
-    """Refuse what is no file of records.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    is_interrupted : bool
-        Whether the last line may end within; it becomes a comment.
-    """
+def check_records(path: str) -> None:
+    """Refuse what is no file of records."""
     if not Path(path).is_file():
         raise TVMCException(f"there is no file of records {path}")
     try:
-        if is_interrupted:
-            autotvm.record.end_last_line(path)
         for _ in autotvm.record.load_from_file(path):
             pass
     except UnicodeDecodeError:
