@@ -64,6 +64,7 @@ def run(kind: str, cases: int, seed: int) -> None:
             except BaseException as error:
                 error.add_note(f"case {case} of {kind}: {content!r}"[:2000])
                 raise
+        faulthandler.cancel_dump_traceback_later()
         print(f"{kind}: {cases} cases, {refused} refused")
 
 

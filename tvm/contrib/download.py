@@ -9,6 +9,7 @@ import urllib.request
 from pathlib import Path
 
 from tvm import knobs
+from tvm.support.files import replacing
 
 
 def download(
@@ -37,15 +38,16 @@ def download(
     if target.is_file() and not overwrite and not (size_compare and _size(url) != _length(target)):
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + ".part")  # an interrupted download leaves no half file
     for attempt in range(retries + 1):
         try:
-            with urllib.request.urlopen(url) as source, part.open("wb") as sink:
+            with (
+                urllib.request.urlopen(url) as source,
+                replacing(target) as new,
+                new.open("wb") as sink,
+            ):
                 shutil.copyfileobj(source, sink)
-            part.replace(target)
             return
         except (urllib.error.URLError, ConnectionError, TimeoutError):
-            part.unlink(missing_ok=True)
             if attempt == retries:
                 raise
             time.sleep(2**attempt)

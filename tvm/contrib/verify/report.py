@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tvm.support.files import write_text
+from tvm.support.files import replacing, write_text
 
 from .blame import Verdict
 from .compare import Difference
@@ -111,7 +111,8 @@ class Report:
         if self.reproducer is None:
             return
         root.mkdir(parents=True, exist_ok=True)
-        onnx.save(self.reproducer.model, str(root / "reproducer.onnx"))
+        with replacing(root / "reproducer.onnx") as new:
+            onnx.save(self.reproducer.model, new)
         _save_arrays(root / "inputs.npz", self.reproducer.inputs)
         _save_arrays(root / "expected.npz", {self.reproducer.output: self.reproducer.expected})
         self.files["reproducer"] = str(root / "reproducer.onnx")
@@ -130,7 +131,6 @@ class Report:
 
 def _save_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
     # types that numpy does not know are kept as they lie in memory, which `verify` takes again
-    np.savez(
-        path,
-        **{n: v.view(f"u{v.itemsize}") if v.dtype.kind == "V" else v for n, v in arrays.items()},
-    )
+    plain = {n: v.view(f"u{v.itemsize}") if v.dtype.kind == "V" else v for n, v in arrays.items()}
+    with replacing(path) as new:
+        np.savez(new, **plain)

@@ -18,6 +18,7 @@ from tvm.relay.frontend.common import flat_names
 from tvm.relay.function import OUTPUT_NAMES, Function
 from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import ndarray as nd
+from tvm.support.files import replacing
 
 from .checks import all_nodes, check_model
 from .dims import named_dims, shapes_by_symbols
@@ -237,5 +238,6 @@ def export_renamed(model: Any, path: str) -> Any:
             number = counts.get(node.op_type, 0)
             counts[node.op_type] = number + 1
             node.name = f"{node.op_type}_{number}"
-    onnx.save(renamed, path)
+    with replacing(path) as new:
+        onnx.save(renamed, new)
     return renamed
