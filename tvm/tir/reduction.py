@@ -54,7 +54,7 @@ def _make_reduce(
     where: Any = None,
     init: Any = None,
 ) -> Any:
-    axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
+    axes: list[Any] = list(axis) if isinstance(axis, (list, tuple)) else [axis]
     for over in axes:
         if not isinstance(over, IterVar) or over.iter_type is IterVarType.DataPar:
             raise TypeError(f"a reduction requires axes that te.reduce_axis made, got {over}")

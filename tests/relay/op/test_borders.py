@@ -198,7 +198,7 @@ def test_axes_of_one_element_are_reflected_onto_it() -> None:
 
 
 @pytest.mark.parametrize("opt_level", [0, 3])
-@pytest.mark.parametrize("name", ["divide", "floor_divide", "mod", "floor_mod"])
+@pytest.mark.parametrize("name", ["divide", "floor_divide", "trunc_divide", "mod", "floor_mod"])
 def test_divisions_at_the_limits_are_numpys_folded_or_not(name: str, opt_level: int) -> None:
     a = np.array([-(2**31), -(2**31), -7, 2**31 - 1, 5, -(2**31)], "int32")
     b = np.array([-1, 0, 0, -1, 0, 2], "int32")

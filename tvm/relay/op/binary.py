@@ -12,7 +12,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
-from tvm.tir.interp_values import trunc_divide
+from tvm.tir.interp_values import trunc_divide as divide_towards_zero
 
 from .layout import layout_broadcast
 from .registry import OpPattern, Precision, define_op
@@ -105,8 +105,9 @@ def _collapsed(function: _BinaryGradient) -> Callable[[Call, RelayExpr], list[Re
 
 
 def _truncated_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    quotient = trunc_divide(a, b)
-    return quotient if np.issubdtype(a.dtype, np.integer) else np.trunc(quotient)
+    quotient: np.ndarray = divide_towards_zero(a, b)
+    is_whole = np.issubdtype(a.dtype, np.integer)
+    return quotient if is_whole else np.asarray(np.trunc(quotient))
 
 
 def _flat(a: RelayExpr, b: RelayExpr, y: RelayExpr, g: RelayExpr) -> tuple[RelayExpr, RelayExpr]:
@@ -122,7 +123,7 @@ ADD = binary("add", topi.add, np.add, lambda a, b, y, g: (g, g))
 SUBTRACT = binary("subtract", topi.subtract, np.subtract, lambda a, b, y, g: (g, NEGATIVE(g)))
 MULTIPLY = binary("multiply", topi.multiply, np.multiply, lambda a, b, y, g: (g * b, g * a))
 DIVIDE = binary(
-    "divide", topi.divide, trunc_divide, lambda a, b, y, g: (g / b, NEGATIVE(g * y / b))
+    "divide", topi.divide, divide_towards_zero, lambda a, b, y, g: (g / b, NEGATIVE(g * y / b))
 )
 FLOOR_DIVIDE = binary("floor_divide", topi.floor_divide, np.floor_divide, _flat)
 TRUNC_DIVIDE = binary("trunc_divide", topi.trunc_divide, _truncated_divide, _flat)

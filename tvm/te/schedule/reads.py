@@ -187,7 +187,10 @@ def values_where(
     except _Unknown:
         return None
     shape = points[0].shape if points else (1,)
-    return np.broadcast_to(values, shape)[np.broadcast_to(np.asarray(holds, bool), shape)]
+    found: np.ndarray = np.broadcast_to(values, shape)[
+        np.broadcast_to(np.asarray(holds, bool), shape)
+    ]
+    return found
 
 
 def _points(ranges: Sequence[Bound]) -> list[np.ndarray]:
