@@ -10,7 +10,7 @@ import pytest
 import tvm
 from tests.system_tools import needs_tool
 from tvm import te
-from tvm.contrib import cc, tar, utils
+from tvm.contrib import cc, cross_compilers, tar, utils
 from tvm.runtime import Module, load_module
 
 
@@ -174,3 +174,30 @@ def test_archives_that_would_write_elsewhere_are_refused(name: str, tmp_path: Pa
         archive.addfile(member)
     with pytest.raises(ValueError, match=f"unsafe member '{name}'"):
         load_module(path)
+
+
+@pytest.mark.parametrize(
+    ("triple", "text"),
+    [
+        ("riscv64-linux-gnu", r"RISC-V.*riscv64-linux-gnu-gcc \(package gcc-riscv64-linux-gnu\)"),
+        ("armv7l-linux-gnueabihf", r"Arm.*arm-linux-gnueabihf-gcc \(package gcc-arm-linux-gnueab"),
+        ("aarch64-apple-darwin", "macOS.*a clang for it"),
+        ("wasm32-unknown-unknown", r"WebAssembly.*emcc \(package emscripten\)"),
+    ],
+)
+def test_compilers_for_other_machines_are_named(triple: str, text: str, tmp_path: Path) -> None:
+    x = te.placeholder((4,), name="x")
+    y = te.compute((4,), lambda i: x[i] + 1)
+    lib = tvm.build(te.create_schedule(y.op), [x, y], f"llvm -mtriple={triple}")
+    with pytest.raises(RuntimeError, match=f"{text}.*tvmc compile --cross-compiler.*-f tar"):
+        lib.export_library(str(tmp_path / "m.so"))
+    lib.export_library(str(tmp_path / "m.tar"))  # which is what it offers
+
+
+def test_cross_compilers_that_are_missing_come_from_packages(tmp_path: Path) -> None:
+    source = tmp_path / "f.c"
+    source.write_text("int f(void) { return 1; }\n")
+    assert cross_compilers.missing_hint("/usr/bin/my-own-gcc") == ""
+    text = r"install s390x-linux-gnu-gcc \(package gcc-s390x-linux-gnu\)"
+    with pytest.raises(RuntimeError, match=f"cannot run /nowhere/s390x-linux-gnu-gcc: {text}"):
+        cc.create_shared(str(tmp_path / "f.so"), [str(source)], cc="/nowhere/s390x-linux-gnu-gcc")

@@ -13,6 +13,7 @@ from tvm import knobs
 from tvm._ffi.libinfo import find_include_path
 from tvm._ffi.registry import get_global_func
 from tvm.contrib import elf_link, elf_object, elf_relocate, tar, utils
+from tvm.contrib.cross_compilers import linking_hint, missing_hint
 from tvm.support.files import replacing
 
 # where the runtime looks for the checksum within a library
@@ -136,7 +137,12 @@ def _link(
         command = [compiler, "-o", str(output), *_as_c(files), *options, *libraries]
         if ccache_env is not None:
             command.insert(0, shutil.which("ccache") or "ccache")
-        _run(command, cwd, ccache_env)
+        try:
+            _run(command, cwd, ccache_env)
+        except RuntimeError as error:
+            if hint := linking_hint(compiler, files):
+                raise RuntimeError(hint) from None
+            raise error
 
 
 def _marks_for(names: Sequence[str], temp: utils.TempDirectory) -> list[str]:
@@ -205,7 +211,8 @@ def _run(command: list[str], cwd: str | None = None, env: dict[str, str] | None 
             command, capture_output=True, text=True, cwd=cwd, env=env, check=False
         )
     except OSError as error:
-        raise RuntimeError(f"cannot run {command[0]}: {error}") from None
+        hint = missing_hint(command[0])
+        raise RuntimeError(f"cannot run {command[0]}: {hint or error}") from None
     if done.returncode != 0:
         output = (done.stdout + done.stderr).strip()
         raise RuntimeError(f"{command[0]} failed: {' '.join(command)}\n{output}")
