@@ -81,6 +81,7 @@ def add_run_parser(
         "--end-to-end", action="store_true", help="measure the copies of inputs and outputs as well"
     )
     parser.add_argument("--profile", action="store_true", help="print the time of each operator")
+    parser.add_argument("--wide", action="store_true", help="print all columns of --profile whole")
     add_quiet_arg(parser)
     for flag in ("--rpc-key", "--rpc-tracker"):
         parser.add_argument(flag, help=argparse.SUPPRESS)
@@ -107,6 +108,7 @@ def _run_as_told(args: argparse.Namespace) -> int:
         repeat=args.repeat,
         number=args.number,
         profile=args.profile,
+        wide=args.wide,
         end_to_end=args.end_to_end,
         input_shapes=args.input_shapes,
     )
@@ -137,6 +139,7 @@ def run_module(
     end_to_end: bool = False,
     options: Mapping[str, Any] | None = None,
     input_shapes: Mapping[str, Sequence[Any]] | None = None,
+    wide: bool = False,
 ) -> TVMCResult:
     """Run a compiled model.
 
@@ -163,6 +166,8 @@ def run_module(
     input_shapes : dict of str to list of int
         Shapes of inputs with open dimensions that are not given; by default their open dimensions
         are 1.
+    wide : bool
+        Whether to print all columns of the times whole.
 
     Returns
     -------
@@ -186,7 +191,7 @@ def run_module(
         session.set_inputs(given, fill_mode, _checked_shapes(input_shapes, given))
         with knobs.STRICT_INPUTS.scope(True):
             if profile:
-                print(session.profile())
+                print(session.profile().table(wide=wide))
             times = session.measure(repeat, number, end_to_end) if benchmark else None
             if times is None:
                 session.run()
