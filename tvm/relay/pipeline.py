@@ -35,6 +35,7 @@ from tvm.relay.transform import (
     RemoveUnusedFunctions,
     SeparateOps,
     ShareKernels,
+    ShareTables,
     SimplifyExpr,
     SimplifyInference,
     SinkReshapes,
@@ -77,6 +78,7 @@ def graph_passes() -> list[Pass]:
         SinkReshapes(),  # residual additions and activations join their dense layer
         SimplifyExpr(),
         AlterOpLayout(),
+        ShareTables(),  # before they are folded apart
         FoldConstant(),  # weights in their new layout
         EliminateCommonSubexpr(),
         SimplifyExpr(),

@@ -14,6 +14,7 @@ from tvm.ir.type import TensorType
 from tvm.relay.backend.graph import COPY, NOP, Graph, GraphNode, TensorInfo, TensorRef
 from tvm.relay.backend.kernels import PLACE
 from tvm.relay.backend.lowered_kernel import LoweredKernel
+from tvm.relay.backend.shared_arrays import SharedArrays
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.call import CALL_LOWERED
@@ -55,6 +56,7 @@ class GraphCodegen:
         self._refs: dict[int, list[TensorRef]] = {}
         self._visited: list[RelayExpr] = []
         self._constants: dict[object, TensorRef] = {}
+        self._shared = SharedArrays()
         self._results: set[int] = set()  # expressions that the model returns
 
     def run(self, main: Function) -> LoweredGraph:
@@ -145,7 +147,7 @@ class GraphCodegen:
                 tensor_info(ty)
 
     def _constant(self, node: Constant) -> TensorRef:
-        key = id(node.data), repr(node.virtual_device_)
+        key = self._shared.of(node.data), repr(node.virtual_device_)
         if key not in self._constants:
             name = self._names.fresh(f"p{len(self.result.params)}")
             self.result.params[name] = node.data

@@ -65,6 +65,7 @@ from .plan_devices import PlanDevices
 from .precision_report import OperatorPrecision, PrecisionReport, precision_report
 from .recast import recast
 from .share_kernels import ShareKernels
+from .share_tables import ShareTables
 from .simplify_expr import SimplifyExpr
 from .simplify_fc_transpose import SimplifyFCTranspose
 from .simplify_inference import SimplifyInference
@@ -143,6 +144,7 @@ __all__ = [
     "SeparateOps",
     "Sequential",
     "ShareKernels",
+    "ShareTables",
     "SimplifyExpr",
     "SimplifyFCTranspose",
     "SimplifyInference",

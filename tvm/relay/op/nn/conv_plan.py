@@ -15,6 +15,7 @@ from tvm.target import Target
 from tvm.tir.stmt_functor import free_vars, substitute
 
 from ..attributes import padding_pairs
+from ..optimize_for import is_for_size
 from ..shaping import layout_transform
 from ..types import Dim, is_known, shape_of_type, simplified
 from .winograd import WEIGHT_LAYOUT as WINOGRAD_WEIGHT_LAYOUT
@@ -51,6 +52,8 @@ def winograd_tile(
     data, weight = [shape_of_type(t) for t in arg_types]
     fits = weight[2:] == (3, 3) and {*attrs.strides, *attrs.dilation} == {1}
     fits = fits and arg_types[0].dtype in ("float32", "bfloat16")  # type: ignore[attr-defined]
+    # a tile of 4 makes weights four times as large
+    fits = fits and not is_for_size()
     # weights that are not known yet would be transformed in every run
     if not fits or not isinstance(call.args[1], Constant) or attrs.out_dtype not in ("", "float32"):
         return None
