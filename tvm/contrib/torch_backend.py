@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from functorch.compile import make_boxed_func
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -82,10 +82,10 @@ def _with_gradients(
     def forward(part: torch.fx.GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
         count = len(_placeholders(part))
         found = weights if count == len(weights) else [False] * count
-        return make_boxed_func(CompiledGraph(part, options, found))
+        return _boxed(CompiledGraph(part, options, found))
 
     def backward(part: torch.fx.GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
-        return make_boxed_func(CompiledGraph(part, options, [False] * len(_placeholders(part))))
+        return _boxed(CompiledGraph(part, options, [False] * len(_placeholders(part))))
 
     with sdpa_kernel(SDPBackend.MATH):  # attention as operators that have gradients
         compile_both = aot_autograd(
@@ -93,7 +93,13 @@ def _with_gradients(
             bw_compiler=backward,
             decompositions={torch.ops.aten.native_dropout.default: drawn_dropout},
         )
-        return compile_both(module, example_inputs)
+        both: Callable[..., Any] = compile_both(module, example_inputs)
+        return both
+
+
+def _boxed(graph: CompiledGraph) -> Callable[..., Any]:
+    made: Callable[..., Any] = make_boxed_func(graph)
+    return made
 
 
 def _placeholders(module: torch.fx.GraphModule) -> list[torch.fx.Node]:

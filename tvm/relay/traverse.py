@@ -149,7 +149,7 @@ def keep_span(old: RelayExpr, new: RelayExpr) -> RelayExpr:
     while stack:
         node = stack.pop()
         if node.span is None and isinstance(node, _OF_PLACES):
-            node.span = old.span
+            node.span = old.span  # type: ignore[misc]  # of a node that nobody compares by it
             stack.extend(operands(node))
     return new
 

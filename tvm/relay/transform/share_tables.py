@@ -82,8 +82,9 @@ def _are_equal(a: Constant, b: Constant) -> bool:
     return np.array_equal(x.numpy().view("uint8"), y.numpy().view("uint8"))
 
 
-def _taken(call: Call, packed: Call, picked: TensorType) -> RelayExpr:
+def _taken(call: Call, packed: RelayExpr, picked: TensorType) -> RelayExpr:
     """Rows of the table, out of the blocks that hold them."""
+    assert isinstance(packed, Call)
     rows, columns = call.args[0].data.shape  # type: ignore[attr-defined]
     block = const(int(str(packed.attrs["dst_layout"])[2:-1]), picked.dtype)
     extent = const(rows, picked.dtype)
