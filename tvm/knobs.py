@@ -74,12 +74,7 @@ def _home() -> Path | None:
         return None
 
 
-def _default_cache() -> Path | None:
-    if root := os.environ.get("XDG_CACHE_HOME"):
-        return Path(root) / "classic-tvm"
-    home = _home()
-    return None if home is None else home / ".cache" / "classic-tvm"
-
+_HOME = _home()
 
 DUMP_IR = Knob[Path | None]("TVM_DUMP_IR", Path, None, "folder for the text after each pass")
 DEBUG_INFO = Knob[Path | None](
@@ -95,8 +90,17 @@ CACHE = Knob("TVM_CACHE", _switch, True, "0 turns the object cache off")
 CONFIGS_JSON_DIR = Knob[Path | None](
     "TVM_CONFIGS_JSON_DIR", Path, None, "folder of the configurations of tvmc --config"
 )
+CACHES = Knob[Path | None](
+    "XDG_CACHE_HOME",
+    Path,
+    _HOME / ".cache" if _HOME else None,
+    "folder of all programs' caches",
+)
 CACHE_DIR = Knob[Path | None](
-    "TVM_CACHE_DIR", Path, _default_cache(), "folder of the object cache; without one, memory"
+    "TVM_CACHE_DIR",
+    Path,
+    CACHES.value / "classic-tvm" if CACHES.value else None,
+    "folder of the object cache; without one, memory",
 )
 CHECKSUM = Knob(
     "TVM_CHECKSUM", _switch, True, "0 loads files whatever their checksums say; of the environment"
@@ -109,7 +113,7 @@ CXX = Knob("CXX", str, "", "the C++ compiler that export_library links with")
 TEST_DATA = Knob(
     "TEST_DATA_ROOT_PATH",
     Path,
-    (_home() or Path()) / ".tvm_test_data",
+    (_HOME or Path()) / ".tvm_test_data",
     "folder of files for examples",
 )
 KERNEL_VERSION = Knob(
@@ -125,3 +129,33 @@ QUIET = Knob(
     "TVM_QUIET", _switch, False, "1 shows no progress and not which processor is compiled for"
 )
 VERBOSE = Knob("TVM_VERBOSE", _switch, False, "1 prints how the kernels of a model were scheduled")
+
+# those that the runtime reads itself, in programs without Python too
+NUM_THREADS = Knob("TVM_NUM_THREADS", int, 0, "threads of a kernel; 0: one for each usable core")
+OMP_NUM_THREADS = Knob("OMP_NUM_THREADS", int, 0, "the same, if TVM_NUM_THREADS is not set")
+SPIN_COUNT = Knob(
+    "TVM_THREAD_POOL_SPIN_COUNT",
+    int,
+    20000,
+    "how often a thread looks for work before it sleeps",
+)
+WAIT_POLICY = Knob(
+    "OMP_WAIT_POLICY", str, "", "how threads of oneDNN wait; PASSIVE for it alone if it is not set"
+)
+
+
+def table() -> str:
+    """All switches with their defaults and meanings, as a table of Markdown."""
+    rows = [
+        f"| `{name}` | {_default_text(knob.default)} | {knob.doc.replace('|', ' or ')} |"
+        for name, knob in sorted(KNOBS.items())
+    ]
+    return "\n".join(["| variable | default | meaning |", "|---|---|---|", *rows])
+
+
+def _default_text(default: object) -> str:
+    if default is None or default == "":
+        return "not set"
+    if isinstance(default, bool):
+        return str(int(default))
+    return f"`{str(default).replace(str(_HOME), '~')}`"

@@ -40,6 +40,7 @@ def programs(page: str) -> str:
     [
         ("add_operator.md", "my.cubed.long"),
         ("models_in_c.md", "0."),
+        ("vm.md", "(2, 3)"),
         ("devices.md", "2048.0"),
         ("low_precision.md", "nn.conv2d"),
         ("tuning.md", "largest difference True"),
