@@ -43,7 +43,7 @@ class Loan:
     @staticmethod
     def of(value: Any, loans: list[Any]) -> NDArray:
         """The array for a function; what has to live as long as the call is appended to ``loans``."""
-        tensor = shared(value)
+        tensor: NDArray = shared(value)
         is_readonly = _is_readonly(value, tensor)
         is_aligned = tensor.data_address % _ALIGNMENT == 0
         is_usable = is_aligned and _is_compact(tensor) and not is_readonly
@@ -113,7 +113,7 @@ def _compact(tensor: NDArray) -> NDArray:
 def _bytes(tensor: NDArray) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The memory of a compact array."""
     count = (tensor.size * tensor.dtype.bits * tensor.dtype.lanes + 7) // 8
-    memory = (ctypes.c_char * count).from_address(tensor.data_address)
+    memory: Any = (ctypes.c_char * count).from_address(tensor.data_address)
     return np.frombuffer(memory, np.uint8) if count else np.empty(0, np.uint8)
 
 

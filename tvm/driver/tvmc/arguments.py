@@ -23,7 +23,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, common: Sequence[str] | None = None, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", _Formatter)
-        super().__init__(*args, add_help=False, **kwargs)
+        kwargs["add_help"] = False
+        super().__init__(*args, **kwargs)
         self.common = common
         self.add_argument("-h", "--help", action="help", help="show this and exit")
         if common is not None:
@@ -82,7 +83,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _HelpAll(argparse._HelpAction):
-    def __call__(self, parser: Any, *_: Any) -> None:  # type: ignore[override]
+    def __call__(self, parser: Any, *_: Any) -> None:
         print(parser.format_full_help(), end="")
         parser.exit()
 

@@ -96,7 +96,7 @@ def _complain(error: Exception) -> int:
     return _FAILED
 
 
-def _main_parser() -> argparse.ArgumentParser:
+def _main_parser() -> CommandParser:
     parser = CommandParser(
         prog="tvmc", usage="tvmc COMMAND [options]",
         description="Compile, run, verify and tune models of ONNX, PyTorch and relay.",
