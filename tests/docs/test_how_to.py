@@ -44,6 +44,7 @@ def programs(page: str) -> str:
         ("devices.md", "2048.0"),
         ("low_precision.md", "nn.conv2d"),
         ("tuning.md", "largest difference True"),
+        ("promises.md", "True"),
     ],
 )
 def test_programs_of_a_page_run(page: str, expected: str, tmp_path: Path) -> None:
