@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
+#include <numeric>
+#include <thread>
 
 #include "fork.h"
 
@@ -21,6 +24,7 @@ using AffinityMode = ThreadGroup::AffinityMode;
 
 namespace {
 
+#if defined(__linux__)
 CpuSet AffinityOfThisThread() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -31,6 +35,23 @@ CpuSet AffinityOfThisThread() {
   }
   return cpus;
 }
+
+// The error, or 0.
+int Bind(pthread_t thread, const CpuSet& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int cpu : cpus) CPU_SET(cpu, &set);
+  return pthread_setaffinity_np(thread, sizeof(set), &set);
+}
+#else  // macOS binds no threads
+CpuSet AffinityOfThisThread() {
+  CpuSet cpus(std::max(std::thread::hardware_concurrency(), 1u));
+  std::iota(cpus.begin(), cpus.end(), 0);
+  return cpus;
+}
+
+int Bind(pthread_t, const CpuSet& cpus) { return cpus.size() == AffinityOfThisThread().size() ? 0 : ENOTSUP; }
+#endif
 
 // What the calling thread may run on, once SetAffinity has begun to change that.
 struct OriginalAffinity {
@@ -200,10 +221,7 @@ void SetAffinity(pthread_t thread, const CpuSet& cpus) {
   OriginalAffinity& original = OriginalAffinity::Global();
   std::lock_guard<ForkMutex> lock(original.mutex);
   if (original.cpus.empty()) original.cpus = AffinityOfThisThread();
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int cpu : cpus) CPU_SET(cpu, &set);
-  int rc = pthread_setaffinity_np(thread, sizeof(set), &set);
+  int rc = Bind(thread, cpus);
   if (rc != 0) ThrowError("cannot set the affinity of a thread: error ", rc);
 }
 

@@ -1,4 +1,5 @@
 // What the loader and the look-up of symbols rely on, table by table.
+#if defined(__linux__)
 #include "elf_check.h"
 
 #include <algorithm>
@@ -459,3 +460,4 @@ void CheckObjectSections(const char* data, uint64_t size) {
 
 }  // namespace runtime
 }  // namespace tvm
+#endif  // defined(__linux__)

@@ -1,4 +1,5 @@
 // Reading ELF shared libraries.
+#if defined(__linux__)
 #include "elf_file.h"
 
 #include <fcntl.h>
@@ -171,3 +172,4 @@ uint64_t ElfFile::CheckGnuHash(uint64_t table) const {
 
 }  // namespace runtime
 }  // namespace tvm
+#endif  // defined(__linux__)

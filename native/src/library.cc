@@ -2,7 +2,9 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#if defined(__linux__)
 #include <link.h>
+#endif
 #include <tvm/runtime/registry.h>
 
 #include <cstdio>
@@ -55,10 +57,14 @@ class SharedLibrary : public Library {
     return own != nullptr ? own : dlsym(handle_, name);
   }
   uint64_t SizeAt(void* address) override {
+#if !defined(__linux__)
+    return 0;
+#else
     Dl_info info;
     ElfW(Sym)* symbol = nullptr;
     bool is_found = dladdr1(address, &info, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) != 0 && info.dli_saddr == address;
     return is_found && symbol != nullptr ? symbol->st_size : 0;
+#endif
   }
   bool IsVerified() override { return is_verified_; }
   void* Identity() override { return handle_; }

@@ -19,10 +19,13 @@
 
 #include "checksum.h"
 #include "elf_check.h"
+#if defined(__linux__)
 #include "elf_file.h"
+#endif
 
 namespace tvm {
 namespace runtime {
+#if defined(__linux__)
 namespace {
 
 struct Stamp {
@@ -242,5 +245,13 @@ TVM_REGISTER_GLOBAL("runtime.StampLibrary").set_body_typed([](std::string path) 
   if (!file.flush()) ThrowError("cannot write ", path);
 });
 
+#else  // libraries of other forms are the loader's business
+
+void CheckLibrary(const std::string&) {}
+
+TVM_REGISTER_GLOBAL("runtime.CheckObject").set_body_typed([](std::string) {});
+TVM_REGISTER_GLOBAL("runtime.StampLibrary").set_body_typed([](std::string) {});
+
+#endif
 }  // namespace runtime
 }  // namespace tvm

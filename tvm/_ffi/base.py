@@ -45,7 +45,7 @@ __all__ = [
     "string_types",
 ]
 
-__version__ = "0.18.0"
+__version__ = libinfo.__version__
 
 _LIB_NAME = "libtvm_runtime.so"
 # the entry points of c_runtime_api.h; the library that the binding uses, not a second copy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -12,13 +11,14 @@ import numpy as np
 from tvm.arith import Analyzer
 from tvm.contrib.popen_pool import PopenPoolExecutor
 from tvm.ir.expr import PrimExpr
+from tvm.support.cores import usable_cores
 from tvm.tir.expr import Any as UnknownDim
 from tvm.tir.expr import IntImm, Var
 
 
 def cpu_count() -> int:
     """How many processors this process may use."""
-    return len(os.sched_getaffinity(0))
+    return usable_cores()
 
 
 class EmptyContext:

@@ -30,6 +30,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import IO, Any
 
+from tvm.support.cores import usable_cores
+
 _LENGTH = struct.Struct("<q")
 
 # Ctrl-C in a terminal reaches the worker too, which ends without a word
@@ -322,7 +324,7 @@ class PopenPoolExecutor:
     ) -> None:
         if initializer is not None and not callable(initializer):
             raise TypeError(f"initializer must be callable, got {type(initializer).__name__}")
-        self._threads = ThreadPoolExecutor(max_workers or len(os.sched_getaffinity(0)))
+        self._threads = ThreadPoolExecutor(max_workers or usable_cores())
         self._timeout = timeout
         self._options = (initializer, initargs, maximum_process_uses, stdout, stderr)
         self._local = threading.local()

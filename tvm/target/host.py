@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from functools import cache
 from pathlib import Path
+
+from tvm.support.cores import usable_cores
 
 
 @cache  # a fact of the machine, asked for on every build
@@ -35,9 +36,7 @@ def host_triple() -> str:
 
 def host_cores() -> int:
     """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return usable_cores()
 
 
 @cache

@@ -1,6 +1,8 @@
 // Products of matrices by a BLAS library, opened when it is first used: any for tvm.contrib.cblas, MKL for tvm.contrib.mkl.
 #include <dlfcn.h>
+#if defined(__linux__)
 #include <link.h>
+#endif
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
 
@@ -60,12 +62,14 @@ class Blas {
  private:
   static std::vector<std::string> LoadedLibraries() {
     std::vector<std::string> found;
+#if defined(__linux__)
     dl_iterate_phdr(
         [](dl_phdr_info* info, size_t, void* result) {
           if (std::strstr(info->dlpi_name, "blas") != nullptr) static_cast<std::vector<std::string>*>(result)->push_back(info->dlpi_name);
           return 0;
         },
         &found);
+#endif
     return found;
   }
 
@@ -100,9 +104,14 @@ class Blas {
   bool is_wide_{false};
 };
 
+#if defined(__APPLE__)
+const std::vector<std::string> kAnyBlas = {"libopenblas.dylib", "/System/Library/Frameworks/Accelerate.framework/Accelerate"};
+#else
+const std::vector<std::string> kAnyBlas = {"libopenblas.so.0", "libopenblas.so", "libcblas.so.3", "libblas.so.3", "libmkl_rt.so.2"};
+#endif
+
 const Blas& AnyBlas() {
-  static const auto* blas = new Blas("tvm.contrib.cblas", {"libopenblas.so.0", "libopenblas.so", "libcblas.so.3", "libblas.so.3", "libmkl_rt.so.2"},
-                                     true, "Debian's libopenblas0 is one");
+  static const auto* blas = new Blas("tvm.contrib.cblas", kAnyBlas, true, "Debian's libopenblas0 is one");
   return *blas;
 }
 
