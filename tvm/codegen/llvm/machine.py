@@ -44,14 +44,16 @@ class Machine:
         found = re.search(r"-p:(\d+)", self.layout)
         return int(found[1]) if found else 64
 
-    def parse(self, text: str, imports: Iterable[str] = ()) -> Any:
-        """LLVM's module for the text, with others linked in."""
+    def parse(self, text: str, imports: Iterable[str] = (), context: Any = None) -> Any:
+        """LLVM's module for the text, with others linked in; by default in a context of its own."""
+        # what a context has named stays in it, so that a common one would grow with each module
+        context = context or self._llvm.create_context()
         try:
-            module = self._llvm.parse_assembly(text)
+            module = self._llvm.parse_assembly(text, context)
         except RuntimeError as error:
             raise _refused_text(str(error), text) from None
         for item in imports:
-            other = _import(self._llvm, item)
+            other = _import(self._llvm, item, context)
             try:
                 module.link_in(other)
             except RuntimeError as error:
@@ -131,7 +133,7 @@ def _refused_text(error: str, text: str) -> TVMError:
     return InternalError(f"LLVM refuses generated code: {error}", hint=line)
 
 
-def _import(llvm: Any, item: str) -> Any:
+def _import(llvm: Any, item: str, context: Any) -> Any:
     """LLVM text, or the name of a file with text or bitcode."""
     is_text = "\n" in item or "{" in item
     try:
@@ -139,7 +141,8 @@ def _import(llvm: Any, item: str) -> Any:
         is_bitcode = data[:2] == b"BC"
         if is_bitcode:
             check_bitcode(data)
-        return llvm.parse_bitcode(data) if is_bitcode else llvm.parse_assembly(data.decode())
+            return llvm.parse_bitcode(data, context)
+        return llvm.parse_assembly(data.decode(), context)
     except (OSError, ValueError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise LoweringError(
