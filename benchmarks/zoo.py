@@ -84,6 +84,7 @@ MODELS: dict[str, Callable[[], Example]] = {
     "inception_v3": _image("inception_v3", 299, aux_logits=False, init_weights=False),
     "fcn_resnet50": _segmentation("fcn_resnet50"),
     "deeplabv3": _segmentation("deeplabv3_mobilenet_v3_large"),
+    "deeplabv3_resnet50": _segmentation("deeplabv3_resnet50"),
     "lraspp": _segmentation("lraspp_mobilenet_v3_large"),
     "r3d_18": lambda: (vision.video.r3d_18(weights=None), (torch.randn(1, 3, 8, 112, 112),)),
     **NETWORKS,

@@ -62,8 +62,8 @@ FACADES = {"tvm", "tvm.tir"}
 # contrib files that only need the runtime stand beside it
 LOW_CONTRIB = {
     "tvm.contrib.utils", "tvm.contrib.cc", "tvm.contrib.clang", "tvm.contrib.cross_compilers",
-    "tvm.contrib.tar", "tvm.contrib.elf_link", "tvm.contrib.elf_object", "tvm.contrib.elf_read",
-    "tvm.contrib.elf_relocate", "tvm.contrib.popen_pool",
+    "tvm.contrib.tar", "tvm.contrib.elf_link", "tvm.contrib.elf_merge", "tvm.contrib.elf_object",
+    "tvm.contrib.elf_read", "tvm.contrib.elf_relocate", "tvm.contrib.popen_pool",
 }  # fmt: skip
 # heavy packages of others, imported where they are used
 LAZY_PACKAGES = {
