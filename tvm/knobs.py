@@ -130,6 +130,13 @@ QUIET = Knob(
 )
 VERBOSE = Knob("TVM_VERBOSE", _switch, False, "1 prints how the kernels of a model were scheduled")
 
+COMPILE_PROCESSES = Knob(
+    "TVM_COMPILE_PROCESSES",
+    int,
+    1,
+    "how many processes, forked from this one, compile the kernels of a model; they meet in the object cache",
+)
+
 # those that the runtime reads itself, in programs without Python too
 NUM_THREADS = Knob("TVM_NUM_THREADS", int, 0, "threads of a kernel; 0: one for each usable core")
 OMP_NUM_THREADS = Knob("OMP_NUM_THREADS", int, 0, "the same, if TVM_NUM_THREADS is not set")

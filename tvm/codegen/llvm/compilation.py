@@ -9,18 +9,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from tvm import knobs
 from tvm.codegen.cache import cache_key, load_object, store_object
+from tvm.codegen.model_metadata import model_metadata
+from tvm.contrib.elf_merge import merge_objects
 from tvm.error import TVMError, suggest
 from tvm.ir.module import IRModule
+from tvm.support.workers import share_out
 from tvm.target import Target
 from tvm.target.cpu import machine_cpu, machine_features
+from tvm.target.triple import runs_here
 
 from .apart import Results, compile_apart
 from .foreign import REQUIRED_FEATURES
-from .library import llvm_version
+from .library import llvm_lock, llvm_version, native_llvm
 from .machine import Machine
 from .module import ModuleWriter, write_module
 from .options import CodegenOptions
+from .system_lib import has_elf_objects, system_lib_prefix
 
 
 @dataclass(frozen=True)
@@ -47,15 +53,7 @@ class Compilation:
 
     def source(self, fmt: str) -> str | bytes:
         """The module as text: LLVM's optimised form, or assembly; or LLVM's bitcode."""
-        if fmt in ("", "ll"):
-            return str(self.optimized)
-        if fmt in ("asm", "s"):
-            return self.machine.assembly(self.optimized)
-        if fmt == "bc":
-            return bytes(self.optimized.as_bitcode())
-        if fmt == "unoptimized":
-            return self.text
-        raise unknown_format(fmt)
+        return self.text if fmt == "unoptimized" else _source_of(self.optimized, self.machine, fmt)
 
 
 def unknown_format(fmt: str) -> TVMError:
@@ -110,12 +108,61 @@ class VersionCompilation(Compilation):
         return module
 
 
+def _source_of(module: Any, machine: Machine, fmt: str) -> str | bytes:
+    """An optimised module as text or as bitcode."""
+    if fmt in ("", "ll"):
+        return str(module)
+    if fmt in ("asm", "s"):
+        return machine.assembly(module)
+    if fmt == "bc":
+        return bytes(module.as_bitcode())
+    raise unknown_format(fmt)
+
+
 _FORMATS = ("ll", "asm", "bc", "unoptimized")
+# the attribute of a module whose functions do not call each other
+INDEPENDENT_FUNCTIONS = "independent_functions"
+
+
+@dataclass(frozen=True)
+class PartsCompilation:
+    """A module whose parts are compiled on their own, by several processes, and then linked."""
+
+    parts: tuple[Compilation, ...]
+
+    def object_code(self) -> bytes:
+        """The object file, from the cache if it is there."""
+        key = cache_key("parts", *[part.key for part in self.parts])
+        found = load_object(key)
+        if found is None:
+            missing = [part for part in self.parts if load_object(part.key) is None]
+            if knobs.CACHE.value:  # the processes meet there
+                share_out(
+                    Compilation.object_code, missing, knobs.COMPILE_PROCESSES.value, llvm_lock()
+                )
+            found = merge_objects([part.object_code() for part in self.parts])
+            store_object(key, found)
+        return found
+
+    def source(self, fmt: str) -> str | bytes:
+        """As `Compilation.source`."""
+        first, *others = self.parts
+        if fmt == "unoptimized":
+            return "\n".join([part.text for part in self.parts])
+        context = native_llvm().create_context()
+        module = first.machine.parse(str(first.optimized), context=context)
+        for part in others:
+            module.link_in(part.machine.parse(str(part.optimized), context=context))
+        return _source_of(module, first.machine, fmt)
+
+
+# a part has its share of LLVM's work, and enough of it that starting LLVM anew does not matter
+MOST_PARTS, FEWEST_FUNCTIONS = 8, 6
 
 
 def compile_module(
     mod: IRModule, target: Target, suffix: str = "", note: str = ""
-) -> tuple[ModuleWriter, Compilation]:
+) -> tuple[ModuleWriter, Compilation | PartsCompilation]:
     """Write a lowered module as LLVM text.
 
     Parameters
@@ -125,6 +172,40 @@ def compile_module(
     note : str
         LLVM text for the end of the module.
     """
+    count = min(MOST_PARTS, len(mod.functions) // FEWEST_FUNCTIONS)
+    options = CodegenOptions.of(target)
+    if suffix or note or count < 2 or not _has_parts(mod, options):
+        return _compile_whole(mod, target, suffix, note)
+    functions = list(mod.functions.items())
+    # neighbours are much alike, and take equally long: each goes to another part
+    slices = [mod.with_functions(dict(functions[i::count])) for i in range(count)]
+    written = [_compile_whole(part, target) for part in slices]
+    writer = written[0][0]
+    for other, _ in written[1:]:
+        writer.absorb(other)
+    return writer, PartsCompilation(tuple([part for _, part in written]))
+
+
+def _has_parts(mod: IRModule, options: CodegenOptions) -> bool:
+    """Whether functions may be compiled on their own, and linked by this package."""
+    return (
+        knobs.COMPILE_PROCESSES.value > 1
+        and bool(mod.get_attr(INDEPENDENT_FUNCTIONS))
+        and not options.llvm_options
+        and runs_here(options.cpu.triple)
+        and has_elf_objects(options.cpu.triple)
+        and options.cpu.arch in ("x86_64", "aarch64")
+        and system_lib_prefix(mod) is None
+        and not mod.get_attr("linked_runtime")
+        and model_metadata(mod) is None
+        and knobs.DEBUG_INFO.value is None
+    )
+
+
+def _compile_whole(
+    mod: IRModule, target: Target, suffix: str = "", note: str = ""
+) -> tuple[ModuleWriter, Compilation]:
+    """A module in one piece."""
     options = CodegenOptions.of(target)
     machine = Machine(target, options.cpu, options.opt_level)
     options = replace(options, pointer_bits=machine.pointer_bits)

@@ -29,3 +29,8 @@ def llvm_for_all_targets() -> Any:
 def llvm_version() -> str:
     """The version of LLVM and of its binding."""
     return str(native_llvm().llvm_version_info)
+
+
+def llvm_lock() -> Any:
+    """The lock that each call of LLVM takes."""
+    return native_llvm().ffi.lib._lock

@@ -246,6 +246,13 @@ class ModuleWriter:
             name: name for name in slots
         }
 
+    def absorb(self, other: ModuleWriter) -> None:
+        """Count what another module defines among what this one does: they are linked together."""
+        self.symbols += other.symbols
+        self.entries += other.entries
+        self.slots.update(other.slots)
+        self.large_constants.update(other.large_constants)
+
     def text(self, layout: str) -> str:
         """The module."""
         cpu = self.options.cpu

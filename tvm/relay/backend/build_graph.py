@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvm.codegen.llvm.compilation import INDEPENDENT_FUNCTIONS
 from tvm.driver.build_module import runtime_attrs
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
@@ -20,7 +21,8 @@ def build_graph(
     """Compile the kernels, and plan which tensors share memory."""
     step("planning memory")
     plan = plan_memory(model.graph.graph)
-    kernels = model.kernels.with_attrs(runtime_attrs(runtime))
+    attrs = {**runtime_attrs(runtime), INDEPENDENT_FUNCTIONS: True}
+    kernels = model.kernels.with_attrs(attrs)
     step(f"compiling {len(model.graph.kernels)} kernels", COMPILING)
     lib = build_kernels(kernels, model.target, model.elsewhere)
     lib = model.link_external(lib, runtime)

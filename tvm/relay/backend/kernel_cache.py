@@ -55,6 +55,12 @@ def find_kernel(func: Function, name: str, target: Target) -> LoweredKernel | No
     return replace(kernel, source=func) if structural_equal(source, func) else None
 
 
+def is_kept(func: Function, name: str, target: Target) -> bool:
+    """Whether a kernel is there, or cannot be."""
+    key = _key(func, name, target)
+    return key is None or load_entry(key, "kernel") is not None
+
+
 def keep_kernel(kernel: LoweredKernel, target: Target) -> None:
     """Keep a kernel's loops for later processes; its schedule is not kept."""
     key = _key(kernel.source, kernel.name, target)

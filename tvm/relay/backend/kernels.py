@@ -8,12 +8,14 @@ Functions with equal bodies are lowered once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import tvm.topi.generic as topi_generic
 import tvm.topi.x86 as topi_x86
-from tvm import te, tir, topi
+from tvm import knobs, te, tir, topi
 from tvm.codegen import build_module
+from tvm.codegen.llvm.library import llvm_lock
 from tvm.driver import build_lowered, lower
 from tvm.driver.build_module import KERNEL_VERSIONS
 from tvm.error import OpNotImplemented, TVMError
@@ -21,7 +23,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
-from tvm.relay.backend.kernel_cache import find_kernel, is_usable, keep_kernel
+from tvm.relay.backend.kernel_cache import find_kernel, is_kept, is_usable, keep_kernel
 from tvm.relay.backend.libraries import by_library
 from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.backend.name_transforms import sanitize
@@ -35,6 +37,7 @@ from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
 from tvm.support.dtype import dtype as as_dtype
+from tvm.support.workers import share_out
 from tvm.target import Target
 from tvm.target.versions import version_targets
 from tvm.tir import PrimFunc
@@ -270,6 +273,28 @@ class KernelCompiler:
         self._prefix = prefix
         self._known: dict[int, list[LoweredKernel]] = {}
 
+    def lower_ahead(self, functions: Sequence[Function]) -> None:
+        """Lower in several processes what `lower` will be asked for next, in that order.
+
+        The processes meet in the cache, where `lower` finds the kernels.
+        """
+        processes = knobs.COMPILE_PROCESSES.value
+        if not self.is_cached or processes < 2:
+            return
+        names = UniqueNames()
+        distinct: dict[int, list[Function]] = {}
+        missing: list[tuple[Function, str, Target]] = []
+        for func in functions:
+            known = distinct.setdefault(structural_hash(func), [])
+            if any([structural_equal(other, func) for other in known]):
+                continue
+            known.append(func)
+            name = names.fresh(f"{self._prefix}{kernel_name(func)}")
+            if PLACE not in func.attrs:
+                missing += [(func, name, target) for target in (self.target, *self.versions)]
+        wanted = [item for item in missing if not is_kept(*item)]
+        share_out(_lower_into_cache, wanted, processes, llvm_lock())
+
     def lower(self, func: Function) -> LoweredKernel:
         """The kernel of a function, made now if no equal one was."""
         digest = structural_hash(func)
@@ -321,6 +346,11 @@ class KernelCompiler:
             if (place := kernel.source.attrs.get(PLACE)) is not None:
                 found.setdefault(place.target, IRModule())[kernel.name] = kernel.func
         return found
+
+
+def _lower_into_cache(item: tuple[Function, str, Target]) -> None:
+    with suppress(TVMError):  # left to be raised where the kernel is asked for
+        keep_kernel(lower_kernel(*item), item[2])
 
 
 def build_kernels(

@@ -17,7 +17,7 @@ from tvm.relay.backend.summary import report
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive, output_names
 from tvm.relay.pipeline import fusion, optimization
-from tvm.relay.progress import OPTIMIZING, Progress
+from tvm.relay.progress import LOWERING, OPTIMIZING, Progress
 from tvm.runtime.module import Module
 from tvm.target import Target
 from tvm.target.versions import layout_target
@@ -79,6 +79,8 @@ def lower_fused(mod: IRModule, target: Target, mod_name: str, step: Progress) ->
     compiler = KernelCompiler(target, prefix=f"{mangle_module_name(mod_name)}_")
     external = external_functions(mod)
     lower = step.counting("lowering kernel", compiler.lower, len(functions), kernel_name)
+    step(f"lowering {len(functions)} kernels", LOWERING)
+    compiler.lower_ahead(functions)
     codegen = GraphCodegen(lower, external)
     graph = codegen.run(main)
     graph.kernels = compiler.kernels

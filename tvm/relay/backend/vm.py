@@ -11,6 +11,7 @@ from typing import Any
 
 from tvm._ffi import get_global_func
 from tvm._ffi.runtime_ctypes import Device
+from tvm.codegen.llvm.compilation import INDEPENDENT_FUNCTIONS
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Sequential
@@ -177,6 +178,7 @@ class _Lowered:
                 kernels if self.host is self.target else elsewhere.setdefault(self.host, IRModule())
             )
             own[name] = func
+        kernels = kernels.with_attrs({INDEPENDENT_FUNCTIONS: True})
         lib = self.external.link(build_kernels(kernels, self.target, elsewhere))
         return Executable(self._native(lib))
 

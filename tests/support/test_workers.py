@@ -1,0 +1,69 @@
+"""Work shared out between forked copies of this process."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tvm.support import workers
+from tvm.support.workers import share_out
+
+
+def test_each_item_is_done_once(tmp_path: Path) -> None:
+    def work(item: int) -> None:
+        with (tmp_path / str(item)).open("x") as file:
+            file.write(str(os.getpid()))
+
+    share_out(work, range(200), 3)
+    assert len(list(tmp_path.iterdir())) == 200
+
+
+def test_what_fails_in_a_copy_is_left_undone(tmp_path: Path) -> None:
+    own = os.getpid()
+
+    def work(item: int) -> None:
+        if os.getpid() != own:
+            raise ValueError(item)
+        (tmp_path / str(item)).touch()
+
+    share_out(work, range(20), 3)
+    for item in set(range(20)) - {int(found.name) for found in tmp_path.iterdir()}:
+        work(item)
+    assert len(list(tmp_path.iterdir())) == 20
+
+
+def test_a_failure_here_is_raised_and_leaves_no_process() -> None:
+    def work(item: int) -> None:
+        raise ValueError(item)
+
+    with pytest.raises(ValueError):
+        share_out(work, range(20), 3)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_copy_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = os.getpid()
+
+    def work(item: int) -> None:
+        while os.getpid() != own:
+            signal.pause()
+
+    monkeypatch.setattr(workers, "_LONGEST_ITEM", 0.1)
+    share_out(work, range(20), 2)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_one_process_leaves_all_to_the_caller(tmp_path: Path) -> None:
+    share_out(lambda item: (tmp_path / str(item)).touch(), range(20), 1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_are_closed_again() -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    share_out(lambda item: None, range(20), 3)
+    assert len(os.listdir("/proc/self/fd")) == before
