@@ -304,3 +304,12 @@ def test_roundings_of_constants_are_numbers(name: str) -> None:
     rounded = getattr(tir, name)(place + 0.25).astype("int32")
     known = tir.stmt_functor.substitute(rounded, {place: tir.const(2.5, "float32")})
     assert Analyzer().simplify(known).value == (3 if name in ("ceil", "round", "nearbyint") else 2)
+
+
+def test_conditions_of_selects_join_whatever_their_lanes() -> None:
+    x, i, all_lanes = tir.Var("x", "float32x2"), tir.Var("i", "int32"), tir.Var("c", "bool")
+    zeros = tir.Broadcast(tir.const(0.0, "float32"), 2)
+    each = tir.Ramp(i, 1, 2) < tir.Broadcast(tir.const(3, "int32"), 2)
+    for outer, inner in ((each, all_lanes), (all_lanes, each)):
+        joined = Analyzer().simplify(tir.Select(outer, tir.Select(inner, x, zeros), zeros))
+        assert type(joined.condition) is tir.And and joined.condition.dtype == "boolx2"

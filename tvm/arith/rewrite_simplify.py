@@ -159,10 +159,18 @@ class RewriteSimplifier:
         return self.binary(tir.LE, b, a)
 
     def logical_and(self, a: Any, b: Any) -> Any:
-        return self.binary(tir.And, a, b)
+        return self.binary(tir.And, *self._of_equal_lanes(a, b))
 
     def logical_or(self, a: Any, b: Any) -> Any:
-        return self.binary(tir.Or, a, b)
+        return self.binary(tir.Or, *self._of_equal_lanes(a, b))
+
+    def _of_equal_lanes(self, a: Any, b: Any) -> tuple[Any, Any]:
+        # a select of vectors may have one condition for all lanes
+        if a.dtype.lanes > b.dtype.lanes:
+            return a, self.broadcast(b, a.dtype.lanes)
+        if a.dtype.lanes < b.dtype.lanes:
+            return self.broadcast(a, b.dtype.lanes), b
+        return a, b
 
     def logical_not(self, a: Any) -> Any:
         if a.__class__ is tir.IntImm:
