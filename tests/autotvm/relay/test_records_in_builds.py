@@ -105,7 +105,8 @@ def test_an_illegal_record_is_refused_with_one_warning(caplog: pytest.LogCapture
 
 def test_the_nearest_record_of_the_same_kind_is_used(caplog: pytest.LogCaptureFixture) -> None:
     func = conv_and_dense()
-    made = record(autotvm.task.extract_from_program(func, {}, "llvm")[2])
+    task = autotvm.task.extract_from_program(func, {}, "llvm")[2]
+    made = record(task, lambda config: knob_value(config, "tile_y") == 4)
     x = relay.var("x", shape=(4, 288))
     similar = relay.Function([x], relay.nn.dense(x, weight(64, 288)))
     expected, _ = built(similar, caplog)

@@ -58,7 +58,7 @@ def test_tuning_goes_on_with_what_the_file_has(
     records.write_text("\n".join([*first, first[0][:50]]))  # stopped within a line
     assert _main([*argv, "--trials", "3"]) == 0
     assert "[Task  1/ 1] 2 candidates are known from" in capsys.readouterr().err
-    assert _lines(records)[:3] == [*first, f"# {first[0][:50]}"]
+    assert _lines(records)[:3] == [*first, first[0][:50]]
     indices = [json.loads(line)["config"]["index"] for line in [*first, _lines(records)[3]]]
     assert len(set(indices)) == 3
     assert _main(argv) == 0  # has what it asks for

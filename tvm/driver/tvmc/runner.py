@@ -61,8 +61,8 @@ def add_run_parser(
         "-o", "--outputs", metavar="NPZ", help="file of numpy to write the outputs to"
     )
     parser.add_argument(
-        "--fill-mode", choices=FILL_MODES, default="random",
-        help="values of inputs that are not given (random)",
+        "--fill-mode", choices=FILL_MODES, default="random", metavar="MODE",
+        help="inputs that are not given: zeros, ones or random ones (random)",
     )  # fmt: skip
     parser.add_argument(
         "--input-shapes", type=parse_shape_string, metavar="SHAPES",
