@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import TVMError
 from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
 
@@ -119,11 +121,17 @@ def _arg_reduction(
     if not axes:
         return te.compute(data.shape, lambda *_: tir.const(0, "int32"), name=f"T_{name}")
 
+    extents = dims([data.shape[a] for a in axes])
+    known = [extent for extent in extents if isinstance(extent, int)]
+    if 0 in known:
+        raise TVMError(f"topi.{name} requires an element along its axes, got none: {data.shape}")
+    # positions in a row of more elements than int32 counts
+    kind = "int32" if math.prod(known) < 1 << 31 else "int64"
+
     def combine(
         load: Callable[[Sequence[Any]], PrimExpr], at: list[Any], reduced: list[Any]
     ) -> Any:
-        extents = [data.shape[a] for a in axes]
-        position = ravel_index([iv.var for iv in reduced], dims(extents))
+        position = ravel_index([iv.var.astype(kind) for iv in reduced], extents)
         return reducer((position, load(at)), axis=reduced)
 
     found = reduce_axes(
@@ -131,7 +139,7 @@ def _arg_reduction(
     )
     index = found[0]
     return te.compute(
-        index.shape, lambda *i: index(*i).astype("int32"), name=f"T_{name}", tag=tag.COMM_REDUCE
+        index.shape, lambda *i: index(*i).astype(kind), name=f"T_{name}", tag=tag.COMM_REDUCE
     )
 
 

@@ -48,3 +48,19 @@ def test_operators_take_tensors_without_elements(
         with tvm.transform.PassContext(opt_level=opt_level):
             found = relay.create_executor("graph", mod=mod).evaluate()(*values)
         np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+@pytest.mark.parametrize("op", [relay.argmax, relay.argmin])
+def test_positions_of_extremes_need_an_element(op: Callable[..., Any]) -> None:
+    x = relay.var("x", shape=(3, 0))
+    for axis in (1, None):
+        with pytest.raises(tvm.TVMError, match="requires an element along its axes"):
+            relay.build(tvm.IRModule.from_expr(op(x, axis=axis)), "llvm")
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(op(x, axis=0)))
+    assert mod["main"].ret_type.concrete_shape == (0,)
+
+
+def test_positions_in_longer_rows_than_int32_counts_are_int64() -> None:
+    row = relay.var("row", shape=(1 << 31,), dtype="int8")
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.argmax(row, axis=0)))
+    assert mod["main"].ret_type.dtype == "int64"

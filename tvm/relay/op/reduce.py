@@ -80,6 +80,21 @@ def reduce_type(who: str, dtype: str | None = None) -> TypeRelation:
     return relation
 
 
+def _position_type(who: str) -> TypeRelation:
+    """Positions of int32; of int64 where a row has more elements than that counts."""
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        shape = shape_of_type(expect_tensor(arg_types[0], who))
+        axes = reduced_axes(attrs, len(shape), who)
+        extents = [shape[axis] for axis in axes]
+        expect(0 not in extents, f"{who} requires an element along its axes, got none: {shape}")
+        known = [extent for extent in extents if isinstance(extent, int)]
+        dtype = "int32" if product(known) < 1 << 31 else "int64"
+        return reduce_type(who, dtype)(attrs, arg_types)
+
+    return relation
+
+
 def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
     return topi.generic.schedule_reduce(outs)
 
@@ -231,7 +246,7 @@ def _arg_reduction(
         name,
         ArgReduceAttrs,
         inputs=("data",),
-        infer_type=reduce_type(name, "int32"),
+        infer_type=_position_type(name),
         fuse=OpPattern.COMM_REDUCE,
         compute=compute,
         schedules=REDUCTION_SCHEDULES,
@@ -250,7 +265,7 @@ def _fold_positions(
         found = fold(rows, axis=-1)
     if attrs.keepdims:
         found = found.reshape([1 if i in axes else x.shape[i] for i in range(x.ndim)])
-    return np.asarray(found, dtype="int32")
+    return np.asarray(found, dtype="int32" if rows.shape[-1] < 1 << 31 else "int64")
 
 
 ARGMAX = _arg_reduction("argmax", topi.argmax, np.argmax)
