@@ -90,3 +90,9 @@ def test_padded_and_cached_schedules_are_taken() -> None:
 def test_sums_over_what_is_no_reduction_axis_are_refused(choose: Body) -> None:
     with pytest.raises(TypeError, match="requires axes that te.reduce_axis made, got"):
         te.compute((10,), lambda i: te.sum(A[i], axis=choose(i)))
+
+
+def test_open_loops_over_a_tensor_without_elements_may_have_no_steps() -> None:
+    n, a = te.var("n"), te.placeholder((0,), name="A")
+    out = te.compute((n,), lambda i: a[0], name="out")
+    tvm.lower(te.create_schedule(out.op), [a, out, n])

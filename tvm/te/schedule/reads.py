@@ -70,6 +70,7 @@ class ReadChecker(Visitor):
             low, extent = iv.dom.min, iv.dom.extent  # type: ignore[union-attr]
             if isinstance(low, tir.IntImm) and isinstance(extent, tir.IntImm):
                 self.ranges[iv.var] = (low.value, low.value + extent.value - 1)
+        self.has_open_axes = len(self.ranges) < len(op.axis) + len(op.reduce_axis)
         self.is_empty = any([low > high for low, high in self.ranges.values()])
         self.conditions: list[PrimExpr] = []
 
@@ -111,7 +112,10 @@ class ReadChecker(Visitor):
         for axis, (index, extent) in enumerate(
             zip(load.indices, load.producer.shape, strict=False)
         ):
-            if isinstance(extent, tir.IntImm) and not self._is_within(index, extent.value):
+            if not isinstance(extent, tir.IntImm) or self._is_within(index, extent.value):
+                continue
+            # loops of open extents over a tensor without elements have no steps
+            if extent.value or not self.has_open_axes:
                 self._search(load, axis, index, extent.value)
 
     def _is_within(self, index: PrimExpr, extent: int) -> bool:
