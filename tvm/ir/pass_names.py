@@ -69,6 +69,7 @@ RELAY_PASSES = frozenset(
         "RemoveUnusedFunctions",
         "SeparateOps",
         "ShareKernels",
+        "ShareTables",
         "SimplifyExpr",
         "SimplifyFCTranspose",
         "SimplifyInference",

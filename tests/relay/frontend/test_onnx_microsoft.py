@@ -88,7 +88,7 @@ def test_quantised_products() -> None:
     scale, zero = np.array(0.1, "float32"), np.array(120, "uint8")
     check("MatMulInteger", [u8(3, 4), u8(4, 5), zero, zero], domain="")
     check("DynamicQuantizeMatMul", [f32(3, 4)], {1: u8(4, 5), 2: scale, 3: zero})
-    a, w = u8(1, 3, 6, 6), RNG.integers(-127, 127, (4, 3, 3, 3)).astype("int8")
+    a, w = u8(1, 3, 6, 6), i8(4, 3, 3, 3)
     none = np.zeros(4, "int8")
     scales, bias = np.abs(f32(4)) * 0.01 + 0.001, RNG.integers(-99, 99, 4).astype("int32")
     values = {1: scale, 2: zero, 3: w, 4: scales, 5: none, 6: scale, 7: zero, 8: bias}
@@ -112,7 +112,8 @@ def test_quantised_arithmetic() -> None:
 
 
 def i8(*shape: int) -> np.ndarray:
-    return RNG.integers(-127, 127, shape).astype("int8")
+    # on processors without dot products ONNX Runtime adds pairs of products in 16 bits, which saturate
+    return RNG.integers(-63, 64, shape).astype("int8")
 
 
 def steps(count: int) -> np.ndarray:
