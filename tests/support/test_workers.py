@@ -12,6 +12,28 @@ from tvm.support import workers
 from tvm.support.workers import share_out
 
 
+@pytest.fixture
+def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The processes that were started."""
+    started: list[int] = []
+    fork = os.fork
+
+    def counted() -> int:
+        process = fork()
+        started.append(process)
+        return process
+
+    monkeypatch.setattr(os, "fork", counted)
+    return started
+
+
+def assert_ended(processes: list[int]) -> None:
+    assert processes
+    for process in processes:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(process, os.WNOHANG)
+
+
 def test_each_item_is_done_once(tmp_path: Path) -> None:
     def work(item: int) -> None:
         with (tmp_path / str(item)).open("x") as file:
@@ -35,17 +57,16 @@ def test_what_fails_in_a_copy_is_left_undone(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 20
 
 
-def test_a_failure_here_is_raised_and_leaves_no_process() -> None:
+def test_a_failure_here_is_raised_and_leaves_no_process(copies: list[int]) -> None:
     def work(item: int) -> None:
         raise ValueError(item)
 
     with pytest.raises(ValueError):
         share_out(work, range(20), 3)
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert_ended(copies)
 
 
-def test_a_copy_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_hangs_is_ended(copies: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     own = os.getpid()
 
     def work(item: int) -> None:
@@ -54,8 +75,7 @@ def test_a_copy_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(workers, "_LONGEST_ITEM", 0.1)
     share_out(work, range(20), 2)
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert_ended(copies)
 
 
 def test_one_process_leaves_all_to_the_caller(tmp_path: Path) -> None:
