@@ -66,8 +66,6 @@ def is_closed(expr: BaseExpr) -> bool:
     return isinstance(expr, Function) and not _CLOSED.isdisjoint(expr.attrs)
 
 
-# the attribute of functions whose roundings to a narrow float, which it names, are the compiler's to place
-FREE_ROUNDINGS = "mixed_precision"
 _CLOSED = {"Primitive", "Composite", "Compiler"}
 
 # of main: what the imported model calls the tensors that it returns, tuples flattened

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 
 import tvm
@@ -13,7 +12,6 @@ from tvm.relay.traverse import post_order
 
 def rewritten(body: relay.Expr) -> relay.Function:
     func = relay.Function(relay.analysis.free_vars(body), body)
-    func = func.with_attr("mixed_precision", "bfloat16")
     with tvm.target.Target("llvm"):
         return SkipRounding()(tvm.IRModule.from_expr(func))["main"]
 
@@ -96,41 +94,3 @@ def test_attention_in_bfloat16_is_near_the_wide_one() -> None:
             for m in (mod, ToMixedPrecision("bfloat16")(mod))
         ]
     assert np.abs(mixed.astype("float32") - wide).max() <= 0.02 * np.abs(wide).max()
-
-
-def round_trip(x: relay.Expr) -> relay.Expr:
-    return relay.cast(narrow(x), "float32")
-
-
-def test_roundings_of_the_program_stay_at_every_level() -> None:
-    x = var("x", 1, 4, 8)
-    scores = round_trip(relay.nn.batch_matmul(narrow(x), narrow(x), out_dtype="float32"))
-    scaled = narrow(x * relay.const(3.1)) * narrow(relay.const(1.0))
-    body = relay.Tuple([round_trip(x * relay.const(3.1)), scores, relay.cast(scaled, "float32")])
-    mod = tvm.IRModule.from_expr(relay.Function([x], body))
-    value = np.random.default_rng(3).normal(size=(1, 4, 8)).astype("float32")
-    rounded = value.astype(ml_dtypes.bfloat16).astype("float32")
-    product = (value * np.float32(3.1)).astype(ml_dtypes.bfloat16).astype("float32")
-    for opt_level in (0, 2, 3):
-        for program in (mod, ToMixedPrecision("bfloat16")(relay.transform.InferType()(mod))):
-            with tvm.transform.PassContext(opt_level=opt_level):
-                found = relay.create_executor("graph", program).evaluate()(value)
-            trip, scores, scaled = [array.numpy().astype("float32") for array in found]
-            np.testing.assert_array_equal(trip, product)
-            np.testing.assert_array_equal(scaled, product)
-            sums = np.einsum("nij,nkj->nik", rounded, rounded)
-            np.testing.assert_allclose(
-                scores, sums.astype(ml_dtypes.bfloat16).astype("float32"), rtol=0.01
-            )
-
-
-def test_mixed_precision_gives_its_roundings_free_unless_the_program_has_its_own() -> None:
-    product = relay.nn.dense(var("x", 4, 8), var("w", 8, 8))
-    for body, is_free in ((product, True), (round_trip(product), False)):
-        mod = tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
-        mixed = ToMixedPrecision("bfloat16")(relay.transform.InferType()(mod))["main"]
-        assert ("mixed_precision" in mixed.attrs) is is_free
-        with tvm.target.Target("llvm"):
-            fused = relay.transform.FuseOps(2)(tvm.IRModule.from_expr(mixed))["main"]
-        kernels = [n for n in post_order(fused) if isinstance(n, relay.Function) and n is not fused]
-        assert kernels and all(("mixed_precision" in k.attrs) is is_free for k in kernels)

@@ -16,7 +16,7 @@ from tvm.ir.op import Op
 from tvm.ir.transform import Pass, PassContext, PassInfo, register_pass_config
 from tvm.ir.type import TensorType, TupleType
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
-from tvm.relay.function import FREE_ROUNDINGS, Function, is_primitive
+from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.fuse_graph import GraphNode, Group, Partitioner
@@ -42,10 +42,7 @@ def fuse_ops(func: Function, opt_level: int, max_depth: int, link_params: bool) 
         groups = [Group(node, node.pattern) for node in nodes]
     else:
         groups = Partitioner(nodes, max_depth).partition()
-    outliner = _Outliner(nodes, groups, link_params)
-    if FREE_ROUNDINGS in func.attrs:
-        outliner.attrs[FREE_ROUNDINGS] = func.attrs[FREE_ROUNDINGS]
-    result = outliner.run(func)
+    result = _Outliner(nodes, groups, link_params).run(func)
     assert isinstance(result, Function)
     return result
 
@@ -149,7 +146,6 @@ class _Outliner:
 
     def __init__(self, nodes: list[GraphNode], groups: list[Group], link_params: bool) -> None:
         self.nodes = nodes
-        self.attrs: dict[str, object] = {"Primitive": 1}  # of kernels
         self.link_params = link_params  # whether kernels contain constants of any size
         self.group_of = {id(n.expr): g for n, g in zip(nodes, groups, strict=True)}
         self.kernels: dict[int, _Kernel] = {}
@@ -209,7 +205,7 @@ class _Outliner:
 
     def _outlined(self, expr: RelayExpr, body: RelayExpr, group: Group) -> RelayExpr:
         kernel = self.kernels[id(group)]
-        attrs = dict(self.attrs)
+        attrs: dict[str, object] = {"Primitive": 1}
         if _only_reshapes(body):
             attrs["relay.reshape_only"] = 1
         func = Function(kernel.params, body, expr.checked_type, (), attrs)

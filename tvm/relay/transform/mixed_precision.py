@@ -24,7 +24,7 @@ from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem
-from tvm.relay.function import FREE_ROUNDINGS, Function, is_closed, is_primitive
+from tvm.relay.function import Function, is_closed, is_primitive
 from tvm.relay.op.op import register_mixed_precision_conversion
 from tvm.relay.op.registry import Precision
 from tvm.relay.transform.common import FunctionPass
@@ -201,10 +201,6 @@ class _Mixer:
         return self._casts[key]
 
 
-def _rounds_to(node: RelayExpr, dtype: str) -> bool:
-    return isinstance(node, Call) and node.op is CAST and tensor_type_of(node).dtype == dtype
-
-
 def _below(node: RelayExpr) -> list[RelayExpr]:
     return [o for o in operands(node) if not isinstance(o, (Op, Function))]
 
@@ -240,9 +236,6 @@ def ToMixedPrecision(mixed_precision_type: str = "float16", missing_op_mode: int
         result = mixer.run(func, bool(context.config.get(KEEP_OUTPUT, False)))
         if mixer.missing and missing_op_mode == 1:
             warnings.warn(f"ToMixedPrecision leaves {', '.join(mixer.missing)} in float32")
-        # a program that rounds to the type itself keeps all of its roundings
-        if result is func or any([_rounds_to(n, mixed_precision_type) for n in post_order(func)]):
-            return result
-        return result.with_attr(FREE_ROUNDINGS, mixed_precision_type)
+        return result
 
     return FunctionPass(run, PassInfo(0, "ToMixedPrecision"))

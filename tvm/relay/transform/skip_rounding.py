@@ -6,9 +6,6 @@ nn.softmax(cast(%1, "float32"))                       ->    nn.softmax(%0)
 Processors compute in float32 whatever is not a dot product, and so they do attention: batched
 products of bfloat16 become products of float32. What a convolution or a dense layer reads is
 rounded as before.
-
-These are roundings that ToMixedPrecision has put in, and marked the function for. A program that casts to
-bfloat16 itself keeps its roundings, each of them.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, const
-from tvm.relay.function import FREE_ROUNDINGS, Function, is_primitive
+from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.nn.dense import BATCH_MATMUL
 from tvm.relay.op.registry import OpPattern, Precision
 from tvm.relay.transform.common import relay_pass
@@ -135,8 +132,6 @@ def _follows(call: Call) -> bool:
 def skip_rounding(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Leave out roundings to bfloat16 that nobody needs."""
     target = Target.current(allow_none=True)
-    if func.get_attr(FREE_ROUNDINGS) != _NARROW:
-        return func
     if is_primitive(func) or target is None or "cpu" not in target.keys:
         return func
     if not any([calls(node, CAST) and _dtype(node) == _NARROW for node in post_order(func)]):
