@@ -52,6 +52,7 @@ class GraphExecutorFactory : public ModuleNode {
     if (name == "get_params") {  // calls back with each name and array
       return PackedFunc([this, self](TVMArgs args, TVMRetValue*) {
         PackedFunc add = args[0];
+        if (!add.defined()) ThrowTypeError("get_params needs a function to call with each parameter, got None");
         for (const auto& param : params_) {
           // what lies in a library cannot be written
           bool is_own = param.second.container()->base == nullptr;
