@@ -19,6 +19,7 @@ from tvm.tir.analysis.never_nan import never_nan
 from tvm.tir.expr import (
     And,
     BinaryOpExpr,
+    Broadcast,
     Cast,
     CmpExpr,
     Div,
@@ -40,10 +41,6 @@ from .types import FLOAT32, FLOAT64, TYPES, float_text, integer_text, narrow_nam
 if TYPE_CHECKING:
     from .module import ModuleWriter
 
-# a divisor by which every number may be divided: a constant other than 0 and -1
-_DIVIDES = re.compile(
-    r"(?!0+[UL]*\Z)\d+[UL]*\Z|\(-(?!1[UL]*\))\d+[UL]*\)\Z|\(-\d+(LL)? - 1\)\Z", re.ASCII
-)
 _SIMPLE = re.compile(r"[\w.]+\Z|\(-[\w.]+\)\Z", re.ASCII)
 
 
@@ -129,39 +126,39 @@ class ArithmeticWriter(Visitor):
     # ---- division
 
     def visit_div(self, node: Div) -> str:
-        return self._divide("/", node.dtype, self.visit(node.a), self.visit(node.b))
+        return self._divide("/", node.dtype, self.visit(node.a), self.visit(node.b), node.b)
 
     def visit_mod(self, node: Mod) -> str:
         a, b = self.visit(node.a), self.visit(node.b)
-        return self.remainder(node.dtype, a, b)
+        return self.remainder(node.dtype, a, b, node.b)
 
-    def remainder(self, dtype: DType, a: str, b: str) -> str:
-        """The remainder with the sign of ``a``."""
+    def remainder(self, dtype: DType, a: str, b: str, divisor: PrimExpr) -> str:
+        """The remainder with the sign of ``a``; ``b`` is the text of the divisor."""
         type_ = TYPES[dtype.element]
         if type_.kind == "narrow":
             return self.narrow(f"fmodf({self.widen(a, dtype)}, {self.widen(b, dtype)})", dtype)
         if type_.kind == "float":
             return f"{self.library('fmod', dtype)}({bare(a)}, {bare(b)})"
-        return self._divide("%", dtype, a, b)
+        return self._divide("%", dtype, a, b, divisor)
 
-    def _divide(self, sign: str, dtype: DType, a: str, b: str) -> str:
+    def _divide(self, sign: str, dtype: DType, a: str, b: str, divisor: PrimExpr) -> str:
         type_ = TYPES[dtype.element]
         if type_.kind == "narrow":
             return self.operation(sign, dtype, a, b)
-        if type_.kind in ("signed", "unsigned") and _DIVIDES.match(b) is None:
+        if type_.kind in ("signed", "unsigned") and not _divides_all(divisor):
             name = "div" if sign == "/" else "mod"
             return self.helper(f"tvm_{name}_{type_.text.removesuffix('_t')}", bare(a), bare(b))
         return f"(({type_.text})({a} {sign} {b}))" if type_.bits < 32 else f"({a} {sign} {b})"
 
     def visit_floor_div(self, node: FloorDiv) -> str:
         a, b = self.operand(node.a), self.operand(node.b)
-        quotient = self._divide("/", node.dtype, a, b)
+        quotient = self._divide("/", node.dtype, a, b, node.b)
         kind = TYPES[node.dtype.element].kind
         if kind in ("float", "narrow"):
             return self.call_math("floor", node.dtype, [quotient])
         if kind != "signed":
             return quotient
-        rest = self._divide("%", node.dtype, a, b)
+        rest = self._divide("%", node.dtype, a, b, node.b)
         return f"({quotient} - ({_rounded_up(rest, b)} ? 1 : 0))"
 
     def visit_floor_mod(self, node: FloorMod) -> str:
@@ -169,10 +166,12 @@ class ArithmeticWriter(Visitor):
         kind = TYPES[node.dtype.element].kind
         if kind in ("float", "narrow"):
             # a - floor(a / b) * b has b's sign
-            quotient = self.call_math("floor", node.dtype, [self._divide("/", node.dtype, a, b)])
+            quotient = self.call_math(
+                "floor", node.dtype, [self._divide("/", node.dtype, a, b, node.b)]
+            )
             whole = self.operation("*", node.dtype, quotient, b)
             return self.operation("-", node.dtype, a, whole)
-        rest = self._divide("%", node.dtype, a, b)
+        rest = self._divide("%", node.dtype, a, b, node.b)
         if kind != "signed":
             return rest
         rest = self.named(rest, node.dtype)
@@ -331,6 +330,13 @@ class ArithmeticWriter(Visitor):
             yield
         finally:
             self.wraps = outer
+
+
+def _divides_all(divisor: PrimExpr) -> bool:
+    """Whether every number may be divided by it: a constant other than 0 and -1."""
+    if type(divisor) is Broadcast:
+        divisor = divisor.value
+    return type(divisor) is IntImm and divisor.value not in (0, -1)
 
 
 def _rounded_up(rest: str, b: str) -> str:

@@ -85,7 +85,7 @@ def _absolute(w: FunctionWriter, call: Call) -> str:
 
 def _fmod(w: FunctionWriter, call: Call) -> str:
     a, b = [w.visit(arg) for arg in call.args]
-    return w.remainder(call.dtype, a, b)
+    return w.remainder(call.dtype, a, b, call.args[1])
 
 
 def _classify(function: str) -> Write:
