@@ -18,6 +18,7 @@ from tvm.target import Target
 from tvm.target.ext_dev import code_target
 from tvm.target.versions import version_targets
 from tvm.te.schedule.lower import lower_schedule
+from tvm.te.schedule.reads import check_reads
 from tvm.te.schedule.schedule import Schedule
 from tvm.te.tensor import Tensor
 from tvm.tir.buffer import Buffer, decl_buffer
@@ -119,6 +120,9 @@ def schedule_to_module(
             f"a schedule needs its arguments as a list of tensors, got {type(args).__name__}: "
             "tvm.build(s, [A, B, C])"
         )
+    # with the bound checkers, reads are judged while the program runs
+    if not PassContext.current().config.get("tir.instrument_bound_checkers", False):
+        check_reads(sch.program)
     return IRModule({name: _exposed(lower_schedule(sch, args, name, binds), name)})
 
 

@@ -13,7 +13,6 @@ from tvm.tir.function import PrimFunc
 from ..tensor import Tensor
 from .infer_bound import infer_ranges
 from .layout import layouts_of
-from .reads import check_reads
 from .schedule_ops import schedule_ops
 from .to_prim_func import to_prim_func
 
@@ -41,7 +40,6 @@ def lower_schedule(
     binds : dict of Tensor to Buffer, optional
         Buffers that tensors lie in; others are compact.
     """
-    check_reads(schedule.program)
     normal = schedule.normalize()
     # tensors whose operation was replaced by a primitive stand for what replaced it
     current = [normal.current(arg) if isinstance(arg, Tensor) else arg for arg in args]
