@@ -66,3 +66,8 @@ def test_a_renderer_of_the_users_sees_wrong_types_once(seen: list[DiagnosticCont
     with pytest.raises(DiagnosticError, match="add"):
         relay.transform.InferType()(mod)
     assert len(seen) == 1
+
+
+def test_spans_of_several_sources_have_no_excerpt() -> None:
+    span = relay.SequentialSpan((relay.Span(relay.SourceName("pass"), 0, 0, 0, 0),))
+    assert tvm.IRModule().source_map.excerpt(span) == []

@@ -36,11 +36,13 @@ class SourceMap(Node):
         self.source_map[source_name] = content
         return source_name
 
-    def excerpt(self, span: Span | None) -> list[str]:
+    def excerpt(self, span: Span | SequentialSpan | None) -> list[str]:
         """The line that a span begins on and a line that marks it; empty if its text is unknown."""
+        if not isinstance(span, Span):
+            return []
         texts = {source.name: text for source, text in self.source_map.items()}
-        lines = texts.get(span.source_name.name, "").split("\n") if span is not None else []
-        if span is None or not 1 <= span.line <= len(lines):
+        lines = texts.get(span.source_name.name, "").split("\n")
+        if not 1 <= span.line <= len(lines):
             return []
         shown = lines[span.line - 1]
         end = span.end_column if span.end_line == span.line else len(shown) + 1

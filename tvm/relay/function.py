@@ -66,6 +66,8 @@ def is_closed(expr: BaseExpr) -> bool:
     return isinstance(expr, Function) and not _CLOSED.isdisjoint(expr.attrs)
 
 
+# the attribute of kernels in which casts of the program to a narrow float round
+KEEP_ROUNDING = "relay.keep_rounding"
 _CLOSED = {"Primitive", "Composite", "Compiler"}
 
 # of main: what the imported model calls the tensors that it returns, tuples flattened

@@ -23,6 +23,7 @@ from tvm.relay.expr import (
     Var,
 )
 from tvm.relay.function import Function
+from tvm.relay.rounding import is_free_rounding
 
 
 def operands(expr: RelayExpr) -> tuple[RelayExpr, ...]:
@@ -143,7 +144,7 @@ def rewrite_post_order(
 
 def keep_span(old: RelayExpr, new: RelayExpr) -> RelayExpr:
     """`new`, which replaces `old`; its calls that come from nowhere come from where `old` does."""
-    if old.span is None or new.span is not None:
+    if old.span is None or new.span is not None or is_free_rounding(old):
         return new
     stack = [new]
     while stack:

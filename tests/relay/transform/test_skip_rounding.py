@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
+import pytest
 
 import tvm
 from tvm import relay
+from tvm.relay.rounding import with_free_rounding
 from tvm.relay.transform import SkipRounding, ToMixedPrecision
 from tvm.relay.traverse import post_order
 
@@ -26,7 +29,13 @@ def var(name: str, *shape: int, dtype: str = "float32") -> relay.Var:
 
 
 def narrow(x: relay.Expr) -> relay.Expr:
-    return relay.cast(x, "bfloat16")
+    """A rounding as ToMixedPrecision puts it in."""
+    return with_free_rounding(relay.cast(x, "bfloat16"))
+
+
+def trip(x: relay.Expr) -> relay.Expr:
+    """A rounding as programs ask for it."""
+    return relay.cast(relay.cast(x, "bfloat16"), "float32")
 
 
 def test_what_is_only_read_wide_is_computed_wide() -> None:
@@ -94,3 +103,57 @@ def test_attention_in_bfloat16_is_near_the_wide_one() -> None:
             for m in (mod, ToMixedPrecision("bfloat16")(mod))
         ]
     assert np.abs(mixed.astype("float32") - wide).max() <= 0.02 * np.abs(wide).max()
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    return x.astype(ml_dtypes.bfloat16).astype("float32")
+
+
+@pytest.mark.parametrize("opt_level", [0, 1, 2, 3])
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_roundings_of_the_program_stay(opt_level: int, is_mixed: bool) -> None:
+    x, y = var("x", 1, 4, 8), var("y", 1, 4, 8, dtype="bfloat16")
+    scaled = x * relay.const(3.1)
+    # moved, in a kernel that reads bfloat16, and beside a rounding of the compiler
+    moved = relay.transpose(relay.cast(scaled, "bfloat16"), (0, 2, 1))
+    fields = [relay.cast(moved, "float32"), trip(scaled) + relay.cast(y, "float32")]
+    fields.append(relay.nn.dense(scaled, relay.const(np.eye(8, dtype="float32"))))
+    mod = tvm.IRModule.from_expr(relay.Function([x, y], relay.Tuple(fields)))
+    mod = relay.transform.InferType()(mod)
+    values = np.random.default_rng(3).normal(size=(2, 1, 4, 8)).astype("float32")
+    a, b = values[0], values[1].astype(ml_dtypes.bfloat16)
+    with tvm.transform.PassContext(opt_level=opt_level):
+        program = ToMixedPrecision("bfloat16")(mod) if is_mixed else mod
+        found = relay.create_executor("graph", program).evaluate()(a, b)
+    product = rounded(a * np.float32(3.1))
+    np.testing.assert_array_equal(found[0].numpy(), product.transpose(0, 2, 1))
+    np.testing.assert_array_equal(found[1].numpy(), product + b.astype("float32"))
+
+
+@pytest.mark.parametrize("opt_level", [1, 3])
+def test_roundings_of_the_program_stay_in_attention(opt_level: int) -> None:
+    x = var("x", 1, 4, 8)
+    shares = trip(relay.nn.softmax(trip(relay.nn.batch_matmul(x, x))))
+    body = relay.nn.batch_matmul(shares, x, transpose_b=False)
+    mod = tvm.IRModule.from_expr(relay.Function([x], body))
+    value = np.random.default_rng(3).normal(size=(1, 4, 8)).astype("float32")
+    with tvm.transform.PassContext(opt_level=opt_level):
+        found = relay.create_executor("graph", mod).evaluate()(value).numpy()
+    powers = np.exp(rounded(value @ value.transpose(0, 2, 1)))
+    expected = rounded(powers / powers.sum(-1, keepdims=True)) @ value
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_what_mixed_precision_rounds_in_attention_is_left_out() -> None:
+    mod = ToMixedPrecision("bfloat16")(relay.transform.InferType()(attention()))
+    with tvm.target.Target("llvm"), tvm.transform.PassContext(opt_level=3):
+        mod = relay.pipeline.fusion()(relay.pipeline.optimization()(mod))
+    assert "nn.contrib_attention" in mod.astext()
+
+
+def test_equal_roundings_of_the_program_and_of_the_compiler_stay_two() -> None:
+    x = var("x", 4)
+    body = relay.Tuple([narrow(x), relay.cast(x, "bfloat16")])
+    mod = tvm.IRModule.from_expr(relay.Function([x], body))
+    first, second = relay.transform.EliminateCommonSubexpr()(mod)["main"].body.fields
+    assert first is not second

@@ -28,7 +28,7 @@ from tvm.relay.backend.libraries import by_library
 from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.backend.name_transforms import sanitize
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
-from tvm.relay.function import Function
+from tvm.relay.function import KEEP_ROUNDING, Function
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.op.strategy import OpImplementation, is_computable, select_implementation
 from tvm.relay.traverse import post_order
@@ -227,8 +227,8 @@ def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:
         args = [*graph.inputs, *constants, *graph.outputs]
         mod = lower(sch, args, name=name, binds=_compact_buffers(args))
         if any([t.dtype is BFLOAT16 for t in args]):
-            # a kernel computes in float32, and rounds what it stores
-            mod = BF16ComputeLegalize()(mod)
+            # a kernel computes in float32, and rounds what it stores and what the program casts
+            mod = BF16ComputeLegalize(KEEP_ROUNDING in func.attrs)(mod)
     prim_func = mod[name].with_attr("target", target)
     arrays = [array for _, array in graph.constants]
     prim_func = with_constants(prim_func, len(graph.inputs), arrays)

@@ -16,6 +16,7 @@ from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tvm.relay.function import Function
+from tvm.relay.rounding import is_free_rounding
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.traverse import rewrite_function
 
@@ -47,7 +48,9 @@ def _key(expr: RelayExpr) -> object:
         if expr.op.extra.get("TOpIsStateful") or not expr.args:
             return None
         attrs = structural_hash(expr.attrs) if expr.attrs is not None else 0
-        return (expr.op.name, attrs, tuple([_operand_key(a) for a in expr.args]))
+        # a rounding that the program asks for is not one that may be left out
+        mark = is_free_rounding(expr)
+        return (expr.op.name, attrs, mark, tuple([_operand_key(a) for a in expr.args]))
     if isinstance(expr, TupleGetItem):
         return ("item", id(expr.tuple_value), expr.index)
     if isinstance(expr, Tuple) and expr.fields:

@@ -16,11 +16,13 @@ from tvm.ir.op import Op
 from tvm.ir.transform import Pass, PassContext, PassInfo, register_pass_config
 from tvm.ir.type import TensorType, TupleType
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.function import KEEP_ROUNDING, Function, is_primitive
 from tvm.relay.op.registry import OpPattern
+from tvm.relay.op.unary import CAST_LIKE
+from tvm.relay.rounding import is_free_rounding
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.fuse_graph import GraphNode, Group, Partitioner
-from tvm.relay.transform.operators import DEVICE_COPY, RESHAPES, calls
+from tvm.relay.transform.operators import CAST, DEVICE_COPY, RESHAPES, calls
 from tvm.relay.traverse import operands, with_operands
 from tvm.relay.ty import is_dynamic
 
@@ -129,6 +131,7 @@ class _Kernel:
     params: list[Var] = field(default_factory=list)
     args: list[RelayExpr] = field(default_factory=list)
     param_of: dict[int, Var] = field(default_factory=dict)
+    has_rounding: bool = False  # that the program asks for, and another operator reads
 
     def param_for(self, operand: RelayExpr, arg: RelayExpr) -> Var:
         """The parameter that stands for a value computed outside of the group."""
@@ -197,6 +200,7 @@ class _Outliner:
                 new.append(operand)
             elif self.group_of[id(operand)] is group:
                 new.append(self.inside[id(operand)])
+                kernel.has_rounding |= _rounds(operand)
             elif type(operand) is Constant and (self.link_params or _is_inline(operand)):
                 new.append(operand)
             else:
@@ -208,8 +212,18 @@ class _Outliner:
         attrs: dict[str, object] = {"Primitive": 1}
         if _only_reshapes(body):
             attrs["relay.reshape_only"] = 1
+        if kernel.has_rounding:
+            attrs[KEEP_ROUNDING] = 1
         func = Function(kernel.params, body, expr.checked_type, (), attrs)
         return Call(func, kernel.args)
+
+
+def _rounds(expr: RelayExpr) -> bool:
+    """Whether the program rounds to bfloat16 here."""
+    if not calls(expr, CAST, CAST_LIKE) or is_free_rounding(expr):
+        return False
+    ty = expr.checked_type
+    return isinstance(ty, TensorType) and ty.dtype == "bfloat16"
 
 
 def _only_reshapes(body: RelayExpr) -> bool:

@@ -6,6 +6,8 @@ nn.softmax(cast(%1, "float32"))                       ->    nn.softmax(%0)
 Processors compute in float32 whatever is not a dot product, and so they do attention: batched
 products of bfloat16 become products of float32. What a convolution or a dense layer reads is
 rounded as before.
+
+The roundings are those that ToMixedPrecision has put in; a cast of the program rounds.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from tvm.relay.expr import Call, Constant, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.nn.dense import BATCH_MATMUL
 from tvm.relay.op.registry import OpPattern, Precision
+from tvm.relay.rounding import is_free_rounding, with_free_rounding
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import CAST, RESHAPES, TRANSPOSE, calls
 from tvm.relay.traverse import operands, post_order, rewrite_function
@@ -62,21 +65,21 @@ class RoundingSkipper:
         value = self._wide_value(old, new)
         if _dtype(old) == _WIDE:
             return value
-        narrow = self._kept_alive(CAST(value, dtype=_NARROW))
+        narrow = self._kept_alive(_rounded(value))
         self._values[id(narrow)] = value
         return narrow
 
     def _sunk(self, old: RelayExpr, new: Call) -> RelayExpr:
         """Heads of an attention are put together before they are rounded."""
         assert isinstance(old, Call)
-        if new.op is CAST and _dtype(old) == _NARROW and calls(old.args[0], BATCH_MATMUL):
+        if _is_rounding(old) and calls(old.args[0], BATCH_MATMUL):
             self._values[id(self._kept_alive(new))] = new.args[0]
             return new
         value = self._values.get(id(new.args[0])) if new.args else None
         if value is None or new.op not in _MOVES or self.uses[id(old.args[0])] > 1:
             return new
         moved = new.replace(args=(value,))
-        narrow = self._kept_alive(CAST(moved, dtype=_NARROW))
+        narrow = self._kept_alive(_rounded(moved))
         self._values[id(narrow)] = moved
         return narrow
 
@@ -104,6 +107,15 @@ class RoundingSkipper:
         return expr
 
 
+def _rounded(value: RelayExpr) -> Call:
+    return with_free_rounding(CAST(value, dtype=_NARROW))
+
+
+def _is_rounding(call: Call) -> bool:
+    """Whether a call is a rounding that may be left out."""
+    return call.op is CAST and _dtype(call) == _NARROW and is_free_rounding(call)
+
+
 def _dtype(expr: RelayExpr) -> str:
     kind = infer_type_of(expr)
     return str(kind.dtype) if isinstance(kind, TensorType) else ""
@@ -120,7 +132,7 @@ def _follows(call: Call) -> bool:
     """Whether a call gives float32 if it gets that, element for element."""
     op = call.op
     if op is CAST:
-        return _dtype(call.args[0]) == _WIDE
+        return _is_rounding(call) and _dtype(call.args[0]) == _WIDE
     if not isinstance(op, Op) or op.fuse is None or op.fuse > OpPattern.INJECTIVE:
         return False
     if op.precision is not Precision.FOLLOW or not all(_dtype(arg) for arg in call.args):

@@ -32,10 +32,11 @@ FLOAT8 = ("e4m3_float8", "e5m2_float8")
 class ComputeLegalizer(BufferRewriter):
     """Gives every narrow expression as a wide one."""
 
-    def __init__(self, narrow: tuple[str, ...], wide: DType) -> None:
+    def __init__(self, narrow: tuple[str, ...], wide: DType, keep_casts: bool = False) -> None:
         super().__init__()
         self.narrow = narrow
         self.wide = wide
+        self.keep_casts = keep_casts
         self.widened: dict[Var, Var] = {}
 
     def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
@@ -51,6 +52,8 @@ class ComputeLegalizer(BufferRewriter):
     def visit_cast(self, e: Cast) -> PrimExpr:
         value = self.visit(e.value)
         target = self._wide(e.dtype)
+        if self.keep_casts and target is not e.dtype and not self._is_narrow(e.value.dtype):
+            return Cast(target, Cast(e.dtype, value))  # the program rounds here
         if target is value.dtype:
             return value  # type: ignore[no-any-return]
         return e if value is e.value and target is e.dtype else Cast(target, value)
@@ -118,7 +121,7 @@ class ComputeLegalizer(BufferRewriter):
         return Cast(dtype, e)
 
 
-def legalize(name: str, narrow: tuple[str, ...], wide: str) -> Pass:
+def legalize(name: str, narrow: tuple[str, ...], wide: str, keep_casts: bool = False) -> Pass:
     """The pass for some types."""
     dtype = as_dtype(wide)
     if not dtype.is_float or str(dtype) in narrow:
@@ -126,16 +129,22 @@ def legalize(name: str, narrow: tuple[str, ...], wide: str) -> Pass:
 
     @prim_func_pass(name)
     def compute_legalize(func: PrimFunc) -> PrimFunc:
-        body = ComputeLegalizer(narrow, dtype).visit(func.body)
+        body = ComputeLegalizer(narrow, dtype, keep_casts).visit(func.body)
         # what is legal already is only built anew
         return func if structural_equal(body, func.body) else func.with_body(body)
 
     return compute_legalize.factory()
 
 
-def BF16ComputeLegalize() -> Pass:
-    """Compute on float32 in the place of bfloat16."""
-    return legalize("tir.BF16ComputeLegalize", BFLOAT16, "float32")
+def BF16ComputeLegalize(keep_casts: bool = False) -> Pass:
+    """Compute on float32 in the place of bfloat16.
+
+    Parameters
+    ----------
+    keep_casts : bool
+        Whether values that the program casts to bfloat16 are rounded, not only those it stores.
+    """
+    return legalize("tir.BF16ComputeLegalize", BFLOAT16, "float32", keep_casts)
 
 
 def FP8ComputeLegalize(promote_dtype_str: str = "float32") -> Pass:
