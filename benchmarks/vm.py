@@ -52,7 +52,7 @@ def parse_arguments() -> argparse.Namespace:
         "--images", type=int, nargs="*", help="rows and columns, instead of batches"
     )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--repeat", type=int, default=10, help="rounds of one run each")
+    parser.add_argument("--repeat", type=int, default=10, help="rounds, of which the best run counts")
     return parser.parse_args()
 
 
@@ -119,7 +119,7 @@ def open_machine(path: Path, kind: str) -> Any:
 def beside_fixed(machine: Any, path: Path, kind: str, value: int, repeat: int) -> list[str]:
     """One row: times of both, their ratio, and how far their results are apart."""
     import tvm
-    from benchmarks.timing import alternate
+    from benchmarks.timing import shortest
     from tvm import relay
     from tvm.contrib import graph_executor
 
@@ -131,7 +131,7 @@ def beside_fixed(machine: Any, path: Path, kind: str, value: int, repeat: int) -
     fixed.set_input(name, data)
     fixed.run()
     wanted, found = fixed.get_output(0).numpy(), machine.invoke("main", data).numpy()
-    times = alternate({"fixed": fixed.run, "open": lambda: machine.invoke("main", data)}, repeat)
+    times = shortest({"fixed": fixed.run, "open": lambda: machine.invoke("main", data)}, repeat)
     error = np.abs(found - wanted).max() / np.abs(wanted).max()
     milliseconds = [f"{1e3 * seconds:.2f}" for seconds in times.values()]
     return [*milliseconds, f"{times['open'] / times['fixed']:.2f}", f"{error:.1e}"]
