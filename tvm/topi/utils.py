@@ -106,6 +106,12 @@ def simplify(expr: Any) -> Any:
     return Analyzer().simplify(expr) if isinstance(expr, PrimExpr) else expr
 
 
+def as_extent(expr: Any) -> Any:
+    """An extent in its simplest form; 0 where an open one would be less, so that bounds are provable."""
+    found = simplify(expr)
+    return found if isinstance(found, int) else simplify(tir.max(found, 0))
+
+
 def is_dynamic_shape(shape: Iterable[Any]) -> bool:
     """Whether a dimension is not a constant."""
     return any(not isinstance(d, int) for d in dims(shape))

@@ -15,13 +15,13 @@ from tvm.ir.expr import PrimExpr
 from ...configuration import workload_attrs
 from ...math import cast
 from ...utils import (
+    as_extent,
     dims,
     is_dynamic_shape,
     largest_divisor,
     product_dtype,
     require_equal,
     rounded_up,
-    simplify,
 )
 from ..dense.compute import crop
 from ..pad import pad
@@ -300,8 +300,8 @@ def conv2d_NCHWc(
     sh, sw = _spread(stride, 2)
     dh, dw = _spread(dilation, 2)
     pads = get_pad_tuple_generic(padding, dilated_window((kh, kw), (dh, dw)))
-    oh = simplify((height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1)
-    ow = simplify((width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1)
+    oh = as_extent((height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1)
+    ow = as_extent((width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1)
     if is_dynamic_shape((oh, ow)):
         steps = ((sh, sw), (dh, dw))
         source = _padded(data, "NCHWc", "HW", pads)

@@ -17,7 +17,7 @@ import numpy as np
 from tvm import te, tir
 
 from ...configuration import workload_attrs
-from ...utils import ceil_div, chosen, dims, is_dynamic_shape, simplify
+from ...utils import as_extent, ceil_div, chosen, dims, is_dynamic_shape
 from ..pad import pad
 from ..utils import get_pad_tuple_generic
 from .compute import _as, _spread, block_size
@@ -168,8 +168,8 @@ def conv2d_NCHWc_winograd(
         raise ValueError(f"conv2d_NCHWc_winograd: groups of {group} are not blocks of {out_layout}")
     oc_chunk = groups * (group // oc_block)
     top, left, bottom, right = get_pad_tuple_generic(padding, (WINDOW, WINDOW))
-    oh = simplify(height + top + bottom - WINDOW + 1)
-    ow = simplify(width + left + right - WINDOW + 1)
+    oh = as_extent(height + top + bottom - WINDOW + 1)
+    ow = as_extent(width + left + right - WINDOW + 1)
     dtype = out_dtype or data.dtype
     args = (data, kernel, (top, left, bottom, right), tile_size, layout, out_layout, dtype)
     asked = workload_attrs(WINOGRAD_TASK, *args)

@@ -8,7 +8,7 @@ from tvm import te
 
 from ...configuration import workload_attrs
 from ...math import cast
-from ...utils import dims, product_dtype, rounded_up, simplify
+from ...utils import as_extent, dims, product_dtype, rounded_up
 from ..conv2d.compute import _as, _padded, _spread, conv
 from ..dense.compute import crop
 from ..utils import dilated_window, get_pad_tuple_generic
@@ -86,8 +86,8 @@ def depthwise_conv2d_NCHWc(
     sh, sw = _spread(stride, 2)
     dh, dw = _spread(dilation, 2)
     pads = get_pad_tuple_generic(padding, dilated_window((kh, kw), (dh, dw)))
-    oh = simplify((height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1)
-    ow = simplify((width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1)
+    oh = as_extent((height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1)
+    ow = as_extent((width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1)
     columns = ow if isinstance(ow, int) else rounded_up(ow, column_step)
     source = _padded(Input, "NCHWc", "HW", (*pads[:3], pads[3] + (columns - ow) * sw))
     ky = te.reduce_axis((0, kh), name="kh")
