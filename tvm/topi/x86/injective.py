@@ -20,6 +20,7 @@ from .common import (
     UNKNOWN_COUNT,
     element_count,
     fuse_and_parallel,
+    fuse_rows_and_parallel,
     lanes_of,
     masked_lanes,
     processor,
@@ -62,7 +63,7 @@ def schedule_injective_from_existing(sch: te.Schedule, out: te.Tensor) -> te.Sch
         return sch
     if is_short:
         lanes = row_lanes(shape[-1], out.dtype, info)
-    fuse_and_parallel(sch, out, axes[:-1], total)
+    fuse_rows_and_parallel(sch, out, axes[:-1], total)
     vectorize_inner(sch, out, axes[-1], lanes)
     return sch
 

@@ -14,6 +14,7 @@ from ...x86.common import (
     covering_lanes,
     element_count,
     fuse_and_parallel,
+    fuse_rows_and_parallel,
     lanes_of,
     processor,
     row_lanes,
@@ -52,7 +53,7 @@ def schedule_pool(outs: te.Tensor | Sequence[te.Tensor], layout: str = "NCHW") -
         _schedule_rows(s, output, anchor, columns, work)
         return s
     lanes = vector_lanes(dims(output.shape)[-1], output.dtype, processor()) if is_blocked else 1
-    fused = fuse_and_parallel(s, output, axes[:-1] or axes, work)
+    fused = fuse_rows_and_parallel(s, output, axes[:-1] or axes, work)
     if output.op is not anchor and is_whole:
         s[pool].compute_at(s[output], fused)
         if lanes > 1:
