@@ -52,7 +52,9 @@ def parse_arguments() -> argparse.Namespace:
         "--images", type=int, nargs="*", help="rows and columns, instead of batches"
     )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--repeat", type=int, default=10, help="rounds, of which the best run counts")
+    parser.add_argument(
+        "--repeat", type=int, default=10, help="rounds, of which the best run counts"
+    )
     return parser.parse_args()
 
 

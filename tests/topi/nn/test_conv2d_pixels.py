@@ -24,7 +24,9 @@ def lowered(window: int, stride: int, padding: int) -> tir.PrimFunc:
         return tvm.lower(sch, [data, kernel, out])["main"]
 
 
-@pytest.mark.parametrize(("window", "stride", "padding"), [(1, 1, 0), (3, 1, 1), (3, 2, 1), (3, 2, 0)])
+@pytest.mark.parametrize(
+    ("window", "stride", "padding"), [(1, 1, 0), (3, 1, 1), (3, 2, 1), (3, 2, 0)]
+)
 def test_no_condition_stands_in_the_sums(window: int, stride: int, padding: int) -> None:
     sums: list[tir.For] = []
 
