@@ -133,8 +133,9 @@ VERBOSE = Knob("TVM_VERBOSE", _switch, False, "1 prints how the kernels of a mod
 COMPILE_PROCESSES = Knob(
     "TVM_COMPILE_PROCESSES",
     int,
-    1,
-    "how many processes, forked from this one, compile the kernels of a model; they meet in the object cache",
+    0,
+    "how many processes, forked from this one, compile the kernels of a model; they meet in the object cache. "
+    "0: up to four on as many cores, and one where the program has other threads",
 )
 
 # those that the runtime reads itself, in programs without Python too

@@ -83,6 +83,11 @@ def store_entry(key: str, ending: str, data: bytes) -> None:
         return
 
 
+def is_on_disk() -> bool:
+    """Whether other processes find what this one keeps."""
+    return knobs.CACHE.value and user_folder("objects") is not None
+
+
 def user_folder(*names: str) -> Path | None:
     """A folder of the cache that only this user can write to; None, with one warning, if there is none."""
     root = knobs.CACHE_DIR.value

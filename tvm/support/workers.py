@@ -12,18 +12,43 @@ import gc
 import os
 import signal
 import struct
+import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TypeVar
 
+from tvm.support.cores import usable_cores
+
 T = TypeVar("T")
 
 _INDEX = struct.Struct("<I")
 _MOST_ITEMS = 4096 // _INDEX.size  # what a pipe takes without waiting for readers
 _MOST_PROCESSES = 8
-_LONGEST_ITEM = 60.0  # seconds
+_MOST_UNASKED = 4  # they share memory, which tells nobody how much of it is free
+# how long a copy may take for its last item: seconds, and times the longest item done here
+_PATIENCE, _SLOWEST = 5.0, 4.0
+# the module of the thread that redraws the line of progress
+_REDRAWING = "rich.live"
+
+
+def usual_processes() -> int:
+    """How many processes may share work where nobody said: one for each core, as far as it is safe.
+
+    A copy has the calling thread alone, and locks that other threads held stay locked in it. Those
+    of LLVM and of the runtime are taken care of, Python's own are not: where other threads run
+    Python, there is one process.
+    """
+    if sys.platform != "linux" or _other_threads():
+        return 1
+    return min(usable_cores(), _MOST_UNASKED)
+
+
+def _other_threads() -> set[int]:
+    redrawing = {t.ident for t in threading.enumerate() if type(t).__module__ == _REDRAWING}
+    return sys._current_frames().keys() - redrawing - {threading.get_ident()}
 
 
 def share_out(
@@ -51,27 +76,35 @@ def share_out(
         return
     queue, feed = os.pipe()
     copies: list[int] = []
+    longest = 0.0
     try:
         os.write(feed, b"".join([_INDEX.pack(index) for index in range(len(items))]))
         os.close(feed)
-        for _ in range(count - 1):
-            copies.append(_copy_of_process(work, items, queue, lock or nullcontext()))
+        with suppress(OSError):  # too many processes, or no memory for one
+            for _ in range(count - 1):
+                copies.append(_copy_of_process(work, items, queue, lock or nullcontext()))
         for index in _taken(queue):
+            start = time.monotonic()
             work(items[index])
-        while copies and _has_ended(copies[-1]):
+            longest = max(longest, time.monotonic() - start)
+        while copies and _has_ended(copies[-1], _PATIENCE + _SLOWEST * longest):
             copies.pop()
     finally:
         os.close(queue)
         for process in copies:  # the work here failed or was interrupted, or the copy hangs
-            os.kill(process, signal.SIGKILL)
-            os.waitpid(process, 0)
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
 
 
-def _has_ended(process: int) -> bool:
+def _has_ended(process: int, seconds: float) -> bool:
     """Wait for a copy that has at most one item left to do."""
-    limit = time.monotonic() + _LONGEST_ITEM
+    limit = time.monotonic() + seconds
     while time.monotonic() < limit:
-        if os.waitpid(process, os.WNOHANG)[0]:
+        try:
+            if os.waitpid(process, os.WNOHANG)[0]:
+                return True
+        except ChildProcessError:  # the program waits for all of its children, or ignores their end
             return True
         time.sleep(0.002)
     return False
@@ -93,14 +126,20 @@ def _copy_of_process(
     with lock, warnings.catch_warnings():
         # a copy has one thread; what it runs takes no lock of the others
         warnings.simplefilter("ignore", DeprecationWarning)
+        parent = os.getpid()
         process = os.fork()
     if process:
         return process
     try:
         with suppress(ValueError):  # a copied thread may not be the main one
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            # handlers and event loops of the program are not for copies
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
         gc.disable()  # what this process does not own it must not finish
         for index in _taken(queue):
             work(items[index])
+            if os.getppid() != parent:  # nobody wants the rest
+                break
     finally:
         os._exit(0)

@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import Any
 
 from tvm import knobs
-from tvm.codegen.cache import cache_key, load_object, store_object
+from tvm.codegen.cache import cache_key, is_on_disk, load_object, store_object
 from tvm.codegen.model_metadata import model_metadata
 from tvm.contrib.elf_merge import merge_objects
 from tvm.error import TVMError, suggest
 from tvm.ir.module import IRModule
-from tvm.support.workers import share_out
+from tvm.support.workers import share_out, usual_processes
 from tvm.target import Target
 from tvm.target.cpu import machine_cpu, machine_features
 from tvm.target.triple import runs_here
@@ -136,10 +136,9 @@ class PartsCompilation:
         found = load_object(key)
         if found is None:
             missing = [part for part in self.parts if load_object(part.key) is None]
-            if knobs.CACHE.value:  # the processes meet there
-                share_out(
-                    Compilation.object_code, missing, knobs.COMPILE_PROCESSES.value, llvm_lock()
-                )
+            if is_on_disk():  # the processes meet there
+                processes = knobs.COMPILE_PROCESSES.value or usual_processes()
+                share_out(Compilation.object_code, missing, processes, llvm_lock())
             found = merge_objects([part.object_code() for part in self.parts])
             store_object(key, found)
         return found
@@ -189,7 +188,7 @@ def compile_module(
 def _has_parts(mod: IRModule, options: CodegenOptions) -> bool:
     """Whether functions may be compiled on their own, and linked by this package."""
     return (
-        knobs.COMPILE_PROCESSES.value > 1
+        knobs.COMPILE_PROCESSES.value != 1
         and bool(mod.get_attr(INDEPENDENT_FUNCTIONS))
         and not options.llvm_options
         and runs_here(options.cpu.triple)

@@ -15,6 +15,7 @@ import tvm.topi.generic as topi_generic
 import tvm.topi.x86 as topi_x86
 from tvm import knobs, te, tir, topi
 from tvm.codegen import build_module
+from tvm.codegen.cache import is_on_disk
 from tvm.codegen.llvm.library import llvm_lock
 from tvm.driver import build_lowered, lower
 from tvm.driver.build_module import KERNEL_VERSIONS
@@ -37,7 +38,7 @@ from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
 from tvm.support.dtype import dtype as as_dtype
-from tvm.support.workers import share_out
+from tvm.support.workers import share_out, usual_processes
 from tvm.target import Target
 from tvm.target.versions import version_targets
 from tvm.tir import PrimFunc
@@ -46,6 +47,7 @@ from tvm.topi.choice import noted
 
 BFLOAT16 = as_dtype("bfloat16")
 MAX_NAME = 80
+FEWEST_SHARED = 12  # calls of kernels that it may pay to start another process for
 # the attribute of fused functions that run elsewhere than the main target's: where
 PLACE = "place"
 
@@ -278,8 +280,10 @@ class KernelCompiler:
 
         The processes meet in the cache, where `lower` finds the kernels.
         """
-        processes = knobs.COMPILE_PROCESSES.value
-        if not self.is_cached or processes < 2:
+        if not self.is_cached or not is_on_disk() or len(functions) < FEWEST_SHARED:
+            return
+        processes = knobs.COMPILE_PROCESSES.value or usual_processes()
+        if processes < 2:
             return
         names = UniqueNames()
         distinct: dict[int, list[Function]] = {}
