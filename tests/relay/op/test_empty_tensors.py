@@ -60,6 +60,25 @@ def test_positions_of_extremes_need_an_element(op: Callable[..., Any]) -> None:
     assert mod["main"].ret_type.concrete_shape == (0,)
 
 
+@pytest.mark.parametrize("op", [relay.argmax, relay.argmin])
+def test_positions_of_extremes_need_an_element_where_the_run_tells(op: Callable[..., Any]) -> None:
+    x = relay.var("x", shape=(3, relay.Any()))
+    for axis in (1, None):
+        mod = tvm.IRModule.from_expr(relay.Function([x], op(x, axis=axis)))
+        run = relay.create_executor("vm", mod).evaluate()
+        assert run(np.zeros((3, 1), "float32")).numpy().max() == 0
+        with pytest.raises(tvm.TVMError, match="requires an element along its axes, got none"):
+            run(np.zeros((3, 0), "float32"))
+
+
+@pytest.mark.parametrize(("op", "value"), [(relay.max, -np.inf), (relay.min, np.inf)])
+def test_extremes_of_nothing_are_the_identity(op: Callable[..., Any], value: float) -> None:
+    for extent in (0, relay.Any()):
+        mod = tvm.IRModule.from_expr(op(relay.var("x", shape=(3, extent)), axis=1))
+        found = relay.create_executor("vm", mod).evaluate()(np.zeros((3, 0), "float32")).numpy()
+        np.testing.assert_array_equal(found, np.full(3, value, "float32"))
+
+
 def test_positions_in_longer_rows_than_int32_counts_are_int64() -> None:
     row = relay.var("row", shape=(1 << 31,), dtype="int8")
     mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.argmax(row, axis=0)))

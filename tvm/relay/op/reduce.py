@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tvm import te, topi
+from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
@@ -22,6 +22,7 @@ from .types import (
     TypeRelation,
     expect,
     expect_tensor,
+    leave_to_run,
     positive_axes,
     product,
     shape_of_type,
@@ -89,10 +90,18 @@ def _position_type(who: str) -> TypeRelation:
         extents = [shape[axis] for axis in axes]
         expect(0 not in extents, f"{who} requires an element along its axes, got none: {shape}")
         known = [extent for extent in extents if isinstance(extent, int)]
+        for extent in extents:
+            if not isinstance(extent, int):
+                _require_elements(who, extent)
         dtype = "int32" if product(known) < 1 << 31 else "int64"
         return reduce_type(who, dtype)(attrs, arg_types)
 
     return relation
+
+
+def _require_elements(who: str, extent: Dim) -> None:
+    message = f"{who} requires an element along its axes, got none"
+    leave_to_run(lambda: tir.GT(extent, tir.const(0, extent.dtype)), message, extent)  # type: ignore[union-attr]
 
 
 def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
