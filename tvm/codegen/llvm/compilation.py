@@ -14,11 +14,15 @@ from tvm.codegen.cache import cache_key, is_on_disk, load_object, store_object
 from tvm.codegen.model_metadata import model_metadata
 from tvm.contrib.elf_merge import merge_objects
 from tvm.error import TVMError, suggest
+from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.support.workers import share_out, usual_processes
 from tvm.target import Target
 from tvm.target.cpu import machine_cpu, machine_features
 from tvm.target.triple import runs_here
+from tvm.tir.expr import Call, StringImm
+from tvm.tir.function import PrimFunc
+from tvm.tir.stmt_functor import post_order_visit
 
 from .apart import Results, compile_apart
 from .foreign import REQUIRED_FEATURES
@@ -126,7 +130,7 @@ INDEPENDENT_FUNCTIONS = "independent_functions"
 
 @dataclass(frozen=True)
 class PartsCompilation:
-    """A module whose parts are compiled on their own, by several processes, and then linked."""
+    """A module whose parts are compiled on their own, perhaps by several processes, and then linked."""
 
     parts: tuple[Compilation, ...]
 
@@ -155,8 +159,9 @@ class PartsCompilation:
         return _source_of(module, first.machine, fmt)
 
 
-# a part has its share of LLVM's work, and enough of it that starting LLVM anew does not matter
-MOST_PARTS, FEWEST_FUNCTIONS = 8, 6
+# Ctrl-C ends a build between two parts, so that they are small; a part has enough functions that
+# starting LLVM anew does not matter
+MOST_PARTS, FEWEST_FUNCTIONS = 64, 4
 
 
 def compile_module(
@@ -179,6 +184,8 @@ def compile_module(
     # neighbours are much alike, and take equally long: each goes to another part
     slices = [mod.with_functions(dict(functions[i::count])) for i in range(count)]
     written = [_compile_whole(part, target) for part in slices]
+    if any([part.imports for part, _ in written]):  # each would define what it brings
+        return _compile_whole(mod, target)
     writer = written[0][0]
     for other, _ in written[1:]:
         writer.absorb(other)
@@ -188,9 +195,7 @@ def compile_module(
 def _has_parts(mod: IRModule, options: CodegenOptions) -> bool:
     """Whether functions may be compiled on their own, and linked by this package."""
     return (
-        knobs.COMPILE_PROCESSES.value != 1
-        and bool(mod.get_attr(INDEPENDENT_FUNCTIONS))
-        and not options.llvm_options
+        not options.llvm_options
         and runs_here(options.cpu.triple)
         and has_elf_objects(options.cpu.triple)
         and options.cpu.arch in ("x86_64", "aarch64")
@@ -198,7 +203,36 @@ def _has_parts(mod: IRModule, options: CodegenOptions) -> bool:
         and not mod.get_attr("linked_runtime")
         and model_metadata(mod) is None
         and knobs.DEBUG_INFO.value is None
+        and (bool(mod.get_attr(INDEPENDENT_FUNCTIONS)) or _are_independent(mod))
     )
+
+
+def _are_independent(mod: IRModule) -> bool:
+    """Whether no function names another one, as calls of all kinds do."""
+    owners = {var.name_hint: func for var, func in mod.functions.items()}
+    owners |= {str(func.get_attr("global_symbol")): func for func in mod.functions.values()}
+    return all(
+        [
+            owners.get(name, func) is func
+            for func in mod.functions.values()
+            if isinstance(func, PrimFunc)
+            for name in _names_in(func)
+        ]
+    )
+
+
+def _names_in(func: PrimFunc) -> dict[str, None]:
+    """Each text and each global variable's name."""
+    names: dict[str, None] = {}
+
+    def visit(node: Any) -> None:
+        if type(node) is StringImm:
+            names[node.value] = None
+        elif type(node) is Call and isinstance(node.op, GlobalVar):
+            names[node.op.name_hint] = None
+
+    post_order_visit(func.body, visit)
+    return names
 
 
 def _compile_whole(
