@@ -1,8 +1,13 @@
+import os
+import signal
 import sys
+import threading
+import time
 
 import pytest
 
 from tvm.support import Scoped, UniqueNames, compiling, deep, deep_recursion
+from tvm.support import scope as scope_module
 
 
 def test_the_innermost_value_is_current() -> None:
@@ -46,3 +51,21 @@ def test_names_are_unique_and_stable() -> None:
         "y",
         "x_2",
     ]
+
+
+def test_ctrl_c_ends_a_call_on_a_large_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scope_module, "FRAMES_ON_C_STACK", True)
+    ended = []
+
+    @deep
+    def busy() -> None:
+        threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
+        try:
+            while True:
+                time.sleep(0.01)
+        finally:
+            ended.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        busy()
+    assert ended

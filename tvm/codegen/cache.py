@@ -74,13 +74,22 @@ def store_entry(key: str, ending: str, data: bytes) -> None:
         _remember(key, ending, data)
         return
     try:
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False, suffix=".part") as file:
-            file.write(_digest(data) + data)
-        os.replace(file.name, folder / _file_name(key, ending))
+        _write(folder / _file_name(key, ending), _digest(data) + data)
         if key.startswith("00"):  # one store in 256 tidies up
             tidy(folder.parent, knobs.CACHE_BYTES.value)
     except OSError:
         return
+
+
+def _write(path: Path, content: bytes) -> None:
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False, suffix=".part") as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.replace(file.name, path)
+        except BaseException:  # Ctrl-C, or no space
+            Path(file.name).unlink(missing_ok=True)
+            raise
 
 
 def is_on_disk() -> bool:

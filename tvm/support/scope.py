@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
 import threading
@@ -58,8 +59,8 @@ def deep_recursion() -> Iterator[None]:
     if before >= RECURSION_LIMIT or (FRAMES_ON_C_STACK and not _has_large_stack()):
         yield
         return
-    sys.setrecursionlimit(RECURSION_LIMIT)
     try:
+        sys.setrecursionlimit(RECURSION_LIMIT)
         yield
     finally:
         # a caller deeper than the old limit cannot have it back
@@ -94,6 +95,7 @@ def _on_large_stack(
 ) -> Any:
     """The result of a call in a thread of its own, in the caller's context."""
     outcome: list[Any] = []
+    ended = threading.Event()
     context = copy_context()
 
     def run() -> None:
@@ -101,6 +103,8 @@ def _on_large_stack(
             outcome.extend((context.run(function, *args, **kwargs), None))
         except BaseException as error:  # it is raised again in the caller's thread
             outcome.extend((None, error))
+        finally:
+            ended.set()
 
     before = threading.stack_size(_LARGE_STACK)
     try:
@@ -108,11 +112,27 @@ def _on_large_stack(
         thread.start()
     finally:
         threading.stack_size(before)
-    thread.join()
+    is_interrupted = _wait_for(ended, thread)
     result, error = outcome
     if error is not None:
         raise error
+    if is_interrupted:
+        raise KeyboardInterrupt
     return result
+
+
+def _wait_for(ended: threading.Event, thread: threading.Thread) -> bool:
+    """Wait for a thread, which gets the exception of Ctrl-C; whether there was one."""
+    is_interrupted = False
+    while not ended.is_set():
+        try:
+            ended.wait(0.1)  # a signal that another thread gets does not end a wait
+        except KeyboardInterrupt:
+            is_interrupted = True
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt)
+            )
+    return is_interrupted
 
 
 @contextmanager
@@ -122,8 +142,8 @@ def compiling() -> Iterator[None]:
     Passes allocate many small acyclic nodes; the default threshold makes them 2.5 times slower.
     """
     before = gc.get_threshold()
-    gc.set_threshold(200_000, 20, 20)
     try:
+        gc.set_threshold(200_000, 20, 20)
         with deep_recursion():
             yield
     finally:

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TypeVar
 
@@ -82,7 +82,7 @@ def share_out(
         os.close(feed)
         with suppress(OSError):  # too many processes, or no memory for one
             for _ in range(count - 1):
-                copies.append(_copy_of_process(work, items, queue, lock or nullcontext()))
+                _start_copy(work, items, queue, lock or nullcontext(), copies)
         for index in _taken(queue):
             start = time.monotonic()
             work(items[index])
@@ -116,26 +116,44 @@ def _taken(queue: int) -> Iterator[int]:
         yield _INDEX.unpack(data)[0]
 
 
-def _copy_of_process(
+def _start_copy(
     work: Callable[[T], object],
     items: Sequence[T],
     queue: int,
     lock: AbstractContextManager[object],
-) -> int:
-    """A process that works until the queue is empty; its number."""
-    with lock, warnings.catch_warnings():
-        # a copy has one thread; what it runs takes no lock of the others
-        warnings.simplefilter("ignore", DeprecationWarning)
-        parent = os.getpid()
-        process = os.fork()
-    if process:
-        return process
+    copies: list[int],
+) -> None:
+    """Start a process that works until the queue is empty, and note its number."""
+    parent, blocked = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    try:
+        with lock, warnings.catch_warnings():
+            # a copy has one thread; what it runs takes no lock of the others
+            warnings.simplefilter("ignore", DeprecationWarning)
+            # Ctrl-C would lose the number here, and go on in the caller's code in the copy
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+            process = os.fork()
+        if process:
+            copies.append(process)
+            return
+        _work_in_copy(work, items, queue, parent, blocked)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def _work_in_copy(
+    work: Callable[[T], object],
+    items: Sequence[T],
+    queue: int,
+    parent: int,
+    blocked: Iterable[int],
+) -> None:
     try:
         with suppress(ValueError):  # a copied thread may not be the main one
             # handlers and event loops of the program are not for copies
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         gc.disable()  # what this process does not own it must not finish
         for index in _taken(queue):
             work(items[index])
