@@ -141,7 +141,8 @@ class PartsCompilation:
         if found is None:
             missing = [part for part in self.parts if load_object(part.key) is None]
             if is_on_disk():  # the processes meet there
-                processes = knobs.COMPILE_PROCESSES.value or usual_processes()
+                usual = usual_processes() if len(missing) >= _FEWEST_SHARED else 1
+                processes = knobs.COMPILE_PROCESSES.value or usual
                 share_out(Compilation.object_code, missing, processes, llvm_lock())
             found = merge_objects([part.object_code() for part in self.parts])
             store_object(key, found)
@@ -162,6 +163,7 @@ class PartsCompilation:
 # Ctrl-C ends a build between two parts, so that they are small; a part has enough functions that
 # starting LLVM anew does not matter
 MOST_PARTS, FEWEST_FUNCTIONS = 64, 4
+_FEWEST_SHARED = 4  # parts that other processes take without being asked to
 
 
 def compile_module(
