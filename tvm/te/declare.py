@@ -33,6 +33,7 @@ from tvm.tir.expr import (
 from tvm.tir.expr import const as _const
 from tvm.tir.stmt import Evaluate, Stmt
 
+from .index_width import as_indexed, as_indexed_range
 from .marks import check_thread_tag
 from .tag import resolve_tag
 from .tensor import (
@@ -73,7 +74,7 @@ def _as_shape(shape: Any, name: str) -> tuple[PrimExpr, ...]:
             raise TVMError(f"{name} requires integers as its shape, got {dim} of {dim.dtype}")
         if isinstance(dim, IntImm) and dim.value < 0:
             raise TVMError(f"{name} requires extents of at least 0 as its shape, got {dim.value}")
-    return dims
+    return as_indexed(dims)
 
 
 def compute(
@@ -447,7 +448,7 @@ def _as_range(what: str, dom: Any) -> Range:
             raise TVMError(f"{what} requires integers as its ends, got {end} of {end.dtype}")
     if isinstance(domain.extent, IntImm) and domain.extent.value < 0:
         raise TVMError(f"{what} requires an end that is not before its begin, got {_pair(domain)}")
-    return domain
+    return as_indexed_range(domain)
 
 
 def _whole(end: Any) -> Any:

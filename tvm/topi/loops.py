@@ -7,13 +7,14 @@ from typing import Any
 
 from tvm import tir
 from tvm.ir.expr import PrimExpr
+from tvm.te.index_width import index_dtype
 
 
 def loop(
     name: str, extent: Any, body: Callable[[tir.Var], tir.Stmt], parallel: bool = False
 ) -> tir.Stmt:
     """for name in range(extent): body(name)"""
-    bound = extent if isinstance(extent, PrimExpr) else tir.const(extent, "int32")
+    bound = extent if isinstance(extent, PrimExpr) else tir.const(extent, index_dtype())
     var = tir.Var(name, bound.dtype)
     kind = tir.ForKind.PARALLEL if parallel else tir.ForKind.SERIAL
     return tir.For(var, tir.const(0, bound.dtype), bound, kind, body(var))

@@ -41,6 +41,7 @@ from tvm.support.dtype import dtype as as_dtype
 from tvm.support.workers import share_out, usual_processes
 from tvm.target import Target
 from tvm.target.versions import version_targets
+from tvm.te.index_width import needs_wide_indices, wide_indices
 from tvm.tir import PrimFunc
 from tvm.tir.transform import BF16ComputeLegalize
 from tvm.topi.choice import noted
@@ -216,8 +217,15 @@ def _plain_schedule(graph: ComputeGraph, target: Target) -> te.Schedule:
 
 def compute_graph(func: Function, target: Target) -> ComputeGraph:
     """The te stages of a typed function of operators, as the target computes them."""
-    with target:
+    with target, wide_indices(_has_large_tensor(func)):
         return _ComputeBuilder(func, target).build()
+
+
+def _has_large_tensor(func: Function) -> bool:
+    """Whether 32 bits cannot count the elements of a tensor inside."""
+    values = [node for node in post_order(func.body) if not isinstance(node, Op)]
+    types = [ty for value in values for ty in flat_types(value.checked_type)]
+    return any([needs_wide_indices(ty.shape) for ty in types])
 
 
 def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:

@@ -17,6 +17,7 @@ from tvm.tir.buffer import Buffer, BufferType, decl_buffer
 from tvm.tir.builtin import tvm_tuple
 from tvm.tir.expr import (
     EQ,
+    LT,
     Call,
     Cast,
     IntImm,
@@ -172,7 +173,21 @@ class ArgumentBinder:
         extents = self._int64_array(f"{buffer.name}_shape", array, StructField.ARRAY_SHAPE, buffer)
         for axis, extent in enumerate(buffer.shape):
             self._bind_extent(extent, extents[axis], f"{label} needs shape[{axis}]")
+        self._check_count(buffer, extents, label)
         return extents
+
+    def _check_count(self, buffer: Buffer, found: Buffer, label: str) -> None:
+        """Indices of 32 bits must reach all elements of open extents."""
+        is_known = all([isinstance(extent, IntImm) for extent in buffer.shape])
+        if is_known or len(buffer.shape) < 2 or any([e.dtype is INT64 for e in buffer.shape]):
+            return
+        count: PrimExpr = const(1, INT64)
+        for axis in range(len(buffer.shape)):
+            count = count * found[axis]
+        self.check(
+            LT(count, const(1 << 31, INT64)), "ValueError", f"{label} needs below 2**31 elements",
+            count,
+        )  # fmt: skip
 
     def _bind_extent(self, extent: PrimExpr, found: PrimExpr, what: str) -> None:
         """Compare in 64 bits; an extent that its variable cannot hold is refused."""
