@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,10 +59,32 @@ def test_archives_load_in_the_classic_way_and_have_the_factory(
         archive.extractall(tmp_path, filter="data")
     lib = tvm.runtime.load_module(str(tmp_path / "mod.so"))
     classic = graph_executor.create((tmp_path / "mod.json").read_text(), lib, tvm.cpu())
-    classic.load_params((tmp_path / "mod.params").read_bytes())
     for model in (classic, graph_executor.GraphModule(lib["default"](tvm.cpu()))):
+        model.load_params((tmp_path / "mod.params").read_bytes())
         model.run(data=image[1])
         np.testing.assert_allclose(model.get_output(0).numpy(), expected, rtol=1e-4)
+
+
+def test_archives_hold_the_weights_once(tmp_path: Path) -> None:
+    x, weight = relay.var("x", shape=(1, 256)), np.ones((256, 256), "float32")
+    model = tvmc.TVMCModel(tvm.IRModule.from_expr(relay.nn.dense(x, relay.const(weight))), {})
+    package = tmp_path / "m.tar"
+    tvmc.compile(model, "llvm", package_path=str(package))
+    assert weight.nbytes < package.stat().st_size < 1.5 * weight.nbytes
+    for profile in (False, True):
+        found = tvmc.run(
+            tvmc.TVMCPackage(str(package)), "cpu", fill_mode="ones", profile=profile
+        ).get_output("output_0")
+        np.testing.assert_array_equal(found, np.full((1, 256), 256.0))
+
+
+def test_archives_with_the_weights_in_both_run(
+    onnx_file: str, image: Image, expected: np.ndarray, tmp_path: Path
+) -> None:
+    built = relay.build(tvmc.load(onnx_file).mod, "llvm")
+    built.export_library(str(tmp_path / "mod.so"))
+    found = tvmc.run(_classic_archive(built, tmp_path), "cpu", inputs={"data": image[1]})
+    np.testing.assert_allclose(found.get_output("output_0"), expected, rtol=1e-4)
 
 
 def test_archives_without_the_factory_run(
@@ -69,11 +92,15 @@ def test_archives_without_the_factory_run(
 ) -> None:
     built = relay.build(tvmc.load(onnx_file).mod, "llvm")
     built.get_lib().export_library(str(tmp_path / "mod.so"))
-    (tmp_path / "mod.json").write_text(built.get_graph_json())
-    (tmp_path / "mod.params").write_bytes(relay.save_param_dict(built.get_params()))
-    with tarfile.open(tmp_path / "classic.tar", "w") as archive:
+    found = tvmc.run(_classic_archive(built, tmp_path), "cpu", inputs={"data": image[1]})
+    np.testing.assert_allclose(found.get_output("output_0"), expected, rtol=1e-4)
+
+
+def _classic_archive(built: Any, folder: Path) -> tvmc.TVMCPackage:
+    """An archive with the folder's library."""
+    (folder / "mod.json").write_text(built.get_graph_json())
+    (folder / "mod.params").write_bytes(relay.save_param_dict(built.get_params()))
+    with tarfile.open(folder / "classic.tar", "w") as archive:
         for name in ("mod.so", "mod.json", "mod.params"):
-            archive.add(tmp_path / name, arcname=name)
-    package = tvmc.TVMCPackage(str(tmp_path / "classic.tar"))
-    found = tvmc.run(package, "cpu", inputs={"data": image[1]}).get_output("output_0")
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+            archive.add(folder / name, arcname=name)
+    return tvmc.TVMCPackage(str(folder / "classic.tar"))

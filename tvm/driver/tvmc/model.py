@@ -149,7 +149,8 @@ class TVMCModel:
     ) -> str:
         """Write a model for the graph executor to an archive; its path.
 
-        The library in it is the whole model too, which ``load_module("mod.so")["default"]`` opens.
+        The weights are in ``mod.params``, once: ``load_module("mod.so")["default"](device)`` makes an
+        executor whose ``load_params`` takes the content of that file.
 
         Parameters
         ----------
@@ -167,7 +168,8 @@ class TVMCModel:
         _check_format(lib_format, LIBRARY_FORMATS)
         with utils.tempdir() as folder:
             library = folder / f"mod.{lib_format}"
-            _export_library(executor_factory, library, cross, cross_options)
+            without_weights = executor_factory["remove_params"]()
+            _export_library(without_weights, library, cross, cross_options)
             (folder / "mod.json").write_text(executor_factory.get_graph_json(), encoding="utf8")
             (folder / "mod.params").write_bytes(save_param_dict(executor_factory.get_params()))
             files = [library, folder / "mod.json", folder / "mod.params"]
@@ -181,7 +183,7 @@ class TVMCModel:
         cross_options: str | None = None,
         lib_format: str = "so",
     ) -> str:
-        """Write a model for the AOT executor to an archive; the parameters as of the classic format."""
+        """Write a model for the AOT executor, weights inside, to an archive; parameters as of the classic format."""
         _check_format(lib_format, LIBRARY_FORMATS)
         with utils.tempdir() as folder:
             library = folder / f"mod.{lib_format}"

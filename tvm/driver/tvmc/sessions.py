@@ -46,16 +46,22 @@ class GraphSession:
     def _created(
         self, package: TVMCPackage, lib: Module, profile: bool
     ) -> graph_executor.GraphModule:
-        if lib.type_key in FACTORIES:
-            name = lib["list_module_names"]()
-            if not profile:
-                return graph_executor.GraphModule(lib[name](self.device))
-            debugger = lib["debug_create"](name, self.device)
-            return debug_executor.GraphModuleDebug(debugger, self.device, lib["get_graph_json"]())
-        create = debug_executor.create if profile else graph_executor.create
-        executor = create(str(package.graph), lib, self.device)
-        executor.load_params(package.params or b"")
+        executor = self._without_parameters(package, lib, profile)
+        if package.params:
+            executor.load_params(package.params)
         return executor
+
+    def _without_parameters(
+        self, package: TVMCPackage, lib: Module, profile: bool
+    ) -> graph_executor.GraphModule:
+        if lib.type_key not in FACTORIES:
+            create = debug_executor.create if profile else graph_executor.create
+            return create(str(package.graph), lib, self.device)
+        name = lib["list_module_names"]()
+        if not profile:
+            return graph_executor.GraphModule(lib[name](self.device))
+        debugger = lib["debug_create"](name, self.device)
+        return debug_executor.GraphModuleDebug(debugger, self.device, lib["get_graph_json"]())
 
     def set_inputs(self, given: Mapping[str, Any] | None, fill_mode: str, asked: Shapes) -> None:
         """Set all inputs."""
