@@ -8,7 +8,7 @@ import numpy as np
 
 import tvm
 from tvm import relay
-from tvm.relay.op.marks import WITH_FUNCID
+from tvm.relay.op.registry import ops
 
 from .cases import Case, floats
 
@@ -21,7 +21,7 @@ def marks() -> list[tuple[str, Any]]:
     return [
         *[(f"annotation.{name}", getattr(hints, name)) for name in _HINTS],
         ("annotation.cast_hint", lambda a: hints.cast_hint(a, "int8")),
-        ("annotation.with_funcid", lambda a: WITH_FUNCID(a, relay_func_id="main")),
+        ("annotation.with_funcid", lambda a: ops.annotation.with_funcid(a, relay_func_id="main")),
         ("on_device", lambda a: hints.on_device(a, tvm.cpu())),
         ("device_copy", lambda a: relay.device_copy(a, tvm.cpu(0), "cpu")),
         ("debug", relay.debug),

@@ -11,9 +11,7 @@ import torch.nn.functional as F
 
 import tvm
 from tvm import relay
-from tvm.relay.op.marks import WITH_FUNCID
-from tvm.relay.op.nn.pooling_gradient import AVG_POOL2D_GRAD, MAX_POOL2D_GRAD
-from tvm.relay.op.nn.rearrange import SPACE_TO_DEPTH
+from tvm.relay.op.registry import ops
 from tvm.topi import testing as ref
 
 from .cases import RNG, Array, Case, _softmax, bools, floats, ints
@@ -77,7 +75,7 @@ def shaping_cases() -> list[Case]:
         ("cumprod", lambda a: relay.cumprod(a, 1, "float64", True), (x,), lambda a: (a.astype("float64").cumprod(1) / a)),
         ("nn.space_to_batch_nd", lambda a: relay.nn.space_to_batch_nd(a, (2,), [(1, 1)]), (floats(2, 4, 3),), lambda a: np.pad(a, ((0, 0), (1, 1), (0, 0))).reshape(2, 3, 2, 3).transpose(2, 0, 1, 3).reshape(4, 3, 3)),
         ("nn.batch_to_space_nd", lambda a: relay.nn.batch_to_space_nd(a, (2,), [(1, 0)]), (floats(4, 3, 5),), lambda a: a.reshape(2, 2, 3, 5).transpose(1, 2, 0, 3).reshape(2, 6, 5)[:, 1:]),
-        ("nn.space_to_depth", lambda a: SPACE_TO_DEPTH(a, block_size=3, mode="CRD"), (floats(1, 2, 3, 6),), _torch(F.pixel_unshuffle, downscale_factor=3)),
+        ("nn.space_to_depth", lambda a: ops.nn.space_to_depth(a, block_size=3, mode="CRD"), (floats(1, 2, 3, 6),), _torch(F.pixel_unshuffle, downscale_factor=3)),
         ("cast", lambda a: relay.cast(a, "uint8"), (ints(4, low=0, high=9),), lambda a: a.astype("uint8")),
     ]  # fmt: skip
     return [Case(*row) for row in rows]
@@ -308,8 +306,8 @@ def pool_gradient_cases() -> list[Case]:
     arrays = (floats(1, 2, 5, 3), floats(1, 2, 5, 6))
     return [
         *cases,
-        Case("nn.avg_pool2d_grad", lambda g, x: AVG_POOL2D_GRAD(g, x, **gaps, count_include_pad=True), arrays, of_means, 1e-4),
-        Case("nn.max_pool2d_grad", lambda g, x: MAX_POOL2D_GRAD(g, x, **gaps), arrays, of_largest, 1e-4),
+        Case("nn.avg_pool2d_grad", lambda g, x: ops.nn.avg_pool2d_grad(g, x, **gaps, count_include_pad=True), arrays, of_means, 1e-4),
+        Case("nn.max_pool2d_grad", lambda g, x: ops.nn.max_pool2d_grad(g, x, **gaps), arrays, of_largest, 1e-4),
     ]  # fmt: skip
 
 
@@ -358,7 +356,7 @@ def mark_cases() -> list[Case]:
     hints = relay.annotation
     named: list[tuple[str, Callable[[Any], Any]]] = [
         ("annotation.cast_hint", lambda a: hints.cast_hint(a, "uint8")),
-        ("annotation.with_funcid", lambda a: WITH_FUNCID(a, relay_func_id="other")),
+        ("annotation.with_funcid", lambda a: ops.annotation.with_funcid(a, relay_func_id="other")),
         ("on_device", lambda a: hints.on_device(a, tvm.cpu(0), constrain_result=True, constrain_body=False)),
     ]  # fmt: skip
     return [

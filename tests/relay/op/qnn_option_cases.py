@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from tvm import relay
-from tvm.relay.qnn.op.products import BATCH_MATMUL_QUANTIZED as BATCH_MATMUL
+from tvm.relay.op.registry import ops
 
 from .cases import Array, Case, floats
 from .qnn_cases import OPS, _whole, as_float, clipped, codes, requantized, scale, zero
@@ -84,7 +84,7 @@ def affine_cases() -> list[Case]:
     return [
         Case("qnn.dequantize", lambda x: OPS.dequantize(x, scale(steps), zero(zeros), 0, "float16"), (codes(3, 4),), lambda x: ((x.astype("int32") - zeros[:, None]) * steps[:, None]).astype("float16"), 1e-3),
         Case("qnn.simulated_quantize", lambda x: OPS.simulated_quantize(x, scale(steps), zero(zeros), 0, "int8"), (data,), lambda x: np.clip(np.rint(x / steps[:, None]) + zeros[:, None], -128, 127).astype("float32")),
-        Case("qnn.batch_matmul", lambda x, y: BATCH_MATMUL(x, y, zero(1), zero(2), scale(0.1), scale(0.2), transpose_a=True, transpose_b=False, out_dtype="int32"), (codes(2, 5, 3), codes(2, 5, 4)), lambda x, y: (x.astype("int32") - 1).swapaxes(1, 2) @ (y.astype("int32") - 2), 0),
+        Case("qnn.batch_matmul", lambda x, y: ops.qnn.batch_matmul(x, y, zero(1), zero(2), scale(0.1), scale(0.2), transpose_a=True, transpose_b=False, out_dtype="int32"), (codes(2, 5, 3), codes(2, 5, 4)), lambda x, y: (x.astype("int32") - 1).swapaxes(1, 2) @ (y.astype("int32") - 2), 0),
     ]  # fmt: skip
 
 

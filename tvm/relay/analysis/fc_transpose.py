@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import Call, Var
-from tvm.relay.op.nn.dense import DENSE
-from tvm.relay.op.shaping import TRANSPOSE
+from tvm.relay.op.registry import ops
 from tvm.relay.traverse import post_order
 
 
 def transposed_weight(node: RelayExpr) -> Var | None:
     """The weight of `nn.dense(x, transpose(w))`, or None if the node is no such call."""
-    if not isinstance(node, Call) or node.op is not DENSE:
+    if not isinstance(node, Call) or node.op is not ops.nn.dense:
         return None
     turned = node.args[1]
-    if not isinstance(turned, Call) or turned.op is not TRANSPOSE:
+    if not isinstance(turned, Call) or turned.op is not ops.transpose:
         return None
     axes = turned.attrs.axes
     weight = turned.args[0]

@@ -16,8 +16,7 @@ import tvm.runtime.ndarray as nd
 from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import Call, Var
-from tvm.relay.op.nn.conv import CONV2D
-from tvm.relay.op.nn.dense import DENSE
+from tvm.relay.op.registry import ops
 from tvm.relay.traverse import post_order
 from tvm.runtime.ndarray import NDArray
 
@@ -61,7 +60,7 @@ def dense_weights(expr: RelayExpr) -> list[str]:
     found = [
         n.args[1]
         for n in post_order(expr)
-        if isinstance(n, Call) and n.op is DENSE and isinstance(n.args[1], Var)
+        if isinstance(n, Call) and n.op is ops.nn.dense and isinstance(n.args[1], Var)
     ]
     return list(dict.fromkeys([v.name_hint for v in found if isinstance(v, Var)]))
 
@@ -74,7 +73,7 @@ def conv2d_weights(expr: RelayExpr, layout: str, kernel_size: int) -> list[str]:
 
 def is_sparse_conv2d(node: RelayExpr, layout: str, kernel_size: int) -> bool:
     """Whether a sparse convolution can do what the node does: stride 1, as large as its data."""
-    if not isinstance(node, Call) or node.op is not CONV2D:
+    if not isinstance(node, Call) or node.op is not ops.nn.conv2d:
         return False
     attrs = node.attrs
     border = (kernel_size - 1) // 2

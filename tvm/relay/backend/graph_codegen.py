@@ -17,8 +17,8 @@ from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.backend.shared_arrays import SharedArrays
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.op.call import CALL_LOWERED
-from tvm.relay.transform.operators import DEVICE_COPY, calls
+from tvm.relay.op.registry import ops
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import operands, post_order
 from tvm.relay.ty import flat_types
 from tvm.runtime.ndarray import NDArray
@@ -125,9 +125,9 @@ class GraphCodegen:
             return None
         if is_primitive(node.op):
             return self._kernel_call
-        if node.op is CALL_LOWERED:
+        if node.op is ops.call_lowered:
             return self._lowered_call
-        if calls(node, DEVICE_COPY):
+        if calls(node, ops.device_copy):
             return self._copy
         if isinstance(node.op, GlobalVar) and node.op.name_hint in self.external:
             return self._external_call

@@ -8,8 +8,7 @@ from typing import Any
 from tvm import te
 from tvm.ir.attrs import Attrs
 from tvm.ir.op import Op
-from tvm.relay.op.nn.conv import CONV2D
-from tvm.relay.op.nn.dense import BATCH_MATMUL, DENSE, MATMUL
+from tvm.relay.op.registry import ops
 from tvm.relay.op.strategy import OpImplementation
 from tvm.target import Target
 from tvm.topi.nn.conv2d.library import dnnl_conv2d
@@ -42,13 +41,15 @@ def by_library(
     op: Op, attrs: Attrs, inputs: Sequence[te.Tensor], target: Target
 ) -> tuple[OpImplementation, list[te.Tensor]] | None:
     """The implementation of an operator by the target's library, and its results."""
-    if op is CONV2D:
+    if op is ops.nn.conv2d:
         return _convolution(attrs, inputs, target)
-    is_product = any([op is product for product in (DENSE, MATMUL, BATCH_MATMUL)])
+    is_product = any(
+        [op is product for product in (ops.nn.dense, ops.nn.matmul, ops.nn.batch_matmul)]
+    )
     name = product_library(target) if is_product else None
     if name is None or any([str(t.dtype) not in _DTYPES[name] for t in inputs]):
         return None
-    ranks = 3 if op is BATCH_MATMUL else 2
+    ranks = 3 if op is ops.nn.batch_matmul else 2
     if any([len(t.shape) != ranks for t in inputs]) or inputs[0].dtype != inputs[1].dtype:
         return None
     compute = _compute(op, name, attrs)
@@ -91,11 +92,11 @@ def _convolution(
 
 def _compute(op: Op, name: str, attrs: Attrs) -> Callable[..., te.Tensor] | None:
     out_dtype = attrs.out_dtype  # type: ignore[attr-defined]
-    if op is DENSE:
+    if op is ops.nn.dense:
         return lambda a, b: _DENSE[name](a, b, None, out_dtype)
-    if op is BATCH_MATMUL and name not in _BATCH_MATMUL:
+    if op is ops.nn.batch_matmul and name not in _BATCH_MATMUL:
         return None
     flags = bool(attrs.transpose_a), bool(attrs.transpose_b)  # type: ignore[attr-defined]
-    if op is MATMUL:
+    if op is ops.nn.matmul:
         return lambda a, b: _MATMUL[name](a, b, None, out_dtype, *flags)
     return lambda a, b: _BATCH_MATMUL[name](a, b, None, out_dtype, *flags)

@@ -23,10 +23,11 @@ from tvm.relay.backend.target_hooks import is_external
 from tvm.relay.expr import Call, Constant, ConstantWithFields, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, FunctionWithFields, is_primitive
 from tvm.relay.op.marks import on_device
+from tvm.relay.op.registry import ops
 from tvm.relay.transform import PlanDevices
 from tvm.relay.transform.device_domains import DeviceDomains, is_same_place, is_whole
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.transform.operators import DEVICE_COPY, ON_DEVICE, calls
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import operands, post_order, rewrite_function, substitute, with_operands
 from tvm.relay.with_fields import set_virtual_device
 from tvm.runtime.device import device as make_device
@@ -167,7 +168,7 @@ def _own_targets(given: list[Target], target_host: Any) -> list[Target]:
 
 def _has_hints(mod: IRModule) -> bool:
     return any(
-        calls(node, ON_DEVICE, DEVICE_COPY)
+        calls(node, ops.on_device, ops.device_copy)
         for func in mod.functions.values()
         if isinstance(func, Function)
         for node in post_order(func)
@@ -176,7 +177,7 @@ def _has_hints(mod: IRModule) -> bool:
 
 def _without_hints(func: Function) -> Function:
     def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if calls(new, ON_DEVICE):
+        if calls(new, ops.on_device):
             return new.args[0]
         if isinstance(new, Function):
             return FunctionWithFields(new, virtual_device=old.virtual_device_)
@@ -219,7 +220,7 @@ class _Assigner:
             return FunctionWithFields(new, virtual_device=old.virtual_device_)
         if not isinstance(old, Call) or not isinstance(new, Call):
             return new
-        if calls(old, DEVICE_COPY):
+        if calls(old, ops.device_copy):
             return _copies(new.args[0], new, old.checked_type)
         if is_primitive(new.op):
             place = self.domains.device_of(old)
@@ -245,7 +246,7 @@ class _Assigner:
         key = id(constant), repr(place)
         if key not in self._constants:
             self._constants[key] = (
-                DEVICE_COPY(constant, src_virtual_device=self.main, dst_virtual_device=place)
+                ops.device_copy(constant, src_virtual_device=self.main, dst_virtual_device=place)
                 if self.is_hosted
                 else ConstantWithFields(constant, virtual_device=place)
             )

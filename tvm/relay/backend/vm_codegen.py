@@ -27,8 +27,8 @@ from tvm.relay.expr import (
     Var,
 )
 from tvm.relay.function import Function
-from tvm.relay.op.marks import DEVICE_COPY
 from tvm.relay.op.memory.memory import ALLOC_STORAGE, ALLOC_TENSOR, KILL
+from tvm.relay.op.registry import ops
 from tvm.relay.op.vm.vm import INVOKE_TVM_OP, RESHAPE_TENSOR, SHAPE_FUNC, SHAPE_OF
 from tvm.relay.transform.lambda_lift import CLOSURE
 from tvm.runtime.ndarray import NDArray
@@ -346,7 +346,7 @@ _OPERATORS: dict[Op, Callable[[FunctionCompiler, Call], int]] = {
     SHAPE_FUNC: FunctionCompiler._shape_func,
     SHAPE_OF: FunctionCompiler._shape_of,
     RESHAPE_TENSOR: FunctionCompiler._reshape,
-    DEVICE_COPY: FunctionCompiler._device_copy,
+    ops.device_copy: FunctionCompiler._device_copy,
 }
 
 

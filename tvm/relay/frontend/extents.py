@@ -12,8 +12,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Call
 from tvm.relay.frontend.common import constant, infer_shape
-from tvm.relay.op.dyn.tensor import DYN_FULL, DYN_ONES, DYN_ZEROS
-from tvm.relay.op.dyn.transform import DYN_BROADCAST_TO, DYN_RESHAPE
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.known_elements import known_elements
 
 
@@ -33,14 +32,14 @@ def told_by_shape(x: RelayExpr) -> RelayExpr:
     """``x``, an operator on a computed shape, with the extents that are known of that shape."""
     if not isinstance(x, Call):
         return x
-    if x.op is DYN_RESHAPE:
+    if x.op is ops.dyn.reshape:
         dims = known_elements(x.args[1])
         if dims.count(None) == 1 and -1 not in dims:
             return _op.reshape(x.args[0], [-1 if d is None else d for d in dims])
         return refined(x, [d if d is not None and d > 0 else None for d in dims])
-    if x.op is DYN_BROADCAST_TO:
+    if x.op is ops.dyn.broadcast_to:
         return refined(x, _stretched_dims(infer_shape(x.args[0]), known_elements(x.args[1])))
-    is_filled = any([x.op is op for op in (DYN_FULL, DYN_ZEROS, DYN_ONES)])
+    is_filled = any([x.op is op for op in (ops.dyn.full, ops.dyn.zeros, ops.dyn.ones)])
     return refined(x, known_elements(x.args[-1])) if is_filled else x
 
 

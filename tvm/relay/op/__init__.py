@@ -3,30 +3,43 @@
 from tvm.ir.op import Op
 
 from . import (
-    adjoints,
     algorithm,
     annotation,
-    argument_types,
+    broadcasting,
     call,
-    compositions,
+    creation,
+    distinct,
     dyn,
-    gradients,
+    fixed_point,
     image,
+    indexing,
+    joining,
     linalg,
+    marks,
     memory,
     nn,
     op,
     op_attrs,
-    places,
     random,
     reduce,
     sampling,
-    separable,
+    scan,
+    scatter,
+    segments,
+    sequence,
+    setting,
+    shaping,
+    signal,
+    sparse,
     tensor,
     transform,
     vision,
     vm,
 )
+
+# isort: split
+# facets of the operators above
+from . import adjoints, argument_types, compositions, gradients, places, separable
 from .algorithm import argsort, searchsorted, sort, topk
 from .marks import debug
 from .op import (

@@ -10,49 +10,34 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 
-from .binary import ADD, GREATER, MULTIPLY, SUBTRACT
-from .broadcasting import BROADCAST_TO_LIKE, COLLAPSE_SUM_LIKE
-from .creation import FULL, FULL_LIKE
 from .gradients import known_shape, shape_of
-from .indexing import GATHER, SLICE_LIKE, STRIDED_SLICE, TRILU, WHERE
-from .joining import REPEAT, TILE
-from .nn.activation import LEAKY_RELU, PAD, PRELU
-from .nn.conv import CONV2D
-from .nn.conv_gradient import CONV2D_BACKWARD_WEIGHT, conv2d_backward_weight
-from .nn.conv_transpose import CONV2D_TRANSPOSE, conv2d_transpose
-from .nn.local import DILATE
-from .nn.normalization import LAYER_NORM
-from .nn.pooling import AVG_POOL2D
-from .nn.pooling_gradient import AVG_POOL2D_GRAD
+from .nn.conv_gradient import conv2d_backward_weight
+from .nn.conv_transpose import conv2d_transpose
 from .plain_results import of_plain_result
-from .reduce import MEAN, SUM, VARIANCE
-from .scan import CUMSUM
-from .scatter import SCATTER_ELEMENTS
-from .sequence import SEQUENCE_MASK
-from .shaping import EXPAND_DIMS, LAYOUT_TRANSFORM, RESHAPE, REVERSE, in_order
-from .unary import CAST_LIKE, CLIP, RSQRT, ZEROS_LIKE
+from .registry import ops
+from .shaping import in_order
 
 Gradients = list[RelayExpr]
 
 
 def _broadcast_to_like(call: Call, grad: RelayExpr) -> Gradients:
-    return [COLLAPSE_SUM_LIKE(grad, call.args[0]), ZEROS_LIKE(call.args[1])]
+    return [ops.collapse_sum_like(grad, call.args[0]), ops.zeros_like(call.args[1])]
 
 
 def _dilate(call: Call, grad: RelayExpr) -> Gradients:
     shape = known_shape(call, "nn.dilate")
     start = (0,) * len(shape)
-    return [STRIDED_SLICE(grad, begin=start, end=shape, strides=call.attrs.strides)]
+    return [ops.strided_slice(grad, begin=start, end=shape, strides=call.attrs.strides)]
 
 
 def _gather(call: Call, grad: RelayExpr) -> Gradients:
     data, indices = call.args
     extent = known_shape(data, "gather")[call.attrs.axis]
-    inside = CLIP(indices, a_min=0.0, a_max=float(extent - 1))
-    total = SCATTER_ELEMENTS(
-        ZEROS_LIKE(data), inside, grad, axis=call.attrs.axis, reduction="add"
+    inside = ops.clip(indices, a_min=0.0, a_max=float(extent - 1))
+    total = ops.scatter_elements(
+        ops.zeros_like(data), inside, grad, axis=call.attrs.axis, reduction="add"
     )  # fmt: skip
-    return [total, ZEROS_LIKE(indices)]
+    return [total, ops.zeros_like(indices)]
 
 
 def _check_plain(call: Call, kernel_layouts: tuple[str, ...]) -> None:
@@ -77,10 +62,10 @@ def _conv2d_transpose(call: Call, grad: RelayExpr) -> Gradients:
     (data, weight), attrs = call.args, call.attrs
     steps = {"strides": attrs.strides, "padding": attrs.padding, "dilation": attrs.dilation}
     window = known_shape(weight, "nn.conv2d_transpose")[2:]
-    to_data = CONV2D(grad, weight, **steps, groups=attrs.groups, kernel_size=window)
+    to_data = ops.nn.conv2d(grad, weight, **steps, groups=attrs.groups, kernel_size=window)
     shape = known_shape(data, "nn.conv2d_transpose")
     if known_shape(to_data, "nn.conv2d_transpose") != shape:  # windows in the output's padding
-        to_data = STRIDED_SLICE(to_data, begin=(0,) * 4, end=shape)
+        to_data = ops.strided_slice(to_data, begin=(0,) * 4, end=shape)
     to_weight = conv2d_backward_weight(
         data, grad, **steps, groups=attrs.groups, kernel_size=window
     )  # fmt: skip
@@ -99,7 +84,7 @@ def _conv2d_backward_weight(call: Call, grad: RelayExpr) -> Gradients:
         - ((places[2 + i] - 1) * attrs.strides[i] + (window[i] - 1) * attrs.dilation[i] + 1)
         for i, pads in enumerate((top + bottom, left + right))
     ]  # fmt: skip
-    to_given = CONV2D(data, grad, **steps, groups=attrs.groups, kernel_size=window)
+    to_given = ops.nn.conv2d(data, grad, **steps, groups=attrs.groups, kernel_size=window)
     to_data = conv2d_transpose(
         given, grad, **steps, groups=attrs.groups, channels=extents[1], kernel_size=window,
         output_padding=rest,
@@ -108,7 +93,7 @@ def _conv2d_backward_weight(call: Call, grad: RelayExpr) -> Gradients:
 
 
 def _avg_pool2d_grad(call: Call, grad: RelayExpr) -> Gradients:
-    return [Call(AVG_POOL2D, (grad,), call.attrs), ZEROS_LIKE(call.args[1])]
+    return [Call(ops.nn.avg_pool2d, (grad,), call.attrs), ops.zeros_like(call.args[1])]
 
 
 def _layer_norm(call: Call, grad: RelayExpr) -> Gradients:
@@ -118,22 +103,26 @@ def _layer_norm(call: Call, grad: RelayExpr) -> Gradients:
     axis = attrs.axis % rank
     over = {"axis": (axis,), "keepdims": True}
     rest = tuple([i for i in range(rank) if i != axis])
-    average = MEAN(data, **over)
+    average = ops.mean(data, **over)
     epsilon = const(attrs.epsilon, infer_type_of(data).dtype)
-    root = RSQRT(ADD(VARIANCE(data, average, **over), epsilon))
-    normal = MULTIPLY(SUBTRACT(data, average), root)
-    scale = EXPAND_DIMS(gamma, axis=1, num_newaxis=rank - 1 - axis) if axis < rank - 1 else gamma
-    inner = MULTIPLY(grad, scale) if attrs.scale else grad
-    shared = MULTIPLY(normal, MEAN(MULTIPLY(inner, normal), **over))
-    to_data = MULTIPLY(root, SUBTRACT(SUBTRACT(inner, MEAN(inner, **over)), shared))
-    to_gamma = SUM(MULTIPLY(grad, normal), axis=rest) if attrs.scale else ZEROS_LIKE(gamma)
-    return [to_data, to_gamma, SUM(grad, axis=rest) if attrs.center else ZEROS_LIKE(beta)]
+    root = ops.rsqrt(ops.add(ops.variance(data, average, **over), epsilon))
+    normal = ops.multiply(ops.subtract(data, average), root)
+    scale = (
+        ops.expand_dims(gamma, axis=1, num_newaxis=rank - 1 - axis) if axis < rank - 1 else gamma
+    )
+    inner = ops.multiply(grad, scale) if attrs.scale else grad
+    shared = ops.multiply(normal, ops.mean(ops.multiply(inner, normal), **over))
+    to_data = ops.multiply(root, ops.subtract(ops.subtract(inner, ops.mean(inner, **over)), shared))
+    to_gamma = (
+        ops.sum(ops.multiply(grad, normal), axis=rest) if attrs.scale else ops.zeros_like(gamma)
+    )
+    return [to_data, to_gamma, ops.sum(grad, axis=rest) if attrs.center else ops.zeros_like(beta)]
 
 
 def _leaky_relu(call: Call, grad: RelayExpr) -> Gradients:
     data = call.args[0]
-    slope = CAST_LIKE(const(call.attrs.alpha, "float64"), data)
-    return [WHERE(GREATER(data, ZEROS_LIKE(data)), grad, MULTIPLY(grad, slope))]
+    slope = ops.cast_like(const(call.attrs.alpha, "float64"), data)
+    return [ops.where(ops.greater(data, ops.zeros_like(data)), grad, ops.multiply(grad, slope))]
 
 
 def _prelu(call: Call, grad: RelayExpr) -> Gradients:
@@ -142,11 +131,11 @@ def _prelu(call: Call, grad: RelayExpr) -> Gradients:
     axis = call.attrs.axis % rank
     along = alpha
     if axis < rank - 1:
-        along = EXPAND_DIMS(alpha, axis=1, num_newaxis=rank - 1 - axis)
-    is_positive = GREATER(data, ZEROS_LIKE(data))
+        along = ops.expand_dims(alpha, axis=1, num_newaxis=rank - 1 - axis)
+    is_positive = ops.greater(data, ops.zeros_like(data))
     rest = tuple([i for i in range(rank) if i != axis])
-    below = WHERE(is_positive, ZEROS_LIKE(data), MULTIPLY(grad, data))
-    return [WHERE(is_positive, grad, MULTIPLY(grad, along)), SUM(below, axis=rest)]
+    below = ops.where(is_positive, ops.zeros_like(data), ops.multiply(grad, data))
+    return [ops.where(is_positive, grad, ops.multiply(grad, along)), ops.sum(below, axis=rest)]
 
 
 def _tile(call: Call, grad: RelayExpr) -> Gradients:
@@ -156,8 +145,8 @@ def _tile(call: Call, grad: RelayExpr) -> Gradients:
     extents = (1,) * (rank - len(shape)) + shape
     times = (1,) * (rank - len(reps)) + tuple(reps)
     split = [n for pair in zip(times, extents, strict=True) for n in pair]
-    total = SUM(RESHAPE(grad, newshape=tuple(split)), axis=tuple(range(0, 2 * rank, 2)))
-    return [RESHAPE(total, newshape=shape)]
+    total = ops.sum(ops.reshape(grad, newshape=tuple(split)), axis=tuple(range(0, 2 * rank, 2)))
+    return [ops.reshape(total, newshape=shape)]
 
 
 def _repeat(call: Call, grad: RelayExpr) -> Gradients:
@@ -165,7 +154,7 @@ def _repeat(call: Call, grad: RelayExpr) -> Gradients:
     shape = known_shape(data, "repeat")
     axis = attrs.axis % len(shape)
     split = (*shape[: axis + 1], attrs.repeats, *shape[axis + 1 :])
-    return [SUM(RESHAPE(grad, newshape=split), axis=(axis + 1,))]
+    return [ops.sum(ops.reshape(grad, newshape=split), axis=(axis + 1,))]
 
 
 def _cumsum(call: Call, grad: RelayExpr) -> Gradients:
@@ -173,65 +162,65 @@ def _cumsum(call: Call, grad: RelayExpr) -> Gradients:
     data, attrs = call.args[0], call.attrs
     shape = known_shape(data, "cumsum")
     axis = 0 if attrs.axis is None else attrs.axis
-    backwards = REVERSE(grad, axis=axis)
-    total = Call(CUMSUM, (CAST_LIKE(backwards, data),), attrs.replace(axis=axis, dtype=""))
-    found = REVERSE(total, axis=axis)
-    return [RESHAPE(found, newshape=shape) if attrs.axis is None else found]
+    backwards = ops.reverse(grad, axis=axis)
+    total = Call(ops.cumsum, (ops.cast_like(backwards, data),), attrs.replace(axis=axis, dtype=""))
+    found = ops.reverse(total, axis=axis)
+    return [ops.reshape(found, newshape=shape) if attrs.axis is None else found]
 
 
 def _sequence_mask(call: Call, grad: RelayExpr) -> Gradients:
     lengths = call.args[1]
-    return [Call(SEQUENCE_MASK, (grad, lengths), call.attrs.replace(mask_value=0.0)), ZEROS_LIKE(lengths)]  # fmt: skip
+    return [Call(ops.sequence_mask, (grad, lengths), call.attrs.replace(mask_value=0.0)), ops.zeros_like(lengths)]  # fmt: skip
 
 
 def _trilu(call: Call, grad: RelayExpr) -> Gradients:
-    return [Call(TRILU, (grad, call.args[1]), call.attrs), ZEROS_LIKE(call.args[1])]
+    return [Call(ops.trilu, (grad, call.args[1]), call.attrs), ops.zeros_like(call.args[1])]
 
 
 def _layout_transform(call: Call, grad: RelayExpr) -> Gradients:
     attrs = call.attrs
-    back = LAYOUT_TRANSFORM(grad, src_layout=attrs.dst_layout, dst_layout=attrs.src_layout)
+    back = ops.layout_transform(grad, src_layout=attrs.dst_layout, dst_layout=attrs.src_layout)
     shape, found = known_shape(call.args[0], "layout_transform"), shape_of(back)
     if found == shape:
         return [back]
     # what fills the last block is no element of the data
-    return [STRIDED_SLICE(back, begin=(0,) * len(shape), end=shape)]
+    return [ops.strided_slice(back, begin=(0,) * len(shape), end=shape)]
 
 
 def _slice_like(call: Call, grad: RelayExpr) -> Gradients:
     data, like = call.args
     have, want = known_shape(data, "slice_like"), known_shape(call, "slice_like")
     widths = tuple([(0, n - m) for n, m in zip(have, want, strict=True)])
-    zero = CAST_LIKE(const(0.0), grad)
-    return [PAD(grad, zero, pad_width=widths), ZEROS_LIKE(like)]
+    zero = ops.cast_like(const(0.0), grad)
+    return [ops.nn.pad(grad, zero, pad_width=widths), ops.zeros_like(like)]
 
 
 def _full(call: Call, grad: RelayExpr) -> Gradients:
-    return [CAST_LIKE(SUM(grad, axis=None), call.args[0])]
+    return [ops.cast_like(ops.sum(grad, axis=None), call.args[0])]
 
 
 def _full_like(call: Call, grad: RelayExpr) -> Gradients:
-    return [ZEROS_LIKE(call.args[0]), CAST_LIKE(SUM(grad, axis=None), call.args[1])]
+    return [ops.zeros_like(call.args[0]), ops.cast_like(ops.sum(grad, axis=None), call.args[1])]
 
 
 for _op, _gradient in (
-    (AVG_POOL2D_GRAD, _avg_pool2d_grad),
-    (BROADCAST_TO_LIKE, _broadcast_to_like),
-    (CONV2D_BACKWARD_WEIGHT, _conv2d_backward_weight),
-    (CONV2D_TRANSPOSE, of_plain_result(_conv2d_transpose)),
-    (CUMSUM, _cumsum),
-    (DILATE, _dilate),
-    (FULL, _full),
-    (FULL_LIKE, _full_like),
-    (GATHER, _gather),
-    (LAYER_NORM, _layer_norm),
-    (LAYOUT_TRANSFORM, _layout_transform),
-    (LEAKY_RELU, _leaky_relu),
-    (PRELU, _prelu),
-    (REPEAT, _repeat),
-    (SEQUENCE_MASK, _sequence_mask),
-    (SLICE_LIKE, _slice_like),
-    (TILE, _tile),
-    (TRILU, _trilu),
+    (ops.nn.avg_pool2d_grad, _avg_pool2d_grad),
+    (ops.broadcast_to_like, _broadcast_to_like),
+    (ops.nn.conv2d_backward_weight, _conv2d_backward_weight),
+    (ops.nn.conv2d_transpose, of_plain_result(_conv2d_transpose)),
+    (ops.cumsum, _cumsum),
+    (ops.nn.dilate, _dilate),
+    (ops.full, _full),
+    (ops.full_like, _full_like),
+    (ops.gather, _gather),
+    (ops.nn.layer_norm, _layer_norm),
+    (ops.layout_transform, _layout_transform),
+    (ops.nn.leaky_relu, _leaky_relu),
+    (ops.nn.prelu, _prelu),
+    (ops.repeat, _repeat),
+    (ops.sequence_mask, _sequence_mask),
+    (ops.slice_like, _slice_like),
+    (ops.tile, _tile),
+    (ops.trilu, _trilu),
 ):
     _op.set_facets(gradient=_gradient)

@@ -15,7 +15,7 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
 from .attributes import as_int, is_run_time
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import (
     expect,
     expect_dim,
@@ -143,7 +143,7 @@ def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sch
 
 _SCHEDULES = {"generic": _schedule, "cpu": _schedule}
 
-SORT = define_op(
+define_op(
     "sort",
     SortAttrs,
     inputs=("data",),
@@ -155,7 +155,7 @@ SORT = define_op(
         np.take_along_axis(arrays[0], _ordered(arrays[0], attrs.axis, attrs.is_ascend), attrs.axis)
     ],
 )
-ARGSORT = define_op(
+define_op(
     "argsort",
     ArgsortAttrs,
     inputs=("data",),
@@ -169,7 +169,7 @@ ARGSORT = define_op(
         _ordered(arrays[0], attrs.axis, attrs.is_ascend).astype(attrs.dtype)
     ],
 )
-TOPK = define_op(
+define_op(
     "topk",
     TopKAttrs,
     inputs=("data",),
@@ -179,7 +179,7 @@ TOPK = define_op(
     schedules=_SCHEDULES,
     fold=_fold_topk,
 )
-SEARCHSORTED = define_op(
+define_op(
     "searchsorted",
     SearchSortedAttrs,
     inputs=("sorted_sequence", "values"),
@@ -204,7 +204,7 @@ def sort(data: RelayExpr, axis: int = -1, is_ascend: bool = True) -> RelayExpr:
     is_ascend : bool
         The smallest first, or the greatest.
     """
-    return SORT(data, axis=as_int(axis), is_ascend=bool(is_ascend))
+    return ops.sort(data, axis=as_int(axis), is_ascend=bool(is_ascend))
 
 
 def argsort(
@@ -223,7 +223,7 @@ def argsort(
     dtype : str
         The indices' dtype: int32, int64, float32 or float64.
     """
-    return ARGSORT(data, axis=as_int(axis), is_ascend=bool(is_ascend), dtype=str(dtype))
+    return ops.argsort(data, axis=as_int(axis), is_ascend=bool(is_ascend), dtype=str(dtype))
 
 
 def topk(
@@ -257,7 +257,7 @@ def topk(
             dtype=str(dtype),
         )  # fmt: skip
         return TupleWrapper(call, 2) if ret_type == "both" else call
-    call = TOPK(
+    call = ops.topk(
         data, k=as_int(k), axis=as_int(axis), ret_type=str(ret_type),
         is_ascend=bool(is_ascend), dtype=str(dtype),
     )  # fmt: skip
@@ -280,4 +280,4 @@ def searchsorted(
     dtype : str
         The indices' dtype, int32 or int64.
     """
-    return SEARCHSORTED(sorted_sequence, values, right=bool(right), dtype=str(dtype))
+    return ops.searchsorted(sorted_sequence, values, right=bool(right), dtype=str(dtype))

@@ -15,14 +15,8 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.type import Type
 
 from .layout_shapes import axes_extents, shape_in_layout
-from .nn.activation import BIAS_ADD, PRELU
-from .nn.bitserial import BITSERIAL_CONV2D, BITSERIAL_DENSE
-from .nn.conv import CONV2D, conv_type
-from .nn.conv_ranks import CONV1D, CONV3D
-from .nn.conv_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
-from .nn.dense import DENSE, MATMUL
-from .nn.normalization import BATCH_NORM, GROUP_NORM, INSTANCE_NORM, LAYER_NORM
-from .nn.special import DEFORMABLE_CONV2D
+from .nn.conv import conv_type
+from .registry import ops
 from .types import Dim, apply, product, shape_of_type, tensor
 
 # from attributes and the types known so far, that of the data first, to all types
@@ -99,12 +93,22 @@ def _per_channel(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None
 
 
 for _ops, _fill in (
-    ((CONV1D, CONV2D, CONV3D, BITSERIAL_CONV2D), _conv),
-    ((DEFORMABLE_CONV2D,), _deformable),
-    ((CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE), _conv_transpose),
-    ((DENSE, BITSERIAL_DENSE), _dense),
-    ((MATMUL,), _matmul),
-    ((BIAS_ADD, BATCH_NORM, LAYER_NORM, INSTANCE_NORM, GROUP_NORM, PRELU), _per_channel),
+    ((ops.nn.conv1d, ops.nn.conv2d, ops.nn.conv3d, ops.nn.bitserial_conv2d), _conv),
+    ((ops.nn.deformable_conv2d,), _deformable),
+    ((ops.nn.conv1d_transpose, ops.nn.conv2d_transpose, ops.nn.conv3d_transpose), _conv_transpose),
+    ((ops.nn.dense, ops.nn.bitserial_dense), _dense),
+    ((ops.nn.matmul,), _matmul),
+    (
+        (
+            ops.nn.bias_add,
+            ops.nn.batch_norm,
+            ops.nn.layer_norm,
+            ops.nn.instance_norm,
+            ops.nn.group_norm,
+            ops.nn.prelu,
+        ),
+        _per_channel,
+    ),
 ):
     for _op in _ops:
         _op.set_attr("FArgumentTypes", _fill)

@@ -15,7 +15,7 @@ from tvm.relay.expr import Call
 from tvm.tir.interp_values import trunc_divide as divide_towards_zero
 
 from .layout import layout_broadcast
-from .registry import OpPattern, Precision, define_op
+from .registry import OpPattern, Precision, define_op, ops
 from .types import (
     TypeRelation,
     broadcast_shapes,
@@ -25,7 +25,6 @@ from .types import (
     shape_of_type,
     tensor,
 )
-from .unary import LOG, NEGATIVE, ZEROS_LIKE
 
 _BinaryGradient = Callable[
     [RelayExpr, RelayExpr, RelayExpr, RelayExpr], tuple[RelayExpr, RelayExpr]
@@ -112,67 +111,70 @@ def _truncated_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _flat(a: RelayExpr, b: RelayExpr, y: RelayExpr, g: RelayExpr) -> tuple[RelayExpr, RelayExpr]:
     """Where a function has a derivative, it is zero."""
-    return ZEROS_LIKE(a), ZEROS_LIKE(b)
+    return ops.zeros_like(a), ops.zeros_like(b)
 
 
 def _select(condition: RelayExpr, grad: RelayExpr) -> RelayExpr:
-    return Op.get("where")(condition, grad, ZEROS_LIKE(grad))
+    return Op.get("where")(condition, grad, ops.zeros_like(grad))
 
 
-ADD = binary("add", topi.add, np.add, lambda a, b, y, g: (g, g))
-SUBTRACT = binary("subtract", topi.subtract, np.subtract, lambda a, b, y, g: (g, NEGATIVE(g)))
-MULTIPLY = binary("multiply", topi.multiply, np.multiply, lambda a, b, y, g: (g * b, g * a))
-DIVIDE = binary(
-    "divide", topi.divide, divide_towards_zero, lambda a, b, y, g: (g / b, NEGATIVE(g * y / b))
+binary("add", topi.add, np.add, lambda a, b, y, g: (g, g))
+binary("subtract", topi.subtract, np.subtract, lambda a, b, y, g: (g, ops.negative(g)))
+binary("multiply", topi.multiply, np.multiply, lambda a, b, y, g: (g * b, g * a))
+binary(
+    "divide", topi.divide, divide_towards_zero, lambda a, b, y, g: (g / b, ops.negative(g * y / b))
 )
-FLOOR_DIVIDE = binary("floor_divide", topi.floor_divide, np.floor_divide, _flat)
-TRUNC_DIVIDE = binary("trunc_divide", topi.trunc_divide, _truncated_divide, _flat)
-FLOOR_MOD = binary(
-    "floor_mod", topi.floor_mod, np.mod, lambda a, b, y, g: (g, NEGATIVE(g * FLOOR_DIVIDE(a, b)))
+binary("floor_divide", topi.floor_divide, np.floor_divide, _flat)
+binary("trunc_divide", topi.trunc_divide, _truncated_divide, _flat)
+binary(
+    "floor_mod",
+    topi.floor_mod,
+    np.mod,
+    lambda a, b, y, g: (g, ops.negative(g * ops.floor_divide(a, b))),
 )
 
 
 def _trunc_mod_gradient(
     a: RelayExpr, b: RelayExpr, y: RelayExpr, g: RelayExpr
 ) -> tuple[RelayExpr, RelayExpr]:
-    return g, NEGATIVE(g * TRUNC_DIVIDE(a, b))
+    return g, ops.negative(g * ops.trunc_divide(a, b))
 
 
-TRUNC_MOD = binary("trunc_mod", topi.trunc_mod, np.fmod, _trunc_mod_gradient)
-MOD = binary("mod", topi.mod, np.fmod, _trunc_mod_gradient)
-POWER = binary(
+binary("trunc_mod", topi.trunc_mod, np.fmod, _trunc_mod_gradient)
+binary("mod", topi.mod, np.fmod, _trunc_mod_gradient)
+binary(
     "power",
     topi.power,
     np.power,
-    lambda a, b, y, g: (g * b * y / a, g * y * LOG(a)),
+    lambda a, b, y, g: (g * b * y / a, g * y * ops.log(a)),
     precision=Precision.KEEP_FLOAT32,
 )
-MAXIMUM = binary(
+binary(
     "maximum",
     topi.maximum,
     np.maximum,
-    lambda a, b, y, g: (_select(GREATER_EQUAL(a, b), g), _select(LESS(a, b), g)),
+    lambda a, b, y, g: (_select(ops.greater_equal(a, b), g), _select(ops.less(a, b), g)),
 )
-MINIMUM = binary(
+binary(
     "minimum",
     topi.minimum,
     np.minimum,
-    lambda a, b, y, g: (_select(LESS_EQUAL(a, b), g), _select(GREATER(a, b), g)),
+    lambda a, b, y, g: (_select(ops.less_equal(a, b), g), _select(ops.greater(a, b), g)),
 )
-LEFT_SHIFT = integer_binary("left_shift", topi.left_shift, np.left_shift, _flat)
-RIGHT_SHIFT = integer_binary("right_shift", topi.right_shift, np.right_shift, _flat)
-EQUAL = binary("equal", topi.equal, np.equal, _flat, dtype="bool")
-NOT_EQUAL = binary("not_equal", topi.not_equal, np.not_equal, _flat, dtype="bool")
-LESS = binary("less", topi.less, np.less, _flat, dtype="bool")
-LESS_EQUAL = binary("less_equal", topi.less_equal, np.less_equal, _flat, dtype="bool")
-GREATER = binary("greater", topi.greater, np.greater, _flat, dtype="bool")
-GREATER_EQUAL = binary("greater_equal", topi.greater_equal, np.greater_equal, _flat, dtype="bool")
-LOGICAL_AND = binary("logical_and", topi.logical_and, np.logical_and, _flat)
-LOGICAL_OR = binary("logical_or", topi.logical_or, np.logical_or, _flat)
-LOGICAL_XOR = binary("logical_xor", topi.logical_xor, np.logical_xor, _flat)
-BITWISE_AND = integer_binary("bitwise_and", topi.bitwise_and, np.bitwise_and, _flat)
-BITWISE_OR = integer_binary("bitwise_or", topi.bitwise_or, np.bitwise_or, _flat)
-BITWISE_XOR = integer_binary("bitwise_xor", topi.bitwise_xor, np.bitwise_xor, _flat)
+integer_binary("left_shift", topi.left_shift, np.left_shift, _flat)
+integer_binary("right_shift", topi.right_shift, np.right_shift, _flat)
+binary("equal", topi.equal, np.equal, _flat, dtype="bool")
+binary("not_equal", topi.not_equal, np.not_equal, _flat, dtype="bool")
+binary("less", topi.less, np.less, _flat, dtype="bool")
+binary("less_equal", topi.less_equal, np.less_equal, _flat, dtype="bool")
+binary("greater", topi.greater, np.greater, _flat, dtype="bool")
+binary("greater_equal", topi.greater_equal, np.greater_equal, _flat, dtype="bool")
+binary("logical_and", topi.logical_and, np.logical_and, _flat)
+binary("logical_or", topi.logical_or, np.logical_or, _flat)
+binary("logical_xor", topi.logical_xor, np.logical_xor, _flat)
+integer_binary("bitwise_and", topi.bitwise_and, np.bitwise_and, _flat)
+integer_binary("bitwise_or", topi.bitwise_or, np.bitwise_or, _flat)
+integer_binary("bitwise_xor", topi.bitwise_xor, np.bitwise_xor, _flat)
 
 
 def _public(op: Op, summary: str) -> Callable[[RelayExpr, RelayExpr], RelayExpr]:
@@ -189,29 +191,29 @@ def _public(op: Op, summary: str) -> Callable[[RelayExpr, RelayExpr], RelayExpr]
     return function
 
 
-add = _public(ADD, "Sum")
-subtract = _public(SUBTRACT, "Difference")
-multiply = _public(MULTIPLY, "Product")
-divide = _public(DIVIDE, "Quotient (truncated towards zero for integers)")
-floor_divide = _public(FLOOR_DIVIDE, "Quotient rounded towards minus infinity")
-trunc_divide = _public(TRUNC_DIVIDE, "Quotient rounded towards zero")
-floor_mod = _public(FLOOR_MOD, "Remainder with the divisor's sign")
-trunc_mod = _public(TRUNC_MOD, "Remainder with the dividend's sign")
-mod = _public(MOD, "Remainder with the dividend's sign")
-power = _public(POWER, "Power")
-maximum = _public(MAXIMUM, "The larger of two")
-minimum = _public(MINIMUM, "The smaller of two")
-left_shift = _public(LEFT_SHIFT, "Shift of the bits to the left")
-right_shift = _public(RIGHT_SHIFT, "Shift of the bits to the right")
-equal = _public(EQUAL, "Whether lhs == rhs")
-not_equal = _public(NOT_EQUAL, "Whether lhs != rhs")
-less = _public(LESS, "Whether lhs < rhs")
-less_equal = _public(LESS_EQUAL, "Whether lhs <= rhs")
-greater = _public(GREATER, "Whether lhs > rhs")
-greater_equal = _public(GREATER_EQUAL, "Whether lhs >= rhs")
-logical_and = _public(LOGICAL_AND, "Logical conjunction")
-logical_or = _public(LOGICAL_OR, "Logical disjunction")
-logical_xor = _public(LOGICAL_XOR, "Logical exclusive or")
-bitwise_and = _public(BITWISE_AND, "Bitwise conjunction")
-bitwise_or = _public(BITWISE_OR, "Bitwise disjunction")
-bitwise_xor = _public(BITWISE_XOR, "Bitwise exclusive or")
+add = _public(ops.add, "Sum")
+subtract = _public(ops.subtract, "Difference")
+multiply = _public(ops.multiply, "Product")
+divide = _public(ops.divide, "Quotient (truncated towards zero for integers)")
+floor_divide = _public(ops.floor_divide, "Quotient rounded towards minus infinity")
+trunc_divide = _public(ops.trunc_divide, "Quotient rounded towards zero")
+floor_mod = _public(ops.floor_mod, "Remainder with the divisor's sign")
+trunc_mod = _public(ops.trunc_mod, "Remainder with the dividend's sign")
+mod = _public(ops.mod, "Remainder with the dividend's sign")
+power = _public(ops.power, "Power")
+maximum = _public(ops.maximum, "The larger of two")
+minimum = _public(ops.minimum, "The smaller of two")
+left_shift = _public(ops.left_shift, "Shift of the bits to the left")
+right_shift = _public(ops.right_shift, "Shift of the bits to the right")
+equal = _public(ops.equal, "Whether lhs == rhs")
+not_equal = _public(ops.not_equal, "Whether lhs != rhs")
+less = _public(ops.less, "Whether lhs < rhs")
+less_equal = _public(ops.less_equal, "Whether lhs <= rhs")
+greater = _public(ops.greater, "Whether lhs > rhs")
+greater_equal = _public(ops.greater_equal, "Whether lhs >= rhs")
+logical_and = _public(ops.logical_and, "Logical conjunction")
+logical_or = _public(ops.logical_or, "Logical disjunction")
+logical_xor = _public(ops.logical_xor, "Logical exclusive or")
+bitwise_and = _public(ops.bitwise_and, "Bitwise conjunction")
+bitwise_or = _public(ops.bitwise_or, "Bitwise disjunction")
+bitwise_xor = _public(ops.bitwise_xor, "Bitwise exclusive or")

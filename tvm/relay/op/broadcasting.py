@@ -13,7 +13,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 
 from .attributes import as_ints, is_run_time
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import broadcast_shapes, expect, expect_tensor, may_equal, shape_of_type, show, tensor
 
 
@@ -41,7 +41,7 @@ def _fold_broadcast(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) 
     return [np.array(np.broadcast_to(arrays[0], out_type.concrete_shape))]  # type: ignore[attr-defined]
 
 
-BROADCAST_TO = define_op(
+define_op(
     "broadcast_to",
     BroadcastAttrs,
     inputs=("data",),
@@ -49,7 +49,7 @@ BROADCAST_TO = define_op(
     fuse=OpPattern.BROADCAST,
     compute=lambda attrs, inputs, out_type: [topi.broadcast_to(inputs[0], out_type.shape)],
     fold=_fold_broadcast,
-    gradient=lambda call, grad: [COLLAPSE_SUM_LIKE(grad, call.args[0])],
+    gradient=lambda call, grad: [ops.collapse_sum_like(grad, call.args[0])],
 )
 
 
@@ -60,7 +60,7 @@ def _broadcast_to_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return tensor(shape_of_type(like), data.dtype)
 
 
-BROADCAST_TO_LIKE = define_op(
+define_op(
     "broadcast_to_like",
     inputs=("data", "broadcast_type"),
     infer_type=_broadcast_to_like_type,
@@ -77,7 +77,7 @@ def _collapse_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return tensor(wanted, data.dtype)
 
 
-COLLAPSE_SUM_LIKE = define_op(
+define_op(
     "collapse_sum_like",
     inputs=("data", "collapse_type"),
     infer_type=_collapse_type,
@@ -102,14 +102,14 @@ def _collapse_to_type(attrs: CollapseSumToAttrs, arg_types: Sequence[Type]) -> T
     return tensor(attrs.shape, data.dtype)
 
 
-COLLAPSE_SUM_TO = define_op(
+define_op(
     "collapse_sum_to",
     CollapseSumToAttrs,
     inputs=("data",),
     infer_type=_collapse_to_type,
     fuse=OpPattern.COMM_REDUCE,
     compute=lambda attrs, inputs, out_type: [topi.collapse_sum(inputs[0], out_type.shape)],
-    schedules=COLLAPSE_SUM_LIKE.schedules,
+    schedules=ops.collapse_sum_like.schedules,
 )
 
 
@@ -125,17 +125,17 @@ def broadcast_to(data: RelayExpr, shape: Sequence[int] | RelayExpr) -> RelayExpr
     """
     if is_run_time(shape):
         return Op.get("dyn.broadcast_to")(data, shape)
-    return BROADCAST_TO(data, shape=as_ints(shape))
+    return ops.broadcast_to(data, shape=as_ints(shape))
 
 
 def broadcast_to_like(data: RelayExpr, broadcast_type: RelayExpr) -> RelayExpr:
     """Repeat axes of extent 1 to reach another tensor's shape."""
-    return BROADCAST_TO_LIKE(data, broadcast_type)
+    return ops.broadcast_to_like(data, broadcast_type)
 
 
 def collapse_sum_like(data: RelayExpr, collapse_type: RelayExpr) -> RelayExpr:
     """Sum over axes to reach another tensor's shape: the reverse of broadcasting."""
-    return COLLAPSE_SUM_LIKE(data, collapse_type)
+    return ops.collapse_sum_like(data, collapse_type)
 
 
 def collapse_sum_to(data: RelayExpr, shape: Sequence[int] | RelayExpr) -> RelayExpr:
@@ -148,4 +148,4 @@ def collapse_sum_to(data: RelayExpr, shape: Sequence[int] | RelayExpr) -> RelayE
     shape : sequence of int
         The shape wanted.
     """
-    return COLLAPSE_SUM_TO(data, shape=as_ints(shape))
+    return ops.collapse_sum_to(data, shape=as_ints(shape))

@@ -16,7 +16,7 @@ from tvm.ir.span import Span
 from tvm.ir.type import FuncType, TupleType, Type
 from tvm.relay.expr import Call, Tuple
 
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import expect
 
 
@@ -39,7 +39,7 @@ def _type(attrs: CallLoweredAttrs, arg_types: Sequence[Type]) -> Type:
     return callee.ret_type
 
 
-CALL_LOWERED = define_op(
+define_op(
     "call_lowered",
     CallLoweredAttrs,
     inputs=("func", "call_args"),
@@ -63,4 +63,4 @@ def call_lowered(
     if not isinstance(expr, GlobalVar):
         raise TypeError(f"call_lowered requires a GlobalVar, got {type(expr).__name__}")
     given = inputs if isinstance(inputs, Tuple) else Tuple(list(inputs))
-    return Call(CALL_LOWERED, [expr, given], CallLoweredAttrs(), span=span)
+    return Call(ops.call_lowered, [expr, given], CallLoweredAttrs(), span=span)

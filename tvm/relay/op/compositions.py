@@ -20,28 +20,9 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, const, fields_of
 
-from .binary import ADD, DIVIDE, MULTIPLY, POWER
-from .broadcasting import COLLAPSE_SUM_LIKE
 from .gradients import known_shape
-from .image.sample import AFFINE_GRID
-from .indexing import STRIDED_SLICE
-from .joining import CONCATENATE
-from .nn.activation import PAD
-from .nn.dense import DENSE
-from .nn.local import LRN
-from .nn.pooling import (
-    ADAPTIVE_MAX_POOL1D,
-    ADAPTIVE_MAX_POOL2D,
-    ADAPTIVE_MAX_POOL3D,
-    GLOBAL_MAX_POOL2D,
-    MAX_POOL1D,
-    MAX_POOL2D,
-    MAX_POOL3D,
-)
-from .reduce import MAX
-from .setting import EINSUM
-from .shaping import RESHAPE, in_order
-from .unary import ERF, EXP, FAST_ERF, FAST_EXP, FAST_TANH, TANH
+from .registry import ops
+from .shaping import in_order
 
 Types = Sequence[Type]
 
@@ -51,7 +32,7 @@ def sliced(data: RelayExpr, axis: int, begin: int, end: int) -> RelayExpr:
     rank = len(known_shape(data, "strided_slice"))
     starts = tuple([begin if a == axis else 0 for a in range(rank)])
     ends = tuple([end if a == axis else n for a, n in enumerate(known_shape(data, "a slice"))])
-    return STRIDED_SLICE(data, begin=starts, end=ends)
+    return ops.strided_slice(data, begin=starts, end=ends)
 
 
 def _lrn(call: Call, arg_types: Types) -> RelayExpr:
@@ -59,12 +40,12 @@ def _lrn(call: Call, arg_types: Types) -> RelayExpr:
     shape, dtype = known_shape(data, "nn.lrn"), infer_type_of(data).dtype
     axis, reach = attrs.axis % len(shape), ((attrs.size - 1) // 2, attrs.size // 2)
     widths = tuple([reach if a == axis else (0, 0) for a in range(len(shape))])
-    squares = PAD(MULTIPLY(data, data), const(0.0, dtype), pad_width=widths)
+    squares = ops.nn.pad(ops.multiply(data, data), const(0.0, dtype), pad_width=widths)
     infer_type_of(squares)
     windows = [sliced(squares, axis, k, k + shape[axis]) for k in range(attrs.size)]
-    share = MULTIPLY(reduce(ADD, windows), const(attrs.alpha / attrs.size, dtype))
-    base = ADD(share, const(attrs.bias, dtype))
-    return DIVIDE(data, POWER(base, const(attrs.beta, dtype)))
+    share = ops.multiply(reduce(ops.add, windows), const(attrs.alpha / attrs.size, dtype))
+    base = ops.add(share, const(attrs.bias, dtype))
+    return ops.divide(data, ops.power(base, const(attrs.beta, dtype)))
 
 
 def _channels_first(
@@ -98,7 +79,7 @@ def _pooled_rows(call: Call, data: RelayExpr, which: Sequence[int]) -> RelayExpr
         return tuple([values[k] if k >= 0 else other for k in which])
 
     before, after = of(attrs.padding[:rank], 0), of(attrs.padding[rank:], 0)
-    found = MAX_POOL2D(
+    found = ops.nn.max_pool2d(
         data, pool_size=of(attrs.pool_size, 1), strides=of(attrs.strides, 1),
         padding=(*before, *after), dilation=of(attrs.dilation, 1), ceil_mode=attrs.ceil_mode,
     )  # fmt: skip
@@ -108,22 +89,22 @@ def _pooled_rows(call: Call, data: RelayExpr, which: Sequence[int]) -> RelayExpr
 
 def _max_pool1d(call: Call, data: RelayExpr) -> RelayExpr:
     n, c, w = known_shape(data, "nn.max_pool1d")
-    found = _pooled_rows(call, RESHAPE(data, newshape=(n, c, 1, w)), (-1, 0))
-    return RESHAPE(found, newshape=(n, c, -1))
+    found = _pooled_rows(call, ops.reshape(data, newshape=(n, c, 1, w)), (-1, 0))
+    return ops.reshape(found, newshape=(n, c, -1))
 
 
 def _max_pool3d(call: Call, data: RelayExpr) -> RelayExpr:
     """Over height and width, then over depth."""
     n, c, depth, h, w = known_shape(data, "nn.max_pool3d")
-    planes = _pooled_rows(call, RESHAPE(data, newshape=(n, c * depth, h, w)), (1, 2))
+    planes = _pooled_rows(call, ops.reshape(data, newshape=(n, c * depth, h, w)), (1, 2))
     _, _, rows, columns = known_shape(planes, "nn.max_pool3d")
-    lines = RESHAPE(planes, newshape=(n, c, depth, rows * columns))
+    lines = ops.reshape(planes, newshape=(n, c, depth, rows * columns))
     found = _pooled_rows(call, lines, (0, -1))
-    return RESHAPE(found, newshape=(n, c, -1, rows, columns))
+    return ops.reshape(found, newshape=(n, c, -1, rows, columns))
 
 
 def _global_max_pool2d(call: Call, data: RelayExpr) -> RelayExpr:
-    return MAX(data, axis=(2, 3), keepdims=True)
+    return ops.max(data, axis=(2, 3), keepdims=True)
 
 
 def _adaptive_max_pool(call: Call, data: RelayExpr) -> RelayExpr:
@@ -133,10 +114,10 @@ def _adaptive_max_pool(call: Call, data: RelayExpr) -> RelayExpr:
         have = known_shape(data, call.op.name)[2 + k]
         want = sizes[k] if len(sizes) > 1 else sizes[0]
         bins = [
-            MAX(sliced(data, 2 + k, i * have // want, -(-(i + 1) * have // want)), axis=(2 + k,), keepdims=True)
+            ops.max(sliced(data, 2 + k, i * have // want, -(-(i + 1) * have // want)), axis=(2 + k,), keepdims=True)
             for i in range(want)
         ]  # fmt: skip
-        data = CONCATENATE(Tuple(bins), axis=2 + k)
+        data = ops.concatenate(Tuple(bins), axis=2 + k)
         infer_type_of(data)
     return data
 
@@ -147,8 +128,10 @@ def _affine_grid(call: Call, arg_types: Types) -> RelayExpr:
     height, width = call.attrs.target_shape
     y, x = [np.linspace(-1, 1, n) if n > 1 else np.array([-1.0]) for n in (height, width)]
     places = [(u, v, 1.0) for v, u in product(y, x)]
-    rows = RESHAPE(maps, newshape=(batch * 2, 3))
-    return RESHAPE(DENSE(rows, const(np.array(places), dtype)), newshape=(batch, 2, height, width))
+    rows = ops.reshape(maps, newshape=(batch * 2, 3))
+    return ops.reshape(
+        ops.nn.dense(rows, const(np.array(places), dtype)), newshape=(batch, 2, height, width)
+    )
 
 
 def _einsum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
@@ -175,9 +158,9 @@ def _einsum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
                 names.append(const(np.ones(extents[letter]), ty.fields[k].dtype))  # type: ignore[attr-defined]
                 given.append(letter)
             wanted += own
-        whole_sum = EINSUM(Tuple(names), equation=f"{','.join(given)}->{wanted}")
+        whole_sum = ops.einsum(Tuple(names), equation=f"{','.join(given)}->{wanted}")
         # axes of extent 1 are broadcast
-        found.append(COLLAPSE_SUM_LIKE(whole_sum, factors[k]))
+        found.append(ops.collapse_sum_like(whole_sum, factors[k]))
     return [Tuple(found)]
 
 
@@ -186,18 +169,18 @@ def _as(op: Op) -> Callable[[Call, Types], RelayExpr]:
     return lambda call, arg_types: op(*call.args)
 
 
-EINSUM.set_facets(gradient=_einsum_gradient)
+ops.einsum.set_facets(gradient=_einsum_gradient)
 for _op, _composition in (
-    (ADAPTIVE_MAX_POOL1D, _channels_first(_adaptive_max_pool)),
-    (ADAPTIVE_MAX_POOL2D, _channels_first(_adaptive_max_pool)),
-    (ADAPTIVE_MAX_POOL3D, _channels_first(_adaptive_max_pool)),
-    (AFFINE_GRID, _affine_grid),
-    (FAST_ERF, _as(ERF)),
-    (FAST_EXP, _as(EXP)),
-    (FAST_TANH, _as(TANH)),
-    (GLOBAL_MAX_POOL2D, _channels_first(_global_max_pool2d)),
-    (LRN, _lrn),
-    (MAX_POOL1D, _channels_first(_max_pool1d)),
-    (MAX_POOL3D, _channels_first(_max_pool3d)),
+    (ops.nn.adaptive_max_pool1d, _channels_first(_adaptive_max_pool)),
+    (ops.nn.adaptive_max_pool2d, _channels_first(_adaptive_max_pool)),
+    (ops.nn.adaptive_max_pool3d, _channels_first(_adaptive_max_pool)),
+    (ops.image.affine_grid, _affine_grid),
+    (ops.fast_erf, _as(ops.erf)),
+    (ops.fast_exp, _as(ops.exp)),
+    (ops.fast_tanh, _as(ops.tanh)),
+    (ops.nn.global_max_pool2d, _channels_first(_global_max_pool2d)),
+    (ops.nn.lrn, _lrn),
+    (ops.nn.max_pool1d, _channels_first(_max_pool1d)),
+    (ops.nn.max_pool3d, _channels_first(_max_pool3d)),
 ):
     _op.set_facets(composition=_composition)

@@ -16,7 +16,7 @@ from tvm.relay.expr import Call, Constant, const
 
 from .attributes import as_ints, is_run_time
 from .broadcasting import BroadcastAttrs as InitOpAttrs
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import expect, expect_tensor, is_known, shape_of_type, tensor, unknown
 from .unary import numpy_dtype
 
@@ -33,7 +33,7 @@ def _filled_with(value: int):  # type: ignore[no-untyped-def]
     return compute
 
 
-FULL = define_op(
+define_op(
     "full",
     InitOpAttrs,
     inputs=("fill_value",),
@@ -46,7 +46,7 @@ FULL = define_op(
         np.full(out_type.concrete_shape, arrays[0], numpy_dtype(out_type.dtype))
     ],
 )
-ZEROS = define_op(
+define_op(
     "zeros",
     InitOpAttrs,
     inputs=(),
@@ -57,7 +57,7 @@ ZEROS = define_op(
         np.zeros(out_type.concrete_shape, numpy_dtype(out_type.dtype))
     ],
 )
-ONES = define_op(
+define_op(
     "ones",
     InitOpAttrs,
     inputs=(),
@@ -75,7 +75,7 @@ def _full_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return expect_tensor(arg_types[0], "full_like")
 
 
-FULL_LIKE = define_op(
+define_op(
     "full_like",
     inputs=("data", "fill_value"),
     infer_type=_full_like_type,
@@ -137,7 +137,7 @@ def _number(value: RelayExpr) -> float | None:
     return value.data.numpy().item()  # type: ignore[no-any-return]
 
 
-ARANGE = define_op(
+define_op(
     "arange",
     ArangeAttrs,
     inputs=("start", "stop", "step"),
@@ -170,7 +170,7 @@ def _known_shape(call: object, arg_types: Sequence[Type]) -> RelayExpr | None:
     return const(np.array(shape, dtype=call.attrs.dtype))  # type: ignore[attr-defined]
 
 
-SHAPE_OF = define_op(
+define_op(
     "shape_of",
     ShapeOfAttrs,
     inputs=("data",),
@@ -189,7 +189,7 @@ def _known_size(call: object, arg_types: Sequence[Type]) -> RelayExpr | None:
     return const(np.array(math.prod(shape), dtype=call.attrs.dtype))  # type: ignore[attr-defined]
 
 
-NDARRAY_SIZE = define_op(
+define_op(
     "ndarray_size",
     ShapeOfAttrs,
     inputs=("data",),
@@ -217,7 +217,7 @@ def full(
     """
     if is_run_time(shape):
         return Op.get("dyn.full")(fill_value, shape, dtype=str(dtype))
-    return FULL(fill_value, shape=as_ints(shape), dtype=str(dtype))
+    return ops.full(fill_value, shape=as_ints(shape), dtype=str(dtype))
 
 
 def full_like(data: RelayExpr, fill_value: RelayExpr) -> RelayExpr:
@@ -230,7 +230,7 @@ def full_like(data: RelayExpr, fill_value: RelayExpr) -> RelayExpr:
     fill_value : relay.Expr
         A scalar.
     """
-    return FULL_LIKE(data, fill_value)
+    return ops.full_like(data, fill_value)
 
 
 def zeros(shape: Sequence[int] | RelayExpr, dtype: str) -> RelayExpr:
@@ -245,14 +245,14 @@ def zeros(shape: Sequence[int] | RelayExpr, dtype: str) -> RelayExpr:
     """
     if is_run_time(shape):
         return Op.get("dyn.zeros")(shape, dtype=str(dtype))
-    return ZEROS(shape=as_ints(shape), dtype=str(dtype))
+    return ops.zeros(shape=as_ints(shape), dtype=str(dtype))
 
 
 def ones(shape: Sequence[int] | RelayExpr, dtype: str) -> RelayExpr:
     """A tensor of ones; parameters as in `zeros`."""
     if is_run_time(shape):
         return Op.get("dyn.ones")(shape, dtype=str(dtype))
-    return ONES(shape=as_ints(shape), dtype=str(dtype))
+    return ops.ones(shape=as_ints(shape), dtype=str(dtype))
 
 
 def arange(
@@ -274,7 +274,7 @@ def arange(
         start, stop = const(0, dtype=dtype), start
     operands = [_scalar(v, dtype) for v in (start, stop, 1 if step is None else step)]
     start, stop, step = [_number(v) for v in operands]
-    return ARANGE(*operands, start=start, stop=stop, step=step, dtype=str(dtype))
+    return ops.arange(*operands, start=start, stop=stop, step=step, dtype=str(dtype))
 
 
 def _scalar(value: RelayExpr | float, dtype: str) -> RelayExpr:
@@ -291,9 +291,9 @@ def shape_of(data: RelayExpr, dtype: str = "int32") -> RelayExpr:
     dtype : str
         The dtype of the numbers.
     """
-    return SHAPE_OF(data, dtype=str(dtype))
+    return ops.shape_of(data, dtype=str(dtype))
 
 
 def ndarray_size(data: RelayExpr, dtype: str = "int32") -> RelayExpr:
     """The number of elements as a scalar; parameters as in `shape_of`."""
-    return NDARRAY_SIZE(data, dtype=str(dtype))
+    return ops.ndarray_size(data, dtype=str(dtype))

@@ -13,7 +13,7 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 from tvm.topi.argwhere import count_nonzero
 
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import expect_tensor, shape_of_type, tensor, unknown
 
 
@@ -62,7 +62,7 @@ def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sch
 
 _SCHEDULES = {"generic": _schedule, "cpu": _schedule}
 
-ARGWHERE = define_op(
+define_op(
     "argwhere",
     inputs=("condition",),
     infer_type=_argwhere_type,
@@ -73,7 +73,7 @@ ARGWHERE = define_op(
     shape_reads=(0,),
     fold=lambda attrs, arrays, out_type: [np.argwhere(arrays[0]).astype("int32")],
 )
-UNIQUE = define_op(
+define_op(
     "unique",
     UniqueAttrs,
     inputs=("data",),
@@ -100,7 +100,7 @@ def argwhere(condition: RelayExpr) -> RelayExpr:
     relay.Expr
         One row of int32 for each element found, in row-major order.
     """
-    return ARGWHERE(condition)
+    return ops.argwhere(condition)
 
 
 def unique(data: RelayExpr, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
@@ -122,5 +122,5 @@ def unique(data: RelayExpr, is_sorted: bool = True, return_counts: bool = False)
         are (1,), and with `return_counts` their counts. All but the number are as long as the data;
         zeros fill them.
     """
-    call = UNIQUE(data, sorted=bool(is_sorted), return_counts=bool(return_counts))
+    call = ops.unique(data, sorted=bool(is_sorted), return_counts=bool(return_counts))
     return TupleWrapper(call, 5 if return_counts else 4)

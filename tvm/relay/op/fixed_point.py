@@ -11,7 +11,7 @@ from tvm.ir.type import Type
 
 from .attributes import as_int, as_ints
 from .layout import layout_any, primal_axes
-from .registry import LayoutChoice, OpPattern, define_op
+from .registry import LayoutChoice, OpPattern, define_op, ops
 from .types import expect, expect_tensor
 
 
@@ -36,7 +36,7 @@ def _fixed_point_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return data
 
 
-FIXED_POINT_MULTIPLY = define_op(
+define_op(
     "fixed_point_multiply",
     FixedPointMultiplyAttrs,
     inputs=("data",),
@@ -69,7 +69,7 @@ def _per_axis_layout(
     return LayoutChoice((chosen, own, own, own), (chosen,), moved)
 
 
-FIXED_POINT_MULTIPLY_PER_AXIS = define_op(
+define_op(
     "fixed_point_multiply_per_axis",
     FixedPointMultiplyPerAxisAttrs,
     inputs=("x", "m", "lshift", "rshift"),
@@ -96,7 +96,7 @@ def fixed_point_multiply(data: RelayExpr, multiplier: int, shift: int) -> RelayE
     shift : int
         An exponent of two.
     """
-    return FIXED_POINT_MULTIPLY(data, multiplier=as_int(multiplier), shift=as_int(shift))
+    return ops.fixed_point_multiply(data, multiplier=as_int(multiplier), shift=as_int(shift))
 
 
 def fixed_point_multiply_per_axis(
@@ -121,7 +121,7 @@ def fixed_point_multiply_per_axis(
     axes : int or sequence of int
         The axes of `x` that the axes of `y` stand for.
     """
-    return FIXED_POINT_MULTIPLY_PER_AXIS(
+    return ops.fixed_point_multiply_per_axis(
         x, y, lshift, rshift, is_lshift_required=bool(is_lshift_required),
         is_rshift_required=bool(is_rshift_required), axes=as_ints(axes),
     )  # fmt: skip

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Tuple, TupleWrapper
 
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import Any, tensor
 
 OPEN = -1  # an extent of a result that only the run knows
@@ -61,7 +61,7 @@ def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sch
     return topi.generic.schedule_extern(outs)
 
 
-PACKED_CALL = define_op(
+define_op(
     "contrib.packed_call",
     PackedCallAttrs,
     inputs=("data",),
@@ -74,7 +74,7 @@ PACKED_CALL = define_op(
 )
 
 # who knows what it does beside its results: it is neither computed at compile time nor left out
-PACKED_CALL.set_attr("TOpIsStateful", True)
+ops.contrib.packed_call.set_attr("TOpIsStateful", True)
 
 
 def packed_call(
@@ -97,7 +97,7 @@ def packed_call(
         name with the suffix ``.shapes`` is called before with the inputs, then a vector of int64
         for each result, which it fills with the result's shape.
     """
-    call = PACKED_CALL(
+    call = ops.contrib.packed_call(
         Tuple(list(data)),
         function=str(function),
         shapes=tuple([tuple(int(d) for d in shape) for shape in shapes]),

@@ -14,32 +14,13 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem, const
 
-from .binary import DIVIDE, FLOOR_MOD, MULTIPLY
-from .broadcasting import (
-    BROADCAST_TO_LIKE,
-    COLLAPSE_SUM_LIKE,
-    COLLAPSE_SUM_TO,
-)
-from .creation import ARANGE, ONES, SHAPE_OF, ZEROS
-from .dyn.tensor import DYN_ONES, DYN_ZEROS
-from .dyn.transform import DYN_RESHAPE
-from .indexing import ONE_HOT, STRIDED_SLICE, TAKE, WHERE, slice_ranges
-from .joining import SPLIT, STACK
-from .nn.activation import PAD
-from .nn.conv import CONV2D
+from .indexing import slice_ranges
 from .nn.conv_gradient import conv2d_backward_weight
 from .nn.conv_transpose import conv2d_transpose
-from .nn.dense import BATCH_MATMUL, MATMUL
-from .nn.local import DILATE
-from .nn.loss import CROSS_ENTROPY, CROSS_ENTROPY_WITH_LOGITS
-from .nn.pooling import AVG_POOL2D, GLOBAL_AVG_POOL2D, MAX_POOL2D
-from .nn.pooling_gradient import AVG_POOL2D_GRAD, MAX_POOL2D_GRAD
 from .plain_results import of_plain_result
-from .reduce import SUM
-from .scatter import SCATTER_ND
-from .shaping import RESHAPE, RESHAPE_LIKE, REVERSE, REVERSE_RESHAPE, SQUEEZE, TRANSPOSE, in_order
+from .registry import ops
+from .shaping import in_order
 from .types import Dim, is_known, shape_of_type
-from .unary import CAST_LIKE, CLIP, LOG, NEGATIVE, ONES_LIKE, ZEROS_LIKE
 
 
 def shape_of(expr: RelayExpr) -> tuple[Dim, ...]:
@@ -55,7 +36,7 @@ def known_shape(expr: RelayExpr, who: str) -> tuple[int, ...]:
 
 def _transposed(matrix: RelayExpr) -> RelayExpr:
     rank = len(shape_of(matrix))
-    return TRANSPOSE(matrix, axes=(*range(rank - 2), rank - 1, rank - 2))
+    return ops.transpose(matrix, axes=(*range(rank - 2), rank - 1, rank - 2))
 
 
 def _product_gradient(
@@ -72,7 +53,7 @@ def _product_gradient(
         to_right = product(_transposed(left), grad)
         to_a = _transposed(to_left) if attrs.transpose_a else to_left
         to_b = _transposed(to_right) if attrs.transpose_b else to_right
-        return [COLLAPSE_SUM_LIKE(to_a, a), COLLAPSE_SUM_LIKE(to_b, b)]
+        return [ops.collapse_sum_like(to_a, a), ops.collapse_sum_like(to_b, b)]
 
     return gradient
 
@@ -112,7 +93,7 @@ def _conv2d_gradient_in_layout(call: Call, grad: RelayExpr) -> list[RelayExpr]:
         )  # fmt: skip
     first, kernel = in_order(data, layouts[0], "NCHW"), in_order(weight, layouts[1], "OIHW")
     plain = attrs.replace(data_layout="NCHW", kernel_layout="OIHW", out_layout="")
-    moved = Call(CONV2D, (first, kernel), plain)
+    moved = Call(ops.nn.conv2d, (first, kernel), plain)
     to_data, to_weight = _conv2d_gradient(moved, in_order(grad, layouts[0], "NCHW"))
     return [in_order(to_data, "NCHW", layouts[0]), in_order(to_weight, "OIHW", layouts[1])]
 
@@ -121,18 +102,18 @@ def _global_avg_pool2d_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     data, layout = call.args[0], call.attrs.layout
     extents = known_shape(data, "nn.global_avg_pool2d")
     count = extents[layout.index("H")] * extents[layout.index("W")]
-    share = DIVIDE(grad, CAST_LIKE(const(count), grad))
-    return [BROADCAST_TO_LIKE(share, data)]
+    share = ops.divide(grad, ops.cast_like(const(count), grad))
+    return [ops.broadcast_to_like(share, data)]
 
 
 def _cross_entropy_gradient(is_log: bool) -> Callable[[Call, RelayExpr], list[RelayExpr]]:
     def gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
         predictions, targets = call.args
         batch = known_shape(predictions, "nn.cross_entropy")[0]
-        share = DIVIDE(NEGATIVE(grad), CAST_LIKE(const(batch), grad))
-        logs = predictions if is_log else LOG(predictions)
-        slope = targets if is_log else DIVIDE(targets, predictions)
-        return [MULTIPLY(share, slope), MULTIPLY(share, logs)]
+        share = ops.divide(ops.negative(grad), ops.cast_like(const(batch), grad))
+        logs = predictions if is_log else ops.log(predictions)
+        slope = targets if is_log else ops.divide(targets, predictions)
+        return [ops.multiply(share, slope), ops.multiply(share, logs)]
 
     return gradient
 
@@ -146,53 +127,53 @@ def _take_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     flat = attrs.axis is None
     axis = 0 if flat else attrs.axis % len(shape)
     extents = (int(np.prod(shape)),) if flat else shape
-    where = _index_in_range(RESHAPE(indices, newshape=(1, -1)), extents[axis], attrs.mode)
+    where = _index_in_range(ops.reshape(indices, newshape=(1, -1)), extents[axis], attrs.mode)
     rank = len(picked)
     rest = (*extents[:axis], *extents[axis + 1 :])
     # the axes of the indices come first, as scatter_nd wants them
     order = (*range(axis, axis + rank), *range(axis), *range(axis + rank, len(rest) + rank))
-    updates = TRANSPOSE(grad, axes=order) if len(order) > 1 else grad
-    updates = RESHAPE(updates, newshape=(int(np.prod(picked)), *rest))
-    zeros = CAST_LIKE(ZEROS(shape=(extents[axis], *rest), dtype="float32"), data)
-    total = SCATTER_ND(zeros, where, updates, mode="add")
+    updates = ops.transpose(grad, axes=order) if len(order) > 1 else grad
+    updates = ops.reshape(updates, newshape=(int(np.prod(picked)), *rest))
+    zeros = ops.cast_like(ops.zeros(shape=(extents[axis], *rest), dtype="float32"), data)
+    total = ops.scatter_nd(zeros, where, updates, mode="add")
     back = (*range(1, axis + 1), 0, *range(axis + 1, len(extents)))
     if len(extents) > 1:
-        total = TRANSPOSE(total, axes=back)
-    return [RESHAPE(total, newshape=shape) if flat else total, ZEROS_LIKE(indices)]
+        total = ops.transpose(total, axes=back)
+    return [ops.reshape(total, newshape=shape) if flat else total, ops.zeros_like(indices)]
 
 
 def _index_in_range(indices: RelayExpr, extent: int, mode: str) -> RelayExpr:
     if mode == "wrap":
         dtype = infer_type_of(indices).dtype
-        return FLOOR_MOD(indices, const(extent, dtype))
-    return CLIP(indices, a_min=0.0, a_max=float(extent - 1)) if mode == "clip" else indices
+        return ops.floor_mod(indices, const(extent, dtype))
+    return ops.clip(indices, a_min=0.0, a_max=float(extent - 1)) if mode == "clip" else indices
 
 
 def _stack_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     count = len(infer_type_of(call.args[0]).fields)
-    parts = SPLIT(grad, indices_or_sections=count, axis=call.attrs.axis)
+    parts = ops.split(grad, indices_or_sections=count, axis=call.attrs.axis)
     axis = (call.attrs.axis,)
-    return [Tuple([SQUEEZE(TupleGetItem(parts, i), axis=axis) for i in range(count)])]
+    return [Tuple([ops.squeeze(TupleGetItem(parts, i), axis=axis) for i in range(count)])]
 
 
 def _arange_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     # the numbers are start + i * step; the stop decides about their count alone
     start, stop, step = call.args
-    positions = DIVIDE(call - start, step)
+    positions = ops.divide(call - start, step)
     return [
-        SUM(grad, axis=None),
-        ZEROS_LIKE(stop),
-        SUM(MULTIPLY(grad, positions), axis=None),
+        ops.sum(grad, axis=None),
+        ops.zeros_like(stop),
+        ops.sum(ops.multiply(grad, positions), axis=None),
     ]
 
 
 def _where_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     condition, x, y = call.args
-    none = ZEROS_LIKE(grad)
+    none = ops.zeros_like(grad)
     return [
-        ZEROS_LIKE(condition),
-        COLLAPSE_SUM_LIKE(WHERE(condition, grad, none), x),
-        COLLAPSE_SUM_LIKE(WHERE(condition, none, grad), y),
+        ops.zeros_like(condition),
+        ops.collapse_sum_like(ops.where(condition, grad, none), x),
+        ops.collapse_sum_like(ops.where(condition, none, grad), y),
     ]
 
 
@@ -204,14 +185,14 @@ def _strided_slice_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
         assert isinstance(count, int)
         first = begin if stride > 0 else begin + (count - 1) * stride
         if stride < 0:
-            grad = REVERSE(grad, axis=axis)
+            grad = ops.reverse(grad, axis=axis)
         steps.append(abs(stride))
         reach = (count - 1) * abs(stride) + 1 if count else 0
         widths.append((first, shape[axis] - first - reach))
     if any([step != 1 for step in steps]):
-        grad = DILATE(grad, strides=tuple(steps))
-    zero = CAST_LIKE(const(0.0), grad)
-    return [PAD(grad, zero, pad_width=tuple(widths))]
+        grad = ops.nn.dilate(grad, strides=tuple(steps))
+    zero = ops.cast_like(const(0.0), grad)
+    return [ops.nn.pad(grad, zero, pad_width=tuple(widths))]
 
 
 def constant_border_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
@@ -220,29 +201,29 @@ def constant_border_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     shape = known_shape(data, "nn.pad")
     begins = tuple([before for before, _ in call.attrs.pad_width])
     ends = tuple([b + extent for b, extent in zip(begins, shape, strict=True)])
-    inner = STRIDED_SLICE(grad, begin=begins, end=ends)
-    return [inner, SUM(grad, axis=None) - SUM(inner, axis=None)]
+    inner = ops.strided_slice(grad, begin=begins, end=ends)
+    return [inner, ops.sum(grad, axis=None) - ops.sum(inner, axis=None)]
 
 
 def _one_hot_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     indices, on, off = call.args
     # the same vectors of ones and zeros tell which of the two values stands where
-    hot = CAST_LIKE(
-        Call(ONE_HOT, (indices, const(1, "int32"), const(0, "int32")), call.attrs.replace(dtype="int32")),
+    hot = ops.cast_like(
+        Call(ops.one_hot, (indices, const(1, "int32"), const(0, "int32")), call.attrs.replace(dtype="int32")),
         grad,
     )  # fmt: skip
-    to_on = SUM(MULTIPLY(grad, hot), axis=None)
-    to_off = SUM(MULTIPLY(grad, ONES_LIKE(hot) - hot), axis=None)
-    return [ZEROS_LIKE(indices), CAST_LIKE(to_on, on), CAST_LIKE(to_off, off)]
+    to_on = ops.sum(ops.multiply(grad, hot), axis=None)
+    to_off = ops.sum(ops.multiply(grad, ops.ones_like(hot) - hot), axis=None)
+    return [ops.zeros_like(indices), ops.cast_like(to_on, on), ops.cast_like(to_off, off)]
 
 
 def filled_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     """Zeros: the result does not depend on the elements continuously."""
-    return [ZEROS_LIKE(argument) for argument in call.args]
+    return [ops.zeros_like(argument) for argument in call.args]
 
 
 def _reshape_like_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    return [RESHAPE_LIKE(grad, call.args[0]), ZEROS_LIKE(call.args[1])]
+    return [ops.reshape_like(grad, call.args[0]), ops.zeros_like(call.args[1])]
 
 
 def _pooled(gradient_op: object) -> Callable[[Call, RelayExpr], list[RelayExpr]]:
@@ -250,42 +231,44 @@ def _pooled(gradient_op: object) -> Callable[[Call, RelayExpr], list[RelayExpr]]
 
 
 def _matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    return MATMUL(a, b)
+    return ops.nn.matmul(a, b)
 
 
 def _batch_matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    return BATCH_MATMUL(a, b, transpose_a=False, transpose_b=False)
+    return ops.nn.batch_matmul(a, b, transpose_a=False, transpose_b=False)
 
 
 for _op, _gradient in (
-    (MATMUL, of_plain_result(_product_gradient(_matmul))),
-    (BATCH_MATMUL, of_plain_result(_product_gradient(_batch_matmul))),
-    (CONV2D, of_plain_result(_conv2d_gradient)),
-    (MAX_POOL2D, _pooled(MAX_POOL2D_GRAD)),
-    (AVG_POOL2D, _pooled(AVG_POOL2D_GRAD)),
-    (GLOBAL_AVG_POOL2D, of_plain_result(_global_avg_pool2d_gradient)),
-    (CROSS_ENTROPY, _cross_entropy_gradient(is_log=False)),
-    (CROSS_ENTROPY_WITH_LOGITS, _cross_entropy_gradient(is_log=True)),
-    (TAKE, _take_gradient),
-    (STACK, _stack_gradient),
-    (ARANGE, _arange_gradient),
-    (WHERE, _where_gradient),
-    (STRIDED_SLICE, _strided_slice_gradient),
-    (ONE_HOT, _one_hot_gradient),
-    (ZEROS, filled_gradient),
-    (ONES, filled_gradient),
-    (DYN_ZEROS, filled_gradient),
-    (DYN_ONES, filled_gradient),
-    (SHAPE_OF, filled_gradient),
-    (REVERSE_RESHAPE, lambda call, grad: [RESHAPE_LIKE(grad, call.args[0])]),
-    (RESHAPE_LIKE, _reshape_like_gradient),
-    (DYN_RESHAPE, _reshape_like_gradient),
+    (ops.nn.matmul, of_plain_result(_product_gradient(_matmul))),
+    (ops.nn.batch_matmul, of_plain_result(_product_gradient(_batch_matmul))),
+    (ops.nn.conv2d, of_plain_result(_conv2d_gradient)),
+    (ops.nn.max_pool2d, _pooled(ops.nn.max_pool2d_grad)),
+    (ops.nn.avg_pool2d, _pooled(ops.nn.avg_pool2d_grad)),
+    (ops.nn.global_avg_pool2d, of_plain_result(_global_avg_pool2d_gradient)),
+    (ops.nn.cross_entropy, _cross_entropy_gradient(is_log=False)),
+    (ops.nn.cross_entropy_with_logits, _cross_entropy_gradient(is_log=True)),
+    (ops.take, _take_gradient),
+    (ops.stack, _stack_gradient),
+    (ops.arange, _arange_gradient),
+    (ops.where, _where_gradient),
+    (ops.strided_slice, _strided_slice_gradient),
+    (ops.one_hot, _one_hot_gradient),
+    (ops.zeros, filled_gradient),
+    (ops.ones, filled_gradient),
+    (ops.dyn.zeros, filled_gradient),
+    (ops.dyn.ones, filled_gradient),
+    (ops.shape_of, filled_gradient),
+    (ops.contrib_reverse_reshape, lambda call, grad: [ops.reshape_like(grad, call.args[0])]),
+    (ops.reshape_like, _reshape_like_gradient),
+    (ops.dyn.reshape, _reshape_like_gradient),
 ):
     _op.set_facets(gradient=_gradient)
 
-COLLAPSE_SUM_LIKE.set_facets(
+ops.collapse_sum_like.set_facets(
     gradient=lambda call, grad: [
-        BROADCAST_TO_LIKE(grad, call.args[0]), ZEROS_LIKE(call.args[1])
+        ops.broadcast_to_like(grad, call.args[0]), ops.zeros_like(call.args[1])
     ]
 )  # fmt: skip
-COLLAPSE_SUM_TO.set_facets(gradient=lambda call, grad: [BROADCAST_TO_LIKE(grad, call.args[0])])
+ops.collapse_sum_to.set_facets(
+    gradient=lambda call, grad: [ops.broadcast_to_like(grad, call.args[0])]
+)

@@ -15,7 +15,7 @@ from tvm.ir.type import Type
 
 from .attributes import as_int, as_ints, as_optional_ints, is_run_time, run_time_vector
 from .layout_axes import layout_sliced
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import (
     Dim,
     Shape,
@@ -33,7 +33,7 @@ from .types import (
     tensor,
     unknown,
 )
-from .unary import ONES_LIKE, numpy_dtype
+from .unary import numpy_dtype
 
 
 class TakeAttrs(Attrs, key="relay.attrs.TakeAttrs"):
@@ -83,7 +83,7 @@ def _fold_take(attrs: TakeAttrs, arrays: Sequence[np.ndarray], out_type: Type) -
     return [np.asarray(np.take(data, indices, axis=attrs.axis))]
 
 
-TAKE = define_op(
+define_op(
     "take",
     TakeAttrs,
     inputs=("data", "indices"),
@@ -129,7 +129,7 @@ def _fold_gather(
     return [np.take_along_axis(data[window], indices.astype("int64"), axis=axis)]
 
 
-GATHER = define_op(
+define_op(
     "gather",
     GatherAttrs,
     inputs=("data", "indices"),
@@ -175,7 +175,7 @@ def _fold_gather_nd(
     return [np.stack([_fold_gather_nd(inner, pair, out_type)[0] for pair in pairs])]
 
 
-GATHER_ND = define_op(
+define_op(
     "gather_nd",
     GatherNDAttrs,
     inputs=("data", "indices"),
@@ -273,7 +273,7 @@ def _fold_strided_slice(
     return [np.ascontiguousarray(found)]
 
 
-STRIDED_SLICE = define_op(
+define_op(
     "strided_slice",
     StridedSliceAttrs,
     inputs=("data",),
@@ -311,7 +311,7 @@ def _slice_like_type(attrs: SliceLikeAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(shape, data.dtype)
 
 
-SLICE_LIKE = define_op(
+define_op(
     "slice_like",
     SliceLikeAttrs,
     inputs=("data", "shape_like"),
@@ -336,7 +336,7 @@ def _where_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return tensor(broadcast_shapes(shape_of_type(condition), shape, "where"), dtype)
 
 
-WHERE = define_op(
+define_op(
     "where",
     inputs=("condition", "x", "y"),
     infer_type=_where_type,
@@ -361,7 +361,7 @@ def _one_hot_type(attrs: OneHotAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor((*shape[:axis], attrs.depth, *shape[axis:]), attrs.dtype)
 
 
-ONE_HOT = define_op(
+define_op(
     "one_hot",
     OneHotAttrs,
     inputs=("indices", "on_value", "off_value"),
@@ -398,7 +398,7 @@ def _trilu_type(attrs: TriluAttrs, arg_types: Sequence[Type]) -> Type:
     return data
 
 
-TRILU = define_op(
+define_op(
     "trilu",
     TriluAttrs,
     inputs=("data", "k"),
@@ -431,7 +431,7 @@ def take(
     mode : str
         Indices out of range: "clip", "wrap", or "fast" (not checked).
     """
-    return TAKE(
+    return ops.take(
         data,
         indices,
         axis=None if axis is None else as_int(axis),
@@ -452,7 +452,7 @@ def gather(data: RelayExpr, axis: int, indices: RelayExpr) -> RelayExpr:
     indices : relay.Expr
         A tensor of the data's rank.
     """
-    return GATHER(data, indices, axis=as_int(axis))
+    return ops.gather(data, indices, axis=as_int(axis))
 
 
 def gather_nd(
@@ -469,7 +469,7 @@ def gather_nd(
     index_rank : int, optional
         The length of the tuples, where the shape does not tell.
     """
-    return GATHER_ND(data, indices, batch_dims=as_int(batch_dims), index_rank=index_rank)
+    return ops.gather_nd(data, indices, batch_dims=as_int(batch_dims), index_rank=index_rank)
 
 
 def strided_slice(
@@ -498,7 +498,7 @@ def strided_slice(
     if any([is_run_time(values) for values in (begin, end, strides)]):
         return _slice_at_run_time(data, begin, end, strides, axes, slice_mode)
     steps = (1,) if strides is None else as_ints(strides)
-    return STRIDED_SLICE(
+    return ops.strided_slice(
         data,
         begin=_bounds(begin, steps, 0, _FAR),
         end=_bounds(end, steps, -1 if slice_mode == "size" else _FAR, -_FAR),
@@ -525,7 +525,7 @@ def _slice_at_run_time(
     if axes is not None:
         raise OpAttributeInvalid("strided_slice by expressions slices the leading axes, got axes")
     bounds = [run_time_vector(values) for values in (begin, end)]
-    steps = ONES_LIKE(bounds[0]) if strides is None else run_time_vector(strides)
+    steps = ops.ones_like(bounds[0]) if strides is None else run_time_vector(strides)
     attrs = {"begin": (), "end": (), "strides": (), "slice_mode": str(slice_mode)}
     return Op.get("dyn.strided_slice")(data, *bounds, steps, **attrs)
 
@@ -542,7 +542,7 @@ def slice_like(
     axes : sequence of int, optional
         The axes that are cut, all by default.
     """
-    return SLICE_LIKE(data, shape_like, axes=as_optional_ints(axes))
+    return ops.slice_like(data, shape_like, axes=as_optional_ints(axes))
 
 
 def where(condition: RelayExpr, x: RelayExpr, y: RelayExpr) -> RelayExpr:
@@ -553,7 +553,7 @@ def where(condition: RelayExpr, x: RelayExpr, y: RelayExpr) -> RelayExpr:
     condition, x, y : relay.Expr
         The condition (bool, or a number that is not zero) and the two choices.
     """
-    return WHERE(condition, x, y)
+    return ops.where(condition, x, y)
 
 
 def one_hot(
@@ -580,7 +580,7 @@ def one_hot(
     if is_run_time(depth):
         attrs = {"depth": 0, "axis": as_int(axis), "dtype": str(dtype)}
         return Op.get("dyn.one_hot")(indices, on_value, off_value, depth, **attrs)
-    return ONE_HOT(
+    return ops.one_hot(
         indices, on_value, off_value, depth=as_int(depth), axis=as_int(axis), dtype=str(dtype)
     )
 
@@ -597,4 +597,4 @@ def trilu(data: RelayExpr, k: RelayExpr, upper: bool = True) -> RelayExpr:
     upper : bool
         Which triangle.
     """
-    return TRILU(data, k, upper=bool(upper))
+    return ops.trilu(data, k, upper=bool(upper))

@@ -17,7 +17,7 @@ from tvm.relay.expr import Call, Tuple, TupleWrapper
 from .attributes import as_int, as_ints, as_list, is_run_time
 from .layout import layout_concatenate
 from .layout_axes import layout_split
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import (
     Dim,
     apply,
@@ -66,10 +66,10 @@ def _added(a: Dim, b: Dim) -> Dim:
 def _concatenate_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     axis = call.attrs.axis
     extents = [t.concrete_shape[axis] for t in call.args[0].checked_type.fields]
-    return [SPLIT(grad, indices_or_sections=tuple(np.cumsum(extents)[:-1].tolist()), axis=axis)]
+    return [ops.split(grad, indices_or_sections=tuple(np.cumsum(extents)[:-1].tolist()), axis=axis)]
 
 
-CONCATENATE = define_op(
+define_op(
     "concatenate",
     ConcatenateAttrs,
     inputs=("data",),
@@ -109,7 +109,7 @@ def _stack_type(attrs: StackAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor([*shape[:axis], len(fields), *shape[axis:]], dtype)
 
 
-STACK = define_op(
+define_op(
     "stack",
     StackAttrs,
     inputs=("data",),
@@ -173,7 +173,7 @@ def _fold_split(
     return [np.ascontiguousarray(p) for p in np.split(arrays[0], cuts, axis=attrs.axis)]
 
 
-SPLIT = define_op(
+define_op(
     "split",
     SplitAttrs,
     inputs=("data",),
@@ -183,7 +183,7 @@ SPLIT = define_op(
         inputs[0], attrs.indices_or_sections, attrs.axis
     ),
     fold=_fold_split,
-    gradient=lambda call, grad: [CONCATENATE(grad, axis=call.attrs.axis)],
+    gradient=lambda call, grad: [ops.concatenate(grad, axis=call.attrs.axis)],
     infer_layout=layout_split,
 )
 
@@ -203,7 +203,7 @@ def _repeat_type(attrs: RepeatAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(shape, data.dtype)
 
 
-REPEAT = define_op(
+define_op(
     "repeat",
     RepeatAttrs,
     inputs=("data",),
@@ -232,7 +232,7 @@ def _tile_type(attrs: TileAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(out, data.dtype)
 
 
-TILE = define_op(
+define_op(
     "tile",
     TileAttrs,
     inputs=("data",),
@@ -258,7 +258,7 @@ def _meshgrid_type(attrs: MeshgridAttrs, arg_types: Sequence[Type]) -> Type:
     return TupleType([tensor(extents, dtype)] * len(fields))
 
 
-MESHGRID = define_op(
+define_op(
     "meshgrid",
     MeshgridAttrs,
     inputs=("data",),
@@ -292,7 +292,7 @@ def concatenate(data: RelayExpr | Sequence[RelayExpr], axis: int) -> RelayExpr:
     axis : int
         The axis.
     """
-    return CONCATENATE(_as_tuple(data), axis=as_int(axis))
+    return ops.concatenate(_as_tuple(data), axis=as_int(axis))
 
 
 def stack(data: RelayExpr | Sequence[RelayExpr], axis: int) -> RelayExpr:
@@ -305,7 +305,7 @@ def stack(data: RelayExpr | Sequence[RelayExpr], axis: int) -> RelayExpr:
     axis : int
         Where the new axis comes in.
     """
-    return STACK(_as_tuple(data), axis=as_int(axis))
+    return ops.stack(_as_tuple(data), axis=as_int(axis))
 
 
 def split(data: RelayExpr, indices_or_sections: int | Sequence[int], axis: int = 0) -> TupleWrapper:
@@ -326,7 +326,7 @@ def split(data: RelayExpr, indices_or_sections: int | Sequence[int], axis: int =
     else:
         sections = as_ints(indices_or_sections)
         count = len(sections) + 1
-    return TupleWrapper(SPLIT(data, indices_or_sections=sections, axis=as_int(axis)), count)
+    return TupleWrapper(ops.split(data, indices_or_sections=sections, axis=as_int(axis)), count)
 
 
 def repeat(data: RelayExpr, repeats: int, axis: int) -> RelayExpr:
@@ -341,7 +341,7 @@ def repeat(data: RelayExpr, repeats: int, axis: int) -> RelayExpr:
     axis : int
         The axis.
     """
-    return REPEAT(data, repeats=as_int(repeats), axis=as_int(axis))
+    return ops.repeat(data, repeats=as_int(repeats), axis=as_int(axis))
 
 
 def tile(data: RelayExpr, reps: Sequence[int] | RelayExpr) -> RelayExpr:
@@ -356,7 +356,7 @@ def tile(data: RelayExpr, reps: Sequence[int] | RelayExpr) -> RelayExpr:
     """
     if is_run_time(reps):
         return Op.get("dyn.tile")(data, reps, reps=())
-    return TILE(data, reps=as_ints(reps))
+    return ops.tile(data, reps=as_ints(reps))
 
 
 def meshgrid(data: RelayExpr | Sequence[RelayExpr], indexing: str = "ij") -> TupleWrapper:
@@ -371,4 +371,4 @@ def meshgrid(data: RelayExpr | Sequence[RelayExpr], indexing: str = "ij") -> Tup
     """
     vectors = _as_tuple(data)
     count = len(vectors.fields) if isinstance(vectors, Tuple) else len(vectors.checked_type.fields)
-    return TupleWrapper(MESHGRID(vectors, indexing=str(indexing)), count)
+    return TupleWrapper(ops.meshgrid(vectors, indexing=str(indexing)), count)

@@ -12,7 +12,7 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
 from .attributes import as_int
-from .registry import OpPattern, Precision, define_op
+from .registry import OpPattern, Precision, define_op, ops
 from .types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 
@@ -133,21 +133,21 @@ _COMMON: dict[str, Any] = {
     "precision": Precision.KEEP_FLOAT32,
 }  # fmt: skip
 
-LU_FACTOR = define_op(
+define_op(
     "linalg.lu_factor",
     inputs=("data",),
     infer_type=_lu_type,
     compute=lambda attrs, inputs, out_type: topi.linalg.lu_factor(inputs[0]),
     **_COMMON,
 )
-CHOLESKY = define_op(
+define_op(
     "linalg.cholesky",
     inputs=("data",),
     infer_type=_cholesky_type,
     compute=lambda attrs, inputs, out_type: topi.linalg.cholesky(inputs[0]),
     **_COMMON,
 )
-SOLVE_TRIANGULAR = define_op(
+define_op(
     "linalg.solve_triangular",
     SolveTriangularAttrs,
     inputs=("matrix", "values"),
@@ -157,14 +157,14 @@ SOLVE_TRIANGULAR = define_op(
     ],
     **_COMMON,
 )
-HOUSEHOLDER_QR = define_op(
+define_op(
     "linalg.householder_qr",
     inputs=("data",),
     infer_type=_qr_type,
     compute=lambda attrs, inputs, out_type: topi.linalg.householder_qr(inputs[0]),
     **_COMMON,
 )
-HOUSEHOLDER_PRODUCT = define_op(
+define_op(
     "linalg.householder_product",
     HouseholderProductAttrs,
     inputs=("vectors", "factors"),
@@ -174,7 +174,7 @@ HOUSEHOLDER_PRODUCT = define_op(
     ],
     **_COMMON,
 )
-PIVOTS_TO_PERMUTATION = define_op(
+define_op(
     "linalg.pivots_to_permutation",
     PivotsToPermutationAttrs,
     inputs=("pivots",),
@@ -184,7 +184,7 @@ PIVOTS_TO_PERMUTATION = define_op(
     ],
     **_COMMON,
 )
-EIGH = define_op(
+define_op(
     "linalg.eigh",
     EighAttrs,
     inputs=("data",),
@@ -192,7 +192,7 @@ EIGH = define_op(
     compute=lambda attrs, inputs, out_type: topi.linalg.eigh(inputs[0], attrs.upper),
     **_COMMON,
 )
-SVD = define_op(
+define_op(
     "linalg.svd",
     inputs=("data",),
     infer_type=_svd_type,
@@ -215,7 +215,7 @@ def lu_factor(data: RelayExpr) -> TupleWrapper:
         Both factors in one matrix; the row that each was exchanged with, from 1 (..., min(m, n));
         the first zero pivot, from 1, or 0 (..., 1).
     """
-    return TupleWrapper(LU_FACTOR(data), 3)
+    return TupleWrapper(ops.linalg.lu_factor(data), 3)
 
 
 def cholesky(data: RelayExpr) -> TupleWrapper:
@@ -226,7 +226,7 @@ def cholesky(data: RelayExpr) -> TupleWrapper:
     data : relay.Expr
         (..., n, n); the upper triangle is not read.
     """
-    return TupleWrapper(CHOLESKY(data), 2)
+    return TupleWrapper(ops.linalg.cholesky(data), 2)
 
 
 def solve_triangular(
@@ -245,7 +245,7 @@ def solve_triangular(
     unit : bool
         Whether the diagonal is ones, whatever the matrix holds there.
     """
-    return SOLVE_TRIANGULAR(matrix, values, upper=bool(upper), unit=bool(unit))
+    return ops.linalg.solve_triangular(matrix, values, upper=bool(upper), unit=bool(unit))
 
 
 def householder_qr(data: RelayExpr) -> TupleWrapper:
@@ -256,7 +256,7 @@ def householder_qr(data: RelayExpr) -> TupleWrapper:
     data : relay.Expr
         (..., m, n).
     """
-    return TupleWrapper(HOUSEHOLDER_QR(data), 2)
+    return TupleWrapper(ops.linalg.householder_qr(data), 2)
 
 
 def householder_product(vectors: RelayExpr, factors: RelayExpr, columns: int) -> RelayExpr:
@@ -271,7 +271,7 @@ def householder_product(vectors: RelayExpr, factors: RelayExpr, columns: int) ->
     columns : int
         At most m.
     """
-    return HOUSEHOLDER_PRODUCT(vectors, factors, columns=as_int(columns))
+    return ops.linalg.householder_product(vectors, factors, columns=as_int(columns))
 
 
 def pivots_to_permutation(pivots: RelayExpr, rows: int) -> RelayExpr:
@@ -284,7 +284,7 @@ def pivots_to_permutation(pivots: RelayExpr, rows: int) -> RelayExpr:
     rows : int
         How many rows there are.
     """
-    return PIVOTS_TO_PERMUTATION(pivots, rows=as_int(rows))
+    return ops.linalg.pivots_to_permutation(pivots, rows=as_int(rows))
 
 
 def eigh(data: RelayExpr, upper: bool = False) -> list[RelayExpr]:
@@ -297,7 +297,7 @@ def eigh(data: RelayExpr, upper: bool = False) -> list[RelayExpr]:
     upper : bool
         Whether it is the upper triangle.
     """
-    found = TupleWrapper(EIGH(data, upper=bool(upper)), 3)
+    found = TupleWrapper(ops.linalg.eigh(data, upper=bool(upper)), 3)
     return [found[0], found[1]]
 
 
@@ -309,4 +309,4 @@ def svd(data: RelayExpr) -> TupleWrapper:
     data : relay.Expr
         (..., m, n), m <= n. The right vector of a value of zero is zeros.
     """
-    return TupleWrapper(SVD(data), 3)
+    return TupleWrapper(ops.linalg.svd(data), 3)

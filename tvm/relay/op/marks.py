@@ -20,7 +20,7 @@ from tvm.runtime import device as make_device
 from tvm.target.virtual_device import VirtualDevice
 from tvm.topi.loops import load, nest, store
 
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import expect_tensor
 
 
@@ -101,12 +101,12 @@ def _copied_back(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return [device_copy(grad, ends.dst_virtual_device, ends.src_virtual_device)]
 
 
-STOP_FUSION = _hint("annotation.stop_fusion")
-CHECKPOINT = _hint("annotation.checkpoint")
-BITPACK_START = _hint("annotation.bitpack_start")
-BITPACK_END = _hint("annotation.bitpack_end")
-CAST_HINT = _hint("annotation.cast_hint", CastHintAttrs)
-WITH_FUNCID = define_op(
+_hint("annotation.stop_fusion")
+_hint("annotation.checkpoint")
+_hint("annotation.bitpack_start")
+_hint("annotation.bitpack_end")
+_hint("annotation.cast_hint", CastHintAttrs)
+define_op(
     "annotation.with_funcid",
     WithFuncIdAttrs,
     inputs=("data",),
@@ -116,7 +116,7 @@ WITH_FUNCID = define_op(
     gradient=lambda call, grad: [grad],
     fold=lambda attrs, arrays, out_type: list(arrays),
 )
-ON_DEVICE = define_op(
+define_op(
     "on_device",
     OnDeviceAttrs,
     inputs=("body",),
@@ -126,7 +126,7 @@ ON_DEVICE = define_op(
     gradient=lambda call, grad: [grad],
     fold=lambda attrs, arrays, out_type: list(arrays),
 )
-DEVICE_COPY = define_op(
+define_op(
     "device_copy",
     DeviceCopyAttrs,
     inputs=("data",),
@@ -136,7 +136,7 @@ DEVICE_COPY = define_op(
     gradient=_copied_back,
     fold=lambda attrs, arrays, out_type: list(arrays),
 )
-DEBUG = define_op(
+define_op(
     "debug",
     DebugAttrs,
     inputs=("program",),
@@ -145,32 +145,32 @@ DEBUG = define_op(
     compute=_compute_debug,
     schedules={"generic": _schedule_debug, "cpu": _schedule_debug},
 )
-DEBUG.set_attr("TOpIsStateful", True)
+ops.debug.set_attr("TOpIsStateful", True)
 
 
 def stop_fusion(data: RelayExpr) -> Call:
     """`data`, in a kernel apart from what reads it."""
-    return STOP_FUSION(data)
+    return ops.annotation.stop_fusion(data)
 
 
 def checkpoint(data: RelayExpr) -> Call:
     """`data`, which the backward pass keeps rather than what leads to it."""
-    return CHECKPOINT(data)
+    return ops.annotation.checkpoint(data)
 
 
 def cast_hint(data: RelayExpr, dtype: str) -> Call:
     """`data`, which is meant to have a dtype once it is quantised."""
-    return CAST_HINT(data, dtype=dtype)
+    return ops.annotation.cast_hint(data, dtype=dtype)
 
 
 def bitpack_start(data: RelayExpr) -> Call:
     """`data`, from which on values are packed."""
-    return BITPACK_START(data)
+    return ops.annotation.bitpack_start(data)
 
 
 def bitpack_end(data: RelayExpr) -> Call:
     """`data`, up to which values are packed."""
-    return BITPACK_END(data)
+    return ops.annotation.bitpack_end(data)
 
 
 def _place(device: object) -> VirtualDevice:
@@ -199,7 +199,7 @@ def on_device(
     constrain_body : bool
         Whether the value lives there; False: only the result does.
     """
-    return ON_DEVICE(
+    return ops.on_device(
         body, virtual_device=_place(device), constrain_result=bool(constrain_result),
         constrain_body=bool(constrain_body),
     )  # fmt: skip
@@ -243,7 +243,7 @@ def device_copy(data: RelayExpr, src_device: Any, dst_device: Any) -> Call:
     src_device, dst_device : Device, str or VirtualDevice
         Where it is, and where it goes.
     """
-    return DEVICE_COPY(
+    return ops.device_copy(
         data, src_virtual_device=_place(src_device), dst_virtual_device=_place(dst_device)
     )
 
@@ -259,10 +259,10 @@ def debug(expr: RelayExpr, debug_func: Callable[[Any], Any] | None = None) -> Ca
         Called with the tensor; by default the global function "relay.debug", which prints it.
     """
     if debug_func is None:
-        return DEBUG(expr)
+        return ops.debug(expr)
     name = f"debugger_func{id(debug_func):x}"
     _ffi.register_func(name, debug_func, override=True)
-    return DEBUG(expr, debug_func=name)
+    return ops.debug(expr, debug_func=name)
 
 
 @_ffi.register_func("relay.debug")

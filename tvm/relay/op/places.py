@@ -15,31 +15,10 @@ from tvm.ir.type import TupleType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem, const, field_of, fields_of
 
-from .algorithm import ARGSORT, SEARCHSORTED, SORT, TOPK
-from .binary import ADD, LESS, MULTIPLY
 from .compositions import sliced
-from .creation import NDARRAY_SIZE, ZEROS
 from .gradients import filled_gradient, known_shape
-from .indexing import GATHER, GATHER_ND, STRIDED_SLICE, TRILU, WHERE
-from .joining import CONCATENATE, MESHGRID
-from .nn.special import FIFO_BUFFER
-from .reduce import ALL, ANY, ARGMAX, ARGMIN, PROD, SUM, reduced_axes
-from .scan import CUMPROD
-from .scatter import SCATTER_ELEMENTS, SCATTER_ND
-from .sequence import MATRIX_SET_DIAG, REVERSE_SEQUENCE, SLIDING_WINDOW
-from .setting import ADV_INDEX, INVERT_PERMUTATION, STRIDED_SET, UNRAVEL_INDEX
-from .shaping import EXPAND_DIMS, RESHAPE, REVERSE, TRANSPOSE
-from .signal import DFT
-from .unary import (
-    BITWISE_NOT,
-    CAST_LIKE,
-    ISFINITE,
-    ISINF,
-    ISNAN,
-    LOGICAL_NOT,
-    ONES_LIKE,
-    ZEROS_LIKE,
-)
+from .reduce import reduced_axes
+from .registry import ops
 
 Gradients = list[RelayExpr]
 
@@ -50,30 +29,34 @@ def _numbers(shape: tuple[int, ...]) -> RelayExpr:
 
 
 def _flat(expr: RelayExpr) -> RelayExpr:
-    return RESHAPE(expr, newshape=(-1,))
+    return ops.reshape(expr, newshape=(-1,))
 
 
 def _added(grad: RelayExpr, places: RelayExpr, count: int) -> RelayExpr:
     """`count` sums of the elements of a gradient that stand for each place."""
     dtype = infer_type_of(grad).dtype
-    none = ZEROS(shape=(count,), dtype=dtype)
-    return SCATTER_ELEMENTS(none, _flat(places), _flat(grad), axis=0, reduction="add")
+    none = ops.zeros(shape=(count,), dtype=dtype)
+    return ops.scatter_elements(none, _flat(places), _flat(grad), axis=0, reduction="add")
 
 
 def _sort(call: Call, grad: RelayExpr) -> Gradients:
     data, attrs = call.args[0], call.attrs
-    order = ARGSORT(data, axis=attrs.axis, is_ascend=attrs.is_ascend, dtype="int64")
-    return [SCATTER_ELEMENTS(ZEROS_LIKE(data), order, grad, axis=attrs.axis, reduction="add")]
+    order = ops.argsort(data, axis=attrs.axis, is_ascend=attrs.is_ascend, dtype="int64")
+    return [
+        ops.scatter_elements(ops.zeros_like(data), order, grad, axis=attrs.axis, reduction="add")
+    ]
 
 
 def _topk(call: Call, grad: RelayExpr) -> Gradients:
     data, attrs = call.args[0], call.attrs
     if attrs.ret_type == "indices":
-        return [ZEROS_LIKE(data)]
-    order = Call(TOPK, (data,), attrs.replace(ret_type="indices", dtype="int64"))
+        return [ops.zeros_like(data)]
+    order = Call(ops.topk, (data,), attrs.replace(ret_type="indices", dtype="int64"))
     if attrs.ret_type == "both":
         grad = field_of(grad, 0)
-    return [SCATTER_ELEMENTS(ZEROS_LIKE(data), order, grad, axis=attrs.axis, reduction="add")]
+    return [
+        ops.scatter_elements(ops.zeros_like(data), order, grad, axis=attrs.axis, reduction="add")
+    ]
 
 
 def _adv_index(call: Call, grad: RelayExpr) -> Gradients:
@@ -82,24 +65,27 @@ def _adv_index(call: Call, grad: RelayExpr) -> Gradients:
     assert isinstance(ty, TupleType)
     fields = fields_of(whole, len(ty.fields))
     shape = known_shape(fields[0], "adv_index")
-    places = ADV_INDEX(Tuple([_numbers(shape), *fields[1:]]))
+    places = ops.adv_index(Tuple([_numbers(shape), *fields[1:]]))
     total = _added(grad, places, int(np.prod(shape)))
     return [
         Tuple(
-            [RESHAPE(total, newshape=shape, allowzero=True), *[ZEROS_LIKE(f) for f in fields[1:]]]
+            [
+                ops.reshape(total, newshape=shape, allowzero=True),
+                *[ops.zeros_like(f) for f in fields[1:]],
+            ]
         )
     ]
 
 
 def _sliding_window(call: Call, grad: RelayExpr) -> Gradients:
     shape = known_shape(call.args[0], "sliding_window")
-    places = Call(SLIDING_WINDOW, (_numbers(shape),), call.attrs)
-    return [RESHAPE(_added(grad, places, int(np.prod(shape))), newshape=shape, allowzero=True)]
+    places = Call(ops.sliding_window, (_numbers(shape),), call.attrs)
+    return [ops.reshape(_added(grad, places, int(np.prod(shape))), newshape=shape, allowzero=True)]
 
 
 def _set(call: Call, grad: RelayExpr) -> Gradients:
     to_data, to_values = _replaced(call, grad, call.args[1])
-    return [to_data, to_values, *[ZEROS_LIKE(argument) for argument in call.args[2:]]]
+    return [to_data, to_values, *[ops.zeros_like(argument) for argument in call.args[2:]]]
 
 
 def _replaced(call: Call, grad: RelayExpr, values: RelayExpr) -> tuple[RelayExpr, RelayExpr]:
@@ -109,13 +95,13 @@ def _replaced(call: Call, grad: RelayExpr, values: RelayExpr) -> tuple[RelayExpr
     own = const(np.full(shape, -1, "int64"))
     rest = [_numbers(given) if arg is values else arg for arg in call.args[1:]]
     places = Call(call.op, (own, *rest), call.attrs)
-    is_own = LESS(places, const(0, "int64"))
+    is_own = ops.less(places, const(0, "int64"))
     # the elements of the data are added behind those of the values
-    total = _added(grad, WHERE(is_own, const(count, "int64"), places), count + 1)
-    to_values = STRIDED_SLICE(total, begin=(0,), end=(count,))
+    total = _added(grad, ops.where(is_own, const(count, "int64"), places), count + 1)
+    to_values = ops.strided_slice(total, begin=(0,), end=(count,))
     return (
-        WHERE(is_own, grad, ZEROS_LIKE(grad)),
-        RESHAPE(to_values, newshape=given, allowzero=True),
+        ops.where(is_own, grad, ops.zeros_like(grad)),
+        ops.reshape(to_values, newshape=given, allowzero=True),
     )
 
 
@@ -123,33 +109,36 @@ def _gather_nd(call: Call, grad: RelayExpr) -> Gradients:
     data, indices = call.args
     shape = known_shape(data, "gather_nd")
     if call.attrs.batch_dims == 0:
-        return [SCATTER_ND(ZEROS_LIKE(data), indices, grad, mode="add"), ZEROS_LIKE(indices)]
-    places = Call(GATHER_ND, (_numbers(shape), indices), call.attrs)
+        return [
+            ops.scatter_nd(ops.zeros_like(data), indices, grad, mode="add"),
+            ops.zeros_like(indices),
+        ]
+    places = Call(ops.gather_nd, (_numbers(shape), indices), call.attrs)
     total = _added(grad, places, int(np.prod(shape)))
-    return [RESHAPE(total, newshape=shape, allowzero=True), ZEROS_LIKE(indices)]
+    return [ops.reshape(total, newshape=shape, allowzero=True), ops.zeros_like(indices)]
 
 
 def _scatter_elements(call: Call, grad: RelayExpr) -> Gradients:
     data, indices, updates = call.args
     if call.attrs.reduction == "update":
         to_data, to_updates = _replaced(call, grad, updates)
-        return [to_data, ZEROS_LIKE(indices), to_updates]
+        return [to_data, ops.zeros_like(indices), to_updates]
     _check_added(call, "reduction")
     axis = call.attrs.axis
     dtype, extent = infer_type_of(indices).dtype, known_shape(data, "scatter_elements")[axis]
-    from_front = WHERE(
-        LESS(indices, const(0, dtype)), ADD(indices, const(extent, dtype)), indices
+    from_front = ops.where(
+        ops.less(indices, const(0, dtype)), ops.add(indices, const(extent, dtype)), indices
     )  # fmt: skip
-    return [grad, ZEROS_LIKE(indices), GATHER(grad, from_front, axis=axis)]
+    return [grad, ops.zeros_like(indices), ops.gather(grad, from_front, axis=axis)]
 
 
 def _scatter_nd(call: Call, grad: RelayExpr) -> Gradients:
     indices = call.args[1]
     if call.attrs.mode == "update":
         to_data, to_updates = _replaced(call, grad, call.args[2])
-        return [to_data, ZEROS_LIKE(indices), to_updates]
+        return [to_data, ops.zeros_like(indices), to_updates]
     _check_added(call, "mode")
-    return [grad, ZEROS_LIKE(indices), GATHER_ND(grad, indices)]
+    return [grad, ops.zeros_like(indices), ops.gather_nd(grad, indices)]
 
 
 def _check_added(call: Call, name: str) -> None:
@@ -168,19 +157,19 @@ def _meshgrid(call: Call, grad: RelayExpr) -> Gradients:
     if call.attrs.indexing == "xy" and count > 1:
         order[:2] = 1, 0
     sums = [
-        SUM(field, axis=tuple([a for a in range(count) if a != order[i]]))
+        ops.sum(field, axis=tuple([a for a in range(count) if a != order[i]]))
         for i, field in enumerate(fields_of(grad, count))
     ]
     source = infer_type_of(call.args[0])
     assert isinstance(source, TupleType)
     return [
-        Tuple([RESHAPE(s, newshape=t.concrete_shape) for s, t in zip(sums, source.fields, strict=True)])  # type: ignore[attr-defined]
+        Tuple([ops.reshape(s, newshape=t.concrete_shape) for s, t in zip(sums, source.fields, strict=True)])  # type: ignore[attr-defined]
     ]  # fmt: skip
 
 
 def _reverse_sequence(call: Call, grad: RelayExpr) -> Gradients:
     lengths = call.args[1]
-    return [Call(REVERSE_SEQUENCE, (grad, lengths), call.attrs), ZEROS_LIKE(lengths)]
+    return [Call(ops.reverse_sequence, (grad, lengths), call.attrs), ops.zeros_like(lengths)]
 
 
 def _prod(call: Call, grad: RelayExpr) -> Gradients:
@@ -192,14 +181,16 @@ def _prod(call: Call, grad: RelayExpr) -> Gradients:
     order = (*kept, *over)
     rest = tuple([shape[a] for a in kept])
     count = int(np.prod([shape[a] for a in over]))
-    rows = RESHAPE(TRANSPOSE(data, axes=order) if order else data, newshape=(*rest, count))
+    rows = ops.reshape(ops.transpose(data, axes=order) if order else data, newshape=(*rest, count))
     axis = len(rest)
-    before = CUMPROD(rows, axis=axis, exclusive=True)
-    behind = REVERSE(CUMPROD(REVERSE(rows, axis=axis), axis=axis, exclusive=True), axis=axis)
-    slope = MULTIPLY(MULTIPLY(before, behind), RESHAPE(grad, newshape=(*rest, 1)))
-    found = RESHAPE(slope, newshape=tuple([shape[a] for a in order]))
+    before = ops.cumprod(rows, axis=axis, exclusive=True)
+    behind = ops.reverse(
+        ops.cumprod(ops.reverse(rows, axis=axis), axis=axis, exclusive=True), axis=axis
+    )
+    slope = ops.multiply(ops.multiply(before, behind), ops.reshape(grad, newshape=(*rest, 1)))
+    found = ops.reshape(slope, newshape=tuple([shape[a] for a in order]))
     back = tuple([order.index(a) for a in range(len(shape))])
-    return [TRANSPOSE(found, axes=back) if back else found]
+    return [ops.transpose(found, axes=back) if back else found]
 
 
 def _cumprod(call: Call, grad: RelayExpr) -> Gradients:
@@ -210,24 +201,26 @@ def _cumprod(call: Call, grad: RelayExpr) -> Gradients:
     axis = 0 if attrs.axis is None else attrs.axis % len(lines)
     rank, extent = len(lines), lines[axis]
     order = (*[a for a in range(rank) if a != axis], axis)
-    rows = TRANSPOSE(RESHAPE(data, newshape=lines), axes=order)
-    given = TRANSPOSE(RESHAPE(CAST_LIKE(grad, data), newshape=lines), axes=order)
-    spread = EXPAND_DIMS(rows, axis=rank - 1, num_newaxis=1)
-    others = WHERE(const(np.eye(extent, dtype=bool)), ONES_LIKE(spread), spread)
-    slopes = CUMPROD(others, axis=rank, exclusive=attrs.exclusive)
-    behind = TRILU(slopes, const(1 if attrs.exclusive else 0, "int32"), upper=True)
-    total = SUM(MULTIPLY(behind, EXPAND_DIMS(given, axis=rank - 1, num_newaxis=1)), axis=(rank,))
+    rows = ops.transpose(ops.reshape(data, newshape=lines), axes=order)
+    given = ops.transpose(ops.reshape(ops.cast_like(grad, data), newshape=lines), axes=order)
+    spread = ops.expand_dims(rows, axis=rank - 1, num_newaxis=1)
+    others = ops.where(const(np.eye(extent, dtype=bool)), ops.ones_like(spread), spread)
+    slopes = ops.cumprod(others, axis=rank, exclusive=attrs.exclusive)
+    behind = ops.trilu(slopes, const(1 if attrs.exclusive else 0, "int32"), upper=True)
+    total = ops.sum(
+        ops.multiply(behind, ops.expand_dims(given, axis=rank - 1, num_newaxis=1)), axis=(rank,)
+    )
     back = tuple([order.index(a) for a in range(rank)])
-    return [RESHAPE(TRANSPOSE(total, axes=back), newshape=shape, allowzero=True)]
+    return [ops.reshape(ops.transpose(total, axes=back), newshape=shape, allowzero=True)]
 
 
 def _dft(call: Call, grad: RelayExpr) -> Gradients:
     """The adjoint of a transform is the other one, but for the factor of the inverse."""
     count = known_shape(call.args[0], "dft")[-1]
     is_inverse = call.attrs.inverse
-    back = Call(DFT, tuple(fields_of(grad, 2)), call.attrs.replace(inverse=not is_inverse))
+    back = Call(ops.dft, tuple(fields_of(grad, 2)), call.attrs.replace(inverse=not is_inverse))
     factor = const(1 / max(count, 1) if is_inverse else count, infer_type_of(call.args[0]).dtype)
-    return [MULTIPLY(TupleGetItem(back, i), factor) for i in range(2)]
+    return [ops.multiply(TupleGetItem(back, i), factor) for i in range(2)]
 
 
 def _fifo_buffer(call: Call, grad: RelayExpr) -> Gradients:
@@ -238,34 +231,34 @@ def _fifo_buffer(call: Call, grad: RelayExpr) -> Gradients:
     kept = max(held[axis] - shape[axis], 0)
     to_data = sliced(grad, axis, kept, held[axis])
     rest = tuple([held[axis] - kept if a == axis else n for a, n in enumerate(held)])
-    none = ZEROS(shape=rest, dtype=infer_type_of(grad).dtype)
-    to_buffer = CONCATENATE(Tuple([none, sliced(grad, axis, 0, kept)]), axis=axis)
+    none = ops.zeros(shape=rest, dtype=infer_type_of(grad).dtype)
+    to_buffer = ops.concatenate(Tuple([none, sliced(grad, axis, 0, kept)]), axis=axis)
     return [to_data, to_buffer]
 
 
 for _op, _gradient in (
-    (ADV_INDEX, _adv_index),
-    (CUMPROD, _cumprod),
-    (DFT, _dft),
-    (FIFO_BUFFER, _fifo_buffer),
-    (GATHER_ND, _gather_nd),
-    (MATRIX_SET_DIAG, _set),
-    (MESHGRID, _meshgrid),
-    (PROD, _prod),
-    (REVERSE_SEQUENCE, _reverse_sequence),
-    (SCATTER_ELEMENTS, _scatter_elements),
-    (SCATTER_ND, _scatter_nd),
-    (SLIDING_WINDOW, _sliding_window),
-    (SORT, _sort),
-    (STRIDED_SET, _set),
-    (TOPK, _topk),
+    (ops.adv_index, _adv_index),
+    (ops.cumprod, _cumprod),
+    (ops.dft, _dft),
+    (ops.nn.fifo_buffer, _fifo_buffer),
+    (ops.gather_nd, _gather_nd),
+    (ops.matrix_set_diag, _set),
+    (ops.meshgrid, _meshgrid),
+    (ops.prod, _prod),
+    (ops.reverse_sequence, _reverse_sequence),
+    (ops.scatter_elements, _scatter_elements),
+    (ops.scatter_nd, _scatter_nd),
+    (ops.sliding_window, _sliding_window),
+    (ops.sort, _sort),
+    (ops.strided_set, _set),
+    (ops.topk, _topk),
 ):
     _op.set_facets(gradient=_gradient)
 
 # what these give does not depend on the elements continuously
 _STEPS: tuple[Op, ...] = (
-    ALL, ANY, ARGMAX, ARGMIN, ARGSORT, BITWISE_NOT, INVERT_PERMUTATION, ISFINITE, ISINF, ISNAN,
-    LOGICAL_NOT, NDARRAY_SIZE, SEARCHSORTED, UNRAVEL_INDEX,
+    ops.all, ops.any, ops.argmax, ops.argmin, ops.argsort, ops.bitwise_not, ops.invert_permutation, ops.isfinite, ops.isinf, ops.isnan,
+    ops.logical_not, ops.ndarray_size, ops.searchsorted, ops.unravel_index,
 )  # fmt: skip
 for _op in _STEPS:
     _op.set_facets(gradient=filled_gradient)

@@ -10,9 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call
 
-from .registry import Gradient
-from .shaping import LAYOUT_TRANSFORM
-from .unary import CAST, CAST_LIKE
+from .registry import Gradient, ops
 
 
 def of_plain_result(gradient: Gradient) -> Gradient:
@@ -26,7 +24,7 @@ def of_plain_result(gradient: Gradient) -> Gradient:
         if "out_layout" in attrs and attrs.out_layout:
             own = attrs["layout" if "layout" in attrs else "data_layout"]
             if attrs.out_layout != own:
-                grad = LAYOUT_TRANSFORM(grad, src_layout=attrs.out_layout, dst_layout=own)
+                grad = ops.layout_transform(grad, src_layout=attrs.out_layout, dst_layout=own)
                 infer_type_of(grad)
             attrs = attrs.replace(out_layout="")
         is_plain = all(a is b for a, b in zip(args, call.args, strict=True))
@@ -36,7 +34,9 @@ def of_plain_result(gradient: Gradient) -> Gradient:
         infer_type_of(plain)
         found = gradient(plain, grad)
         return [
-            part if infer_type_of(part).dtype == infer_type_of(arg).dtype else CAST_LIKE(part, arg)
+            part
+            if infer_type_of(part).dtype == infer_type_of(arg).dtype
+            else ops.cast_like(part, arg)
             for part, arg in zip(found, call.args, strict=True)
         ]
 
@@ -46,6 +46,6 @@ def of_plain_result(gradient: Gradient) -> Gradient:
 def _as(expr: RelayExpr, dtype: str) -> RelayExpr:
     if infer_type_of(expr).dtype == dtype:
         return expr
-    cast = CAST(expr, dtype=dtype)
+    cast = ops.cast(expr, dtype=dtype)
     infer_type_of(cast)
     return cast

@@ -16,7 +16,7 @@ from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 
 from .attributes import as_optional_ints
 from .layout_axes import layout_reduced
-from .registry import OpPattern, Precision, define_op
+from .registry import OpPattern, Precision, define_op, ops
 from .types import (
     Dim,
     TypeRelation,
@@ -28,7 +28,6 @@ from .types import (
     shape_of_type,
     tensor,
 )
-from .unary import EXP, LOG, SQRT
 
 
 class ReduceAttrs(Attrs, key="relay.attrs.ReduceAttrs"):
@@ -227,13 +226,13 @@ def _numpy_mean(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndar
 # what numpy refuses, or warns of, where there are no elements
 _WITHOUT_IDENTITY = (np.max, np.min, _numpy_mean)
 
-SUM = reduction("sum", topi.sum, np.sum, _sum_gradient, accumulate=topi.utils.sum_dtype)
-PROD = reduction("prod", topi.prod, np.prod, accumulate=topi.utils.sum_dtype)
-MAX = reduction("max", topi.max, np.max, _extremum_gradient)
-MIN = reduction("min", topi.min, np.min, _extremum_gradient)
-ALL = reduction("all", topi.all, np.all, dtype="bool")
-ANY = reduction("any", topi.any, np.any, dtype="bool")
-MEAN = reduction("mean", _mean, _numpy_mean, _mean_gradient, accumulate=topi.utils.mean_dtype)
+reduction("sum", topi.sum, np.sum, _sum_gradient, accumulate=topi.utils.sum_dtype)
+reduction("prod", topi.prod, np.prod, accumulate=topi.utils.sum_dtype)
+reduction("max", topi.max, np.max, _extremum_gradient)
+reduction("min", topi.min, np.min, _extremum_gradient)
+reduction("all", topi.all, np.all, dtype="bool")
+reduction("any", topi.any, np.any, dtype="bool")
+reduction("mean", _mean, _numpy_mean, _mean_gradient, accumulate=topi.utils.mean_dtype)
 
 
 def _arg_reduction(
@@ -277,8 +276,8 @@ def _fold_positions(
     return np.asarray(found, dtype="int32" if rows.shape[-1] < 1 << 31 else "int64")
 
 
-ARGMAX = _arg_reduction("argmax", topi.argmax, np.argmax)
-ARGMIN = _arg_reduction("argmin", topi.argmin, np.argmin)
+_arg_reduction("argmax", topi.argmax, np.argmax)
+_arg_reduction("argmin", topi.argmin, np.argmin)
 
 
 def _variance_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
@@ -304,7 +303,7 @@ def _variance_fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -
     return [np.asarray(total / count).astype(x.dtype, copy=False)]
 
 
-VARIANCE = define_op(
+define_op(
     "variance",
     VarianceAttrs,
     inputs=("data", "mean"),
@@ -345,13 +344,13 @@ def _public(op: Op, summary: str) -> Callable[..., RelayExpr]:
     return function
 
 
-sum = _public(SUM, "The sum along axes.")
-prod = _public(PROD, "The product along axes.")
-max = _public(MAX, "The largest element along axes.")
-min = _public(MIN, "The smallest element along axes.")
-all = _public(ALL, "Whether all elements along axes are true.")
-any = _public(ANY, "Whether some element along axes is true.")
-mean = _public(MEAN, "The arithmetic mean along axes.")
+sum = _public(ops.sum, "The sum along axes.")
+prod = _public(ops.prod, "The product along axes.")
+max = _public(ops.max, "The largest element along axes.")
+min = _public(ops.min, "The smallest element along axes.")
+all = _public(ops.all, "Whether all elements along axes are true.")
+any = _public(ops.any, "Whether some element along axes is true.")
+mean = _public(ops.mean, "The arithmetic mean along axes.")
 
 
 def _public_arg(op: Op, summary: str) -> Callable[..., RelayExpr]:
@@ -389,8 +388,8 @@ def _public_arg(op: Op, summary: str) -> Callable[..., RelayExpr]:
     return function
 
 
-argmax = _public_arg(ARGMAX, "The position of the largest element, int32.")
-argmin = _public_arg(ARGMIN, "The position of the smallest element, int32.")
+argmax = _public_arg(ops.argmax, "The position of the largest element, int32.")
+argmin = _public_arg(ops.argmin, "The position of the smallest element, int32.")
 
 
 def variance(
@@ -417,7 +416,7 @@ def variance(
         The mean along the same axes with `keepdims`, if it is at hand.
     """
     centre = mean(data, axis, True, exclude) if with_mean is None else with_mean
-    return VARIANCE(
+    return ops.variance(
         data,
         centre,
         axis=as_optional_ints(axis),
@@ -435,7 +434,7 @@ def std(
     unbiased: bool = False,
 ) -> RelayExpr:
     """The standard deviation along axes; parameters as in `variance`."""
-    return SQRT(variance(data, axis, keepdims, exclude, unbiased))
+    return ops.sqrt(variance(data, axis, keepdims, exclude, unbiased))
 
 
 def mean_variance(
@@ -513,8 +512,8 @@ def logsumexp(
         Keep the reduced axes with extent 1.
     """
     largest = max(data, axis, True)
-    total = sum(EXP(data - largest), axis, True)
-    result = LOG(total) + largest
+    total = sum(ops.exp(data - largest), axis, True)
+    result = ops.log(total) + largest
     if keepdims:
         return result
     return Op.get("squeeze")(result, axis=as_optional_ints(axis))

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from tvm import te
 from tvm.ir.attrs import AttrFieldInfo, Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op, register_op
+from tvm.ir.op import Op, has_op, register_op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, TupleWrapper
 from tvm.target import Target
@@ -137,6 +137,35 @@ def define_op(
 _DECLARED: dict[str, Op] = {}
 
 
+class Operators:
+    """Operators by their names, looked up when they are used: `ops.nn.pad(x, zero, pad_width=...)`.
+
+    Facets so build calls of operators that are declared after the one that they belong to.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> _Named:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        full = self._prefix + name
+        found: Any = Op.get(full) if has_op(full) else Operators(f"{full}.")
+        setattr(self, name, found)
+        return found  # type: ignore[no-any-return]
+
+
+if TYPE_CHECKING:
+
+    class _Named(Op):
+        """An operator, or the beginning of the names of several."""
+
+        def __getattr__(self, name: str) -> _Named: ...
+
+
+ops = Operators()
+
+
 def all_ops() -> list[Op]:
     """Every relay operator declared by this package, in the order of declaration."""
     return list(_DECLARED.values())
@@ -144,7 +173,7 @@ def all_ops() -> list[Op]:
 
 def _build_call(op: Op, *args: RelayExpr, **attrs: object) -> Call:
     """`CONV2D(data, weight, strides=(1, 1))` as a call node."""
-    operands = [_operand(op, i, value) for i, value in enumerate(args)]
+    operands = [as_operand(op, i, value) for i, value in enumerate(args)]
     if op.num_inputs is not None and op.num_inputs != len(operands):
         names = ", ".join([argument.name for argument in op.arguments])
         raise TypeError(f"{op.name} requires the arguments ({names}), got {len(operands)}")
@@ -155,7 +184,8 @@ def _build_call(op: Op, *args: RelayExpr, **attrs: object) -> Call:
     return Call(op, operands, op.attrs_type(**attrs))
 
 
-def _operand(op: Op, position: int, value: object) -> RelayExpr:
+def as_operand(op: Op, position: int, value: object) -> RelayExpr:
+    """An argument of a call; a tuple's wrapper stands for the tuple."""
     if isinstance(value, TupleWrapper):
         return value.astuple()
     if not isinstance(value, RelayExpr):

@@ -17,27 +17,9 @@ from tvm.ir.type import Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 
-from .binary import (
-    ADD,
-    DIVIDE,
-    FLOOR_MOD,
-    GREATER_EQUAL,
-    LESS,
-    LESS_EQUAL,
-    LOGICAL_AND,
-    MAXIMUM,
-    MULTIPLY,
-    SUBTRACT,
-)
-from .broadcasting import BROADCAST_TO
 from .compositions import sliced
 from .gradients import known_shape
-from .image.sample import GRID_SAMPLE
-from .indexing import GATHER, TAKE, WHERE
-from .reduce import MEAN
-from .shaping import RESHAPE, TRANSPOSE
-from .unary import ABS, CAST, CLIP, FLOOR, ROUND
-from .vision.rcnn import ROI_ALIGN
+from .registry import ops
 
 # a neighbour along one axis: its place, and its weight
 Tap = tuple[RelayExpr, RelayExpr]
@@ -55,11 +37,11 @@ class _Places:
 
     def position(self, coordinate: RelayExpr) -> RelayExpr:
         """In elements, of a coordinate in [-1, 1]."""
-        shifted = ADD(coordinate, self.number(1))
+        shifted = ops.add(coordinate, self.number(1))
         if self.align:
-            return MULTIPLY(shifted, self.number((self.extent - 1) / 2))
-        wide = SUBTRACT(MULTIPLY(shifted, self.number(self.extent)), self.number(1))
-        return MULTIPLY(wide, self.number(0.5))
+            return ops.multiply(shifted, self.number((self.extent - 1) / 2))
+        wide = ops.subtract(ops.multiply(shifted, self.number(self.extent)), self.number(1))
+        return ops.multiply(wide, self.number(0.5))
 
     def inside(self, position: RelayExpr) -> RelayExpr:
         """Moved into the data as the padding says."""
@@ -67,45 +49,51 @@ class _Places:
             return position
         if self.padding == "reflection":
             position = self._reflected(position)
-        return CLIP(position, a_min=0.0, a_max=float(self.extent - 1))
+        return ops.clip(position, a_min=0.0, a_max=float(self.extent - 1))
 
     def _reflected(self, position: RelayExpr) -> RelayExpr:
         low, span = (0.0, self.extent - 1) if self.align else (-0.5, self.extent)
         if span == 0:
-            return MULTIPLY(position, self.number(0))
-        distance = ABS(SUBTRACT(position, self.number(low)))
-        times = FLOOR(DIVIDE(distance, self.number(span)))
-        rest = SUBTRACT(distance, MULTIPLY(times, self.number(span)))
-        is_even = LESS(FLOOR_MOD(times, self.number(2)), self.number(1))
-        return ADD(WHERE(is_even, rest, SUBTRACT(self.number(span), rest)), self.number(low))
+            return ops.multiply(position, self.number(0))
+        distance = ops.abs(ops.subtract(position, self.number(low)))
+        times = ops.floor(ops.divide(distance, self.number(span)))
+        rest = ops.subtract(distance, ops.multiply(times, self.number(span)))
+        is_even = ops.less(ops.floor_mod(times, self.number(2)), self.number(1))
+        return ops.add(
+            ops.where(is_even, rest, ops.subtract(self.number(span), rest)), self.number(low)
+        )
 
     def taps(self, position: RelayExpr, method: str) -> list[Tap]:
         """The neighbours that count."""
         if method == "nearest":
-            place = ROUND(self.inside(position))
-            return [(place, ADD(MULTIPLY(place, self.number(0)), self.number(1)))]
+            place = ops.round(self.inside(position))
+            return [(place, ops.add(ops.multiply(place, self.number(0)), self.number(1)))]
         if method == "bilinear":
             moved = self.inside(position)
-            low = FLOOR(moved)
-            part = SUBTRACT(moved, low)
-            return [(low, SUBTRACT(self.number(1), part)), (ADD(low, self.number(1)), part)]
-        low = FLOOR(position)
-        part = SUBTRACT(position, low)
-        return [(self.inside(ADD(low, self.number(k))), self._cubic(part, k)) for k in range(-1, 3)]
+            low = ops.floor(moved)
+            part = ops.subtract(moved, low)
+            return [(low, ops.subtract(self.number(1), part)), (ops.add(low, self.number(1)), part)]
+        low = ops.floor(position)
+        part = ops.subtract(position, low)
+        return [
+            (self.inside(ops.add(low, self.number(k))), self._cubic(part, k)) for k in range(-1, 3)
+        ]
 
     def _cubic(self, part: RelayExpr, k: int) -> RelayExpr:
         """The weight of the neighbour k from the one before the position."""
-        distance = ABS(SUBTRACT(part, self.number(k)))
+        distance = ops.abs(ops.subtract(part, self.number(k)))
         a = _CUBIC_ALPHA
         factors = (a + 2, -(a + 3), 0, 1) if k in (0, 1) else (a, -5 * a, 8 * a, -4 * a)
         total = self.number(factors[0])
         for factor in factors[1:]:
-            total = ADD(MULTIPLY(total, distance), self.number(factor))
+            total = ops.add(ops.multiply(total, distance), self.number(factor))
         return total
 
     def is_inside(self, place: RelayExpr) -> RelayExpr:
         last = self.number(self.extent - 1)
-        return LOGICAL_AND(GREATER_EQUAL(place, self.number(0)), LESS_EQUAL(place, last))
+        return ops.logical_and(
+            ops.greater_equal(place, self.number(0)), ops.less_equal(place, last)
+        )
 
 
 def _sum_of_neighbours(
@@ -118,15 +106,15 @@ def _sum_of_neighbours(
         flat: RelayExpr = const(0.0, axes[0].dtype)
         weight: RelayExpr = const(1.0, axes[0].dtype)
         for axis, (place, share) in zip(axes, corner, strict=True):
-            held = CLIP(place, a_min=0.0, a_max=float(axis.extent - 1))
-            flat = ADD(MULTIPLY(flat, axis.number(axis.extent)), held)
-            inside = CAST(axis.is_inside(place), dtype=axis.dtype)
-            weight = MULTIPLY(weight, MULTIPLY(share, inside))
+            held = ops.clip(place, a_min=0.0, a_max=float(axis.extent - 1))
+            flat = ops.add(ops.multiply(flat, axis.number(axis.extent)), held)
+            inside = ops.cast(axis.is_inside(place), dtype=axis.dtype)
+            weight = ops.multiply(weight, ops.multiply(share, inside))
         count = known_shape(flat, "samples")[1]
-        index = RESHAPE(CAST(flat, dtype="int64"), newshape=(n, 1, count))
-        values = GATHER(rows, BROADCAST_TO(index, shape=(n, c, count)), axis=2)
-        terms.append(MULTIPLY(values, RESHAPE(weight, newshape=(n, 1, count))))
-    return reduce(ADD, terms)
+        index = ops.reshape(ops.cast(flat, dtype="int64"), newshape=(n, 1, count))
+        values = ops.gather(rows, ops.broadcast_to(index, shape=(n, c, count)), axis=2)
+        terms.append(ops.multiply(values, ops.reshape(weight, newshape=(n, 1, count))))
+    return reduce(ops.add, terms)
 
 
 def _grid_sample(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
@@ -138,10 +126,10 @@ def _grid_sample(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     taps = []
     for k, axis in enumerate(axes):
         which = len(axes) - 1 - k  # the grid names x first, the last axis of the data
-        coordinate = RESHAPE(sliced(grid, 1, which, which + 1), newshape=(n, -1))
+        coordinate = ops.reshape(sliced(grid, 1, which, which + 1), newshape=(n, -1))
         taps.append(axis.taps(axis.position(coordinate), attrs.method))
-    rows = RESHAPE(data, newshape=(n, c, int(np.prod(extents))))
-    return RESHAPE(_sum_of_neighbours(rows, axes, taps), newshape=(n, c, *places))
+    rows = ops.reshape(data, newshape=(n, c, int(np.prod(extents))))
+    return ops.reshape(_sum_of_neighbours(rows, axes, taps), newshape=(n, c, *places))
 
 
 def _roi_align(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
@@ -152,34 +140,37 @@ def _roi_align(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
             f"got {attrs.mode} and {attrs.sample_ratio}"
         )
     is_last = attrs.layout == "NHWC"
-    first = TRANSPOSE(data, axes=(0, 3, 1, 2)) if is_last else data
+    first = ops.transpose(data, axes=(0, 3, 1, 2)) if is_last else data
     _, c, *extents = known_shape(first, "vision.roi_align")
     count, dtype = known_shape(rois, "vision.roi_align")[0], infer_type_of(data).dtype
-    which = CAST(RESHAPE(sliced(rois, 1, 0, 1), newshape=(count,)), dtype="int32")
-    images = RESHAPE(TAKE(first, which, axis=0), newshape=(count, c, int(np.prod(extents))))
+    which = ops.cast(ops.reshape(sliced(rois, 1, 0, 1), newshape=(count,)), dtype="int32")
+    images = ops.reshape(ops.take(first, which, axis=0), newshape=(count, c, int(np.prod(extents))))
     axes = [_Places(e, dtype, "border", True) for e in extents]
     lines = [_samples_of(call, k, axes[k]) for k in range(2)]
     rows, columns = [known_shape(line, "samples")[1] for line in lines]
     taps = []
     for k, (axis, line) in enumerate(zip(axes, lines, strict=True)):
         shape = (count, rows, 1) if k == 0 else (count, 1, columns)
-        wide = BROADCAST_TO(RESHAPE(line, newshape=shape), shape=(count, rows, columns))
-        position = RESHAPE(wide, newshape=(count, rows * columns))
+        wide = ops.broadcast_to(ops.reshape(line, newshape=shape), shape=(count, rows, columns))
+        position = ops.reshape(wide, newshape=(count, rows * columns))
         taps.append(_clamped_taps(axis, position))
     found = _sum_of_neighbours(images, axes, taps)
     (height, width), ratio = attrs.pooled_size, attrs.sample_ratio
-    bins = RESHAPE(found, newshape=(count, c, height, ratio, width, ratio))
-    pooled = MEAN(bins, axis=(3, 5))
-    return TRANSPOSE(pooled, axes=(0, 2, 3, 1)) if is_last else pooled
+    bins = ops.reshape(found, newshape=(count, c, height, ratio, width, ratio))
+    pooled = ops.mean(bins, axis=(3, 5))
+    return ops.transpose(pooled, axes=(0, 2, 3, 1)) if is_last else pooled
 
 
 def _clamped_taps(axis: _Places, position: RelayExpr) -> list[Tap]:
     """Nothing counts more than one element outside."""
-    is_near = LOGICAL_AND(
-        GREATER_EQUAL(position, axis.number(-1)), LESS_EQUAL(position, axis.number(axis.extent))
+    is_near = ops.logical_and(
+        ops.greater_equal(position, axis.number(-1)),
+        ops.less_equal(position, axis.number(axis.extent)),
     )
-    near = CAST(is_near, dtype=axis.dtype)
-    return [(place, MULTIPLY(weight, near)) for place, weight in axis.taps(position, "bilinear")]
+    near = ops.cast(is_near, dtype=axis.dtype)
+    return [
+        (place, ops.multiply(weight, near)) for place, weight in axis.taps(position, "bilinear")
+    ]
 
 
 def _samples_of(call: Call, which: int, axis: _Places) -> RelayExpr:
@@ -188,17 +179,17 @@ def _samples_of(call: Call, which: int, axis: _Places) -> RelayExpr:
     bins, ratio = attrs.pooled_size[which], attrs.sample_ratio
     shift = 0.5 if attrs.aligned else 0.0
     start, end = [
-        SUBTRACT(MULTIPLY(sliced(rois, 1, k, k + 1), axis.number(attrs.spatial_scale)), axis.number(shift))
+        ops.subtract(ops.multiply(sliced(rois, 1, k, k + 1), axis.number(attrs.spatial_scale)), axis.number(shift))
         for k in (2 - which, 4 - which)
     ]  # fmt: skip
-    extent = SUBTRACT(end, start)
-    held = extent if attrs.aligned else MAXIMUM(extent, axis.number(1))
+    extent = ops.subtract(end, start)
+    held = extent if attrs.aligned else ops.maximum(extent, axis.number(1))
     steps = np.arange(bins)[:, None] + (np.arange(ratio) + 0.5) / ratio
     parts = const(steps.reshape(1, -1) / bins, axis.dtype)
-    found = ADD(start, MULTIPLY(held, parts))
+    found = ops.add(start, ops.multiply(held, parts))
     infer_type_of(found)
     return found
 
 
-GRID_SAMPLE.set_facets(composition=_grid_sample)
-ROI_ALIGN.set_facets(composition=_roi_align)
+ops.image.grid_sample.set_facets(composition=_grid_sample)
+ops.vision.roi_align.set_facets(composition=_roi_align)

@@ -13,7 +13,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 
 from .attributes import as_int
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import expect_tensor, positive_axis, product, shape_of_type, tensor
 from .unary import numpy_dtype
 
@@ -68,8 +68,8 @@ def _scan(
     )
 
 
-CUMSUM = _scan("cumsum", topi.cumsum, np.cumsum, 0)
-CUMPROD = _scan("cumprod", topi.cumprod, np.cumprod, 1)
+_scan("cumsum", topi.cumsum, np.cumsum, 0)
+_scan("cumprod", topi.cumprod, np.cumprod, 1)
 
 
 def cumsum(
@@ -91,7 +91,7 @@ def cumsum(
     exclusive : bool, optional
         Leave each element out of its own sum.
     """
-    return CUMSUM(
+    return ops.cumsum(
         data,
         axis=None if axis is None else as_int(axis),
         dtype=dtype or "",
@@ -106,7 +106,7 @@ def cumprod(
     exclusive: bool | None = None,
 ) -> RelayExpr:
     """Running products along an axis; parameters as in `cumsum`."""
-    return CUMPROD(
+    return ops.cumprod(
         data,
         axis=None if axis is None else as_int(axis),
         dtype=dtype or "",

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
 from .attributes import as_int
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import (
     expect,
     expect_same_dtype,
@@ -76,7 +76,7 @@ def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sch
     return topi.generic.schedule_extern(outs)
 
 
-SCATTER_ELEMENTS = define_op(
+define_op(
     "scatter_elements",
     ScatterElementsAttrs,
     inputs=("data", "indices", "updates"),
@@ -87,7 +87,7 @@ SCATTER_ELEMENTS = define_op(
     ],
     schedules={"generic": _schedule, "cpu": _schedule},
 )
-SCATTER_ND = define_op(
+define_op(
     "scatter_nd",
     ScatterNDAttrs,
     inputs=("data", "indices", "updates"),
@@ -116,7 +116,7 @@ def scatter_elements(
     reduction : str
         "update", "add", "mul", "min" or "max".
     """
-    return SCATTER_ELEMENTS(data, indices, updates, axis=as_int(axis), reduction=str(reduction))
+    return ops.scatter_elements(data, indices, updates, axis=as_int(axis), reduction=str(reduction))
 
 
 def scatter_nd(
@@ -131,4 +131,4 @@ def scatter_nd(
     mode : str
         "update", "add", "mul", "min" or "max".
     """
-    return SCATTER_ND(data, indices, updates, mode=str(mode))
+    return ops.scatter_nd(data, indices, updates, mode=str(mode))

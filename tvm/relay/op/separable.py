@@ -19,19 +19,8 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 
 from .gradients import constant_border_gradient, known_shape
-from .image.resize import RESIZE1D, RESIZE2D, RESIZE3D
-from .nn.activation import MIRROR_PAD, PAD
-from .nn.dense import DENSE
-from .nn.pooling import (
-    ADAPTIVE_AVG_POOL1D,
-    ADAPTIVE_AVG_POOL2D,
-    ADAPTIVE_AVG_POOL3D,
-    AVG_POOL1D,
-    AVG_POOL3D,
-)
 from .plain_results import of_plain_result
-from .shaping import RESHAPE, TRANSPOSE
-from .unary import CAST_LIKE, ZEROS_LIKE
+from .registry import ops
 
 # the matrix of one axis, told by the identity (1, n, n) and which of the spatial axes it is
 AxisMatrix = Callable[[Call, RelayExpr, int], RelayExpr]
@@ -48,10 +37,10 @@ def _through(grad: RelayExpr, matrix: RelayExpr, axis: int) -> RelayExpr:
     rank = len(shape)
     to_last = (*range(axis), *range(axis + 1, rank), axis)
     back = (*range(axis), rank - 1, *range(axis, rank - 1))
-    rows = RESHAPE(TRANSPOSE(grad, axes=to_last), newshape=(-1, want))
-    found = DENSE(rows, RESHAPE(matrix, newshape=(have, want)))
+    rows = ops.reshape(ops.transpose(grad, axes=to_last), newshape=(-1, want))
+    found = ops.nn.dense(rows, ops.reshape(matrix, newshape=(have, want)))
     rest = (*shape[:axis], *shape[axis + 1 :])
-    return TRANSPOSE(RESHAPE(found, newshape=(*rest, have)), axes=back)
+    return ops.transpose(ops.reshape(found, newshape=(*rest, have)), axes=back)
 
 
 def _axes_of(call: Call) -> tuple[int, ...]:
@@ -67,7 +56,7 @@ def _gradient(matrix_of: AxisMatrix) -> Callable[[Call, RelayExpr], list[RelayEx
     def gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
         data = call.args[0]
         shape, dtype = known_shape(data, call.op.name), infer_type_of(data).dtype
-        grad = CAST_LIKE(grad, data)
+        grad = ops.cast_like(grad, data)
         for which, axis in enumerate(_axes_of(call)):
             matrix = matrix_of(call, _identity(shape[axis], dtype), which)
             grad = _through(grad, matrix, axis)
@@ -82,7 +71,7 @@ def _resized(call: Call, identity: RelayExpr, which: int) -> RelayExpr:
     named = {name: getattr(attrs, name) for name in _RESIZING}
     ends = None if roi is None else (roi[which], roi[rank + which])
     # what lies outside depends on no element
-    return RESIZE1D(
+    return ops.image.resize1d(
         identity, size=(attrs.size[which],), roi=ends, layout="NCW", extrapolation_value=0.0, **named
     )  # fmt: skip
 
@@ -95,7 +84,7 @@ _RESIZING = (
 def _averaged(call: Call, identity: RelayExpr, which: int) -> RelayExpr:
     attrs = call.attrs
     rank = len(attrs.pool_size)
-    return AVG_POOL1D(
+    return ops.nn.avg_pool1d(
         identity, pool_size=(attrs.pool_size[which],), strides=(attrs.strides[which],),
         padding=(attrs.padding[which], attrs.padding[rank + which]),
         dilation=(attrs.dilation[which],), ceil_mode=attrs.ceil_mode,
@@ -106,7 +95,7 @@ def _averaged(call: Call, identity: RelayExpr, which: int) -> RelayExpr:
 def _adapted(call: Call, identity: RelayExpr, which: int) -> RelayExpr:
     size = call.attrs.output_size
     own = None if size is None else (size[which] if len(size) > 1 else size[0],)
-    return ADAPTIVE_AVG_POOL1D(identity, output_size=own, layout="NCW")
+    return ops.nn.adaptive_avg_pool1d(identity, output_size=own, layout="NCW")
 
 
 def _bordered(call: Call, grad: RelayExpr) -> list[RelayExpr]:
@@ -124,20 +113,20 @@ def _bordered(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 def _pad_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     if call.attrs.pad_mode == "constant":
         return constant_border_gradient(call, grad)
-    return [*_bordered(call, grad), ZEROS_LIKE(call.args[1])]
+    return [*_bordered(call, grad), ops.zeros_like(call.args[1])]
 
 
 _GRADIENTS: Mapping[Op, Callable[[Call, RelayExpr], list[RelayExpr]]] = {
-    RESIZE1D: _gradient(_resized),
-    RESIZE2D: _gradient(_resized),
-    RESIZE3D: _gradient(_resized),
-    AVG_POOL1D: of_plain_result(_gradient(_averaged)),
-    AVG_POOL3D: of_plain_result(_gradient(_averaged)),
-    ADAPTIVE_AVG_POOL1D: of_plain_result(_gradient(_adapted)),
-    ADAPTIVE_AVG_POOL2D: of_plain_result(_gradient(_adapted)),
-    ADAPTIVE_AVG_POOL3D: of_plain_result(_gradient(_adapted)),
-    MIRROR_PAD: _bordered,
-    PAD: _pad_gradient,
+    ops.image.resize1d: _gradient(_resized),
+    ops.image.resize2d: _gradient(_resized),
+    ops.image.resize3d: _gradient(_resized),
+    ops.nn.avg_pool1d: of_plain_result(_gradient(_averaged)),
+    ops.nn.avg_pool3d: of_plain_result(_gradient(_averaged)),
+    ops.nn.adaptive_avg_pool1d: of_plain_result(_gradient(_adapted)),
+    ops.nn.adaptive_avg_pool2d: of_plain_result(_gradient(_adapted)),
+    ops.nn.adaptive_avg_pool3d: of_plain_result(_gradient(_adapted)),
+    ops.nn.mirror_pad: _bordered,
+    ops.nn.pad: _pad_gradient,
 }
 for _op, _function in _GRADIENTS.items():
     _op.set_facets(gradient=_function)

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
 from .attributes import as_float, as_int, as_ints
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import (
     apply,
     expect,
@@ -113,7 +113,7 @@ def _matrix_set_diag_type(attrs: MatrixSetDiagAttrs, arg_types: Sequence[Type]) 
     return data
 
 
-SEQUENCE_MASK = define_op(
+define_op(
     "sequence_mask",
     SequenceMaskAttrs,
     inputs=("data", "valid_length"),
@@ -123,7 +123,7 @@ SEQUENCE_MASK = define_op(
         topi.sequence_mask(*inputs, attrs.mask_value, attrs.axis)
     ],
 )
-REVERSE_SEQUENCE = define_op(
+define_op(
     "reverse_sequence",
     ReverseSequenceAttrs,
     inputs=("data", "seq_lengths"),
@@ -133,7 +133,7 @@ REVERSE_SEQUENCE = define_op(
         topi.reverse_sequence(*inputs, attrs.seq_axis, attrs.batch_axis)
     ],
 )
-SLIDING_WINDOW = define_op(
+define_op(
     "sliding_window",
     SlidingWindowAttrs,
     inputs=("data",),
@@ -143,7 +143,7 @@ SLIDING_WINDOW = define_op(
         topi.sliding_window(inputs[0], attrs.axis, attrs.window_shape, attrs.strides)
     ],
 )
-MATRIX_SET_DIAG = define_op(
+define_op(
     "matrix_set_diag",
     MatrixSetDiagAttrs,
     inputs=("data", "diagonal"),
@@ -176,7 +176,7 @@ def sequence_mask(
     axis : int
         The axis of the places in the sequence, 0 or 1.
     """
-    return SEQUENCE_MASK(data, valid_length, mask_value=as_float(mask_value), axis=as_int(axis))
+    return ops.sequence_mask(data, valid_length, mask_value=as_float(mask_value), axis=as_int(axis))
 
 
 def reverse_sequence(
@@ -193,7 +193,7 @@ def reverse_sequence(
     seq_axis, batch_axis : int
         The axes of places and of sequences.
     """
-    return REVERSE_SEQUENCE(
+    return ops.reverse_sequence(
         data, seq_lengths, seq_axis=as_int(seq_axis), batch_axis=as_int(batch_axis)
     )
 
@@ -217,7 +217,7 @@ def sliding_window(
     relay.Expr
         The shape before `axis`, the counts of places, the window's shape.
     """
-    return SLIDING_WINDOW(
+    return ops.sliding_window(
         data, axis=as_int(axis), window_shape=as_ints(window_shape), strides=as_ints(strides)
     )
 
@@ -246,7 +246,7 @@ def matrix_set_diag(
     sides = str(align).split("_")
     if len(sides) != 2 or not set(sides) <= {"LEFT", "RIGHT"}:
         raise ValueError(f"matrix_set_diag requires an align such as RIGHT_LEFT, got {align!r}")
-    return MATRIX_SET_DIAG(
+    return ops.matrix_set_diag(
         data, diagonal, k1=low, k2=high, super_diag_right_align=sides[0] == "RIGHT",
         sub_diag_right_align=sides[1] == "RIGHT",
     )  # fmt: skip

@@ -15,7 +15,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Tuple, const
 
 from .attributes import as_ints, as_list, is_run_time
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import (
     broadcast_shapes,
     expect,
@@ -26,7 +26,6 @@ from .types import (
     shape_of_type,
     tensor,
 )
-from .unary import CAST_LIKE
 
 
 class SparseToDenseAttrs(Attrs, key="relay.attrs.SparseToDenseAttrs"):
@@ -120,14 +119,14 @@ def _schedule_einsum(attrs: Attrs, outs: Sequence[te.Tensor], target: object) ->
 
 _EXTERN = {"generic": _extern, "cpu": _extern}
 
-STRIDED_SET = define_op(
+define_op(
     "strided_set",
     inputs=("data", "v", "begin", "end", "strides"),
     infer_type=_strided_set_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.strided_set(*inputs)],
 )
-SPARSE_TO_DENSE = define_op(
+define_op(
     "sparse_to_dense",
     SparseToDenseAttrs,
     inputs=("sparse_indices", "sparse_values", "default_value"),
@@ -137,21 +136,21 @@ SPARSE_TO_DENSE = define_op(
     ],
     schedules=_EXTERN,
 )
-INVERT_PERMUTATION = define_op(
+define_op(
     "invert_permutation",
     inputs=("data",),
     infer_type=_permutation_type,
     compute=lambda attrs, inputs, out_type: [topi.invert_permutation(inputs[0])],
     schedules=_EXTERN,
 )
-ADV_INDEX = define_op(
+define_op(
     "adv_index",
     inputs=("inputs",),
     infer_type=_adv_index_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.adv_index(inputs[0], inputs[1:])],
 )
-UNRAVEL_INDEX = define_op(
+define_op(
     "unravel_index",
     inputs=("indices", "shape"),
     infer_type=_unravel_type,
@@ -161,7 +160,7 @@ UNRAVEL_INDEX = define_op(
         np.array(np.unravel_index(arrays[0], arrays[1])).astype(arrays[0].dtype)
     ],
 )
-EINSUM = define_op(
+define_op(
     "einsum",
     EinsumAttrs,
     inputs=("data",),
@@ -193,7 +192,7 @@ def strided_set(
     """
     if strides is None:
         strides = const([1], dtype="int32") if isinstance(begin, RelayExpr) else [1] * len(begin)
-    return STRIDED_SET(data, v, *[_vector(values) for values in (begin, end, strides)])
+    return ops.strided_set(data, v, *[_vector(values) for values in (begin, end, strides)])
 
 
 def _vector(values: RelayExpr | Sequence[int]) -> RelayExpr:
@@ -220,12 +219,12 @@ def sparse_to_dense(
         What stands elsewhere.
     """
     is_number = not isinstance(default_value, RelayExpr)
-    default = CAST_LIKE(const(default_value), sparse_values) if is_number else default_value
+    default = ops.cast_like(const(default_value), sparse_values) if is_number else default_value
     if is_run_time(output_shape):
         return Op.get("dyn.sparse_to_dense")(
             sparse_indices, output_shape, sparse_values, default, output_shape=()
         )
-    return SPARSE_TO_DENSE(
+    return ops.sparse_to_dense(
         sparse_indices, sparse_values, default, output_shape=as_ints(output_shape)
     )
 
@@ -238,7 +237,7 @@ def invert_permutation(data: RelayExpr) -> RelayExpr:
     data : relay.Expr
         A permutation of 0 to n - 1.
     """
-    return INVERT_PERMUTATION(data)
+    return ops.invert_permutation(data)
 
 
 def adv_index(inputs: Sequence[RelayExpr]) -> RelayExpr:
@@ -249,7 +248,9 @@ def adv_index(inputs: Sequence[RelayExpr]) -> RelayExpr:
     inputs : sequence of relay.Expr
         The data, then the indices.
     """
-    return ADV_INDEX(inputs if isinstance(inputs, RelayExpr) else Tuple(as_list(inputs, "tensors")))
+    return ops.adv_index(
+        inputs if isinstance(inputs, RelayExpr) else Tuple(as_list(inputs, "tensors"))
+    )
 
 
 def unravel_index(indices: RelayExpr, shape: RelayExpr | Sequence[int]) -> RelayExpr:
@@ -267,7 +268,7 @@ def unravel_index(indices: RelayExpr, shape: RelayExpr | Sequence[int]) -> Relay
     relay.Expr
         A row for each dimension.
     """
-    return UNRAVEL_INDEX(indices, _vector(shape))
+    return ops.unravel_index(indices, _vector(shape))
 
 
 def einsum(data: Sequence[RelayExpr] | RelayExpr, equation: str) -> RelayExpr:
@@ -281,4 +282,4 @@ def einsum(data: Sequence[RelayExpr] | RelayExpr, equation: str) -> RelayExpr:
         Such as "bij,bjk->bik"; "..." stands for axes that broadcast.
     """
     factors = data if isinstance(data, RelayExpr) else Tuple(as_list(data, "tensors"))
-    return EINSUM(factors, equation=str(equation))
+    return ops.einsum(factors, equation=str(equation))

@@ -17,7 +17,7 @@ from tvm.relay.expr import Call
 from .attributes import as_int, as_ints, as_optional_ints, is_run_time
 from .layout_axes import layout_expanded, layout_squeezed
 from .layout_shapes import axes_extents, shape_in_layout
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import (
     Dim,
     Shape,
@@ -169,10 +169,10 @@ def _fold_to_out_type(
 
 
 def _reshape_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    return [RESHAPE_LIKE(grad, call.args[0])]
+    return [ops.reshape_like(grad, call.args[0])]
 
 
-RESHAPE = define_op(
+define_op(
     "reshape",
     ReshapeAttrs,
     inputs=("data",),
@@ -213,7 +213,7 @@ def _range(begin: int, end: int | None, rank: int) -> tuple[int, int]:
     return start, stop
 
 
-RESHAPE_LIKE = define_op(
+define_op(
     "reshape_like",
     ReshapeLikeAttrs,
     inputs=("data", "shape_like"),
@@ -234,7 +234,7 @@ def _reverse_reshape_type(attrs: ReshapeAttrs, arg_types: Sequence[Type]) -> Typ
     return tensor(out[::-1], data.dtype)
 
 
-REVERSE_RESHAPE = define_op(
+define_op(
     "contrib_reverse_reshape",
     ReverseReshapeAttrs,
     inputs=("data",),
@@ -252,7 +252,7 @@ def _batch_flatten_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return tensor((shape[0], product(shape[1:])), data.dtype)
 
 
-BATCH_FLATTEN = define_op(
+define_op(
     "nn.batch_flatten",
     inputs=("data",),
     infer_type=_batch_flatten_type,
@@ -285,10 +285,10 @@ def _transpose_type(attrs: TransposeAttrs, arg_types: Sequence[Type]) -> Type:
 def _transpose_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     axes = call.attrs.axes
     inverse = None if not axes else tuple(int(i) for i in np.argsort(axes))
-    return [TRANSPOSE(grad, axes=inverse)]
+    return [ops.transpose(grad, axes=inverse)]
 
 
-TRANSPOSE = define_op(
+define_op(
     "transpose",
     TransposeAttrs,
     inputs=("data",),
@@ -313,7 +313,9 @@ class ExpandDimsAttrs(Attrs, key="relay.attrs.ExpandDimsAttrs"):
 
 def in_order(expr: RelayExpr, src: str, dst: str) -> RelayExpr:
     """A tensor whose axes the letters of `src` name, with its axes in the order of `dst`."""
-    return expr if src == dst else TRANSPOSE(expr, axes=tuple([src.index(axis) for axis in dst]))
+    return (
+        expr if src == dst else ops.transpose(expr, axes=tuple([src.index(axis) for axis in dst]))
+    )
 
 
 def _expand_dims_type(attrs: ExpandDimsAttrs, arg_types: Sequence[Type]) -> Type:
@@ -323,7 +325,7 @@ def _expand_dims_type(attrs: ExpandDimsAttrs, arg_types: Sequence[Type]) -> Type
     return tensor(shape[:axis] + (1,) * attrs.num_newaxis + shape[axis:], data.dtype)
 
 
-EXPAND_DIMS = define_op(
+define_op(
     "expand_dims",
     ExpandDimsAttrs,
     inputs=("data",),
@@ -366,7 +368,7 @@ def _squeeze_type(attrs: SqueezeAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor([d for i, d in enumerate(shape) if i not in gone], data.dtype)
 
 
-SQUEEZE = define_op(
+define_op(
     "squeeze",
     SqueezeAttrs,
     inputs=("data",),
@@ -404,7 +406,7 @@ def _fold_layout_transform(
     return [topi.layout.transform_array(arrays[0], attrs.src_layout, attrs.dst_layout)]
 
 
-LAYOUT_TRANSFORM = define_op(
+define_op(
     "layout_transform",
     LayoutTransformAttrs,
     inputs=("data",),
@@ -430,7 +432,7 @@ def _reverse_type(attrs: ReverseAttrs, arg_types: Sequence[Type]) -> Type:
     return data
 
 
-REVERSE = define_op(
+define_op(
     "reverse",
     ReverseAttrs,
     inputs=("data",),
@@ -438,7 +440,7 @@ REVERSE = define_op(
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.flip(inputs[0], attrs.axis)],
     fold=lambda attrs, arrays, out_type: [np.ascontiguousarray(np.flip(arrays[0], attrs.axis))],
-    gradient=lambda call, grad: [REVERSE(grad, axis=call.attrs.axis)],
+    gradient=lambda call, grad: [ops.reverse(grad, axis=call.attrs.axis)],
 )
 
 
@@ -459,7 +461,7 @@ def reshape(
     """
     if is_run_time(newshape):
         return Op.get("dyn.reshape")(data, newshape, newshape=(), allowzero=bool(allowzero))
-    return RESHAPE(data, newshape=as_ints(newshape), allowzero=bool(allowzero))
+    return ops.reshape(data, newshape=as_ints(newshape), allowzero=bool(allowzero))
 
 
 def reshape_like(
@@ -479,7 +481,7 @@ def reshape_like(
     lhs_begin, lhs_end, rhs_begin, rhs_end : int
         The axes of `data` that are replaced, by these axes of `shape_like`.
     """
-    return RESHAPE_LIKE(
+    return ops.reshape_like(
         data,
         shape_like,
         lhs_begin=as_int(lhs_begin),
@@ -491,7 +493,7 @@ def reshape_like(
 
 def reverse_reshape(data: RelayExpr, newshape: int | Sequence[int]) -> RelayExpr:
     """As `reshape`, with the special values read from the right."""
-    return REVERSE_RESHAPE(data, newshape=as_ints(newshape))
+    return ops.contrib_reverse_reshape(data, newshape=as_ints(newshape))
 
 
 def batch_flatten(data: RelayExpr) -> RelayExpr:
@@ -502,7 +504,7 @@ def batch_flatten(data: RelayExpr) -> RelayExpr:
     data : relay.Expr
         The tensor.
     """
-    return BATCH_FLATTEN(data)
+    return ops.nn.batch_flatten(data)
 
 
 def transpose(data: RelayExpr, axes: Sequence[int] | None = None) -> RelayExpr:
@@ -515,7 +517,7 @@ def transpose(data: RelayExpr, axes: Sequence[int] | None = None) -> RelayExpr:
     axes : sequence of int, optional
         The source axis of each result axis; reversed by default.
     """
-    return TRANSPOSE(data, axes=as_optional_ints(axes))
+    return ops.transpose(data, axes=as_optional_ints(axes))
 
 
 def expand_dims(data: RelayExpr, axis: int | RelayExpr, num_newaxis: int = 1) -> RelayExpr:
@@ -532,7 +534,7 @@ def expand_dims(data: RelayExpr, axis: int | RelayExpr, num_newaxis: int = 1) ->
     """
     if is_run_time(axis):
         return Op.get("dyn.expand_dims")(data, axis, num_newaxis=as_int(num_newaxis))
-    return EXPAND_DIMS(data, axis=as_int(axis), num_newaxis=as_int(num_newaxis))
+    return ops.expand_dims(data, axis=as_int(axis), num_newaxis=as_int(num_newaxis))
 
 
 def squeeze(data: RelayExpr, axis: int | Sequence[int] | RelayExpr | None = None) -> RelayExpr:
@@ -547,7 +549,7 @@ def squeeze(data: RelayExpr, axis: int | Sequence[int] | RelayExpr | None = None
     """
     if is_run_time(axis):
         return Op.get("dyn.squeeze")(data, axis)
-    return SQUEEZE(data, axis=as_optional_ints(axis))
+    return ops.squeeze(data, axis=as_optional_ints(axis))
 
 
 def layout_transform(data: RelayExpr, src_layout: str, dst_layout: str) -> RelayExpr:
@@ -560,7 +562,7 @@ def layout_transform(data: RelayExpr, src_layout: str, dst_layout: str) -> Relay
     src_layout, dst_layout : str
         Such as "NCHW" and "NCHW16c".
     """
-    return LAYOUT_TRANSFORM(data, src_layout=str(src_layout), dst_layout=str(dst_layout))
+    return ops.layout_transform(data, src_layout=str(src_layout), dst_layout=str(dst_layout))
 
 
 def reverse(data: RelayExpr, axis: int) -> RelayExpr:
@@ -573,4 +575,4 @@ def reverse(data: RelayExpr, axis: int) -> RelayExpr:
     axis : int
         The axis.
     """
-    return REVERSE(data, axis=as_int(axis))
+    return ops.reverse(data, axis=as_int(axis))

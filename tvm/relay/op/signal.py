@@ -14,7 +14,7 @@ from tvm.relay.expr import TupleWrapper
 
 from .attributes import as_int
 from .creation import ones
-from .registry import OpPattern, Precision, define_op
+from .registry import OpPattern, Precision, define_op, ops
 from .types import (
     apply,
     expect,
@@ -93,7 +93,7 @@ def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sch
 
 _SCHEDULES = {"generic": _schedule, "cpu": _schedule}
 
-DFT = define_op(
+define_op(
     "dft",
     DFTAttrs,
     inputs=("re_data", "im_data"),
@@ -104,7 +104,7 @@ DFT = define_op(
     fold=_fold_dft,
     precision=Precision.KEEP_FLOAT32,
 )
-STFT = define_op(
+define_op(
     "stft",
     STFTAttrs,
     inputs=("data", "window"),
@@ -136,7 +136,7 @@ def dft(re_data: RelayExpr, im_data: RelayExpr, inverse: bool = False) -> TupleW
     tuple of relay.Expr
         The real and the imaginary part of the result.
     """
-    return TupleWrapper(DFT(re_data, im_data, inverse=bool(inverse)), 2)
+    return TupleWrapper(ops.dft(re_data, im_data, inverse=bool(inverse)), 2)
 
 
 def stft(
@@ -174,7 +174,7 @@ def stft(
     """
     size = as_int(n_fft)
     part = size if win_length is None else as_int(win_length)
-    return STFT(
+    return ops.stft(
         data, ones((part,), "int32") if window is None else window, n_fft=size,
         hop_length=size // 4 if hop_length is None else as_int(hop_length), win_length=part,
         normalized=bool(normalized), onesided=bool(onesided),

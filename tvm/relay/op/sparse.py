@@ -13,7 +13,7 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 from tvm.topi.sparse_rows import sparse_fill_empty_rows_shapes
 
-from .registry import OpPattern, define_op
+from .registry import OpPattern, define_op, ops
 from .types import expect, expect_dim, expect_tensor, shape_of_type, tensor, unknown
 
 
@@ -81,7 +81,7 @@ def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sch
 
 _SCHEDULES = {"generic": _schedule, "cpu": _schedule}
 
-SPARSE_FILL_EMPTY_ROWS = define_op(
+define_op(
     "sparse_fill_empty_rows",
     inputs=("sparse_indices", "sparse_values", "dense_shape", "default_value"),
     infer_type=_fill_type,
@@ -94,7 +94,7 @@ SPARSE_FILL_EMPTY_ROWS = define_op(
     shape_reads=(0, 2),
     fold=_fold_fill,
 )
-SPARSE_RESHAPE = define_op(
+define_op(
     "sparse_reshape",
     inputs=("sparse_indices", "prev_shape", "new_shape"),
     infer_type=_reshape_type,
@@ -129,7 +129,7 @@ def sparse_fill_empty_rows(
     tuple of relay.Expr
         The new indices and values in the order of rows, and which rows had no element.
     """
-    call = SPARSE_FILL_EMPTY_ROWS(sparse_indices, sparse_values, dense_shape, default_value)
+    call = ops.sparse_fill_empty_rows(sparse_indices, sparse_values, dense_shape, default_value)
     return TupleWrapper(call, 3)
 
 
@@ -150,4 +150,4 @@ def sparse_reshape(
     tuple of relay.Expr
         The new indices, and the new shape without -1.
     """
-    return TupleWrapper(SPARSE_RESHAPE(sparse_indices, prev_shape, new_shape), 2)
+    return TupleWrapper(ops.sparse_reshape(sparse_indices, prev_shape, new_shape), 2)

@@ -17,7 +17,7 @@ from tvm.support.dtype import dtype as as_dtype
 
 from .attributes import as_float
 from .layout import layout_any
-from .registry import Gradient, OpPattern, Precision, define_op
+from .registry import Gradient, OpPattern, Precision, define_op, ops
 from .types import (
     TypeRelation,
     expect_tensor,
@@ -95,86 +95,84 @@ def _like(value: float, x: RelayExpr) -> RelayExpr:
 
 _FLOAT32 = Precision.KEEP_FLOAT32
 
-LOG = real_function("log", topi.log, np.log, lambda x, y, g: g / x, precision=_FLOAT32)
-LOG2 = real_function(
+real_function("log", topi.log, np.log, lambda x, y, g: g / x, precision=_FLOAT32)
+real_function(
     "log2", topi.log2, np.log2, lambda x, y, g: g / (x * _like(math.log(2), x)), precision=_FLOAT32
 )
-LOG10 = real_function(
+real_function(
     "log10", topi.log10, np.log10, lambda x, y, g: g / (x * _like(math.log(10), x)),
     precision=_FLOAT32,
 )  # fmt: skip
-EXP = real_function("exp", topi.exp, np.exp, lambda x, y, g: g * y, precision=_FLOAT32)
-SQRT = real_function("sqrt", topi.sqrt, np.sqrt, lambda x, y, g: g / (y + y))
-RSQRT = real_function("rsqrt", topi.rsqrt, _numpy_rsqrt, lambda x, y, g: g * _like(-0.5, x) * y / x)
-SIGMOID = real_function(
-    "sigmoid", topi.sigmoid, _numpy_sigmoid, lambda x, y, g: g * y * (ONES_LIKE(y) - y)
+real_function("exp", topi.exp, np.exp, lambda x, y, g: g * y, precision=_FLOAT32)
+real_function("sqrt", topi.sqrt, np.sqrt, lambda x, y, g: g / (y + y))
+real_function("rsqrt", topi.rsqrt, _numpy_rsqrt, lambda x, y, g: g * _like(-0.5, x) * y / x)
+real_function(
+    "sigmoid", topi.sigmoid, _numpy_sigmoid, lambda x, y, g: g * y * (ops.ones_like(y) - y)
 )  # fmt: skip
-TANH = real_function("tanh", topi.tanh, np.tanh, lambda x, y, g: g * (ONES_LIKE(y) - y * y))
-ERF = real_function(
+real_function("tanh", topi.tanh, np.tanh, lambda x, y, g: g * (ops.ones_like(y) - y * y))
+real_function(
     "erf", topi.erf, None,
-    lambda x, y, g: g * _like(2 / math.sqrt(math.pi), x) * EXP(NEGATIVE(x * x)),
+    lambda x, y, g: g * _like(2 / math.sqrt(math.pi), x) * ops.exp(ops.negative(x * x)),
     precision=_FLOAT32,
 )  # fmt: skip
-SIN = real_function("sin", topi.sin, np.sin, lambda x, y, g: g * COS(x), precision=_FLOAT32)
-COS = real_function(
-    "cos", topi.cos, np.cos, lambda x, y, g: NEGATIVE(g * SIN(x)), precision=_FLOAT32
+real_function("sin", topi.sin, np.sin, lambda x, y, g: g * ops.cos(x), precision=_FLOAT32)
+real_function(
+    "cos", topi.cos, np.cos, lambda x, y, g: ops.negative(g * ops.sin(x)), precision=_FLOAT32
 )
-TAN = real_function(
-    "tan", topi.tan, np.tan, lambda x, y, g: g * (ONES_LIKE(y) + y * y), precision=_FLOAT32
+real_function(
+    "tan", topi.tan, np.tan, lambda x, y, g: g * (ops.ones_like(y) + y * y), precision=_FLOAT32
 )
-SINH = real_function("sinh", topi.sinh, np.sinh, lambda x, y, g: g * COSH(x), precision=_FLOAT32)
-COSH = real_function("cosh", topi.cosh, np.cosh, lambda x, y, g: g * SINH(x), precision=_FLOAT32)
-ASIN = real_function(
+real_function("sinh", topi.sinh, np.sinh, lambda x, y, g: g * ops.cosh(x), precision=_FLOAT32)
+real_function("cosh", topi.cosh, np.cosh, lambda x, y, g: g * ops.sinh(x), precision=_FLOAT32)
+real_function(
     "asin",
     topi.asin,
     np.arcsin,
-    lambda x, y, g: g * RSQRT(ONES_LIKE(y) - x * x),
+    lambda x, y, g: g * ops.rsqrt(ops.ones_like(y) - x * x),
     precision=_FLOAT32,
 )
-ACOS = real_function(
-    "acos", topi.acos, np.arccos, lambda x, y, g: NEGATIVE(g * RSQRT(ONES_LIKE(y) - x * x)),
+real_function(
+    "acos", topi.acos, np.arccos, lambda x, y, g: ops.negative(g * ops.rsqrt(ops.ones_like(y) - x * x)),
     precision=_FLOAT32,
 )  # fmt: skip
-ATAN = real_function(
-    "atan", topi.atan, np.arctan, lambda x, y, g: g / (ONES_LIKE(y) + x * x), precision=_FLOAT32
+real_function(
+    "atan", topi.atan, np.arctan, lambda x, y, g: g / (ops.ones_like(y) + x * x), precision=_FLOAT32
 )
-ASINH = real_function(
-    "asinh", topi.asinh, np.arcsinh, lambda x, y, g: g * RSQRT(x * x + ONES_LIKE(x)),
+real_function(
+    "asinh", topi.asinh, np.arcsinh, lambda x, y, g: g * ops.rsqrt(x * x + ops.ones_like(x)),
     precision=_FLOAT32,
 )  # fmt: skip
-ACOSH = real_function(
-    "acosh", topi.acosh, np.arccosh, lambda x, y, g: g * RSQRT(x * x - ONES_LIKE(x)),
+real_function(
+    "acosh", topi.acosh, np.arccosh, lambda x, y, g: g * ops.rsqrt(x * x - ops.ones_like(x)),
     precision=_FLOAT32,
 )  # fmt: skip
-ATANH = real_function(
-    "atanh", topi.atanh, np.arctanh, lambda x, y, g: g / (ONES_LIKE(x) - x * x),
+real_function(
+    "atanh", topi.atanh, np.arctanh, lambda x, y, g: g / (ops.ones_like(x) - x * x),
     precision=_FLOAT32,
 )  # fmt: skip
-FLOOR = unary("floor", topi.floor, np.floor, lambda x, y, g: ZEROS_LIKE(x))
-CEIL = unary("ceil", topi.ceil, np.ceil, lambda x, y, g: ZEROS_LIKE(x))
-TRUNC = unary("trunc", topi.trunc, np.trunc, lambda x, y, g: ZEROS_LIKE(x))
-ROUND = unary("round", topi.round, np.rint, lambda x, y, g: ZEROS_LIKE(x))
-SIGN = unary("sign", topi.sign, np.sign, lambda x, y, g: ZEROS_LIKE(x))
-ABS = unary("abs", topi.abs, np.abs, lambda x, y, g: g * SIGN(x))
-NEGATIVE = unary("negative", topi.negative, np.negative, lambda x, y, g: NEGATIVE(g))
-LOGICAL_NOT = unary("logical_not", topi.logical_not, np.logical_not)
-BITWISE_NOT = unary(
+unary("floor", topi.floor, np.floor, lambda x, y, g: ops.zeros_like(x))
+unary("ceil", topi.ceil, np.ceil, lambda x, y, g: ops.zeros_like(x))
+unary("trunc", topi.trunc, np.trunc, lambda x, y, g: ops.zeros_like(x))
+unary("round", topi.round, np.rint, lambda x, y, g: ops.zeros_like(x))
+unary("sign", topi.sign, np.sign, lambda x, y, g: ops.zeros_like(x))
+unary("abs", topi.abs, np.abs, lambda x, y, g: g * ops.sign(x))
+unary("negative", topi.negative, np.negative, lambda x, y, g: ops.negative(g))
+unary("logical_not", topi.logical_not, np.logical_not)
+unary(
     "bitwise_not", topi.bitwise_not, np.bitwise_not,
     infer_type=integers_only(same_as_input("bitwise_not"), "bitwise_not"),
 )  # fmt: skip
-COPY = unary("copy", topi.identity, np.copy, lambda x, y, g: g)
-ZEROS_LIKE = unary(
-    "zeros_like", lambda x: topi.full_like(x, 0), np.zeros_like, lambda x, y, g: ZEROS_LIKE(x)
+unary("copy", topi.identity, np.copy, lambda x, y, g: g)
+unary(
+    "zeros_like", lambda x: topi.full_like(x, 0), np.zeros_like, lambda x, y, g: ops.zeros_like(x)
 )
-ONES_LIKE = unary(
-    "ones_like", lambda x: topi.full_like(x, 1), np.ones_like, lambda x, y, g: ZEROS_LIKE(x)
-)
+unary("ones_like", lambda x: topi.full_like(x, 1), np.ones_like, lambda x, y, g: ops.zeros_like(x))
 
 
 # the exact functions are vectorised and cost no more than classic approximations of them
-FAST_EXP = real_function("fast_exp", topi.fast_exp, np.exp, precision=_FLOAT32)
-FAST_TANH = real_function("fast_tanh", topi.fast_tanh, np.tanh, precision=_FLOAT32)
-FAST_ERF = real_function("fast_erf", topi.fast_erf, precision=_FLOAT32)
+real_function("fast_exp", topi.fast_exp, np.exp, precision=_FLOAT32)
+real_function("fast_tanh", topi.fast_tanh, np.tanh, precision=_FLOAT32)
+real_function("fast_erf", topi.fast_erf, precision=_FLOAT32)
 
 
 def _predicate(
@@ -191,9 +189,9 @@ def _predicate(
     )
 
 
-ISNAN = _predicate("isnan", topi.isnan, np.isnan)
-ISFINITE = _predicate("isfinite", topi.isfinite, np.isfinite)
-ISINF = _predicate("isinf", topi.isinf, np.isinf)
+_predicate("isnan", topi.isnan, np.isnan)
+_predicate("isfinite", topi.isfinite, np.isfinite)
+_predicate("isinf", topi.isinf, np.isinf)
 
 
 class ClipAttrs(Attrs, key="relay.attrs.ClipAttrs"):
@@ -207,10 +205,10 @@ def _clip_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     x, attrs = call.args[0], call.attrs
     below = Op.get("less_equal")(_like(attrs.a_min, x), x)
     inside = Op.get("logical_and")(below, Op.get("less_equal")(x, _like(attrs.a_max, x)))
-    return [Op.get("where")(inside, grad, ZEROS_LIKE(grad))]
+    return [Op.get("where")(inside, grad, ops.zeros_like(grad))]
 
 
-CLIP = define_op(
+define_op(
     "clip",
     ClipAttrs,
     inputs=("data",),
@@ -235,7 +233,7 @@ def _cast_type(attrs: CastAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(shape_of_type(expect_tensor(arg_types[0], "cast")), attrs.dtype)
 
 
-CAST = define_op(
+define_op(
     "cast",
     CastAttrs,
     inputs=("data",),
@@ -243,10 +241,10 @@ CAST = define_op(
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.cast(inputs[0], attrs.dtype)],
     fold=lambda attrs, arrays, out_type: [arrays[0].astype(numpy_dtype(attrs.dtype))],
-    gradient=lambda call, grad: [CAST_LIKE(grad, call.args[0])],
+    gradient=lambda call, grad: [ops.cast_like(grad, call.args[0])],
     infer_layout=layout_any,
 )
-REINTERPRET = define_op(
+define_op(
     "reinterpret",
     CastAttrs,
     inputs=("data",),
@@ -262,14 +260,14 @@ def _cast_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return tensor(shape_of_type(expect_tensor(arg_types[0], "cast_like")), wanted.dtype)
 
 
-CAST_LIKE = define_op(
+define_op(
     "cast_like",
     inputs=("data", "dtype_like"),
     infer_type=_cast_like_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.cast(inputs[0], inputs[1].dtype)],
-    simplify=lambda call, arg_types: CAST(call.args[0], dtype=arg_types[1].dtype),
-    gradient=lambda call, grad: [CAST_LIKE(grad, call.args[0]), ZEROS_LIKE(call.args[1])],
+    simplify=lambda call, arg_types: ops.cast(call.args[0], dtype=arg_types[1].dtype),
+    gradient=lambda call, grad: [ops.cast_like(grad, call.args[0]), ops.zeros_like(call.args[1])],
 )
 
 
@@ -288,7 +286,7 @@ def clip(a: RelayExpr, a_min: float, a_max: float) -> RelayExpr:
     a_min, a_max : float
         The interval's ends, both included.
     """
-    return CLIP(a, a_min=as_float(a_min), a_max=as_float(a_max))
+    return ops.clip(a, a_min=as_float(a_min), a_max=as_float(a_max))
 
 
 def cast(data: RelayExpr, dtype: str) -> RelayExpr:
@@ -301,7 +299,7 @@ def cast(data: RelayExpr, dtype: str) -> RelayExpr:
     dtype : str
         The dtype of the result.
     """
-    return CAST(data, dtype=str(dtype))
+    return ops.cast(data, dtype=str(dtype))
 
 
 def cast_like(data: RelayExpr, dtype_like: RelayExpr) -> RelayExpr:
@@ -314,7 +312,7 @@ def cast_like(data: RelayExpr, dtype_like: RelayExpr) -> RelayExpr:
     dtype_like : relay.Expr
         The tensor whose dtype is taken.
     """
-    return CAST_LIKE(data, dtype_like)
+    return ops.cast_like(data, dtype_like)
 
 
 def reinterpret(data: RelayExpr, dtype: str) -> RelayExpr:
@@ -327,7 +325,7 @@ def reinterpret(data: RelayExpr, dtype: str) -> RelayExpr:
     dtype : str
         The dtype of the result.
     """
-    return REINTERPRET(data, dtype=str(dtype))
+    return ops.reinterpret(data, dtype=str(dtype))
 
 
 def _public(op: Op, summary: str) -> Callable[[RelayExpr], RelayExpr]:
@@ -341,48 +339,48 @@ def _public(op: Op, summary: str) -> Callable[[RelayExpr], RelayExpr]:
     return function
 
 
-log = _public(LOG, "Natural logarithm, element by element.")
-log2 = _public(LOG2, "Logarithm to base 2, element by element.")
-log10 = _public(LOG10, "Logarithm to base 10, element by element.")
-exp = _public(EXP, "Exponential, element by element.")
-sqrt = _public(SQRT, "Square root, element by element.")
-rsqrt = _public(RSQRT, "One over the square root, element by element.")
-sigmoid = _public(SIGMOID, "Logistic function, element by element.")
-tanh = _public(TANH, "Hyperbolic tangent, element by element.")
-erf = _public(ERF, "Gauss error function, element by element.")
-sin = _public(SIN, "Sine, element by element.")
-cos = _public(COS, "Cosine, element by element.")
-tan = _public(TAN, "Tangent, element by element.")
-sinh = _public(SINH, "Hyperbolic sine, element by element.")
-cosh = _public(COSH, "Hyperbolic cosine, element by element.")
-asin = _public(ASIN, "Inverse sine, element by element.")
-acos = _public(ACOS, "Inverse cosine, element by element.")
-atan = _public(ATAN, "Inverse tangent, element by element.")
-asinh = _public(ASINH, "Inverse hyperbolic sine, element by element.")
-acosh = _public(ACOSH, "Inverse hyperbolic cosine, element by element.")
-atanh = _public(ATANH, "Inverse hyperbolic tangent, element by element.")
-floor = _public(FLOOR, "The nearest integer towards minus infinity.")
-ceil = _public(CEIL, "The nearest integer towards infinity.")
-trunc = _public(TRUNC, "The nearest integer towards zero.")
-round = _public(ROUND, "The nearest integer, halves to even.")
-sign = _public(SIGN, "-1, 0 or 1 by the sign of each element.")
-abs = _public(ABS, "Absolute value, element by element.")
-negative = _public(NEGATIVE, "The elements with the opposite sign.")
-logical_not = _public(LOGICAL_NOT, "Logical negation, element by element.")
-bitwise_not = _public(BITWISE_NOT, "Bitwise negation, element by element.")
-copy = _public(COPY, "A copy of a tensor.")
-zeros_like = _public(ZEROS_LIKE, "Zeros in the shape and dtype of a tensor.")
-ones_like = _public(ONES_LIKE, "Ones in the shape and dtype of a tensor.")
-isnan = _public(ISNAN, "Whether each element is not a number.")
-isfinite = _public(ISFINITE, "Whether each element is finite.")
-isinf = _public(ISINF, "Whether each element is infinite.")
-fast_exp = _public(FAST_EXP, "Exponential, element by element.")
-fast_tanh = _public(FAST_TANH, "Hyperbolic tangent, element by element.")
-fast_erf = _public(FAST_ERF, "Gauss error function, element by element.")
+log = _public(ops.log, "Natural logarithm, element by element.")
+log2 = _public(ops.log2, "Logarithm to base 2, element by element.")
+log10 = _public(ops.log10, "Logarithm to base 10, element by element.")
+exp = _public(ops.exp, "Exponential, element by element.")
+sqrt = _public(ops.sqrt, "Square root, element by element.")
+rsqrt = _public(ops.rsqrt, "One over the square root, element by element.")
+sigmoid = _public(ops.sigmoid, "Logistic function, element by element.")
+tanh = _public(ops.tanh, "Hyperbolic tangent, element by element.")
+erf = _public(ops.erf, "Gauss error function, element by element.")
+sin = _public(ops.sin, "Sine, element by element.")
+cos = _public(ops.cos, "Cosine, element by element.")
+tan = _public(ops.tan, "Tangent, element by element.")
+sinh = _public(ops.sinh, "Hyperbolic sine, element by element.")
+cosh = _public(ops.cosh, "Hyperbolic cosine, element by element.")
+asin = _public(ops.asin, "Inverse sine, element by element.")
+acos = _public(ops.acos, "Inverse cosine, element by element.")
+atan = _public(ops.atan, "Inverse tangent, element by element.")
+asinh = _public(ops.asinh, "Inverse hyperbolic sine, element by element.")
+acosh = _public(ops.acosh, "Inverse hyperbolic cosine, element by element.")
+atanh = _public(ops.atanh, "Inverse hyperbolic tangent, element by element.")
+floor = _public(ops.floor, "The nearest integer towards minus infinity.")
+ceil = _public(ops.ceil, "The nearest integer towards infinity.")
+trunc = _public(ops.trunc, "The nearest integer towards zero.")
+round = _public(ops.round, "The nearest integer, halves to even.")
+sign = _public(ops.sign, "-1, 0 or 1 by the sign of each element.")
+abs = _public(ops.abs, "Absolute value, element by element.")
+negative = _public(ops.negative, "The elements with the opposite sign.")
+logical_not = _public(ops.logical_not, "Logical negation, element by element.")
+bitwise_not = _public(ops.bitwise_not, "Bitwise negation, element by element.")
+copy = _public(ops.copy, "A copy of a tensor.")
+zeros_like = _public(ops.zeros_like, "Zeros in the shape and dtype of a tensor.")
+ones_like = _public(ops.ones_like, "Ones in the shape and dtype of a tensor.")
+isnan = _public(ops.isnan, "Whether each element is not a number.")
+isfinite = _public(ops.isfinite, "Whether each element is finite.")
+isinf = _public(ops.isinf, "Whether each element is infinite.")
+fast_exp = _public(ops.fast_exp, "Exponential, element by element.")
+fast_tanh = _public(ops.fast_tanh, "Hyperbolic tangent, element by element.")
+fast_erf = _public(ops.fast_erf, "Gauss error function, element by element.")
 
 
 def converted(x: RelayExpr, dtype: str) -> RelayExpr:
     """A value in another dtype; constants at once."""
     if isinstance(x, Constant):
         return x if x.data.dtype == dtype else const(x.data.numpy().astype(dtype))
-    return CAST(x, dtype=dtype)
+    return ops.cast(x, dtype=dtype)

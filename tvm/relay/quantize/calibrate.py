@@ -13,8 +13,8 @@ from tvm.ir.module import IRModule
 from tvm.relay.build_module import create_executor
 from tvm.relay.expr import Call, Constant, Tuple, const
 from tvm.relay.function import Function
+from tvm.relay.op.registry import ops
 from tvm.relay.quantize.config import QAnnotateKind, QConfig, current_qconfig
-from tvm.relay.quantize.simulate import SIMULATED_QUANTIZE
 from tvm.relay.transform import InferType
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import post_order, rewrite_function
@@ -45,7 +45,9 @@ def _collected(
 
 def _simulated(func: Function) -> list[Call]:
     """What is quantised, in order."""
-    return [node for node in post_order(func) if calls(node, SIMULATED_QUANTIZE)]
+    return [
+        node for node in post_order(func) if calls(node, ops.relay.op.annotation.simulated_quantize)
+    ]
 
 
 def _is_weight(call: Call) -> bool:
@@ -71,7 +73,7 @@ def collect_stats(
     plain: dict[int, RelayExpr] = {}
 
     def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not calls(new, SIMULATED_QUANTIZE):
+        if not calls(new, ops.relay.op.annotation.simulated_quantize):
             return new
         if id(old) in marked:
             plain[id(old)] = new.args[0]

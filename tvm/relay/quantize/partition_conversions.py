@@ -20,7 +20,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.op.memory.memory import flatten_tuple_type
-from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
+from tvm.relay.op.registry import ops
 from tvm.relay.transform import InferType
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import operands, post_order, rewrite_post_order
@@ -45,12 +45,12 @@ def partition_conversions(
     }
 
     def inside(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if calls(old, QUANTIZE) and id(old.args[0]) in entering:
+        if calls(old, ops.qnn.quantize) and id(old.args[0]) in entering:
             return inner_params[id(old.args[0])]
         return inner_params.get(id(old), new)
 
     body = main.body
-    leaving = body if calls(body, DEQUANTIZE) and _is_constant(body.args[1:]) else None
+    leaving = body if calls(body, ops.qnn.dequantize) and _is_constant(body.args[1:]) else None
     result = body if leaving is None else leaving.args[0]
     middle = Function(list(inner_params.values()), rewrite_post_order(result, inside))
     if ensure_fully_integral:
@@ -84,7 +84,7 @@ def _entering(main: Function) -> dict[int, Call]:
     found: dict[int, Call] = {}
     for param in main.params:
         match users.get(id(param), []):
-            case [Call() as call] if calls(call, QUANTIZE) and _is_constant(call.args[1:]):
+            case [Call() as call] if calls(call, ops.qnn.quantize) and _is_constant(call.args[1:]):
                 found[id(param)] = call
     return found
 

@@ -15,17 +15,15 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo, Sequential
 from tvm.relay.expr import Constant, const
 from tvm.relay.function import Function
-from tvm.relay.op.unary import CLIP
+from tvm.relay.op.registry import ops
 from tvm.relay.qnn.op.common import integer_range
 from tvm.relay.qnn.op.products import PRODUCTS
 from tvm.relay.qnn.op.qnn import dequantize, quantize
-from tvm.relay.qnn.op.requantize import REQUANTIZE
 from tvm.relay.quantize.config import QAnnotateKind, current_qconfig
-from tvm.relay.quantize.simulate import SIMULATED_QUANTIZE
 from tvm.relay.transform import FakeQuantizationToInteger
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.fake_quantization_to_integer import TrainedConverter
-from tvm.relay.transform.operators import BATCH_MATMUL, CONV2D, DENSE, calls
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import rewrite_function
 
 
@@ -39,7 +37,7 @@ def as_pairs() -> Pass:
 
 
 def _as_pair(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if not calls(new, SIMULATED_QUANTIZE):
+    if not calls(new, ops.relay.op.annotation.simulated_quantize):
         return new
     if new.attrs.kind == QAnnotateKind.IDENTITY:
         return new.args[0]
@@ -55,7 +53,7 @@ def _as_pair(old: RelayExpr, new: RelayExpr) -> RelayExpr:
     step, zero = const(np.float32(scale)), const(0, "int32")
     whole = quantize(new.args[0], step, zero, out_dtype=dtype)
     if high < integer_range(dtype)[1]:
-        whole = CLIP(whole, a_min=low, a_max=high)
+        whole = ops.clip(whole, a_min=low, a_max=high)
     return dequantize(whole, step, zero)
 
 
@@ -63,7 +61,11 @@ class _ProductConverter(TrainedConverter):
     """Products of dequantised tensors, also where no quantisation follows."""
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        return super().rewrite(old, new) if calls(new, CONV2D, DENSE, BATCH_MATMUL) else new
+        return (
+            super().rewrite(old, new)
+            if calls(new, ops.nn.conv2d, ops.nn.dense, ops.nn.batch_matmul)
+            else new
+        )
 
 
 def _products() -> Pass:
@@ -83,7 +85,7 @@ def _rounded() -> Pass:
             return func
 
         def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-            if not calls(new, REQUANTIZE):
+            if not calls(new, ops.qnn.requantize):
                 return new
             return new.replace(attrs=new.attrs.replace(rounding=rounding))
 
@@ -103,7 +105,7 @@ def _clipped() -> Pass:
         def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
             if not calls(new, *PRODUCTS):
                 return new
-            return CLIP(new, a_min=-float(2 ** (bits - 1)), a_max=float(2 ** (bits - 1) - 1))
+            return ops.clip(new, a_min=-float(2 ** (bits - 1)), a_max=float(2 ** (bits - 1) - 1))
 
         return rewrite_function(func, rewrite)
 

@@ -13,7 +13,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, Var
-from tvm.relay.op.registry import OpPattern, define_op
+from tvm.relay.op.registry import OpPattern, define_op, ops
 from tvm.relay.op.types import expect, expect_tensor
 from tvm.relay.quantize.config import QAnnotateKind, current_qconfig
 from tvm.relay.quantize.context import quantize_context
@@ -67,7 +67,7 @@ def simulated_quantize_compute(
     return [compute(data.shape, element, name="simulated_quantize", tag=topi.tag.ELEMWISE)]
 
 
-SIMULATED_QUANTIZE = define_op(
+define_op(
     "relay.op.annotation.simulated_quantize",
     SimulatedQuantizeAttrs,
     inputs=("data", "dom_scale", "clip_min", "clip_max"),
@@ -94,7 +94,7 @@ def attach_simulated_quantize(
         "round", or "passthrough" for none.
     """
     attrs = SimulatedQuantizeAttrs(kind=int(kind), sign=sign, rounding=rounding)
-    if isinstance(data, Call) and data.op is SIMULATED_QUANTIZE:
+    if isinstance(data, Call) and data.op is ops.relay.op.annotation.simulated_quantize:
         have = data.attrs
         if (have.kind, have.sign, have.rounding) == (attrs.kind, sign, rounding):
             return data
@@ -103,7 +103,7 @@ def attach_simulated_quantize(
     if key not in made:
         scalar = TensorType((), "float32")
         ranges = [Var(name, scalar) for name in ("dom_scale", "clip_min", "clip_max")]
-        made[key] = (data, Call(SIMULATED_QUANTIZE, (data, *ranges), attrs))
+        made[key] = (data, Call(ops.relay.op.annotation.simulated_quantize, (data, *ranges), attrs))
     found: RelayExpr = made[key][1]
     return found
 

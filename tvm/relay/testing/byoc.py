@@ -6,7 +6,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import Call, Var
 from tvm.relay.expr_functor import ExprMutator
 from tvm.relay.op.annotation import compiler_begin, compiler_end
-from tvm.relay.transform.operators import ADD, MULTIPLY, SUBTRACT, calls
+from tvm.relay.op.registry import ops
+from tvm.relay.transform.operators import calls
 
 _COMPILER = "ccompiler"
 
@@ -25,17 +26,17 @@ class CcompilerAnnotator(ExprMutator):
 
     def visit_call(self, call: Call) -> RelayExpr:
         """The call, its arguments marked if it belongs to a chain."""
-        if calls(call, MULTIPLY):
+        if calls(call, ops.multiply):
             self.in_compiler = 1
             args = [_entering(self.visit(arg)) for arg in call.args]
             is_chain, self.in_compiler = self.in_compiler == 2, 0
-            product = Call(MULTIPLY, args)
+            product = Call(ops.multiply, args)
             return compiler_end(product, _COMPILER) if is_chain else product
-        if self.in_compiler == 1 and calls(call, SUBTRACT):
-            return Call(SUBTRACT, [_entering(self.visit(arg)) for arg in call.args])
-        if self.in_compiler == 1 and calls(call, ADD):
+        if self.in_compiler == 1 and calls(call, ops.subtract):
+            return Call(ops.subtract, [_entering(self.visit(arg)) for arg in call.args])
+        if self.in_compiler == 1 and calls(call, ops.add):
             self.in_compiler = 2
-            return Call(ADD, [compiler_begin(self.visit(arg), _COMPILER) for arg in call.args])
+            return Call(ops.add, [compiler_begin(self.visit(arg), _COMPILER) for arg in call.args])
         result: RelayExpr = super().visit_call(call)
         return result
 

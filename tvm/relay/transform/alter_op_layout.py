@@ -24,9 +24,10 @@ from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.transform import operators as ops
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.infer_layout_utils import layout_choice, plain_name, with_transforms
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import keep_span, operands, post_order, regrouped, tensors_of, with_operands
 from tvm.tir.data_layout import Layout, layout
 from tvm.topi.rewrites import ALTERATIONS, users_rewrite
@@ -193,13 +194,13 @@ class LayoutAlterer:
         key = (id(value), src, dst)
         found = self._transforms.get(key)
         if found is None:
-            found = made or ops.LAYOUT_TRANSFORM(value, src_layout=src, dst_layout=dst)
+            found = made or ops.layout_transform(value, src_layout=src, dst_layout=dst)
             self._transforms[key] = found
         return found
 
 
 def _is_transform(expr: RelayExpr) -> TypeGuard[Call]:
-    return ops.calls(expr, ops.LAYOUT_TRANSFORM)
+    return calls(expr, ops.layout_transform)
 
 
 @relay_pass("AlterOpLayout", opt_level=2)

@@ -16,7 +16,7 @@ from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call
 from tvm.relay.op.attributes import padding_pairs
-from tvm.relay.op.indexing import STRIDED_SLICE
+from tvm.relay.op.registry import ops
 from tvm.relay.ty import is_dynamic
 
 
@@ -58,7 +58,7 @@ def without_blind_taps(call: Call, ty: TensorType) -> RelayExpr | None:
     ]
     if all(window.is_whole for window in windows):
         return None
-    kernel = STRIDED_SLICE(
+    kernel = ops.strided_slice(
         call.args[1],
         begin=tuple(window.first for window in windows),
         end=tuple(window.end for window in windows),

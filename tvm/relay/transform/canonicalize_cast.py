@@ -16,9 +16,9 @@ from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import known_type
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
-from tvm.relay.op.registry import OpPattern
+from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import CAST, calls
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import post_order, rewrite_function, use_counts
 
 
@@ -29,7 +29,7 @@ def canonicalize_cast(func: Function, mod: IRModule, context: PassContext) -> Fu
     shared = {
         id(node)
         for node in post_order(func)
-        if calls(node, CAST) and counts[id(node)] > 1 and _widens(node)
+        if calls(node, ops.cast) and counts[id(node)] > 1 and _widens(node)
     }
     if not shared:
         return func

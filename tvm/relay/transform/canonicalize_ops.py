@@ -11,8 +11,9 @@ from tvm.ir.transform import PassContext
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import ADD, BIAS_ADD, EXPAND_DIMS, calls
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import rewrite_function
 
 
@@ -25,15 +26,15 @@ def canonicalize_ops(func: Function, mod: IRModule, context: PassContext) -> Fun
 
 
 def _canonical(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if not isinstance(new, Call) or not calls(new, BIAS_ADD):
+    if not isinstance(new, Call) or not calls(new, ops.nn.bias_add):
         return new
     assert isinstance(old, Call)
     data, bias = new.args
     rank = len(tensor_type_of(old.args[0]).shape)
     trailing = rank - 1 - new.attrs["axis"] % rank
     if trailing:
-        bias = EXPAND_DIMS(bias, axis=1, num_newaxis=trailing)
-    return ADD(data, bias)
+        bias = ops.expand_dims(bias, axis=1, num_newaxis=trailing)
+    return ops.add(data, bias)
 
 
 CanonicalizeOps = canonicalize_ops.factory

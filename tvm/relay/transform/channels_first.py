@@ -15,13 +15,14 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.convert_layout import converted
-from tvm.relay.transform.operators import CONV2D, calls
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import post_order
 from tvm.target import Target
 
-_LAYOUTS = {CONV2D.name: ["NCHW", "OIHW"]}
+_LAYOUTS = {ops.nn.conv2d.name: ["NCHW", "OIHW"]}
 
 
 @relay_pass("ChannelsFirst", opt_level=2)
@@ -35,7 +36,9 @@ def channels_first(func: Function, mod: IRModule, context: PassContext) -> Funct
 
 def _has_channels_last(func: Function) -> bool:
     return any(
-        isinstance(node, Call) and calls(node, CONV2D) and node.attrs["data_layout"] == "NHWC"
+        isinstance(node, Call)
+        and calls(node, ops.nn.conv2d)
+        and node.attrs["data_layout"] == "NHWC"
         for node in post_order(func)
     )
 

@@ -21,12 +21,8 @@ from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, Var
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.op.indexing import STRIDED_SLICE
-from tvm.relay.op.joining import CONCATENATE, STACK
-from tvm.relay.op.nn.dense import BATCH_MATMUL
-from tvm.relay.op.registry import OpPattern
+from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.transform.operators import BIAS_ADD, CONV2D, DENSE, SQUEEZE
 from tvm.relay.traverse import operands, post_order, rewrite_function
 
 _LARGEST_WEIGHT_EXPRESSION = 16
@@ -146,10 +142,10 @@ class _Finder:
             sizes = [branch.size for branch in branches]
             if not all([_is_parameter(o) for o in others]):
                 return False
-            own = -1 if first.op is BIAS_ADD else axis
+            own = -1 if first.op is ops.nn.bias_add else axis
             if not _can_join(others, sizes, own):
                 return False
-            if first.op is BIAS_ADD and not _is_along(first, axis):
+            if first.op is ops.nn.bias_add and not _is_along(first, axis):
                 return False
         return True
 
@@ -174,7 +170,7 @@ def _can_join(others: list[RelayExpr], sizes: list[int], axis: int) -> bool:
 
 
 def _concat(exprs: Sequence[RelayExpr], axis: int) -> RelayExpr:
-    return CONCATENATE(Tuple(exprs), axis=axis)
+    return ops.concatenate(Tuple(exprs), axis=axis)
 
 
 class _Joiner:
@@ -209,7 +205,9 @@ class _Joiner:
                     args.append(others[0])
                 else:
                     rank = len(_shape(others[0]) or ())
-                    args.append(_concat(others, 0 if calls[0].op is BIAS_ADD else rank + axis))
+                    args.append(
+                        _concat(others, 0 if calls[0].op is ops.nn.bias_add else rank + axis)
+                    )
             joined = Call(calls[0].op, args, calls[0].attrs)
         return joined
 
@@ -218,7 +216,7 @@ class _Joiner:
         position = [b is branch for b in group.branches].index(True)
         if group.layer.batches:
             part = _slice(group.joined, position, position + 1, 0)
-            return SQUEEZE(part, axis=(0,))
+            return ops.squeeze(part, axis=(0,))
         rank = len(_shape(branch.calls[0]) or ())
         start = sum([b.size for b in group.branches[:position]])
         return _slice(
@@ -227,7 +225,7 @@ class _Joiner:
 
 
 def _slice(expr: RelayExpr, start: int, stop: int, axis: int) -> RelayExpr:
-    return STRIDED_SLICE(expr, begin=(start,), end=(stop,), strides=(1,), axes=(axis,))
+    return ops.strided_slice(expr, begin=(start,), end=(stop,), strides=(1,), axes=(axis,))
 
 
 def _combine(name: str, layer: Layer, min_num_branches: int, opt_level: int = 4) -> Pass:
@@ -269,13 +267,13 @@ def _join_dense(data: RelayExpr, calls: Sequence[Call]) -> Call:
     weights = [call.args[1] for call in calls]
     units = sum([tensor_type_of(w).concrete_shape[0] for w in weights])
     attrs = calls[0].attrs.replace(units=units)
-    return Call(DENSE, (data, _concat(weights, 0)), attrs)
+    return Call(ops.nn.dense, (data, _concat(weights, 0)), attrs)
 
 
 def _join_as_batches(data: RelayExpr, calls: Sequence[Call]) -> RelayExpr:
-    many = STACK(Tuple([data] * len(calls)), axis=0)
-    weights = STACK(Tuple([call.args[1] for call in calls]), axis=0)
-    return BATCH_MATMUL(many, weights, out_dtype=calls[0].attrs["out_dtype"])
+    many = ops.stack(Tuple([data] * len(calls)), axis=0)
+    weights = ops.stack(Tuple([call.args[1] for call in calls]), axis=0)
+    return ops.nn.batch_matmul(many, weights, out_dtype=calls[0].attrs["out_dtype"])
 
 
 def _conv2d_key(call: Call) -> Hashable:
@@ -301,7 +299,9 @@ def _join_conv2d(data: RelayExpr, calls: Sequence[Call]) -> Call:
     weights = [call.args[1] for call in calls]
     axis = calls[0].attrs["kernel_layout"].index("O")
     channels = sum([tensor_type_of(w).concrete_shape[axis] for w in weights])
-    return Call(CONV2D, (data, _concat(weights, axis)), calls[0].attrs.replace(channels=channels))
+    return Call(
+        ops.nn.conv2d, (data, _concat(weights, axis)), calls[0].attrs.replace(channels=channels)
+    )
 
 
 def _batch_matmul_key(call: Call) -> Hashable:
@@ -314,15 +314,15 @@ def _batch_matmul_key(call: Call) -> Hashable:
 def _join_batch_matmul(data: RelayExpr, calls: Sequence[Call]) -> Call:
     axis = 1 if calls[0].attrs["transpose_b"] else 2
     return Call(
-        BATCH_MATMUL, (data, _concat([call.args[1] for call in calls], axis)), calls[0].attrs
+        ops.nn.batch_matmul, (data, _concat([call.args[1] for call in calls], axis)), calls[0].attrs
     )
 
 
-_FLAT_DENSE = Layer(DENSE, _dense_key, _join_dense, lambda _: -1)
-_CONSTANT_DENSE = Layer(DENSE, _constant_dense_key, _join_dense, lambda _: -1)
-_BATCHED_DENSE = Layer(DENSE, _dense_batch_key, _join_as_batches, lambda _: -1, batches=True)
-_CONV2D = Layer(CONV2D, _conv2d_key, _join_conv2d, _conv2d_axis)
-_BATCH_MATMUL = Layer(BATCH_MATMUL, _batch_matmul_key, _join_batch_matmul, lambda _: -1)
+_FLAT_DENSE = Layer(ops.nn.dense, _dense_key, _join_dense, lambda _: -1)
+_CONSTANT_DENSE = Layer(ops.nn.dense, _constant_dense_key, _join_dense, lambda _: -1)
+_BATCHED_DENSE = Layer(ops.nn.dense, _dense_batch_key, _join_as_batches, lambda _: -1, batches=True)
+_CONV2D = Layer(ops.nn.conv2d, _conv2d_key, _join_conv2d, _conv2d_axis)
+_BATCH_MATMUL = Layer(ops.nn.batch_matmul, _batch_matmul_key, _join_batch_matmul, lambda _: -1)
 
 
 def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> Pass:

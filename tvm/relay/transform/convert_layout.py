@@ -24,7 +24,7 @@ from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_closed, is_primitive
 from tvm.relay.op.layout_shapes import axes_extents, layout_parts, plain_layout
-from tvm.relay.op.registry import OpPattern
+from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.op.types import shape_of_type
 from tvm.relay.transform.alter_op_layout import LayoutAlterer
 from tvm.relay.transform.common import FunctionPass
@@ -34,7 +34,6 @@ from tvm.relay.transform.infer_layout_utils import (
     named_layouts,
     with_transforms,
 )
-from tvm.relay.transform.operators import CAST, EXPAND_DIMS, LAYOUT_TRANSFORM, RESHAPE
 from tvm.relay.traverse import keep_span, operands, post_order, regrouped, tensors_of, with_operands
 from tvm.support import Scoped
 from tvm.tir.data_layout import layout
@@ -312,7 +311,7 @@ class _Converter:
         plain = self._plain(arg)
         if all([getattr(dim, "value", 0) == 1 for dim in ty.shape]):
             return plain
-        wide = EXPAND_DIMS(plain, axis=0, num_newaxis=len(old) - rank)
+        wide = ops.expand_dims(plain, axis=0, num_newaxis=len(old) - rank)
         return self._transform(wide, old, new)
 
     # -- moving values
@@ -340,7 +339,9 @@ class _Converter:
             return value
         key = (id(value), source, target)
         if key not in self._transforms:
-            self._transforms[key] = LAYOUT_TRANSFORM(value, src_layout=source, dst_layout=target)
+            self._transforms[key] = ops.layout_transform(
+                value, src_layout=source, dst_layout=target
+            )
         return self._transforms[key]
 
 
@@ -354,7 +355,7 @@ def _rank(expr: RelayExpr) -> int | None:
 
 
 def _names_axes(call: Call) -> bool:
-    return call.op is not CAST and any(
+    return call.op is not ops.cast and any(
         [k in call.attrs for k in ("axis", "axes", "shape", "newshape")]
     )
 
@@ -364,7 +365,7 @@ def _without_multiplier(weight: RelayExpr, old: RelayExpr) -> RelayExpr:
     height, width, channels, multiplier = tensor_type_of(old).concrete_shape
     if multiplier == 1:
         return weight
-    return RESHAPE(weight, newshape=(channels * multiplier, 1, height, width))
+    return ops.reshape(weight, newshape=(channels * multiplier, 1, height, width))
 
 
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> Pass:

@@ -22,8 +22,9 @@ from tvm.relay.adt import Match
 from tvm.relay.expr import Call, Constant, If, Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.memory.memory import ALLOC_STORAGE, ALLOC_TENSOR
+from tvm.relay.op.registry import ops
 from tvm.relay.op.vm.vm import RESHAPE_TENSOR, SHAPE_FUNC, SHAPE_OF
-from tvm.relay.transform.operators import DEVICE_COPY, ON_DEVICE, calls
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import operands
 from tvm.target.compilation_config import CompilationConfig
 from tvm.target.virtual_device import VirtualDevice
@@ -126,9 +127,9 @@ class DeviceDomains:
     def _arguments(self, call: Call) -> list[Domain]:
         own = self.of(call)
         attrs: Any = call.attrs
-        if calls(call, ON_DEVICE):
+        if calls(call, ops.on_device):
             return [self._at(attrs.virtual_device if attrs.constrain_body else None)]
-        if calls(call, DEVICE_COPY):
+        if calls(call, ops.device_copy):
             return [self._at(attrs.src_virtual_device)]
         if calls(call, ALLOC_STORAGE, SHAPE_FUNC):
             return [self._host() for _ in call.args]
@@ -161,12 +162,12 @@ class DeviceDomains:
         """Where the value of a call lives."""
         attrs: Any = call.attrs
         own = self.of(call)
-        if calls(call, ON_DEVICE):
+        if calls(call, ops.on_device):
             if attrs.constrain_body and not isinstance(call.args[0], Constant):
                 self._place(self.of(call.args[0]), attrs.virtual_device, call)
             if attrs.constrain_result:
                 self._place(own, attrs.virtual_device, call)
-        elif calls(call, DEVICE_COPY):
+        elif calls(call, ops.device_copy):
             self._place(own, attrs.dst_virtual_device, call)
         elif calls(call, SHAPE_OF, SHAPE_FUNC):
             self._join(own, self._host(), call)

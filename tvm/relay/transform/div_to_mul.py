@@ -14,8 +14,9 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relay.expr import Call, Constant, const
 from tvm.relay.function import Function
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import DIVIDE, MULTIPLY, calls
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import rewrite_function
 
 
@@ -26,7 +27,7 @@ def div_to_mul(func: Function, mod: IRModule, context: PassContext) -> Function:
 
 
 def _rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if not isinstance(new, Call) or not calls(new, DIVIDE):
+    if not isinstance(new, Call) or not calls(new, ops.divide):
         return new
     divisor = new.args[1]
     if not isinstance(divisor, Constant) or "float" not in str(divisor.data.dtype):
@@ -36,7 +37,7 @@ def _rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
         reciprocal = (1 / values).astype(values.dtype)
     if not np.all(np.isfinite(reciprocal)) or not np.all(reciprocal):
         return new
-    return MULTIPLY(new.args[0], const(reciprocal))
+    return ops.multiply(new.args[0], const(reciprocal))
 
 
 DivToMul = div_to_mul.factory

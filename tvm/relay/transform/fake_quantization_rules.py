@@ -17,29 +17,14 @@ from tvm.ir.op import Op
 from tvm.ir.type import TupleType
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, const
-from tvm.relay.op import binary, marks, reduce, shaping, unary
-from tvm.relay.op.algorithm import TOPK
-from tvm.relay.op.broadcasting import BROADCAST_TO
-from tvm.relay.op.image.resize import RESIZE2D
-from tvm.relay.op.indexing import STRIDED_SLICE, TAKE
-from tvm.relay.op.joining import CONCATENATE, SPLIT, TILE
 from tvm.relay.op.layout_shapes import axis_of
-from tvm.relay.op.nn import activation, pooling
-from tvm.relay.op.nn.conv import CONV2D
-from tvm.relay.op.nn.conv_ranks import CONV1D, CONV3D
-from tvm.relay.op.nn.conv_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
-from tvm.relay.op.nn.dense import BATCH_MATMUL, DENSE
-from tvm.relay.op.nn.rearrange import DEPTH_TO_SPACE
+from tvm.relay.op.registry import ops
 from tvm.relay.op.types import shape_of_type
-from tvm.relay.op.unary import CAST, CLIP, ROUND
-from tvm.relay.qnn.op import convolutions, elementwise, lookup, products
-from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
+from tvm.relay.qnn.op import elementwise, lookup
 from tvm.relay.qnn.op.common import are_equal, constant_array, integer_range, scalar_value
-from tvm.relay.qnn.op.pooling import AVG_POOL2D_QUANTIZED
-from tvm.relay.qnn.op.requantize import REQUANTIZE
 
 TypeMap: TypeAlias = Mapping[RelayExpr, AffineType]
-_TRANSPOSED = (CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE)
+_TRANSPOSED = (ops.nn.conv1d_transpose, ops.nn.conv2d_transpose, ops.nn.conv3d_transpose)
 Result: TypeAlias = tuple[RelayExpr, AffineType]
 
 
@@ -83,7 +68,7 @@ def requantize(values: RelayExpr, have: TensorAffineType, wanted: TensorAffineTy
     if have.dtype == wanted.dtype and _same_parameters(have, wanted):
         return values
     axis = wanted.axis if _is_scalar(have) else have.axis
-    return REQUANTIZE(
+    return ops.qnn.requantize(
         values, have.scale, have.zero_point, wanted.scale, wanted.zero_point,
         axis=axis, out_dtype=str(wanted.dtype),
     )  # fmt: skip
@@ -127,14 +112,14 @@ def _avg_pool2d(call: Call, types: TypeMap) -> Result:
     if have.dtype != wanted.dtype or have.dtype not in ("int8", "uint8", "int32"):
         raise NoRule(f"it is {have.dtype} and becomes {wanted.dtype}")
     parameters = (have.scale, have.zero_point, wanted.scale, wanted.zero_point)
-    return Call(AVG_POOL2D_QUANTIZED, (call.args[0], *parameters), call.attrs), wanted
+    return Call(ops.qnn.avg_pool2d, (call.args[0], *parameters), call.attrs), wanted
 
 
 def _mean(call: Call, types: TypeMap) -> Result:
     """A mean of integers, rounded: the zero point is the mean of zero points."""
     have = _scalar(types, call.args[0])
-    real = call.replace(args=(CAST(call.args[0], dtype="float32"),))
-    return CAST(ROUND(real), dtype=str(have.dtype)), have
+    real = call.replace(args=(ops.cast(call.args[0], dtype="float32"),))
+    return ops.cast(ops.round(real), dtype=str(have.dtype)), have
 
 
 def _bias_add(call: Call, types: TypeMap) -> Result:
@@ -158,7 +143,10 @@ def _quantized_constant(value: RelayExpr, wanted: TensorAffineType) -> RelayExpr
     if not isinstance(value, Constant):
         raise NoRule("an argument is not quantised")
     axis = 0 if _is_scalar(wanted) else wanted.axis
-    return QUANTIZE(value, wanted.scale, wanted.zero_point, out_dtype=str(wanted.dtype), axis=axis)
+    quantized: RelayExpr = ops.qnn.quantize(
+        value, wanted.scale, wanted.zero_point, out_dtype=str(wanted.dtype), axis=axis
+    )
+    return quantized
 
 
 def _product(quantized: Op, channel_axis: Callable[[Call], int]) -> Callable[..., Result]:
@@ -184,7 +172,7 @@ def _of_channels(call: Call, weight: TensorAffineType) -> tuple[RelayExpr, Relay
     """A weight's scale and zero point, as those of output channels if they are vectors."""
     if _is_scalar(weight):
         return weight.scale, weight.zero_point
-    if call.op is DENSE:
+    if call.op is ops.nn.dense:
         axis = 0
     elif hasattr(call.attrs, "kernel_layout"):
         axis = axis_of(call.attrs.kernel_layout, "O")
@@ -198,7 +186,7 @@ def _of_channels(call: Call, weight: TensorAffineType) -> tuple[RelayExpr, Relay
     if call.op not in _TRANSPOSED or call.attrs.groups == 1:
         return both
     # a weight's O are the channels of one group
-    scale, zero = [TILE(p, reps=(call.attrs.groups,)) if _is_vector(p) else p for p in both]
+    scale, zero = [ops.tile(p, reps=(call.attrs.groups,)) if _is_vector(p) else p for p in both]
     return scale, zero
 
 
@@ -209,7 +197,7 @@ def _is_vector(parameter: RelayExpr) -> bool:
 def _product_of(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     left, right = constant_array(a), constant_array(b)
     if left is None or right is None:
-        return binary.MULTIPLY(a, b)
+        return ops.multiply(a, b)
     return const((left * right).astype("float32"))
 
 
@@ -256,7 +244,7 @@ def _clip(call: Call, types: TypeMap) -> Result:
     limits = integer_range(str(have.dtype))
     ends = [float(np.clip(np.round(v / scale) + zero, *limits))
             for v in (call.attrs.a_min, call.attrs.a_max)]  # fmt: skip
-    return CLIP(call.args[0], a_min=ends[0], a_max=ends[1]), have
+    return ops.clip(call.args[0], a_min=ends[0], a_max=ends[1]), have
 
 
 def _relu(call: Call, types: TypeMap) -> Result:
@@ -266,10 +254,10 @@ def _relu(call: Call, types: TypeMap) -> Result:
         return call, have
     if not _is_scalar(have):
         raise NoRule("it has a zero point for each channel")
-    point = CAST(have.zero_point, dtype=str(have.dtype))
+    point = ops.cast(have.zero_point, dtype=str(have.dtype))
     if zero is not None:
         point = const(zero.reshape(()), str(have.dtype))
-    return binary.MAXIMUM(call.args[0], point), have
+    return ops.maximum(call.args[0], point), have
 
 
 def _leaky_relu(call: Call, types: TypeMap) -> Result:
@@ -358,49 +346,49 @@ def _softmax(call: Call, types: TypeMap) -> Result:
 
 
 _MOVES = (
-    shaping.RESHAPE, shaping.SQUEEZE, shaping.EXPAND_DIMS, shaping.BATCH_FLATTEN, BROADCAST_TO,
-    STRIDED_SLICE, DEPTH_TO_SPACE, RESIZE2D, TAKE, reduce.MAX, reduce.MIN,
-    pooling.GLOBAL_MAX_POOL2D, pooling.MAX_POOL1D, marks.STOP_FUSION, marks.CAST_HINT,
+    ops.reshape, ops.squeeze, ops.expand_dims, ops.nn.batch_flatten, ops.broadcast_to,
+    ops.strided_slice, ops.nn.depth_to_space, ops.image.resize2d, ops.take, ops.max, ops.min,
+    ops.nn.global_max_pool2d, ops.nn.max_pool1d, ops.annotation.stop_fusion, ops.annotation.cast_hint,
 )  # fmt: skip
 _MEANS = (
-    reduce.MEAN, pooling.GLOBAL_AVG_POOL2D, pooling.ADAPTIVE_AVG_POOL1D,
-    pooling.ADAPTIVE_AVG_POOL2D,
+    ops.mean, ops.nn.global_avg_pool2d, ops.nn.adaptive_avg_pool1d,
+    ops.nn.adaptive_avg_pool2d,
 )  # fmt: skip
 _UNARY = {
-    unary.EXP: lookup.exp, unary.SQRT: lookup.sqrt, unary.RSQRT: lookup.rsqrt,
-    unary.ERF: lookup.erf, unary.SIGMOID: lookup.sigmoid, unary.TANH: lookup.tanh,
-    unary.LOG: lookup.log, unary.ABS: lookup.abs,
+    ops.exp: lookup.exp, ops.sqrt: lookup.sqrt, ops.rsqrt: lookup.rsqrt,
+    ops.erf: lookup.erf, ops.sigmoid: lookup.sigmoid, ops.tanh: lookup.tanh,
+    ops.log: lookup.log, ops.abs: lookup.abs,
 }  # fmt: skip
 
 RULES: dict[Op, Callable[[Call, TypeMap], Result]] = {
-    DEQUANTIZE: _dequantize,
-    QUANTIZE: _quantize,
+    ops.qnn.dequantize: _dequantize,
+    ops.qnn.quantize: _quantize,
     **dict.fromkeys(_MOVES, unary_identity),
     **dict.fromkeys(_MEANS, _mean),
     **{op: unary_rule(quantized) for op, quantized in _UNARY.items()},
-    pooling.MAX_POOL2D: _choice_along_window,
-    pooling.AVG_POOL2D: _avg_pool2d,
-    shaping.TRANSPOSE: _transpose,
-    activation.BIAS_ADD: _bias_add,
-    activation.RELU: _relu,
-    activation.LEAKY_RELU: _leaky_relu,
-    activation.PAD: _pad,
-    activation.SOFTMAX: _softmax,
-    CLIP: _clip,
-    CONCATENATE: _concatenate,
-    SPLIT: _split,
-    TOPK: _topk,
-    CONV1D: _product(convolutions.CONV1D_QUANTIZED, _conv_axis),
-    CONV2D: _product(convolutions.CONV2D_QUANTIZED, _conv_axis),
-    CONV3D: _product(convolutions.CONV3D_QUANTIZED, _conv_axis),
-    CONV1D_TRANSPOSE: _product(convolutions.CONV1D_TRANSPOSE_QUANTIZED, _conv_axis),
-    CONV2D_TRANSPOSE: _product(convolutions.CONV2D_TRANSPOSE_QUANTIZED, _conv_axis),
-    CONV3D_TRANSPOSE: _product(convolutions.CONV3D_TRANSPOSE_QUANTIZED, _conv_axis),
-    DENSE: _product(products.DENSE_QUANTIZED, _last_axis),
-    BATCH_MATMUL: _product(products.BATCH_MATMUL_QUANTIZED, _last_axis),
-    binary.ADD: binary_rule(elementwise.add, True),
-    binary.SUBTRACT: binary_rule(elementwise.subtract, True),
-    binary.MULTIPLY: binary_rule(elementwise.mul, False),
-    binary.MAXIMUM: binary_choice,
-    binary.MINIMUM: binary_choice,
+    ops.nn.max_pool2d: _choice_along_window,
+    ops.nn.avg_pool2d: _avg_pool2d,
+    ops.transpose: _transpose,
+    ops.nn.bias_add: _bias_add,
+    ops.nn.relu: _relu,
+    ops.nn.leaky_relu: _leaky_relu,
+    ops.nn.pad: _pad,
+    ops.nn.softmax: _softmax,
+    ops.clip: _clip,
+    ops.concatenate: _concatenate,
+    ops.split: _split,
+    ops.topk: _topk,
+    ops.nn.conv1d: _product(ops.qnn.conv1d, _conv_axis),
+    ops.nn.conv2d: _product(ops.qnn.conv2d, _conv_axis),
+    ops.nn.conv3d: _product(ops.qnn.conv3d, _conv_axis),
+    ops.nn.conv1d_transpose: _product(ops.qnn.conv1d_transpose, _conv_axis),
+    ops.nn.conv2d_transpose: _product(ops.qnn.conv2d_transpose, _conv_axis),
+    ops.nn.conv3d_transpose: _product(ops.qnn.conv3d_transpose, _conv_axis),
+    ops.nn.dense: _product(ops.qnn.dense, _last_axis),
+    ops.nn.batch_matmul: _product(ops.qnn.batch_matmul, _last_axis),
+    ops.add: binary_rule(elementwise.add, True),
+    ops.subtract: binary_rule(elementwise.subtract, True),
+    ops.multiply: binary_rule(elementwise.mul, False),
+    ops.maximum: binary_choice,
+    ops.minimum: binary_choice,
 }

@@ -32,7 +32,7 @@ from tvm.relay.op.op import (
     OPTIONAL_INTEGER_RULE,
     register_fake_quantization_to_integer,
 )
-from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.fake_quantization_rules import (
     RULES,
@@ -62,7 +62,7 @@ class IntegerConverter:
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         """A quantization at the end of a region, as integers all the way."""
-        if not isinstance(new, Call) or new.op is not QUANTIZE:
+        if not isinstance(new, Call) or new.op is not ops.qnn.quantize:
             return new
         region = quantized_region(new, self._has_rule)
         return new if region is None else self._converted(region, new)
@@ -156,10 +156,10 @@ class TrainedConverter(IntegerConverter):
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if not isinstance(new, Call) or not isinstance(new.op, Op):
             return new
-        if new.op in (QUANTIZE, DEQUANTIZE) or self.rule_of(new.operator) is None:
+        if new.op in (ops.qnn.quantize, ops.qnn.dequantize) or self.rule_of(new.operator) is None:
             return new
         below = [f for a in new.args for f in (a.fields if isinstance(a, Tuple) else (a,))]
-        found = [_is_call(arg, DEQUANTIZE) for arg in below]
+        found = [_is_call(arg, ops.qnn.dequantize) for arg in below]
         if not any(found) or not all(
             ok or isinstance(arg, Constant) for ok, arg in zip(found, below, strict=True)
         ):
@@ -171,7 +171,7 @@ class TrainedConverter(IntegerConverter):
             return new
         if not isinstance(kind, TensorAffineType):
             return new
-        return DEQUANTIZE(out, kind.scale, kind.zero_point, axis=kind.axis)
+        return ops.qnn.dequantize(out, kind.scale, kind.zero_point, axis=kind.axis)
 
 
 def _is_call(node: RelayExpr, op: Op) -> bool:

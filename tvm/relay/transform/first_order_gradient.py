@@ -19,9 +19,9 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var, field_of, fields_of
 from tvm.relay.function import Function
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.normal_form import inline_lets
-from tvm.relay.transform.operators import ADD, ONES_LIKE, ZEROS_LIKE
 from tvm.relay.traverse import post_order, substitute
 from tvm.target import Target
 
@@ -35,7 +35,7 @@ def first_order_gradient(func: Function, mod: IRModule | None = None) -> Functio
     func = inline_lets(func)
     infer_type_of(func, mod)
     walk = _Backward()
-    walk.add(func.body, _mapped(func.body, infer_type_of(func.body), ONES_LIKE))
+    walk.add(func.body, _mapped(func.body, infer_type_of(func.body), ops.ones_like))
     for node in reversed(post_order(func.body)):
         walk.visit(node)
     gradients = [walk.total(p, infer_type_of(p)) for p in func.params]
@@ -143,7 +143,7 @@ def _sum(a: object, b: object) -> object:
         return b if a is None else a
     if isinstance(a, list) and isinstance(b, list):
         return [_sum(x, y) for x, y in zip(a, b, strict=True)]
-    total = ADD(a, b)
+    total = ops.add(a, b)
     infer_type_of(total)
     return total
 
@@ -172,7 +172,7 @@ def _filled(flow: object, node: RelayExpr, ty: Type) -> RelayExpr:
         fields = zip(flows, ty.fields, strict=True)
         return Tuple([_filled(f, field_of(node, i), t) for i, (f, t) in enumerate(fields)])
     if flow is None:
-        flow = _mapped(node, ty, ZEROS_LIKE)
+        flow = _mapped(node, ty, ops.zeros_like)
     assert isinstance(flow, RelayExpr)
     return flow
 

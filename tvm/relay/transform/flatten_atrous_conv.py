@@ -14,14 +14,9 @@ from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import (
-    BATCH_TO_SPACE_ND,
-    CONV2D,
-    SPACE_TO_BATCH_ND,
-    calls,
-)
-from tvm.relay.transform.qnn_operators import CONV2D_QUANTIZED
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import rewrite_function
 
 
@@ -32,13 +27,13 @@ def flatten_atrous_conv(func: Function, mod: IRModule, context: PassContext) -> 
 
 
 def _flatten(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if not isinstance(new, Call) or not calls(new, BATCH_TO_SPACE_ND):
+    if not isinstance(new, Call) or not calls(new, ops.nn.batch_to_space_nd):
         return new
     conv = new.args[0]
-    if not isinstance(conv, Call) or not calls(conv, CONV2D, CONV2D_QUANTIZED):
+    if not isinstance(conv, Call) or not calls(conv, ops.nn.conv2d, ops.qnn.conv2d):
         return new
     spread = conv.args[0]
-    if not isinstance(spread, Call) or not calls(spread, SPACE_TO_BATCH_ND):
+    if not isinstance(spread, Call) or not calls(spread, ops.nn.space_to_batch_nd):
         return new
     data = spread.args[0]
     padding = _padding(new, conv, spread)

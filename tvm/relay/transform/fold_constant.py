@@ -22,9 +22,10 @@ from tvm.relay.analysis.infer import infer_type_of, known_type, set_type
 from tvm.relay.backend.evaluate import evaluate_call
 from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, const
 from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.known_elements import SELECTIONS, known_value
-from tvm.relay.transform.operators import SHAPE_ONLY, TRANSPOSE, calls
+from tvm.relay.transform.operators import SHAPE_ONLY, calls
 from tvm.relay.traverse import rewrite_post_order, substitute
 from tvm.relay.ty import is_dynamic
 from tvm.runtime.ndarray import NDArray
@@ -76,7 +77,7 @@ class ConstantFolder:
         if op.make_static is not None and (static := op.make_static(new)) is not None:
             infer_type_of(static)
             return self.fold(static)
-        if op is TRANSPOSE:
+        if op is ops.transpose:
             new = self._turned_once(new)
             if _is_unchanged(new):
                 return new.args[0]
@@ -86,7 +87,7 @@ class ConstantFolder:
             if is_dynamic(out_type):
                 out_type = infer_type_of(new)
             self._results[key] = _evaluate(op, new, out_type), new
-            if op is TRANSPOSE:
+            if op is ops.transpose:
                 self._turned[id(self._results[key][0])] = new
         return self._results[key][0]
 

@@ -22,15 +22,9 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
 from tvm.relay.op.attributes import padding_pairs
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import (
-    AVG_POOLS,
-    CONVOLUTIONS,
-    MAX_POOLS,
-    PAD,
-    calls,
-)
-from tvm.relay.transform.qnn_operators import CONV2D_QUANTIZED
+from tvm.relay.transform.operators import AVG_POOLS, CONVOLUTIONS, MAX_POOLS, calls
 from tvm.relay.traverse import rewrite_function
 
 
@@ -41,8 +35,8 @@ def fold_explicit_padding(func: Function, mod: IRModule, context: PassContext) -
 
 
 def _fold(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    foldable = (*CONVOLUTIONS, *AVG_POOLS, *MAX_POOLS, CONV2D_QUANTIZED)
-    if not isinstance(new, Call) or not calls(new, *foldable) or not calls(new.args[0], PAD):
+    foldable = (*CONVOLUTIONS, *AVG_POOLS, *MAX_POOLS, ops.qnn.conv2d)
+    if not isinstance(new, Call) or not calls(new, *foldable) or not calls(new.args[0], ops.nn.pad):
         return new
     pad = new.args[0]
     assert isinstance(pad, Call)
@@ -88,7 +82,7 @@ def _added(padding: tuple[int, ...], widths: list[tuple[int, int]]) -> tuple[int
 def _is_own_border(call: Call, value: Constant) -> bool:
     """Whether the operator fills its border with that value."""
     border = float(value.data.numpy())
-    if calls(call, CONV2D_QUANTIZED):
+    if calls(call, ops.qnn.conv2d):
         zero_point = call.args[2]
         return isinstance(zero_point, Constant) and float(zero_point.data.numpy()) == border
     if not calls(call, *MAX_POOLS):

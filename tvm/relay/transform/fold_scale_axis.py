@@ -22,7 +22,7 @@ from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Var, const
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.transform import operators as ops
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import FoldConstant
 from tvm.relay.transform.operators import calls
@@ -57,7 +57,7 @@ def _aligned(values: RelayExpr, rank: int, axis: int) -> RelayExpr:
         return values
     if isinstance(values, Constant):
         return const(values.data.numpy().reshape((-1,) + (1,) * trailing))
-    return ops.EXPAND_DIMS(values, axis=1, num_newaxis=trailing)
+    return ops.expand_dims(values, axis=1, num_newaxis=trailing)
 
 
 def channel_values(expr: RelayExpr, ty: TensorType, axis: int) -> RelayExpr | None:
@@ -77,21 +77,21 @@ def channel_values(expr: RelayExpr, ty: TensorType, axis: int) -> RelayExpr | No
         return expr
     if isinstance(expr, Constant):
         return const(expr.data.numpy().reshape(length))
-    return ops.RESHAPE(expr, newshape=(length,))
+    return ops.reshape(expr, newshape=(length,))
 
 
 def is_parameter(expr: RelayExpr) -> bool:
     """Whether a value is known before the program runs: a constant or a parameter, reshaped at most."""
-    while isinstance(expr, Call) and calls(expr, ops.RESHAPE, ops.EXPAND_DIMS, ops.SQUEEZE):
+    while isinstance(expr, Call) and calls(expr, ops.reshape, ops.expand_dims, ops.squeeze):
         expr = expr.args[0]
     return isinstance(expr, Constant | Var)
 
 
 def scale_axis_of(call: RelayExpr) -> int | None:
     """The output channel axis of a layer with weights, or None."""
-    if calls(call, ops.DENSE):
+    if calls(call, ops.nn.dense):
         return len(tensor_type_of(call).shape) - 1
-    if calls(call, ops.CONV2D):
+    if calls(call, ops.nn.conv2d):
         layout = call.attrs["out_layout"] or call.attrs["data_layout"]
         return str(layout).index("C") if layout in ("NCHW", "NHWC") else None
     return None
@@ -103,20 +103,20 @@ def _scaled_weight(call: Call, scale: Scale, letter: str) -> RelayExpr | None:
     # of narrow weights, whose layer adds up in wide numbers, the product would be rounded
     if tensor_type_of(weight).dtype != tensor_type_of(scale.values).dtype:
         return None
-    if calls(call, ops.DENSE):
+    if calls(call, ops.nn.dense):
         axis = 0 if letter == "O" else 1
-        return ops.MULTIPLY(weight, scale.vector(2, axis))
+        return ops.multiply(weight, scale.vector(2, axis))
     layout = str(call.attrs["kernel_layout"])
     if len(layout) != 4 or not layout.isupper():
         return None
     shape = tensor_type_of(weight).concrete_shape
     if call.attrs["groups"] == 1:
-        return ops.MULTIPLY(weight, scale.vector(4, layout.index(letter)))
+        return ops.multiply(weight, scale.vector(4, layout.index(letter)))
     if letter == "O" and layout.index("O") == 0:
-        return ops.MULTIPLY(weight, scale.vector(4, 0))
+        return ops.multiply(weight, scale.vector(4, 0))
     # depthwise with one filter a channel: input and output channels are the same ones
     if letter == "I" and layout == "OIHW" and shape[1] == 1 and shape[0] == call.attrs["groups"]:
-        return ops.MULTIPLY(weight, scale.vector(4, 0))
+        return ops.multiply(weight, scale.vector(4, 0))
     return None
 
 
@@ -127,7 +127,7 @@ class _Backward:
         self.uses = use_counts(func)
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not isinstance(old, Call) or not calls(new, ops.MULTIPLY):
+        if not isinstance(old, Call) or not calls(new, ops.multiply):
             return new
         for data, factor, old_data in ((0, 1, old.args[0]), (1, 0, old.args[1])):
             ty = tensor_type_of(old)
@@ -164,10 +164,10 @@ class _Backward:
             return None if weight is None else new.replace(args=(new.args[0], weight))
         if not isinstance(old, Call) or len(old.args) != len(new.args):
             return None
-        if calls(new, ops.RELU, ops.LEAKY_RELU) and scale.is_positive:
+        if calls(new, ops.nn.relu, ops.nn.leaky_relu) and scale.is_positive:
             inner = self._push(old.args[0], new.args[0], scale)
             return None if inner is None else new.replace(args=(inner,))
-        if calls(new, ops.ADD, ops.SUBTRACT):
+        if calls(new, ops.add, ops.subtract):
             return self._push_into_sum(old, new, scale)
         return None
 
@@ -181,13 +181,13 @@ class _Backward:
             inner = self._push(old.args[i], new.args[i], scale)
             if inner is None:
                 continue
-            product = ops.MULTIPLY(addend, scale.values)
+            product = ops.multiply(addend, scale.values)
             vector = _aligned(product, scale.rank, scale.axis)
             return new.replace(args=(inner, vector) if i == 0 else (vector, inner))
         return None
 
 
-_PASSING = (ops.ADD, ops.SUBTRACT, ops.RELU, ops.LEAKY_RELU)
+_PASSING = (ops.add, ops.subtract, ops.nn.relu, ops.nn.leaky_relu)
 
 
 @relay_pass("BackwardFoldScaleAxis", opt_level=2)
@@ -211,7 +211,7 @@ class _Forward:
     def plan(self, func: Function) -> None:
         """Decide, for each multiplication by a vector, whether its factor moves."""
         for node in post_order(func):
-            if calls(node, ops.MULTIPLY) and id(node) not in self.moved:
+            if calls(node, ops.multiply) and id(node) not in self.moved:
                 self._plan_factor(node)
 
     def _plan_factor(self, call: Call) -> None:
@@ -241,11 +241,11 @@ class _Forward:
             return False
         if scale_axis_of(user) is not None:
             return self._layer_takes(user, value, scale)
-        if calls(user, ops.RELU, ops.LEAKY_RELU):
+        if calls(user, ops.nn.relu, ops.nn.leaky_relu):
             return scale.is_positive and self._takes(user, scale, reached)
-        if calls(user, ops.MAX_POOL2D):
+        if calls(user, ops.nn.max_pool2d):
             return scale.is_positive and scale.axis == 1 and self._takes(user, scale, reached)
-        if calls(user, ops.ADD, ops.SUBTRACT):
+        if calls(user, ops.add, ops.subtract):
             other = user.args[1] if user.args[0] is value else user.args[0]
             is_vector = channel_values(other, tensor_type_of(value), scale.axis) is not None
             return is_vector and _has_no_zero(scale) and self._takes(user, scale, reached)
@@ -254,7 +254,7 @@ class _Forward:
     def _layer_takes(self, layer: Call, value: RelayExpr, scale: Scale) -> bool:
         if layer.args[0] is not value or layer.args[1] is value:
             return False
-        if calls(layer, ops.CONV2D):
+        if calls(layer, ops.nn.conv2d):
             layout = str(layer.attrs["data_layout"])
             if layout not in ("NCHW", "NHWC") or layout.index("C") != scale.axis:
                 return False
@@ -265,7 +265,7 @@ class _Forward:
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if not isinstance(old, Call) or not isinstance(new, Call):
             return new
-        if calls(old, ops.MULTIPLY) and id(old) in self.moved:
+        if calls(old, ops.multiply) and id(old) in self.moved:
             is_left = infer_type_of(old.args[0]) == infer_type_of(old)
             return new.args[0] if is_left else new.args[1]
         scale = next((s for a in old.args if (s := self.moved.get(id(a))) is not None), None)
@@ -279,12 +279,12 @@ class _Forward:
 
     def _carry(self, old: Call, new: Call, scale: Scale) -> RelayExpr:
         """An operator on unscaled data: what is added to it shrinks by the factor."""
-        if not calls(old, ops.ADD, ops.SUBTRACT):
+        if not calls(old, ops.add, ops.subtract):
             return new
         i = 1 if id(old.args[0]) in self.moved else 0
         addend = channel_values(new.args[i], tensor_type_of(old), scale.axis)
         assert addend is not None
-        shrunk = _aligned(ops.DIVIDE(addend, scale.values), scale.rank, scale.axis)
+        shrunk = _aligned(ops.divide(addend, scale.values), scale.rank, scale.axis)
         return new.replace(args=(new.args[0], shrunk) if i == 1 else (shrunk, new.args[1]))
 
 

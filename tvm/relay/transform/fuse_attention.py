@@ -23,22 +23,9 @@ from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.op.broadcasting import BROADCAST_TO
-from tvm.relay.op.indexing import STRIDED_SLICE, TAKE, WHERE
-from tvm.relay.op.joining import SPLIT
-from tvm.relay.op.nn.activation import SOFTMAX
-from tvm.relay.op.nn.attention import ATTENTION
-from tvm.relay.op.nn.dense import BATCH_MATMUL
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import (
-    ADD,
-    DIVIDE,
-    MULTIPLY,
-    RESHAPE,
-    RESHAPES,
-    TRANSPOSE,
-    calls,
-)
+from tvm.relay.transform.operators import RESHAPES, calls
 from tvm.relay.transform.sink_reshapes import Shape, static_shape
 from tvm.relay.traverse import (
     operands,
@@ -49,7 +36,7 @@ from tvm.relay.traverse import (
 from tvm.target import Target
 from tvm.topi.x86 import choose_attention
 
-_MOVES = (*RESHAPES, TRANSPOSE, STRIDED_SLICE, BROADCAST_TO)
+_MOVES = (*RESHAPES, ops.transpose, ops.strided_slice, ops.broadcast_to)
 
 
 @dataclass
@@ -91,12 +78,12 @@ class _Finder:
         return [match for match in found if match is not None]
 
     def _match(self, result: RelayExpr) -> _Match | None:
-        if not isinstance(result, Call) or result.op is not BATCH_MATMUL:
+        if not isinstance(result, Call) or result.op is not ops.nn.batch_matmul:
             return None
         if result.attrs["transpose_a"] or not _is_plain(result):
             return None
         weights = self._below_reshapes(result.args[0])
-        if weights is None or not calls(weights, SOFTMAX) or not self._is_used_once(weights):
+        if weights is None or not calls(weights, ops.nn.softmax) or not self._is_used_once(weights):
             return None
         assert isinstance(weights, Call)
         shape = _shape(weights)
@@ -131,15 +118,15 @@ class _Finder:
         """The product of queries and keys under what is done to it."""
         if not isinstance(expr, Call) or not self._is_used_once(expr):
             return None
-        if expr.op is BATCH_MATMUL:
+        if expr.op is ops.nn.batch_matmul:
             return _Scores(expr)
         if calls(expr, *RESHAPES):
             return self._reshaped(expr)
-        if expr.op is WHERE:
+        if expr.op is ops.where:
             return self._replaced(expr)
-        if calls(expr, MULTIPLY, DIVIDE):
+        if calls(expr, ops.multiply, ops.divide):
             return self._scaled(expr)
-        if expr.op is ADD:
+        if expr.op is ops.add:
             return self._biased(expr)
         return None
 
@@ -173,14 +160,14 @@ class _Finder:
         return found if found.keep is not None else None
 
     def _scaled(self, expr: Call) -> _Scores | None:
-        for position in (0, 1) if expr.op is MULTIPLY else (0,):
+        for position in (0, 1) if expr.op is ops.multiply else (0,):
             number = _number(expr.args[1 - position])
             if number is None:
                 continue
             found = self._scores(expr.args[position])
             if found is None or found.keep is not None or found.biases:
                 return None
-            found.scale *= number if expr.op is MULTIPLY else 1.0 / number
+            found.scale *= number if expr.op is ops.multiply else 1.0 / number
             return found
         return None
 
@@ -198,7 +185,7 @@ class _Finder:
             if calls(user, *RESHAPES) and _keeps_matrices(node, user):
                 node = user
                 continue
-            if user.op is not TRANSPOSE or shape is None:
+            if user.op is not ops.transpose or shape is None:
                 return plain
             merged = _merged_heads(shape, user.attrs["axes"])
             if merged is None or count % merged or (scores.heads or merged) != merged:
@@ -248,9 +235,9 @@ def _as_mask(expr: RelayExpr, found: _Scores, rank: int) -> RelayExpr | None:
     if shape is None or len(shape) < 3 or rank == 4:
         return None if shape is None else expr
     if shape[0] == 1:
-        return RESHAPE(expr, newshape=shape[1:])
+        return ops.reshape(expr, newshape=shape[1:])
     found.heads = found.heads or 1
-    return RESHAPE(expr, newshape=(shape[0] // found.heads, found.heads, *shape[1:]))
+    return ops.reshape(expr, newshape=(shape[0] // found.heads, found.heads, *shape[1:]))
 
 
 def _with_bias(found: _Scores, bias: RelayExpr, rank: int) -> _Scores | None:
@@ -274,7 +261,7 @@ def _factors(scores: _Scores, result: Call) -> tuple[RelayExpr, RelayExpr, Relay
 def _oriented(expr: RelayExpr, is_transposed: bool) -> RelayExpr:
     if not is_transposed:
         return expr
-    turned = TRANSPOSE(expr, axes=(0, 2, 1))
+    turned = ops.transpose(expr, axes=(0, 2, 1))
     a, b, c = _shape(expr) or (0, 0, 0)
     turned._checked_type_ = TensorType((a, c, b), "float32")
     return turned
@@ -298,7 +285,7 @@ class _Kernel:
 
     def moved(self, expr: RelayExpr) -> RelayExpr:
         """A value read through what only moves it."""
-        if isinstance(expr, TupleGetItem) and calls(expr.tuple_value, SPLIT):
+        if isinstance(expr, TupleGetItem) and calls(expr.tuple_value, ops.split):
             return with_operands(expr, [self._over_moved(expr.tuple_value)])
         return self._over_moved(expr) if _only_moves(expr) else self.param_for(expr)
 
@@ -310,20 +297,20 @@ class _Kernel:
 def _only_moves(expr: RelayExpr) -> bool:
     if not isinstance(expr, Call) or not isinstance(expr.op, Op):
         return False
-    if expr.op is TAKE:
+    if expr.op is ops.take:
         return isinstance(expr.args[1], Constant) and expr.args[1].data.shape == ()
     return calls(expr, *_MOVES) and len(expr.args) == 1
 
 
 def _without_factors(expr: RelayExpr) -> tuple[RelayExpr, float]:
     """A value without the numbers it is multiplied with on its way, and their product."""
-    if calls(expr, MULTIPLY, DIVIDE):
+    if calls(expr, ops.multiply, ops.divide):
         assert isinstance(expr, Call)
-        for position in (0, 1) if expr.op is MULTIPLY else (0,):
+        for position in (0, 1) if expr.op is ops.multiply else (0,):
             number = _number(expr.args[1 - position])
             if number is not None and _shape(expr.args[position]) == _shape(expr):
                 inner, factor = _without_factors(expr.args[position])
-                return inner, factor * (number if expr.op is MULTIPLY else 1.0 / number)
+                return inner, factor * (number if expr.op is ops.multiply else 1.0 / number)
     if _only_moves(expr):
         op, data, *rest = operands(expr)
         inner, factor = _without_factors(data)
@@ -339,10 +326,10 @@ def _outlined(match: _Match, outside: dict[int, RelayExpr]) -> RelayExpr:
     inside = [kernel.moved(e) for e in (query, key, value)]
     masks = [kernel.moved(bias) for bias in scores.biases]
     if masks:
-        masks = [reduce(ADD, masks)]
+        masks = [reduce(ops.add, masks)]
     if scores.keep is not None:
         masks.append(kernel.moved(scores.keep))
-    body = ATTENTION(
+    body = ops.nn.contrib_attention(
         *inside,
         Tuple(masks),
         scale=scores.scale * first * second,
@@ -354,7 +341,7 @@ def _outlined(match: _Match, outside: dict[int, RelayExpr]) -> RelayExpr:
     )
     func = Function(kernel.params, body, None, (), {"Primitive": 1})
     call = Call(func, [outside[id(root)] for root in kernel.roots])
-    return RESHAPE(call, newshape=_shape(match.tail)) if match.is_merged else call
+    return ops.reshape(call, newshape=_shape(match.tail)) if match.is_merged else call
 
 
 class _Rewriter:

@@ -17,12 +17,11 @@ from tvm.ir.transform import Pass, PassContext, PassInfo, register_pass_config
 from tvm.ir.type import TensorType, TupleType
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import KEEP_ROUNDING, Function, is_primitive
-from tvm.relay.op.registry import OpPattern
-from tvm.relay.op.unary import CAST_LIKE
+from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.rounding import is_free_rounding
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.fuse_graph import GraphNode, Group, Partitioner
-from tvm.relay.transform.operators import CAST, DEVICE_COPY, RESHAPES, calls
+from tvm.relay.transform.operators import RESHAPES, calls
 from tvm.relay.traverse import operands, with_operands
 from tvm.relay.ty import is_dynamic
 
@@ -173,7 +172,7 @@ class _Outliner:
         expr = node.expr
         group = self.group_of[id(expr)]
         if type(expr) is Call:
-            return not isinstance(expr.op, Op) or expr.op is DEVICE_COPY
+            return not isinstance(expr.op, Op) or expr.op is ops.device_copy
         if type(expr) is TupleGetItem:
             is_root = group.root_node is node
             return is_root and self.group_of.get(id(expr.tuple_value)) is not group
@@ -220,7 +219,7 @@ class _Outliner:
 
 def _rounds(expr: RelayExpr) -> bool:
     """Whether the program rounds to bfloat16 here."""
-    if not calls(expr, CAST, CAST_LIKE) or is_free_rounding(expr):
+    if not calls(expr, ops.cast, ops.cast_like) or is_free_rounding(expr):
         return False
     ty = expr.checked_type
     return isinstance(ty, TensorType) and ty.dtype == "bfloat16"

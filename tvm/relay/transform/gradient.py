@@ -34,10 +34,10 @@ from tvm.relay.expr import (
     field_of,
 )
 from tvm.relay.function import Function
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.first_order_gradient import first_order_gradient, operator_gradients
 from tvm.relay.transform.let_list import LetList
 from tvm.relay.transform.lifting import TensorLifter
-from tvm.relay.transform.operators import ADD, ONES_LIKE, ZEROS_LIKE
 from tvm.relay.traverse import rewrite_post_order
 from tvm.support import UniqueNames, deep
 
@@ -90,7 +90,7 @@ def higher_order_gradient(func: Function, mod: IRModule | None) -> Function:
 def _lifted_value(value: RelayExpr, ty: Type) -> RelayExpr:
     """Tensors with cells of zeros."""
     if isinstance(ty, TensorType):
-        return Tuple([value, RefCreate(ZEROS_LIKE(value))])
+        return Tuple([value, RefCreate(ops.zeros_like(value))])
     if isinstance(ty, TupleType):
         fields = enumerate(ty.fields)
         return Tuple([_lifted_value(TupleGetItem(value, i), t) for i, t in fields])
@@ -121,7 +121,7 @@ def _fill_cells(value: RelayExpr, ty: Type, lets: LetList) -> None:
         for i, field in enumerate(ty.fields):
             _fill_cells(TupleGetItem(value, i), field, lets)
     else:
-        ones = ONES_LIKE(_primal(value, ty))
+        ones = ops.ones_like(_primal(value, ty))
         lets.push(RefWrite(TupleGetItem(value, 1), ones), None, "seed")
 
 
@@ -131,7 +131,7 @@ def _add_to_cells(value: RelayExpr, ty: Type, grad: RelayExpr, lets: LetList) ->
             _add_to_cells(TupleGetItem(value, i), field, field_of(grad, i), lets)
     elif not (isinstance(ty, TensorType) and ty.dtype == "bool"):
         cell = TupleGetItem(value, 1)
-        lets.push(RefWrite(cell, ADD(RefRead(cell), grad)), None, "u")
+        lets.push(RefWrite(cell, ops.add(RefRead(cell), grad)), None, "u")
 
 
 class _Reverse(TensorLifter):

@@ -17,8 +17,8 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 from tvm.relay.op.layout_shapes import plain_layout
-from tvm.relay.op.registry import LayoutChoice
-from tvm.relay.transform.operators import LAYOUT_TRANSFORM, calls
+from tvm.relay.op.registry import LayoutChoice, ops
+from tvm.relay.transform.operators import calls
 from tvm.tir.data_layout import Layout, layout
 
 _UNKNOWN = "__undef__"
@@ -78,7 +78,7 @@ def named_layouts(expr: RelayExpr) -> tuple[list[str], str]:
     if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.attrs is None:
         return [], ""
     attrs = expr.attrs
-    if expr.op is LAYOUT_TRANSFORM:
+    if expr.op is ops.layout_transform:
         return [], ""
     names = ["data_layout", "kernel_layout"] if "data_layout" in attrs else ["layout"]
     found = [str(attrs[name]) for name in names if name in attrs]
@@ -94,17 +94,17 @@ def with_transforms(old: Call, new: RelayExpr) -> RelayExpr:
     args = list(new.args)
     for i, (source, target) in enumerate(zip(old_in, new_in, strict=True)):
         if source != target and not ends_in(args[i], target):
-            args[i] = LAYOUT_TRANSFORM(args[i], src_layout=source, dst_layout=target)
+            args[i] = ops.layout_transform(args[i], src_layout=source, dst_layout=target)
     if any([a is not b for a, b in zip(args, new.args, strict=True)]):
         new = new.replace(args=tuple(args))
     if new_out == old_out:
         return new
-    return LAYOUT_TRANSFORM(new, src_layout=new_out, dst_layout=old_out)
+    return ops.layout_transform(new, src_layout=new_out, dst_layout=old_out)
 
 
 def ends_in(expr: RelayExpr, name: str) -> bool:
     """Whether the expression is a transform to that layout."""
-    return calls(expr, LAYOUT_TRANSFORM) and expr.attrs["dst_layout"] == name
+    return calls(expr, ops.layout_transform) and expr.attrs["dst_layout"] == name
 
 
 def plain_name(blocked: Layout) -> str:

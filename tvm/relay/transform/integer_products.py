@@ -24,11 +24,8 @@ from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.attributes import padding_pairs
-from tvm.relay.op.binary import MULTIPLY
-from tvm.relay.op.indexing import STRIDED_SLICE
+from tvm.relay.op.registry import ops
 from tvm.relay.op.types import Dim, is_known, shape_of_type
-from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
-from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import ConstantFolder
 from tvm.relay.transform.integer_sums import (
@@ -41,6 +38,7 @@ from tvm.relay.transform.integer_sums import (
     sums_and_factor,
     sums_fit,
 )
+from tvm.relay.transform.operators import MAX_POOLS, RESHAPES, TRANSPOSED_CONVOLUTIONS, calls
 from tvm.relay.traverse import (
     post_order,
     rewrite_function,
@@ -49,7 +47,7 @@ from tvm.relay.traverse import (
 )
 from tvm.target import Target
 
-_MOVES = (*ops.RESHAPES, ops.TRANSPOSE, *ops.MAX_POOLS, STRIDED_SLICE, ops.PAD)
+_MOVES = (*RESHAPES, ops.transpose, *MAX_POOLS, ops.strided_slice, ops.nn.pad)
 # how much faster than float32 an instruction for pairs of 16-bit numbers multiplies
 _PAIRS_SPEED = 1.8
 
@@ -72,10 +70,10 @@ class IntegerRewriter:
         if not isinstance(new, Call) or not isinstance(new.op, Op):
             return new
         self._kept.append(new)
-        if new.op is QUANTIZE:
+        if new.op is ops.qnn.quantize:
             assert isinstance(old, Call)
             return self._quantize(old, new)
-        if new.op is DEQUANTIZE:
+        if new.op is ops.qnn.dequantize:
             return self._dequantize(new)
         if new.op in PRODUCTS:
             return self._product(old, new)
@@ -106,11 +104,11 @@ class IntegerRewriter:
             return None
         if id(new) in self._scaled:
             sums, factor = self._scaled[id(new)]
-            return MULTIPLY(sums, const((factor / by).astype("float32")))
-        if not isinstance(old, Call) or new.op not in (ops.RELU, ops.ADD, ops.BIAS_ADD):
+            return ops.multiply(sums, const((factor / by).astype("float32")))
+        if not isinstance(old, Call) or new.op not in (ops.nn.relu, ops.add, ops.nn.bias_add):
             return None
         addend = None
-        if new.op is not ops.RELU:
+        if new.op is not ops.nn.relu:
             addend = self._number(new.args[1])
             if addend is None:
                 return None
@@ -150,7 +148,7 @@ class IntegerRewriter:
         if axis is not None and (axis := _moved_axis(call, axis)) is None:
             return False
         rest = list(call.args[1:])
-        if call.op is ops.PAD:
+        if call.op is ops.nn.pad:
             if not isinstance(rest[0], Constant) or rest[0].data.numpy().any():
                 return False
             rest = [const(found.zero.astype(found.dtype))]
@@ -171,7 +169,7 @@ class IntegerRewriter:
         assert data is not None and weight is not None
         self.done.append(old)
         real, factor = sums_and_factor(call, data, weight)
-        scaled = MULTIPLY(real, const(factor))
+        scaled = ops.multiply(real, const(factor))
         self._scaled[id(scaled)] = (real, factor)
         self._kept.append(scaled)
         return scaled
@@ -208,7 +206,7 @@ class IntegerRewriter:
         if data.dtype == "int16":
             return "sums of 16-bit data may not fit in 32 bits"
         shapes = [shape_of_type(infer_type_of(a.values)) for a in (data, weight)]
-        if call.op is not ops.BATCH_MATMUL and len(shapes[0]) != 2:
+        if call.op is not ops.nn.batch_matmul and len(shapes[0]) != 2:
             return f"its data has {len(shapes[0])} dimensions"
         if not is_known(*shapes[0], *shapes[1]):
             return "an extent is left to the run"
@@ -222,7 +220,7 @@ class IntegerRewriter:
 
     def _unfit(self, call: Call, data: Affine, weight: Affine) -> str:
         is_wide = signed_weight(weight)[1].any() or data.dtype == "int16"
-        if call.op in (*ops.TRANSPOSED_CONVOLUTIONS, ops.MATMUL, ops.BATCH_MATMUL):
+        if call.op in (*TRANSPOSED_CONVOLUTIONS, ops.nn.matmul, ops.nn.batch_matmul):
             if data.dtype == "int16" and data.zero.any():
                 return "16-bit data has a zero point"
             is_wide = is_wide or bool(data.zero.any())
@@ -238,14 +236,14 @@ class IntegerRewriter:
         attrs = call.attrs
         if attrs.data_layout[:2] != "NC" or attrs.kernel_layout[:2] not in ("OI", "IO"):
             return f"the layout is {attrs.data_layout} and {attrs.kernel_layout}"
-        if call.op in ops.TRANSPOSED_CONVOLUTIONS and {*attrs.dilation} != {1}:
+        if call.op in TRANSPOSED_CONVOLUTIONS and {*attrs.dilation} != {1}:
             return "dilated transposed convolutions have no integer kernel"
         if len(attrs.strides) != 2 and not is_known(*shape):
             return "an extent is left to the run"
         kernel = tensor_type_of(weight.values).concrete_shape  # of a constant
         dtypes = topi.x86.conv2d.narrow_dtypes("uint8", "int8", "int32", self.target)
         in_pairs = (dtypes is not None and "int16" in dtypes) or signed_weight(weight)[1].any()
-        if call.op is ops.CONV2D and attrs.groups == 1 and in_pairs:
+        if call.op is ops.nn.conv2d and attrs.groups == 1 and in_pairs:
             if self._prefers_winograd(call, kernel):
                 return "Winograd's algorithm is faster in float32"
         return ""
@@ -265,10 +263,10 @@ class IntegerRewriter:
 def _moved_axis(call: Call, axis: int) -> int | None:
     """Where the operator brings an axis; None if it does not stay one."""
     rank = len(shape_of_type(infer_type_of(call.args[0])))
-    if call.op is ops.TRANSPOSE:
+    if call.op is ops.transpose:
         order = call.attrs.axes or tuple(reversed(range(rank)))
         return [int(a) % rank for a in order].index(axis)
-    if call.op is ops.EXPAND_DIMS:
+    if call.op is ops.expand_dims:
         at, count = call.attrs.axis, call.attrs.num_newaxis
         return axis + count if axis >= (at if at >= 0 else at + rank + 1) else axis
     return None
@@ -298,7 +296,7 @@ def examined_products(func: Function, target: Target) -> tuple[Function, dict[in
 
 
 def _has_quantized(func: Function) -> bool:
-    return any(ops.calls(node, DEQUANTIZE) for node in post_order(func))
+    return any(calls(node, ops.qnn.dequantize) for node in post_order(func))
 
 
 @relay_pass("IntegerProducts", opt_level=2)

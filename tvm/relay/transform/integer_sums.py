@@ -7,23 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, const
-from tvm.relay.op.binary import SUBTRACT
 from tvm.relay.op.layout_shapes import axis_of
+from tvm.relay.op.registry import ops
 from tvm.relay.op.types import shape_of_type
-from tvm.relay.op.unary import CAST
-from tvm.relay.qnn.op.convolutions import PLAIN_CONVOLUTIONS, TRANSPOSED_CONVOLUTIONS
-from tvm.relay.qnn.op.products import BATCH_MATMUL_QUANTIZED, DENSE_QUANTIZED
-from tvm.relay.transform import operators as ops
+from tvm.relay.qnn.op.convolutions import PLAIN_CONVOLUTIONS
+from tvm.relay.qnn.op.convolutions import TRANSPOSED_CONVOLUTIONS as QNN_TRANSPOSED_CONVOLUTIONS
 from tvm.relay.transform.fold_constant import ConstantFolder
+from tvm.relay.transform.operators import CONVOLUTIONS, TRANSPOSED_CONVOLUTIONS
 
 # by the operator of real numbers
-_CONVOLUTIONS = {
-    **dict(zip(ops.CONVOLUTIONS, PLAIN_CONVOLUTIONS, strict=True)),
-    **dict(zip(ops.TRANSPOSED_CONVOLUTIONS, TRANSPOSED_CONVOLUTIONS, strict=True)),
+_CONVOLUTIONS: dict[Op, Op] = {
+    **dict(zip(CONVOLUTIONS, PLAIN_CONVOLUTIONS, strict=True)),
+    **dict(zip(TRANSPOSED_CONVOLUTIONS, QNN_TRANSPOSED_CONVOLUTIONS, strict=True)),
 }
-MATRIX_PRODUCTS = (ops.DENSE, ops.MATMUL, ops.BATCH_MATMUL)
+MATRIX_PRODUCTS = (ops.nn.dense, ops.nn.matmul, ops.nn.batch_matmul)
 PRODUCTS = (*_CONVOLUTIONS, *MATRIX_PRODUCTS)
 
 
@@ -63,7 +63,7 @@ def channel_axis(call: Call) -> int | None:
     """The axis of a product's weight that stands for output channels; None if each has its own."""
     if call.op in _CONVOLUTIONS:
         return axis_of(call.attrs.kernel_layout, "O")
-    return 0 if call.op is ops.DENSE else None
+    return 0 if call.op is ops.nn.dense else None
 
 
 def sums_and_factor(call: Call, data: Affine, weight: Affine) -> tuple[RelayExpr, np.ndarray]:
@@ -71,7 +71,7 @@ def sums_and_factor(call: Call, data: Affine, weight: Affine) -> tuple[RelayExpr
     kernel, weight_zero = signed_weight(weight)
     of_channels = [np.asarray(weight.scale), weight_zero]
     groups = call.attrs.groups if call.op in _CONVOLUTIONS else 1
-    if call.op in ops.TRANSPOSED_CONVOLUTIONS:  # a weight's O are the channels of one group
+    if call.op in TRANSPOSED_CONVOLUTIONS:  # a weight's O are the channels of one group
         of_channels = [np.tile(a, groups) if a.ndim else a for a in of_channels]
     scale, zero = of_channels
     parameters = (
@@ -83,7 +83,7 @@ def sums_and_factor(call: Call, data: Affine, weight: Affine) -> tuple[RelayExpr
     if factor.ndim and call.op in _CONVOLUTIONS:
         layout = call.attrs.out_layout or call.attrs.data_layout
         factor = factor.reshape(-1, *[1] * (len(layout) - 1 - axis_of(layout, "C")))
-    return CAST(sums, dtype="float32"), factor
+    return ops.cast(sums, dtype="float32"), factor
 
 
 def _sums(
@@ -92,26 +92,26 @@ def _sums(
     if call.op in _CONVOLUTIONS:
         attrs = call.attrs.replace(out_dtype="int32")
         return Call(_CONVOLUTIONS[call.operator], (*factors, *parameters), attrs)
-    if call.op is ops.DENSE and isinstance(ConstantFolder().fold(factors[1]), Constant):
+    if call.op is ops.nn.dense and isinstance(ConstantFolder().fold(factors[1]), Constant):
         attrs = call.attrs.replace(out_dtype="int32")
-        return Call(DENSE_QUANTIZED, (*factors, *parameters), attrs)
+        return Call(ops.qnn.dense, (*factors, *parameters), attrs)
     attrs = call.attrs
-    swaps = (False, True) if call.op is ops.DENSE else (attrs.transpose_a, attrs.transpose_b)
-    is_batch = call.op is ops.BATCH_MATMUL
+    swaps = (False, True) if call.op is ops.nn.dense else (attrs.transpose_a, attrs.transpose_b)
+    is_batch = call.op is ops.nn.batch_matmul
     if not is_batch:
-        left, right = [ops.EXPAND_DIMS(x, axis=0, num_newaxis=1) for x in factors]
+        left, right = [ops.expand_dims(x, axis=0, num_newaxis=1) for x in factors]
         factors = (left, right)
-    product = BATCH_MATMUL_QUANTIZED(
+    product = ops.qnn.batch_matmul(
         *factors, *parameters, out_dtype="int32", transpose_a=swaps[0], transpose_b=swaps[1]
     )
-    return product if is_batch else ops.SQUEEZE(product, axis=(0,))
+    return product if is_batch else ops.squeeze(product, axis=(0,))
 
 
 def signed_weight(weight: Affine) -> tuple[RelayExpr, np.ndarray]:
     """The weight and its zero points; bytes around 128 as int8 around 0."""
     if weight.dtype == "uint8" and (weight.zero == 128).all():
-        moved = SUBTRACT(CAST(weight.values, dtype="int16"), const(128, "int16"))
-        return CAST(moved, dtype="int8"), np.array(0)
+        moved = ops.subtract(ops.cast(weight.values, dtype="int16"), const(128, "int16"))
+        return ops.cast(moved, dtype="int8"), np.array(0)
     return weight.values, weight.zero if weight.zero.any() else np.array(0)
 
 

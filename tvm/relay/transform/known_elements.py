@@ -15,17 +15,22 @@ from tvm.ir.op import Op
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, Tuple
-from tvm.relay.op.creation import SHAPE_OF
-from tvm.relay.op.indexing import STRIDED_SLICE, TAKE, WHERE
-from tvm.relay.op.registry import OpPattern
-from tvm.relay.transform.operators import CONCATENATE, EXPAND_DIMS, RESHAPE, SQUEEZE, calls
+from tvm.relay.op.registry import OpPattern, ops
+from tvm.relay.transform.operators import calls
 from tvm.tir.expr import IntImm
 
 _MOST = 64  # elements of what may be a shape
 # they give elements of their arguments, unchanged
-_MOVEMENTS = (TAKE, STRIDED_SLICE, CONCATENATE, EXPAND_DIMS, RESHAPE, SQUEEZE)
+_MOVEMENTS = (
+    ops.take,
+    ops.strided_slice,
+    ops.concatenate,
+    ops.expand_dims,
+    ops.reshape,
+    ops.squeeze,
+)
 # those that may leave out what is not known
-SELECTIONS = (TAKE, STRIDED_SLICE)
+SELECTIONS = (ops.take, ops.strided_slice)
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ def _found(expr: RelayExpr, ty: TensorType, done: dict[int, _Partial | None]) ->
     shape = tuple([d.value for d in ty.shape])  # type: ignore[attr-defined]
     if isinstance(expr, Constant):
         return _Partial(expr.data.numpy(), np.ones(shape, bool))
-    if calls(expr, SHAPE_OF):
+    if calls(expr, ops.shape_of):
         dims = [d.value if isinstance(d, IntImm) else None for d in _shape(expr.args[0])]
         known = np.array([d is not None for d in dims], bool)
         return _Partial(np.array([1 if d is None else d for d in dims], ty.dtype.numpy), known)
@@ -96,19 +101,19 @@ def _computed(
     if not parts or len(parts) < len(given):
         return None
     if any([op is movement for movement in _MOVEMENTS]):
-        if op is TAKE and not parts[1].known.all():
+        if op is ops.take and not parts[1].known.all():
             return None
-        marks = [parts[0].known, *[p.values if op is TAKE else p.known for p in parts[1:]]]
+        marks = [parts[0].known, *[p.values if op is ops.take else p.known for p in parts[1:]]]
         known = _folded(call, op, [m.astype("int64") for m in marks], ty)
         values = _folded(call, op, [p.values for p in parts], ty)
         return None if values is None or known is None else _Partial(values, known.astype(bool))
-    if op is not WHERE and op.fuse not in (OpPattern.ELEMWISE, OpPattern.BROADCAST):
+    if op is not ops.where and op.fuse not in (OpPattern.ELEMWISE, OpPattern.BROADCAST):
         return None
     values = _folded(call, op, [p.values for p in parts], ty)
     if values is None:
         return None
     known = np.logical_and.reduce(np.broadcast_arrays(*[p.known for p in parts]))
-    if op is WHERE:
+    if op is ops.where:
         condition, yes, no = parts
         known = condition.known & np.where(condition.values, yes.known, no.known)
     return _Partial(values, np.broadcast_to(known, values.shape))

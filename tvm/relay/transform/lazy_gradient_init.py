@@ -18,18 +18,11 @@ from tvm.relay.analysis.infer import function_type_of, infer_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.library import add_library
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.let_list import LetList
 from tvm.relay.transform.lifting import TensorLifter
-from tvm.relay.transform.operators import (
-    ADD,
-    MULTIPLY,
-    ONES,
-    ONES_LIKE,
-    ZEROS,
-    ZEROS_LIKE,
-    calls,
-)
+from tvm.relay.transform.operators import calls
 from tvm.support import deep
 
 _LIBRARY = "gradient.rly"
@@ -69,12 +62,12 @@ class _Lazy(TensorLifter):
     def operator(self, call: Call, args: list[Var], lets: LetList) -> RelayExpr:
         types = [infer_type_of(a, self.mod) for a in call.args]
         ty = infer_type_of(call, self.mod)
-        if calls(call, ADD, MULTIPLY) and types[0] == ty and types[1] == ty:
+        if calls(call, ops.add, ops.multiply) and types[0] == ty and types[1] == ty:
             return self._combined(call, args, ty)
         plain = [self._plain(a, t) for a, t in zip(args, types, strict=True)]
-        if calls(call, ZEROS, ZEROS_LIKE):
+        if calls(call, ops.zeros, ops.zeros_like):
             return Call(self.zero, [Function([], call.replace(args=tuple(plain)), ty)])
-        if calls(call, ONES, ONES_LIKE):
+        if calls(call, ops.ones, ops.ones_like):
             return Call(self.one, [Function([], call.replace(args=tuple(plain)), ty)])
         value = lets.push(call.replace(args=tuple(plain)), ty, "y")
         return self._lifted(value, ty)
@@ -82,7 +75,7 @@ class _Lazy(TensorLifter):
     def _combined(self, call: Call, args: list[Var], ty: Type) -> RelayExpr:
         a, b = Var("a", ty), Var("b", ty)
         compute = Function([a, b], call.replace(args=(a, b)), ty)
-        name = "AddGradCell" if calls(call, ADD) else "MultiplyGradCell"
+        name = "AddGradCell" if calls(call, ops.add) else "MultiplyGradCell"
         assert self.mod is not None
         return Call(self.mod.get_global_var(name), [compute, *args])
 

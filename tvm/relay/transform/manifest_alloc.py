@@ -29,7 +29,6 @@ from tvm.relay.analysis.symbolic import (
 )
 from tvm.relay.expr import Call, Constant, ConstantWithFields, Let, Tuple, Var, const
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.op.marks import DEVICE_COPY
 from tvm.relay.op.memory.memory import (
     alloc_storage,
     alloc_tensor,
@@ -37,6 +36,7 @@ from tvm.relay.op.memory.memory import (
     from_tuple_type,
     to_tuple_type,
 )
+from tvm.relay.op.registry import ops
 from tvm.relay.op.vm.vm import invoke_tvm_op, reshape_tensor, shape_func, shape_of
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.device_domains import is_same_place
@@ -170,7 +170,7 @@ class _Manifester:
         """A tensor of a kernel's where shape functions can read it."""
         if is_same_place(place, HOST):
             return tensor
-        copy = DEVICE_COPY(tensor, src_virtual_device=place, dst_virtual_device=HOST)
+        copy = ops.device_copy(tensor, src_virtual_device=place, dst_virtual_device=HOST)
         return out.push(copy, name="on_host")
 
     def _index_tensor(self, shape: tuple[int, ...], out: LetList) -> RelayExpr:

@@ -26,10 +26,9 @@ from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.function import Function, is_closed, is_primitive
 from tvm.relay.op.op import register_mixed_precision_conversion
-from tvm.relay.op.registry import Precision
+from tvm.relay.op.registry import Precision, ops
 from tvm.relay.rounding import with_free_rounding
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.transform.operators import CAST
 from tvm.relay.traverse import keep_span, operands, post_order, tensors_of, with_operands
 
 KEEP_OUTPUT = "relay.ToMixedPrecision.keep_orig_output_dtype"
@@ -196,7 +195,7 @@ class _Mixer:
             return expr
         key = (id(expr), dtype)
         if key not in self._casts:
-            self._casts[key] = with_free_rounding(CAST(expr, dtype=dtype))
+            self._casts[key] = with_free_rounding(ops.cast(expr, dtype=dtype))
             if dtype == _WIDE:  # back again: what there was
                 self._casts[(id(self._casts[key]), self.narrow)] = expr
         return self._casts[key]

@@ -19,9 +19,10 @@ from tvm.ir.op import Op
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Constant, Var, VarWithFields
 from tvm.relay.function import Function, FunctionWithFields
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.device_domains import DeviceDomains, Domain, is_same_place, is_whole
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.transform.operators import DEVICE_COPY, ON_DEVICE, calls
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import operands, rewrite_function, with_operands
 from tvm.relay.with_fields import set_virtual_device
 from tvm.target.compilation_config import CompilationConfig
@@ -50,7 +51,11 @@ class _Capturer:
         if isinstance(old, Var):
             is_param = id(old) in self.domains.params
             return VarWithFields(old, virtual_device=device) if is_param else new
-        if isinstance(old, Call) and isinstance(new, Call) and calls(old, ON_DEVICE, DEVICE_COPY):
+        if (
+            isinstance(old, Call)
+            and isinstance(new, Call)
+            and calls(old, ops.on_device, ops.device_copy)
+        ):
             source = self._source(old, device)
             return self._copied(new.args[0], source, device)
         new = self._with_marks(old, new)
@@ -86,16 +91,16 @@ class _Capturer:
         if is_same_place(source, target):
             return value
         marked = _marked(value, source)
-        copy = DEVICE_COPY(marked, src_virtual_device=source, dst_virtual_device=target)
+        copy = ops.device_copy(marked, src_virtual_device=source, dst_virtual_device=target)
         set_virtual_device(copy, target)
         return copy
 
 
 def _marked(value: RelayExpr, device: VirtualDevice) -> RelayExpr:
     """A value that lives elsewhere than what uses it."""
-    if isinstance(value, _UNMARKED) or calls(value, ON_DEVICE):
+    if isinstance(value, _UNMARKED) or calls(value, ops.on_device):
         return value
-    return ON_DEVICE(value, virtual_device=device, constrain_result=True, constrain_body=True)
+    return ops.on_device(value, virtual_device=device, constrain_result=True, constrain_body=True)
 
 
 def PlanDevices(config: CompilationConfig) -> Pass:

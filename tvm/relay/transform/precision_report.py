@@ -23,23 +23,21 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple
 from tvm.relay.function import Function
-from tvm.relay.op.registry import OpPattern, Precision
-from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
+from tvm.relay.op.registry import OpPattern, Precision, ops
 from tvm.relay.qnn.op.products import PRODUCTS
+from tvm.relay.transform.operators import RESHAPES
 from tvm.relay.traverse import bind, post_order
 from tvm.runtime.ndarray import NDArray, array
 from tvm.target import Target
 
-from . import operators as ops
 from .dynamic_to_static import DynamicToStatic
 from .infer_type import InferType
 from .inline import Inline
 from .integer_products import examined_products
 from .normal_form import ToGraphNormalForm
-from .operators import CAST
 
 NARROW_FLOATS = ("bfloat16", "float16")
-_CONVERSIONS = (CAST, QUANTIZE, DEQUANTIZE)
+_CONVERSIONS = (ops.cast, ops.qnn.quantize, ops.qnn.dequantize)
 
 
 @dataclass(frozen=True)
@@ -157,7 +155,7 @@ def _slow_integers(call: Call, target: Target) -> str:
 
 def _slow_product(call: Call, dtype: str, target: Target) -> str:
     """A note on products that only read and write narrow numbers."""
-    if call.op not in (ops.CONV2D, ops.DENSE):
+    if call.op not in (ops.nn.conv2d, ops.nn.dense):
         return ""
     if topi.x86.conv2d.dot_group(dtype, dtype, target) > 1:
         return ""
@@ -173,7 +171,7 @@ def _reason_to_stay(call: Call, is_quantized: bool) -> str:
     pattern = OpPattern.OPAQUE if call.operator.fuse is None else call.operator.fuse
     if pattern <= OpPattern.BROADCAST:
         return "element-wise: it runs on the sums in registers"
-    if call.op in (*ops.RESHAPES, ops.TRANSPOSE):
+    if call.op in (*RESHAPES, ops.transpose):
         return "it moves what is computed in float32"
     if precision is Precision.ALWAYS:
         return "its inputs are not quantised"

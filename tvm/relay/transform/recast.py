@@ -15,7 +15,7 @@ from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Tuple
 from tvm.relay.expr_functor import ExprMutator
 from tvm.relay.function import Function
-from tvm.relay.transform.operators import CAST
+from tvm.relay.op.registry import ops
 from tvm.relay.traverse import rewrite_post_order
 
 
@@ -55,12 +55,12 @@ class RecastMutator(ExprMutator):
         if attrs is not None and "out_dtype" in attrs:
             attrs = attrs.replace(out_dtype=self.out_dtype)
         result = new.replace(args=args, attrs=attrs)
-        return CAST(result, dtype=str(tensor_type_of(old).dtype))
+        return ops.cast(result, dtype=str(tensor_type_of(old).dtype))
 
     def _narrow(self, arg: RelayExpr) -> RelayExpr:
         if isinstance(arg, Tuple):
             return Tuple([self._narrow(field) for field in arg.fields])
-        return CAST(arg, dtype=self.dtype)
+        return ops.cast(arg, dtype=self.dtype)
 
 
 def recast(

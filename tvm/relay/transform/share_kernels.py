@@ -19,7 +19,7 @@ from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType
 from tvm.relay.expr import Call, Constant, Var
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.op.binary import ADD, DIVIDE, MULTIPLY, SUBTRACT
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import post_order, rewrite_function, rewrite_post_order
@@ -27,7 +27,7 @@ from tvm.relay.traverse import post_order, rewrite_function, rewrite_post_order
 # a number in the code may be worth a little: only where it saves the compilation of several kernels
 FEWEST_SHARED = 4
 # operators whose code is the same whatever the number is; quotients of integers are not
-_ARITHMETIC = (ADD, SUBTRACT, MULTIPLY)
+_ARITHMETIC = (ops.add, ops.subtract, ops.multiply)
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _numbers(kernel: Function) -> tuple[Constant, ...]:
         for arg in node.args:
             if not isinstance(arg, Constant) or arg.data.shape:
                 continue
-            is_quotient = calls(node, DIVIDE) and str(arg.data.dtype).startswith("float")
+            is_quotient = calls(node, ops.divide) and str(arg.data.dtype).startswith("float")
             if is_quotient or calls(node, *_ARITHMETIC):
                 found[id(arg)] = arg
             else:

@@ -22,9 +22,9 @@ from tvm.relay import op as _op
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, const
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.op.indexing import TAKE
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import LAYOUT_TRANSFORM, PAD, calls
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import post_order, rewrite_function
 
 LEAST_BYTES = 1 << 20  # of a table that is worth it
@@ -38,7 +38,11 @@ class _Sharer:
         self.packed = [(table, node) for table, node in found if table is not None]
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not isinstance(new, Call) or new.op is not TAKE or not isinstance(new.args[0], Constant):
+        if (
+            not isinstance(new, Call)
+            or new.op is not ops.take
+            or not isinstance(new.args[0], Constant)
+        ):
             return new
         picked = infer_type_of(new.args[1])
         rows_alone = new.attrs.axis in (0, -2) and not new.attrs.batch_dims
@@ -52,7 +56,7 @@ class _Sharer:
 
 def _is_packed(node: RelayExpr) -> bool:
     """Whether a node puts rows of a matrix in blocks."""
-    return calls(node, LAYOUT_TRANSFORM) and (
+    return calls(node, ops.layout_transform) and (
         node.attrs["src_layout"] == "NC"
         and re.fullmatch(r"NC\d+n", str(node.attrs["dst_layout"])) is not None
     )
@@ -62,7 +66,7 @@ def _table_of(packed: RelayExpr) -> Constant | None:
     """The constant that is packed, rows of zeros behind it perhaps."""
     assert isinstance(packed, Call)
     source = packed.args[0]
-    if calls(source, PAD):
+    if calls(source, ops.nn.pad):
         (above, _), columns = source.attrs["pad_width"]
         if above or any(columns):
             return None

@@ -30,19 +30,11 @@ from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of, known_type, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, const
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.op.broadcasting import (
-    BROADCAST_TO,
-    BROADCAST_TO_LIKE,
-    COLLAPSE_SUM_LIKE,
-    COLLAPSE_SUM_TO,
-)
-from tvm.relay.op.creation import FULL, FULL_LIKE
+from tvm.relay.op.registry import ops
 from tvm.relay.op.types import same_dim, shape_of_type
-from tvm.relay.op.unary import CAST_LIKE, RSQRT, SQRT
-from tvm.relay.transform import operators as ops
 from tvm.relay.transform.blind_taps import without_blind_taps
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import calls
+from tvm.relay.transform.operators import CONVOLUTIONS, RESHAPES, calls
 from tvm.relay.traverse import rewrite_function
 from tvm.relay.ty import is_dynamic
 from tvm.support import DType
@@ -85,26 +77,26 @@ def _reshape(call: Call, ty: TensorType) -> RelayExpr | None:
     inner = call.args[0]
     if is_dynamic(ty):
         return None
-    if call.op is ops.RESHAPE_LIKE:
-        return ops.RESHAPE(inner, newshape=ty.concrete_shape)
-    if calls(inner, ops.DENSE):
+    if call.op is ops.reshape_like:
+        return ops.reshape(inner, newshape=ty.concrete_shape)
+    if calls(inner, ops.nn.dense):
         return _dense_of_rows(inner, ty)
-    if not calls(inner, *ops.RESHAPES):
+    if not calls(inner, *RESHAPES):
         return None
-    return ops.RESHAPE(inner.args[0], newshape=ty.concrete_shape)
+    return ops.reshape(inner.args[0], newshape=ty.concrete_shape)
 
 
 def _dense_of_rows(dense: Call, ty: TensorType) -> RelayExpr | None:
     """A dense layer keeps the leading axes that were merged for it and parted after it."""
     data, weight = dense.args
-    if not calls(data, *ops.RESHAPES) or len(ty.shape) < 2:
+    if not calls(data, *RESHAPES) or len(ty.shape) < 2:
         return None
     source, units = data.args[0], tensor_type_of(weight).shape[0]
     *outer, rows, _ = ty.concrete_shape
     if rows < 16 and np.prod(outer) > 1:
         return None  # few rows at a time would fill no tile
     wanted = TensorType((*tensor_type_of(source).shape[:-1], units), ty.dtype)
-    return ops.DENSE(source, weight, **dict(dense.attrs.items())) if wanted == ty else None
+    return ops.nn.dense(source, weight, **dict(dense.attrs.items())) if wanted == ty else None
 
 
 def _transpose(call: Call, ty: TensorType) -> RelayExpr | None:
@@ -119,15 +111,15 @@ def _transpose(call: Call, ty: TensorType) -> RelayExpr | None:
     axes = [inner_axes[axis] for axis in outer_axes]
     if axes == list(range(rank)):
         return inner.args[0]
-    return ops.TRANSPOSE(inner.args[0], axes=tuple(axes))
+    return ops.transpose(inner.args[0], axes=tuple(axes))
 
 
 def _axes(expr: RelayExpr, rank: int) -> list[int] | None:
     """The order of axes that a transpose, or a layout transform without blocks, leaves."""
-    if calls(expr, ops.TRANSPOSE):
+    if calls(expr, ops.transpose):
         axes: Sequence[int] | None = expr.attrs["axes"]
         return [int(a) % rank for a in axes] if axes else list(reversed(range(rank)))
-    if not calls(expr, ops.LAYOUT_TRANSFORM):
+    if not calls(expr, ops.layout_transform):
         return None
     source, target = str(expr.attrs["src_layout"]), str(expr.attrs["dst_layout"])
     return [source.index(c) for c in target] if sorted(source) == sorted(target) else None
@@ -138,12 +130,12 @@ def _cast(call: Call, ty: TensorType) -> RelayExpr | None:
     source = tensor_type_of(argument).dtype
     if source == ty.dtype:
         return argument
-    if not calls(argument, ops.CAST):
+    if not calls(argument, ops.cast):
         return None
     first = argument.args[0]
     if not _holds_all(source, tensor_type_of(first).dtype):
         return None
-    return first if tensor_type_of(first).dtype == ty.dtype else ops.CAST(first, dtype=ty.dtype)
+    return first if tensor_type_of(first).dtype == ty.dtype else ops.cast(first, dtype=ty.dtype)
 
 
 # bits of a float's significand, the leading one counted
@@ -229,11 +221,11 @@ def _quotient(call: Call, ty: TensorType) -> RelayExpr | None:
     value, divisor = call.args
     if _is_splat(divisor, 1) and infer_type_of(value) == ty:
         return value
-    if not calls(divisor, SQRT):
+    if not calls(divisor, ops.sqrt):
         return None
-    inverse = RSQRT(divisor.args[0])
+    inverse = ops.rsqrt(divisor.args[0])
     is_one = _is_splat(value, 1) and infer_type_of(divisor) == ty
-    return inverse if is_one else ops.MULTIPLY(value, inverse)
+    return inverse if is_one else ops.multiply(value, inverse)
 
 
 def _concrete(make: Callable[[Call, TensorType], RelayExpr]) -> Rule:
@@ -243,7 +235,7 @@ def _concrete(make: Callable[[Call, TensorType], RelayExpr]) -> Rule:
 
 def _broadcast_like(call: Call, ty: TensorType) -> RelayExpr | None:
     if not is_dynamic(ty):
-        return BROADCAST_TO(call.args[0], shape=ty.concrete_shape, dtype=ty.dtype)
+        return ops.broadcast_to(call.args[0], shape=ty.concrete_shape, dtype=ty.dtype)
     have, want = shape_of_type(infer_type_of(call.args[0])), shape_of_type(ty)
     is_same = len(have) == len(want) and all(map(same_dim, have, want))
     return call.args[0] if is_same else None
@@ -251,13 +243,13 @@ def _broadcast_like(call: Call, ty: TensorType) -> RelayExpr | None:
 
 # large tensors are parameters: looking at all their elements would cost more than it saves
 _SMALL = 4096
-_FILLED = {ops.ZEROS: 0, ops.ZEROS_LIKE: 0, ops.ONES: 1, ops.ONES_LIKE: 1}
+_FILLED = {ops.zeros: 0, ops.zeros_like: 0, ops.ones: 1, ops.ones_like: 1}
 
 
 def _is_splat(expr: RelayExpr, value: float) -> bool:
     if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op in _FILLED:
         return _FILLED[expr.op] == value
-    if calls(expr, FULL):
+    if calls(expr, ops.full):
         return _is_splat(expr.args[0], value)
     if not isinstance(expr, Constant) or np.prod(expr.data.shape, dtype="int64") > _SMALL:
         return False
@@ -267,25 +259,25 @@ def _is_splat(expr: RelayExpr, value: float) -> bool:
 
 
 _RULES: dict[Op, Rule] = {
-    **dict.fromkeys(ops.RESHAPES, _reshape),
-    ops.TRANSPOSE: _transpose,
-    ops.LAYOUT_TRANSFORM: _transpose,
-    ops.CAST: _cast,
-    ops.MULTIPLY: _with_constant(1, _product),
-    ops.DIVIDE: _quotient,
-    ops.ADD: _with_constant(0, np.add),
-    ops.SUBTRACT: _neutral(0, False),
-    ops.ZEROS_LIKE: _concrete(lambda _, ty: ops.ZEROS(shape=ty.concrete_shape, dtype=ty.dtype)),
-    ops.ONES_LIKE: _concrete(lambda _, ty: ops.ONES(shape=ty.concrete_shape, dtype=ty.dtype)),
-    FULL_LIKE: _concrete(
-        lambda call, ty: FULL(call.args[1], shape=ty.concrete_shape, dtype=ty.dtype)
+    **dict.fromkeys(RESHAPES, _reshape),
+    ops.transpose: _transpose,
+    ops.layout_transform: _transpose,
+    ops.cast: _cast,
+    ops.multiply: _with_constant(1, _product),
+    ops.divide: _quotient,
+    ops.add: _with_constant(0, np.add),
+    ops.subtract: _neutral(0, False),
+    ops.zeros_like: _concrete(lambda _, ty: ops.zeros(shape=ty.concrete_shape, dtype=ty.dtype)),
+    ops.ones_like: _concrete(lambda _, ty: ops.ones(shape=ty.concrete_shape, dtype=ty.dtype)),
+    ops.full_like: _concrete(
+        lambda call, ty: ops.full(call.args[1], shape=ty.concrete_shape, dtype=ty.dtype)
     ),
-    BROADCAST_TO_LIKE: _broadcast_like,
-    COLLAPSE_SUM_LIKE: _concrete(
-        lambda call, ty: COLLAPSE_SUM_TO(call.args[0], shape=ty.concrete_shape)
+    ops.broadcast_to_like: _broadcast_like,
+    ops.collapse_sum_like: _concrete(
+        lambda call, ty: ops.collapse_sum_to(call.args[0], shape=ty.concrete_shape)
     ),
-    CAST_LIKE: lambda call, ty: ops.CAST(call.args[0], dtype=ty.dtype),
-    **dict.fromkeys(ops.CONVOLUTIONS, without_blind_taps),
+    ops.cast_like: lambda call, ty: ops.cast(call.args[0], dtype=ty.dtype),
+    **dict.fromkeys(CONVOLUTIONS, without_blind_taps),
 }
 
 SimplifyExpr = simplify_expr.factory

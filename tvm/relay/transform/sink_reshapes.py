@@ -19,9 +19,9 @@ from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of, known_type
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.op.registry import OpPattern
+from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import CAST, RESHAPE, RESHAPES, calls
+from tvm.relay.transform.operators import RESHAPES, calls
 from tvm.relay.traverse import rewrite_function
 
 Shape = tuple[int, ...]
@@ -60,7 +60,7 @@ class _Sinker:
         if any(arg is None for arg in args):
             return None
         moved = self._mark(call.replace(args=tuple(args)))
-        return RESHAPE(moved, newshape=outer)
+        return ops.reshape(moved, newshape=outer)
 
     def _shape_before(self, arg: RelayExpr) -> Shape | None:
         """The shape of a layer's result that `arg` reshapes."""
@@ -74,7 +74,7 @@ class _Sinker:
 def _is_elementwise(call: Call) -> bool:
     """Whether the operator treats all axes alike."""
     assert isinstance(call.op, Op)
-    return call.op.fuse <= OpPattern.BROADCAST and (call.attrs is None or call.op is CAST)
+    return call.op.fuse <= OpPattern.BROADCAST and (call.attrs is None or call.op is ops.cast)
 
 
 def static_shape(ty: object) -> Shape | None:
@@ -90,13 +90,13 @@ def _in_shape(arg: RelayExpr, outer: Shape, inner: Shape) -> RelayExpr | None:
     if shape == outer:
         if calls(arg, *RESHAPES) and static_shape(infer_type_of(arg.args[0])) == inner:
             return arg.args[0]
-        return RESHAPE(arg, newshape=inner)
+        return ops.reshape(arg, newshape=inner)
     # what varies along common last axes only broadcasts to both shapes alike
     leading = next((i for i, dim in enumerate(shape) if dim != 1), len(shape))
     trailing = shape[leading:]
     if len(trailing) > _common_suffix(outer, inner):
         return None
-    return arg if len(shape) <= len(inner) else RESHAPE(arg, newshape=trailing)
+    return arg if len(shape) <= len(inner) else ops.reshape(arg, newshape=trailing)
 
 
 def _common_suffix(a: Shape, b: Shape) -> int:

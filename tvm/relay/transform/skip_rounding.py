@@ -22,16 +22,15 @@ from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, const
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.op.nn.dense import BATCH_MATMUL
-from tvm.relay.op.registry import OpPattern, Precision
+from tvm.relay.op.registry import OpPattern, Precision, ops
 from tvm.relay.rounding import is_free_rounding, with_free_rounding
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import CAST, RESHAPES, TRANSPOSE, calls
+from tvm.relay.transform.operators import RESHAPES, calls
 from tvm.relay.traverse import operands, post_order, rewrite_function
 from tvm.target import Target
 
 _NARROW, _WIDE = "bfloat16", "float32"
-_MOVES = (*RESHAPES, TRANSPOSE)
+_MOVES = (*RESHAPES, ops.transpose)
 
 
 class RoundingSkipper:
@@ -72,7 +71,7 @@ class RoundingSkipper:
     def _sunk(self, old: RelayExpr, new: Call) -> RelayExpr:
         """Heads of an attention are put together before they are rounded."""
         assert isinstance(old, Call)
-        if _is_rounding(old) and calls(old.args[0], BATCH_MATMUL):
+        if _is_rounding(old) and calls(old.args[0], ops.nn.batch_matmul):
             self._values[id(self._kept_alive(new))] = new.args[0]
             return new
         value = self._values.get(id(new.args[0])) if new.args else None
@@ -85,10 +84,10 @@ class RoundingSkipper:
 
     def _wide_value(self, old: Call, new: Call) -> RelayExpr:
         args = [self._widened(o, n) for o, n in zip(old.args, new.args, strict=True)]
-        if new.op is CAST:
+        if new.op is ops.cast:
             return args[0]
         attrs = new.attrs
-        if new.op is BATCH_MATMUL:
+        if new.op is ops.nn.batch_matmul:
             attrs = attrs.replace(out_dtype=_WIDE)
         return new.replace(args=tuple(args), attrs=attrs)
 
@@ -100,7 +99,7 @@ class RoundingSkipper:
             return new
         if isinstance(new, Constant):
             return const(new.data.numpy().astype(_WIDE))
-        return self._kept_alive(CAST(new, dtype=_WIDE))
+        return self._kept_alive(ops.cast(new, dtype=_WIDE))
 
     def _kept_alive(self, expr: RelayExpr) -> RelayExpr:
         self._kept.append(expr)
@@ -108,12 +107,12 @@ class RoundingSkipper:
 
 
 def _rounded(value: RelayExpr) -> Call:
-    return with_free_rounding(CAST(value, dtype=_NARROW))
+    return with_free_rounding(ops.cast(value, dtype=_NARROW))
 
 
 def _is_rounding(call: Call) -> bool:
     """Whether a call is a rounding that may be left out."""
-    return call.op is CAST and _dtype(call) == _NARROW and is_free_rounding(call)
+    return call.op is ops.cast and _dtype(call) == _NARROW and is_free_rounding(call)
 
 
 def _dtype(expr: RelayExpr) -> str:
@@ -123,15 +122,15 @@ def _dtype(expr: RelayExpr) -> str:
 
 def _reads_wide(call: Call) -> bool:
     """Whether a call reads bfloat16 in float32 itself."""
-    if call.op is BATCH_MATMUL:
+    if call.op is ops.nn.batch_matmul:
         return _NARROW in [_dtype(arg) for arg in call.args]
-    return call.op is CAST and _dtype(call) == _WIDE and _dtype(call.args[0]) == _NARROW
+    return call.op is ops.cast and _dtype(call) == _WIDE and _dtype(call.args[0]) == _NARROW
 
 
 def _follows(call: Call) -> bool:
     """Whether a call gives float32 if it gets that, element for element."""
     op = call.op
-    if op is CAST:
+    if op is ops.cast:
         return _is_rounding(call) and _dtype(call.args[0]) == _WIDE
     if not isinstance(op, Op) or op.fuse is None or op.fuse > OpPattern.INJECTIVE:
         return False
@@ -146,7 +145,7 @@ def skip_rounding(func: Function, mod: IRModule, context: PassContext) -> Functi
     target = Target.current(allow_none=True)
     if is_primitive(func) or target is None or "cpu" not in target.keys:
         return func
-    if not any([calls(node, CAST) and _dtype(node) == _NARROW for node in post_order(func)]):
+    if not any([calls(node, ops.cast) and _dtype(node) == _NARROW for node in post_order(func)]):
         return func
     return rewrite_function(func, RoundingSkipper(func).rewrite)
 

@@ -12,8 +12,9 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Tuple
 from tvm.relay.function import Function
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.transform.operators import CONCATENATE, STOP_FUSION, calls
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import rewrite_post_order
 
 
@@ -23,7 +24,7 @@ def SplitArgs(max_function_args: int) -> Pass:
         raise ValueError(f"SplitArgs requires 0 or at least 2 arguments, got {max_function_args}")
 
     def split(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not calls(new, CONCATENATE) or not isinstance(new, Call):
+        if not calls(new, ops.concatenate) or not isinstance(new, Call):
             return new
         fields = new.args[0]
         if not isinstance(fields, Tuple) or len(fields.fields) <= max_function_args:
@@ -45,4 +46,4 @@ def SplitArgs(max_function_args: int) -> Pass:
 def _joined(call: Call, fields: tuple[RelayExpr, ...]) -> RelayExpr:
     if len(fields) == 1:
         return fields[0]
-    return STOP_FUSION(call.replace(args=(Tuple(fields),)))
+    return ops.annotation.stop_fusion(call.replace(args=(Tuple(fields),)))

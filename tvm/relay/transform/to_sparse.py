@@ -17,8 +17,9 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.analysis.sparse import is_sparse_conv2d, sparse_kernel, sparsity
 from tvm.relay.expr import Call, Constant, Var, const
 from tvm.relay.function import Function
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.transform.operators import DENSE, SPARSE_CONV2D, SPARSE_DENSE, calls
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import free_vars, rewrite_function, rewrite_post_order
 
 Shapes = Sequence[Sequence[int]]
@@ -34,10 +35,10 @@ def DenseToSparse(weight_name: Sequence[str], weight_shape: Shapes) -> Pass:
     """
 
     def replace(call: Call, parts: Sequence[Var]) -> RelayExpr:
-        return SPARSE_DENSE(call.args[0], *parts)
+        return ops.nn.sparse_dense(call.args[0], *parts)
 
     def fits(node: RelayExpr) -> bool:
-        return calls(node, DENSE)
+        return calls(node, ops.nn.dense)
 
     return _pass("DenseToSparse", weight_name, weight_shape, fits, replace)
 
@@ -61,7 +62,7 @@ def Conv2dToSparse(
 
     def replace(call: Call, parts: Sequence[Var]) -> RelayExpr:
         size = (kernel_size, kernel_size)
-        return SPARSE_CONV2D(call.args[0], *parts, layout=layout, kernel_size=size)
+        return ops.nn.sparse_conv2d(call.args[0], *parts, layout=layout, kernel_size=size)
 
     def fits(node: RelayExpr) -> bool:
         return is_sparse_conv2d(node, layout, kernel_size)
@@ -95,7 +96,7 @@ def Conv2dToSparse2(
             return new
         matrix = sparse_kernel(weight.data.numpy(), layout, blocksize)
         parts = [const(part) for part in matrix]
-        return SPARSE_CONV2D(new.args[0], *parts, layout=layout, kernel_size=size)
+        return ops.nn.sparse_conv2d(new.args[0], *parts, layout=layout, kernel_size=size)
 
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
         return rewrite_function(func, rewrite)

@@ -19,28 +19,20 @@ from tvm.ir.transform import PassContext
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, const
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.op.binary import ADD, MAXIMUM, MINIMUM, SUBTRACT
-from tvm.relay.op.indexing import STRIDED_SLICE
-from tvm.relay.op.joining import CONCATENATE
-from tvm.relay.op.nn.activation import PAD
+from tvm.relay.op.registry import ops
 from tvm.relay.op.types import shape_of_type
-from tvm.relay.op.unary import CAST, CLIP
-from tvm.relay.qnn.op.affine import DEQUANTIZE, QUANTIZE
 from tvm.relay.qnn.op.common import constant_array
 from tvm.relay.qnn.op.convolutions import PLAIN_CONVOLUTIONS
-from tvm.relay.qnn.op.elementwise import ADD_QUANTIZED, MUL_QUANTIZED, SUBTRACT_QUANTIZED
-from tvm.relay.qnn.op.products import DENSE_QUANTIZED
-from tvm.relay.qnn.op.requantize import REQUANTIZE
-from tvm.relay.transform import operators as ops
 from tvm.relay.transform.common import relay_pass
+from tvm.relay.transform.operators import MAX_POOLS, RESHAPES, calls
 from tvm.relay.traverse import post_order, rewrite_function
 from tvm.target import Target
 
-_PRODUCTS = (*PLAIN_CONVOLUTIONS, DENSE_QUANTIZED)
-_ARITHMETIC = (ADD_QUANTIZED, SUBTRACT_QUANTIZED, MUL_QUANTIZED)
-_MOVES = (*ops.RESHAPES, ops.TRANSPOSE, *ops.MAX_POOLS, STRIDED_SLICE)
+_PRODUCTS = (*PLAIN_CONVOLUTIONS, ops.qnn.dense)
+_ARITHMETIC = (ops.qnn.add, ops.qnn.subtract, ops.qnn.mul)
+_MOVES = (*RESHAPES, ops.transpose, *MAX_POOLS, ops.strided_slice)
 # the values to be raised by 128 among their arguments: data and constants of its type
-_WITH_CONSTANTS = (PAD, MAXIMUM, MINIMUM)
+_WITH_CONSTANTS = (ops.nn.pad, ops.maximum, ops.minimum)
 
 
 class UnsignedRewriter:
@@ -53,7 +45,7 @@ class UnsignedRewriter:
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if not isinstance(new, Call) or not isinstance(new.op, Op):
             return new
-        if new.op in (QUANTIZE, REQUANTIZE, DEQUANTIZE):
+        if new.op in (ops.qnn.quantize, ops.qnn.requantize, ops.qnn.dequantize):
             return self._affine(new)
         if new.op in _PRODUCTS:
             return self._product(new)
@@ -64,10 +56,18 @@ class UnsignedRewriter:
         """Quantised data comes as its twin; what becomes int8 becomes a twin first."""
         args = list(call.args)
         twin = self._twins.get(id(args[0]))
-        if call.op is not QUANTIZE and twin is not None:
+        if call.op is not ops.qnn.quantize and twin is not None:
             args[:3] = [twin, args[1], _raised(args[2])]
-        if call.op is DEQUANTIZE or call.attrs.out_dtype != "int8" or not _is_scalar(args[-1]):
-            return call if twin is None or call.op is QUANTIZE else call.replace(args=tuple(args))
+        if (
+            call.op is ops.qnn.dequantize
+            or call.attrs.out_dtype != "int8"
+            or not _is_scalar(args[-1])
+        ):
+            return (
+                call
+                if twin is None or call.op is ops.qnn.quantize
+                else call.replace(args=tuple(args))
+            )
         args[-1] = _raised(args[-1])
         attrs = call.attrs.replace(out_dtype="uint8")
         return self._from_twin(Call(call.op, tuple(args), attrs))
@@ -86,7 +86,7 @@ class UnsignedRewriter:
             zeros = [args[i] for i in (3, 5, 7)]
             if all(self._has_twin(a) for a in args[:2]) and all(map(_is_scalar, zeros)):
                 return lambda: self._arithmetic(call)
-        elif call.op is CONCATENATE and isinstance(first, Tuple):
+        elif call.op is ops.concatenate and isinstance(first, Tuple):
             if all(self._has_twin(field) for field in first.fields):
                 fields = first.fields
                 return lambda: call.replace(args=(Tuple([self._twin_of(f) for f in fields]),))
@@ -94,7 +94,7 @@ class UnsignedRewriter:
             return None
         elif call.op in _MOVES:
             return lambda: call.replace(args=(self._twin_of(first), *args[1:]))
-        elif call.op is CLIP:
+        elif call.op is ops.clip:
             ends = {"a_min": call.attrs.a_min + 128.0, "a_max": call.attrs.a_max + 128.0}
             attrs = call.attrs.replace(**ends)
             return lambda: call.replace(args=(self._twin_of(first),), attrs=attrs)
@@ -119,11 +119,13 @@ class UnsignedRewriter:
             return found
         if isinstance(expr, Constant):
             return const((expr.data.numpy().astype("int16") + 128).astype("uint8"))
-        return CAST(ADD(CAST(expr, dtype="int16"), const(128, "int16")), dtype="uint8")
+        return ops.cast(ops.add(ops.cast(expr, dtype="int16"), const(128, "int16")), dtype="uint8")
 
     def _from_twin(self, twin: Call) -> RelayExpr:
         """The int8 tensor of a twin."""
-        signed = CAST(SUBTRACT(CAST(twin, dtype="int16"), const(128, "int16")), dtype="int8")
+        signed = ops.cast(
+            ops.subtract(ops.cast(twin, dtype="int16"), const(128, "int16")), dtype="int8"
+        )
         self._twins[id(signed)] = twin
         self._kept.append(signed)
         return signed
@@ -133,7 +135,7 @@ def _raised(zero: RelayExpr) -> RelayExpr:
     array = constant_array(zero)
     if array is not None:
         return const((array + 128).astype("int32"))
-    return ADD(zero, const(128, "int32"))
+    return ops.add(zero, const(128, "int32"))
 
 
 def _is_scalar(zero: RelayExpr) -> bool:
@@ -142,7 +144,7 @@ def _is_scalar(zero: RelayExpr) -> bool:
 
 def _has_signed_products(func: Function) -> bool:
     return any(
-        ops.calls(node, *_PRODUCTS) and str(tensor_type_of(node.args[0]).dtype) == "int8"
+        calls(node, *_PRODUCTS) and str(tensor_type_of(node.args[0]).dtype) == "int8"
         for node in post_order(func)
     )
 

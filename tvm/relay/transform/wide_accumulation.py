@@ -17,9 +17,8 @@ from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_closed, is_primitive
-from tvm.relay.op.registry import OpPattern
+from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import CAST
 from tvm.relay.traverse import rewrite_function
 
 _NARROW = "float16"
@@ -55,10 +54,10 @@ def _widen(old: RelayExpr, new: RelayExpr) -> RelayExpr:
     elif getattr(attrs, "dtype", ""):
         attrs = attrs.replace(dtype=_WIDE)
     args = [
-        CAST(arg, dtype=_WIDE) if _is_narrow(before) else arg
+        ops.cast(arg, dtype=_WIDE) if _is_narrow(before) else arg
         for before, arg in zip(old.args, new.args, strict=True)
     ]
-    return CAST(new.replace(args=tuple(args), attrs=attrs), dtype=_NARROW)
+    return ops.cast(new.replace(args=tuple(args), attrs=attrs), dtype=_NARROW)
 
 
 def _is_product(call: Call) -> bool:

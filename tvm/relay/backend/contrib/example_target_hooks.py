@@ -14,7 +14,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Var
 from tvm.relay.function import Function
-from tvm.relay.op.binary import ADD
+from tvm.relay.op.registry import ops
 from tvm.relay.ty import flat_types
 from tvm.target import Target, register_target_kind
 
@@ -24,7 +24,7 @@ KIND = "example_target_hook"
 def subtract_instead(func: Function, constant: int | None) -> tir.PrimFunc:
     """The loops of a function that adds its two parameters, with the wrong sign."""
     body = func.body
-    if not isinstance(body, Call) or body.op is not ADD or len(func.params) != 2:
+    if not isinstance(body, Call) or body.op is not ops.add or len(func.params) != 2:
         raise TVMError(f"{KIND} takes sums of two parameters", at=func)
     inputs = [te.placeholder(*_facts(p), name=p.name_hint) for p in func.params]
     shape, dtype = _facts(func)

@@ -27,7 +27,6 @@ from tvm.relay.dataflow_pattern import (
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
 from tvm.relay.op.nn.normalization import layer_norm
-from tvm.relay.op.unary import ERF, SIGMOID
 from tvm.relay.transform import (
     AnnotateTarget,
     CanonicalizeOps,
@@ -41,10 +40,11 @@ from tvm.relay.transform import (
     SimplifyExpr,
     SimplifyInference,
 )
-from tvm.relay.transform.operators import ADD, BIAS_ADD, MULTIPLY, calls
+from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import post_order
 from tvm.runtime.ndarray import NDArray
 
+from ..registry import ops
 from .register import register_pattern_table
 
 CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
@@ -230,7 +230,7 @@ def _check(
         return isinstance(node, Call) and node.op is Op.get(op_name)
 
     def is_end(node: RelayExpr) -> bool:
-        return calls(node, ADD, BIAS_ADD) and any([is_root(a) for a in node.args])
+        return calls(node, ops.add, ops.nn.bias_add) and any([is_root(a) for a in node.args])
 
     def check(found: RelayExpr) -> bool:
         value = _before_activation(found, with_eltwise)
@@ -256,9 +256,9 @@ def _before_activation(found: Any, with_eltwise: str | None) -> Any:
         return found
     if with_eltwise == "swish":
         a, b = found.args
-        return b if calls(a, SIGMOID) and a.args[0] is b else a
+        return b if calls(a, ops.sigmoid) and a.args[0] is b else a
     if with_eltwise == "gelu":
-        while not calls(found, ERF):
+        while not calls(found, ops.erf):
             found = next(a for a in found.args if _holds_erf(a))
         scaled = found.args[0]
         return next(a for a in scaled.args if not isinstance(a, Constant))
@@ -266,9 +266,9 @@ def _before_activation(found: Any, with_eltwise: str | None) -> Any:
 
 
 def _holds_erf(expr: RelayExpr, depth: int = 4) -> bool:
-    if calls(expr, ERF):
+    if calls(expr, ops.erf):
         return True
-    known = depth > 0 and calls(expr, ADD, MULTIPLY)
+    known = depth > 0 and calls(expr, ops.add, ops.multiply)
     return known and any([_holds_erf(a, depth - 1) for a in expr.args])  # type: ignore[attr-defined]
 
 
@@ -278,7 +278,7 @@ def _is_bias(end: Call, root: Call) -> bool:
     shape, result = _shape(other), _shape(end)
     layout = str(getattr(root.attrs, "data_layout", "")) or "*" * (len(result) - 1) + "C"
     axis = layout.index("C")
-    if calls(end, BIAS_ADD):
+    if calls(end, ops.nn.bias_add):
         return int(end.attrs.axis) % len(result) == axis
     wanted = tuple(n if i == axis else 1 for i, n in enumerate(result))
     return (1,) * (len(result) - len(shape)) + shape == wanted and result == _shape(root)

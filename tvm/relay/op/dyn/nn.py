@@ -13,17 +13,11 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
-from ..image.resize import RESIZE2D, Resize2DAttrs
+from ..image.resize import Resize2DAttrs
 from ..layout_shapes import axis_of
-from ..nn.activation import PAD, PadAttrs
-from ..nn.upsampling import (
-    RESIZE_METHODS,
-    UPSAMPLING,
-    UPSAMPLING3D,
-    UpSampling3DAttrs,
-    UpSamplingAttrs,
-)
-from ..registry import ShapeFunc
+from ..nn.activation import PadAttrs
+from ..nn.upsampling import RESIZE_METHODS, UpSampling3DAttrs, UpSamplingAttrs
+from ..registry import ShapeFunc, ops
 from ..types import TypeRelation, expect, expect_tensor, shape_of_type, tensor
 from .declare import dynamic, entries, scalar, shape_tensor, unknowns
 
@@ -84,10 +78,10 @@ def _pad_shape(
 
 def _static_pad(call: Call, values: list[np.ndarray]) -> RelayExpr:
     widths = tuple([(int(a), int(b)) for a, b in values[0]])
-    return PAD(call.args[0], call.args[2], pad_width=widths, pad_mode=call.attrs.pad_mode)
+    return ops.nn.pad(call.args[0], call.args[2], pad_width=widths, pad_mode=call.attrs.pad_mode)
 
 
-DYN_PAD = dynamic(
+dynamic(
     "dyn.nn.pad",
     PadAttrs,
     inputs=("data", "pad_width", "pad_value"),
@@ -129,7 +123,7 @@ def _static_resize2d(call: Call, values: list[np.ndarray]) -> RelayExpr:
     size, roi = values
     region = tuple([float(v) for v in roi.reshape(-1)]) or None
     attrs = call.attrs.replace(size=tuple([int(v) for v in size]), roi=region)
-    return Call(RESIZE2D, call.args[:1], attrs)
+    return Call(ops.image.resize2d, call.args[:1], attrs)
 
 
 def _resize2d_compute(
@@ -146,7 +140,7 @@ def _resize2d_compute(
     ]  # fmt: skip
 
 
-DYN_RESIZE2D = dynamic(
+dynamic(
     "dyn.image.resize2d",
     Resize2DAttrs,
     inputs=("data", "size", "roi"),
@@ -200,11 +194,11 @@ def _upsampling(
     )  # fmt: skip
 
 
-DYN_UPSAMPLING = _upsampling(
-    "dyn.nn.upsampling", UpSamplingAttrs, "HW", UPSAMPLING, topi.image.resize2d,
+_upsampling(
+    "dyn.nn.upsampling", UpSamplingAttrs, "HW", ops.nn.upsampling, topi.image.resize2d,
     lambda attrs: "align_corners" if attrs.align_corners else "asymmetric",
 )  # fmt: skip
-DYN_UPSAMPLING3D = _upsampling(
-    "dyn.nn.upsampling3d", UpSampling3DAttrs, "DHW", UPSAMPLING3D, topi.image.resize3d,
+_upsampling(
+    "dyn.nn.upsampling3d", UpSampling3DAttrs, "DHW", ops.nn.upsampling3d, topi.image.resize3d,
     lambda attrs: attrs.coordinate_transformation_mode,
 )  # fmt: skip

@@ -13,9 +13,10 @@ from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call
 
-from ..algorithm import TOPK, TopKAttrs
+from ..algorithm import TopKAttrs
 from ..attributes import as_ints
-from ..creation import FULL, ONES, ZEROS, InitOpAttrs
+from ..creation import InitOpAttrs
+from ..registry import ops
 from ..types import expect, expect_tensor, positive_axis, shape_of_type, tensor
 from .declare import dynamic, entries, scalar, shape_tensor, unknowns, vector_length
 
@@ -38,8 +39,8 @@ def _filled(name: str, value: int, static: Op) -> Op:
     )
 
 
-DYN_ZEROS = _filled("dyn.zeros", 0, ZEROS)
-DYN_ONES = _filled("dyn.ones", 1, ONES)
+_filled("dyn.zeros", 0, ops.zeros)
+_filled("dyn.ones", 1, ops.ones)
 
 
 def _full_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
@@ -48,7 +49,7 @@ def _full_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(unknowns(rank), attrs.dtype or value.dtype)
 
 
-DYN_FULL = dynamic(
+dynamic(
     "dyn.full",
     InitOpAttrs,
     inputs=("fill_value", "shape"),
@@ -58,7 +59,7 @@ DYN_FULL = dynamic(
         topi.full(out_type.shape, out_type.dtype, inputs[0]())
     ],
     shape_func=lambda attrs, inputs, out_ndims: [shape_tensor(entries(inputs[1]))],
-    static=lambda call, values: FULL(
+    static=lambda call, values: ops.full(
         call.args[0], shape=as_ints(values[0]), dtype=call.attrs.dtype
     ),
 )
@@ -97,14 +98,14 @@ def _topk_shape(
 
 
 def _static_topk(call: Call, values: list[np.ndarray]) -> RelayExpr:
-    return Call(TOPK, call.args[:1], call.attrs.replace(k=int(values[0].reshape(-1)[0])))
+    return Call(ops.topk, call.args[:1], call.attrs.replace(k=int(values[0].reshape(-1)[0])))
 
 
 def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
     return topi.generic.schedule_extern(outs)
 
 
-DYN_TOPK = dynamic(
+dynamic(
     "dyn.topk",
     TopKAttrs,
     inputs=("data", "k"),

@@ -14,18 +14,12 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
 from ..attributes import as_ints
-from ..broadcasting import BROADCAST_TO
 from ..creation import InitOpAttrs
-from ..indexing import ONE_HOT, STRIDED_SLICE, OneHotAttrs, StridedSliceAttrs
-from ..joining import TILE, TileAttrs
-from ..setting import SPARSE_TO_DENSE, SparseToDenseAttrs
-from ..shaping import (
-    EXPAND_DIMS,
-    RESHAPE,
-    SQUEEZE,
-    ReshapeAttrs,
-    SqueezeAttrs,
-)
+from ..indexing import OneHotAttrs, StridedSliceAttrs
+from ..joining import TileAttrs
+from ..registry import ops
+from ..setting import SparseToDenseAttrs
+from ..shaping import ReshapeAttrs, SqueezeAttrs
 from ..types import expect, expect_tensor, shape_of_type, tensor
 from .declare import (
     dynamic,
@@ -69,7 +63,7 @@ def _reshape_shape(
     return [shape_tensor([tir.Select(dim < 0, left, dim) for dim in dims])]
 
 
-DYN_RESHAPE = dynamic(
+dynamic(
     "dyn.reshape",
     ReshapeAttrs,
     inputs=("data", "newshape"),
@@ -77,7 +71,7 @@ DYN_RESHAPE = dynamic(
     infer_type=_of_rank("dyn.reshape", "newshape"),
     compute=_reshaped,
     shape_func=_reshape_shape,
-    static=lambda call, values: RESHAPE(
+    static=lambda call, values: ops.reshape(
         call.args[0], newshape=as_ints(values[0]), allowzero=call.attrs.allowzero
     ),
 )
@@ -91,7 +85,7 @@ def _broadcast_to_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(unknowns(rank), data.dtype)
 
 
-DYN_BROADCAST_TO = dynamic(
+dynamic(
     "dyn.broadcast_to",
     InitOpAttrs,
     inputs=("data", "shape"),
@@ -99,7 +93,7 @@ DYN_BROADCAST_TO = dynamic(
     infer_type=_broadcast_to_type,
     compute=lambda attrs, inputs, out_type: [topi.broadcast_to(inputs[0], out_type.shape)],
     shape_func=lambda attrs, inputs, out_ndims: [shape_tensor(entries(inputs[1]))],
-    static=lambda call, values: BROADCAST_TO(call.args[0], shape=as_ints(values[0])),
+    static=lambda call, values: ops.broadcast_to(call.args[0], shape=as_ints(values[0])),
 )
 
 
@@ -130,7 +124,7 @@ def _expand_dims_shape(
     return [shape_tensor(dims)]
 
 
-DYN_EXPAND_DIMS = dynamic(
+dynamic(
     "dyn.expand_dims",
     DynExpandDimsAttrs,
     inputs=("data", "axis"),
@@ -138,7 +132,7 @@ DYN_EXPAND_DIMS = dynamic(
     infer_type=_expand_dims_type,
     compute=_reshaped,
     shape_func=_expand_dims_shape,
-    static=lambda call, values: EXPAND_DIMS(
+    static=lambda call, values: ops.expand_dims(
         call.args[0], axis=int(values[0].reshape(-1)[0]), num_newaxis=call.attrs.num_newaxis
     ),
 )
@@ -170,7 +164,7 @@ def _squeeze_shape(
     return [shape_tensor(dims)]
 
 
-DYN_SQUEEZE = dynamic(
+dynamic(
     "dyn.squeeze",
     SqueezeAttrs,
     inputs=("data", "axis"),
@@ -178,7 +172,7 @@ DYN_SQUEEZE = dynamic(
     infer_type=_squeeze_type,
     compute=_reshaped,
     shape_func=_squeeze_shape,
-    static=lambda call, values: SQUEEZE(call.args[0], axis=as_ints(values[0])),
+    static=lambda call, values: ops.squeeze(call.args[0], axis=as_ints(values[0])),
 )
 
 
@@ -209,7 +203,7 @@ def _tile_shape(
     return [shape_tensor([a * b for a, b in zip(have, times, strict=True)])]
 
 
-DYN_TILE = dynamic(
+dynamic(
     "dyn.tile",
     TileAttrs,
     inputs=("data", "reps"),
@@ -217,7 +211,7 @@ DYN_TILE = dynamic(
     infer_type=_tile_type,
     compute=_tile_compute,
     shape_func=_tile_shape,
-    static=lambda call, values: TILE(call.args[0], reps=as_ints(values[0])),
+    static=lambda call, values: ops.tile(call.args[0], reps=as_ints(values[0])),
 )
 
 
@@ -287,7 +281,7 @@ def _strided_slice_compute(
     return [te.compute(shape, element, name="T_strided_slice", tag="injective")]
 
 
-DYN_STRIDED_SLICE = dynamic(
+dynamic(
     "dyn.strided_slice",
     StridedSliceAttrs,
     inputs=("data", "begin", "end", "strides"),
@@ -295,7 +289,7 @@ DYN_STRIDED_SLICE = dynamic(
     infer_type=_strided_slice_type,
     compute=_strided_slice_compute,
     shape_func=_strided_slice_shape,
-    static=lambda call, values: STRIDED_SLICE(
+    static=lambda call, values: ops.strided_slice(
         call.args[0], begin=as_ints(values[0]), end=as_ints(values[1]),
         strides=as_ints(values[2]), slice_mode=call.attrs.slice_mode,
     ),
@@ -330,10 +324,10 @@ def _one_hot_shape(
 
 def _static_one_hot(call: Call, values: list[np.ndarray]) -> RelayExpr:
     attrs = call.attrs.replace(depth=int(values[0].reshape(-1)[0]))
-    return Call(ONE_HOT, call.args[:3], attrs)
+    return Call(ops.one_hot, call.args[:3], attrs)
 
 
-DYN_ONE_HOT = dynamic(
+dynamic(
     "dyn.one_hot",
     OneHotAttrs,
     inputs=("indices", "on_value", "off_value", "depth"),
@@ -358,7 +352,7 @@ def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sch
     return topi.generic.schedule_extern(outs)
 
 
-DYN_SPARSE_TO_DENSE = dynamic(
+dynamic(
     "dyn.sparse_to_dense",
     SparseToDenseAttrs,
     inputs=("sparse_indices", "output_shape", "sparse_values", "default_value"),
@@ -368,7 +362,7 @@ DYN_SPARSE_TO_DENSE = dynamic(
         topi.sparse_to_dense(inputs[0], out_type.shape, inputs[2], inputs[3])
     ],
     shape_func=lambda attrs, inputs, out_ndims: [shape_tensor(entries(inputs[1]))],
-    static=lambda call, values: SPARSE_TO_DENSE(
+    static=lambda call, values: ops.sparse_to_dense(
         call.args[0], call.args[2], call.args[3], output_shape=as_ints(values[0])
     ),
     schedules={"generic": _schedule, "cpu": _schedule},

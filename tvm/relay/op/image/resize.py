@@ -16,7 +16,7 @@ from tvm.topi.image.resize import COORDINATE_MODES
 from ..attributes import as_float, as_int, as_ints, as_list, is_run_time, run_time_vector, spread
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, define_op
+from ..registry import OpPattern, define_op, ops
 from ..types import TypeRelation, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 
@@ -113,9 +113,9 @@ def _resize(
     )
 
 
-RESIZE1D = _resize("image.resize1d", Resize1DAttrs, "W", topi.image.resize1d)
-RESIZE2D = _resize("image.resize2d", Resize2DAttrs, "HW", topi.image.resize2d)
-RESIZE3D = _resize("image.resize3d", Resize3DAttrs, "DHW", topi.image.resize3d)
+_resize("image.resize1d", Resize1DAttrs, "W", topi.image.resize1d)
+_resize("image.resize2d", Resize2DAttrs, "HW", topi.image.resize2d)
+_resize("image.resize3d", Resize3DAttrs, "DHW", topi.image.resize3d)
 
 
 def _crop_and_resize_type(attrs: CropAndResizeAttrs, arg_types: Sequence[Type]) -> Type:
@@ -134,7 +134,7 @@ def _crop_and_resize_type(attrs: CropAndResizeAttrs, arg_types: Sequence[Type]) 
     return tensor(shape_in_layout(extents, attrs.layout), attrs.out_dtype or data.dtype)
 
 
-CROP_AND_RESIZE = define_op(
+define_op(
     "image.crop_and_resize",
     CropAndResizeAttrs,
     inputs=("data", "boxes", "box_indices"),
@@ -163,7 +163,7 @@ def resize1d(
     out_dtype: str | None = None,
 ) -> RelayExpr:
     """Resize one axis to a size; parameters as in `resize2d`."""
-    return RESIZE1D(
+    return ops.image.resize1d(
         data, size=_size(size, 1), roi=_region(roi), layout=str(layout), method=str(method),
         coordinate_transformation_mode=str(coordinate_transformation_mode),
         rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
@@ -222,7 +222,7 @@ def resize2d(
             cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
             out_dtype=out_dtype or "",
         )  # fmt: skip
-    return RESIZE2D(
+    return ops.image.resize2d(
         data, size=_size(size, 2), roi=_region(roi), layout=str(layout), method=str(method),
         coordinate_transformation_mode=str(coordinate_transformation_mode),
         rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
@@ -245,7 +245,7 @@ def resize3d(
     out_dtype: str | None = None,
 ) -> RelayExpr:
     """Resize three axes to a size; parameters as in `resize2d`."""
-    return RESIZE3D(
+    return ops.image.resize3d(
         data, size=_size(size, 3), roi=_region(roi), layout=str(layout), method=str(method),
         coordinate_transformation_mode=str(coordinate_transformation_mode),
         rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
@@ -299,7 +299,7 @@ def crop_and_resize(
     out_dtype : str, optional
         The dtype of the result, the data's by default.
     """
-    return CROP_AND_RESIZE(
+    return ops.image.crop_and_resize(
         data, boxes, box_indices, crop_size=as_ints(crop_size), layout=str(layout),
         method=str(method), extrapolation_value=as_float(extrapolation_value),
         out_dtype=out_dtype or "",

@@ -12,7 +12,7 @@ from tvm.topi.image.grid_sample import METHODS, PADDING_MODES
 
 from ..attributes import as_ints, padding_pairs, spread
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, define_op
+from ..registry import OpPattern, define_op, ops
 from ..types import apply, expect, expect_dim, expect_tensor, largest, shape_of_type, tensor
 
 
@@ -103,7 +103,7 @@ def _schedule_dilation(attrs: Attrs, outs: Sequence[te.Tensor], target: object) 
     return topi.x86.schedule_pool(outs, attrs.data_layout)
 
 
-AFFINE_GRID = define_op(
+define_op(
     "image.affine_grid",
     AffineGridAttrs,
     inputs=("data",),
@@ -111,7 +111,7 @@ AFFINE_GRID = define_op(
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.image.affine_grid(inputs[0], attrs.target_shape)],
 )
-GRID_SAMPLE = define_op(
+define_op(
     "image.grid_sample",
     GridSampleAttrs,
     inputs=("data", "grid"),
@@ -123,7 +123,7 @@ GRID_SAMPLE = define_op(
         )
     ],
 )
-DILATION2D = define_op(
+define_op(
     "image.dilation2d",
     Dilation2DAttrs,
     inputs=("data", "weight"),
@@ -157,7 +157,7 @@ def affine_grid(data: RelayExpr, target_shape: Sequence[int]) -> RelayExpr:
     relay.Expr
         (batch, 2, height, width): x, then y.
     """
-    return AFFINE_GRID(data, target_shape=as_ints(target_shape))
+    return ops.image.affine_grid(data, target_shape=as_ints(target_shape))
 
 
 def grid_sample(
@@ -185,7 +185,7 @@ def grid_sample(
     align_corners : bool
         Whether -1 and 1 are the centres of the corner elements, or their outer edges.
     """
-    return GRID_SAMPLE(
+    return ops.image.grid_sample(
         data, grid, method=str(method), layout=str(layout), padding_mode=str(padding_mode),
         align_corners=bool(align_corners),
     )  # fmt: skip
@@ -214,7 +214,7 @@ def dilation2d(
     out_dtype : str
         The dtype of the result, the data's by default.
     """
-    return DILATION2D(
+    return ops.image.dilation2d(
         data, weight, strides=spread(strides, 2), padding=padding_pairs(padding, 2),
         dilations=spread(dilations, 2), data_layout=str(data_layout),
         kernel_layout=str(kernel_layout), out_dtype=out_dtype or "",

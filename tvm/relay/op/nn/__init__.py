@@ -1,4 +1,5 @@
 """Neural-network operators."""
 
+from . import attention
 from .nn import *
 from .nn import __all__

@@ -14,12 +14,8 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 
 from ..attributes import as_float, as_int, as_ints, as_list, is_run_time, refuse
-from ..binary import ADD, GREATER, MULTIPLY
-from ..indexing import WHERE
 from ..layout import layout_any
-from ..reduce import SUM
-from ..registry import LayoutChoice, OpPattern, Precision, define_op
-from ..shaping import EXPAND_DIMS
+from ..registry import LayoutChoice, OpPattern, Precision, define_op, ops
 from ..types import (
     Dim,
     apply,
@@ -33,13 +29,13 @@ from ..types import (
     show,
     tensor,
 )
-from ..unary import EXP, ONES_LIKE, ZEROS_LIKE, unary
+from ..unary import unary
 
-RELU = unary(
+unary(
     "nn.relu",
     topi.nn.relu,
     lambda x: np.maximum(x, 0),
-    lambda x, y, g: WHERE(GREATER(x, ZEROS_LIKE(x)), g, ZEROS_LIKE(g)),
+    lambda x, y, g: ops.where(ops.greater(x, ops.zeros_like(x)), g, ops.zeros_like(g)),
 )
 
 
@@ -49,7 +45,7 @@ class LeakyReluAttrs(Attrs, key="relay.attrs.LeakyReluAttrs"):
     alpha: float = 0.25
 
 
-LEAKY_RELU = define_op(
+define_op(
     "nn.leaky_relu",
     LeakyReluAttrs,
     inputs=("data",),
@@ -77,7 +73,7 @@ def _prelu_type(attrs: PReluAttrs, arg_types: Sequence[Type]) -> Type:
     return data
 
 
-PRELU = define_op(
+define_op(
     "nn.prelu",
     PReluAttrs,
     inputs=("data", "alpha"),
@@ -107,8 +103,8 @@ def _bias_as_add(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     trailing = rank - 1 - positive_axis(call.attrs.axis, rank, "nn.bias_add")
     data, bias = call.args
     if trailing:
-        bias = EXPAND_DIMS(bias, axis=1, num_newaxis=trailing)
-    return ADD(data, bias)
+        bias = ops.expand_dims(bias, axis=1, num_newaxis=trailing)
+    return ops.add(data, bias)
 
 
 def _bias_compute(
@@ -119,7 +115,7 @@ def _bias_compute(
     return [topi.add(data, topi.expand_dims(bias, 1, trailing) if trailing else bias)]
 
 
-BIAS_ADD = define_op(
+define_op(
     "nn.bias_add",
     BiasAddAttrs,
     inputs=("data", "bias"),
@@ -128,7 +124,7 @@ BIAS_ADD = define_op(
     compute=_bias_compute,
     simplify=_bias_as_add,
     gradient=lambda call, grad: [
-        grad, SUM(grad, axis=(call.attrs.axis,), keepdims=False, exclude=True)
+        grad, ops.sum(grad, axis=(call.attrs.axis,), keepdims=False, exclude=True)
     ],
 )  # fmt: skip
 
@@ -147,13 +143,13 @@ def _softmax_type(attrs: SoftmaxAttrs, arg_types: Sequence[Type]) -> Type:
 
 def _softmax_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     # d/dx softmax = (g - sum(g * y)) * y
-    total = SUM(MULTIPLY(grad, call), axis=(call.attrs.axis,), keepdims=True)
+    total = ops.sum(ops.multiply(grad, call), axis=(call.attrs.axis,), keepdims=True)
     return [(grad - total) * call]
 
 
 def _log_softmax_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     # d/dx log_softmax = g - sum(g) * exp(y)
-    return [grad - SUM(grad, axis=(call.attrs.axis,), keepdims=True) * EXP(call)]
+    return [grad - ops.sum(grad, axis=(call.attrs.axis,), keepdims=True) * ops.exp(call)]
 
 
 def _numpy_softmax(
@@ -164,7 +160,7 @@ def _numpy_softmax(
     return [weights / weights.sum(axis=attrs.axis, keepdims=True)]
 
 
-SOFTMAX = define_op(
+define_op(
     "nn.softmax",
     SoftmaxAttrs,
     inputs=("data",),
@@ -179,7 +175,7 @@ SOFTMAX = define_op(
     gradient=_softmax_gradient,
     precision=Precision.KEEP_FLOAT32,
 )
-FAST_SOFTMAX = define_op(
+define_op(
     "nn.fast_softmax",
     SoftmaxAttrs,
     inputs=("data",),
@@ -194,7 +190,7 @@ FAST_SOFTMAX = define_op(
     gradient=_softmax_gradient,
     precision=Precision.KEEP_FLOAT32,
 )
-LOG_SOFTMAX = define_op(
+define_op(
     "nn.log_softmax",
     SoftmaxAttrs,
     inputs=("data",),
@@ -223,10 +219,10 @@ def _dropout_type(attrs: DropoutAttrs, arg_types: Sequence[Type]) -> Type:
 
 def _inference_dropout(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     # at inference nothing is dropped
-    return Tuple([call.args[0], ONES_LIKE(call.args[0])])
+    return Tuple([call.args[0], ops.ones_like(call.args[0])])
 
 
-DROPOUT = define_op(
+define_op(
     "nn.dropout",
     DropoutAttrs,
     inputs=("data",),
@@ -290,7 +286,7 @@ def _pad_layout(
     return LayoutChoice((chosen, None), (chosen,), attrs.replace(pad_width=widths))
 
 
-PAD = define_op(
+define_op(
     "nn.pad",
     PadAttrs,
     inputs=("data", "pad_value"),
@@ -309,7 +305,7 @@ class MirrorPadAttrs(Attrs, key="relay.attrs.MirrorPadAttrs"):
     pad_width: tuple[tuple[int, int], ...] = ()
 
 
-MIRROR_PAD = define_op(
+define_op(
     "nn.mirror_pad",
     MirrorPadAttrs,
     inputs=("data",),
@@ -334,7 +330,7 @@ def relu(data: RelayExpr) -> RelayExpr:
     data : relay.Expr
         The tensor.
     """
-    return RELU(data)
+    return ops.nn.relu(data)
 
 
 def leaky_relu(data: RelayExpr, alpha: float = 0.01) -> RelayExpr:
@@ -347,7 +343,7 @@ def leaky_relu(data: RelayExpr, alpha: float = 0.01) -> RelayExpr:
     alpha : float
         The slope below zero.
     """
-    return LEAKY_RELU(data, alpha=as_float(alpha))
+    return ops.nn.leaky_relu(data, alpha=as_float(alpha))
 
 
 def prelu(data: RelayExpr, alpha: RelayExpr, axis: int = 1) -> RelayExpr:
@@ -360,7 +356,7 @@ def prelu(data: RelayExpr, alpha: RelayExpr, axis: int = 1) -> RelayExpr:
     axis : int
         The channels' axis.
     """
-    return PRELU(data, alpha, axis=as_int(axis))
+    return ops.nn.prelu(data, alpha, axis=as_int(axis))
 
 
 def bias_add(data: RelayExpr, bias: RelayExpr, axis: int = 1) -> RelayExpr:
@@ -373,7 +369,7 @@ def bias_add(data: RelayExpr, bias: RelayExpr, axis: int = 1) -> RelayExpr:
     axis : int
         The axis.
     """
-    return BIAS_ADD(data, bias, axis=as_int(axis))
+    return ops.nn.bias_add(data, bias, axis=as_int(axis))
 
 
 def softmax(data: RelayExpr, axis: int = -1) -> RelayExpr:
@@ -386,7 +382,7 @@ def softmax(data: RelayExpr, axis: int = -1) -> RelayExpr:
     axis : int
         The axis.
     """
-    return SOFTMAX(data, axis=as_int(axis))
+    return ops.nn.softmax(data, axis=as_int(axis))
 
 
 def fast_softmax(data: RelayExpr, axis: int = -1) -> RelayExpr:
@@ -399,12 +395,12 @@ def fast_softmax(data: RelayExpr, axis: int = -1) -> RelayExpr:
     axis : int
         Along which their exponentials have the sum 1.
     """
-    return FAST_SOFTMAX(data, axis=as_int(axis))
+    return ops.nn.fast_softmax(data, axis=as_int(axis))
 
 
 def log_softmax(data: RelayExpr, axis: int = -1) -> RelayExpr:
     """The logarithm of softmax, without loss; parameters as in `softmax`."""
-    return LOG_SOFTMAX(data, axis=as_int(axis))
+    return ops.nn.log_softmax(data, axis=as_int(axis))
 
 
 def dropout(data: RelayExpr, rate: float = 0.5) -> RelayExpr:
@@ -422,7 +418,7 @@ def dropout(data: RelayExpr, rate: float = 0.5) -> RelayExpr:
 
 def dropout_raw(data: RelayExpr, rate: float = 0.5) -> TupleWrapper:
     """As `dropout`, with the mask as second result."""
-    return TupleWrapper(DROPOUT(data, rate=as_float(rate)), 2)
+    return TupleWrapper(ops.nn.dropout(data, rate=as_float(rate)), 2)
 
 
 def pad(
@@ -447,7 +443,7 @@ def pad(
     value = pad_value if isinstance(pad_value, RelayExpr) else const(as_float(pad_value))
     if is_run_time(pad_width):
         return Op.get("dyn.nn.pad")(data, pad_width, value, pad_width=(), pad_mode=str(pad_mode))
-    return PAD(data, value, pad_width=_widths(pad_width), pad_mode=str(pad_mode))
+    return ops.nn.pad(data, value, pad_width=_widths(pad_width), pad_mode=str(pad_mode))
 
 
 def _widths(pad_width: Sequence[Sequence[int]] | RelayExpr) -> tuple[tuple[int, int], ...]:
@@ -473,4 +469,4 @@ def mirror_pad(
     mode : str
         "SYMMETRIC" repeats the outermost elements, "REFLECT" does not.
     """
-    return MIRROR_PAD(data, pad_width=_widths(pad_width), mode=str(mode))
+    return ops.nn.mirror_pad(data, pad_width=_widths(pad_width), mode=str(mode))

@@ -58,7 +58,7 @@ def _compute(attrs: AttentionAttrs, inputs: Sequence[te.Tensor], out_type: Type)
     return [topi.nn.attention(*inputs[:3], bias, keep, *settings, config)]
 
 
-ATTENTION = define_op(
+define_op(
     "nn.contrib_attention",
     AttentionAttrs,
     inputs=("query", "key", "value", "masks"),

@@ -11,7 +11,7 @@ from tvm.ir.type import Type
 
 from ..attributes import as_int, padding_pairs, spread
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, define_op
+from ..registry import OpPattern, define_op, ops
 from ..types import apply, expect, expect_dim, expect_tensor, positive_axis, shape_of_type, tensor
 
 
@@ -77,7 +77,7 @@ def _generic(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sche
 
 _SCHEDULES = {"generic": _generic, "cpu": _in_steps}
 
-BITPACK = define_op(
+define_op(
     "nn.bitpack",
     BitPackAttrs,
     inputs=("data",),
@@ -130,7 +130,7 @@ def _conv_compute(
     ]  # fmt: skip
 
 
-BITSERIAL_CONV2D = define_op(
+define_op(
     "nn.bitserial_conv2d",
     BinaryConv2DAttrs,
     inputs=("data", "weight"),
@@ -152,7 +152,7 @@ def _dense_type(attrs: BinaryDenseAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor((rows[0], weight[0] if attrs.units is None else attrs.units), attrs.out_dtype)
 
 
-BITSERIAL_DENSE = define_op(
+define_op(
     "nn.bitserial_dense",
     BinaryDenseAttrs,
     inputs=("data", "weight"),
@@ -191,7 +191,7 @@ def bitpack(
     name : str
         The name of the kernel's result.
     """
-    return BITPACK(
+    return ops.nn.bitpack(
         data, bits=as_int(bits), pack_axis=as_int(pack_axis), bit_axis=as_int(bit_axis),
         pack_type=str(pack_type), name=str(name),
     )  # fmt: skip
@@ -227,7 +227,7 @@ def bitserial_conv2d(
     unipolar : bool
         Whether bits of the weight stand for -1 and 1.
     """
-    return BITSERIAL_CONV2D(
+    return ops.nn.bitserial_conv2d(
         data, weight, strides=spread(strides, 2), padding=padding_pairs(padding, 2),
         channels=None if channels is None else as_int(channels),
         kernel_size=None if kernel_size is None else spread(kernel_size, 2),
@@ -258,7 +258,7 @@ def bitserial_dense(
     data_bits, weight_bits, pack_dtype, out_dtype, unipolar
         As in `bitserial_conv2d`.
     """
-    return BITSERIAL_DENSE(
+    return ops.nn.bitserial_dense(
         data, weight, units=None if units is None else as_int(units), data_bits=as_int(data_bits),
         weight_bits=as_int(weight_bits), pack_dtype=pack_dtype, out_dtype=out_dtype,
         unipolar=bool(unipolar),

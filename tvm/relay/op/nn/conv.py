@@ -16,11 +16,9 @@ from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
 from ..attributes import as_int, padding_pairs, spread
-from ..binary import MULTIPLY
-from ..indexing import STRIDED_SLICE
 from ..layout_shapes import axes_extents, moved, plain_layout, shape_in_layout
-from ..registry import LayoutChoice, OpPattern, Precision, define_op
-from ..shaping import RESHAPE, layout_transform
+from ..registry import LayoutChoice, OpPattern, Precision, define_op, ops
+from ..shaping import layout_transform
 from ..types import (
     Dim,
     TypeRelation,
@@ -35,7 +33,6 @@ from ..types import (
     show,
     tensor,
 )
-from ..unary import CAST
 from .conv_plan import by_winograd, recorded_plan, winograd_tile
 from .narrow_conv import in_words, with_channels, word_blocks
 from .plain_rows import in_plain_rows, keeps_channels_apart, wants_plain_rows
@@ -162,7 +159,7 @@ def _alter_conv2d(
         return None
     if "dnnl" in target.libs and all(t.dtype == "float32" for t in arg_types):  # type: ignore[attr-defined]
         return None  # it has blocks of its own
-    call = Call(CONV2D, inputs, attrs)
+    call = Call(ops.nn.conv2d, inputs, attrs)
     shapes = [shape_of_type(t) for t in arg_types]
     if not is_known(shapes[0][1], *shapes[1]):
         return None
@@ -191,12 +188,12 @@ def _alter_conv2d(
         if tile is not None:
             return by_winograd(call, *tile, blocks)
         weight_layout = f"OIHW{inner}i{outer}o"
-        op = CONTRIB_CONV2D_NCHWC
+        op = ops.nn.contrib_conv2d_NCHWc
     elif attrs.groups == channels == out_channels:
         if keeps_channels_apart(call, arg_types, out_type):
             return None
         inner, weight_layout = outer, f"OIHW1i{outer}o"
-        op = CONTRIB_DEPTHWISE_CONV2D_NCHWC
+        op = ops.nn.contrib_depthwise_conv2d_NCHWc
     else:
         return _in_groups(call, channels, out_channels, arg_types, out_type, target)
     return _blocked(call, op, inner, outer, weight_layout)
@@ -246,7 +243,7 @@ def _of_more_filters(
     types = [arg_types[0], tensor(filters.shape, weight.data.dtype)]
     result = tensor((shape[0], wide, *shape[2:]), out_type.dtype)  # type: ignore[attr-defined]
     altered = _alter_conv2d(attrs, (call.args[0], kernel), types, result)
-    return None if altered is None else STRIDED_SLICE(altered, begin=(0,) * 4, end=shape)
+    return None if altered is None else ops.strided_slice(altered, begin=(0,) * 4, end=shape)
 
 
 def _blocked(call: Call, op: Op, inner: int, outer: int, weight_layout: str) -> RelayExpr:
@@ -282,15 +279,15 @@ def _in_groups(
     weight = call.args[1]
     if together > 1:
         kernel = call.args[1].data.shape[2:]
-        weight = RESHAPE(weight, newshape=(-1, together, outer, 1, inner, *kernel))
+        weight = ops.reshape(weight, newshape=(-1, together, outer, 1, inner, *kernel))
         ones = np.eye(together).reshape(together, 1, together, 1, 1, 1)
         shape = (out_channels, together * inner, *kernel)
-        joined_weight = MULTIPLY(weight, const(ones, call.args[1].data.dtype))
-        weight = RESHAPE(joined_weight, newshape=shape)
+        joined_weight = ops.multiply(weight, const(ones, call.args[1].data.dtype))
+        weight = ops.reshape(joined_weight, newshape=shape)
     joined = Call(call.op, (call.args[0], weight), attrs)
     if narrow is not None:
-        return in_words(CONTRIB_CONV2D_NCHWC, joined, [t.dtype for t in arg_types], *narrow)  # type: ignore[attr-defined]
-    return _blocked(joined, CONTRIB_CONV2D_NCHWC, *blocks, f"OIHW{blocks[0]}i{blocks[1]}o")
+        return in_words(ops.nn.contrib_conv2d_NCHWc, joined, [t.dtype for t in arg_types], *narrow)  # type: ignore[attr-defined]
+    return _blocked(joined, ops.nn.contrib_conv2d_NCHWc, *blocks, f"OIHW{blocks[0]}i{blocks[1]}o")
 
 
 # how much faster than float32 an instruction for pairs of bfloat16 multiplies
@@ -308,7 +305,7 @@ def _of_narrow_numbers(
         speed = _BFLOAT16_SPEED if topi.x86.conv2d.dot_group(*["bfloat16"] * 2, target) > 1 else 1.0
         tile = winograd_tile(call, arg_types, blocks, target, speed)
         if tile is not None:
-            wide = call.replace(args=(data, CAST(weight, dtype="float32")))
+            wide = call.replace(args=(data, ops.cast(weight, dtype="float32")))
             return by_winograd(wide, *tile, blocks)
     return _by_dot_products(call, arg_types, out_type, target)
 
@@ -332,7 +329,9 @@ def _by_dot_products(
         wide = topi.utils.rounded_up(out_channels, 8 if out_channels < 16 else 16)
         is_more = wide > out_channels
         return _of_more_filters(call, arg_types, out_type, wide, target) if is_more else None
-    return in_words(CONTRIB_CONV2D_NCHWC, Call(call.op, (data, weight), attrs), own, dtypes, blocks)
+    return in_words(
+        ops.nn.contrib_conv2d_NCHWc, Call(call.op, (data, weight), attrs), own, dtypes, blocks
+    )
 
 
 def _own_layouts(
@@ -349,7 +348,7 @@ def schedule_plain_conv(attrs: Attrs, outs: Sequence[te.Tensor], target: Target)
     return topi.x86.schedule_conv2d(outs)
 
 
-CONV2D = define_op(
+define_op(
     "nn.conv2d",
     Conv2DAttrs,
     inputs=("data", "weight"),
@@ -401,7 +400,7 @@ def _schedule_blocked_conv(
     return topi.x86.schedule_conv2d_NCHWc(outs)
 
 
-CONTRIB_CONV2D_NCHWC = define_op(
+define_op(
     "nn.contrib_conv2d_NCHWc",
     Conv2DAttrs,
     inputs=("data", "kernel"),
@@ -415,7 +414,7 @@ CONTRIB_CONV2D_NCHWC = define_op(
     infer_layout=_own_layouts,
     precision=Precision.ALWAYS,
 )
-CONTRIB_DEPTHWISE_CONV2D_NCHWC = define_op(
+define_op(
     "nn.contrib_depthwise_conv2d_NCHWc",
     Conv2DAttrs,
     inputs=("data", "kernel"),
@@ -473,7 +472,7 @@ def conv2d(
     out_dtype : str
         The dtype of the sums, the data's by default.
     """
-    return CONV2D(
+    return ops.nn.conv2d(
         data,
         weight,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
@@ -518,7 +517,7 @@ def contrib_conv2d_nchwc(
     out_dtype: str = "",
 ) -> RelayExpr:
     """Convolution with channels in blocks; parameters as in `conv2d`."""
-    return CONTRIB_CONV2D_NCHWC(
+    return ops.nn.contrib_conv2d_NCHWc(
         data,
         kernel,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
@@ -544,7 +543,7 @@ def contrib_depthwise_conv2d_nchwc(
     out_dtype: str = "",
 ) -> RelayExpr:
     """Depthwise convolution with channels in blocks; parameters as in `conv2d`."""
-    return CONTRIB_DEPTHWISE_CONV2D_NCHWC(
+    return ops.nn.contrib_depthwise_conv2d_NCHWc(
         data,
         kernel,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
 from ..attributes import as_int, padding_pairs, spread
-from ..registry import OpPattern, Precision, define_op
+from ..registry import OpPattern, Precision, define_op, ops
 from ..types import Dim, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 from .conv_ranks import Conv3DAttrs
 from .winograd import ConvWinogradWeightTransformAttrs
@@ -66,7 +66,7 @@ def _conv_type(attrs: Conv3DWinogradAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor((batch, out_channels, *out), attrs.out_dtype or data.dtype)
 
 
-CONTRIB_CONV3D_WINOGRAD_WEIGHT_TRANSFORM = define_op(
+define_op(
     "nn.contrib_conv3d_winograd_weight_transform",
     ConvWinogradWeightTransformAttrs,
     inputs=("weight",),
@@ -89,7 +89,7 @@ def _compute(
     return [topi.nn.conv3d_winograd_ncdhw_without_weight_transform(*inputs, *steps, dtype, depth)]
 
 
-CONTRIB_CONV3D_WINOGRAD_WITHOUT_WEIGHT_TRANSFORM = define_op(
+define_op(
     "nn.contrib_conv3d_winograd_without_weight_transform",
     Conv3DWinogradAttrs,
     inputs=("data", "weight"),
@@ -111,7 +111,7 @@ def contrib_conv3d_winograd_weight_transform(weight: RelayExpr, tile_size: int) 
     tile_size : int
         Outputs of a tile along an axis, 2 or 4.
     """
-    return CONTRIB_CONV3D_WINOGRAD_WEIGHT_TRANSFORM(weight, tile_size=as_int(tile_size))
+    return ops.nn.contrib_conv3d_winograd_weight_transform(weight, tile_size=as_int(tile_size))
 
 
 def contrib_conv3d_winograd_without_weight_transform(
@@ -142,7 +142,7 @@ def contrib_conv3d_winograd_without_weight_transform(
     data_layout, kernel_layout, out_layout, out_dtype : str
         As in `conv3d`.
     """
-    return CONTRIB_CONV3D_WINOGRAD_WITHOUT_WEIGHT_TRANSFORM(
+    return ops.nn.contrib_conv3d_winograd_without_weight_transform(
         data,
         weight,
         tile_size=as_int(tile_size),

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
 from ..attributes import as_int, padding_pairs, spread
-from ..registry import OpPattern, Precision, define_op
+from ..registry import OpPattern, Precision, define_op, ops
 from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 from .conv import Conv2DAttrs
 
@@ -67,7 +67,7 @@ def _compute(attrs: Conv2DAttrs, inputs: Sequence[te.Tensor], out_type: Type) ->
 
 
 _PLAIN = {"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True)}
-CONTRIB_CONV2D_GEMM_WEIGHT_TRANSFORM = define_op(
+define_op(
     "nn.contrib_conv2d_gemm_weight_transform",
     ConvGemmWeightTransformAttrs,
     inputs=("weights",),
@@ -77,7 +77,7 @@ CONTRIB_CONV2D_GEMM_WEIGHT_TRANSFORM = define_op(
         topi.nn.conv2d_gemm_weight_transform(inputs[0], attrs.tile_N, attrs.tile_K)
     ],
 )
-CONTRIB_CONV2D_GEMM_WITHOUT_WEIGHT_TRANSFORM = define_op(
+define_op(
     "nn.contrib_conv2d_gemm_without_weight_transform",
     Conv2DAttrs,
     inputs=("data", "weight"),
@@ -99,7 +99,7 @@ def contrib_conv2d_gemm_weight_transform(weights: RelayExpr, tile_N: int, tile_K
     tile_N, tile_K : int
         Output channels, and elements of a window, of a tile.
     """
-    return CONTRIB_CONV2D_GEMM_WEIGHT_TRANSFORM(
+    return ops.nn.contrib_conv2d_gemm_weight_transform(
         weights, tile_N=as_int(tile_N), tile_K=as_int(tile_K)
     )
 
@@ -129,7 +129,7 @@ def contrib_conv2d_gemm_without_weight_transform(
     data_layout, kernel_layout, out_layout, out_dtype : str
         As in `conv2d`; the data's layout is "NHWC".
     """
-    return CONTRIB_CONV2D_GEMM_WITHOUT_WEIGHT_TRANSFORM(
+    return ops.nn.contrib_conv2d_gemm_without_weight_transform(
         data,
         weight,
         strides=spread(strides, 2),

@@ -9,7 +9,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, Precision, define_op
+from ..registry import OpPattern, Precision, define_op, ops
 from ..types import apply, expect, expect_tensor, shape_of_type, tensor
 from .conv import PLAIN_SCHEDULES, Conv2DAttrs, conv_attrs
 
@@ -46,7 +46,7 @@ def _compute(attrs: Conv2DAttrs, inputs: Sequence[te.Tensor], out_type: Type) ->
     ]  # fmt: skip
 
 
-CONV2D_BACKWARD_WEIGHT = define_op(
+define_op(
     _WHO,
     Conv2DAttrs,
     inputs=("grad", "data"),
@@ -85,7 +85,7 @@ def conv2d_backward_weight(
     out_dtype : str
         The dtype of the sums, the data's by default.
     """
-    return CONV2D_BACKWARD_WEIGHT(
+    return ops.nn.conv2d_backward_weight(
         grad,
         data,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),

@@ -15,13 +15,10 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Tuple, const
 
 from ..attributes import padding_pairs
-from ..indexing import STRIDED_SLICE
-from ..joining import STACK
-from ..registry import OpPattern, Precision, define_op
-from ..shaping import EXPAND_DIMS, RESHAPE, SQUEEZE, TRANSPOSE, in_order
+from ..registry import OpPattern, Precision, define_op, ops
+from ..shaping import in_order
 from ..types import Dim, is_known, shape_of_type
-from .activation import PAD
-from .conv import CONV2D, PLAIN_SCHEDULES, conv_attrs, conv_compute, conv_type
+from .conv import PLAIN_SCHEDULES, conv_attrs, conv_compute, conv_type
 
 
 class Conv1DAttrs(Attrs, key="relay.attrs.Conv1DAttrs"):
@@ -77,16 +74,16 @@ def _conv1d_on_planes(
         return None
     data = in_order(inputs[0], attrs.data_layout, "NCW")
     weight = in_order(inputs[1], attrs.kernel_layout, "OIW")
-    out = CONV2D(
-        EXPAND_DIMS(data, axis=2, num_newaxis=1),
-        EXPAND_DIMS(weight, axis=2, num_newaxis=1),
+    out = ops.nn.conv2d(
+        ops.expand_dims(data, axis=2, num_newaxis=1),
+        ops.expand_dims(weight, axis=2, num_newaxis=1),
         strides=(1, *attrs.strides),
         padding=(0, attrs.padding[0], 0, attrs.padding[1]),
         dilation=(1, *attrs.dilation),
         groups=attrs.groups,
         out_dtype=attrs.out_dtype,
     )
-    return in_order(SQUEEZE(out, axis=(2,)), "NCW", out_layout)
+    return in_order(ops.squeeze(out, axis=(2,)), "NCW", out_layout)
 
 
 def _conv3d_on_planes(
@@ -130,7 +127,7 @@ def conv3d_by_planes(
     out_channels, inner, window, *plane = kernel
     if pads[0] or pads[3]:
         widths = ((0, 0), (0, 0), (pads[0], pads[3]), (0, 0), (0, 0))
-        data = PAD(data, const(0, dtype), pad_width=widths)
+        data = ops.nn.pad(data, const(0, dtype), pad_width=widths)
     reach = (window - 1) * dilation[0] + 1
     count = (depth + pads[0] + pads[3] - reach) // strides[0] + 1
     seen = []
@@ -138,13 +135,13 @@ def conv3d_by_planes(
         first = place * dilation[0]
         last = first + (count - 1) * strides[0] + 1
         seen.append(
-            STRIDED_SLICE(data, begin=(first,), end=(last,), strides=(strides[0],), axes=(2,))
+            ops.strided_slice(data, begin=(first,), end=(last,), strides=(strides[0],), axes=(2,))
         )
     # (batch, depth, channel, place in the window, height, width)
-    stacked = TRANSPOSE(STACK(Tuple(seen), axis=2), axes=(0, 3, 1, 2, 4, 5))
-    out = CONV2D(
-        RESHAPE(stacked, newshape=(batch * count, channels * window, height, width)),
-        RESHAPE(weight, newshape=(out_channels, inner * window, *plane)),
+    stacked = ops.transpose(ops.stack(Tuple(seen), axis=2), axes=(0, 3, 1, 2, 4, 5))
+    out = ops.nn.conv2d(
+        ops.reshape(stacked, newshape=(batch * count, channels * window, height, width)),
+        ops.reshape(weight, newshape=(out_channels, inner * window, *plane)),
         strides=strides[1:],
         padding=(pads[1], pads[2], pads[4], pads[5]),
         dilation=dilation[1:],
@@ -155,11 +152,11 @@ def conv3d_by_planes(
         (extent + pads[i] + pads[i + 3] - ((size - 1) * dilation[i] + 1)) // strides[i] + 1
         for i, extent, size in ((1, height, plane[0]), (2, width, plane[1]))
     ]
-    out = RESHAPE(out, newshape=(batch, count, out_channels, rows, columns))
-    return TRANSPOSE(out, axes=(0, 2, 1, 3, 4))
+    out = ops.reshape(out, newshape=(batch, count, out_channels, rows, columns))
+    return ops.transpose(out, axes=(0, 2, 1, 3, 4))
 
 
-CONV1D = define_op(
+define_op(
     "nn.conv1d",
     Conv1DAttrs,
     inputs=("data", "weight"),
@@ -170,7 +167,7 @@ CONV1D = define_op(
     legalize=_conv1d_on_planes,
     precision=Precision.ALWAYS,
 )
-CONV3D = define_op(
+define_op(
     "nn.conv3d",
     Conv3DAttrs,
     inputs=("data", "weight"),
@@ -198,7 +195,7 @@ def conv1d(
     out_dtype: str = "",
 ) -> RelayExpr:
     """Convolution over one spatial axis; parameters as in `conv2d`."""
-    return CONV1D(
+    return ops.nn.conv1d(
         data,
         weight,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
@@ -227,7 +224,7 @@ def conv3d(
 
     Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.
     """
-    return CONV3D(
+    return ops.nn.conv3d(
         data,
         weight,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),

@@ -19,10 +19,9 @@ from tvm.ir.type import Type
 from tvm.relay.expr import const
 
 from ..attributes import padding_pairs, spread
-from ..indexing import STRIDED_SLICE
 from ..layout_shapes import axes_extents, moved, shape_in_layout
-from ..registry import OpPattern, Precision, define_op
-from ..shaping import EXPAND_DIMS, RESHAPE, REVERSE, SQUEEZE, TRANSPOSE, in_order
+from ..registry import OpPattern, Precision, define_op, ops
+from ..shaping import in_order
 from ..types import (
     Dim,
     TypeRelation,
@@ -33,8 +32,7 @@ from ..types import (
     shape_of_type,
     tensor,
 )
-from .activation import PAD
-from .conv import CONV2D, PLAIN_SCHEDULES, Conv2DAttrs, conv_attrs
+from .conv import PLAIN_SCHEDULES, Conv2DAttrs, conv_attrs
 from .conv_ranks import Conv1DAttrs, Conv3DAttrs, conv3d_by_planes, extents_in, shape_in
 
 TO_THE_END = 2**31 - 1  # of a slice that goes on to the last element
@@ -160,14 +158,14 @@ def _by_phases(
     weight = in_order(inputs[1], attrs.kernel_layout, "IO" + spatial)
     if rank == 1:  # an image of one row
         axes = [_Axis(1, 1, 1, 0, 1), *axes]
-        data, weight = EXPAND_DIMS(data, axis=2), EXPAND_DIMS(weight, axis=2)
+        data, weight = ops.expand_dims(data, axis=2), ops.expand_dims(weight, axis=2)
     dtype = types[1].dtype  # type: ignore[attr-defined]
     phases = _phases(weight, kernel[0], kernel[1], axes, attrs.groups, dtype)
     channels = kernel[1] * attrs.groups
     out = _convolved(data, phases, shape[:2], channels, axes, attrs, types[0].dtype)  # type: ignore[attr-defined]
     out = _interleaved(out, channels, axes)
     if rank == 1:
-        out = SQUEEZE(out, axis=(2,))
+        out = ops.squeeze(out, axis=(2,))
     return in_order(out, "NC" + spatial, out_layout)
 
 
@@ -187,16 +185,16 @@ def _phases(
     """(group, output channel, phase) by input channel by the places that a phase sees."""
     tails = [(0, axis.places * axis.stride - axis.kernel) for axis in axes]
     if any([tail for _, tail in tails]):
-        weight = PAD(weight, const(0, dtype), pad_width=((0, 0), (0, 0), *tails))
+        weight = ops.nn.pad(weight, const(0, dtype), pad_width=((0, 0), (0, 0), *tails))
     split = [extent for axis in axes for extent in (axis.places, axis.stride)]
-    weight = RESHAPE(weight, newshape=(groups, inner // groups, outer, *split))
+    weight = ops.reshape(weight, newshape=(groups, inner // groups, outer, *split))
     places = [3 + 2 * i for i in range(len(axes))]
     for axis in places:
-        weight = REVERSE(weight, axis=axis)
-    weight = TRANSPOSE(weight, axes=(0, 2, *[axis + 1 for axis in places], 1, *places))
+        weight = ops.reverse(weight, axis=axis)
+    weight = ops.transpose(weight, axes=(0, 2, *[axis + 1 for axis in places], 1, *places))
     strides = prod([axis.stride for axis in axes])
     shape = (groups * outer * strides, inner // groups, *[axis.places for axis in axes])
-    return RESHAPE(weight, newshape=shape)
+    return ops.reshape(weight, newshape=shape)
 
 
 def _convolved(
@@ -211,7 +209,9 @@ def _convolved(
     pads = (*[axis.pads[0] for axis in axes], *[axis.pads[1] for axis in axes])
     ones = (1,) * len(axes)
     if len(axes) == 2:
-        return CONV2D(data, weight, padding=pads, groups=attrs.groups, out_dtype=attrs.out_dtype)
+        return ops.nn.conv2d(
+            data, weight, padding=pads, groups=attrs.groups, out_dtype=attrs.out_dtype
+        )
     strides = prod([axis.stride for axis in axes])
     kernel = (channels * strides, shape[1] // attrs.groups, *[axis.places for axis in axes])
     full = (*shape, *[axis.extent for axis in axes])
@@ -226,17 +226,17 @@ def _interleaved(out: RelayExpr, channels: int, axes: Sequence[_Axis]) -> RelayE
     strides = [axis.stride for axis in axes]
     if max(strides) > 1:
         # axes are split and merged, and copied: some extents may be open
-        out = RESHAPE(out, newshape=(0, -4, channels, -1, *[0] * rank))
+        out = ops.reshape(out, newshape=(0, -4, channels, -1, *[0] * rank))
         for i in range(rank - 1):
-            out = RESHAPE(out, newshape=(*[0] * (2 + i), -4, strides[i], -1, *[0] * rank))
+            out = ops.reshape(out, newshape=(*[0] * (2 + i), -4, strides[i], -1, *[0] * rank))
         order = [at for i in range(rank) for at in (2 + rank + i, 2 + i)]
-        out = TRANSPOSE(out, axes=(0, 1, *order))
-        out = RESHAPE(out, newshape=(0, 0, *[-3] * rank))
+        out = ops.transpose(out, axes=(0, 1, *order))
+        out = ops.reshape(out, newshape=(0, 0, *[-3] * rank))
     begin = [axis.cut[0] for axis in axes]
     end = [-axis.cut[1] if axis.cut[1] else TO_THE_END for axis in axes]
     if not any(begin) and {*end} == {TO_THE_END}:
         return out
-    return STRIDED_SLICE(out, begin=begin, end=end, axes=tuple(range(2, 2 + rank)))
+    return ops.strided_slice(out, begin=begin, end=end, axes=tuple(range(2, 2 + rank)))
 
 
 def _conv_transpose(name: str, attrs_type: type[Attrs], spatial: str) -> Op:
@@ -253,9 +253,9 @@ def _conv_transpose(name: str, attrs_type: type[Attrs], spatial: str) -> Op:
     )
 
 
-CONV1D_TRANSPOSE = _conv_transpose("nn.conv1d_transpose", Conv1DTransposeAttrs, "W")
-CONV2D_TRANSPOSE = _conv_transpose("nn.conv2d_transpose", Conv2DTransposeAttrs, "HW")
-CONV3D_TRANSPOSE = _conv_transpose("nn.conv3d_transpose", Conv3DTransposeAttrs, "DHW")
+_conv_transpose("nn.conv1d_transpose", Conv1DTransposeAttrs, "W")
+_conv_transpose("nn.conv2d_transpose", Conv2DTransposeAttrs, "HW")
+_conv_transpose("nn.conv3d_transpose", Conv3DTransposeAttrs, "DHW")
 
 
 def conv2d_transpose(
@@ -280,7 +280,7 @@ def conv2d_transpose(
     output_padding : int or sequence of int
         Extra rows and columns at the end of the output.
     """
-    return CONV2D_TRANSPOSE(
+    return ops.nn.conv2d_transpose(
         data,
         weight,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
@@ -308,7 +308,7 @@ def conv1d_transpose(
     out_dtype: str = "",
 ) -> RelayExpr:
     """Transposed convolution over one spatial axis; parameters as in `conv2d_transpose`."""
-    return CONV1D_TRANSPOSE(
+    return ops.nn.conv1d_transpose(
         data,
         weight,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
@@ -336,7 +336,7 @@ def conv3d_transpose(
     out_dtype: str = "",
 ) -> RelayExpr:
     """Transposed convolution over three spatial axes; parameters as in `conv2d_transpose`."""
-    return CONV3D_TRANSPOSE(
+    return ops.nn.conv3d_transpose(
         data,
         weight,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),

@@ -15,11 +15,10 @@ from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
 from ..attributes import as_int
-from ..indexing import STRIDED_SLICE
 from ..layout_shapes import axes_extents
 from ..plain_results import of_plain_result
-from ..registry import OpPattern, Precision, define_op
-from ..shaping import RESHAPE, TRANSPOSE, layout_transform
+from ..registry import OpPattern, Precision, define_op, ops
+from ..shaping import layout_transform
 from ..types import (
     Dim,
     broadcast_shapes,
@@ -33,7 +32,6 @@ from ..types import (
     tensor,
 )
 from ..unary import converted
-from .activation import PAD
 
 
 class MatmulAttrs(Attrs, key="relay.attrs.MatmulAttrs"):
@@ -113,20 +111,23 @@ def _fold_matmul(
 
 
 def _transposed(x: RelayExpr) -> RelayExpr:
-    return TRANSPOSE(x, axes=None)
+    return ops.transpose(x, axes=None)
 
 
 def _in_rows(x: RelayExpr) -> RelayExpr:
     """Of more axes than two: the leading ones as one."""
     for _ in range(len(infer_type_of(x).shape) - 2):
-        x = RESHAPE(x, newshape=(-3, -2))
+        x = ops.reshape(x, newshape=(-3, -2))
     return x
 
 
 def _dense_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     data, weight = call.args
     rows, given = _in_rows(data), _in_rows(grad)
-    return [DENSE(grad, _transposed(weight)), DENSE(_transposed(given), _transposed(rows))]
+    return [
+        ops.nn.dense(grad, _transposed(weight)),
+        ops.nn.dense(_transposed(given), _transposed(rows)),
+    ]
 
 
 def _alter_dense(
@@ -141,10 +142,10 @@ def _alter_dense(
         or not {"cblas", "mkl", "dnnl"}.isdisjoint(target.libs)
     ):
         return None
-    call = Call(DENSE, inputs, attrs)
+    call = Call(ops.nn.dense, inputs, attrs)
     data, shape = [shape_of_type(t) for t in arg_types]
     if len(data) == 2 and (plain := _before_transpose(call.args[1])) is not None:
-        return MATMUL(call.args[0], plain, out_dtype=call.attrs.out_dtype)
+        return ops.nn.matmul(call.args[0], plain, out_dtype=call.attrs.out_dtype)
     if not all(isinstance(d, int) for d in shape) or len(data) < 2:
         return None
     rows = data[-2] if isinstance(data[-2], int) else 128
@@ -174,9 +175,9 @@ def _alter_dense(
     if layout is None:
         return None
     zero = const(0, dtype=weight.data.dtype)
-    padded = PAD(weight, zero, pad_width=((0, wide - units), (0, 0)))
+    padded = ops.nn.pad(weight, zero, pad_width=((0, wide - units), (0, 0)))
     product = _packed(call, padded, layout, wide)
-    return STRIDED_SLICE(product, begin=(0,) * len(out), end=out)
+    return ops.strided_slice(product, begin=(0,) * len(out), end=out)
 
 
 def _in_groups(
@@ -188,7 +189,7 @@ def _in_groups(
     if missing := -inner % topi.x86.conv2d.dot_group(*factors, target):
         data, weight = found
         widths = ((0, 0),) * (rank - 1) + ((0, missing),)
-        data = PAD(data, const(0, factors[0]), pad_width=widths)
+        data = ops.nn.pad(data, const(0, factors[0]), pad_width=widths)
         found = [data, _padded_weight(weight, ((0, 0), (0, missing)), factors[1])]
     return call.replace(args=tuple(found)), inner + missing
 
@@ -196,12 +197,16 @@ def _in_groups(
 def _padded_weight(weight: RelayExpr, widths: Sequence[Sequence[int]], dtype: str) -> RelayExpr:
     if isinstance(weight, Constant):
         return const(np.pad(weight.data.numpy(), widths))
-    return PAD(weight, const(0, dtype), pad_width=tuple(widths))
+    return ops.nn.pad(weight, const(0, dtype), pad_width=tuple(widths))
 
 
 def _before_transpose(weight: RelayExpr) -> RelayExpr | None:
     """The matrix that a program transposes while it runs; kernels take it as it is."""
-    if isinstance(weight, Call) and weight.op is TRANSPOSE and weight.attrs.axes in (None, (1, 0)):
+    if (
+        isinstance(weight, Call)
+        and weight.op is ops.transpose
+        and weight.attrs.axes in (None, (1, 0))
+    ):
         return weight.args[0]
     return None
 
@@ -220,7 +225,7 @@ def _weight_layout(
 def _packed(call: Call, weight: RelayExpr, layout: str, units: int | None) -> RelayExpr:
     attrs = DensePackAttrs(units=units, out_dtype=call.attrs.out_dtype, weight_layout=layout)
     packed = layout_transform(weight, "NC", attrs.weight_layout)
-    return Call(CONTRIB_DENSE_PACK, (call.args[0], packed), attrs)
+    return Call(ops.nn.contrib_dense_pack, (call.args[0], packed), attrs)
 
 
 def _product(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
@@ -233,7 +238,7 @@ def _product(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[
     return [matmul(*inputs, None, dtype, transpose_a, transpose_b)]
 
 
-DENSE = define_op(
+define_op(
     "nn.dense",
     DenseAttrs,
     inputs=("data", "weight"),
@@ -249,7 +254,7 @@ DENSE = define_op(
     alter_layout=_alter_dense,
     precision=Precision.ALWAYS,
 )
-MATMUL = define_op(
+define_op(
     "nn.matmul",
     MatmulAttrs,
     inputs=("tensor_a", "tensor_b"),
@@ -283,7 +288,7 @@ def _has_groups(attrs: DensePackAttrs) -> bool:
     return "c" in attrs.weight_layout
 
 
-CONTRIB_DENSE_PACK = define_op(
+define_op(
     "nn.contrib_dense_pack",
     DensePackAttrs,
     inputs=("data", "weight"),
@@ -338,7 +343,7 @@ def _batch_product(
     return [topi.nn.batch_matmul(*inputs, None, dtype, *flags)]
 
 
-BATCH_MATMUL = define_op(
+define_op(
     "nn.batch_matmul",
     BatchMatmulAttrs,
     inputs=("tensor_a", "tensor_b"),
@@ -368,7 +373,7 @@ def dense(
     out_dtype : str
         The dtype of the sums, the data's by default.
     """
-    return DENSE(
+    return ops.nn.dense(
         data, weight, units=None if units is None else as_int(units), out_dtype=out_dtype or ""
     )
 
@@ -394,7 +399,7 @@ def matmul(
     transpose_a, transpose_b : bool
         Whether an operand comes transposed.
     """
-    return MATMUL(
+    return ops.nn.matmul(
         tensor_a,
         tensor_b,
         units=None if units is None else as_int(units),
@@ -422,7 +427,7 @@ def contrib_dense_pack(
     units, out_dtype : optional
         As in `dense`.
     """
-    return CONTRIB_DENSE_PACK(
+    return ops.nn.contrib_dense_pack(
         data, weight, weight_layout=weight_layout, units=units, out_dtype=out_dtype or ""
     )
 
@@ -445,7 +450,7 @@ def batch_matmul(
     transpose_a, transpose_b : bool
         Whether the matrices come transposed.
     """
-    return BATCH_MATMUL(
+    return ops.nn.batch_matmul(
         tensor_a,
         tensor_b,
         out_dtype=out_dtype or "",

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
 from ..attributes import as_float, as_int, as_ints
-from ..registry import OpPattern, Precision, define_op
+from ..registry import OpPattern, Precision, define_op, ops
 from ..types import (
     apply,
     expect,
@@ -60,7 +60,7 @@ def _dilate_type(attrs: DilateAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(spread, data.dtype)
 
 
-LRN = define_op(
+define_op(
     "nn.lrn",
     LRNAttrs,
     inputs=("data",),
@@ -75,7 +75,7 @@ LRN = define_op(
     },
     precision=Precision.KEEP_FLOAT32,
 )
-DILATE = define_op(
+define_op(
     "nn.dilate",
     DilateAttrs,
     inputs=("data",),
@@ -108,7 +108,7 @@ def lrn(
     bias, alpha, beta : float
         Coefficients.
     """
-    return LRN(
+    return ops.nn.lrn(
         data, size=as_int(size), axis=as_int(axis), bias=as_float(bias), alpha=as_float(alpha),
         beta=as_float(beta),
     )  # fmt: skip
@@ -126,4 +126,4 @@ def dilate(data: RelayExpr, strides: Sequence[int], dilation_value: float = 0.0)
     dilation_value : float
         What lies between.
     """
-    return DILATE(data, strides=as_ints(strides), dilation_value=as_float(dilation_value))
+    return ops.nn.dilate(data, strides=as_ints(strides), dilation_value=as_float(dilation_value))

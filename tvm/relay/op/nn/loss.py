@@ -11,11 +11,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
 
 from ..attributes import as_int
-from ..binary import DIVIDE, EQUAL, MULTIPLY
-from ..indexing import GATHER, TAKE, WHERE
-from ..reduce import MEAN, SUM
-from ..registry import define_op
-from ..shaping import EXPAND_DIMS, SQUEEZE
+from ..registry import define_op, ops
 from ..types import (
     expect,
     expect_dim,
@@ -25,7 +21,6 @@ from ..types import (
     shape_of_type,
     tensor,
 )
-from ..unary import LOG, NEGATIVE
 
 
 class NLLLossAttrs(Attrs, key="relay.attrs.NLLLossAttrs"):
@@ -51,12 +46,14 @@ def _cross_entropy(name: str, is_log: bool) -> Op:
         """-sum(log(p) * t) / batch"""
         batch = shape_of_type(arg_types[0])[0]
         predictions, targets = call.args
-        logs = predictions if is_log else LOG(predictions)
+        logs = predictions if is_log else ops.log(predictions)
         if not is_known(batch):
-            return NEGATIVE(MEAN(SUM(MULTIPLY(logs, targets), axis=(1,)), axis=None))
-        total = SUM(MULTIPLY(logs, targets), axis=None)
+            return ops.negative(
+                ops.mean(ops.sum(ops.multiply(logs, targets), axis=(1,)), axis=None)
+            )
+        total = ops.sum(ops.multiply(logs, targets), axis=None)
         dtype = arg_types[0].dtype  # type: ignore[attr-defined]
-        return MULTIPLY(total, const(-1.0 / batch, dtype=dtype))
+        return ops.multiply(total, const(-1.0 / batch, dtype=dtype))
 
     return define_op(
         name, inputs=("predictions", "targets"), infer_type=infer_type, simplify=composed
@@ -86,20 +83,20 @@ def _composed_nll_loss(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     predictions, targets, weights = call.args
     attrs = call.attrs
     dtype, index_dtype = [ty.dtype for ty in arg_types[:2]]  # type: ignore[attr-defined]
-    ignored = EQUAL(targets, const(attrs.ignore_index, dtype=index_dtype))
-    safe = WHERE(ignored, const(0, dtype=index_dtype), targets)
-    picked = GATHER(predictions, EXPAND_DIMS(safe, axis=1, num_newaxis=1), axis=1)
-    weight = WHERE(ignored, const(0.0, dtype=dtype), TAKE(weights, safe, axis=0))
-    losses = NEGATIVE(MULTIPLY(SQUEEZE(picked, axis=(1,)), weight))
+    ignored = ops.equal(targets, const(attrs.ignore_index, dtype=index_dtype))
+    safe = ops.where(ignored, const(0, dtype=index_dtype), targets)
+    picked = ops.gather(predictions, ops.expand_dims(safe, axis=1, num_newaxis=1), axis=1)
+    weight = ops.where(ignored, const(0.0, dtype=dtype), ops.take(weights, safe, axis=0))
+    losses = ops.negative(ops.multiply(ops.squeeze(picked, axis=(1,)), weight))
     if attrs.reduction == "none":
         return losses
-    total = SUM(losses, axis=None)
-    return total if attrs.reduction == "sum" else DIVIDE(total, SUM(weight, axis=None))
+    total = ops.sum(losses, axis=None)
+    return total if attrs.reduction == "sum" else ops.divide(total, ops.sum(weight, axis=None))
 
 
-CROSS_ENTROPY = _cross_entropy("nn.cross_entropy", False)
-CROSS_ENTROPY_WITH_LOGITS = _cross_entropy("nn.cross_entropy_with_logits", True)
-NLL_LOSS = define_op(
+_cross_entropy("nn.cross_entropy", False)
+_cross_entropy("nn.cross_entropy_with_logits", True)
+define_op(
     "nn.nll_loss",
     NLLLossAttrs,
     inputs=("predictions", "targets", "weights"),
@@ -116,7 +113,7 @@ def cross_entropy(predictions: RelayExpr, targets: RelayExpr) -> RelayExpr:
     predictions, targets : relay.Expr
         Probabilities, (batch, classes).
     """
-    return CROSS_ENTROPY(predictions, targets)
+    return ops.nn.cross_entropy(predictions, targets)
 
 
 def cross_entropy_with_logits(predictions: RelayExpr, targets: RelayExpr) -> RelayExpr:
@@ -134,7 +131,7 @@ def cross_entropy_with_logits(predictions: RelayExpr, targets: RelayExpr) -> Rel
     relay.Expr
         One number, of rank 0.
     """
-    return CROSS_ENTROPY_WITH_LOGITS(predictions, targets)
+    return ops.nn.cross_entropy_with_logits(predictions, targets)
 
 
 def nll_loss(
@@ -159,6 +156,6 @@ def nll_loss(
     ignore_index : int
         The target that does not count.
     """
-    return NLL_LOSS(
+    return ops.nn.nll_loss(
         predictions, targets, weights, reduction=str(reduction), ignore_index=as_int(ignore_index)
     )

@@ -14,9 +14,9 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
 from tvm.target import Target
 
+from ..registry import ops
 from ..shaping import layout_transform
 from ..unary import converted
-from .activation import PAD
 
 
 def word_blocks(
@@ -37,7 +37,8 @@ def with_channels(
         return factors
     widths = ((0, 0), (0, missing), (0, 0), (0, 0))
     return [
-        PAD(x, const(0, dtype), pad_width=widths) for x, dtype in zip(factors, dtypes, strict=True)
+        ops.nn.pad(x, const(0, dtype), pad_width=widths)
+        for x, dtype in zip(factors, dtypes, strict=True)
     ]
 
 

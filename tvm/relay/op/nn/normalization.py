@@ -11,10 +11,7 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 
 from ..attributes import as_float, as_int, as_optional_ints
-from ..binary import ADD, MAXIMUM, MULTIPLY, SUBTRACT
-from ..reduce import MEAN, SUM, VARIANCE
-from ..registry import OpPattern, Precision, define_op
-from ..shaping import EXPAND_DIMS, RESHAPE
+from ..registry import OpPattern, Precision, define_op, ops
 from ..types import (
     Dim,
     expect,
@@ -25,7 +22,6 @@ from ..types import (
     shape_of_type,
     tensor,
 )
-from ..unary import NEGATIVE, RSQRT, SQRT
 
 
 class BatchNormAttrs(Attrs, key="relay.attrs.BatchNormAttrs"):
@@ -98,7 +94,7 @@ def _batch_norm_type(attrs: BatchNormAttrs, arg_types: Sequence[Type]) -> Type:
 def _along(vector: RelayExpr, axis: int, rank: int) -> RelayExpr:
     """A vector with trailing axes of extent 1, so that it runs along `axis`."""
     trailing = rank - 1 - axis % rank
-    return EXPAND_DIMS(vector, axis=1, num_newaxis=trailing) if trailing else vector
+    return ops.expand_dims(vector, axis=1, num_newaxis=trailing) if trailing else vector
 
 
 def _inference_batch_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
@@ -108,17 +104,17 @@ def _inference_batch_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     ty = arg_types[0]
     rank = len(ty.shape)  # type: ignore[attr-defined]
     epsilon = const(attrs.epsilon, dtype=arg_types[4].dtype)  # type: ignore[attr-defined]
-    scale = const(1.0, dtype=arg_types[4].dtype) / SQRT(ADD(variance, epsilon))  # type: ignore[attr-defined]
+    scale = const(1.0, dtype=arg_types[4].dtype) / ops.sqrt(ops.add(variance, epsilon))  # type: ignore[attr-defined]
     if attrs.scale:
-        scale = MULTIPLY(scale, gamma)
-    shift = MULTIPLY(NEGATIVE(mean), scale)
+        scale = ops.multiply(scale, gamma)
+    shift = ops.multiply(ops.negative(mean), scale)
     if attrs.center:
-        shift = ADD(shift, beta)
-    scaled = MULTIPLY(data, _along(scale, attrs.axis, rank))
-    return Tuple([ADD(scaled, _along(shift, attrs.axis, rank)), mean, variance])
+        shift = ops.add(shift, beta)
+    scaled = ops.multiply(data, _along(scale, attrs.axis, rank))
+    return Tuple([ops.add(scaled, _along(shift, attrs.axis, rank)), mean, variance])
 
 
-BATCH_NORM = define_op(
+define_op(
     "nn.batch_norm",
     BatchNormAttrs,
     inputs=("data", "gamma", "beta", "moving_mean", "moving_var"),
@@ -142,18 +138,20 @@ def _layer_norm_type(attrs: LayerNormAttrs, arg_types: Sequence[Type]) -> Type:
 
 
 def _normalised(data: RelayExpr, axes: tuple[int, ...], epsilon: float, dtype: str) -> RelayExpr:
-    mean = MEAN(data, axis=axes, keepdims=True)
-    variance = VARIANCE(data, mean, axis=axes, keepdims=True)
-    return MULTIPLY(SUBTRACT(data, mean), RSQRT(ADD(variance, const(epsilon, dtype=dtype))))
+    mean = ops.mean(data, axis=axes, keepdims=True)
+    variance = ops.variance(data, mean, axis=axes, keepdims=True)
+    return ops.multiply(
+        ops.subtract(data, mean), ops.rsqrt(ops.add(variance, const(epsilon, dtype=dtype)))
+    )
 
 
 def _scaled(
     attrs: Attrs, value: RelayExpr, gamma: RelayExpr, beta: RelayExpr, axis: int, rank: int
 ) -> RelayExpr:
     if attrs.scale:
-        value = MULTIPLY(value, _along(gamma, axis, rank))
+        value = ops.multiply(value, _along(gamma, axis, rank))
     if attrs.center:
-        value = ADD(value, _along(beta, axis, rank))
+        value = ops.add(value, _along(beta, axis, rank))
     return value
 
 
@@ -183,7 +181,7 @@ def _layer_norm_compute(
     ]
 
 
-LAYER_NORM = define_op(
+define_op(
     "nn.layer_norm",
     LayerNormAttrs,
     inputs=("data", "gamma", "beta"),
@@ -215,7 +213,7 @@ def _composed_instance_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     return _scaled(attrs, value, gamma, beta, attrs.axis, rank)
 
 
-INSTANCE_NORM = define_op(
+define_op(
     "nn.instance_norm",
     InstanceNormAttrs,
     inputs=("data", "gamma", "beta"),
@@ -249,12 +247,12 @@ def _composed_group_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     of_group = channels // attrs.num_groups if isinstance(channels, int) else -1
     newshape = (*[0] * axis, -4, attrs.num_groups, of_group, *[-2] * (axis + 1 < rank))
     axes = tuple([i for i in range(1, rank + 1) if i != axis])
-    value = _normalised(RESHAPE(data, newshape=newshape), axes, attrs.epsilon, ty.dtype)  # type: ignore[attr-defined]
-    back = RESHAPE(value, newshape=(*[0] * axis, -3, *[-2] * (axis + 1 < rank)))
+    value = _normalised(ops.reshape(data, newshape=newshape), axes, attrs.epsilon, ty.dtype)  # type: ignore[attr-defined]
+    back = ops.reshape(value, newshape=(*[0] * axis, -3, *[-2] * (axis + 1 < rank)))
     return _scaled(attrs, back, gamma, beta, axis, rank)
 
 
-GROUP_NORM = define_op(
+define_op(
     "nn.group_norm",
     GroupNormAttrs,
     inputs=("data", "gamma", "beta"),
@@ -273,12 +271,12 @@ class L2NormalizeAttrs(Attrs, key="relay.attrs.L2NormalizeAttrs"):
 
 def _composed_l2_normalize(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     data, attrs = call.args[0], call.attrs
-    total = SUM(MULTIPLY(data, data), axis=attrs.axis, keepdims=True)
+    total = ops.sum(ops.multiply(data, data), axis=attrs.axis, keepdims=True)
     smallest = const(attrs.eps, dtype=arg_types[0].dtype)  # type: ignore[attr-defined]
-    return data / SQRT(MAXIMUM(total, smallest))
+    return data / ops.sqrt(ops.maximum(total, smallest))
 
 
-L2_NORMALIZE = define_op(
+define_op(
     "nn.l2_normalize",
     L2NormalizeAttrs,
     inputs=("data",),
@@ -315,7 +313,7 @@ def batch_norm(
     -------
     The normalised tensor, the mean and the variance.
     """
-    call = BATCH_NORM(
+    call = ops.nn.batch_norm(
         data,
         gamma,
         beta,
@@ -351,7 +349,7 @@ def layer_norm(
     center, scale : bool
         Whether beta and gamma are applied.
     """
-    return LAYER_NORM(
+    return ops.nn.layer_norm(
         data,
         gamma,
         beta,
@@ -372,7 +370,7 @@ def instance_norm(
     scale: bool = True,
 ) -> RelayExpr:
     """Normalise each channel of each example; parameters as in `layer_norm`."""
-    return INSTANCE_NORM(
+    return ops.nn.instance_norm(
         data,
         gamma,
         beta,
@@ -398,7 +396,7 @@ def group_norm(
     num_groups : int
         The number of groups.
     """
-    return GROUP_NORM(
+    return ops.nn.group_norm(
         data,
         gamma,
         beta,
@@ -422,4 +420,4 @@ def l2_normalize(data: RelayExpr, eps: float, axis: Sequence[int] | None = None)
     axis : sequence of int, optional
         The axes, all by default.
     """
-    return L2_NORMALIZE(data, eps=as_float(eps), axis=as_optional_ints(axis))
+    return ops.nn.l2_normalize(data, eps=as_float(eps), axis=as_optional_ints(axis))

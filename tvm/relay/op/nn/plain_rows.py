@@ -14,8 +14,7 @@ from tvm.relay.expr import Call
 from tvm.target import Target
 
 from ..attributes import padding_pairs
-from ..indexing import STRIDED_SLICE
-from ..shaping import LAYOUT_TRANSFORM, RESHAPE, TRANSPOSE
+from ..registry import ops
 from ..types import is_known, product, shape_of_type
 
 # what bringing one element into another layout costs, in operations at full speed
@@ -35,7 +34,7 @@ def wants_plain_rows(call: Call, arg_types: Sequence[Type], out_type: Type, targ
     if 2 * shape[1] > lanes:
         return False
     data = call.args[0]
-    is_blocked = isinstance(data, Call) and data.op is LAYOUT_TRANSFORM
+    is_blocked = isinstance(data, Call) and data.op is ops.layout_transform
     # for each element of the data
     operations = 2 * product((shape[1], *shape_of_type(arg_types[1])[2:]))
     in_blocks = operations * lanes / shape[1] + (0 if is_blocked else _TRANSFORM)
@@ -56,9 +55,9 @@ def keeps_channels_apart(call: Call, arg_types: Sequence[Type], out_type: Type) 
     if not is_single or not is_known(*shape) or tuple(call.attrs.strides) != (1, 1):
         return False
     data = call.args[0]
-    while isinstance(data, Call) and data.op is RESHAPE:
+    while isinstance(data, Call) and data.op is ops.reshape:
         data = data.args[0]
-    if isinstance(data, Call) and data.op in (LAYOUT_TRANSFORM, TRANSPOSE):
+    if isinstance(data, Call) and data.op in (ops.layout_transform, ops.transpose):
         return False
     return topi.x86.conv2d.fills_vectors(shape[3], "float32")
 
@@ -75,4 +74,4 @@ def in_plain_rows(call: Call, out_type: Type, target: Target) -> RelayExpr | Non
         return None
     top, left, bottom, right = padding_pairs(call.attrs.padding, 2)
     attrs = call.attrs.replace(padding=(top, left, bottom, right + wide - columns))
-    return STRIDED_SLICE(call.replace(attrs=attrs), begin=(0,) * 4, end=shape)
+    return ops.strided_slice(call.replace(attrs=attrs), begin=(0,) * 4, end=shape)

@@ -13,7 +13,7 @@ from tvm.ir.type import Type
 from ..attributes import as_optional_ints, padding_pairs, spread
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, moved, shape_in_layout
-from ..registry import OpPattern, Schedule, define_op
+from ..registry import OpPattern, Schedule, define_op, ops
 from ..types import Dim, TypeRelation, apply, expect, expect_tensor, shape_of_type, tensor
 
 
@@ -218,20 +218,20 @@ def _sized_pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
     )
 
 
-MAX_POOL2D = _pool("nn.max_pool2d", MaxPool2DAttrs, 2, "max")
-AVG_POOL2D = _pool("nn.avg_pool2d", AvgPool2DAttrs, 2, "avg")
-MAX_POOL1D = _pool("nn.max_pool1d", MaxPool1DAttrs, 1, "max")
-AVG_POOL1D = _pool("nn.avg_pool1d", AvgPool1DAttrs, 1, "avg")
-MAX_POOL3D = _pool("nn.max_pool3d", MaxPool3DAttrs, 3, "max")
-AVG_POOL3D = _pool("nn.avg_pool3d", AvgPool3DAttrs, 3, "avg")
-GLOBAL_MAX_POOL2D = _sized_pool("nn.global_max_pool2d", GlobalPool2DAttrs, 2, "max")
-GLOBAL_AVG_POOL2D = _sized_pool("nn.global_avg_pool2d", GlobalPool2DAttrs, 2, "avg")
-ADAPTIVE_MAX_POOL1D = _sized_pool("nn.adaptive_max_pool1d", AdaptivePool1DAttrs, 1, "max")
-ADAPTIVE_AVG_POOL1D = _sized_pool("nn.adaptive_avg_pool1d", AdaptivePool1DAttrs, 1, "avg")
-ADAPTIVE_MAX_POOL2D = _sized_pool("nn.adaptive_max_pool2d", AdaptivePool2DAttrs, 2, "max")
-ADAPTIVE_AVG_POOL2D = _sized_pool("nn.adaptive_avg_pool2d", AdaptivePool2DAttrs, 2, "avg")
-ADAPTIVE_MAX_POOL3D = _sized_pool("nn.adaptive_max_pool3d", AdaptivePool3DAttrs, 3, "max")
-ADAPTIVE_AVG_POOL3D = _sized_pool("nn.adaptive_avg_pool3d", AdaptivePool3DAttrs, 3, "avg")
+_pool("nn.max_pool2d", MaxPool2DAttrs, 2, "max")
+_pool("nn.avg_pool2d", AvgPool2DAttrs, 2, "avg")
+_pool("nn.max_pool1d", MaxPool1DAttrs, 1, "max")
+_pool("nn.avg_pool1d", AvgPool1DAttrs, 1, "avg")
+_pool("nn.max_pool3d", MaxPool3DAttrs, 3, "max")
+_pool("nn.avg_pool3d", AvgPool3DAttrs, 3, "avg")
+_sized_pool("nn.global_max_pool2d", GlobalPool2DAttrs, 2, "max")
+_sized_pool("nn.global_avg_pool2d", GlobalPool2DAttrs, 2, "avg")
+_sized_pool("nn.adaptive_max_pool1d", AdaptivePool1DAttrs, 1, "max")
+_sized_pool("nn.adaptive_avg_pool1d", AdaptivePool1DAttrs, 1, "avg")
+_sized_pool("nn.adaptive_max_pool2d", AdaptivePool2DAttrs, 2, "max")
+_sized_pool("nn.adaptive_avg_pool2d", AdaptivePool2DAttrs, 2, "avg")
+_sized_pool("nn.adaptive_max_pool3d", AdaptivePool3DAttrs, 3, "max")
+_sized_pool("nn.adaptive_avg_pool3d", AdaptivePool3DAttrs, 3, "avg")
 
 
 def _window_attrs(
@@ -270,7 +270,7 @@ def max_pool2d(
     ceil_mode : bool
         Let the last window reach over the edge.
     """
-    return MAX_POOL2D(
+    return ops.nn.max_pool2d(
         data,
         **_window_attrs(pool_size, strides, dilation, padding, 2),
         layout=layout,
@@ -295,7 +295,7 @@ def avg_pool2d(
     count_include_pad : bool
         Count padded elements in the mean.
     """
-    return AVG_POOL2D(
+    return ops.nn.avg_pool2d(
         data,
         **_window_attrs(pool_size, strides, dilation, padding, 2),
         layout=layout,
@@ -316,7 +316,7 @@ def max_pool1d(
     ceil_mode: bool = False,
 ) -> RelayExpr:
     """The largest element of each window along one axis; parameters as in `max_pool2d`."""
-    return MAX_POOL1D(
+    return ops.nn.max_pool1d(
         data,
         **_window_attrs(pool_size, strides, dilation, padding, 1),
         layout=layout,
@@ -337,7 +337,7 @@ def avg_pool1d(
     count_include_pad: bool = False,
 ) -> RelayExpr:
     """The mean of each window along one axis; parameters as in `avg_pool2d`."""
-    return AVG_POOL1D(
+    return ops.nn.avg_pool1d(
         data,
         **_window_attrs(pool_size, strides, dilation, padding, 1),
         layout=layout,
@@ -357,12 +357,12 @@ def global_max_pool2d(data: RelayExpr, layout: str = "NCHW", out_layout: str = "
     layout, out_layout : str
         The data's layout, and the output's if it is another one.
     """
-    return GLOBAL_MAX_POOL2D(data, layout=layout, out_layout=out_layout)
+    return ops.nn.global_max_pool2d(data, layout=layout, out_layout=out_layout)
 
 
 def global_avg_pool2d(data: RelayExpr, layout: str = "NCHW", out_layout: str = "") -> RelayExpr:
     """The mean of each channel; parameters as in `global_max_pool2d`."""
-    return GLOBAL_AVG_POOL2D(data, layout=layout, out_layout=out_layout)
+    return ops.nn.global_avg_pool2d(data, layout=layout, out_layout=out_layout)
 
 
 def adaptive_max_pool2d(
@@ -382,7 +382,7 @@ def adaptive_max_pool2d(
     layout, out_layout : str
         The data's layout, and the output's if it is another one.
     """
-    return ADAPTIVE_MAX_POOL2D(
+    return ops.nn.adaptive_max_pool2d(
         data, output_size=as_optional_ints(output_size), layout=layout, out_layout=out_layout
     )
 
@@ -394,7 +394,7 @@ def adaptive_avg_pool2d(
     out_layout: str = "",
 ) -> RelayExpr:
     """The mean of each of `output_size` nearly equal windows; as `adaptive_max_pool2d`."""
-    return ADAPTIVE_AVG_POOL2D(
+    return ops.nn.adaptive_avg_pool2d(
         data, output_size=as_optional_ints(output_size), layout=layout, out_layout=out_layout
     )
 
@@ -413,7 +413,7 @@ def max_pool3d(
 
     Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.
     """
-    return MAX_POOL3D(
+    return ops.nn.max_pool3d(
         data,
         **_window_attrs(pool_size, strides, dilation, padding, 3),
         layout=layout,
@@ -434,7 +434,7 @@ def avg_pool3d(
     count_include_pad: bool = False,
 ) -> RelayExpr:
     """The mean of each window over three axes; parameters as in `max_pool3d` and `avg_pool2d`."""
-    return AVG_POOL3D(
+    return ops.nn.avg_pool3d(
         data,
         **_window_attrs(pool_size, strides, dilation, padding, 3),
         layout=layout,
@@ -455,7 +455,7 @@ def adaptive_max_pool1d(
     out_layout: str = "",
 ) -> RelayExpr:
     """As `adaptive_max_pool2d`, along one axis."""
-    return _adaptive(ADAPTIVE_MAX_POOL1D, data, output_size, layout, out_layout)
+    return _adaptive(ops.nn.adaptive_max_pool1d, data, output_size, layout, out_layout)
 
 
 def adaptive_avg_pool1d(
@@ -465,7 +465,7 @@ def adaptive_avg_pool1d(
     out_layout: str = "",
 ) -> RelayExpr:
     """As `adaptive_avg_pool2d`, along one axis."""
-    return _adaptive(ADAPTIVE_AVG_POOL1D, data, output_size, layout, out_layout)
+    return _adaptive(ops.nn.adaptive_avg_pool1d, data, output_size, layout, out_layout)
 
 
 def adaptive_max_pool3d(
@@ -475,7 +475,7 @@ def adaptive_max_pool3d(
     out_layout: str = "",
 ) -> RelayExpr:
     """As `adaptive_max_pool2d`, over three axes."""
-    return _adaptive(ADAPTIVE_MAX_POOL3D, data, output_size, layout, out_layout)
+    return _adaptive(ops.nn.adaptive_max_pool3d, data, output_size, layout, out_layout)
 
 
 def adaptive_avg_pool3d(
@@ -485,24 +485,24 @@ def adaptive_avg_pool3d(
     out_layout: str = "",
 ) -> RelayExpr:
     """As `adaptive_avg_pool2d`, over three axes."""
-    return _adaptive(ADAPTIVE_AVG_POOL3D, data, output_size, layout, out_layout)
+    return _adaptive(ops.nn.adaptive_avg_pool3d, data, output_size, layout, out_layout)
 
 
 def global_max_pool1d(data: RelayExpr, layout: str = "NCW", out_layout: str = "") -> RelayExpr:
     """As `global_max_pool2d`, along one axis."""
-    return _adaptive(ADAPTIVE_MAX_POOL1D, data, 1, layout, out_layout)
+    return _adaptive(ops.nn.adaptive_max_pool1d, data, 1, layout, out_layout)
 
 
 def global_avg_pool1d(data: RelayExpr, layout: str = "NCW", out_layout: str = "") -> RelayExpr:
     """As `global_avg_pool2d`, along one axis."""
-    return _adaptive(ADAPTIVE_AVG_POOL1D, data, 1, layout, out_layout)
+    return _adaptive(ops.nn.adaptive_avg_pool1d, data, 1, layout, out_layout)
 
 
 def global_max_pool3d(data: RelayExpr, layout: str = "NCDHW", out_layout: str = "") -> RelayExpr:
     """As `global_max_pool2d`, over three axes."""
-    return _adaptive(ADAPTIVE_MAX_POOL3D, data, (1, 1, 1), layout, out_layout)
+    return _adaptive(ops.nn.adaptive_max_pool3d, data, (1, 1, 1), layout, out_layout)
 
 
 def global_avg_pool3d(data: RelayExpr, layout: str = "NCDHW", out_layout: str = "") -> RelayExpr:
     """As `global_avg_pool2d`, over three axes."""
-    return _adaptive(ADAPTIVE_AVG_POOL3D, data, (1, 1, 1), layout, out_layout)
+    return _adaptive(ops.nn.adaptive_avg_pool3d, data, (1, 1, 1), layout, out_layout)

@@ -12,7 +12,7 @@ from tvm.ir.type import Type
 
 from ..attributes import padding_pairs, spread
 from ..layout_shapes import moved
-from ..registry import OpPattern, define_op
+from ..registry import OpPattern, define_op, ops
 from ..types import expect_dim, expect_tensor, shape_of_type
 from .pooling import AvgPool2DAttrs, MaxPool2DAttrs, pool_type
 
@@ -49,8 +49,8 @@ def _pool_gradient(name: str, attrs_type: type[Attrs], kind: str) -> Op:
     )
 
 
-MAX_POOL2D_GRAD = _pool_gradient("nn.max_pool2d_grad", MaxPool2DAttrs, "max")
-AVG_POOL2D_GRAD = _pool_gradient("nn.avg_pool2d_grad", AvgPool2DAttrs, "avg")
+_pool_gradient("nn.max_pool2d_grad", MaxPool2DAttrs, "max")
+_pool_gradient("nn.avg_pool2d_grad", AvgPool2DAttrs, "avg")
 
 
 def max_pool2d_grad(
@@ -72,7 +72,7 @@ def max_pool2d_grad(
     pool_size, strides, padding, layout, out_layout, ceil_mode
         The pooling's parameters.
     """
-    return MAX_POOL2D_GRAD(
+    return ops.nn.max_pool2d_grad(
         out_grad, data, pool_size=spread(pool_size, 2), strides=spread(strides, 2),
         padding=padding_pairs(padding, 2), layout=layout, out_layout=out_layout,
         ceil_mode=bool(ceil_mode),
@@ -99,7 +99,7 @@ def avg_pool2d_grad(
     pool_size, strides, padding, layout, out_layout, ceil_mode, count_include_pad
         The pooling's parameters.
     """
-    return AVG_POOL2D_GRAD(
+    return ops.nn.avg_pool2d_grad(
         out_grad, data, pool_size=spread(pool_size, 2), strides=spread(strides, 2),
         padding=padding_pairs(padding, 2), layout=layout, out_layout=out_layout,
         ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad),

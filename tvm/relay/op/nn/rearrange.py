@@ -11,12 +11,9 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
 
 from ..attributes import as_float, as_int, as_ints, as_list
-from ..indexing import STRIDED_SLICE
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, Simplify, define_op
-from ..shaping import RESHAPE, TRANSPOSE
+from ..registry import OpPattern, Simplify, define_op, ops
 from ..types import apply, expect, expect_tensor, product, shape_of_type, tensor
-from .activation import PAD
 
 
 class SubPixelAttrs(Attrs, key="relay.attrs.SubPixelAttrs"):
@@ -94,13 +91,13 @@ def _spread_depth(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     parts = (block, block, depth) if mode == "DCR" else (depth, block, block)
     if is_first:
         order = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
-        split = RESHAPE(call.args[0], newshape=_dims((n, *parts, h, w)))
+        split = ops.reshape(call.args[0], newshape=_dims((n, *parts, h, w)))
         shape = (n, depth, apply(lambda v: v * block, h), apply(lambda v: v * block, w))
     else:
         order = (0, 1, 3, 2, 4, 5) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
-        split = RESHAPE(call.args[0], newshape=_dims((n, h, w, *parts)))
+        split = ops.reshape(call.args[0], newshape=_dims((n, h, w, *parts)))
         shape = (n, apply(lambda v: v * block, h), apply(lambda v: v * block, w), depth)
-    return RESHAPE(TRANSPOSE(split, axes=order), newshape=_dims(shape))
+    return ops.reshape(ops.transpose(split, axes=order), newshape=_dims(shape))
 
 
 def _gather_depth(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
@@ -112,14 +109,14 @@ def _gather_depth(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     rows, columns = [apply(lambda v: v // block, e) for e in (h, w)]
     depth = apply(lambda v: v * block**2, c)
     if is_first:
-        split = RESHAPE(call.args[0], newshape=_dims((n, c, rows, block, columns, block)))
+        split = ops.reshape(call.args[0], newshape=_dims((n, c, rows, block, columns, block)))
         order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
         shape = (n, depth, rows, columns)
     else:
-        split = RESHAPE(call.args[0], newshape=_dims((n, rows, block, columns, block, c)))
+        split = ops.reshape(call.args[0], newshape=_dims((n, rows, block, columns, block, c)))
         order = (0, 1, 3, 2, 4, 5) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
         shape = (n, rows, columns, depth)
-    return RESHAPE(TRANSPOSE(split, axes=order), newshape=_dims(shape))
+    return ops.reshape(ops.transpose(split, axes=order), newshape=_dims(shape))
 
 
 def _dims(shape: Sequence[object]) -> tuple[int, ...]:
@@ -186,7 +183,7 @@ def _blocks_to_batch(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     rest = len(ty.shape) - count - 1  # type: ignore[attr-defined]
     widths = ((0, 0), *attrs.paddings, *((0, 0),) * rest)
     value = const(attrs.pad_value, dtype=ty.dtype)  # type: ignore[attr-defined]
-    padded = PAD(call.args[0], value, pad_width=widths, pad_mode="constant")
+    padded = ops.nn.pad(call.args[0], value, pad_width=widths, pad_mode="constant")
     shape = shape_of_type(ty)
     split: list[object] = [shape[0]]
     for i, (block, pads) in enumerate(zip(attrs.block_shape, attrs.paddings, strict=True)):
@@ -195,8 +192,8 @@ def _blocks_to_batch(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     inner = [2 * i + 2 for i in range(count)]
     outer = [2 * i + 1 for i in range(count)]
     order = (*inner, 0, *outer, *range(2 * count + 1, len(split)))
-    moved = TRANSPOSE(RESHAPE(padded, newshape=_dims(split)), axes=order)
-    return RESHAPE(moved, newshape=_dims(shape_of_type(_space_to_batch_type(attrs, arg_types))))
+    moved = ops.transpose(ops.reshape(padded, newshape=_dims(split)), axes=order)
+    return ops.reshape(moved, newshape=_dims(shape_of_type(_space_to_batch_type(attrs, arg_types))))
 
 
 def _batch_to_blocks(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
@@ -209,8 +206,8 @@ def _batch_to_blocks(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     order = [count]
     for i in range(count):
         order += [count + 1 + i, i]
-    moved = TRANSPOSE(
-        RESHAPE(call.args[0], newshape=_dims(split)),
+    moved = ops.transpose(
+        ops.reshape(call.args[0], newshape=_dims(split)),
         axes=(*order, *range(2 * count + 1, len(split))),
     )
     grown = [
@@ -222,13 +219,13 @@ def _batch_to_blocks(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
         apply(lambda e, c: e - c, e, crop[1]) for e, crop in zip(grown, attrs.crops, strict=True)
     ]
     expect(all(isinstance(e, int) for e in end), "crops of unknown extents are not known")
-    return STRIDED_SLICE(
-        RESHAPE(moved, newshape=_dims(whole)), begin=tuple(begin), end=tuple(end),
+    return ops.strided_slice(
+        ops.reshape(moved, newshape=_dims(whole)), begin=tuple(begin), end=tuple(end),
         strides=(1,) * count, axes=tuple(range(1, count + 1)), slice_mode="end",
     )  # fmt: skip
 
 
-DEPTH_TO_SPACE = define_op(
+define_op(
     "nn.depth_to_space",
     SubPixelAttrs,
     inputs=("data",),
@@ -239,7 +236,7 @@ DEPTH_TO_SPACE = define_op(
     ],
     simplify=_where_reshape_can_tell(_spread_depth),
 )
-SPACE_TO_DEPTH = define_op(
+define_op(
     "nn.space_to_depth",
     SubPixelAttrs,
     inputs=("data",),
@@ -250,7 +247,7 @@ SPACE_TO_DEPTH = define_op(
     ],
     simplify=_where_reshape_can_tell(_gather_depth),
 )
-SPACE_TO_BATCH_ND = define_op(
+define_op(
     "nn.space_to_batch_nd",
     SpaceToBatchNDAttrs,
     inputs=("data",),
@@ -263,7 +260,7 @@ SPACE_TO_BATCH_ND = define_op(
     ],
     simplify=_where_reshape_can_tell(_blocks_to_batch),
 )
-BATCH_TO_SPACE_ND = define_op(
+define_op(
     "nn.batch_to_space_nd",
     BatchToSpaceNDAttrs,
     inputs=("data",),
@@ -292,7 +289,9 @@ def depth_to_space(
     mode : str
         Channels count by the place in the block first ("DCR"), or by the depth first ("CRD").
     """
-    return DEPTH_TO_SPACE(data, block_size=as_int(block_size), layout=str(layout), mode=str(mode))
+    return ops.nn.depth_to_space(
+        data, block_size=as_int(block_size), layout=str(layout), mode=str(mode)
+    )
 
 
 def space_to_depth(data: RelayExpr, block_size: int, layout: str = "NCHW") -> RelayExpr:
@@ -307,7 +306,7 @@ def space_to_depth(data: RelayExpr, block_size: int, layout: str = "NCHW") -> Re
     layout : str
         "NCHW" or "NHWC".
     """
-    return SPACE_TO_DEPTH(data, block_size=as_int(block_size), layout=str(layout))
+    return ops.nn.space_to_depth(data, block_size=as_int(block_size), layout=str(layout))
 
 
 def space_to_batch_nd(
@@ -329,7 +328,7 @@ def space_to_batch_nd(
     pad_value : float
         What the border holds.
     """
-    return SPACE_TO_BATCH_ND(
+    return ops.nn.space_to_batch_nd(
         data, block_shape=as_ints(block_shape), paddings=_pairs(paddings),
         pad_value=as_float(pad_value),
     )  # fmt: skip
@@ -349,7 +348,7 @@ def batch_to_space_nd(
     crops : sequence of pairs of int
         The border taken off each of these axes at last.
     """
-    return BATCH_TO_SPACE_ND(data, block_shape=as_ints(block_shape), crops=_pairs(crops))
+    return ops.nn.batch_to_space_nd(data, block_shape=as_ints(block_shape), crops=_pairs(crops))
 
 
 def _pairs(values: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:

@@ -13,7 +13,7 @@ from tvm.relay.expr import TupleWrapper, const
 
 from ..attributes import as_ints, as_list
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, define_op
+from ..registry import OpPattern, define_op, ops
 from ..types import Dim, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 
@@ -93,7 +93,7 @@ def _scheduled(name: str) -> dict[str, Callable[..., te.Schedule]]:
 
 _SPARSE = ("sparse_data", "sparse_indices", "sparse_indptr")
 
-SPARSE_DENSE = define_op(
+define_op(
     "nn.sparse_dense",
     SparseDenseAttrs,
     inputs=("dense_mat", *_SPARSE),
@@ -102,7 +102,7 @@ SPARSE_DENSE = define_op(
     compute=lambda attrs, inputs, out_type: [topi.nn.sparse_dense(*inputs, attrs.sparse_lhs)],
     schedules=_scheduled("schedule_sparse_dense"),
 )
-SPARSE_ADD = define_op(
+define_op(
     "nn.sparse_add",
     inputs=("dense_mat", *_SPARSE),
     infer_type=_add_type,
@@ -110,7 +110,7 @@ SPARSE_ADD = define_op(
     compute=lambda attrs, inputs, out_type: [topi.nn.sparse_add(*inputs)],
     schedules=_scheduled("schedule_extern"),
 )
-SPARSE_TRANSPOSE = define_op(
+define_op(
     "nn.sparse_transpose",
     inputs=_SPARSE,
     infer_type=_transpose_type,
@@ -118,7 +118,7 @@ SPARSE_TRANSPOSE = define_op(
     compute=lambda attrs, inputs, out_type: topi.nn.sparse_transpose(*inputs),
     schedules=_scheduled("schedule_sparse_transpose"),
 )
-SPARSE_CONV2D = define_op(
+define_op(
     "nn.sparse_conv2d",
     SparseConv2DAttrs,
     inputs=("dense_mat", *_SPARSE),
@@ -152,7 +152,7 @@ def sparse_dense(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> R
     sparse_lhs : bool
         The sparse matrix stands on the left.
     """
-    return SPARSE_DENSE(dense_mat, *_parts(sparse_mat), sparse_lhs=bool(sparse_lhs))
+    return ops.nn.sparse_dense(dense_mat, *_parts(sparse_mat), sparse_lhs=bool(sparse_lhs))
 
 
 def sparse_transpose(x: Any) -> TupleWrapper:
@@ -163,7 +163,7 @@ def sparse_transpose(x: Any) -> TupleWrapper:
     x : tuple, or object with the fields data, indices and indptr
         The matrix.
     """
-    return TupleWrapper(SPARSE_TRANSPOSE(*_parts(x)), 3)
+    return TupleWrapper(ops.nn.sparse_transpose(*_parts(x)), 3)
 
 
 def sparse_add(dense_mat: RelayExpr, sparse_mat: Any) -> RelayExpr:
@@ -176,7 +176,7 @@ def sparse_add(dense_mat: RelayExpr, sparse_mat: Any) -> RelayExpr:
     sparse_mat : tuple, or object with the fields data, indices and indptr
         A sparse matrix by rows (CSR), of the same shape.
     """
-    return SPARSE_ADD(dense_mat, *_parts(sparse_mat))
+    return ops.nn.sparse_add(dense_mat, *_parts(sparse_mat))
 
 
 def sparse_conv2d(
@@ -199,7 +199,7 @@ def sparse_conv2d(
     kernel_size : int or pair of int
         The window's extents, 1 or 3.
     """
-    return SPARSE_CONV2D(
+    return ops.nn.sparse_conv2d(
         dense_mat,
         *_parts(sparse_mat),
         layout=str(layout),

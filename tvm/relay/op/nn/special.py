@@ -11,7 +11,7 @@ from tvm.ir.type import Type
 
 from ..attributes import as_int, padding_pairs
 from ..layout_shapes import axes_extents, moved, shape_in_layout
-from ..registry import OpPattern, define_op
+from ..registry import OpPattern, define_op, ops
 from ..types import (
     expect,
     expect_dim,
@@ -85,7 +85,7 @@ def _in_steps(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sch
 
 _SCHEDULES = {"generic": _generic, "cpu": _in_steps}
 
-CORRELATION = define_op(
+define_op(
     "nn.correlation",
     CorrelationAttrs,
     inputs=("data1", "data2"),
@@ -132,7 +132,7 @@ def _deformable_compute(
     return [moved(out, attrs.data_layout, attrs.out_layout or attrs.data_layout)]
 
 
-DEFORMABLE_CONV2D = define_op(
+define_op(
     "nn.deformable_conv2d",
     DeformableConv2DAttrs,
     inputs=("data", "offset", "weight"),
@@ -158,7 +158,7 @@ def _fifo_type(attrs: FIFOBufferAttrs, arg_types: Sequence[Type]) -> Type:
     return buffer
 
 
-FIFO_BUFFER = define_op(
+define_op(
     "nn.fifo_buffer",
     FIFOBufferAttrs,
     inputs=("data", "buffer"),
@@ -198,7 +198,7 @@ def correlation(
     layout : str
         "NCHW".
     """
-    return CORRELATION(
+    return ops.nn.correlation(
         data1, data2, kernel_size=as_int(kernel_size), max_displacement=as_int(max_displacement),
         stride1=as_int(stride1), stride2=as_int(stride2), padding=padding_pairs(padding, 2),
         is_multiply=bool(is_multiply), layout=str(layout),
@@ -235,7 +235,7 @@ def deformable_conv2d(
 out_layout, out_dtype
         As in `conv2d`.
     """
-    return DEFORMABLE_CONV2D(
+    return ops.nn.deformable_conv2d(
         data, offset, weight,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
         deformable_groups=as_int(deformable_groups), data_layout=data_layout,
@@ -253,4 +253,4 @@ def fifo_buffer(data: RelayExpr, buffer: RelayExpr, axis: int) -> RelayExpr:
     axis : int
         The axis of time.
     """
-    return FIFO_BUFFER(data, buffer, axis=as_int(axis))
+    return ops.nn.fifo_buffer(data, buffer, axis=as_int(axis))

@@ -15,7 +15,7 @@ from ..attributes import as_float, is_run_time
 from ..image.resize import resize2d, resize3d
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import Compute, OpPattern, Simplify, define_op
+from ..registry import Compute, OpPattern, Simplify, define_op, ops
 from ..types import Dim, TypeRelation, apply, expect, expect_tensor, shape_of_type, tensor
 
 
@@ -141,8 +141,8 @@ def _upsampling(
     )
 
 
-UPSAMPLING = _upsampling("nn.upsampling", UpSamplingAttrs, "HW", _resized2d, _compute2d)
-UPSAMPLING3D = _upsampling("nn.upsampling3d", UpSampling3DAttrs, "DHW", _resized3d, _compute3d)
+_upsampling("nn.upsampling", UpSamplingAttrs, "HW", _resized2d, _compute2d)
+_upsampling("nn.upsampling3d", UpSampling3DAttrs, "DHW", _resized3d, _compute3d)
 
 
 def upsampling(
@@ -173,7 +173,7 @@ def upsampling(
             data, *_factors(scale_h, scale_w), layout=str(layout), method=str(method),
             align_corners=bool(align_corners),
         )  # fmt: skip
-    return UPSAMPLING(
+    return ops.nn.upsampling(
         data, scale_h=as_float(scale_h), scale_w=as_float(scale_w), layout=str(layout),
         method=str(method), align_corners=bool(align_corners),
     )  # fmt: skip
@@ -212,7 +212,7 @@ def upsampling3d(
             data, *_factors(scale_d, scale_h, scale_w), layout=str(layout), method=str(method),
             coordinate_transformation_mode=str(coordinate_transformation_mode),
         )  # fmt: skip
-    return UPSAMPLING3D(
+    return ops.nn.upsampling3d(
         data, scale_d=as_float(scale_d), scale_h=as_float(scale_h), scale_w=as_float(scale_w),
         layout=str(layout), method=str(method),
         coordinate_transformation_mode=str(coordinate_transformation_mode),

@@ -13,7 +13,7 @@ from tvm.ir.type import Type
 
 from ..attributes import as_int, padding_pairs, spread
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import LayoutChoice, OpPattern, Precision, define_op
+from ..registry import LayoutChoice, OpPattern, Precision, define_op, ops
 from ..types import Dim, apply, expect, expect_tensor, shape_of_type, tensor
 
 WEIGHT_LAYOUT = "HWOI"
@@ -114,7 +114,7 @@ def _own_layouts(
     )
 
 
-CONTRIB_CONV2D_WINOGRAD_WITHOUT_WEIGHT_TRANSFORM = define_op(
+define_op(
     "nn.contrib_conv2d_winograd_without_weight_transform",
     Conv2DWinogradAttrs,
     inputs=("data", "weight"),
@@ -128,7 +128,7 @@ CONTRIB_CONV2D_WINOGRAD_WITHOUT_WEIGHT_TRANSFORM = define_op(
     infer_layout=_own_layouts,
     precision=Precision.KEEP_FLOAT32,
 )
-CONTRIB_CONV2D_WINOGRAD_WEIGHT_TRANSFORM = define_op(
+define_op(
     "nn.contrib_conv2d_winograd_weight_transform",
     ConvWinogradWeightTransformAttrs,
     inputs=("weight",),
@@ -172,7 +172,7 @@ def contrib_conv2d_winograd_without_weight_transform(
         As in `conv2d`; the weight is laid out (tile_size + 2, tile_size + 2, O, I) unless
         the kernel's layout has blocks.
     """
-    return CONTRIB_CONV2D_WINOGRAD_WITHOUT_WEIGHT_TRANSFORM(
+    return ops.nn.contrib_conv2d_winograd_without_weight_transform(
         data,
         weight,
         tile_size=as_int(tile_size),
@@ -199,4 +199,4 @@ def contrib_conv2d_winograd_weight_transform(weight: RelayExpr, tile_size: int) 
     tile_size : int
         Outputs of a tile along an axis, 2 or 4.
     """
-    return CONTRIB_CONV2D_WINOGRAD_WEIGHT_TRANSFORM(weight, tile_size=as_int(tile_size))
+    return ops.nn.contrib_conv2d_winograd_weight_transform(weight, tile_size=as_int(tile_size))

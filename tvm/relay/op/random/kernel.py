@@ -16,7 +16,7 @@ from tvm.relay.expr import Constant, TupleWrapper, const
 from tvm.runtime import ndarray as nd
 
 from ..attributes import as_int, as_ints, refuse
-from ..registry import OpPattern, Precision, define_op
+from ..registry import OpPattern, Precision, define_op, ops
 from ..types import expect, expect_tensor, shape_of_type, tensor
 
 
@@ -94,7 +94,7 @@ def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sch
 
 _SCHEDULES = {"generic": _schedule, "cpu": _schedule}
 
-THREEFRY_GENERATE = define_op(
+define_op(
     "random.threefry_generate",
     ThreefryGenerateAttrs,
     inputs=("key",),
@@ -106,7 +106,7 @@ THREEFRY_GENERATE = define_op(
     schedules=_SCHEDULES,
     precision=Precision.KEEP_FLOAT32,
 )
-THREEFRY_SPLIT = define_op(
+define_op(
     "random.threefry_split",
     inputs=("key",),
     infer_type=_split_type,
@@ -132,9 +132,9 @@ def _distribution(
     )
 
 
-UNIFORM = _distribution("random.uniform", UniformAttrs, ("low", "high"), topi.random.uniform)
-NORMAL = _distribution("random.normal", NormalAttrs, ("mean", "scale"), topi.random.normal)
-MULTINOMIAL = define_op(
+_distribution("random.uniform", UniformAttrs, ("low", "high"), topi.random.uniform)
+_distribution("random.normal", NormalAttrs, ("mean", "scale"), topi.random.normal)
+define_op(
     "random.multinomial",
     MultinomialAttrs,
     inputs=("key", "probs"),
@@ -177,7 +177,7 @@ def threefry_generate(key: RelayExpr, shape: Sequence[int]) -> TupleWrapper:
     tuple of relay.Expr
         The next key, and the words (uint64).
     """
-    return TupleWrapper(THREEFRY_GENERATE(key, out_shape=as_ints(shape)), 2)
+    return TupleWrapper(ops.random.threefry_generate(key, out_shape=as_ints(shape)), 2)
 
 
 def threefry_split(key: RelayExpr) -> TupleWrapper:
@@ -188,7 +188,7 @@ def threefry_split(key: RelayExpr) -> TupleWrapper:
     key : relay.Expr
         A key that was not used before, and must not be used again.
     """
-    return TupleWrapper(THREEFRY_SPLIT(key), 2)
+    return TupleWrapper(ops.random.threefry_split(key), 2)
 
 
 def _number(value: Any, dtype: str) -> RelayExpr:
@@ -220,7 +220,7 @@ def uniform(
     tuple of relay.Expr
         The next key, and the numbers.
     """
-    call = UNIFORM(
+    call = ops.random.uniform(
         key, _number(low, dtype), _number(high, dtype), out_shape=as_ints(shape), out_dtype=dtype
     )
     return TupleWrapper(call, 2)
@@ -251,7 +251,7 @@ def normal(
     tuple of relay.Expr
         The next key, and the numbers.
     """
-    call = NORMAL(
+    call = ops.random.normal(
         key, _number(mean, dtype), _number(scale, dtype), out_shape=as_ints(shape), out_dtype=dtype
     )
     return TupleWrapper(call, 2)
@@ -274,4 +274,4 @@ def multinomial(key: RelayExpr, probs: RelayExpr, num_samples: int) -> TupleWrap
     tuple of relay.Expr
         The next key, and the indices (int32).
     """
-    return TupleWrapper(MULTINOMIAL(key, probs, num_samples=as_int(num_samples)), 2)
+    return TupleWrapper(ops.random.multinomial(key, probs, num_samples=as_int(num_samples)), 2)

@@ -11,7 +11,7 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
 from ..attributes import as_float, as_list
-from ..registry import OpPattern, define_op
+from ..registry import OpPattern, define_op, ops
 from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 
@@ -65,7 +65,7 @@ def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sch
     return topi.generic.schedule_multibox_transform_loc(outs)
 
 
-MULTIBOX_PRIOR = define_op(
+define_op(
     "vision.multibox_prior",
     MultiBoxPriorAttrs,
     inputs=("data",),
@@ -77,7 +77,7 @@ MULTIBOX_PRIOR = define_op(
         )
     ],
 )
-MULTIBOX_TRANSFORM_LOC = define_op(
+define_op(
     "vision.multibox_transform_loc",
     MultiBoxTransformLocAttrs,
     inputs=("cls_prob", "loc_pred", "anchor"),
@@ -117,7 +117,7 @@ def multibox_prior(
     clip : bool
         Cut off what lies outside of the image.
     """
-    return MULTIBOX_PRIOR(
+    return ops.vision.multibox_prior(
         data, sizes=_floats(sizes), ratios=_floats(ratios), steps=_floats(steps),
         offsets=_floats(offsets), clip=bool(clip),
     )  # fmt: skip
@@ -157,7 +157,7 @@ def multibox_transform_loc(
         (batch, anchors, 6): class, score, left, top, right and bottom, those that count first, then
         -1; and how many count.
     """
-    call = MULTIBOX_TRANSFORM_LOC(
+    call = ops.vision.multibox_transform_loc(
         cls_prob, loc_pred, anchor, clip=bool(clip), threshold=as_float(threshold),
         variances=_floats(variances), keep_background=bool(keep_background),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper, const
 
 from ..attributes import as_float, as_int
-from ..registry import OpPattern, define_op
+from ..registry import OpPattern, define_op, ops
 from ..types import apply, expect, expect_dim, expect_tensor, product, shape_of_type, tensor
 
 
@@ -150,7 +150,7 @@ def _compute_nms(
 
 _SCHEDULES = {"generic": _schedule, "cpu": _schedule}
 
-GET_VALID_COUNTS = define_op(
+define_op(
     "vision.get_valid_counts",
     GetValidCountsAttrs,
     inputs=("data", "score_threshold"),
@@ -161,7 +161,7 @@ GET_VALID_COUNTS = define_op(
     ),
     schedules=_SCHEDULES,
 )
-NON_MAX_SUPPRESSION = define_op(
+define_op(
     "vision.non_max_suppression",
     NonMaximumSuppressionAttrs,
     inputs=("data", "valid_count", "indices", "max_output_size", "iou_threshold"),
@@ -170,7 +170,7 @@ NON_MAX_SUPPRESSION = define_op(
     compute=_compute_nms,
     schedules=_SCHEDULES,
 )
-ALL_CLASS_NON_MAX_SUPPRESSION = define_op(
+define_op(
     "vision.all_class_non_max_suppression",
     AllClassNonMaximumSuppressionAttrs,
     inputs=("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold"),
@@ -181,7 +181,7 @@ ALL_CLASS_NON_MAX_SUPPRESSION = define_op(
     ),
     schedules=_SCHEDULES,
 )
-REGULAR_NON_MAX_SUPPRESSION = define_op(
+define_op(
     "vision.regular_non_max_suppression",
     RegularNonMaximumSuppressionAttrs,
     inputs=("boxes", "scores"),
@@ -220,7 +220,7 @@ def get_valid_counts(
     tuple of relay.Expr
         How many count, (batch,); the boxes, those that count first, then -1; their indices, then -1.
     """
-    call = GET_VALID_COUNTS(
+    call = ops.vision.get_valid_counts(
         data, _number(score_threshold, "float32"), id_index=as_int(id_index),
         score_index=as_int(score_index),
     )  # fmt: skip
@@ -266,7 +266,7 @@ def non_max_suppression(
     invalid_to_bottom : bool
         Move dropped boxes, which are all -1, behind the others.
     """
-    call = NON_MAX_SUPPRESSION(
+    call = ops.vision.non_max_suppression(
         data, valid_count, indices, _number(max_output_size, "int32"),
         _number(iou_threshold, "float32"), force_suppress=bool(force_suppress),
         top_k=as_int(top_k), coord_start=as_int(coord_start), score_index=as_int(score_index),
@@ -307,7 +307,7 @@ def all_class_non_max_suppression(
         "onnx": rows (batch, class, box), those that count first, and their number (1,).
         "tensorflow": for each batch rows (class, box), the scores, and their number.
     """
-    call = ALL_CLASS_NON_MAX_SUPPRESSION(
+    call = ops.vision.all_class_non_max_suppression(
         boxes, scores, _number(max_output_boxes_per_class, "int32"),
         _number(iou_threshold, "float32"), _number(score_threshold, "float32"),
         output_format=str(output_format),
@@ -346,7 +346,7 @@ def regular_non_max_suppression(
     tuple of relay.Expr
         The boxes, their classes, their scores, and their numbers.
     """
-    call = REGULAR_NON_MAX_SUPPRESSION(
+    call = ops.vision.regular_non_max_suppression(
         boxes, scores, max_detections_per_class=as_int(max_detections_per_class),
         max_detections=as_int(max_detections), num_classes=as_int(num_classes),
         iou_threshold=as_float(iou_threshold), score_threshold=as_float(score_threshold),

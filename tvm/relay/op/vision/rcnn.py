@@ -12,7 +12,7 @@ from tvm.topi.vision.rcnn.roi_align import MODES
 
 from ..attributes import as_float, as_int, as_list, spread
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, define_op
+from ..registry import OpPattern, define_op, ops
 from ..types import TypeRelation, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 
@@ -93,7 +93,7 @@ _SCHEDULES = {"generic": _schedule, "cpu": _schedule}
 _ALIGN = {"NCHW": topi.vision.roi_align_nchw, "NHWC": topi.vision.roi_align_nhwc}
 _POOL = {"NCHW": topi.vision.roi_pool_nchw, "NHWC": topi.vision.roi_pool_nhwc}
 
-ROI_ALIGN = define_op(
+define_op(
     "vision.roi_align",
     ROIAlignAttrs,
     inputs=("data", "rois"),
@@ -111,7 +111,7 @@ ROI_ALIGN = define_op(
     ],
     schedules=_SCHEDULES,
 )
-ROI_POOL = define_op(
+define_op(
     "vision.roi_pool",
     ROIPoolAttrs,
     inputs=("data", "rois"),
@@ -122,7 +122,7 @@ ROI_POOL = define_op(
     ],
     schedules=_SCHEDULES,
 )
-PROPOSAL = define_op(
+define_op(
     "vision.proposal",
     ProposalAttrs,
     inputs=("cls_prob", "bbox_pred", "im_info"),
@@ -171,7 +171,7 @@ def roi_align(
         Whether elements have their centres at half coordinates; if so, regions may also be
         smaller than one element.
     """
-    return ROI_ALIGN(
+    return ops.vision.roi_align(
         data, rois, pooled_size=spread(pooled_size, 2), spatial_scale=as_float(spatial_scale),
         sample_ratio=as_int(sample_ratio), layout=str(layout), mode=str(mode),
         aligned=bool(aligned),
@@ -200,7 +200,7 @@ def roi_pool(
     layout : str
         "NCHW" or "NHWC".
     """
-    return ROI_POOL(
+    return ops.vision.roi_pool(
         data, rois, pooled_size=spread(pooled_size, 2), spatial_scale=as_float(spatial_scale),
         layout=str(layout),
     )  # fmt: skip
@@ -247,7 +247,7 @@ def proposal(
     relay.Expr
         (batch * rpn_post_nms_top_n, 5): the batch's index and the corners.
     """
-    return PROPOSAL(
+    return ops.vision.proposal(
         cls_prob, bbox_pred, im_info, scales=tuple([as_float(s) for s in as_list(scales, "numbers")]),
         ratios=tuple([as_float(r) for r in as_list(ratios, "numbers")]), feature_stride=as_int(feature_stride),
         threshold=as_float(threshold), rpn_pre_nms_top_n=as_int(rpn_pre_nms_top_n),

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
 from ..attributes import as_int
-from ..registry import OpPattern, define_op
+from ..registry import OpPattern, define_op, ops
 from ..types import Dim, apply, expect, expect_tensor, shape_of_type, tensor
 
 
@@ -41,7 +41,7 @@ def _reorg_type(attrs: YoloReorgAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(shape, data.dtype)
 
 
-YOLO_REORG = define_op(
+define_op(
     "vision.yolo_reorg",
     YoloReorgAttrs,
     inputs=("data",),
@@ -61,4 +61,4 @@ def yolo_reorg(data: RelayExpr, stride: int) -> RelayExpr:
     stride : int
         The extent of patches.
     """
-    return YOLO_REORG(data, stride=as_int(stride))
+    return ops.vision.yolo_reorg(data, stride=as_int(stride))

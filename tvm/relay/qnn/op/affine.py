@@ -13,10 +13,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import const
 from tvm.relay.op.attributes import as_int
-from tvm.relay.op.binary import DIVIDE, MULTIPLY
-from tvm.relay.op.registry import OpPattern, Precision, define_op
+from tvm.relay.op.registry import OpPattern, Precision, define_op, ops
 from tvm.relay.op.types import expect, expect_tensor, shape_of_type, tensor
-from tvm.relay.op.unary import CAST, CLIP, ROUND
 
 from .common import (
     add_zero_point,
@@ -73,15 +71,15 @@ def quantized(
     rank = len(type_of(data).shape)
     ratio = cast(data, "float32")
     if scalar_value(scale) != 1.0:
-        ratio = DIVIDE(ratio, along_axis(scale, rank, axis))
-    shifted = add_zero_point(ROUND(ratio), along_axis(zero_point, rank, axis))
+        ratio = ops.divide(ratio, along_axis(scale, rank, axis))
+    shifted = add_zero_point(ops.round(ratio), along_axis(zero_point, rank, axis))
     low, high = integer_range(out_dtype)
     if out_dtype == "int32":
         high = float(np.nextafter(np.float32(high), np.float32(0)))  # 2**31 itself has no int32
-    return CAST(CLIP(shifted, a_min=low, a_max=high), dtype=out_dtype)
+    return ops.cast(ops.clip(shifted, a_min=low, a_max=high), dtype=out_dtype)
 
 
-QUANTIZE = define_op(
+define_op(
     "qnn.quantize",
     QuantizeAttrs,
     inputs=("data", "output_scale", "output_zero_point"),
@@ -115,11 +113,11 @@ def dequantized(
     rank = len(type_of(data).shape)
     wide = data if type_of(data).dtype.is_float else cast(data, "int32")
     shifted = subtract_zero_point(wide, along_axis(zero_point, rank, axis))
-    product = MULTIPLY(cast(shifted, "float32"), along_axis(scale, rank, axis))
+    product = ops.multiply(cast(shifted, "float32"), along_axis(scale, rank, axis))
     return cast(product, out_dtype)
 
 
-DEQUANTIZE = define_op(
+define_op(
     "qnn.dequantize",
     DequantizeAttrs,
     inputs=("data", "input_scale", "input_zero_point"),
@@ -137,7 +135,7 @@ def _simulated_type(attrs: SimulatedQuantizeAttrs, arg_types: Sequence[Type]) ->
     return expect_tensor(data, who)
 
 
-SIMULATED_QUANTIZE = define_op(
+define_op(
     "qnn.simulated_quantize",
     SimulatedQuantizeAttrs,
     inputs=("data", "out_dtype", "output_scale", "output_zero_point"),
@@ -146,7 +144,7 @@ SIMULATED_QUANTIZE = define_op(
     compute=lambda attrs, inputs, out_type: [topi.nn.simulated_quantize(*inputs, attrs.axis)],
     precision=Precision.KEEP_FLOAT32,
 )
-SIMULATED_DEQUANTIZE = define_op(
+define_op(
     "qnn.simulated_dequantize",
     SimulatedQuantizeAttrs,
     inputs=("data", "in_dtype", "input_scale", "input_zero_point"),
@@ -177,7 +175,7 @@ def quantize(
     out_dtype : str
         "int8", "uint8", "int16", "uint16" or "int32".
     """
-    return QUANTIZE(
+    return ops.qnn.quantize(
         data, output_scale, output_zero_point, out_dtype=str(out_dtype), axis=as_int(axis)
     )
 
@@ -202,7 +200,7 @@ def dequantize(
     out_dtype : str
         "float32" or "float16".
     """
-    return DEQUANTIZE(
+    return ops.qnn.dequantize(
         data, input_scale, input_zero_point, out_dtype=str(out_dtype), axis=as_int(axis)
     )
 
@@ -236,7 +234,9 @@ def simulated_quantize(
         their code of `topi.nn.SQNN_DTYPE_TO_CODE`.
     """
     code = _dtype_code(out_dtype)
-    return SIMULATED_QUANTIZE(data, code, output_scale, output_zero_point, axis=as_int(axis))
+    return ops.qnn.simulated_quantize(
+        data, code, output_scale, output_zero_point, axis=as_int(axis)
+    )
 
 
 def simulated_dequantize(
@@ -256,4 +256,6 @@ def simulated_dequantize(
         As `out_dtype` of `simulated_quantize`.
     """
     code = _dtype_code(in_dtype)
-    return SIMULATED_DEQUANTIZE(data, code, input_scale, input_zero_point, axis=as_int(axis))
+    return ops.qnn.simulated_dequantize(
+        data, code, input_scale, input_zero_point, axis=as_int(axis)
+    )

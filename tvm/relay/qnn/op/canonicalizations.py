@@ -9,8 +9,7 @@ import numpy as np
 from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import Constant, const
-from tvm.relay.op.indexing import TAKE
-from tvm.relay.op.unary import REINTERPRET
+from tvm.relay.op.registry import ops
 
 from .lookup import integer_lookup_table
 
@@ -74,5 +73,5 @@ def create_integer_lookup_op(
         floating_point_func, in_scale, in_zero_point, out_scale, out_zero_point,
         in_axis, out_axis, in_dtype, out_dtype,
     )  # fmt: skip
-    index = input_arg if in_dtype == "uint8" else REINTERPRET(input_arg, dtype="uint8")
-    return TAKE(const(table), index, axis=0, mode="fast")
+    index = input_arg if in_dtype == "uint8" else ops.reinterpret(input_arg, dtype="uint8")
+    return ops.take(const(table), index, axis=0, mode="fast")

@@ -14,8 +14,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Constant, const
-from tvm.relay.op.binary import ADD, SUBTRACT
-from tvm.relay.op.shaping import EXPAND_DIMS, RESHAPE
+from tvm.relay.op.registry import ops
 from tvm.relay.op.types import (
     TypeRelation,
     expect,
@@ -26,7 +25,6 @@ from tvm.relay.op.types import (
     show,
     tensor,
 )
-from tvm.relay.op.unary import CAST, CLIP
 
 
 def constant_array(expr: RelayExpr) -> np.ndarray | None:
@@ -60,13 +58,13 @@ def along_axis(param: RelayExpr, rank: int, axis: int) -> RelayExpr:
     if not shape or (shape == (1,) and rank > 0):
         return param
     if rank == 0:
-        return RESHAPE(param, newshape=())
+        return ops.reshape(param, newshape=())
     trailing = rank - 1 - axis % rank
     if trailing == 0:
         return param
     if (array := constant_array(param)) is not None:
         return const(array.reshape(-1, *(1,) * trailing), array.dtype.name)
-    return EXPAND_DIMS(param, axis=1, num_newaxis=trailing)
+    return ops.expand_dims(param, axis=1, num_newaxis=trailing)
 
 
 def cast(expr: RelayExpr, dtype: str) -> RelayExpr:
@@ -75,21 +73,21 @@ def cast(expr: RelayExpr, dtype: str) -> RelayExpr:
         return expr
     if isinstance(expr, Constant) and expr.data.numpy().size == 1:
         return const(expr.data.numpy(), dtype)
-    return CAST(expr, dtype=dtype)
+    return ops.cast(expr, dtype=dtype)
 
 
 def add_zero_point(expr: RelayExpr, zero_point: RelayExpr) -> RelayExpr:
     """`expr + zero_point` in the dtype of `expr`."""
     if is_zero(zero_point):
         return expr
-    return ADD(expr, cast(zero_point, infer_type_of(expr).dtype))
+    return ops.add(expr, cast(zero_point, infer_type_of(expr).dtype))
 
 
 def subtract_zero_point(expr: RelayExpr, zero_point: RelayExpr) -> RelayExpr:
     """`expr - zero_point` in the dtype of `expr`."""
     if is_zero(zero_point):
         return expr
-    return SUBTRACT(expr, cast(zero_point, infer_type_of(expr).dtype))
+    return ops.subtract(expr, cast(zero_point, infer_type_of(expr).dtype))
 
 
 def saturate(expr: RelayExpr, dtype: str) -> RelayExpr:
@@ -98,7 +96,7 @@ def saturate(expr: RelayExpr, dtype: str) -> RelayExpr:
     low, high = integer_range(dtype)
     if low <= have_low and have_high <= high:
         return cast(expr, dtype)
-    return CAST(CLIP(expr, a_min=low, a_max=high), dtype=dtype)
+    return ops.cast(ops.clip(expr, a_min=low, a_max=high), dtype=dtype)
 
 
 def integer_range(dtype: str) -> tuple[float, float]:

@@ -14,24 +14,16 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
 from tvm.relay.op.attributes import as_ints, padding_pairs, spread
-from tvm.relay.op.binary import MULTIPLY, SUBTRACT
 from tvm.relay.op.layout_shapes import axis_of
-from tvm.relay.op.nn.activation import PAD
-from tvm.relay.op.nn.conv import CONV2D, Conv2DAttrs, conv_attrs
-from tvm.relay.op.nn.conv_ranks import CONV1D, CONV3D, Conv1DAttrs, Conv3DAttrs
+from tvm.relay.op.nn.conv import Conv2DAttrs, conv_attrs
+from tvm.relay.op.nn.conv_ranks import Conv1DAttrs, Conv3DAttrs
 from tvm.relay.op.nn.conv_transpose import (
-    CONV1D_TRANSPOSE,
-    CONV2D_TRANSPOSE,
-    CONV3D_TRANSPOSE,
     Conv1DTransposeAttrs,
     Conv2DTransposeAttrs,
     Conv3DTransposeAttrs,
 )
-from tvm.relay.op.reduce import SUM
-from tvm.relay.op.registry import define_op
-from tvm.relay.op.shaping import EXPAND_DIMS, RESHAPE, TRANSPOSE
+from tvm.relay.op.registry import define_op, ops
 from tvm.relay.op.types import shape_of_type
-from tvm.relay.op.unary import CAST
 
 from .common import cast, is_zero, scalar_value, type_of
 from .sums import INPUTS, product_type, shifted
@@ -49,7 +41,7 @@ def _bordered(attrs: Attrs, data: RelayExpr, zero_point: RelayExpr) -> tuple[Rel
         widths[axis_of(attrs.data_layout, axis)] = (pads[i], pads[i + rank])
     value = const(int(zero or 0), type_of(data).dtype)
     inner = attrs.replace(padding=(0,) * (2 * rank))
-    return PAD(data, value, pad_width=tuple(widths)), inner
+    return ops.nn.pad(data, value, pad_width=tuple(widths)), inner
 
 
 def _canonical_conv(op: Op) -> Callable[..., RelayExpr]:
@@ -62,12 +54,12 @@ def _canonical_conv(op: Op) -> Callable[..., RelayExpr]:
         product = Call(op, [data, weight], inner)
         if is_zero(zero):
             return product
-        excess = MULTIPLY(_kernel_sums(attrs, weight), cast(zero, attrs.out_dtype))
+        excess = ops.multiply(_kernel_sums(attrs, weight), cast(zero, attrs.out_dtype))
         layout = attrs.out_layout or attrs.data_layout
         trailing = len(layout) - 1 - axis_of(layout, "C")
         if trailing:
-            excess = EXPAND_DIMS(excess, axis=1, num_newaxis=trailing)
-        return SUBTRACT(product, excess)
+            excess = ops.expand_dims(excess, axis=1, num_newaxis=trailing)
+        return ops.subtract(product, excess)
 
     return canonicalize
 
@@ -77,7 +69,9 @@ def _shifted_kernel(attrs: Attrs, weight: RelayExpr, zero_point: RelayExpr) -> R
     shape = type_of(zero_point).shape
     if layout == "HWOI" and attrs.groups > 1 and len(shape) == 1 and int(shape[0]) > 1:
         extents = type_of(weight).shape
-        return shifted(weight, RESHAPE(zero_point, newshape=tuple([int(d) for d in extents[2:]])))
+        return shifted(
+            weight, ops.reshape(zero_point, newshape=tuple([int(d) for d in extents[2:]]))
+        )
     return shifted(weight, zero_point, axis_of(layout, "O"))
 
 
@@ -87,8 +81,8 @@ def _kernel_sums(attrs: Attrs, weight: RelayExpr) -> RelayExpr:
     multiplied = layout == "HWOI" and attrs.groups > 1  # output channels are O and I together
     kept = "OI" if multiplied else "O"
     axes = tuple([i for i, axis in enumerate(layout) if axis not in kept])
-    total = SUM(CAST(weight, dtype=attrs.out_dtype), axis=axes)
-    return RESHAPE(total, newshape=(-1,)) if multiplied else total
+    total = ops.sum(ops.cast(weight, dtype=attrs.out_dtype), axis=axes)
+    return ops.reshape(total, newshape=(-1,)) if multiplied else total
 
 
 def _canonical_transpose(op: Op) -> Callable[..., RelayExpr]:
@@ -112,11 +106,13 @@ def _shifted_transpose_kernel(attrs: Attrs, weight: RelayExpr, zero_point: Relay
     apart = [*extents[:inner], groups, extents[inner] // groups, *extents[inner + 1 :]]
     point_shape = [1] * len(apart)
     point_shape[inner], point_shape[axis + (axis > inner)] = groups, extents[axis]
-    zeros = RESHAPE(zero_point, newshape=(groups, extents[axis]))
+    zeros = ops.reshape(zero_point, newshape=(groups, extents[axis]))
     if axis < inner:
-        zeros = TRANSPOSE(zeros, axes=None)
-    zeros = RESHAPE(zeros, newshape=tuple(point_shape))
-    return RESHAPE(shifted(RESHAPE(weight, newshape=tuple(apart)), zeros), newshape=tuple(extents))
+        zeros = ops.transpose(zeros, axes=None)
+    zeros = ops.reshape(zeros, newshape=tuple(point_shape))
+    return ops.reshape(
+        shifted(ops.reshape(weight, newshape=tuple(apart)), zeros), newshape=tuple(extents)
+    )
 
 
 def _conv(name: str, op: Op, attrs_type: type[Attrs]) -> Op:
@@ -130,15 +126,15 @@ def _conv(name: str, op: Op, attrs_type: type[Attrs]) -> Op:
     )
 
 
-CONV1D_QUANTIZED = _conv("qnn.conv1d", CONV1D, Conv1DAttrs)
-CONV2D_QUANTIZED = _conv("qnn.conv2d", CONV2D, Conv2DAttrs)
-CONV3D_QUANTIZED = _conv("qnn.conv3d", CONV3D, Conv3DAttrs)
-CONV1D_TRANSPOSE_QUANTIZED = _conv("qnn.conv1d_transpose", CONV1D_TRANSPOSE, Conv1DTransposeAttrs)
-CONV2D_TRANSPOSE_QUANTIZED = _conv("qnn.conv2d_transpose", CONV2D_TRANSPOSE, Conv2DTransposeAttrs)
-CONV3D_TRANSPOSE_QUANTIZED = _conv("qnn.conv3d_transpose", CONV3D_TRANSPOSE, Conv3DTransposeAttrs)
-PLAIN_CONVOLUTIONS = (CONV1D_QUANTIZED, CONV2D_QUANTIZED, CONV3D_QUANTIZED)
+_conv("qnn.conv1d", ops.nn.conv1d, Conv1DAttrs)
+_conv("qnn.conv2d", ops.nn.conv2d, Conv2DAttrs)
+_conv("qnn.conv3d", ops.nn.conv3d, Conv3DAttrs)
+_conv("qnn.conv1d_transpose", ops.nn.conv1d_transpose, Conv1DTransposeAttrs)
+_conv("qnn.conv2d_transpose", ops.nn.conv2d_transpose, Conv2DTransposeAttrs)
+_conv("qnn.conv3d_transpose", ops.nn.conv3d_transpose, Conv3DTransposeAttrs)
+PLAIN_CONVOLUTIONS = (ops.qnn.conv1d, ops.qnn.conv2d, ops.qnn.conv3d)
 TRANSPOSED_CONVOLUTIONS = (
-    CONV1D_TRANSPOSE_QUANTIZED, CONV2D_TRANSPOSE_QUANTIZED, CONV3D_TRANSPOSE_QUANTIZED,
+    ops.qnn.conv1d_transpose, ops.qnn.conv2d_transpose, ops.qnn.conv3d_transpose,
 )  # fmt: skip
 
 
@@ -175,7 +171,7 @@ def conv2d(
     out_dtype : str
         The dtype of the sums: "int32", "int16" or "int64".
     """
-    return CONV2D_QUANTIZED(
+    return ops.qnn.conv2d(
         data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
@@ -209,7 +205,7 @@ def conv2d_transpose(
     output_padding : int or sequence of int
         What is added to one side of the output.
     """
-    return CONV2D_TRANSPOSE_QUANTIZED(
+    return ops.qnn.conv2d_transpose(
         data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
@@ -236,7 +232,7 @@ def conv1d(
     out_dtype: str = "int32",
 ) -> RelayExpr:
     """Convolution of quantised tensors over one axis; parameters as in `conv2d`."""
-    return CONV1D_QUANTIZED(
+    return ops.qnn.conv1d(
         data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
@@ -263,7 +259,7 @@ def conv3d(
     out_dtype: str = "int32",
 ) -> RelayExpr:
     """Convolution of quantised tensors over three axes; parameters as in `conv2d`."""
-    return CONV3D_QUANTIZED(
+    return ops.qnn.conv3d(
         data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
@@ -291,7 +287,7 @@ def conv1d_transpose(
     out_dtype: str = "int32",
 ) -> RelayExpr:
     """Transposed convolution of quantised tensors over one axis; as `conv2d_transpose`."""
-    return CONV1D_TRANSPOSE_QUANTIZED(
+    return ops.qnn.conv1d_transpose(
         data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
@@ -319,7 +315,7 @@ def conv3d_transpose(
     out_dtype: str = "int32",
 ) -> RelayExpr:
     """Transposed convolution of quantised tensors over three axes; as `conv2d_transpose`."""
-    return CONV3D_TRANSPOSE_QUANTIZED(
+    return ops.qnn.conv3d_transpose(
         data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
         **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,

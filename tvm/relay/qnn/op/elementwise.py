@@ -15,9 +15,9 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const, fields_of
 from tvm.relay.op.attributes import as_int, as_list
-from tvm.relay.op.binary import ADD, MULTIPLY, SUBTRACT, broadcast_type
-from tvm.relay.op.joining import CONCATENATE, ConcatenateAttrs
-from tvm.relay.op.registry import define_op
+from tvm.relay.op.binary import broadcast_type
+from tvm.relay.op.joining import ConcatenateAttrs
+from tvm.relay.op.registry import define_op, ops
 from tvm.relay.op.types import expect, expect_tuple, shape_of_type
 from tvm.relay.op.types import tensor as tensor_type
 
@@ -95,14 +95,14 @@ def _operands(attrs: BroadcastAttrs, inputs: Sequence[RelayExpr]) -> list[RelayE
 def _canonicalize_add(
     attrs: BroadcastAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr:
-    total = subtract_zero_point(ADD(*_operands(attrs, inputs)), inputs[7])
+    total = subtract_zero_point(ops.add(*_operands(attrs, inputs)), inputs[7])
     return saturate(total, types[0].dtype)  # type: ignore[attr-defined]
 
 
 def _canonicalize_subtract(
     attrs: BroadcastAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr:
-    difference = add_zero_point(SUBTRACT(*_operands(attrs, inputs)), inputs[7])
+    difference = add_zero_point(ops.subtract(*_operands(attrs, inputs)), inputs[7])
     return saturate(difference, types[0].dtype)  # type: ignore[attr-defined]
 
 
@@ -118,18 +118,18 @@ def _canonicalize_mul(
     scale = _product_of_scales(lhs_scale, rhs_scale)
     axis = next(iter(_axes_of_scales(attrs, types)), -1)
     return requantized(
-        MULTIPLY(*shifted), scale, const(0), out_scale, out_zero, types[0].dtype, axis  # type: ignore[attr-defined]
+        ops.multiply(*shifted), scale, const(0), out_scale, out_zero, types[0].dtype, axis  # type: ignore[attr-defined]
     )  # fmt: skip
 
 
 def _product_of_scales(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     left, right = constant_array(a), constant_array(b)
     if left is None or right is None:
-        return MULTIPLY(a, b)
+        return ops.multiply(a, b)
     return const(np.squeeze(left * right).astype("float32"))
 
 
-ADD_QUANTIZED = define_op(
+define_op(
     "qnn.add",
     BroadcastAttrs,
     inputs=(
@@ -139,7 +139,7 @@ ADD_QUANTIZED = define_op(
     infer_type=_binary_type("qnn.add"),
     qnn_canonicalize=_canonicalize_add,
 )  # fmt: skip
-SUBTRACT_QUANTIZED = define_op(
+define_op(
     "qnn.subtract",
     BroadcastAttrs,
     inputs=(
@@ -149,7 +149,7 @@ SUBTRACT_QUANTIZED = define_op(
     infer_type=_binary_type("qnn.subtract"),
     qnn_canonicalize=_canonicalize_subtract,
 )  # fmt: skip
-MUL_QUANTIZED = define_op(
+define_op(
     "qnn.mul",
     BroadcastAttrs,
     inputs=(
@@ -176,8 +176,8 @@ def _concatenate_type(attrs: ConcatenateAttrs, arg_types: Sequence[Type]) -> Typ
         expect_zero_point(zero, who, "input_zero_points")
     expect_scale(arg_types[3], who, "output_scale")
     expect_zero_point(arg_types[4], who, "output_zero_point")
-    assert CONCATENATE.infer_type is not None
-    joined = CONCATENATE.infer_type(attrs, [arg_types[0]])
+    assert ops.concatenate.infer_type is not None
+    joined = ops.concatenate.infer_type(attrs, [arg_types[0]])
     return tensor_type(joined.shape, joined.dtype)
 
 
@@ -191,10 +191,10 @@ def _canonicalize_concatenate(
         if not (are_equal(scale, inputs[3]) and are_equal(zero, inputs[4])):
             field = requantized(field, scale, zero, *inputs[3:], types[-1].dtype)  # type: ignore[attr-defined]
         parts.append(field)
-    return Call(CONCATENATE, [Tuple(parts)], attrs)
+    return Call(ops.concatenate, [Tuple(parts)], attrs)
 
 
-CONCATENATE_QUANTIZED = define_op(
+define_op(
     "qnn.concatenate",
     ConcatenateAttrs,
     inputs=("data", "input_scales", "input_zero_points", "output_scale", "output_zero_point"),
@@ -228,7 +228,7 @@ def add(
     lhs_axis, rhs_axis : int
         The axes of the vectors.
     """
-    return ADD_QUANTIZED(
+    return ops.qnn.add(
         lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale,
         output_zero_point, lhs_axis=as_int(lhs_axis), rhs_axis=as_int(rhs_axis),
     )  # fmt: skip
@@ -247,7 +247,7 @@ def subtract(
     rhs_axis: int = -1,
 ) -> RelayExpr:
     """The difference of quantised tensors; parameters as in `add`."""
-    return SUBTRACT_QUANTIZED(
+    return ops.qnn.subtract(
         lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale,
         output_zero_point, lhs_axis=as_int(lhs_axis), rhs_axis=as_int(rhs_axis),
     )  # fmt: skip
@@ -266,7 +266,7 @@ def mul(
     rhs_axis: int = -1,
 ) -> RelayExpr:
     """The product of quantised tensors; parameters as in `add`."""
-    return MUL_QUANTIZED(
+    return ops.qnn.mul(
         lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale,
         output_zero_point, lhs_axis=as_int(lhs_axis), rhs_axis=as_int(rhs_axis),
     )  # fmt: skip
@@ -293,7 +293,7 @@ def concatenate(
     axis : int
         The axis.
     """
-    return CONCATENATE_QUANTIZED(
+    return ops.qnn.concatenate(
         _as_tuple(data), _as_tuple(input_scales), _as_tuple(input_zero_points),
         output_scale, output_zero_point, axis=as_int(axis),
     )  # fmt: skip

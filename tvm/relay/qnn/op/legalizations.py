@@ -16,11 +16,10 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import const
-from tvm.relay.op.binary import ADD, SUBTRACT
 from tvm.relay.op.nn.conv import conv2d
 from tvm.relay.op.nn.conv_transpose import conv2d_transpose
 from tvm.relay.op.nn.dense import dense
-from tvm.relay.op.unary import CAST
+from tvm.relay.op.registry import ops
 
 from . import convolutions, products
 from .common import along_axis, scalar_value, type_of
@@ -74,7 +73,7 @@ def helper_no_fast_int8_hw_legalization(
     factors = []
     for value, zero, along in ((inputs[0], inputs[2], None), (inputs[1], inputs[3], axis)):
         point = zero if along is None else along_axis(zero, len(type_of(value).shape), along)
-        factors.append(SUBTRACT(CAST(value, dtype="int16"), CAST(point, dtype="int16")))
+        factors.append(ops.subtract(ops.cast(value, dtype="int16"), ops.cast(point, dtype="int16")))
     return relay_op(*factors, **_options(attrs))  # type: ignore[no-any-return]
 
 
@@ -118,9 +117,9 @@ def _with_dtypes(
     for i, (before, after) in enumerate(zip(have, wanted, strict=True)):
         if before != after:
             move = 128 if after == "uint8" else -128
-            wide = ADD(CAST(values[i], dtype="int16"), const(move, "int16"))
-            values[i] = CAST(wide, dtype=after)
-            zeros[i] = ADD(zeros[i], const(move, "int32"))
+            wide = ops.add(ops.cast(values[i], dtype="int16"), const(move, "int16"))
+            values[i] = ops.cast(wide, dtype=after)
+            zeros[i] = ops.add(zeros[i], const(move, "int32"))
     return relay_op(*values, *zeros, *inputs[4:], **_options(attrs))  # type: ignore[no-any-return]
 
 

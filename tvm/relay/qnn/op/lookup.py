@@ -15,33 +15,8 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import const
 from tvm.relay.op.attributes import as_float, as_int
-from tvm.relay.op.binary import (
-    ADD,
-    DIVIDE,
-    LEFT_SHIFT,
-    LESS,
-    MAXIMUM,
-    MULTIPLY,
-    RIGHT_SHIFT,
-    SUBTRACT,
-)
-from tvm.relay.op.fixed_point import FIXED_POINT_MULTIPLY
-from tvm.relay.op.indexing import TAKE, WHERE
 from tvm.relay.op.nn.activation import LeakyReluAttrs, SoftmaxAttrs
-from tvm.relay.op.reduce import MAX, SUM
-from tvm.relay.op.registry import define_op
-from tvm.relay.op.unary import (
-    ABS,
-    CLIP,
-    ERF,
-    EXP,
-    LOG,
-    REINTERPRET,
-    RSQRT,
-    SIGMOID,
-    SQRT,
-    TANH,
-)
+from tvm.relay.op.registry import define_op, ops
 
 from .affine import dequantized, quantized
 from .common import cast, constant_array, like_data, saturate, subtract_zero_point
@@ -82,8 +57,8 @@ def legalize_with(function: Callable[[np.ndarray], np.ndarray]) -> Callable[...,
         if dtype not in ("int8", "uint8") or len(known) != 4:
             return None
         table = const(integer_lookup_table(function, known, dtype, dtype))
-        index = inputs[0] if dtype == "uint8" else REINTERPRET(inputs[0], dtype="uint8")
-        return TAKE(table, index, axis=0, mode="fast")
+        index = inputs[0] if dtype == "uint8" else ops.reinterpret(inputs[0], dtype="uint8")
+        return ops.take(table, index, axis=0, mode="fast")
 
     return legalize
 
@@ -119,21 +94,21 @@ def hardswish_of_arrays(x: np.ndarray) -> np.ndarray:
 
 
 def _hardswish_of(x: RelayExpr) -> RelayExpr:
-    gate = CLIP(ADD(x, const(3.0)), a_min=0.0, a_max=6.0)
-    return DIVIDE(MULTIPLY(x, gate), const(6.0))
+    gate = ops.clip(ops.add(x, const(3.0)), a_min=0.0, a_max=6.0)
+    return ops.divide(ops.multiply(x, gate), const(6.0))
 
 
 _erf = np.vectorize(math.erf, otypes=["float32"])
 
-TANH_QUANTIZED = _unary("qnn.tanh", np.tanh, TANH)
-EXP_QUANTIZED = _unary("qnn.exp", np.exp, EXP)
-SQRT_QUANTIZED = _unary("qnn.sqrt", np.sqrt, SQRT)
-RSQRT_QUANTIZED = _unary("qnn.rsqrt", lambda x: 1 / np.sqrt(x), RSQRT)
-ERF_QUANTIZED = _unary("qnn.erf", _erf, ERF)
-SIGMOID_QUANTIZED = _unary("qnn.sigmoid", lambda x: 1 / (1 + np.exp(-x)), SIGMOID)
-HARDSWISH_QUANTIZED = _unary("qnn.hardswish", hardswish_of_arrays, _hardswish_of)
-LOG_QUANTIZED = _unary("qnn.log", np.log, LOG)
-ABS_QUANTIZED = _unary("qnn.abs", np.abs, ABS)
+_unary("qnn.tanh", np.tanh, ops.tanh)
+_unary("qnn.exp", np.exp, ops.exp)
+_unary("qnn.sqrt", np.sqrt, ops.sqrt)
+_unary("qnn.rsqrt", lambda x: 1 / np.sqrt(x), ops.rsqrt)
+_unary("qnn.erf", _erf, ops.erf)
+_unary("qnn.sigmoid", lambda x: 1 / (1 + np.exp(-x)), ops.sigmoid)
+_unary("qnn.hardswish", hardswish_of_arrays, _hardswish_of)
+_unary("qnn.log", np.log, ops.log)
+_unary("qnn.abs", np.abs, ops.abs)
 
 
 def _canonicalize_leaky_relu(
@@ -143,15 +118,15 @@ def _canonicalize_leaky_relu(
     out_zero = cast(inputs[4], "int32")
     q = requantized(*inputs, "int32")
     slope, rest = [multiplier_and_shift(a) for a in (attrs.alpha, 1 - attrs.alpha)]
-    below = ADD(
-        FIXED_POINT_MULTIPLY(q, multiplier=slope[0], shift=slope[1]),
-        FIXED_POINT_MULTIPLY(out_zero, multiplier=rest[0], shift=rest[1]),
+    below = ops.add(
+        ops.fixed_point_multiply(q, multiplier=slope[0], shift=slope[1]),
+        ops.fixed_point_multiply(out_zero, multiplier=rest[0], shift=rest[1]),
     )
-    chosen = WHERE(LESS(q, out_zero), below, q)
+    chosen = ops.where(ops.less(q, out_zero), below, q)
     return saturate(chosen, types[0].dtype)  # type: ignore[attr-defined]
 
 
-LEAKY_RELU_QUANTIZED = define_op(
+define_op(
     "qnn.leaky_relu",
     LeakyReluAttrs,
     inputs=("x", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
@@ -177,22 +152,24 @@ def _canonicalize_softmax(
         real = dequantized(x, scale, zero)
         return quantized(Op.get("nn.softmax")(real, axis=attrs.axis), out_scale, out_zero, dtype)
     wide = subtract_zero_point(cast(x, "int32"), zero)
-    low = SUBTRACT(wide, MAX(wide, axis=(attrs.axis,), keepdims=True))
+    low = ops.subtract(wide, ops.max(wide, axis=(attrs.axis,), keepdims=True))
     # 2**-n is the least exponential that n bits can tell from zero
-    low = MAXIMUM(low, const(-one * _EXPONENT_BITS * 16 // 23, "int32"))
-    power = SUBTRACT(ADD(low, RIGHT_SHIFT(low, const(1))), RIGHT_SHIFT(low, const(4)))
-    whole = DIVIDE(power, const(-one))
-    part = ADD(power, MULTIPLY(whole, const(one)))
-    mantissa = ADD(RIGHT_SHIFT(part, const(1)), const(one))
-    exps = LEFT_SHIFT(mantissa, SUBTRACT(const(_EXPONENT_BITS), whole))
-    total = SUM(exps, axis=(attrs.axis,), keepdims=True)
-    share = MULTIPLY(DIVIDE(const(1 << _QUOTIENT_BITS), total), exps)
-    result = RIGHT_SHIFT(share, const(_QUOTIENT_BITS - (_RESULT_BITS - 1)))
+    low = ops.maximum(low, const(-one * _EXPONENT_BITS * 16 // 23, "int32"))
+    power = ops.subtract(
+        ops.add(low, ops.right_shift(low, const(1))), ops.right_shift(low, const(4))
+    )
+    whole = ops.divide(power, const(-one))
+    part = ops.add(power, ops.multiply(whole, const(one)))
+    mantissa = ops.add(ops.right_shift(part, const(1)), const(one))
+    exps = ops.left_shift(mantissa, ops.subtract(const(_EXPONENT_BITS), whole))
+    total = ops.sum(exps, axis=(attrs.axis,), keepdims=True)
+    share = ops.multiply(ops.divide(const(1 << _QUOTIENT_BITS), total), exps)
+    result = ops.right_shift(share, const(_QUOTIENT_BITS - (_RESULT_BITS - 1)))
     step = const(1.0 / (1 << (_RESULT_BITS - 1)), "float32")
     return requantized(result, step, const(0), out_scale, out_zero, dtype)
 
 
-SOFTMAX_QUANTIZED = define_op(
+define_op(
     "qnn.softmax",
     SoftmaxAttrs,
     inputs=_INPUTS,
@@ -224,15 +201,15 @@ def _public(op: Op, summary: str) -> UnaryFunction:
     return function
 
 
-tanh = _public(TANH_QUANTIZED, "Hyperbolic tangent")
-exp = _public(EXP_QUANTIZED, "Exponential")
-sqrt = _public(SQRT_QUANTIZED, "Square root")
-rsqrt = _public(RSQRT_QUANTIZED, "One over the square root")
-erf = _public(ERF_QUANTIZED, "Gauss error function")
-sigmoid = _public(SIGMOID_QUANTIZED, "Logistic function")
-hardswish = _public(HARDSWISH_QUANTIZED, "x * clip(x + 3, 0, 6) / 6")
-log = _public(LOG_QUANTIZED, "Natural logarithm")
-abs = _public(ABS_QUANTIZED, "Absolute value")
+tanh = _public(ops.qnn.tanh, "Hyperbolic tangent")
+exp = _public(ops.qnn.exp, "Exponential")
+sqrt = _public(ops.qnn.sqrt, "Square root")
+rsqrt = _public(ops.qnn.rsqrt, "One over the square root")
+erf = _public(ops.qnn.erf, "Gauss error function")
+sigmoid = _public(ops.qnn.sigmoid, "Logistic function")
+hardswish = _public(ops.qnn.hardswish, "x * clip(x + 3, 0, 6) / 6")
+log = _public(ops.qnn.log, "Natural logarithm")
+abs = _public(ops.qnn.abs, "Absolute value")
 
 
 def leaky_relu(
@@ -254,7 +231,7 @@ def leaky_relu(
     input_scale, input_zero_point, output_scale, output_zero_point : relay.Expr
         Scalars.
     """
-    return LEAKY_RELU_QUANTIZED(
+    return ops.qnn.leaky_relu(
         x, input_scale, input_zero_point, output_scale, output_zero_point, alpha=as_float(alpha)
     )
 
@@ -278,6 +255,4 @@ def softmax(
     axis : int
         The axis of the distributions.
     """
-    return SOFTMAX_QUANTIZED(
-        x, scale, zero_point, output_scale, output_zero_point, axis=as_int(axis)
-    )
+    return ops.qnn.softmax(x, scale, zero_point, output_scale, output_zero_point, axis=as_int(axis))

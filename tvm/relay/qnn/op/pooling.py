@@ -8,8 +8,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
 from tvm.relay.op.attributes import padding_pairs, spread
-from tvm.relay.op.nn.pooling import AVG_POOL2D, AvgPool2DAttrs
-from tvm.relay.op.registry import define_op
+from tvm.relay.op.nn.pooling import AvgPool2DAttrs
+from tvm.relay.op.registry import define_op, ops
 
 from .common import cast, expect_dtype, expect_scale, expect_zero_point, subtract_zero_point
 from .requantize import requantized
@@ -23,8 +23,8 @@ def _avg_pool2d_type(attrs: AvgPool2DAttrs, arg_types: Sequence[Type]) -> Type:
     for i, side in enumerate(("input", "output")):
         expect_scale(arg_types[1 + 2 * i], who, f"{side}_scale")
         expect_zero_point(arg_types[2 + 2 * i], who, f"{side}_zero_point")
-    assert AVG_POOL2D.infer_type is not None
-    return AVG_POOL2D.infer_type(attrs, arg_types[:1])  # type: ignore[no-any-return]
+    assert ops.nn.avg_pool2d.infer_type is not None
+    return ops.nn.avg_pool2d.infer_type(attrs, arg_types[:1])  # type: ignore[no-any-return]
 
 
 def _canonicalize_avg_pool2d(
@@ -36,11 +36,11 @@ def _canonicalize_avg_pool2d(
         # the border stands for zero, so the mean is taken of what has no zero point
         wide = subtract_zero_point(wide, zero)
         zero = const(0)
-    mean = Call(AVG_POOL2D, [wide], attrs)
+    mean = Call(ops.nn.avg_pool2d, [wide], attrs)
     return requantized(mean, scale, zero, out_scale, out_zero, types[0].dtype)  # type: ignore[attr-defined]
 
 
-AVG_POOL2D_QUANTIZED = define_op(
+define_op(
     "qnn.avg_pool2d",
     AvgPool2DAttrs,
     inputs=_INPUTS,
@@ -75,7 +75,7 @@ def avg_pool2d(
     pool_size, strides, padding, dilation, ceil_mode, count_include_pad, layout, out_layout
         As in `relay.nn.avg_pool2d`.
     """
-    return AVG_POOL2D_QUANTIZED(
+    return ops.qnn.avg_pool2d(
         data, input_scale, input_zero_point, output_scale, output_zero_point,
         pool_size=spread(pool_size, 2), strides=spread(strides, 2),
         padding=padding_pairs(padding, 2), dilation=spread(dilation, 2), layout=layout,

@@ -13,19 +13,9 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant
 from tvm.relay.op.attributes import as_int
-from tvm.relay.op.binary import MULTIPLY, SUBTRACT
-from tvm.relay.op.nn.dense import (
-    BATCH_MATMUL,
-    CONTRIB_DENSE_PACK,
-    DENSE,
-    BatchMatmulAttrs,
-    DenseAttrs,
-    DensePackAttrs,
-)
-from tvm.relay.op.reduce import SUM
-from tvm.relay.op.registry import define_op
-from tvm.relay.op.shaping import EXPAND_DIMS, layout_transform
-from tvm.relay.op.unary import CAST
+from tvm.relay.op.nn.dense import BatchMatmulAttrs, DenseAttrs, DensePackAttrs
+from tvm.relay.op.registry import define_op, ops
+from tvm.relay.op.shaping import layout_transform
 
 from .common import cast, is_zero, type_of
 from .convolutions import PLAIN_CONVOLUTIONS, TRANSPOSED_CONVOLUTIONS
@@ -37,7 +27,7 @@ def _canonicalize_dense(
 ) -> RelayExpr:
     data, weight, zero, weight_zero = inputs[:4]
     weight = shifted(weight, weight_zero, 0)
-    return _less_zero(Call(DENSE, [data, weight], attrs), weight, 1, zero, attrs.out_dtype)
+    return _less_zero(Call(ops.nn.dense, [data, weight], attrs), weight, 1, zero, attrs.out_dtype)
 
 
 def _less_zero(
@@ -46,15 +36,15 @@ def _less_zero(
     """The product less `zero` times the sums of the weight along its inner axis."""
     if is_zero(zero):
         return product
-    sums = SUM(CAST(weight, dtype=dtype), axis=(axis,))
-    return SUBTRACT(product, MULTIPLY(sums, cast(zero, dtype)))
+    sums = ops.sum(ops.cast(weight, dtype=dtype), axis=(axis,))
+    return ops.subtract(product, ops.multiply(sums, cast(zero, dtype)))
 
 
-DENSE_QUANTIZED = define_op(
+define_op(
     "qnn.dense",
     DenseAttrs,
     inputs=INPUTS,
-    infer_type=product_type(DENSE, "qnn.dense"),
+    infer_type=product_type(ops.nn.dense, "qnn.dense"),
     qnn_canonicalize=_canonicalize_dense,
 )
 
@@ -65,22 +55,22 @@ def _canonicalize_dense_pack(
     data, packed, zero, weight_zero = inputs[:4]
     if len(type_of(weight_zero).shape) == 0:
         packed = shifted(packed, weight_zero)
-        product = Call(CONTRIB_DENSE_PACK, [data, packed], attrs)
+        product = Call(ops.nn.contrib_dense_pack, [data, packed], attrs)
         if is_zero(zero):
             return product
         return _less_zero(
             product, layout_transform(packed, attrs.weight_layout, "NC"), 1, zero, attrs.out_dtype
         )
     weight = shifted(layout_transform(packed, attrs.weight_layout, "NC"), weight_zero, 0)
-    product = DENSE(data, weight, units=attrs.units, out_dtype=attrs.out_dtype)
+    product = ops.nn.dense(data, weight, units=attrs.units, out_dtype=attrs.out_dtype)
     return _less_zero(product, weight, 1, zero, attrs.out_dtype)
 
 
-CONTRIB_DENSE_PACK_QUANTIZED = define_op(
+define_op(
     "qnn.contrib_dense_pack",
     DensePackAttrs,
     inputs=INPUTS,
-    infer_type=product_type(CONTRIB_DENSE_PACK, "qnn.contrib_dense_pack"),
+    infer_type=product_type(ops.nn.contrib_dense_pack, "qnn.contrib_dense_pack"),
     qnn_canonicalize=_canonicalize_dense_pack,
 )
 
@@ -92,26 +82,28 @@ def _canonicalize_batch_matmul(
     x, y, x_zero, y_zero = inputs[:4]
     y = shifted(y, y_zero)
     if is_zero(x_zero) or not isinstance(inputs[1], Constant):
-        return Call(BATCH_MATMUL, [shifted(x, x_zero), y], attrs)
+        return Call(ops.nn.batch_matmul, [shifted(x, x_zero), y], attrs)
     inner = 2 if attrs.transpose_b else 1
-    columns = EXPAND_DIMS(SUM(CAST(y, dtype=attrs.out_dtype), axis=(inner,)), axis=1, num_newaxis=1)
-    excess = MULTIPLY(columns, cast(x_zero, attrs.out_dtype))
-    return SUBTRACT(Call(BATCH_MATMUL, [x, y], attrs), excess)
+    columns = ops.expand_dims(
+        ops.sum(ops.cast(y, dtype=attrs.out_dtype), axis=(inner,)), axis=1, num_newaxis=1
+    )
+    excess = ops.multiply(columns, cast(x_zero, attrs.out_dtype))
+    return ops.subtract(Call(ops.nn.batch_matmul, [x, y], attrs), excess)
 
 
-BATCH_MATMUL_QUANTIZED = define_op(
+define_op(
     "qnn.batch_matmul",
     BatchMatmulAttrs,
     inputs=("x", "y", "x_zero_point", "y_zero_point", "x_scale", "y_scale"),
-    infer_type=product_type(BATCH_MATMUL, "qnn.batch_matmul"),
+    infer_type=product_type(ops.nn.batch_matmul, "qnn.batch_matmul"),
     qnn_canonicalize=_canonicalize_batch_matmul,
 )
 
 
 # those whose sums are of 32 bits
 PRODUCTS = (
-    *PLAIN_CONVOLUTIONS, *TRANSPOSED_CONVOLUTIONS, DENSE_QUANTIZED, CONTRIB_DENSE_PACK_QUANTIZED,
-    BATCH_MATMUL_QUANTIZED,
+    *PLAIN_CONVOLUTIONS, *TRANSPOSED_CONVOLUTIONS, ops.qnn.dense, ops.qnn.contrib_dense_pack,
+    ops.qnn.batch_matmul,
 )  # fmt: skip
 
 
@@ -138,7 +130,7 @@ def dense(
     out_dtype : str
         The dtype of the sums.
     """
-    return DENSE_QUANTIZED(
+    return ops.qnn.dense(
         data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
         units=None if units is None else as_int(units), out_dtype=str(out_dtype),
     )  # fmt: skip
@@ -162,7 +154,7 @@ def contrib_dense_pack(
     kernel_layout : str
         The weight's layout, such as "NC16n".
     """
-    return CONTRIB_DENSE_PACK_QUANTIZED(
+    return ops.qnn.contrib_dense_pack(
         data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
         weight_layout=kernel_layout, units=None if units is None else as_int(units),
         out_dtype=str(out_dtype),
@@ -189,6 +181,6 @@ def batch_matmul(
     out_dtype : str
         The dtype of the sums.
     """
-    return BATCH_MATMUL_QUANTIZED(
+    return ops.qnn.batch_matmul(
         x, y, x_zero_point, y_zero_point, x_scale, y_scale, out_dtype=str(out_dtype)
     )

@@ -20,12 +20,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import const
 from tvm.relay.op.attributes import as_int
-from tvm.relay.op.binary import ADD, DIVIDE, GREATER_EQUAL, LEFT_SHIFT, MULTIPLY, RIGHT_SHIFT
-from tvm.relay.op.fixed_point import FIXED_POINT_MULTIPLY, FIXED_POINT_MULTIPLY_PER_AXIS
-from tvm.relay.op.indexing import WHERE
-from tvm.relay.op.registry import define_op
+from tvm.relay.op.registry import define_op, ops
 from tvm.relay.op.types import expect, shape_of_type, tensor
-from tvm.relay.op.unary import CAST, CLIP, FLOOR, ROUND
 from tvm.support.scope import Scoped
 
 from .common import (
@@ -161,9 +157,9 @@ def requantized(
         return saturate(add_zero_point(scaled, zeros[1]), out_dtype)
     dtype = "float32" if dtype == "int64" else dtype
     factor = _factor(input_scale, output_scale, quotient, rank, axis, dtype)
-    scaled = MULTIPLY(subtract_zero_point(cast(data, dtype), zeros[0]), factor)
+    scaled = ops.multiply(subtract_zero_point(cast(data, dtype), zeros[0]), factor)
     half = const(0.0 if rounding == "DOWN" else 0.5, dtype)
-    rounded = ROUND(scaled) if rounding == "TONEAREST" else FLOOR(ADD(scaled, half))
+    rounded = ops.round(scaled) if rounding == "TONEAREST" else ops.floor(ops.add(scaled, half))
     return _saturate_floats(add_zero_point(rounded, zeros[1]), out_dtype, dtype)
 
 
@@ -185,14 +181,14 @@ def _factor(
     if quotient is not None:
         value = quotient[0] if quotient.size == 1 else quotient
         return along_axis(const(value, dtype), rank, axis)
-    return DIVIDE(*[cast(along_axis(scale, rank, axis), dtype) for scale in (a, b)])
+    return ops.divide(*[cast(along_axis(scale, rank, axis), dtype) for scale in (a, b)])
 
 
 def _saturate_floats(expr: RelayExpr, out_dtype: str, dtype: str) -> RelayExpr:
     low, high = integer_range(out_dtype)
     if dtype == "float32" and out_dtype == "int32":
         high = float(np.nextafter(np.float32(high), np.float32(0)))  # 2**31 itself has no int32
-    return CAST(CLIP(expr, a_min=low, a_max=high), dtype=out_dtype)
+    return ops.cast(ops.clip(expr, a_min=low, a_max=high), dtype=out_dtype)
 
 
 def multiplier_and_shift(value: float) -> tuple[int, int]:
@@ -218,11 +214,11 @@ def scaled_integers(
         return _scaled_in_int64(data, pairs, axis, rounding)
     if len(pairs) == 1:
         multiplier, shift = pairs[0]
-        return FIXED_POINT_MULTIPLY(data, multiplier=multiplier, shift=shift)
+        return ops.fixed_point_multiply(data, multiplier=multiplier, shift=shift)
     multipliers = np.array([m for m, _ in pairs], "int32")
     left = np.array([max(s, 0) for _, s in pairs], "int32")
     right = np.array([max(-s, 0) for _, s in pairs], "int32")
-    return FIXED_POINT_MULTIPLY_PER_AXIS(
+    return ops.fixed_point_multiply_per_axis(
         data, const(multipliers), const(left), const(right), is_lshift_required=bool(left.any()),
         is_rshift_required=bool(right.any()), axes=(axis % len(ty.shape),),
     )  # fmt: skip
@@ -241,16 +237,16 @@ def _scaled_in_int64(
     wide = cast(data, "int64")
     left, right = [max(s, 0) for _, s in pairs], [31 - min(s, 0) for _, s in pairs]
     if any(left):
-        wide = LEFT_SHIFT(wide, numbers(left))
-    wide = MULTIPLY(wide, numbers([m for m, _ in pairs]))
+        wide = ops.left_shift(wide, numbers(left))
+    wide = ops.multiply(wide, numbers([m for m, _ in pairs]))
     half = numbers([0 if rounding == "DOWN" else 1 << (r - 1) for r in right])
     if rounding == "TONEAREST":
         below = numbers([(1 << (r - 1)) - 1 for r in right])
-        half = WHERE(GREATER_EQUAL(wide, const(0, "int64")), half, below)
-    return cast(RIGHT_SHIFT(ADD(wide, half), numbers(right)), type_of(data).dtype)
+        half = ops.where(ops.greater_equal(wide, const(0, "int64")), half, below)
+    return cast(ops.right_shift(ops.add(wide, half), numbers(right)), type_of(data).dtype)
 
 
-REQUANTIZE = define_op(
+define_op(
     "qnn.requantize",
     RequantizeAttrs,
     inputs=("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
@@ -291,7 +287,7 @@ def requantize(
         _expect_choice("rounding", rounding, ROUNDINGS)
     if compute_dtype != "None":
         _expect_choice("compute_dtype", compute_dtype, COMPUTE_DTYPES)
-    return REQUANTIZE(
+    return ops.qnn.requantize(
         data, input_scale, input_zero_point, output_scale, output_zero_point,
         axis=as_int(axis), rounding=rounding, compute_dtype=compute_dtype, out_dtype=str(out_dtype),
     )  # fmt: skip

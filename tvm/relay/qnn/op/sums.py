@@ -8,10 +8,9 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import const
-from tvm.relay.op.binary import SUBTRACT
 from tvm.relay.op.layout_shapes import axis_of
+from tvm.relay.op.registry import ops
 from tvm.relay.op.types import TypeRelation, expect
-from tvm.relay.op.unary import CAST
 
 from .common import (
     along_axis,
@@ -61,11 +60,11 @@ def shifted(value: RelayExpr, zero_point: RelayExpr, axis: int | None = None) ->
     ty = type_of(value)
     wide = "int16" if ty.dtype in ("int8", "uint8") else "int32"
     zero = zero_point if axis is None else along_axis(zero_point, len(ty.shape), axis)
-    zero = CAST(zero, dtype=wide) if constant_array(zero) is None else _constant(zero, wide)
-    moved = SUBTRACT(CAST(value, dtype=wide), zero)
+    zero = ops.cast(zero, dtype=wide) if constant_array(zero) is None else _constant(zero, wide)
+    moved = ops.subtract(ops.cast(value, dtype=wide), zero)
     numbers = constant_array(zero_point)
     if ty.dtype == "uint8" and numbers is not None and (numbers == 128).all():
-        return CAST(moved, dtype="int8")
+        return ops.cast(moved, dtype="int8")
     return moved
 
 
