@@ -22,7 +22,6 @@ from . import (
     op_attrs,
     random,
     reduce,
-    sampling,
     scan,
     scatter,
     segments,
@@ -39,7 +38,7 @@ from . import (
 
 # isort: split
 # facets of the operators above
-from . import adjoints, argument_types, compositions, gradients, places, separable
+from . import adjoints, argument_types, compositions, gradients, places, sampling, separable
 from .algorithm import argsort, searchsorted, sort, topk
 from .marks import debug
 from .op import (

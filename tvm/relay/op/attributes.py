@@ -14,6 +14,15 @@ from tvm.relay.expr import Constant, const
 from tvm.tir import FloatImm, IntImm
 
 
+class UnsuitableValue(OpAttributeInvalid):
+    """A value that an attribute does not take: what it is, and what is wanted."""
+
+    def __init__(self, message: str, wanted: str, value: object) -> None:
+        super().__init__(message)
+        self.wanted = wanted
+        self.value = value
+
+
 def as_int(value: object) -> int:
     """A Python int from an int, an `IntImm`, a numpy integer or a scalar constant."""
     if isinstance(value, IntImm):
@@ -69,10 +78,11 @@ def refuse(value: object, wanted: str) -> NoReturn:
     ):
         frame = frame.f_back
     if frame is None:
-        raise OpAttributeInvalid(f"{wanted} is required, got {value!r}")
+        raise UnsuitableValue(f"{wanted} is required, got {value!r}", wanted, value)
     holders = [name for name, held in frame.f_locals.items() if _holds(held, value)]
     argument = f" for {holders[0]}" if holders else ""
-    raise OpAttributeInvalid(f"{frame.f_code.co_name} requires {wanted}{argument}, got {value!r}")
+    message = f"{frame.f_code.co_name} requires {wanted}{argument}, got {value!r}"
+    raise UnsuitableValue(message, wanted, value)
 
 
 def _holds(held: object, value: object) -> bool:

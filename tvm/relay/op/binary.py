@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 from tvm.tir.interp_values import trunc_divide as divide_towards_zero
 
 from .layout import layout_broadcast
-from .registry import OpPattern, Precision, define_op, ops
+from .operator import Expr, OperatorFunction, operator
+from .registry import OpPattern, Precision, ops
 from .types import (
     TypeRelation,
     broadcast_shapes,
@@ -45,38 +46,50 @@ def broadcast_type(who: str, dtype: str | None = None) -> TypeRelation:
     return relation
 
 
+BinaryFunction = OperatorFunction[[RelayExpr, RelayExpr], RelayExpr]
+
+
 def binary(
     name: str,
+    summary: str,
     function: Callable[[te.Tensor, te.Tensor], te.Tensor],
     fold: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     gradient: _BinaryGradient | None = None,
     dtype: str | None = None,
-    precision: Precision = Precision.FOLLOW,
     infer_type: TypeRelation | None = None,
-) -> Op:
+    **facets: Any,
+) -> BinaryFunction:
     """One row; `gradient(a, b, y, g)` gives the gradients before they are summed to the shapes."""
-    return define_op(
+
+    def row(lhs: Expr, rhs: Expr) -> RelayExpr: ...  # type: ignore[empty-body]
+
+    row.__name__ = row.__qualname__ = name
+    row.__doc__ = (
+        f"{summary}, with numpy's broadcasting.\n\n"
+        "Parameters\n----------\nlhs, rhs : relay.Expr\n    The operands, of one dtype."
+    )
+    return operator(
         name,
-        inputs=("lhs", "rhs"),
         infer_type=infer_type or broadcast_type(name, dtype),
         fuse=OpPattern.BROADCAST,
         compute=lambda attrs, inputs, out_type: [function(inputs[0], inputs[1])],
         fold=_broadcast_fold(fold) if fold else None,
         gradient=_collapsed(gradient) if gradient else None,
         infer_layout=layout_broadcast,
-        precision=precision,
-    )
+        **facets,
+    )(row)
 
 
 def integer_binary(
     name: str,
+    summary: str,
     function: Callable[[te.Tensor, te.Tensor], te.Tensor],
     fold: Callable[[np.ndarray, np.ndarray], np.ndarray],
     gradient: _BinaryGradient | None = None,
-) -> Op:
+) -> BinaryFunction:
     """One row of integers only."""
     relation = integers_only(broadcast_type(name), name)
-    return binary(name, function, fold, gradient, infer_type=relation)
+    return binary(name, summary, function, fold, gradient, infer_type=relation)
 
 
 def _broadcast_fold(
@@ -94,11 +107,10 @@ def _broadcast_fold(
 def _collapsed(function: _BinaryGradient) -> Callable[[Call, RelayExpr], list[RelayExpr]]:
     def gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
         lhs, rhs = call.args
-        collapse = Op.get("collapse_sum_like")
         to_lhs, to_rhs = function(lhs, rhs, call, grad)
         if function is _flat:
             return [to_lhs, to_rhs]
-        return [collapse(to_lhs, lhs), collapse(to_rhs, rhs)]
+        return [ops.collapse_sum_like(to_lhs, lhs), ops.collapse_sum_like(to_rhs, rhs)]
 
     return gradient
 
@@ -115,19 +127,36 @@ def _flat(a: RelayExpr, b: RelayExpr, y: RelayExpr, g: RelayExpr) -> tuple[Relay
 
 
 def _select(condition: RelayExpr, grad: RelayExpr) -> RelayExpr:
-    return Op.get("where")(condition, grad, ops.zeros_like(grad))
+    return ops.where(condition, grad, ops.zeros_like(grad))
 
 
-binary("add", topi.add, np.add, lambda a, b, y, g: (g, g))
-binary("subtract", topi.subtract, np.subtract, lambda a, b, y, g: (g, ops.negative(g)))
-binary("multiply", topi.multiply, np.multiply, lambda a, b, y, g: (g * b, g * a))
-binary(
-    "divide", topi.divide, divide_towards_zero, lambda a, b, y, g: (g / b, ops.negative(g * y / b))
+add = binary("add", "Sum", topi.add, np.add, lambda a, b, y, g: (g, g))
+subtract = binary(
+    "subtract", "Difference", topi.subtract, np.subtract, lambda a, b, y, g: (g, ops.negative(g))
 )
-binary("floor_divide", topi.floor_divide, np.floor_divide, _flat)
-binary("trunc_divide", topi.trunc_divide, _truncated_divide, _flat)
-binary(
+multiply = binary(
+    "multiply", "Product", topi.multiply, np.multiply, lambda a, b, y, g: (g * b, g * a)
+)
+divide = binary(
+    "divide",
+    "Quotient (truncated towards zero for integers)",
+    topi.divide,
+    divide_towards_zero,
+    lambda a, b, y, g: (g / b, ops.negative(g * y / b)),
+)
+floor_divide = binary(
+    "floor_divide",
+    "Quotient rounded towards minus infinity",
+    topi.floor_divide,
+    np.floor_divide,
+    _flat,
+)
+trunc_divide = binary(
+    "trunc_divide", "Quotient rounded towards zero", topi.trunc_divide, _truncated_divide, _flat
+)
+floor_mod = binary(
     "floor_mod",
+    "Remainder with the divisor's sign",
     topi.floor_mod,
     np.mod,
     lambda a, b, y, g: (g, ops.negative(g * ops.floor_divide(a, b))),
@@ -140,80 +169,59 @@ def _trunc_mod_gradient(
     return g, ops.negative(g * ops.trunc_divide(a, b))
 
 
-binary("trunc_mod", topi.trunc_mod, np.fmod, _trunc_mod_gradient)
-binary("mod", topi.mod, np.fmod, _trunc_mod_gradient)
-binary(
+trunc_mod = binary(
+    "trunc_mod", "Remainder with the dividend's sign", topi.trunc_mod, np.fmod, _trunc_mod_gradient
+)
+mod = binary("mod", "Remainder with the dividend's sign", topi.mod, np.fmod, _trunc_mod_gradient)
+power = binary(
     "power",
+    "Power",
     topi.power,
     np.power,
     lambda a, b, y, g: (g * b * y / a, g * y * ops.log(a)),
     precision=Precision.KEEP_FLOAT32,
 )
-binary(
+maximum = binary(
     "maximum",
+    "The larger of two",
     topi.maximum,
     np.maximum,
     lambda a, b, y, g: (_select(ops.greater_equal(a, b), g), _select(ops.less(a, b), g)),
 )
-binary(
+minimum = binary(
     "minimum",
+    "The smaller of two",
     topi.minimum,
     np.minimum,
     lambda a, b, y, g: (_select(ops.less_equal(a, b), g), _select(ops.greater(a, b), g)),
 )
-integer_binary("left_shift", topi.left_shift, np.left_shift, _flat)
-integer_binary("right_shift", topi.right_shift, np.right_shift, _flat)
-binary("equal", topi.equal, np.equal, _flat, dtype="bool")
-binary("not_equal", topi.not_equal, np.not_equal, _flat, dtype="bool")
-binary("less", topi.less, np.less, _flat, dtype="bool")
-binary("less_equal", topi.less_equal, np.less_equal, _flat, dtype="bool")
-binary("greater", topi.greater, np.greater, _flat, dtype="bool")
-binary("greater_equal", topi.greater_equal, np.greater_equal, _flat, dtype="bool")
-binary("logical_and", topi.logical_and, np.logical_and, _flat)
-binary("logical_or", topi.logical_or, np.logical_or, _flat)
-binary("logical_xor", topi.logical_xor, np.logical_xor, _flat)
-integer_binary("bitwise_and", topi.bitwise_and, np.bitwise_and, _flat)
-integer_binary("bitwise_or", topi.bitwise_or, np.bitwise_or, _flat)
-integer_binary("bitwise_xor", topi.bitwise_xor, np.bitwise_xor, _flat)
-
-
-def _public(op: Op, summary: str) -> Callable[[RelayExpr, RelayExpr], RelayExpr]:
-    """The public function of one row: `add(lhs, rhs)`."""
-
-    def function(lhs: RelayExpr, rhs: RelayExpr) -> RelayExpr:
-        return op(lhs, rhs)
-
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = (
-        f"{summary}, with numpy's broadcasting.\n\n"
-        "Parameters\n----------\nlhs, rhs : relay.Expr\n    The operands, of one dtype."
-    )
-    return function
-
-
-add = _public(ops.add, "Sum")
-subtract = _public(ops.subtract, "Difference")
-multiply = _public(ops.multiply, "Product")
-divide = _public(ops.divide, "Quotient (truncated towards zero for integers)")
-floor_divide = _public(ops.floor_divide, "Quotient rounded towards minus infinity")
-trunc_divide = _public(ops.trunc_divide, "Quotient rounded towards zero")
-floor_mod = _public(ops.floor_mod, "Remainder with the divisor's sign")
-trunc_mod = _public(ops.trunc_mod, "Remainder with the dividend's sign")
-mod = _public(ops.mod, "Remainder with the dividend's sign")
-power = _public(ops.power, "Power")
-maximum = _public(ops.maximum, "The larger of two")
-minimum = _public(ops.minimum, "The smaller of two")
-left_shift = _public(ops.left_shift, "Shift of the bits to the left")
-right_shift = _public(ops.right_shift, "Shift of the bits to the right")
-equal = _public(ops.equal, "Whether lhs == rhs")
-not_equal = _public(ops.not_equal, "Whether lhs != rhs")
-less = _public(ops.less, "Whether lhs < rhs")
-less_equal = _public(ops.less_equal, "Whether lhs <= rhs")
-greater = _public(ops.greater, "Whether lhs > rhs")
-greater_equal = _public(ops.greater_equal, "Whether lhs >= rhs")
-logical_and = _public(ops.logical_and, "Logical conjunction")
-logical_or = _public(ops.logical_or, "Logical disjunction")
-logical_xor = _public(ops.logical_xor, "Logical exclusive or")
-bitwise_and = _public(ops.bitwise_and, "Bitwise conjunction")
-bitwise_or = _public(ops.bitwise_or, "Bitwise disjunction")
-bitwise_xor = _public(ops.bitwise_xor, "Bitwise exclusive or")
+left_shift = integer_binary(
+    "left_shift", "Shift of the bits to the left", topi.left_shift, np.left_shift, _flat
+)
+right_shift = integer_binary(
+    "right_shift", "Shift of the bits to the right", topi.right_shift, np.right_shift, _flat
+)
+equal = binary("equal", "Whether lhs == rhs", topi.equal, np.equal, _flat, dtype="bool")
+not_equal = binary(
+    "not_equal", "Whether lhs != rhs", topi.not_equal, np.not_equal, _flat, dtype="bool"
+)
+less = binary("less", "Whether lhs < rhs", topi.less, np.less, _flat, dtype="bool")
+less_equal = binary(
+    "less_equal", "Whether lhs <= rhs", topi.less_equal, np.less_equal, _flat, dtype="bool"
+)
+greater = binary("greater", "Whether lhs > rhs", topi.greater, np.greater, _flat, dtype="bool")
+greater_equal = binary(
+    "greater_equal", "Whether lhs >= rhs", topi.greater_equal, np.greater_equal, _flat, dtype="bool"
+)
+logical_and = binary("logical_and", "Logical conjunction", topi.logical_and, np.logical_and, _flat)
+logical_or = binary("logical_or", "Logical disjunction", topi.logical_or, np.logical_or, _flat)
+logical_xor = binary("logical_xor", "Logical exclusive or", topi.logical_xor, np.logical_xor, _flat)
+bitwise_and = integer_binary(
+    "bitwise_and", "Bitwise conjunction", topi.bitwise_and, np.bitwise_and, _flat
+)
+bitwise_or = integer_binary(
+    "bitwise_or", "Bitwise disjunction", topi.bitwise_or, np.bitwise_or, _flat
+)
+bitwise_xor = integer_binary(
+    "bitwise_xor", "Bitwise exclusive or", topi.bitwise_xor, np.bitwise_xor, _flat
+)

@@ -160,6 +160,7 @@ if TYPE_CHECKING:
     class _Named(Op):
         """An operator, or the beginning of the names of several."""
 
+        def __call__(self, *args: Any, **kwargs: Any) -> Call: ...
         def __getattr__(self, name: str) -> _Named: ...
 
 

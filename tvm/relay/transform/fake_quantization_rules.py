@@ -254,9 +254,11 @@ def _relu(call: Call, types: TypeMap) -> Result:
         return call, have
     if not _is_scalar(have):
         raise NoRule("it has a zero point for each channel")
-    point = ops.cast(have.zero_point, dtype=str(have.dtype))
-    if zero is not None:
-        point = const(zero.reshape(()), str(have.dtype))
+    dtype = str(have.dtype)
+    if zero is None:
+        point: RelayExpr = ops.cast(have.zero_point, dtype=dtype)
+    else:
+        point = const(zero.reshape(()), dtype)
     return ops.maximum(call.args[0], point), have
 
 

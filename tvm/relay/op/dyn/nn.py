@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +16,14 @@ from tvm.relay.expr import Call
 
 from ..image.resize import Resize2DAttrs
 from ..layout_shapes import axis_of
-from ..nn.activation import PadAttrs
+from ..nn.activation import pad
 from ..nn.upsampling import RESIZE_METHODS, UpSampling3DAttrs, UpSamplingAttrs
 from ..registry import ShapeFunc, ops
 from ..types import TypeRelation, expect, expect_tensor, shape_of_type, tensor
 from .declare import dynamic, entries, scalar, shape_tensor, unknowns
 
 
-def _pad_type(attrs: PadAttrs, arg_types: Sequence[Type]) -> Type:
+def _pad_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "dyn.nn.pad")
     widths = shape_of_type(expect_tensor(arg_types[1], "dyn.nn.pad", "pad_width", rank=2))
     expect(
@@ -33,7 +34,7 @@ def _pad_type(attrs: PadAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(unknowns(len(data.shape)), data.dtype)
 
 
-def _pad_compute(attrs: PadAttrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _pad_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     data, widths, value = inputs
     modes = ("constant", "edge", "reflect")
 
@@ -63,7 +64,7 @@ def _mirrored(place: PrimExpr, extent: PrimExpr, mode: str) -> PrimExpr:
 
 
 def _pad_shape(
-    attrs: PadAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+    attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
 ) -> list[te.Tensor]:
     widths = inputs[1]
     return [
@@ -83,7 +84,7 @@ def _static_pad(call: Call, values: list[np.ndarray]) -> RelayExpr:
 
 dynamic(
     "dyn.nn.pad",
-    PadAttrs,
+    pad.op.attrs_type,
     inputs=("data", "pad_width", "pad_value"),
     reads=(1,),
     infer_type=_pad_type,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import const
 from tvm.relay.op.attributes import as_float, as_int
-from tvm.relay.op.nn.activation import LeakyReluAttrs, SoftmaxAttrs
+from tvm.relay.op.nn.activation import leaky_relu as real_leaky_relu
+from tvm.relay.op.nn.activation import softmax as real_softmax
 from tvm.relay.op.registry import define_op, ops
 
 from .affine import dequantized, quantized
@@ -112,7 +114,7 @@ _unary("qnn.abs", np.abs, ops.abs)
 
 
 def _canonicalize_leaky_relu(
-    attrs: LeakyReluAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr:
     """q below the zero point z becomes alpha * q + (1 - alpha) * z, after requantisation."""
     out_zero = cast(inputs[4], "int32")
@@ -128,7 +130,7 @@ def _canonicalize_leaky_relu(
 
 define_op(
     "qnn.leaky_relu",
-    LeakyReluAttrs,
+    real_leaky_relu.op.attrs_type,
     inputs=("x", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
     infer_type=like_data("qnn.leaky_relu", _DTYPES),
     qnn_canonicalize=_canonicalize_leaky_relu,
@@ -140,7 +142,7 @@ _EXPONENT_BITS = 8
 
 
 def _canonicalize_softmax(
-    attrs: SoftmaxAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr:
     """Exponentials by shifts: exp(x) = 2**(x + x/2 - x/16), the fraction linear in between."""
     x, scale, zero, out_scale, out_zero = inputs
@@ -171,7 +173,7 @@ def _canonicalize_softmax(
 
 define_op(
     "qnn.softmax",
-    SoftmaxAttrs,
+    real_softmax.op.attrs_type,
     inputs=_INPUTS,
     infer_type=like_data("qnn.softmax", ("int8", "uint8")),
     qnn_canonicalize=_canonicalize_softmax,

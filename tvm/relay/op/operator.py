@@ -1,0 +1,219 @@
+"""Operators, each said once: a function whose signature is the operator's schema.
+
+    @operator("nn.leaky_relu", "LeakyReluAttrs", fuse=OpPattern.ELEMWISE, compute=...)
+    def leaky_relu(data: Expr, alpha: Float = 0.01) -> RelayExpr:
+        '''x where it is positive, alpha * x elsewhere.'''
+
+    leaky_relu(x, alpha=0.1)     a relay.Call
+    leaky_relu.op                the record, `relay.op.get("nn.leaky_relu")`
+    leaky_relu.op.attrs_type     the record of attributes: alpha, a float, 0.01 by default
+
+Parameters annotated as operands become arguments of the call, the others attributes; the annotation says
+what is accepted and what is stored. A body that returns an expression replaces the call.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from inspect import Parameter, signature
+from typing import Annotated, Any, ParamSpec, Protocol, TypeAlias, TypeVar
+
+from tvm.error import OpAttributeInvalid
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.node import NodeMeta
+from tvm.ir.op import Op
+from tvm.relay.expr import Call, TupleWrapper
+
+from .attributes import (
+    UnsuitableValue,
+    as_float,
+    as_int,
+    as_ints,
+    as_optional_ints,
+    padding_pairs,
+    spread,
+)
+from .registry import as_operand, define_op
+
+# where the classic release has all records of attributes
+_ATTRS_MODULE = "tvm.relay.op.op_attrs"
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Annotates an argument of the call; `convert` makes an expression of what else is taken."""
+
+    convert: Callable[[Any], RelayExpr] | None = None
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """Annotates an attribute: its type as the record stores it, and how any accepted value becomes one."""
+
+    stored: str
+    convert: Callable[[Any], Any] | None = None
+
+
+Expr: TypeAlias = Annotated[RelayExpr, Operand()]
+Int: TypeAlias = Annotated[int, Attribute("int", as_int)]
+Float: TypeAlias = Annotated[float, Attribute("float", as_float)]
+Bool: TypeAlias = Annotated[bool, Attribute("bool", bool)]
+Str: TypeAlias = Annotated[str, Attribute("str", str)]
+Ints: TypeAlias = Annotated[Any, Attribute("tuple[int, ...]", as_ints)]
+OptionalInts: TypeAlias = Annotated[Any, Attribute("tuple[int, ...] | None", as_optional_ints)]
+
+
+def spatial(rank: int) -> Attribute:
+    """One number for each spatial axis, or one for all."""
+    return Attribute("tuple[int, ...]", partial(spread, rank=rank))
+
+
+def padding(rank: int) -> Attribute:
+    """`rank` numbers before and `rank` numbers after, from 1, `rank` or 2 * `rank`."""
+    return Attribute("tuple[int, ...]", partial(padding_pairs, rank=rank))
+
+
+class OperatorFunction(Protocol[P, R_co]):
+    """A public function that builds calls of one operator."""
+
+    op: Op
+    __name__: str
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The parameters of an operator's function, as its call takes them."""
+
+    who: str  # as errors name it
+    operands: Mapping[str, Operand]
+    attributes: Mapping[str, Attribute]
+    parameters: Mapping[str, Any]  # names and defaults, in the order of the signature
+
+    def attribute(self, name: str, value: Any) -> Any:
+        """A value as the record stores it.
+
+        Raises
+        ------
+        OpAttributeInvalid
+            If the parameter does not take it.
+        """
+        convert = self.attributes[name].convert
+        try:
+            return value if convert is None else convert(value)
+        except UnsuitableValue as error:
+            raise OpAttributeInvalid(
+                f"{self.who} requires {error.wanted} for {name}, got {error.value!r}"
+            ) from None
+
+
+def operator(
+    name: str,
+    attrs: str | OperatorFunction[..., Any] | None = None,
+    *,
+    fields: Sequence[str] = (),
+    results: int = 1,
+    **facets: Any,
+) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
+    """Declare an operator by its public function.
+
+    Parameters
+    ----------
+    name : str
+        The operator's name, such as ``"nn.leaky_relu"``.
+    attrs : str or operator function, optional
+        The classic name of the record of attributes, such as ``"LeakyReluAttrs"``; or another operator,
+        whose record this one has, too.
+    fields : sequence of str
+        The record's fields in their classic order, where that is not the signature's.
+    results : int
+        How many tensors a call gives; more than one come as a `TupleWrapper`.
+    facets
+        The fields of the record (`tvm.relay.op.registry.define_op`).
+    """
+
+    def declare(function: Callable[P, R | None]) -> OperatorFunction[P, R]:
+        schema = _schema(function)
+        if isinstance(attrs, str):
+            record: Any = _attrs_type(attrs, function, schema, fields or list(schema.attributes))
+        else:
+            record = None if attrs is None else attrs.op.attrs_type
+        op = define_op(name, record, inputs=list(schema.operands), **facets)
+        return _public(function, op, schema, results)
+
+    return declare
+
+
+def _schema(function: Callable[..., Any]) -> Schema:
+    """What the signature and its annotations say."""
+    operands: dict[str, Operand] = {}
+    attributes: dict[str, Attribute] = {}
+    hints = typing.get_type_hints(function, include_extras=True)
+    parameters = {name: p.default for name, p in signature(function).parameters.items()}
+    for name in parameters:
+        for marker in getattr(hints.get(name), "__metadata__", ()):
+            if isinstance(marker, Operand):
+                operands[name] = marker
+            elif isinstance(marker, Attribute):
+                attributes[name] = marker
+        if name not in operands and name not in attributes:
+            raise TypeError(f"{function.__name__}: {name} is neither an operand nor an attribute")
+    return Schema(function.__name__, operands, attributes, parameters)
+
+
+def _attrs_type(
+    name: str, function: Callable[..., Any], schema: Schema, fields: Sequence[str]
+) -> NodeMeta:
+    """The record of attributes that a signature describes."""
+    namespace: dict[str, Any] = {
+        "__module__": function.__module__,  # where the types of fields are looked up
+        "__doc__": f"The attributes of `{function.__name__}`.",
+        "__annotations__": {field: schema.attributes[field].stored for field in fields},
+    }
+    for field in fields:
+        default = schema.parameters[field]
+        if default is not Parameter.empty:
+            namespace[field] = schema.attribute(field, default)
+    key = f"relay.attrs.{name}"
+    made = types.new_class(name, (Attrs,), {"key": key}, lambda body: body.update(namespace))
+    made.__module__ = _ATTRS_MODULE  # where pickles find it
+    return typing.cast(NodeMeta, made)
+
+
+def _public(
+    function: Callable[P, R | None], op: Op, schema: Schema, results: int
+) -> OperatorFunction[P, R]:
+    """The function that users call: checked arguments, then the body's expression or the call."""
+    operands = list(schema.operands.items())
+    plain = dict(schema.parameters)
+
+    def build(*args: P.args, **kwargs: P.kwargs) -> Any:
+        replaced = function(*args, **kwargs)  # which binds the arguments, too
+        if replaced is not None:
+            return replaced
+        given = {**plain, **dict(zip(plain, args, strict=False)), **kwargs}
+        arguments = [
+            as_operand(op, position, given[name] if kind.convert is None else kind.convert(given[name]))
+            for position, (name, kind) in enumerate(operands)
+        ]  # fmt: skip
+        if op.attrs_type is None:
+            call = Call(op, arguments)
+        else:
+            values = {name: schema.attribute(name, given[name]) for name in schema.attributes}
+            call = Call(op, arguments, op.attrs_type(**values))
+        return call if results == 1 else TupleWrapper(call, results)
+
+    found = typing.cast("OperatorFunction[P, R]", build)
+    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        setattr(found, name, getattr(function, name))
+    found.__dict__.update(op=op, __wrapped__=function)
+    return found
