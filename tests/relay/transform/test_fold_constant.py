@@ -111,3 +111,17 @@ def test_transposition_of_a_transposition_is_one() -> None:
     expected = weight.data.numpy().transpose(2, 0, 1).transpose()
     np.testing.assert_array_equal(again.data.numpy(), expected)
     assert folder.fold(relay.transpose(weight, (0, 1, 2))) is weight
+
+
+@pytest.mark.parametrize("at", [[[0, -1]], [[0, 7]], [[1, 1]]], ids=["both", "outside", "twice"])
+def test_scattered_constants(at: list[list[int]]) -> None:
+    indices = np.array(at, "int32")
+    updates = np.array([[5, 6], [7, 8]], "float32")
+    data = np.arange(6, dtype="float32").reshape(3, 2)
+    call = relay.scatter_nd(*[relay.const(a) for a in (data, indices, updates)])
+    folded = run(relay.Function([], call), FoldConstant()).body
+    expected = data.copy()
+    for place, update in zip(indices[0], updates, strict=True):
+        if place < 3:
+            expected[place] = update
+    np.testing.assert_array_equal(folded.data.numpy(), expected)

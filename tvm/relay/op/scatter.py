@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
@@ -72,6 +74,24 @@ def _scatter_nd_type(attrs: ScatterNDAttrs, arg_types: Sequence[Type]) -> Type:
     return data
 
 
+def _fold_scatter_nd(
+    attrs: ScatterNDAttrs, arrays: Sequence[np.ndarray], out_type: Type
+) -> list[np.ndarray] | None:
+    data, indices, updates = arrays
+    extents = np.reshape(data.shape[: len(indices)], (-1, *[1] * (indices.ndim - 1)))
+    if attrs.mode != "update" or not extents.size or not updates.size:
+        return None
+    wide = indices.astype("int64")
+    found = np.where(wide < 0, wide + extents, wide)
+    is_inside = ((found >= 0) & (found < extents)).all(axis=0)
+    places = found[:, is_inside]
+    if np.unique(places, axis=1).size < places.size:  # numpy does not say which update is the last
+        return None
+    result = data.copy()
+    result[tuple(places)] = updates[is_inside]
+    return [result]
+
+
 def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
     return topi.generic.schedule_extern(outs)
 
@@ -94,6 +114,7 @@ define_op(
     infer_type=_scatter_nd_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [topi.scatter_nd(*inputs, attrs.mode)],
+    fold=_fold_scatter_nd,
     schedules={"generic": _schedule, "cpu": _schedule},
 )
 
