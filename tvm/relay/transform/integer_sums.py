@@ -92,7 +92,7 @@ def _sums(
     if call.op in _CONVOLUTIONS:
         attrs = call.attrs.replace(out_dtype="int32")
         return Call(_CONVOLUTIONS[call.operator], (*factors, *parameters), attrs)
-    if call.op is ops.nn.dense and isinstance(ConstantFolder().fold(factors[1]), Constant):
+    if call.op is ops.nn.dense and ConstantFolder().is_constant(factors[1], {}):
         attrs = call.attrs.replace(out_dtype="int32")
         return Call(ops.qnn.dense, (*factors, *parameters), attrs)
     attrs = call.attrs

@@ -20,6 +20,7 @@ from .common import (
     add_zero_point,
     along_axis,
     cast,
+    constant_array,
     expect_dtype,
     expect_scale,
     expect_zero_point,
@@ -29,6 +30,7 @@ from .common import (
     type_of,
 )
 
+_EXACT = 1 << 16  # differences of 16-bit integers and up to this are exact in float32
 _QUANTIZED = ("int8", "uint8", "int16", "uint16", "int32")
 
 
@@ -111,10 +113,25 @@ def dequantized(
 ) -> RelayExpr:
     """(data - zero_point) * scale"""
     rank = len(type_of(data).shape)
+    numbers = _numbers(data, along_axis(scale, rank, axis), along_axis(zero_point, rank, axis))
+    if numbers is not None:
+        return const(numbers.astype(out_dtype, copy=False), out_dtype)
     wide = data if type_of(data).dtype.is_float else cast(data, "int32")
     shifted = subtract_zero_point(wide, along_axis(zero_point, rank, axis))
     product = ops.multiply(cast(shifted, "float32"), along_axis(scale, rank, axis))
     return cast(product, out_dtype)
+
+
+def _numbers(data: RelayExpr, scale: RelayExpr, zero_point: RelayExpr) -> np.ndarray | None:
+    """What constants stand for, computed without a copy of them in 32-bit integers."""
+    values, factor, zero = [constant_array(x) for x in (data, scale, zero_point)]
+    if values is None or factor is None or zero is None:
+        return None
+    if values.itemsize > 2 or values.dtype.kind == "f" or np.abs(zero).max(initial=0) > _EXACT:
+        return None
+    numbers = np.subtract(values, zero.astype("float32"), dtype="float32")
+    numbers *= factor
+    return numbers
 
 
 define_op(

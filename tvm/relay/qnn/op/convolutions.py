@@ -26,7 +26,7 @@ from tvm.relay.op.registry import define_op, ops
 from tvm.relay.op.types import shape_of_type
 
 from .common import cast, is_zero, scalar_value, type_of
-from .sums import INPUTS, product_type, shifted
+from .sums import INPUTS, product_type, shifted, sums_of
 
 
 def _bordered(attrs: Attrs, data: RelayExpr, zero_point: RelayExpr) -> tuple[RelayExpr, Attrs]:
@@ -81,7 +81,7 @@ def _kernel_sums(attrs: Attrs, weight: RelayExpr) -> RelayExpr:
     multiplied = layout == "HWOI" and attrs.groups > 1  # output channels are O and I together
     kept = "OI" if multiplied else "O"
     axes = tuple([i for i, axis in enumerate(layout) if axis not in kept])
-    total = ops.sum(ops.cast(weight, dtype=attrs.out_dtype), axis=axes)
+    total = sums_of(weight, axes, attrs.out_dtype)
     return ops.reshape(total, newshape=(-1,)) if multiplied else total
 
 

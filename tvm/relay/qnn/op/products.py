@@ -19,7 +19,7 @@ from tvm.relay.op.shaping import layout_transform
 
 from .common import cast, is_zero, type_of
 from .convolutions import PLAIN_CONVOLUTIONS, TRANSPOSED_CONVOLUTIONS
-from .sums import INPUTS, product_type, shifted
+from .sums import INPUTS, product_type, shifted, sums_of
 
 
 def _canonicalize_dense(
@@ -36,7 +36,7 @@ def _less_zero(
     """The product less `zero` times the sums of the weight along its inner axis."""
     if is_zero(zero):
         return product
-    sums = ops.sum(ops.cast(weight, dtype=dtype), axis=(axis,))
+    sums = sums_of(weight, (axis,), dtype)
     return ops.subtract(product, ops.multiply(sums, cast(zero, dtype)))
 
 
@@ -84,9 +84,7 @@ def _canonicalize_batch_matmul(
     if is_zero(x_zero) or not isinstance(inputs[1], Constant):
         return Call(ops.nn.batch_matmul, [shifted(x, x_zero), y], attrs)
     inner = 2 if attrs.transpose_b else 1
-    columns = ops.expand_dims(
-        ops.sum(ops.cast(y, dtype=attrs.out_dtype), axis=(inner,)), axis=1, num_newaxis=1
-    )
+    columns = ops.expand_dims(sums_of(y, (inner,), attrs.out_dtype), axis=1, num_newaxis=1)
     excess = ops.multiply(columns, cast(x_zero, attrs.out_dtype))
     return ops.subtract(Call(ops.nn.batch_matmul, [x, y], attrs), excess)
 

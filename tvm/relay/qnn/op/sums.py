@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.expr import const
+from tvm.relay.expr import Call, const
 from tvm.relay.op.layout_shapes import axis_of
 from tvm.relay.op.registry import ops
 from tvm.relay.op.types import TypeRelation, expect
@@ -51,6 +53,22 @@ def product_type(op: Op, who: str, sums: Sequence[str] = _SUMS) -> TypeRelation:
 def _channel_axis(attrs: object, rank: int) -> int:
     layout = getattr(attrs, "data_layout", "")
     return axis_of(layout, "C") if layout else rank - 1
+
+
+def sums_of(weight: RelayExpr, axes: Sequence[int], dtype: str) -> RelayExpr:
+    """The sums of a weight along axes; those of a constant at once, without a wide copy of it."""
+    values = _elements(weight)
+    if values is None:
+        return ops.sum(ops.cast(weight, dtype=dtype), axis=tuple(axes))
+    return const(values.sum(axis=tuple(axes), dtype=dtype), dtype)
+
+
+def _elements(weight: RelayExpr) -> np.ndarray | None:
+    """The value of a constant or of its transposition, which is a view."""
+    if isinstance(weight, Call) and weight.op is ops.transpose:
+        values = constant_array(weight.args[0])
+        return None if values is None else values.transpose(weight.attrs.axes or None)
+    return constant_array(weight)
 
 
 def shifted(value: RelayExpr, zero_point: RelayExpr, axis: int | None = None) -> RelayExpr:
