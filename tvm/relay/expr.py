@@ -200,7 +200,13 @@ def _call_args(args: Sequence[RelayExpr]) -> tuple[RelayExpr, ...]:
 class InferredTypes(tuple[Type, ...]):
     """Types of the arguments of an operator, which inference noted; those a program gives are none."""
 
-    __slots__ = ()
+    # of the call with arguments of these types; a copy of it with others keeps the note
+    found: tuple[Any, Any, Type] | None = (
+        None  # the operator's relation, its attributes, the result
+    )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InferredTypes, (tuple(self),)
 
 
 def _type_args(types: Sequence[Type] | None) -> tuple[Type, ...]:

@@ -8,6 +8,7 @@ import tvm
 from tvm import relay
 from tvm.relay import analysis
 from tvm.relay.analysis import Feature
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.transform import FuseOps, InferType
 
 
@@ -91,3 +92,12 @@ def test_call_graph() -> None:
     assert graph.global_call_count("main") == 2
     assert not graph.is_recursive("f")
     assert graph.reachable("main") == ["main", "f"]
+
+
+def test_copy_of_a_call_over_arguments_of_the_same_types_has_the_very_type() -> None:
+    x, y = relay.var("x", shape=(2, 300)), relay.var("y", shape=(2, 300))
+    call = relay.add(x, relay.const(1.0))
+    ty = infer_type_of(call)
+    assert infer_type_of(call.replace(args=(y, call.args[1]))) is ty
+    other = call.replace(args=(relay.var("z", shape=(3, 300)), call.args[1]))
+    assert infer_type_of(other) == relay.TensorType((3, 300))

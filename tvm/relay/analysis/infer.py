@@ -26,6 +26,7 @@ from tvm.ir.type import (
 )
 from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.analysis.argument_types import fill_argument_types
+from tvm.relay.analysis.noted_types import note_arguments, noted_result
 from tvm.relay.analysis.unify import (
     Binding,
     fresh_variables,
@@ -51,9 +52,6 @@ from tvm.relay.expr import (
 from tvm.relay.function import Function
 from tvm.relay.printer import excerpt, type_text
 from tvm.relay.traverse import post_order, rewrite_post_order
-
-# of calls of operators, which are made before the types are known
-_NOTE_TYPE_ARGS: Callable[[Call, InferredTypes], None] = Call.__dict__["type_args"].__set__
 
 # what a step needs first, or the type it found
 Step: TypeAlias = "Type | Sequence[RelayExpr]"
@@ -371,11 +369,14 @@ class TypeInferencer:
         arg_types = [a.checked_type for a in call.args]
         if self._is_learning() and any([isinstance(ty, IncompleteType) for ty in arg_types]):
             return IncompleteType()
-        _NOTE_TYPE_ARGS(call, InferredTypes(arg_types))
+        if (known := noted_result(call, op.infer_type, arg_types)) is not None:
+            return known
+        noted = note_arguments(call, arg_types)
         try:
             found: Type = op.infer_type(call.attrs, arg_types)
         except TypeCheckError as error:
             raise self._placed(error, call) from None
+        noted.found = op.infer_type, call.attrs, found
         return found
 
     def _function_call(self, call: Call, callee: Type, arg_types: list[Type]) -> Type:
