@@ -93,22 +93,21 @@ def post_order(
 ) -> list[RelayExpr]:
     """Every expression reachable from `roots`, once, operands first; none below one that `is_whole`."""
     order: list[RelayExpr] = []
-    seen: set[int] = set()
-    stack: list[tuple[RelayExpr, bool]] = [(root, False) for root in reversed(roots)]
+    done: set[int] = set()
+    stack = list(reversed(roots))
     while stack:
-        node, is_expanded = stack.pop()
-        if is_expanded:
+        node = stack[-1]
+        read = _OPERANDS.get(type(node))
+        if read is not None and id(node) not in done and (is_whole is None or not is_whole(node)):
+            missing = [child for child in read(node) if id(child) not in done]
+            if missing:  # the node comes again after them
+                missing.reverse()
+                stack += missing
+                continue
+        stack.pop()
+        if id(node) not in done:
+            done.add(id(node))
             order.append(node)
-            continue
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        below = operands(node)
-        if not below or (is_whole is not None and is_whole(node)):
-            order.append(node)
-            continue
-        stack.append((node, True))
-        stack.extend([(child, False) for child in reversed(below) if id(child) not in seen])
     return order
 
 
@@ -125,20 +124,29 @@ def rewrite_post_order(
     Rewrites of expressions that share parts may share `done`, by ids of nodes that outlive them.
     """
     done = {} if done is None else done
-    stack: list[tuple[RelayExpr, bool]] = [(expr, False)]
+    stack = [expr]
     while stack:
-        node, is_expanded = stack.pop()
+        node = stack[-1]
         if id(node) in done:
+            stack.pop()
             continue
-        below = operands(node)
-        if is_whole is not None and node is not expr and is_whole(node):
-            below = ()
-        if below and not is_expanded:
-            stack.append((node, True))
-            stack.extend([(child, False) for child in reversed(below) if id(child) not in done])
-            continue
-        new = with_operands(node, [done[id(child)] for child in below]) if below else node
-        done[id(node)] = keep_span(node, rewrite(node, new))
+        read = _OPERANDS.get(type(node))
+        new = node
+        if read is not None and (is_whole is None or node is expr or not is_whole(node)):
+            below = read(node)
+            missing = [child for child in below if id(child) not in done]
+            if missing:  # the node comes again after them
+                missing.reverse()
+                stack += missing
+                continue
+            above = [done[id(child)] for child in below]
+            for before, after in zip(below, above, strict=True):
+                if before is not after:
+                    new = _REBUILD[type(node)](node, above)
+                    break
+        stack.pop()
+        result = rewrite(node, new)
+        done[id(node)] = result if result is node else keep_span(node, result)
     return done[id(expr)]
 
 
