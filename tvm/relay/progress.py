@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 from tvm import knobs
@@ -56,16 +57,24 @@ class Progress:
     def __init__(self, line: Line, title: str = "") -> None:
         self.line = line
         self.title = title
-        self.text = ""
+        self._text: str | Callable[[], str] = ""
         self._started = time.monotonic()
         self._expected: float | None = None  # seconds of the whole build
 
-    def __call__(self, text: str, done: float | None = None) -> None:
-        """Say what happens now, and the share of the time that has passed, if that is known."""
-        self.text = text
+    def __call__(self, text: str | Callable[[], str], done: float | None = None) -> None:
+        """Say what happens now, and the share of the time that has passed, if that is known.
+
+        A text that takes time to make is a function: it is called if the line is shown.
+        """
+        self._text = text
         if done:
             self._expected = (time.monotonic() - self._started) / done
         self.line.show(self)
+
+    @property
+    def text(self) -> str:
+        """What happens now."""
+        return self._text if isinstance(self._text, str) else self._text()
 
     def counting(
         self, text: str, f: Callable[[A], B], total: int, describe: Callable[[A], str]
@@ -77,7 +86,8 @@ class Progress:
             nonlocal count
             count += 1
             share = LOWERING + (COMPILING - LOWERING) * (count - 1) / max(total, 1)
-            self(f"{text} {count} of {total}: {describe(value)}", share)
+            begin = f"{text} {count} of {total}"
+            self(cache(lambda: f"{begin}: {describe(value)}"), share)
             return f(value)
 
         return counted

@@ -282,34 +282,50 @@ class KernelCompiler:
         self._names = UniqueNames()
         self._prefix = prefix
         self._known: dict[int, list[LoweredKernel]] = {}
+        # what `lower_ahead` was given, and by its identities what it found: hash, first equal one
+        self._ahead: Sequence[Function] = ()
+        self._found: dict[int, tuple[int, Function]] = {}
 
     def lower_ahead(self, functions: Sequence[Function]) -> None:
         """Lower in several processes what `lower` will be asked for next, in that order.
 
         The processes meet in the cache, where `lower` finds the kernels.
         """
+        distinct = self._distinct(functions)
         if not self.is_cached or not is_on_disk() or len(functions) < FEWEST_SHARED:
             return
         processes = knobs.COMPILE_PROCESSES.value or usual_processes()
         if processes < 2:
             return
         names = UniqueNames()
-        distinct: dict[int, list[Function]] = {}
         missing: list[tuple[Function, str, Target]] = []
-        for func in functions:
-            known = distinct.setdefault(structural_hash(func), [])
-            if any([structural_equal(other, func) for other in known]):
-                continue
-            known.append(func)
+        for func in distinct:
             name = names.fresh(f"{self._prefix}{kernel_name(func)}")
             if PLACE not in func.attrs:
                 missing += [(func, name, target) for target in (self.target, *self.versions)]
         wanted = [item for item in missing if not is_kept(*item)]
         share_out(_lower_into_cache, wanted, processes, llvm_lock())
 
+    def _distinct(self, functions: Sequence[Function]) -> list[Function]:
+        """The first of each that are equal; `lower` need not compare them again."""
+        self._ahead = functions  # so that identities stay valid
+        distinct: list[Function] = []
+        groups: dict[int, list[Function]] = {}
+        for func in functions:
+            if id(func) in self._found:
+                continue
+            digest = structural_hash(func)
+            known = groups.setdefault(digest, [])
+            first = next((other for other in known if structural_equal(other, func)), func)
+            if first is func:
+                known.append(func)
+                distinct.append(func)
+            self._found[id(func)] = digest, first
+        return distinct
+
     def lower(self, func: Function) -> LoweredKernel:
         """The kernel of a function, made now if no equal one was."""
-        digest = structural_hash(func)
+        digest, func = self._found.get(id(func)) or (structural_hash(func), func)
         candidates = self._known.setdefault(digest, [])
         for kernel in candidates:
             if structural_equal(kernel.source, func):
