@@ -1,15 +1,15 @@
 """Operators, each said once: a function whose signature is the operator's schema.
 
-    @operator("nn.leaky_relu", "LeakyReluAttrs", fuse=OpPattern.ELEMWISE, compute=...)
-    def leaky_relu(data: Expr, alpha: Float = 0.01) -> RelayExpr:
+    @operator("nn.leaky_relu", fuse=OpPattern.ELEMWISE, compute=...)
+    def leaky_relu(data: Expr, alpha: float = 0.01) -> RelayExpr:
         '''x where it is positive, alpha * x elsewhere.'''
 
     leaky_relu(x, alpha=0.1)     a relay.Call
     leaky_relu.op                the record, `relay.op.get("nn.leaky_relu")`
     leaky_relu.op.attrs_type     the record of attributes: alpha, a float, 0.01 by default
 
-Parameters annotated as operands become arguments of the call, the others attributes; the annotation says
-what is accepted and what is stored. A body that returns an expression replaces the call.
+Parameters annotated as `Expr` become arguments of the call, the others attributes; the annotation says what
+is accepted and what is stored. A body that returns an expression replaces the call.
 """
 
 from __future__ import annotations
@@ -63,10 +63,17 @@ class Attribute:
 
 
 Expr: TypeAlias = Annotated[RelayExpr, Operand()]
-Int: TypeAlias = Annotated[int, Attribute("int", as_int)]
-Float: TypeAlias = Annotated[float, Attribute("float", as_float)]
-Bool: TypeAlias = Annotated[bool, Attribute("bool", bool)]
-Str: TypeAlias = Annotated[str, Attribute("str", str)]
+# plain annotations
+_ATTRIBUTES: Mapping[Any, Attribute] = {
+    int: Attribute("int", as_int),
+    float: Attribute("float", as_float),
+    bool: Attribute("bool", bool),
+    str: Attribute("str", str),
+}
+Int: TypeAlias = int
+Float: TypeAlias = float
+Bool: TypeAlias = bool
+Str: TypeAlias = str
 Ints: TypeAlias = Annotated[Any, Attribute("tuple[int, ...]", as_ints)]
 OptionalInts: TypeAlias = Annotated[Any, Attribute("tuple[int, ...] | None", as_optional_ints)]
 
@@ -131,8 +138,8 @@ def operator(
     name : str
         The operator's name, such as ``"nn.leaky_relu"``.
     attrs : str or operator function, optional
-        The classic name of the record of attributes, such as ``"LeakyReluAttrs"``; or another operator,
-        whose record this one has, too.
+        The classic name of the record of attributes, if it is not that of the function (``LeakyReluAttrs``
+        of ``leaky_relu``); or another operator, whose record this one has, too.
     fields : sequence of str
         The record's fields in their classic order, where that is not the signature's.
     results : int
@@ -143,10 +150,12 @@ def operator(
 
     def declare(function: Callable[P, R | None]) -> OperatorFunction[P, R]:
         schema = _schema(function)
-        if isinstance(attrs, str):
-            record: Any = _attrs_type(attrs, function, schema, fields or list(schema.attributes))
-        else:
-            record = None if attrs is None else attrs.op.attrs_type
+        record: Any = None
+        if attrs is not None and not isinstance(attrs, str):
+            record = attrs.op.attrs_type
+        elif schema.attributes:
+            title = attrs or f"{function.__name__.title().replace('_', '')}Attrs"
+            record = _attrs_type(title, function, schema, fields or list(schema.attributes))
         op = define_op(name, record, inputs=list(schema.operands), **facets)
         return _public(function, op, schema, results)
 
@@ -160,7 +169,8 @@ def _schema(function: Callable[..., Any]) -> Schema:
     hints = typing.get_type_hints(function, include_extras=True)
     parameters = {name: p.default for name, p in signature(function).parameters.items()}
     for name in parameters:
-        for marker in getattr(hints.get(name), "__metadata__", ()):
+        hint = hints.get(name)
+        for marker in (*getattr(hint, "__metadata__", ()), _ATTRIBUTES.get(hint)):
             if isinstance(marker, Operand):
                 operands[name] = marker
             elif isinstance(marker, Attribute):

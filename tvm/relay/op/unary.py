@@ -16,7 +16,7 @@ from tvm.relay.expr import Call, Constant, const
 from tvm.support.dtype import dtype as as_dtype
 
 from .layout import layout_any
-from .operator import Expr, Float, OperatorFunction, Str, operator
+from .operator import Expr, OperatorFunction, operator
 from .registry import Gradient, OpPattern, Precision, ops
 from .types import (
     TypeRelation,
@@ -327,7 +327,6 @@ def _clip_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "clip",
-    "ClipAttrs",
     infer_type=same_as_input("clip"),
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.clip(inputs[0], attrs.a_min, attrs.a_max)],
@@ -337,7 +336,7 @@ def _clip_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     gradient=_clip_gradient,
     infer_layout=layout_any,
 )
-def clip(a: Expr, a_min: Float, a_max: Float) -> RelayExpr:
+def clip(a: Expr, a_min: float, a_max: float) -> RelayExpr:
     """Limit the elements to an interval.
 
     Parameters
@@ -355,7 +354,6 @@ def _cast_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "cast",
-    "CastAttrs",
     infer_type=_cast_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.cast(inputs[0], attrs.dtype)],
@@ -363,7 +361,7 @@ def _cast_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     gradient=lambda call, grad: [ops.cast_like(grad, call.args[0])],
     infer_layout=layout_any,
 )
-def cast(data: Expr, dtype: Str) -> RelayExpr:
+def cast(data: Expr, dtype: str) -> RelayExpr:
     """Convert the elements to a dtype.
 
     Parameters
@@ -383,7 +381,7 @@ def cast(data: Expr, dtype: Str) -> RelayExpr:
     compute=lambda attrs, inputs, out_type: [topi.reinterpret(inputs[0], attrs.dtype)],
     infer_layout=layout_any,
 )
-def reinterpret(data: Expr, dtype: Str) -> RelayExpr:
+def reinterpret(data: Expr, dtype: str) -> RelayExpr:
     """Read the elements' bits as another dtype of the same size.
 
     Parameters

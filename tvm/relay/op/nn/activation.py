@@ -14,7 +14,7 @@ from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 
 from ..attributes import as_float, as_ints, as_list, is_run_time, refuse
 from ..layout import layout_any
-from ..operator import Attribute, Expr, Float, Int, Operand, Str, operator
+from ..operator import Attribute, Expr, Operand, operator
 from ..registry import LayoutChoice, OpPattern, Precision, ops
 from ..types import (
     Dim,
@@ -42,7 +42,6 @@ relu = unary(
 
 @operator(
     "nn.leaky_relu",
-    "LeakyReluAttrs",
     infer_type=same_as_input("nn.leaky_relu"),
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.nn.leaky_relu(inputs[0], attrs.alpha)],
@@ -51,7 +50,7 @@ relu = unary(
     ],
     infer_layout=layout_any,
 )
-def leaky_relu(data: Expr, alpha: Float = 0.01) -> RelayExpr:
+def leaky_relu(data: Expr, alpha: float = 0.01) -> RelayExpr:
     """x where it is positive, alpha * x elsewhere.
 
     Parameters
@@ -78,7 +77,7 @@ def _prelu_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     fuse=OpPattern.BROADCAST,
     compute=lambda attrs, inputs, out_type: [topi.nn.prelu(*inputs, attrs.axis)],
 )
-def prelu(data: Expr, alpha: Expr, axis: Int = 1) -> RelayExpr:
+def prelu(data: Expr, alpha: Expr, axis: int = 1) -> RelayExpr:
     """x where it is positive, alpha * x elsewhere, with one slope for each channel.
 
     Parameters
@@ -116,7 +115,6 @@ def _bias_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> li
 
 @operator(
     "nn.bias_add",
-    "BiasAddAttrs",
     infer_type=_bias_add_type,
     fuse=OpPattern.BROADCAST,
     compute=_bias_compute,
@@ -125,7 +123,7 @@ def _bias_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> li
         grad, ops.sum(grad, axis=(call.attrs.axis,), keepdims=False, exclude=True)
     ],
 )  # fmt: skip
-def bias_add(data: Expr, bias: Expr, axis: Int = 1) -> RelayExpr:
+def bias_add(data: Expr, bias: Expr, axis: int = 1) -> RelayExpr:
     """Add a vector along one axis.
 
     Parameters
@@ -173,14 +171,13 @@ _SOFTMAX: dict[str, Any] = {
 
 @operator(
     "nn.softmax",
-    "SoftmaxAttrs",
     compute=lambda attrs, inputs, out_type: [topi.nn.softmax(inputs[0], attrs.axis)],
     schedules=_SCHEDULES,
     fold=_numpy_softmax,
     gradient=_softmax_gradient,
     **_SOFTMAX,
 )
-def softmax(data: Expr, axis: Int = -1) -> RelayExpr:
+def softmax(data: Expr, axis: int = -1) -> RelayExpr:
     """Normalised exponentials along one axis.
 
     Parameters
@@ -204,7 +201,7 @@ def softmax(data: Expr, axis: Int = -1) -> RelayExpr:
     gradient=_softmax_gradient,
     **_SOFTMAX,
 )
-def fast_softmax(data: Expr, axis: Int = -1) -> RelayExpr:
+def fast_softmax(data: Expr, axis: int = -1) -> RelayExpr:
     """`softmax` with the fast exponential.
 
     Parameters
@@ -224,7 +221,7 @@ def fast_softmax(data: Expr, axis: Int = -1) -> RelayExpr:
     gradient=_log_softmax_gradient,
     **_SOFTMAX,
 )
-def log_softmax(data: Expr, axis: Int = -1) -> RelayExpr:
+def log_softmax(data: Expr, axis: int = -1) -> RelayExpr:
     """The logarithm of softmax, without loss; parameters as in `softmax`."""
 
 
@@ -246,7 +243,7 @@ def _inference_dropout(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     fuse=OpPattern.OPAQUE,
     simplify=_inference_dropout,
 )
-def dropout_raw(data: Expr, rate: Float = 0.5) -> TupleWrapper:
+def dropout_raw(data: Expr, rate: float = 0.5) -> TupleWrapper:
     """As `dropout`, with the mask as second result."""
 
 
@@ -328,7 +325,6 @@ def _pad_layout(
 
 @operator(
     "nn.pad",
-    "PadAttrs",
     infer_type=_pad_type,
     fuse=OpPattern.INJECTIVE,
     compute=_pad_compute,
@@ -339,7 +335,7 @@ def pad(
     data: Expr,
     pad_width: Widths,
     pad_value: Annotated[float | RelayExpr, Operand(_border)] = 0,
-    pad_mode: Str = "constant",
+    pad_mode: str = "constant",
 ) -> RelayExpr | None:
     """Surround a tensor with a border.
 
@@ -367,7 +363,6 @@ def _filled_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "nn.mirror_pad",
-    "MirrorPadAttrs",
     fields=("mode", "pad_width"),
     infer_type=_filled_type,
     fuse=OpPattern.INJECTIVE,
@@ -380,7 +375,7 @@ def _filled_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
         np.pad(arrays[0], attrs.pad_width, mode=attrs.mode.lower())
     ],
 )
-def mirror_pad(data: Expr, pad_width: Widths, mode: Str = "SYMMETRIC") -> RelayExpr:
+def mirror_pad(data: Expr, pad_width: Widths, mode: str = "SYMMETRIC") -> RelayExpr:
     """Surround a tensor with its mirror image.
 
     Parameters
