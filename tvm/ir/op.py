@@ -65,6 +65,8 @@ class Op(RelayExpr):
     simplify: Callable[..., Any] | None = ignored(default=None)
     # the call in other operators, of which its gradient is made
     composition: Callable[..., Any] | None = ignored(default=None)
+    # types of arguments that a program leaves out, from attributes and the known types
+    argument_types: Callable[..., Any] | None = ignored(default=None)
     fold: Callable[..., Any] | None = ignored(default=None)
     alter_layout: Callable[..., Any] | None = ignored(default=None)
     infer_layout: Callable[..., Any] | None = ignored(default=None)

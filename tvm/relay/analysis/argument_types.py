@@ -11,7 +11,7 @@ from tvm.ir.type import TensorType, Type
 
 def fill_argument_types(op: Op, attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     """The argument types of a call, those that were unknown derived where possible."""
-    fill = op.get_attr("FArgumentTypes")
+    fill = op.argument_types
     if fill is None or None not in known or not isinstance(known[0], TensorType):
         return list(known)
     derived = fill(attrs, known)

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 
-from .gradients import known_shape, shape_of
+from .known_shapes import known_shape, shape_of
 from .nn.conv_gradient import conv2d_backward_weight
 from .nn.conv_transpose import conv2d_transpose
 from .plain_results import of_plain_result

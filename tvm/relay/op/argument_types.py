@@ -111,4 +111,4 @@ for _ops, _fill in (
     ),
 ):
     for _op in _ops:
-        _op.set_attr("FArgumentTypes", _fill)
+        _op.set_facets(argument_types=_fill)

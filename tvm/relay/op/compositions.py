@@ -20,19 +20,11 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, const, fields_of
 
-from .gradients import known_shape
+from .known_shapes import known_shape, sliced
 from .registry import ops
 from .shaping import in_order
 
 Types = Sequence[Type]
-
-
-def sliced(data: RelayExpr, axis: int, begin: int, end: int) -> RelayExpr:
-    """Some of the elements along one axis."""
-    rank = len(known_shape(data, "strided_slice"))
-    starts = tuple([begin if a == axis else 0 for a in range(rank)])
-    ends = tuple([end if a == axis else n for a, n in enumerate(known_shape(data, "a slice"))])
-    return ops.strided_slice(data, begin=starts, end=ends)
 
 
 def _lrn(call: Call, arg_types: Types) -> RelayExpr:

@@ -15,23 +15,12 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem, const
 
 from .indexing import slice_ranges
+from .known_shapes import known_shape, shape_of
 from .nn.conv_gradient import conv2d_backward_weight
 from .nn.conv_transpose import conv2d_transpose
 from .plain_results import of_plain_result
 from .registry import ops
 from .shaping import in_order
-from .types import Dim, is_known, shape_of_type
-
-
-def shape_of(expr: RelayExpr) -> tuple[Dim, ...]:
-    return shape_of_type(infer_type_of(expr))
-
-
-def known_shape(expr: RelayExpr, who: str) -> tuple[int, ...]:
-    shape = shape_of(expr)
-    if not is_known(*shape):
-        raise OpNotImplemented(f"the gradient of {who} requires known shapes, got {shape}")
-    return shape  # type: ignore[return-value]
 
 
 def _transposed(matrix: RelayExpr) -> RelayExpr:

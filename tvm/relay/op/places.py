@@ -15,8 +15,8 @@ from tvm.ir.type import TupleType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem, const, field_of, fields_of
 
-from .compositions import sliced
-from .gradients import filled_gradient, known_shape
+from .gradients import filled_gradient
+from .known_shapes import known_shape, sliced
 from .reduce import reduced_axes
 from .registry import ops
 

@@ -63,6 +63,8 @@ class LayoutChoice(NamedTuple):
     attrs: Attrs | None = None  # None: unchanged
 
 
+# the types of all arguments, from those known so far, that of the data first
+ArgumentTypes: TypeAlias = Callable[[OwnAttrs, "Sequence[Type | None]"], "list[Type | None]"]
 InferLayout: TypeAlias = Callable[
     [OwnAttrs, "Sequence[Layout | None]", Sequence[Type]], "LayoutChoice | None"
 ]
@@ -94,15 +96,17 @@ def define_op(
     make_static: MakeStatic | None = None,
     precision: Precision = Precision.FOLLOW,
     simplify: Simplify | None = None,
+    composition: Simplify | None = None,
     fold: Fold[OwnAttrs] | None = None,
     alter_layout: AlterLayout[OwnAttrs] | None = None,
     infer_layout: InferLayout[OwnAttrs] | None = None,
+    argument_types: ArgumentTypes[OwnAttrs] | None = None,
     description: str = "",
 ) -> Op:
     """Declare an operator; every facet it lacks is visible as None in its record.
 
     `shape_reads` are the positions of the arguments whose values the shape function gets; of the
-    others it gets the shapes.
+    others it gets the shapes. A `composition` tells the call in other operators for gradients alone.
     """
     op = register_op(name)
     op.set_facets(
@@ -121,9 +125,11 @@ def define_op(
         make_static=make_static,
         precision=precision,
         simplify=simplify,
+        composition=composition,
         fold=fold,
         alter_layout=alter_layout,
         infer_layout=infer_layout,
+        argument_types=argument_types,
         description=description,
     )
     if shape_func is not None:

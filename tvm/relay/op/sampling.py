@@ -17,8 +17,7 @@ from tvm.ir.type import Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 
-from .compositions import sliced
-from .gradients import known_shape
+from .known_shapes import known_shape, sliced
 from .registry import ops
 
 # a neighbour along one axis: its place, and its weight

@@ -18,7 +18,8 @@ from tvm.ir.op import Op
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 
-from .gradients import constant_border_gradient, known_shape
+from .gradients import constant_border_gradient
+from .known_shapes import known_shape
 from .plain_results import of_plain_result
 from .registry import ops
 
