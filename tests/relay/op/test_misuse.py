@@ -20,6 +20,10 @@ MISUSES: list[tuple[Callable[[], object], str]] = [
     (lambda: relay.broadcast_to(X, "NCHW"), "requires integers for shape, got 'NCHW'"),
     (lambda: relay.nn.l2_normalize(X, [1]), r"requires a number for eps, got \[1\]"),
     (lambda: relay.nn.pad(X, None), "pad requires a sequence of pairs for pad_width, got None"),
+    (
+        lambda: relay.nn.pad(X, [(1, 1)] * 4, "edge"),
+        "pad requires a number for pad_value, got 'edge'",
+    ),
     (lambda: relay.nn.pad(X, [(1, 2, 3)]), "requires a pair of widths for each axis for pad_width"),
     (lambda: relay.nn.max_pool2d(X, layout=["N"]), "a layout such as NCHW or NCHW16c is required"),
     (lambda: relay.nn.max_pool2d(X, strides=0), "requires positive strides"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
-from tvm.relay.expr import Constant, const
+from tvm.relay.expr import Constant, Tuple, TupleWrapper, const
 from tvm.tir import FloatImm, IntImm
 
 
@@ -57,6 +57,18 @@ def as_ints(values: object) -> tuple[int, ...]:
     if isinstance(values, Iterable):
         return tuple([as_int(v) for v in values])
     return (as_int(values),)
+
+
+def as_optional_int(value: object) -> int | None:
+    """As `as_int`; None stays None."""
+    return None if value is None else as_int(value)
+
+
+def as_tuple(tensors: Any) -> RelayExpr:
+    """Several tensors as one expression, whether the caller wrote it or a sequence."""
+    if isinstance(tensors, TupleWrapper):
+        return tensors.astuple()
+    return tensors if isinstance(tensors, RelayExpr) else Tuple(as_list(tensors, "tensors"))
 
 
 def as_list(values: object, wanted: str) -> list[Any]:

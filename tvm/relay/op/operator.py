@@ -34,7 +34,9 @@ from .attributes import (
     as_float,
     as_int,
     as_ints,
+    as_optional_int,
     as_optional_ints,
+    as_tuple,
     padding_pairs,
     spread,
 )
@@ -63,12 +65,14 @@ class Attribute:
 
 
 Expr: TypeAlias = Annotated[RelayExpr, Operand()]
+Tensors: TypeAlias = Annotated[Any, Operand(as_tuple)]  # a tuple, or a sequence
 # plain annotations
 _ATTRIBUTES: Mapping[Any, Attribute] = {
     int: Attribute("int", as_int),
     float: Attribute("float", as_float),
     bool: Attribute("bool", bool),
     str: Attribute("str", str),
+    int | None: Attribute("int | None", as_optional_int),
 }
 Int: TypeAlias = int
 Float: TypeAlias = float
@@ -114,7 +118,13 @@ class Schema:
         OpAttributeInvalid
             If the parameter does not take it.
         """
-        convert = self.attributes[name].convert
+        return self._converted(self.attributes[name].convert, name, value)
+
+    def operand(self, name: str, value: Any) -> Any:
+        """A value as an argument of the call; raises as `attribute` does."""
+        return self._converted(self.operands[name].convert, name, value)
+
+    def _converted(self, convert: Callable[[Any], Any] | None, name: str, value: Any) -> Any:
         try:
             return value if convert is None else convert(value)
         except UnsuitableValue as error:
@@ -125,7 +135,7 @@ class Schema:
 
 def operator(
     name: str,
-    attrs: str | OperatorFunction[..., Any] | None = None,
+    attrs: str | type[Attrs] | OperatorFunction[..., Any] | None = None,
     *,
     fields: Sequence[str] = (),
     results: int = 1,
@@ -137,26 +147,27 @@ def operator(
     ----------
     name : str
         The operator's name, such as ``"nn.leaky_relu"``.
-    attrs : str or operator function, optional
+    attrs : str, Attrs or operator function, optional
         The classic name of the record of attributes, if it is not that of the function (``LeakyReluAttrs``
-        of ``leaky_relu``); or another operator, whose record this one has, too.
+        of ``leaky_relu``); or a record, or another operator, whose record this one has, too.
     fields : sequence of str
         The record's fields in their classic order, where that is not the signature's.
     results : int
         How many tensors a call gives; more than one come as a `TupleWrapper`.
     facets
-        The fields of the record (`tvm.relay.op.registry.define_op`).
+        The fields of the record (`tvm.relay.op.registry.define_op`); `inputs`, the names of the arguments,
+        where they are not the parameters'.
     """
 
     def declare(function: Callable[P, R | None]) -> OperatorFunction[P, R]:
         schema = _schema(function)
         record: Any = None
         if attrs is not None and not isinstance(attrs, str):
-            record = attrs.op.attrs_type
+            record = attrs if isinstance(attrs, type) else attrs.op.attrs_type
         elif schema.attributes:
             title = attrs or f"{function.__name__.title().replace('_', '')}Attrs"
             record = _attrs_type(title, function, schema, fields or list(schema.attributes))
-        op = define_op(name, record, inputs=list(schema.operands), **facets)
+        op = define_op(name, record, **{"inputs": list(schema.operands), **facets})
         return _public(function, op, schema, results)
 
     return declare
@@ -203,7 +214,6 @@ def _public(
     function: Callable[P, R | None], op: Op, schema: Schema, results: int
 ) -> OperatorFunction[P, R]:
     """The function that users call: checked arguments, then the body's expression or the call."""
-    operands = list(schema.operands.items())
     plain = dict(schema.parameters)
 
     def build(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -212,9 +222,9 @@ def _public(
             return replaced
         given = {**plain, **dict(zip(plain, args, strict=False)), **kwargs}
         arguments = [
-            as_operand(op, position, given[name] if kind.convert is None else kind.convert(given[name]))
-            for position, (name, kind) in enumerate(operands)
-        ]  # fmt: skip
+            as_operand(op, position, schema.operand(name, given[name]))
+            for position, name in enumerate(schema.operands)
+        ]
         if op.attrs_type is None:
             call = Call(op, arguments)
         else:
