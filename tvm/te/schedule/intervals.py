@@ -320,8 +320,9 @@ class IntervalEvaluator(Visitor):
     def visit_select(self, expr: Select) -> Interval:
         condition = self.visit(expr.condition)
         a, b = self.visit(expr.true_value), self.visit(expr.false_value)
-        if condition.is_point and a.is_point and b.is_point and condition.low is expr.condition:
-            unchanged = a.low is expr.true_value and b.low is expr.false_value
+        if condition.is_point and a.is_point and b.is_point:
+            parts = zip((condition, a, b), expr.children(), strict=True)
+            unchanged = all([value.low is part for value, part in parts])
             return point(expr if unchanged else op.select(condition.low, a.low, b.low))
         return union(a, b, self.analyzer)
 
@@ -347,7 +348,8 @@ class IntervalEvaluator(Visitor):
             a, b = self.visit(call.args[1]), self.visit(call.args[2])
             return union(a, b, self.analyzer)
         if name == "tir.likely":
-            return self.visit(call.args[0])  # type: ignore[no-any-return]
+            value = self.visit(call.args[0])
+            return self.visit_prim_expr(call) if value.is_point else value  # type: ignore[no-any-return]
         if name == "tir.shift_right" and type(call.args[1]) is IntImm:
             a, by = self.visit(call.args[0]), call.args[1]
             return Interval(_lift(op.shift_right, a.low, by), _lift(op.shift_right, a.high, by))
