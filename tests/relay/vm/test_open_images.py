@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -32,9 +33,12 @@ def open_module(network: Network, batch: Any, channels: int) -> tvm.IRModule:
 
 
 def open_machine(network: Network, batch: Any, channels: int) -> VirtualMachine:
+    return compiled(open_module(network, batch, channels))
+
+
+def compiled(mod: tvm.IRModule) -> VirtualMachine:
     with tvm.transform.PassContext(opt_level=3):
-        program = relay.vm.compile(open_module(network, batch, channels), "llvm")
-    return VirtualMachine(program, tvm.cpu())
+        return VirtualMachine(relay.vm.compile(mod, "llvm"), tvm.cpu())
 
 
 def image(*shape: int) -> np.ndarray:
@@ -78,6 +82,44 @@ def test_convolution_of_any_image(
         data = image(1, channels, height, width)
         wanted = np.maximum(conv2d_nchw_python(data, wide, stride, padding, groups), 0)
         np.testing.assert_allclose(machine.invoke("main", data).numpy(), wanted, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "bfloat16", "float16"])
+@pytest.mark.parametrize(
+    ("channels", "filters", "window", "stride", "groups"),
+    [(32, 64, 1, 1, 1), (16, 24, 3, 2, 1), (3, 32, 7, 2, 1), (64, 64, 3, 1, 4), (32, 32, 3, 1, 32)],
+)
+def test_narrow_convolution_of_any_image(
+    dtype: str, channels: int, filters: int, window: int, stride: int, groups: int
+) -> None:
+    is_integer = dtype.endswith("int8")
+    sums = {"float16": "", "bfloat16": "float32"}.get(dtype, "int32")
+    kernel = np.round(weights(filters, channels // groups, window, window) * 40).clip(-100, 100)
+    kernel = kernel.astype("int8" if is_integer else np.dtype(getattr(ml_dtypes, dtype, dtype)))
+    steps = {"strides": stride, "padding": window // 2, "groups": groups, "out_dtype": sums}
+    size = {"channels": filters, "kernel_size": window}
+    x = relay.var("x", shape=(1, channels, relay.Any(), relay.Any()), dtype=dtype)
+    mod = tvm.IRModule.from_expr(
+        relay.nn.relu(relay.nn.conv2d(x, relay.const(kernel), **size, **steps))
+    )
+    machine = compiled(mod)
+    for height, width in SIZES:
+        data = np.round(image(1, channels, height, width) * 3 + 4).clip(0, 9)
+        data = data.astype(np.dtype(getattr(ml_dtypes, dtype, dtype)))
+        exact = [x.astype("float32") for x in (data, kernel)]
+        wanted = np.maximum(conv2d_nchw_python(*exact, stride, window // 2, groups), 0)
+        found = machine.invoke("main", data).numpy().astype("float32")
+        np.testing.assert_allclose(found, wanted, 1e-2 if dtype == "float16" else 1e-4)
+
+
+def test_dot_products_of_any_image_are_in_words() -> None:
+    x = relay.var("x", shape=(1, 64, relay.Any(), relay.Any()), dtype="uint8")
+    kernel = relay.const(np.ones((64, 64, 3, 3), "int8"))
+    size = {"channels": 64, "kernel_size": 3, "padding": 1}
+    conv = relay.nn.conv2d(x, kernel, **size, out_dtype="int32")
+    with tvm.transform.PassContext(opt_level=3):
+        program = relay.vm.compile(tvm.IRModule.from_expr(conv), "llvm -mcpu=znver4")
+    assert "vpdpbusd" in program.lib.get_source("asm")
 
 
 def test_batch_height_and_width_open_at_once() -> None:

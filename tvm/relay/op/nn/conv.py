@@ -164,12 +164,9 @@ def _alter_conv2d(
     if not is_known(shapes[0][1], *shapes[1]):
         return None
     channels, out_channels = shapes[0][1], shapes[1][0]
-    has_open_image = not is_known(*shapes[0][2:])
-    if has_open_image and not all([_is_plain_float(t) for t in (*arg_types, out_type)]):
-        return None
     if wants_plain_rows(call, arg_types, out_type, target):
         return in_plain_rows(call, out_type, target)
-    if attrs.groups == 1 and not has_open_image:
+    if attrs.groups == 1:
         narrow = _of_narrow_numbers(call, arg_types, out_type, target)
         if narrow is not None:
             return narrow
@@ -197,10 +194,6 @@ def _alter_conv2d(
     else:
         return _in_groups(call, channels, out_channels, arg_types, out_type, target)
     return _blocked(call, op, inner, outer, weight_layout)
-
-
-def _is_plain_float(ty: Type) -> bool:
-    return ty.dtype in ("float32", "float64")  # type: ignore[attr-defined]
 
 
 # what it costs for each element to cut off channels and bring the rest into other blocks, in operations
@@ -378,17 +371,17 @@ def _blocked_conv(
         conv = partial(topi.nn.conv2d_NCHWc_int8, n_elems=topi.utils.dims(inputs[1].shape)[-1])
     layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
     steps = (attrs.strides, attrs.padding, attrs.dilation)
-    if _has_groups(attrs):
-        return [conv(*inputs, *steps, *layouts, out_type.dtype, groups=attrs.groups)]  # type: ignore[attr-defined]
-    args = (*inputs, *steps, *layouts, out_type.dtype, attrs.groups)  # type: ignore[attr-defined]
+    conv = partial(conv, *inputs, *steps, *layouts, out_type.dtype, groups=attrs.groups)  # type: ignore[attr-defined]
     if topi.utils.is_target("cpu") and topi.utils.is_dynamic_shape(out_type.shape[2:]):  # type: ignore[attr-defined]
         tile = topi.x86.conv2d.pixel_tile(inputs[1], attrs.groups, out_type.dtype)  # type: ignore[attr-defined]
-        return [conv(*args, pixel_step=tile.step)]
-    out = conv(*args)
+        return [conv(pixel_step=tile.step)]
+    out = conv()
+    if _has_groups(attrs):
+        return [out]
     if topi.utils.is_target("cpu") and topi.x86.conv2d.should_skip_border_rows(
         out, padding_pairs(attrs.padding, 2)[0]
     ):
-        out = conv(*args, skip_border_rows=True)
+        out = conv(skip_border_rows=True)
     return [out]
 
 

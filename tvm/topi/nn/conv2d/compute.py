@@ -21,11 +21,11 @@ from ...utils import (
     largest_divisor,
     product_dtype,
     require_equal,
-    rounded_up,
 )
 from ..dense.compute import crop
 from ..pad import pad
 from ..utils import dilated_window, get_pad_tuple_generic
+from .pixels import PIXELS_TAG, Pixels
 
 
 def _spread(value: Any, rank: int) -> list[int]:
@@ -256,7 +256,6 @@ def conv3d_ndhwc(
     return conv(Input, Filter, stride, padding, dilation, groups, "NDHWC", "DHWIO", out_dtype)
 
 
-PIXELS_TAG = "conv2d_pixels"
 GROUP_TASK = "group_conv2d_NCHWc.x86"
 
 
@@ -305,7 +304,8 @@ def conv2d_NCHWc(
     if is_dynamic_shape((oh, ow)):
         steps = ((sh, sw), (dh, dw))
         source = _padded(data, "NCHWc", "HW", pads)
-        return _conv2d_of_pixels(source, kernel, *steps, (oh, ow), dtype, groups, pixel_step)
+        pixels = Pixels(oh, ow, pixel_step)
+        return _conv2d_of_pixels(source, kernel, *steps, pixels, dtype, groups)
     columns = padded_columns(ow, any(pads))
     args = (data, kernel, (sh, sw), tuple(pads), (dh, dw), layout, out_layout, dtype)
     task = ("conv2d_NCHWc.x86", *args) if groups == 1 else (GROUP_TASK, *args, groups)
@@ -340,19 +340,13 @@ def _conv2d_of_pixels(
     kernel: te.Tensor,
     stride: tuple[int, int],
     dilation: tuple[int, int],
-    extents: tuple[Any, Any],
+    pixels: Pixels,
     dtype: str,
     groups: int,
-    pixel_step: int,
 ) -> te.Tensor:
-    """A convolution to rows and columns that only the run knows: its pixels are one axis.
-
-    Tiles of them are full whatever the width is. Those beyond the last one see the same data as it,
-    and are dropped.
-    """
+    """A convolution to rows and columns that only the run knows."""
     oc_chunk, ic_chunk, kh, kw, ic_block, oc_block = dims(kernel.shape)
-    (sh, sw), (dh, dw), (rows, columns) = stride, dilation, extents
-    n, pixels = source.shape[0], rows * columns
+    (sh, sw), (dh, dw) = stride, dilation
     ico = te.reduce_axis((0, ic_chunk), name="ic_outer")
     ici = te.reduce_axis((0, ic_block), name="ic_inner")
     ky = te.reduce_axis((0, kh), name="kh")
@@ -360,26 +354,19 @@ def _conv2d_of_pixels(
 
     def element(b: Any, oco: Any, p: Any, oci: Any) -> Any:
         chunk = _input_channel(oco, ico.var, groups, ic_chunk, oc_chunk // groups)
-        # likely: where tiles are full, the pixels of a tile are known to be neighbours
-        pixel = tir.Select(tir.likely(p < pixels), p, pixels - 1)
-        y, x = tir.indexdiv(pixel, columns), tir.indexmod(pixel, columns)
+        y, x = pixels.place(p)
         value = source(b, chunk, y * sh + ky.var * dh, x * sw + kx.var * dw, ici.var)
         weight = kernel(oco, ico.var, ky.var, kx.var, ici.var, oci)
         return te.sum(_as(value, dtype) * _as(weight, dtype), axis=[ico, ky, kx, ici])
 
     sums = te.compute(
-        (n, oc_chunk, rounded_up(pixels, pixel_step), oc_block),
+        (source.shape[0], oc_chunk, pixels.padded, oc_block),
         element,
         name="conv2d_pixels",
         tag=PIXELS_TAG,
         attrs={"groups": groups},
     )
-    return te.compute(
-        (n, oc_chunk, rows, columns, oc_block),
-        lambda b, oco, y, x, oci: sums(b, oco, y * columns + x, oci),
-        name="conv2d_NCHWc",
-        tag="injective,pixels",
-    )
+    return pixels.image(sums)
 
 
 def padded_columns(columns: Any, is_padded: bool) -> Any:

@@ -11,9 +11,10 @@ from typing import Any
 from tvm import te, tir
 
 from ...configuration import workload_attrs
-from ...utils import dims
+from ...utils import as_extent, dims, is_dynamic_shape
 from ..utils import dilated_window, get_pad_tuple_generic
 from .compute import _padded, _spread, block_size
+from .pixels import PIXELS_TAG, Pixels
 
 
 def conv2d_NCHWc_int8(
@@ -27,6 +28,7 @@ def conv2d_NCHWc_int8(
     out_dtype: str | None = "int32",
     n_elems: int = 4,
     groups: int = 1,
+    pixel_step: int = 1,
 ) -> te.Tensor:
     """Convolution with channels in blocks, and the kernel's in groups.
 
@@ -44,6 +46,8 @@ def conv2d_NCHWc_int8(
         Neighbouring input channels that one instruction takes.
     groups : int
         Output channels of each group see the input channels of their own; whole blocks.
+    pixel_step : int
+        Where height or width are open, the number of output pixels is rounded up to a multiple of it.
     """
     n, ic_chunk, height, width, ic_block = dims(data.shape)
     oc_chunk, kernel_ic, kh, kw, words, oc_block, size = dims(kernel.shape)
@@ -54,8 +58,8 @@ def conv2d_NCHWc_int8(
     sh, sw = _spread(stride, 2)
     dh, dw = _spread(dilation, 2)
     pads = get_pad_tuple_generic(padding, dilated_window((kh, kw), (dh, dw)))
-    oh = (height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1
-    ow = (width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1
+    oh = as_extent((height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1)
+    ow = as_extent((width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1)
     source = _padded(data, "NCHWc", "HW", pads)
     args = (data, kernel, (sh, sw), tuple(pads), (dh, dw), layout, out_layout, out_dtype)
     asked = workload_attrs("conv2d_NCHWc_int8.x86", *args) if groups == 1 else {}
@@ -75,6 +79,16 @@ def conv2d_NCHWc_int8(
         weight = kernel(oco, ico.var, ky.var, kx.var, group.var, oci, k.var)
         return te.sum(value.astype(dtype) * weight.astype(dtype), axis=[ico, ky, kx, group, k])
 
+    if is_dynamic_shape((oh, ow)):
+        pixels = Pixels(oh, ow, pixel_step)
+        sums = te.compute(
+            (n, oc_chunk, pixels.padded, oc_block),
+            lambda b, oco, p, oci: element(b, oco, *pixels.place(p), oci),
+            name="conv2d_pixels",
+            tag=PIXELS_TAG,
+            attrs={"groups": groups},
+        )
+        return pixels.image(sums)
     return te.compute(
         (n, oc_chunk, oh, ow, oc_block),
         element,

@@ -28,6 +28,8 @@ from ...x86.dot_product import (
     find_dot_product,
     instruction_of,
 )
+from .pixels import PIXELS_TAG
+from .pixels_x86 import schedule_pixels
 from .x86 import (
     Conv2dConfig,
     channel_block,
@@ -85,7 +87,9 @@ def schedule_conv2d_NCHWc_int8(
         The tile; chosen for the processor by default.
     """
     s, output, ops = open_schedule(outs)
-    anchor = next(op for op in ops if op.tag == "conv2d_NCHWc_int8")
+    anchor = next(op for op in ops if op.tag in ("conv2d_NCHWc_int8", PIXELS_TAG))
+    if anchor.tag == PIXELS_TAG:
+        return schedule_pixels(s, ops, anchor, output, _schedule_words)
     conv = anchor.output(0)
     info = processor()
     inline_around(s, ops, anchor, output)
@@ -121,6 +125,15 @@ def _schedule_output(
     return loops.place
 
 
+def _schedule_words(
+    s: te.Schedule, output: te.Tensor, sums: te.Tensor, info: CpuInfo
+) -> tir.IterVar:
+    """The blocks of a tile of pixels; returns the innermost loop over what is summed."""
+    vectorize_words(s, output, s[output].op.axis[-1], info)
+    _schedule_sums(s, sums, instruction_of(sums.op), info)
+    return s[sums].op.reduce_axis[-2]
+
+
 def vectorize_words(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, info: CpuInfo) -> None:
     """A block of numbers as vectors of as many as there are sums in a register."""
     lanes, block = info.vector_bits // 32, dims(stage.shape)[-1]
@@ -132,10 +145,10 @@ def vectorize_words(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, info: C
 
 
 def _schedule_sums(s: te.Schedule, acc: te.Tensor, dot: DotProduct | None, info: CpuInfo) -> None:
-    _, co, y, x, ci = s[acc].op.axis
+    _, co, *places, ci = s[acc].op.axis
     ico, ky, kx, group, k = s[acc].op.reduce_axis
-    s[acc].reorder(ico, ky, kx, group, y, x, co, ci, k)
-    for axis in (y, x, co):
+    s[acc].reorder(ico, ky, kx, group, *places, co, ci, k)
+    for axis in (*places, co):
         s[acc].unroll(axis)
     if dot is None:
         s[acc].reorder(k, ci)

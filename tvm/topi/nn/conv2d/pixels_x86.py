@@ -13,19 +13,20 @@ Each pixel of a tile has an address of its own, found once a tile. No condition 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from tvm import te
+from tvm import te, tir
 from tvm.support.dtype import dtype as as_dtype
+from tvm.target.cpu import CpuInfo
 
 from ...choice import note
 from ...generic.schedules import open_schedule
 from ...utils import dims, prod
 from ...x86.common import fuse_and_parallel, has_shape_of, processor
 from ...x86.prefetch import prefetch_near
-from .compute import PIXELS_TAG
+from .pixels import PIXELS_TAG
 from .x86 import (
     Conv2dConfig,
     conv2d_choices,
@@ -58,11 +59,15 @@ class PixelTile:
 
 
 def pixel_tile(kernel: te.Tensor, groups: int, out_dtype: str) -> PixelTile:
-    """The tile of a convolution by a kernel (oc chunk, ic chunk, kh, kw, ic block, oc block)."""
+    """The tile of a convolution by a kernel (oc chunk, ic chunk, kh, kw, ic block, oc block).
+
+    In that of a convolution by dot products, the input channels of a word are behind.
+    """
     info = processor()
-    oc_chunk, ic_chunk, high, wide, ic_block, oc_block = dims(kernel.shape)
+    oc_chunk, ic_chunk, high, wide, steps, oc_block, *word = dims(kernel.shape)
+    ic_block = steps * prod(word)
     vectors = max(oc_block * as_dtype(out_dtype).bits // info.vector_bits, 1)
-    inner = ic_chunk * high * wide * ic_block
+    inner = ic_chunk * high * wide * steps
     # any number of pixels fits an axis that is rounded up to it
     counts = prod(range(1, MOST_PIXELS + 1))
     choices = conv2d_choices(oc_chunk // groups, 1, counts, vectors, inner, info)
@@ -98,15 +103,20 @@ def schedule_conv2d_NCHWc(
     anchor = next((op for op in ops if op.tag == PIXELS_TAG), None)
     if anchor is None:
         return schedule_known_extents(outs, config)
-    return _schedule_pixels(s, ops, anchor, output)
+    return schedule_pixels(s, ops, anchor, output, _schedule_vectors)
 
 
-def _schedule_pixels(
+def schedule_pixels(
     s: te.Schedule,
     ops: Sequence[te.tensor.Operation],
     anchor: te.tensor.Operation,
     output: te.Tensor,
+    schedule_blocks: Callable[[te.Schedule, te.Tensor, te.Tensor, CpuInfo], tir.IterVar],
 ) -> te.Schedule:
+    """Schedule a convolution to open extents; `schedule_blocks` lays its channels into vectors.
+
+    It gets the output and the sums of a tile, and returns the innermost loop over what is summed.
+    """
     sums, info = anchor.output(0), processor()
     inline_around(s, ops, anchor, output)
     whole = next(op for op in ops if anchor in [t.op for t in op.input_tensors]).output(0)
@@ -127,7 +137,13 @@ def _schedule_pixels(
     s[sums].compute_at(s[output], pixel)
     for axis in (co_inner, inner):
         s[output].unroll(axis)
-    vectorize_block(s, output, ci, info)
-    reduced = schedule_sums(s, sums, info)
-    prefetch_near(s, sums, weights, reduced[-1])
+    reduced = schedule_blocks(s, output, sums, info)
+    prefetch_near(s, sums, weights, reduced)
     return s
+
+
+def _schedule_vectors(
+    s: te.Schedule, output: te.Tensor, sums: te.Tensor, info: CpuInfo
+) -> tir.IterVar:
+    vectorize_block(s, output, s[output].op.axis[-1], info)
+    return schedule_sums(s, sums, info)[-1]
