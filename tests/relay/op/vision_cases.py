@@ -292,6 +292,7 @@ def _region_cases() -> list[Case]:
         ("vision.proposal", lambda *a: vision.proposal(*a, **anchors, **limits, iou_loss=False), rpn, lambda *a: _proposal(*a, *anchors.values(), *limits.values(), False)),
         ("vision.proposal", lambda *a: vision.proposal(*a, **anchors, **limits, iou_loss=True), rpn, lambda *a: _proposal(*a, *anchors.values(), *limits.values(), True)),
         ("vision.yolo_reorg", lambda a: vision.yolo_reorg(a, 2), (floats(2, 8, 4, 6),), lambda a: References.reorg_python(a, 2)),
+        ("vision.yolo_reorg", lambda a: vision.yolo_reorg(a, 3), (floats(1, 9, 3, 6),), lambda a: References.reorg_python(a, 3)),
     ]  # fmt: skip
     return [Case(name, build, inputs, expected, 1e-4) for name, build, inputs, expected in table]
 

@@ -71,6 +71,16 @@ def as_tuple(tensors: Any) -> RelayExpr:
     return tensors if isinstance(tensors, RelayExpr) else Tuple(as_list(tensors, "tensors"))
 
 
+def as_floats(values: object) -> tuple[float, ...]:
+    """A tuple of floats from a sequence of numbers."""
+    return tuple([as_float(value) for value in as_list(values, "numbers")])
+
+
+def as_expr(value: Any, dtype: str | None = None) -> RelayExpr:
+    """An expression; a number becomes a constant."""
+    return value if isinstance(value, RelayExpr) else const(value, dtype)
+
+
 def as_list(values: object, wanted: str) -> list[Any]:
     """The elements of a sequence of what is wanted."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):

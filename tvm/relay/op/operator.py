@@ -31,7 +31,9 @@ from tvm.relay.expr import Call, TupleWrapper
 
 from .attributes import (
     UnsuitableValue,
+    as_expr,
     as_float,
+    as_floats,
     as_int,
     as_ints,
     as_optional_int,
@@ -58,10 +60,14 @@ class Operand:
 
 @dataclass(frozen=True)
 class Attribute:
-    """Annotates an attribute: its type as the record stores it, and how any accepted value becomes one."""
+    """Annotates an attribute: its type as the record stores it, and how any accepted value becomes one.
+
+    `field` is its name in the record, where that is not the parameter's.
+    """
 
     stored: str
     convert: Callable[[Any], Any] | None = None
+    field: str = ""
 
 
 Expr: TypeAlias = Annotated[RelayExpr, Operand()]
@@ -78,8 +84,14 @@ Int: TypeAlias = int
 Float: TypeAlias = float
 Bool: TypeAlias = bool
 Str: TypeAlias = str
+Floats: TypeAlias = Annotated[Sequence[float], Attribute("tuple[float, ...]", as_floats)]
 Ints: TypeAlias = Annotated[Any, Attribute("tuple[int, ...]", as_ints)]
 OptionalInts: TypeAlias = Annotated[Any, Attribute("tuple[int, ...] | None", as_optional_ints)]
+
+
+def number(dtype: str) -> Operand:
+    """An expression, or a number of this dtype."""
+    return Operand(partial(as_expr, dtype=dtype))
 
 
 def spatial(rank: int) -> Attribute:
@@ -111,7 +123,7 @@ class Schema:
     parameters: Mapping[str, Any]  # names and defaults, in the order of the signature
 
     def attribute(self, name: str, value: Any) -> Any:
-        """A value as the record stores it.
+        """The value of a parameter as the record stores it.
 
         Raises
         ------
@@ -138,7 +150,7 @@ def operator(
     attrs: str | type[Attrs] | OperatorFunction[..., Any] | None = None,
     *,
     fields: Sequence[str] = (),
-    results: int = 1,
+    results: int | Callable[[Any], int] = 1,
     **facets: Any,
 ) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
     """Declare an operator by its public function.
@@ -152,8 +164,9 @@ def operator(
         of ``leaky_relu``); or a record, or another operator, whose record this one has, too.
     fields : sequence of str
         The record's fields in their classic order, where that is not the signature's.
-    results : int
-        How many tensors a call gives; more than one come as a `TupleWrapper`.
+    results : int or callable
+        How many tensors a call gives, or a function of the attributes that says so; more than one come as
+        a `TupleWrapper`.
     facets
         The fields of the record (`tvm.relay.op.registry.define_op`); `inputs`, the names of the arguments,
         where they are not the parameters'.
@@ -166,7 +179,7 @@ def operator(
             record = attrs if isinstance(attrs, type) else attrs.op.attrs_type
         elif schema.attributes:
             title = attrs or f"{function.__name__.title().replace('_', '')}Attrs"
-            record = _attrs_type(title, function, schema, fields or list(schema.attributes))
+            record = _attrs_type(title, function, schema, fields)
         op = define_op(name, record, **{"inputs": list(schema.operands), **facets})
         return _public(function, op, schema, results)
 
@@ -195,15 +208,17 @@ def _attrs_type(
     name: str, function: Callable[..., Any], schema: Schema, fields: Sequence[str]
 ) -> NodeMeta:
     """The record of attributes that a signature describes."""
+    by_field = {kind.field or name: name for name, kind in schema.attributes.items()}
+    names = {field: by_field[field] for field in fields or by_field}
     namespace: dict[str, Any] = {
         "__module__": function.__module__,  # where the types of fields are looked up
         "__doc__": f"The attributes of `{function.__name__}`.",
-        "__annotations__": {field: schema.attributes[field].stored for field in fields},
+        "__annotations__": {f: schema.attributes[name].stored for f, name in names.items()},
     }
-    for field in fields:
-        default = schema.parameters[field]
+    for field, parameter in names.items():
+        default = schema.parameters[parameter]
         if default is not Parameter.empty:
-            namespace[field] = schema.attribute(field, default)
+            namespace[field] = schema.attribute(parameter, default)
     key = f"relay.attrs.{name}"
     made = types.new_class(name, (Attrs,), {"key": key}, lambda body: body.update(namespace))
     made.__module__ = _ATTRS_MODULE  # where pickles find it
@@ -211,7 +226,10 @@ def _attrs_type(
 
 
 def _public(
-    function: Callable[P, R | None], op: Op, schema: Schema, results: int
+    function: Callable[P, R | None],
+    op: Op,
+    schema: Schema,
+    results: int | Callable[[Any], int],
 ) -> OperatorFunction[P, R]:
     """The function that users call: checked arguments, then the body's expression or the call."""
     plain = dict(schema.parameters)
@@ -228,9 +246,13 @@ def _public(
         if op.attrs_type is None:
             call = Call(op, arguments)
         else:
-            values = {name: schema.attribute(name, given[name]) for name in schema.attributes}
+            values = {
+                kind.field or name: schema.attribute(name, given[name])
+                for name, kind in schema.attributes.items()
+            }
             call = Call(op, arguments, op.attrs_type(**values))
-        return call if results == 1 else TupleWrapper(call, results)
+        count = results if isinstance(results, int) else results(call.attrs)
+        return call if count == 1 else TupleWrapper(call, count)
 
     found = typing.cast("OperatorFunction[P, R]", build)
     for name in ("__name__", "__qualname__", "__doc__", "__module__"):

@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import te, topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
-from ..attributes import as_float, as_list
-from ..registry import OpPattern, define_op, ops
+from ..operator import Expr, Floats, operator
+from ..registry import OpPattern
 from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 
-class MultiBoxPriorAttrs(Attrs, key="relay.attrs.MultiBoxPriorAttrs"):
-    """The boxes around a place, and where places lie."""
-
-    sizes: tuple[float, ...] = (1.0,)
-    ratios: tuple[float, ...] = (1.0,)
-    steps: tuple[float, ...] = (-1.0, -1.0)
-    offsets: tuple[float, ...] = (0.5, 0.5)
-    clip: bool = False
-
-
-class MultiBoxTransformLocAttrs(Attrs, key="relay.attrs.MultiBoxTransformLocAttrs"):
-    """What counts as background, and how predictions move boxes."""
-
-    clip: bool = True
-    threshold: float = 0.01
-    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2)
-    keep_background: bool = False
-
-
-def _prior_type(attrs: MultiBoxPriorAttrs, arg_types: Sequence[Type]) -> Type:
+def _prior_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "vision.multibox_prior"
     data = expect_tensor(arg_types[0], who, rank=4)
     expect(len(attrs.sizes) > 0, f"{who} requires at least one size")
@@ -46,7 +27,7 @@ def _prior_type(attrs: MultiBoxPriorAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor((1, apply(lambda h, w: h * w * boxes, height, width), 4), data.dtype)
 
 
-def _transform_type(attrs: MultiBoxTransformLocAttrs, arg_types: Sequence[Type]) -> Type:
+def _transform_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "vision.multibox_transform_loc"
     scores = expect_tensor(arg_types[0], who, "cls_prob", 3)
     moves = expect_tensor(arg_types[1], who, "loc_pred", 2)
@@ -61,14 +42,13 @@ def _transform_type(attrs: MultiBoxTransformLocAttrs, arg_types: Sequence[Type])
     return TupleType((tensor((batch, anchors, 6), scores.dtype), tensor((batch,), "int32")))
 
 
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+def _schedule(attrs: Any, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
     return topi.generic.schedule_multibox_transform_loc(outs)
 
 
-define_op(
+@operator(
     "vision.multibox_prior",
-    MultiBoxPriorAttrs,
-    inputs=("data",),
+    "MultiBoxPriorAttrs",
     infer_type=_prior_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
@@ -77,29 +57,12 @@ define_op(
         )
     ],
 )
-define_op(
-    "vision.multibox_transform_loc",
-    MultiBoxTransformLocAttrs,
-    inputs=("cls_prob", "loc_pred", "anchor"),
-    infer_type=_transform_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: topi.vision.multibox_transform_loc(
-        *inputs, attrs.clip, attrs.threshold, attrs.variances, attrs.keep_background
-    ),
-    schedules={"generic": _schedule, "cpu": _schedule},
-)
-
-
-def _floats(values: Sequence[float]) -> tuple[float, ...]:
-    return tuple([as_float(value) for value in as_list(values, "numbers")])
-
-
 def multibox_prior(
-    data: RelayExpr,
-    sizes: Sequence[float] = (1.0,),
-    ratios: Sequence[float] = (1.0,),
-    steps: Sequence[float] = (-1.0, -1.0),
-    offsets: Sequence[float] = (0.5, 0.5),
+    data: Expr,
+    sizes: Floats = (1.0,),
+    ratios: Floats = (1.0,),
+    steps: Floats = (-1.0, -1.0),
+    offsets: Floats = (0.5, 0.5),
     clip: bool = False,
 ) -> RelayExpr:
     """Boxes around every place of a map: each size with the first ratio, then the other ratios.
@@ -117,19 +80,26 @@ def multibox_prior(
     clip : bool
         Cut off what lies outside of the image.
     """
-    return ops.vision.multibox_prior(
-        data, sizes=_floats(sizes), ratios=_floats(ratios), steps=_floats(steps),
-        offsets=_floats(offsets), clip=bool(clip),
-    )  # fmt: skip
 
 
+@operator(
+    "vision.multibox_transform_loc",
+    "MultiBoxTransformLocAttrs",
+    results=2,
+    infer_type=_transform_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: topi.vision.multibox_transform_loc(
+        *inputs, attrs.clip, attrs.threshold, attrs.variances, attrs.keep_background
+    ),
+    schedules={"generic": _schedule, "cpu": _schedule},
+)
 def multibox_transform_loc(
-    cls_prob: RelayExpr,
-    loc_pred: RelayExpr,
-    anchor: RelayExpr,
+    cls_prob: Expr,
+    loc_pred: Expr,
+    anchor: Expr,
     clip: bool = True,
     threshold: float = 0.01,
-    variances: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
+    variances: Floats = (0.1, 0.1, 0.2, 0.2),
     keep_background: bool = False,
 ) -> TupleWrapper:
     """Boxes with class and score from what a network says of anchors.
@@ -157,8 +127,3 @@ def multibox_transform_loc(
         (batch, anchors, 6): class, score, left, top, right and bottom, those that count first, then
         -1; and how many count.
     """
-    call = ops.vision.multibox_transform_loc(
-        cls_prob, loc_pred, anchor, clip=bool(clip), threshold=as_float(threshold),
-        variances=_floats(variances), keep_background=bool(keep_background),
-    )  # fmt: skip
-    return TupleWrapper(call, 2)

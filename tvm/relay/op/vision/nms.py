@@ -3,57 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from tvm import te, topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
-from tvm.relay.expr import TupleWrapper, const
+from tvm.relay.expr import TupleWrapper
 
-from ..attributes import as_float, as_int
-from ..registry import OpPattern, define_op, ops
+from ..operator import Expr, number, operator
+from ..registry import OpPattern
 from ..types import apply, expect, expect_dim, expect_tensor, product, shape_of_type, tensor
 
-
-class GetValidCountsAttrs(Attrs, key="relay.attrs.GetValidCountsAttrs"):
-    """Where a box has its class and its score."""
-
-    id_index: int = 0
-    score_index: int = 1
+Size = Annotated[Any, number("int32")]
+Threshold = Annotated[Any, number("float32")]
 
 
-class NonMaximumSuppressionAttrs(Attrs, key="relay.attrs.NonMaximumSuppressionAttrs"):
-    """What a box consists of, which boxes compete, and what is returned."""
-
-    force_suppress: bool = False
-    top_k: int = -1
-    coord_start: int = 2
-    score_index: int = 1
-    id_index: int = 0
-    return_indices: bool = True
-    invalid_to_bottom: bool = False
+def _schedule(attrs: Any, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    return topi.generic.schedule_nms(outs)
 
 
-class AllClassNonMaximumSuppressionAttrs(
-    Attrs, key="relay.attrs.AllClassNonMaximumSuppressionAttrs"
-):
-    """The framework whose results are given."""
-
-    output_format: str = "onnx"
+_OPAQUE: dict[str, Any] = {
+    "fuse": OpPattern.OPAQUE,
+    "schedules": {"generic": _schedule, "cpu": _schedule},
+}
 
 
-class RegularNonMaximumSuppressionAttrs(Attrs, key="relay.attrs.RegularNonMaximumSuppressionAttrs"):
-    """How many boxes are kept, and the thresholds."""
-
-    max_detections_per_class: int
-    max_detections: int
-    num_classes: int
-    iou_threshold: float
-    score_threshold: float
-
-
-def _valid_counts_type(attrs: GetValidCountsAttrs, arg_types: Sequence[Type]) -> Type:
+def _valid_counts_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "vision.get_valid_counts", rank=3)
     batch, boxes, _ = shape_of_type(data)
     return TupleType(
@@ -61,7 +36,7 @@ def _valid_counts_type(attrs: GetValidCountsAttrs, arg_types: Sequence[Type]) ->
     )  # fmt: skip
 
 
-def _nms_type(attrs: NonMaximumSuppressionAttrs, arg_types: Sequence[Type]) -> Type:
+def _nms_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "vision.non_max_suppression"
     data = expect_tensor(arg_types[0], who, rank=3)
     counts = expect_tensor(arg_types[1], who, "valid_count", 1)
@@ -75,7 +50,7 @@ def _nms_type(attrs: NonMaximumSuppressionAttrs, arg_types: Sequence[Type]) -> T
     return TupleType((tensor((batch, boxes), "int32"), tensor((batch, 1), "int32")))
 
 
-def _all_class_type(attrs: AllClassNonMaximumSuppressionAttrs, arg_types: Sequence[Type]) -> Type:
+def _all_class_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "vision.all_class_non_max_suppression"
     boxes = expect_tensor(arg_types[0], who, "boxes", 3)
     scores = expect_tensor(arg_types[1], who, "scores", 3)
@@ -104,7 +79,7 @@ def _all_class_type(attrs: AllClassNonMaximumSuppressionAttrs, arg_types: Sequen
     )
 
 
-def _regular_type(attrs: RegularNonMaximumSuppressionAttrs, arg_types: Sequence[Type]) -> Type:
+def _regular_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "vision.regular_non_max_suppression"
     boxes = expect_tensor(arg_types[0], who, "boxes", 3)
     scores = expect_tensor(arg_types[1], who, "scores", 3)
@@ -134,73 +109,17 @@ def _expect_numbers(arg_types: Sequence[Type], who: str, names: Sequence[str]) -
         expect(shape in ((), (1,)), f"{who} requires one number for {name}, got {ty}")
 
 
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_nms(outs)
-
-
-def _compute_nms(
-    attrs: NonMaximumSuppressionAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
-    found = topi.vision.non_max_suppression(
-        *inputs, attrs.force_suppress, attrs.top_k, attrs.coord_start, attrs.score_index,
-        attrs.id_index, attrs.return_indices, attrs.invalid_to_bottom,
-    )  # fmt: skip
-    return found if isinstance(found, list) else [found]
-
-
-_SCHEDULES = {"generic": _schedule, "cpu": _schedule}
-
-define_op(
+@operator(
     "vision.get_valid_counts",
-    GetValidCountsAttrs,
-    inputs=("data", "score_threshold"),
+    results=3,
     infer_type=_valid_counts_type,
-    fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: topi.vision.get_valid_counts(
         inputs[0], inputs[1], attrs.id_index, attrs.score_index
     ),
-    schedules=_SCHEDULES,
+    **_OPAQUE,
 )
-define_op(
-    "vision.non_max_suppression",
-    NonMaximumSuppressionAttrs,
-    inputs=("data", "valid_count", "indices", "max_output_size", "iou_threshold"),
-    infer_type=_nms_type,
-    fuse=OpPattern.OPAQUE,
-    compute=_compute_nms,
-    schedules=_SCHEDULES,
-)
-define_op(
-    "vision.all_class_non_max_suppression",
-    AllClassNonMaximumSuppressionAttrs,
-    inputs=("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold"),
-    infer_type=_all_class_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: topi.vision.all_class_non_max_suppression(
-        *inputs, attrs.output_format
-    ),
-    schedules=_SCHEDULES,
-)
-define_op(
-    "vision.regular_non_max_suppression",
-    RegularNonMaximumSuppressionAttrs,
-    inputs=("boxes", "scores"),
-    infer_type=_regular_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: topi.vision.regular_non_max_suppression(
-        *inputs, attrs.max_detections_per_class, attrs.max_detections, attrs.num_classes,
-        attrs.iou_threshold, attrs.score_threshold,
-    ),
-    schedules=_SCHEDULES,
-)  # fmt: skip
-
-
-def _number(value: Any, dtype: str) -> RelayExpr:
-    return value if isinstance(value, RelayExpr) else const(value, dtype)
-
-
 def get_valid_counts(
-    data: RelayExpr, score_threshold: Any, id_index: int = 0, score_index: int = 1
+    data: Expr, score_threshold: Threshold, id_index: int = 0, score_index: int = 1
 ) -> TupleWrapper:
     """Move the boxes above a score to the front.
 
@@ -220,19 +139,30 @@ def get_valid_counts(
     tuple of relay.Expr
         How many count, (batch,); the boxes, those that count first, then -1; their indices, then -1.
     """
-    call = ops.vision.get_valid_counts(
-        data, _number(score_threshold, "float32"), id_index=as_int(id_index),
-        score_index=as_int(score_index),
+
+
+def _compute_nms(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    found = topi.vision.non_max_suppression(
+        *inputs, attrs.force_suppress, attrs.top_k, attrs.coord_start, attrs.score_index,
+        attrs.id_index, attrs.return_indices, attrs.invalid_to_bottom,
     )  # fmt: skip
-    return TupleWrapper(call, 3)
+    return found if isinstance(found, list) else [found]
 
 
+@operator(
+    "vision.non_max_suppression",
+    "NonMaximumSuppressionAttrs",
+    results=lambda attrs: 2 if attrs.return_indices else 1,
+    infer_type=_nms_type,
+    compute=_compute_nms,
+    **_OPAQUE,
+)
 def non_max_suppression(
-    data: RelayExpr,
-    valid_count: RelayExpr,
-    indices: RelayExpr,
-    max_output_size: Any = -1,
-    iou_threshold: Any = 0.5,
+    data: Expr,
+    valid_count: Expr,
+    indices: Expr,
+    max_output_size: Size = -1,
+    iou_threshold: Threshold = 0.5,
     force_suppress: bool = False,
     top_k: int = -1,
     coord_start: int = 2,
@@ -266,22 +196,24 @@ def non_max_suppression(
     invalid_to_bottom : bool
         Move dropped boxes, which are all -1, behind the others.
     """
-    call = ops.vision.non_max_suppression(
-        data, valid_count, indices, _number(max_output_size, "int32"),
-        _number(iou_threshold, "float32"), force_suppress=bool(force_suppress),
-        top_k=as_int(top_k), coord_start=as_int(coord_start), score_index=as_int(score_index),
-        id_index=as_int(id_index), return_indices=bool(return_indices),
-        invalid_to_bottom=bool(invalid_to_bottom),
-    )  # fmt: skip
-    return TupleWrapper(call, 2) if return_indices else call
 
 
+@operator(
+    "vision.all_class_non_max_suppression",
+    "AllClassNonMaximumSuppressionAttrs",
+    results=lambda attrs: 2 if attrs.output_format == "onnx" else 3,
+    infer_type=_all_class_type,
+    compute=lambda attrs, inputs, out_type: topi.vision.all_class_non_max_suppression(
+        *inputs, attrs.output_format
+    ),
+    **_OPAQUE,
+)
 def all_class_non_max_suppression(
-    boxes: RelayExpr,
-    scores: RelayExpr,
-    max_output_boxes_per_class: Any = -1,
-    iou_threshold: Any = -1.0,
-    score_threshold: Any = -1.0,
+    boxes: Expr,
+    scores: Expr,
+    max_output_boxes_per_class: Size = -1,
+    iou_threshold: Threshold = -1.0,
+    score_threshold: Threshold = -1.0,
     output_format: str = "onnx",
 ) -> TupleWrapper:
     """Drop, in each class, the boxes that overlap one of a higher score.
@@ -307,17 +239,22 @@ def all_class_non_max_suppression(
         "onnx": rows (batch, class, box), those that count first, and their number (1,).
         "tensorflow": for each batch rows (class, box), the scores, and their number.
     """
-    call = ops.vision.all_class_non_max_suppression(
-        boxes, scores, _number(max_output_boxes_per_class, "int32"),
-        _number(iou_threshold, "float32"), _number(score_threshold, "float32"),
-        output_format=str(output_format),
-    )  # fmt: skip
-    return TupleWrapper(call, 2 if output_format == "onnx" else 3)
 
 
+@operator(
+    "vision.regular_non_max_suppression",
+    "RegularNonMaximumSuppressionAttrs",
+    results=4,
+    infer_type=_regular_type,
+    compute=lambda attrs, inputs, out_type: topi.vision.regular_non_max_suppression(
+        *inputs, attrs.max_detections_per_class, attrs.max_detections, attrs.num_classes,
+        attrs.iou_threshold, attrs.score_threshold,
+    ),
+    **_OPAQUE,
+)  # fmt: skip
 def regular_non_max_suppression(
-    boxes: RelayExpr,
-    scores: RelayExpr,
+    boxes: Expr,
+    scores: Expr,
     max_detections_per_class: int,
     max_detections: int,
     num_classes: int,
@@ -346,9 +283,3 @@ def regular_non_max_suppression(
     tuple of relay.Expr
         The boxes, their classes, their scores, and their numbers.
     """
-    call = ops.vision.regular_non_max_suppression(
-        boxes, scores, max_detections_per_class=as_int(max_detections_per_class),
-        max_detections=as_int(max_detections), num_classes=as_int(num_classes),
-        iou_threshold=as_float(iou_threshold), score_threshold=as_float(score_threshold),
-    )  # fmt: skip
-    return TupleWrapper(call, 4)

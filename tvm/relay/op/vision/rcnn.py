@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Any
 
 from tvm import te, topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.topi.vision.rcnn.roi_align import MODES
 
-from ..attributes import as_float, as_int, as_list, spread
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, define_op, ops
+from ..operator import Expr, Floats, operator, spatial
+from ..registry import OpPattern
 from ..types import TypeRelation, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
-
-class ROIPoolAttrs(Attrs, key="relay.attrs.ROIPoolAttrs"):
-    """The extents of the results, and the factor from regions to maps."""
-
-    pooled_size: tuple[int, ...]
-    spatial_scale: float
-    layout: str = "NCHW"
-
-
-class ROIAlignAttrs(ROIPoolAttrs, key="relay.attrs.ROIAlignAttrs"):
-    """As `ROIPoolAttrs`; how many samples an axis of a bin has, and what is made of them."""
-
-    sample_ratio: int = -1
-    mode: str = "avg"
-    aligned: bool = False
-
-
-class ProposalAttrs(Attrs, key="relay.attrs.ProposalAttrs"):
-    """The anchors, and how regions are sorted out."""
-
-    scales: tuple[float, ...]
-    ratios: tuple[float, ...]
-    feature_stride: int
-    threshold: float
-    rpn_pre_nms_top_n: int
-    rpn_post_nms_top_n: int
-    rpn_min_size: int
-    iou_loss: bool
+Size = Annotated[int | Sequence[int], spatial(2)]
 
 
 def _regions_type(who: str) -> TypeRelation:
-    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    def relation(attrs: Any, arg_types: Sequence[Type]) -> Type:
         data = expect_tensor(arg_types[0], who, rank=4)
         regions = expect_tensor(arg_types[1], who, "rois", 2)
         count, numbers = shape_of_type(regions)
@@ -67,7 +40,7 @@ def _regions_type(who: str) -> TypeRelation:
     return relation
 
 
-def _proposal_type(attrs: ProposalAttrs, arg_types: Sequence[Type]) -> Type:
+def _proposal_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "vision.proposal"
     scores = expect_tensor(arg_types[0], who, "cls_prob", 4)
     moves = expect_tensor(arg_types[1], who, "bbox_pred", 4)
@@ -85,63 +58,35 @@ def _proposal_type(attrs: ProposalAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor((apply(lambda b: b * attrs.rpn_post_nms_top_n, batch), 5), scores.dtype)
 
 
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+def _schedule(attrs: Any, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
     return topi.generic.schedule_roi_align(outs)
 
 
-_SCHEDULES = {"generic": _schedule, "cpu": _schedule}
+_OPAQUE: dict[str, Any] = {
+    "fuse": OpPattern.OPAQUE,
+    "schedules": {"generic": _schedule, "cpu": _schedule},
+}
 _ALIGN = {"NCHW": topi.vision.roi_align_nchw, "NHWC": topi.vision.roi_align_nhwc}
 _POOL = {"NCHW": topi.vision.roi_pool_nchw, "NHWC": topi.vision.roi_pool_nhwc}
 
-define_op(
+
+@operator(
     "vision.roi_align",
-    ROIAlignAttrs,
-    inputs=("data", "rois"),
+    "ROIAlignAttrs",
+    fields=("pooled_size", "spatial_scale", "layout", "sample_ratio", "mode", "aligned"),
     infer_type=_regions_type("vision.roi_align"),
-    fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [
         _ALIGN[attrs.layout](
-            *inputs,
-            attrs.pooled_size,
-            attrs.spatial_scale,
-            attrs.mode,
-            attrs.sample_ratio,
+            *inputs, attrs.pooled_size, attrs.spatial_scale, attrs.mode, attrs.sample_ratio,
             attrs.aligned,
         )
     ],
-    schedules=_SCHEDULES,
-)
-define_op(
-    "vision.roi_pool",
-    ROIPoolAttrs,
-    inputs=("data", "rois"),
-    infer_type=_regions_type("vision.roi_pool"),
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [
-        _POOL[attrs.layout](*inputs, attrs.pooled_size, attrs.spatial_scale)
-    ],
-    schedules=_SCHEDULES,
-)
-define_op(
-    "vision.proposal",
-    ProposalAttrs,
-    inputs=("cls_prob", "bbox_pred", "im_info"),
-    infer_type=_proposal_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.vision.proposal(
-            *inputs, attrs.scales, attrs.ratios, attrs.feature_stride, attrs.threshold,
-            attrs.rpn_pre_nms_top_n, attrs.rpn_post_nms_top_n, attrs.rpn_min_size, attrs.iou_loss,
-        )
-    ],
-    schedules=_SCHEDULES,
+    **_OPAQUE,
 )  # fmt: skip
-
-
 def roi_align(
-    data: RelayExpr,
-    rois: RelayExpr,
-    pooled_size: int | Sequence[int],
+    data: Expr,
+    rois: Expr,
+    pooled_size: Size,
     spatial_scale: float,
     sample_ratio: int = -1,
     layout: str = "NCHW",
@@ -171,19 +116,19 @@ def roi_align(
         Whether elements have their centres at half coordinates; if so, regions may also be
         smaller than one element.
     """
-    return ops.vision.roi_align(
-        data, rois, pooled_size=spread(pooled_size, 2), spatial_scale=as_float(spatial_scale),
-        sample_ratio=as_int(sample_ratio), layout=str(layout), mode=str(mode),
-        aligned=bool(aligned),
-    )  # fmt: skip
 
 
+@operator(
+    "vision.roi_pool",
+    "ROIPoolAttrs",
+    infer_type=_regions_type("vision.roi_pool"),
+    compute=lambda attrs, inputs, out_type: [
+        _POOL[attrs.layout](*inputs, attrs.pooled_size, attrs.spatial_scale)
+    ],
+    **_OPAQUE,
+)
 def roi_pool(
-    data: RelayExpr,
-    rois: RelayExpr,
-    pooled_size: int | Sequence[int],
-    spatial_scale: float,
-    layout: str = "NCHW",
+    data: Expr, rois: Expr, pooled_size: Size, spatial_scale: float, layout: str = "NCHW"
 ) -> RelayExpr:
     """The greatest element in each bin of each region; 0 in empty bins.
 
@@ -200,18 +145,25 @@ def roi_pool(
     layout : str
         "NCHW" or "NHWC".
     """
-    return ops.vision.roi_pool(
-        data, rois, pooled_size=spread(pooled_size, 2), spatial_scale=as_float(spatial_scale),
-        layout=str(layout),
-    )  # fmt: skip
 
 
+@operator(
+    "vision.proposal",
+    infer_type=_proposal_type,
+    compute=lambda attrs, inputs, out_type: [
+        topi.vision.proposal(
+            *inputs, attrs.scales, attrs.ratios, attrs.feature_stride, attrs.threshold,
+            attrs.rpn_pre_nms_top_n, attrs.rpn_post_nms_top_n, attrs.rpn_min_size, attrs.iou_loss,
+        )
+    ],
+    **_OPAQUE,
+)  # fmt: skip
 def proposal(
-    cls_prob: RelayExpr,
-    bbox_pred: RelayExpr,
-    im_info: RelayExpr,
-    scales: Sequence[float],
-    ratios: Sequence[float],
+    cls_prob: Expr,
+    bbox_pred: Expr,
+    im_info: Expr,
+    scales: Floats,
+    ratios: Floats,
     feature_stride: int,
     threshold: float,
     rpn_pre_nms_top_n: int,
@@ -247,10 +199,3 @@ def proposal(
     relay.Expr
         (batch * rpn_post_nms_top_n, 5): the batch's index and the corners.
     """
-    return ops.vision.proposal(
-        cls_prob, bbox_pred, im_info, scales=tuple([as_float(s) for s in as_list(scales, "numbers")]),
-        ratios=tuple([as_float(r) for r in as_list(ratios, "numbers")]), feature_stride=as_int(feature_stride),
-        threshold=as_float(threshold), rpn_pre_nms_top_n=as_int(rpn_pre_nms_top_n),
-        rpn_post_nms_top_n=as_int(rpn_post_nms_top_n), rpn_min_size=as_int(rpn_min_size),
-        iou_loss=bool(iou_loss),
-    )  # fmt: skip

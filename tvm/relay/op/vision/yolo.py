@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
-from ..attributes import as_int
-from ..registry import OpPattern, define_op, ops
+from ..operator import Expr, operator
+from ..registry import OpPattern
 from ..types import Dim, apply, expect, expect_tensor, shape_of_type, tensor
 
 
-class YoloReorgAttrs(Attrs, key="relay.attrs.YoloReorgAttrs"):
-    """The extent of patches."""
-
-    stride: int = 1
-
-
-def _reorg_type(attrs: YoloReorgAttrs, arg_types: Sequence[Type]) -> Type:
+def _reorg_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "vision.yolo_reorg"
     data = expect_tensor(arg_types[0], who, rank=4)
     batch, channels, height, width = shape_of_type(data)
@@ -41,17 +35,13 @@ def _reorg_type(attrs: YoloReorgAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(shape, data.dtype)
 
 
-define_op(
+@operator(
     "vision.yolo_reorg",
-    YoloReorgAttrs,
-    inputs=("data",),
     infer_type=_reorg_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.vision.reorg(inputs[0], attrs.stride)],
 )
-
-
-def yolo_reorg(data: RelayExpr, stride: int) -> RelayExpr:
+def yolo_reorg(data: Expr, stride: int) -> RelayExpr:
     """Move each `stride` x `stride` patch of places to channels, in Darknet's order.
 
     Parameters
@@ -61,4 +51,3 @@ def yolo_reorg(data: RelayExpr, stride: int) -> RelayExpr:
     stride : int
         The extent of patches.
     """
-    return ops.vision.yolo_reorg(data, stride=as_int(stride))
