@@ -44,6 +44,7 @@ int TVMFuncCall(TVMFunctionHandle handle, TVMValue* arg_values, int* type_codes,
                 int* ret_type_code) {
   TVM_API_BEGIN();
   auto* func = FromHandle<PackedFuncObj>(handle);
+  if (func == nullptr || func->caller == nullptr) ThrowNullReference("a function");
   if (func->direct != nullptr) {
     ret_val->v_handle = nullptr;
     *ret_type_code = kTVMNullptr;

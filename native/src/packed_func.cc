@@ -35,6 +35,8 @@ void TVMArgValue::ThrowMismatch(const std::string& expected) const {
   throw ArgumentError(index_, Cat("expected ", expected, ", got ", found));
 }
 
+void PackedFunc::ThrowNoBody() { ThrowTypeError("a PackedFunc that is null was called: defined() tells whether there is a function"); }
+
 TVMArgValue::operator int64_t() const {
   if (type_code_ != kTVMArgInt && type_code_ != kTVMArgBool) ThrowMismatch("int");
   return value_.v_int64;

@@ -174,6 +174,16 @@ class Adder final : public ModuleNode {
   int64_t amount_;
 };
 
+void UseNullFunctions() {
+  tvm::runtime::PackedFunc missing;
+  ICHECK(ErrorOf([&] { missing(1); }).find("that is null was called") != std::string::npos);
+  tvm::runtime::TypedPackedFunc<int(int)> typed(missing);
+  ICHECK(ErrorOf([&] { typed(1); }).find("that is null was called") != std::string::npos);
+  TVMValue result;
+  int code;
+  ICHECK_NE(TVMFuncCall(nullptr, nullptr, nullptr, 0, &result, &code), 0);
+}
+
 void UseModules() {
   Module adder(tvm::runtime::make_object<Adder>(3)), outer(tvm::runtime::make_object<Adder>(5));
   outer.Import(adder);
@@ -255,6 +265,7 @@ int main() {
   UseDataTypes();
   UseArrays();
   UseFunctions();
+  UseNullFunctions();
   UseModules();
   UseDevices();
   UseChecks();

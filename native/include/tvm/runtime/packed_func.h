@@ -207,12 +207,19 @@ class TVM_DLL PackedFunc : public ObjectRef {
   template <class F, class = std::enable_if_t<std::is_invocable<F, TVMArgs, TVMRetValue*>::value>>
   explicit PackedFunc(F body);
 
-  void CallPacked(TVMArgs args, TVMRetValue* rv) const { func()->caller(func(), args, rv); }
+  void CallPacked(TVMArgs args, TVMRetValue* rv) const {
+    PackedFuncObj* callee = func();
+    if (callee == nullptr || callee->caller == nullptr) ThrowNoBody();
+    callee->caller(callee, args, rv);
+  }
   template <class... Args>
   TVMRetValue operator()(Args&&... args) const;
   bool operator==(std::nullptr_t) const { return !defined(); }
   bool operator!=(std::nullptr_t) const { return defined(); }
   PackedFuncObj* func() const { return static_cast<PackedFuncObj*>(data_.get()); }
+
+ private:
+  [[noreturn]] static void ThrowNoBody();
 };
 
 template <class F>
