@@ -92,6 +92,18 @@ def test_a_graph_runs(module: GraphModule) -> None:
     np.testing.assert_array_equal(module.get_output(0).numpy(), 4 * W)
 
 
+def test_outputs_are_zeros_before_the_first_run(library: Module) -> None:
+    big = [1 << 16]
+    attrs = json.loads(graph())["attrs"] | {"shape": ["list_shape", [big] * 5]}
+    for _ in range(3):  # memory that was used before
+        module = graph_executor.create(graph(attrs=attrs), library, nd.cpu())
+        outputs = [module.get_output(i) for i in range(2)]
+        assert not any(output.numpy().any() for output in outputs)
+        for output in outputs:
+            output.copyfrom(np.ones(big, "float32"))
+        del module, outputs, output
+
+
 def test_questions(module: GraphModule) -> None:
     assert (module.get_num_inputs(), module.get_num_outputs()) == (2, 2)
     assert (module.get_input_index("w"), module.get_input_index("v")) == (1, -1)

@@ -48,6 +48,7 @@ GraphExecutor::GraphExecutor(const std::string& json, Module library, std::vecto
   }
   FindAliases();
   PlanStorage();
+  ClearOutputs();
   PrepareCalls();
 }
 
@@ -104,6 +105,17 @@ void GraphExecutor::PlanStorage() {
       const NDArray& block = blocks[{slot.device.device_type, slot.device.device_id}];
       Bind(entry, block.CreateView(graph_.shapes[entry], graph_.dtypes[entry], slot.offset));
     }
+  }
+}
+
+// What is read before the first run is no memory of others.
+void GraphExecutor::ClearOutputs() {
+  for (GraphEntry head : graph_.heads) {
+    const NDArray& array = arrays_[graph_.entry_id(head)];
+    if (!array.defined()) continue;
+    NDArray zeros = array->device.device_type == kDLCPU ? array : NDArray::Empty(array.Shape(), array.DataType(), DLDevice{kDLCPU, 0});
+    std::memset(DataOf(*zeros.tensor()), 0, DataBytes(*zeros.tensor()));
+    if (!zeros.same_as(array)) zeros.CopyTo(array);
   }
 }
 

@@ -80,6 +80,7 @@ class GraphExecutor : public ModuleNode {
 
   void FindAliases();
   void PlanStorage();
+  void ClearOutputs();
   void PrepareCalls();
   void Call(OpCall* call);
   OpCall PrepareCall(const GraphNode& node, uint32_t node_id);
