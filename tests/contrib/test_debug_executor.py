@@ -17,6 +17,8 @@ from tvm.contrib.debugger.debug_executor import GraphModuleDebug
 from tvm.contrib.graph_executor import GraphModule
 from tvm.relay.frontend.common import set_span
 from tvm.runtime import Module, load_param_dict, load_param_dict_from_file, profiling
+from tvm.runtime.profiler_vm import VirtualMachineProfiler
+from tvm.runtime.vm import Executable
 
 
 def shared_storage() -> str:
@@ -189,6 +191,21 @@ def test_rows_of_a_profile_list_the_nodes_of_the_model() -> None:
         "second, second.act",
     ]
     assert "first, first.act, second, second.act" in report.table(wide=True)
+
+
+def test_rows_of_the_virtual_machine_list_the_nodes_of_the_model() -> None:
+    x = relay.var("x", shape=(2, 8))
+    body = x
+    for layer in ("first", "second"):  # which are one kernel
+        product = set_span(relay.nn.dense(body, relay.const(np.ones((8, 8), "float32"))), layer)
+        body = set_span(relay.nn.relu(product), f"{layer}.act")
+    program = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], body)), "llvm")
+    loaded = Executable.load_exec(*program.save())
+    report = VirtualMachineProfiler(loaded, nd.cpu()).profile(np.ones((2, 8), "float32"))
+    assert [call["Model Nodes"] for call in report.calls] == [
+        "first, first.act",
+        "second, second.act",
+    ]
 
 
 def test_what_replaces_a_node_of_the_model_keeps_its_name() -> None:

@@ -48,7 +48,7 @@ class VirtualMachineProfiler(VirtualMachine):
         super().__init__(exe, device, memory_cfg)
         self._device = device if isinstance(device, Device) else device[0]
 
-    def _calls(self) -> list[tuple[str, float, list[str], list[int]]]:
+    def _calls(self) -> list[tuple[str, float, list[str], list[int], str]]:
         return [tuple(call) for call in json.loads(self.module["get_calls"]())]
 
     def get_stat(self, sort_by_time: bool = True) -> str:
@@ -60,7 +60,7 @@ class VirtualMachineProfiler(VirtualMachine):
             Begin with the kernel that took longest; otherwise with the one called first.
         """
         times: dict[str, list[float]] = {}
-        for name, seconds, _, _ in self._calls():
+        for name, seconds, *_ in self._calls():
             times.setdefault(name, []).append(seconds * 1e6)
         rows = list(times.items())
         if sort_by_time:
@@ -104,9 +104,10 @@ class VirtualMachineProfiler(VirtualMachine):
         calls = [
             {
                 **_describe(name, seconds, shapes, total, device_name(Device(*where))),
+                **({"Model Nodes": nodes} if nodes else {}),
                 **observers.found(i),
             }
-            for i, (name, seconds, shapes, where) in enumerate(self._calls())
+            for i, (name, seconds, shapes, where, nodes) in enumerate(self._calls())
         ]
         whole: dict[str, Metric] = {
             "Duration (us)": Duration(total * 1e6),

@@ -22,7 +22,7 @@ class DebugMachine : public Machine {
     if (name == "reset") {
       return Exclusive(self, [this](TVMArgs, TVMRetValue*) { calls_.clear(); });
     }
-    if (name == "get_calls") {  // JSON: [[kernel, seconds, [shape and dtype of each argument], [kind and number of the device]], ...]
+    if (name == "get_calls") {  // JSON: [[kernel, seconds, [shape and dtype of each argument], [kind and number of the device], nodes of the model], ...]
       return Exclusive(self, [this](TVMArgs, TVMRetValue* rv) { *rv = CallsText(); });
     }
     if (name == "observe") {  // (before, after): called around each kernel; None for neither
@@ -35,13 +35,13 @@ class DebugMachine : public Machine {
   }
 
  protected:
-  void CallKernel(int64_t index, const KernelArgs& args) final {
+  void CallKernel(const Frame& site, int64_t index, const KernelArgs& args) final {
     if (before_.defined()) before_();
     auto start = Clock::now();
-    Machine::CallKernel(index, args);
+    Machine::CallKernel(site, index, args);
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (after_.defined()) after_();
-    Call call{index, seconds, {}, {kDLCPU, 0}};
+    Call call{index, seconds, {}, {kDLCPU, 0}, exec_->SourcesOf(site.func, site.pc, index)};
     for (const TVMValue& value : args.values) {
       auto* tensor = static_cast<DLTensor*>(value.v_handle);
       call.device = tensor->device;  // kernels run where their arguments are
@@ -58,6 +58,7 @@ class DebugMachine : public Machine {
     double seconds;
     std::vector<std::string> args;
     DLDevice device;
+    std::string sources;
   };
 
   std::string CallsText() const {
@@ -65,7 +66,7 @@ class DebugMachine : public Machine {
     for (const Call& call : calls_) {
       text += Cat(text.size() > 1 ? ", [" : "[", Json::Quote(exec_->kernels[call.kernel]), ", ", call.seconds, ", [");
       for (size_t i = 0; i < call.args.size(); ++i) text += (i ? ", " : "") + Json::Quote(call.args[i]);
-      text += Cat("], [", static_cast<int>(call.device.device_type), ", ", call.device.device_id, "]]");
+      text += Cat("], [", static_cast<int>(call.device.device_type), ", ", call.device.device_id, "], ", Json::Quote(call.sources), "]");
     }
     return text + "]";
   }

@@ -42,6 +42,13 @@ void Executable::Finish() {
   for (Function& func : functions) Prepare(&func, functions, limits);
 }
 
+std::string Executable::SourcesOf(const Function* func, size_t pc, int64_t kernel) const {
+  auto attrs = kernel_attrs.find(kernel);
+  if (attrs == kernel_attrs.end()) return "";
+  auto found = attrs->second.find(Cat("sources ", func - functions.data(), " ", pc));
+  return found == attrs->second.end() ? "" : found->second;
+}
+
 int64_t Executable::FunctionIndex(const std::string& name) const {
   auto it = function_index_.find(name);
   return it == function_index_.end() ? -1 : it->second;

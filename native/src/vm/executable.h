@@ -35,6 +35,8 @@ class Executable : public ModuleNode {
   // Checks everything that code refers to; to be called once all parts are there.
   void Finish();
 
+  // The nodes of the imported model that a call of a kernel computes, for reports; empty if they are not known.
+  std::string SourcesOf(const Function* func, size_t pc, int64_t kernel) const;
   const Function& FindFunction(const std::string& name) const;
   int64_t FunctionIndex(const std::string& name) const;  // -1 if there is none
   Module Library() const { return imports().empty() ? Module() : imports()[0]; }

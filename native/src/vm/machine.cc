@@ -266,10 +266,10 @@ void Machine::InvokePacked(State* state, const Instruction& call, const ObjectRe
   args.values.clear();
   args.codes.clear();
   for (size_t i = 3; i < call.fields.size(); ++i) AddArgument(registers[call[i]], &args);
-  CallKernel(call[0], args);
+  CallKernel(state->frames.back(), call[0], args);
 }
 
-void Machine::CallKernel(int64_t index, const KernelArgs& args) {
+void Machine::CallKernel(const Frame&, int64_t index, const KernelArgs& args) {
   const Kernel& kernel = kernels_[index];
   int count = static_cast<int>(args.values.size());
   auto* values = const_cast<TVMValue*>(args.values.data());

@@ -80,7 +80,8 @@ class Machine : public ModuleNode {
     });
   }
 
-  virtual void CallKernel(int64_t index, const KernelArgs& args);
+  // `site` is at the call.
+  virtual void CallKernel(const Frame& site, int64_t index, const KernelArgs& args);
 
   ObjectRef Execute(int64_t function, const std::vector<ObjectRef>& args);
   void Enter(State* state, int64_t function, std::vector<ObjectRef> args, int64_t result, bool is_tail);

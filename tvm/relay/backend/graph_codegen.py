@@ -9,17 +9,17 @@ from typing import Any
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
-from tvm.ir.span import Span
 from tvm.ir.type import TensorType
 from tvm.relay.backend.graph import COPY, NOP, Graph, GraphNode, TensorInfo, TensorRef
 from tvm.relay.backend.kernels import PLACE
 from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.backend.shared_arrays import SharedArrays
+from tvm.relay.backend.source_names import source_names
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import operands, post_order
+from tvm.relay.traverse import operands
 from tvm.relay.ty import flat_types
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
@@ -210,10 +210,8 @@ def _returned(body: RelayExpr) -> list[RelayExpr]:
 
 
 def _sources(func: Function) -> dict[str, str]:
-    """The nodes of the imported model that a function computes, for reports."""
-    spans = [node.span for node in post_order(func.body) if isinstance(node, Call)]
-    names = dict.fromkeys([span.source_name.name for span in spans if isinstance(span, Span)])
-    return {"sources": ", ".join(names)} if names else {}
+    names = source_names(func)
+    return {"sources": names} if names else {}
 
 
 def kernel_order(body: RelayExpr) -> list[RelayExpr]:

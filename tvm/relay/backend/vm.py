@@ -185,11 +185,15 @@ class _Lowered:
     def _native(self, lib: Module) -> Module:
         tables = self.tables
         host = tables.device_index(1)
+        attrs: list[dict[str, str]] = [{} for _ in tables.kernels]
+        for number, func in enumerate(self.functions):
+            for place, sources in func.sources.items():
+                attrs[func.code[place][1][0]][f"sources {number} {place}"] = sources
         description = {
             "devices": tables.devices,
             "host_device": host,
             "kernels": list(tables.kernels),
-            "kernel_attrs": [{} for _ in tables.kernels],
+            "kernel_attrs": attrs,
             "constant_devices": tables.constant_devices,
             "functions": [
                 {

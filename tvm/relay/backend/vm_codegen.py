@@ -14,6 +14,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
+from tvm.relay.backend.source_names import source_names
 from tvm.relay.expr import (
     Call,
     Constant,
@@ -53,6 +54,8 @@ class VMFunction:
     param_devices: list[int]
     registers: int = 0
     code: list[Instruction] = field(default_factory=list)
+    # by the place of an instruction, the nodes of the imported model that it computes
+    sources: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -110,6 +113,7 @@ class FunctionCompiler:
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
         self.code: list[Instruction] = []
+        self.sources: dict[int, str] = {}
         self.registers: dict[int, int] = {}
         self.constants: dict[int, int] = {}  # registers of constants, in the current block
         self.count = 0
@@ -126,7 +130,8 @@ class FunctionCompiler:
             self.registers[id(param)] = self._fresh()
         self._emit(RET, deep(self._block)(body))
         places = [self.tables.place(p.virtual_device_) for p in params]
-        return VMFunction(name, [p.name_hint for p in params], places, self.count, self.code)
+        names = [p.name_hint for p in params]
+        return VMFunction(name, names, places, self.count, self.code, self.sources)
 
     def _fresh(self) -> int:
         self.count += 1
@@ -307,11 +312,15 @@ class FunctionCompiler:
     def _invoke_kernel(self, call: Call) -> int:
         func, inputs, outputs = call.args
         if isinstance(func, GlobalVar):
-            name = str(self.tables.mod[func].attrs["global_symbol"])
+            func = self.tables.mod[func]
+            name = str(func.attrs["global_symbol"])
         else:
             assert isinstance(func, Function)
             name = self.tables.kernel_name(func)
-        return self._packed(name, inputs, outputs)
+        result = self._packed(name, inputs, outputs)
+        if sources := source_names(func):
+            self.sources[len(self.code) - 1] = sources
+        return result
 
     def _shape_func(self, call: Call) -> int:
         func, inputs, outputs = call.args
