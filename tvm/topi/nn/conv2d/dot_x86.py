@@ -125,13 +125,10 @@ def _schedule_output(
     return loops.place
 
 
-def _schedule_words(
-    s: te.Schedule, output: te.Tensor, sums: te.Tensor, info: CpuInfo
-) -> tir.IterVar:
-    """The blocks of a tile of pixels; returns the innermost loop over what is summed."""
+def _schedule_words(s: te.Schedule, output: te.Tensor, sums: te.Tensor, info: CpuInfo) -> None:
+    """The blocks of a tile of pixels."""
     vectorize_words(s, output, s[output].op.axis[-1], info)
     _schedule_sums(s, sums, instruction_of(sums.op), info)
-    return s[sums].op.reduce_axis[-2]
 
 
 def vectorize_words(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, info: CpuInfo) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from tvm import te, tir
+from tvm import te
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target.cpu import CpuInfo
 
@@ -111,11 +111,11 @@ def schedule_pixels(
     ops: Sequence[te.tensor.Operation],
     anchor: te.tensor.Operation,
     output: te.Tensor,
-    schedule_blocks: Callable[[te.Schedule, te.Tensor, te.Tensor, CpuInfo], tir.IterVar],
+    schedule_blocks: Callable[[te.Schedule, te.Tensor, te.Tensor, CpuInfo], None],
 ) -> te.Schedule:
-    """Schedule a convolution to open extents; `schedule_blocks` lays its channels into vectors.
+    """Schedule a convolution to open extents.
 
-    It gets the output and the sums of a tile, and returns the innermost loop over what is summed.
+    `schedule_blocks` lays the channels of the output and of the sums of a tile into vectors.
     """
     sums, info = anchor.output(0), processor()
     inline_around(s, ops, anchor, output)
@@ -137,13 +137,11 @@ def schedule_pixels(
     s[sums].compute_at(s[output], pixel)
     for axis in (co_inner, inner):
         s[output].unroll(axis)
-    reduced = schedule_blocks(s, output, sums, info)
-    prefetch_near(s, sums, weights, reduced)
+    schedule_blocks(s, output, sums, info)
     return s
 
 
-def _schedule_vectors(
-    s: te.Schedule, output: te.Tensor, sums: te.Tensor, info: CpuInfo
-) -> tir.IterVar:
+def _schedule_vectors(s: te.Schedule, output: te.Tensor, sums: te.Tensor, info: CpuInfo) -> None:
     vectorize_block(s, output, s[output].op.axis[-1], info)
-    return schedule_sums(s, sums, info)[-1]
+    reduced = schedule_sums(s, sums, info)
+    prefetch_near(s, sums, sums.op.input_tensors[1], reduced[-1])
