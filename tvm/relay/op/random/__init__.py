@@ -1,10 +1,6 @@
 """Random numbers by a generator whose state is a value."""
 
 from .kernel import (
-    MultinomialAttrs,
-    NormalAttrs,
-    ThreefryGenerateAttrs,
-    UniformAttrs,
     multinomial,
     normal,
     threefry_generate,
@@ -14,10 +10,6 @@ from .kernel import (
 )
 
 __all__ = [
-    "MultinomialAttrs",
-    "NormalAttrs",
-    "ThreefryGenerateAttrs",
-    "UniformAttrs",
     "multinomial",
     "normal",
     "threefry_generate",

@@ -3,46 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from tvm import te, topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import TensorType, TupleType, Type
-from tvm.relay.expr import Constant, TupleWrapper, const
+from tvm.relay.expr import Constant, TupleWrapper
 from tvm.runtime import ndarray as nd
 
-from ..attributes import as_int, as_ints, refuse
-from ..registry import OpPattern, Precision, define_op, ops
+from ..attributes import as_expr, as_int, as_ints, refuse
+from ..operator import Attribute, Expr, Operand, operator
+from ..registry import OpPattern, Precision
 from ..types import expect, expect_tensor, shape_of_type, tensor
 
-
-class ThreefryGenerateAttrs(Attrs, key="relay.attrs.ThreefryGenerateAttrs"):
-    """How many words."""
-
-    out_shape: tuple[int, ...]
-
-
-class UniformAttrs(Attrs, key="relay.attrs.UniformAttrs"):
-    """How many numbers of which dtype."""
-
-    out_shape: tuple[int, ...]
-    out_dtype: str = "float32"
-
-
-class NormalAttrs(UniformAttrs, key="relay.attrs.NormalAttrs"):
-    """How many numbers of which dtype."""
-
-
-class MultinomialAttrs(Attrs, key="relay.attrs.MultinomialAttrs"):
-    """How many indices for each row."""
-
-    num_samples: int
-
-
+OutShape = Annotated[Sequence[int], Attribute("tuple[int, ...]", as_ints, field="out_shape")]
+Parameter = Annotated[Any, Operand()]  # a number, or an expression
+OutDtype = Annotated[str, Attribute("str", str, field="out_dtype")]
 _WORDS = 10
 
 
@@ -56,18 +34,18 @@ def _expect_key(ty: Type, who: str) -> TensorType:
     return key
 
 
-def _generate_type(attrs: ThreefryGenerateAttrs, arg_types: Sequence[Type]) -> Type:
+def _generate_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     key = _expect_key(arg_types[0], "random.threefry_generate")
     return TupleType((key, tensor(attrs.out_shape, "uint64")))
 
 
-def _split_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+def _split_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     key = _expect_key(arg_types[0], "random.threefry_split")
     return TupleType((key, key))
 
 
 def _distribution_type(who: str, bounds: Sequence[str]) -> Callable[..., Type]:
-    def relation(attrs: UniformAttrs, arg_types: Sequence[Type]) -> Type:
+    def relation(attrs: Any, arg_types: Sequence[Type]) -> Type:
         key = _expect_key(arg_types[0], who)
         for name, ty in zip(bounds, arg_types[1:], strict=True):
             expect_tensor(ty, who, name, 0)
@@ -80,7 +58,7 @@ def _distribution_type(who: str, bounds: Sequence[str]) -> Callable[..., Type]:
     return relation
 
 
-def _multinomial_type(attrs: MultinomialAttrs, arg_types: Sequence[Type]) -> Type:
+def _multinomial_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "random.multinomial"
     key = _expect_key(arg_types[0], who)
     shape = shape_of_type(expect_tensor(arg_types[1], who, "probs"))
@@ -88,62 +66,16 @@ def _multinomial_type(attrs: MultinomialAttrs, arg_types: Sequence[Type]) -> Typ
     return TupleType((key, tensor((*shape[:-1], attrs.num_samples), "int32")))
 
 
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+def _schedule(attrs: Any, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
     return topi.generic.default_schedule(outs, True)
 
 
-_SCHEDULES = {"generic": _schedule, "cpu": _schedule}
-
-define_op(
-    "random.threefry_generate",
-    ThreefryGenerateAttrs,
-    inputs=("key",),
-    infer_type=_generate_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: topi.random.threefry_generate(
-        inputs[0], attrs.out_shape
-    ),
-    schedules=_SCHEDULES,
-    precision=Precision.KEEP_FLOAT32,
-)
-define_op(
-    "random.threefry_split",
-    inputs=("key",),
-    infer_type=_split_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: topi.random.threefry_split(inputs[0]),
-    schedules=_SCHEDULES,
-    precision=Precision.KEEP_FLOAT32,
-)
-
-
-def _distribution(
-    name: str, attrs_type: type[Attrs], bounds: tuple[str, str], function: Callable[..., Any]
-) -> Op:
-    return define_op(
-        name,
-        attrs_type,
-        inputs=("key", *bounds),
-        infer_type=_distribution_type(name, bounds),
-        fuse=OpPattern.OPAQUE,
-        compute=lambda attrs, inputs, out_type: function(*inputs, attrs.out_shape, attrs.out_dtype),
-        schedules=_SCHEDULES,
-        precision=Precision.KEEP_FLOAT32,
-    )
-
-
-_distribution("random.uniform", UniformAttrs, ("low", "high"), topi.random.uniform)
-_distribution("random.normal", NormalAttrs, ("mean", "scale"), topi.random.normal)
-define_op(
-    "random.multinomial",
-    MultinomialAttrs,
-    inputs=("key", "probs"),
-    infer_type=_multinomial_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: topi.random.multinomial(*inputs, attrs.num_samples),
-    schedules=_SCHEDULES,
-    precision=Precision.KEEP_FLOAT32,
-)
+_THREEFRY: dict[str, Any] = {
+    "results": 2,
+    "fuse": OpPattern.OPAQUE,
+    "schedules": {"generic": _schedule, "cpu": _schedule},
+    "precision": Precision.KEEP_FLOAT32,
+}
 
 
 def threefry_key(seed: int) -> Constant:
@@ -162,7 +94,15 @@ def threefry_key(seed: int) -> Constant:
     return Constant(nd.array(np.concatenate([words, rest])))
 
 
-def threefry_generate(key: RelayExpr, shape: Sequence[int]) -> TupleWrapper:
+@operator(
+    "random.threefry_generate",
+    infer_type=_generate_type,
+    compute=lambda attrs, inputs, out_type: topi.random.threefry_generate(
+        inputs[0], attrs.out_shape
+    ),
+    **_THREEFRY,
+)
+def threefry_generate(key: Expr, shape: OutShape) -> TupleWrapper:
     """Random words of 64 bits.
 
     Parameters
@@ -177,10 +117,15 @@ def threefry_generate(key: RelayExpr, shape: Sequence[int]) -> TupleWrapper:
     tuple of relay.Expr
         The next key, and the words (uint64).
     """
-    return TupleWrapper(ops.random.threefry_generate(key, out_shape=as_ints(shape)), 2)
 
 
-def threefry_split(key: RelayExpr) -> TupleWrapper:
+@operator(
+    "random.threefry_split",
+    infer_type=_split_type,
+    compute=lambda attrs, inputs, out_type: topi.random.threefry_split(inputs[0]),
+    **_THREEFRY,
+)
+def threefry_split(key: Expr) -> TupleWrapper:
     """Two keys for independent random numbers.
 
     Parameters
@@ -188,20 +133,23 @@ def threefry_split(key: RelayExpr) -> TupleWrapper:
     key : relay.Expr
         A key that was not used before, and must not be used again.
     """
-    return TupleWrapper(ops.random.threefry_split(key), 2)
 
 
-def _number(value: Any, dtype: str) -> RelayExpr:
-    return value if isinstance(value, RelayExpr) else const(value, dtype)
-
-
+@operator(
+    "random.uniform",
+    infer_type=_distribution_type("random.uniform", ("low", "high")),
+    compute=lambda attrs, inputs, out_type: topi.random.uniform(
+        *inputs, attrs.out_shape, attrs.out_dtype
+    ),
+    **_THREEFRY,
+)
 def uniform(
-    key: RelayExpr,
-    shape: Sequence[int],
-    dtype: str = "float32",
-    low: Any = 0.0,
-    high: Any = 1.0,
-) -> TupleWrapper:
+    key: Expr,
+    shape: OutShape,
+    dtype: OutDtype = "float32",
+    low: Parameter = 0.0,
+    high: Parameter = 1.0,
+) -> TupleWrapper | None:
     """Numbers that are equally likely anywhere between two bounds.
 
     Parameters
@@ -220,19 +168,26 @@ def uniform(
     tuple of relay.Expr
         The next key, and the numbers.
     """
-    call = ops.random.uniform(
-        key, _number(low, dtype), _number(high, dtype), out_shape=as_ints(shape), out_dtype=dtype
-    )
-    return TupleWrapper(call, 2)
+    if isinstance(low, RelayExpr) and isinstance(high, RelayExpr):
+        return None
+    return uniform(key, shape, dtype, as_expr(low, dtype), as_expr(high, dtype))
 
 
+@operator(
+    "random.normal",
+    infer_type=_distribution_type("random.normal", ("mean", "scale")),
+    compute=lambda attrs, inputs, out_type: topi.random.normal(
+        *inputs, attrs.out_shape, attrs.out_dtype
+    ),
+    **_THREEFRY,
+)
 def normal(
-    key: RelayExpr,
-    shape: Sequence[int],
-    dtype: str = "float32",
-    mean: Any = 0.0,
-    scale: Any = 1.0,
-) -> TupleWrapper:
+    key: Expr,
+    shape: OutShape,
+    dtype: OutDtype = "float32",
+    mean: Parameter = 0.0,
+    scale: Parameter = 1.0,
+) -> TupleWrapper | None:
     """Numbers of the normal distribution.
 
     Parameters
@@ -251,13 +206,18 @@ def normal(
     tuple of relay.Expr
         The next key, and the numbers.
     """
-    call = ops.random.normal(
-        key, _number(mean, dtype), _number(scale, dtype), out_shape=as_ints(shape), out_dtype=dtype
-    )
-    return TupleWrapper(call, 2)
+    if isinstance(mean, RelayExpr) and isinstance(scale, RelayExpr):
+        return None
+    return normal(key, shape, dtype, as_expr(mean, dtype), as_expr(scale, dtype))
 
 
-def multinomial(key: RelayExpr, probs: RelayExpr, num_samples: int) -> TupleWrapper:
+@operator(
+    "random.multinomial",
+    infer_type=_multinomial_type,
+    compute=lambda attrs, inputs, out_type: topi.random.multinomial(*inputs, attrs.num_samples),
+    **_THREEFRY,
+)
+def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
     """Indices, each as likely as its probability says.
 
     Parameters
@@ -274,4 +234,3 @@ def multinomial(key: RelayExpr, probs: RelayExpr, num_samples: int) -> TupleWrap
     tuple of relay.Expr
         The next key, and the indices (int32).
     """
-    return TupleWrapper(ops.random.multinomial(key, probs, num_samples=as_int(num_samples)), 2)
