@@ -28,6 +28,10 @@ WINDOW = 3
 POINTS: dict[int, tuple[float, ...]] = {2: (1.0,), 4: (11 / 16, 3 / 2)}
 
 
+# of one product: OpenBLAS gives larger ones to threads, which take longer to start than to multiply
+_COLUMNS = 512
+
+
 def kernel_matrix(tile_size: int) -> np.ndarray:
     """G, a row (1, p, p**2) for each point p over the product of its distances to the others."""
     if tile_size == 2:
@@ -45,7 +49,11 @@ def winograd_weights(weight: np.ndarray, tile_size: int) -> np.ndarray:
     check_tile(tile_size, weight.shape[2:])
     line = kernel_matrix(tile_size)
     matrix = np.kron(line, line).astype(weight.dtype)
-    transformed = matrix @ weight.reshape(-1, WINDOW * WINDOW).T
+    windows = weight.reshape(-1, WINDOW * WINDOW).T
+    transformed = np.empty((len(matrix), windows.shape[1]), weight.dtype)
+    for first in range(0, windows.shape[1], _COLUMNS):
+        part = slice(first, first + _COLUMNS)
+        transformed[:, part] = matrix @ windows[:, part]
     return transformed.reshape(tile_size + 2, tile_size + 2, *weight.shape[:2])
 
 
