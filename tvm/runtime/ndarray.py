@@ -69,6 +69,13 @@ class NDArray(NDArrayBase, Object):
         """Whether both are the same native array."""
         return isinstance(other, NDArray) and self.handle.value == other.handle.value
 
+    def elements(self) -> AnyArray:
+        """The elements as a numpy array that must not be changed: no copy where numpy can read them."""
+        try:
+            return np.from_dlpack(self)
+        except (BufferError, RuntimeError, TypeError):  # types that DLPack or numpy lacks
+            return self.numpy()
+
     def numpy(self) -> AnyArray:
         """A copy as a numpy array."""
         dtype = self.dtype
@@ -263,11 +270,15 @@ def _gather(target: NDArray, arr: np.ndarray[Any, Any]) -> NDArray:
     if arr.dtype.kind not in "iuf" or target.device.device_type != cpu().device_type:
         return target.copyfrom(arr)
     place = np.from_dlpack(target)
+    row = arr.itemsize * arr.shape[-1]
+    if row in _WORDS and arr.strides[-1] == arr.itemsize < row:
+        place, arr = place.view(f"u{row}"), arr.view(f"u{row}")
     for part in _blocks(arr):
         place[part] = arr[part]
     return target
 
 
+_WORDS = (2, 4, 8)  # bytes of elements that stay side by side, and are copied as one
 _BLOCK = 64  # elements of a line of a block: four lines of a cache in float32
 
 

@@ -67,7 +67,7 @@ def _target_shape(shape: tuple[Any, ...], source: Parts, target: Parts) -> list[
 
 
 def transform_array(array: np.ndarray, src_layout: str, dst_layout: str) -> np.ndarray:
-    """The same on the host: split the blocks off, permute, merge."""
+    """The same on the host: split the blocks off, permute, merge; a view where there is one."""
     source, target = layout_parts(src_layout), layout_parts(dst_layout)
     plain = _to_plain(array, source)
     axes = [letter for letter, _ in source if letter.isupper()]
@@ -79,18 +79,7 @@ def transform_array(array: np.ndarray, src_layout: str, dst_layout: str) -> np.n
         places[axis.lower()] = [len(split_shape) + 1 + i for i in range(len(blocks))]
         split_shape += [extent // prod(blocks), *blocks]
     order = [places[letter].pop(0) for letter, _ in target]
-    return _compact(plain.reshape(split_shape).transpose(order))
-
-
-def _compact(array: np.ndarray) -> np.ndarray:
-    """A copy in order; narrow elements that lie side by side are copied as one wider element."""
-    row = array.itemsize * array.shape[-1] if array.ndim else 0
-    if row in _WORDS and row > array.itemsize == array.strides[-1]:
-        return np.ascontiguousarray(array.view(f"u{row}")).view(array.dtype)
-    return np.ascontiguousarray(array)
-
-
-_WORDS = (2, 4, 8)  # bytes
+    return plain.reshape(split_shape).transpose(order)
 
 
 def _to_plain(array: np.ndarray, source: Parts) -> np.ndarray:

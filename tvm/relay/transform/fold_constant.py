@@ -28,7 +28,6 @@ from tvm.relay.transform.known_elements import SELECTIONS, known_value
 from tvm.relay.transform.operators import SHAPE_ONLY, calls
 from tvm.relay.traverse import rewrite_post_order, substitute
 from tvm.relay.ty import is_dynamic
-from tvm.runtime.ndarray import NDArray
 
 # the operator, a hash of its attributes, the ids of its constants
 _CallKey = tuple[str, int, tuple[int, ...]]
@@ -196,7 +195,7 @@ def _constants(exprs: tuple[RelayExpr, ...]) -> list[Constant]:
 
 
 def _evaluate(op: Op, call: Call, out_type: Type) -> RelayExpr:
-    arrays = [_view(c.data) for c in _constants(call.args)]
+    arrays = [c.data.elements() for c in _constants(call.args)]
     if op.fold is not None:
         with np.errstate(all="ignore"):  # infinities and NaNs are results like any others
             results = op.fold(call.attrs, arrays, out_type)
@@ -205,14 +204,6 @@ def _evaluate(op: Op, call: Call, out_type: Type) -> RelayExpr:
     if is_dynamic(out_type):
         return call
     return _as_expr(evaluate_call(call, arrays), isinstance(out_type, TupleType))
-
-
-def _view(data: NDArray) -> np.ndarray:
-    """The elements, not copied where numpy can read them in place."""
-    try:
-        return np.from_dlpack(data)
-    except (BufferError, RuntimeError, TypeError):  # types that DLPack or numpy lacks
-        return data.numpy()
 
 
 def _as_expr(results: list[np.ndarray], is_tuple: bool = False) -> RelayExpr:

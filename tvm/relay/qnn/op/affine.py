@@ -15,6 +15,7 @@ from tvm.relay.expr import const
 from tvm.relay.op.attributes import as_int
 from tvm.relay.op.registry import OpPattern, Precision, define_op, ops
 from tvm.relay.op.types import expect, expect_tensor, shape_of_type, tensor
+from tvm.runtime.ndarray import NDArray, empty
 
 from .common import (
     add_zero_point,
@@ -115,23 +116,25 @@ def dequantized(
     rank = len(type_of(data).shape)
     numbers = _numbers(data, along_axis(scale, rank, axis), along_axis(zero_point, rank, axis))
     if numbers is not None:
-        return const(numbers.astype(out_dtype, copy=False), out_dtype)
+        return const(numbers if out_dtype == "float32" else numbers.numpy(), out_dtype)
     wide = data if type_of(data).dtype.is_float else cast(data, "int32")
     shifted = subtract_zero_point(wide, along_axis(zero_point, rank, axis))
     product = ops.multiply(cast(shifted, "float32"), along_axis(scale, rank, axis))
     return cast(product, out_dtype)
 
 
-def _numbers(data: RelayExpr, scale: RelayExpr, zero_point: RelayExpr) -> np.ndarray | None:
-    """What constants stand for, computed without a copy of them in 32-bit integers."""
+def _numbers(data: RelayExpr, scale: RelayExpr, zero_point: RelayExpr) -> NDArray | None:
+    """What constants stand for, computed in place, without a copy of them in 32-bit integers."""
     values, factor, zero = [constant_array(x) for x in (data, scale, zero_point)]
     if values is None or factor is None or zero is None:
         return None
     if values.itemsize > 2 or values.dtype.kind == "f" or np.abs(zero).max(initial=0) > _EXACT:
         return None
-    numbers = np.subtract(values, zero.astype("float32"), dtype="float32")
+    found = empty(np.broadcast_shapes(values.shape, zero.shape, factor.shape), "float32")
+    numbers = np.from_dlpack(found)
+    np.subtract(values, zero.astype("float32"), out=numbers, dtype="float32")
     numbers *= factor
-    return numbers
+    return found
 
 
 define_op(
