@@ -27,6 +27,8 @@ MISUSES: list[tuple[Callable[[], object], str]] = [
     (lambda: relay.nn.pad(X, [(1, 2, 3)]), "requires a pair of widths for each axis for pad_width"),
     (lambda: relay.nn.max_pool2d(X, layout=["N"]), "a layout such as NCHW or NCHW16c is required"),
     (lambda: relay.nn.max_pool2d(X, strides=0), "requires positive strides"),
+    (lambda: relay.nn.max_pool2d(X, (1, 2, 3)), "max_pool2d requires 1 or 2 numbers for pool_size"),
+    (lambda: relay.nn.avg_pool2d(X, padding=(1, 2, 3)), "requires 1, 2 or 4 numbers for padding"),
     (lambda: relay.nn.conv2d(X, X, strides=(1, 0)), "requires positive strides and dilation"),
     (lambda: relay.nn.adaptive_max_pool2d(X, ()), "requires an output_size of 2 numbers"),
     (lambda: relay.arange(relay.const(0), relay.const(3), relay.const(0)), "step other than 0"),

@@ -92,10 +92,6 @@ def _conv2d_backward_weight(call: Call, grad: RelayExpr) -> Gradients:
     return [to_given, to_data]
 
 
-def _avg_pool2d_grad(call: Call, grad: RelayExpr) -> Gradients:
-    return [Call(ops.nn.avg_pool2d, (grad,), call.attrs), ops.zeros_like(call.args[1])]
-
-
 def _layer_norm(call: Call, grad: RelayExpr) -> Gradients:
     """With y = (x - mean(x)) * r: dx = r * (dy - mean(dy) - y * mean(dy * y))"""
     (data, gamma, beta), attrs = call.args, call.attrs
@@ -117,25 +113,6 @@ def _layer_norm(call: Call, grad: RelayExpr) -> Gradients:
         ops.sum(ops.multiply(grad, normal), axis=rest) if attrs.scale else ops.zeros_like(gamma)
     )
     return [to_data, to_gamma, ops.sum(grad, axis=rest) if attrs.center else ops.zeros_like(beta)]
-
-
-def _leaky_relu(call: Call, grad: RelayExpr) -> Gradients:
-    data = call.args[0]
-    slope = ops.cast_like(const(call.attrs.alpha, "float64"), data)
-    return [ops.where(ops.greater(data, ops.zeros_like(data)), grad, ops.multiply(grad, slope))]
-
-
-def _prelu(call: Call, grad: RelayExpr) -> Gradients:
-    data, alpha = call.args
-    rank = len(shape_of(data))
-    axis = call.attrs.axis % rank
-    along = alpha
-    if axis < rank - 1:
-        along = ops.expand_dims(alpha, axis=1, num_newaxis=rank - 1 - axis)
-    is_positive = ops.greater(data, ops.zeros_like(data))
-    rest = tuple([i for i in range(rank) if i != axis])
-    below = ops.where(is_positive, ops.zeros_like(data), ops.multiply(grad, data))
-    return [ops.where(is_positive, grad, ops.multiply(grad, along)), ops.sum(below, axis=rest)]
 
 
 def _tile(call: Call, grad: RelayExpr) -> Gradients:
@@ -204,7 +181,6 @@ def _full_like(call: Call, grad: RelayExpr) -> Gradients:
 
 
 for _op, _gradient in (
-    (ops.nn.avg_pool2d_grad, _avg_pool2d_grad),
     (ops.broadcast_to_like, _broadcast_to_like),
     (ops.nn.conv2d_backward_weight, _conv2d_backward_weight),
     (ops.nn.conv2d_transpose, of_plain_result(_conv2d_transpose)),
@@ -215,8 +191,6 @@ for _op, _gradient in (
     (ops.gather, _gather),
     (ops.nn.layer_norm, _layer_norm),
     (ops.layout_transform, _layout_transform),
-    (ops.nn.leaky_relu, _leaky_relu),
-    (ops.nn.prelu, _prelu),
     (ops.repeat, _repeat),
     (ops.sequence_mask, _sequence_mask),
     (ops.slice_like, _slice_like),

@@ -84,31 +84,12 @@ def _matmul(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     return [data, tensor(shape, data.dtype)]  # type: ignore[union-attr]
 
 
-def _per_channel(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
-    """All arguments but the first are vectors along `axis`."""
-    data = known[0]
-    shape = shape_of_type(data)  # type: ignore[arg-type]
-    vector = tensor((shape[attrs["axis"] % len(shape)],), data.dtype)  # type: ignore[union-attr]
-    return [data, *[vector] * (len(known) - 1)]
-
-
 for _ops, _fill in (
     ((ops.nn.conv1d, ops.nn.conv2d, ops.nn.conv3d, ops.nn.bitserial_conv2d), _conv),
     ((ops.nn.deformable_conv2d,), _deformable),
     ((ops.nn.conv1d_transpose, ops.nn.conv2d_transpose, ops.nn.conv3d_transpose), _conv_transpose),
     ((ops.nn.dense, ops.nn.bitserial_dense), _dense),
     ((ops.nn.matmul,), _matmul),
-    (
-        (
-            ops.nn.bias_add,
-            ops.nn.batch_norm,
-            ops.nn.layer_norm,
-            ops.nn.instance_norm,
-            ops.nn.group_norm,
-            ops.nn.prelu,
-        ),
-        _per_channel,
-    ),
 ):
     for _op in _ops:
         _op.set_facets(argument_types=_fill)

@@ -123,6 +123,11 @@ def run_time_vector(value: object) -> RelayExpr:
     return value if isinstance(value, RelayExpr) else const(list(as_ints(value)), "int64")
 
 
+def as_out_dtype(value: object) -> str:
+    """The name of a dtype; None is the empty text."""
+    return str(value or "")
+
+
 def as_optional_ints(values: object) -> tuple[int, ...] | None:
     """As `as_ints`; None stays None."""
     return None if values is None else as_ints(values)
@@ -134,7 +139,7 @@ def spread(values: object, rank: int) -> tuple[int, ...]:
     if len(numbers) == 1:
         return numbers * rank
     if len(numbers) != rank:
-        raise OpAttributeInvalid(f"1 or {rank} numbers are required, got {numbers}")
+        refuse(values, f"1 or {rank} numbers")
     return numbers
 
 
@@ -146,5 +151,5 @@ def padding_pairs(padding: object, rank: int) -> tuple[int, ...]:
     if len(numbers) == rank:
         return numbers * 2
     if len(numbers) != 2 * rank:
-        raise OpAttributeInvalid(f"padding requires 1, {rank} or {2 * rank} numbers, got {numbers}")
+        refuse(padding, f"1, {rank} or {2 * rank} numbers")
     return numbers

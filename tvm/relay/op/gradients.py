@@ -87,14 +87,6 @@ def _conv2d_gradient_in_layout(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return [in_order(to_data, "NCHW", layouts[0]), in_order(to_weight, "OIHW", layouts[1])]
 
 
-def _global_avg_pool2d_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    data, layout = call.args[0], call.attrs.layout
-    extents = known_shape(data, "nn.global_avg_pool2d")
-    count = extents[layout.index("H")] * extents[layout.index("W")]
-    share = ops.divide(grad, ops.cast_like(const(count), grad))
-    return [ops.broadcast_to_like(share, data)]
-
-
 def _cross_entropy_gradient(is_log: bool) -> Callable[[Call, RelayExpr], list[RelayExpr]]:
     def gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
         predictions, targets = call.args
@@ -184,16 +176,6 @@ def _strided_slice_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return [ops.nn.pad(grad, zero, pad_width=tuple(widths))]
 
 
-def constant_border_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    """Of data and the one value around it."""
-    data = call.args[0]
-    shape = known_shape(data, "nn.pad")
-    begins = tuple([before for before, _ in call.attrs.pad_width])
-    ends = tuple([b + extent for b, extent in zip(begins, shape, strict=True)])
-    inner = ops.strided_slice(grad, begin=begins, end=ends)
-    return [inner, ops.sum(grad, axis=None) - ops.sum(inner, axis=None)]
-
-
 def _one_hot_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     indices, on, off = call.args
     # the same vectors of ones and zeros tell which of the two values stands where
@@ -215,10 +197,6 @@ def _reshape_like_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return [ops.reshape_like(grad, call.args[0]), ops.zeros_like(call.args[1])]
 
 
-def _pooled(gradient_op: object) -> Callable[[Call, RelayExpr], list[RelayExpr]]:
-    return lambda call, grad: [Call(gradient_op, (grad, call.args[0]), call.attrs)]
-
-
 def _matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     return ops.nn.matmul(a, b)
 
@@ -231,9 +209,6 @@ for _op, _gradient in (
     (ops.nn.matmul, of_plain_result(_product_gradient(_matmul))),
     (ops.nn.batch_matmul, of_plain_result(_product_gradient(_batch_matmul))),
     (ops.nn.conv2d, of_plain_result(_conv2d_gradient)),
-    (ops.nn.max_pool2d, _pooled(ops.nn.max_pool2d_grad)),
-    (ops.nn.avg_pool2d, _pooled(ops.nn.avg_pool2d_grad)),
-    (ops.nn.global_avg_pool2d, of_plain_result(_global_avg_pool2d_gradient)),
     (ops.nn.cross_entropy, _cross_entropy_gradient(is_log=False)),
     (ops.nn.cross_entropy_with_logits, _cross_entropy_gradient(is_log=True)),
     (ops.take, _take_gradient),

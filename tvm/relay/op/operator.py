@@ -38,6 +38,7 @@ from .attributes import (
     as_ints,
     as_optional_int,
     as_optional_ints,
+    as_out_dtype,
     as_tuple,
     padding_pairs,
     spread,
@@ -87,6 +88,8 @@ Str: TypeAlias = str
 Floats: TypeAlias = Annotated[Sequence[float], Attribute("tuple[float, ...]", as_floats)]
 Ints: TypeAlias = Annotated[Any, Attribute("tuple[int, ...]", as_ints)]
 OptionalInts: TypeAlias = Annotated[Any, Attribute("tuple[int, ...] | None", as_optional_ints)]
+# the empty text stands for the data's dtype
+OutDtype: TypeAlias = Annotated[str | None, Attribute("str", as_out_dtype)]
 
 
 def number(dtype: str) -> Operand:
@@ -99,9 +102,27 @@ def spatial(rank: int) -> Attribute:
     return Attribute("tuple[int, ...]", partial(spread, rank=rank))
 
 
+def optional_spatial(rank: int) -> Attribute:
+    """As `spatial`, or None."""
+    return Attribute(
+        "tuple[int, ...] | None", lambda value: None if value is None else spread(value, rank)
+    )
+
+
 def padding(rank: int) -> Attribute:
     """`rank` numbers before and `rank` numbers after, from 1, `rank` or 2 * `rank`."""
     return Attribute("tuple[int, ...]", partial(padding_pairs, rank=rank))
+
+
+Spatial1: TypeAlias = Annotated[Any, spatial(1)]
+Spatial2: TypeAlias = Annotated[Any, spatial(2)]
+Spatial3: TypeAlias = Annotated[Any, spatial(3)]
+OptionalSpatial1: TypeAlias = Annotated[Any, optional_spatial(1)]
+OptionalSpatial2: TypeAlias = Annotated[Any, optional_spatial(2)]
+OptionalSpatial3: TypeAlias = Annotated[Any, optional_spatial(3)]
+Padding1: TypeAlias = Annotated[Any, padding(1)]
+Padding2: TypeAlias = Annotated[Any, padding(2)]
+Padding3: TypeAlias = Annotated[Any, padding(3)]
 
 
 class OperatorFunction(Protocol[P, R_co]):

@@ -9,7 +9,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.expr import const
+from tvm.relay.expr import Call, const
 from tvm.tir import IntImm
 from tvm.topi.image.resize import COORDINATE_MODES
 
@@ -17,6 +17,7 @@ from ..attributes import as_float, as_int, as_ints, as_list, is_run_time, run_ti
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import OpPattern, define_op, ops
+from ..separable import separable_gradient
 from ..types import TypeRelation, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 
@@ -89,6 +90,22 @@ def _resize_type(who: str, spatial: str) -> TypeRelation:
     return relation
 
 
+def _resized(call: Call, identity: RelayExpr, which: int) -> RelayExpr:
+    attrs = call.attrs
+    rank, roi = len(attrs.size), attrs.roi
+    named = {name: getattr(attrs, name) for name in _RESIZING}
+    ends = None if roi is None else (roi[which], roi[rank + which])
+    # what lies outside depends on no element
+    return ops.image.resize1d(
+        identity, size=(attrs.size[which],), roi=ends, layout="NCW", extrapolation_value=0.0, **named
+    )  # fmt: skip
+
+
+_RESIZING = (
+    "method", "coordinate_transformation_mode", "rounding_method", "cubic_alpha", "cubic_exclude",
+)  # fmt: skip
+
+
 def _resize(
     name: str, attrs_type: type[Attrs], spatial: str, function: Callable[..., te.Tensor]
 ) -> Op:
@@ -110,6 +127,7 @@ def _resize(
         fuse=OpPattern.INJECTIVE,
         compute=compute,
         infer_layout=layout_bound,
+        gradient=separable_gradient(_resized),
     )
 
 

@@ -10,12 +10,15 @@ import numpy as np
 from tvm import te, tir, topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 
 from ..attributes import as_float, as_ints, as_list, is_run_time, refuse
+from ..known_shapes import known_shape, shape_of
 from ..layout import layout_any
 from ..operator import Attribute, Expr, Operand, operator
 from ..registry import LayoutChoice, OpPattern, Precision, ops
+from ..separable import identity_matrix, through
 from ..types import (
     Dim,
     apply,
@@ -30,6 +33,7 @@ from ..types import (
     tensor,
 )
 from ..unary import unary
+from .channels import along, vectors_of_channels
 
 relu = unary(
     "nn.relu",
@@ -40,6 +44,12 @@ relu = unary(
 )
 
 
+def _leaky_relu_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    data = call.args[0]
+    slope = ops.cast_like(const(call.attrs.alpha, "float64"), data)
+    return [ops.where(ops.greater(data, ops.zeros_like(data)), grad, ops.multiply(grad, slope))]
+
+
 @operator(
     "nn.leaky_relu",
     infer_type=same_as_input("nn.leaky_relu"),
@@ -48,6 +58,7 @@ relu = unary(
     fold=lambda attrs, arrays, out_type: [
         np.where(arrays[0] > 0, arrays[0], arrays[0] * arrays[0].dtype.type(attrs.alpha))
     ],
+    gradient=_leaky_relu_gradient,
     infer_layout=layout_any,
 )
 def leaky_relu(data: Expr, alpha: float = 0.01) -> RelayExpr:
@@ -70,12 +81,27 @@ def _prelu_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return data
 
 
+def _prelu_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    data, alpha = call.args
+    rank = len(shape_of(data))
+    axis = call.attrs.axis % rank
+    is_positive = ops.greater(data, ops.zeros_like(data))
+    rest = tuple([i for i in range(rank) if i != axis])
+    below = ops.where(is_positive, ops.zeros_like(data), ops.multiply(grad, data))
+    return [
+        ops.where(is_positive, grad, ops.multiply(grad, along(alpha, axis, rank))),
+        ops.sum(below, axis=rest),
+    ]
+
+
 @operator(
     "nn.prelu",
     "PReluAttrs",
     infer_type=_prelu_type,
     fuse=OpPattern.BROADCAST,
     compute=lambda attrs, inputs, out_type: [topi.nn.prelu(*inputs, attrs.axis)],
+    gradient=_prelu_gradient,
+    argument_types=vectors_of_channels,
 )
 def prelu(data: Expr, alpha: Expr, axis: int = 1) -> RelayExpr:
     """x where it is positive, alpha * x elsewhere, with one slope for each channel.
@@ -99,12 +125,8 @@ def _bias_add_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 def _bias_as_add(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     """bias_add as an addition of a bias with trailing axes of extent 1."""
-    rank = len(arg_types[0].shape)  # type: ignore[attr-defined]
-    trailing = rank - 1 - positive_axis(call.attrs.axis, rank, "nn.bias_add")
     data, bias = call.args
-    if trailing:
-        bias = ops.expand_dims(bias, axis=1, num_newaxis=trailing)
-    return ops.add(data, bias)
+    return ops.add(data, along(bias, call.attrs.axis, len(shape_of_type(arg_types[0]))))
 
 
 def _bias_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
@@ -119,6 +141,7 @@ def _bias_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> li
     fuse=OpPattern.BROADCAST,
     compute=_bias_compute,
     simplify=_bias_as_add,
+    argument_types=vectors_of_channels,
     gradient=lambda call, grad: [
         grad, ops.sum(grad, axis=(call.attrs.axis,), keepdims=False, exclude=True)
     ],
@@ -323,12 +346,41 @@ def _pad_layout(
     return LayoutChoice((chosen, None), (chosen,), attrs.replace(pad_width=widths))
 
 
+def _constant_border_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """Of data and the one value around it."""
+    data = call.args[0]
+    shape = known_shape(data, "nn.pad")
+    begins = tuple([before for before, _ in call.attrs.pad_width])
+    ends = tuple([b + extent for b, extent in zip(begins, shape, strict=True)])
+    inner = ops.strided_slice(grad, begin=begins, end=ends)
+    return [inner, ops.sum(grad, axis=None) - ops.sum(inner, axis=None)]
+
+
+def _bordered(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """Of a border that repeats the data."""
+    data = call.args[0]
+    shape, dtype = known_shape(data, call.op.name), infer_type_of(data).dtype
+    for axis, (extent, width) in enumerate(zip(shape, call.attrs.pad_width, strict=True)):
+        if any(width):
+            attrs = call.attrs.replace(pad_width=((0, 0), (0, 0), tuple(width)))
+            matrix = Call(call.op, (identity_matrix(extent, dtype), *call.args[1:]), attrs)
+            grad = through(grad, matrix, axis)
+    return [grad]
+
+
+def _pad_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    if call.attrs.pad_mode == "constant":
+        return _constant_border_gradient(call, grad)
+    return [*_bordered(call, grad), ops.zeros_like(call.args[1])]
+
+
 @operator(
     "nn.pad",
     infer_type=_pad_type,
     fuse=OpPattern.INJECTIVE,
     compute=_pad_compute,
     fold=_fold_pad,
+    gradient=_pad_gradient,
     infer_layout=_pad_layout,
 )
 def pad(
@@ -374,6 +426,7 @@ def _filled_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     fold=lambda attrs, arrays, out_type: [
         np.pad(arrays[0], attrs.pad_width, mode=attrs.mode.lower())
     ],
+    gradient=_bordered,
 )
 def mirror_pad(data: Expr, pad_width: Widths, mode: str = "SYMMETRIC") -> RelayExpr:
     """Surround a tensor with its mirror image.

@@ -22,6 +22,7 @@ from ..types import (
     shape_of_type,
     tensor,
 )
+from .channels import along, vectors_of_channels
 
 
 class BatchNormAttrs(Attrs, key="relay.attrs.BatchNormAttrs"):
@@ -91,12 +92,6 @@ def _batch_norm_type(attrs: BatchNormAttrs, arg_types: Sequence[Type]) -> Type:
     )
 
 
-def _along(vector: RelayExpr, axis: int, rank: int) -> RelayExpr:
-    """A vector with trailing axes of extent 1, so that it runs along `axis`."""
-    trailing = rank - 1 - axis % rank
-    return ops.expand_dims(vector, axis=1, num_newaxis=trailing) if trailing else vector
-
-
 def _inference_batch_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     """x * s + (beta - mean * s) with s = gamma / sqrt(var + epsilon)"""
     data, gamma, beta, mean, variance = call.args
@@ -110,8 +105,8 @@ def _inference_batch_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     shift = ops.multiply(ops.negative(mean), scale)
     if attrs.center:
         shift = ops.add(shift, beta)
-    scaled = ops.multiply(data, _along(scale, attrs.axis, rank))
-    return Tuple([ops.add(scaled, _along(shift, attrs.axis, rank)), mean, variance])
+    scaled = ops.multiply(data, along(scale, attrs.axis, rank))
+    return Tuple([ops.add(scaled, along(shift, attrs.axis, rank)), mean, variance])
 
 
 define_op(
@@ -125,6 +120,7 @@ define_op(
         topi.identity(inputs[3]),
         topi.identity(inputs[4]),
     ],
+    argument_types=vectors_of_channels,
     simplify=_inference_batch_norm,
     precision=Precision.KEEP_FLOAT32,
 )
@@ -149,9 +145,9 @@ def _scaled(
     attrs: Attrs, value: RelayExpr, gamma: RelayExpr, beta: RelayExpr, axis: int, rank: int
 ) -> RelayExpr:
     if attrs.scale:
-        value = ops.multiply(value, _along(gamma, axis, rank))
+        value = ops.multiply(value, along(gamma, axis, rank))
     if attrs.center:
-        value = ops.add(value, _along(beta, axis, rank))
+        value = ops.add(value, along(beta, axis, rank))
     return value
 
 
@@ -192,6 +188,7 @@ define_op(
         "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
         "cpu": lambda attrs, outs, target: topi.x86.schedule_layer_norm(outs),
     },
+    argument_types=vectors_of_channels,
     simplify=_composed_layer_norm,
     precision=Precision.KEEP_FLOAT32,
 )
@@ -218,6 +215,7 @@ define_op(
     InstanceNormAttrs,
     inputs=("data", "gamma", "beta"),
     infer_type=_instance_norm_type,
+    argument_types=vectors_of_channels,
     simplify=_composed_instance_norm,
     precision=Precision.KEEP_FLOAT32,
 )
@@ -257,6 +255,7 @@ define_op(
     GroupNormAttrs,
     inputs=("data", "gamma", "beta"),
     infer_type=_group_norm_type,
+    argument_types=vectors_of_channels,
     simplify=_composed_group_norm,
     precision=Precision.KEEP_FLOAT32,
 )

@@ -2,104 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import Type
+from tvm.relay.expr import Call
 
-from ..attributes import as_optional_ints, padding_pairs, spread
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, moved, shape_in_layout
-from ..registry import OpPattern, Schedule, define_op, ops
+from ..operator import (
+    Expr,
+    OperatorFunction,
+    OptionalInts,
+    P,
+    Padding1,
+    Padding2,
+    Padding3,
+    R,
+    Spatial1,
+    Spatial2,
+    Spatial3,
+    operator,
+)
+from ..plain_results import of_plain_result
+from ..registry import OpPattern, ops
+from ..separable import separable_gradient
 from ..types import Dim, TypeRelation, apply, expect, expect_tensor, shape_of_type, tensor
-
-
-class MaxPool2DAttrs(Attrs, key="relay.attrs.MaxPool2DAttrs"):
-    """A window over two axes; padding is (top, left, bottom, right)."""
-
-    pool_size: tuple[int, ...]
-    strides: tuple[int, ...] = (1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0)
-    dilation: tuple[int, ...] = (1, 1)
-    layout: str = "NCHW"
-    out_layout: str = ""
-    ceil_mode: bool = False
-
-
-class AvgPool2DAttrs(MaxPool2DAttrs, key="relay.attrs.AvgPool2DAttrs"):
-    """A window whose mean is taken."""
-
-    count_include_pad: bool = False
-
-
-class MaxPool1DAttrs(Attrs, key="relay.attrs.MaxPool1DAttrs"):
-    """A window over one axis."""
-
-    pool_size: tuple[int, ...]
-    strides: tuple[int, ...] = (1,)
-    padding: tuple[int, ...] = (0, 0)
-    dilation: tuple[int, ...] = (1,)
-    layout: str = "NCW"
-    out_layout: str = ""
-    ceil_mode: bool = False
-
-
-class AvgPool1DAttrs(MaxPool1DAttrs, key="relay.attrs.AvgPool1DAttrs"):
-    """A window over one axis whose mean is taken."""
-
-    count_include_pad: bool = False
-
-
-class MaxPool3DAttrs(Attrs, key="relay.attrs.MaxPool3DAttrs"):
-    """A window over three axes; padding is (front, top, left, back, bottom, right)."""
-
-    pool_size: tuple[int, ...]
-    strides: tuple[int, ...] = (1, 1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
-    dilation: tuple[int, ...] = (1, 1, 1)
-    layout: str = "NCDHW"
-    out_layout: str = ""
-    ceil_mode: bool = False
-
-
-class AvgPool3DAttrs(MaxPool3DAttrs, key="relay.attrs.AvgPool3DAttrs"):
-    """A window over three axes whose mean is taken."""
-
-    count_include_pad: bool = False
-
-
-class GlobalPool2DAttrs(Attrs, key="relay.attrs.GlobalPool2DAttrs"):
-    """Pooling over the whole of two axes."""
-
-    layout: str = "NCHW"
-    out_layout: str = ""
-
-
-class AdaptivePool2DAttrs(Attrs, key="relay.attrs.AdaptivePool2DAttrs"):
-    """Pooling to an output size."""
-
-    output_size: tuple[int, ...] | None = None  # None: keep
-    layout: str = "NCHW"
-    out_layout: str = ""
-
-
-class AdaptivePool1DAttrs(Attrs, key="relay.attrs.AdaptivePool1DAttrs"):
-    """Pooling of one axis to an output size."""
-
-    output_size: tuple[int, ...] | None = None  # None: keep
-    layout: str = "NCW"
-    out_layout: str = ""
-
-
-class AdaptivePool3DAttrs(Attrs, key="relay.attrs.AdaptivePool3DAttrs"):
-    """Pooling of three axes to an output size."""
-
-    output_size: tuple[int, ...] | None = None  # None: keep
-    layout: str = "NCDHW"
-    out_layout: str = ""
+from .pooling_composition import (
+    adapted_axis,
+    averaged_axis,
+    channels_first,
+    composed_adaptive_max_pool,
+    composed_max_pool1d,
+    composed_max_pool3d,
+    global_avg_pool2d_gradient,
+)
 
 
 def pool_type(who: str, spatial: str) -> TypeRelation:
@@ -150,7 +90,7 @@ def _sized_type(who: str, spatial: str) -> TypeRelation:
 
 
 def _sizes(attrs: Attrs, extents: dict[str, Dim], spatial: str) -> Sequence[Dim]:
-    if isinstance(attrs, GlobalPool2DAttrs):
+    if "output_size" not in attrs:  # global
         return (1,) * len(spatial)
     if attrs.output_size is None:
         return [extents[axis] for axis in spatial]
@@ -171,9 +111,13 @@ def _generic(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sche
 
 
 _SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+_FIELDS = ("strides", "padding", "dilation", "layout", "out_layout", "ceil_mode")
 
 
-def _pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
+def _pool(
+    name: str, rank: int, kind: str, **facets: Any
+) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
+    """A pooling over windows."""
     function = (topi.nn.pool1d, topi.nn.pool2d, topi.nn.pool3d)[rank - 1]
 
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
@@ -183,22 +127,24 @@ def _pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
         )  # fmt: skip
         return [moved(out, attrs.layout, attrs.out_layout or attrs.layout)]
 
-    return define_op(
+    return operator(
         name,
-        attrs_type,
-        inputs=("data",),
+        fields=("pool_size", *(["count_include_pad"] if kind == "avg" else []), *_FIELDS),
         infer_type=pool_type(name, _SPATIAL[rank]),
         fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
         compute=compute,
         schedules={"generic": _generic, "cpu": _schedule_pool},
         infer_layout=layout_bound,
+        **facets,
     )
 
 
-def _sized_pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
+def _sized_pool(
+    name: str, attrs: str | OperatorFunction[..., Any], rank: int, kind: str, **facets: Any
+) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
+    """A pooling to given extents, or to 1."""
     spatial = _SPATIAL[rank]
     function = (topi.nn.adaptive_pool1d, topi.nn.adaptive_pool, topi.nn.adaptive_pool3d)[rank - 1]
-    schedules: dict[str, Schedule[Attrs]] = {"generic": _generic, "cpu": _schedule_adaptive}
 
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
         extents = axes_extents(topi.utils.dims(inputs[0].shape), attrs.layout, name)
@@ -206,51 +152,30 @@ def _sized_pool(name: str, attrs_type: type[Attrs], rank: int, kind: str) -> Op:
         out = function(inputs[0], sizes, kind, attrs.layout)
         return [moved(out, attrs.layout, attrs.out_layout or attrs.layout)]
 
-    return define_op(
+    return operator(
         name,
-        attrs_type,
-        inputs=("data",),
+        attrs,
         infer_type=_sized_type(name, spatial),
         fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
         compute=compute,
-        schedules=schedules,
+        schedules={"generic": _generic, "cpu": _schedule_adaptive},
         infer_layout=layout_bound,
+        **facets,
     )
 
 
-_pool("nn.max_pool2d", MaxPool2DAttrs, 2, "max")
-_pool("nn.avg_pool2d", AvgPool2DAttrs, 2, "avg")
-_pool("nn.max_pool1d", MaxPool1DAttrs, 1, "max")
-_pool("nn.avg_pool1d", AvgPool1DAttrs, 1, "avg")
-_pool("nn.max_pool3d", MaxPool3DAttrs, 3, "max")
-_pool("nn.avg_pool3d", AvgPool3DAttrs, 3, "avg")
-_sized_pool("nn.global_max_pool2d", GlobalPool2DAttrs, 2, "max")
-_sized_pool("nn.global_avg_pool2d", GlobalPool2DAttrs, 2, "avg")
-_sized_pool("nn.adaptive_max_pool1d", AdaptivePool1DAttrs, 1, "max")
-_sized_pool("nn.adaptive_avg_pool1d", AdaptivePool1DAttrs, 1, "avg")
-_sized_pool("nn.adaptive_max_pool2d", AdaptivePool2DAttrs, 2, "max")
-_sized_pool("nn.adaptive_avg_pool2d", AdaptivePool2DAttrs, 2, "avg")
-_sized_pool("nn.adaptive_max_pool3d", AdaptivePool3DAttrs, 3, "max")
-_sized_pool("nn.adaptive_avg_pool3d", AdaptivePool3DAttrs, 3, "avg")
-
-
-def _window_attrs(
-    pool_size: object, strides: object, dilation: object, padding: object, rank: int
-) -> dict[str, object]:
-    return {
-        "pool_size": spread(pool_size, rank),
-        "strides": spread(strides, rank),
-        "dilation": spread(dilation, rank),
-        "padding": padding_pairs(padding, rank),
-    }
-
-
+@_pool(
+    "nn.max_pool2d",
+    2,
+    "max",
+    gradient=lambda call, grad: [Call(ops.nn.max_pool2d_grad, (grad, call.args[0]), call.attrs)],
+)
 def max_pool2d(
-    data: RelayExpr,
-    pool_size: int | Sequence[int] = (1, 1),
-    strides: int | Sequence[int] = (1, 1),
-    dilation: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
+    data: Expr,
+    pool_size: Spatial2 = (1, 1),
+    strides: Spatial2 = (1, 1),
+    dilation: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
     layout: str = "NCHW",
     out_layout: str = "",
     ceil_mode: bool = False,
@@ -270,21 +195,20 @@ def max_pool2d(
     ceil_mode : bool
         Let the last window reach over the edge.
     """
-    return ops.nn.max_pool2d(
-        data,
-        **_window_attrs(pool_size, strides, dilation, padding, 2),
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=bool(ceil_mode),
-    )
 
 
+@_pool(
+    "nn.avg_pool2d",
+    2,
+    "avg",
+    gradient=lambda call, grad: [Call(ops.nn.avg_pool2d_grad, (grad, call.args[0]), call.attrs)],
+)
 def avg_pool2d(
-    data: RelayExpr,
-    pool_size: int | Sequence[int] = (1, 1),
-    strides: int | Sequence[int] = (1, 1),
-    dilation: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
+    data: Expr,
+    pool_size: Spatial2 = (1, 1),
+    strides: Spatial2 = (1, 1),
+    dilation: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
     layout: str = "NCHW",
     out_layout: str = "",
     ceil_mode: bool = False,
@@ -295,59 +219,97 @@ def avg_pool2d(
     count_include_pad : bool
         Count padded elements in the mean.
     """
-    return ops.nn.avg_pool2d(
-        data,
-        **_window_attrs(pool_size, strides, dilation, padding, 2),
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=bool(ceil_mode),
-        count_include_pad=bool(count_include_pad),
-    )
 
 
+@_pool(
+    "nn.max_pool1d",
+    1,
+    "max",
+    composition=channels_first(composed_max_pool1d),
+)
 def max_pool1d(
-    data: RelayExpr,
-    pool_size: int | Sequence[int] = (1,),
-    strides: int | Sequence[int] = (1,),
-    dilation: int | Sequence[int] = (1,),
-    padding: int | Sequence[int] = (0,),
+    data: Expr,
+    pool_size: Spatial1 = (1,),
+    strides: Spatial1 = (1,),
+    dilation: Spatial1 = (1,),
+    padding: Padding1 = (0,),
     layout: str = "NCW",
     out_layout: str = "",
     ceil_mode: bool = False,
 ) -> RelayExpr:
     """The largest element of each window along one axis; parameters as in `max_pool2d`."""
-    return ops.nn.max_pool1d(
-        data,
-        **_window_attrs(pool_size, strides, dilation, padding, 1),
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=bool(ceil_mode),
-    )
 
 
+@_pool(
+    "nn.avg_pool1d",
+    1,
+    "avg",
+    gradient=of_plain_result(separable_gradient(averaged_axis)),
+)
 def avg_pool1d(
-    data: RelayExpr,
-    pool_size: int | Sequence[int] = (1,),
-    strides: int | Sequence[int] = (1,),
-    dilation: int | Sequence[int] = (1,),
-    padding: int | Sequence[int] = (0,),
+    data: Expr,
+    pool_size: Spatial1 = (1,),
+    strides: Spatial1 = (1,),
+    dilation: Spatial1 = (1,),
+    padding: Padding1 = (0,),
     layout: str = "NCW",
     out_layout: str = "",
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> RelayExpr:
     """The mean of each window along one axis; parameters as in `avg_pool2d`."""
-    return ops.nn.avg_pool1d(
-        data,
-        **_window_attrs(pool_size, strides, dilation, padding, 1),
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=bool(ceil_mode),
-        count_include_pad=bool(count_include_pad),
-    )
 
 
-def global_max_pool2d(data: RelayExpr, layout: str = "NCHW", out_layout: str = "") -> RelayExpr:
+@_pool(
+    "nn.max_pool3d",
+    3,
+    "max",
+    composition=channels_first(composed_max_pool3d),
+)
+def max_pool3d(
+    data: Expr,
+    pool_size: Spatial3 = (1, 1, 1),
+    strides: Spatial3 = (1, 1, 1),
+    dilation: Spatial3 = (1, 1, 1),
+    padding: Padding3 = (0, 0, 0),
+    layout: str = "NCDHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> RelayExpr:
+    """The largest element of each window over three axes; parameters as in `max_pool2d`.
+
+    Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.
+    """
+
+
+@_pool(
+    "nn.avg_pool3d",
+    3,
+    "avg",
+    gradient=of_plain_result(separable_gradient(averaged_axis)),
+)
+def avg_pool3d(
+    data: Expr,
+    pool_size: Spatial3 = (1, 1, 1),
+    strides: Spatial3 = (1, 1, 1),
+    dilation: Spatial3 = (1, 1, 1),
+    padding: Padding3 = (0, 0, 0),
+    layout: str = "NCDHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> RelayExpr:
+    """The mean of each window over three axes; parameters as in `max_pool3d` and `avg_pool2d`."""
+
+
+@_sized_pool(
+    "nn.global_max_pool2d",
+    "GlobalPool2DAttrs",
+    2,
+    "max",
+    composition=channels_first(lambda call, data: ops.max(data, axis=(2, 3), keepdims=True)),
+)
+def global_max_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") -> RelayExpr:
     """The largest element of each channel.
 
     Parameters
@@ -357,19 +319,28 @@ def global_max_pool2d(data: RelayExpr, layout: str = "NCHW", out_layout: str = "
     layout, out_layout : str
         The data's layout, and the output's if it is another one.
     """
-    return ops.nn.global_max_pool2d(data, layout=layout, out_layout=out_layout)
 
 
-def global_avg_pool2d(data: RelayExpr, layout: str = "NCHW", out_layout: str = "") -> RelayExpr:
+@_sized_pool(
+    "nn.global_avg_pool2d",
+    global_max_pool2d,
+    2,
+    "avg",
+    gradient=of_plain_result(global_avg_pool2d_gradient),
+)
+def global_avg_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") -> RelayExpr:
     """The mean of each channel; parameters as in `global_max_pool2d`."""
-    return ops.nn.global_avg_pool2d(data, layout=layout, out_layout=out_layout)
 
 
+@_sized_pool(
+    "nn.adaptive_max_pool2d",
+    "AdaptivePool2DAttrs",
+    2,
+    "max",
+    composition=channels_first(composed_adaptive_max_pool),
+)
 def adaptive_max_pool2d(
-    data: RelayExpr,
-    output_size: int | Sequence[int] | None = None,
-    layout: str = "NCHW",
-    out_layout: str = "",
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCHW", out_layout: str = ""
 ) -> RelayExpr:
     """The largest element of each of `output_size` nearly equal windows.
 
@@ -382,127 +353,88 @@ def adaptive_max_pool2d(
     layout, out_layout : str
         The data's layout, and the output's if it is another one.
     """
-    return ops.nn.adaptive_max_pool2d(
-        data, output_size=as_optional_ints(output_size), layout=layout, out_layout=out_layout
-    )
 
 
+@_sized_pool(
+    "nn.adaptive_avg_pool2d",
+    adaptive_max_pool2d,
+    2,
+    "avg",
+    gradient=of_plain_result(separable_gradient(adapted_axis)),
+)
 def adaptive_avg_pool2d(
-    data: RelayExpr,
-    output_size: int | Sequence[int] | None = None,
-    layout: str = "NCHW",
-    out_layout: str = "",
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCHW", out_layout: str = ""
 ) -> RelayExpr:
     """The mean of each of `output_size` nearly equal windows; as `adaptive_max_pool2d`."""
-    return ops.nn.adaptive_avg_pool2d(
-        data, output_size=as_optional_ints(output_size), layout=layout, out_layout=out_layout
-    )
 
 
-def max_pool3d(
-    data: RelayExpr,
-    pool_size: int | Sequence[int] = (1, 1, 1),
-    strides: int | Sequence[int] = (1, 1, 1),
-    dilation: int | Sequence[int] = (1, 1, 1),
-    padding: int | Sequence[int] = (0, 0, 0),
-    layout: str = "NCDHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-) -> RelayExpr:
-    """The largest element of each window over three axes; parameters as in `max_pool2d`.
-
-    Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.
-    """
-    return ops.nn.max_pool3d(
-        data,
-        **_window_attrs(pool_size, strides, dilation, padding, 3),
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=bool(ceil_mode),
-    )
-
-
-def avg_pool3d(
-    data: RelayExpr,
-    pool_size: int | Sequence[int] = (1, 1, 1),
-    strides: int | Sequence[int] = (1, 1, 1),
-    dilation: int | Sequence[int] = (1, 1, 1),
-    padding: int | Sequence[int] = (0, 0, 0),
-    layout: str = "NCDHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> RelayExpr:
-    """The mean of each window over three axes; parameters as in `max_pool3d` and `avg_pool2d`."""
-    return ops.nn.avg_pool3d(
-        data,
-        **_window_attrs(pool_size, strides, dilation, padding, 3),
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=bool(ceil_mode),
-        count_include_pad=bool(count_include_pad),
-    )
-
-
-def _adaptive(op: Op, data: RelayExpr, size: object, layout: str, out_layout: str) -> RelayExpr:
-    return op(data, output_size=as_optional_ints(size), layout=layout, out_layout=out_layout)
-
-
+@_sized_pool(
+    "nn.adaptive_max_pool1d",
+    "AdaptivePool1DAttrs",
+    1,
+    "max",
+    composition=channels_first(composed_adaptive_max_pool),
+)
 def adaptive_max_pool1d(
-    data: RelayExpr,
-    output_size: int | Sequence[int] | None = None,
-    layout: str = "NCW",
-    out_layout: str = "",
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCW", out_layout: str = ""
 ) -> RelayExpr:
     """As `adaptive_max_pool2d`, along one axis."""
-    return _adaptive(ops.nn.adaptive_max_pool1d, data, output_size, layout, out_layout)
 
 
+@_sized_pool(
+    "nn.adaptive_avg_pool1d",
+    adaptive_max_pool1d,
+    1,
+    "avg",
+    gradient=of_plain_result(separable_gradient(adapted_axis)),
+)
 def adaptive_avg_pool1d(
-    data: RelayExpr,
-    output_size: int | Sequence[int] | None = None,
-    layout: str = "NCW",
-    out_layout: str = "",
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCW", out_layout: str = ""
 ) -> RelayExpr:
     """As `adaptive_avg_pool2d`, along one axis."""
-    return _adaptive(ops.nn.adaptive_avg_pool1d, data, output_size, layout, out_layout)
 
 
+@_sized_pool(
+    "nn.adaptive_max_pool3d",
+    "AdaptivePool3DAttrs",
+    3,
+    "max",
+    composition=channels_first(composed_adaptive_max_pool),
+)
 def adaptive_max_pool3d(
-    data: RelayExpr,
-    output_size: int | Sequence[int] | None = None,
-    layout: str = "NCDHW",
-    out_layout: str = "",
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCDHW", out_layout: str = ""
 ) -> RelayExpr:
     """As `adaptive_max_pool2d`, over three axes."""
-    return _adaptive(ops.nn.adaptive_max_pool3d, data, output_size, layout, out_layout)
 
 
+@_sized_pool(
+    "nn.adaptive_avg_pool3d",
+    adaptive_max_pool3d,
+    3,
+    "avg",
+    gradient=of_plain_result(separable_gradient(adapted_axis)),
+)
 def adaptive_avg_pool3d(
-    data: RelayExpr,
-    output_size: int | Sequence[int] | None = None,
-    layout: str = "NCDHW",
-    out_layout: str = "",
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCDHW", out_layout: str = ""
 ) -> RelayExpr:
     """As `adaptive_avg_pool2d`, over three axes."""
-    return _adaptive(ops.nn.adaptive_avg_pool3d, data, output_size, layout, out_layout)
 
 
 def global_max_pool1d(data: RelayExpr, layout: str = "NCW", out_layout: str = "") -> RelayExpr:
     """As `global_max_pool2d`, along one axis."""
-    return _adaptive(ops.nn.adaptive_max_pool1d, data, 1, layout, out_layout)
+    return adaptive_max_pool1d(data, 1, layout, out_layout)
 
 
 def global_avg_pool1d(data: RelayExpr, layout: str = "NCW", out_layout: str = "") -> RelayExpr:
     """As `global_avg_pool2d`, along one axis."""
-    return _adaptive(ops.nn.adaptive_avg_pool1d, data, 1, layout, out_layout)
+    return adaptive_avg_pool1d(data, 1, layout, out_layout)
 
 
 def global_max_pool3d(data: RelayExpr, layout: str = "NCDHW", out_layout: str = "") -> RelayExpr:
     """As `global_max_pool2d`, over three axes."""
-    return _adaptive(ops.nn.adaptive_max_pool3d, data, (1, 1, 1), layout, out_layout)
+    return adaptive_max_pool3d(data, (1, 1, 1), layout, out_layout)
 
 
 def global_avg_pool3d(data: RelayExpr, layout: str = "NCDHW", out_layout: str = "") -> RelayExpr:
     """As `global_avg_pool2d`, over three axes."""
-    return _adaptive(ops.nn.adaptive_avg_pool3d, data, (1, 1, 1), layout, out_layout)
+    return adaptive_avg_pool3d(data, (1, 1, 1), layout, out_layout)

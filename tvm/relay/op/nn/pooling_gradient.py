@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import Type
+from tvm.relay.expr import Call
 
-from ..attributes import padding_pairs, spread
 from ..layout_shapes import moved
-from ..registry import OpPattern, define_op, ops
+from ..operator import Expr, OperatorFunction, P, Padding2, R, Spatial2, operator
+from ..registry import OpPattern, ops
 from ..types import expect_dim, expect_tensor, shape_of_type
-from .pooling import AvgPool2DAttrs, MaxPool2DAttrs, pool_type
+from .pooling import avg_pool2d, max_pool2d, pool_type
 
 
-def _pool_gradient(name: str, attrs_type: type[Attrs], kind: str) -> Op:
+def _pool_gradient(
+    name: str, pooling: OperatorFunction[..., Any], kind: str, **facets: Any
+) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
     def infer_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
         data = expect_tensor(arg_types[1], name)
         grad = expect_tensor(arg_types[0], name, "out_grad", len(data.shape))
@@ -35,10 +38,9 @@ def _pool_gradient(name: str, attrs_type: type[Attrs], kind: str) -> Op:
             )
         ]  # fmt: skip
 
-    return define_op(
+    return operator(
         name,
-        attrs_type,
-        inputs=("out_grad", "data"),
+        pooling,
         infer_type=infer_type,
         fuse=OpPattern.OPAQUE,
         compute=compute,
@@ -46,19 +48,21 @@ def _pool_gradient(name: str, attrs_type: type[Attrs], kind: str) -> Op:
             "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
             "cpu": lambda attrs, outs, target: topi.x86.schedule_steps(outs),
         },
+        **facets,
     )
 
 
-_pool_gradient("nn.max_pool2d_grad", MaxPool2DAttrs, "max")
-_pool_gradient("nn.avg_pool2d_grad", AvgPool2DAttrs, "avg")
+def _twice_avg(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    return [Call(ops.nn.avg_pool2d, (grad,), call.attrs), ops.zeros_like(call.args[1])]
 
 
+@_pool_gradient("nn.max_pool2d_grad", max_pool2d, "max")
 def max_pool2d_grad(
-    out_grad: RelayExpr,
-    data: RelayExpr,
-    pool_size: int | Sequence[int] = (1, 1),
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
+    out_grad: Expr,
+    data: Expr,
+    pool_size: Spatial2 = (1, 1),
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
     layout: str = "NCHW",
     out_layout: str = "",
     ceil_mode: bool = False,
@@ -72,19 +76,15 @@ def max_pool2d_grad(
     pool_size, strides, padding, layout, out_layout, ceil_mode
         The pooling's parameters.
     """
-    return ops.nn.max_pool2d_grad(
-        out_grad, data, pool_size=spread(pool_size, 2), strides=spread(strides, 2),
-        padding=padding_pairs(padding, 2), layout=layout, out_layout=out_layout,
-        ceil_mode=bool(ceil_mode),
-    )  # fmt: skip
 
 
+@_pool_gradient("nn.avg_pool2d_grad", avg_pool2d, "avg", gradient=_twice_avg)
 def avg_pool2d_grad(
-    out_grad: RelayExpr,
-    data: RelayExpr,
-    pool_size: int | Sequence[int] = (1, 1),
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
+    out_grad: Expr,
+    data: Expr,
+    pool_size: Spatial2 = (1, 1),
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
     layout: str = "NCHW",
     out_layout: str = "",
     ceil_mode: bool = False,
@@ -99,8 +99,3 @@ def avg_pool2d_grad(
     pool_size, strides, padding, layout, out_layout, ceil_mode, count_include_pad
         The pooling's parameters.
     """
-    return ops.nn.avg_pool2d_grad(
-        out_grad, data, pool_size=spread(pool_size, 2), strides=spread(strides, 2),
-        padding=padding_pairs(padding, 2), layout=layout, out_layout=out_layout,
-        ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad),
-    )  # fmt: skip

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
 from tvm.relay.op.attributes import padding_pairs, spread
-from tvm.relay.op.nn.pooling import AvgPool2DAttrs
 from tvm.relay.op.registry import define_op, ops
 
 from .common import cast, expect_dtype, expect_scale, expect_zero_point, subtract_zero_point
@@ -17,7 +17,7 @@ from .requantize import requantized
 _INPUTS = ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point")
 
 
-def _avg_pool2d_type(attrs: AvgPool2DAttrs, arg_types: Sequence[Type]) -> Type:
+def _avg_pool2d_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "qnn.avg_pool2d"
     expect_dtype(arg_types[0], ("int8", "uint8", "int16", "int32"), who, "data")
     for i, side in enumerate(("input", "output")):
@@ -28,7 +28,7 @@ def _avg_pool2d_type(attrs: AvgPool2DAttrs, arg_types: Sequence[Type]) -> Type:
 
 
 def _canonicalize_avg_pool2d(
-    attrs: AvgPool2DAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr:
     data, scale, zero, out_scale, out_zero = inputs
     wide = cast(data, "int32")
@@ -42,7 +42,7 @@ def _canonicalize_avg_pool2d(
 
 define_op(
     "qnn.avg_pool2d",
-    AvgPool2DAttrs,
+    ops.nn.avg_pool2d.attrs_type,
     inputs=_INPUTS,
     infer_type=_avg_pool2d_type,
     qnn_canonicalize=_canonicalize_avg_pool2d,
