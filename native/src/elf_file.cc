@@ -121,6 +121,8 @@ ElfSymbol ElfFile::Symbol(uint64_t index) const {
   return Read<ElfSymbol>(Value(DT_SYMTAB) + index * sizeof(ElfSymbol), "the table of symbols");
 }
 
+const char* ElfFile::NameOf(uint64_t symbol) const { return Text(Symbol(symbol).st_name, "a symbol"); }
+
 uint64_t ElfFile::CountSymbols() const {
   uint64_t count = 0;
   if (uint64_t table = Value(DT_HASH)) count = CheckSysvHash(table);
@@ -128,6 +130,26 @@ uint64_t ElfFile::CountSymbols() const {
   if (count > size_ / sizeof(ElfSymbol)) Fail("it says that it has ", count, " symbols");
   return count;
 }
+
+namespace {
+
+uint32_t SysvHash(const char* name) {
+  uint32_t hash = 0;
+  for (; *name != '\0'; ++name) {
+    hash = (hash << 4) + static_cast<unsigned char>(*name);
+    uint32_t top = hash & 0xf0000000;
+    hash = (hash ^ top >> 24) & ~top;
+  }
+  return hash;
+}
+
+uint32_t GnuHash(const char* name) {
+  uint32_t hash = 5381;
+  for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
+  return hash;
+}
+
+}  // namespace
 
 // buckets, chains; buckets[], chains[]: symbols of one bucket are linked through the chains
 uint64_t ElfFile::CheckSysvHash(uint64_t table) const {
@@ -143,6 +165,7 @@ uint64_t ElfFile::CheckSysvHash(uint64_t table) const {
     for (uint64_t symbol = links[bucket]; symbol != 0; symbol = links[buckets + symbol]) {
       if (symbol >= chains || seen[symbol]) Fail("the hash table has no end");
       seen[symbol] = true;
+      if (SysvHash(NameOf(symbol)) % buckets != bucket) Fail("the hash table has a symbol of another name");
     }
   }
   return chains;
@@ -164,8 +187,12 @@ uint64_t ElfFile::CheckGnuHash(uint64_t table) const {
     uint64_t symbol = Read<uint32_t>(bucket_table + 4 * bucket, "the hash table");
     if (symbol == 0) continue;
     if (symbol < first) Fail("the hash table refers to symbol ", symbol);
-    while ((Read<uint32_t>(chain_table + 4 * (symbol - first), "the hash table") & 1) == 0) ++symbol;
-    count = std::max(count, symbol + 1);
+    for (bool is_last = false; !is_last; ++symbol) {
+      uint32_t hash = Read<uint32_t>(chain_table + 4 * (symbol - first), "the hash table");
+      if ((GnuHash(NameOf(symbol)) | 1) != (hash | 1)) Fail("the hash table has a symbol of another name");
+      is_last = (hash & 1) != 0;
+    }
+    count = std::max(count, symbol);
   }
   return count;
 }

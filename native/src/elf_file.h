@@ -71,6 +71,7 @@ class ElfFile {
  private:
   void ReadSections();
   void ReadDynamic();
+  const char* NameOf(uint64_t symbol) const;
   uint64_t CountSymbols() const;
   uint64_t CheckSysvHash(uint64_t table) const;
   uint64_t CheckGnuHash(uint64_t table) const;

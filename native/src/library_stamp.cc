@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <fstream>
+#include <iterator>
 
 #include "checksum.h"
 #include "elf_check.h"
@@ -40,11 +41,12 @@ constexpr int kMark = EI_NIDENT - 1;  // in the header of a stamped object
 constexpr char kIsStamped = 'T';
 
 struct InnerStamp {
-  char magic[8];  // zeros in a library that was linked elsewhere
+  char magic[8];  // with the next field kUnset in a library for another kind of machine, which nobody could stamp
   uint64_t checksum;
 };
 constexpr char kInnerName[] = "__tvm_library_checksum";
 constexpr char kInnerMagic[9] = "TVM sum2";
+constexpr char kUnset[sizeof(InnerStamp) + 1] = "TVM no checksum\n";  // what compilers link; zeros would come from damage, too
 
 uint64_t ChecksumOf(const char* data, uint64_t size) {
   Checksum checksum(size);
@@ -65,9 +67,13 @@ bool IsElf(const MappedFile& file) { return file.size() >= sizeof(ElfHeader) && 
 const char* FindInnerStamp(const ElfFile& elf) {
   for (uint64_t i = 0; i < elf.num_symbols(); ++i) {
     ElfSymbol symbol = elf.Symbol(i);
-    if (symbol.st_shndx == SHN_UNDEF || symbol.st_size != sizeof(InnerStamp)) continue;
     if (std::strcmp(elf.Text(symbol.st_name, "a symbol"), kInnerName) != 0) continue;
+    if (symbol.st_shndx == SHN_UNDEF || symbol.st_size != sizeof(InnerStamp)) ElfFile::Fail("its checksum has another size");
     return elf.AtAddress(symbol.st_value, sizeof(InnerStamp), "the checksum");
+  }
+  if (uint64_t size = elf.Value(DT_STRSZ)) {  // a name that no symbol has any more
+    const char* names = elf.AtAddress(elf.Value(DT_STRTAB), size, "the table of names");
+    if (std::search(names, names + size, kInnerName, std::end(kInnerName)) != names + size) ElfFile::Fail("it has lost its checksum");
   }
   return nullptr;
 }
@@ -177,8 +183,7 @@ bool CheckInnerStamp(const MappedFile& file) {
   InnerStamp stamp;
   if (place == nullptr) return false;
   std::memcpy(&stamp, place, sizeof(stamp));
-  const char zeros[sizeof(stamp)] = {};
-  if (std::memcmp(&stamp, zeros, sizeof(stamp)) == 0) return false;
+  if (std::memcmp(&stamp, kUnset, sizeof(stamp)) == 0) return false;
   bool is_sound = std::memcmp(stamp.magic, kInnerMagic, sizeof(stamp.magic)) == 0 && InnerChecksum(file, elf, place) == stamp.checksum;
   if (!is_sound) ElfFile::Fail("its checksum is wrong", kHint);
   return true;

@@ -201,3 +201,21 @@ def test_cross_compilers_that_are_missing_come_from_packages(tmp_path: Path) -> 
     text = r"install s390x-linux-gnu-gcc \(package gcc-s390x-linux-gnu\)"
     with pytest.raises(RuntimeError, match=f"cannot run /nowhere/s390x-linux-gnu-gcc: {text}"):
         cc.create_shared(str(tmp_path / "f.so"), [str(source)], cc="/nowhere/s390x-linux-gnu-gcc")
+
+
+def test_a_library_that_lost_the_name_or_the_value_of_its_checksum_is_refused(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "f.so"
+    build().export_library(path)
+    stamp = 2 * 16  # the checksum after the last byte, which tools cut off
+    whole = path.read_bytes()[:-stamp]
+    path.unlink()
+    path.write_bytes(whole)
+    assert load_module(path).implements_function("f")
+    for text in (b"TVM sum2", b"__tvm_library_checksum"):
+        place = whole.index(text)
+        path.unlink()
+        path.write_bytes(whole[:place] + bytes(16) + whole[place + 16 :])
+        with pytest.raises(RuntimeError, match="cannot load library"):
+            load_module(path)

@@ -18,7 +18,7 @@ from tvm.support.files import replacing
 
 # where the runtime looks for the checksum within a library
 _MARK = "__tvm_library_checksum"
-_MARK_SIZE = 16
+_UNSET = b"TVM no checksum\n"
 _ELF_HEADER = 64
 
 
@@ -153,7 +153,7 @@ def _marks_for(names: Sequence[str], temp: utils.TempDirectory) -> list[str]:
     with open(code, "rb") as file:
         like = file.read(_ELF_HEADER)
     mark = temp / "library_checksum.o"
-    mark.write_bytes(elf_object.constants_object({_MARK: bytes(_MARK_SIZE)}, like))
+    mark.write_bytes(elf_object.constants_object({_MARK: _UNSET}, like))
     return [str(mark)]
 
 
