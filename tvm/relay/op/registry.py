@@ -144,7 +144,7 @@ _DECLARED: dict[str, Op] = {}
 
 
 class Operators:
-    """Operators by their names, looked up when they are used: `ops.nn.pad(x, zero, pad_width=...)`.
+    """Operators by their names, looked up on first use: `ops.nn.pad(x, zero, pad_width=...)`.
 
     Facets so build calls of operators that are declared after the one that they belong to.
     """
@@ -156,7 +156,12 @@ class Operators:
         if name.startswith("__"):
             raise AttributeError(name)
         full = self._prefix + name
-        found: Any = Op.get(full) if has_op(full) else Operators(f"{full}.")
+        if has_op(full):
+            found: Any = Op.get(full)
+        elif any([known.startswith(f"{full}.") for known in Op.list_op_names()]):
+            found = Operators(f"{full}.")
+        else:
+            raise AttributeError(f"no operator is declared as {full}, nor any {full}.*")
         setattr(self, name, found)
         return found  # type: ignore[no-any-return]
 

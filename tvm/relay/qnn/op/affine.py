@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import const
 from tvm.relay.op.attributes import as_int
+from tvm.relay.op.operator import Expr, operator
 from tvm.relay.op.registry import OpPattern, Precision, define_op, ops
 from tvm.relay.op.types import expect, expect_tensor, shape_of_type, tensor
 from tvm.runtime.ndarray import NDArray, empty
@@ -35,27 +37,13 @@ _EXACT = 1 << 16  # differences of 16-bit integers and up to this are exact in f
 _QUANTIZED = ("int8", "uint8", "int16", "uint16", "int32")
 
 
-class QuantizeAttrs(Attrs, key="relay.attrs.QuantizeAttrs"):
-    """The dtype of the result, and the axis of vector parameters."""
-
-    out_dtype: str = "int8"
-    axis: int = -1
-
-
-class DequantizeAttrs(Attrs, key="relay.attrs.DequantizeAttrs"):
-    """The dtype of the result, and the axis of vector parameters."""
-
-    out_dtype: str = "float32"
-    axis: int = -1
-
-
 class SimulatedQuantizeAttrs(Attrs, key="relay.attrs.SimulatedQuantizeAttrs"):
     """The axis of vector parameters."""
 
     axis: int = -1
 
 
-def _quantize_type(attrs: QuantizeAttrs, arg_types: Sequence[Type]) -> Type:
+def _quantize_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "qnn.quantize"
     data = expect_dtype(arg_types[0], ("float32", "float16", "int32"), who, "data")
     expect_scale(arg_types[1], who, "output_scale", data, attrs.axis)
@@ -82,17 +70,7 @@ def quantized(
     return ops.cast(ops.clip(shifted, a_min=low, a_max=high), dtype=out_dtype)
 
 
-define_op(
-    "qnn.quantize",
-    QuantizeAttrs,
-    inputs=("data", "output_scale", "output_zero_point"),
-    infer_type=_quantize_type,
-    qnn_canonicalize=lambda attrs, inputs, types: quantized(*inputs, attrs.out_dtype, attrs.axis),
-    precision=Precision.KEEP_FLOAT32,  # the type that scales have
-)
-
-
-def _dequantize_type(attrs: DequantizeAttrs, arg_types: Sequence[Type]) -> Type:
+def _dequantize_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "qnn.dequantize"
     data = expect_dtype(arg_types[0], (*_QUANTIZED, "float16", "float32"), who, "data")
     expect_scale(arg_types[1], who, "input_scale", data, attrs.axis)
@@ -137,15 +115,6 @@ def _numbers(data: RelayExpr, scale: RelayExpr, zero_point: RelayExpr) -> NDArra
     return found
 
 
-define_op(
-    "qnn.dequantize",
-    DequantizeAttrs,
-    inputs=("data", "input_scale", "input_zero_point"),
-    infer_type=_dequantize_type,
-    qnn_canonicalize=lambda attrs, inputs, types: dequantized(*inputs, attrs.out_dtype, attrs.axis),
-)
-
-
 def _simulated_type(attrs: SimulatedQuantizeAttrs, arg_types: Sequence[Type]) -> Type:
     who = "qnn.simulated_quantize"
     data = expect_dtype(arg_types[0], ("float32",), who, "data")
@@ -175,10 +144,17 @@ define_op(
 )
 
 
+@operator(
+    "qnn.quantize",
+    fields=("out_dtype", "axis"),
+    infer_type=_quantize_type,
+    qnn_canonicalize=lambda attrs, inputs, types: quantized(*inputs, attrs.out_dtype, attrs.axis),
+    precision=Precision.KEEP_FLOAT32,
+)
 def quantize(
-    data: RelayExpr,
-    output_scale: RelayExpr,
-    output_zero_point: RelayExpr,
+    data: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
     axis: int = -1,
     out_dtype: str = "int8",
 ) -> RelayExpr:
@@ -195,15 +171,18 @@ def quantize(
     out_dtype : str
         "int8", "uint8", "int16", "uint16" or "int32".
     """
-    return ops.qnn.quantize(
-        data, output_scale, output_zero_point, out_dtype=str(out_dtype), axis=as_int(axis)
-    )
 
 
+@operator(
+    "qnn.dequantize",
+    fields=("out_dtype", "axis"),
+    infer_type=_dequantize_type,
+    qnn_canonicalize=lambda attrs, inputs, types: dequantized(*inputs, attrs.out_dtype, attrs.axis),
+)
 def dequantize(
-    data: RelayExpr,
-    input_scale: RelayExpr,
-    input_zero_point: RelayExpr,
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
     axis: int = -1,
     out_dtype: str = "float32",
 ) -> RelayExpr:
@@ -220,9 +199,6 @@ def dequantize(
     out_dtype : str
         "float32" or "float16".
     """
-    return ops.qnn.dequantize(
-        data, input_scale, input_zero_point, out_dtype=str(out_dtype), axis=as_int(axis)
-    )
 
 
 def _dtype_code(dtype: object) -> RelayExpr:

@@ -7,17 +7,17 @@ q_c = q_a' + q_b' - zero_c.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, Tuple, TupleWrapper, const, fields_of
-from tvm.relay.op.attributes import as_int, as_list
+from tvm.relay.expr import Call, Tuple, const, fields_of
 from tvm.relay.op.binary import broadcast_type
 from tvm.relay.op.joining import ConcatenateAttrs
-from tvm.relay.op.registry import define_op, ops
+from tvm.relay.op.operator import Expr, Tensors, operator
+from tvm.relay.op.registry import ops
 from tvm.relay.op.types import expect, expect_tuple, shape_of_type
 from tvm.relay.op.types import tensor as tensor_type
 
@@ -39,15 +39,8 @@ from .requantize import requantized
 _DTYPES = ("int8", "uint8", "int16", "int32")
 
 
-class BroadcastAttrs(Attrs, key="relay.attrs.BroadcastAttrs"):
-    """The axes of the operands' vector parameters."""
-
-    lhs_axis: int = -1
-    rhs_axis: int = -1
-
-
-def _binary_type(who: str) -> Callable[[BroadcastAttrs, Sequence[Type]], Type]:
-    def relation(attrs: BroadcastAttrs, arg_types: Sequence[Type]) -> Type:
+def _binary_type(who: str) -> Callable[[Any, Sequence[Type]], Type]:
+    def relation(attrs: Any, arg_types: Sequence[Type]) -> Type:
         sides = (("lhs", attrs.lhs_axis), ("rhs", attrs.rhs_axis))
         for i, (side, axis) in enumerate(sides):
             data = expect_dtype(arg_types[i], _DTYPES, who, side)
@@ -60,7 +53,7 @@ def _binary_type(who: str) -> Callable[[BroadcastAttrs, Sequence[Type]], Type]:
     return relation
 
 
-def _mul_type(attrs: BroadcastAttrs, arg_types: Sequence[Type]) -> Type:
+def _mul_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     result = _binary_type("qnn.mul")(attrs, arg_types)
     axes = _axes_of_scales(attrs, arg_types)
     expect(
@@ -71,7 +64,7 @@ def _mul_type(attrs: BroadcastAttrs, arg_types: Sequence[Type]) -> Type:
     return result
 
 
-def _axes_of_scales(attrs: BroadcastAttrs, types: Sequence[Type]) -> list[int]:
+def _axes_of_scales(attrs: Any, types: Sequence[Type]) -> list[int]:
     """The axes along which scales differ, counted from the end."""
     sides = ((types[0], types[2], attrs.lhs_axis), (types[1], types[4], attrs.rhs_axis))
     found = [
@@ -82,7 +75,7 @@ def _axes_of_scales(attrs: BroadcastAttrs, types: Sequence[Type]) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-def _operands(attrs: BroadcastAttrs, inputs: Sequence[RelayExpr]) -> list[RelayExpr]:
+def _operands(attrs: Any, inputs: Sequence[RelayExpr]) -> list[RelayExpr]:
     """Both operands on the output's scale and zero point, in 32 bits."""
     out_scale, out_zero = inputs[6:]
     axes = (attrs.lhs_axis, attrs.rhs_axis)
@@ -92,23 +85,19 @@ def _operands(attrs: BroadcastAttrs, inputs: Sequence[RelayExpr]) -> list[RelayE
     ]
 
 
-def _canonicalize_add(
-    attrs: BroadcastAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
-) -> RelayExpr:
+def _canonicalize_add(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]) -> RelayExpr:
     total = subtract_zero_point(ops.add(*_operands(attrs, inputs)), inputs[7])
     return saturate(total, types[0].dtype)  # type: ignore[attr-defined]
 
 
 def _canonicalize_subtract(
-    attrs: BroadcastAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr:
     difference = add_zero_point(ops.subtract(*_operands(attrs, inputs)), inputs[7])
     return saturate(difference, types[0].dtype)  # type: ignore[attr-defined]
 
 
-def _canonicalize_mul(
-    attrs: BroadcastAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
-) -> RelayExpr:
+def _canonicalize_mul(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]) -> RelayExpr:
     """(q_a - zero_a) * (q_b - zero_b) has the scale scale_a * scale_b and no zero point."""
     lhs, rhs, lhs_scale, lhs_zero, rhs_scale, rhs_zero, out_scale, out_zero = inputs
     shifted = [
@@ -127,38 +116,6 @@ def _product_of_scales(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     if left is None or right is None:
         return ops.multiply(a, b)
     return const(np.squeeze(left * right).astype("float32"))
-
-
-define_op(
-    "qnn.add",
-    BroadcastAttrs,
-    inputs=(
-        "lhs", "rhs", "lhs_scale", "lhs_zero_point", "rhs_scale", "rhs_zero_point",
-        "output_scale", "output_zero_point",
-    ),
-    infer_type=_binary_type("qnn.add"),
-    qnn_canonicalize=_canonicalize_add,
-)  # fmt: skip
-define_op(
-    "qnn.subtract",
-    BroadcastAttrs,
-    inputs=(
-        "lhs", "rhs", "lhs_scale", "lhs_zero_point", "rhs_scale", "rhs_zero_point",
-        "output_scale", "output_zero_point",
-    ),
-    infer_type=_binary_type("qnn.subtract"),
-    qnn_canonicalize=_canonicalize_subtract,
-)  # fmt: skip
-define_op(
-    "qnn.mul",
-    BroadcastAttrs,
-    inputs=(
-        "lhs", "rhs", "lhs_scale", "lhs_zero_point", "rhs_scale", "rhs_zero_point",
-        "output_scale", "output_zero_point",
-    ),
-    infer_type=_mul_type,
-    qnn_canonicalize=_canonicalize_mul,
-)  # fmt: skip
 
 
 def _concatenate_type(attrs: ConcatenateAttrs, arg_types: Sequence[Type]) -> Type:
@@ -194,24 +151,21 @@ def _canonicalize_concatenate(
     return Call(ops.concatenate, [Tuple(parts)], attrs)
 
 
-define_op(
-    "qnn.concatenate",
-    ConcatenateAttrs,
-    inputs=("data", "input_scales", "input_zero_points", "output_scale", "output_zero_point"),
-    infer_type=_concatenate_type,
-    qnn_canonicalize=_canonicalize_concatenate,
+@operator(
+    "qnn.add",
+    "BroadcastAttrs",
+    infer_type=_binary_type("qnn.add"),
+    qnn_canonicalize=_canonicalize_add,
 )
-
-
 def add(
-    lhs: RelayExpr,
-    rhs: RelayExpr,
-    lhs_scale: RelayExpr,
-    lhs_zero_point: RelayExpr,
-    rhs_scale: RelayExpr,
-    rhs_zero_point: RelayExpr,
-    output_scale: RelayExpr,
-    output_zero_point: RelayExpr,
+    lhs: Expr,
+    rhs: Expr,
+    lhs_scale: Expr,
+    lhs_zero_point: Expr,
+    rhs_scale: Expr,
+    rhs_zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
     lhs_axis: int = -1,
     rhs_axis: int = -1,
 ) -> RelayExpr:
@@ -228,56 +182,62 @@ def add(
     lhs_axis, rhs_axis : int
         The axes of the vectors.
     """
-    return ops.qnn.add(
-        lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale,
-        output_zero_point, lhs_axis=as_int(lhs_axis), rhs_axis=as_int(rhs_axis),
-    )  # fmt: skip
 
 
+@operator(
+    "qnn.subtract",
+    add,
+    infer_type=_binary_type("qnn.subtract"),
+    qnn_canonicalize=_canonicalize_subtract,
+)
 def subtract(
-    lhs: RelayExpr,
-    rhs: RelayExpr,
-    lhs_scale: RelayExpr,
-    lhs_zero_point: RelayExpr,
-    rhs_scale: RelayExpr,
-    rhs_zero_point: RelayExpr,
-    output_scale: RelayExpr,
-    output_zero_point: RelayExpr,
+    lhs: Expr,
+    rhs: Expr,
+    lhs_scale: Expr,
+    lhs_zero_point: Expr,
+    rhs_scale: Expr,
+    rhs_zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
     lhs_axis: int = -1,
     rhs_axis: int = -1,
 ) -> RelayExpr:
     """The difference of quantised tensors; parameters as in `add`."""
-    return ops.qnn.subtract(
-        lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale,
-        output_zero_point, lhs_axis=as_int(lhs_axis), rhs_axis=as_int(rhs_axis),
-    )  # fmt: skip
 
 
+@operator(
+    "qnn.mul",
+    add,
+    infer_type=_mul_type,
+    qnn_canonicalize=_canonicalize_mul,
+)
 def mul(
-    lhs: RelayExpr,
-    rhs: RelayExpr,
-    lhs_scale: RelayExpr,
-    lhs_zero_point: RelayExpr,
-    rhs_scale: RelayExpr,
-    rhs_zero_point: RelayExpr,
-    output_scale: RelayExpr,
-    output_zero_point: RelayExpr,
+    lhs: Expr,
+    rhs: Expr,
+    lhs_scale: Expr,
+    lhs_zero_point: Expr,
+    rhs_scale: Expr,
+    rhs_zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
     lhs_axis: int = -1,
     rhs_axis: int = -1,
 ) -> RelayExpr:
     """The product of quantised tensors; parameters as in `add`."""
-    return ops.qnn.mul(
-        lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale,
-        output_zero_point, lhs_axis=as_int(lhs_axis), rhs_axis=as_int(rhs_axis),
-    )  # fmt: skip
 
 
+@operator(
+    "qnn.concatenate",
+    ConcatenateAttrs,
+    infer_type=_concatenate_type,
+    qnn_canonicalize=_canonicalize_concatenate,
+)
 def concatenate(
-    data: RelayExpr | Sequence[RelayExpr],
-    input_scales: Sequence[RelayExpr],
-    input_zero_points: Sequence[RelayExpr],
-    output_scale: RelayExpr,
-    output_zero_point: RelayExpr,
+    data: Tensors,
+    input_scales: Tensors,
+    input_zero_points: Tensors,
+    output_scale: Expr,
+    output_zero_point: Expr,
     axis: int,
 ) -> RelayExpr:
     """Join quantised tensors along an axis.
@@ -293,13 +253,3 @@ def concatenate(
     axis : int
         The axis.
     """
-    return ops.qnn.concatenate(
-        _as_tuple(data), _as_tuple(input_scales), _as_tuple(input_zero_points),
-        output_scale, output_zero_point, axis=as_int(axis),
-    )  # fmt: skip
-
-
-def _as_tuple(values: RelayExpr | Sequence[RelayExpr]) -> RelayExpr:
-    if isinstance(values, TupleWrapper):
-        return values.astuple()
-    return values if isinstance(values, RelayExpr) else Tuple(as_list(values, "tensors"))

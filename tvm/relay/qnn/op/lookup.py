@@ -15,9 +15,9 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import const
-from tvm.relay.op.attributes import as_float, as_int
 from tvm.relay.op.nn.activation import leaky_relu as real_leaky_relu
 from tvm.relay.op.nn.activation import softmax as real_softmax
+from tvm.relay.op.operator import Expr, operator
 from tvm.relay.op.registry import define_op, ops
 
 from .affine import dequantized, quantized
@@ -128,14 +128,6 @@ def _canonicalize_leaky_relu(
     return saturate(chosen, types[0].dtype)  # type: ignore[attr-defined]
 
 
-define_op(
-    "qnn.leaky_relu",
-    real_leaky_relu.op.attrs_type,
-    inputs=("x", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
-    infer_type=like_data("qnn.leaky_relu", _DTYPES),
-    qnn_canonicalize=_canonicalize_leaky_relu,
-)
-
 _QUOTIENT_BITS = 30
 _RESULT_BITS = 8
 _EXPONENT_BITS = 8
@@ -170,14 +162,6 @@ def _canonicalize_softmax(
     step = const(1.0 / (1 << (_RESULT_BITS - 1)), "float32")
     return requantized(result, step, const(0), out_scale, out_zero, dtype)
 
-
-define_op(
-    "qnn.softmax",
-    real_softmax.op.attrs_type,
-    inputs=_INPUTS,
-    infer_type=like_data("qnn.softmax", ("int8", "uint8")),
-    qnn_canonicalize=_canonicalize_softmax,
-)
 
 UnaryFunction = Callable[[RelayExpr, RelayExpr, RelayExpr, RelayExpr, RelayExpr], RelayExpr]
 
@@ -214,13 +198,19 @@ log = _public(ops.qnn.log, "Natural logarithm")
 abs = _public(ops.qnn.abs, "Absolute value")
 
 
+@operator(
+    "qnn.leaky_relu",
+    real_leaky_relu.op.attrs_type,
+    infer_type=like_data("qnn.leaky_relu", _DTYPES),
+    qnn_canonicalize=_canonicalize_leaky_relu,
+)
 def leaky_relu(
-    x: RelayExpr,
+    x: Expr,
     alpha: float,
-    input_scale: RelayExpr,
-    input_zero_point: RelayExpr,
-    output_scale: RelayExpr,
-    output_zero_point: RelayExpr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
 ) -> RelayExpr:
     """Leaky rectifier of a quantised tensor.
 
@@ -233,17 +223,20 @@ def leaky_relu(
     input_scale, input_zero_point, output_scale, output_zero_point : relay.Expr
         Scalars.
     """
-    return ops.qnn.leaky_relu(
-        x, input_scale, input_zero_point, output_scale, output_zero_point, alpha=as_float(alpha)
-    )
 
 
+@operator(
+    "qnn.softmax",
+    real_softmax.op.attrs_type,
+    infer_type=like_data("qnn.softmax", ("int8", "uint8")),
+    qnn_canonicalize=_canonicalize_softmax,
+)
 def softmax(
-    x: RelayExpr,
-    scale: RelayExpr,
-    zero_point: RelayExpr,
-    output_scale: RelayExpr,
-    output_zero_point: RelayExpr,
+    x: Expr,
+    scale: Expr,
+    zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
     axis: int = -1,
 ) -> RelayExpr:
     """Normalised exponentials of a quantised tensor, in integer arithmetic.
@@ -257,4 +250,3 @@ def softmax(
     axis : int
         The axis of the distributions.
     """
-    return ops.qnn.softmax(x, scale, zero_point, output_scale, output_zero_point, axis=as_int(axis))

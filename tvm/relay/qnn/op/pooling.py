@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
-from tvm.relay.op.attributes import padding_pairs, spread
-from tvm.relay.op.registry import define_op, ops
+from tvm.relay.op.operator import Expr, operator, padding, spatial
+from tvm.relay.op.registry import ops
 
 from .common import cast, expect_dtype, expect_scale, expect_zero_point, subtract_zero_point
 from .requantize import requantized
@@ -40,25 +40,22 @@ def _canonicalize_avg_pool2d(
     return requantized(mean, scale, zero, out_scale, out_zero, types[0].dtype)  # type: ignore[attr-defined]
 
 
-define_op(
+@operator(
     "qnn.avg_pool2d",
     ops.nn.avg_pool2d.attrs_type,
-    inputs=_INPUTS,
     infer_type=_avg_pool2d_type,
     qnn_canonicalize=_canonicalize_avg_pool2d,
 )
-
-
 def avg_pool2d(
-    data: RelayExpr,
-    input_scale: RelayExpr,
-    input_zero_point: RelayExpr,
-    output_scale: RelayExpr,
-    output_zero_point: RelayExpr,
-    pool_size: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: int | Sequence[int],
-    dilation: int | Sequence[int],
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    pool_size: Annotated[Any, spatial(2)],
+    strides: Annotated[Any, spatial(2)],
+    padding: Annotated[Any, padding(2)],
+    dilation: Annotated[Any, spatial(2)],
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     layout: str = "NHWC",
@@ -75,9 +72,3 @@ def avg_pool2d(
     pool_size, strides, padding, dilation, ceil_mode, count_include_pad, layout, out_layout
         As in `relay.nn.avg_pool2d`.
     """
-    return ops.qnn.avg_pool2d(
-        data, input_scale, input_zero_point, output_scale, output_zero_point,
-        pool_size=spread(pool_size, 2), strides=spread(strides, 2),
-        padding=padding_pairs(padding, 2), dilation=spread(dilation, 2), layout=layout,
-        out_layout=out_layout, ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad),
-    )  # fmt: skip

@@ -14,6 +14,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant
 from tvm.relay.op.attributes import as_int
 from tvm.relay.op.nn.dense import BatchMatmulAttrs, DenseAttrs, DensePackAttrs
+from tvm.relay.op.operator import Expr, operator
 from tvm.relay.op.registry import define_op, ops
 from tvm.relay.op.shaping import layout_transform
 
@@ -89,22 +90,6 @@ def _canonicalize_batch_matmul(
     return ops.subtract(Call(ops.nn.batch_matmul, [x, y], attrs), excess)
 
 
-define_op(
-    "qnn.batch_matmul",
-    BatchMatmulAttrs,
-    inputs=("x", "y", "x_zero_point", "y_zero_point", "x_scale", "y_scale"),
-    infer_type=product_type(ops.nn.batch_matmul, "qnn.batch_matmul"),
-    qnn_canonicalize=_canonicalize_batch_matmul,
-)
-
-
-# those whose sums are of 32 bits
-PRODUCTS = (
-    *PLAIN_CONVOLUTIONS, *TRANSPOSED_CONVOLUTIONS, ops.qnn.dense, ops.qnn.contrib_dense_pack,
-    ops.qnn.batch_matmul,
-)  # fmt: skip
-
-
 def dense(
     data: RelayExpr,
     weight: RelayExpr,
@@ -159,13 +144,19 @@ def contrib_dense_pack(
     )  # fmt: skip
 
 
+@operator(
+    "qnn.batch_matmul",
+    BatchMatmulAttrs,
+    infer_type=product_type(ops.nn.batch_matmul, "qnn.batch_matmul"),
+    qnn_canonicalize=_canonicalize_batch_matmul,
+)
 def batch_matmul(
-    x: RelayExpr,
-    y: RelayExpr,
-    x_zero_point: RelayExpr,
-    y_zero_point: RelayExpr,
-    x_scale: RelayExpr,
-    y_scale: RelayExpr,
+    x: Expr,
+    y: Expr,
+    x_zero_point: Expr,
+    y_zero_point: Expr,
+    x_scale: Expr,
+    y_scale: Expr,
     out_dtype: str = "int32",
 ) -> RelayExpr:
     """A batch of matrix products x @ y.T; the result has the scale x_scale * y_scale.
@@ -179,6 +170,10 @@ def batch_matmul(
     out_dtype : str
         The dtype of the sums.
     """
-    return ops.qnn.batch_matmul(
-        x, y, x_zero_point, y_zero_point, x_scale, y_scale, out_dtype=str(out_dtype)
-    )
+
+
+# those whose sums are of 32 bits
+PRODUCTS = (
+    *PLAIN_CONVOLUTIONS, *TRANSPOSED_CONVOLUTIONS, ops.qnn.dense, ops.qnn.contrib_dense_pack,
+    ops.qnn.batch_matmul,
+)  # fmt: skip
