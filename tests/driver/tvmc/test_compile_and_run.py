@@ -243,6 +243,19 @@ def test_print_top_looks_along_the_last_axis() -> None:
     assert top((), 3).tolist() == [[0], [0]]
 
 
+@pytest.mark.parametrize("executor", ["graph", "aot"])
+def test_outputs_have_the_names_of_the_model(
+    onnx_file: str, executor: str, tmp_path: Path, capsys
+) -> None:
+    package, out = str(tmp_path / "m.tar"), str(tmp_path / "out.npz")
+    _main(["compile", onnx_file, "-o", package, "--executor", executor])
+    _main(["run", package, "-o", out])
+    assert "output  scores" in capsys.readouterr().err
+    assert np.load(out).files == ["output_0"]  # as in the classic release
+    result = tvmc.run(tvmc.TVMCPackage(package), "cpu", fill_mode="ones")
+    assert result.get_output("scores") is result.get_output("output_0")
+
+
 def test_runs_say_what_ran(onnx_file: str, image: Image, tmp_path: Path, capsys) -> None:
     package, out = str(tmp_path / "m.tar"), str(tmp_path / "out.npz")
     _main(["compile", onnx_file, "-o", package])
@@ -252,7 +265,7 @@ def test_runs_say_what_ran(onnx_file: str, image: Image, tmp_path: Path, capsys)
     lines = found.err.splitlines()
     assert lines[0] == f"ran {package} on cpu (graph executor)" and not found.out
     assert lines[1].split() == ["input", "data", "float32[1,", "3,", "6,", "6]", "zeros"]
-    assert lines[2].split()[:4] == ["output", "output_0", "float32[1,", "5]"]
+    assert lines[2].split()[:4] == ["output", "scores", "float32[1,", "5]"]
     assert lines[2].endswith(" ...")
     _main(["run", package, "-i", image[0], "-o", out])
     found = capsys.readouterr().err

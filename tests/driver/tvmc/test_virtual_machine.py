@@ -76,7 +76,9 @@ def test_models_go_to_the_virtual_machine_by_themselves(
     assert len(told) == 1
     assert told[0].startswith("compiled for the virtual machine: ") and reason in told[0]
     assert _main(["run", package, "-o", out, "--print-time"]) == 0
-    assert "(virtual machine)" in capsys.readouterr().err
+    report = capsys.readouterr().err
+    assert "(virtual machine)" in report
+    assert f"output  {model.graph.output[0].name} " in report
     assert np.load(out)["output_0"].ndim > 0
 
 

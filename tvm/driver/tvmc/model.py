@@ -23,6 +23,7 @@ from tvm.relay.backend.executor_factory import (
     ExecutorFactoryModule,
     GraphExecutorFactoryModule,
 )
+from tvm.relay.function import OUTPUT_NAMES
 from tvm.relay.ty import TensorType
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.params import load_param_dict, save_param_dict
@@ -37,6 +38,7 @@ _GRAPH_LIBRARIES = ("mod.so", "mod.tar")
 _VM_LIBRARIES = ("lib.so", "lib.tar")
 _VM_CODE = "code.ro"
 _VM_INPUTS = "inputs.json"  # dimensions, null if open, and element types by name
+_VM_OUTPUTS = "outputs.json"  # the names that the imported model gave them
 _AOT_NAME = "mod.aot"  # the name under which the library has the model
 
 
@@ -128,7 +130,10 @@ class TVMCModel:
             _export_library(lib, library, cross, cross_options)
             (folder / _VM_CODE).write_bytes(code)
             (folder / _VM_INPUTS).write_text(json.dumps(self._input_types()), encoding="utf8")
-            return self._write(package_path, [library, folder / _VM_CODE, folder / _VM_INPUTS])
+            names = [str(name) for name in self.mod["main"].attrs.get(OUTPUT_NAMES) or ()]
+            (folder / _VM_OUTPUTS).write_text(json.dumps(names), encoding="utf8")
+            members = (_VM_CODE, _VM_INPUTS, _VM_OUTPUTS)
+            return self._write(package_path, [library, *[folder / name for name in members]])
 
     def _input_types(self) -> dict[str, Any]:
         """Dimensions, None if open, and element types of the inputs that are tensors, by name."""
@@ -328,6 +333,8 @@ class TVMCPackage:
         The parameters, None for the virtual machine.
     input_types : dict
         For the virtual machine: dimensions, None if open, and element types of inputs by name.
+    output_names : list of str
+        For the virtual machine: the names that the imported model gave its outputs, if they are known.
     module_name : str
         The name under which a library of the AOT executor has the model.
     """
@@ -344,6 +351,7 @@ class TVMCPackage:
         self.params: bytearray | None = None
         self.code: bytes | None = None
         self.input_types: dict[str, Any] = {}
+        self.output_names: list[str] = []
         self.type = "classic"
         self.executor_type: str | None = "graph"
         self.module_name = "default"
@@ -373,6 +381,8 @@ class TVMCPackage:
             self.code = _member(folder, _VM_CODE, package_path).read_bytes()
             if _VM_INPUTS in names:
                 self.input_types = json.loads((folder / _VM_INPUTS).read_text(encoding="utf8"))
+            if _VM_OUTPUTS in names:
+                self.output_names = json.loads((folder / _VM_OUTPUTS).read_text(encoding="utf8"))
         else:
             raise TVMCException(
                 f"{package_path} is no compiled model: it holds {', '.join(sorted(names))}"
@@ -430,10 +440,12 @@ class TVMCResult:
         return "" if self.times is None else str(self.times)
 
     def get_output(self, name: str) -> np.ndarray[Any, Any]:
-        """The output of that name."""
-        if name not in self.outputs:
-            raise TVMCException(f"there is no output {name!r}, outputs: {list(self.outputs)}")
-        return self.outputs[name]
+        """The output of that name, or of the name that the imported model gave it."""
+        own_names = self.conditions.output_names if self.conditions is not None else ()
+        found = {**dict(zip(own_names, self.outputs.values(), strict=False)), **self.outputs}
+        if name not in found:
+            raise TVMCException(f"there is no output {name!r}, outputs: {list(found)}")
+        return found[name]
 
     def save(self, output_path: str) -> None:
         """Write the outputs to a file of numpy (``.npz``)."""

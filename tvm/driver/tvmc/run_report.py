@@ -2,12 +2,12 @@
 
 ran small.tar on cpu (graph executor)
   input   data      float32[1, 3, 6, 6]  random
-  output  output_0  float32[1, 5]        0.7121 -1.093 0.1126 2.338 ...
+  output  logits    float32[1, 5]        0.7121 -1.093 0.1126 2.338 ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ class RunConditions:
     executor: str  # "graph", "aot" or "vm"
     inputs: Mapping[str, str]  # types by name, "float32[1, 3, 6, 6]"
     origins: Mapping[str, str]  # "given", "random", "zeros" or "ones", by name
+    output_names: Sequence[str] = ()  # as the imported model has them, if it is known
 
 
 def type_text(value: np.ndarray[Any, Any]) -> str:
@@ -39,7 +40,11 @@ def run_report(path: str, conditions: RunConditions, outputs: Arrays) -> str:
     rows = [
         ("input", name, text, conditions.origins[name]) for name, text in conditions.inputs.items()
     ]
-    rows += [("output", name, type_text(v), _first_values(v)) for name, v in outputs.items()]
+    own_names = conditions.output_names or outputs
+    rows += [
+        ("output", name, type_text(value), _first_values(value))
+        for name, value in zip(own_names, outputs.values(), strict=True)
+    ]
     names = max([len(row[1]) for row in rows], default=0)
     types = max([len(row[2]) for row in rows], default=0)
     lines = [f"ran {path} on {conditions.device} ({_EXECUTORS[conditions.executor]})"]

@@ -200,7 +200,11 @@ def run_module(
         raise TVMCException(f"cannot run the model: {error}") from error
     types = {name: type_text(value) for name, value in session.inputs.items()}
     origins = {name: "given" if name in (given or ()) else fill_mode for name in types}
-    return TVMCResult(outputs, times, RunConditions(device, session.kind, types, origins))
+    names = session.output_names()
+    conditions = RunConditions(
+        device, session.kind, types, origins, names if len(names) == len(outputs) else ()
+    )
+    return TVMCResult(outputs, times, conditions)
 
 
 def _checked_shapes(

@@ -40,6 +40,8 @@ class GraphSession:
 
     def __init__(self, package: TVMCPackage, lib: Module, device: Device, profile: bool) -> None:
         self.device = device
+        is_whole = lib.type_key in FACTORIES
+        self._graph = str(lib["get_graph_json"]() if is_whole else package.graph)
         self.executor = self._created(package, lib, profile)
         self.inputs: Arrays = {}
 
@@ -93,6 +95,10 @@ class GraphSession:
         """What the last run gave."""
         return [self.executor.get_output(i) for i in range(self.executor.get_num_outputs())]
 
+    def output_names(self) -> list[str]:
+        """The names that the imported model gave its outputs; none if they are not known."""
+        return list(json.loads(self._graph).get("metadata", {}).get("output_names", []))
+
 
 class AotSession:
     """A model on the AOT executor."""
@@ -135,6 +141,11 @@ class AotSession:
         """What the last run gave."""
         return [self.executor.get_output(i) for i in range(self.executor.get_num_outputs())]
 
+    def output_names(self) -> list[str]:
+        """The names of the outputs."""
+        count = self.executor.get_num_outputs()
+        return [self.executor.get_output_name(i) for i in range(count)]
+
 
 class VMSession:
     """A model on the virtual machine."""
@@ -149,6 +160,7 @@ class VMSession:
             Executable(lib) if is_whole else Executable.load_exec(bytes(package.code or b""), lib)
         )
         self.input_types = package.input_types
+        self._output_names = package.output_names
         self.machine = create(self.executable, device)
         self.inputs: Arrays = {}
         self._arguments: list[NDArray] = []  # in the order of the parameters
@@ -220,6 +232,10 @@ class VMSession:
     def outputs(self) -> list[NDArray]:
         """What the last run gave."""
         return self.machine.get_outputs()
+
+    def output_names(self) -> list[str]:
+        """The names that the imported model gave its outputs; none if they are not known."""
+        return self._output_names
 
 
 Session: TypeAlias = GraphSession | AotSession | VMSession
