@@ -68,12 +68,12 @@ def transposed_cases() -> list[Case]:
             ))  # fmt: skip
     dilated = {"dilation": 2, "padding": 1}
     for rank in (1, 2, 3):
-        window = (3, 2, 2)[:rank]
+        window, layout = (3, 2, 2)[:rank], f"OI{_SPATIAL[rank]}"
         cases.append(Case(
             f"qnn.conv{rank}d_transpose",
-            lambda x, w, r=rank, k=window: getattr(OPS, f"conv{r}d_transpose")(x, w, *_PARAMETERS, kernel_size=k, channels=3, **dilated),
-            (codes(1, 2, *(4, 3, 3)[:rank], dtype="uint8"), codes(2, 3, *window)),
-            lambda x, w, r=rank: _whole(getattr(F, f"conv_transpose{r}d"), x, w, 7, 2, **dilated), 0,
+            lambda x, w, r=rank, k=window, n=layout: getattr(OPS, f"conv{r}d_transpose")(x, w, *_PARAMETERS, kernel_size=k, channels=3, kernel_layout=n, **dilated),
+            (codes(1, 2, *(4, 3, 3)[:rank], dtype="uint8"), codes(3, 2, *window)),
+            lambda x, w, r=rank: _whole(getattr(F, f"conv_transpose{r}d"), x, w.swapaxes(0, 1), 7, 2, **dilated), 0,
         ))  # fmt: skip
     return cases
 

@@ -38,7 +38,7 @@ from . import (
 
 # isort: split
 # facets of the operators above
-from . import adjoints, argument_types, compositions, gradients, places, sampling
+from . import adjoints, compositions, gradients, places, sampling
 from .algorithm import argsort, searchsorted, sort, topk
 from .marks import debug
 from .op import (

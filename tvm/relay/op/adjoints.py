@@ -5,17 +5,12 @@ Most are linear: the gradient is the adjoint, which undoes where the elements we
 
 from __future__ import annotations
 
-from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 
 from .known_shapes import known_shape, shape_of
-from .nn.conv_gradient import conv2d_backward_weight
-from .nn.conv_transpose import conv2d_transpose
-from .plain_results import of_plain_result
 from .registry import ops
-from .shaping import in_order
 
 Gradients = list[RelayExpr]
 
@@ -38,58 +33,6 @@ def _gather(call: Call, grad: RelayExpr) -> Gradients:
         ops.zeros_like(data), inside, grad, axis=call.attrs.axis, reduction="add"
     )  # fmt: skip
     return [total, ops.zeros_like(indices)]
-
-
-def _check_plain(call: Call, kernel_layouts: tuple[str, ...]) -> None:
-    attrs = call.attrs
-    if attrs.data_layout == "NCHW" and attrs.kernel_layout in kernel_layouts:
-        if attrs.out_layout in ("", "NCHW", "OIHW"):
-            return
-    raise OpNotImplemented(
-        f"the gradient of {call.op.name} requires layouts NCHW and {kernel_layouts[0]}, "
-        f"got {attrs.data_layout} and {attrs.kernel_layout}",
-    )
-
-
-def _conv2d_transpose(call: Call, grad: RelayExpr) -> Gradients:
-    layout = call.attrs.data_layout
-    if layout == "NHWC" and call.attrs.out_layout in ("", layout):
-        plain = call.attrs.replace(data_layout="NCHW", out_layout="")
-        moved = Call(call.op, (in_order(call.args[0], layout, "NCHW"), call.args[1]), plain)
-        to_data, to_weight = _conv2d_transpose(moved, in_order(grad, layout, "NCHW"))
-        return [in_order(to_data, "NCHW", layout), to_weight]
-    _check_plain(call, ("IOHW", "OIHW"))
-    (data, weight), attrs = call.args, call.attrs
-    steps = {"strides": attrs.strides, "padding": attrs.padding, "dilation": attrs.dilation}
-    window = known_shape(weight, "nn.conv2d_transpose")[2:]
-    to_data = ops.nn.conv2d(grad, weight, **steps, groups=attrs.groups, kernel_size=window)
-    shape = known_shape(data, "nn.conv2d_transpose")
-    if known_shape(to_data, "nn.conv2d_transpose") != shape:  # windows in the output's padding
-        to_data = ops.strided_slice(to_data, begin=(0,) * 4, end=shape)
-    to_weight = conv2d_backward_weight(
-        data, grad, **steps, groups=attrs.groups, kernel_size=window
-    )  # fmt: skip
-    return [to_data, to_weight]
-
-
-def _conv2d_backward_weight(call: Call, grad: RelayExpr) -> Gradients:
-    _check_plain(call, ("NCHW",))
-    (given, data), attrs = call.args, call.attrs
-    extents, places = known_shape(data, call.op.name), known_shape(given, call.op.name)
-    steps = {"strides": attrs.strides, "padding": attrs.padding, "dilation": attrs.dilation}
-    window = known_shape(grad, call.op.name)[2:]
-    top, left, bottom, right = attrs.padding
-    rest = [
-        extents[2 + i] + pads
-        - ((places[2 + i] - 1) * attrs.strides[i] + (window[i] - 1) * attrs.dilation[i] + 1)
-        for i, pads in enumerate((top + bottom, left + right))
-    ]  # fmt: skip
-    to_given = ops.nn.conv2d(data, grad, **steps, groups=attrs.groups, kernel_size=window)
-    to_data = conv2d_transpose(
-        given, grad, **steps, groups=attrs.groups, channels=extents[1], kernel_size=window,
-        output_padding=rest,
-    )  # fmt: skip
-    return [to_given, to_data]
 
 
 def _layer_norm(call: Call, grad: RelayExpr) -> Gradients:
@@ -182,8 +125,6 @@ def _full_like(call: Call, grad: RelayExpr) -> Gradients:
 
 for _op, _gradient in (
     (ops.broadcast_to_like, _broadcast_to_like),
-    (ops.nn.conv2d_backward_weight, _conv2d_backward_weight),
-    (ops.nn.conv2d_transpose, of_plain_result(_conv2d_transpose)),
     (ops.cumsum, _cumsum),
     (ops.nn.dilate, _dilate),
     (ops.full, _full),

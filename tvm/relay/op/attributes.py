@@ -123,8 +123,8 @@ def run_time_vector(value: object) -> RelayExpr:
     return value if isinstance(value, RelayExpr) else const(list(as_ints(value)), "int64")
 
 
-def as_out_dtype(value: object) -> str:
-    """The name of a dtype; None is the empty text."""
+def as_optional_str(value: object) -> str:
+    """Text; None is the empty text."""
     return str(value or "")
 
 

@@ -16,11 +16,8 @@ from tvm.relay.expr import Call, Tuple, TupleGetItem, const
 
 from .indexing import slice_ranges
 from .known_shapes import known_shape, shape_of
-from .nn.conv_gradient import conv2d_backward_weight
-from .nn.conv_transpose import conv2d_transpose
 from .plain_results import of_plain_result
 from .registry import ops
-from .shaping import in_order
 
 
 def _transposed(matrix: RelayExpr) -> RelayExpr:
@@ -45,46 +42,6 @@ def _product_gradient(
         return [ops.collapse_sum_like(to_a, a), ops.collapse_sum_like(to_b, b)]
 
     return gradient
-
-
-def _conv2d_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    data, weight = call.args
-    attrs = call.attrs
-    plain = ("NCHW", "OIHW")
-    if (attrs.data_layout, attrs.kernel_layout) != plain:
-        return _conv2d_gradient_in_layout(call, grad)
-    extents, window = known_shape(data, "nn.conv2d"), known_shape(weight, "nn.conv2d")[2:]
-    given = known_shape(call, "nn.conv2d")
-    top, left, bottom, right = attrs.padding
-    rest = []
-    for i, pads in enumerate((top + bottom, left + right)):
-        reach = (given[2 + i] - 1) * attrs.strides[i] + (window[i] - 1) * attrs.dilation[i] + 1
-        rest.append(extents[2 + i] + pads - reach)
-    to_data = conv2d_transpose(
-        grad, weight, attrs.strides, attrs.padding, attrs.dilation, attrs.groups,
-        channels=extents[1], kernel_size=window, output_padding=rest,
-    )  # fmt: skip
-    to_weight = conv2d_backward_weight(
-        grad, data, attrs.strides, attrs.padding, attrs.dilation, attrs.groups, kernel_size=window
-    )
-    return [to_data, to_weight]
-
-
-def _conv2d_gradient_in_layout(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    """By the same convolution of data and kernel with channels first."""
-    (data, weight), attrs = call.args, call.attrs
-    layouts = (attrs.data_layout, attrs.kernel_layout)
-    if any(not layout.isalpha() or not layout.isupper() for layout in layouts):
-        raise OpNotImplemented(
-            "the gradient of nn.conv2d requires layouts of whole axes, "
-            f"got {' and '.join(layouts)}",
-            hint='convert them first: relay.transform.ConvertLayout({"nn.conv2d": ["NCHW"]})',
-        )  # fmt: skip
-    first, kernel = in_order(data, layouts[0], "NCHW"), in_order(weight, layouts[1], "OIHW")
-    plain = attrs.replace(data_layout="NCHW", kernel_layout="OIHW", out_layout="")
-    moved = Call(ops.nn.conv2d, (first, kernel), plain)
-    to_data, to_weight = _conv2d_gradient(moved, in_order(grad, layouts[0], "NCHW"))
-    return [in_order(to_data, "NCHW", layouts[0]), in_order(to_weight, "OIHW", layouts[1])]
 
 
 def _cross_entropy_gradient(is_log: bool) -> Callable[[Call, RelayExpr], list[RelayExpr]]:
@@ -208,7 +165,6 @@ def _batch_matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
 for _op, _gradient in (
     (ops.nn.matmul, of_plain_result(_product_gradient(_matmul))),
     (ops.nn.batch_matmul, of_plain_result(_product_gradient(_batch_matmul))),
-    (ops.nn.conv2d, of_plain_result(_conv2d_gradient)),
     (ops.nn.cross_entropy, _cross_entropy_gradient(is_log=False)),
     (ops.nn.cross_entropy_with_logits, _cross_entropy_gradient(is_log=True)),
     (ops.take, _take_gradient),

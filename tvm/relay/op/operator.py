@@ -38,7 +38,7 @@ from .attributes import (
     as_ints,
     as_optional_int,
     as_optional_ints,
-    as_out_dtype,
+    as_optional_str,
     as_tuple,
     padding_pairs,
     spread,
@@ -88,8 +88,8 @@ Str: TypeAlias = str
 Floats: TypeAlias = Annotated[Sequence[float], Attribute("tuple[float, ...]", as_floats)]
 Ints: TypeAlias = Annotated[Any, Attribute("tuple[int, ...]", as_ints)]
 OptionalInts: TypeAlias = Annotated[Any, Attribute("tuple[int, ...] | None", as_optional_ints)]
-# the empty text stands for the data's dtype
-OutDtype: TypeAlias = Annotated[str | None, Attribute("str", as_out_dtype)]
+# None is the empty text
+OptionalStr: TypeAlias = Annotated[str | None, Attribute("str", as_optional_str)]
 
 
 def number(dtype: str) -> Operand:

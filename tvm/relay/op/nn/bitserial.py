@@ -13,6 +13,7 @@ from ..attributes import as_int, padding_pairs, spread
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..registry import OpPattern, define_op, ops
 from ..types import apply, expect, expect_dim, expect_tensor, positive_axis, shape_of_type, tensor
+from .argument_types import of_convolution, of_dense
 
 
 class BitPackAttrs(Attrs, key="relay.attrs.BitPackAttrs"):
@@ -135,6 +136,7 @@ define_op(
     BinaryConv2DAttrs,
     inputs=("data", "weight"),
     infer_type=_conv_type,
+    argument_types=of_convolution,
     fuse=OpPattern.OPAQUE,
     compute=_conv_compute,
     schedules=_SCHEDULES,
@@ -157,6 +159,7 @@ define_op(
     BinaryDenseAttrs,
     inputs=("data", "weight"),
     infer_type=_dense_type,
+    argument_types=of_dense,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [
         topi.nn.bitserial_dense(

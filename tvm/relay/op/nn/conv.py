@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,11 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
-from ..attributes import as_int, padding_pairs, spread
+from ..attributes import padding_pairs
 from ..layout_shapes import axes_extents, moved, plain_layout, shape_in_layout
-from ..registry import LayoutChoice, OpPattern, Precision, define_op, ops
+from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
+from ..plain_results import of_plain_result
+from ..registry import LayoutChoice, OpPattern, Precision, ops
 from ..shaping import layout_transform
 from ..types import (
     Dim,
@@ -33,24 +36,11 @@ from ..types import (
     show,
     tensor,
 )
+from .argument_types import of_convolution
+from .conv_gradient import conv2d_gradient
 from .conv_plan import by_winograd, recorded_plan, winograd_tile
 from .narrow_conv import in_words, with_channels, word_blocks
 from .plain_rows import in_plain_rows, keeps_channels_apart, wants_plain_rows
-
-
-class Conv2DAttrs(Attrs, key="relay.attrs.Conv2DAttrs"):
-    """A convolution over two axes; padding is (top, left, bottom, right)."""
-
-    strides: tuple[int, ...] = (1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0)
-    dilation: tuple[int, ...] = (1, 1)
-    groups: int = 1
-    channels: int | None = None
-    kernel_size: tuple[int, ...] | None = None
-    data_layout: str = "NCHW"
-    kernel_layout: str = "OIHW"
-    out_layout: str = ""
-    out_dtype: str = ""
 
 
 def _window_count(extent: Dim, kernel: Dim, pad: int, stride: int, dilation: int) -> Dim:
@@ -146,7 +136,7 @@ def conv_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> l
 
 
 def _alter_conv2d(
-    attrs: Conv2DAttrs, inputs: Sequence[RelayExpr], arg_types: Sequence[Type], out_type: Type
+    attrs: Any, inputs: Sequence[RelayExpr], arg_types: Sequence[Type], out_type: Type
 ) -> RelayExpr | None:
     """NCHW convolutions on x86 processors: channels in blocks of the vector width."""
     target = Target.current()
@@ -337,115 +327,47 @@ def _own_layouts(
     )
 
 
-def schedule_plain_conv(attrs: Attrs, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
-    return topi.x86.schedule_conv2d(outs)
+def _generic(attrs: Attrs, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
+    return topi.generic.default_schedule(outs, True)
 
 
-define_op(
-    "nn.conv2d",
-    Conv2DAttrs,
-    inputs=("data", "weight"),
-    infer_type=conv_type("nn.conv2d", "HW"),
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=conv_compute,
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": schedule_plain_conv,
+# of all convolutions, and of those in plain layouts
+CONVOLUTION: dict[str, Any] = {
+    "fuse": OpPattern.OUT_ELEMWISE_FUSABLE,
+    "precision": Precision.ALWAYS,
+}
+PLAIN_CONVOLUTION: dict[str, Any] = {
+    **CONVOLUTION,
+    "compute": conv_compute,
+    "schedules": {
+        "generic": _generic,
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_conv2d(outs),
     },
-    alter_layout=_alter_conv2d,
-    infer_layout=_own_layouts,
-    precision=Precision.ALWAYS,
-)
-
-
-def _has_groups(attrs: Conv2DAttrs) -> bool:
-    """Whether the kernel's input channels come in groups, as in OIHW4i16o4i."""
-    return attrs.kernel_layout.count("i") == 2
-
-
-def _blocked_conv(
-    attrs: Conv2DAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
-    conv = topi.nn.conv2d_NCHWc
-    if _has_groups(attrs):
-        conv = partial(topi.nn.conv2d_NCHWc_int8, n_elems=topi.utils.dims(inputs[1].shape)[-1])
-    layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
-    steps = (attrs.strides, attrs.padding, attrs.dilation)
-    conv = partial(conv, *inputs, *steps, *layouts, out_type.dtype, groups=attrs.groups)  # type: ignore[attr-defined]
-    if topi.utils.is_target("cpu") and topi.utils.is_dynamic_shape(out_type.shape[2:]):  # type: ignore[attr-defined]
-        tile = topi.x86.conv2d.pixel_tile(inputs[1], attrs.groups, out_type.dtype)  # type: ignore[attr-defined]
-        return [conv(pixel_step=tile.step)]
-    out = conv()
-    if _has_groups(attrs):
-        return [out]
-    if topi.utils.is_target("cpu") and topi.x86.conv2d.should_skip_border_rows(
-        out, padding_pairs(attrs.padding, 2)[0]
-    ):
-        out = conv(skip_border_rows=True)
-    return [out]
-
-
-def _schedule_blocked_conv(
-    attrs: Conv2DAttrs, outs: Sequence[te.Tensor], target: Target
-) -> te.Schedule:
-    if _has_groups(attrs):
-        return topi.x86.schedule_conv2d_NCHWc_int8(outs)
-    return topi.x86.schedule_conv2d_NCHWc(outs)
-
-
-define_op(
-    "nn.contrib_conv2d_NCHWc",
-    Conv2DAttrs,
-    inputs=("data", "kernel"),
-    infer_type=conv_type("nn.contrib_conv2d_NCHWc", "HW"),
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=_blocked_conv,
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": _schedule_blocked_conv,
-    },
-    infer_layout=_own_layouts,
-    precision=Precision.ALWAYS,
-)
-define_op(
-    "nn.contrib_depthwise_conv2d_NCHWc",
-    Conv2DAttrs,
-    inputs=("data", "kernel"),
-    infer_type=conv_type("nn.contrib_depthwise_conv2d_NCHWc", "HW"),
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.depthwise_conv2d_NCHWc(
-            *inputs, attrs.strides, attrs.padding, attrs.dilation,
-            attrs.data_layout, attrs.out_layout or attrs.data_layout, out_type.dtype,
-            topi.x86.conv2d.OPEN_COLUMNS if topi.utils.is_target("cpu") else 1,
-        )
-    ],
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_depthwise_conv2d_NCHWc(outs),
-    },
-    infer_layout=_own_layouts,
-    precision=Precision.ALWAYS,
-)  # fmt: skip
-PLAIN_SCHEDULES = {
-    "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-    "cpu": schedule_plain_conv,
 }
 
 
+@operator(
+    "nn.conv2d",
+    infer_type=conv_type("nn.conv2d", "HW"),
+    gradient=of_plain_result(conv2d_gradient),
+    alter_layout=_alter_conv2d,
+    infer_layout=_own_layouts,
+    argument_types=of_convolution,
+    **PLAIN_CONVOLUTION,
+)
 def conv2d(
-    data: RelayExpr,
-    weight: RelayExpr,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
+    data: Expr,
+    weight: Expr,
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    dilation: Spatial2 = (1, 1),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial2 = None,
     data_layout: str = "NCHW",
     kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
+    out_layout: OptionalStr = "",
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Convolution over two spatial axes.
 
@@ -465,83 +387,95 @@ def conv2d(
     out_dtype : str
         The dtype of the sums, the data's by default.
     """
-    return ops.nn.conv2d(
-        data,
-        weight,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype or "",
-    )
 
 
-def conv_attrs(
-    strides: object,
-    padding: object,
-    dilation: object,
-    groups: int,
-    channels: int | None,
-    kernel_size: object,
-    rank: int,
-) -> dict[str, object]:
-    return {
-        "strides": spread(strides, rank),
-        "padding": padding_pairs(padding, rank),
-        "dilation": spread(dilation, rank),
-        "groups": as_int(groups),
-        "channels": None if channels is None else as_int(channels),
-        "kernel_size": None if kernel_size is None else spread(kernel_size, rank),
-    }
+def _has_groups(attrs: Any) -> bool:
+    """Whether the kernel's input channels come in groups, as in OIHW4i16o4i."""
+    return attrs.kernel_layout.count("i") == 2
 
 
+def _blocked_conv(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    conv = topi.nn.conv2d_NCHWc
+    if _has_groups(attrs):
+        conv = partial(topi.nn.conv2d_NCHWc_int8, n_elems=topi.utils.dims(inputs[1].shape)[-1])
+    layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
+    steps = (attrs.strides, attrs.padding, attrs.dilation)
+    conv = partial(conv, *inputs, *steps, *layouts, out_type.dtype, groups=attrs.groups)  # type: ignore[attr-defined]
+    if topi.utils.is_target("cpu") and topi.utils.is_dynamic_shape(out_type.shape[2:]):  # type: ignore[attr-defined]
+        tile = topi.x86.conv2d.pixel_tile(inputs[1], attrs.groups, out_type.dtype)  # type: ignore[attr-defined]
+        return [conv(pixel_step=tile.step)]
+    out = conv()
+    if _has_groups(attrs):
+        return [out]
+    if topi.utils.is_target("cpu") and topi.x86.conv2d.should_skip_border_rows(
+        out, padding_pairs(attrs.padding, 2)[0]
+    ):
+        out = conv(skip_border_rows=True)
+    return [out]
+
+
+def _schedule_blocked_conv(attrs: Any, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
+    if _has_groups(attrs):
+        return topi.x86.schedule_conv2d_NCHWc_int8(outs)
+    return topi.x86.schedule_conv2d_NCHWc(outs)
+
+
+@operator(
+    "nn.contrib_conv2d_NCHWc",
+    conv2d,
+    infer_type=conv_type("nn.contrib_conv2d_NCHWc", "HW"),
+    compute=_blocked_conv,
+    schedules={"generic": _generic, "cpu": _schedule_blocked_conv},
+    infer_layout=_own_layouts,
+    **CONVOLUTION,
+)
 def contrib_conv2d_nchwc(
-    data: RelayExpr,
-    kernel: RelayExpr,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
+    data: Expr,
+    kernel: Expr,
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    dilation: Spatial2 = (1, 1),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial2 = None,
     data_layout: str = "NCHW8c",
     kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
+    out_layout: OptionalStr = "",
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Convolution with channels in blocks; parameters as in `conv2d`."""
-    return ops.nn.contrib_conv2d_NCHWc(
-        data,
-        kernel,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype or "",
-    )
 
 
+@operator(
+    "nn.contrib_depthwise_conv2d_NCHWc",
+    conv2d,
+    infer_type=conv_type("nn.contrib_depthwise_conv2d_NCHWc", "HW"),
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.depthwise_conv2d_NCHWc(
+            *inputs, attrs.strides, attrs.padding, attrs.dilation,
+            attrs.data_layout, attrs.out_layout or attrs.data_layout, out_type.dtype,
+            topi.x86.conv2d.OPEN_COLUMNS if topi.utils.is_target("cpu") else 1,
+        )
+    ],
+    schedules={
+        "generic": _generic,
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_depthwise_conv2d_NCHWc(outs),
+    },
+    infer_layout=_own_layouts,
+    **CONVOLUTION,
+)  # fmt: skip
 def contrib_depthwise_conv2d_nchwc(
-    data: RelayExpr,
-    kernel: RelayExpr,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
+    data: Expr,
+    kernel: Expr,
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    dilation: Spatial2 = (1, 1),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial2 = None,
     data_layout: str = "NCHW8c",
     kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
+    out_layout: OptionalStr = "",
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Depthwise convolution with channels in blocks; parameters as in `conv2d`."""
-    return ops.nn.contrib_depthwise_conv2d_NCHWc(
-        data,
-        kernel,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype or "",
-    )

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import te, topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
-from ..attributes import as_int, padding_pairs, spread
-from ..registry import OpPattern, Precision, define_op, ops
+from ..attributes import padding_pairs
+from ..operator import Expr, OptionalSpatial3, OptionalStr, Padding3, Spatial3, operator
+from ..registry import OpPattern, Precision
 from ..types import Dim, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
-from .conv_ranks import Conv3DAttrs
-from .winograd import ConvWinogradWeightTransformAttrs
+from .winograd import contrib_conv2d_winograd_weight_transform
 
 WINDOW = 3
 
 
-class Conv3DWinogradAttrs(Conv3DAttrs, key="relay.attrs.Conv3DWinogradAttrs"):
-    """A convolution whose weights are transformed for tiles of tile_size outputs along an axis."""
-
-    tile_size: int = 2
-
-
-def _weight_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+def _weight_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.contrib_conv3d_winograd_weight_transform"
     weight = expect_tensor(arg_types[0], who, "weight", 5)
     expect(attrs.tile_size in (2, 4), f"{who} requires tile_size 2 or 4, got {attrs.tile_size}")
@@ -35,7 +29,7 @@ def _weight_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return tensor((reach, reach, planes, out_channels, channels), weight.dtype)
 
 
-def _conv_type(attrs: Conv3DWinogradAttrs, arg_types: Sequence[Type]) -> Type:
+def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.contrib_conv3d_winograd_without_weight_transform"
     data = expect_tensor(arg_types[0], who, "data", 5)
     weight = expect_tensor(arg_types[1], who, "weight", 5)
@@ -66,10 +60,9 @@ def _conv_type(attrs: Conv3DWinogradAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor((batch, out_channels, *out), attrs.out_dtype or data.dtype)
 
 
-define_op(
+@operator(
     "nn.contrib_conv3d_winograd_weight_transform",
-    ConvWinogradWeightTransformAttrs,
-    inputs=("weight",),
+    contrib_conv2d_winograd_weight_transform,
     infer_type=_weight_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=lambda attrs, inputs, out_type: [
@@ -78,30 +71,7 @@ define_op(
     schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False)},
     precision=Precision.KEEP_FLOAT32,
 )
-
-
-def _compute(
-    attrs: Conv3DWinogradAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
-    steps = (attrs.strides, attrs.padding, attrs.dilation, attrs.tile_size)
-    dtype = out_type.dtype  # type: ignore[attr-defined]
-    depth = None if attrs.kernel_size is None else attrs.kernel_size[0]
-    return [topi.nn.conv3d_winograd_ncdhw_without_weight_transform(*inputs, *steps, dtype, depth)]
-
-
-define_op(
-    "nn.contrib_conv3d_winograd_without_weight_transform",
-    Conv3DWinogradAttrs,
-    inputs=("data", "weight"),
-    infer_type=_conv_type,
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=_compute,
-    schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False)},
-    precision=Precision.KEEP_FLOAT32,
-)
-
-
-def contrib_conv3d_winograd_weight_transform(weight: RelayExpr, tile_size: int) -> RelayExpr:
+def contrib_conv3d_winograd_weight_transform(weight: Expr, tile_size: int) -> RelayExpr:
     """Weights (O, I, D, 3, 3) as Winograd's convolution reads them.
 
     Parameters
@@ -111,23 +81,38 @@ def contrib_conv3d_winograd_weight_transform(weight: RelayExpr, tile_size: int) 
     tile_size : int
         Outputs of a tile along an axis, 2 or 4.
     """
-    return ops.nn.contrib_conv3d_winograd_weight_transform(weight, tile_size=as_int(tile_size))
 
 
+def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    steps = (attrs.strides, attrs.padding, attrs.dilation, attrs.tile_size)
+    dtype = out_type.dtype  # type: ignore[attr-defined]
+    depth = None if attrs.kernel_size is None else attrs.kernel_size[0]
+    return [topi.nn.conv3d_winograd_ncdhw_without_weight_transform(*inputs, *steps, dtype, depth)]
+
+
+@operator(
+    "nn.contrib_conv3d_winograd_without_weight_transform",
+    "Conv3DWinogradAttrs",
+    infer_type=_conv_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=_compute,
+    schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False)},
+    precision=Precision.KEEP_FLOAT32,
+)
 def contrib_conv3d_winograd_without_weight_transform(
-    data: RelayExpr,
-    weight: RelayExpr,
+    data: Expr,
+    weight: Expr,
     tile_size: int,
-    strides: int | Sequence[int] = (1, 1, 1),
-    padding: int | Sequence[int] = (0, 0, 0),
-    dilation: int | Sequence[int] = (1, 1, 1),
+    strides: Spatial3 = (1, 1, 1),
+    padding: Padding3 = (0, 0, 0),
+    dilation: Spatial3 = (1, 1, 1),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial3 = None,
     data_layout: str = "NCDHW",
     kernel_layout: str = "OIDHW",
-    out_layout: str = "",
-    out_dtype: str = "",
+    out_layout: OptionalStr = "",
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Convolution by transformed weights.
 
@@ -142,18 +127,3 @@ def contrib_conv3d_winograd_without_weight_transform(
     data_layout, kernel_layout, out_layout, out_dtype : str
         As in `conv3d`.
     """
-    return ops.nn.contrib_conv3d_winograd_without_weight_transform(
-        data,
-        weight,
-        tile_size=as_int(tile_size),
-        strides=spread(strides, 3),
-        padding=padding_pairs(padding, 3),
-        dilation=spread(dilation, 3),
-        groups=as_int(groups),
-        channels=None if channels is None else as_int(channels),
-        kernel_size=None if kernel_size is None else spread(kernel_size, 3),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype or "",
-    )

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import te, topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
-from ..attributes import as_int, padding_pairs, spread
-from ..registry import OpPattern, Precision, define_op, ops
+from ..attributes import padding_pairs
+from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
+from ..registry import OpPattern
 from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
-from .conv import Conv2DAttrs
+from .conv import CONVOLUTION, conv2d
 
 
-class ConvGemmWeightTransformAttrs(Attrs, key="relay.attrs.ConvGemmWeightTransformAttrs"):
-    """Output channels, and elements of a window, of a tile."""
-
-    tile_N: int
-    tile_K: int
-
-
-def _weight_type(attrs: ConvGemmWeightTransformAttrs, arg_types: Sequence[Type]) -> Type:
+def _weight_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.contrib_conv2d_gemm_weight_transform"
     weight = expect_tensor(arg_types[0], who, "weights", 4)
     expect(attrs.tile_N > 0 and attrs.tile_K > 0, f"{who} requires positive tiles, got {attrs}")
@@ -33,7 +27,7 @@ def _weight_type(attrs: ConvGemmWeightTransformAttrs, arg_types: Sequence[Type])
     return tensor((tiles, chunks, attrs.tile_N, attrs.tile_K), weight.dtype)
 
 
-def _conv_type(attrs: Conv2DAttrs, arg_types: Sequence[Type]) -> Type:
+def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.contrib_conv2d_gemm_without_weight_transform"
     data = expect_tensor(arg_types[0], who, "data", 4)
     weight = expect_tensor(arg_types[1], who, "weight", 4)
@@ -58,7 +52,7 @@ def _conv_type(attrs: Conv2DAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor((batch, *out, attrs.channels), attrs.out_dtype or data.dtype)
 
 
-def _compute(attrs: Conv2DAttrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     assert attrs.channels is not None and attrs.kernel_size is not None
     steps = (attrs.strides, attrs.padding, attrs.dilation)
     sizes = (attrs.kernel_size, attrs.channels)
@@ -66,30 +60,16 @@ def _compute(attrs: Conv2DAttrs, inputs: Sequence[te.Tensor], out_type: Type) ->
     return [topi.nn.conv2d_gemm_without_weight_transform(*inputs, *steps, *sizes, dtype)]
 
 
-_PLAIN = {"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True)}
-define_op(
+@operator(
     "nn.contrib_conv2d_gemm_weight_transform",
-    ConvGemmWeightTransformAttrs,
-    inputs=("weights",),
+    "ConvGemmWeightTransformAttrs",
     infer_type=_weight_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
         topi.nn.conv2d_gemm_weight_transform(inputs[0], attrs.tile_N, attrs.tile_K)
     ],
 )
-define_op(
-    "nn.contrib_conv2d_gemm_without_weight_transform",
-    Conv2DAttrs,
-    inputs=("data", "weight"),
-    infer_type=_conv_type,
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=_compute,
-    schedules=_PLAIN,
-    precision=Precision.ALWAYS,
-)
-
-
-def contrib_conv2d_gemm_weight_transform(weights: RelayExpr, tile_N: int, tile_K: int) -> RelayExpr:
+def contrib_conv2d_gemm_weight_transform(weights: Expr, tile_N: int, tile_K: int) -> RelayExpr:
     """HWIO weights as the tiles of a transposed matrix of (height * width * I, O).
 
     Parameters
@@ -99,24 +79,29 @@ def contrib_conv2d_gemm_weight_transform(weights: RelayExpr, tile_N: int, tile_K
     tile_N, tile_K : int
         Output channels, and elements of a window, of a tile.
     """
-    return ops.nn.contrib_conv2d_gemm_weight_transform(
-        weights, tile_N=as_int(tile_N), tile_K=as_int(tile_K)
-    )
 
 
+@operator(
+    "nn.contrib_conv2d_gemm_without_weight_transform",
+    conv2d,
+    infer_type=_conv_type,
+    compute=_compute,
+    schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True)},
+    **CONVOLUTION,
+)
 def contrib_conv2d_gemm_without_weight_transform(
-    data: RelayExpr,
-    weight: RelayExpr,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
+    data: Expr,
+    weight: Expr,
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    dilation: Spatial2 = (1, 1),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial2 = None,
     data_layout: str = "NCHW",
     kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
+    out_layout: OptionalStr = "",
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Convolution by weights in tiles.
 
@@ -129,17 +114,3 @@ def contrib_conv2d_gemm_without_weight_transform(
     data_layout, kernel_layout, out_layout, out_dtype : str
         As in `conv2d`; the data's layout is "NHWC".
     """
-    return ops.nn.contrib_conv2d_gemm_without_weight_transform(
-        data,
-        weight,
-        strides=spread(strides, 2),
-        padding=padding_pairs(padding, 2),
-        dilation=spread(dilation, 2),
-        groups=as_int(groups),
-        channels=None if channels is None else as_int(channels),
-        kernel_size=None if kernel_size is None else spread(kernel_size, 2),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype or "",
-    )

@@ -1,96 +1,111 @@
-"""The gradient of a convolution's kernel, as an operator."""
+"""Gradients of convolutions over two axes: each by the other two operators."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from tvm import te, topi
+from tvm.error import OpNotImplemented
+from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.relay.expr import Call
 
-from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, Precision, define_op, ops
-from ..types import apply, expect, expect_tensor, shape_of_type, tensor
-from .conv import PLAIN_SCHEDULES, Conv2DAttrs, conv_attrs
-
-_WHO = "nn.conv2d_backward_weight"
-
-# the attributes of a convolution, whose data is here the gradient, its kernel the data, its
-# output the kernel
+from ..known_shapes import known_shape
+from ..registry import ops
+from ..shaping import in_order
 
 
-def _type(attrs: Conv2DAttrs, arg_types: Sequence[Type]) -> Type:
-    grad = expect_tensor(arg_types[0], _WHO, "grad", rank=4)
-    data = expect_tensor(arg_types[1], _WHO, rank=4)
-    expect(attrs.kernel_size is not None, f"{_WHO} requires a kernel_size")
-    given = axes_extents(shape_of_type(grad), attrs.data_layout, _WHO)
-    have = axes_extents(shape_of_type(data), attrs.kernel_layout, _WHO)
-    kernel = {
-        "O": given["C"],
-        "I": apply(lambda c: c // attrs.groups, have["C"]),
-        "H": attrs.kernel_size[0],  # type: ignore[index]
-        "W": attrs.kernel_size[1],  # type: ignore[index]
-    }
-    shape = shape_in_layout(kernel, attrs.out_layout or "OIHW")
-    return tensor(shape, attrs.out_dtype or data.dtype)
-
-
-def _compute(attrs: Conv2DAttrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
-    layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
-    assert attrs.kernel_size is not None
-    return [
-        topi.nn.conv2d_backward_weight(
-            *inputs, attrs.kernel_size, attrs.padding, attrs.strides, attrs.dilation, attrs.groups,
-            out_type.dtype, layouts,  # type: ignore[attr-defined]
-        )
-    ]  # fmt: skip
-
-
-define_op(
-    _WHO,
-    Conv2DAttrs,
-    inputs=("grad", "data"),
-    infer_type=_type,
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=_compute,
-    schedules=PLAIN_SCHEDULES,
-    precision=Precision.ALWAYS,
-)
-
-
-def conv2d_backward_weight(
-    grad: RelayExpr,
-    data: RelayExpr,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
-    grad_layout: str = "NCHW",
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_dtype: str = "",
-) -> RelayExpr:
-    """The gradient of the kernel of `conv2d`.
-
-    Parameters
-    ----------
-    grad, data : relay.Expr
-        The gradient of the convolution's result, and its data.
-    strides, padding, dilation, groups, channels, kernel_size
-        The convolution's parameters; the kernel's extents are required.
-    grad_layout, data_layout, kernel_layout : str
-        The layouts of the gradient, the data and the result.
-    out_dtype : str
-        The dtype of the sums, the data's by default.
-    """
-    return ops.nn.conv2d_backward_weight(
-        grad,
-        data,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
-        data_layout=grad_layout,
-        kernel_layout=data_layout,
-        out_layout=kernel_layout,
-        out_dtype=out_dtype or "",
+def conv2d_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    data, weight = call.args
+    attrs = call.attrs
+    plain = ("NCHW", "OIHW")
+    if (attrs.data_layout, attrs.kernel_layout) != plain:
+        return _conv2d_gradient_in_layout(call, grad)
+    extents, window = known_shape(data, "nn.conv2d"), known_shape(weight, "nn.conv2d")[2:]
+    given = known_shape(call, "nn.conv2d")
+    top, left, bottom, right = attrs.padding
+    rest = []
+    for i, pads in enumerate((top + bottom, left + right)):
+        reach = (given[2 + i] - 1) * attrs.strides[i] + (window[i] - 1) * attrs.dilation[i] + 1
+        rest.append(extents[2 + i] + pads - reach)
+    steps = _steps(attrs, window)
+    to_data = ops.nn.conv2d_transpose(
+        grad, weight, **steps, channels=extents[1], output_padding=tuple(rest)
     )
+    return [to_data, _kernel_gradient(grad, data, steps)]
+
+
+def _steps(attrs: Attrs, window: Sequence[int]) -> dict[str, Any]:
+    """What the convolutions of a gradient share."""
+    named = {name: attrs[name] for name in ("strides", "padding", "dilation", "groups")}
+    return {**named, "kernel_size": tuple(window)}
+
+
+def _kernel_gradient(grad: RelayExpr, data: RelayExpr, steps: Mapping[str, Any]) -> RelayExpr:
+    return ops.nn.conv2d_backward_weight(
+        grad, data, **steps, data_layout="NCHW", kernel_layout="NCHW", out_layout="OIHW"
+    )
+
+
+def _conv2d_gradient_in_layout(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """By the same convolution of data and kernel with channels first."""
+    (data, weight), attrs = call.args, call.attrs
+    layouts = (attrs.data_layout, attrs.kernel_layout)
+    if any(not layout.isalpha() or not layout.isupper() for layout in layouts):
+        raise OpNotImplemented(
+            "the gradient of nn.conv2d requires layouts of whole axes, "
+            f"got {' and '.join(layouts)}",
+            hint='convert them first: relay.transform.ConvertLayout({"nn.conv2d": ["NCHW"]})',
+        )  # fmt: skip
+    first, kernel = in_order(data, layouts[0], "NCHW"), in_order(weight, layouts[1], "OIHW")
+    plain = attrs.replace(data_layout="NCHW", kernel_layout="OIHW", out_layout="")
+    moved = Call(ops.nn.conv2d, (first, kernel), plain)
+    to_data, to_weight = conv2d_gradient(moved, in_order(grad, layouts[0], "NCHW"))
+    return [in_order(to_data, "NCHW", layouts[0]), in_order(to_weight, "OIHW", layouts[1])]
+
+
+def _check_plain(call: Call, kernel_layouts: tuple[str, ...]) -> None:
+    attrs = call.attrs
+    if attrs.data_layout == "NCHW" and attrs.kernel_layout in kernel_layouts:
+        if attrs.out_layout in ("", "NCHW", "OIHW"):
+            return
+    raise OpNotImplemented(
+        f"the gradient of {call.op.name} requires layouts NCHW and {kernel_layouts[0]}, "
+        f"got {attrs.data_layout} and {attrs.kernel_layout}",
+    )
+
+
+def conv2d_transpose_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    layout = call.attrs.data_layout
+    if layout == "NHWC" and call.attrs.out_layout in ("", layout):
+        plain = call.attrs.replace(data_layout="NCHW", out_layout="")
+        moved = Call(call.op, (in_order(call.args[0], layout, "NCHW"), call.args[1]), plain)
+        to_data, to_weight = conv2d_transpose_gradient(moved, in_order(grad, layout, "NCHW"))
+        return [in_order(to_data, "NCHW", layout), to_weight]
+    _check_plain(call, ("IOHW", "OIHW"))
+    (data, weight), attrs = call.args, call.attrs
+    steps = _steps(attrs, known_shape(weight, "nn.conv2d_transpose")[2:])
+    to_data = ops.nn.conv2d(grad, weight, **steps)
+    shape = known_shape(data, "nn.conv2d_transpose")
+    if known_shape(to_data, "nn.conv2d_transpose") != shape:  # windows in the output's padding
+        to_data = ops.strided_slice(to_data, begin=(0,) * 4, end=shape)
+    return [to_data, _kernel_gradient(data, grad, steps)]
+
+
+def conv2d_backward_weight_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    _check_plain(call, ("NCHW",))
+    (given, data), attrs = call.args, call.attrs
+    extents, places = known_shape(data, call.op.name), known_shape(given, call.op.name)
+    window = known_shape(grad, call.op.name)[2:]
+    steps = _steps(attrs, window)
+    top, left, bottom, right = attrs.padding
+    rest = [
+        extents[2 + i] + pads
+        - ((places[2 + i] - 1) * attrs.strides[i] + (window[i] - 1) * attrs.dilation[i] + 1)
+        for i, pads in enumerate((top + bottom, left + right))
+    ]  # fmt: skip
+    to_given = ops.nn.conv2d(data, grad, **steps)
+    to_data = ops.nn.conv2d_transpose(
+        given, grad, **steps, channels=extents[1], output_padding=tuple(rest)
+    )
+    return [to_given, to_data]

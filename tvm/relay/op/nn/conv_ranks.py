@@ -7,48 +7,30 @@ extent 1 is added, or the places of the window along the depth become channels.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Tuple, const
 
 from ..attributes import padding_pairs
-from ..registry import OpPattern, Precision, define_op, ops
+from ..operator import (
+    Expr,
+    OptionalSpatial1,
+    OptionalSpatial3,
+    OptionalStr,
+    Padding1,
+    Padding3,
+    Spatial1,
+    Spatial3,
+    operator,
+)
+from ..registry import ops
 from ..shaping import in_order
 from ..types import Dim, is_known, shape_of_type
-from .conv import PLAIN_SCHEDULES, conv_attrs, conv_compute, conv_type
-
-
-class Conv1DAttrs(Attrs, key="relay.attrs.Conv1DAttrs"):
-    """A convolution over one axis."""
-
-    strides: tuple[int, ...] = (1,)
-    padding: tuple[int, ...] = (0, 0)
-    dilation: tuple[int, ...] = (1,)
-    groups: int = 1
-    channels: int | None = None
-    kernel_size: tuple[int, ...] | None = None
-    data_layout: str = "NCW"
-    kernel_layout: str = "OIW"
-    out_layout: str = ""
-    out_dtype: str = ""
-
-
-class Conv3DAttrs(Attrs, key="relay.attrs.Conv3DAttrs"):
-    """A convolution over three axes; padding is (front, top, left, back, bottom, right)."""
-
-    strides: tuple[int, ...] = (1, 1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
-    dilation: tuple[int, ...] = (1, 1, 1)
-    groups: int = 1
-    channels: int | None = None
-    kernel_size: tuple[int, ...] | None = None
-    data_layout: str = "NCDHW"
-    kernel_layout: str = "OIDHW"
-    out_layout: str = ""
-    out_dtype: str = ""
+from .argument_types import of_convolution
+from .conv import PLAIN_CONVOLUTION, conv_type
 
 
 def shape_in(ty: Type, src: str, dst: str) -> list[int] | None:
@@ -64,7 +46,7 @@ def extents_in(ty: Type, src: str, dst: str) -> list[Dim]:
 
 
 def _conv1d_on_planes(
-    attrs: Conv1DAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr | None:
     """A convolution of images of one row."""
     out_layout = attrs.out_layout or attrs.data_layout
@@ -87,7 +69,7 @@ def _conv1d_on_planes(
 
 
 def _conv3d_on_planes(
-    attrs: Conv3DAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr | None:
     """A convolution of planes, whose channels are those of all planes that a window sees."""
     out_layout = attrs.out_layout or attrs.data_layout
@@ -156,80 +138,52 @@ def conv3d_by_planes(
     return ops.transpose(out, axes=(0, 2, 1, 3, 4))
 
 
-define_op(
+@operator(
     "nn.conv1d",
-    Conv1DAttrs,
-    inputs=("data", "weight"),
     infer_type=conv_type("nn.conv1d", "W"),
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=conv_compute,
-    schedules=PLAIN_SCHEDULES,
     legalize=_conv1d_on_planes,
-    precision=Precision.ALWAYS,
+    argument_types=of_convolution,
+    **PLAIN_CONVOLUTION,
 )
-define_op(
-    "nn.conv3d",
-    Conv3DAttrs,
-    inputs=("data", "weight"),
-    infer_type=conv_type("nn.conv3d", "DHW"),
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=conv_compute,
-    schedules=PLAIN_SCHEDULES,
-    legalize=_conv3d_on_planes,
-    precision=Precision.ALWAYS,
-)
-
-
 def conv1d(
-    data: RelayExpr,
-    weight: RelayExpr,
-    strides: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
+    data: Expr,
+    weight: Expr,
+    strides: Spatial1 = 1,
+    padding: Padding1 = 0,
+    dilation: Spatial1 = 1,
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial1 = None,
     data_layout: str = "NCW",
     kernel_layout: str = "OIW",
-    out_layout: str = "",
-    out_dtype: str = "",
+    out_layout: OptionalStr = "",
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Convolution over one spatial axis; parameters as in `conv2d`."""
-    return ops.nn.conv1d(
-        data,
-        weight,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype or "",
-    )
 
 
+@operator(
+    "nn.conv3d",
+    infer_type=conv_type("nn.conv3d", "DHW"),
+    legalize=_conv3d_on_planes,
+    argument_types=of_convolution,
+    **PLAIN_CONVOLUTION,
+)
 def conv3d(
-    data: RelayExpr,
-    weight: RelayExpr,
-    strides: int | Sequence[int] = (1, 1, 1),
-    padding: int | Sequence[int] = (0, 0, 0),
-    dilation: int | Sequence[int] = (1, 1, 1),
+    data: Expr,
+    weight: Expr,
+    strides: Spatial3 = (1, 1, 1),
+    padding: Padding3 = (0, 0, 0),
+    dilation: Spatial3 = (1, 1, 1),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial3 = None,
     data_layout: str = "NCDHW",
     kernel_layout: str = "OIDHW",
-    out_layout: str = "",
-    out_dtype: str = "",
+    out_layout: OptionalStr = "",
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Convolution over three spatial axes; parameters as in `conv2d`.
 
     Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.
     """
-    return ops.nn.conv3d(
-        data,
-        weight,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype or "",
-    )

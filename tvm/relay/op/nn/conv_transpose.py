@@ -10,17 +10,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import const
 
-from ..attributes import padding_pairs, spread
+from ..attributes import padding_pairs
 from ..layout_shapes import axes_extents, moved, shape_in_layout
-from ..registry import OpPattern, Precision, define_op, ops
+from ..operator import (
+    Expr,
+    OptionalSpatial1,
+    OptionalSpatial2,
+    OptionalSpatial3,
+    OptionalStr,
+    Padding1,
+    Padding2,
+    Padding3,
+    Spatial1,
+    Spatial2,
+    Spatial3,
+    operator,
+)
+from ..plain_results import of_plain_result
+from ..registry import ops
 from ..shaping import in_order
 from ..types import (
     Dim,
@@ -32,28 +47,12 @@ from ..types import (
     shape_of_type,
     tensor,
 )
-from .conv import PLAIN_SCHEDULES, Conv2DAttrs, conv_attrs
-from .conv_ranks import Conv1DAttrs, Conv3DAttrs, conv3d_by_planes, extents_in, shape_in
+from .argument_types import of_transposed_convolution
+from .conv import PLAIN_CONVOLUTION
+from .conv_gradient import conv2d_transpose_gradient
+from .conv_ranks import conv3d_by_planes, extents_in, shape_in
 
 TO_THE_END = 2**31 - 1  # of a slice that goes on to the last element
-
-
-class Conv1DTransposeAttrs(Conv1DAttrs, key="relay.attrs.Conv1DTransposeAttrs"):
-    """A transposed convolution over one axis."""
-
-    output_padding: tuple[int, ...] = (0,)
-
-
-class Conv2DTransposeAttrs(Conv2DAttrs, key="relay.attrs.Conv2DTransposeAttrs"):
-    """A transposed convolution over two axes."""
-
-    output_padding: tuple[int, ...] = (0, 0)
-
-
-class Conv3DTransposeAttrs(Conv3DAttrs, key="relay.attrs.Conv3DTransposeAttrs"):
-    """A transposed convolution over three axes."""
-
-    output_padding: tuple[int, ...] = (0, 0, 0)
 
 
 def conv_transpose_type(who: str, spatial: str) -> TypeRelation:
@@ -239,39 +238,39 @@ def _interleaved(out: RelayExpr, channels: int, axes: Sequence[_Axis]) -> RelayE
     return ops.strided_slice(out, begin=begin, end=end, axes=tuple(range(2, 2 + rank)))
 
 
-def _conv_transpose(name: str, attrs_type: type[Attrs], spatial: str) -> Op:
-    return define_op(
-        name,
-        attrs_type,
-        inputs=("data", "weight"),
-        infer_type=conv_transpose_type(name, spatial),
-        fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-        compute=_compute,
-        schedules=PLAIN_SCHEDULES,
-        legalize=_by_phases,
-        precision=Precision.ALWAYS,
-    )
+_FIELDS = (
+    "output_padding", "strides", "padding", "dilation", "groups", "channels", "kernel_size",
+    "data_layout", "kernel_layout", "out_layout", "out_dtype",
+)  # fmt: skip
+_TRANSPOSED: dict[str, Any] = {
+    **PLAIN_CONVOLUTION,
+    "fields": _FIELDS,
+    "compute": _compute,
+    "legalize": _by_phases,
+    "argument_types": of_transposed_convolution,
+}
 
 
-_conv_transpose("nn.conv1d_transpose", Conv1DTransposeAttrs, "W")
-_conv_transpose("nn.conv2d_transpose", Conv2DTransposeAttrs, "HW")
-_conv_transpose("nn.conv3d_transpose", Conv3DTransposeAttrs, "DHW")
-
-
+@operator(
+    "nn.conv2d_transpose",
+    infer_type=conv_transpose_type("nn.conv2d_transpose", "HW"),
+    gradient=of_plain_result(conv2d_transpose_gradient),
+    **_TRANSPOSED,
+)
 def conv2d_transpose(
-    data: RelayExpr,
-    weight: RelayExpr,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
+    data: Expr,
+    weight: Expr,
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    dilation: Spatial2 = (1, 1),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial2 = None,
     data_layout: str = "NCHW",
     kernel_layout: str = "IOHW",
-    out_layout: str = "",
-    output_padding: int | Sequence[int] = (0, 0),
-    out_dtype: str = "",
+    out_layout: OptionalStr = "",
+    output_padding: Spatial2 = (0, 0),
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Transposed convolution over two spatial axes.
 
@@ -280,69 +279,49 @@ def conv2d_transpose(
     output_padding : int or sequence of int
         Extra rows and columns at the end of the output.
     """
-    return ops.nn.conv2d_transpose(
-        data,
-        weight,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        output_padding=spread(output_padding, 2),
-        out_dtype=out_dtype or "",
-    )
 
 
+@operator(
+    "nn.conv1d_transpose",
+    infer_type=conv_transpose_type("nn.conv1d_transpose", "W"),
+    **_TRANSPOSED,
+)
 def conv1d_transpose(
-    data: RelayExpr,
-    weight: RelayExpr,
-    strides: int | Sequence[int] = (1,),
-    padding: int | Sequence[int] = (0,),
-    dilation: int | Sequence[int] = (1,),
+    data: Expr,
+    weight: Expr,
+    strides: Spatial1 = (1,),
+    padding: Padding1 = (0,),
+    dilation: Spatial1 = (1,),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial1 = None,
     data_layout: str = "NCW",
     kernel_layout: str = "IOW",
-    out_layout: str = "",
-    output_padding: int | Sequence[int] = (0,),
-    out_dtype: str = "",
+    out_layout: OptionalStr = "",
+    output_padding: Spatial1 = (0,),
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Transposed convolution over one spatial axis; parameters as in `conv2d_transpose`."""
-    return ops.nn.conv1d_transpose(
-        data,
-        weight,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        output_padding=spread(output_padding, 1),
-        out_dtype=out_dtype or "",
-    )
 
 
+@operator(
+    "nn.conv3d_transpose",
+    infer_type=conv_transpose_type("nn.conv3d_transpose", "DHW"),
+    **_TRANSPOSED,
+)
 def conv3d_transpose(
-    data: RelayExpr,
-    weight: RelayExpr,
-    strides: int | Sequence[int] = (1, 1, 1),
-    padding: int | Sequence[int] = (0, 0, 0),
-    dilation: int | Sequence[int] = (1, 1, 1),
+    data: Expr,
+    weight: Expr,
+    strides: Spatial3 = (1, 1, 1),
+    padding: Padding3 = (0, 0, 0),
+    dilation: Spatial3 = (1, 1, 1),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial3 = None,
     data_layout: str = "NCDHW",
     kernel_layout: str = "IODHW",
-    out_layout: str = "",
-    output_padding: int | Sequence[int] = (0, 0, 0),
-    out_dtype: str = "",
+    out_layout: OptionalStr = "",
+    output_padding: Spatial3 = (0, 0, 0),
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Transposed convolution over three spatial axes; parameters as in `conv2d_transpose`."""
-    return ops.nn.conv3d_transpose(
-        data,
-        weight,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        output_padding=spread(output_padding, 3),
-        out_dtype=out_dtype or "",
-    )

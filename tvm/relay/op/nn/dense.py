@@ -32,6 +32,7 @@ from ..types import (
     tensor,
 )
 from ..unary import converted
+from .argument_types import of_dense, of_matmul
 
 
 class MatmulAttrs(Attrs, key="relay.attrs.MatmulAttrs"):
@@ -243,6 +244,7 @@ define_op(
     DenseAttrs,
     inputs=("data", "weight"),
     infer_type=_dense_type,
+    argument_types=of_dense,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_product,
     schedules={
@@ -259,6 +261,7 @@ define_op(
     MatmulAttrs,
     inputs=("tensor_a", "tensor_b"),
     infer_type=_matmul_type,
+    argument_types=of_matmul,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_product,
     schedules={

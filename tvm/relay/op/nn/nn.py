@@ -26,11 +26,11 @@ from .conv3d_winograd import (
     contrib_conv3d_winograd_weight_transform,
     contrib_conv3d_winograd_without_weight_transform,
 )
+from .conv_backward_weight import conv2d_backward_weight
 from .conv_gemm import (
     contrib_conv2d_gemm_weight_transform,
     contrib_conv2d_gemm_without_weight_transform,
 )
-from .conv_gradient import conv2d_backward_weight
 from .conv_ranks import conv1d, conv3d
 from .conv_transpose import conv1d_transpose, conv2d_transpose, conv3d_transpose
 from .dense import batch_matmul, contrib_dense_pack, dense, matmul

@@ -17,6 +17,7 @@ from ..operator import (
     Expr,
     OperatorFunction,
     OptionalInts,
+    OptionalStr,
     P,
     Padding1,
     Padding2,
@@ -177,7 +178,7 @@ def max_pool2d(
     dilation: Spatial2 = (1, 1),
     padding: Padding2 = (0, 0),
     layout: str = "NCHW",
-    out_layout: str = "",
+    out_layout: OptionalStr = "",
     ceil_mode: bool = False,
 ) -> RelayExpr:
     """The largest element of each window.
@@ -210,7 +211,7 @@ def avg_pool2d(
     dilation: Spatial2 = (1, 1),
     padding: Padding2 = (0, 0),
     layout: str = "NCHW",
-    out_layout: str = "",
+    out_layout: OptionalStr = "",
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> RelayExpr:
@@ -234,7 +235,7 @@ def max_pool1d(
     dilation: Spatial1 = (1,),
     padding: Padding1 = (0,),
     layout: str = "NCW",
-    out_layout: str = "",
+    out_layout: OptionalStr = "",
     ceil_mode: bool = False,
 ) -> RelayExpr:
     """The largest element of each window along one axis; parameters as in `max_pool2d`."""
@@ -253,7 +254,7 @@ def avg_pool1d(
     dilation: Spatial1 = (1,),
     padding: Padding1 = (0,),
     layout: str = "NCW",
-    out_layout: str = "",
+    out_layout: OptionalStr = "",
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> RelayExpr:
@@ -273,7 +274,7 @@ def max_pool3d(
     dilation: Spatial3 = (1, 1, 1),
     padding: Padding3 = (0, 0, 0),
     layout: str = "NCDHW",
-    out_layout: str = "",
+    out_layout: OptionalStr = "",
     ceil_mode: bool = False,
 ) -> RelayExpr:
     """The largest element of each window over three axes; parameters as in `max_pool2d`.
@@ -295,7 +296,7 @@ def avg_pool3d(
     dilation: Spatial3 = (1, 1, 1),
     padding: Padding3 = (0, 0, 0),
     layout: str = "NCDHW",
-    out_layout: str = "",
+    out_layout: OptionalStr = "",
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> RelayExpr:
@@ -309,7 +310,7 @@ def avg_pool3d(
     "max",
     composition=channels_first(lambda call, data: ops.max(data, axis=(2, 3), keepdims=True)),
 )
-def global_max_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") -> RelayExpr:
+def global_max_pool2d(data: Expr, layout: str = "NCHW", out_layout: OptionalStr = "") -> RelayExpr:
     """The largest element of each channel.
 
     Parameters
@@ -328,7 +329,7 @@ def global_max_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") ->
     "avg",
     gradient=of_plain_result(global_avg_pool2d_gradient),
 )
-def global_avg_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") -> RelayExpr:
+def global_avg_pool2d(data: Expr, layout: str = "NCHW", out_layout: OptionalStr = "") -> RelayExpr:
     """The mean of each channel; parameters as in `global_max_pool2d`."""
 
 
@@ -340,7 +341,7 @@ def global_avg_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") ->
     composition=channels_first(composed_adaptive_max_pool),
 )
 def adaptive_max_pool2d(
-    data: Expr, output_size: OptionalInts = None, layout: str = "NCHW", out_layout: str = ""
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCHW", out_layout: OptionalStr = ""
 ) -> RelayExpr:
     """The largest element of each of `output_size` nearly equal windows.
 
@@ -363,7 +364,7 @@ def adaptive_max_pool2d(
     gradient=of_plain_result(separable_gradient(adapted_axis)),
 )
 def adaptive_avg_pool2d(
-    data: Expr, output_size: OptionalInts = None, layout: str = "NCHW", out_layout: str = ""
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCHW", out_layout: OptionalStr = ""
 ) -> RelayExpr:
     """The mean of each of `output_size` nearly equal windows; as `adaptive_max_pool2d`."""
 
@@ -376,7 +377,7 @@ def adaptive_avg_pool2d(
     composition=channels_first(composed_adaptive_max_pool),
 )
 def adaptive_max_pool1d(
-    data: Expr, output_size: OptionalInts = None, layout: str = "NCW", out_layout: str = ""
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCW", out_layout: OptionalStr = ""
 ) -> RelayExpr:
     """As `adaptive_max_pool2d`, along one axis."""
 
@@ -389,7 +390,7 @@ def adaptive_max_pool1d(
     gradient=of_plain_result(separable_gradient(adapted_axis)),
 )
 def adaptive_avg_pool1d(
-    data: Expr, output_size: OptionalInts = None, layout: str = "NCW", out_layout: str = ""
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCW", out_layout: OptionalStr = ""
 ) -> RelayExpr:
     """As `adaptive_avg_pool2d`, along one axis."""
 
@@ -402,7 +403,10 @@ def adaptive_avg_pool1d(
     composition=channels_first(composed_adaptive_max_pool),
 )
 def adaptive_max_pool3d(
-    data: Expr, output_size: OptionalInts = None, layout: str = "NCDHW", out_layout: str = ""
+    data: Expr,
+    output_size: OptionalInts = None,
+    layout: str = "NCDHW",
+    out_layout: OptionalStr = "",
 ) -> RelayExpr:
     """As `adaptive_max_pool2d`, over three axes."""
 
@@ -415,26 +419,37 @@ def adaptive_max_pool3d(
     gradient=of_plain_result(separable_gradient(adapted_axis)),
 )
 def adaptive_avg_pool3d(
-    data: Expr, output_size: OptionalInts = None, layout: str = "NCDHW", out_layout: str = ""
+    data: Expr,
+    output_size: OptionalInts = None,
+    layout: str = "NCDHW",
+    out_layout: OptionalStr = "",
 ) -> RelayExpr:
     """As `adaptive_avg_pool2d`, over three axes."""
 
 
-def global_max_pool1d(data: RelayExpr, layout: str = "NCW", out_layout: str = "") -> RelayExpr:
+def global_max_pool1d(
+    data: RelayExpr, layout: str = "NCW", out_layout: OptionalStr = ""
+) -> RelayExpr:
     """As `global_max_pool2d`, along one axis."""
     return adaptive_max_pool1d(data, 1, layout, out_layout)
 
 
-def global_avg_pool1d(data: RelayExpr, layout: str = "NCW", out_layout: str = "") -> RelayExpr:
+def global_avg_pool1d(
+    data: RelayExpr, layout: str = "NCW", out_layout: OptionalStr = ""
+) -> RelayExpr:
     """As `global_avg_pool2d`, along one axis."""
     return adaptive_avg_pool1d(data, 1, layout, out_layout)
 
 
-def global_max_pool3d(data: RelayExpr, layout: str = "NCDHW", out_layout: str = "") -> RelayExpr:
+def global_max_pool3d(
+    data: RelayExpr, layout: str = "NCDHW", out_layout: OptionalStr = ""
+) -> RelayExpr:
     """As `global_max_pool2d`, over three axes."""
     return adaptive_max_pool3d(data, (1, 1, 1), layout, out_layout)
 
 
-def global_avg_pool3d(data: RelayExpr, layout: str = "NCDHW", out_layout: str = "") -> RelayExpr:
+def global_avg_pool3d(
+    data: RelayExpr, layout: str = "NCDHW", out_layout: OptionalStr = ""
+) -> RelayExpr:
     """As `global_avg_pool2d`, over three axes."""
     return adaptive_avg_pool3d(data, (1, 1, 1), layout, out_layout)

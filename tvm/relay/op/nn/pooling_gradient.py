@@ -12,7 +12,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
 from ..layout_shapes import moved
-from ..operator import Expr, OperatorFunction, P, Padding2, R, Spatial2, operator
+from ..operator import Expr, OperatorFunction, OptionalStr, P, Padding2, R, Spatial2, operator
 from ..registry import OpPattern, ops
 from ..types import expect_dim, expect_tensor, shape_of_type
 from .pooling import avg_pool2d, max_pool2d, pool_type
@@ -64,7 +64,7 @@ def max_pool2d_grad(
     strides: Spatial2 = (1, 1),
     padding: Padding2 = (0, 0),
     layout: str = "NCHW",
-    out_layout: str = "",
+    out_layout: OptionalStr = "",
     ceil_mode: bool = False,
 ) -> RelayExpr:
     """The gradient of `max_pool2d`: it goes to the first greatest element of each window.
@@ -86,7 +86,7 @@ def avg_pool2d_grad(
     strides: Spatial2 = (1, 1),
     padding: Padding2 = (0, 0),
     layout: str = "NCHW",
-    out_layout: str = "",
+    out_layout: OptionalStr = "",
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> RelayExpr:

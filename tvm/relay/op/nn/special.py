@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
@@ -11,6 +12,7 @@ from tvm.ir.type import Type
 
 from ..attributes import as_int, padding_pairs
 from ..layout_shapes import axes_extents, moved, shape_in_layout
+from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
 from ..registry import OpPattern, define_op, ops
 from ..types import (
     expect,
@@ -20,11 +22,13 @@ from ..types import (
     is_any,
     is_known,
     positive_axis,
+    product,
     shape_of_type,
     tensor,
     unknown,
 )
-from .conv import Conv2DAttrs, conv_attrs, conv_type
+from .argument_types import of_convolution
+from .conv import conv_type
 
 
 class CorrelationAttrs(Attrs, key="relay.attrs.CorrelationAttrs"):
@@ -37,12 +41,6 @@ class CorrelationAttrs(Attrs, key="relay.attrs.CorrelationAttrs"):
     padding: tuple[int, ...] = (0, 0, 0, 0)
     is_multiply: bool = True
     layout: str = "NCHW"
-
-
-class DeformableConv2DAttrs(Conv2DAttrs, key="relay.attrs.DeformableConv2DAttrs"):
-    """A convolution, and the number of channel groups that have offsets of their own."""
-
-    deformable_groups: int = 1
 
 
 class FIFOBufferAttrs(Attrs, key="relay.attrs.FIFOBufferAttrs"):
@@ -101,7 +99,7 @@ define_op(
 )  # fmt: skip
 
 
-def _deformable_type(attrs: DeformableConv2DAttrs, arg_types: Sequence[Type]) -> Type:
+def _deformable_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.deformable_conv2d"
     layouts = (attrs.data_layout, attrs.kernel_layout)
     expect(
@@ -120,9 +118,7 @@ def _deformable_type(attrs: DeformableConv2DAttrs, arg_types: Sequence[Type]) ->
     return out
 
 
-def _deformable_compute(
-    attrs: DeformableConv2DAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
+def _deformable_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     is_first = attrs.data_layout == "NCHW"
     function = topi.nn.deformable_conv2d_nchw if is_first else topi.nn.deformable_conv2d_nhwc
     out = function(
@@ -132,15 +128,62 @@ def _deformable_compute(
     return [moved(out, attrs.data_layout, attrs.out_layout or attrs.data_layout)]
 
 
-define_op(
+def _deformable_arguments(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
+    """The kernel as of other convolutions, and two offsets for each place of the window."""
+    data, offset, kernel = known
+    kernel = kernel or of_convolution(attrs, known)[2]
+    if offset is not None or kernel is None:
+        return [data, offset, kernel]
+    out = conv_type("nn.deformable_conv2d", "HW")(attrs, [data, kernel])  # type: ignore[list-item]
+    extents = axes_extents(shape_of_type(out), attrs["out_layout"] or attrs["data_layout"], "")
+    window = axes_extents(shape_of_type(kernel), attrs["kernel_layout"], "")
+    extents["C"] = product((2 * attrs["deformable_groups"], window["H"], window["W"]))
+    shape = shape_in_layout(extents, attrs["data_layout"])
+    return [data, tensor(shape, data.dtype), kernel]  # type: ignore[union-attr]
+
+
+@operator(
     "nn.deformable_conv2d",
-    DeformableConv2DAttrs,
-    inputs=("data", "offset", "weight"),
+    fields=(
+        "deformable_groups", "strides", "padding", "dilation", "groups", "channels", "kernel_size",
+        "data_layout", "kernel_layout", "out_layout", "out_dtype",
+    ),
     infer_type=_deformable_type,
     fuse=OpPattern.OPAQUE,
     compute=_deformable_compute,
     schedules=_SCHEDULES,
-)
+    argument_types=_deformable_arguments,
+)  # fmt: skip
+def deformable_conv2d(
+    data: Expr,
+    offset: Expr,
+    weight: Expr,
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    dilation: Spatial2 = (1, 1),
+    deformable_groups: int = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: OptionalSpatial2 = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: OptionalStr = "",
+    out_dtype: OptionalStr = "",
+) -> RelayExpr:
+    """Convolution with a window whose places are moved by data.
+
+    Parameters
+    ----------
+    data, weight : relay.Expr
+        The input and the kernel.
+    offset : relay.Expr
+        For each group and place of the window how far down and right it moves, along the channels.
+    deformable_groups : int
+        The number of channel groups that have offsets of their own.
+    strides, padding, dilation, groups, channels, kernel_size, data_layout, kernel_layout, \
+out_layout, out_dtype
+        As in `conv2d`.
+    """
 
 
 def _fifo_type(attrs: FIFOBufferAttrs, arg_types: Sequence[Type]) -> Type:
@@ -202,44 +245,6 @@ def correlation(
         data1, data2, kernel_size=as_int(kernel_size), max_displacement=as_int(max_displacement),
         stride1=as_int(stride1), stride2=as_int(stride2), padding=padding_pairs(padding, 2),
         is_multiply=bool(is_multiply), layout=str(layout),
-    )  # fmt: skip
-
-
-def deformable_conv2d(
-    data: RelayExpr,
-    offset: RelayExpr,
-    weight: RelayExpr,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
-    deformable_groups: int = 1,
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> RelayExpr:
-    """Convolution with a window whose places are moved by data.
-
-    Parameters
-    ----------
-    data, weight : relay.Expr
-        The input and the kernel.
-    offset : relay.Expr
-        For each group and place of the window how far down and right it moves, along the channels.
-    deformable_groups : int
-        The number of channel groups that have offsets of their own.
-    strides, padding, dilation, groups, channels, kernel_size, data_layout, kernel_layout, \
-out_layout, out_dtype
-        As in `conv2d`.
-    """
-    return ops.nn.deformable_conv2d(
-        data, offset, weight,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
-        deformable_groups=as_int(deformable_groups), data_layout=data_layout,
-        kernel_layout=kernel_layout, out_layout=out_layout, out_dtype=out_dtype or "",
     )  # fmt: skip
 
 

@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from tvm import te, tir, topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
-from ..attributes import as_int, padding_pairs, spread
+from ..attributes import padding_pairs
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import LayoutChoice, OpPattern, Precision, define_op, ops
+from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
+from ..registry import LayoutChoice, OpPattern, Precision
 from ..types import Dim, apply, expect, expect_tensor, shape_of_type, tensor
 
 WEIGHT_LAYOUT = "HWOI"
 
 
-class Conv2DWinogradAttrs(Attrs, key="relay.attrs.Conv2DWinogradAttrs"):
-    """A convolution whose weights are transformed for tiles of tile_size x tile_size outputs."""
-
-    tile_size: int
-    strides: tuple[int, ...] = (1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0)
-    dilation: tuple[int, ...] = (1, 1)
-    groups: int = 1
-    channels: int | None = None
-    kernel_size: tuple[int, ...] | None = None
-    data_layout: str = "NCHW"
-    kernel_layout: str = "OIHW"
-    out_layout: str = ""
-    out_dtype: str = ""
-
-
-class ConvWinogradWeightTransformAttrs(Attrs, key="relay.attrs.ConvWinogradWeightTransformAttrs"):
-    """The outputs of a tile along an axis."""
-
-    tile_size: int
-
-
-def _conv_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.contrib_conv2d_winograd_without_weight_transform"
     data, weight = expect_tensor(arg_types[0], who), expect_tensor(arg_types[1], who, "weight")
     is_plain = attrs.groups == 1 and {*attrs.strides, *attrs.dilation} == {1}
@@ -72,7 +51,7 @@ def _conv_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     )
 
 
-def _weight_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+def _weight_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.contrib_conv2d_winograd_weight_transform"
     weight = expect_tensor(arg_types[0], who, "weight")
     expect(len(weight.shape) == 4, f"{who} requires weights of 4 dimensions, got {weight}")
@@ -83,7 +62,7 @@ def _weight_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return tensor((reach, reach, out_channels, channels), weight.dtype)
 
 
-def _conv_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _conv_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     data, weight = inputs
     out_layout = attrs.out_layout or attrs.data_layout
     dtype = out_type.dtype  # type: ignore[attr-defined]
@@ -100,12 +79,12 @@ def _conv_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> 
     ]
 
 
-def _fold_weight(attrs: Attrs, inputs: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+def _fold_weight(attrs: Any, inputs: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
     return [topi.nn.winograd_weights(inputs[0], attrs.tile_size)]
 
 
 def _own_layouts(
-    attrs: Attrs, in_layouts: Sequence[tir.Layout | None], arg_types: Sequence[Type]
+    attrs: Any, in_layouts: Sequence[tir.Layout | None], arg_types: Sequence[Type]
 ) -> LayoutChoice:
     weight = tir.layout(attrs.kernel_layout) if len(shape_of_type(arg_types[1])) > 4 else None
     return LayoutChoice(
@@ -114,10 +93,9 @@ def _own_layouts(
     )
 
 
-define_op(
+@operator(
     "nn.contrib_conv2d_winograd_without_weight_transform",
-    Conv2DWinogradAttrs,
-    inputs=("data", "weight"),
+    "Conv2DWinogradAttrs",
     infer_type=_conv_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_conv_compute,
@@ -128,35 +106,20 @@ define_op(
     infer_layout=_own_layouts,
     precision=Precision.KEEP_FLOAT32,
 )
-define_op(
-    "nn.contrib_conv2d_winograd_weight_transform",
-    ConvWinogradWeightTransformAttrs,
-    inputs=("weight",),
-    infer_type=_weight_type,
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.conv2d_winograd_weight_transform(inputs[0], attrs.tile_size)
-    ],
-    schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False)},
-    fold=_fold_weight,
-    precision=Precision.KEEP_FLOAT32,
-)
-
-
 def contrib_conv2d_winograd_without_weight_transform(
-    data: RelayExpr,
-    weight: RelayExpr,
+    data: Expr,
+    weight: Expr,
     tile_size: int,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    dilation: Spatial2 = (1, 1),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial2 = None,
     data_layout: str = "NCHW",
     kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
+    out_layout: OptionalStr = "",
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Convolution of 3x3 windows by transformed weights.
 
@@ -172,24 +135,21 @@ def contrib_conv2d_winograd_without_weight_transform(
         As in `conv2d`; the weight is laid out (tile_size + 2, tile_size + 2, O, I) unless
         the kernel's layout has blocks.
     """
-    return ops.nn.contrib_conv2d_winograd_without_weight_transform(
-        data,
-        weight,
-        tile_size=as_int(tile_size),
-        strides=spread(strides, 2),
-        padding=padding_pairs(padding, 2),
-        dilation=spread(dilation, 2),
-        groups=as_int(groups),
-        channels=None if channels is None else as_int(channels),
-        kernel_size=None if kernel_size is None else spread(kernel_size, 2),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype or "",
-    )
 
 
-def contrib_conv2d_winograd_weight_transform(weight: RelayExpr, tile_size: int) -> RelayExpr:
+@operator(
+    "nn.contrib_conv2d_winograd_weight_transform",
+    "ConvWinogradWeightTransformAttrs",
+    infer_type=_weight_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.conv2d_winograd_weight_transform(inputs[0], attrs.tile_size)
+    ],
+    schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False)},
+    fold=_fold_weight,
+    precision=Precision.KEEP_FLOAT32,
+)
+def contrib_conv2d_winograd_weight_transform(weight: Expr, tile_size: int) -> RelayExpr:
     """Weights (O, I, 3, 3) as (tile_size + 2, tile_size + 2, O, I) for Winograd's convolution.
 
     Parameters
@@ -199,4 +159,3 @@ def contrib_conv2d_winograd_weight_transform(weight: RelayExpr, tile_size: int) 
     tile_size : int
         Outputs of a tile along an axis, 2 or 4.
     """
-    return ops.nn.contrib_conv2d_winograd_weight_transform(weight, tile_size=as_int(tile_size))

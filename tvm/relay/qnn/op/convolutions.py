@@ -13,15 +13,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
-from tvm.relay.op.attributes import as_ints, padding_pairs, spread
+from tvm.relay.op.attributes import as_int, as_ints, padding_pairs, spread
 from tvm.relay.op.layout_shapes import axis_of
-from tvm.relay.op.nn.conv import Conv2DAttrs, conv_attrs
-from tvm.relay.op.nn.conv_ranks import Conv1DAttrs, Conv3DAttrs
-from tvm.relay.op.nn.conv_transpose import (
-    Conv1DTransposeAttrs,
-    Conv2DTransposeAttrs,
-    Conv3DTransposeAttrs,
-)
 from tvm.relay.op.registry import define_op, ops
 from tvm.relay.op.types import shape_of_type
 
@@ -115,23 +108,23 @@ def _shifted_transpose_kernel(attrs: Attrs, weight: RelayExpr, zero_point: Relay
     )
 
 
-def _conv(name: str, op: Op, attrs_type: type[Attrs]) -> Op:
+def _conv(name: str, op: Op) -> Op:
     canonical = _canonical_transpose if "transpose" in name else _canonical_conv
     return define_op(
         name,
-        attrs_type,
+        op.attrs_type,
         inputs=INPUTS,
         infer_type=product_type(op, name),
         qnn_canonicalize=canonical(op),
     )
 
 
-_conv("qnn.conv1d", ops.nn.conv1d, Conv1DAttrs)
-_conv("qnn.conv2d", ops.nn.conv2d, Conv2DAttrs)
-_conv("qnn.conv3d", ops.nn.conv3d, Conv3DAttrs)
-_conv("qnn.conv1d_transpose", ops.nn.conv1d_transpose, Conv1DTransposeAttrs)
-_conv("qnn.conv2d_transpose", ops.nn.conv2d_transpose, Conv2DTransposeAttrs)
-_conv("qnn.conv3d_transpose", ops.nn.conv3d_transpose, Conv3DTransposeAttrs)
+_conv("qnn.conv1d", ops.nn.conv1d)
+_conv("qnn.conv2d", ops.nn.conv2d)
+_conv("qnn.conv3d", ops.nn.conv3d)
+_conv("qnn.conv1d_transpose", ops.nn.conv1d_transpose)
+_conv("qnn.conv2d_transpose", ops.nn.conv2d_transpose)
+_conv("qnn.conv3d_transpose", ops.nn.conv3d_transpose)
 PLAIN_CONVOLUTIONS = (ops.qnn.conv1d, ops.qnn.conv2d, ops.qnn.conv3d)
 TRANSPOSED_CONVOLUTIONS = (
     ops.qnn.conv1d_transpose, ops.qnn.conv2d_transpose, ops.qnn.conv3d_transpose,
@@ -173,7 +166,7 @@ def conv2d(
     """
     return ops.qnn.conv2d(
         data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
         out_dtype=str(out_dtype),
     )  # fmt: skip
@@ -207,7 +200,7 @@ def conv2d_transpose(
     """
     return ops.qnn.conv2d_transpose(
         data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
+        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
         output_padding=spread(as_ints(output_padding), 2), out_dtype=str(out_dtype),
     )  # fmt: skip
@@ -234,7 +227,7 @@ def conv1d(
     """Convolution of quantised tensors over one axis; parameters as in `conv2d`."""
     return ops.qnn.conv1d(
         data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
+        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
         out_dtype=str(out_dtype),
     )  # fmt: skip
@@ -261,7 +254,7 @@ def conv3d(
     """Convolution of quantised tensors over three axes; parameters as in `conv2d`."""
     return ops.qnn.conv3d(
         data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
+        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
         out_dtype=str(out_dtype),
     )  # fmt: skip
@@ -289,7 +282,7 @@ def conv1d_transpose(
     """Transposed convolution of quantised tensors over one axis; as `conv2d_transpose`."""
     return ops.qnn.conv1d_transpose(
         data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
+        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
         output_padding=spread(as_ints(output_padding), 1), out_dtype=str(out_dtype),
     )  # fmt: skip
@@ -317,7 +310,26 @@ def conv3d_transpose(
     """Transposed convolution of quantised tensors over three axes; as `conv2d_transpose`."""
     return ops.qnn.conv3d_transpose(
         data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        **conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
+        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
         output_padding=spread(as_ints(output_padding), 3), out_dtype=str(out_dtype),
     )  # fmt: skip
+
+
+def _conv_attrs(
+    strides: object,
+    padding: object,
+    dilation: object,
+    groups: int,
+    channels: int | None,
+    kernel_size: object,
+    rank: int,
+) -> dict[str, object]:
+    return {
+        "strides": spread(strides, rank),
+        "padding": padding_pairs(padding, rank),
+        "dilation": spread(dilation, rank),
+        "groups": as_int(groups),
+        "channels": None if channels is None else as_int(channels),
+        "kernel_size": None if kernel_size is None else spread(kernel_size, rank),
+    }

@@ -9,18 +9,13 @@ data and their attributes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tvm.ir.attrs import Attrs
 from tvm.ir.type import Type
 
-from .layout_shapes import axes_extents, shape_in_layout
-from .nn.conv import conv_type
-from .registry import ops
-from .types import Dim, apply, product, shape_of_type, tensor
-
-# from attributes and the types known so far, that of the data first, to all types
-Fill = Callable[[Attrs, "Sequence[Type | None]"], "list[Type | None]"]
+from ..layout_shapes import axes_extents, shape_in_layout
+from ..types import Dim, apply, shape_of_type, tensor
 
 
 def _with_kernel(attrs: Attrs, known: Sequence[Type | None], sizes: dict[str, Dim]) -> list[Type | None]:  # fmt: skip
@@ -36,7 +31,7 @@ def _channels_of_data(attrs: Attrs, data: Type | None) -> Dim:
     return axes_extents(shape_of_type(data), layout, "a convolution")["C"]  # type: ignore[arg-type]
 
 
-def _conv(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
+def of_convolution(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     channels, groups = attrs["channels"], getattr(attrs, "groups", 1)
     if channels is None or attrs["kernel_size"] is None:
         return list(known)
@@ -47,49 +42,24 @@ def _conv(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     return _with_kernel(attrs, known, sizes)
 
 
-def _deformable(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
-    """The kernel as of other convolutions, and two offsets for each place of the window."""
-    data, offset, kernel = known
-    kernel = kernel or _conv(attrs, known)[2]
-    if offset is not None or kernel is None:
-        return [data, offset, kernel]
-    out = conv_type("nn.deformable_conv2d", "HW")(attrs, [data, kernel])  # type: ignore[list-item]
-    extents = axes_extents(shape_of_type(out), attrs["out_layout"] or attrs["data_layout"], "")
-    window = axes_extents(shape_of_type(kernel), attrs["kernel_layout"], "")
-    extents["C"] = product((2 * attrs["deformable_groups"], window["H"], window["W"]))
-    shape = shape_in_layout(extents, attrs["data_layout"])
-    return [data, tensor(shape, data.dtype), kernel]  # type: ignore[union-attr]
-
-
-def _conv_transpose(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
+def of_transposed_convolution(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     if attrs["channels"] is None or attrs["kernel_size"] is None:
         return list(known)
     sizes = {"I": _channels_of_data(attrs, known[0]), "O": attrs["channels"] // attrs["groups"]}
     return _with_kernel(attrs, known, sizes)
 
 
-def _dense(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
+def of_dense(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     data = known[0]
     if attrs["units"] is None:
         return list(known)
     return [data, tensor((attrs["units"], shape_of_type(data)[-1]), data.dtype)]  # type: ignore[arg-type, union-attr]
 
 
-def _matmul(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
+def of_matmul(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     data = known[0]
     if attrs["units"] is None:
         return list(known)
     depth = shape_of_type(data)[-2 if attrs["transpose_a"] else -1]  # type: ignore[arg-type]
     shape = (attrs["units"], depth) if attrs["transpose_b"] else (depth, attrs["units"])
     return [data, tensor(shape, data.dtype)]  # type: ignore[union-attr]
-
-
-for _ops, _fill in (
-    ((ops.nn.conv1d, ops.nn.conv2d, ops.nn.conv3d, ops.nn.bitserial_conv2d), _conv),
-    ((ops.nn.deformable_conv2d,), _deformable),
-    ((ops.nn.conv1d_transpose, ops.nn.conv2d_transpose, ops.nn.conv3d_transpose), _conv_transpose),
-    ((ops.nn.dense, ops.nn.bitserial_dense), _dense),
-    ((ops.nn.matmul,), _matmul),
-):
-    for _op in _ops:
-        _op.set_facets(argument_types=_fill)
