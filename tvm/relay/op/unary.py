@@ -13,6 +13,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant, const
+from tvm.runtime.ndarray import empty
 from tvm.support.dtype import dtype as as_dtype
 
 from .layout import layout_any
@@ -425,6 +426,13 @@ def numpy_dtype(dtype: str) -> np.dtype:
 
 def converted(x: RelayExpr, dtype: str) -> RelayExpr:
     """A value in another dtype; constants at once."""
-    if isinstance(x, Constant):
-        return x if x.data.dtype == dtype else const(x.data.numpy().astype(dtype))
-    return ops.cast(x, dtype=dtype)
+    if not isinstance(x, Constant):
+        return ops.cast(x, dtype=dtype)
+    if x.data.dtype == dtype:
+        return x
+    values, wanted = x.data.elements(), numpy_dtype(dtype)
+    if wanted.kind not in "iuf":
+        return const(values.astype(wanted))
+    result = empty(x.data.shape, dtype)
+    np.copyto(np.from_dlpack(result), values, casting="unsafe")
+    return const(result)

@@ -16,6 +16,7 @@ broadcast_to_like of the same shape     ->    %x
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -251,7 +252,7 @@ def _is_splat(expr: RelayExpr, value: float) -> bool:
         return _FILLED[expr.op] == value
     if calls(expr, ops.full):
         return _is_splat(expr.args[0], value)
-    if not isinstance(expr, Constant) or np.prod(expr.data.shape, dtype="int64") > _SMALL:
+    if not isinstance(expr, Constant) or math.prod(expr.data.shape) > _SMALL:
         return False
     array = expr.data.numpy()
     # adding 0.0 turns -0.0 into 0.0, which no program may rely on
