@@ -153,4 +153,5 @@ def special_cases() -> list[Case]:
         *deformable_cases(),
         *bitserial_cases(),
         Case("nn.fifo_buffer", lambda x, b: relay.nn.fifo_buffer(x, b, 1), (floats(2, 3, 4), floats(2, 7, 4)), lambda x, b: np.concatenate([b[:, 3:], x], 1)),
+        Case("nn.fifo_buffer", lambda x, b: relay.nn.fifo_buffer(x, b, -1), (floats(2, 3), floats(2, 4)), lambda x, b: np.concatenate([b[:, 3:], x], -1)),
     ]  # fmt: skip

@@ -6,7 +6,6 @@ Most are linear: the gradient is the adjoint, which undoes where the elements we
 from __future__ import annotations
 
 from tvm.ir.expr import RelayExpr
-from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 
 from .known_shapes import known_shape, shape_of
@@ -19,12 +18,6 @@ def _broadcast_to_like(call: Call, grad: RelayExpr) -> Gradients:
     return [ops.collapse_sum_like(grad, call.args[0]), ops.zeros_like(call.args[1])]
 
 
-def _dilate(call: Call, grad: RelayExpr) -> Gradients:
-    shape = known_shape(call, "nn.dilate")
-    start = (0,) * len(shape)
-    return [ops.strided_slice(grad, begin=start, end=shape, strides=call.attrs.strides)]
-
-
 def _gather(call: Call, grad: RelayExpr) -> Gradients:
     data, indices = call.args
     extent = known_shape(data, "gather")[call.attrs.axis]
@@ -33,29 +26,6 @@ def _gather(call: Call, grad: RelayExpr) -> Gradients:
         ops.zeros_like(data), inside, grad, axis=call.attrs.axis, reduction="add"
     )  # fmt: skip
     return [total, ops.zeros_like(indices)]
-
-
-def _layer_norm(call: Call, grad: RelayExpr) -> Gradients:
-    """With y = (x - mean(x)) * r: dx = r * (dy - mean(dy) - y * mean(dy * y))"""
-    (data, gamma, beta), attrs = call.args, call.attrs
-    rank = len(shape_of(data))
-    axis = attrs.axis % rank
-    over = {"axis": (axis,), "keepdims": True}
-    rest = tuple([i for i in range(rank) if i != axis])
-    average = ops.mean(data, **over)
-    epsilon = const(attrs.epsilon, infer_type_of(data).dtype)
-    root = ops.rsqrt(ops.add(ops.variance(data, average, **over), epsilon))
-    normal = ops.multiply(ops.subtract(data, average), root)
-    scale = (
-        ops.expand_dims(gamma, axis=1, num_newaxis=rank - 1 - axis) if axis < rank - 1 else gamma
-    )
-    inner = ops.multiply(grad, scale) if attrs.scale else grad
-    shared = ops.multiply(normal, ops.mean(ops.multiply(inner, normal), **over))
-    to_data = ops.multiply(root, ops.subtract(ops.subtract(inner, ops.mean(inner, **over)), shared))
-    to_gamma = (
-        ops.sum(ops.multiply(grad, normal), axis=rest) if attrs.scale else ops.zeros_like(gamma)
-    )
-    return [to_data, to_gamma, ops.sum(grad, axis=rest) if attrs.center else ops.zeros_like(beta)]
 
 
 def _tile(call: Call, grad: RelayExpr) -> Gradients:
@@ -126,11 +96,9 @@ def _full_like(call: Call, grad: RelayExpr) -> Gradients:
 for _op, _gradient in (
     (ops.broadcast_to_like, _broadcast_to_like),
     (ops.cumsum, _cumsum),
-    (ops.nn.dilate, _dilate),
     (ops.full, _full),
     (ops.full_like, _full_like),
     (ops.gather, _gather),
-    (ops.nn.layer_norm, _layer_norm),
     (ops.layout_transform, _layout_transform),
     (ops.repeat, _repeat),
     (ops.sequence_mask, _sequence_mask),

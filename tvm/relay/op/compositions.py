@@ -6,7 +6,6 @@ Their kernels are their own: a composition is for `relay.transform.gradient` alo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 from itertools import product
 from string import ascii_letters
 
@@ -19,23 +18,10 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, const, fields_of
 
-from .known_shapes import known_shape, sliced
+from .known_shapes import known_shape
 from .registry import ops
 
 Types = Sequence[Type]
-
-
-def _lrn(call: Call, arg_types: Types) -> RelayExpr:
-    data, attrs = call.args[0], call.attrs
-    shape, dtype = known_shape(data, "nn.lrn"), infer_type_of(data).dtype
-    axis, reach = attrs.axis % len(shape), ((attrs.size - 1) // 2, attrs.size // 2)
-    widths = tuple([reach if a == axis else (0, 0) for a in range(len(shape))])
-    squares = ops.nn.pad(ops.multiply(data, data), const(0.0, dtype), pad_width=widths)
-    infer_type_of(squares)
-    windows = [sliced(squares, axis, k, k + shape[axis]) for k in range(attrs.size)]
-    share = ops.multiply(reduce(ops.add, windows), const(attrs.alpha / attrs.size, dtype))
-    base = ops.add(share, const(attrs.bias, dtype))
-    return ops.divide(data, ops.power(base, const(attrs.beta, dtype)))
 
 
 def _affine_grid(call: Call, arg_types: Types) -> RelayExpr:
@@ -91,6 +77,5 @@ for _op, _composition in (
     (ops.fast_erf, _as(ops.erf)),
     (ops.fast_exp, _as(ops.exp)),
     (ops.fast_tanh, _as(ops.tanh)),
-    (ops.nn.lrn, _lrn),
 ):
     _op.set_facets(composition=_composition)

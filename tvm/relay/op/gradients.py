@@ -5,8 +5,6 @@ A gradient gives one expression for each argument, from the call and its result'
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from tvm.error import OpNotImplemented
@@ -15,45 +13,8 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem, const
 
 from .indexing import slice_ranges
-from .known_shapes import known_shape, shape_of
-from .plain_results import of_plain_result
+from .known_shapes import known_shape
 from .registry import ops
-
-
-def _transposed(matrix: RelayExpr) -> RelayExpr:
-    rank = len(shape_of(matrix))
-    return ops.transpose(matrix, axes=(*range(rank - 2), rank - 1, rank - 2))
-
-
-def _product_gradient(
-    product: Callable[[RelayExpr, RelayExpr], RelayExpr],
-) -> Callable[[Call, RelayExpr], list[RelayExpr]]:
-    """Of a product of matrices, transposed or not; batches that were broadcast are summed."""
-
-    def gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-        a, b = call.args
-        attrs = call.attrs
-        left = _transposed(a) if attrs.transpose_a else a
-        right = _transposed(b) if attrs.transpose_b else b
-        to_left = product(grad, _transposed(right))
-        to_right = product(_transposed(left), grad)
-        to_a = _transposed(to_left) if attrs.transpose_a else to_left
-        to_b = _transposed(to_right) if attrs.transpose_b else to_right
-        return [ops.collapse_sum_like(to_a, a), ops.collapse_sum_like(to_b, b)]
-
-    return gradient
-
-
-def _cross_entropy_gradient(is_log: bool) -> Callable[[Call, RelayExpr], list[RelayExpr]]:
-    def gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-        predictions, targets = call.args
-        batch = known_shape(predictions, "nn.cross_entropy")[0]
-        share = ops.divide(ops.negative(grad), ops.cast_like(const(batch), grad))
-        logs = predictions if is_log else ops.log(predictions)
-        slope = targets if is_log else ops.divide(targets, predictions)
-        return [ops.multiply(share, slope), ops.multiply(share, logs)]
-
-    return gradient
 
 
 def _take_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
@@ -154,19 +115,7 @@ def _reshape_like_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return [ops.reshape_like(grad, call.args[0]), ops.zeros_like(call.args[1])]
 
 
-def _matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    return ops.nn.matmul(a, b)
-
-
-def _batch_matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    return ops.nn.batch_matmul(a, b, transpose_a=False, transpose_b=False)
-
-
 for _op, _gradient in (
-    (ops.nn.matmul, of_plain_result(_product_gradient(_matmul))),
-    (ops.nn.batch_matmul, of_plain_result(_product_gradient(_batch_matmul))),
-    (ops.nn.cross_entropy, _cross_entropy_gradient(is_log=False)),
-    (ops.nn.cross_entropy_with_logits, _cross_entropy_gradient(is_log=True)),
     (ops.take, _take_gradient),
     (ops.stack, _stack_gradient),
     (ops.arange, _arange_gradient),

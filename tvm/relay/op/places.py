@@ -16,7 +16,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem, const, field_of, fields_of
 
 from .gradients import filled_gradient
-from .known_shapes import known_shape, sliced
+from .known_shapes import known_shape
 from .reduce import reduced_axes
 from .registry import ops
 
@@ -223,24 +223,10 @@ def _dft(call: Call, grad: RelayExpr) -> Gradients:
     return [ops.multiply(TupleGetItem(back, i), factor) for i in range(2)]
 
 
-def _fifo_buffer(call: Call, grad: RelayExpr) -> Gradients:
-    """The data stands at the end; before it, what of the buffer is left."""
-    data, buffer = call.args
-    shape, held = [known_shape(x, "nn.fifo_buffer") for x in (data, buffer)]
-    axis = call.attrs.axis % len(shape)
-    kept = max(held[axis] - shape[axis], 0)
-    to_data = sliced(grad, axis, kept, held[axis])
-    rest = tuple([held[axis] - kept if a == axis else n for a, n in enumerate(held)])
-    none = ops.zeros(shape=rest, dtype=infer_type_of(grad).dtype)
-    to_buffer = ops.concatenate(Tuple([none, sliced(grad, axis, 0, kept)]), axis=axis)
-    return [to_data, to_buffer]
-
-
 for _op, _gradient in (
     (ops.adv_index, _adv_index),
     (ops.cumprod, _cumprod),
     (ops.dft, _dft),
-    (ops.nn.fifo_buffer, _fifo_buffer),
     (ops.gather_nd, _gather_nd),
     (ops.matrix_set_diag, _set),
     (ops.meshgrid, _meshgrid),

@@ -3,57 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
-from ..attributes import as_int, padding_pairs, spread
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, define_op, ops
+from ..operator import Expr, OptionalSpatial2, Padding2, Spatial2, operator
+from ..registry import OpPattern
 from ..types import apply, expect, expect_dim, expect_tensor, positive_axis, shape_of_type, tensor
 from .argument_types import of_convolution, of_dense
 
 
-class BitPackAttrs(Attrs, key="relay.attrs.BitPackAttrs"):
-    """How many bits, along which axis they are joined, where their axis comes in."""
-
-    bits: int = 1
-    pack_axis: int = 1
-    bit_axis: int = 2
-    pack_type: str = "uint32"
-    name: str = "BitPack"
-
-
-class BinaryConv2DAttrs(Attrs, key="relay.attrs.BinaryConv2DAttrs"):
-    """A convolution over two axes of numbers of few bits."""
-
-    strides: tuple[int, ...] = (1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0)
-    channels: int | None = None
-    kernel_size: tuple[int, ...] | None = (3, 3)
-    activation_bits: int = 1
-    weight_bits: int = 1
-    data_layout: str = "NCHW"
-    kernel_layout: str = "OIHW"
-    pack_dtype: str = "uint32"
-    out_dtype: str = "int16"
-    unipolar: bool = True
-
-
-class BinaryDenseAttrs(Attrs, key="relay.attrs.BinaryDenseAttrs"):
-    """A dense layer of numbers of few bits."""
-
-    units: int | None = None
-    data_bits: int = 1
-    weight_bits: int = 1
-    pack_dtype: str = "uint32"
-    out_dtype: str = "int16"
-    unipolar: bool = True
-
-
-def _bitpack_type(attrs: BitPackAttrs, arg_types: Sequence[Type]) -> Type:
+def _bitpack_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "nn.bitpack")
     width = topi.nn.binary_op_multiplier(attrs.pack_type)
     shape = list(shape_of_type(data))
@@ -78,10 +42,10 @@ def _generic(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sche
 
 _SCHEDULES = {"generic": _generic, "cpu": _in_steps}
 
-define_op(
+
+@operator(
     "nn.bitpack",
-    BitPackAttrs,
-    inputs=("data",),
+    "BitPackAttrs",
     infer_type=_bitpack_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [
@@ -91,9 +55,32 @@ define_op(
     ],
     schedules=_SCHEDULES,
 )
+def bitpack(
+    data: Expr,
+    bits: int = 1,
+    pack_axis: int = 1,
+    bit_axis: int = 2,
+    pack_type: str = "uint32",
+    name: str = "BitPack",
+) -> RelayExpr:
+    """Words of the bits of neighbours along an axis.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        Integers.
+    bits : int
+        How many of the lowest bits of each number count.
+    pack_axis, bit_axis : int
+        The axis along which bits are joined, and where the axis of the bits comes in.
+    pack_type : str
+        "uint8", "uint16", "uint32" or "uint64".
+    name : str
+        The name of the kernel's result.
+    """
 
 
-def _conv_type(attrs: BinaryConv2DAttrs, arg_types: Sequence[Type]) -> Type:
+def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.bitserial_conv2d"
     layouts = (attrs.data_layout, attrs.kernel_layout)
     expect(
@@ -118,9 +105,7 @@ def _conv_type(attrs: BinaryConv2DAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(shape_in_layout(out, attrs.data_layout), attrs.out_dtype)
 
 
-def _conv_compute(
-    attrs: BinaryConv2DAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
+def _conv_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     is_first = attrs.data_layout == "NCHW"
     function = topi.nn.bitserial_conv2d_nchw if is_first else topi.nn.bitserial_conv2d_nhwc
     return [
@@ -131,82 +116,22 @@ def _conv_compute(
     ]  # fmt: skip
 
 
-define_op(
+@operator(
     "nn.bitserial_conv2d",
-    BinaryConv2DAttrs,
-    inputs=("data", "weight"),
+    "BinaryConv2DAttrs",
     infer_type=_conv_type,
     argument_types=of_convolution,
     fuse=OpPattern.OPAQUE,
     compute=_conv_compute,
     schedules=_SCHEDULES,
 )
-
-
-def _dense_type(attrs: BinaryDenseAttrs, arg_types: Sequence[Type]) -> Type:
-    who = "nn.bitserial_dense"
-    rows = shape_of_type(expect_tensor(arg_types[0], who, rank=2))
-    weight = shape_of_type(expect_tensor(arg_types[1], who, "weight"))
-    if len(weight) == 2:
-        expect_dim(weight[1], rows[1], who, "the weight's inner dimension")
-    if attrs.units is not None:
-        expect_dim(weight[0], attrs.units, who, "the weight's units")
-    return tensor((rows[0], weight[0] if attrs.units is None else attrs.units), attrs.out_dtype)
-
-
-define_op(
-    "nn.bitserial_dense",
-    BinaryDenseAttrs,
-    inputs=("data", "weight"),
-    infer_type=_dense_type,
-    argument_types=of_dense,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.bitserial_dense(
-            *inputs, attrs.data_bits, attrs.weight_bits, attrs.pack_dtype, attrs.out_dtype,
-            attrs.unipolar,
-        )
-    ],
-    schedules=_SCHEDULES,
-)  # fmt: skip
-
-
-def bitpack(
-    data: RelayExpr,
-    bits: int = 1,
-    pack_axis: int = 1,
-    bit_axis: int = 2,
-    pack_type: str = "uint32",
-    name: str = "BitPack",
-) -> RelayExpr:
-    """Words of the bits of neighbours along an axis.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        Integers.
-    bits : int
-        How many of the lowest bits of each number count.
-    pack_axis, bit_axis : int
-        The axis along which bits are joined, and where the axis of the bits comes in.
-    pack_type : str
-        "uint8", "uint16", "uint32" or "uint64".
-    name : str
-        The name of the kernel's result.
-    """
-    return ops.nn.bitpack(
-        data, bits=as_int(bits), pack_axis=as_int(pack_axis), bit_axis=as_int(bit_axis),
-        pack_type=str(pack_type), name=str(name),
-    )  # fmt: skip
-
-
 def bitserial_conv2d(
-    data: RelayExpr,
-    weight: RelayExpr,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
+    data: Expr,
+    weight: Expr,
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = (3, 3),
+    kernel_size: OptionalSpatial2 = (3, 3),
     activation_bits: int = 1,
     weight_bits: int = 1,
     data_layout: str = "NCHW",
@@ -230,19 +155,36 @@ def bitserial_conv2d(
     unipolar : bool
         Whether bits of the weight stand for -1 and 1.
     """
-    return ops.nn.bitserial_conv2d(
-        data, weight, strides=spread(strides, 2), padding=padding_pairs(padding, 2),
-        channels=None if channels is None else as_int(channels),
-        kernel_size=None if kernel_size is None else spread(kernel_size, 2),
-        activation_bits=as_int(activation_bits), weight_bits=as_int(weight_bits),
-        data_layout=data_layout, kernel_layout=kernel_layout, pack_dtype=pack_dtype,
-        out_dtype=out_dtype, unipolar=bool(unipolar),
-    )  # fmt: skip
 
 
+def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    who = "nn.bitserial_dense"
+    rows = shape_of_type(expect_tensor(arg_types[0], who, rank=2))
+    weight = shape_of_type(expect_tensor(arg_types[1], who, "weight"))
+    if len(weight) == 2:
+        expect_dim(weight[1], rows[1], who, "the weight's inner dimension")
+    if attrs.units is not None:
+        expect_dim(weight[0], attrs.units, who, "the weight's units")
+    return tensor((rows[0], weight[0] if attrs.units is None else attrs.units), attrs.out_dtype)
+
+
+@operator(
+    "nn.bitserial_dense",
+    "BinaryDenseAttrs",
+    infer_type=_dense_type,
+    argument_types=of_dense,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.bitserial_dense(
+            *inputs, attrs.data_bits, attrs.weight_bits, attrs.pack_dtype, attrs.out_dtype,
+            attrs.unipolar,
+        )
+    ],
+    schedules=_SCHEDULES,
+)  # fmt: skip
 def bitserial_dense(
-    data: RelayExpr,
-    weight: RelayExpr,
+    data: Expr,
+    weight: Expr,
     units: int | None = None,
     data_bits: int = 1,
     weight_bits: int = 1,
@@ -261,8 +203,3 @@ def bitserial_dense(
     data_bits, weight_bits, pack_dtype, out_dtype, unipolar
         As in `bitserial_conv2d`.
     """
-    return ops.nn.bitserial_dense(
-        data, weight, units=None if units is None else as_int(units), data_bits=as_int(data_bits),
-        weight_bits=as_int(weight_bits), pack_dtype=pack_dtype, out_dtype=out_dtype,
-        unipolar=bool(unipolar),
-    )  # fmt: skip

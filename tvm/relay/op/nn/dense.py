@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,14 +11,13 @@ from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
-from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
-from ..attributes import as_int
 from ..layout_shapes import axes_extents
+from ..operator import Expr, OptionalStr, operator
 from ..plain_results import of_plain_result
-from ..registry import OpPattern, Precision, define_op, ops
+from ..registry import OpPattern, Precision, ops
 from ..shaping import layout_transform
 from ..types import (
     Dim,
@@ -33,36 +33,7 @@ from ..types import (
 )
 from ..unary import converted
 from .argument_types import of_dense, of_matmul
-
-
-class MatmulAttrs(Attrs, key="relay.attrs.MatmulAttrs"):
-    """A product of two matrices, either of which may come transposed."""
-
-    units: int | None = None
-    out_dtype: str = ""
-    transpose_a: bool = False
-    transpose_b: bool = False
-
-
-class DenseAttrs(Attrs, key="relay.attrs.DenseAttrs"):
-    """A dense layer: data @ weight.T"""
-
-    units: int | None = None
-    out_dtype: str = ""
-
-
-class DensePackAttrs(DenseAttrs, key="relay.attrs.DensePackAttrs"):
-    """A dense layer with its weight in blocks of rows, such as NC16n."""
-
-    weight_layout: str = "NC"
-
-
-class BatchMatmulAttrs(Attrs, key="relay.attrs.BatchMatmulAttrs"):
-    """A batch of matrix products."""
-
-    out_dtype: str = ""
-    transpose_a: bool = False
-    transpose_b: bool = True
+from .product_gradient import dense_gradient, product_gradient
 
 
 def _swapped(shape: Sequence[Dim], swap: bool) -> tuple[Dim, ...]:
@@ -90,11 +61,11 @@ def _product_type(
     return tensor((*left[:-1], units), dtype)
 
 
-def _matmul_type(attrs: MatmulAttrs, arg_types: Sequence[Type]) -> Type:
+def _matmul_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return _product_type("nn.matmul", *arg_types, attrs.transpose_a, attrs.transpose_b, attrs)
 
 
-def _dense_type(attrs: DenseAttrs, arg_types: Sequence[Type]) -> Type:
+def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return _product_type("nn.dense", *arg_types, False, True, attrs)
 
 
@@ -103,32 +74,10 @@ def _numpy_product(a: np.ndarray, b: np.ndarray, dtype: str) -> np.ndarray:
     return np.matmul(a.astype(wide), b.astype(wide)).astype(dtype)
 
 
-def _fold_matmul(
-    attrs: MatmulAttrs, arrays: Sequence[np.ndarray], out_type: Type
-) -> list[np.ndarray]:
+def _fold_matmul(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
     a = arrays[0].T if attrs.transpose_a else arrays[0]
     b = arrays[1].T if attrs.transpose_b else arrays[1]
     return [_numpy_product(a, b, out_type.dtype)]  # type: ignore[attr-defined]
-
-
-def _transposed(x: RelayExpr) -> RelayExpr:
-    return ops.transpose(x, axes=None)
-
-
-def _in_rows(x: RelayExpr) -> RelayExpr:
-    """Of more axes than two: the leading ones as one."""
-    for _ in range(len(infer_type_of(x).shape) - 2):
-        x = ops.reshape(x, newshape=(-3, -2))
-    return x
-
-
-def _dense_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    data, weight = call.args
-    rows, given = _in_rows(data), _in_rows(grad)
-    return [
-        ops.nn.dense(grad, _transposed(weight)),
-        ops.nn.dense(_transposed(given), _transposed(rows)),
-    ]
 
 
 def _alter_dense(
@@ -224,25 +173,24 @@ def _weight_layout(
 
 
 def _packed(call: Call, weight: RelayExpr, layout: str, units: int | None) -> RelayExpr:
-    attrs = DensePackAttrs(units=units, out_dtype=call.attrs.out_dtype, weight_layout=layout)
-    packed = layout_transform(weight, "NC", attrs.weight_layout)
-    return Call(ops.nn.contrib_dense_pack, (call.args[0], packed), attrs)
+    packed = layout_transform(weight, "NC", layout)
+    return ops.nn.contrib_dense_pack(
+        call.args[0], packed, units=units, out_dtype=call.attrs.out_dtype, weight_layout=layout
+    )
 
 
 def _product(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     """On processors, large matrices are packed while the kernel runs."""
     matmul = topi.x86.matmul_pack if topi.utils.is_target("cpu") else topi.nn.matmul
     transpose_a, transpose_b = (
-        (attrs.transpose_a, attrs.transpose_b) if isinstance(attrs, MatmulAttrs) else (False, True)
+        (attrs.transpose_a, attrs.transpose_b) if "transpose_a" in attrs else (False, True)
     )
     dtype = out_type.dtype  # type: ignore[attr-defined]
     return [matmul(*inputs, None, dtype, transpose_a, transpose_b)]
 
 
-define_op(
+@operator(
     "nn.dense",
-    DenseAttrs,
-    inputs=("data", "weight"),
     infer_type=_dense_type,
     argument_types=of_dense,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -252,118 +200,12 @@ define_op(
         "cpu": lambda attrs, outs, target: topi.x86.schedule_matmul_pack(outs),
     },
     fold=lambda attrs, arrays, out_type: [_numpy_product(arrays[0], arrays[1].T, out_type.dtype)],
-    gradient=of_plain_result(_dense_gradient),
+    gradient=of_plain_result(dense_gradient),
     alter_layout=_alter_dense,
     precision=Precision.ALWAYS,
 )
-define_op(
-    "nn.matmul",
-    MatmulAttrs,
-    inputs=("tensor_a", "tensor_b"),
-    infer_type=_matmul_type,
-    argument_types=of_matmul,
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=_product,
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_matmul_pack(outs),
-    },
-    fold=_fold_matmul,
-    precision=Precision.ALWAYS,
-)
-
-
-def _dense_pack_type(attrs: DensePackAttrs, arg_types: Sequence[Type]) -> Type:
-    who = "nn.contrib_dense_pack"
-    data = expect_tensor(arg_types[0], who)
-    weight = expect_tensor(arg_types[1], who, "weight")
-    have = axes_extents(shape_of_type(weight), attrs.weight_layout, f"{who}'s weight")
-    shape = shape_of_type(data)
-    expect(len(shape) >= 2, f"{who} requires at least two dimensions, got {show(shape)}")
-    expect_dim(have["C"], shape[-1], who, "the weight's inner dimension")
-    if attrs.units is not None:
-        expect_dim(have["N"], attrs.units, who, "the weight's units")
-    return tensor((*shape[:-1], have["N"]), attrs.out_dtype or data.dtype)
-
-
-def _has_groups(attrs: DensePackAttrs) -> bool:
-    """Whether the weight's inner dimension comes in groups, as in NC64n4c."""
-    return "c" in attrs.weight_layout
-
-
-define_op(
-    "nn.contrib_dense_pack",
-    DensePackAttrs,
-    inputs=("data", "weight"),
-    infer_type=_dense_pack_type,
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [
-        (topi.nn.dense_dot if _has_groups(attrs) else topi.nn.dense_pack)(
-            *inputs, None, out_type.dtype
-        )
-    ],
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: (
-            topi.x86.schedule_dense_dot if _has_groups(attrs) else topi.x86.schedule_dense_pack
-        )(outs),
-    },
-    precision=Precision.ALWAYS,
-)
-
-
-def _batch_matmul_type(attrs: BatchMatmulAttrs, arg_types: Sequence[Type]) -> Type:
-    who = "nn.batch_matmul"
-    lhs = expect_tensor(arg_types[0], who, "tensor_a", rank=3)
-    rhs = expect_tensor(arg_types[1], who, "tensor_b", rank=3)
-    dtype = lhs.dtype if attrs.out_dtype else expect_same_dtype((lhs, rhs), who)
-    a = _swapped(shape_of_type(lhs), attrs.transpose_a)
-    b = _swapped(shape_of_type(rhs), attrs.transpose_b)
-    text = f"{show(shape_of_type(lhs))} and {show(shape_of_type(rhs))}"
-    is_known_to_differ = all(isinstance(d, int) and d != 1 for d in (a[0], b[0])) and a[0] != b[0]
-    expect(not is_known_to_differ, f"{who} requires equal batches, got {text}")
-    expect(may_equal(a[2], b[1]), f"{who} requires equal inner dimensions, got {text}")
-    return tensor((*broadcast_shapes(a[:1], b[:1], who), a[1], b[2]), attrs.out_dtype or dtype)
-
-
-def _fold_batch_matmul(
-    attrs: BatchMatmulAttrs, arrays: Sequence[np.ndarray], out_type: Type
-) -> list[np.ndarray]:
-    a = arrays[0].swapaxes(1, 2) if attrs.transpose_a else arrays[0]
-    b = arrays[1].swapaxes(1, 2) if attrs.transpose_b else arrays[1]
-    return [_numpy_product(a, b, out_type.dtype)]  # type: ignore[attr-defined]
-
-
-def _batch_product(
-    attrs: BatchMatmulAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
-    """Narrow numbers by the processor's dot products, where it has them."""
-    dtype = out_type.dtype  # type: ignore[attr-defined]
-    flags = (attrs.transpose_a, attrs.transpose_b)
-    dot = topi.x86.find_batch_dot(*inputs, dtype)
-    if dot is not None:
-        return [topi.x86.batch_matmul_dot(*inputs, dot, *flags)]
-    return [topi.nn.batch_matmul(*inputs, None, dtype, *flags)]
-
-
-define_op(
-    "nn.batch_matmul",
-    BatchMatmulAttrs,
-    inputs=("tensor_a", "tensor_b"),
-    infer_type=_batch_matmul_type,
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=_batch_product,
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_batch_matmul(outs),
-    },
-    fold=_fold_batch_matmul,
-    precision=Precision.ALWAYS,
-)
-
-
 def dense(
-    data: RelayExpr, weight: RelayExpr, units: int | None = None, out_dtype: str = ""
+    data: Expr, weight: Expr, units: int | None = None, out_dtype: OptionalStr = ""
 ) -> RelayExpr:
     """A dense layer: `data @ weight.T`.
 
@@ -376,16 +218,27 @@ def dense(
     out_dtype : str
         The dtype of the sums, the data's by default.
     """
-    return ops.nn.dense(
-        data, weight, units=None if units is None else as_int(units), out_dtype=out_dtype or ""
-    )
 
 
+@operator(
+    "nn.matmul",
+    infer_type=_matmul_type,
+    argument_types=of_matmul,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=_product,
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_matmul_pack(outs),
+    },
+    fold=_fold_matmul,
+    precision=Precision.ALWAYS,
+    gradient=of_plain_result(product_gradient(lambda a, b: ops.nn.matmul(a, b))),
+)
 def matmul(
-    tensor_a: RelayExpr,
-    tensor_b: RelayExpr,
+    tensor_a: Expr,
+    tensor_b: Expr,
     units: int | None = None,
-    out_dtype: str = "",
+    out_dtype: OptionalStr = "",
     transpose_a: bool = False,
     transpose_b: bool = False,
 ) -> RelayExpr:
@@ -402,22 +255,50 @@ def matmul(
     transpose_a, transpose_b : bool
         Whether an operand comes transposed.
     """
-    return ops.nn.matmul(
-        tensor_a,
-        tensor_b,
-        units=None if units is None else as_int(units),
-        out_dtype=out_dtype or "",
-        transpose_a=bool(transpose_a),
-        transpose_b=bool(transpose_b),
-    )
 
 
+def _dense_pack_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    who = "nn.contrib_dense_pack"
+    data = expect_tensor(arg_types[0], who)
+    weight = expect_tensor(arg_types[1], who, "weight")
+    have = axes_extents(shape_of_type(weight), attrs.weight_layout, f"{who}'s weight")
+    shape = shape_of_type(data)
+    expect(len(shape) >= 2, f"{who} requires at least two dimensions, got {show(shape)}")
+    expect_dim(have["C"], shape[-1], who, "the weight's inner dimension")
+    if attrs.units is not None:
+        expect_dim(have["N"], attrs.units, who, "the weight's units")
+    return tensor((*shape[:-1], have["N"]), attrs.out_dtype or data.dtype)
+
+
+def _has_groups(attrs: Any) -> bool:
+    """Whether the weight's inner dimension comes in groups, as in NC64n4c."""
+    return "c" in attrs.weight_layout
+
+
+@operator(
+    "nn.contrib_dense_pack",
+    "DensePackAttrs",
+    infer_type=_dense_pack_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [
+        (topi.nn.dense_dot if _has_groups(attrs) else topi.nn.dense_pack)(
+            *inputs, None, out_type.dtype
+        )
+    ],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": lambda attrs, outs, target: (
+            topi.x86.schedule_dense_dot if _has_groups(attrs) else topi.x86.schedule_dense_pack
+        )(outs),
+    },
+    precision=Precision.ALWAYS,
+)
 def contrib_dense_pack(
-    data: RelayExpr,
-    weight: RelayExpr,
+    data: Expr,
+    weight: Expr,
     weight_layout: str = "NC",
     units: int | None = None,
-    out_dtype: str = "",
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """A dense layer with a packed weight.
 
@@ -430,15 +311,59 @@ def contrib_dense_pack(
     units, out_dtype : optional
         As in `dense`.
     """
-    return ops.nn.contrib_dense_pack(
-        data, weight, weight_layout=weight_layout, units=units, out_dtype=out_dtype or ""
-    )
 
 
+def _batch_matmul_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    who = "nn.batch_matmul"
+    lhs = expect_tensor(arg_types[0], who, "tensor_a", rank=3)
+    rhs = expect_tensor(arg_types[1], who, "tensor_b", rank=3)
+    dtype = lhs.dtype if attrs.out_dtype else expect_same_dtype((lhs, rhs), who)
+    a = _swapped(shape_of_type(lhs), attrs.transpose_a)
+    b = _swapped(shape_of_type(rhs), attrs.transpose_b)
+    text = f"{show(shape_of_type(lhs))} and {show(shape_of_type(rhs))}"
+    is_known_to_differ = all(isinstance(d, int) and d != 1 for d in (a[0], b[0])) and a[0] != b[0]
+    expect(not is_known_to_differ, f"{who} requires equal batches, got {text}")
+    expect(may_equal(a[2], b[1]), f"{who} requires equal inner dimensions, got {text}")
+    return tensor((*broadcast_shapes(a[:1], b[:1], who), a[1], b[2]), attrs.out_dtype or dtype)
+
+
+def _fold_batch_matmul(
+    attrs: Any, arrays: Sequence[np.ndarray], out_type: Type
+) -> list[np.ndarray]:
+    a = arrays[0].swapaxes(1, 2) if attrs.transpose_a else arrays[0]
+    b = arrays[1].swapaxes(1, 2) if attrs.transpose_b else arrays[1]
+    return [_numpy_product(a, b, out_type.dtype)]  # type: ignore[attr-defined]
+
+
+def _batch_product(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    """Narrow numbers by the processor's dot products, where it has them."""
+    dtype = out_type.dtype  # type: ignore[attr-defined]
+    flags = (attrs.transpose_a, attrs.transpose_b)
+    dot = topi.x86.find_batch_dot(*inputs, dtype)
+    if dot is not None:
+        return [topi.x86.batch_matmul_dot(*inputs, dot, *flags)]
+    return [topi.nn.batch_matmul(*inputs, None, dtype, *flags)]
+
+
+@operator(
+    "nn.batch_matmul",
+    infer_type=_batch_matmul_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=_batch_product,
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": lambda attrs, outs, target: topi.x86.schedule_batch_matmul(outs),
+    },
+    fold=_fold_batch_matmul,
+    precision=Precision.ALWAYS,
+    gradient=of_plain_result(
+        product_gradient(lambda a, b: ops.nn.batch_matmul(a, b, transpose_b=False))
+    ),
+)
 def batch_matmul(
-    tensor_a: RelayExpr,
-    tensor_b: RelayExpr,
-    out_dtype: str = "",
+    tensor_a: Expr,
+    tensor_b: Expr,
+    out_dtype: OptionalStr = "",
     transpose_a: bool = False,
     transpose_b: bool = True,
 ) -> RelayExpr:
@@ -453,10 +378,3 @@ def batch_matmul(
     transpose_a, transpose_b : bool
         Whether the matrices come transposed.
     """
-    return ops.nn.batch_matmul(
-        tensor_a,
-        tensor_b,
-        out_dtype=out_dtype or "",
-        transpose_a=bool(transpose_a),
-        transpose_b=bool(transpose_b),
-    )

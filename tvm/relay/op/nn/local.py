@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from typing import Any
 
 from tvm import topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, const
 
-from ..attributes import as_float, as_int, as_ints
-from ..registry import OpPattern, Precision, define_op, ops
+from ..known_shapes import known_shape, sliced
+from ..operator import Expr, Ints, operator
+from ..registry import OpPattern, Precision, ops
 from ..types import (
     apply,
     expect,
@@ -22,31 +26,14 @@ from ..types import (
 )
 
 
-class LRNAttrs(Attrs, key="relay.attrs.LRNAttrs"):
-    """How many neighbours along which axis, and the coefficients."""
-
-    size: int = 5
-    axis: int = 1
-    bias: float = 2.0
-    alpha: float = 1e-5
-    beta: float = 0.75
-
-
-class DilateAttrs(Attrs, key="relay.attrs.DilateAttrs"):
-    """The step along each axis, and what lies between."""
-
-    strides: tuple[int, ...]
-    dilation_value: float = 0.0
-
-
-def _lrn_type(attrs: LRNAttrs, arg_types: Sequence[Type]) -> Type:
+def _lrn_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "nn.lrn")
     positive_axis(attrs.axis, len(data.shape), "nn.lrn")
     expect(attrs.size > 0, f"nn.lrn requires a positive size, got {attrs.size}")
     return data
 
 
-def _dilate_type(attrs: DilateAttrs, arg_types: Sequence[Type]) -> Type:
+def _dilate_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "nn.dilate")
     shape = shape_of_type(data)
     expect(
@@ -60,10 +47,22 @@ def _dilate_type(attrs: DilateAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(spread, data.dtype)
 
 
-define_op(
+def _composed_lrn(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    data, attrs = call.args[0], call.attrs
+    shape, dtype = known_shape(data, "nn.lrn"), infer_type_of(data).dtype
+    axis, reach = attrs.axis % len(shape), ((attrs.size - 1) // 2, attrs.size // 2)
+    widths = tuple([reach if a == axis else (0, 0) for a in range(len(shape))])
+    squares = ops.nn.pad(ops.multiply(data, data), const(0.0, dtype), pad_width=widths)
+    infer_type_of(squares)
+    windows = [sliced(squares, axis, k, k + shape[axis]) for k in range(attrs.size)]
+    share = ops.multiply(reduce(ops.add, windows), const(attrs.alpha / attrs.size, dtype))
+    base = ops.add(share, const(attrs.bias, dtype))
+    return ops.divide(data, ops.power(base, const(attrs.beta, dtype)))
+
+
+@operator(
     "nn.lrn",
-    LRNAttrs,
-    inputs=("data",),
+    "LRNAttrs",
     infer_type=_lrn_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [
@@ -74,21 +73,10 @@ define_op(
         "cpu": lambda attrs, outs, target: topi.x86.schedule_pool(outs),
     },
     precision=Precision.KEEP_FLOAT32,
+    composition=_composed_lrn,
 )
-define_op(
-    "nn.dilate",
-    DilateAttrs,
-    inputs=("data",),
-    infer_type=_dilate_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.dilate(inputs[0], attrs.strides, attrs.dilation_value)
-    ],
-)
-
-
 def lrn(
-    data: RelayExpr,
+    data: Expr,
     size: int = 5,
     axis: int = 1,
     bias: float = 2,
@@ -108,13 +96,24 @@ def lrn(
     bias, alpha, beta : float
         Coefficients.
     """
-    return ops.nn.lrn(
-        data, size=as_int(size), axis=as_int(axis), bias=as_float(bias), alpha=as_float(alpha),
-        beta=as_float(beta),
-    )  # fmt: skip
 
 
-def dilate(data: RelayExpr, strides: Sequence[int], dilation_value: float = 0.0) -> RelayExpr:
+def _dilate_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    shape = known_shape(call, "nn.dilate")
+    start = (0,) * len(shape)
+    return [ops.strided_slice(grad, begin=start, end=shape, strides=call.attrs.strides)]
+
+
+@operator(
+    "nn.dilate",
+    infer_type=_dilate_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.dilate(inputs[0], attrs.strides, attrs.dilation_value)
+    ],
+    gradient=_dilate_gradient,
+)
+def dilate(data: Expr, strides: Ints, dilation_value: float = 0.0) -> RelayExpr:
     """Put `stride - 1` equal elements between neighbours along each axis.
 
     Parameters
@@ -126,4 +125,3 @@ def dilate(data: RelayExpr, strides: Sequence[int], dilation_value: float = 0.0)
     dilation_value : float
         What lies between.
     """
-    return ops.nn.dilate(data, strides=as_ints(strides), dilation_value=as_float(dilation_value))

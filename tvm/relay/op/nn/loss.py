@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
 
-from ..attributes import as_int
-from ..registry import define_op, ops
+from ..known_shapes import known_shape
+from ..operator import Expr, OperatorFunction, P, R, operator
+from ..registry import ops
 from ..types import (
     expect,
     expect_dim,
@@ -22,18 +23,12 @@ from ..types import (
     tensor,
 )
 
-
-class NLLLossAttrs(Attrs, key="relay.attrs.NLLLossAttrs"):
-    """How single losses are put together, and the target that has none."""
-
-    reduction: str = "mean"
-    ignore_index: int = -100
-
-
 _REDUCTIONS = ("none", "mean", "sum")
 
 
-def _cross_entropy(name: str, is_log: bool) -> Op:
+def _cross_entropy(
+    name: str, is_log: bool
+) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
     def infer_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
         predictions = expect_tensor(arg_types[0], name, "predictions", 2)
         targets = expect_tensor(arg_types[1], name, "targets", 2)
@@ -55,12 +50,47 @@ def _cross_entropy(name: str, is_log: bool) -> Op:
         dtype = arg_types[0].dtype  # type: ignore[attr-defined]
         return ops.multiply(total, const(-1.0 / batch, dtype=dtype))
 
-    return define_op(
-        name, inputs=("predictions", "targets"), infer_type=infer_type, simplify=composed
-    )
+    def gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+        predictions, targets = call.args
+        batch = known_shape(predictions, "nn.cross_entropy")[0]
+        share = ops.divide(ops.negative(grad), ops.cast_like(const(batch), grad))
+        logs = predictions if is_log else ops.log(predictions)
+        slope = targets if is_log else ops.divide(targets, predictions)
+        return [ops.multiply(share, slope), ops.multiply(share, logs)]
+
+    return operator(name, infer_type=infer_type, simplify=composed, gradient=gradient)
 
 
-def _nll_loss_type(attrs: NLLLossAttrs, arg_types: Sequence[Type]) -> Type:
+@_cross_entropy("nn.cross_entropy", is_log=False)
+def cross_entropy(predictions: Expr, targets: Expr) -> RelayExpr:
+    """The mean over the batch of -sum(targets * log(predictions)).
+
+    Parameters
+    ----------
+    predictions, targets : relay.Expr
+        Probabilities, (batch, classes).
+    """
+
+
+@_cross_entropy("nn.cross_entropy_with_logits", is_log=True)
+def cross_entropy_with_logits(predictions: Expr, targets: Expr) -> RelayExpr:
+    """The mean over the batch of -sum(targets * predictions), with predictions as logarithms.
+
+    Parameters
+    ----------
+    predictions : relay.Expr
+        (batch, classes), logarithms of probabilities.
+    targets : relay.Expr
+        (batch, classes), the wanted probabilities.
+
+    Returns
+    -------
+    relay.Expr
+        One number, of rank 0.
+    """
+
+
+def _nll_loss_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.nll_loss"
     predictions = expect_tensor(arg_types[0], who, "predictions")
     targets = expect_tensor(arg_types[1], who, "targets")
@@ -94,50 +124,16 @@ def _composed_nll_loss(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     return total if attrs.reduction == "sum" else ops.divide(total, ops.sum(weight, axis=None))
 
 
-_cross_entropy("nn.cross_entropy", False)
-_cross_entropy("nn.cross_entropy_with_logits", True)
-define_op(
+@operator(
     "nn.nll_loss",
-    NLLLossAttrs,
-    inputs=("predictions", "targets", "weights"),
+    "NLLLossAttrs",
     infer_type=_nll_loss_type,
     simplify=_composed_nll_loss,
 )
-
-
-def cross_entropy(predictions: RelayExpr, targets: RelayExpr) -> RelayExpr:
-    """The mean over the batch of -sum(targets * log(predictions)).
-
-    Parameters
-    ----------
-    predictions, targets : relay.Expr
-        Probabilities, (batch, classes).
-    """
-    return ops.nn.cross_entropy(predictions, targets)
-
-
-def cross_entropy_with_logits(predictions: RelayExpr, targets: RelayExpr) -> RelayExpr:
-    """The mean over the batch of -sum(targets * predictions), with predictions as logarithms.
-
-    Parameters
-    ----------
-    predictions : relay.Expr
-        (batch, classes), logarithms of probabilities.
-    targets : relay.Expr
-        (batch, classes), the wanted probabilities.
-
-    Returns
-    -------
-    relay.Expr
-        One number, of rank 0.
-    """
-    return ops.nn.cross_entropy_with_logits(predictions, targets)
-
-
 def nll_loss(
-    predictions: RelayExpr,
-    targets: RelayExpr,
-    weights: RelayExpr,
+    predictions: Expr,
+    targets: Expr,
+    weights: Expr,
     reduction: str = "mean",
     ignore_index: int = -100,
 ) -> RelayExpr:
@@ -156,6 +152,3 @@ def nll_loss(
     ignore_index : int
         The target that does not count.
     """
-    return ops.nn.nll_loss(
-        predictions, targets, weights, reduction=str(reduction), ignore_index=as_int(ignore_index)
-    )

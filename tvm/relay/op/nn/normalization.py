@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, TupleType, Type
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 
-from ..attributes import as_float, as_int, as_optional_ints
-from ..registry import OpPattern, Precision, define_op, ops
+from ..known_shapes import shape_of
+from ..operator import Expr, OptionalInts, operator
+from ..registry import OpPattern, Precision, ops
 from ..types import (
     Dim,
     expect,
@@ -23,38 +26,6 @@ from ..types import (
     tensor,
 )
 from .channels import along, vectors_of_channels
-
-
-class BatchNormAttrs(Attrs, key="relay.attrs.BatchNormAttrs"):
-    """The channels' axis and what is applied."""
-
-    axis: int = 1
-    epsilon: float = 1e-5
-    center: bool = True
-    scale: bool = True
-
-
-class InstanceNormAttrs(BatchNormAttrs, key="relay.attrs.InstanceNormAttrs"):
-    """Statistics of each channel of each example."""
-
-
-class LayerNormAttrs(Attrs, key="relay.attrs.LayerNormAttrs"):
-    """Statistics along one axis."""
-
-    axis: int = -1
-    epsilon: float = 1e-5
-    center: bool = True
-    scale: bool = True
-
-
-class GroupNormAttrs(Attrs, key="relay.attrs.GroupNormAttrs"):
-    """Statistics of groups of channels."""
-
-    num_groups: int = 0
-    axis: int = 1
-    epsilon: float = 1e-5
-    center: bool = True
-    scale: bool = True
 
 
 def _check_vectors(
@@ -80,7 +51,7 @@ def _check_factors(who: str, arg_types: Sequence[Type], channels: Dim) -> None:
         )
 
 
-def _batch_norm_type(attrs: BatchNormAttrs, arg_types: Sequence[Type]) -> Type:
+def _batch_norm_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.batch_norm"
     data = expect_floating(arg_types[0], who)
     axis = positive_axis(attrs.axis, len(data.shape), who)
@@ -109,10 +80,8 @@ def _inference_batch_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     return Tuple([ops.add(scaled, along(shift, attrs.axis, rank)), mean, variance])
 
 
-define_op(
+@operator(
     "nn.batch_norm",
-    BatchNormAttrs,
-    inputs=("data", "gamma", "beta", "moving_mean", "moving_var"),
     infer_type=_batch_norm_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=lambda attrs, inputs, out_type: [
@@ -123,10 +92,39 @@ define_op(
     argument_types=vectors_of_channels,
     simplify=_inference_batch_norm,
     precision=Precision.KEEP_FLOAT32,
+    results=3,
 )
+def batch_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    moving_mean: Expr,
+    moving_var: Expr,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> TupleWrapper:
+    """Normalise each channel by moving statistics.
+
+    Parameters
+    ----------
+    data, gamma, beta, moving_mean, moving_var : relay.Expr
+        The tensor, and one number of each kind for each channel.
+    axis : int
+        The channels' axis.
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Whether beta and gamma are applied.
+
+    Returns
+    -------
+    The normalised tensor, the mean and the variance.
+    """
 
 
-def _layer_norm_type(attrs: LayerNormAttrs, arg_types: Sequence[Type]) -> Type:
+def _layer_norm_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_floating(arg_types[0], "nn.layer_norm")
     axis = positive_axis(attrs.axis, len(data.shape), "nn.layer_norm")
     _check_factors("nn.layer_norm", arg_types, shape_of_type(data)[axis])
@@ -162,9 +160,7 @@ def _composed_layer_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr | N
     return _scaled(attrs, value, gamma, beta, attrs.axis, rank)
 
 
-def _layer_norm_compute(
-    attrs: LayerNormAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
+def _layer_norm_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     data, gamma, beta = inputs
     return [
         topi.nn.layer_norm(
@@ -177,10 +173,28 @@ def _layer_norm_compute(
     ]
 
 
-define_op(
+def _layer_norm_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """With y = (x - mean(x)) * r: dx = r * (dy - mean(dy) - y * mean(dy * y))"""
+    (data, gamma, beta), attrs = call.args, call.attrs
+    rank = len(shape_of(data))
+    axis = attrs.axis % rank
+    over = {"axis": (axis,), "keepdims": True}
+    rest = tuple([i for i in range(rank) if i != axis])
+    average = ops.mean(data, **over)
+    epsilon = const(attrs.epsilon, infer_type_of(data).dtype)
+    root = ops.rsqrt(ops.add(ops.variance(data, average, **over), epsilon))
+    normal = ops.multiply(ops.subtract(data, average), root)
+    inner = ops.multiply(grad, along(gamma, axis, rank)) if attrs.scale else grad
+    shared = ops.multiply(normal, ops.mean(ops.multiply(inner, normal), **over))
+    to_data = ops.multiply(root, ops.subtract(ops.subtract(inner, ops.mean(inner, **over)), shared))
+    to_gamma = (
+        ops.sum(ops.multiply(grad, normal), axis=rest) if attrs.scale else ops.zeros_like(gamma)
+    )
+    return [to_data, to_gamma, ops.sum(grad, axis=rest) if attrs.center else ops.zeros_like(beta)]
+
+
+@operator(
     "nn.layer_norm",
-    LayerNormAttrs,
-    inputs=("data", "gamma", "beta"),
     infer_type=_layer_norm_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_layer_norm_compute,
@@ -191,10 +205,33 @@ define_op(
     argument_types=vectors_of_channels,
     simplify=_composed_layer_norm,
     precision=Precision.KEEP_FLOAT32,
+    gradient=_layer_norm_gradient,
 )
+def layer_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> RelayExpr:
+    """Normalise along one axis, then scale and shift.
+
+    Parameters
+    ----------
+    data, gamma, beta : relay.Expr
+        The tensor, the factors and the summands along the axis.
+    axis : int
+        The axis.
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Whether beta and gamma are applied.
+    """
 
 
-def _instance_norm_type(attrs: InstanceNormAttrs, arg_types: Sequence[Type]) -> Type:
+def _instance_norm_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_floating(arg_types[0], "nn.instance_norm")
     axis = positive_axis(attrs.axis, len(data.shape), "nn.instance_norm")
     _check_factors("nn.instance_norm", arg_types, shape_of_type(data)[axis])
@@ -210,18 +247,26 @@ def _composed_instance_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     return _scaled(attrs, value, gamma, beta, attrs.axis, rank)
 
 
-define_op(
+@operator(
     "nn.instance_norm",
-    InstanceNormAttrs,
-    inputs=("data", "gamma", "beta"),
     infer_type=_instance_norm_type,
     argument_types=vectors_of_channels,
     simplify=_composed_instance_norm,
     precision=Precision.KEEP_FLOAT32,
 )
+def instance_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> RelayExpr:
+    """Normalise each channel of each example; parameters as in `layer_norm`."""
 
 
-def _group_norm_type(attrs: GroupNormAttrs, arg_types: Sequence[Type]) -> Type:
+def _group_norm_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.group_norm"
     data = expect_floating(arg_types[0], who)
     axis = positive_axis(attrs.axis, len(data.shape), who)
@@ -250,140 +295,17 @@ def _composed_group_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     return _scaled(attrs, back, gamma, beta, axis, rank)
 
 
-define_op(
+@operator(
     "nn.group_norm",
-    GroupNormAttrs,
-    inputs=("data", "gamma", "beta"),
     infer_type=_group_norm_type,
     argument_types=vectors_of_channels,
     simplify=_composed_group_norm,
     precision=Precision.KEEP_FLOAT32,
 )
-
-
-class L2NormalizeAttrs(Attrs, key="relay.attrs.L2NormalizeAttrs"):
-    """The axes whose sum of squares becomes one."""
-
-    eps: float
-    axis: tuple[int, ...] | None = None
-
-
-def _composed_l2_normalize(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
-    data, attrs = call.args[0], call.attrs
-    total = ops.sum(ops.multiply(data, data), axis=attrs.axis, keepdims=True)
-    smallest = const(attrs.eps, dtype=arg_types[0].dtype)  # type: ignore[attr-defined]
-    return data / ops.sqrt(ops.maximum(total, smallest))
-
-
-define_op(
-    "nn.l2_normalize",
-    L2NormalizeAttrs,
-    inputs=("data",),
-    infer_type=lambda attrs, arg_types: expect_floating(arg_types[0], "nn.l2_normalize"),
-    simplify=_composed_l2_normalize,
-)
-
-
-def batch_norm(
-    data: RelayExpr,
-    gamma: RelayExpr,
-    beta: RelayExpr,
-    moving_mean: RelayExpr,
-    moving_var: RelayExpr,
-    axis: int = 1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> TupleWrapper:
-    """Normalise each channel by moving statistics.
-
-    Parameters
-    ----------
-    data, gamma, beta, moving_mean, moving_var : relay.Expr
-        The tensor, and one number of each kind for each channel.
-    axis : int
-        The channels' axis.
-    epsilon : float
-        Added to the variance.
-    center, scale : bool
-        Whether beta and gamma are applied.
-
-    Returns
-    -------
-    The normalised tensor, the mean and the variance.
-    """
-    call = ops.nn.batch_norm(
-        data,
-        gamma,
-        beta,
-        moving_mean,
-        moving_var,
-        axis=as_int(axis),
-        epsilon=as_float(epsilon),
-        center=bool(center),
-        scale=bool(scale),
-    )
-    return TupleWrapper(call, 3)
-
-
-def layer_norm(
-    data: RelayExpr,
-    gamma: RelayExpr,
-    beta: RelayExpr,
-    axis: int = -1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> RelayExpr:
-    """Normalise along one axis, then scale and shift.
-
-    Parameters
-    ----------
-    data, gamma, beta : relay.Expr
-        The tensor, the factors and the summands along the axis.
-    axis : int
-        The axis.
-    epsilon : float
-        Added to the variance.
-    center, scale : bool
-        Whether beta and gamma are applied.
-    """
-    return ops.nn.layer_norm(
-        data,
-        gamma,
-        beta,
-        axis=as_int(axis),
-        epsilon=as_float(epsilon),
-        center=bool(center),
-        scale=bool(scale),
-    )
-
-
-def instance_norm(
-    data: RelayExpr,
-    gamma: RelayExpr,
-    beta: RelayExpr,
-    axis: int = 1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> RelayExpr:
-    """Normalise each channel of each example; parameters as in `layer_norm`."""
-    return ops.nn.instance_norm(
-        data,
-        gamma,
-        beta,
-        axis=as_int(axis),
-        epsilon=as_float(epsilon),
-        center=bool(center),
-        scale=bool(scale),
-    )
-
-
 def group_norm(
-    data: RelayExpr,
-    gamma: RelayExpr,
-    beta: RelayExpr,
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
     num_groups: int,
     axis: int = 1,
     epsilon: float = 1e-5,
@@ -395,19 +317,21 @@ def group_norm(
     num_groups : int
         The number of groups.
     """
-    return ops.nn.group_norm(
-        data,
-        gamma,
-        beta,
-        num_groups=as_int(num_groups),
-        axis=as_int(axis),
-        epsilon=as_float(epsilon),
-        center=bool(center),
-        scale=bool(scale),
-    )
 
 
-def l2_normalize(data: RelayExpr, eps: float, axis: Sequence[int] | None = None) -> RelayExpr:
+def _composed_l2_normalize(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    data, attrs = call.args[0], call.attrs
+    total = ops.sum(ops.multiply(data, data), axis=attrs.axis, keepdims=True)
+    smallest = const(attrs.eps, dtype=arg_types[0].dtype)  # type: ignore[attr-defined]
+    return data / ops.sqrt(ops.maximum(total, smallest))
+
+
+@operator(
+    "nn.l2_normalize",
+    infer_type=lambda attrs, arg_types: expect_floating(arg_types[0], "nn.l2_normalize"),
+    simplify=_composed_l2_normalize,
+)
+def l2_normalize(data: Expr, eps: float, axis: OptionalInts = None) -> RelayExpr:
     """Scale to a sum of squares of one along axes.
 
     Parameters
@@ -419,4 +343,3 @@ def l2_normalize(data: RelayExpr, eps: float, axis: Sequence[int] | None = None)
     axis : sequence of int, optional
         The axes, all by default.
     """
-    return ops.nn.l2_normalize(data, eps=as_float(eps), axis=as_optional_ints(axis))

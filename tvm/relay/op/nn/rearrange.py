@@ -3,46 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Any
 
 from tvm import topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
 
-from ..attributes import as_float, as_int, as_ints, as_list
+from ..attributes import as_ints, as_list
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, Simplify, define_op, ops
+from ..operator import Attribute, Expr, Ints, operator
+from ..registry import OpPattern, Simplify, ops
 from ..types import apply, expect, expect_tensor, product, shape_of_type, tensor
 
 
-class SubPixelAttrs(Attrs, key="relay.attrs.SubPixelAttrs"):
-    """The side of a block of pixels, and the order of its channels."""
-
-    block_size: int
-    layout: str = "NCHW"
-    mode: str = "DCR"
+def _pairs(values: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple([as_ints(pair) for pair in as_list(values, "pairs of integers")])
 
 
-class SpaceToBatchNDAttrs(Attrs, key="relay.attrs.SpaceToBatchNDAttrs"):
-    """The block's extents, and the border put around the data first."""
-
-    block_shape: tuple[int, ...]
-    paddings: tuple[tuple[int, ...], ...]
-    pad_value: float = 0.0
-
-
-class BatchToSpaceNDAttrs(Attrs, key="relay.attrs.BatchToSpaceNDAttrs"):
-    """The block's extents, and the border taken off at last."""
-
-    block_shape: tuple[int, ...]
-    crops: tuple[tuple[int, ...], ...]
-
-
+Pairs = Annotated[Any, Attribute("tuple[tuple[int, ...], ...]", _pairs)]
 _MODES = ("DCR", "CRD", "CDR")  # the last two are one
 
 
-def _check_sub_pixel(attrs: SubPixelAttrs, who: str) -> None:
+def _check_sub_pixel(attrs: Any, who: str) -> None:
     expect(attrs.block_size > 0, f"{who} requires a positive block size, got {attrs.block_size}")
     expect(attrs.layout in ("NCHW", "NHWC"), f"{who} requires NCHW or NHWC, got {attrs.layout!r}")
     expect(
@@ -50,7 +33,7 @@ def _check_sub_pixel(attrs: SubPixelAttrs, who: str) -> None:
     )
 
 
-def _depth_to_space_type(attrs: SubPixelAttrs, arg_types: Sequence[Type]) -> Type:
+def _depth_to_space_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.depth_to_space"
     _check_sub_pixel(attrs, who)
     data, block = expect_tensor(arg_types[0], who), attrs.block_size
@@ -66,7 +49,7 @@ def _depth_to_space_type(attrs: SubPixelAttrs, arg_types: Sequence[Type]) -> Typ
     return tensor(shape_in_layout(extents, attrs.layout), data.dtype)
 
 
-def _space_to_depth_type(attrs: SubPixelAttrs, arg_types: Sequence[Type]) -> Type:
+def _space_to_depth_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.space_to_depth"
     _check_sub_pixel(attrs, who)
     data, block = expect_tensor(arg_types[0], who), attrs.block_size
@@ -134,7 +117,7 @@ def _where_reshape_can_tell(simplify: Simplify) -> Simplify:
     return composed
 
 
-def _space_to_batch_type(attrs: SpaceToBatchNDAttrs, arg_types: Sequence[Type]) -> Type:
+def _space_to_batch_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.space_to_batch_nd"
     data = expect_tensor(arg_types[0], who)
     shape, count = list(shape_of_type(data)), len(attrs.block_shape)
@@ -157,7 +140,7 @@ def _space_to_batch_type(attrs: SpaceToBatchNDAttrs, arg_types: Sequence[Type]) 
     return tensor(shape, data.dtype)
 
 
-def _batch_to_space_type(attrs: BatchToSpaceNDAttrs, arg_types: Sequence[Type]) -> Type:
+def _batch_to_space_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.batch_to_space_nd"
     data = expect_tensor(arg_types[0], who)
     shape, count = list(shape_of_type(data)), len(attrs.block_shape)
@@ -225,10 +208,9 @@ def _batch_to_blocks(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     )  # fmt: skip
 
 
-define_op(
+@operator(
     "nn.depth_to_space",
-    SubPixelAttrs,
-    inputs=("data",),
+    "SubPixelAttrs",
     infer_type=_depth_to_space_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
@@ -236,45 +218,8 @@ define_op(
     ],
     simplify=_where_reshape_can_tell(_spread_depth),
 )
-define_op(
-    "nn.space_to_depth",
-    SubPixelAttrs,
-    inputs=("data",),
-    infer_type=_space_to_depth_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.space_to_depth(inputs[0], attrs.block_size, attrs.layout, attrs.mode)
-    ],
-    simplify=_where_reshape_can_tell(_gather_depth),
-)
-define_op(
-    "nn.space_to_batch_nd",
-    SpaceToBatchNDAttrs,
-    inputs=("data",),
-    infer_type=_space_to_batch_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.space_to_batch_nd(
-            inputs[0], attrs.block_shape, *zip(*attrs.paddings, strict=True), attrs.pad_value
-        )
-    ],
-    simplify=_where_reshape_can_tell(_blocks_to_batch),
-)
-define_op(
-    "nn.batch_to_space_nd",
-    BatchToSpaceNDAttrs,
-    inputs=("data",),
-    infer_type=_batch_to_space_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.batch_to_space_nd(inputs[0], attrs.block_shape, *zip(*attrs.crops, strict=True))
-    ],
-    simplify=_where_reshape_can_tell(_batch_to_blocks),
-)
-
-
 def depth_to_space(
-    data: RelayExpr, block_size: int, layout: str = "NCHW", mode: str = "DCR"
+    data: Expr, block_size: int, layout: str = "NCHW", mode: str = "DCR"
 ) -> RelayExpr:
     """Spread channels over blocks of pixels.
 
@@ -289,12 +234,19 @@ def depth_to_space(
     mode : str
         Channels count by the place in the block first ("DCR"), or by the depth first ("CRD").
     """
-    return ops.nn.depth_to_space(
-        data, block_size=as_int(block_size), layout=str(layout), mode=str(mode)
-    )
 
 
-def space_to_depth(data: RelayExpr, block_size: int, layout: str = "NCHW") -> RelayExpr:
+@operator(
+    "nn.space_to_depth",
+    depth_to_space,
+    infer_type=_space_to_depth_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.space_to_depth(inputs[0], attrs.block_size, attrs.layout, attrs.mode)
+    ],
+    simplify=_where_reshape_can_tell(_gather_depth),
+)
+def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> RelayExpr:
     """Gather blocks of pixels in channels; the inverse of `depth_to_space`.
 
     Parameters
@@ -306,13 +258,24 @@ def space_to_depth(data: RelayExpr, block_size: int, layout: str = "NCHW") -> Re
     layout : str
         "NCHW" or "NHWC".
     """
-    return ops.nn.space_to_depth(data, block_size=as_int(block_size), layout=str(layout))
 
 
+@operator(
+    "nn.space_to_batch_nd",
+    "SpaceToBatchNDAttrs",
+    infer_type=_space_to_batch_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.space_to_batch_nd(
+            inputs[0], attrs.block_shape, *zip(*attrs.paddings, strict=True), attrs.pad_value
+        )
+    ],
+    simplify=_where_reshape_can_tell(_blocks_to_batch),
+)
 def space_to_batch_nd(
-    data: RelayExpr,
-    block_shape: Sequence[int],
-    paddings: Sequence[Sequence[int]],
+    data: Expr,
+    block_shape: Ints,
+    paddings: Pairs,
     pad_value: float = 0,
 ) -> RelayExpr:
     """Gather blocks of the axes behind the batch in the batch.
@@ -328,15 +291,19 @@ def space_to_batch_nd(
     pad_value : float
         What the border holds.
     """
-    return ops.nn.space_to_batch_nd(
-        data, block_shape=as_ints(block_shape), paddings=_pairs(paddings),
-        pad_value=as_float(pad_value),
-    )  # fmt: skip
 
 
-def batch_to_space_nd(
-    data: RelayExpr, block_shape: Sequence[int], crops: Sequence[Sequence[int]]
-) -> RelayExpr:
+@operator(
+    "nn.batch_to_space_nd",
+    "BatchToSpaceNDAttrs",
+    infer_type=_batch_to_space_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.batch_to_space_nd(inputs[0], attrs.block_shape, *zip(*attrs.crops, strict=True))
+    ],
+    simplify=_where_reshape_can_tell(_batch_to_blocks),
+)
+def batch_to_space_nd(data: Expr, block_shape: Ints, crops: Pairs) -> RelayExpr:
     """Spread the batch over blocks of the axes behind it; the inverse of `space_to_batch_nd`.
 
     Parameters
@@ -348,8 +315,3 @@ def batch_to_space_nd(
     crops : sequence of pairs of int
         The border taken off each of these axes at last.
     """
-    return ops.nn.batch_to_space_nd(data, block_shape=as_ints(block_shape), crops=_pairs(crops))
-
-
-def _pairs(values: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    return tuple([as_ints(pair) for pair in as_list(values, "pairs of integers")])

@@ -9,11 +9,13 @@ from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, Tuple
 
-from ..attributes import as_int, padding_pairs
+from ..known_shapes import known_shape, sliced
 from ..layout_shapes import axes_extents, moved, shape_in_layout
 from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
-from ..registry import OpPattern, define_op, ops
+from ..registry import OpPattern, ops
 from ..types import (
     expect,
     expect_dim,
@@ -31,25 +33,7 @@ from .argument_types import of_convolution
 from .conv import conv_type
 
 
-class CorrelationAttrs(Attrs, key="relay.attrs.CorrelationAttrs"):
-    """Patches, displacements and their steps; padding is (top, left, bottom, right)."""
-
-    kernel_size: int = 1
-    max_displacement: int = 1
-    stride1: int = 1
-    stride2: int = 1
-    padding: tuple[int, ...] = (0, 0, 0, 0)
-    is_multiply: bool = True
-    layout: str = "NCHW"
-
-
-class FIFOBufferAttrs(Attrs, key="relay.attrs.FIFOBufferAttrs"):
-    """The axis of time."""
-
-    axis: int = 0
-
-
-def _correlation_type(attrs: CorrelationAttrs, arg_types: Sequence[Type]) -> Type:
+def _correlation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.correlation"
     first = expect_tensor(arg_types[0], who, "data1", rank=4)
     second = expect_tensor(arg_types[1], who, "data2", rank=4)
@@ -83,10 +67,9 @@ def _in_steps(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Sch
 
 _SCHEDULES = {"generic": _generic, "cpu": _in_steps}
 
-define_op(
+
+@operator(
     "nn.correlation",
-    CorrelationAttrs,
-    inputs=("data1", "data2"),
     infer_type=_correlation_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [
@@ -97,6 +80,36 @@ define_op(
     ],
     schedules=_SCHEDULES,
 )  # fmt: skip
+def correlation(
+    data1: Expr,
+    data2: Expr,
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: Padding2,
+    is_multiply: bool,
+    layout: str,
+) -> RelayExpr:
+    """The correlation of two feature maps over displacements of the second.
+
+    Parameters
+    ----------
+    data1, data2 : relay.Expr
+        The maps.
+    kernel_size : int
+        The side of the patches that are compared, odd.
+    max_displacement : int
+        How far the second map is moved.
+    stride1, stride2 : int
+        Steps of the place, and of the displacement.
+    padding : int or sequence of int
+        Zeros around the maps: 1, 2 or 4 numbers.
+    is_multiply : bool
+        Products of elements, or absolute differences.
+    layout : str
+        "NCHW".
+    """
 
 
 def _deformable_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -186,7 +199,7 @@ out_layout, out_dtype
     """
 
 
-def _fifo_type(attrs: FIFOBufferAttrs, arg_types: Sequence[Type]) -> Type:
+def _fifo_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.fifo_buffer"
     data, buffer = [expect_tensor(t, who, n) for t, n in zip(arg_types, ("data", "buffer"), strict=True)]  # fmt: skip
     expect_same_dtype((data, buffer), who)
@@ -201,54 +214,28 @@ def _fifo_type(attrs: FIFOBufferAttrs, arg_types: Sequence[Type]) -> Type:
     return buffer
 
 
-define_op(
+def _fifo_buffer_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """The data stands at the end; before it, what of the buffer is left."""
+    data, buffer = call.args
+    shape, held = [known_shape(x, "nn.fifo_buffer") for x in (data, buffer)]
+    axis = call.attrs.axis % len(shape)
+    kept = max(held[axis] - shape[axis], 0)
+    to_data = sliced(grad, axis, kept, held[axis])
+    rest = tuple([held[axis] - kept if a == axis else n for a, n in enumerate(held)])
+    none = ops.zeros(shape=rest, dtype=infer_type_of(grad).dtype)
+    to_buffer = ops.concatenate(Tuple([none, sliced(grad, axis, 0, kept)]), axis=axis)
+    return [to_data, to_buffer]
+
+
+@operator(
     "nn.fifo_buffer",
-    FIFOBufferAttrs,
-    inputs=("data", "buffer"),
+    "FIFOBufferAttrs",
     infer_type=_fifo_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [topi.nn.fifo_buffer(*inputs, attrs.axis)],
+    gradient=_fifo_buffer_gradient,
 )
-
-
-def correlation(
-    data1: RelayExpr,
-    data2: RelayExpr,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: int | Sequence[int],
-    is_multiply: bool,
-    layout: str,
-) -> RelayExpr:
-    """The correlation of two feature maps over displacements of the second.
-
-    Parameters
-    ----------
-    data1, data2 : relay.Expr
-        The maps.
-    kernel_size : int
-        The side of the patches that are compared, odd.
-    max_displacement : int
-        How far the second map is moved.
-    stride1, stride2 : int
-        Steps of the place, and of the displacement.
-    padding : int or sequence of int
-        Zeros around the maps: 1, 2 or 4 numbers.
-    is_multiply : bool
-        Products of elements, or absolute differences.
-    layout : str
-        "NCHW".
-    """
-    return ops.nn.correlation(
-        data1, data2, kernel_size=as_int(kernel_size), max_displacement=as_int(max_displacement),
-        stride1=as_int(stride1), stride2=as_int(stride2), padding=padding_pairs(padding, 2),
-        is_multiply=bool(is_multiply), layout=str(layout),
-    )  # fmt: skip
-
-
-def fifo_buffer(data: RelayExpr, buffer: RelayExpr, axis: int) -> RelayExpr:
+def fifo_buffer(data: Expr, buffer: Expr, axis: int) -> RelayExpr:
     """The buffer without its oldest entries, the data behind: a window that moves in time.
 
     Parameters
@@ -258,4 +245,3 @@ def fifo_buffer(data: RelayExpr, buffer: RelayExpr, axis: int) -> RelayExpr:
     axis : int
         The axis of time.
     """
-    return ops.nn.fifo_buffer(data, buffer, axis=as_int(axis))

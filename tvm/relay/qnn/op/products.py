@@ -8,12 +8,12 @@ what is subtracted is a constant of each output channel.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant
 from tvm.relay.op.attributes import as_int
-from tvm.relay.op.nn.dense import BatchMatmulAttrs, DenseAttrs, DensePackAttrs
 from tvm.relay.op.operator import Expr, operator
 from tvm.relay.op.registry import define_op, ops
 from tvm.relay.op.shaping import layout_transform
@@ -24,7 +24,7 @@ from .sums import INPUTS, product_type, shifted, sums_of
 
 
 def _canonicalize_dense(
-    attrs: DenseAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr:
     data, weight, zero, weight_zero = inputs[:4]
     weight = shifted(weight, weight_zero, 0)
@@ -43,7 +43,7 @@ def _less_zero(
 
 define_op(
     "qnn.dense",
-    DenseAttrs,
+    ops.nn.dense.attrs_type,
     inputs=INPUTS,
     infer_type=product_type(ops.nn.dense, "qnn.dense"),
     qnn_canonicalize=_canonicalize_dense,
@@ -51,7 +51,7 @@ define_op(
 
 
 def _canonicalize_dense_pack(
-    attrs: DensePackAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr:
     data, packed, zero, weight_zero = inputs[:4]
     if len(type_of(weight_zero).shape) == 0:
@@ -69,7 +69,7 @@ def _canonicalize_dense_pack(
 
 define_op(
     "qnn.contrib_dense_pack",
-    DensePackAttrs,
+    ops.nn.contrib_dense_pack.attrs_type,
     inputs=INPUTS,
     infer_type=product_type(ops.nn.contrib_dense_pack, "qnn.contrib_dense_pack"),
     qnn_canonicalize=_canonicalize_dense_pack,
@@ -77,7 +77,7 @@ define_op(
 
 
 def _canonicalize_batch_matmul(
-    attrs: BatchMatmulAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr:
     """Neither operand is constant as a rule, so their zero points are subtracted before the sums."""
     x, y, x_zero, y_zero = inputs[:4]
@@ -146,7 +146,7 @@ def contrib_dense_pack(
 
 @operator(
     "qnn.batch_matmul",
-    BatchMatmulAttrs,
+    ops.nn.batch_matmul.attrs_type,
     infer_type=product_type(ops.nn.batch_matmul, "qnn.batch_matmul"),
     qnn_canonicalize=_canonicalize_batch_matmul,
 )
