@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from tvm import te, tir
+from tvm.ir import structural_equal
 
 from . import tag
-from .utils import dims, prod, ravel_index, real_axis
+from .utils import dims, is_dynamic_shape, prod, ravel_index, real_axis
 
 
 def expand_dims(a: te.Tensor, axis: int, num_newaxis: int = 1) -> te.Tensor:
@@ -138,8 +140,10 @@ def _equal_runs(
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Runs of axes of both shapes that hold the same elements."""
     whole = [((0, len(have)), (0, len(want)))]
-    if not all(isinstance(d, int) and d > 0 for d in (*have, *want)):
+    if any(isinstance(d, int) and d <= 0 for d in (*have, *want)):
         return whole
+    if is_dynamic_shape((*have, *want)):
+        return _open_runs(have, want)
     runs = []
     i = j = 0
     while i < len(have) or j < len(want):
@@ -158,6 +162,49 @@ def _equal_runs(
                 return whole
         runs.append(((i0, i), (j0, j)))
     return runs
+
+
+def _open_runs(
+    have: Sequence[Any], want: Sequence[Any]
+) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """The same where only the run knows some extents: products are equal if their factors are."""
+    atoms: list[Any] = []
+    counts, wanted = _counts_before(have, atoms), _counts_before(want, atoms)
+    cuts = [(0, 0)]
+    for i, count in enumerate(counts[1:], 1):
+        first = cuts[-1][1] + 1
+        if count in wanted[first:]:
+            cuts.append((i, wanted.index(count, first)))
+    if cuts[-1] != (end := (len(have), len(want))):
+        cuts.append(end)
+    return [((i, k), (j, m)) for (i, j), (k, m) in pairwise(cuts)]
+
+
+def _counts_before(shape: Sequence[Any], atoms: list[Any]) -> list[tuple[int, tuple[int, ...]]]:
+    """The elements of the axes before each: a number, and which of the atoms it is multiplied by."""
+    number: int = 1
+    places: tuple[int, ...] = ()
+    found: list[tuple[int, tuple[int, ...]]] = [(number, places)]
+    for extent in shape:
+        for factor in _factors(extent):
+            if isinstance(factor, int):
+                number *= factor
+                continue
+            place = next(
+                (i for i, atom in enumerate(atoms) if structural_equal(atom, factor)), None
+            )
+            if place is None:
+                place = len(atoms)
+                atoms.append(factor)
+            places = tuple(sorted((*places, place)))
+        found.append((number, places))
+    return found
+
+
+def _factors(extent: Any) -> list[Any]:
+    if isinstance(extent, tir.Mul):
+        return [*_factors(extent.a), *_factors(extent.b)]
+    return list(dims((extent,)))
 
 
 def flatten(data: te.Tensor) -> te.Tensor:
