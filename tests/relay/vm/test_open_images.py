@@ -210,3 +210,30 @@ def test_transposed_convolution_of_any_batch_and_image(
         wanted = [conv2d_transpose_nchw_python(x, w, *steps) for x, w in parts]
         found = machine.invoke("main", data).numpy()
         np.testing.assert_allclose(found, np.concatenate(wanted, 1), 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("opened", "window", "stride", "padding", "dilation"),
+    [
+        ((3, 4), 3, 1, 1, 1),
+        ((2, 3, 4), 3, 2, 1, 1),
+        ((2, 3, 4), 2, 1, 0, 2),
+        ((0, 3, 4), 3, 2, 0, 1),
+    ],
+)
+def test_convolution_of_any_volume(
+    opened: tuple[int, ...], window: int, stride: int, padding: int, dilation: int
+) -> None:
+    kernel = weights(16, 3, *[window] * 3)
+    steps = {"strides": stride, "padding": padding, "dilation": dilation}
+
+    def network(x: relay.Expr) -> relay.Expr:
+        return relay.nn.conv3d(x, relay.const(kernel), channels=16, kernel_size=window, **steps)
+
+    given = (2, 3, 6, 9, 7)
+    shape = [relay.Any() if i in opened else extent for i, extent in enumerate(given)]
+    open_one = compiled(tvm.IRModule.from_expr(network(relay.var("x", shape=shape))))
+    known = compiled(tvm.IRModule.from_expr(network(relay.var("x", shape=given))))
+    data = image(*given)
+    wanted = known.invoke("main", data).numpy()
+    np.testing.assert_allclose(open_one.invoke("main", data).numpy(), wanted, 1e-4, 1e-4)

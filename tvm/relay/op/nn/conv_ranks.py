@@ -32,6 +32,8 @@ from ..types import Dim, is_known, shape_of_type
 from .argument_types import of_convolution
 from .conv import PLAIN_CONVOLUTION, conv_type
 
+TO_THE_END = 2**31 - 1  # of a slice that goes on to the last element
+
 
 def shape_in(ty: Type, src: str, dst: str) -> list[int] | None:
     """A tensor's extents in the order of another layout; None if one is left to the run."""
@@ -79,9 +81,9 @@ def _conv3d_on_planes(
         return None
     if sorted(attrs.kernel_layout) != sorted("OIDHW"):
         return None
-    shape = shape_in(types[0], attrs.data_layout, "NCDHW")
+    shape = extents_in(types[0], attrs.data_layout, "NCDHW")
     kernel = shape_in(types[1], attrs.kernel_layout, "OIDHW")
-    if shape is None or kernel is None:
+    if kernel is None or not has_known_planes(shape):
         return None
     data = in_order(inputs[0], attrs.data_layout, "NCDHW")
     weight = in_order(inputs[1], attrs.kernel_layout, "OIDHW")
@@ -92,10 +94,15 @@ def _conv3d_on_planes(
     return in_order(out, "NCDHW", out_layout)
 
 
+def has_known_planes(shape: Sequence[Dim]) -> bool:
+    """Whether NCDHW data has known channels, and a batch or a depth that tells planes apart."""
+    return is_known(shape[1]) and (is_known(shape[0]) or is_known(shape[2]))
+
+
 def conv3d_by_planes(
     data: RelayExpr,
     weight: RelayExpr,
-    shape: Sequence[int],
+    shape: Sequence[Dim],
     kernel: Sequence[int],
     strides: Sequence[int],
     pads: Sequence[int],
@@ -105,24 +112,26 @@ def conv3d_by_planes(
     dtype: str,
 ) -> RelayExpr:
     """NCDHW by OIDHW: planes seen through one place of the window along the depth lie side by side."""
-    batch, channels, depth, height, width = shape
+    batch, _, depth, *_ = shape
     out_channels, inner, window, *plane = kernel
     if pads[0] or pads[3]:
         widths = ((0, 0), (0, 0), (pads[0], pads[3]), (0, 0), (0, 0))
         data = ops.nn.pad(data, const(0, dtype), pad_width=widths)
     reach = (window - 1) * dilation[0] + 1
-    count = (depth + pads[0] + pads[3] - reach) // strides[0] + 1
+    count = (depth + pads[0] + pads[3] - reach) // strides[0] + 1 if isinstance(depth, int) else -1
     seen = []
     for place in range(window):
         first = place * dilation[0]
-        last = first + (count - 1) * strides[0] + 1
+        # of an open depth, ends below zero count from behind
+        behind = first + 1 - reach or TO_THE_END
+        last = first + (count - 1) * strides[0] + 1 if isinstance(depth, int) else behind
         seen.append(
             ops.strided_slice(data, begin=(first,), end=(last,), strides=(strides[0],), axes=(2,))
         )
     # (batch, depth, channel, place in the window, height, width)
     stacked = ops.transpose(ops.stack(Tuple(seen), axis=2), axes=(0, 3, 1, 2, 4, 5))
     out = ops.nn.conv2d(
-        ops.reshape(stacked, newshape=(batch * count, channels * window, height, width)),
+        ops.reshape(stacked, newshape=(-3, -3, -2)),
         ops.reshape(weight, newshape=(out_channels, inner * window, *plane)),
         strides=strides[1:],
         padding=(pads[1], pads[2], pads[4], pads[5]),
@@ -130,11 +139,8 @@ def conv3d_by_planes(
         groups=groups,
         out_dtype=out_dtype,
     )
-    rows, columns = [
-        (extent + pads[i] + pads[i + 3] - ((size - 1) * dilation[i] + 1)) // strides[i] + 1
-        for i, extent, size in ((1, height, plane[0]), (2, width, plane[1]))
-    ]
-    out = ops.reshape(out, newshape=(batch, count, out_channels, rows, columns))
+    planes = (batch if isinstance(batch, int) else -1, count)
+    out = ops.reshape(out, newshape=(-4, *planes, -2))
     return ops.transpose(out, axes=(0, 2, 1, 3, 4))
 
 

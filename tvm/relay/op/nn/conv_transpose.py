@@ -50,9 +50,13 @@ from ..types import (
 from .argument_types import of_transposed_convolution
 from .conv import PLAIN_CONVOLUTION
 from .conv_gradient import conv2d_transpose_gradient
-from .conv_ranks import conv3d_by_planes, extents_in, shape_in
-
-TO_THE_END = 2**31 - 1  # of a slice that goes on to the last element
+from .conv_ranks import (
+    TO_THE_END,
+    conv3d_by_planes,
+    extents_in,
+    has_known_planes,
+    shape_in,
+)
 
 
 def conv_transpose_type(who: str, spatial: str) -> TypeRelation:
@@ -148,8 +152,8 @@ def _by_phases(
     result = extents_in(types[2], out_layout, "NC" + spatial)
     if kernel is None or not is_known(shape[1]) or {*attrs.dilation} != {1}:
         return None
-    if not is_known(*shape) and rank > 2:
-        return None  # planes are taken apart by number
+    if rank > 2 and not has_known_planes(shape):
+        return None
     if any([isinstance(extent, int) and extent == 0 for extent in (*shape, *kernel, *result)]):
         return None
     axes = _axes(attrs, shape[2:], kernel[2:])
