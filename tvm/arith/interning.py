@@ -7,10 +7,11 @@ and everything known about an expression is kept under its `id`. The table keeps
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
-from tvm.ir.node import Node, Role, Shape
+from tvm.ir.node import Node, Role
 from tvm.support.dtype import DType
 from tvm.tir import expr as tir
 from tvm.tir.intrinsics import effect_of
@@ -113,15 +114,11 @@ class Interner:
 def _key(expr: Node) -> Any:
     """What makes a node different from others of interned children."""
     parts: list[Any] = [expr.__class__]
-    for field in expr.node_fields:
-        if field.role is Role.IGNORED or field.expression is not None:
-            continue
-        value = getattr(expr, field.name)
-        if field.role is Role.CHILD and field.shape is Shape.SEQUENCE:
-            parts.append(tuple([id(item) for item in value]))
-        elif field.role is Role.LEAF:
+    for name, is_leaf in _distinguishing_fields(expr.__class__):
+        value = getattr(expr, name)
+        if is_leaf:
             parts.append(_leaf_key(value))
-        elif isinstance(value, tuple):
+        elif isinstance(value, (tuple, list)):
             parts.append(tuple([id(item) for item in value]))
         else:
             parts.append(None if value is None else id(value))
@@ -129,6 +126,13 @@ def _key(expr: Node) -> Any:
         # two calls of a random generator are two values
         parts.append(id(expr))
     return tuple(parts)
+
+
+@cache
+def _distinguishing_fields(cls: type[Node]) -> tuple[tuple[str, bool], ...]:
+    """The fields that tell nodes of a class apart, and whether they are leaves."""
+    fields = [f for f in cls.node_fields if f.role is not Role.IGNORED and f.expression is None]
+    return tuple([(field.name, field.role is Role.LEAF) for field in fields])
 
 
 def _leaf_key(value: Any) -> Any:

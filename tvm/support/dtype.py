@@ -111,7 +111,8 @@ class DType(str):
 
     def with_lanes(self, lanes: int) -> DType:
         """The vector type with this element type and ``lanes`` lanes."""
-        return self.element if lanes == 1 else dtype(f"{self.element}x{lanes}")
+        found = _VECTORS.get((self.element, lanes)) if type(lanes) is int else None
+        return found or _vector(self.element, lanes)
 
     def with_bits(self, bits: int) -> DType:
         """The type with the same code and lanes, and ``bits`` bits."""
@@ -130,6 +131,13 @@ def _numpy_type(element: DType) -> Any:
 
 
 _INTERNED: dict[Any, DType] = {}
+_VECTORS: dict[tuple[DType, int], DType] = {}
+
+
+def _vector(element: DType, lanes: int) -> DType:
+    found = element if lanes == 1 else dtype(f"{element}x{lanes}")
+    _VECTORS[element, int(lanes)] = found
+    return found
 
 
 def dtype(value: Any) -> DType:
