@@ -74,17 +74,17 @@ def transformer(layers: int) -> Path:
     """A small BERT of so many layers as an ONNX file."""
     path = MODELS_DIR / f"bert_of_{layers}.onnx"
     if not path.exists():
+        from benchmarks.zoo import LastHiddenState  # which declares what torchvision expects
+
+        path.parent.mkdir(exist_ok=True)
         import torch
         from transformers import BertConfig, BertModel
-
-        from benchmarks.zoo import LastHiddenState
 
         shape = BertConfig(
             num_hidden_layers=layers, hidden_size=256, num_attention_heads=4,
             intermediate_size=1024, attn_implementation="eager",
         )  # fmt: skip
         ids = torch.ones((1, 64), dtype=torch.int64)
-        path.parent.mkdir(exist_ok=True)
         torch.onnx.export(
             LastHiddenState(BertModel(shape).eval()), (ids, ids), str(path), opset_version=17,
             dynamo=False, input_names=["ids", "mask"],
