@@ -29,6 +29,7 @@ from . import (
     setting,
     shaping,
     signal,
+    slicing,
     sparse,
     tensor,
     transform,
@@ -38,7 +39,7 @@ from . import (
 
 # isort: split
 # facets of the operators above
-from . import adjoints, compositions, gradients, places, sampling
+from . import compositions, sampling
 from .algorithm import argsort, searchsorted, sort, topk
 from .marks import debug
 from .op import (

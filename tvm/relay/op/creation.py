@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
 from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant, const
 
-from .attributes import as_ints, is_run_time
-from .broadcasting import BroadcastAttrs as InitOpAttrs
-from .registry import OpPattern, define_op, ops
+from .attributes import is_run_time
+from .broadcasting import InitOpAttrs
+from .operator import Expr, Ints, Operand, operator
+from .registry import OpPattern, ops, zero_gradient
 from .types import expect, expect_tensor, is_known, shape_of_type, tensor, unknown
 from .unary import numpy_dtype
 
@@ -26,17 +27,9 @@ def _filled_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor(attrs.shape or (), dtype)
 
 
-def _filled_with(value: int):  # type: ignore[no-untyped-def]
-    def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
-        return [topi.full(out_type.shape, out_type.dtype, value)]  # type: ignore[attr-defined]
-
-    return compute
-
-
-define_op(
+@operator(
     "full",
     InitOpAttrs,
-    inputs=("fill_value",),
     infer_type=_filled_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [
@@ -45,29 +38,56 @@ define_op(
     fold=lambda attrs, arrays, out_type: [
         np.full(out_type.concrete_shape, arrays[0], numpy_dtype(out_type.dtype))
     ],
+    gradient=lambda call, grad: [ops.cast_like(ops.sum(grad, axis=None), call.args[0])],
 )
-define_op(
-    "zeros",
-    InitOpAttrs,
-    inputs=(),
-    infer_type=_filled_type,
-    fuse=OpPattern.ELEMWISE,
-    compute=_filled_with(0),
-    fold=lambda attrs, arrays, out_type: [
-        np.zeros(out_type.concrete_shape, numpy_dtype(out_type.dtype))
-    ],
-)
-define_op(
-    "ones",
-    InitOpAttrs,
-    inputs=(),
-    infer_type=_filled_type,
-    fuse=OpPattern.ELEMWISE,
-    compute=_filled_with(1),
-    fold=lambda attrs, arrays, out_type: [
-        np.ones(out_type.concrete_shape, numpy_dtype(out_type.dtype))
-    ],
-)
+def full(fill_value: Expr, shape: Ints = (), dtype: str = "") -> RelayExpr | None:
+    """A tensor filled with one value.
+
+    Parameters
+    ----------
+    fill_value : relay.Expr
+        A scalar.
+    shape : sequence of int or relay.Expr
+        The shape.
+    dtype : str
+        The dtype, the fill value's by default.
+    """
+    return ops.dyn.full(fill_value, shape, dtype=str(dtype)) if is_run_time(shape) else None
+
+
+def _filled_with(value: int) -> dict[str, Any]:
+    """What the operators that fill a tensor with one number have in common."""
+    return {
+        "infer_type": _filled_type,
+        "fuse": OpPattern.ELEMWISE,
+        "compute": lambda attrs, inputs, out_type: [
+            topi.full(out_type.shape, out_type.dtype, value)
+        ],
+        "fold": lambda attrs, arrays, out_type: [
+            np.full(out_type.concrete_shape, value, numpy_dtype(out_type.dtype))
+        ],
+        "gradient": zero_gradient,
+    }
+
+
+@operator("zeros", InitOpAttrs, **_filled_with(0))
+def zeros(shape: Ints, dtype: str) -> RelayExpr | None:
+    """A tensor of zeros.
+
+    Parameters
+    ----------
+    shape : sequence of int or relay.Expr
+        The shape.
+    dtype : str
+        The dtype.
+    """
+    return ops.dyn.zeros(shape, dtype=str(dtype)) if is_run_time(shape) else None
+
+
+@operator("ones", InitOpAttrs, **_filled_with(1))
+def ones(shape: Ints, dtype: str) -> RelayExpr | None:
+    """A tensor of ones; parameters as in `zeros`."""
+    return ops.dyn.ones(shape, dtype=str(dtype)) if is_run_time(shape) else None
 
 
 def _full_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
@@ -75,14 +95,26 @@ def _full_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return expect_tensor(arg_types[0], "full_like")
 
 
-define_op(
+@operator(
     "full_like",
-    inputs=("data", "fill_value"),
     infer_type=_full_like_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.full_like(inputs[0], inputs[1]())],
     fold=lambda attrs, arrays, out_type: [np.full_like(arrays[0], arrays[1])],
-)
+    gradient=lambda call, grad: [
+        ops.zeros_like(call.args[0]), ops.cast_like(ops.sum(grad, axis=None), call.args[1])
+    ],
+)  # fmt: skip
+def full_like(data: Expr, fill_value: Expr) -> RelayExpr:
+    """A tensor of another's shape and dtype, filled with one value.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor whose shape and dtype are taken.
+    fill_value : relay.Expr
+        A scalar.
+    """
 
 
 class ArangeAttrs(Attrs, key="relay.attrs.ArangeAttrs"):
@@ -137,10 +169,23 @@ def _number(value: RelayExpr) -> float | None:
     return value.data.numpy().item()  # type: ignore[no-any-return]
 
 
-define_op(
+def _arange_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    # the numbers are start + i * step; the stop decides about their count alone
+    start, stop, step = call.args
+    positions = ops.divide(call - start, step)
+    return [
+        ops.sum(grad, axis=None),
+        ops.zeros_like(stop),
+        ops.sum(ops.multiply(grad, positions), axis=None),
+    ]
+
+
+Bound = Annotated[Any, Operand()]
+
+
+@operator(
     "arange",
     ArangeAttrs,
-    inputs=("start", "stop", "step"),
     shape_func=_arange_shape,
     shape_reads=(0, 1, 2),
     infer_type=_arange_type,
@@ -150,116 +195,10 @@ define_op(
     fold=lambda attrs, arrays, out_type: [
         np.arange(*[a.item() for a in arrays]).astype(numpy_dtype(attrs.dtype))
     ],
+    gradient=_arange_gradient,
 )
-
-
-class ShapeOfAttrs(Attrs, key="relay.attrs.ShapeOfAttrs"):
-    """The dtype of the numbers."""
-
-    dtype: str = "int32"
-
-
-def _shape_of_type(attrs: ShapeOfAttrs, arg_types: Sequence[Type]) -> Type:
-    return tensor((len(expect_tensor(arg_types[0], "shape_of").shape),), attrs.dtype)
-
-
-def _known_shape(call: object, arg_types: Sequence[Type]) -> RelayExpr | None:
-    shape = shape_of_type(arg_types[0])
-    if not is_known(*shape):
-        return None
-    return const(np.array(shape, dtype=call.attrs.dtype))  # type: ignore[attr-defined]
-
-
-define_op(
-    "shape_of",
-    ShapeOfAttrs,
-    inputs=("data",),
-    infer_type=_shape_of_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [topi.shape(inputs[0], attrs.dtype)],
-    simplify=_known_shape,
-    fold=lambda attrs, arrays, out_type: [np.array(arrays[0].shape, dtype=attrs.dtype)],
-)
-
-
-def _known_size(call: object, arg_types: Sequence[Type]) -> RelayExpr | None:
-    shape = shape_of_type(arg_types[0])
-    if not is_known(*shape):
-        return None
-    return const(np.array(math.prod(shape), dtype=call.attrs.dtype))  # type: ignore[attr-defined]
-
-
-define_op(
-    "ndarray_size",
-    ShapeOfAttrs,
-    inputs=("data",),
-    infer_type=lambda attrs, arg_types: tensor((), attrs.dtype),
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [topi.ndarray_size(inputs[0], attrs.dtype)],
-    simplify=_known_size,
-    fold=lambda attrs, arrays, out_type: [np.array(arrays[0].size, dtype=attrs.dtype)],
-)
-
-
-def full(
-    fill_value: RelayExpr, shape: Sequence[int] | RelayExpr = (), dtype: str = ""
-) -> RelayExpr:
-    """A tensor filled with one value.
-
-    Parameters
-    ----------
-    fill_value : relay.Expr
-        A scalar.
-    shape : sequence of int or relay.Expr
-        The shape.
-    dtype : str
-        The dtype, the fill value's by default.
-    """
-    if is_run_time(shape):
-        return Op.get("dyn.full")(fill_value, shape, dtype=str(dtype))
-    return ops.full(fill_value, shape=as_ints(shape), dtype=str(dtype))
-
-
-def full_like(data: RelayExpr, fill_value: RelayExpr) -> RelayExpr:
-    """A tensor of another's shape and dtype, filled with one value.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The tensor whose shape and dtype are taken.
-    fill_value : relay.Expr
-        A scalar.
-    """
-    return ops.full_like(data, fill_value)
-
-
-def zeros(shape: Sequence[int] | RelayExpr, dtype: str) -> RelayExpr:
-    """A tensor of zeros.
-
-    Parameters
-    ----------
-    shape : sequence of int or relay.Expr
-        The shape.
-    dtype : str
-        The dtype.
-    """
-    if is_run_time(shape):
-        return Op.get("dyn.zeros")(shape, dtype=str(dtype))
-    return ops.zeros(shape=as_ints(shape), dtype=str(dtype))
-
-
-def ones(shape: Sequence[int] | RelayExpr, dtype: str) -> RelayExpr:
-    """A tensor of ones; parameters as in `zeros`."""
-    if is_run_time(shape):
-        return Op.get("dyn.ones")(shape, dtype=str(dtype))
-    return ops.ones(shape=as_ints(shape), dtype=str(dtype))
-
-
 def arange(
-    start: RelayExpr | float,
-    stop: RelayExpr | float | None = None,
-    step: RelayExpr | float | None = None,
-    dtype: str = "float32",
+    start: Bound, stop: Bound = None, step: Bound = None, dtype: str = "float32"
 ) -> RelayExpr:
     """Evenly spaced numbers: start, start + step, ... up to (not including) stop.
 
@@ -281,7 +220,27 @@ def _scalar(value: RelayExpr | float, dtype: str) -> RelayExpr:
     return value if isinstance(value, RelayExpr) else const(value, dtype=dtype)
 
 
-def shape_of(data: RelayExpr, dtype: str = "int32") -> RelayExpr:
+def _shape_of_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    return tensor((len(expect_tensor(arg_types[0], "shape_of").shape),), attrs.dtype)
+
+
+def _known_shape(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
+    shape = shape_of_type(arg_types[0])
+    if not is_known(*shape):
+        return None
+    return const(np.array(shape, dtype=call.attrs.dtype))
+
+
+@operator(
+    "shape_of",
+    infer_type=_shape_of_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [topi.shape(inputs[0], attrs.dtype)],
+    simplify=_known_shape,
+    fold=lambda attrs, arrays, out_type: [np.array(arrays[0].shape, dtype=attrs.dtype)],
+    gradient=zero_gradient,
+)
+def shape_of(data: Expr, dtype: str = "int32") -> RelayExpr:
     """The shape as a tensor of rank one.
 
     Parameters
@@ -291,9 +250,24 @@ def shape_of(data: RelayExpr, dtype: str = "int32") -> RelayExpr:
     dtype : str
         The dtype of the numbers.
     """
-    return ops.shape_of(data, dtype=str(dtype))
 
 
-def ndarray_size(data: RelayExpr, dtype: str = "int32") -> RelayExpr:
+def _known_size(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
+    shape = shape_of_type(arg_types[0])
+    if not is_known(*shape):
+        return None
+    return const(np.array(math.prod(shape), dtype=call.attrs.dtype))
+
+
+@operator(
+    "ndarray_size",
+    shape_of,
+    infer_type=lambda attrs, arg_types: tensor((), attrs.dtype),
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [topi.ndarray_size(inputs[0], attrs.dtype)],
+    simplify=_known_size,
+    fold=lambda attrs, arrays, out_type: [np.array(arrays[0].size, dtype=attrs.dtype)],
+    gradient=zero_gradient,
+)
+def ndarray_size(data: Expr, dtype: str = "int32") -> RelayExpr:
     """The number of elements as a scalar; parameters as in `shape_of`."""
-    return ops.ndarray_size(data, dtype=str(dtype))

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
-from tvm import te, topi
+from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 from tvm.topi.argwhere import count_nonzero
 
-from .registry import OpPattern, define_op, ops
+from .operator import Attribute, Expr, operator
+from .registry import OpPattern
+from .schedules import for_all_targets
 from .types import expect_tensor, shape_of_type, tensor, unknown
 
-
-class UniqueAttrs(Attrs, key="relay.attrs.UniqueAttrs"):
-    """The order, and whether counts are given."""
-
-    sorted: bool = True
-    return_counts: bool = False
+_COMMON: dict[str, Any] = {
+    "fuse": OpPattern.OPAQUE, "schedules": for_all_targets(topi.generic.schedule_argwhere)
+}  # fmt: skip
 
 
 def _argwhere_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
@@ -29,16 +29,38 @@ def _argwhere_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return tensor((unknown(), len(condition.shape)), "int32")
 
 
-def _unique_type(attrs: UniqueAttrs, arg_types: Sequence[Type]) -> Type:
+@operator(
+    "argwhere",
+    infer_type=_argwhere_type,
+    compute=lambda attrs, inputs, out_type: [topi.argwhere(out_type.shape, inputs[0])],
+    shape_func=lambda attrs, inputs, out_ranks: [count_nonzero(inputs[0], len(inputs[0].shape))],
+    shape_reads=(0,),
+    fold=lambda attrs, arrays, out_type: [np.argwhere(arrays[0]).astype("int32")],
+    **_COMMON,
+)
+def argwhere(condition: Expr) -> RelayExpr:
+    """The indices of the elements that are not zero.
+
+    Parameters
+    ----------
+    condition : relay.Expr
+        Any tensor.
+
+    Returns
+    -------
+    relay.Expr
+        One row of int32 for each element found, in row-major order.
+    """
+
+
+def _unique_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "unique", rank=1)
     places = tensor(shape_of_type(data), "int32")
     fields = [data, places, places, tensor((1,), "int32")]
     return TupleType((*fields, places) if attrs.return_counts else tuple(fields))
 
 
-def _fold_unique(
-    attrs: UniqueAttrs, arrays: Sequence[np.ndarray], out_type: Type
-) -> list[np.ndarray]:
+def _fold_unique(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
     data = arrays[0]
     values, first, inverse, counts = np.unique(
         data, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
@@ -56,54 +78,21 @@ def _fold_unique(
     return [found[0], *(places if attrs.return_counts else places[:-1])]
 
 
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_argwhere(outs)
-
-
-_SCHEDULES = {"generic": _schedule, "cpu": _schedule}
-
-define_op(
-    "argwhere",
-    inputs=("condition",),
-    infer_type=_argwhere_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [topi.argwhere(out_type.shape, inputs[0])],
-    schedules=_SCHEDULES,
-    shape_func=lambda attrs, inputs, out_ranks: [count_nonzero(inputs[0], len(inputs[0].shape))],
-    shape_reads=(0,),
-    fold=lambda attrs, arrays, out_type: [np.argwhere(arrays[0]).astype("int32")],
-)
-define_op(
+@operator(
     "unique",
-    UniqueAttrs,
-    inputs=("data",),
+    results=lambda attrs: 5 if attrs.return_counts else 4,
     infer_type=_unique_type,
-    fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: topi.unique(
         inputs[0], attrs.sorted, attrs.return_counts
     ),
-    schedules=_SCHEDULES,
     fold=_fold_unique,
+    **_COMMON,
 )
-
-
-def argwhere(condition: RelayExpr) -> RelayExpr:
-    """The indices of the elements that are not zero.
-
-    Parameters
-    ----------
-    condition : relay.Expr
-        Any tensor.
-
-    Returns
-    -------
-    relay.Expr
-        One row of int32 for each element found, in row-major order.
-    """
-    return ops.argwhere(condition)
-
-
-def unique(data: RelayExpr, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
+def unique(
+    data: Expr,
+    is_sorted: Annotated[bool, Attribute("bool", bool, field="sorted")] = True,
+    return_counts: bool = False,
+) -> TupleWrapper:
     """The distinct elements of a row, where they are first, and which each element is.
 
     Parameters
@@ -122,5 +111,3 @@ def unique(data: RelayExpr, is_sorted: bool = True, return_counts: bool = False)
         are (1,), and with `return_counts` their counts. All but the number are as long as the data;
         zeros fill them.
     """
-    call = ops.unique(data, sorted=bool(is_sorted), return_counts=bool(return_counts))
-    return TupleWrapper(call, 5 if return_counts else 4)

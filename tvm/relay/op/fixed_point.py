@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
-from .attributes import as_int, as_ints
 from .layout import layout_any, primal_axes
-from .registry import LayoutChoice, OpPattern, define_op, ops
+from .operator import Expr, Ints, operator
+from .registry import LayoutChoice, OpPattern
 from .types import expect, expect_tensor
-
-
-class FixedPointMultiplyAttrs(Attrs, key="relay.attrs.FixedPointMultiplyAttrs"):
-    """A multiplier with 31 bits behind the point, and an exponent of two."""
-
-    multiplier: int
-    shift: int
-
-
-class FixedPointMultiplyPerAxisAttrs(Attrs, key="relay.attrs.FixedPointMultiplyPerAxisAttrs"):
-    """Which shifts there are, and the axes along which multipliers change."""
-
-    is_lshift_required: bool = False
-    is_rshift_required: bool = False
-    axes: tuple[int, ...] = ()
 
 
 def _fixed_point_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
@@ -36,10 +22,8 @@ def _fixed_point_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return data
 
 
-define_op(
+@operator(
     "fixed_point_multiply",
-    FixedPointMultiplyAttrs,
-    inputs=("data",),
     infer_type=_fixed_point_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [
@@ -47,10 +31,22 @@ define_op(
     ],
     infer_layout=layout_any,
 )
+def fixed_point_multiply(data: Expr, multiplier: int, shift: int) -> RelayExpr:
+    """data * multiplier * 2**(shift - 31), rounded.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        int32 numbers.
+    multiplier : int
+        A fixed-point number with 31 bits behind the point.
+    shift : int
+        An exponent of two.
+    """
 
 
 def _per_axis_layout(
-    attrs: FixedPointMultiplyPerAxisAttrs,
+    attrs: Any,
     in_layouts: Sequence[tir.Layout | None],
     arg_types: Sequence[Type],
 ) -> LayoutChoice | None:
@@ -69,10 +65,10 @@ def _per_axis_layout(
     return LayoutChoice((chosen, own, own, own), (chosen,), moved)
 
 
-define_op(
+@operator(
     "fixed_point_multiply_per_axis",
-    FixedPointMultiplyPerAxisAttrs,
     inputs=("x", "m", "lshift", "rshift"),
+    defaults={"is_lshift_required": False, "is_rshift_required": False, "axes": ()},
     infer_type=_fixed_point_type,
     fuse=OpPattern.BROADCAST,
     compute=lambda attrs, inputs, out_type: [
@@ -82,31 +78,14 @@ define_op(
     ],
     infer_layout=_per_axis_layout,
 )
-
-
-def fixed_point_multiply(data: RelayExpr, multiplier: int, shift: int) -> RelayExpr:
-    """data * multiplier * 2**(shift - 31), rounded.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        int32 numbers.
-    multiplier : int
-        A fixed-point number with 31 bits behind the point.
-    shift : int
-        An exponent of two.
-    """
-    return ops.fixed_point_multiply(data, multiplier=as_int(multiplier), shift=as_int(shift))
-
-
 def fixed_point_multiply_per_axis(
-    x: RelayExpr,
-    y: RelayExpr,
-    lshift: RelayExpr,
-    rshift: RelayExpr,
+    x: Expr,
+    y: Expr,
+    lshift: Expr,
+    rshift: Expr,
     is_lshift_required: bool,
     is_rshift_required: bool,
-    axes: int | Sequence[int],
+    axes: Ints,
 ) -> RelayExpr:
     """As `fixed_point_multiply`, with a multiplier and shifts for each place along `axes`.
 
@@ -121,7 +100,3 @@ def fixed_point_multiply_per_axis(
     axes : int or sequence of int
         The axes of `x` that the axes of `y` stand for.
     """
-    return ops.fixed_point_multiply_per_axis(
-        x, y, lshift, rshift, is_lshift_required=bool(is_lshift_required),
-        is_rshift_required=bool(is_rshift_required), axes=as_ints(axes),
-    )  # fmt: skip

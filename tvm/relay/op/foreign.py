@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm import te, tir, topi
+from tvm import te, tir
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Tuple, TupleWrapper
 
 from .registry import OpPattern, define_op, ops
+from .schedules import EXTERN_SCHEDULES
 from .types import Any, tensor
 
 OPEN = -1  # an extent of a result that only the run knows
@@ -57,10 +58,6 @@ def _extern(
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_extern(outs)
-
-
 define_op(
     "contrib.packed_call",
     PackedCallAttrs,
@@ -70,7 +67,7 @@ define_op(
     compute=_compute,
     shape_func=_shapes,
     shape_reads=(0,),
-    schedules={"generic": _schedule, "cpu": _schedule},
+    schedules=EXTERN_SCHEDULES,
 )
 
 # who knows what it does beside its results: it is neither computed at compile time nor left out

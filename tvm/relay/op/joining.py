@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
 from tvm import topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
-from tvm.relay.expr import Call, Tuple, TupleWrapper
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, Tuple, TupleGetItem, TupleWrapper, fields_of
 
-from .attributes import as_int, as_ints, as_list, is_run_time
+from .attributes import as_ints, as_tuple, is_run_time
+from .known_shapes import known_shape
 from .layout import layout_concatenate
 from .layout_axes import layout_split
-from .registry import OpPattern, define_op, ops
+from .operator import Attribute, Expr, Ints, Operand, operator
+from .registry import OpPattern, ops
 from .types import (
     Dim,
     apply,
@@ -34,13 +36,16 @@ from .types import (
 )
 
 
-class ConcatenateAttrs(Attrs, key="relay.attrs.ConcatenateAttrs"):
-    """The axis along which tensors are joined."""
+def _joined(tensors: Any) -> RelayExpr:
+    if isinstance(tensors, (list, tuple)) and not tensors:
+        raise ValueError("concatenate, stack and meshgrid require at least one tensor")
+    return as_tuple(tensors)
 
-    axis: int = 0
+
+Joined = Annotated[Any, Operand(_joined)]
 
 
-def _concatenate_type(attrs: ConcatenateAttrs, arg_types: Sequence[Type]) -> Type:
+def _concatenate_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     fields = expect_tuple(arg_types[0], "concatenate")
     expect(len(fields) > 0, "concatenate requires at least one tensor")
     dtype = expect_same_dtype(fields, "concatenate")
@@ -69,10 +74,9 @@ def _concatenate_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return [ops.split(grad, indices_or_sections=tuple(np.cumsum(extents)[:-1].tolist()), axis=axis)]
 
 
-define_op(
+@operator(
     "concatenate",
-    ConcatenateAttrs,
-    inputs=("data",),
+    defaults={"axis": 0},
     infer_type=_concatenate_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.concatenate(inputs, attrs.axis)],
@@ -84,15 +88,19 @@ define_op(
     infer_layout=layout_concatenate,
     gradient=_concatenate_gradient,
 )
+def concatenate(data: Joined, axis: int) -> RelayExpr:
+    """Join tensors along an axis.
+
+    Parameters
+    ----------
+    data : relay.Expr or sequence of relay.Expr
+        The tensors, or a tuple of them.
+    axis : int
+        The axis.
+    """
 
 
-class StackAttrs(Attrs, key="relay.attrs.StackAttrs"):
-    """Where the new axis comes in."""
-
-    axis: int = 0
-
-
-def _stack_type(attrs: StackAttrs, arg_types: Sequence[Type]) -> Type:
+def _stack_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     fields = expect_tuple(arg_types[0], "stack")
     expect(len(fields) > 0, "stack requires at least one tensor")
     dtype = expect_same_dtype(fields, "stack")
@@ -109,25 +117,35 @@ def _stack_type(attrs: StackAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor([*shape[:axis], len(fields), *shape[axis:]], dtype)
 
 
-define_op(
+def _stack_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    count = len(infer_type_of(call.args[0]).fields)
+    parts = ops.split(grad, indices_or_sections=count, axis=call.attrs.axis)
+    axis = (call.attrs.axis,)
+    return [Tuple([ops.squeeze(TupleGetItem(parts, i), axis=axis) for i in range(count)])]
+
+
+@operator(
     "stack",
-    StackAttrs,
-    inputs=("data",),
+    defaults={"axis": 0},
     infer_type=_stack_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.stack(inputs, attrs.axis)],
     fold=lambda attrs, arrays, out_type: [np.stack(list(arrays), axis=attrs.axis)],
+    gradient=_stack_gradient,
 )
+def stack(data: Joined, axis: int) -> RelayExpr:
+    """Join tensors of one shape along a new axis.
+
+    Parameters
+    ----------
+    data : relay.Expr or sequence of relay.Expr
+        The tensors, or a tuple of them.
+    axis : int
+        Where the new axis comes in.
+    """
 
 
-class SplitAttrs(Attrs, key="relay.attrs.SplitAttrs"):
-    """A number of equal sections, or the indices of the cuts."""
-
-    indices_or_sections: int | tuple[int, ...]
-    axis: int = 0
-
-
-def _cuts(attrs: SplitAttrs, extent: Dim) -> list[Dim]:
+def _cuts(attrs: Any, extent: Dim) -> list[Dim]:
     """The extents of the parts."""
     sections = attrs.indices_or_sections
     if isinstance(sections, int):
@@ -155,7 +173,7 @@ def _cuts(attrs: SplitAttrs, extent: Dim) -> list[Dim]:
     return parts
 
 
-def _split_type(attrs: SplitAttrs, arg_types: Sequence[Type]) -> Type:
+def _split_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "split")
     shape = shape_of_type(data)
     axis = positive_axis(attrs.axis, len(shape), "split")
@@ -165,18 +183,24 @@ def _split_type(attrs: SplitAttrs, arg_types: Sequence[Type]) -> Type:
     )
 
 
-def _fold_split(
-    attrs: SplitAttrs, arrays: Sequence[np.ndarray], out_type: Type
-) -> list[np.ndarray]:
+def _fold_split(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
     sections = attrs.indices_or_sections
     cuts = sections if isinstance(sections, int) else list(sections)
     return [np.ascontiguousarray(p) for p in np.split(arrays[0], cuts, axis=attrs.axis)]
 
 
-define_op(
+def _sections(value: object) -> int | tuple[int, ...]:
+    return value if isinstance(value, int) else as_ints(value)
+
+
+def _part_count(attrs: Any) -> int:
+    sections = attrs.indices_or_sections
+    return sections if isinstance(sections, int) else len(sections) + 1
+
+
+@operator(
     "split",
-    SplitAttrs,
-    inputs=("data",),
+    results=_part_count,
     infer_type=_split_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: topi.split(
@@ -186,129 +210,11 @@ define_op(
     gradient=lambda call, grad: [ops.concatenate(grad, axis=call.attrs.axis)],
     infer_layout=layout_split,
 )
-
-
-class RepeatAttrs(Attrs, key="relay.attrs.RepeatAttrs"):
-    """How often each element comes."""
-
-    repeats: int
-    axis: int = 0
-
-
-def _repeat_type(attrs: RepeatAttrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "repeat")
-    shape = list(shape_of_type(data))
-    axis = positive_axis(attrs.axis, len(shape), "repeat")
-    shape[axis] = apply(lambda e: e * attrs.repeats, shape[axis])
-    return tensor(shape, data.dtype)
-
-
-define_op(
-    "repeat",
-    RepeatAttrs,
-    inputs=("data",),
-    infer_type=_repeat_type,
-    fuse=OpPattern.BROADCAST,
-    compute=lambda attrs, inputs, out_type: [topi.repeat(inputs[0], attrs.repeats, attrs.axis)],
-    fold=lambda attrs, arrays, out_type: [np.repeat(arrays[0], attrs.repeats, axis=attrs.axis)],
-)
-
-
-class TileAttrs(Attrs, key="relay.attrs.TileAttrs"):
-    """How often the tensor comes along each axis."""
-
-    reps: tuple[int, ...]
-
-
-def _tile_type(attrs: TileAttrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "tile")
-    shape, reps = shape_of_type(data), attrs.reps
-    rank = max(len(shape), len(reps))
-    shape = (1,) * (rank - len(shape)) + shape
-    reps = (1,) * (rank - len(reps)) + reps
-    out: list[Dim] = []
-    for extent, times in zip(shape, reps, strict=True):
-        out.append(apply(lambda e, t=times: e * t, extent))
-    return tensor(out, data.dtype)
-
-
-define_op(
-    "tile",
-    TileAttrs,
-    inputs=("data",),
-    infer_type=_tile_type,
-    fuse=OpPattern.BROADCAST,
-    compute=lambda attrs, inputs, out_type: [topi.tile(inputs[0], attrs.reps)],
-    fold=lambda attrs, arrays, out_type: [np.tile(arrays[0], attrs.reps)],
-)
-
-
-class MeshgridAttrs(Attrs, key="relay.attrs.MeshgridAttrs"):
-    """ "ij" for matrix order, "xy" for the first two axes exchanged."""
-
-    indexing: str = "ij"
-
-
-def _meshgrid_type(attrs: MeshgridAttrs, arg_types: Sequence[Type]) -> Type:
-    fields = expect_tuple(arg_types[0], "meshgrid")
-    dtype = expect_same_dtype(fields, "meshgrid")
-    extents = [shape_of_type(f)[0] if len(f.shape) else 1 for f in fields]
-    if attrs.indexing == "xy" and len(extents) > 1:
-        extents[0], extents[1] = extents[1], extents[0]
-    return TupleType([tensor(extents, dtype)] * len(fields))
-
-
-define_op(
-    "meshgrid",
-    MeshgridAttrs,
-    inputs=("data",),
-    infer_type=_meshgrid_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: topi.meshgrid(inputs, attrs.indexing),
-    fold=lambda attrs, arrays, out_type: [
-        np.ascontiguousarray(a) for a in np.meshgrid(*arrays, indexing=attrs.indexing)
-    ],
-)
-
-
-def _as_tuple(data: object) -> RelayExpr:
-    if isinstance(data, TupleWrapper):
-        return data.astuple()
-    if isinstance(data, RelayExpr):
-        return data
-    fields = as_list(data, "tensors")
-    if not fields:
-        raise ValueError("concatenate, stack and meshgrid require at least one tensor")
-    return Tuple(fields)
-
-
-def concatenate(data: RelayExpr | Sequence[RelayExpr], axis: int) -> RelayExpr:
-    """Join tensors along an axis.
-
-    Parameters
-    ----------
-    data : relay.Expr or sequence of relay.Expr
-        The tensors, or a tuple of them.
-    axis : int
-        The axis.
-    """
-    return ops.concatenate(_as_tuple(data), axis=as_int(axis))
-
-
-def stack(data: RelayExpr | Sequence[RelayExpr], axis: int) -> RelayExpr:
-    """Join tensors of one shape along a new axis.
-
-    Parameters
-    ----------
-    data : relay.Expr or sequence of relay.Expr
-        The tensors, or a tuple of them.
-    axis : int
-        Where the new axis comes in.
-    """
-    return ops.stack(_as_tuple(data), axis=as_int(axis))
-
-
-def split(data: RelayExpr, indices_or_sections: int | Sequence[int], axis: int = 0) -> TupleWrapper:
+def split(
+    data: Expr,
+    indices_or_sections: Annotated[Any, Attribute("int | tuple[int, ...]", _sections)],
+    axis: int = 0,
+) -> TupleWrapper:
     """Part a tensor along an axis.
 
     Parameters
@@ -320,16 +226,34 @@ def split(data: RelayExpr, indices_or_sections: int | Sequence[int], axis: int =
     axis : int
         The axis.
     """
-    if isinstance(indices_or_sections, int):
-        sections: int | tuple[int, ...] = indices_or_sections
-        count = indices_or_sections
-    else:
-        sections = as_ints(indices_or_sections)
-        count = len(sections) + 1
-    return TupleWrapper(ops.split(data, indices_or_sections=sections, axis=as_int(axis)), count)
 
 
-def repeat(data: RelayExpr, repeats: int, axis: int) -> RelayExpr:
+def _repeat_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "repeat")
+    shape = list(shape_of_type(data))
+    axis = positive_axis(attrs.axis, len(shape), "repeat")
+    shape[axis] = apply(lambda e: e * attrs.repeats, shape[axis])
+    return tensor(shape, data.dtype)
+
+
+def _repeat_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    data, attrs = call.args[0], call.attrs
+    shape = known_shape(data, "repeat")
+    axis = attrs.axis % len(shape)
+    split = (*shape[: axis + 1], attrs.repeats, *shape[axis + 1 :])
+    return [ops.sum(ops.reshape(grad, newshape=split), axis=(axis + 1,))]
+
+
+@operator(
+    "repeat",
+    defaults={"axis": 0},
+    infer_type=_repeat_type,
+    fuse=OpPattern.BROADCAST,
+    compute=lambda attrs, inputs, out_type: [topi.repeat(inputs[0], attrs.repeats, attrs.axis)],
+    fold=lambda attrs, arrays, out_type: [np.repeat(arrays[0], attrs.repeats, axis=attrs.axis)],
+    gradient=_repeat_gradient,
+)
+def repeat(data: Expr, repeats: int, axis: int) -> RelayExpr:
     """Repeat each element along an axis.
 
     Parameters
@@ -341,10 +265,40 @@ def repeat(data: RelayExpr, repeats: int, axis: int) -> RelayExpr:
     axis : int
         The axis.
     """
-    return ops.repeat(data, repeats=as_int(repeats), axis=as_int(axis))
 
 
-def tile(data: RelayExpr, reps: Sequence[int] | RelayExpr) -> RelayExpr:
+def _tile_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "tile")
+    shape, reps = shape_of_type(data), attrs.reps
+    rank = max(len(shape), len(reps))
+    shape = (1,) * (rank - len(shape)) + shape
+    reps = (1,) * (rank - len(reps)) + reps
+    out: list[Dim] = []
+    for extent, times in zip(shape, reps, strict=True):
+        out.append(apply(lambda e, t=times: e * t, extent))
+    return tensor(out, data.dtype)
+
+
+def _tile_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    data, reps = call.args[0], call.attrs.reps
+    shape = known_shape(data, "tile")
+    rank = max(len(shape), len(reps))
+    extents = (1,) * (rank - len(shape)) + shape
+    times = (1,) * (rank - len(reps)) + tuple(reps)
+    split = [n for pair in zip(times, extents, strict=True) for n in pair]
+    total = ops.sum(ops.reshape(grad, newshape=tuple(split)), axis=tuple(range(0, 2 * rank, 2)))
+    return [ops.reshape(total, newshape=shape)]
+
+
+@operator(
+    "tile",
+    infer_type=_tile_type,
+    fuse=OpPattern.BROADCAST,
+    compute=lambda attrs, inputs, out_type: [topi.tile(inputs[0], attrs.reps)],
+    fold=lambda attrs, arrays, out_type: [np.tile(arrays[0], attrs.reps)],
+    gradient=_tile_gradient,
+)
+def tile(data: Expr, reps: Ints) -> RelayExpr | None:
     """Repeat a tensor as a whole along its axes.
 
     Parameters
@@ -354,12 +308,45 @@ def tile(data: RelayExpr, reps: Sequence[int] | RelayExpr) -> RelayExpr:
     reps : sequence of int or relay.Expr
         How often along each axis.
     """
-    if is_run_time(reps):
-        return Op.get("dyn.tile")(data, reps, reps=())
-    return ops.tile(data, reps=as_ints(reps))
+    return ops.dyn.tile(data, reps, reps=()) if is_run_time(reps) else None
 
 
-def meshgrid(data: RelayExpr | Sequence[RelayExpr], indexing: str = "ij") -> TupleWrapper:
+def _meshgrid_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    fields = expect_tuple(arg_types[0], "meshgrid")
+    dtype = expect_same_dtype(fields, "meshgrid")
+    extents = [shape_of_type(f)[0] if len(f.shape) else 1 for f in fields]
+    if attrs.indexing == "xy" and len(extents) > 1:
+        extents[0], extents[1] = extents[1], extents[0]
+    return TupleType([tensor(extents, dtype)] * len(fields))
+
+
+def _meshgrid_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    source = infer_type_of(call.args[0])
+    assert isinstance(source, TupleType)
+    count = len(source.fields)
+    order = list(range(count))
+    if call.attrs.indexing == "xy" and count > 1:
+        order[:2] = 1, 0
+    sums = [
+        ops.sum(field, axis=tuple([a for a in range(count) if a != order[i]]))
+        for i, field in enumerate(fields_of(grad, count))
+    ]
+    return [
+        Tuple([ops.reshape(s, newshape=t.concrete_shape) for s, t in zip(sums, source.fields, strict=True)])  # type: ignore[attr-defined]
+    ]  # fmt: skip
+
+
+@operator(
+    "meshgrid",
+    infer_type=_meshgrid_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: topi.meshgrid(inputs, attrs.indexing),
+    fold=lambda attrs, arrays, out_type: [
+        np.ascontiguousarray(a) for a in np.meshgrid(*arrays, indexing=attrs.indexing)
+    ],
+    gradient=_meshgrid_gradient,
+)
+def meshgrid(data: Joined, indexing: str = "ij") -> TupleWrapper:
     """Coordinate tensors from coordinate vectors.
 
     Parameters
@@ -369,6 +356,6 @@ def meshgrid(data: RelayExpr | Sequence[RelayExpr], indexing: str = "ij") -> Tup
     indexing : str
         "ij" or "xy".
     """
-    vectors = _as_tuple(data)
-    count = len(vectors.fields) if isinstance(vectors, Tuple) else len(vectors.checked_type.fields)
+    vectors = _joined(data)
+    count = len(vectors.fields if isinstance(vectors, Tuple) else vectors.checked_type.fields)
     return TupleWrapper(ops.meshgrid(vectors, indexing=str(indexing)), count)

@@ -5,40 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tvm import te, topi
+from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
-from .attributes import as_int
-from .registry import OpPattern, Precision, define_op, ops
+from .operator import Expr, operator
+from .registry import OpPattern, Precision, ops
+from .schedules import EXTERN_SCHEDULES
 from .types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
-
-class SolveTriangularAttrs(Attrs, key="relay.attrs.SolveTriangularAttrs"):
-    """Which triangle is read, and whether its diagonal is ones."""
-
-    upper: bool = False
-    unit: bool = False
-
-
-class HouseholderProductAttrs(Attrs, key="relay.attrs.HouseholderProductAttrs"):
-    """How many columns are made."""
-
-    columns: int
-
-
-class PivotsToPermutationAttrs(Attrs, key="relay.attrs.PivotsToPermutationAttrs"):
-    """How many rows are exchanged."""
-
-    rows: int
-
-
-class EighAttrs(Attrs, key="relay.attrs.EighAttrs"):
-    """Which triangle is read."""
-
-    upper: bool = False
+_COMMON: dict[str, Any] = {
+    "fuse": OpPattern.OPAQUE, "schedules": EXTERN_SCHEDULES, "precision": Precision.KEEP_FLOAT32
+}  # fmt: skip
 
 
 def _matrices(ty: Type, who: str, what: str = "data") -> TensorType:
@@ -67,141 +47,14 @@ def _lu_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return TupleType((data, pivots, tensor((*batch, 1), "int32")))
 
 
-def _cholesky_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    data = _square(arg_types[0], "linalg.cholesky")
-    return TupleType((data, tensor((*shape_of_type(data)[:-2], 1), "int32")))
-
-
-def _solve_type(attrs: SolveTriangularAttrs, arg_types: Sequence[Type]) -> Type:
-    who = "linalg.solve_triangular"
-    matrix, values = _square(arg_types[0], who), _matrices(arg_types[1], who, "values")
-    rows = shape_of_type(matrix)[:-1]
-    expect(
-        len(matrix.shape) == len(values.shape) and matrix.dtype == values.dtype,
-        f"{who} requires one rank and dtype, got {matrix} and {values}",
-    )
-    for have, wanted in zip(shape_of_type(values), rows, strict=False):
-        expect_dim(have, wanted, who, "the sizes of values")
-    return values
-
-
-def _qr_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    data = _matrices(arg_types[0], "linalg.householder_qr")
-    shape = shape_of_type(data)
-    return TupleType((data, tensor((*shape[:-2], _count(shape)), data.dtype)))
-
-
-def _product_type(attrs: HouseholderProductAttrs, arg_types: Sequence[Type]) -> Type:
-    who = "linalg.householder_product"
-    vectors, factors = _matrices(arg_types[0], who), expect_tensor(arg_types[1], who, "factors")
-    expect(
-        len(factors.shape) == len(vectors.shape) - 1 and factors.dtype == vectors.dtype,
-        f"{who} requires one row of factors for each matrix, got {vectors} and {factors}",
-    )
-    return tensor((*shape_of_type(vectors)[:-1], attrs.columns), vectors.dtype)
-
-
-def _permutation_type(attrs: PivotsToPermutationAttrs, arg_types: Sequence[Type]) -> Type:
-    pivots = expect_tensor(arg_types[0], "linalg.pivots_to_permutation", "pivots")
-    expect(
-        len(pivots.shape) >= 2 and pivots.dtype == "int32",
-        f"linalg.pivots_to_permutation requires one row of int32 for each matrix, got {pivots}",
-    )
-    return tensor((*shape_of_type(pivots)[:-2], attrs.rows), "int32")
-
-
-def _eigh_type(attrs: EighAttrs, arg_types: Sequence[Type]) -> Type:
-    data = _square(arg_types[0], "linalg.eigh")
-    return TupleType((tensor(shape_of_type(data)[:-1], data.dtype), data, data))
-
-
-def _svd_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    data = _matrices(arg_types[0], "linalg.svd")
-    *batch, rows, columns = shape_of_type(data)
-    if isinstance(rows, int) and isinstance(columns, int):
-        expect(rows <= columns, f"linalg.svd requires at most as many rows as columns, got {data}")
-    kind = data.dtype
-    return TupleType((tensor((*batch, rows), kind), tensor((*batch, rows, rows), kind), data))
-
-
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_extern(outs)
-
-
-_COMMON: dict[str, Any] = {
-    "fuse": OpPattern.OPAQUE, "schedules": {"generic": _schedule, "cpu": _schedule},
-    "precision": Precision.KEEP_FLOAT32,
-}  # fmt: skip
-
-define_op(
+@operator(
     "linalg.lu_factor",
-    inputs=("data",),
+    results=3,
     infer_type=_lu_type,
     compute=lambda attrs, inputs, out_type: topi.linalg.lu_factor(inputs[0]),
     **_COMMON,
 )
-define_op(
-    "linalg.cholesky",
-    inputs=("data",),
-    infer_type=_cholesky_type,
-    compute=lambda attrs, inputs, out_type: topi.linalg.cholesky(inputs[0]),
-    **_COMMON,
-)
-define_op(
-    "linalg.solve_triangular",
-    SolveTriangularAttrs,
-    inputs=("matrix", "values"),
-    infer_type=_solve_type,
-    compute=lambda attrs, inputs, out_type: [
-        topi.linalg.solve_triangular(*inputs, attrs.upper, attrs.unit)
-    ],
-    **_COMMON,
-)
-define_op(
-    "linalg.householder_qr",
-    inputs=("data",),
-    infer_type=_qr_type,
-    compute=lambda attrs, inputs, out_type: topi.linalg.householder_qr(inputs[0]),
-    **_COMMON,
-)
-define_op(
-    "linalg.householder_product",
-    HouseholderProductAttrs,
-    inputs=("vectors", "factors"),
-    infer_type=_product_type,
-    compute=lambda attrs, inputs, out_type: [
-        topi.linalg.householder_product(*inputs, attrs.columns)
-    ],
-    **_COMMON,
-)
-define_op(
-    "linalg.pivots_to_permutation",
-    PivotsToPermutationAttrs,
-    inputs=("pivots",),
-    infer_type=_permutation_type,
-    compute=lambda attrs, inputs, out_type: [
-        topi.linalg.pivots_to_permutation(inputs[0], attrs.rows)
-    ],
-    **_COMMON,
-)
-define_op(
-    "linalg.eigh",
-    EighAttrs,
-    inputs=("data",),
-    infer_type=_eigh_type,
-    compute=lambda attrs, inputs, out_type: topi.linalg.eigh(inputs[0], attrs.upper),
-    **_COMMON,
-)
-define_op(
-    "linalg.svd",
-    inputs=("data",),
-    infer_type=_svd_type,
-    compute=lambda attrs, inputs, out_type: topi.linalg.svd(inputs[0]),
-    **_COMMON,
-)
-
-
-def lu_factor(data: RelayExpr) -> TupleWrapper:
+def lu_factor(data: Expr) -> TupleWrapper:
     """Lower and upper factor of matrices, with rows exchanged for the largest pivots.
 
     Parameters
@@ -215,10 +68,21 @@ def lu_factor(data: RelayExpr) -> TupleWrapper:
         Both factors in one matrix; the row that each was exchanged with, from 1 (..., min(m, n));
         the first zero pivot, from 1, or 0 (..., 1).
     """
-    return TupleWrapper(ops.linalg.lu_factor(data), 3)
 
 
-def cholesky(data: RelayExpr) -> TupleWrapper:
+def _cholesky_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    data = _square(arg_types[0], "linalg.cholesky")
+    return TupleType((data, tensor((*shape_of_type(data)[:-2], 1), "int32")))
+
+
+@operator(
+    "linalg.cholesky",
+    results=2,
+    infer_type=_cholesky_type,
+    compute=lambda attrs, inputs, out_type: topi.linalg.cholesky(inputs[0]),
+    **_COMMON,
+)
+def cholesky(data: Expr) -> TupleWrapper:
     """The lower factor of positive definite matrices, and the first minor that is not, or 0.
 
     Parameters
@@ -226,11 +90,31 @@ def cholesky(data: RelayExpr) -> TupleWrapper:
     data : relay.Expr
         (..., n, n); the upper triangle is not read.
     """
-    return TupleWrapper(ops.linalg.cholesky(data), 2)
 
 
+def _solve_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    who = "linalg.solve_triangular"
+    matrix, values = _square(arg_types[0], who), _matrices(arg_types[1], who, "values")
+    rows = shape_of_type(matrix)[:-1]
+    expect(
+        len(matrix.shape) == len(values.shape) and matrix.dtype == values.dtype,
+        f"{who} requires one rank and dtype, got {matrix} and {values}",
+    )
+    for have, wanted in zip(shape_of_type(values), rows, strict=False):
+        expect_dim(have, wanted, who, "the sizes of values")
+    return values
+
+
+@operator(
+    "linalg.solve_triangular",
+    infer_type=_solve_type,
+    compute=lambda attrs, inputs, out_type: [
+        topi.linalg.solve_triangular(*inputs, attrs.upper, attrs.unit)
+    ],
+    **_COMMON,
+)
 def solve_triangular(
-    matrix: RelayExpr, values: RelayExpr, upper: bool = False, unit: bool = False
+    matrix: Expr, values: Expr, upper: bool = False, unit: bool = False
 ) -> RelayExpr:
     """Solve ``matrix @ x = values`` for triangular matrices.
 
@@ -245,10 +129,22 @@ def solve_triangular(
     unit : bool
         Whether the diagonal is ones, whatever the matrix holds there.
     """
-    return ops.linalg.solve_triangular(matrix, values, upper=bool(upper), unit=bool(unit))
 
 
-def householder_qr(data: RelayExpr) -> TupleWrapper:
+def _qr_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    data = _matrices(arg_types[0], "linalg.householder_qr")
+    shape = shape_of_type(data)
+    return TupleType((data, tensor((*shape[:-2], _count(shape)), data.dtype)))
+
+
+@operator(
+    "linalg.householder_qr",
+    results=2,
+    infer_type=_qr_type,
+    compute=lambda attrs, inputs, out_type: topi.linalg.householder_qr(inputs[0]),
+    **_COMMON,
+)
+def householder_qr(data: Expr) -> TupleWrapper:
     """The upper factor of matrices, the vectors of reflections below it, and their factors.
 
     Parameters
@@ -256,10 +152,27 @@ def householder_qr(data: RelayExpr) -> TupleWrapper:
     data : relay.Expr
         (..., m, n).
     """
-    return TupleWrapper(ops.linalg.householder_qr(data), 2)
 
 
-def householder_product(vectors: RelayExpr, factors: RelayExpr, columns: int) -> RelayExpr:
+def _product_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    who = "linalg.householder_product"
+    vectors, factors = _matrices(arg_types[0], who), expect_tensor(arg_types[1], who, "factors")
+    expect(
+        len(factors.shape) == len(vectors.shape) - 1 and factors.dtype == vectors.dtype,
+        f"{who} requires one row of factors for each matrix, got {vectors} and {factors}",
+    )
+    return tensor((*shape_of_type(vectors)[:-1], attrs.columns), vectors.dtype)
+
+
+@operator(
+    "linalg.householder_product",
+    infer_type=_product_type,
+    compute=lambda attrs, inputs, out_type: [
+        topi.linalg.householder_product(*inputs, attrs.columns)
+    ],
+    **_COMMON,
+)
+def householder_product(vectors: Expr, factors: Expr, columns: int) -> RelayExpr:
     """The first columns of the product of the reflections that `householder_qr` gives.
 
     Parameters
@@ -271,10 +184,26 @@ def householder_product(vectors: RelayExpr, factors: RelayExpr, columns: int) ->
     columns : int
         At most m.
     """
-    return ops.linalg.householder_product(vectors, factors, columns=as_int(columns))
 
 
-def pivots_to_permutation(pivots: RelayExpr, rows: int) -> RelayExpr:
+def _permutation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    pivots = expect_tensor(arg_types[0], "linalg.pivots_to_permutation", "pivots")
+    expect(
+        len(pivots.shape) >= 2 and pivots.dtype == "int32",
+        f"linalg.pivots_to_permutation requires one row of int32 for each matrix, got {pivots}",
+    )
+    return tensor((*shape_of_type(pivots)[:-2], attrs.rows), "int32")
+
+
+@operator(
+    "linalg.pivots_to_permutation",
+    infer_type=_permutation_type,
+    compute=lambda attrs, inputs, out_type: [
+        topi.linalg.pivots_to_permutation(inputs[0], attrs.rows)
+    ],
+    **_COMMON,
+)
+def pivots_to_permutation(pivots: Expr, rows: int) -> RelayExpr:
     """The order of rows after the exchanges of `lu_factor`.
 
     Parameters
@@ -284,10 +213,20 @@ def pivots_to_permutation(pivots: RelayExpr, rows: int) -> RelayExpr:
     rows : int
         How many rows there are.
     """
-    return ops.linalg.pivots_to_permutation(pivots, rows=as_int(rows))
 
 
-def eigh(data: RelayExpr, upper: bool = False) -> list[RelayExpr]:
+def _eigh_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    data = _square(arg_types[0], "linalg.eigh")
+    return TupleType((tensor(shape_of_type(data)[:-1], data.dtype), data, data))
+
+
+@operator(
+    "linalg.eigh",
+    infer_type=_eigh_type,
+    compute=lambda attrs, inputs, out_type: topi.linalg.eigh(inputs[0], attrs.upper),
+    **_COMMON,
+)
+def eigh(data: Expr, upper: bool = False) -> list[RelayExpr]:
     """Eigenvalues of symmetric matrices in ascending order, and an eigenvector in each row.
 
     Parameters
@@ -301,7 +240,23 @@ def eigh(data: RelayExpr, upper: bool = False) -> list[RelayExpr]:
     return [found[0], found[1]]
 
 
-def svd(data: RelayExpr) -> TupleWrapper:
+def _svd_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    data = _matrices(arg_types[0], "linalg.svd")
+    *batch, rows, columns = shape_of_type(data)
+    if isinstance(rows, int) and isinstance(columns, int):
+        expect(rows <= columns, f"linalg.svd requires at most as many rows as columns, got {data}")
+    kind = data.dtype
+    return TupleType((tensor((*batch, rows), kind), tensor((*batch, rows, rows), kind), data))
+
+
+@operator(
+    "linalg.svd",
+    results=3,
+    infer_type=_svd_type,
+    compute=lambda attrs, inputs, out_type: topi.linalg.svd(inputs[0]),
+    **_COMMON,
+)
+def svd(data: Expr) -> TupleWrapper:
     """Singular values in descending order, and left and right singular vectors in rows.
 
     Parameters
@@ -309,4 +264,3 @@ def svd(data: RelayExpr) -> TupleWrapper:
     data : relay.Expr
         (..., m, n), m <= n. The right vector of a value of zero is zeros.
     """
-    return TupleWrapper(ops.linalg.svd(data), 3)

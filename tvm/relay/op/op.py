@@ -15,8 +15,8 @@ from tvm.ir.type import Type
 
 from .binary import broadcast_type
 from .marks import debug
-from .reduce import REDUCTION_SCHEDULES
 from .registry import OpPattern as _Pattern
+from .schedules import REDUCTION_SCHEDULES
 from .strategy import OpImplementation, OpSpecialization, OpStrategy
 
 __all__ = [

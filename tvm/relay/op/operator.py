@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
+from types import MappingProxyType
 from typing import Annotated, Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from tvm.error import OpAttributeInvalid
@@ -171,6 +172,7 @@ def operator(
     attrs: str | type[Attrs] | OperatorFunction[..., Any] | None = None,
     *,
     fields: Sequence[str] = (),
+    defaults: Mapping[str, Any] = MappingProxyType({}),
     results: int | Callable[[Any], int] = 1,
     **facets: Any,
 ) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
@@ -185,6 +187,8 @@ def operator(
         of ``leaky_relu``); or a record, or another operator, whose record this one has, too.
     fields : sequence of str
         The record's fields in their classic order, where that is not the signature's.
+    defaults : mapping
+        What texts may leave out, though the function requires it.
     results : int or callable
         How many tensors a call gives, or a function of the attributes that says so; more than one come as
         a `TupleWrapper`.
@@ -200,7 +204,7 @@ def operator(
             record = attrs if isinstance(attrs, type) else attrs.op.attrs_type
         elif schema.attributes:
             title = attrs or f"{function.__name__.title().replace('_', '')}Attrs"
-            record = _attrs_type(title, function, schema, fields)
+            record = _attrs_type(title, function, schema, fields, defaults)
         op = define_op(name, record, **{"inputs": list(schema.operands), **facets})
         return _public(function, op, schema, results)
 
@@ -226,7 +230,11 @@ def _schema(function: Callable[..., Any]) -> Schema:
 
 
 def _attrs_type(
-    name: str, function: Callable[..., Any], schema: Schema, fields: Sequence[str]
+    name: str,
+    function: Callable[..., Any],
+    schema: Schema,
+    fields: Sequence[str],
+    defaults: Mapping[str, Any],
 ) -> NodeMeta:
     """The record of attributes that a signature describes."""
     by_field = {kind.field or name: name for name, kind in schema.attributes.items()}
@@ -237,7 +245,7 @@ def _attrs_type(
         "__annotations__": {f: schema.attributes[name].stored for f, name in names.items()},
     }
     for field, parameter in names.items():
-        default = schema.parameters[parameter]
+        default = defaults.get(field, schema.parameters[parameter])
         if default is not Parameter.empty:
             namespace[field] = schema.attribute(parameter, default)
     key = f"relay.attrs.{name}"

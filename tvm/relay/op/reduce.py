@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
 from tvm import te, tir, topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 
 from .attributes import as_optional_ints
+from .known_shapes import known_shape
 from .layout_axes import layout_reduced
-from .registry import OpPattern, Precision, define_op, ops
+from .operator import Expr, Operand, OperatorFunction, OptionalInts, operator
+from .registry import OpPattern, Precision, ops, zero_gradient
+from .schedules import REDUCTION_SCHEDULES
 from .types import (
     Dim,
     TypeRelation,
@@ -30,27 +32,7 @@ from .types import (
 )
 
 
-class ReduceAttrs(Attrs, key="relay.attrs.ReduceAttrs"):
-    """The axes that go away (or, with `exclude`, those that stay)."""
-
-    axis: tuple[int, ...] | None = None  # None: all
-    keepdims: bool = False
-    exclude: bool = False
-
-
-class ArgReduceAttrs(ReduceAttrs, key="relay.attrs.ArgReduceAttrs"):
-    """A reduction that gives positions."""
-
-    select_last_index: bool = False
-
-
-class VarianceAttrs(ReduceAttrs, key="relay.attrs.VarianceAttrs"):
-    """A variance, of a sample with `unbiased`."""
-
-    unbiased: bool = False
-
-
-def reduced_axes(attrs: Attrs, rank: int, who: str = "a reduction") -> tuple[int, ...]:
+def reduced_axes(attrs: Any, rank: int, who: str = "a reduction") -> tuple[int, ...]:
     """The axes that a reduction removes, in order."""
     if attrs.axis is None:
         return () if attrs.exclude else tuple(range(rank))
@@ -63,7 +45,7 @@ def reduced_axes(attrs: Attrs, rank: int, who: str = "a reduction") -> tuple[int
 def reduce_type(who: str, dtype: str | None = None) -> TypeRelation:
     """The shape without (or with 1 at) the reduced axes."""
 
-    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    def relation(attrs: Any, arg_types: Sequence[Type]) -> Type:
         data = expect_tensor(arg_types[0], who)
         shape = shape_of_type(data)
         axes = reduced_axes(attrs, len(shape), who)
@@ -83,7 +65,7 @@ def reduce_type(who: str, dtype: str | None = None) -> TypeRelation:
 def _position_type(who: str) -> TypeRelation:
     """Positions of int32; of int64 where a row has more elements than that counts."""
 
-    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    def relation(attrs: Any, arg_types: Sequence[Type]) -> Type:
         shape = shape_of_type(expect_tensor(arg_types[0], who))
         axes = reduced_axes(attrs, len(shape), who)
         extents = [shape[axis] for axis in axes]
@@ -103,35 +85,42 @@ def _require_elements(who: str, extent: Dim) -> None:
     leave_to_run(lambda: tir.GT(extent, tir.const(0, extent.dtype)), message, extent)  # type: ignore[union-attr]
 
 
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_reduce(outs)
-
-
-def _schedule_cpu(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.x86.schedule_reduce(outs)
-
-
-REDUCTION_SCHEDULES = {"generic": _schedule, "cpu": _schedule_cpu}
-
-
 def _reduces_nothing(x: np.ndarray, axes: Sequence[int]) -> bool:
     return 0 in [x.shape[axis] for axis in axes]
 
 
+_AXES = """
+
+Parameters
+----------
+data : relay.Expr
+    The tensor.
+axis : int or sequence of int, optional
+    The axes that go away, all by default.
+keepdims : bool
+    Keep the reduced axes with extent 1.
+exclude : bool
+    Reduce over the axes that are not named.
+"""
+_REDUCTION: dict[str, Any] = {"fuse": OpPattern.COMM_REDUCE, "schedules": REDUCTION_SCHEDULES}
+_NUMERIC: dict[str, Any] = {**_REDUCTION, "precision": Precision.KEEP_FLOAT32}
+
+
 def reduction(
     name: str,
+    summary: str,
     function: Callable[[te.Tensor, tuple[int, ...], bool], te.Tensor],
     fold: Callable[..., np.ndarray],
-    gradient: Callable[[Call, RelayExpr], list[RelayExpr]] | None = None,
+    gradient: Callable[[Call, RelayExpr], list[RelayExpr]],
     dtype: str | None = None,
     accumulate: Callable[[str], str] | None = None,
-) -> Op:
+) -> OperatorFunction[..., RelayExpr]:
     """One row: `function(x, axes, keepdims)` for kernels, `fold(x, axis=, keepdims=)` in numpy.
 
     What numpy refuses, the extremum of nothing, is left to kernels. `accumulate` tells the dtype that partial results have.
     """
 
-    def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    def compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
         x = inputs[0]
         axes = reduced_axes(attrs, len(x.shape))
         if not axes:
@@ -142,7 +131,7 @@ def reduction(
         return [topi.cast(function(topi.cast(x, wide), axes, attrs.keepdims), x.dtype)]
 
     def fold_axes(
-        attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type
+        attrs: Any, arrays: Sequence[np.ndarray], out_type: Type
     ) -> list[np.ndarray] | None:
         axes = reduced_axes(attrs, arrays[0].ndim)
         if fold in _WITHOUT_IDENTITY and _reduces_nothing(arrays[0], axes):
@@ -150,19 +139,22 @@ def reduction(
         result = fold(arrays[0], axis=axes, keepdims=attrs.keepdims)
         return [np.asarray(result).astype(arrays[0].dtype, copy=False)]
 
-    return define_op(
+    def row(
+        data: Expr, axis: OptionalInts = None, keepdims: bool = False, exclude: bool = False
+    ) -> RelayExpr: ...  # type: ignore[empty-body]
+
+    row.__name__ = row.__qualname__ = name
+    row.__doc__ = summary + _AXES
+    return operator(
         name,
-        ReduceAttrs,
-        inputs=("data",),
+        "ReduceAttrs" if name == "sum" else sum,
         infer_type=reduce_type(name, dtype),
-        fuse=OpPattern.COMM_REDUCE,
         compute=compute,
-        schedules=REDUCTION_SCHEDULES,
         fold=fold_axes,
         gradient=gradient,
         infer_layout=layout_reduced(reduced_axes),
-        precision=Precision.KEEP_FLOAT32,
-    )
+        **_NUMERIC,
+    )(row)
 
 
 def _expanded(call: Call, grad: RelayExpr) -> RelayExpr:
@@ -170,8 +162,8 @@ def _expanded(call: Call, grad: RelayExpr) -> RelayExpr:
     data, attrs = call.args[0], call.attrs
     if not attrs.keepdims:
         for axis in reduced_axes(attrs, len(infer_type_of(data).shape)):
-            grad = Op.get("expand_dims")(grad, axis=axis, num_newaxis=1)
-    return Op.get("broadcast_to_like")(grad, data)
+            grad = ops.expand_dims(grad, axis=axis, num_newaxis=1)
+    return ops.broadcast_to_like(grad, data)
 
 
 def _reduced_count(call: Call) -> RelayExpr:
@@ -181,24 +173,13 @@ def _reduced_count(call: Call) -> RelayExpr:
     if isinstance(count, int):
         size: RelayExpr = const(count, "int64")
     else:
-        data, one = Op.get("ndarray_size")(call.args[0]), Op.get("ndarray_size")(call)
-        size = Op.get("floor_divide")(data, one)
-    return Op.get("cast_like")(size, call.args[0])
+        data, one = ops.ndarray_size(call.args[0]), ops.ndarray_size(call)
+        size = ops.floor_divide(data, one)
+    return ops.cast_like(size, call.args[0])
 
 
 def _mean_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return [_expanded(call, grad) / _reduced_count(call)]
-
-
-def _variance_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    # of sum((x - m)^2) / n, with m an argument of its own
-    data, mean_of_data = call.args
-    count = _reduced_count(call)
-    if call.attrs.unbiased:
-        count = count - Op.get("ones_like")(count)
-    twice = (data - mean_of_data) / count
-    to_data = _expanded(call, grad) * (twice + twice)
-    return [to_data, Op.get("negative")(Op.get("collapse_sum_like")(to_data, mean_of_data))]
 
 
 def _sum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
@@ -207,8 +188,29 @@ def _sum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 def _extremum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     data = call.args[0]
-    chosen = Op.get("equal")(_expanded(call, call), data)
-    return [Op.get("cast_like")(chosen, grad) * _expanded(call, grad)]
+    chosen = ops.equal(_expanded(call, call), data)
+    return [ops.cast_like(chosen, grad) * _expanded(call, grad)]
+
+
+def _prod_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """Each element's slope is the product of those before it and those behind it."""
+    data = call.args[0]
+    shape = known_shape(data, "prod")
+    over = reduced_axes(call.attrs, len(shape))
+    kept = tuple([a for a in range(len(shape)) if a not in over])
+    order = (*kept, *over)
+    rest = tuple([shape[a] for a in kept])
+    count = int(np.prod([shape[a] for a in over]))
+    rows = ops.reshape(ops.transpose(data, axes=order) if order else data, newshape=(*rest, count))
+    axis = len(rest)
+    before = ops.cumprod(rows, axis=axis, exclusive=True)
+    behind = ops.reverse(
+        ops.cumprod(ops.reverse(rows, axis=axis), axis=axis, exclusive=True), axis=axis
+    )
+    slope = ops.multiply(ops.multiply(before, behind), ops.reshape(grad, newshape=(*rest, 1)))
+    found = ops.reshape(slope, newshape=tuple([shape[a] for a in order]))
+    back = tuple([order.index(a) for a in range(len(shape))])
+    return [ops.transpose(found, axes=back) if back else found]
 
 
 def _mean(x: te.Tensor, axes: tuple[int, ...], keepdims: bool) -> te.Tensor:
@@ -226,44 +228,69 @@ def _numpy_mean(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndar
 # what numpy refuses, or warns of, where there are no elements
 _WITHOUT_IDENTITY = (np.max, np.min, _numpy_mean)
 
-reduction("sum", topi.sum, np.sum, _sum_gradient, accumulate=topi.utils.sum_dtype)
-reduction("prod", topi.prod, np.prod, accumulate=topi.utils.sum_dtype)
-reduction("max", topi.max, np.max, _extremum_gradient)
-reduction("min", topi.min, np.min, _extremum_gradient)
-reduction("all", topi.all, np.all, dtype="bool")
-reduction("any", topi.any, np.any, dtype="bool")
-reduction("mean", _mean, _numpy_mean, _mean_gradient, accumulate=topi.utils.mean_dtype)
+sum = reduction(
+    "sum", "The sum along axes.", topi.sum, np.sum, _sum_gradient,
+    accumulate=topi.utils.sum_dtype,
+)  # fmt: skip
+prod = reduction(
+    "prod", "The product along axes.", topi.prod, np.prod, _prod_gradient,
+    accumulate=topi.utils.sum_dtype,
+)  # fmt: skip
+max = reduction("max", "The largest element along axes.", topi.max, np.max, _extremum_gradient)
+min = reduction("min", "The smallest element along axes.", topi.min, np.min, _extremum_gradient)
+all = reduction(
+    "all", "Whether all elements along axes are true.", topi.all, np.all, zero_gradient, "bool"
+)
+any = reduction(
+    "any", "Whether some element along axes is true.", topi.any, np.any, zero_gradient, "bool"
+)
+mean = reduction(
+    "mean", "The arithmetic mean along axes.", _mean, _numpy_mean, _mean_gradient,
+    accumulate=topi.utils.mean_dtype,
+)  # fmt: skip
 
 
 def _arg_reduction(
-    name: str, function: Callable[..., te.Tensor], fold: Callable[..., np.ndarray]
-) -> Op:
-    def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    name: str, summary: str, function: Callable[..., te.Tensor], fold: Callable[..., np.ndarray]
+) -> OperatorFunction[..., RelayExpr]:
+    def compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
         axes = reduced_axes(attrs, len(inputs[0].shape))
         return [function(inputs[0], axes, attrs.keepdims, attrs.select_last_index)]
 
     def fold_axes(
-        attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type
+        attrs: Any, arrays: Sequence[np.ndarray], out_type: Type
     ) -> list[np.ndarray] | None:
         axes = reduced_axes(attrs, arrays[0].ndim)
         if _reduces_nothing(arrays[0], axes):
             return None
         return [_fold_positions(arrays[0], axes, attrs, fold)]
 
-    return define_op(
-        name,
-        ArgReduceAttrs,
-        inputs=("data",),
-        infer_type=_position_type(name),
-        fuse=OpPattern.COMM_REDUCE,
-        compute=compute,
-        schedules=REDUCTION_SCHEDULES,
-        fold=fold_axes,
+    def row(
+        data: Expr,
+        axis: OptionalInts = None,
+        keepdims: bool = False,
+        exclude: bool = False,
+        select_last_index: bool = False,
+    ) -> RelayExpr: ...  # type: ignore[empty-body]
+
+    row.__name__ = row.__qualname__ = name
+    row.__doc__ = (
+        f"{summary}{_AXES}select_last_index : bool\n    Of equal elements take the last.\n"
     )
+    return operator(
+        name,
+        "ArgReduceAttrs" if name == "argmax" else argmax,
+        fields=("select_last_index", "axis", "keepdims", "exclude"),
+        infer_type=_position_type(name),
+        compute=compute,
+        fold=fold_axes,
+        gradient=zero_gradient,
+        **_REDUCTION,
+    )(row)
 
 
 def _fold_positions(
-    x: np.ndarray, axes: tuple[int, ...], attrs: Attrs, fold: Callable[..., np.ndarray]
+    x: np.ndarray, axes: tuple[int, ...], attrs: Any, fold: Callable[..., np.ndarray]
 ) -> np.ndarray:
     kept = [i for i in range(x.ndim) if i not in axes]
     rows = x.transpose(kept + list(axes)).reshape([x.shape[i] for i in kept] + [-1])
@@ -276,15 +303,19 @@ def _fold_positions(
     return np.asarray(found, dtype="int32" if rows.shape[-1] < 1 << 31 else "int64")
 
 
-_arg_reduction("argmax", topi.argmax, np.argmax)
-_arg_reduction("argmin", topi.argmin, np.argmin)
+argmax = _arg_reduction(
+    "argmax", "The position of the largest element, int32.", topi.argmax, np.argmax
+)
+argmin = _arg_reduction(
+    "argmin", "The position of the smallest element, int32.", topi.argmin, np.argmin
+)
 
 
-def _variance_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+def _variance_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return reduce_type("variance")(attrs, arg_types[:1])
 
 
-def _variance_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _variance_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     wide = topi.utils.mean_dtype(inputs[0].dtype)
     x, mean_of_x = [t if t.dtype == wide else topi.cast(t, wide) for t in inputs]
     axes = reduced_axes(attrs, len(x.shape))
@@ -295,7 +326,7 @@ def _variance_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type)
     return [found if wide == out_type.dtype else topi.cast(found, out_type.dtype)]  # type: ignore[attr-defined]
 
 
-def _variance_fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+def _variance_fold(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
     x, mean_of_x = arrays
     axes = reduced_axes(attrs, x.ndim)
     count = int(np.prod([x.shape[a] for a in axes])) - int(attrs.unbiased)
@@ -303,103 +334,36 @@ def _variance_fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -
     return [np.asarray(total / count).astype(x.dtype, copy=False)]
 
 
-define_op(
+def _variance_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    # of sum((x - m)^2) / n, with m an argument of its own
+    data, mean_of_data = call.args
+    count = _reduced_count(call)
+    if call.attrs.unbiased:
+        count = count - ops.ones_like(count)
+    twice = (data - mean_of_data) / count
+    to_data = _expanded(call, grad) * (twice + twice)
+    return [to_data, ops.negative(ops.collapse_sum_like(to_data, mean_of_data))]
+
+
+@operator(
     "variance",
-    VarianceAttrs,
+    fields=("unbiased", "axis", "keepdims", "exclude"),
     inputs=("data", "mean"),
     infer_type=_variance_type,
-    fuse=OpPattern.COMM_REDUCE,
     compute=_variance_compute,
-    schedules=REDUCTION_SCHEDULES,
     fold=_variance_fold,
     gradient=_variance_gradient,
     infer_layout=layout_reduced(reduced_axes),
-    precision=Precision.KEEP_FLOAT32,
+    **_NUMERIC,
 )
-
-
-def _public(op: Op, summary: str) -> Callable[..., RelayExpr]:
-    def function(
-        data: RelayExpr,
-        axis: int | Sequence[int] | None = None,
-        keepdims: bool = False,
-        exclude: bool = False,
-    ) -> RelayExpr:
-        return op(data, axis=as_optional_ints(axis), keepdims=bool(keepdims), exclude=bool(exclude))
-
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = f"""{summary}
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The tensor.
-    axis : int or sequence of int, optional
-        The axes that go away, all by default.
-    keepdims : bool
-        Keep the reduced axes with extent 1.
-    exclude : bool
-        Reduce over the axes that are not named.
-    """
-    return function
-
-
-sum = _public(ops.sum, "The sum along axes.")
-prod = _public(ops.prod, "The product along axes.")
-max = _public(ops.max, "The largest element along axes.")
-min = _public(ops.min, "The smallest element along axes.")
-all = _public(ops.all, "Whether all elements along axes are true.")
-any = _public(ops.any, "Whether some element along axes is true.")
-mean = _public(ops.mean, "The arithmetic mean along axes.")
-
-
-def _public_arg(op: Op, summary: str) -> Callable[..., RelayExpr]:
-    def function(
-        data: RelayExpr,
-        axis: int | Sequence[int] | None = None,
-        keepdims: bool = False,
-        exclude: bool = False,
-        select_last_index: bool = False,
-    ) -> RelayExpr:
-        return op(
-            data,
-            axis=as_optional_ints(axis),
-            keepdims=bool(keepdims),
-            exclude=bool(exclude),
-            select_last_index=bool(select_last_index),
-        )
-
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = f"""{summary}
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The tensor.
-    axis : int or sequence of int, optional
-        The axes searched, all (flattened) by default.
-    keepdims : bool
-        Keep the reduced axes with extent 1.
-    exclude : bool
-        Search the axes that are not named.
-    select_last_index : bool
-        Of equal elements take the last.
-    """
-    return function
-
-
-argmax = _public_arg(ops.argmax, "The position of the largest element, int32.")
-argmin = _public_arg(ops.argmin, "The position of the smallest element, int32.")
-
-
 def variance(
-    data: RelayExpr,
-    axis: int | Sequence[int] | None = None,
+    data: Expr,
+    axis: OptionalInts = None,
     keepdims: bool = False,
     exclude: bool = False,
     unbiased: bool = False,
-    with_mean: RelayExpr | None = None,
-) -> RelayExpr:
+    with_mean: Annotated[Any, Operand()] = None,
+) -> RelayExpr | None:
     """The variance along axes.
 
     Parameters
@@ -415,15 +379,9 @@ def variance(
     with_mean : relay.Expr, optional
         The mean along the same axes with `keepdims`, if it is at hand.
     """
-    centre = mean(data, axis, True, exclude) if with_mean is None else with_mean
-    return ops.variance(
-        data,
-        centre,
-        axis=as_optional_ints(axis),
-        keepdims=bool(keepdims),
-        exclude=bool(exclude),
-        unbiased=bool(unbiased),
-    )
+    if with_mean is not None:
+        return None
+    return variance(data, axis, keepdims, exclude, unbiased, mean(data, axis, True, exclude))
 
 
 def std(
@@ -516,7 +474,7 @@ def logsumexp(
     result = ops.log(total) + largest
     if keepdims:
         return result
-    return Op.get("squeeze")(result, axis=as_optional_ints(axis))
+    return ops.squeeze(result, axis=as_optional_ints(axis))
 
 
 __all__ = [

@@ -178,6 +178,11 @@ if TYPE_CHECKING:
 ops = Operators()
 
 
+def zero_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """The gradient of a result that does not depend on the elements continuously."""
+    return [ops.zeros_like(argument) for argument in call.args]
+
+
 def all_ops() -> list[Op]:
     """Every relay operator declared by this package, in the order of declaration."""
     return list(_DECLARED.values())

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from tvm import te, topi
-from tvm.ir.attrs import Attrs
+from tvm import topi
+from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, const
 
-from .attributes import as_int
-from .registry import OpPattern, define_op, ops
+from .known_shapes import known_shape
+from .operator import Expr, operator
+from .registry import OpPattern, ops
+from .scatter_gradient import replaced_parts
+from .schedules import EXTERN_SCHEDULES
 from .types import (
     expect,
     expect_same_dtype,
@@ -22,25 +28,11 @@ from .types import (
     shape_of_type,
 )
 
-
-class ScatterElementsAttrs(Attrs, key="relay.attrs.ScatterElementsAttrs"):
-    """The axis that indices name, and how updates combine with what is there."""
-
-    axis: int = 0
-    reduction: str = "update"
-
-
-class ScatterNDAttrs(Attrs, key="relay.attrs.ScatterNDAttrs"):
-    """How updates combine with what is there."""
-
-    mode: str = "update"
-
-
 _WAYS = ("update", "add", "mul", "min", "max")
 _REDUCTIONS = (*_WAYS, "mean")
 
 
-def _scatter_elements_type(attrs: ScatterElementsAttrs, arg_types: Sequence[Type]) -> Type:
+def _scatter_elements_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "scatter_elements"
     data, indices, updates = [
         expect_tensor(ty, who, name)
@@ -59,7 +51,55 @@ def _scatter_elements_type(attrs: ScatterElementsAttrs, arg_types: Sequence[Type
     return data
 
 
-def _scatter_nd_type(attrs: ScatterNDAttrs, arg_types: Sequence[Type]) -> Type:
+def _scatter_elements_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    data, indices, updates = call.args
+    if call.attrs.reduction == "update":
+        to_data, to_updates = replaced_parts(call, grad, updates)
+        return [to_data, ops.zeros_like(indices), to_updates]
+    _check_added(call, "reduction")
+    axis = call.attrs.axis
+    dtype, extent = infer_type_of(indices).dtype, known_shape(data, "scatter_elements")[axis]
+    from_front = ops.where(
+        ops.less(indices, const(0, dtype)), ops.add(indices, const(extent, dtype)), indices
+    )  # fmt: skip
+    return [grad, ops.zeros_like(indices), ops.gather(grad, from_front, axis=axis)]
+
+
+def _check_added(call: Call, name: str) -> None:
+    mode = getattr(call.attrs, name)
+    if mode != "add":
+        raise OpNotImplemented(
+            f"the gradient of {call.op.name} requires the {name} add or update, got {mode!r}"
+        )
+
+
+@operator(
+    "scatter_elements",
+    infer_type=_scatter_elements_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.scatter_elements(*inputs, attrs.axis, attrs.reduction)
+    ],
+    schedules=EXTERN_SCHEDULES,
+    gradient=_scatter_elements_gradient,
+)
+def scatter_elements(
+    data: Expr, indices: Expr, updates: Expr, axis: int = 0, reduction: str = "update"
+) -> RelayExpr:
+    """Combine each update with the element its index names along an axis.
+
+    Parameters
+    ----------
+    data, indices, updates : relay.Expr
+        The tensor, the indices, and one update for each.
+    axis : int
+        The axis.
+    reduction : str
+        "update", "add", "mul", "min" or "max".
+    """
+
+
+def _scatter_nd_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "scatter_nd")
     expect_same_dtype((data, expect_tensor(arg_types[2], "scatter_nd", "updates")), "scatter_nd")
     indices = expect_tensor(arg_types[1], "scatter_nd", "indices")
@@ -75,7 +115,7 @@ def _scatter_nd_type(attrs: ScatterNDAttrs, arg_types: Sequence[Type]) -> Type:
 
 
 def _fold_scatter_nd(
-    attrs: ScatterNDAttrs, arrays: Sequence[np.ndarray], out_type: Type
+    attrs: Any, arrays: Sequence[np.ndarray], out_type: Type
 ) -> list[np.ndarray] | None:
     data, indices, updates = arrays
     extents = np.reshape(data.shape[: len(indices)], (-1, *[1] * (indices.ndim - 1)))
@@ -92,57 +132,26 @@ def _fold_scatter_nd(
     return [result]
 
 
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_extern(outs)
+def _scatter_nd_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    indices = call.args[1]
+    if call.attrs.mode == "update":
+        to_data, to_updates = replaced_parts(call, grad, call.args[2])
+        return [to_data, ops.zeros_like(indices), to_updates]
+    _check_added(call, "mode")
+    return [grad, ops.zeros_like(indices), ops.gather_nd(grad, indices)]
 
 
-define_op(
-    "scatter_elements",
-    ScatterElementsAttrs,
-    inputs=("data", "indices", "updates"),
-    infer_type=_scatter_elements_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.scatter_elements(*inputs, attrs.axis, attrs.reduction)
-    ],
-    schedules={"generic": _schedule, "cpu": _schedule},
-)
-define_op(
+@operator(
     "scatter_nd",
-    ScatterNDAttrs,
-    inputs=("data", "indices", "updates"),
+    "ScatterNDAttrs",
     infer_type=_scatter_nd_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [topi.scatter_nd(*inputs, attrs.mode)],
+    schedules=EXTERN_SCHEDULES,
     fold=_fold_scatter_nd,
-    schedules={"generic": _schedule, "cpu": _schedule},
+    gradient=_scatter_nd_gradient,
 )
-
-
-def scatter_elements(
-    data: RelayExpr,
-    indices: RelayExpr,
-    updates: RelayExpr,
-    axis: int = 0,
-    reduction: str = "update",
-) -> RelayExpr:
-    """Combine each update with the element its index names along an axis.
-
-    Parameters
-    ----------
-    data, indices, updates : relay.Expr
-        The tensor, the indices, and one update for each.
-    axis : int
-        The axis.
-    reduction : str
-        "update", "add", "mul", "min" or "max".
-    """
-    return ops.scatter_elements(data, indices, updates, axis=as_int(axis), reduction=str(reduction))
-
-
-def scatter_nd(
-    data: RelayExpr, indices: RelayExpr, updates: RelayExpr, mode: str = "update"
-) -> RelayExpr:
+def scatter_nd(data: Expr, indices: Expr, updates: Expr, mode: str = "update") -> RelayExpr:
     """Combine slices of updates with slices named by index tuples.
 
     Parameters
@@ -152,4 +161,3 @@ def scatter_nd(
     mode : str
         "update", "add", "mul", "min" or "max".
     """
-    return ops.scatter_nd(data, indices, updates, mode=str(mode))

@@ -8,11 +8,11 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import const
 
 from .creation import shape_of, zeros
-from .indexing import strided_slice
 from .joining import concatenate
 from .reduce import max as maximum_of
 from .scatter import scatter_nd
 from .shaping import expand_dims, reshape
+from .slicing import strided_slice
 from .types import is_known, shape_of_type
 from .unary import cast
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
+from tvm.relay.expr import Call
 
-from .attributes import as_float, as_int, as_ints
+from .attributes import as_ints
+from .known_shapes import known_shape
+from .operator import Expr, Ints, operator
 from .registry import OpPattern, define_op, ops
+from .scatter_gradient import added_elements, element_numbers, replaced_gradient
 from .types import (
     apply,
     expect,
@@ -23,38 +28,7 @@ from .types import (
 )
 
 
-class SequenceMaskAttrs(Attrs, key="relay.attrs.SequenceMaskAttrs"):
-    """What stands behind the end of a sequence, and the axis of its places."""
-
-    mask_value: float = 0.0
-    axis: int = 0
-
-
-class ReverseSequenceAttrs(Attrs, key="relay.attrs.ReverseSequenceAttrs"):
-    """The axes of places and of sequences."""
-
-    seq_axis: int = 1
-    batch_axis: int = 0
-
-
-class SlidingWindowAttrs(Attrs, key="relay.attrs.SlidingWindowAttrs"):
-    """The first axis that the window covers, its extents and its steps."""
-
-    axis: int
-    window_shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-
-class MatrixSetDiagAttrs(Attrs, key="relay.attrs.MatrixSetDiagAttrs"):
-    """The lowest and the highest diagonal, and where shorter ones stand."""
-
-    k1: int = 0
-    k2: int = 0
-    super_diag_right_align: bool = True
-    sub_diag_right_align: bool = False
-
-
-def _sequence_mask_type(attrs: SequenceMaskAttrs, arg_types: Sequence[Type]) -> Type:
+def _sequence_mask_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "sequence_mask"
     data = expect_tensor(arg_types[0], who)
     lengths = expect_tensor(arg_types[1], who, "valid_length", 1)
@@ -65,7 +39,37 @@ def _sequence_mask_type(attrs: SequenceMaskAttrs, arg_types: Sequence[Type]) -> 
     return data
 
 
-def _reverse_sequence_type(attrs: ReverseSequenceAttrs, arg_types: Sequence[Type]) -> Type:
+@operator(
+    "sequence_mask",
+    infer_type=_sequence_mask_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.sequence_mask(*inputs, attrs.mask_value, attrs.axis)
+    ],
+    gradient=lambda call, grad: [
+        Call(ops.sequence_mask, (grad, call.args[1]), call.attrs.replace(mask_value=0.0)),
+        ops.zeros_like(call.args[1]),
+    ],
+)
+def sequence_mask(
+    data: Expr, valid_length: Expr, mask_value: float = 0, axis: int = 0
+) -> RelayExpr:
+    """Put one value behind the end of each sequence.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        (length, batch, ...), or (batch, length, ...) with axis 1.
+    valid_length : relay.Expr
+        The length of each sequence, (batch,).
+    mask_value : float
+        What stands behind the end.
+    axis : int
+        The axis of the places in the sequence, 0 or 1.
+    """
+
+
+def _reverse_sequence_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "reverse_sequence"
     data = expect_tensor(arg_types[0], who)
     lengths = expect_tensor(arg_types[1], who, "seq_lengths", 1)
@@ -75,7 +79,35 @@ def _reverse_sequence_type(attrs: ReverseSequenceAttrs, arg_types: Sequence[Type
     return data
 
 
-def _sliding_window_type(attrs: SlidingWindowAttrs, arg_types: Sequence[Type]) -> Type:
+@operator(
+    "reverse_sequence",
+    infer_type=_reverse_sequence_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.reverse_sequence(*inputs, attrs.seq_axis, attrs.batch_axis)
+    ],
+    gradient=lambda call, grad: [
+        Call(ops.reverse_sequence, (grad, call.args[1]), call.attrs),
+        ops.zeros_like(call.args[1]),
+    ],
+)
+def reverse_sequence(
+    data: Expr, seq_lengths: Expr, seq_axis: int = 1, batch_axis: int = 0
+) -> RelayExpr:
+    """Reverse the beginning of each sequence.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The sequences.
+    seq_lengths : relay.Expr
+        How many elements of each sequence are reversed, (batch,).
+    seq_axis, batch_axis : int
+        The axes of places and of sequences.
+    """
+
+
+def _sliding_window_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "sliding_window"
     data = expect_tensor(arg_types[0], who)
     shape = shape_of_type(data)
@@ -97,110 +129,22 @@ def _sliding_window_type(attrs: SlidingWindowAttrs, arg_types: Sequence[Type]) -
     return tensor((*shape[:first], *counts, *attrs.window_shape), data.dtype)
 
 
-def _matrix_set_diag_type(attrs: MatrixSetDiagAttrs, arg_types: Sequence[Type]) -> Type:
-    who = "matrix_set_diag"
-    data = expect_tensor(arg_types[0], who)
-    diagonal = expect_tensor(arg_types[1], who, "diagonal")
-    expect_same_dtype((data, diagonal), who)
-    expect(len(data.shape) >= 2, f"{who} requires matrices, got {data}")
-    expect(attrs.k1 <= attrs.k2, f"{who} requires k[0] <= k[1], got {attrs.k1} and {attrs.k2}")
-    is_one = attrs.k1 == attrs.k2
-    ranks = (len(data.shape) - 1,) if is_one else (len(data.shape),)
-    expect(
-        len(diagonal.shape) in ranks,
-        f"{who} requires diagonals of rank {ranks[0]}, got {diagonal}",
-    )
-    return data
+def _sliding_window_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    shape = known_shape(call.args[0], "sliding_window")
+    places = Call(ops.sliding_window, (element_numbers(shape),), call.attrs)
+    return [added_elements(grad, places, shape)]
 
 
-define_op(
-    "sequence_mask",
-    SequenceMaskAttrs,
-    inputs=("data", "valid_length"),
-    infer_type=_sequence_mask_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.sequence_mask(*inputs, attrs.mask_value, attrs.axis)
-    ],
-)
-define_op(
-    "reverse_sequence",
-    ReverseSequenceAttrs,
-    inputs=("data", "seq_lengths"),
-    infer_type=_reverse_sequence_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.reverse_sequence(*inputs, attrs.seq_axis, attrs.batch_axis)
-    ],
-)
-define_op(
+@operator(
     "sliding_window",
-    SlidingWindowAttrs,
-    inputs=("data",),
     infer_type=_sliding_window_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
         topi.sliding_window(inputs[0], attrs.axis, attrs.window_shape, attrs.strides)
     ],
+    gradient=_sliding_window_gradient,
 )
-define_op(
-    "matrix_set_diag",
-    MatrixSetDiagAttrs,
-    inputs=("data", "diagonal"),
-    infer_type=_matrix_set_diag_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.matrix_set_diag(*inputs, (attrs.k1, attrs.k2), _alignment(attrs))
-    ],
-)
-
-
-def _alignment(attrs: MatrixSetDiagAttrs) -> str:
-    sides = (attrs.super_diag_right_align, attrs.sub_diag_right_align)
-    return "_".join(["RIGHT" if is_right else "LEFT" for is_right in sides])
-
-
-def sequence_mask(
-    data: RelayExpr, valid_length: RelayExpr, mask_value: float = 0, axis: int = 0
-) -> RelayExpr:
-    """Put one value behind the end of each sequence.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        (length, batch, ...), or (batch, length, ...) with axis 1.
-    valid_length : relay.Expr
-        The length of each sequence, (batch,).
-    mask_value : float
-        What stands behind the end.
-    axis : int
-        The axis of the places in the sequence, 0 or 1.
-    """
-    return ops.sequence_mask(data, valid_length, mask_value=as_float(mask_value), axis=as_int(axis))
-
-
-def reverse_sequence(
-    data: RelayExpr, seq_lengths: RelayExpr, seq_axis: int = 1, batch_axis: int = 0
-) -> RelayExpr:
-    """Reverse the beginning of each sequence.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The sequences.
-    seq_lengths : relay.Expr
-        How many elements of each sequence are reversed, (batch,).
-    seq_axis, batch_axis : int
-        The axes of places and of sequences.
-    """
-    return ops.reverse_sequence(
-        data, seq_lengths, seq_axis=as_int(seq_axis), batch_axis=as_int(batch_axis)
-    )
-
-
-def sliding_window(
-    data: RelayExpr, axis: int, window_shape: Sequence[int], strides: Sequence[int]
-) -> RelayExpr:
+def sliding_window(data: Expr, axis: int, window_shape: Ints, strides: Ints) -> RelayExpr:
     """All places of a window over the axes from `axis` on.
 
     Parameters
@@ -217,9 +161,49 @@ def sliding_window(
     relay.Expr
         The shape before `axis`, the counts of places, the window's shape.
     """
-    return ops.sliding_window(
-        data, axis=as_int(axis), window_shape=as_ints(window_shape), strides=as_ints(strides)
+
+
+class MatrixSetDiagAttrs(Attrs, key="relay.attrs.MatrixSetDiagAttrs"):
+    """The lowest and the highest diagonal, and where shorter ones stand."""
+
+    k1: int = 0
+    k2: int = 0
+    super_diag_right_align: bool = True
+    sub_diag_right_align: bool = False
+
+
+def _matrix_set_diag_type(attrs: MatrixSetDiagAttrs, arg_types: Sequence[Type]) -> Type:
+    who = "matrix_set_diag"
+    data = expect_tensor(arg_types[0], who)
+    diagonal = expect_tensor(arg_types[1], who, "diagonal")
+    expect_same_dtype((data, diagonal), who)
+    expect(len(data.shape) >= 2, f"{who} requires matrices, got {data}")
+    expect(attrs.k1 <= attrs.k2, f"{who} requires k[0] <= k[1], got {attrs.k1} and {attrs.k2}")
+    is_one = attrs.k1 == attrs.k2
+    ranks = (len(data.shape) - 1,) if is_one else (len(data.shape),)
+    expect(
+        len(diagonal.shape) in ranks,
+        f"{who} requires diagonals of rank {ranks[0]}, got {diagonal}",
     )
+    return data
+
+
+def _alignment(attrs: Any) -> str:
+    sides = (attrs.super_diag_right_align, attrs.sub_diag_right_align)
+    return "_".join(["RIGHT" if is_right else "LEFT" for is_right in sides])
+
+
+define_op(
+    "matrix_set_diag",
+    MatrixSetDiagAttrs,
+    inputs=("data", "diagonal"),
+    infer_type=_matrix_set_diag_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.matrix_set_diag(*inputs, (attrs.k1, attrs.k2), _alignment(attrs))
+    ],
+    gradient=replaced_gradient,
+)
 
 
 def matrix_set_diag(

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from string import ascii_letters
+from typing import Annotated, Any
 
 import numpy as np
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
-from tvm.ir.type import Type
-from tvm.relay.expr import Tuple, const
+from tvm.ir.type import TupleType, Type
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, Tuple, const, fields_of
 
-from .attributes import as_ints, as_list, is_run_time
-from .registry import OpPattern, define_op, ops
+from .attributes import as_ints, is_run_time
+from .known_shapes import known_shape
+from .operator import Expr, Ints, Operand, Tensors, operator
+from .registry import OpPattern, ops, zero_gradient
+from .scatter_gradient import added_elements, element_numbers, replaced_gradient
+from .schedules import EXTERN_SCHEDULES
 from .types import (
     broadcast_shapes,
     expect,
@@ -28,16 +34,12 @@ from .types import (
 )
 
 
-class SparseToDenseAttrs(Attrs, key="relay.attrs.SparseToDenseAttrs"):
-    """The dense shape."""
-
-    output_shape: tuple[int, ...]
+def _vector(values: RelayExpr | Sequence[int]) -> RelayExpr:
+    return values if isinstance(values, RelayExpr) else const(list(as_ints(values)), dtype="int32")
 
 
-class EinsumAttrs(Attrs, key="relay.attrs.EinsumAttrs"):
-    """The sum of products in Einstein's notation."""
-
-    equation: str
+# integers, whether the caller wrote an expression or a sequence
+Vector = Annotated[Any, Operand(_vector)]
 
 
 def _strided_set_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
@@ -55,7 +57,32 @@ def _strided_set_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return data
 
 
-def _sparse_to_dense_type(attrs: SparseToDenseAttrs, arg_types: Sequence[Type]) -> Type:
+@operator(
+    "strided_set",
+    infer_type=_strided_set_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [topi.strided_set(*inputs)],
+    gradient=replaced_gradient,
+)
+def strided_set(
+    data: Expr, v: Expr, begin: Vector, end: Vector, strides: Vector = None
+) -> RelayExpr | None:
+    """Replace a strided slice: data[begin:end:strides] = v
+
+    Parameters
+    ----------
+    data, v : relay.Expr
+        The tensor, and the slice's new elements.
+    begin, end, strides : relay.Expr or sequence of int
+        One number for each of the leading axes; negative ones count from the end.
+    """
+    if strides is not None:
+        return None
+    ones = const([1], dtype="int32") if isinstance(begin, RelayExpr) else [1] * len(begin)
+    return strided_set(data, v, begin, end, ones)
+
+
+def _sparse_to_dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "sparse_to_dense"
     indices = expect_tensor(arg_types[0], who, "sparse_indices")
     values = expect_tensor(arg_types[1], who, "sparse_values")
@@ -72,8 +99,61 @@ def _sparse_to_dense_type(attrs: SparseToDenseAttrs, arg_types: Sequence[Type]) 
     return tensor(attrs.output_shape, values.dtype)
 
 
+@operator(
+    "sparse_to_dense",
+    infer_type=_sparse_to_dense_type,
+    compute=lambda attrs, inputs, out_type: [
+        topi.sparse_to_dense(inputs[0], attrs.output_shape, *inputs[1:])
+    ],
+    schedules=EXTERN_SCHEDULES,
+)
+def sparse_to_dense(
+    sparse_indices: Expr,
+    output_shape: Ints,
+    sparse_values: Expr,
+    default_value: Annotated[Any, Operand()] = 0,
+) -> RelayExpr | None:
+    """The dense form of a tensor given by its elements.
+
+    Parameters
+    ----------
+    sparse_indices : relay.Expr
+        An index, (elements,) of them, or (elements, rank).
+    output_shape : sequence of int
+        The dense shape.
+    sparse_values : relay.Expr
+        One value, or (elements,).
+    default_value : relay.Expr or float
+        What stands elsewhere.
+    """
+    if not isinstance(default_value, RelayExpr):
+        default = ops.cast_like(const(default_value), sparse_values)
+        return sparse_to_dense(sparse_indices, output_shape, sparse_values, default)
+    if not is_run_time(output_shape):
+        return None
+    operands = (sparse_indices, output_shape, sparse_values, default_value)
+    return ops.dyn.sparse_to_dense(*operands, output_shape=())
+
+
 def _permutation_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return expect_tensor(arg_types[0], "invert_permutation", rank=1)
+
+
+@operator(
+    "invert_permutation",
+    infer_type=_permutation_type,
+    compute=lambda attrs, inputs, out_type: [topi.invert_permutation(inputs[0])],
+    schedules=EXTERN_SCHEDULES,
+    gradient=zero_gradient,
+)
+def invert_permutation(data: Expr) -> RelayExpr:
+    """The permutation that undoes another: out[data[i]] = i
+
+    Parameters
+    ----------
+    data : relay.Expr
+        A permutation of 0 to n - 1.
+    """
 
 
 def _adv_index_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
@@ -90,157 +170,24 @@ def _adv_index_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return tensor((*picked, *shape_of_type(data)[len(indices) :]), data.dtype)
 
 
-def _unravel_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    indices = expect_tensor(arg_types[0], "unravel_index", "indices")
-    shape = expect_tensor(arg_types[1], "unravel_index", "shape", 1)
-    return tensor((*shape_of_type(shape), *shape_of_type(indices)), indices.dtype)
+def _adv_index_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    whole = call.args[0]
+    ty = infer_type_of(whole)
+    assert isinstance(ty, TupleType)
+    data, *indices = fields_of(whole, len(ty.fields))
+    shape = known_shape(data, "adv_index")
+    places = ops.adv_index(Tuple([element_numbers(shape), *indices]))
+    return [Tuple([added_elements(grad, places, shape), *[ops.zeros_like(i) for i in indices]])]
 
 
-def _einsum_type(attrs: EinsumAttrs, arg_types: Sequence[Type]) -> Type:
-    factors = expect_tuple(arg_types[0], "einsum")
-    dtype = expect_same_dtype(factors, "einsum")
-    shapes = [shape_of_type(ty) for ty in factors]
-    try:
-        terms, output = topi.einsum_letters(attrs.equation, [len(s) for s in shapes])
-        extents = topi.einsum_extents(terms, shapes, attrs.equation)
-    except ValueError as error:
-        expect(False, str(error))
-    return tensor([extents[c] for c in output], dtype)
-
-
-def _extern(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_extern(outs)
-
-
-def _schedule_einsum(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    has_sum = any([op.reduce_axis for op in topi.utils.operations_above(outs[0].op)])
-    return (topi.x86.schedule_conv2d if has_sum else topi.x86.schedule_injective)(outs)
-
-
-_EXTERN = {"generic": _extern, "cpu": _extern}
-
-define_op(
-    "strided_set",
-    inputs=("data", "v", "begin", "end", "strides"),
-    infer_type=_strided_set_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [topi.strided_set(*inputs)],
-)
-define_op(
-    "sparse_to_dense",
-    SparseToDenseAttrs,
-    inputs=("sparse_indices", "sparse_values", "default_value"),
-    infer_type=_sparse_to_dense_type,
-    compute=lambda attrs, inputs, out_type: [
-        topi.sparse_to_dense(inputs[0], attrs.output_shape, *inputs[1:])
-    ],
-    schedules=_EXTERN,
-)
-define_op(
-    "invert_permutation",
-    inputs=("data",),
-    infer_type=_permutation_type,
-    compute=lambda attrs, inputs, out_type: [topi.invert_permutation(inputs[0])],
-    schedules=_EXTERN,
-)
-define_op(
+@operator(
     "adv_index",
-    inputs=("inputs",),
     infer_type=_adv_index_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.adv_index(inputs[0], inputs[1:])],
+    gradient=_adv_index_gradient,
 )
-define_op(
-    "unravel_index",
-    inputs=("indices", "shape"),
-    infer_type=_unravel_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [topi.unravel_index(*inputs)],
-    fold=lambda attrs, arrays, out_type: [
-        np.array(np.unravel_index(arrays[0], arrays[1])).astype(arrays[0].dtype)
-    ],
-)
-define_op(
-    "einsum",
-    EinsumAttrs,
-    inputs=("data",),
-    infer_type=_einsum_type,
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [topi.einsum(attrs.equation, *inputs)],
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": _schedule_einsum,
-    },
-)
-
-
-def strided_set(
-    data: RelayExpr,
-    v: RelayExpr,
-    begin: RelayExpr | Sequence[int],
-    end: RelayExpr | Sequence[int],
-    strides: RelayExpr | Sequence[int] | None = None,
-) -> RelayExpr:
-    """Replace a strided slice: data[begin:end:strides] = v
-
-    Parameters
-    ----------
-    data, v : relay.Expr
-        The tensor, and the slice's new elements.
-    begin, end, strides : relay.Expr or sequence of int
-        One number for each of the leading axes; negative ones count from the end.
-    """
-    if strides is None:
-        strides = const([1], dtype="int32") if isinstance(begin, RelayExpr) else [1] * len(begin)
-    return ops.strided_set(data, v, *[_vector(values) for values in (begin, end, strides)])
-
-
-def _vector(values: RelayExpr | Sequence[int]) -> RelayExpr:
-    return values if isinstance(values, RelayExpr) else const(list(as_ints(values)), dtype="int32")
-
-
-def sparse_to_dense(
-    sparse_indices: RelayExpr,
-    output_shape: Sequence[int],
-    sparse_values: RelayExpr,
-    default_value: RelayExpr | float = 0,
-) -> RelayExpr:
-    """The dense form of a tensor given by its elements.
-
-    Parameters
-    ----------
-    sparse_indices : relay.Expr
-        An index, (elements,) of them, or (elements, rank).
-    output_shape : sequence of int
-        The dense shape.
-    sparse_values : relay.Expr
-        One value, or (elements,).
-    default_value : relay.Expr or float
-        What stands elsewhere.
-    """
-    is_number = not isinstance(default_value, RelayExpr)
-    default = ops.cast_like(const(default_value), sparse_values) if is_number else default_value
-    if is_run_time(output_shape):
-        return Op.get("dyn.sparse_to_dense")(
-            sparse_indices, output_shape, sparse_values, default, output_shape=()
-        )
-    return ops.sparse_to_dense(
-        sparse_indices, sparse_values, default, output_shape=as_ints(output_shape)
-    )
-
-
-def invert_permutation(data: RelayExpr) -> RelayExpr:
-    """The permutation that undoes another: out[data[i]] = i
-
-    Parameters
-    ----------
-    data : relay.Expr
-        A permutation of 0 to n - 1.
-    """
-    return ops.invert_permutation(data)
-
-
-def adv_index(inputs: Sequence[RelayExpr]) -> RelayExpr:
+def adv_index(inputs: Tensors) -> RelayExpr:
     """Pick elements by an index tensor for each of the leading axes; the indices broadcast.
 
     Parameters
@@ -248,12 +195,25 @@ def adv_index(inputs: Sequence[RelayExpr]) -> RelayExpr:
     inputs : sequence of relay.Expr
         The data, then the indices.
     """
-    return ops.adv_index(
-        inputs if isinstance(inputs, RelayExpr) else Tuple(as_list(inputs, "tensors"))
-    )
 
 
-def unravel_index(indices: RelayExpr, shape: RelayExpr | Sequence[int]) -> RelayExpr:
+def _unravel_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    indices = expect_tensor(arg_types[0], "unravel_index", "indices")
+    shape = expect_tensor(arg_types[1], "unravel_index", "shape", 1)
+    return tensor((*shape_of_type(shape), *shape_of_type(indices)), indices.dtype)
+
+
+@operator(
+    "unravel_index",
+    infer_type=_unravel_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [topi.unravel_index(*inputs)],
+    fold=lambda attrs, arrays, out_type: [
+        np.array(np.unravel_index(arrays[0], arrays[1])).astype(arrays[0].dtype)
+    ],
+    gradient=zero_gradient,
+)
+def unravel_index(indices: Expr, shape: Vector) -> RelayExpr:
     """The index in each dimension of row-major positions.
 
     Parameters
@@ -268,10 +228,67 @@ def unravel_index(indices: RelayExpr, shape: RelayExpr | Sequence[int]) -> Relay
     relay.Expr
         A row for each dimension.
     """
-    return ops.unravel_index(indices, _vector(shape))
 
 
-def einsum(data: Sequence[RelayExpr] | RelayExpr, equation: str) -> RelayExpr:
+def _einsum_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    factors = expect_tuple(arg_types[0], "einsum")
+    dtype = expect_same_dtype(factors, "einsum")
+    shapes = [shape_of_type(ty) for ty in factors]
+    try:
+        terms, output = topi.einsum_letters(attrs.equation, [len(s) for s in shapes])
+        extents = topi.einsum_extents(terms, shapes, attrs.equation)
+    except ValueError as error:
+        expect(False, str(error))
+    return tensor([extents[c] for c in output], dtype)
+
+
+def _schedule_einsum(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+    has_sum = any([op.reduce_axis for op in topi.utils.operations_above(outs[0].op)])
+    return (topi.x86.schedule_conv2d if has_sum else topi.x86.schedule_injective)(outs)
+
+
+def _einsum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """Of each factor: the sum of products of the gradient and of the other factors."""
+    ty = infer_type_of(call.args[0])
+    assert isinstance(ty, TupleType)
+    factors = fields_of(call.args[0], len(ty.fields))
+    shapes = [known_shape(f, "einsum") for f in factors]
+    terms, output = topi.einsum_letters(call.attrs.equation, [len(s) for s in shapes])
+    extents = topi.einsum_extents(terms, shapes, call.attrs.equation)
+    free = [c for c in ascii_letters if c not in "".join(terms)]
+    found = []
+    for k, term in enumerate(terms):
+        names = [grad, *factors[:k], *factors[k + 1 :]]
+        given = [output, *terms[:k], *terms[k + 1 :]]
+        wanted = ""
+        for letter in term:
+            own = letter
+            if letter in wanted:  # a diagonal
+                own = free[len(wanted)]
+                names.append(const(np.eye(extents[letter]), ty.fields[k].dtype))  # type: ignore[attr-defined]
+                given.append(letter + own)
+            elif letter not in "".join(given):
+                names.append(const(np.ones(extents[letter]), ty.fields[k].dtype))  # type: ignore[attr-defined]
+                given.append(letter)
+            wanted += own
+        whole_sum = ops.einsum(Tuple(names), equation=f"{','.join(given)}->{wanted}")
+        # axes of extent 1 are broadcast
+        found.append(ops.collapse_sum_like(whole_sum, factors[k]))
+    return [Tuple(found)]
+
+
+@operator(
+    "einsum",
+    infer_type=_einsum_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [topi.einsum(attrs.equation, *inputs)],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": _schedule_einsum,
+    },
+    gradient=_einsum_gradient,
+)
+def einsum(data: Tensors, equation: str) -> RelayExpr:
     """The sum of products that numpy's notation describes.
 
     Parameters
@@ -281,5 +298,3 @@ def einsum(data: Sequence[RelayExpr] | RelayExpr, equation: str) -> RelayExpr:
     equation : str
         Such as "bij,bjk->bik"; "..." stands for axes that broadcast.
     """
-    factors = data if isinstance(data, RelayExpr) else Tuple(as_list(data, "tensors"))
-    return ops.einsum(factors, equation=str(equation))

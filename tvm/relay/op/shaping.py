@@ -1,23 +1,25 @@
-"""Operators that rearrange elements: reshape, transpose, squeeze, broadcast, layouts."""
+"""Operators that rearrange elements: reshape, transpose, squeeze, layouts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from tvm import te, tir, topi
+from tvm import tir, topi
 from tvm.error import TypeCheckError
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
-from .attributes import as_int, as_ints, as_optional_ints, is_run_time
+from .attributes import as_int, is_run_time
+from .known_shapes import known_shape, shape_of
 from .layout_axes import layout_expanded, layout_squeezed
 from .layout_shapes import axes_extents, shape_in_layout
-from .registry import OpPattern, define_op, ops
+from .operator import Expr, Ints, OptionalInts, operator
+from .registry import OpPattern, ops
 from .types import (
     Dim,
     Shape,
@@ -36,13 +38,6 @@ from .types import (
     show,
     tensor,
 )
-
-
-class ReshapeAttrs(Attrs, key="relay.attrs.ReshapeAttrs"):
-    """The shape wanted, with the special values 0, -1, -2, -3 and -4."""
-
-    newshape: tuple[int, ...]
-    allowzero: bool = False
 
 
 def infer_reshape(shape: Shape, newshape: Sequence[int], allowzero: bool = False) -> Shape:
@@ -151,49 +146,48 @@ def _expect_same_size(shape: Shape, out: Sequence[Dim], newshape: Sequence[int])
     )
 
 
-def _reshape_type(attrs: ReshapeAttrs, arg_types: Sequence[Type]) -> Type:
+# of operators that keep the elements' order: the type tells all
+_RESHAPING: dict[str, Any] = {
+    "fuse": OpPattern.INJECTIVE,
+    "compute": lambda attrs, inputs, out_type: [topi.reshape(inputs[0], out_type.shape)],
+    "fold": lambda attrs, arrays, out_type: [arrays[0].reshape(out_type.concrete_shape)],
+}
+
+
+def _reshaped_back(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    return [ops.reshape_like(grad, call.args[0])]
+
+
+def _reshaped_back_from(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """Of an operator whose second argument tells the shape."""
+    return [ops.reshape_like(grad, call.args[0]), ops.zeros_like(call.args[1])]
+
+
+def _reshape_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "reshape")
     return tensor(infer_reshape(shape_of_type(data), attrs.newshape, attrs.allowzero), data.dtype)
 
 
-def _reshape_to_out_type(
-    attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
-    return [topi.reshape(inputs[0], out_type.shape)]  # type: ignore[attr-defined]
+@operator("reshape", infer_type=_reshape_type, gradient=_reshaped_back, **_RESHAPING)
+def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> RelayExpr | None:
+    """The same elements in another shape.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    newshape : int, sequence of int or relay.Expr
+        The shape; 0 copies a dimension, -1 takes what is left, -2 copies all that remain,
+        -3 merges two dimensions, -4 splits one into the two numbers that follow.
+    allowzero : bool
+        Read 0 as the extent 0.
+    """
+    if not is_run_time(newshape):
+        return None
+    return ops.dyn.reshape(data, newshape, newshape=(), allowzero=bool(allowzero))
 
 
-def _fold_to_out_type(
-    attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type
-) -> list[np.ndarray]:
-    return [arrays[0].reshape(out_type.concrete_shape)]  # type: ignore[attr-defined]
-
-
-def _reshape_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    return [ops.reshape_like(grad, call.args[0])]
-
-
-define_op(
-    "reshape",
-    ReshapeAttrs,
-    inputs=("data",),
-    infer_type=_reshape_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=_reshape_to_out_type,
-    fold=_fold_to_out_type,
-    gradient=_reshape_gradient,
-)
-
-
-class ReshapeLikeAttrs(Attrs, key="relay.attrs.ReshapeLikeAttrs"):
-    """The ranges of axes that are exchanged."""
-
-    lhs_begin: int = 0
-    lhs_end: int | None = None
-    rhs_begin: int = 0
-    rhs_end: int | None = None
-
-
-def _reshape_like_type(attrs: ReshapeLikeAttrs, arg_types: Sequence[Type]) -> Type:
+def _reshape_like_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "reshape_like")
     like = expect_tensor(arg_types[1], "reshape_like", "shape_like")
     shape, wanted = shape_of_type(data), shape_of_type(like)
@@ -213,260 +207,10 @@ def _range(begin: int, end: int | None, rank: int) -> tuple[int, int]:
     return start, stop
 
 
-define_op(
-    "reshape_like",
-    ReshapeLikeAttrs,
-    inputs=("data", "shape_like"),
-    infer_type=_reshape_like_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=_reshape_to_out_type,
-    fold=_fold_to_out_type,
-)
-
-
-class ReverseReshapeAttrs(ReshapeAttrs, key="relay.attrs.ReverseReshapeAttrs"):
-    """The shape wanted, its special values read from the right."""
-
-
-def _reverse_reshape_type(attrs: ReshapeAttrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "contrib_reverse_reshape")
-    out = infer_reshape(shape_of_type(data)[::-1], attrs.newshape[::-1])
-    return tensor(out[::-1], data.dtype)
-
-
-define_op(
-    "contrib_reverse_reshape",
-    ReverseReshapeAttrs,
-    inputs=("data",),
-    infer_type=_reverse_reshape_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=_reshape_to_out_type,
-    fold=_fold_to_out_type,
-)
-
-
-def _batch_flatten_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "nn.batch_flatten")
-    shape = shape_of_type(data)
-    expect(len(shape) > 0, "nn.batch_flatten requires at least one dimension")
-    return tensor((shape[0], product(shape[1:])), data.dtype)
-
-
-define_op(
-    "nn.batch_flatten",
-    inputs=("data",),
-    infer_type=_batch_flatten_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=_reshape_to_out_type,
-    fold=_fold_to_out_type,
-    gradient=_reshape_gradient,
-)
-
-
-class TransposeAttrs(Attrs, key="relay.attrs.TransposeAttrs"):
-    """The source axis of each result axis."""
-
-    axes: tuple[int, ...] | None = None  # None: reversed
-
-
-def _permutation(axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    if not axes:
-        return tuple(range(rank))[::-1]
-    expect(len(axes) == rank, f"transpose requires {rank} axes, got {tuple(axes)}")
-    return positive_axes(axes, rank, "transpose")
-
-
-def _transpose_type(attrs: TransposeAttrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "transpose")
-    shape = shape_of_type(data)
-    return tensor([shape[a] for a in _permutation(attrs.axes, len(shape))], data.dtype)
-
-
-def _transpose_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    axes = call.attrs.axes
-    inverse = None if not axes else tuple(int(i) for i in np.argsort(axes))
-    return [ops.transpose(grad, axes=inverse)]
-
-
-define_op(
-    "transpose",
-    TransposeAttrs,
-    inputs=("data",),
-    infer_type=_transpose_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.transpose(inputs[0], _permutation(attrs.axes, len(inputs[0].shape)))
-    ],
-    fold=lambda attrs, arrays, out_type: [
-        arrays[0].transpose(_permutation(attrs.axes, arrays[0].ndim))
-    ],
-    gradient=_transpose_gradient,
-)
-
-
-class ExpandDimsAttrs(Attrs, key="relay.attrs.ExpandDimsAttrs"):
-    """Where axes of extent 1 come in."""
-
-    axis: int
-    num_newaxis: int = 1
-
-
-def in_order(expr: RelayExpr, src: str, dst: str) -> RelayExpr:
-    """A tensor whose axes the letters of `src` name, with its axes in the order of `dst`."""
-    return (
-        expr if src == dst else ops.transpose(expr, axes=tuple([src.index(axis) for axis in dst]))
-    )
-
-
-def _expand_dims_type(attrs: ExpandDimsAttrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "expand_dims")
-    shape = shape_of_type(data)
-    axis = positive_axis(attrs.axis, len(shape) + 1, "expand_dims")
-    return tensor(shape[:axis] + (1,) * attrs.num_newaxis + shape[axis:], data.dtype)
-
-
-define_op(
-    "expand_dims",
-    ExpandDimsAttrs,
-    inputs=("data",),
-    infer_type=_expand_dims_type,
-    fuse=OpPattern.BROADCAST,
-    compute=lambda attrs, inputs, out_type: [
-        topi.expand_dims(inputs[0], attrs.axis, attrs.num_newaxis)
-    ],
-    fold=_fold_to_out_type,
-    gradient=_reshape_gradient,
-    infer_layout=layout_expanded(lambda attrs, rank: attrs.axis % (rank + 1)),
-)
-
-
-class SqueezeAttrs(Attrs, key="relay.attrs.SqueezeAttrs"):
-    """The axes of extent 1 that go away."""
-
-    axis: tuple[int, ...] | None = None  # None: all of them
-
-
-def _squeezed_axes(attrs: SqueezeAttrs, shape: Shape) -> tuple[int, ...]:
-    if attrs.axis is None:
-        expect(
-            is_known(*shape), f"squeeze requires an axis where extents are open, got {show(shape)}"
-        )
-        return tuple([i for i, d in enumerate(shape) if d == 1])
-    axes = positive_axes(attrs.axis, len(shape), "squeeze")
-    for axis in axes:
-        expect(
-            may_equal(shape[axis], 1),
-            f"squeeze requires extent 1 at axis {axis}, got shape {show(shape)}",
-        )
-    return axes
-
-
-def _squeeze_type(attrs: SqueezeAttrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "squeeze")
-    shape = shape_of_type(data)
-    gone = _squeezed_axes(attrs, shape)
-    return tensor([d for i, d in enumerate(shape) if i not in gone], data.dtype)
-
-
-define_op(
-    "squeeze",
-    SqueezeAttrs,
-    inputs=("data",),
-    infer_type=_squeeze_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=_reshape_to_out_type,
-    fold=_fold_to_out_type,
-    gradient=_reshape_gradient,
-    infer_layout=layout_squeezed(_squeezed_axes),
-)
-
-
-class LayoutTransformAttrs(Attrs, key="relay.attrs.LayoutTransformAttrs"):
-    """Two layouts of the same axes."""
-
-    src_layout: str
-    dst_layout: str
-
-
-def _layout_transform_type(attrs: LayoutTransformAttrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "layout_transform")
-    extents = axes_extents(shape_of_type(data), attrs.src_layout, "layout_transform")
-    missing = [c for c in attrs.dst_layout if c.isupper() and c not in extents]
-    expect(
-        not missing and sum([c.isupper() for c in attrs.dst_layout]) == len(extents),
-        f"layout_transform requires layouts of the same axes, got {attrs.src_layout} and "
-        f"{attrs.dst_layout}",
-    )
-    return tensor(shape_in_layout(extents, attrs.dst_layout), data.dtype)
-
-
-def _fold_layout_transform(
-    attrs: LayoutTransformAttrs, arrays: Sequence[np.ndarray], out_type: Type
-) -> list[np.ndarray]:
-    return [topi.layout.transform_array(arrays[0], attrs.src_layout, attrs.dst_layout)]
-
-
-define_op(
-    "layout_transform",
-    LayoutTransformAttrs,
-    inputs=("data",),
-    infer_type=_layout_transform_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.layout_transform(inputs[0], attrs.src_layout, attrs.dst_layout)
-    ],
-    fold=_fold_layout_transform,
-    infer_layout=lambda attrs, in_layouts, arg_types: None,
-)
-
-
-class ReverseAttrs(Attrs, key="relay.attrs.ReverseAttrs"):
-    """The axis whose order is turned round."""
-
-    axis: int
-
-
-def _reverse_type(attrs: ReverseAttrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "reverse")
-    positive_axis(attrs.axis, len(data.shape), "reverse")
-    return data
-
-
-define_op(
-    "reverse",
-    ReverseAttrs,
-    inputs=("data",),
-    infer_type=_reverse_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [topi.flip(inputs[0], attrs.axis)],
-    fold=lambda attrs, arrays, out_type: [np.ascontiguousarray(np.flip(arrays[0], attrs.axis))],
-    gradient=lambda call, grad: [ops.reverse(grad, axis=call.attrs.axis)],
-)
-
-
-def reshape(
-    data: RelayExpr, newshape: int | Sequence[int] | RelayExpr, allowzero: bool = False
-) -> RelayExpr:
-    """The same elements in another shape.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The tensor.
-    newshape : int, sequence of int or relay.Expr
-        The shape; 0 copies a dimension, -1 takes what is left, -2 copies all that remain,
-        -3 merges two dimensions, -4 splits one into the two numbers that follow.
-    allowzero : bool
-        Read 0 as the extent 0.
-    """
-    if is_run_time(newshape):
-        return Op.get("dyn.reshape")(data, newshape, newshape=(), allowzero=bool(allowzero))
-    return ops.reshape(data, newshape=as_ints(newshape), allowzero=bool(allowzero))
-
-
+@operator("reshape_like", infer_type=_reshape_like_type, gradient=_reshaped_back_from, **_RESHAPING)
 def reshape_like(
-    data: RelayExpr,
-    shape_like: RelayExpr,
+    data: Expr,
+    shape_like: Expr,
     lhs_begin: int = 0,
     lhs_end: int | None = None,
     rhs_begin: int = 0,
@@ -481,22 +225,38 @@ def reshape_like(
     lhs_begin, lhs_end, rhs_begin, rhs_end : int
         The axes of `data` that are replaced, by these axes of `shape_like`.
     """
-    return ops.reshape_like(
-        data,
-        shape_like,
-        lhs_begin=as_int(lhs_begin),
-        lhs_end=None if lhs_end is None else as_int(lhs_end),
-        rhs_begin=as_int(rhs_begin),
-        rhs_end=None if rhs_end is None else as_int(rhs_end),
-    )
 
 
-def reverse_reshape(data: RelayExpr, newshape: int | Sequence[int]) -> RelayExpr:
+class ReverseReshapeAttrs(reshape.op.attrs_type, key="relay.attrs.ReverseReshapeAttrs"):  # type: ignore[misc]
+    """The shape wanted, its special values read from the right."""
+
+
+def _reverse_reshape_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "contrib_reverse_reshape")
+    out = infer_reshape(shape_of_type(data)[::-1], attrs.newshape[::-1])
+    return tensor(out[::-1], data.dtype)
+
+
+@operator(
+    "contrib_reverse_reshape",
+    ReverseReshapeAttrs,
+    infer_type=_reverse_reshape_type,
+    gradient=_reshaped_back,
+    **_RESHAPING,
+)
+def reverse_reshape(data: Expr, newshape: Ints) -> RelayExpr:
     """As `reshape`, with the special values read from the right."""
-    return ops.contrib_reverse_reshape(data, newshape=as_ints(newshape))
 
 
-def batch_flatten(data: RelayExpr) -> RelayExpr:
+def _batch_flatten_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "nn.batch_flatten")
+    shape = shape_of_type(data)
+    expect(len(shape) > 0, "nn.batch_flatten requires at least one dimension")
+    return tensor((shape[0], product(shape[1:])), data.dtype)
+
+
+@operator("nn.batch_flatten", infer_type=_batch_flatten_type, gradient=_reshaped_back, **_RESHAPING)
+def batch_flatten(data: Expr) -> RelayExpr:
     """Merge all axes but the first.
 
     Parameters
@@ -504,10 +264,40 @@ def batch_flatten(data: RelayExpr) -> RelayExpr:
     data : relay.Expr
         The tensor.
     """
-    return ops.nn.batch_flatten(data)
 
 
-def transpose(data: RelayExpr, axes: Sequence[int] | None = None) -> RelayExpr:
+def _permutation(axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    if not axes:
+        return tuple(range(rank))[::-1]
+    expect(len(axes) == rank, f"transpose requires {rank} axes, got {tuple(axes)}")
+    return positive_axes(axes, rank, "transpose")
+
+
+def _transpose_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "transpose")
+    shape = shape_of_type(data)
+    return tensor([shape[a] for a in _permutation(attrs.axes, len(shape))], data.dtype)
+
+
+def _transpose_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    axes = call.attrs.axes
+    inverse = None if not axes else tuple(int(i) for i in np.argsort(axes))
+    return [ops.transpose(grad, axes=inverse)]
+
+
+@operator(
+    "transpose",
+    infer_type=_transpose_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.transpose(inputs[0], _permutation(attrs.axes, len(inputs[0].shape)))
+    ],
+    fold=lambda attrs, arrays, out_type: [
+        arrays[0].transpose(_permutation(attrs.axes, arrays[0].ndim))
+    ],
+    gradient=_transpose_gradient,
+)
+def transpose(data: Expr, axes: OptionalInts = None) -> RelayExpr:
     """Permute the axes.
 
     Parameters
@@ -517,10 +307,34 @@ def transpose(data: RelayExpr, axes: Sequence[int] | None = None) -> RelayExpr:
     axes : sequence of int, optional
         The source axis of each result axis; reversed by default.
     """
-    return ops.transpose(data, axes=as_optional_ints(axes))
 
 
-def expand_dims(data: RelayExpr, axis: int | RelayExpr, num_newaxis: int = 1) -> RelayExpr:
+def in_order(expr: RelayExpr, src: str, dst: str) -> RelayExpr:
+    """A tensor whose axes the letters of `src` name, with its axes in the order of `dst`."""
+    return (
+        expr if src == dst else ops.transpose(expr, axes=tuple([src.index(axis) for axis in dst]))
+    )
+
+
+def _expand_dims_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "expand_dims")
+    shape = shape_of_type(data)
+    axis = positive_axis(attrs.axis, len(shape) + 1, "expand_dims")
+    return tensor(shape[:axis] + (1,) * attrs.num_newaxis + shape[axis:], data.dtype)
+
+
+@operator(
+    "expand_dims",
+    infer_type=_expand_dims_type,
+    fuse=OpPattern.BROADCAST,
+    compute=lambda attrs, inputs, out_type: [
+        topi.expand_dims(inputs[0], attrs.axis, attrs.num_newaxis)
+    ],
+    fold=_RESHAPING["fold"],
+    gradient=_reshaped_back,
+    infer_layout=layout_expanded(lambda attrs, rank: attrs.axis % (rank + 1)),
+)
+def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> RelayExpr | None:
     """Insert axes of extent 1.
 
     Parameters
@@ -532,12 +346,41 @@ def expand_dims(data: RelayExpr, axis: int | RelayExpr, num_newaxis: int = 1) ->
     num_newaxis : int
         How many.
     """
-    if is_run_time(axis):
-        return Op.get("dyn.expand_dims")(data, axis, num_newaxis=as_int(num_newaxis))
-    return ops.expand_dims(data, axis=as_int(axis), num_newaxis=as_int(num_newaxis))
+    if not is_run_time(axis):
+        return None
+    return ops.dyn.expand_dims(data, axis, num_newaxis=as_int(num_newaxis))
 
 
-def squeeze(data: RelayExpr, axis: int | Sequence[int] | RelayExpr | None = None) -> RelayExpr:
+def _squeezed_axes(attrs: Any, shape: Shape) -> tuple[int, ...]:
+    if attrs.axis is None:
+        expect(
+            is_known(*shape), f"squeeze requires an axis where extents are open, got {show(shape)}"
+        )
+        return tuple([i for i, d in enumerate(shape) if d == 1])
+    axes = positive_axes(attrs.axis, len(shape), "squeeze")
+    for axis in axes:
+        expect(
+            may_equal(shape[axis], 1),
+            f"squeeze requires extent 1 at axis {axis}, got shape {show(shape)}",
+        )
+    return axes
+
+
+def _squeeze_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "squeeze")
+    shape = shape_of_type(data)
+    gone = _squeezed_axes(attrs, shape)
+    return tensor([d for i, d in enumerate(shape) if i not in gone], data.dtype)
+
+
+@operator(
+    "squeeze",
+    infer_type=_squeeze_type,
+    gradient=_reshaped_back,
+    infer_layout=layout_squeezed(_squeezed_axes),
+    **_RESHAPING,
+)
+def squeeze(data: Expr, axis: OptionalInts = None) -> RelayExpr | None:
     """Remove axes of extent 1.
 
     Parameters
@@ -547,12 +390,45 @@ def squeeze(data: RelayExpr, axis: int | Sequence[int] | RelayExpr | None = None
     axis : int or sequence of int, optional
         Which; all by default.
     """
-    if is_run_time(axis):
-        return Op.get("dyn.squeeze")(data, axis)
-    return ops.squeeze(data, axis=as_optional_ints(axis))
+    return ops.dyn.squeeze(data, axis) if is_run_time(axis) else None
 
 
-def layout_transform(data: RelayExpr, src_layout: str, dst_layout: str) -> RelayExpr:
+def _layout_transform_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "layout_transform")
+    extents = axes_extents(shape_of_type(data), attrs.src_layout, "layout_transform")
+    missing = [c for c in attrs.dst_layout if c.isupper() and c not in extents]
+    expect(
+        not missing and sum([c.isupper() for c in attrs.dst_layout]) == len(extents),
+        f"layout_transform requires layouts of the same axes, got {attrs.src_layout} and "
+        f"{attrs.dst_layout}",
+    )
+    return tensor(shape_in_layout(extents, attrs.dst_layout), data.dtype)
+
+
+def _layout_transform_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    attrs = call.attrs
+    back = ops.layout_transform(grad, src_layout=attrs.dst_layout, dst_layout=attrs.src_layout)
+    shape, found = known_shape(call.args[0], "layout_transform"), shape_of(back)
+    if found == shape:
+        return [back]
+    # what fills the last block is no element of the data
+    return [ops.strided_slice(back, begin=(0,) * len(shape), end=shape)]
+
+
+@operator(
+    "layout_transform",
+    infer_type=_layout_transform_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.layout_transform(inputs[0], attrs.src_layout, attrs.dst_layout)
+    ],
+    fold=lambda attrs, arrays, out_type: [
+        topi.layout.transform_array(arrays[0], attrs.src_layout, attrs.dst_layout)
+    ],
+    infer_layout=lambda attrs, in_layouts, arg_types: None,
+    gradient=_layout_transform_gradient,
+)
+def layout_transform(data: Expr, src_layout: str, dst_layout: str) -> RelayExpr:
     """Bring a tensor from one data layout to another.
 
     Parameters
@@ -562,10 +438,23 @@ def layout_transform(data: RelayExpr, src_layout: str, dst_layout: str) -> Relay
     src_layout, dst_layout : str
         Such as "NCHW" and "NCHW16c".
     """
-    return ops.layout_transform(data, src_layout=str(src_layout), dst_layout=str(dst_layout))
 
 
-def reverse(data: RelayExpr, axis: int) -> RelayExpr:
+def _reverse_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "reverse")
+    positive_axis(attrs.axis, len(data.shape), "reverse")
+    return data
+
+
+@operator(
+    "reverse",
+    infer_type=_reverse_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [topi.flip(inputs[0], attrs.axis)],
+    fold=lambda attrs, arrays, out_type: [np.ascontiguousarray(np.flip(arrays[0], attrs.axis))],
+    gradient=lambda call, grad: [ops.reverse(grad, axis=call.attrs.axis)],
+)
+def reverse(data: Expr, axis: int) -> RelayExpr:
     """Turn the order along an axis round.
 
     Parameters
@@ -575,4 +464,3 @@ def reverse(data: RelayExpr, axis: int) -> RelayExpr:
     axis : int
         The axis.
     """
-    return ops.reverse(data, axis=as_int(axis))

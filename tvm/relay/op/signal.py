@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
-from tvm import te, topi
+from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
-from tvm.relay.expr import TupleWrapper
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, TupleGetItem, TupleWrapper, const, fields_of
 
 from .attributes import as_int
 from .creation import ones
-from .registry import OpPattern, Precision, define_op, ops
+from .known_shapes import known_shape
+from .operator import Expr, Operand, operator
+from .registry import OpPattern, Precision, ops
+from .schedules import EXTERN_SCHEDULES
 from .types import (
     apply,
     expect,
@@ -25,11 +30,65 @@ from .types import (
     tensor,
 )
 
+_DTYPES = ("float32", "float64")
 
-class DFTAttrs(Attrs, key="relay.attrs.DFTAttrs"):
-    """The direction."""
 
-    inverse: bool = False
+def _dft_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    real = expect_tensor(arg_types[0], "dft", "re_data")
+    imaginary = expect_tensor(arg_types[1], "dft", "im_data")
+    expect_same_dtype((real, imaginary), "dft")
+    expect(real.dtype in _DTYPES, f"dft requires float32 or float64, got {real.dtype}")
+    expect(len(real.shape) == len(imaginary.shape) > 0, "dft requires two tensors of one rank")
+    for a, b in zip(shape_of_type(imaginary), shape_of_type(real), strict=True):
+        expect_dim(a, b, "dft", "a dimension of im_data")
+    return TupleType((real, real))
+
+
+def _fold_dft(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+    function = np.fft.ifft if attrs.inverse else np.fft.fft
+    found = function(arrays[0] + 1j * arrays[1], axis=-1)
+    return [part.astype(arrays[0].dtype) for part in (found.real, found.imag)]
+
+
+def _dft_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
+    """The adjoint of a transform is the other one, but for the factor of the inverse."""
+    count = known_shape(call.args[0], "dft")[-1]
+    is_inverse = call.attrs.inverse
+    back = Call(ops.dft, tuple(fields_of(grad, 2)), call.attrs.replace(inverse=not is_inverse))
+    factor = const(1 / max(count, 1) if is_inverse else count, infer_type_of(call.args[0]).dtype)
+    return [ops.multiply(TupleGetItem(back, i), factor) for i in range(2)]
+
+
+_COMMON: dict[str, Any] = {
+    "fuse": OpPattern.OPAQUE, "schedules": EXTERN_SCHEDULES, "precision": Precision.KEEP_FLOAT32
+}  # fmt: skip
+
+
+@operator(
+    "dft",
+    "DFTAttrs",
+    results=2,
+    infer_type=_dft_type,
+    compute=lambda attrs, inputs, out_type: topi.dft(*inputs, attrs.inverse),
+    fold=_fold_dft,
+    gradient=_dft_gradient,
+    **_COMMON,
+)
+def dft(re_data: Expr, im_data: Expr, inverse: bool = False) -> TupleWrapper:
+    """The discrete Fourier transform along the last axis.
+
+    Parameters
+    ----------
+    re_data, im_data : relay.Expr
+        The real and the imaginary part.
+    inverse : bool
+        Transform back.
+
+    Returns
+    -------
+    tuple of relay.Expr
+        The real and the imaginary part of the result.
+    """
 
 
 class STFTAttrs(Attrs, key="relay.attrs.STFTAttrs"):
@@ -42,21 +101,7 @@ class STFTAttrs(Attrs, key="relay.attrs.STFTAttrs"):
     onesided: bool = True
 
 
-_DTYPES = ("float32", "float64")
-
-
-def _dft_type(attrs: DFTAttrs, arg_types: Sequence[Type]) -> Type:
-    real = expect_tensor(arg_types[0], "dft", "re_data")
-    imaginary = expect_tensor(arg_types[1], "dft", "im_data")
-    expect_same_dtype((real, imaginary), "dft")
-    expect(real.dtype in _DTYPES, f"dft requires float32 or float64, got {real.dtype}")
-    expect(len(real.shape) == len(imaginary.shape) > 0, "dft requires two tensors of one rank")
-    for a, b in zip(shape_of_type(imaginary), shape_of_type(real), strict=True):
-        expect_dim(a, b, "dft", "a dimension of im_data")
-    return TupleType((real, real))
-
-
-def _stft_type(attrs: STFTAttrs, arg_types: Sequence[Type]) -> Type:
+def _stft_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "stft")
     window = expect_tensor(arg_types[1], "stft", "window", 1)
     shape = shape_of_type(data)
@@ -81,73 +126,27 @@ def _stft_type(attrs: STFTAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor((*shape[:-1], frequencies, frames, 2), data.dtype)
 
 
-def _fold_dft(attrs: DFTAttrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
-    function = np.fft.ifft if attrs.inverse else np.fft.fft
-    found = function(arrays[0] + 1j * arrays[1], axis=-1)
-    return [part.astype(arrays[0].dtype) for part in (found.real, found.imag)]
-
-
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_extern(outs)
-
-
-_SCHEDULES = {"generic": _schedule, "cpu": _schedule}
-
-define_op(
-    "dft",
-    DFTAttrs,
-    inputs=("re_data", "im_data"),
-    infer_type=_dft_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: topi.dft(*inputs, attrs.inverse),
-    schedules=_SCHEDULES,
-    fold=_fold_dft,
-    precision=Precision.KEEP_FLOAT32,
-)
-define_op(
+@operator(
     "stft",
     STFTAttrs,
-    inputs=("data", "window"),
     infer_type=_stft_type,
-    fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [
         topi.stft(
             inputs[0], attrs.n_fft, attrs.hop_length, attrs.win_length, inputs[1],
             attrs.normalized, attrs.onesided, out_type.shape,
         )
     ],
-    schedules=_SCHEDULES,
-    precision=Precision.KEEP_FLOAT32,
+    **_COMMON,
 )  # fmt: skip
-
-
-def dft(re_data: RelayExpr, im_data: RelayExpr, inverse: bool = False) -> TupleWrapper:
-    """The discrete Fourier transform along the last axis.
-
-    Parameters
-    ----------
-    re_data, im_data : relay.Expr
-        The real and the imaginary part.
-    inverse : bool
-        Transform back.
-
-    Returns
-    -------
-    tuple of relay.Expr
-        The real and the imaginary part of the result.
-    """
-    return TupleWrapper(ops.dft(re_data, im_data, inverse=bool(inverse)), 2)
-
-
 def stft(
-    data: RelayExpr,
+    data: Expr,
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
-    window: RelayExpr | None = None,
+    window: Annotated[Any, Operand()] = None,
     normalized: bool = False,
     onesided: bool = True,
-) -> RelayExpr:
+) -> RelayExpr | None:
     """Fourier transforms of a window that slides along a signal.
 
     Parameters
@@ -172,10 +171,10 @@ def stft(
     relay.Expr
         (batch, frequencies, frames, 2), without the batch for a single signal.
     """
+    if None not in (hop_length, win_length) and window is not None:
+        return None
     size = as_int(n_fft)
+    step = size // 4 if hop_length is None else hop_length
     part = size if win_length is None else as_int(win_length)
-    return ops.stft(
-        data, ones((part,), "int32") if window is None else window, n_fft=size,
-        hop_length=size // 4 if hop_length is None else as_int(hop_length), win_length=part,
-        normalized=bool(normalized), onesided=bool(onesided),
-    )  # fmt: skip
+    factors = ones((part,), "int32") if window is None else window
+    return stft(data, size, step, part, factors, normalized, onesided)

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tvm import te, topi
+from tvm import topi
 from tvm.ir.attrs import Attrs
-from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 from tvm.topi.sparse_rows import sparse_fill_empty_rows_shapes
 
-from .registry import OpPattern, define_op, ops
+from .operator import Expr, operator
+from .registry import OpPattern
+from .schedules import EXTERN_SCHEDULES
 from .types import expect, expect_dim, expect_tensor, shape_of_type, tensor, unknown
 
 
@@ -39,17 +40,6 @@ def _fill_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     )
 
 
-def _reshape_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    who = "sparse_reshape"
-    indices = expect_tensor(arg_types[0], who, "sparse_indices", 2)
-    before = expect_tensor(arg_types[1], who, "prev_shape", 1)
-    after = expect_tensor(arg_types[2], who, "new_shape", 1)
-    count, rank = shape_of_type(indices)
-    expect_dim(shape_of_type(before)[0], rank, who, "the number of extents")
-    new_rank = shape_of_type(after)[0]
-    return TupleType((tensor((count, new_rank), indices.dtype), after))
-
-
 def _fold_fill(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
     indices, values, extents, default = arrays
     rows = int(extents[0])
@@ -64,54 +54,21 @@ def _fold_fill(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> li
     return [everywhere[order], filled[order], is_empty]
 
 
-def _fold_reshape(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
-    indices, before, after = arrays
-    total, known = int(np.prod(before)), int(np.prod(after[after >= 0]))
-    shape = [int(n) if n >= 0 else total // max(known, 1) for n in after]
-    if 0 in shape:
-        return [np.zeros((len(indices), len(shape)), indices.dtype), np.array(shape, after.dtype)]
-    flat = np.ravel_multi_index(tuple(indices.T), tuple(before)) if len(indices) else []
-    found = np.stack(np.unravel_index(np.asarray(flat, "int64"), shape), -1)
-    return [found.astype(indices.dtype), np.array(shape, after.dtype)]
-
-
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_extern(outs)
-
-
-_SCHEDULES = {"generic": _schedule, "cpu": _schedule}
-
-define_op(
+@operator(
     "sparse_fill_empty_rows",
-    inputs=("sparse_indices", "sparse_values", "dense_shape", "default_value"),
+    results=3,
     infer_type=_fill_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: topi.sparse_fill_empty_rows(
         *inputs, *[field.shape for field in out_type.fields]
     ),
-    schedules=_SCHEDULES,
+    schedules=EXTERN_SCHEDULES,
     shape_func=lambda attrs, inputs, out_ranks: sparse_fill_empty_rows_shapes(inputs[0], inputs[2]),
     shape_reads=(0, 2),
     fold=_fold_fill,
 )
-define_op(
-    "sparse_reshape",
-    inputs=("sparse_indices", "prev_shape", "new_shape"),
-    infer_type=_reshape_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: topi.sparse_reshape(
-        *inputs, *[field.shape for field in out_type.fields]
-    ),
-    schedules=_SCHEDULES,
-    fold=_fold_reshape,
-)
-
-
 def sparse_fill_empty_rows(
-    sparse_indices: RelayExpr,
-    sparse_values: RelayExpr,
-    dense_shape: RelayExpr,
-    default_value: RelayExpr,
+    sparse_indices: Expr, sparse_values: Expr, dense_shape: Expr, default_value: Expr
 ) -> TupleWrapper:
     """Give each row of a sparse matrix that has no element one, at its beginning.
 
@@ -129,13 +86,42 @@ def sparse_fill_empty_rows(
     tuple of relay.Expr
         The new indices and values in the order of rows, and which rows had no element.
     """
-    call = ops.sparse_fill_empty_rows(sparse_indices, sparse_values, dense_shape, default_value)
-    return TupleWrapper(call, 3)
 
 
-def sparse_reshape(
-    sparse_indices: RelayExpr, prev_shape: RelayExpr, new_shape: RelayExpr
-) -> TupleWrapper:
+def _reshape_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    who = "sparse_reshape"
+    indices = expect_tensor(arg_types[0], who, "sparse_indices", 2)
+    before = expect_tensor(arg_types[1], who, "prev_shape", 1)
+    after = expect_tensor(arg_types[2], who, "new_shape", 1)
+    count, rank = shape_of_type(indices)
+    expect_dim(shape_of_type(before)[0], rank, who, "the number of extents")
+    new_rank = shape_of_type(after)[0]
+    return TupleType((tensor((count, new_rank), indices.dtype), after))
+
+
+def _fold_reshape(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+    indices, before, after = arrays
+    total, known = int(np.prod(before)), int(np.prod(after[after >= 0]))
+    shape = [int(n) if n >= 0 else total // max(known, 1) for n in after]
+    if 0 in shape:
+        return [np.zeros((len(indices), len(shape)), indices.dtype), np.array(shape, after.dtype)]
+    flat = np.ravel_multi_index(tuple(indices.T), tuple(before)) if len(indices) else []
+    found = np.stack(np.unravel_index(np.asarray(flat, "int64"), shape), -1)
+    return [found.astype(indices.dtype), np.array(shape, after.dtype)]
+
+
+@operator(
+    "sparse_reshape",
+    results=2,
+    infer_type=_reshape_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: topi.sparse_reshape(
+        *inputs, *[field.shape for field in out_type.fields]
+    ),
+    schedules=EXTERN_SCHEDULES,
+    fold=_fold_reshape,
+)
+def sparse_reshape(sparse_indices: Expr, prev_shape: Expr, new_shape: Expr) -> TupleWrapper:
     """The indices of a sparse tensor's elements in another shape.
 
     Parameters
@@ -150,4 +136,3 @@ def sparse_reshape(
     tuple of relay.Expr
         The new indices, and the new shape without -1.
     """
-    return TupleWrapper(ops.sparse_reshape(sparse_indices, prev_shape, new_shape), 2)

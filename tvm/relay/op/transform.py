@@ -9,8 +9,6 @@ from .indexing import (
     gather,
     gather_nd,
     one_hot,
-    slice_like,
-    strided_slice,
     take,
     trilu,
     where,
@@ -38,6 +36,7 @@ from .shaping import (
     transpose,
 )
 from .signal import dft, stft
+from .slicing import slice_like, strided_slice
 from .sparse import sparse_fill_empty_rows, sparse_reshape
 from .unary import cast, cast_like, reinterpret
 

@@ -98,6 +98,11 @@ def _like(value: float, x: RelayExpr) -> RelayExpr:
     return ops.cast_like(const(value, "float64"), x)
 
 
+def _flat(x: RelayExpr, y: RelayExpr, g: RelayExpr) -> RelayExpr:
+    """Where a function has a derivative, it is zero."""
+    return ops.zeros_like(x)
+
+
 _FLOAT32 = Precision.KEEP_FLOAT32
 
 log = real_function(
@@ -230,35 +235,35 @@ floor = unary(
     "The nearest integer towards minus infinity.",
     topi.floor,
     np.floor,
-    lambda x, y, g: ops.zeros_like(x),
+    _flat,
 )
 ceil = unary(
     "ceil",
     "The nearest integer towards infinity.",
     topi.ceil,
     np.ceil,
-    lambda x, y, g: ops.zeros_like(x),
+    _flat,
 )
 trunc = unary(
     "trunc",
     "The nearest integer towards zero.",
     topi.trunc,
     np.trunc,
-    lambda x, y, g: ops.zeros_like(x),
+    _flat,
 )
 round = unary(
     "round",
     "The nearest integer, halves to even.",
     topi.round,
     np.rint,
-    lambda x, y, g: ops.zeros_like(x),
+    _flat,
 )
 sign = unary(
     "sign",
     "-1, 0 or 1 by the sign of each element.",
     topi.sign,
     np.sign,
-    lambda x, y, g: ops.zeros_like(x),
+    _flat,
 )
 abs = unary(
     "abs", "Absolute value, element by element.", topi.abs, np.abs, lambda x, y, g: g * ops.sign(x)
@@ -271,10 +276,10 @@ negative = unary(
     lambda x, y, g: ops.negative(g),
 )
 logical_not = unary(
-    "logical_not", "Logical negation, element by element.", topi.logical_not, np.logical_not
+    "logical_not", "Logical negation, element by element.", topi.logical_not, np.logical_not, _flat
 )
 bitwise_not = unary(
-    "bitwise_not", 'Bitwise negation, element by element.', topi.bitwise_not, np.bitwise_not,
+    "bitwise_not", 'Bitwise negation, element by element.', topi.bitwise_not, np.bitwise_not, _flat,
     infer_type=integers_only(same_as_input("bitwise_not"), "bitwise_not"),
 )  # fmt: skip
 copy = unary("copy", "A copy of a tensor.", topi.identity, np.copy, lambda x, y, g: g)
@@ -283,20 +288,25 @@ zeros_like = unary(
     "Zeros in the shape and dtype of a tensor.",
     lambda x: topi.full_like(x, 0),
     np.zeros_like,
-    lambda x, y, g: ops.zeros_like(x),
+    _flat,
 )
 ones_like = unary(
     "ones_like",
     "Ones in the shape and dtype of a tensor.",
     lambda x: topi.full_like(x, 1),
     np.ones_like,
-    lambda x, y, g: ops.zeros_like(x),
+    _flat,
 )
 
 
 # the exact functions are vectorised and cost no more than classic approximations of them
 fast_exp = real_function(
-    "fast_exp", "Exponential, element by element.", topi.fast_exp, np.exp, precision=_FLOAT32
+    "fast_exp",
+    "Exponential, element by element.",
+    topi.fast_exp,
+    np.exp,
+    precision=_FLOAT32,
+    composition=lambda call, arg_types: ops.exp(*call.args),
 )
 fast_tanh = real_function(
     "fast_tanh",
@@ -304,14 +314,19 @@ fast_tanh = real_function(
     topi.fast_tanh,
     np.tanh,
     precision=_FLOAT32,
+    composition=lambda call, arg_types: ops.tanh(*call.args),
 )
 fast_erf = real_function(
-    "fast_erf", "Gauss error function, element by element.", topi.fast_erf, precision=_FLOAT32
+    "fast_erf",
+    "Gauss error function, element by element.",
+    topi.fast_erf,
+    precision=_FLOAT32,
+    composition=lambda call, arg_types: ops.erf(*call.args),
 )
 
 
 def _predicate(name: str, summary: str, function: Scalar, fold: Fold) -> UnaryFunction:
-    return unary(name, summary, function, fold, infer_type=keep_shape(name, "bool"))
+    return unary(name, summary, function, fold, _flat, infer_type=keep_shape(name, "bool"))
 
 
 isnan = _predicate("isnan", "Whether each element is not a number.", topi.isnan, np.isnan)

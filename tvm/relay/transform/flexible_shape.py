@@ -24,7 +24,8 @@ from tvm.relay.function import Function
 from tvm.relay.op import nn as op_nn
 from tvm.relay.op.binary import equal, less_equal
 from tvm.relay.op.creation import shape_of
-from tvm.relay.op.indexing import strided_slice, take, where
+from tvm.relay.op.indexing import take, where
+from tvm.relay.op.slicing import strided_slice
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.traverse import applied
 from tvm.tir.expr import Any

@@ -16,7 +16,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant
 
-from ..registry import Compute, OpPattern, OwnAttrs, Schedule, ShapeFunc, define_op
+from ..registry import Compute, Gradient, OpPattern, OwnAttrs, Schedule, ShapeFunc, define_op
 from ..types import TypeRelation, expect, expect_tensor, shape_of_type, unknown
 
 Static = Callable[[Call, "list[np.ndarray]"], "RelayExpr | None"]
@@ -33,6 +33,7 @@ def dynamic(
     static: Static,
     fuse: OpPattern = OpPattern.INJECTIVE,
     schedules: Mapping[str, Schedule[OwnAttrs]] | None = None,
+    gradient: Gradient | None = None,
 ) -> Op:
     """Declare one; `reads` are the positions of the arguments that decide about the shape."""
 
@@ -53,6 +54,7 @@ def dynamic(
         shape_func=shape_func,
         shape_reads=reads,
         make_static=make_static,
+        gradient=gradient,
     )
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from tvm import te, tir, topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call
 
-from ..algorithm import TopKAttrs
+from ..algorithm import topk
 from ..attributes import as_ints
-from ..creation import InitOpAttrs
-from ..registry import ops
+from ..broadcasting import InitOpAttrs
+from ..registry import ops, zero_gradient
+from ..schedules import EXTERN_SCHEDULES
 from ..types import expect, expect_tensor, positive_axis, shape_of_type, tensor
 from .declare import dynamic, entries, scalar, shape_tensor, unknowns, vector_length
 
@@ -24,7 +25,7 @@ from .declare import dynamic, entries, scalar, shape_tensor, unknowns, vector_le
 def _filled(name: str, value: int, static: Op) -> Op:
     """Tensors of one number: `dyn.zeros(%shape)`."""
 
-    def infer_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
+    def infer_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
         return tensor(unknowns(vector_length(arg_types[0], name, "shape")), attrs.dtype)
 
     return dynamic(
@@ -36,6 +37,7 @@ def _filled(name: str, value: int, static: Op) -> Op:
         compute=lambda attrs, inputs, out_type: [topi.full(out_type.shape, attrs.dtype, value)],
         shape_func=lambda attrs, inputs, out_ndims: [shape_tensor(entries(inputs[0]))],
         static=lambda call, values: static(shape=as_ints(values[0]), dtype=call.attrs.dtype),
+        gradient=zero_gradient,
     )
 
 
@@ -43,7 +45,7 @@ _filled("dyn.zeros", 0, ops.zeros)
 _filled("dyn.ones", 1, ops.ones)
 
 
-def _full_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
+def _full_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     value = expect_tensor(arg_types[0], "dyn.full", "fill_value", rank=0)
     rank = vector_length(arg_types[1], "dyn.full", "shape")
     return tensor(unknowns(rank), attrs.dtype or value.dtype)
@@ -65,7 +67,7 @@ dynamic(
 )
 
 
-def _topk_type(attrs: TopKAttrs, arg_types: Sequence[Type]) -> Type:
+def _topk_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "dyn.topk"
     data = expect_tensor(arg_types[0], who)
     expect_tensor(arg_types[1], who, "k")
@@ -80,7 +82,7 @@ def _topk_type(attrs: TopKAttrs, arg_types: Sequence[Type]) -> Type:
     return found[attrs.ret_type]
 
 
-def _topk_compute(attrs: TopKAttrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _topk_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     first = out_type.fields[0] if isinstance(out_type, TupleType) else out_type
     count = first.shape[attrs.axis % len(first.shape)]  # type: ignore[attr-defined]
     found = topi.topk(inputs[0], count, attrs.axis, attrs.ret_type, attrs.is_ascend, attrs.dtype)
@@ -88,7 +90,7 @@ def _topk_compute(attrs: TopKAttrs, inputs: Sequence[te.Tensor], out_type: Type)
 
 
 def _topk_shape(
-    attrs: TopKAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+    attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
 ) -> list[te.Tensor]:
     dims = entries(inputs[0])
     axis = attrs.axis % len(dims)
@@ -101,18 +103,14 @@ def _static_topk(call: Call, values: list[np.ndarray]) -> RelayExpr:
     return Call(ops.topk, call.args[:1], call.attrs.replace(k=int(values[0].reshape(-1)[0])))
 
 
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_extern(outs)
-
-
 dynamic(
     "dyn.topk",
-    TopKAttrs,
+    topk.op.attrs_type,
     inputs=("data", "k"),
     reads=(1,),
     infer_type=_topk_type,
     compute=_topk_compute,
     shape_func=_topk_shape,
     static=_static_topk,
-    schedules={"generic": _schedule, "cpu": _schedule},
+    schedules=EXTERN_SCHEDULES,
 )

@@ -14,12 +14,14 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
 from ..attributes import as_ints
-from ..creation import InitOpAttrs
-from ..indexing import OneHotAttrs, StridedSliceAttrs
-from ..joining import TileAttrs
+from ..broadcasting import InitOpAttrs
+from ..indexing import one_hot
+from ..joining import tile
 from ..registry import ops
-from ..setting import SparseToDenseAttrs
-from ..shaping import ReshapeAttrs, SqueezeAttrs
+from ..schedules import EXTERN_SCHEDULES
+from ..setting import sparse_to_dense
+from ..shaping import reshape, reshape_like, squeeze
+from ..slicing import strided_slice
 from ..types import expect, expect_tensor, shape_of_type, tensor
 from .declare import (
     dynamic,
@@ -47,7 +49,7 @@ def _reshaped(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list
 
 
 def _reshape_shape(
-    attrs: ReshapeAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+    attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
 ) -> list[te.Tensor]:
     """0 copies a dimension (unless it is allowed as an extent), -1 takes what is left."""
     have, wanted = entries(inputs[0]), entries(inputs[1])
@@ -65,7 +67,7 @@ def _reshape_shape(
 
 dynamic(
     "dyn.reshape",
-    ReshapeAttrs,
+    reshape.op.attrs_type,
     inputs=("data", "newshape"),
     reads=(1,),
     infer_type=_of_rank("dyn.reshape", "newshape"),
@@ -74,10 +76,11 @@ dynamic(
     static=lambda call, values: ops.reshape(
         call.args[0], newshape=as_ints(values[0]), allowzero=call.attrs.allowzero
     ),
+    gradient=reshape_like.op.gradient,
 )
 
 
-def _broadcast_to_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
+def _broadcast_to_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "dyn.broadcast_to"
     data = expect_tensor(arg_types[0], who)
     rank = vector_length(arg_types[1], who, "shape")
@@ -103,14 +106,14 @@ class DynExpandDimsAttrs(Attrs, key="relay.attrs.DynExpandDimsAttrs"):
     num_newaxis: int = 1
 
 
-def _expand_dims_type(attrs: DynExpandDimsAttrs, arg_types: Sequence[Type]) -> Type:
+def _expand_dims_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "dyn.expand_dims")
     expect_tensor(arg_types[1], "dyn.expand_dims", "axis")
     return tensor(unknowns(len(data.shape) + attrs.num_newaxis), data.dtype)
 
 
 def _expand_dims_shape(
-    attrs: DynExpandDimsAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+    attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
 ) -> list[te.Tensor]:
     have, count = entries(inputs[0]), attrs.num_newaxis
     axis = scalar(inputs[1]).astype("int64")
@@ -138,7 +141,7 @@ dynamic(
 )
 
 
-def _squeeze_type(attrs: SqueezeAttrs, arg_types: Sequence[Type]) -> Type:
+def _squeeze_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "dyn.squeeze")
     count = vector_length(arg_types[1], "dyn.squeeze", "axis")
     expect(
@@ -149,7 +152,7 @@ def _squeeze_type(attrs: SqueezeAttrs, arg_types: Sequence[Type]) -> Type:
 
 
 def _squeeze_shape(
-    attrs: SqueezeAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+    attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
 ) -> list[te.Tensor]:
     have = entries(inputs[0])
     axes = [tir.Select(a < 0, a + len(have), a) for a in entries(inputs[1])]
@@ -166,7 +169,7 @@ def _squeeze_shape(
 
 dynamic(
     "dyn.squeeze",
-    SqueezeAttrs,
+    squeeze.op.attrs_type,
     inputs=("data", "axis"),
     reads=(1,),
     infer_type=_squeeze_type,
@@ -176,13 +179,13 @@ dynamic(
 )
 
 
-def _tile_type(attrs: TileAttrs, arg_types: Sequence[Type]) -> Type:
+def _tile_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "dyn.tile")
     count = vector_length(arg_types[1], "dyn.tile", "reps")
     return tensor(unknowns(max(len(data.shape), count)), data.dtype)
 
 
-def _tile_compute(attrs: TileAttrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _tile_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     data = inputs[0]
     shape = list(out_type.shape)  # type: ignore[attr-defined]
     lead = len(shape) - len(data.shape)
@@ -194,7 +197,7 @@ def _tile_compute(attrs: TileAttrs, inputs: Sequence[te.Tensor], out_type: Type)
 
 
 def _tile_shape(
-    attrs: TileAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+    attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
 ) -> list[te.Tensor]:
     have, times = entries(inputs[0]), entries(inputs[1])
     rank = max(len(have), len(times))
@@ -205,7 +208,7 @@ def _tile_shape(
 
 dynamic(
     "dyn.tile",
-    TileAttrs,
+    tile.op.attrs_type,
     inputs=("data", "reps"),
     reads=(1,),
     infer_type=_tile_type,
@@ -215,7 +218,7 @@ dynamic(
 )
 
 
-def _strided_slice_type(attrs: StridedSliceAttrs, arg_types: Sequence[Type]) -> Type:
+def _strided_slice_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "dyn.strided_slice"
     data = expect_tensor(arg_types[0], who)
     shape = shape_of_type(data)
@@ -228,7 +231,7 @@ def _strided_slice_type(attrs: StridedSliceAttrs, arg_types: Sequence[Type]) -> 
 
 
 def _bounds(
-    attrs: StridedSliceAttrs, extent: PrimExpr, begin: PrimExpr, end: PrimExpr, stride: PrimExpr
+    attrs: Any, extent: PrimExpr, begin: PrimExpr, end: PrimExpr, stride: PrimExpr
 ) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
     """The first index, the number of elements and the step; numpy's rules."""
     zero, one = number(0), number(1)
@@ -256,7 +259,7 @@ def _parameters(inputs: Sequence[te.Tensor], position: int) -> tuple[PrimExpr, P
 
 
 def _strided_slice_shape(
-    attrs: StridedSliceAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+    attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
 ) -> list[te.Tensor]:
     dims = entries(inputs[0])
     for axis in range(int(inputs[1].shape[0])):
@@ -265,7 +268,7 @@ def _strided_slice_shape(
 
 
 def _strided_slice_compute(
-    attrs: StridedSliceAttrs, inputs: Sequence[te.Tensor], out_type: Type
+    attrs: Any, inputs: Sequence[te.Tensor], out_type: Type
 ) -> list[te.Tensor]:
     data, count = inputs[0], int(inputs[1].shape[0])
 
@@ -283,7 +286,7 @@ def _strided_slice_compute(
 
 dynamic(
     "dyn.strided_slice",
-    StridedSliceAttrs,
+    strided_slice.op.attrs_type,
     inputs=("data", "begin", "end", "strides"),
     reads=(1, 2, 3),
     infer_type=_strided_slice_type,
@@ -296,7 +299,7 @@ dynamic(
 )  # fmt: skip
 
 
-def _one_hot_type(attrs: OneHotAttrs, arg_types: Sequence[Type]) -> Type:
+def _one_hot_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     shape = shape_of_type(expect_tensor(arg_types[0], "dyn.one_hot", "indices"))
     axis = len(shape) if attrs.axis == -1 else attrs.axis
     expect(
@@ -305,9 +308,7 @@ def _one_hot_type(attrs: OneHotAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor((*shape[:axis], *unknowns(1), *shape[axis:]), attrs.dtype)
 
 
-def _one_hot_compute(
-    attrs: OneHotAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
+def _one_hot_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     indices, on, off, _ = inputs
     axis = len(indices.shape) if attrs.axis == -1 else attrs.axis
     depth = out_type.shape[axis]  # type: ignore[attr-defined]
@@ -315,7 +316,7 @@ def _one_hot_compute(
 
 
 def _one_hot_shape(
-    attrs: OneHotAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+    attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
 ) -> list[te.Tensor]:
     dims = entries(inputs[0])
     axis = len(dims) if attrs.axis == -1 else attrs.axis
@@ -329,7 +330,7 @@ def _static_one_hot(call: Call, values: list[np.ndarray]) -> RelayExpr:
 
 dynamic(
     "dyn.one_hot",
-    OneHotAttrs,
+    one_hot.op.attrs_type,
     inputs=("indices", "on_value", "off_value", "depth"),
     reads=(3,),
     infer_type=_one_hot_type,
@@ -339,7 +340,7 @@ dynamic(
 )
 
 
-def _sparse_to_dense_type(attrs: SparseToDenseAttrs, arg_types: Sequence[Type]) -> Type:
+def _sparse_to_dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "dyn.sparse_to_dense"
     expect_tensor(arg_types[0], who, "sparse_indices")
     rank = vector_length(arg_types[1], who, "output_shape")
@@ -348,13 +349,9 @@ def _sparse_to_dense_type(attrs: SparseToDenseAttrs, arg_types: Sequence[Type]) 
     return tensor(unknowns(rank), values.dtype)
 
 
-def _schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_extern(outs)
-
-
 dynamic(
     "dyn.sparse_to_dense",
-    SparseToDenseAttrs,
+    sparse_to_dense.op.attrs_type,
     inputs=("sparse_indices", "output_shape", "sparse_values", "default_value"),
     reads=(1,),
     infer_type=_sparse_to_dense_type,
@@ -365,5 +362,5 @@ dynamic(
     static=lambda call, values: ops.sparse_to_dense(
         call.args[0], call.args[2], call.args[3], output_shape=as_ints(values[0])
     ),
-    schedules={"generic": _schedule, "cpu": _schedule},
+    schedules=EXTERN_SCHEDULES,
 )

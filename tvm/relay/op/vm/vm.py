@@ -14,7 +14,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import register_op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Tuple
-from tvm.relay.op.creation import ShapeOfAttrs
+from tvm.relay.op import creation
 from tvm.relay.op.memory.memory import EMPTY
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.op.types import expect_tensor, tensor
@@ -34,7 +34,7 @@ class ReshapeTensorAttrs(Attrs, key="relay.attrs.ReshapeTensorAttrs"):
 
 # no `define_op`: the virtual machine runs them, no kernel does
 SHAPE_OF = register_op("vm.shape_of").set_facets(
-    attrs_type=ShapeOfAttrs,
+    attrs_type=creation.shape_of.op.attrs_type,
     num_inputs=1,
     arguments=[("tensor", "Expr", "")],
     infer_type=lambda attrs, arg_types: tensor(
@@ -72,7 +72,7 @@ RESHAPE_TENSOR = register_op("vm.reshape_tensor").set_facets(
 
 def shape_of(expr: RelayExpr) -> Call:
     """The extents of a tensor, as int64."""
-    return Call(SHAPE_OF, (expr,), ShapeOfAttrs("int64"))
+    return Call(SHAPE_OF, (expr,), SHAPE_OF.attrs_type("int64"))
 
 
 def invoke_tvm_op(func: RelayExpr, inputs: Tuple, outputs: Tuple) -> Call:

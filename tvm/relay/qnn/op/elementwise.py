@@ -15,7 +15,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Tuple, const, fields_of
 from tvm.relay.op.binary import broadcast_type
-from tvm.relay.op.joining import ConcatenateAttrs
+from tvm.relay.op.joining import concatenate as plain_concatenate
 from tvm.relay.op.operator import Expr, Tensors, operator
 from tvm.relay.op.registry import ops
 from tvm.relay.op.types import expect, expect_tuple, shape_of_type
@@ -118,7 +118,7 @@ def _product_of_scales(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     return const(np.squeeze(left * right).astype("float32"))
 
 
-def _concatenate_type(attrs: ConcatenateAttrs, arg_types: Sequence[Type]) -> Type:
+def _concatenate_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "qnn.concatenate"
     fields = expect_tuple(arg_types[0], who)
     scales, zeros = [expect_tuple(ty, who, "the parameters") for ty in arg_types[1:3]]
@@ -139,7 +139,7 @@ def _concatenate_type(attrs: ConcatenateAttrs, arg_types: Sequence[Type]) -> Typ
 
 
 def _canonicalize_concatenate(
-    attrs: ConcatenateAttrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr:
     count = len(types[0].fields)  # type: ignore[attr-defined]
     data, scales, zeros = [fields_of(value, count) for value in inputs[:3]]
@@ -228,7 +228,7 @@ def mul(
 
 @operator(
     "qnn.concatenate",
-    ConcatenateAttrs,
+    plain_concatenate,
     infer_type=_concatenate_type,
     qnn_canonicalize=_canonicalize_concatenate,
 )
